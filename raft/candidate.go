@@ -1,0 +1,134 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// CampaignType says why a node campaigns. It stands in the context of vote
+// requests that a leader asked for.
+type CampaignType string
+
+const (
+	preElection CampaignType = "CampaignPreElection" // asks whether it could win
+	election    CampaignType = "CampaignElection"    // after a timeout, or a pre-election
+	transfer    CampaignType = "CampaignTransfer"    // because the leader said so
+)
+
+// candidate asks for votes: in its term, or in a pre-election (pre) for those
+// it would get in the next one.
+type candidate struct {
+	*raft
+	pre bool
+	// votes are the answers so far, the first of each node.
+	votes map[uint64]bool
+}
+
+func (c *candidate) state() StateType {
+	if c.pre {
+		return StatePreCandidate
+	}
+	return StateCandidate
+}
+
+func (c *candidate) tick() { c.tickTowardsElection() }
+
+// tickTowardsElection lets a tick pass at a node without a leader's powers.
+func (r *raft) tickTowardsElection() {
+	r.quietTicks++
+	if r.promotable() && r.quietTicks >= r.patience {
+		r.quietTicks = 0
+		if err := r.Step(&request(pb.MsgHup).withFrom(r.id).msg); err != nil {
+			r.logger.Errorf("raft: node %x cannot campaign: %v", r.id, err)
+		}
+	}
+}
+
+// campaign starts a campaign unless this node must not win one.
+func (r *raft) campaign(why CampaignType) {
+	if r.leading() != nil || !r.mayCampaign() {
+		return
+	}
+	r.logger.Infof("raft: node %x starts a campaign (%s) at term %d", r.id, why, r.term)
+	r.runFor(why)
+}
+
+// mayCampaign reports whether this node may win an election.
+//
+// A configuration change that is committed but not applied stands in the way:
+// this node would count votes by the old configuration.
+func (r *raft) mayCampaign() bool {
+	switch {
+	case !r.promotable():
+		r.logger.Warningf("raft: node %x cannot campaign: it is no voter, or has a snapshot to apply", r.id)
+	case r.log.anyUnappliedConfChange():
+		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
+			r.id, r.term, r.log.applied, r.log.committed)
+	default:
+		return true
+	}
+	return false
+}
+
+// runFor asks every voter for its vote; its own comes back once it is durable.
+func (r *raft) runFor(why CampaignType) {
+	ask, answer, term := pb.MsgVote, pb.MsgVoteResp, r.term+1
+	if why == preElection {
+		ask, answer = pb.MsgPreVote, pb.MsgPreVoteResp
+		// Term, vote and timeout stay: a pre-election changes nothing.
+		r.role, r.lead = &candidate{raft: r, pre: true, votes: map[uint64]bool{}}, None
+	} else {
+		r.enter(&candidate{raft: r, votes: map[uint64]bool{}}, term, None)
+		r.vote = r.id
+	}
+	last := r.log.last()
+	for _, id := range r.members.VoterNodes() {
+		if id == r.id {
+			r.vouch(r.message(answer, id).withTerm(term))
+			continue
+		}
+		e := r.message(ask, id).withTerm(term).withEntryID(last)
+		if why == transfer {
+			e.msg.Context = []byte(why)
+		}
+		r.send(e)
+	}
+}
+
+func (c *candidate) step(m *pb.Message) error {
+	answer := pb.MsgVoteResp
+	if c.pre {
+		answer = pb.MsgPreVoteResp
+	}
+	switch t := m.GetType(); {
+	case t == answer:
+		c.count(m)
+	case isFromLeader(t): // someone has won this term
+		c.becomeFollower(m.GetTerm(), m.GetFrom())
+		return c.role.step(m)
+	case t == pb.MsgProp:
+		return ErrProposalDropped
+	}
+	return nil
+}
+
+// count counts a vote and draws the consequence when the outcome is known.
+func (c *candidate) count(m *pb.Message) {
+	from := m.GetFrom()
+	if _, again := c.votes[from]; !again {
+		c.votes[from] = !m.GetReject()
+	}
+	result := c.members.Voters.VoteResult(c.votes)
+	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
+	switch {
+	case result == quorum.VoteLost:
+		c.becomeFollower(c.term, None)
+	case result == quorum.VoteWon && c.pre:
+		c.runFor(election)
+	case result == quorum.VoteWon:
+		c.becomeLeader()
+	}
+}

@@ -1,0 +1,198 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Identifiers that no member of a group may have.
+const (
+	// None stands for "no node": no leader, no vote, no transferee.
+	None uint64 = 0
+	// LocalAppendThread is the address of the host's log writer: the target of
+	// MsgStorageAppend and the sender of the answers to it
+	// ([Config.AsyncStorageWrites]).
+	LocalAppendThread uint64 = math.MaxUint64
+	// LocalApplyThread is the address of the host's state machine: the target
+	// of MsgStorageApply and the sender of the answers to it
+	// ([Config.AsyncStorageWrites]).
+	LocalApplyThread uint64 = math.MaxUint64 - 1
+)
+
+const noLimit = math.MaxUint64
+
+// ReadOnlyOption says how a leader makes sure that it still is one before it
+// answers a ReadIndex request.
+type ReadOnlyOption int
+
+const (
+	// ReadOnlySafe asks a quorum, with one round of heartbeats (thesis 6.4).
+	// Safe whatever clocks do. The default.
+	ReadOnlySafe ReadOnlyOption = iota
+	// ReadOnlyLeaseBased trusts that no other leader can have been elected
+	// within an election timeout of hearing from a quorum. It saves the round,
+	// needs [Config.CheckQuorum], and is wrong as soon as clocks drift or
+	// processes pause by more than the timeouts allow.
+	ReadOnlyLeaseBased
+)
+
+// Rand is a source of randomness for election timeouts. The Rand type of
+// math/rand/v2 is one; so is any wrapper that makes one safe for sharing.
+type Rand interface {
+	// IntN returns a number drawn evenly from [0, n). n is at least 1.
+	IntN(n int) int
+}
+
+// Config holds the parameters of a node. The zero value is not valid: ID,
+// ElectionTick, HeartbeatTick, Storage and MaxInflightMsgs must be set.
+type Config struct {
+	// ID is this node's identity in its group: not [None], and neither of the
+	// local threads' addresses.
+	ID uint64
+
+	// ElectionTick is the least number of ticks without a word from the leader
+	// after which a follower campaigns; each wait is drawn from
+	// [ElectionTick, 2*ElectionTick). It must exceed HeartbeatTick; ten times
+	// as much is usual.
+	ElectionTick int
+	// HeartbeatTick is the number of ticks between a leader's heartbeats, at
+	// least 1.
+	HeartbeatTick int
+
+	// Storage gives access to what the host has written: the log, the hard
+	// state and the latest snapshot, also those of before a restart.
+	Storage Storage
+	// Applied is the index up to which the host's state machine has applied
+	// the log when it restarts; entries up to it are not handed out again. Zero
+	// means unknown, and everything after the snapshot is handed out.
+	Applied uint64
+
+	// AsyncStorageWrites turns writing and applying into messages. Ready then
+	// carries, after all messages to peers, a MsgStorageAppend to
+	// [LocalAppendThread] (entries, hard state and snapshot to write) and a
+	// MsgStorageApply to [LocalApplyThread] (entries to apply), each with the
+	// responses that the host delivers once the work is done: durably written,
+	// or applied. Messages to one thread are handled in order; the two threads
+	// need not wait for each other. Advance is not called.
+	//
+	// Responses are addressed like any message: some to this node, some to
+	// peers. A MsgStorageAppend without responses need not be durable.
+	AsyncStorageWrites bool
+
+	// MaxSizePerMsg bounds the bytes of entries (as encoded) in one append
+	// message. One entry is always sent, however large; so 0 means one entry a
+	// message, and math.MaxUint64 no bound.
+	MaxSizePerMsg uint64
+	// MaxCommittedSizePerReady bounds the bytes of committed entries (as
+	// encoded) that the host has been given and has not yet reported as
+	// applied. 0 means MaxSizePerMsg. At least one entry is always handed out.
+	MaxCommittedSizePerReady uint64
+	// MaxUncommittedEntriesSize bounds the payload bytes in the uncommitted
+	// part of a leader's log; proposals beyond it are dropped with
+	// [ErrProposalDropped]. 0 means no bound. A single proposal is always
+	// accepted when nothing else is uncommitted.
+	MaxUncommittedEntriesSize uint64
+	// MaxInflightMsgs bounds the append messages on their way to one follower
+	// that it has not acknowledged. At least 1.
+	MaxInflightMsgs int
+	// MaxInflightBytes bounds the payload bytes of those messages. 0 means no
+	// bound; any other value must be at least MaxSizePerMsg. Throughput to a
+	// follower cannot exceed MaxInflightBytes per round trip.
+	MaxInflightBytes uint64
+
+	// CheckQuorum makes a leader step down when it has not heard from a quorum
+	// for an election timeout, and makes followers ignore candidates while
+	// they hear from their leader (thesis 6.2).
+	CheckQuorum bool
+
+	// PreVote makes a node ask whether it could win before it raises its term
+	// (thesis 9.6), so that one which was cut off does not disturb the rest
+	// when it returns.
+	PreVote bool
+
+	// ReadOnlyOption says how ReadIndex requests are confirmed.
+	// [ReadOnlyLeaseBased] requires CheckQuorum.
+	ReadOnlyOption ReadOnlyOption
+
+	// Logger receives what the node has to say. nil means the package's logger
+	// (see [SetLogger]).
+	Logger Logger
+
+	// DisableProposalForwarding makes followers drop proposals with
+	// [ErrProposalDropped] rather than pass them to the leader.
+	DisableProposalForwarding bool
+
+	// DisableConfChangeValidation lets a leader append configuration changes
+	// without checking them against the configuration that it has applied. The
+	// check is best effort, as that configuration may be older than the last
+	// one in the log, but without it the host must see to it that every change
+	// fits the one before: one that does not panics when it is applied.
+	DisableConfChangeValidation bool
+
+	// StepDownOnRemoval makes a leader step down when it applies a
+	// configuration in which it is no voter.
+	StepDownOnRemoval bool
+
+	// TraceLogger is part of the API; nothing is traced in this build (see
+	// [StateTraceDeployed]).
+	TraceLogger TraceLogger
+
+	// Rand draws the election timeouts. nil means crypto/rand. With a seeded
+	// source a node is a function of its inputs.
+	Rand Rand
+
+	// Clock returns monotonic time since an origin of its own. It must count
+	// time during which the machine was suspended. nil means that the node
+	// knows no time but its ticks. Raft itself needs none: no decision of this
+	// version depends on the clock; roster leases will read it.
+	Clock func() time.Duration
+}
+
+// Validate reports every mistake in the configuration, joined into one error.
+// Each names the field, the value it has and the bound it breaks. It accepts
+// what upstream's library accepts.
+func (c *Config) Validate() error {
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("raft: Config."+format, args...))
+		}
+	}
+	refuse(c.ID == None, "ID is 0, which stands for no node; use an id from 1 up")
+	refuse(IsLocalMsgTarget(c.ID), "ID is %d, the address of a local storage thread; use an id below %d", c.ID, LocalApplyThread)
+	refuse(c.HeartbeatTick <= 0, "HeartbeatTick is %d; at least 1 is needed", c.HeartbeatTick)
+	refuse(c.ElectionTick <= c.HeartbeatTick, "ElectionTick is %d; it must exceed HeartbeatTick, which is %d", c.ElectionTick, c.HeartbeatTick)
+	refuse(c.Storage == nil, "Storage is nil; pass what the host writes to, such as a MemoryStorage")
+	refuse(c.MaxInflightMsgs <= 0, "MaxInflightMsgs is %d; at least 1 is needed", c.MaxInflightMsgs)
+	refuse(c.MaxInflightBytes != 0 && c.MaxInflightBytes < c.MaxSizePerMsg,
+		"MaxInflightBytes is %d; it must be 0 (no bound) or at least MaxSizePerMsg, which is %d", c.MaxInflightBytes, c.MaxSizePerMsg)
+	refuse(c.ReadOnlyOption == ReadOnlyLeaseBased && !c.CheckQuorum,
+		"ReadOnlyOption is ReadOnlyLeaseBased but CheckQuorum is false; a lease needs a leader that steps down without a quorum")
+	return errors.Join(errs...)
+}
+
+// withDefaults returns a copy in which every value that stands for "not set"
+// is replaced by what it means.
+func (c Config) withDefaults() Config {
+	if c.MaxUncommittedEntriesSize == 0 {
+		c.MaxUncommittedEntriesSize = noLimit
+	}
+	if c.MaxCommittedSizePerReady == 0 {
+		c.MaxCommittedSizePerReady = c.MaxSizePerMsg
+	}
+	if c.MaxInflightBytes == 0 {
+		c.MaxInflightBytes = noLimit
+	}
+	if c.Logger == nil {
+		c.Logger = getLogger()
+	}
+	if c.Rand == nil {
+		c.Rand = cryptoRand{}
+	}
+	return c
+}

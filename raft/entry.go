@@ -1,0 +1,115 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// entryID names an entry: no two entries of a group have the same term and
+// index. Term and index always travel together, so that they are never swapped.
+type entryID struct {
+	term  uint64
+	index uint64
+}
+
+func (id entryID) String() string { return fmt.Sprintf("%d/%d", id.term, id.index) }
+
+// atLeast reports whether a log ending in id holds everything that was
+// committed in the sight of a log ending in other (thesis 3.6.1).
+func (id entryID) atLeast(other entryID) bool {
+	return id.term > other.term || id.term == other.term && id.index >= other.index
+}
+
+func idOf(e *pb.Entry) entryID { return entryID{term: e.GetTerm(), index: e.GetIndex()} }
+
+func snapshotID(s *pb.Snapshot) entryID {
+	return entryID{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()}
+}
+
+// Two measures of an entry, as types so that they are never added up.
+type (
+	// entryEncodingSize is bytes as encoded: what messages and disks carry.
+	entryEncodingSize uint64
+	// entryPayloadSize is bytes of Data: zero for the entry a leader starts its
+	// term with, so limits in this measure never refuse that one.
+	entryPayloadSize uint64
+)
+
+func encodingSize(ents []*pb.Entry) (size entryEncodingSize) {
+	for _, e := range ents {
+		size += entryEncodingSize(proto.Size(e))
+	}
+	return size
+}
+
+func payloadSize(ents []*pb.Entry) (size entryPayloadSize) {
+	for _, e := range ents {
+		size += entryPayloadSize(len(e.GetData()))
+	}
+	return size
+}
+
+// limitSize returns the longest prefix that encodes to at most limit bytes, but
+// at least one entry of a slice that has any.
+func limitSize(ents []*pb.Entry, limit entryEncodingSize) []*pb.Entry {
+	if limit == noLimit {
+		return ents
+	}
+	var size entryEncodingSize
+	for i, e := range ents {
+		if size += entryEncodingSize(proto.Size(e)); size > limit && i > 0 {
+			return ents[:i]
+		}
+	}
+	return ents
+}
+
+// entryCopy is an entry and what its optional fields point to, in one
+// allocation.
+type entryCopy struct {
+	entry       pb.Entry
+	term, index uint64
+	typ         pb.EntryType
+}
+
+// copyEntry returns a copy of e, payload included, with the identity id: the
+// leader's own, which no proposer can change any more.
+func copyEntry(e *pb.Entry, id entryID) *pb.Entry {
+	c := &entryCopy{term: id.term, index: id.index}
+	if unknown := e.ProtoReflect().GetUnknown(); len(unknown) > 0 {
+		c.entry.ProtoReflect().SetUnknown(append([]byte(nil), unknown...))
+	}
+	c.entry.Term, c.entry.Index = &c.term, &c.index
+	if e.Type != nil {
+		c.typ = e.GetType()
+		c.entry.Type = &c.typ
+	}
+	if e.Data != nil { // empty and absent are not the same on the wire
+		c.entry.Data = append(make([]byte, 0, len(e.Data)), e.Data...)
+	}
+	return &c.entry
+}
+
+func isConfChange(e *pb.Entry) bool {
+	return e.GetType() == pb.EntryConfChange || e.GetType() == pb.EntryConfChangeV2
+}
+
+// checkEntries refuses entries that no leader of the given term has in its log
+// behind prev: they must be consecutive and their terms must not fall.
+func checkEntries(prev entryID, ents []*pb.Entry, leaderTerm uint64) error {
+	for i, e := range ents {
+		id := idOf(e)
+		if e == nil || id.index != prev.index+1 || id.term < prev.term || id.term > leaderTerm {
+			return fmt.Errorf("%w: entry %d of %d is %v, behind %v, from a leader of term %d",
+				ErrMalformedMessage, i+1, len(ents), id, prev, leaderTerm)
+		}
+		prev = id
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"fmt"
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// follower takes what the leader of its term sends, and waits. It has no field
+// of its own: whom it follows is raft.lead.
+type follower struct {
+	*raft
+}
+
+func (f *follower) state() StateType { return StateFollower }
+
+func (f *follower) tick() { f.tickTowardsElection() }
+
+func (f *follower) step(m *pb.Message) error {
+	switch m.GetType() {
+	case pb.MsgApp:
+		f.hearFrom(m)
+		return f.handleAppend(m)
+	case pb.MsgHeartbeat:
+		f.hearFrom(m)
+		return f.handleHeartbeat(m)
+	case pb.MsgSnap:
+		f.hearFrom(m)
+		return f.handleSnapshot(m)
+	case pb.MsgProp:
+		if f.lead == None || f.cfg.DisableProposalForwarding {
+			return ErrProposalDropped
+		}
+		f.forward(m)
+	case pb.MsgReadIndex, pb.MsgTransferLeader:
+		if f.lead != None {
+			f.forward(m)
+		}
+	case pb.MsgReadIndexResp:
+		if n := len(m.GetEntries()); n != 1 {
+			f.logger.Errorf("raft: node %x drops MsgReadIndexResp from %x with %d entries; it must have one", f.id, m.GetFrom(), n)
+			return nil
+		}
+		f.readConfirmed(m, m.GetIndex())
+	case pb.MsgForgetLeader:
+		// A leader that answers reads by its lease counts on not being forgotten.
+		if f.cfg.ReadOnlyOption != ReadOnlyLeaseBased {
+			f.lead = None
+		}
+	case pb.MsgTimeoutNow:
+		// The leader is alive and steps aside, so there is nobody to disturb
+		// and nothing to ask first.
+		f.campaign(transfer)
+	}
+	return nil
+}
+
+func (f *follower) hearFrom(m *pb.Message) {
+	f.quietTicks = 0
+	f.lead = m.GetFrom()
+}
+
+// handleAppend makes this log agree with the leader's, if the two meet at the
+// message's base, and acknowledges how far they do (thesis 3.5).
+func (f *follower) handleAppend(m *pb.Message) error {
+	base := entryID{term: m.GetLogTerm(), index: m.GetIndex()}
+	switch {
+	case base.index < f.log.committed:
+		// Late or repeated: this much is known to agree already.
+		f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(f.log.committed))
+		return nil
+	case !f.log.holds(base):
+		f.rejectAppend(m, base)
+		return nil
+	}
+	ents := m.GetEntries()
+	n, after := f.log.firstNew(base, ents)
+	if n < len(ents) && after.index < f.log.committed {
+		return fmt.Errorf("%w: MsgApp from %x has entry %v, but another is committed there (commit index %d)",
+			ErrMalformedMessage, m.GetFrom(), idOf(ents[n]), f.log.committed)
+	}
+	f.log.appendAfter(after, ents[n:])
+	last := base.index + uint64(len(ents))
+	f.log.commitTo(min(m.GetCommit(), last))
+	f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(last))
+	return nil
+}
+
+// rejectAppend tells the leader that the logs differ at base, with the latest
+// position at which they may agree.
+func (f *follower) rejectAppend(m *pb.Message, base entryID) {
+	upTo := entryID{term: base.term, index: min(base.index, f.log.last().index)}
+	hint := f.log.match(upTo)
+	e := f.message(pb.MsgAppResp, m.GetFrom()).withEntryID(entryID{term: hint.term, index: base.index}).withReject()
+	e.msg.RejectHint = new(hint.index)
+	f.vouch(e)
+}
+
+func (f *follower) handleHeartbeat(m *pb.Message) error {
+	if last := f.log.last().index; m.GetCommit() > last {
+		err := fmt.Errorf("%w: heartbeat from %x commits index %d, but this log ends at %d: "+
+			"this node has lost entries that it acknowledged, or the sender is faulty", ErrMalformedMessage, m.GetFrom(), m.GetCommit(), last)
+		f.logger.Error(err)
+		return err
+	}
+	f.log.commitTo(m.GetCommit())
+	e := f.message(pb.MsgHeartbeatResp, m.GetFrom())
+	e.msg.Context = m.GetContext()
+	f.send(e)
+	return nil
+}
+
+// handleSnapshot takes a snapshot where it helps, and acknowledges what this
+// log is then known to share with the leader's.
+func (f *follower) handleSnapshot(m *pb.Message) error {
+	s := pb.EnsureSnapshot(m.GetSnapshot())
+	took, err := f.restore(s)
+	if err != nil {
+		return err
+	}
+	shared := f.log.committed
+	if took {
+		shared = f.log.last().index
+	}
+	f.logger.Infof("raft: node %x got snapshot %v from %x, took it: %t, commit index %d", f.id, snapshotID(s), m.GetFrom(), took, f.log.committed)
+	f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(shared))
+	return nil
+}
+
+// restore replaces the log and the members by the snapshot's, and reports
+// whether it did. It does not if the snapshot holds nothing new, or is not for
+// this node.
+func (f *follower) restore(s *pb.Snapshot) (bool, error) {
+	id, cs := snapshotID(s), s.GetMetadata().GetConfState()
+	switch {
+	case id.index <= f.log.committed:
+		return false, nil
+	case !slices.Contains(cs.GetVoters(), f.id) && !slices.Contains(cs.GetLearners(), f.id) && !slices.Contains(cs.GetVotersOutgoing(), f.id):
+		f.logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
+		return false, nil
+	case f.log.holds(id):
+		// The log leads to the snapshot's state and may go on behind it, with
+		// entries that were acknowledged. It stays; only the news that all this
+		// is committed is taken.
+		f.log.commitTo(id.index)
+		return false, nil
+	}
+	members, err := f.restoredMembers(cs, id.index)
+	if err != nil {
+		return false, fmt.Errorf("%w: snapshot %v has a configuration %s that cannot be restored: %w",
+			ErrMalformedMessage, id, DescribeConfState(cs), err)
+	}
+	f.log.restore(s)
+	f.members = members
+	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config)
+	return true, nil
+}

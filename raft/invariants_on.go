@@ -1,0 +1,43 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build invariants
+
+package raft
+
+// checkInvariants panics if one of the invariants that stand on the fields does
+// not hold. Simulations are built with the tag "invariants".
+func (r *raft) checkInvariants() {
+	if r.log.err != nil {
+		return // answers of a failed storage are made up
+	}
+	l, t := r.log, &r.log.tail
+	last := l.last().index
+	holds := func(ok bool, what string) {
+		if !ok {
+			r.logger.Panicf("raft: node %x at term %d: invariant broken: %s (applied %d, applying %d, committed %d, base %v, last %d, handed %d)",
+				r.id, r.term, what, l.applied, l.applying, l.committed, t.base, last, t.handed)
+		}
+	}
+	holds(l.applied <= l.applying && l.applying <= l.committed, "applied <= applying <= committed")
+	holds(l.committed <= last, "committed <= last")
+	holds(0 <= t.handed && t.handed <= len(t.entries), "0 <= handed <= len(entries)")
+	holds(t.snapshot == nil || snapshotID(t.snapshot).index <= t.base.index, "snapshot <= base")
+	prev := t.base
+	for _, e := range t.entries {
+		id := idOf(e)
+		holds(id.index == prev.index+1 && id.term >= prev.term && id.term <= r.term, "entries are consecutive, terms do not fall")
+		prev = id
+	}
+	ld := r.leading()
+	holds(ld == nil || r.lead == r.id && r.vote == r.id, "a leader follows itself and has voted for itself")
+	holds(ld == nil || l.last().term == r.term, "a leader's log ends in its term")
+	_, campaigning := r.role.(*candidate)
+	holds(!campaigning || r.lead == None, "a candidate has no leader")
+	for _, m := range r.vouching {
+		holds(m.GetType() != 0, "a vouching message has a type")
+	}
+	for _, m := range r.outbox {
+		holds(m.GetTo() != r.id && !vouches(m), "messages to this node, votes and acknowledgements wait for durability")
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// leader appends to the log of its term and brings everyone else's to agree.
+// What it knows of each member is in members.Progress.
+type leader struct {
+	*raft
+	// sinceHeartbeat counts ticks since the last round of heartbeats.
+	sinceHeartbeat int
+	// transferee is the member that leadership is being handed to, or None.
+	transferee uint64
+	// confChangeAt is at or behind the last configuration change in the log.
+	// A further one may be appended once this index is applied (thesis 4.1:
+	// one at a time).
+	confChangeAt uint64
+	// uncommitted is the payload in the log behind the commit index, counted
+	// from the beginning of the term, so it may be too low but not too high.
+	uncommitted entryPayloadSize
+	// reads are ReadIndex requests that wait for a quorum's word.
+	reads readQueue
+}
+
+// becomeLeader begins the term that this node was elected for.
+func (r *raft) becomeLeader() {
+	l := &leader{raft: r}
+	r.enter(l, r.term, r.id)
+	self := r.members.Progress[r.id]
+	self.BecomeReplicate()
+	self.RecentActive = true
+	last := r.log.last()
+	// There may be a configuration change that is not applied. Rather than look
+	// for it, treat the end of the log as one.
+	l.confChangeAt = last.index
+	// An entry of its own term lets a leader commit those of earlier terms
+	// (thesis 3.6.2).
+	l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))
+	r.logger.Infof("raft: node %x leads at term %d", r.id, r.term)
+	l.broadcastAppend()
+}
+
+func (l *leader) state() StateType { return StateLeader }
+
+// tick lets one tick pass: a quorum check each election timeout, and a round of
+// heartbeats.
+func (l *leader) tick() {
+	l.sinceHeartbeat++
+	if l.quietTicks++; l.quietTicks >= l.cfg.ElectionTick {
+		l.quietTicks = 0
+		if l.cfg.CheckQuorum && !l.checkQuorum() {
+			return
+		}
+		// A transfer that took this long has failed; go on leading.
+		l.transferee = None
+	}
+	if l.sinceHeartbeat >= l.cfg.HeartbeatTick {
+		l.sinceHeartbeat = 0
+		l.broadcastHeartbeat()
+	}
+}
+
+// checkQuorum steps down if no quorum has been heard from since the last check,
+// and reports whether this node still leads.
+func (l *leader) checkQuorum() bool {
+	if !l.members.QuorumActive() {
+		l.logger.Warningf("raft: node %x steps down at term %d: it has not heard from a quorum", l.id, l.term)
+		l.becomeFollower(l.term, None)
+		return false
+	}
+	for id, pr := range l.members.Progress {
+		if id != l.id {
+			pr.RecentActive = false
+		}
+	}
+	return true
+}
+
+func (l *leader) step(m *pb.Message) error {
+	switch m.GetType() {
+	case pb.MsgBeat:
+		l.broadcastHeartbeat()
+	case pb.MsgCheckQuorum:
+		l.checkQuorum()
+	case pb.MsgProp:
+		return l.propose(m.GetEntries())
+	case pb.MsgReadIndex:
+		l.readIndex(m)
+	case pb.MsgAppResp, pb.MsgHeartbeatResp, pb.MsgSnapStatus, pb.MsgUnreachable, pb.MsgTransferLeader:
+		if pr := l.members.Progress[m.GetFrom()]; pr != nil {
+			l.stepMember(pr, m)
+		}
+	}
+	return nil
+}
+
+// stepMember handles what a member, or the host about a member, has to say.
+func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) {
+	switch m.GetType() {
+	case pb.MsgAppResp:
+		pr.RecentActive = true
+		if m.GetReject() {
+			l.appendRejected(pr, m)
+		} else {
+			l.appendAccepted(pr, m)
+		}
+	case pb.MsgHeartbeatResp:
+		l.heartbeatAnswered(pr, m)
+	case pb.MsgSnapStatus:
+		l.snapshotSent(pr, m)
+	case pb.MsgUnreachable:
+		// What is on its way to it is probably lost; ask before sending more.
+		if pr.State == tracker.StateReplicate {
+			pr.BecomeProbe()
+		}
+	case pb.MsgTransferLeader:
+		l.transferTo(pr, m.GetFrom())
+	}
+}

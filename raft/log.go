@@ -1,0 +1,251 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// raftLog is the log as the protocol sees it: Storage, and behind it the tail
+// that is not yet written, and how far it is committed and applied.
+//
+// Storage may fail. The first failure is kept in err and from then on the log
+// answers as if what was asked for did not exist; the state machine finishes
+// its step on such answers and then shows the error instead of any outcome (as
+// bufio.Writer does with a failed write). That keeps error handling out of the
+// protocol, where nothing could be done about it anyway.
+type raftLog struct {
+	storage Storage
+	logger  Logger
+	tail    tail
+	// err is the first unexpected error of storage; it wraps ErrStorage.
+	err error
+
+	// committed is the highest index known to be committed.
+	//
+	// Invariant: it never falls, and is at most the last index.
+	committed uint64
+	// applying and its neighbours: see applying.go.
+	hostProgress
+}
+
+// openLog reads the bounds of storage. A node that starts knows as committed
+// and applied what the snapshot covers; the rest it is told.
+func openLog(storage Storage, logger Logger, maxApplying entryEncodingSize) (*raftLog, error) {
+	l := &raftLog{storage: storage, logger: logger}
+	first, err := storage.FirstIndex()
+	if err != nil {
+		return nil, fmt.Errorf("%w: FirstIndex: %w", ErrStorage, err)
+	}
+	last, err := storage.LastIndex()
+	if err != nil {
+		return nil, fmt.Errorf("%w: LastIndex: %w", ErrStorage, err)
+	}
+	term, err := storage.Term(last)
+	if err != nil {
+		return nil, fmt.Errorf("%w: Term of the last index %d: %w", ErrStorage, last, err)
+	}
+	l.tail.base = entryID{term: term, index: last}
+	l.committed = first - 1
+	l.hostProgress = hostProgress{applying: first - 1, applied: first - 1, limit: maxApplying}
+	return l, nil
+}
+
+// fail takes the log out of service.
+func (l *raftLog) fail(err error, format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%w: %s: %w", ErrStorage, fmt.Sprintf(format, args...), err)
+		l.logger.Error(l.err)
+	}
+}
+
+// last returns the end of the log; index 0, term 0 when it is empty.
+func (l *raftLog) last() entryID { return l.tail.last() }
+
+// firstIndex returns the index of the first entry that is not compacted.
+func (l *raftLog) firstIndex() uint64 {
+	if s := l.tail.snapshot; s != nil {
+		return s.GetMetadata().GetIndex() + 1
+	}
+	first, err := l.storage.FirstIndex()
+	if err != nil {
+		l.fail(err, "FirstIndex")
+		return l.tail.base.index + 1
+	}
+	return first
+}
+
+// term returns the term of entry i, also of the one just before the first;
+// ErrCompacted below, ErrUnavailable above.
+func (l *raftLog) term(i uint64) (uint64, error) {
+	if t, ok := l.tail.term(i); ok {
+		return t, nil
+	}
+	if i > l.tail.base.index {
+		return 0, ErrUnavailable
+	}
+	if i+1 < l.firstIndex() {
+		return 0, ErrCompacted
+	}
+	t, err := l.storage.Term(i)
+	if err != nil && !errors.Is(err, ErrCompacted) && !errors.Is(err, ErrUnavailable) {
+		l.fail(err, "Term(%d)", i)
+		return 0, ErrUnavailable
+	}
+	return t, err
+}
+
+// holds reports whether id is in the log, or just before its first entry.
+func (l *raftLog) holds(id entryID) bool {
+	t, err := l.term(id.index)
+	return err == nil && t == id.term
+}
+
+// appendAfter adds entries behind after and drops what followed it. Only the
+// leader of the term, and followers on its word, call it.
+func (l *raftLog) appendAfter(after entryID, ents []*pb.Entry) {
+	if len(ents) == 0 {
+		return
+	}
+	if after.index < l.committed {
+		l.logger.Panicf("raft: append at %d would replace committed entries (commit index %d)", after.index+1, l.committed)
+	}
+	l.tail.append(after, ents)
+}
+
+// firstNew returns the position in ents, which follow prev, of the first entry
+// that the log does not hold, and the entry before it.
+func (l *raftLog) firstNew(prev entryID, ents []*pb.Entry) (int, entryID) {
+	for i, e := range ents {
+		id := idOf(e)
+		if !l.holds(id) {
+			return i, prev
+		}
+		prev = id
+	}
+	return len(ents), prev
+}
+
+// match returns the best guess, at or before upTo.index, at where this log ends
+// agreeing with another one that has, at upTo.index, nothing newer than
+// upTo.term: terms never fall along a log, so entries of higher terms here
+// cannot be there. Where a term is unknown (compacted) it guesses agreement,
+// and returns term 0.
+//
+// With it both sides skip whole terms, so a follower that diverged is found in
+// one round trip a term and not one an entry (thesis 3.5, end).
+func (l *raftLog) match(upTo entryID) entryID {
+	for i := upTo.index; i > 0; i-- {
+		t, err := l.term(i)
+		if err != nil {
+			return entryID{index: i}
+		}
+		if t <= upTo.term {
+			return entryID{term: t, index: i}
+		}
+	}
+	return entryID{}
+}
+
+// commitTo raises the commit index, never lowers it.
+func (l *raftLog) commitTo(index uint64) {
+	if index <= l.committed {
+		return
+	}
+	if last := l.last().index; index > last {
+		l.logger.Panicf("raft: commit index %d lies beyond the last index %d: was the log damaged, truncated or lost?", index, last)
+	}
+	l.committed = index
+}
+
+// from returns entries from index lo on, up to maxSize bytes but at least one
+// if there is any. ErrCompacted if lo is compacted.
+func (l *raftLog) from(lo uint64, maxSize entryEncodingSize) ([]*pb.Entry, error) {
+	last := l.last().index
+	if lo > last {
+		return nil, nil
+	}
+	return l.slice(lo, last+1, maxSize)
+}
+
+// slice returns the entries in [lo, hi), up to maxSize bytes but at least one
+// of a range that is not empty. The caller may append to the slice.
+func (l *raftLog) slice(lo, hi uint64, maxSize entryEncodingSize) ([]*pb.Entry, error) {
+	if lo > l.tail.base.index {
+		return limitClipped(l.tail.slice(lo, hi), maxSize), nil
+	}
+	if lo < l.firstIndex() {
+		return nil, ErrCompacted
+	}
+	cut := min(hi, l.tail.base.index+1)
+	stored, err := l.storage.Entries(lo, cut, uint64(maxSize))
+	if errors.Is(err, ErrCompacted) {
+		return nil, ErrCompacted
+	}
+	if err != nil {
+		l.fail(err, "Entries(%d, %d)", lo, cut)
+		return nil, l.err
+	}
+	if hi == cut || uint64(len(stored)) < cut-lo {
+		return stored, nil // all of it, or cut short by maxSize
+	}
+	if size := encodingSize(stored); size < maxSize {
+		more := limitSize(l.tail.slice(cut, hi), maxSize-size)
+		if size+encodingSize(more) <= maxSize { // a single entry may exceed what is left
+			return join(stored, more), nil
+		}
+	}
+	return stored, nil
+}
+
+func limitClipped(ents []*pb.Entry, maxSize entryEncodingSize) []*pb.Entry {
+	ents = limitSize(ents, maxSize)
+	return ents[:len(ents):len(ents)]
+}
+
+// join concatenates without room to spare.
+func join(a, b []*pb.Entry) []*pb.Entry {
+	if len(a)+len(b) <= cap(a) {
+		return append(a, b...)
+	}
+	both := make([]*pb.Entry, 0, len(a)+len(b))
+	return append(append(both, a...), b...)
+}
+
+// snapshot returns the newest snapshot there is; the caller owns it.
+func (l *raftLog) snapshot() (*pb.Snapshot, error) {
+	if s := l.tail.snapshot; s != nil {
+		return cloneSnapshot(s), nil
+	}
+	return l.storage.Snapshot()
+}
+
+// restore makes the snapshot the whole log.
+func (l *raftLog) restore(s *pb.Snapshot) {
+	l.committed = s.GetMetadata().GetIndex()
+	l.tail.replace(s)
+}
+
+// anyConfChange reports whether an entry in (applied, committed] changes the
+// configuration. It reads in pages, so that a node far behind does not load
+// its whole log.
+func (l *raftLog) anyUnappliedConfChange() bool {
+	for lo, hi := l.applied+1, l.committed+1; lo < hi; {
+		ents, err := l.slice(lo, hi, l.limit)
+		if err != nil || len(ents) == 0 {
+			l.fail(errors.Join(err, ErrUnavailable), "looking for configuration changes in [%d, %d)", lo, hi)
+			return true
+		}
+		for _, e := range ents {
+			if isConfChange(e) {
+				return true
+			}
+		}
+		lo += uint64(len(ents))
+	}
+	return false
+}

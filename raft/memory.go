@@ -1,0 +1,199 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// MemoryStorage is a [Storage] in memory, for tests and for hosts that keep a
+// durable log beside it. Its methods may be called from several goroutines.
+//
+// A contract that a host breaks (a gap in the log, a snapshot or a compaction
+// behind its end) panics through the package's logger.
+type MemoryStorage struct {
+	// The embedded mutex guards all fields. Hosts may hold it to see several
+	// methods' results at one moment; then they must not call methods.
+	sync.Mutex
+
+	hardState *pb.HardState
+	snapshot  *pb.Snapshot
+	// base is the position just before the log: the last entry that was
+	// compacted away, or the snapshot's.
+	base entryID
+	// log[i] has index base.index+1+i. Invariant: no element changes once it is
+	// there, as readers share the array; truncation makes a new one.
+	log []*pb.Entry
+}
+
+// NewMemoryStorage returns an empty storage: its first entry will have index 1.
+func NewMemoryStorage() *MemoryStorage {
+	return &MemoryStorage{snapshot: pb.EnsureSnapshot(nil)}
+}
+
+func (ms *MemoryStorage) lastIndex() uint64 { return ms.base.index + uint64(len(ms.log)) }
+
+// InitialState implements [Storage].
+func (ms *MemoryStorage) InitialState() (*pb.HardState, *pb.ConfState, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	return ms.hardState, pb.EnsureConfState(ms.snapshot.GetMetadata().GetConfState()), nil
+}
+
+// SetHardState keeps st as the current hard state. The error is always nil.
+func (ms *MemoryStorage) SetHardState(st *pb.HardState) error {
+	ms.Lock()
+	defer ms.Unlock()
+	ms.hardState = st
+	return nil
+}
+
+// Entries implements [Storage].
+func (ms *MemoryStorage) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	switch {
+	case lo <= ms.base.index:
+		return nil, ErrCompacted
+	case hi > ms.lastIndex()+1:
+		getLogger().Panicf("raft: MemoryStorage.Entries: hi is %d, but the last index is %d", hi, ms.lastIndex())
+	case len(ms.log) == 0:
+		return nil, ErrUnavailable
+	}
+	first := ms.base.index + 1
+	return slices.Clip(limitSize(ms.log[lo-first:hi-first], entryEncodingSize(maxSize))), nil
+}
+
+// Term implements [Storage].
+func (ms *MemoryStorage) Term(i uint64) (uint64, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	switch {
+	case i < ms.base.index:
+		return 0, ErrCompacted
+	case i > ms.lastIndex():
+		return 0, ErrUnavailable
+	}
+	return ms.termAt(i), nil
+}
+
+// termAt returns the term at an index in [base.index, lastIndex].
+func (ms *MemoryStorage) termAt(i uint64) uint64 {
+	if i == ms.base.index {
+		return ms.base.term
+	}
+	return ms.log[i-ms.base.index-1].GetTerm()
+}
+
+// LastIndex implements [Storage].
+func (ms *MemoryStorage) LastIndex() (uint64, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	return ms.lastIndex(), nil
+}
+
+// FirstIndex implements [Storage].
+func (ms *MemoryStorage) FirstIndex() (uint64, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	return ms.base.index + 1, nil
+}
+
+// Snapshot implements [Storage]. The caller owns the result.
+func (ms *MemoryStorage) Snapshot() (*pb.Snapshot, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	return cloneSnapshot(ms.snapshot), nil
+}
+
+// ApplySnapshot replaces everything by the snapshot. It returns
+// [ErrSnapOutOfDate], and changes nothing, if the present one is as new.
+func (ms *MemoryStorage) ApplySnapshot(snap *pb.Snapshot) error {
+	ms.Lock()
+	defer ms.Unlock()
+	snap = pb.EnsureSnapshot(snap)
+	// A present index of 0 is no snapshot, or a ConfState alone, put there to
+	// start a group: either gives way to anything.
+	if have := ms.snapshot.GetMetadata().GetIndex(); have != 0 && have >= snap.GetMetadata().GetIndex() {
+		return ErrSnapOutOfDate
+	}
+	ms.snapshot = cloneSnapshot(snap)
+	ms.base = snapshotID(snap)
+	ms.log = nil
+	return nil
+}
+
+// CreateSnapshot makes the snapshot at index i, which must be in the log, with
+// the host's data, and returns a copy. cs is the configuration at i; nil keeps
+// that of the previous snapshot. It returns [ErrSnapOutOfDate] if the present
+// snapshot is as new. The log stays as it is: see Compact.
+func (ms *MemoryStorage) CreateSnapshot(i uint64, cs *pb.ConfState, data []byte) (*pb.Snapshot, error) {
+	ms.Lock()
+	defer ms.Unlock()
+	if i <= ms.snapshot.GetMetadata().GetIndex() {
+		return nil, ErrSnapOutOfDate
+	}
+	if i > ms.lastIndex() {
+		getLogger().Panicf("raft: MemoryStorage.CreateSnapshot: index is %d, but the last index is %d", i, ms.lastIndex())
+	}
+	meta := ms.snapshot.Metadata
+	meta.Index, meta.Term = new(i), new(ms.termAt(i))
+	if cs != nil {
+		meta.ConfState = proto.Clone(cs).(*pb.ConfState)
+	}
+	ms.snapshot.Data = data
+	return cloneSnapshot(ms.snapshot), nil
+}
+
+// Compact drops the entries up to compactIndex, which must have been applied.
+// It returns [ErrCompacted] if they are gone already.
+func (ms *MemoryStorage) Compact(compactIndex uint64) error {
+	ms.Lock()
+	defer ms.Unlock()
+	if compactIndex <= ms.base.index {
+		return ErrCompacted
+	}
+	if compactIndex > ms.lastIndex() {
+		getLogger().Panicf("raft: MemoryStorage.Compact: index is %d, but the last index is %d", compactIndex, ms.lastIndex())
+	}
+	base := entryID{term: ms.termAt(compactIndex), index: compactIndex}
+	// A copy, so that the dropped entries can be collected.
+	ms.log = slices.Clone(ms.log[compactIndex-ms.base.index:])
+	ms.base = base
+	return nil
+}
+
+// Append adds consecutive entries. They replace what the log holds from the
+// first of them on; entries already compacted are left out. The error is
+// always nil.
+func (ms *MemoryStorage) Append(entries []*pb.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	ms.Lock()
+	defer ms.Unlock()
+	first, at := ms.base.index+1, entries[0].GetIndex()
+	if at+uint64(len(entries)) <= first {
+		return nil
+	}
+	if at < first {
+		entries, at = entries[first-at:], first
+	}
+	keep := at - first
+	if keep > uint64(len(ms.log)) {
+		getLogger().Panicf("raft: MemoryStorage.Append: first entry is %d, but the last index is %d", at, ms.lastIndex())
+	}
+	if keep < uint64(len(ms.log)) {
+		ms.log = slices.Clip(ms.log[:keep]) // readers may still hold what follows
+	}
+	ms.log = append(ms.log, entries...)
+	return nil
+}
+
+func cloneSnapshot(s *pb.Snapshot) *pb.Snapshot { return proto.Clone(s).(*pb.Snapshot) }

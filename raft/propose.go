@@ -1,0 +1,125 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// ErrProposalDropped says that a proposal was not, and will not be, appended:
+// there is no leader, or it cannot take it now. Try again later, or elsewhere.
+var ErrProposalDropped = errors.New("raft proposal dropped")
+
+// propose appends the entries to the log and sends them out, all or none.
+func (l *leader) propose(ents []*pb.Entry) error {
+	switch {
+	case l.members.Progress[l.id] == nil:
+		return ErrProposalDropped // removed, and about to find out
+	case l.transferee != None:
+		return ErrProposalDropped // the log must come to rest
+	}
+	last := l.log.last().index
+	own := make([]*pb.Entry, len(ents))
+	for i, e := range ents {
+		id := entryID{term: l.term, index: last + 1 + uint64(i)}
+		ok, err := l.admitConfChange(e, id.index)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			// An empty entry in its place tells the proposer, when it is
+			// applied, that the change was refused.
+			e = &pb.Entry{Type: pb.EntryNormal.Enum()}
+		}
+		own[i] = copyEntry(e, id)
+	}
+	if !l.reserve(own) {
+		l.logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
+		return ErrProposalDropped
+	}
+	l.append(own...)
+	l.broadcastAppend()
+	return nil
+}
+
+// append adds entries of this term to the log. They count as held by this node
+// when it hears, through an acknowledgement to itself, that they are durable.
+func (l *leader) append(ents ...*pb.Entry) {
+	l.log.appendAfter(l.log.last(), ents)
+	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().index))
+}
+
+// reserve counts the entries as uncommitted if they fit the limit. Whatever the
+// limit, something fits when nothing is uncommitted, and empty entries always
+// do: those that begin a term or end a joint configuration.
+func (l *leader) reserve(ents []*pb.Entry) bool {
+	size := payloadSize(ents)
+	if l.uncommitted > 0 && size > 0 && l.uncommitted+size > entryPayloadSize(l.cfg.MaxUncommittedEntriesSize) {
+		return false
+	}
+	l.uncommitted += size
+	return true
+}
+
+// admitConfChange reports whether a proposed entry, to stand at index, may be
+// appended as it is: it is no configuration change, or one that fits the
+// present configuration. An error means that it is not readable.
+func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
+	if !isConfChange(e) {
+		return true, nil
+	}
+	cc, err := decodeConfChange(e)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w: %w", ErrProposalDropped, ErrMalformedMessage, err)
+	}
+	joint := len(l.members.Voters[1]) > 0
+	leaves := len(cc.Changes) == 0
+	var why string
+	switch {
+	case l.confChangeAt > l.log.applied:
+		why = fmt.Sprintf("there may be one at index %d that is not applied yet (applied index %d)", l.confChangeAt, l.log.applied)
+	case joint && !leaves:
+		why = "the present configuration is joint and must be left first"
+	case !joint && leaves:
+		why = "there is no joint configuration to leave"
+	}
+	if why != "" && !l.cfg.DisableConfChangeValidation {
+		l.logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config, why)
+		return false, nil
+	}
+	l.confChangeAt = index
+	return true, nil
+}
+
+// decodeConfChange reads a proposed configuration change of either version. It
+// refuses what could not be applied whatever the configuration.
+func decodeConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
+	cc, err := unmarshalConfChange(e)
+	if err != nil {
+		return nil, fmt.Errorf("configuration change of %d bytes: %w", len(e.GetData()), err)
+	}
+	if t := cc.GetTransition(); t < pb.ConfChangeTransitionAuto || t > pb.ConfChangeTransitionJointExplicit {
+		return nil, fmt.Errorf("configuration change with unknown transition %d", t)
+	}
+	return cc, nil
+}
+
+func unmarshalConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
+	var m interface {
+		proto.Message
+		pb.ConfChangeI
+	} = &pb.ConfChangeV2{}
+	if e.GetType() == pb.EntryConfChange {
+		m = &pb.ConfChange{}
+	}
+	if err := proto.Unmarshal(e.GetData(), m); err != nil {
+		return nil, err
+	}
+	return m.AsV2(), nil
+}

@@ -1,0 +1,24 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math/big"
+)
+
+// cryptoRand is the default source of election timeouts. It is safe for use by
+// many groups at once, and needs no seed that two nodes might share by
+// accident.
+type cryptoRand struct{}
+
+func (cryptoRand) IntN(n int) int {
+	v, err := rand.Int(rand.Reader, big.NewInt(int64(n)))
+	if err != nil {
+		// The system's generator never fails; a replaced Reader may.
+		panic(fmt.Sprintf("raft: crypto/rand.Reader failed: %v", err))
+	}
+	return int(v.Int64())
+}

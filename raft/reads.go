@@ -1,0 +1,144 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"encoding/binary"
+
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// A linearizable read needs no log entry (thesis 6.4). The leader notes its
+// commit index when the read arrives, makes sure that it still leads, and
+// answers with the index; whoever has applied that much may read its state.
+//
+// To make sure it asks a quorum. Reads are numbered as they arrive; the context
+// of a heartbeat is the number of the newest read so far, its round, and an
+// answer with that context confirms all reads up to it. So one round of
+// heartbeats serves any number of reads, and a read whose heartbeats are lost
+// is confirmed by any later round.
+
+// ReadState is a confirmed read: the host may answer it once it has applied
+// Index.
+type ReadState struct {
+	// Index is the commit index of the leader when the read reached it.
+	Index uint64
+	// RequestCtx is what the host passed to ReadIndex, to tell reads apart.
+	RequestCtx []byte
+}
+
+const readRoundSize = 8 // bytes of a round in a heartbeat's context, little endian
+
+// pendingRead is a request and the commit index when it arrived.
+type pendingRead struct {
+	req   *pb.Message
+	index uint64
+}
+
+// readQueue is the reads of one leadership that wait for a quorum.
+type readQueue struct {
+	waiting []pendingRead
+	// done is the number of reads confirmed so far: waiting[0] has number done+1.
+	done uint64
+	// acked is the newest round that each member has answered.
+	acked map[uint64]uint64
+}
+
+// newest returns the number of the last read.
+func (q *readQueue) newest() uint64 { return q.done + uint64(len(q.waiting)) }
+
+// round returns the context of a heartbeat sent now: nil when no read waits.
+func (q *readQueue) round() []byte {
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	return binary.LittleEndian.AppendUint64(make([]byte, 0, readRoundSize), q.newest())
+}
+
+// ack records that a member has answered a round.
+func (q *readQueue) ack(from, round uint64) {
+	if q.acked == nil {
+		q.acked = map[uint64]uint64{}
+	}
+	q.acked[from] = max(q.acked[from], round)
+}
+
+// AckedIndex lets quorum find the newest round that a majority has answered.
+func (q *readQueue) AckedIndex(voter uint64) (quorum.Index, bool) {
+	round, ok := q.acked[voter]
+	return quorum.Index(round), ok
+}
+
+// confirm removes and returns the reads that a quorum of the voters confirms.
+func (q *readQueue) confirm(voters quorum.JointConfig) []pendingRead {
+	round := uint64(voters.CommittedIndex(q))
+	if round <= q.done {
+		return nil
+	}
+	n := min(round-q.done, uint64(len(q.waiting)))
+	confirmed := q.waiting[:n]
+	q.waiting, q.done = q.waiting[n:], q.done+n
+	return confirmed
+}
+
+// readIndex takes a read request of this node or of another.
+func (l *leader) readIndex(m *pb.Message) {
+	switch {
+	case l.members.IsSingleton():
+		l.answerRead(m, l.log.committed)
+	case !l.log.holds(entryID{term: l.term, index: l.log.committed}):
+		// Earlier leaders may have committed more than this one knows of,
+		// until it has committed an entry of its own.
+		l.earlyReads = append(l.earlyReads, m)
+	default:
+		l.startRead(m)
+	}
+}
+
+func (l *leader) startRead(m *pb.Message) {
+	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased {
+		l.answerRead(m, l.log.committed)
+		return
+	}
+	l.reads.waiting = append(l.reads.waiting, pendingRead{req: m, index: l.log.committed})
+	l.reads.ack(l.id, l.reads.newest())
+	l.broadcastHeartbeat()
+}
+
+// releaseEarlyReads starts the reads that came before the first commit.
+func (l *leader) releaseEarlyReads() {
+	if len(l.earlyReads) == 0 || !l.log.holds(entryID{term: l.term, index: l.log.committed}) {
+		return
+	}
+	early := l.earlyReads
+	l.earlyReads = nil
+	for _, m := range early {
+		l.startRead(m)
+	}
+}
+
+// readsAcked takes a member's answer to a heartbeat with a round of reads.
+func (l *leader) readsAcked(from uint64, ctx []byte) {
+	l.reads.ack(from, binary.LittleEndian.Uint64(ctx))
+	for _, r := range l.reads.confirm(l.members.Voters) {
+		l.answerRead(r.req, r.index)
+	}
+}
+
+// answerRead gives the index to whoever asked.
+func (l *leader) answerRead(req *pb.Message, index uint64) {
+	if from := req.GetFrom(); from == None || from == l.id {
+		l.readConfirmed(req, index)
+		return
+	}
+	e := l.message(pb.MsgReadIndexResp, req.GetFrom()).withIndex(index)
+	e.msg.Entries = req.GetEntries()
+	l.send(e)
+}
+
+// readConfirmed tells the host of this node that a read of its own is confirmed.
+func (r *raft) readConfirmed(m *pb.Message, index uint64) {
+	r.readStates = append(r.readStates, ReadState{Index: index, RequestCtx: m.GetEntries()[0].GetData()})
+}

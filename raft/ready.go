@@ -1,0 +1,235 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// SoftState is state that need not be kept: who leads, and what this node is.
+type SoftState struct {
+	// Lead is the leader that this node knows of, or [None].
+	Lead uint64
+	// RaftState is this node's role.
+	RaftState StateType
+}
+
+// Ready is what the host is to do for the state machine: write, send, apply. A
+// field that is empty asks for nothing. Slices and what they point to are
+// shared with the state machine: the host must not change them, and they do
+// not change either.
+type Ready struct {
+	// SoftState is the new one, or nil if it has not changed.
+	*SoftState
+
+	// HardState is to be written before Messages are sent; nil if it has not
+	// changed. With async storage writes it stands in MsgStorageAppend too.
+	*pb.HardState
+
+	// ReadStates are reads that were confirmed (see ReadIndex).
+	ReadStates []ReadState
+
+	// Entries are to be written before Messages are sent. They replace
+	// everything from the first one's index on. With async storage writes they
+	// stand in MsgStorageAppend too.
+	Entries []*pb.Entry
+
+	// Snapshot is to be written and applied; nil if there is none. It replaces
+	// the log. With async storage writes it stands in MsgStorageAppend too.
+	Snapshot *pb.Snapshot
+
+	// CommittedEntries are to be applied, in order. With async storage writes
+	// they stand in MsgStorageApply too.
+	CommittedEntries []*pb.Entry
+
+	// Messages are to be sent: after Entries, HardState and Snapshot are
+	// written, or with async storage writes at once, as those that must wait
+	// are responses in MsgStorageAppend. The local threads' messages are last.
+	//
+	// The host reports how sending a MsgSnap went (ReportSnapshot).
+	Messages []*pb.Message
+
+	// MustSync says that writing must be durable before Messages are sent, and
+	// not merely done.
+	MustSync bool
+}
+
+// MustSync reports whether going from the hard state prevst to st, with entsnum
+// new entries, needs a durable write. The commit index alone does not: it is
+// learnt again.
+func MustSync(st, prevst *pb.HardState, entsnum int) bool {
+	return entsnum != 0 || st.GetVote() != prevst.GetVote() || st.GetTerm() != prevst.GetTerm()
+}
+
+// IsEmptyHardState reports whether st is nil or all zero: nothing to write.
+func IsEmptyHardState(st *pb.HardState) bool { return hardStateOf(st) == hardState{} }
+
+// IsEmptySnap reports whether sp is nil or covers no entry.
+func IsEmptySnap(sp *pb.Snapshot) bool { return sp.GetMetadata().GetIndex() == 0 }
+
+// hardState is pb.HardState as a value: comparable, and not shared.
+type hardState struct{ term, vote, commit uint64 }
+
+func hardStateOf(st *pb.HardState) hardState {
+	return hardState{term: st.GetTerm(), vote: st.GetVote(), commit: st.GetCommit()}
+}
+
+// proto returns it for the host, which owns the result.
+func (h hardState) proto() *pb.HardState {
+	p := &struct {
+		pb  pb.HardState
+		val hardState
+	}{val: h}
+	p.pb.Term, p.pb.Vote, p.pb.Commit = &p.val.term, &p.val.vote, &p.val.commit
+	return &p.pb
+}
+
+func (r *raft) hardState() hardState {
+	return hardState{term: r.term, vote: r.vote, commit: r.log.committed}
+}
+
+// HasReady reports whether Ready would ask for anything.
+func (rn *RawNode) HasReady() bool {
+	r := rn.raft
+	if r.log.err != nil {
+		return false
+	}
+	hs := r.hardState()
+	return len(r.outbox) > 0 || len(r.vouching) > 0 ||
+		len(r.readStates) > 0 ||
+		r.softState() != rn.toldSoft ||
+		hs != rn.toldHard && hs != hardState{} ||
+		len(r.log.tail.unhanded()) > 0 ||
+		r.log.tail.unhandedSnapshot() != nil ||
+		r.log.hasNextCommitted(rn.appliesUnwritten())
+}
+
+// Ready returns what the host is to do, and counts on its being done. Unless
+// writes are asynchronous, Advance must follow before the next Ready.
+func (rn *RawNode) Ready() Ready {
+	rd := rn.offer()
+	rn.accept(rd)
+	return rd
+}
+
+// appliesUnwritten reports whether entries may be applied before they are
+// known to be written here: a host that writes and applies in one turn does so
+// in order, one with two threads does not.
+func (rn *RawNode) appliesUnwritten() bool { return !rn.raft.cfg.AsyncStorageWrites }
+
+// offer builds a Ready and changes nothing.
+func (rn *RawNode) offer() Ready {
+	r := rn.raft
+	if r.log.err != nil {
+		return Ready{}
+	}
+	rd := Ready{
+		Entries:          r.log.tail.unhanded(),
+		CommittedEntries: r.log.nextCommitted(rn.appliesUnwritten()),
+		ReadStates:       r.readStates,
+	}
+	if r.log.err != nil { // reading the committed entries failed
+		return Ready{}
+	}
+	if s := r.log.tail.unhandedSnapshot(); s != nil {
+		rd.Snapshot = cloneSnapshot(s)
+	}
+	if soft := r.softState(); soft != rn.toldSoft {
+		rd.SoftState = &soft
+	}
+	hs := r.hardState()
+	if hs != rn.toldHard {
+		rd.HardState = hs.proto()
+	}
+	rd.MustSync = len(rd.Entries) > 0 || hs.term != rn.toldHard.term || hs.vote != rn.toldHard.vote
+	rd.Messages = rn.outgoing(rd)
+	return rd
+}
+
+// outgoing returns the messages of a Ready: what may leave at once, then what
+// comes after writing.
+func (rn *RawNode) outgoing(rd Ready) []*pb.Message {
+	r := rn.raft
+	var later []*pb.Message
+	if r.cfg.AsyncStorageWrites {
+		if m := r.storageAppend(rd); m != nil {
+			later = append(later, m)
+		}
+		if len(rd.CommittedEntries) > 0 {
+			later = append(later, r.storageApply(rd.CommittedEntries))
+		}
+	} else {
+		// The host sends after writing, so what vouches may go with the rest.
+		// What this node says to itself waits for Advance.
+		for _, m := range r.vouching {
+			if m.GetTo() != r.id {
+				later = append(later, m)
+			}
+		}
+	}
+	if len(r.outbox) == 0 {
+		return later
+	}
+	return append(slices.Clip(r.outbox), later...)
+}
+
+// accept takes note that the host works on rd, which is what offer returned
+// last.
+func (rn *RawNode) accept(rd Ready) {
+	r := rn.raft
+	if r.log.err != nil {
+		return
+	}
+	if rd.SoftState != nil {
+		rn.toldSoft = *rd.SoftState
+	}
+	if !IsEmptyHardState(rd.HardState) {
+		rn.toldHard = hardStateOf(rd.HardState)
+	}
+	if !r.cfg.AsyncStorageWrites {
+		rn.planAdvance(rd)
+	}
+	r.readStates, r.outbox, r.vouching = nil, nil, nil
+	r.log.tail.hand()
+	r.log.acceptApplying(rd.CommittedEntries, rn.appliesUnwritten())
+	r.checkInvariants()
+}
+
+// planAdvance keeps what the host's work on rd means to this node, until
+// Advance says that it is done.
+func (rn *RawNode) planAdvance(rd Ready) {
+	r := rn.raft
+	if len(rn.onAdvance) > 0 {
+		r.logger.Panicf("raft: node %x: a second Ready was taken without Advance for the first", r.id)
+	}
+	for _, m := range r.vouching {
+		if m.GetTo() == r.id {
+			rn.onAdvance = append(rn.onAdvance, m)
+		}
+	}
+	if m := r.storageAppendResp(rd); m != nil {
+		rn.onAdvance = append(rn.onAdvance, m)
+	}
+	if len(rd.CommittedEntries) > 0 {
+		rn.onAdvance = append(rn.onAdvance, r.storageApplyResp(rd.CommittedEntries))
+	}
+}
+
+// Advance says that the host has done what the last Ready asked for: written
+// it, and applied it or will do so before it applies anything later. The
+// argument is not looked at. With async storage writes the responses take its
+// place, and it panics.
+func (rn *RawNode) Advance(_ Ready) {
+	r := rn.raft
+	if r.cfg.AsyncStorageWrites {
+		r.logger.Panicf("raft: node %x: Advance was called, but Config.AsyncStorageWrites is set; deliver the responses instead", r.id)
+	}
+	for i, m := range rn.onAdvance {
+		_ = r.Step(m) // of the errors only ErrStorage can be, and it stays
+		rn.onAdvance[i] = nil
+	}
+	rn.onAdvance = rn.onAdvance[:0]
+}

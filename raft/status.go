@@ -1,0 +1,116 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// StateType is a node's role.
+type StateType uint64
+
+// The roles. A pre-candidate asks whether it could win; see [Config.PreVote].
+const (
+	StateFollower StateType = iota
+	StateCandidate
+	StateLeader
+	StatePreCandidate
+)
+
+// String returns the constant's name.
+func (st StateType) String() string {
+	switch st {
+	case StateFollower:
+		return "StateFollower"
+	case StateCandidate:
+		return "StateCandidate"
+	case StateLeader:
+		return "StateLeader"
+	case StatePreCandidate:
+		return "StatePreCandidate"
+	}
+	return fmt.Sprintf("StateType(%d)", uint64(st))
+}
+
+// MarshalJSON returns the constant's name as a JSON string.
+func (st StateType) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "%q", st.String()), nil
+}
+
+// BasicStatus is a node's view of itself.
+type BasicStatus struct {
+	ID uint64
+
+	*pb.HardState
+	SoftState
+
+	// Applied is the last index that the host has reported as applied.
+	Applied uint64
+
+	// LeadTransferee is the member that this leader is handing over to, or [None].
+	LeadTransferee uint64
+}
+
+// Status is a node's view of itself and its group. The host owns it.
+type Status struct {
+	BasicStatus
+	// Config is the configuration in force here.
+	Config tracker.Config
+	// Progress is what a leader knows of each member; nil at other nodes.
+	Progress map[uint64]tracker.Progress
+}
+
+// BasicStatus returns the status without configuration and progress, which are
+// costly to copy; see also WithProgress.
+func (rn *RawNode) BasicStatus() BasicStatus {
+	r := rn.raft
+	s := BasicStatus{
+		ID:        r.id,
+		HardState: r.hardState().proto(),
+		SoftState: r.softState(),
+		Applied:   r.log.applied,
+	}
+	if l := r.leading(); l != nil {
+		s.LeadTransferee = l.transferee
+	}
+	return s
+}
+
+// Status returns a copy of the whole status.
+func (rn *RawNode) Status() Status {
+	r := rn.raft
+	s := Status{BasicStatus: rn.BasicStatus(), Config: r.members.Clone()}
+	if r.leading() != nil {
+		s.Progress = make(map[uint64]tracker.Progress, len(r.members.Progress))
+		for id, pr := range r.members.Progress {
+			p := *pr
+			p.Inflights = pr.Inflights.Clone()
+			s.Progress[id] = p
+		}
+	}
+	return s
+}
+
+// MarshalJSON returns the status as a JSON object; ids are in hexadecimal.
+func (s Status) MarshalJSON() ([]byte, error) {
+	members := make([]string, 0, len(s.Progress))
+	for _, id := range slices.Sorted(maps.Keys(s.Progress)) {
+		pr := s.Progress[id]
+		members = append(members, fmt.Sprintf(`"%x":{"match":%d,"next":%d,"state":%q}`, id, pr.Match, pr.Next, pr.State))
+	}
+	return fmt.Appendf(nil, `{"id":"%x","term":%d,"vote":"%x","commit":%d,"lead":"%x","raftState":%q,"applied":%d,"progress":{%s},"leadtransferee":"%x"}`,
+		s.ID, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, strings.Join(members, ","), s.LeadTransferee), nil
+}
+
+// String returns the status as JSON.
+func (s Status) String() string {
+	b, _ := s.MarshalJSON() // formatting does not fail
+	return string(b)
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// ErrMalformedMessage is wrapped by the errors of Step for messages that no
+// correct node sends. Nothing is changed by them but, at most, the term.
+var ErrMalformedMessage = errors.New("raft: malformed message")
+
+// Step lets a message arrive. m must not change afterwards.
+func (r *raft) Step(m *pb.Message) error {
+	if r.log.err != nil {
+		return r.log.err
+	}
+	if err := checkShape(m); err != nil {
+		return err
+	}
+	if t := m.GetTerm(); t < r.term && t != 0 {
+		r.answerOutdated(m)
+	} else if t <= r.term || r.catchUp(m) {
+		if err := r.dispatch(m); err != nil {
+			return err
+		}
+	}
+	r.checkInvariants()
+	return r.log.err
+}
+
+// checkShape refuses what cannot be read as the message it says it is.
+func checkShape(m *pb.Message) error {
+	switch m.GetType() {
+	case pb.MsgApp:
+		return checkEntries(entryID{term: m.GetLogTerm(), index: m.GetIndex()}, m.GetEntries(), m.GetTerm())
+	case pb.MsgProp:
+		if len(m.GetEntries()) == 0 {
+			return fmt.Errorf("%w: MsgProp from %x has no entries", ErrMalformedMessage, m.GetFrom())
+		}
+	case pb.MsgReadIndex:
+		if len(m.GetEntries()) == 0 {
+			return fmt.Errorf("%w: MsgReadIndex from %x has no entry for its context", ErrMalformedMessage, m.GetFrom())
+		}
+	case pb.MsgVote, pb.MsgPreVote:
+		if m.GetTerm() == 0 {
+			return fmt.Errorf("%w: %s from %x has no term", ErrMalformedMessage, m.GetType(), m.GetFrom())
+		}
+	case pb.MsgHeartbeatResp:
+		if n := len(m.GetContext()); n != 0 && n < readRoundSize {
+			return fmt.Errorf("%w: MsgHeartbeatResp from %x has a context of %d bytes; none or at least %d are needed",
+				ErrMalformedMessage, m.GetFrom(), n, readRoundSize)
+		}
+	}
+	return nil
+}
+
+// catchUp handles the term of a message from a later one than ours, and
+// reports whether the message is to be looked at further.
+func (r *raft) catchUp(m *pb.Message) bool {
+	switch m.GetType() {
+	case pb.MsgVote, pb.MsgPreVote:
+		if r.refusesCampaigns() && !isTransfer(m) {
+			r.logger.Infof("raft: node %x hears from its leader %x and ignores %s of %x for term %d",
+				r.id, r.lead, m.GetType(), m.GetFrom(), m.GetTerm())
+			return false
+		}
+		if m.GetType() == pb.MsgPreVote {
+			return true // only a question about that term
+		}
+	case pb.MsgPreVoteResp:
+		if !m.GetReject() {
+			return true // the term we asked about; ours when enough say yes
+		}
+	}
+	r.logger.Infof("raft: node %x learns of term %d by %s from %x", r.id, m.GetTerm(), m.GetType(), m.GetFrom())
+	lead := None
+	if isFromLeader(m.GetType()) {
+		lead = m.GetFrom()
+	}
+	r.becomeFollower(m.GetTerm(), lead)
+	return true
+}
+
+// isFromLeader reports whether only the leader of a message's term sends it.
+func isFromLeader(t pb.MessageType) bool {
+	return t == pb.MsgApp || t == pb.MsgHeartbeat || t == pb.MsgSnap
+}
+
+// answerOutdated handles a message of a term before ours. Most are late and
+// mean nothing any more.
+func (r *raft) answerOutdated(m *pb.Message) {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat:
+		// With CheckQuorum or PreVote our campaigns may be ignored, so this
+		// leader would never learn of our higher term, nor we get its entries.
+		// Any answer shows it the term and makes it step down.
+		if r.cfg.CheckQuorum || r.cfg.PreVote {
+			r.vouch(r.message(pb.MsgAppResp, m.GetFrom()))
+		}
+	case pb.MsgPreVote:
+		// Must be answered: a node without PreVote may have raised the term
+		// with a shorter log, and none could win if the longer log were to go
+		// on asking about a lower one.
+		r.vouch(r.message(pb.MsgPreVoteResp, m.GetFrom()).withReject())
+	case pb.MsgStorageAppendResp:
+		// The entries may have been replaced since, and be written again, so
+		// the report says nothing about them. A snapshot is committed state: it
+		// is right in any term.
+		if s := m.GetSnapshot(); s != nil {
+			r.snapshotApplied(s)
+		}
+	}
+}
+
+// dispatch handles a message whose term is ours, or which has none, or is a
+// question about a later one.
+func (r *raft) dispatch(m *pb.Message) error {
+	switch m.GetType() {
+	case pb.MsgHup:
+		if r.cfg.PreVote {
+			r.campaign(preElection)
+		} else {
+			r.campaign(election)
+		}
+	case pb.MsgVote, pb.MsgPreVote:
+		r.handleVote(m)
+	case pb.MsgStorageAppendResp:
+		if i := m.GetIndex(); i != 0 {
+			r.log.tail.written(entryID{term: m.GetLogTerm(), index: i})
+		}
+		if s := m.GetSnapshot(); s != nil {
+			r.snapshotApplied(s)
+		}
+	case pb.MsgStorageApplyResp:
+		r.entriesApplied(m.GetEntries())
+	default:
+		return r.role.step(m)
+	}
+	return nil
+}
+
+// entriesApplied hears that the host has applied the entries.
+func (r *raft) entriesApplied(ents []*pb.Entry) {
+	if len(ents) == 0 {
+		return
+	}
+	r.appliedTo(ents[len(ents)-1].GetIndex(), encodingSize(ents))
+	if l := r.leading(); l != nil {
+		l.uncommitted -= min(payloadSize(ents), l.uncommitted)
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// handleVote answers a candidate (MsgVote), or one that asks whether it should
+// become one (MsgPreVote).
+//
+// Learners vote too. A learner that was promoted may be the last to hear of
+// it, and those who know may be unable to elect anyone without it.
+func (r *raft) handleVote(m *pb.Message) {
+	answer := pb.MsgVoteResp
+	if m.GetType() == pb.MsgPreVote {
+		answer = pb.MsgPreVoteResp
+	}
+	theirs, ours := entryID{term: m.GetLogTerm(), index: m.GetIndex()}, r.log.last()
+	if !r.mayVote(m) || !theirs.atLeast(ours) {
+		r.logger.Infof("raft: node %x (voted for %x, log ends at %v) refuses %s of %x (log ends at %v) at term %d",
+			r.id, r.vote, ours, m.GetType(), m.GetFrom(), theirs, r.term)
+		r.vouch(r.message(answer, m.GetFrom()).withReject())
+		return
+	}
+	r.logger.Infof("raft: node %x (log ends at %v) grants %s of %x (log ends at %v) at term %d",
+		r.id, ours, m.GetType(), m.GetFrom(), theirs, m.GetTerm())
+	// The answer has the term of the question, which for a pre-vote is not
+	// ours: the asker ignores answers of lower terms.
+	r.vouch(r.message(answer, m.GetFrom()).withTerm(m.GetTerm()))
+	if m.GetType() == pb.MsgVote {
+		r.quietTicks = 0
+		r.vote = m.GetFrom()
+	}
+}
+
+// mayVote reports whether this node is free to vote for the sender: it has not
+// voted for another in this term nor seen its leader, or the question is about
+// a later term.
+//
+// This is the place where a node refuses its vote for reasons that are not in
+// the logs, such as a promise to another node.
+func (r *raft) mayVote(m *pb.Message) bool {
+	switch {
+	case r.vote == m.GetFrom():
+		return true // again: the first answer may have been lost
+	case r.vote == None && r.lead == None:
+		return true
+	default:
+		return m.GetType() == pb.MsgPreVote && m.GetTerm() > r.term
+	}
+}
+
+// refusesCampaigns reports whether this node stands by its leader: it has heard
+// from it within the least election timeout (thesis 6.2), so that a node that
+// was removed, or cut off, cannot disturb the rest.
+func (r *raft) refusesCampaigns() bool {
+	return r.cfg.CheckQuorum && r.lead != None && r.quietTicks < r.cfg.ElectionTick
+}
+
+// isTransfer reports whether a vote is asked for at the leader's own wish.
+func isTransfer(m *pb.Message) bool { return string(m.GetContext()) == string(transfer) }
