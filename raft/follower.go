@@ -24,7 +24,7 @@ func (f *follower) step(m *pb.Message) error {
 	switch m.GetType() {
 	case pb.MsgApp:
 		f.hearFrom(m)
-		return f.handleAppend(m)
+		f.handleAppend(m)
 	case pb.MsgHeartbeat:
 		f.hearFrom(m)
 		return f.handleHeartbeat(m)
@@ -66,28 +66,23 @@ func (f *follower) hearFrom(m *pb.Message) {
 
 // handleAppend makes this log agree with the leader's, if the two meet at the
 // message's base, and acknowledges how far they do (thesis 3.5).
-func (f *follower) handleAppend(m *pb.Message) error {
+func (f *follower) handleAppend(m *pb.Message) {
 	base := entryID{term: m.GetLogTerm(), index: m.GetIndex()}
 	switch {
 	case base.index < f.log.committed:
 		// Late or repeated: this much is known to agree already.
 		f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(f.log.committed))
-		return nil
+		return
 	case !f.log.holds(base):
 		f.rejectAppend(m, base)
-		return nil
+		return
 	}
 	ents := m.GetEntries()
 	n, after := f.log.firstNew(base, ents)
-	if n < len(ents) && after.index < f.log.committed {
-		return fmt.Errorf("%w: MsgApp from %x has entry %v, but another is committed there (commit index %d)",
-			ErrMalformedMessage, m.GetFrom(), idOf(ents[n]), f.log.committed)
-	}
 	f.log.appendAfter(after, ents[n:])
 	last := base.index + uint64(len(ents))
 	f.log.commitTo(min(m.GetCommit(), last))
 	f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(last))
-	return nil
 }
 
 // rejectAppend tells the leader that the logs differ at base, with the latest
