@@ -1,0 +1,108 @@
+# Everything that is done with Weft has a target here; `make help` lists them.
+# CI calls `make test` and nothing else.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+GOFMT ?= $(shell $(GO) env GOROOT)/bin/gofmt
+# Extra flags for `go test`, such as -run or -v: make test-main GOTEST='-v -run TestX'.
+GOTEST ?=
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+# The nested modules: tests that would weigh down the main module's go.mod.
+NESTED := $(patsubst %/go.mod,%,$(wildcard rafttest/*/go.mod))
+LOCKSTEP := rafttest/lockstep
+# Pinned, so that a lint run means the same thing everywhere. It is built from
+# the module proxy once (about three minutes on two cores) and then cached.
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ tests
+
+.PHONY: test
+test: fmt-check vet test-main test-nested cover ## everything that must pass before a change goes in (under 10 minutes on two cores)
+
+.PHONY: fmt-check
+fmt-check: ## fail if a Go file is not gofmt-ed
+	@files=$$(find . -name '*.go' -not -path './.*' -print0 | xargs -0 $(GOFMT) -l); \
+	if [ -n "$$files" ]; then echo "not gofmt-ed, run make fmt:"; echo "$$files"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet over all modules
+	$(GO) vet ./...
+	@for m in $(NESTED); do echo "go vet ./$$m/..."; (cd $$m && $(GO) vet ./...); done
+
+.PHONY: test-main
+test-main: ## tests of the main module
+	$(GO) test -timeout 8m $(GOTEST) ./...
+
+.PHONY: test-nested
+test-nested: ## tests of the nested modules: lockstep with upstream
+	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -timeout 8m $(GOTEST) ./...); done
+
+.PHONY: race
+race: ## all tests under the race detector
+	$(GO) test -race -short -timeout 30m $(GOTEST) ./...
+	@for m in $(NESTED); do echo "go test -race ./$$m/..."; (cd $$m && $(GO) test -race -short -timeout 30m $(GOTEST) ./...); done
+
+.PHONY: invariants
+invariants: ## tests of the core with its invariants checked at each step
+	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./raft ./rafttest
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (30s)
+	@$(GO) list -f '{{.Dir}}' ./... | while read -r dir; do \
+	  { grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go 2>/dev/null || true; } | sed 's/^func //' | while read -r f; do \
+	    echo "$$f in $${dir#$$PWD/}"; (cd "$$dir" && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .); \
+	  done; done
+
+.PHONY: mutants
+mutants: ## put each known bug into a copy of the core and show which test finds it
+	cd $(LOCKSTEP) && $(GO) run ./mutants
+
+.PHONY: cover
+cover: ## coverage of ./raft by lockstep and its own tests; fails under 90%
+	cd $(LOCKSTEP) && $(GO) run ./cover
+
+##@ code
+
+.PHONY: fmt
+fmt: ## gofmt everything
+	@find . -name '*.go' -not -path './.*' -print0 | xargs -0 $(GOFMT) -w
+
+.PHONY: lint
+lint: ## golangci-lint over all modules
+	$(GO) run $(GOLANGCI) run ./...
+	@for m in $(NESTED); do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: api
+api: ## compare the exported API with upstream's; prints counts and additions
+	$(GO) test -count=1 -v -run TestAPI ./internal/apicheck
+
+.PHONY: shim
+shim: ## upstream's own scenarios and tests against our package, in full
+	$(GO) test -count=1 -v ./rafttest/shimtest
+
+.PHONY: tidy-check
+tidy-check: ## fail if a go.mod or go.sum is not tidy
+	$(GO) mod tidy -diff
+	@for m in $(NESTED); do echo "go mod tidy -diff in $$m"; (cd $$m && $(GO) mod tidy -diff); done
+
+##@ running
+
+.PHONY: demo
+demo: ## five nodes replicate the Go distribution's sources and survive kills (under 2 minutes)
+	$(GO) run ./cmd/kvdemo demo
+
+.PHONY: build
+build: ## the commands, into bin/
+	$(GO) build -o bin/ ./cmd/...
+
+.PHONY: bench-upstream
+bench-upstream: ## benchmarks against upstream's library, written to docs/benchmarks.md
+	cd $(LOCKSTEP) && $(GO) run ./benchcmp -o $(CURDIR)/docs/benchmarks.md
