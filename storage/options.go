@@ -1,0 +1,123 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Identity says whose log a directory holds. It is written when the directory
+// is made and compared at every Open, so that a node never starts on the log of
+// another one. Both numbers are at least 1.
+type Identity struct {
+	Cluster uint64
+	Node    uint64
+}
+
+func (id Identity) String() string { return fmt.Sprintf("cluster %d, node %d", id.Cluster, id.Node) }
+
+// Bounds and defaults of [Options], in bytes.
+const (
+	MinSegmentBytes     = 4 << 10
+	MaxSegmentBytes     = 1 << 30
+	DefaultSegmentBytes = 64 << 20
+	DefaultQueueBytes   = 64 << 20
+	DefaultCacheBytes   = 64 << 20
+	DefaultBatchBytes   = 4 << 20
+	DefaultSpares       = 2
+)
+
+// Options configures [Open]. Only Identity has no useful zero value.
+type Options struct {
+	// Identity is the cluster and node whose log this is.
+	Identity Identity
+
+	// FS is the file system; nil means the operating system's.
+	FS vfs.FS
+
+	// SegmentBytes is the size at which a segment file is sealed and the next
+	// one begun, in [MinSegmentBytes, MaxSegmentBytes]; 0 means
+	// DefaultSegmentBytes. A single write may make a segment longer.
+	SegmentBytes int64
+
+	// QueueBytes bounds the encoded entries that wait to be written, over all
+	// groups; 0 means DefaultQueueBytes. A write is let in while the queue is
+	// below the bound, so that one larger than the bound still passes.
+	QueueBytes int64
+
+	// CacheBytes bounds the encoded size of written entries that stay in
+	// memory, over all groups; 0 means DefaultCacheBytes, negative none.
+	CacheBytes int64
+
+	// BatchBytes is how many bytes of entries the writer collects at most
+	// before it syncs; 0 means DefaultBatchBytes.
+	BatchBytes int64
+
+	// Spares is how many purged segment files are kept to be written again,
+	// which spares the file system the allocation of blocks; 0 means
+	// DefaultSpares, negative none.
+	Spares int
+
+	// NoSync leaves out every sync. A power failure or a crash of the operating
+	// system then loses data that was reported durable: for tests only.
+	NoSync bool
+
+	// Manual starts no writer: what is queued is written when the caller calls
+	// [Engine.Step]. Simulations use it to decide when a write happens.
+	Manual bool
+
+	// Logf is told, in one line each, of what an operator may want to know:
+	// recovery, a cut tail, the failure of the engine. nil means silence.
+	Logf func(format string, args ...any)
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (o Options) Validate() error {
+	var errs []error
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w option %s: %v, want %s", ErrInvalid, field, value, want))
+	}
+	if o.Identity.Cluster == 0 {
+		bad("Identity.Cluster", o.Identity.Cluster, "1 or more")
+	}
+	if o.Identity.Node == 0 {
+		bad("Identity.Node", o.Identity.Node, "1 or more")
+	}
+	if s := o.SegmentBytes; s != 0 && (s < MinSegmentBytes || s > MaxSegmentBytes) {
+		bad("SegmentBytes", s, fmt.Sprintf("0 or %d to %d", MinSegmentBytes, MaxSegmentBytes))
+	}
+	if o.QueueBytes < 0 {
+		bad("QueueBytes", o.QueueBytes, "0 or more")
+	}
+	if o.BatchBytes < 0 {
+		bad("BatchBytes", o.BatchBytes, "0 or more")
+	}
+	return errors.Join(errs...)
+}
+
+// withDefaults fills in what a zero value stands for.
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	o.SegmentBytes = orDefault(o.SegmentBytes, DefaultSegmentBytes)
+	o.QueueBytes = orDefault(o.QueueBytes, DefaultQueueBytes)
+	o.CacheBytes = max(0, orDefault(o.CacheBytes, DefaultCacheBytes))
+	o.BatchBytes = orDefault(o.BatchBytes, DefaultBatchBytes)
+	o.Spares = max(0, orDefault(o.Spares, DefaultSpares))
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	return o
+}
+
+func orDefault[T int | int64](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
