@@ -1,0 +1,59 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/internal/shim"
+)
+
+func shimCommand() *cobra.Command {
+	var o shim.Options
+	cmd := &cobra.Command{
+		Use:   "shim DIR",
+		Short: "Write a module named " + shim.UpstreamPath + " whose root package is Weft's",
+		Long: `Write a module named ` + shim.UpstreamPath + ` whose root package forwards to Weft by
+aliases and whose sub-packages are upstream's own, copied from the module cache.
+A host that replaces ` + shim.UpstreamPath + ` by it runs on Weft, unedited.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dir = args[0]
+			o.WeftVersion = ownVersion()
+			res, err := shim.Generate(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			report(cmd, o, res)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&o.WeftDir, "weft", "", "directory of a checkout of Weft (default: this program's own version, from the module proxy)")
+	cmd.Flags().BoolVar(&o.Tests, "tests", false, "add the tests of upstream's sub-packages")
+	return cmd
+}
+
+func report(cmd *cobra.Command, o shim.Options, res shim.Result) {
+	w := cmd.OutOrStdout()
+	fmt.Fprintf(w, "%s: %d names forwarded to %s/raft, %d sub-packages of %s copied\n",
+		res.Dir, res.Names, shim.WeftPath, res.Packages, shim.UpstreamVersion)
+	fmt.Fprintf(w, "in the host's module, run:\n  go mod edit -replace %s=%s\n", shim.UpstreamPath, res.Dir)
+	if o.WeftDir != "" {
+		fmt.Fprintf(w, "  go mod edit -replace %s=%s\n", shim.WeftPath, res.WeftDir)
+	}
+	fmt.Fprintln(w, "  go mod tidy")
+}
+
+// ownVersion is the version of Weft that this program was built from, or empty
+// if it was built from a checkout.
+func ownVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Path != shim.WeftPath || info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version
+}

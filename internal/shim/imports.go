@@ -1,0 +1,95 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package shim
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// SwapImports finds the Go files under dir that import upstream's root package
+// and returns their paths. With write it makes them import Weft's package
+// instead. The sub-packages stay upstream's. Directories named vendor or
+// testdata, and those that begin with a dot or an underscore, are passed over.
+func SwapImports(dir string, write bool) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if path != dir && passedOver(e.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		swapped, err := swapFile(path, write)
+		if swapped {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		return found, fmt.Errorf("shim: import swap: %w", err)
+	}
+	return found, nil
+}
+
+func passedOver(dir string) bool {
+	return dir == "vendor" || dir == "testdata" || strings.HasPrefix(dir, ".") || strings.HasPrefix(dir, "_")
+}
+
+// swapFile reports whether the file imports upstream's root package. It edits
+// the bytes of the import path only; all else stays as the author wrote it.
+func swapFile(path string, write bool) (bool, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, src, parser.ImportsOnly)
+	if err != nil {
+		return false, err
+	}
+	for _, spec := range f.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != UpstreamPath {
+			continue
+		}
+		if !write {
+			return true, nil
+		}
+		at, end := fset.Position(spec.Path.Pos()).Offset, fset.Position(spec.Path.End()).Offset
+		return true, rewrite(path, src, at, end)
+	}
+	return false, nil
+}
+
+// rewrite puts Weft's import path in place of src[at:end]. A file that was
+// gofmt-ed stays so: the new path may sort elsewhere in its group.
+func rewrite(path string, src []byte, at, end int) error {
+	formatted, err := format.Source(src)
+	clean := err == nil && bytes.Equal(formatted, src)
+	out := bytes.Join([][]byte{src[:at], []byte(strconv.Quote(WeftPath + "/raft")), src[end:]}, nil)
+	if clean {
+		if out, err = format.Source(out); err != nil {
+			return err
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, out, info.Mode().Perm())
+}
