@@ -6,7 +6,7 @@ package raft
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -43,9 +43,29 @@ type (
 
 func encodingSize(ents []*pb.Entry) (size entryEncodingSize) {
 	for _, e := range ents {
-		size += entryEncodingSize(proto.Size(e))
+		size += encodedSize(e)
 	}
 	return size
+}
+
+// encodedSize is proto.Size for an entry, several times as fast: every entry is
+// measured four times on its way through a node, and that was most of the time
+// spent on small ones. A field costs a byte for its tag and then its value.
+func encodedSize(e *pb.Entry) entryEncodingSize {
+	n := len(e.ProtoReflect().GetUnknown())
+	if e.Type != nil {
+		n += 1 + protowire.SizeVarint(uint64(*e.Type))
+	}
+	if e.Term != nil {
+		n += 1 + protowire.SizeVarint(*e.Term)
+	}
+	if e.Index != nil {
+		n += 1 + protowire.SizeVarint(*e.Index)
+	}
+	if e.Data != nil {
+		n += 1 + protowire.SizeBytes(len(e.Data))
+	}
+	return entryEncodingSize(n)
 }
 
 func payloadSize(ents []*pb.Entry) (size entryPayloadSize) {
@@ -63,7 +83,7 @@ func limitSize(ents []*pb.Entry, limit entryEncodingSize) []*pb.Entry {
 	}
 	var size entryEncodingSize
 	for i, e := range ents {
-		if size += entryEncodingSize(proto.Size(e)); size > limit && i > 0 {
+		if size += encodedSize(e); size > limit && i > 0 {
 			return ents[:i]
 		}
 	}

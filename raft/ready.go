@@ -79,12 +79,7 @@ func hardStateOf(st *pb.HardState) hardState {
 
 // proto returns it for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
-	p := &struct {
-		pb  pb.HardState
-		val hardState
-	}{val: h}
-	p.pb.Term, p.pb.Vote, p.pb.Commit = &p.val.term, &p.val.vote, &p.val.commit
-	return &p.pb
+	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 func (r *raft) hardState() hardState {
