@@ -29,9 +29,9 @@ func TestMalformedMessages(t *testing.T) {
 	}{
 		"gap": {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{entry(5, 5)}}),
 			"entry 1 of 1 is 5/5, behind 5/3, from a leader of term 5"},
-		"nil entry":    {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{nil}}), "entry 1 of 1"},
-		"term falls":   {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{entry(4, 4)}}), "is 4/4, behind 5/3"},
-		"future entry": {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{entry(6, 4)}}), "leader of term 5"},
+		"nil entry":             {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{nil}}), "entry 1 of 1"},
+		"term falls":            {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{entry(4, 4)}}), "is 4/4, behind 5/3"},
+		"future entry":          {msg(pb.MsgApp, &pb.Message{LogTerm: new(uint64(5)), Index: new(uint64(3)), Entries: []*pb.Entry{entry(6, 4)}}), "leader of term 5"},
 		"commit beyond the log": {msg(pb.MsgHeartbeat, &pb.Message{Commit: new(uint64(9))}), "commits index 9, but this log ends at 4"},
 		"no entries":            {msg(pb.MsgProp, &pb.Message{}), "MsgProp from 2 has no entries"},
 		"no context":            {msg(pb.MsgReadIndex, &pb.Message{}), "MsgReadIndex from 2 has no entry"},
