@@ -122,15 +122,12 @@ func describeMessage(b *strings.Builder, indent string, m *pb.Message, f EntryFo
 	}
 }
 
-// describeNode names a sender or target.
+// nodeNames are the senders and targets that are no members.
+var nodeNames = map[uint64]string{None: "None", LocalAppendThread: "AppendThread", LocalApplyThread: "ApplyThread"}
+
 func describeNode(id uint64) string {
-	switch id {
-	case None:
-		return "None"
-	case LocalAppendThread:
-		return "AppendThread"
-	case LocalApplyThread:
-		return "ApplyThread"
+	if name, ok := nodeNames[id]; ok {
+		return name
 	}
 	return strconv.FormatUint(id, 16)
 }

@@ -43,14 +43,15 @@ func (ms *MemoryStorage) lastIndex() uint64 { return ms.base.index + uint64(len(
 func (ms *MemoryStorage) InitialState() (*pb.HardState, *pb.ConfState, error) {
 	ms.Lock()
 	defer ms.Unlock()
-	return ms.hardState, pb.EnsureConfState(ms.snapshot.GetMetadata().GetConfState()), nil
+	cs := pb.EnsureConfState(ms.snapshot.GetMetadata().GetConfState())
+	return ms.hardState, cs, nil
 }
 
 // SetHardState keeps st as the current hard state. The error is always nil.
 func (ms *MemoryStorage) SetHardState(st *pb.HardState) error {
 	ms.Lock()
-	defer ms.Unlock()
 	ms.hardState = st
+	ms.Unlock()
 	return nil
 }
 

@@ -174,13 +174,12 @@ const (
 // WithProgress calls visitor for each member in order of id with what is known
 // of it, without allocating. Inflights is nil.
 func (rn *RawNode) WithProgress(visitor func(id uint64, typ ProgressType, pr tracker.Progress)) {
-	rn.raft.members.Visit(func(id uint64, pr *tracker.Progress) {
-		typ := ProgressTypePeer
+	rn.raft.members.Visit(func(id uint64, member *tracker.Progress) {
+		pr, typ := *member, ProgressTypePeer
 		if pr.IsLearner {
 			typ = ProgressTypeLearner
 		}
-		p := *pr
-		p.Inflights = nil
-		visitor(id, typ, p)
+		pr.Inflights = nil
+		visitor(id, typ, pr)
 	})
 }

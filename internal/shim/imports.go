@@ -18,8 +18,9 @@ import (
 
 // SwapImports finds the Go files under dir that import upstream's root package
 // and returns their paths. With write it makes them import Weft's package
-// instead. The sub-packages stay upstream's. Directories named vendor or
-// testdata, and those that begin with a dot or an underscore, are passed over.
+// instead. The sub-packages stay upstream's. Other modules below dir, directories
+// named vendor or testdata, and those that begin with a dot or an underscore are
+// passed over, as the go command does.
 func SwapImports(dir string, write bool) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -27,7 +28,7 @@ func SwapImports(dir string, write bool) ([]string, error) {
 			return err
 		}
 		if e.IsDir() {
-			if path != dir && passedOver(e.Name()) {
+			if path != dir && passedOver(path) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -48,7 +49,12 @@ func SwapImports(dir string, write bool) ([]string, error) {
 }
 
 func passedOver(dir string) bool {
-	return dir == "vendor" || dir == "testdata" || strings.HasPrefix(dir, ".") || strings.HasPrefix(dir, "_")
+	name := filepath.Base(dir)
+	if name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
 }
 
 // swapFile reports whether the file imports upstream's root package. It edits
