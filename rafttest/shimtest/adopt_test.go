@@ -1,0 +1,53 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package shimtest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/docs"
+)
+
+// TestAdopt executes docs/adopt.md on the sample host: the import swap on one
+// copy of it, the shim and the way back on another.
+func TestAdopt(t *testing.T) {
+	root, err := docs.Root()
+	require.NoError(t, err)
+	snippets, err := docs.Snippets(filepath.Join(root, "docs", "adopt.md"))
+	require.NoError(t, err)
+	require.Len(t, snippets, 6, "three pairs of commands and what they print")
+
+	swapped, shimmed := copyHost(t), copyHost(t)
+	before, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
+	require.NoError(t, err)
+	follow(t, root, swapped, snippets[0:2])
+	follow(t, root, shimmed, snippets[2:4])
+	follow(t, root, shimmed, snippets[4:6])
+	after, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "the shim needs no edit of the host")
+}
+
+// follow executes the first snippet in dir and expects that what it prints ends
+// with the second.
+func follow(t *testing.T, weft, dir string, pair []docs.Snippet) {
+	t.Helper()
+	require.Equal(t, "sh", pair[0].Lang, pair[0].Pos())
+	require.Equal(t, "text", pair[1].Lang, pair[1].Pos())
+	out, err := run(t, dir, []string{"WEFT=" + weft, "PWD=" + dir}, "sh", "-e", "-c", pair[0].Text)
+	require.NoError(t, err, pair[0].Pos())
+	require.True(t, strings.HasSuffix(out, pair[1].Text), "%s: printed\n%s", pair[0].Pos(), out)
+}
+
+func copyHost(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/host")))
+	return dir
+}
