@@ -48,6 +48,13 @@ type Rand interface {
 	IntN(n int) int
 }
 
+// Clock tells monotonic time.
+type Clock interface {
+	// Now returns the time since an origin that stays the same while the
+	// process runs. It must count time during which the machine was suspended.
+	Now() time.Duration
+}
+
 // Config holds the parameters of a node. The zero value is not valid: ID,
 // ElectionTick, HeartbeatTick, Storage and MaxInflightMsgs must be set.
 type Config struct {
@@ -146,11 +153,10 @@ type Config struct {
 	// source a node is a function of its inputs.
 	Rand Rand
 
-	// Clock returns monotonic time since an origin of its own. It must count
-	// time during which the machine was suspended. nil means that the node
-	// knows no time but its ticks. Raft itself needs none: no decision of this
-	// version depends on the clock; roster leases will read it.
-	Clock func() time.Duration
+	// Clock tells the time. nil means that the node knows no time but its
+	// ticks. Raft itself needs none: no decision of this version depends on the
+	// clock; roster leases will read it.
+	Clock Clock
 }
 
 // Validate reports every mistake in the configuration, joined into one error.
