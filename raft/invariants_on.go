@@ -5,6 +5,10 @@
 
 package raft
 
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
 // checkInvariants panics if one of the invariants that stand on the fields does
 // not hold. Simulations are built with the tag "invariants".
 func (r *raft) checkInvariants() {
@@ -40,4 +44,10 @@ func (r *raft) checkInvariants() {
 	for _, m := range r.outbox {
 		holds(m.GetTo() != r.id && !vouches(m), "messages to this node, votes and acknowledgements wait for durability")
 	}
+}
+
+// vouches reports whether a message vouches for durable state.
+func vouches(m *pb.Message) bool {
+	t := m.GetType()
+	return t == pb.MsgAppResp || t == pb.MsgVoteResp || t == pb.MsgPreVoteResp
 }

@@ -111,9 +111,3 @@ func (q *localRequest) withReject(reject bool) *localRequest {
 	q.msg.Reject = &q.reject
 	return q
 }
-
-// vouches reports whether a message vouches for durable state.
-func vouches(m *pb.Message) bool {
-	t := m.GetType()
-	return t == pb.MsgAppResp || t == pb.MsgVoteResp || t == pb.MsgPreVoteResp
-}

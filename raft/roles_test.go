@@ -80,7 +80,7 @@ func actsOn(t *testing.T, role raft.StateType, typ pb.MessageType) bool {
 		lead(t, rn, s, 2)
 		ack := acceptance(2)
 		ack.Term = new(rn.BasicStatus().GetTerm())
-		require.NoError(t, rn.Step(ack)) // member 2 replicates, and the first entry is committed
+		require.NoError(t, rn.Step(ack))                                                                            // member 2 replicates, and the first entry is committed
 		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgCheckQuorum.Enum(), From: new(raft.LocalAppendThread)})) // forget who was active
 	default:
 		require.NoError(t, rn.Campaign())

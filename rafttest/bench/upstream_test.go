@@ -8,6 +8,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -90,7 +91,7 @@ func (n *upstreamNode) work() ([]*pb.Message, int) {
 func (n *upstreamNode) compact() {
 	last, err := n.storage.MemoryStorage.LastIndex()
 	check(err)
-	if err := n.storage.Compact(last); err != raft.ErrCompacted {
+	if err := n.storage.Compact(last); !errors.Is(err, raft.ErrCompacted) {
 		check(err)
 	}
 }
