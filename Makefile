@@ -105,4 +105,4 @@ build: ## the commands, into bin/
 
 .PHONY: bench-upstream
 bench-upstream: ## benchmarks against upstream's library, written to docs/benchmarks.md
-	cd $(LOCKSTEP) && $(GO) run ./benchcmp -o $(CURDIR)/docs/benchmarks.md
+	$(GO) run ./rafttest/bench/report
