@@ -4,6 +4,8 @@
 package raft
 
 import (
+	"fmt"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
@@ -93,16 +95,19 @@ func (l *leader) step(m *pb.Message) error {
 		l.readIndex(m)
 	case pb.MsgAppResp, pb.MsgHeartbeatResp, pb.MsgSnapStatus, pb.MsgUnreachable, pb.MsgTransferLeader:
 		if pr := l.members.Progress[m.GetFrom()]; pr != nil {
-			l.stepMember(pr, m)
+			return l.stepMember(pr, m)
 		}
 	}
 	return nil
 }
 
 // stepMember handles what a member, or the host about a member, has to say.
-func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) {
+func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 	switch m.GetType() {
 	case pb.MsgAppResp:
+		if last := l.log.last().index; !m.GetReject() && m.GetIndex() > last {
+			return fmt.Errorf("%w: %x acknowledges index %d, but this leader's log ends at %d", ErrMalformedMessage, m.GetFrom(), m.GetIndex(), last)
+		}
 		pr.RecentActive = true
 		if m.GetReject() {
 			l.appendRejected(pr, m)
@@ -121,4 +126,5 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) {
 	case pb.MsgTransferLeader:
 		l.transferTo(pr, m.GetFrom())
 	}
+	return nil
 }

@@ -4,6 +4,7 @@
 package raft_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,7 @@ func TestMalformedMessages(t *testing.T) {
 		"no entries":            {msg(pb.MsgProp, &pb.Message{}), "MsgProp from 2 has no entries"},
 		"no context":            {msg(pb.MsgReadIndex, &pb.Message{}), "MsgReadIndex from 2 has no entry"},
 		"short round":           {msg(pb.MsgHeartbeatResp, &pb.Message{Context: []byte("abc")}), "context of 3 bytes"},
+		"term out of reach":     {msg(pb.MsgTimeoutNow, &pb.Message{Term: new(uint64(math.MaxUint64))}), "has term 18446744073709551615"},
 		"vote without term":     {msg(pb.MsgVote, &pb.Message{Term: new(uint64(0))}), "MsgVote from 2 has no term"},
 		"snapshot with impossible members": {msg(pb.MsgSnap, &pb.Message{Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
 			Index: new(uint64(50)), Term: new(uint64(5)), ConfState: &pb.ConfState{Voters: []uint64{1}, Learners: []uint64{1}}}}}),
@@ -89,4 +91,16 @@ func TestSnapshotForOthers(t *testing.T) {
 		sent := drain(t, rn, s)
 		require.Equal(t, uint64(1), sent[len(sent)-1].GetIndex(), "it acknowledges what it has")
 	}
+}
+
+// An acknowledgement of what the leader does not have is no acknowledgement.
+func TestAcknowledgesTooMuch(t *testing.T) {
+	s := newStorage(t, 1, 2, 3)
+	rn := newNode(t, config(s))
+	lead(t, rn, s, 2)
+	before := rn.Status().Progress[2]
+	err := rn.Step(acceptance(3))
+	require.ErrorIs(t, err, raft.ErrMalformedMessage)
+	require.ErrorContains(t, err, "2 acknowledges index 3, but this leader's log ends at 2")
+	require.Equal(t, before, rn.Status().Progress[2])
 }

@@ -33,8 +33,15 @@ func (r *raft) Step(m *pb.Message) error {
 	return r.log.err
 }
 
+// maxTerm is beyond any term that counting elections leads to. Terms above it
+// are refused: one near the end of the range would leave no room for elections.
+const maxTerm = 1 << 62
+
 // checkShape refuses what cannot be read as the message it says it is.
 func checkShape(m *pb.Message) error {
+	if t := m.GetTerm(); t > maxTerm {
+		return fmt.Errorf("%w: %s from %x has term %d; at most %d can be", ErrMalformedMessage, m.GetType(), m.GetFrom(), t, uint64(maxTerm))
+	}
 	switch m.GetType() {
 	case pb.MsgApp:
 		return checkEntries(entryID{term: m.GetLogTerm(), index: m.GetIndex()}, m.GetEntries(), m.GetTerm())
