@@ -1,0 +1,296 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// executedElsewhere lists the documents whose shell snippets are executed as
+// they stand by a test, with that test.
+var executedElsewhere = map[string]string{
+	"docs/adopt.md": "TestAdopt in rafttest/shimtest",
+}
+
+// documents lists the Markdown files that are written for users.
+func documents(t *testing.T) (root string, files []string) {
+	t.Helper()
+	root, err := Root()
+	require.NoError(t, err)
+	for _, pattern := range []string{"*.md", "docs/*.md", "*/README.md", "*/*/README.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	require.Contains(t, files, filepath.Join(root, "README.md"))
+	return root, files
+}
+
+// TestSnippets executes or compiles every snippet, as its language demands.
+func TestSnippets(t *testing.T) {
+	root, files := documents(t)
+	c := checker{root: root}
+	count := 0
+	for _, file := range files {
+		snippets, err := Snippets(file)
+		require.NoError(t, err)
+		rel, err := filepath.Rel(root, file)
+		require.NoError(t, err)
+		for _, s := range snippets {
+			count++
+			if err := c.check(rel, s); err != nil {
+				t.Errorf("%s: %v", s.Pos(), err)
+			}
+		}
+	}
+	t.Logf("%d snippets in %d documents", count, len(files))
+}
+
+// checker checks snippets against the module in root.
+type checker struct{ root string }
+
+func (c checker) check(doc string, s Snippet) error {
+	switch s.Lang {
+	case "go":
+		return c.checkGo(s)
+	case "sh":
+		if executedElsewhere[doc] != "" {
+			return nil
+		}
+		return c.checkShell(s.Text)
+	case "diff":
+		return checkDiff(s.Text)
+	case "text": // what a command prints
+		return nil
+	default:
+		return fmt.Errorf("a snippet of language %q, of which nothing is known here", s.Lang)
+	}
+}
+
+// checkGo compiles a snippet that is a whole file, and finds one that is part
+// of a file in that file, which is compiled with its package.
+func (c checker) checkGo(s Snippet) error {
+	if s.From != "" {
+		src, err := os.ReadFile(filepath.Join(c.root, s.From))
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(folded(string(src)), folded(s.Text)) {
+			return fmt.Errorf("not found in %s", s.From)
+		}
+		return nil
+	}
+	if !strings.HasPrefix(strings.TrimSpace(s.Text), "package ") {
+		return fmt.Errorf("a part of a Go file must say which: ```go from=PATH")
+	}
+	dir, err := os.MkdirTemp(c.root, ".snippet-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "snippet.go")
+	if err := os.WriteFile(file, []byte(s.Text), 0o600); err != nil {
+		return err
+	}
+	return c.run("go", "vet", file)
+}
+
+// folded makes texts comparable that differ in indentation only.
+func folded(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// checkShell checks commands that would be too long, or go in circles, when
+// executed here: that each is there and knows the flags that it is given.
+func (c checker) checkShell(text string) error {
+	dir := c.root
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		line, _, _ = strings.Cut(line, " # ")
+		for command := range strings.SplitSeq(line, "&&") {
+			words := strings.Fields(command)
+			if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+				continue
+			}
+			if words[0] == "cd" && len(words) == 2 {
+				dir = filepath.Join(dir, words[1])
+				continue
+			}
+			if err := c.checkCommand(dir, words); err != nil {
+				return fmt.Errorf("%s: %w", strings.TrimSpace(command), err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c checker) checkCommand(dir string, words []string) error {
+	inDir := checker{root: dir}
+	switch {
+	case words[0] == "make":
+		return inDir.run("make", append([]string{"-n"}, words[1:]...)...)
+	case words[0] == "go" && words[1] == "test":
+		return inDir.checkGoTest(words[2:])
+	case words[0] == "go" && words[1] == "run" && len(words) > 2:
+		return inDir.checkProgram(words[2], words[3:])
+	case words[0] == "kvdemo" || words[0] == "raftswap":
+		return c.checkProgram("./cmd/"+words[0], words[1:])
+	}
+	return fmt.Errorf("no way to check %q is known here", words[0])
+}
+
+var testName = regexp.MustCompile(`\b((?:Test|Benchmark|Fuzz|Example)\w+)`)
+
+// checkGoTest checks that the packages exist, and the tests that are named.
+func (c checker) checkGoTest(args []string) error {
+	var patterns []string
+	for i, a := range args {
+		// An argument that begins like a path and does not follow a flag.
+		if strings.HasPrefix(a, ".") && (i == 0 || !strings.HasSuffix(args[i-1], "-run")) {
+			patterns = append(patterns, a)
+		}
+	}
+	cmd := exec.Command("go", append([]string{"list", "-f", "{{.Dir}}"}, patterns...)...)
+	cmd.Dir = c.root
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	for _, name := range testName.FindAllString(strings.Join(args, " "), -1) {
+		if !slices.ContainsFunc(strings.Fields(string(out)), func(dir string) bool { return hasTest(dir, name) }) {
+			return fmt.Errorf("no test named %s", name)
+		}
+	}
+	return nil
+}
+
+func hasTest(dir, name string) bool {
+	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
+	for _, f := range files {
+		if src, err := os.ReadFile(f); err == nil && strings.Contains(string(src), "\nfunc "+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkProgram asks a program for the help of the verb that it is given, and
+// looks for the flags in it.
+func (c checker) checkProgram(pkg string, args []string) error {
+	verb := []string{}
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			break
+		}
+		verb = append(verb, a)
+	}
+	cmd := exec.Command("go", append([]string{"run", pkg}, append(verb, "--help")...)...)
+	cmd.Dir = c.root
+	help, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("--help: %w: %s", err, help)
+	}
+	if len(verb) > 0 && !strings.Contains(string(help), " "+verb[0]) {
+		return fmt.Errorf("%s knows no %s", pkg, verb[0])
+	}
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		if strings.HasPrefix(a, "--") && !strings.Contains(string(help), name+" ") {
+			return fmt.Errorf("the help knows no flag %s", name)
+		}
+	}
+	return nil
+}
+
+func (c checker) run(name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = c.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// checkDiff accepts the import swap, the one diff that documents show.
+func checkDiff(text string) error {
+	const want = "-import \"go.etcd.io/raft/v3\"\n+import \"github.com/weftraft/weft/raft\"\n"
+	if text != want {
+		return fmt.Errorf("a diff other than the import swap")
+	}
+	return nil
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+
+// TestLinks follows every link to a file.
+func TestLinks(t *testing.T) {
+	_, files := documents(t)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s: broken link: %v", file, err)
+			}
+		}
+	}
+}
+
+// TestCheckerRefuses shows that a wrong snippet does not pass.
+func TestCheckerRefuses(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	c := checker{root: root}
+	for want, s := range map[string]Snippet{
+		"No rule":             {Lang: "sh", Text: "make coffee\n"},
+		"no test named":       {Lang: "sh", Text: "go test -run TestNoSuchThing ./internal/docs\n"},
+		"no such":             {Lang: "sh", Text: "cd nowhere && go test .\n"},
+		"knows no flag":       {Lang: "sh", Text: "go run ./cmd/raftswap shim --velocity 3 DIR\n"},
+		"unknown command":     {Lang: "sh", Text: "raftswap unravel DIR\n"},
+		"no way to check":     {Lang: "sh", Text: "curl example.com\n"},
+		"must say which":      {Lang: "go", Text: "x := 1\n"},
+		"not found in":        {Lang: "go", From: "internal/docs/fences.go", Text: "func Nowhere() {}\n"},
+		"undefined: y":        {Lang: "go", Text: "package main\n\nfunc main() { _ = y }\n"},
+		"nothing is known":    {Lang: "cobol", Text: "MOVE A TO B.\n"},
+		"other than the swap": {Lang: "diff", Text: "-a\n+b\n"},
+	} {
+		err := c.check("README.md", s)
+		if want == "other than the swap" {
+			want = "other than the import swap"
+		}
+		require.ErrorContains(t, err, want)
+	}
+	for _, s := range []Snippet{
+		{Lang: "sh", Text: "make help\n"},
+		{Lang: "sh", Text: "go test -run TestLinks ./internal/docs\n"},
+		{Lang: "sh", Text: "# a comment\ngo run ./cmd/raftswap shim --weft . DIR\n"},
+		{Lang: "go", Text: "package main\n\nfunc main() {}\n"},
+		{Lang: "go", From: "internal/docs/fences.go", Text: "type Snippet struct {\n"},
+	} {
+		require.NoError(t, c.check("README.md", s))
+	}
+}
+
+func TestSnippetsOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.md")
+	require.NoError(t, os.WriteFile(file, []byte("# A\n\n```go from=a/b.go\nx\ny\n```\ntext\n```sh\nmake\n```\n"), 0o600))
+	got, err := Snippets(file)
+	require.NoError(t, err)
+	require.Equal(t, []Snippet{
+		{File: file, Line: 4, Lang: "go", From: "a/b.go", Text: "x\ny\n"},
+		{File: file, Line: 9, Lang: "sh", Text: "make\n"},
+	}, got)
+	require.NoError(t, os.WriteFile(file, []byte("```sh\nmake\n"), 0o600))
+	_, err = Snippets(file)
+	require.ErrorContains(t, err, "a.md:2: the fence is not closed")
+}
