@@ -1,0 +1,59 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import "sync/atomic"
+
+// cache bounds the written entries that stay in memory: first in, first out,
+// over all groups. The entries themselves stand in the slots of their logs.
+// Followers that keep up read what was just appended, which is there; one that
+// lags reads old entries once, from disk, and would only push out new ones.
+//
+// The writer's goroutine alone adds and evicts.
+type cache struct {
+	fifo  []cached
+	bytes atomic.Int64 // of entries that are in fifo; some may be dropped already
+}
+
+// cached are the entries of one frame.
+type cached struct {
+	group      *Group
+	first      uint64
+	n          int
+	seg        *segment
+	start, end uint32 // of the frame's body in the segment
+	bytes      int64
+}
+
+func (c *cache) add(x cached) {
+	c.fifo = append(c.fifo, x)
+	c.bytes.Add(x.bytes)
+}
+
+func (c *cache) evict(budget int64) {
+	n := 0
+	for ; n < len(c.fifo) && c.bytes.Load() > budget; n++ {
+		c.fifo[n].evict()
+		c.bytes.Add(-c.fifo[n].bytes)
+		c.fifo[n] = cached{}
+	}
+	if c.fifo = c.fifo[n:]; len(c.fifo) == 0 {
+		c.fifo = nil
+	}
+}
+
+func (x *cached) evict() {
+	g := x.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for index := x.first; index < x.first+uint64(x.n); index++ {
+		if !g.log.has(index) {
+			continue
+		}
+		// The index may have got another entry since.
+		if s := g.log.at(index); s.seg == x.seg && s.off >= x.start && s.off < x.end {
+			s.entry = nil
+		}
+	}
+}

@@ -1,0 +1,263 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	formatVersion  = 1
+	identityName   = "IDENTITY"
+	lockName       = "LOCK"
+	segmentSuffix  = ".seg"
+	spareSuffix    = ".spare"
+	maxIdentityLen = 4096
+)
+
+// The engine's writes are what a node waits for; the file system may count them
+// apart from others.
+const diskCategory = vfs.WriteCategoryUnspecified
+
+// directory is the files of an engine: their names, who owns them, and the
+// order in which they come and go.
+type directory struct {
+	fs   vfs.FS
+	path string
+	lock io.Closer
+	dir  vfs.File // open for syncing entries
+	sum  checksum
+}
+
+// openDirectory locks the directory and compares its identity, after making
+// both if they do not exist.
+func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error) {
+	if err := makeDir(fs, path); err != nil {
+		return nil, fmt.Errorf("storage: making directory %s: %w", path, err)
+	}
+	d := &directory{fs: fs, path: path}
+	defer func() {
+		if err != nil {
+			_ = d.close() // the first error is the one to report
+		}
+	}()
+	if d.lock, err = fs.Lock(d.join(lockName)); err != nil {
+		return nil, fmt.Errorf("%w: %s: %v; stop the other process or give this node a directory of its own", ErrLocked, path, err)
+	}
+	if d.dir, err = fs.OpenDir(path); err != nil {
+		return nil, fmt.Errorf("storage: opening directory %s: %w", path, err)
+	}
+	salt, err := d.readIdentity(id)
+	if oserror.IsNotExist(err) {
+		salt, err = d.writeIdentity(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.sum = newChecksum(salt)
+	return d, nil
+}
+
+func (d *directory) join(name string) string { return d.fs.PathJoin(d.path, name) }
+
+func (d *directory) close() error {
+	var errs []error
+	if d.dir != nil {
+		errs = append(errs, d.dir.Close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// makeDir makes a directory and its parents, and syncs the parents of those it
+// made, so that a crash cannot take away the directory under a synced file.
+func makeDir(fs vfs.FS, path string) error {
+	var parents []string
+	for p := path; ; {
+		if _, err := fs.Stat(p); err == nil {
+			break
+		}
+		parent := fs.PathDir(p)
+		if parent == p {
+			break
+		}
+		parents = append(parents, parent)
+		p = parent
+	}
+	if err := fs.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(parents) {
+		if err := syncDir(fs, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDir(fs vfs.FS, path string) error {
+	f, err := fs.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// The identity file is text, so that an operator can read whose log it is. Its
+// last line is a checksum of those before.
+func identityText(id Identity, salt uint64) string {
+	body := fmt.Sprintf("weft log\nversion %d\ncluster %d\nnode %d\nsalt %016x\n", formatVersion, id.Cluster, id.Node, salt)
+	return fmt.Sprintf("%scrc %08x\n", body, crc32.Checksum([]byte(body), castagnoli))
+}
+
+// writeIdentity makes the identity file of a new directory.
+func (d *directory) writeIdentity(id Identity) (salt uint64, err error) {
+	segments, err := d.segments()
+	if err != nil {
+		return 0, err
+	}
+	if len(segments) > 0 {
+		return 0, &DamageError{Segment: segments[0], Offset: -1,
+			Reason: fmt.Sprintf("the directory has segments, but no file %s", identityName)}
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	salt = binary.LittleEndian.Uint64(b[:])
+	// By way of another name, so that the file is there whole or not at all.
+	temp := d.join(identityName + ".tmp")
+	f, err := d.fs.Create(temp, diskCategory)
+	if err != nil {
+		return 0, fmt.Errorf("storage: creating %s: %w", temp, err)
+	}
+	_, err = f.Write([]byte(identityText(id, salt)))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = d.fs.Rename(temp, d.join(identityName))
+	}
+	if err == nil {
+		err = d.dir.Sync()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("storage: writing %s: %w", identityName, err)
+	}
+	return salt, nil
+}
+
+// readIdentity reads the identity file and compares it with id.
+func (d *directory) readIdentity(id Identity) (salt uint64, err error) {
+	f, err := d.fs.Open(d.join(identityName))
+	if err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxIdentityLen))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, fmt.Errorf("storage: reading %s: %w", identityName, err)
+	}
+	var version, crc uint64
+	var have Identity
+	if _, err := fmt.Sscanf(string(text), "weft log\nversion %d\n", &version); err == nil && version > formatVersion {
+		return 0, fmt.Errorf("%w: %s has version %d, this program reads up to %d; run a newer program", ErrVersion, d.path, version, formatVersion)
+	}
+	_, err = fmt.Sscanf(string(text), "weft log\nversion %d\ncluster %d\nnode %d\nsalt %x\ncrc %x\n",
+		&version, &have.Cluster, &have.Node, &salt, &crc)
+	if err != nil || string(text) != identityText(have, salt) {
+		return 0, &DamageError{Offset: -1, Reason: fmt.Sprintf("file %s does not hold what was written", identityName)}
+	}
+	if have != id {
+		return 0, fmt.Errorf("%w: %s is of %v, this node is %v; give each node its own directory", ErrIdentity, d.path, have, id)
+	}
+	return salt, nil
+}
+
+func segmentName(number uint64) string { return fmt.Sprintf("%016x%s", number, segmentSuffix) }
+
+// segments returns the numbers of the segment files, ascending.
+func (d *directory) segments() ([]uint64, error) { return d.numbered(segmentSuffix) }
+
+// numbered returns the numbers in the names of files with that suffix, ascending.
+func (d *directory) numbered(suffix string) ([]uint64, error) {
+	names, err := d.fs.List(d.path)
+	if err != nil {
+		return nil, fmt.Errorf("storage: listing %s: %w", d.path, err)
+	}
+	var numbers []uint64
+	for _, name := range names {
+		hex, ok := strings.CutSuffix(name, suffix)
+		if !ok || len(hex) != 16 {
+			continue
+		}
+		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// create makes the file of a new segment, out of a spare one if there is any,
+// and syncs the directory: frames are only written to files that stay.
+func (d *directory) create(number uint64) (f vfs.File, recycled bool, err error) {
+	spares, err := d.numbered(spareSuffix)
+	if err != nil {
+		return nil, false, err
+	}
+	name := d.join(segmentName(number))
+	if len(spares) > 0 {
+		recycled = true
+		if err = d.fs.Rename(d.spareName(spares[0]), name); err == nil {
+			f, err = d.fs.OpenReadWrite(name, diskCategory)
+		}
+	} else {
+		f, err = d.fs.OpenReadWrite(name, diskCategory)
+	}
+	if err == nil {
+		err = d.dir.Sync()
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("storage: creating segment %d: %w", number, err)
+	}
+	return f, recycled, nil
+}
+
+func (d *directory) spareName(number uint64) string {
+	return d.join(fmt.Sprintf("%016x%s", number, spareSuffix))
+}
+
+// remove takes a segment file away, or keeps it as a spare. The directory is
+// synced before the next one goes, so that the segments there always have
+// consecutive numbers, and a missing one is known for what it is.
+func (d *directory) remove(number uint64, spares int) error {
+	have, err := d.numbered(spareSuffix)
+	if err != nil {
+		return err
+	}
+	name := d.join(segmentName(number))
+	if len(have) < spares {
+		err = d.fs.Rename(name, d.spareName(number))
+	} else {
+		err = d.fs.Remove(name)
+	}
+	if err == nil {
+		err = d.dir.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("storage: removing segment %d: %w", number, err)
+	}
+	return nil
+}

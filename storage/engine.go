@@ -1,0 +1,182 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Engine is an open log directory. Its methods may be called from several
+// goroutines.
+type Engine struct {
+	opts     Options
+	recovery Recovery
+	count    counters
+	w        writer
+	stopped  chan struct{} // closed when the writer's goroutine has ended
+	stepping sync.Mutex    // with Options.Manual: one Step at a time
+
+	// mu guards what follows. The order of the queue is the order in which
+	// writes take effect in memory: whoever appends to the queue holds mu from
+	// before the effect until after.
+	mu          sync.Mutex
+	work        sync.Cond // the queue has grown, or closing was set
+	room        sync.Cond // the queue has shrunk, or refuse was set
+	queue       []*request
+	queuedBytes int64
+	refuse      error // why no more writes are taken: ErrFailed, ErrClosed
+	closing     bool
+	groups      map[uint64]*Group
+	// segments are consecutive and ascending; the last is the one written to.
+	segments []*segment
+}
+
+// Open opens the log in dir, and makes directory and log if there are none. One
+// engine at a time has a directory: another gets [ErrLocked]. A directory of
+// another cluster or node is [ErrIdentity], of a newer format [ErrVersion], and
+// a log that does not hold what was made durable is a [DamageError]; in each of
+// these cases nothing on disk is changed.
+func Open(dir string, opts Options) (*Engine, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	d, err := openDirectory(opts.FS, dir, opts.Identity)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: opts, groups: map[uint64]*Group{}, stopped: make(chan struct{})}
+	e.work.L, e.room.L = &e.mu, &e.mu
+	e.w = writer{e: e, dir: d}
+	e.w.out.written = &e.count.writtenBytes
+	if err := e.recover(); err != nil {
+		_ = e.closeFiles() // the first error is the one to report
+		return nil, err
+	}
+	if opts.Manual {
+		close(e.stopped)
+	} else {
+		go e.run()
+	}
+	return e, nil
+}
+
+// Group returns the group with that id, which may be any number. One that was
+// never written to is empty, and leaves no trace on disk until it is.
+func (e *Engine) Group(id uint64) (*Group, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refuse != nil {
+		return nil, e.refuse
+	}
+	return e.groupLocked(id), nil
+}
+
+func (e *Engine) groupLocked(id uint64) *Group {
+	g := e.groups[id]
+	if g == nil {
+		g = newGroup(e, id)
+		e.groups[id] = g
+	}
+	return g
+}
+
+// Groups returns the ids of all groups, ascending: those found by Open, and
+// those asked for since.
+func (e *Engine) Groups() []uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := make([]uint64, 0, len(e.groups))
+	for id := range e.groups {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Recovery returns what Open found.
+func (e *Engine) Recovery() Recovery { return e.recovery }
+
+// Err returns nil while the engine takes writes, and else why not: an error
+// that wraps [ErrFailed], or [ErrClosed].
+func (e *Engine) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refuse
+}
+
+// Sync waits until everything that was queued before is durable.
+func (e *Engine) Sync(ctx context.Context) error {
+	return e.wait(ctx, request{})
+}
+
+// Stats returns the counters and gauges of the moment.
+func (e *Engine) Stats() Stats {
+	s := e.count.stats()
+	s.CachedBytes = e.w.cache.bytes.Load()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.QueuedBytes = e.queuedBytes
+	s.Groups = len(e.groups)
+	s.Segments = len(e.segments)
+	for _, seg := range e.segments {
+		s.SegmentBytes += seg.size.Load()
+		s.LiveBytes += seg.live.Load()
+	}
+	return s
+}
+
+// Close writes and syncs what is queued, seals the log and releases the
+// directory. Writes that come later get [ErrClosed]. It returns the engine's
+// error if that had failed; the log is then as after a crash.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closing {
+		e.mu.Unlock()
+		return ErrClosed
+	}
+	e.closing = true
+	failed := e.refuse
+	if failed == nil {
+		e.refuse = ErrClosed
+	}
+	e.work.Broadcast()
+	e.room.Broadcast()
+	e.mu.Unlock()
+
+	<-e.stopped
+	if e.opts.Manual {
+		e.stepping.Lock()
+		defer e.stepping.Unlock()
+		for e.round(false) {
+		}
+	}
+	err := e.Err()
+	if errors.Is(err, ErrClosed) {
+		if err = e.w.seal(); err == nil {
+			err = e.w.sync()
+		}
+	}
+	return errors.Join(err, e.closeFiles())
+}
+
+// closed reports whether Close was called.
+func (e *Engine) closed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closing
+}
+
+func (e *Engine) closeFiles() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var errs []error
+	for _, s := range e.segments {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(append(errs, e.w.dir.close())...)
+}

@@ -1,0 +1,148 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Group is the log of one Raft group, and a raft.Storage. Its methods may be
+// called from several goroutines; what they return is constant, and shared.
+type Group struct {
+	id uint64
+	e  *Engine
+
+	// mu guards what follows. It is taken inside the engine's lock, never
+	// around it, and not held during I/O.
+	mu        sync.RWMutex
+	hardState *pb.HardState // nil until one was written
+	snapshot  *pb.Snapshot  // never nil, its metadata complete
+	log       memLog
+	places    places
+}
+
+// places are the segments that hold the latest record of each part of a group's
+// state besides its entries; nil for a part that was never written.
+type places struct{ hardState, snapshot, base *segment }
+
+func (p places) in(s *segment) bool { return p.hardState == s || p.snapshot == s || p.base == s }
+
+var _ raft.Storage = (*Group)(nil)
+
+func newGroup(e *Engine, id uint64) *Group {
+	return &Group{id: id, e: e, snapshot: pb.EnsureSnapshot(nil)}
+}
+
+// ID returns the group's id.
+func (g *Group) ID() uint64 { return g.id }
+
+// Append queues w and returns. What it says is seen by the Storage methods from
+// now on, and is durable once done, which may be nil, is called with nil.
+//
+// Callbacks run one after the other on the writer's goroutine, in the order of
+// the queue, over all groups: they must be short, and must not wait for the
+// engine (Append may, when the queue is full). They get [ErrFailed] or
+// [ErrClosed] if it is unknown whether the write would survive a crash.
+//
+// Append waits while the queue is over [Options.QueueBytes]; with
+// [Options.Manual] it returns [ErrBusy] instead. If it returns an error,
+// nothing was queued and done is not called: [ErrInvalid] names a mistake of
+// the caller, [raft.ErrSnapOutOfDate] an old snapshot, [ErrFailed] and
+// [ErrClosed] the end of the engine.
+func (g *Group) Append(w Write, done func(error)) error {
+	return g.e.enqueue(context.Background(), request{
+		group: g, lazy: w.Lazy, done: done,
+		stage: func() (*record, error) { return g.stage(w) },
+	})
+}
+
+// AppendWait is Append followed by a wait until w is durable. When ctx ends
+// first, its error is returned, and w may or may not be written.
+func (g *Group) AppendWait(ctx context.Context, w Write) error {
+	return g.e.wait(ctx, request{
+		group: g, lazy: w.Lazy,
+		stage: func() (*record, error) { return g.stage(w) },
+	})
+}
+
+// SetSnapshot says that the host keeps, durably, a snapshot of its state at
+// meta.Index, which is in the log and above the previous snapshot's. The log
+// stays as it is: see Compact. A zero meta.Term is filled in, a nil
+// meta.ConfState means that of the previous snapshot; data may be a small body,
+// or nil.
+//
+// Like Append, it takes effect at once and is written in its order; nobody
+// needs to wait for that, as after a crash the previous snapshot is as good.
+func (g *Group) SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error {
+	return g.e.enqueue(context.Background(), request{
+		group: g, lazy: true,
+		stage: func() (*record, error) { return g.stageSnapshot(meta, data) },
+	})
+}
+
+// Compact drops the entries up to index, which is at most the snapshot's, so
+// that InitialState's configuration always goes with the entries that follow.
+// It returns [raft.ErrCompacted] if they are gone already. The term of the
+// entry at index is kept. Segments in which no group has anything left are
+// reused. Like SetSnapshot, it is written in its order and needs no wait.
+func (g *Group) Compact(index uint64) error {
+	return g.e.enqueue(context.Background(), request{
+		group: g, lazy: true,
+		stage: func() (*record, error) { return g.stageCompact(index) },
+	})
+}
+
+// InitialState implements raft.Storage.
+func (g *Group) InitialState() (*pb.HardState, *pb.ConfState, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.hardState, pb.EnsureConfState(g.snapshot.GetMetadata().GetConfState()), nil
+}
+
+// FirstIndex implements raft.Storage.
+func (g *Group) FirstIndex() (uint64, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.log.first(), nil
+}
+
+// LastIndex implements raft.Storage.
+func (g *Group) LastIndex() (uint64, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.log.last(), nil
+}
+
+// Term implements raft.Storage. It never reads the disk.
+func (g *Group) Term(i uint64) (uint64, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	switch {
+	case i < g.log.base.index:
+		return 0, raft.ErrCompacted
+	case i > g.log.last():
+		return 0, raft.ErrUnavailable
+	}
+	return g.log.termAt(i), nil
+}
+
+// Snapshot implements raft.Storage: it returns what SetSnapshot or a Write put
+// there. A host whose snapshots are made when they are needed answers the Raft
+// core itself. Without a snapshot it returns
+// [raft.ErrSnapshotTemporarilyUnavailable].
+func (g *Group) Snapshot() (*pb.Snapshot, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if g.snapshot.GetMetadata().GetIndex() == 0 {
+		return nil, raft.ErrSnapshotTemporarilyUnavailable
+	}
+	return proto.Clone(g.snapshot).(*pb.Snapshot), nil
+}

@@ -1,0 +1,221 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+// purger gives disk space back by segments, oldest first. What a group still
+// needs of the oldest segment (lagging entries, the state of an idle group) is
+// written again at the log's end; then the segment goes.
+//
+// Oldest first only: a segment may hold what overrules an older one (a
+// truncation, a compaction), so it cannot go before that one.
+//
+// All of it passes through the queue. Memory is ahead of the disk by what is
+// queued, so a decision made on what memory says is safe exactly when it is
+// carried out behind everything queued before: only then is it durable that
+// what looks dead is dead.
+type purger struct {
+	victim *segment
+	// groups are those that may still have something in victim.
+	groups []*Group
+	// waiting says that requests of the last step are in the queue.
+	waiting bool
+	// off is set when a step failed, until the engine is opened again. The log
+	// grows, and nothing else is lost.
+	off bool
+}
+
+const (
+	// purgeStepBytes bounds the rewriting between two batches of the hosts'.
+	purgeStepBytes = 1 << 20
+	// spareSegments is how many segments there may be besides those that the
+	// live bytes justify, before short ones are joined.
+	spareSegments = 8
+)
+
+// purge takes the next step, if there is one to take.
+func (w *writer) purge() {
+	p := &w.purger
+	if p.off || p.waiting || w.e.Err() != nil {
+		return
+	}
+	if p.victim == nil && !w.startPurge() {
+		return
+	}
+	bytes := 0
+	for len(p.groups) > 0 && bytes < purgeStepBytes {
+		n, err := w.rescue(p.groups[0], purgeStepBytes-bytes)
+		if err != nil {
+			w.giveUpPurge(err)
+			return
+		}
+		if n == 0 {
+			p.groups = p.groups[1:]
+		}
+		bytes += n
+	}
+	if len(p.groups) == 0 {
+		p.waiting = w.pushInternal(&request{purged: p.victim.number + 1}) == nil
+	} else {
+		p.waiting = w.pushInternal(&request{lazy: true, done: func(error) { p.waiting = false }}) == nil
+	}
+}
+
+// startPurge chooses a victim, if it is time.
+func (w *writer) startPurge() bool {
+	e := w.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	sealed := e.segments[:len(e.segments)-1]
+	var size, live int64
+	for _, s := range sealed {
+		size += s.size.Load()
+		live += s.live.Load()
+	}
+	// With at least half of the log dead, writing what lives again costs at
+	// most one byte for each that was appended.
+	dead := size - live
+	tooMany := int64(len(sealed)) > spareSegments+2*live/e.opts.SegmentBytes
+	if len(sealed) == 0 || dead < live+e.opts.SegmentBytes && !tooMany {
+		return false
+	}
+	p := &w.purger
+	p.victim = sealed[0]
+	p.groups = make([]*Group, 0, len(e.groups))
+	for _, g := range e.groups {
+		p.groups = append(p.groups, g)
+	}
+	return true
+}
+
+func (w *writer) giveUpPurge(err error) {
+	w.purger = purger{off: true}
+	w.e.opts.Logf("storage: segments are not purged any more, the log grows: %v", err)
+}
+
+// pushInternal queues a request of the engine's own, whether there is room or
+// not: the writer cannot wait for itself.
+func (w *writer) pushInternal(r *request) error {
+	w.e.mu.Lock()
+	defer w.e.mu.Unlock()
+	if w.e.refuse != nil {
+		return w.e.refuse
+	}
+	return w.e.push(r)
+}
+
+// rescue queues what g has in the victim, up to about limit bytes, and returns
+// how many those were: 0 means that nothing is left.
+func (w *writer) rescue(g *Group, limit int) (int, error) {
+	victim := w.purger.victim
+	lo, slots := g.slotsIn(victim, limit)
+	if len(slots) == 0 {
+		return w.rescueState(g, victim)
+	}
+	raw, err := g.readRaw(lo, slots, nil)
+	if err != nil {
+		return 0, err
+	}
+	start := slots[0].off
+	err = w.pushInternal(&request{group: g, lazy: true, stage: func() (*record, error) {
+		rec := &record{moved: true}
+		for i, s := range slots {
+			index := lo + uint64(i)
+			// The group may have dropped some at either end since. (Never in the
+			// middle, so the rows stay consecutive.)
+			if !g.log.has(index) || g.log.at(index).seg != victim {
+				continue
+			}
+			if len(rec.rows) == 0 {
+				rec.first = index
+			}
+			rec.rows = append(rec.rows, row{term: s.term, size: s.size, crc: s.crc})
+			rec.raw = append(rec.raw, raw[s.off-start:][:s.size]...)
+		}
+		return rec, nil
+	}})
+	return len(raw), err
+}
+
+// rescueState queues the state of g besides its entries, if any part of it is
+// in the victim.
+func (w *writer) rescueState(g *Group, victim *segment) (int, error) {
+	g.mu.RLock()
+	in := g.places.in(victim)
+	g.mu.RUnlock()
+	if !in {
+		return 0, nil
+	}
+	err := w.pushInternal(&request{group: g, lazy: true, stage: func() (*record, error) {
+		base := g.log.base
+		rec := &record{hardState: g.hardState, base: &base}
+		if g.places.snapshot != nil {
+			rec.recorded = g.snapshot
+		}
+		return rec, nil
+	}})
+	// The next look at g comes after this was written, and finds nothing.
+	return requestBytes, err
+}
+
+// slotsIn returns consecutive slots of entries in s, the first of which has
+// index lo, such that one read fetches them; about limit bytes, or one entry.
+func (g *Group) slotsIn(s *segment, limit int) (lo uint64, slots []slot) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for i := range g.log.slots {
+		if g.log.slots[i].seg != s {
+			continue
+		}
+		all := g.log.slots[i:]
+		n, end := 1, all[0].off+all[0].size
+		for n < len(all) && all[n].seg == s && all[n].off >= end &&
+			int64(all[n].off) <= int64(end)+readGapBytes && int(all[n].off-all[0].off) < limit {
+			end = all[n].off + all[n].size
+			n++
+		}
+		return g.log.first() + uint64(i), append([]slot(nil), all[:n]...)
+	}
+	return 0, nil
+}
+
+// publishMoved lets memory know that the entry at index was moved, if the group
+// still has it. The caller holds g.mu.
+func (w *writer) publishMoved(g *Group, index uint64, seg *segment, off uint32, r row) {
+	if !g.log.has(index) {
+		return
+	}
+	s := g.log.at(index)
+	if s.seg == nil || s.seg.number >= seg.number || s.seg != w.purger.victim {
+		return
+	}
+	s.dropped()
+	s.written(seg, off, r.crc)
+	s.entry = nil // the cache knows it by its old place, and could not evict it
+	w.e.count.movedEntries.Add(1)
+	w.e.count.movedBytes.Add(uint64(r.size))
+}
+
+// removePurged removes the segments that the batch, now durable, says nobody
+// needs.
+func (w *writer) removePurged(batch []*request) error {
+	for _, r := range batch {
+		if r.purged == 0 {
+			continue
+		}
+		e := w.e
+		e.mu.Lock()
+		victim := e.segments[0]
+		e.segments = e.segments[1:]
+		e.mu.Unlock()
+		if err := victim.close(); err != nil {
+			return err
+		}
+		if err := w.dir.remove(victim.number, e.opts.Spares); err != nil {
+			return err
+		}
+		e.count.purged.Add(1)
+		w.purger = purger{}
+	}
+	return nil
+}

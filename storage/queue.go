@@ -1,0 +1,209 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// request is an element of the queue.
+type request struct {
+	group *Group // nil for a request that is no record
+	// stage lets the request take effect in memory, under the locks of engine
+	// and group, and returns what is to be written.
+	stage func() (*record, error)
+	lazy  bool
+	done  func(error)
+
+	// Filled in on the way through the queue.
+	record *record
+	bytes  int64
+	seg    *segment // where the record's frame is
+	body   int64    // offset of its first entry there
+
+	// purged, in requests of the engine's own, is written as the oldest segment
+	// that is needed from now on.
+	purged uint64
+}
+
+// requestBytes is what a request counts for besides its entries.
+const requestBytes = 128
+
+// enqueue waits for room, lets r take effect and queues it.
+func (e *Engine) enqueue(ctx context.Context, r request) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.waitRoom(ctx); err != nil {
+		return err
+	}
+	return e.push(&r)
+}
+
+// waitRoom waits, with e.mu held, until the queue takes another request.
+func (e *Engine) waitRoom(ctx context.Context) error {
+	stop := func() bool { return true }
+	defer func() { stop() }()
+	for waiting := false; ; waiting = true {
+		switch {
+		case e.refuse != nil:
+			return e.refuse
+		case e.queuedBytes < e.opts.QueueBytes:
+			return nil
+		case e.opts.Manual:
+			return fmt.Errorf("%w: %d bytes, the bound is %d; call Step", ErrBusy, e.queuedBytes, e.opts.QueueBytes)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w: %d bytes, the bound is %d", ErrBusy, ctx.Err(), e.queuedBytes, e.opts.QueueBytes)
+		}
+		if !waiting && ctx.Done() != nil {
+			stop = context.AfterFunc(ctx, func() {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				e.room.Broadcast()
+			})
+		}
+		e.room.Wait()
+	}
+}
+
+// push lets r take effect and queues it. The caller holds e.mu.
+func (e *Engine) push(r *request) error {
+	if r.stage != nil {
+		r.group.mu.Lock()
+		rec, err := r.stage()
+		r.group.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		r.record, r.stage = rec, nil
+		r.bytes = int64(rec.bodyLen())
+	}
+	r.bytes += requestBytes
+	e.queue = append(e.queue, r)
+	e.queuedBytes += r.bytes
+	e.work.Signal()
+	return nil
+}
+
+// wait queues r and waits until it is done.
+func (e *Engine) wait(ctx context.Context, r request) error {
+	done := make(chan error, 1)
+	r.done = func(err error) { done <- err }
+	if err := e.enqueue(ctx, r); err != nil {
+		return err
+	}
+	for e.opts.Manual {
+		if ok, err := e.Step(); err != nil || !ok {
+			break
+		}
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("storage: waiting for a write to become durable, it may or may not: %w", ctx.Err())
+	}
+}
+
+// take removes the next batch from the queue. With block it waits for one, and
+// returns none only when the engine is closing.
+func (e *Engine) take(block bool) []*request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for block && len(e.queue) == 0 && !e.closing {
+		e.work.Wait()
+	}
+	n, bytes := 0, int64(0)
+	for n < len(e.queue) && (n == 0 || bytes+e.queue[n].bytes <= e.opts.BatchBytes) {
+		bytes += e.queue[n].bytes
+		n++
+	}
+	batch := e.queue[:n:n]
+	if e.queue = e.queue[n:]; len(e.queue) == 0 {
+		e.queue = nil
+	}
+	return batch
+}
+
+// run is the writer's goroutine.
+func (e *Engine) run() {
+	defer close(e.stopped)
+	for e.round(true) {
+	}
+}
+
+// Step writes one batch of what is queued, and runs its callbacks. It reports
+// whether there was any. It is for [Options.Manual], and an error without.
+func (e *Engine) Step() (bool, error) {
+	if !e.opts.Manual {
+		return false, fmt.Errorf("%w call of Step: the engine was opened without Options.Manual", ErrInvalid)
+	}
+	e.stepping.Lock()
+	defer e.stepping.Unlock()
+	any := e.round(false)
+	if err := e.Err(); err != nil && !errors.Is(err, ErrClosed) {
+		return any, err
+	}
+	return any, nil
+}
+
+// round writes one batch and reports whether there was any.
+func (e *Engine) round(block bool) bool {
+	batch := e.take(block)
+	if len(batch) == 0 {
+		return false
+	}
+	if err := e.w.write(batch); err != nil {
+		e.fail(err, batch)
+		return true
+	}
+	e.finish(batch, nil)
+	if err := e.afterBatch(); err != nil {
+		e.fail(err, nil)
+	}
+	return true
+}
+
+// afterBatch does what nobody waits for.
+func (e *Engine) afterBatch() error {
+	e.mu.Lock()
+	idle := len(e.queue) == 0
+	e.mu.Unlock()
+	if idle {
+		if err := e.w.mark(); err != nil {
+			return err
+		}
+	}
+	e.w.purge()
+	return nil
+}
+
+// finish gives back the batch's room and runs its callbacks.
+func (e *Engine) finish(batch []*request, err error) {
+	e.mu.Lock()
+	for _, r := range batch {
+		e.queuedBytes -= r.bytes
+	}
+	e.room.Broadcast()
+	e.mu.Unlock()
+	for _, r := range batch {
+		if r.done != nil {
+			r.done(err)
+		}
+	}
+}
+
+// fail ends the engine's service: what the disk holds is unknown, so neither
+// this batch nor anything queued behind it may be called durable, now or later.
+func (e *Engine) fail(err error, batch []*request) {
+	err = fmt.Errorf("%w: %w; nothing is lost that was reported durable: mend the cause, close, and open again", ErrFailed, err)
+	e.mu.Lock()
+	e.refuse = err
+	batch = append(batch[:len(batch):len(batch)], e.queue...)
+	e.queue = nil
+	e.mu.Unlock()
+	e.opts.Logf("%v", err)
+	e.finish(batch, err)
+}

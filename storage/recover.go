@@ -1,0 +1,281 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// recovery puts the groups together from the segments, oldest first.
+type recovery struct {
+	e     *Engine
+	found Recovery
+	seq   uint64 // of the last valid frame; 0 before the first
+	// needed is the oldest segment that must be there, as far as frames say.
+	needed uint64
+	logs   map[*Group]*spans
+
+	// What is known of the segment being read.
+	begin  beginMeta
+	sealed bool
+	end    int64 // of its valid frames
+}
+
+// recover reads the log, cuts a torn tail, and begins a new segment: nothing is
+// appended to one that an earlier process wrote, since behind its end there may
+// be whole frames of the torn batch, which would come to life if new frames
+// happened to end where they begin.
+func (e *Engine) recover() error {
+	r := &recovery{e: e, logs: map[*Group]*spans{}}
+	if err := r.open(); err != nil {
+		return err
+	}
+	for i, s := range e.segments {
+		if err := r.segment(s, i == len(e.segments)-1); err != nil {
+			return err
+		}
+	}
+	if len(e.segments) > 0 && r.needed < e.segments[0].number {
+		return &DamageError{Segment: r.needed, Offset: -1,
+			Reason: fmt.Sprintf("the files of segments %d to %d are missing", r.needed, e.segments[0].number-1)}
+	}
+	for g, log := range r.logs {
+		if err := r.finish(g, *log); err != nil {
+			return err
+		}
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	r.found.Segments = len(e.segments) - 1
+	r.found.Groups = len(e.groups)
+	e.recovery = r.found
+	e.opts.Logf("storage: %s: %d groups with %d entries in %d segments", e.w.dir.path, r.found.Groups, r.found.Entries, r.found.Segments)
+	if r.found.CutBytes > 0 {
+		e.opts.Logf("storage: %s: cut %d bytes of torn writes, nobody was told that they are durable, at byte %d of segment %d",
+			e.w.dir.path, r.found.CutBytes, r.found.CutOffset, r.found.CutSegment)
+	}
+	return nil
+}
+
+// open opens the segment files.
+func (r *recovery) open() error {
+	e := r.e
+	numbers, err := e.w.dir.segments()
+	if err != nil {
+		return err
+	}
+	for i, n := range numbers {
+		if i > 0 && n != numbers[i-1]+1 {
+			return &DamageError{Segment: numbers[i-1] + 1, Offset: -1, Reason: "the file of the segment is missing"}
+		}
+		name := e.w.dir.join(segmentName(n))
+		var f vfs.File
+		if i == len(numbers)-1 {
+			f, err = e.opts.FS.OpenReadWrite(name, diskCategory)
+		} else {
+			f, err = e.opts.FS.Open(name)
+		}
+		if err != nil {
+			return fmt.Errorf("storage: opening segment %d: %w", n, err)
+		}
+		e.segments = append(e.segments, &segment{number: n, file: f})
+	}
+	return nil
+}
+
+// segment reads the frames of one segment. Bodies are checked in the last only,
+// where they tell how far the log goes; in the others when they are read.
+func (r *recovery) segment(s *segment, last bool) error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return fmt.Errorf("storage: reading the size of segment %d: %w", s.number, err)
+	}
+	sc := &scanner{seg: s, size: info.Size(), sum: r.e.w.dir.sum}
+	r.begin, r.sealed, r.end = beginMeta{}, false, 0
+	for !r.sealed {
+		err := r.frame(sc, last)
+		if errors.Is(err, errNoFrame) {
+			if err := r.tail(sc, last, err); err != nil {
+				return err
+			}
+			break
+		}
+		if err != nil {
+			return err
+		}
+		s.size.Store(r.end)
+	}
+	r.found.Bytes += r.end
+	return nil
+}
+
+// frame reads the frame at r.end and lets it take effect.
+func (r *recovery) frame(sc *scanner, last bool) error {
+	h, meta, err := sc.head(r.end)
+	if err != nil {
+		return err
+	}
+	if r.seq != 0 && h.seq != r.seq+1 {
+		return fmt.Errorf("%w: the frame has number %d, want %d", errNoFrame, h.seq, r.seq+1)
+	}
+	if (h.kind == frameBegin) != (r.end == 0) {
+		return fmt.Errorf("%w: a frame of kind %d at byte %d", errNoFrame, h.kind, r.end)
+	}
+	switch h.kind {
+	case frameWrite:
+		err = r.write(sc, h, meta, last)
+	case frameBegin:
+		err = r.beginning(meta)
+	case framePurged:
+		if len(meta) != 8 {
+			return r.malformed(sc, h, fmt.Errorf("%d bytes, want 8", len(meta)))
+		}
+		r.needed = max(r.needed, binary.LittleEndian.Uint64(meta))
+	case frameSeal:
+		r.sealed = true
+	case frameMark:
+	default:
+		err = r.malformed(sc, h, fmt.Errorf("kind %d is unknown", h.kind))
+	}
+	if err != nil {
+		return err
+	}
+	r.seq = h.seq
+	r.end = min(r.end+h.len(), sc.size) // the padding of a torn tail may be missing
+	r.found.Frames++
+	return nil
+}
+
+// malformed is about a frame that is just as it was written, and yet makes no
+// sense.
+func (r *recovery) malformed(sc *scanner, h frameHeader, err error) error {
+	return &DamageError{Segment: sc.seg.number, Offset: r.end, Group: h.group,
+		Reason: fmt.Sprintf("frame of kind %d: %v", h.kind, err)}
+}
+
+func (r *recovery) beginning(meta []byte) error {
+	m, err := decodeBeginMeta(meta)
+	if err != nil {
+		return err
+	}
+	if m.id != r.e.opts.Identity {
+		return fmt.Errorf("%w: a segment is of %v, this node is %v", ErrIdentity, m.id, r.e.opts.Identity)
+	}
+	r.begin, r.needed = m, max(r.needed, m.first)
+	return nil
+}
+
+// write lets a record take effect.
+func (r *recovery) write(sc *scanner, h frameHeader, meta []byte, check bool) error {
+	rec, err := decodeRecord(meta, h.bodyLen)
+	if err != nil {
+		return r.malformed(sc, h, err)
+	}
+	body := r.end + headerLen + int64(h.metaLen)
+	if check {
+		if _, err := sc.checkBody(body, rec.rows); err != nil {
+			return err
+		}
+	}
+	r.e.mu.Lock()
+	g := r.e.groupLocked(h.group)
+	r.e.mu.Unlock()
+	log := r.logs[g]
+	if log == nil {
+		log = &spans{}
+		r.logs[g] = log
+	}
+	r.apply(g, log, rec, sc.seg, uint32(body))
+	return nil
+}
+
+// apply replays what stage and its kin did in memory when rec was written.
+func (r *recovery) apply(g *Group, log *spans, rec *record, seg *segment, body uint32) {
+	if s := rec.installed; s != nil {
+		g.snapshot = pb.EnsureSnapshot(s)
+		g.log.base = position{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()}
+		g.places.snapshot, g.places.base = seg, seg
+		*log = nil
+	}
+	if len(rec.rows) > 0 {
+		slots := make([]slot, len(rec.rows))
+		for i, w := range rec.rows {
+			slots[i] = slot{term: w.term, seg: seg, off: body, size: w.size, crc: w.crc}
+			body += w.size
+		}
+		if !rec.moved {
+			log.cutFrom(rec.first)
+		}
+		log.put(rec.first, slots)
+	}
+	if rec.hardState != nil {
+		g.hardState, g.places.hardState = rec.hardState, seg
+	}
+	if rec.recorded != nil {
+		g.snapshot, g.places.snapshot = pb.EnsureSnapshot(rec.recorded), seg
+	}
+	if rec.base != nil {
+		g.log.base, g.places.base = *rec.base, seg
+		log.cutTo(rec.base.index)
+	}
+}
+
+// finish turns the pieces of g's log into its index. A piece that is missing
+// was in a segment that is damaged in a way that no checksum shows.
+func (r *recovery) finish(g *Group, log spans) error {
+	first := g.log.base.index + 1
+	switch {
+	case len(log) == 0:
+		return nil
+	case log[0].first > first:
+		return &DamageError{Segment: r.e.segments[0].number, Offset: -1, Group: g.id, Index: first,
+			Reason: fmt.Sprintf("entries %d to %d are missing", first, log[0].first-1)}
+	case len(log) > 1:
+		return &DamageError{Segment: r.e.segments[0].number, Offset: -1, Group: g.id, Index: log[0].end(),
+			Reason: fmt.Sprintf("entries %d to %d are missing", log[0].end(), log[1].first-1)}
+	}
+	log.cutTo(g.log.base.index)
+	g.log.slots = log[0].slots
+	for i := range g.log.slots {
+		s := &g.log.slots[i]
+		s.seg.live.Add(int64(s.size))
+	}
+	r.found.Entries += len(g.log.slots)
+	return nil
+}
+
+// settle makes what was read durable, ends the last segment and begins a new
+// one. What was read may only be in the caches of the operating system, if just
+// the process was killed: it must not be acted upon before it is synced. And it
+// must not be called durable before: so there are two syncs.
+func (r *recovery) settle() error {
+	w := &r.e.w
+	w.seq = r.seq
+	next := uint64(1)
+	if n := len(r.e.segments); n > 0 {
+		last := r.e.segments[n-1]
+		w.out.reset(last, r.end)
+		if !r.e.opts.NoSync {
+			if err := last.file.SyncData(); err != nil {
+				return fmt.Errorf("storage: syncing segment %d: %w", last.number, err)
+			}
+			w.durable, w.marked = w.seq, w.seq
+		}
+		if err := r.sealTail(w, last); err != nil {
+			return err
+		}
+		next = last.number + 1
+	}
+	if err := w.begin(next); err != nil {
+		return err
+	}
+	return w.sync()
+}

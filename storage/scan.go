@@ -1,0 +1,134 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// scanner reads the frames of one segment file.
+type scanner struct {
+	seg  *segment
+	size int64 // of the file
+	sum  checksum
+
+	// buf holds the bytes of the file from off on.
+	buf []byte
+	off int64
+}
+
+const scanBytes = 1 << 20
+
+// bytes returns n bytes of the file, which are valid until the next call.
+func (s *scanner) bytes(off int64, n int) ([]byte, error) {
+	if off < 0 || off+int64(n) > s.size {
+		return nil, fmt.Errorf("%w: %d bytes at byte %d, the file has %d", errNoFrame, n, off, s.size)
+	}
+	if off >= s.off && off+int64(n) <= s.off+int64(len(s.buf)) {
+		return s.buf[off-s.off:][:n], nil
+	}
+	want := int(min(max(int64(n), scanBytes), s.size-off))
+	if cap(s.buf) < want {
+		s.buf = make([]byte, want)
+	}
+	s.buf, s.off = s.buf[:want], off
+	if _, err := s.seg.file.ReadAt(s.buf, off); err != nil && !errors.Is(err, io.EOF) {
+		s.buf = s.buf[:0]
+		return nil, fmt.Errorf("storage: reading segment %d at byte %d: %w", s.seg.number, off, err)
+	}
+	return s.buf[:n], nil
+}
+
+// head reads header and meta of the frame at off, and checks them. Any error
+// but that of a failing disk wraps errNoFrame.
+func (s *scanner) head(off int64) (h frameHeader, meta []byte, err error) {
+	b, err := s.bytes(off, headerLen)
+	if err != nil {
+		return h, nil, err
+	}
+	if h, err = parseFrameHeader(b); err != nil {
+		return h, nil, err
+	}
+	if h.segment != s.seg.number {
+		return h, nil, fmt.Errorf("%w: the frame is of segment %d", errNoFrame, h.segment)
+	}
+	if off+headerLen+int64(h.metaLen)+int64(h.bodyLen) > s.size {
+		return h, nil, fmt.Errorf("%w: the frame ends behind the file", errNoFrame)
+	}
+	if b, err = s.bytes(off, headerLen+int(h.metaLen)); err != nil {
+		return h, nil, err
+	}
+	meta = b[headerLen:]
+	return h, meta, checkFrameHead(s.sum, b[:headerLen], meta)
+}
+
+// checkBody checks the entries of a frame whose body is at off. It returns how
+// many are right, from the first on.
+func (s *scanner) checkBody(off int64, rows []row) (int, error) {
+	for i, r := range rows {
+		b, err := s.bytes(off, int(r.size))
+		if err != nil {
+			return i, err
+		}
+		if crc32.Checksum(b, castagnoli) != r.crc {
+			return i, fmt.Errorf("%w: the checksum of entry %d of %d does not match", errNoFrame, i+1, len(rows))
+		}
+		off += int64(r.size)
+	}
+	return len(rows), nil
+}
+
+// find returns the first valid frame at or behind off that ok accepts.
+func (s *scanner) find(off int64, ok func(frameHeader) bool) (int64, bool, error) {
+	for ; off+headerLen <= s.size; off += frameAlign {
+		b, err := s.bytes(off, headerLen)
+		if err != nil {
+			return 0, false, err
+		}
+		if binary.LittleEndian.Uint32(b) != frameMagic {
+			continue
+		}
+		h, _, err := s.head(off)
+		switch {
+		case errors.Is(err, errNoFrame):
+		case err != nil:
+			return 0, false, err
+		case ok(h):
+			return off, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// remains returns where the traces of torn frames behind off end. In a recycled
+// file other bytes are older than the segment and do not count.
+func (s *scanner) remains(off int64, recycled bool) (int64, error) {
+	end := off
+	for at := off; at < s.size; {
+		n := int(min(scanBytes, s.size-at))
+		b, err := s.bytes(at, n)
+		if err != nil {
+			return 0, err
+		}
+		for i := 0; i < n; i += frameAlign {
+			if !recycled {
+				for j, c := range b[i:min(i+frameAlign, n)] {
+					if c != 0 {
+						end = at + int64(i+j) + 1
+					}
+				}
+				continue
+			}
+			if h, err := parseFrameHeader(b[i:]); err == nil && h.segment == s.seg.number {
+				end = max(end, min(s.size, at+int64(i)+h.len()))
+			}
+		}
+		at += int64(n)
+	}
+	return end, nil
+}

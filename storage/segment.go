@@ -1,0 +1,122 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// segment is one file of the log.
+type segment struct {
+	number uint64
+
+	// live is the bytes of entries in the file that some group still holds.
+	// While it counts less than half of the log, segments are purged.
+	live atomic.Int64
+
+	// size is the bytes of frames; only the writer and Open change it.
+	size atomic.Int64
+
+	// mu lets the file be closed only between reads.
+	mu   sync.RWMutex
+	file vfs.File // nil once the segment is purged or the engine closed
+}
+
+// errGone says that a segment was purged under a reader, who then finds the
+// entry in its new place.
+var errGone = errors.New("storage: the segment is gone")
+
+func (s *segment) readAt(b []byte, off int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.file == nil {
+		return errGone
+	}
+	if _, err := s.file.ReadAt(b, off); err != nil {
+		return fmt.Errorf("storage: reading %d bytes at byte %d of segment %d: %w", len(b), off, s.number, err)
+	}
+	return nil
+}
+
+func (s *segment) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
+}
+
+// gather collects what is appended to a segment into few large writes. Small
+// pieces are copied into a buffer; a large one is handed to the file system as
+// it is, since its copy would cost more than another system call.
+type gather struct {
+	seg *segment
+	off int64 // where buf goes in the file
+	buf []byte
+
+	written *atomic.Uint64
+}
+
+const (
+	gatherBytes = 256 << 10
+	directBytes = 16 << 10
+)
+
+// end is the offset of the next byte.
+func (g *gather) end() int64 { return g.off + int64(len(g.buf)) }
+
+// reset starts over at the beginning of a segment, or at off in it.
+func (g *gather) reset(seg *segment, off int64) {
+	g.seg, g.off, g.buf = seg, off, g.buf[:0]
+}
+
+// append appends b. The file system does not keep b, nor change it: WriteAt may
+// not, whereas Write of a vfs.File may.
+func (g *gather) append(b []byte) error {
+	if len(b) < directBytes {
+		g.buf = append(g.buf, b...)
+		if len(g.buf) >= gatherBytes {
+			return g.flush()
+		}
+		return nil
+	}
+	if err := g.flush(); err != nil {
+		return err
+	}
+	return g.write(b)
+}
+
+// pad appends zeros up to where the next frame may begin.
+func (g *gather) pad() {
+	for g.end()%frameAlign != 0 {
+		g.buf = append(g.buf, 0)
+	}
+}
+
+func (g *gather) flush() error {
+	if len(g.buf) == 0 {
+		return nil
+	}
+	err := g.write(g.buf)
+	g.buf = g.buf[:0]
+	return err
+}
+
+func (g *gather) write(b []byte) error {
+	n, err := g.seg.file.WriteAt(b, g.off)
+	g.off += int64(n)
+	g.written.Add(uint64(n))
+	if err != nil {
+		return fmt.Errorf("storage: writing %d bytes at byte %d of segment %d: %w", len(b), g.off, g.seg.number, err)
+	}
+	return nil
+}

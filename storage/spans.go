@@ -1,0 +1,89 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import "slices"
+
+// spans is the log of a group while it is put together from the segments: runs
+// of consecutive entries, in order, with gaps. Gaps are normal half way, as the
+// oldest entries may have been moved behind younger ones when their segment was
+// purged. At the end there is one run, or none.
+type spans []span
+
+type span struct {
+	first uint64
+	slots []slot
+}
+
+func (s *span) end() uint64 { return s.first + uint64(len(s.slots)) }
+
+// cutFrom drops the entries from index on.
+func (sp *spans) cutFrom(index uint64) { sp.cut(index, ^uint64(0)) }
+
+// cutTo drops the entries up to index.
+func (sp *spans) cutTo(index uint64) { sp.cut(0, index+1) }
+
+// cut drops the entries in [lo, hi).
+func (sp *spans) cut(lo, hi uint64) {
+	var out spans
+	for _, s := range *sp {
+		if s.end() <= lo || s.first >= hi {
+			out = append(out, s)
+			continue
+		}
+		if s.first < lo {
+			// Clipped, as what is appended here must not overwrite the other part.
+			out = append(out, span{first: s.first, slots: slices.Clip(s.slots[:lo-s.first])})
+		}
+		if s.end() > hi {
+			out = append(out, span{first: hi, slots: s.slots[hi-s.first:]})
+		}
+	}
+	*sp = out
+}
+
+// put adds a run in place of what is there. The caller does not use the slots
+// any more.
+func (sp *spans) put(first uint64, slots []slot) {
+	end := first + uint64(len(slots))
+	if n := len(*sp); n == 0 || (*sp)[n-1].end() == first {
+		// By far the most frequent case: the log grows at its end.
+		if n == 0 {
+			*sp = spans{{first: first}}
+			n = 1
+		}
+		(*sp)[n-1].slots = append((*sp)[n-1].slots, slots...)
+		return
+	}
+	sp.cut(first, end)
+	at, _ := slices.BinarySearchFunc(*sp, first, func(s span, first uint64) int {
+		if s.first < first {
+			return -1
+		}
+		return 1
+	})
+	*sp = slices.Insert(*sp, at, span{first: first, slots: slots})
+	sp.join()
+}
+
+// join makes one run of neighbours.
+func (sp *spans) join() {
+	var out spans
+	for _, s := range *sp {
+		if n := len(out); n > 0 && out[n-1].end() == s.first {
+			out[n-1].slots = append(out[n-1].slots, s.slots...)
+			continue
+		}
+		out = append(out, s)
+	}
+	*sp = out
+}
+
+// end returns the index behind the last entry; 0 if there is none.
+func (sp spans) end() uint64 {
+	if len(sp) == 0 {
+		return 0
+	}
+	return sp[len(sp)-1].end()
+}

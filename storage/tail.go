@@ -1,0 +1,114 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// tail decides what it means that there is no valid frame at r.end: the end of
+// the log, a tail torn by a crash, or damage.
+//
+// A crash tears only what was not synced yet, and that is in the last segment.
+// Parts of it may have reached the disk in any order, so whole frames behind
+// the hole prove nothing by themselves. But each frame says how far the log was
+// durable when it was written: if one behind the hole says that the frame in
+// the hole was durable, then the disk has lost what it had.
+func (r *recovery) tail(sc *scanner, last bool, reason error) error {
+	lost := r.seq + 1
+	if !last {
+		return r.blame(sc, reason)
+	}
+	_, proof, err := sc.find(r.end+frameAlign, func(h frameHeader) bool { return h.durable >= lost })
+	if err != nil {
+		return err
+	}
+	if proof {
+		return r.blame(sc, reason)
+	}
+	end, err := sc.remains(r.end, r.begin.recycled)
+	if err != nil {
+		return err
+	}
+	r.found.CutBytes, r.found.CutSegment, r.found.CutOffset = end-r.end, sc.seg.number, r.end
+	return nil
+}
+
+// blame makes the error for a damaged frame at r.end. Whose it was can be read
+// from the frame itself if only its body is damaged, and else be concluded from
+// what follows it: the first group with a gap.
+func (r *recovery) blame(sc *scanner, reason error) error {
+	d := &DamageError{Segment: sc.seg.number, Offset: r.end,
+		Reason: strings.TrimPrefix(reason.Error(), errNoFrame.Error()+": ")}
+	h, meta, err := sc.head(r.end)
+	if err == nil && h.kind == frameWrite {
+		d.Group = h.group
+		if rec, err := decodeRecord(meta, h.bodyLen); err == nil && len(rec.rows) > 0 {
+			n, err := sc.checkBody(r.end+headerLen+int64(h.metaLen), rec.rows)
+			if err != nil && !errors.Is(err, errNoFrame) {
+				return err
+			}
+			d.Index = rec.first + uint64(min(n, len(rec.rows)-1))
+		}
+		return d
+	}
+	for off := r.end + frameAlign; ; off += frameAlign {
+		at, ok, err := sc.find(off, func(h frameHeader) bool { return h.kind == frameWrite && h.seq > r.seq })
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return d
+		}
+		off = at
+		if r.gap(sc, at, d) {
+			return d
+		}
+	}
+}
+
+// gap looks for a gap between what r knows of a group and the frame at off,
+// and puts it into d.
+func (r *recovery) gap(sc *scanner, off int64, d *DamageError) bool {
+	h, meta, err := sc.head(off)
+	if err != nil {
+		return false
+	}
+	rec, err := decodeRecord(meta, h.bodyLen)
+	if err != nil || len(rec.rows) == 0 || rec.moved || rec.installed != nil {
+		return false
+	}
+	next := uint64(1)
+	if g := r.e.groups[h.group]; g != nil {
+		next = g.log.base.index + 1
+		if log := r.logs[g]; log != nil {
+			next = max(next, log.end())
+		}
+	}
+	if rec.first <= next {
+		return false
+	}
+	d.Group, d.Index = h.group, next
+	return true
+}
+
+// sealTail ends the segment that an earlier process wrote last: with a seal
+// where its valid frames end, over what a crash left there.
+func (r *recovery) sealTail(w *writer, last *segment) error {
+	if r.sealed {
+		return nil
+	}
+	if r.end == 0 {
+		// Not even its first frame is valid.
+		if err := w.frame(frameBegin, 0, w.beginMeta(false).append(nil), nil); err != nil {
+			return err
+		}
+	}
+	if err := w.seal(); err != nil {
+		return fmt.Errorf("storage: sealing segment %d behind its torn tail: %w", last.number, err)
+	}
+	return nil
+}

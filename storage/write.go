@@ -1,0 +1,205 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Bounds of one [Write].
+const (
+	// MaxWriteBytes is the largest sum of encoded entries.
+	MaxWriteBytes = maxBodyBytes
+	// MaxWriteEntries is the largest number of entries.
+	MaxWriteEntries = 1 << 20
+	// MaxSnapshotBytes is the largest encoded snapshot, with its small body.
+	MaxSnapshotBytes = 64 << 20
+)
+
+// Write is what a group wants to have written, as a Raft core hands it out: any
+// part may be nil. It survives a crash whole or not at all. The engine keeps
+// what it is given, so the caller must not change it any more; the engine does
+// not change it either.
+type Write struct {
+	// Snapshot, received from a leader, replaces log and snapshot before
+	// Entries are appended. It must be newer than the present one, or that one
+	// have index 0; else [raft.ErrSnapOutOfDate]. Its Data may be nil: the
+	// bodies of snapshots are the host's, and must be durable before this.
+	Snapshot *pb.Snapshot
+
+	// Entries are consecutive. They replace what the log holds from the first
+	// of them on, and leave no gap; entries that are already compacted are left
+	// out.
+	Entries []*pb.Entry
+
+	// HardState is the state from now on. Term and commit index never go down,
+	// and the vote of a term never changes, once there is one.
+	HardState *pb.HardState
+
+	// Lazy says that nobody waits for the write to be durable, for example if
+	// only the commit index moved. It is written in its place in the order, but
+	// causes no sync, and its callback runs once the file system has it.
+	Lazy bool
+}
+
+// stage checks w and lets it take effect in memory. It returns what to write.
+// The caller holds g.mu, and the engine's lock, as the order in which writes
+// take effect must be the one in which they are written.
+func (g *Group) stage(w Write) (*record, error) {
+	r, err := g.check(w)
+	if err != nil {
+		return nil, err
+	}
+	if s := r.installed; s != nil {
+		g.snapshot = s
+		g.log.reset(position{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()})
+	}
+	if len(r.entries) > 0 {
+		g.log.truncate(r.first)
+		for i, e := range r.entries {
+			g.log.slots = append(g.log.slots, slot{term: r.rows[i].term, size: r.rows[i].size, entry: e})
+		}
+	}
+	if r.hardState != nil {
+		g.hardState = r.hardState
+	}
+	return r, nil
+}
+
+// check returns the record for w, its rows complete but for the checksums, or
+// what is wrong with w.
+func (g *Group) check(w Write) (*record, error) {
+	r := &record{}
+	base, last, snap := g.log.base.index, g.log.last(), g.snapshot.GetMetadata().GetIndex()
+	if s := w.Snapshot; s != nil {
+		index := s.GetMetadata().GetIndex()
+		if snap != 0 && index <= snap {
+			return nil, fmt.Errorf("%w: group %d has the snapshot of index %d, got %d", raft.ErrSnapOutOfDate, g.id, snap, index)
+		}
+		if n := proto.Size(s); n > MaxSnapshotBytes {
+			return nil, g.invalid("Snapshot has %d bytes, the bound is %d: keep the body in the host", n, MaxSnapshotBytes)
+		}
+		r.installed, base, last = ownSnapshot(s.GetMetadata(), s.GetData()), index, index
+	}
+	if err := g.checkEntries(w.Entries, base, last, r); err != nil {
+		return nil, err
+	}
+	if w.HardState != nil {
+		if err := g.checkHardState(w.HardState); err != nil {
+			return nil, err
+		}
+		r.hardState = w.HardState
+	}
+	return r, nil
+}
+
+// checkEntries puts entries into r, if they fit a log from base to last.
+func (g *Group) checkEntries(entries []*pb.Entry, base, last uint64, r *record) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	if len(entries) > MaxWriteEntries {
+		return g.invalid("%d entries in one write, the bound is %d", len(entries), MaxWriteEntries)
+	}
+	first := entries[0].GetIndex()
+	if first == 0 || first > last+1 {
+		return g.invalid("Entries begin at index %d, the log ends at %d", first, last)
+	}
+	var bytes int
+	for i, e := range entries {
+		if e == nil || e.GetIndex() != first+uint64(i) {
+			return g.invalid("entry %d has index %d, want %d", i, e.GetIndex(), first+uint64(i))
+		}
+		if i > 0 && e.GetTerm() < entries[i-1].GetTerm() {
+			return g.invalid("entry %d has term %d behind term %d", e.GetIndex(), e.GetTerm(), entries[i-1].GetTerm())
+		}
+		if bytes += proto.Size(e); bytes > MaxWriteBytes {
+			return g.invalid("more than %d bytes of entries in one write", MaxWriteBytes)
+		}
+	}
+	if first <= base {
+		entries = entries[min(base+1-first, uint64(len(entries))):]
+		first = base + 1
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	r.first, r.entries, r.rows = first, entries, make([]row, len(entries))
+	for i, e := range entries {
+		r.rows[i] = row{term: e.GetTerm(), size: uint32(proto.Size(e))}
+	}
+	return nil
+}
+
+func (g *Group) checkHardState(hs *pb.HardState) error {
+	have := g.hardState
+	switch {
+	case hs.GetTerm() < have.GetTerm():
+		return g.invalid("HardState.Term goes from %d back to %d", have.GetTerm(), hs.GetTerm())
+	case hs.GetTerm() == have.GetTerm() && have.GetVote() != 0 && hs.GetVote() != have.GetVote():
+		return g.invalid("HardState.Vote changes in term %d from %d to %d", hs.GetTerm(), have.GetVote(), hs.GetVote())
+	case hs.GetCommit() < have.GetCommit():
+		return g.invalid("HardState.Commit goes from %d back to %d", have.GetCommit(), hs.GetCommit())
+	}
+	return nil
+}
+
+func (g *Group) invalid(format string, args ...any) error {
+	return fmt.Errorf("%w write to group %d: %s", ErrInvalid, g.id, fmt.Sprintf(format, args...))
+}
+
+// stageSnapshot records the host's snapshot, in memory and for the log.
+func (g *Group) stageSnapshot(meta *pb.SnapshotMetadata, data []byte) (*record, error) {
+	index, have := meta.GetIndex(), g.snapshot.GetMetadata().GetIndex()
+	if index <= have {
+		return nil, fmt.Errorf("%w: group %d has the snapshot of index %d, got %d", raft.ErrSnapOutOfDate, g.id, have, index)
+	}
+	if index < g.log.base.index || index > g.log.last() {
+		return nil, g.invalid("snapshot of index %d, the log has %d to %d", index, g.log.base.index, g.log.last())
+	}
+	if term := g.log.termAt(index); meta.GetTerm() != 0 && meta.GetTerm() != term {
+		return nil, g.invalid("snapshot of index %d has term %d, the log's is %d", index, meta.GetTerm(), term)
+	}
+	s := ownSnapshot(meta, data)
+	s.Metadata.Term = new(g.log.termAt(index))
+	if meta.ConfState == nil {
+		s.Metadata.ConfState = g.snapshot.GetMetadata().GetConfState()
+	}
+	if n := proto.Size(s); n > MaxSnapshotBytes {
+		return nil, g.invalid("snapshot has %d bytes, the bound is %d: keep the body in the host", n, MaxSnapshotBytes)
+	}
+	g.snapshot = s
+	return &record{recorded: s}, nil
+}
+
+// ownSnapshot returns a snapshot whose metadata is complete and a copy, while
+// the body is shared.
+func ownSnapshot(meta *pb.SnapshotMetadata, data []byte) *pb.Snapshot {
+	s := &pb.Snapshot{Data: data}
+	if meta != nil {
+		s.Metadata = proto.Clone(meta).(*pb.SnapshotMetadata)
+	}
+	return pb.EnsureSnapshot(s)
+}
+
+// stageCompact drops the entries up to index, in memory and for the log.
+func (g *Group) stageCompact(index uint64) (*record, error) {
+	switch snap := g.snapshot.GetMetadata().GetIndex(); {
+	case index <= g.log.base.index:
+		return nil, raft.ErrCompacted
+	case index > g.log.last():
+		return nil, g.invalid("compaction to index %d, the log ends at %d", index, g.log.last())
+	case index > snap:
+		return nil, g.invalid("compaction to index %d, the snapshot's is %d: call SetSnapshot first", index, snap)
+	}
+	p := position{term: g.log.termAt(index), index: index}
+	g.log.compact(p)
+	return &record{base: &p}, nil
+}

@@ -1,0 +1,305 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// writer lays frames into the log. It is used by one goroutine.
+type writer struct {
+	e     *Engine
+	dir   *directory
+	out   gather
+	cache cache
+	purger purger
+
+	seq uint64 // of the last frame
+	// durable is the last frame that was synced, marked the last of these that
+	// a frame on disk calls durable.
+	// Invariant: marked <= durable <= seq.
+	durable, marked uint64
+
+	meta, head, prefix []byte // scratch
+	ends               []int  // scratch: ends of the entries' heads in prefix
+}
+
+// write writes a batch, syncs if any of it needs that, and lets memory know
+// where its entries are. If it returns an error, the engine is done for.
+func (w *writer) write(batch []*request) error {
+	var count Stats
+	lazy := true
+	for _, r := range batch {
+		lazy = lazy && r.lazy
+		if err := w.request(r); err != nil {
+			return err
+		}
+		if r.record != nil {
+			count.Writes++
+			if !r.record.moved {
+				count.Entries += uint64(len(r.record.rows))
+				count.PayloadBytes += uint64(r.record.bodyLen())
+			}
+		}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if !lazy {
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
+	for _, r := range batch {
+		if r.seg != nil {
+			w.publish(r)
+		}
+	}
+	w.cache.evict(w.e.opts.CacheBytes)
+	w.count(batch, count)
+	return w.removePurged(batch)
+}
+
+func (w *writer) count(batch []*request, s Stats) {
+	c := &w.e.count
+	c.batches.Add(1)
+	c.writes.Add(s.Writes)
+	c.entries.Add(s.Entries)
+	c.payloadBytes.Add(s.PayloadBytes)
+	if n := uint64(len(batch)); n > c.maxBatch.Load() {
+		c.maxBatch.Store(n) // only this goroutine stores
+	}
+}
+
+// request writes the frame of r, if it has any.
+func (w *writer) request(r *request) error {
+	switch {
+	case r.purged != 0:
+		return w.frame(framePurged, 0, binary.LittleEndian.AppendUint64(w.meta[:0], r.purged), nil)
+	case r.record == nil || r.record.empty():
+		return nil
+	}
+	rec := r.record
+	w.encodeHeads(rec)
+	meta, err := rec.appendMeta(w.meta[:0])
+	if err != nil {
+		return fmt.Errorf("storage: encoding a record of group %d: %w", r.group.id, err)
+	}
+	w.meta = meta
+	if err := w.frame(frameWrite, r.group.id, meta, rec); err != nil {
+		return err
+	}
+	r.seg = w.out.seg
+	r.body = w.out.end() - frameLen(len(meta), rec.bodyLen()) + headerLen + int64(len(meta))
+	return nil
+}
+
+// encodeHeads completes the rows of rec, leaving the heads of its entries in
+// w.prefix. Entries being moved are encoded already.
+func (w *writer) encodeHeads(rec *record) {
+	w.prefix, w.ends = w.prefix[:0], w.ends[:0]
+	for i, e := range rec.entries {
+		at := len(w.prefix)
+		w.prefix = appendEntryHead(w.prefix, e)
+		w.ends = append(w.ends, len(w.prefix))
+		rec.rows[i] = entryRow(e, w.prefix[at:])
+	}
+}
+
+// frame appends a frame to the log, first going on to the next segment if the
+// present one is full. rec gives the body and may be nil.
+func (w *writer) frame(kind frameKind, group uint64, meta []byte, rec *record) error {
+	if kind != frameBegin && kind != frameSeal && w.out.end() >= w.e.opts.SegmentBytes {
+		if err := w.rotate(); err != nil {
+			return err
+		}
+	}
+	bodyLen := 0
+	if rec != nil {
+		bodyLen = rec.bodyLen()
+	}
+	w.seq++
+	w.marked = w.durable
+	w.head = appendFrameHead(w.head[:0], w.dir.sum, frameHeader{
+		segment: w.out.seg.number, seq: w.seq, durable: w.durable,
+		group: group, bodyLen: uint32(bodyLen), kind: kind,
+	}, meta)
+	if err := w.out.append(w.head); err != nil {
+		return err
+	}
+	if rec != nil {
+		if err := w.body(rec); err != nil {
+			return err
+		}
+	}
+	w.out.pad()
+	return nil
+}
+
+func (w *writer) body(rec *record) error {
+	at := 0
+	for i, e := range rec.entries {
+		if err := w.out.append(w.prefix[at:w.ends[i]]); err != nil {
+			return err
+		}
+		if err := w.out.append(e.Data); err != nil {
+			return err
+		}
+		at = w.ends[i]
+	}
+	return w.out.append(rec.raw)
+}
+
+// flush hands everything to the file system.
+func (w *writer) flush() error {
+	err := w.out.flush()
+	w.out.seg.size.Store(w.out.end())
+	return err
+}
+
+// sync makes everything flushed durable.
+func (w *writer) sync() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if w.durable == w.seq || w.e.opts.NoSync {
+		return nil
+	}
+	if err := w.out.seg.file.SyncData(); err != nil {
+		return fmt.Errorf("storage: syncing segment %d: %w", w.out.seg.number, err)
+	}
+	w.e.count.syncs.Add(1)
+	w.durable = w.seq
+	return nil
+}
+
+// mark writes down how far the log is durable, if no frame says so yet. Without
+// it, damage to the very last batch would look like a torn tail. Nobody waits
+// for it: until it reaches the disk, things are as they were before.
+func (w *writer) mark() error {
+	if w.marked == w.durable || w.out.end() >= w.e.opts.SegmentBytes {
+		return nil
+	}
+	if err := w.frame(frameMark, 0, nil, nil); err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// rotate seals the present segment and begins the next. The seal is synced
+// before the next file exists: only the last segment can have a torn tail.
+func (w *writer) rotate() error {
+	if err := w.seal(); err != nil {
+		return err
+	}
+	return w.begin(w.out.seg.number + 1)
+}
+
+// seal ends the present segment.
+func (w *writer) seal() error {
+	if err := w.frame(frameSeal, 0, nil, nil); err != nil {
+		return err
+	}
+	return w.sync()
+}
+
+// begin begins a new segment.
+func (w *writer) begin(number uint64) error {
+	f, recycled, err := w.dir.create(number)
+	if err != nil {
+		return err
+	}
+	seg := &segment{number: number, file: f}
+	w.e.mu.Lock()
+	w.e.segments = append(w.e.segments, seg)
+	w.e.mu.Unlock()
+	if recycled {
+		w.e.count.recycled.Add(1)
+	}
+	w.out.reset(seg, 0)
+	return w.frame(frameBegin, 0, w.beginMeta(recycled).append(nil), nil)
+}
+
+func (w *writer) beginMeta(recycled bool) beginMeta {
+	w.e.mu.Lock()
+	defer w.e.mu.Unlock()
+	return beginMeta{id: w.e.opts.Identity, first: w.e.segments[0].number, recycled: recycled}
+}
+
+// beginMeta is the meta part of a segment's first frame.
+type beginMeta struct {
+	id Identity
+	// first is the oldest segment there was: none from there on may be missing.
+	first uint64
+	// recycled says that the file has bytes of an earlier life behind the
+	// frames; otherwise there are none but remains of torn ones.
+	recycled bool
+}
+
+const beginMetaLen = 32
+
+func (m beginMeta) append(b []byte) []byte {
+	var flags uint32
+	if m.recycled {
+		flags = 1
+	}
+	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint32(b, flags)
+	b = binary.LittleEndian.AppendUint64(b, m.id.Cluster)
+	b = binary.LittleEndian.AppendUint64(b, m.id.Node)
+	return binary.LittleEndian.AppendUint64(b, m.first)
+}
+
+func decodeBeginMeta(b []byte) (beginMeta, error) {
+	if len(b) != beginMetaLen {
+		return beginMeta{}, fmt.Errorf("%w: segment begins with %d bytes, want %d", errBadRecord, len(b), beginMetaLen)
+	}
+	if v := binary.LittleEndian.Uint32(b); v != formatVersion {
+		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads %d", ErrVersion, v, formatVersion)
+	}
+	return beginMeta{
+		recycled: binary.LittleEndian.Uint32(b[4:])&1 != 0,
+		id:       Identity{Cluster: binary.LittleEndian.Uint64(b[8:]), Node: binary.LittleEndian.Uint64(b[16:])},
+		first:    binary.LittleEndian.Uint64(b[24:]),
+	}, nil
+}
+
+// publish lets memory know where the record of r is.
+func (w *writer) publish(r *request) {
+	g, rec := r.group, r.record
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if rec.installed != nil {
+		g.places.snapshot, g.places.base = r.seg, r.seg
+	}
+	if rec.hardState != nil {
+		g.places.hardState = r.seg
+	}
+	if rec.recorded != nil {
+		g.places.snapshot = r.seg
+	}
+	if rec.base != nil {
+		g.places.base = r.seg
+	}
+	off := uint32(r.body)
+	for i, row := range rec.rows {
+		index := rec.first + uint64(i)
+		if rec.moved {
+			w.publishMoved(g, index, r.seg, off, row)
+		} else if g.log.has(index) {
+			// A later write may have replaced the entry already.
+			if s := g.log.at(index); s.entry == rec.entries[i] && s.seg == nil {
+				s.written(r.seg, off, row.crc)
+			}
+		}
+		off += row.size
+	}
+	if len(rec.entries) > 0 {
+		w.cache.add(cached{
+			group: g, first: rec.first, n: len(rec.rows), seg: r.seg,
+			start: uint32(r.body), end: off, bytes: int64(off) - r.body,
+		})
+	}
+}
