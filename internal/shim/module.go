@@ -9,12 +9,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // Download returns the directory of a module's sources in the module cache,
@@ -72,11 +76,15 @@ func readModule(dir string) (*modfile.File, error) {
 	return f, nil
 }
 
-// writeModule writes go.mod and go.sum. The shim needs nothing that Weft does
-// not need, so it requires what Weft requires, at the same versions: it can
-// then be built by itself, without a tidy and without the network.
+// writeModule writes go.mod and go.sum. The shim needs what Weft and upstream
+// need, so it starts from what both require, at the higher versions: nothing
+// has to be looked up, and Weft is built as it was tested.
 func writeModule(o Options, res Result) error {
 	weft, err := readModule(res.WeftDir)
+	if err != nil {
+		return err
+	}
+	upstream, err := readModule(res.UpstreamDir)
 	if err != nil {
 		return err
 	}
@@ -90,12 +98,7 @@ func writeModule(o Options, res Result) error {
 	if weft.Go != nil {
 		errs = append(errs, f.AddGoStmt(weft.Go.Version))
 	}
-	require := []*modfile.Require{{Mod: module.Version{Path: WeftPath, Version: version}}}
-	for _, r := range weft.Require {
-		if r.Mod.Path != UpstreamPath {
-			require = append(require, &modfile.Require{Mod: r.Mod, Indirect: r.Indirect})
-		}
-	}
+	require := append(higher(weft.Require, upstream.Require), &modfile.Require{Mod: module.Version{Path: WeftPath, Version: version}})
 	f.SetRequireSeparateIndirect(require)
 	if o.WeftDir != "" {
 		errs = append(errs, f.AddReplace(WeftPath, "", res.WeftDir, ""))
@@ -109,9 +112,51 @@ func writeModule(o Options, res Result) error {
 	if err := os.WriteFile(filepath.Join(res.Dir, "go.mod"), data, 0o644); err != nil {
 		return fmt.Errorf("shim: %w", err)
 	}
-	sum, err := os.ReadFile(filepath.Join(res.WeftDir, "go.sum"))
-	if err != nil {
-		return fmt.Errorf("shim: %w", err)
+	return writeSums(res)
+}
+
+// higher merges two lists of requirements. Upstream's module itself is left
+// out: the shim is it.
+func higher(lists ...[]*modfile.Require) []*modfile.Require {
+	merged := map[string]*modfile.Require{}
+	for _, r := range slices.Concat(lists...) {
+		known, ok := merged[r.Mod.Path]
+		switch {
+		case r.Mod.Path == UpstreamPath:
+		case !ok:
+			merged[r.Mod.Path] = &modfile.Require{Mod: r.Mod, Indirect: r.Indirect}
+		default:
+			known.Indirect = known.Indirect && r.Indirect
+			if semver.Compare(r.Mod.Version, known.Mod.Version) > 0 {
+				known.Mod.Version = r.Mod.Version
+			}
+		}
 	}
-	return os.WriteFile(filepath.Join(res.Dir, "go.sum"), sum, 0o644)
+	return slices.Collect(maps.Values(merged))
+}
+
+// writeSums writes go.sum: the lines of both modules.
+func writeSums(res Result) error {
+	var lines []string
+	for _, dir := range []string{res.WeftDir, res.UpstreamDir} {
+		data, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+		if err != nil {
+			return fmt.Errorf("shim: %w", err)
+		}
+		lines = append(lines, slices.Collect(strings.Lines(string(data)))...)
+	}
+	slices.Sort(lines)
+	return os.WriteFile(filepath.Join(res.Dir, "go.sum"), []byte(strings.Join(slices.Compact(lines), "")), 0o644)
+}
+
+// settle lets the go command bring go.mod in agreement with what the packages
+// import, so that the shim can also be built and tested by itself.
+func settle(ctx context.Context, dir string) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=mod", "-deps", "-test", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GO111MODULE=on", "GOWORK=off", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("shim: requirements of the generated module: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
 }

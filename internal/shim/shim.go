@@ -111,8 +111,10 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	if res.Names, err = writeRoot(res); err != nil {
 		return res, err
 	}
-	res.Packages, err = copyPackages(res.UpstreamDir, dir, o.Tests)
-	return res, err
+	if res.Packages, err = copyPackages(res.UpstreamDir, dir, o.Tests); err != nil {
+		return res, err
+	}
+	return res, settle(ctx, dir)
 }
 
 func weftSources(ctx context.Context, o Options) (string, error) {
