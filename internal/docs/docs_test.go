@@ -294,3 +294,21 @@ func TestSnippetsOfAFile(t *testing.T) {
 	_, err = Snippets(file)
 	require.ErrorContains(t, err, "a.md:2: the fence is not closed")
 }
+
+var inlineMake = regexp.MustCompile("`make ([a-z-]+)`")
+
+// TestTargets looks for the targets that documents name in passing.
+func TestTargets(t *testing.T) {
+	root, files := documents(t)
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range inlineMake.FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+				t.Errorf("%s: the Makefile has no target %s", file, m[1])
+			}
+		}
+	}
+}
