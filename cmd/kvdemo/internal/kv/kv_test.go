@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -30,13 +31,13 @@ func openMem(t *testing.T) *Store {
 // Each bit of damage to a snapshot is noticed, and the state stays as it was.
 func TestSnapshotDamage(t *testing.T) {
 	state := map[string]string{"a": "1", "b": strings.Repeat("x", 300), "c": ""}
-	good := snapshotOf(t, 10, "h", state)
+	good := snapshotOf(t, 10, state)
 	s := openMem(t)
 	_, err := s.Apply(3, [][]byte{put("old", "state")}, nil)
 	require.NoError(t, err)
 	refused := func(b []byte, what string) {
 		t.Helper()
-		require.ErrorIs(t, s.Restore(10, bytes.NewReader(b)), ErrSnapshot, what)
+		require.ErrorIs(t, s.Restore(10, nil, bytes.NewReader(b)), ErrSnapshot, what)
 		got, _, err := s.Get("old")
 		require.NoError(t, err)
 		require.Equal(t, "state", string(got))
@@ -51,8 +52,11 @@ func TestSnapshotDamage(t *testing.T) {
 			refused(good[:n], fmt.Sprint("cut at ", n))
 		}
 	}
-	require.ErrorIs(t, s.Restore(11, bytes.NewReader(good)), ErrSnapshot, "of another index")
-	require.NoError(t, s.Restore(10, bytes.NewReader(good)))
+	refused(append(bytes.Clone(good), 0), "a byte too many")
+	require.ErrorIs(t, s.Restore(11, nil, bytes.NewReader(good)), ErrSnapshot, "of another index")
+	cut := io.MultiReader(bytes.NewReader(good[:20]), iotest.ErrReader(io.ErrClosedPipe))
+	require.ErrorIs(t, s.Restore(10, nil, cut), io.ErrClosedPipe)
+	require.NoError(t, s.Restore(10, nil, bytes.NewReader(good)))
 	require.EqualValues(t, 10, s.Applied())
 	_, _, err = s.Get("old")
 	require.ErrorIs(t, err, ErrNotFound)
@@ -71,16 +75,11 @@ func TestSnapshotIsConsistent(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Apply(2, [][]byte{put("k", "second"), put("l", "new")}, nil)
 	require.NoError(t, err)
-	require.NoError(t, s.Restore(5, bytes.NewReader(snapshotOf(t, 5, "", map[string]string{"other": "x"}))))
+	require.NoError(t, s.Restore(5, nil, bytes.NewReader(snapshotOf(t, 5, map[string]string{"other": "x"}))))
 
-	r, w := io.Pipe()
-	go func() {
-		_, err := snap.WriteTo(w)
-		_ = w.CloseWithError(err) // always nil
-	}()
 	other, err := Open("other", Options{Identity: testIdentity, FS: vfs.NewMem()})
 	require.NoError(t, err)
-	require.NoError(t, other.Restore(1, r))
+	require.NoError(t, other.Restore(1, nil, snap))
 	require.NoError(t, snap.Close())
 	got, _, err := other.Get("k")
 	require.NoError(t, err)
@@ -133,7 +132,7 @@ func TestDamagedValue(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 	snap, err := s.Snapshot()
 	require.NoError(t, err)
-	_, err = snap.WriteTo(io.Discard)
+	_, err = io.Copy(io.Discard, snap)
 	require.ErrorIs(t, err, ErrDamaged, "damage must not travel to another node")
 	require.NoError(t, snap.Close())
 	_, _, err = s.Get("a")
@@ -222,12 +221,12 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzRestore: any bytes give an error or a state, never a panic.
 func FuzzRestore(f *testing.F) {
-	f.Add(snapshotOf(f, 1, "", map[string]string{"a": "b"}))
+	f.Add(snapshotOf(f, 1, map[string]string{"a": "b"}))
 	f.Add([]byte(snapshotMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		db, err := pebble.Open("db", &pebble.Options{FS: vfs.NewMem(), DisableWAL: true, Logger: logger(t.Logf)})
 		require.NoError(t, err)
-		if err := restoreInto(db, 1, bytes.NewReader(b)); err != nil {
+		if err := restoreInto(db, 1, nil, bytes.NewReader(b)); err != nil {
 			require.ErrorIs(t, err, ErrSnapshot)
 		}
 		require.NoError(t, db.Close())

@@ -16,18 +16,15 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-const (
-	// restoreBatchBytes is how much of a snapshot is written in one batch.
-	restoreBatchBytes = 4 << 20
-	// maxHostBytes bounds the host's bytes in a snapshot.
-	maxHostBytes = 64 << 20
-)
+// restoreBatchBytes is how much of a snapshot is written in one batch.
+const restoreBatchBytes = 4 << 20
 
-// Restore replaces the whole state by a snapshot of the given index, durably,
-// and all or nothing: after an error or a crash the state is the one before.
-// Bytes that are not a whole snapshot of that index are refused with
-// ErrSnapshot.
-func (s *Store) Restore(index uint64, r io.Reader) error {
+// Restore replaces the whole state by a snapshot of the given index and the
+// host's bytes, durably, and all or nothing: after an error or a crash the
+// state is the one before, or after a crash the new one. Bytes that are not a
+// whole snapshot of that index are refused with ErrSnapshot; an error of r other
+// than io.EOF is returned.
+func (s *Store) Restore(index uint64, host []byte, r io.Reader) error {
 	numbers, err := s.generations()
 	if err != nil {
 		return err
@@ -36,7 +33,7 @@ func (s *Store) Restore(index uint64, r io.Reader) error {
 		return ErrClosed
 	}
 	gen, err := s.replace(numbers[len(numbers)-1]+1, func(db *pebble.DB) error {
-		return restoreInto(db, index, r)
+		return restoreInto(db, index, host, r)
 	})
 	if err != nil {
 		return err
@@ -54,9 +51,9 @@ func (s *Store) Restore(index uint64, r io.Reader) error {
 	return nil
 }
 
-func restoreInto(db *pebble.DB, index uint64, r io.Reader) error {
+func restoreInto(db *pebble.DB, index uint64, host []byte, r io.Reader) error {
 	sr := newSnapshotReader(r)
-	got, host, err := sr.header()
+	got, err := sr.header()
 	if err != nil {
 		return err
 	}
@@ -96,8 +93,11 @@ func (r *snapshotReader) bad(what string, args ...any) error {
 func (r *snapshotReader) read(b []byte) error {
 	n, err := io.ReadFull(r.r, b)
 	r.n += int64(n)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.bad("it ends early")
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", r.bad("it ends early"), err)
+		return fmt.Errorf("receive snapshot: %w", err)
 	}
 	_, _ = r.sum.Write(b) // a hash.Hash never fails
 	return nil
@@ -122,38 +122,17 @@ func (r *snapshotReader) length(of string, limit int) (int, error) {
 	return int(n), nil
 }
 
-func (r *snapshotReader) header() (index uint64, host []byte, err error) {
+// header reads up to the first key and returns the index.
+func (r *snapshotReader) header() (uint64, error) {
 	head := make([]byte, len(snapshotMagic)+8)
 	if err := r.read(head); err != nil {
-		return 0, nil, err
-	}
-	if magic := head[:len(snapshotMagic)]; string(magic) != snapshotMagic {
-		return 0, nil, r.bad("it begins with %q, want %q", magic, snapshotMagic)
-	}
-	n, err := r.length("the host's bytes", maxHostBytes)
-	if err != nil {
-		return 0, nil, err
-	}
-	// Grown as bytes arrive: the length is a peer's word.
-	var buf bytes.Buffer
-	if _, err := io.CopyN(&buf, readerFunc(r.readSome), int64(n)); err != nil {
-		return 0, nil, err
-	}
-	return binary.BigEndian.Uint64(head[len(snapshotMagic):]), buf.Bytes(), nil
-}
-
-// readSome is read for io.Reader: it may return less than asked for.
-func (r *snapshotReader) readSome(b []byte) (int, error) {
-	b = b[:min(len(b), 4<<10)]
-	if err := r.read(b); err != nil {
 		return 0, err
 	}
-	return len(b), nil
+	if magic := head[:len(snapshotMagic)]; string(magic) != snapshotMagic {
+		return 0, r.bad("it begins with %q, want %q", magic, snapshotMagic)
+	}
+	return binary.BigEndian.Uint64(head[len(snapshotMagic):]), nil
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // into writes all keys of the snapshot to db.
 func (r *snapshotReader) into(db *pebble.DB) error {
@@ -204,7 +183,8 @@ func (r *snapshotReader) record(b *pebble.Batch, last *[]byte) (bool, error) {
 	return true, b.Set(dataKey(string(key)), record, nil)
 }
 
-// trailer compares the number of keys and the checksum of it all.
+// trailer compares the number of keys and the checksum of it all, and that
+// nothing follows.
 func (r *snapshotReader) trailer() error {
 	var count [8]byte
 	if err := r.read(count[:]); err != nil {
@@ -220,6 +200,12 @@ func (r *snapshotReader) trailer() error {
 	}
 	if want := binary.BigEndian.Uint32(sum[:]); want != got {
 		return r.bad("its checksum is %08x, want %08x", got, want)
+	}
+	switch _, err := r.r.ReadByte(); {
+	case err == nil:
+		return r.bad("more bytes follow its end")
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("receive snapshot: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,263 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client talks to the nodes of kvdemo.
+//
+// A [Client] knows several nodes and stays with one that answers. It goes on to
+// the next when that is safe: always for reads; for writes when the node could
+// not be reached or refused, which it says in so many words (kvpb.Outcome). A
+// write that was under way when the answer got lost is not sent again, unless
+// the caller allows it: it may have been applied, and then another client may
+// have written since.
+//
+// Every call ends by its deadline, or by the client's if it has none.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// DefaultTimeout bounds a call that has no deadline of its own.
+const DefaultTimeout = 10 * time.Second
+
+const (
+	// connectTimeout is how long one node may take to accept a connection
+	// before the next is tried.
+	connectTimeout = time.Second
+	// minAttempt is the least time that one node gets for an answer.
+	minAttempt = 500 * time.Millisecond
+	// pause follows a round in which no node took the call.
+	pause = 50 * time.Millisecond
+)
+
+// MaxMessageBytes bounds a gRPC message in both directions: a value, a key, and
+// what is around them.
+const MaxMessageBytes = kv.MaxValueBytes + kv.MaxKeyBytes + 1<<10
+
+// Config configures [New].
+type Config struct {
+	// Endpoints are the nodes' client addresses, host:port, at least one.
+	Endpoints []string
+	// Timeout bounds a call that has no deadline; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Repeat lets a write be sent again when its outcome is unknown. Right for
+	// callers to whom a write applied twice, or late, does no harm: one that
+	// writes each key once, for example.
+	Repeat bool
+	// First is which endpoint is asked first, counted from 0 and modulo their
+	// number: clients that share a list spread over the nodes by it.
+	First int
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	if len(c.Endpoints) == 0 {
+		errs = append(errs, errors.New("endpoints: none given, want host:port,..."))
+	}
+	for _, e := range c.Endpoints {
+		if err := CheckAddress(e); err != nil {
+			errs = append(errs, fmt.Errorf("endpoints: %w", err))
+		}
+	}
+	if c.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("timeout: %v, want more than 0 (0 means %v)", c.Timeout, DefaultTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckAddress returns nil, or what is wrong with an address host:port.
+func CheckAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q: want host:port", address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("address %q: port %q, want 1 to 65535", address, port)
+	}
+	return nil
+}
+
+// Client is a connection to several nodes. Its methods may be called from any
+// goroutine.
+type Client struct {
+	cfg   Config
+	conns []*grpc.ClientConn
+	next  atomic.Int64 // index of the endpoint to ask first
+}
+
+// New makes a client. It connects when it is first used.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	c := &Client{cfg: cfg}
+	c.next.Store(int64(cfg.First % len(cfg.Endpoints)))
+	for _, e := range cfg.Endpoints {
+		conn, err := grpc.NewClient("passthrough:///"+e,
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
+			grpc.WithDisableRetry(),
+		)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("endpoint %s: %w", e, err), c.Close())
+		}
+		c.conns = append(c.conns, conn)
+	}
+	return c, nil
+}
+
+// Close closes the connections.
+func (c *Client) Close() error {
+	var errs []error
+	for _, conn := range c.conns {
+		errs = append(errs, conn.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Put sets a key to a value and returns the log index at which that happened.
+func (c *Client) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	if err := (kv.Command{Op: kv.OpPut, Key: key, Value: value}).Check(); err != nil {
+		return 0, err
+	}
+	var resp *kvpb.PutResponse
+	err := c.do(ctx, true, func(ctx context.Context, kv kvpb.KVClient) (err error) {
+		resp, err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
+		return err
+	})
+	return resp.GetIndex(), err
+}
+
+// Delete removes a key and returns the log index at which that happened, and
+// whether the key had a value.
+func (c *Client) Delete(ctx context.Context, key string) (index uint64, existed bool, err error) {
+	if err := kv.CheckKey(key); err != nil {
+		return 0, false, err
+	}
+	var resp *kvpb.DeleteResponse
+	err = c.do(ctx, true, func(ctx context.Context, kv kvpb.KVClient) (err error) {
+		resp, err = kv.Delete(ctx, &kvpb.DeleteRequest{Key: key})
+		return err
+	})
+	return resp.GetIndex(), resp.GetExisted(), err
+}
+
+// Get returns the value of a key, linearizably, or with local as far as the
+// node that answers has applied. No value is kv.ErrNotFound.
+func (c *Client) Get(ctx context.Context, key string, local bool) (*kvpb.GetResponse, error) {
+	if err := kv.CheckKey(key); err != nil {
+		return nil, err
+	}
+	var resp *kvpb.GetResponse
+	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
+		resp, err = kv.Get(ctx, &kvpb.GetRequest{Key: key, Local: local})
+		return err
+	})
+	return resp, err
+}
+
+// List returns one page of keys.
+func (c *Client) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListResponse, error) {
+	var resp *kvpb.ListResponse
+	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
+		resp, err = kv.List(ctx, req)
+		return err
+	})
+	return resp, err
+}
+
+// NodeStatus is what one endpoint said about its node, or why it did not.
+type NodeStatus struct {
+	Endpoint string
+	Status   *kvpb.StatusResponse // nil if Err is not
+	Err      error
+}
+
+// Status asks every endpoint at once.
+func (c *Client) Status(ctx context.Context) []NodeStatus {
+	ctx, cancel := c.deadline(ctx)
+	defer cancel()
+	all := make([]NodeStatus, len(c.conns))
+	done := make(chan struct{})
+	for i := range c.conns {
+		go func() {
+			all[i] = c.status(ctx, i)
+			done <- struct{}{}
+		}()
+	}
+	for range c.conns {
+		<-done
+	}
+	return all
+}
+
+func (c *Client) status(ctx context.Context, i int) NodeStatus {
+	s := NodeStatus{Endpoint: c.cfg.Endpoints[i]}
+	if s.Err = c.connect(ctx, i); s.Err == nil {
+		s.Status, s.Err = kvpb.NewKVClient(c.conns[i]).Status(ctx, &kvpb.StatusRequest{})
+	}
+	if s.Err != nil {
+		s.Status, s.Err = nil, c.describe(i, s.Err)
+	}
+	return s
+}
+
+// deadline gives ctx the client's timeout if it has no deadline.
+func (c *Client) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.cfg.Timeout)
+}
+
+// connect waits until the connection to endpoint i is up. What fails here was
+// never sent.
+func (c *Client) connect(ctx context.Context, i int) error {
+	conn := c.conns[i]
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	failed := false
+	for {
+		state := conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.Idle:
+			conn.Connect()
+		case connectivity.TransientFailure:
+			// The state may be an old failure, and gRPC waiting to try again: ask
+			// for a fresh attempt, once.
+			if failed {
+				return errUnreachable
+			}
+			failed = true
+			conn.ResetConnectBackoff()
+		case connectivity.Shutdown:
+			return errors.New("the client is closed")
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return fmt.Errorf("%w within %v", errUnreachable, connectTimeout)
+		}
+	}
+}
+
+// join lists the endpoints for messages.
+func (c *Client) join() string { return strings.Join(c.cfg.Endpoints, ", ") }

@@ -1,0 +1,167 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+var (
+	// ErrUnavailable says that no node took the call until its deadline. A write
+	// was not applied and will not be.
+	ErrUnavailable = errors.New("no node could take the request in time")
+
+	// ErrUnknown says that a write may or may not have been applied, or may yet
+	// be.
+	ErrUnknown = errors.New("the outcome of the write is unknown")
+
+	errUnreachable = errors.New("cannot connect")
+)
+
+// verdict says what the failure of one attempt means for the call.
+type verdict int
+
+const (
+	final   verdict = iota // the answer to the call
+	again                  // nothing happened: ask the next node
+	unknown                // a write that may have happened
+)
+
+// do makes a call at one node after the other, until it succeeds, fails for
+// good, or the deadline passes.
+func (c *Client) do(ctx context.Context, write bool, call func(context.Context, kvpb.KVClient) error) error {
+	ctx, cancel := c.deadline(ctx)
+	defer cancel()
+	var (
+		doubt error // why a write may have happened all the same
+		last  error // why the call was not taken, preferring what a node said
+	)
+	for {
+		for range c.conns {
+			i := int(c.next.Load())
+			err := c.attempt(ctx, i, call)
+			if err == nil {
+				return nil
+			}
+			err = c.describe(i, err)
+			switch v := judge(err, write); {
+			case v == final:
+				return err
+			case v == unknown && !c.cfg.Repeat:
+				return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, err)
+			case v == unknown:
+				doubt = err
+			}
+			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+				last = err
+			}
+			c.next.CompareAndSwap(int64(i), int64((i+1)%len(c.conns)))
+			if ctx.Err() != nil {
+				return c.expired(ctx, doubt, last)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return c.expired(ctx, doubt, last)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// expired is the error of a call whose deadline has passed.
+func (c *Client) expired(ctx context.Context, doubt, last error) error {
+	if doubt != nil {
+		return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, doubt)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%w: %w", ctx.Err(), last)
+	}
+	return fmt.Errorf("%w (asked %s): %w; check that a majority of the nodes is up, or allow more time", ErrUnavailable, c.join(), last)
+}
+
+// attempt makes the call at endpoint i, leaving time for the endpoints behind
+// it.
+func (c *Client) attempt(ctx context.Context, i int, call func(context.Context, kvpb.KVClient) error) error {
+	if err := c.connect(ctx, i); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && len(c.conns) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(minAttempt, time.Until(deadline)/2))
+		defer cancel()
+	}
+	return call(ctx, kvpb.NewKVClient(c.conns[i]))
+}
+
+// describe adds the endpoint to an error and turns codes that have one into
+// this module's sentinels.
+func (c *Client) describe(i int, err error) error {
+	s, ok := status.FromError(err)
+	if !ok {
+		return fmt.Errorf("%s: %w", c.cfg.Endpoints[i], err)
+	}
+	e := &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message()}
+	for _, d := range s.Details() {
+		if o, ok := d.(*kvpb.Outcome); ok {
+			e.Verdict = o.GetVerdict()
+		}
+	}
+	return e
+}
+
+// Error is a node's answer that something failed.
+type Error struct {
+	Endpoint string
+	Code     codes.Code
+	Message  string
+	Verdict  kvpb.Outcome_Verdict // of a write, if the node gave one
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Endpoint + ": " + e.Message }
+
+// Is lets errors.Is find the sentinel that the code stands for.
+func (e *Error) Is(target error) bool {
+	switch e.Code {
+	case codes.NotFound:
+		return target == kv.ErrNotFound
+	case codes.InvalidArgument:
+		return target == kv.ErrInvalid
+	case codes.DataLoss:
+		return target == kv.ErrDamaged
+	case codes.DeadlineExceeded:
+		return target == context.DeadlineExceeded
+	}
+	return false
+}
+
+// judge decides whether a call that failed may be made again.
+func judge(err error, write bool) verdict {
+	if errors.Is(err, errUnreachable) {
+		return again
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		return final
+	}
+	switch e.Code {
+	case codes.NotFound, codes.InvalidArgument, codes.DataLoss, codes.Unimplemented, codes.OutOfRange:
+		return final
+	case codes.ResourceExhausted, codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted, codes.Unknown, codes.Internal:
+		if !write || e.Verdict == kvpb.Outcome_REFUSED {
+			return again
+		}
+		return unknown
+	}
+	return final
+}
