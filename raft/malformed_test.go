@@ -93,6 +93,18 @@ func TestSnapshotForOthers(t *testing.T) {
 	}
 }
 
+// A node does not lead itself, nor ask itself for its vote.
+func TestMessagesFromSelf(t *testing.T) {
+	for _, typ := range []pb.MessageType{pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgHeartbeatResp, pb.MsgVote, pb.MsgPreVote, pb.MsgTimeoutNow, pb.MsgReadIndexResp} {
+		s := newStorage(t, 1, 2)
+		rn := newNode(t, config(s))
+		err := rn.Step(&pb.Message{Type: typ.Enum(), From: new(uint64(1)), To: new(uint64(1)), Term: new(uint64(3))})
+		require.ErrorIs(t, err, raft.ErrMalformedMessage)
+		require.ErrorContains(t, err, "says that it is from 1, which is this node")
+		require.False(t, rn.HasReady())
+	}
+}
+
 // An acknowledgement of what the leader does not have is no acknowledgement.
 func TestAcknowledgesTooMuch(t *testing.T) {
 	s := newStorage(t, 1, 2, 3)

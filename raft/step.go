@@ -19,7 +19,7 @@ func (r *raft) Step(m *pb.Message) error {
 	if r.log.err != nil {
 		return r.log.err
 	}
-	if err := checkShape(m); err != nil {
+	if err := r.checkShape(m); err != nil {
 		return err
 	}
 	if t := m.GetTerm(); t < r.term && t != 0 {
@@ -38,9 +38,12 @@ func (r *raft) Step(m *pb.Message) error {
 const maxTerm = 1 << 62
 
 // checkShape refuses what cannot be read as the message it says it is.
-func checkShape(m *pb.Message) error {
+func (r *raft) checkShape(m *pb.Message) error {
 	if t := m.GetTerm(); t > maxTerm {
 		return fmt.Errorf("%w: %s from %x has term %d; at most %d can be", ErrMalformedMessage, m.GetType(), m.GetFrom(), t, uint64(maxTerm))
+	}
+	if m.GetFrom() == r.id && !fromSelf(m) {
+		return fmt.Errorf("%w: %s says that it is from %x, which is this node", ErrMalformedMessage, m.GetType(), r.id)
 	}
 	switch m.GetType() {
 	case pb.MsgApp:
@@ -64,6 +67,20 @@ func checkShape(m *pb.Message) error {
 		}
 	}
 	return nil
+}
+
+// fromSelf reports whether a node may get such a message from itself: what its
+// host asks of it, and the votes and acknowledgements that have waited for
+// durability.
+func fromSelf(m *pb.Message) bool {
+	switch t := m.GetType(); t {
+	case pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader, pb.MsgForgetLeader:
+		return true
+	case pb.MsgAppResp, pb.MsgVoteResp, pb.MsgPreVoteResp:
+		return !m.GetReject()
+	default:
+		return IsLocalMsg(t)
+	}
 }
 
 // catchUp handles the term of a message from a later one than ours, and
