@@ -1,0 +1,145 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// apply applies committed entries to the state machine.
+func (p *coreProcess) apply(ents []*pb.Entry) {
+	for _, e := range ents {
+		if e.GetIndex() <= p.applied && p.s.check.restoredAt(p.n) >= e.GetIndex() {
+			continue // a snapshot overtook it on its way to the apply thread
+		}
+		p.s.check.applied(p.n, e)
+		if p.s.failure != nil {
+			return
+		}
+		p.applied = e.GetIndex()
+		switch e.GetType() {
+		case pb.EntryNormal:
+			p.applyCommand(e.GetData())
+		default:
+			p.applyChange(e)
+		}
+		p.maybeCheckpoint(e.GetType() != pb.EntryNormal)
+	}
+	p.answerReads()
+}
+
+func (p *coreProcess) applyCommand(data []byte) {
+	if len(data) == 0 {
+		return // a new leader's first entry
+	}
+	c, err := decodeCommand(data)
+	if err != nil {
+		p.s.fail(StateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
+		return
+	}
+	res := p.store.apply(c)
+	if reply := p.replies[c.id]; reply != nil {
+		delete(p.replies, c.id)
+		reply(res)
+	}
+}
+
+// applyChange puts a change of the members into force.
+func (p *coreProcess) applyChange(e *pb.Entry) {
+	cc, err := decodeChange(e)
+	if err != nil {
+		p.s.fail(StateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
+		return
+	}
+	wasMember := p.member(p.n.id)
+	p.conf = p.rn.ApplyConfChange(cc)
+	p.s.story.tell(p.s.now, p.n.id, "members %v at %d", confString(p.conf), p.applied)
+	p.s.check.configured(p.n, p.applied, p.conf)
+	p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+	if wasMember && !p.member(p.n.id) {
+		if p.leads() {
+			p.s.reach.LeaderRemovals++
+		}
+		p.n.retire()
+	}
+}
+
+func decodeChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
+	if e.GetType() == pb.EntryConfChange {
+		cc := &pb.ConfChange{}
+		err := proto.Unmarshal(e.GetData(), cc)
+		return cc.AsV2(), err
+	}
+	cc := &pb.ConfChangeV2{}
+	err := proto.Unmarshal(e.GetData(), cc)
+	return cc, err
+}
+
+// restore replaces the state machine's state by that of a snapshot, which is
+// on disk by now.
+func (p *coreProcess) restore(snap *pb.Snapshot) {
+	if raft.IsEmptySnap(snap) {
+		return
+	}
+	p.s.reach.SnapshotsRestored++
+	wasMember := p.member(p.n.id)
+	if err := p.store.decode(snap.GetData()); err != nil {
+		p.s.fail(EqualStates, "node %d: snapshot: %v", p.n.id, err)
+		return
+	}
+	p.applied, p.conf = snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState()
+	p.s.check.restored(p.n, snap, p.store.digest())
+	if wasMember && !p.member(p.n.id) {
+		p.n.retire()
+	}
+	p.answerReads()
+}
+
+// maybeCheckpoint keeps the state machine's state on disk now and then, and
+// cuts the head of the log.
+//
+// When the members changed it must: a node refuses a snapshot in which it is
+// no member, so one that was just added gets nowhere if all there is for it is
+// a snapshot of before.
+func (p *coreProcess) maybeCheckpoint(must bool) {
+	d, pl := p.n.disk, &p.s.plan
+	if !must && p.applied < d.live.checkpoint.GetMetadata().GetIndex()+pl.checkpointEvery {
+		return
+	}
+	term, ok := d.live.term(p.applied)
+	if !ok {
+		return // not written here yet: only a snapshot in between makes that so
+	}
+	data := p.store.encode()
+	if p.s.opts.Bug == LoseSessions {
+		data = data[:4*storeKeys]
+	}
+	conf := p.conf
+	if p.s.opts.Bug == ForgetConf {
+		conf = p.s.foundingConf()
+	}
+	d.write(record{checkpoint: &pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{
+		Index: new(p.applied), Term: &term, ConfState: proto.Clone(conf).(*pb.ConfState)}}})
+	p.s.reach.Checkpoints++
+	p.s.check.checkpointed(p.n, p.applied, p.store.digest())
+	if p.applied > pl.trailing && p.applied-pl.trailing > d.live.baseIndex {
+		p.s.reach.LogCuts++
+		d.write(record{cut: p.applied - pl.trailing})
+	}
+}
+
+func isMember(c *pb.ConfState, id uint64) bool {
+	return isVoter(c, id) || slices.Contains(c.GetLearners(), id) || slices.Contains(c.GetLearnersNext(), id)
+}
+
+func isVoter(c *pb.ConfState, id uint64) bool {
+	return slices.Contains(c.GetVoters(), id) || slices.Contains(c.GetVotersOutgoing(), id)
+}
+
+func isJoint(c *pb.ConfState) bool { return len(c.GetVotersOutgoing()) > 0 }

@@ -1,0 +1,22 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import "time"
+
+// loseSynced plants [LoseSynced]: the disk forgets some of the last entries
+// that it said were durable.
+func loseSynced(d *disk, rng draws) {
+	im := &d.durable
+	drop := min(rng.IntN(3), len(im.entries))
+	if im.last()-uint64(drop) < im.checkpoint.GetMetadata().GetIndex() {
+		return
+	}
+	im.entries = im.entries[:len(im.entries)-drop]
+	d.pending = d.pending[:0]
+	d.live = im.clone()
+}
+
+// timeOf rounds a number of nanoseconds.
+func timeOf(ns float64) time.Duration { return time.Duration(ns) }

@@ -1,0 +1,281 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// checker sees all nodes at once, and compares what each does with what all
+// have done before. It is called after every step; each call costs about as
+// much as what the step changed.
+//
+// Log matching is checked by induction: whatever entry a node has, its index
+// and term name its content and the term of the entry before, in one register
+// for all nodes. So to compare two logs up to an index is to compare two terms.
+type checker struct {
+	s *sim
+	// leaders is who led a term.
+	leaders map[uint64]uint64
+	// votes is whom a node voted for in a term.
+	votes map[ballot]uint64
+	// entries is the content of an entry, and the term of the one before.
+	entries map[entryName]entryFact
+	// committed is the term of each committed entry, by index; 0 if it is not
+	// known (before a founding snapshot).
+	committed []uint64
+	// committedIn is the term of the leader that committed it, or more.
+	committedIn []uint64
+	// digests is the state after an index, where some node has looked.
+	digests map[uint64]uint64
+	// confs is the configurations that came into force, by index.
+	confs []confAt
+	nodes [maxNodes + 1]facts
+}
+
+type ballot struct{ voter, term uint64 }
+
+type entryName struct{ index, term uint64 }
+
+type entryFact struct {
+	before  uint64 // term of the entry before
+	content uint64 // hash of type and data
+}
+
+type confAt struct {
+	index uint64
+	conf  *pb.ConfState
+}
+
+// facts is what the checker knows of one node.
+type facts struct {
+	// hard is the hard state of the running process.
+	hard hardState
+	// durable is the hard state that a restart must find.
+	durable hardState
+	// base and terms are the log as the state machine has it, written or not.
+	base  entryName
+	terms []uint64
+	// applied is the last index applied in this run of the process.
+	applied uint64
+	// restored is the index of the last snapshot taken in.
+	restored uint64
+	// role and term are those last seen.
+	role raft.StateType
+	// lead is the last term whose leadership was checked for completeness.
+	lead uint64
+	// commit is the commit index last seen.
+	commit uint64
+}
+
+func (f *facts) last() uint64 { return f.base.index + uint64(len(f.terms)) }
+
+func (f *facts) termOf(i uint64) (uint64, bool) {
+	switch {
+	case i == f.base.index:
+		return f.base.term, true
+	case i < f.base.index || i > f.last():
+		return 0, false
+	}
+	return f.terms[i-f.base.index-1], true
+}
+
+func newChecker(s *sim) *checker {
+	return &checker{s: s,
+		leaders: map[uint64]uint64{},
+		votes:   map[ballot]uint64{},
+		entries: map[entryName]entryFact{},
+		digests: map[uint64]uint64{},
+	}
+}
+
+// founded records the snapshot that the founding members share.
+func (c *checker) founded(snap *pb.Snapshot, digest uint64) {
+	index, term := snap.GetMetadata().GetIndex(), snap.GetMetadata().GetTerm()
+	for uint64(len(c.committed)) <= index {
+		c.committed = append(c.committed, 0)
+		c.committedIn = append(c.committedIn, term)
+	}
+	c.committed[index] = term
+	c.digests[index] = digest
+	c.confs = append(c.confs, confAt{index, snap.GetMetadata().GetConfState()})
+}
+
+// started checks what a restart finds, and takes it for what the node has.
+func (c *checker) started(n *node) {
+	f, im := &c.nodes[n.id], &n.disk.live
+	if !c.s.opts.Outside && !keepsPromises(f.durable, im.state) {
+		c.s.fail(StateMonotony, "node %d restarts with hard state %+v, but %+v was durable", n.id, im.state, f.durable)
+		return
+	}
+	*f = facts{hard: im.state, durable: im.state, commit: im.state.commit}
+	f.base = entryName{im.baseIndex, im.baseTerm}
+	if cp := im.checkpoint.GetMetadata(); cp != nil {
+		f.applied = cp.GetIndex()
+	}
+	for _, e := range im.entries {
+		c.appended(n, e)
+	}
+}
+
+// keepsPromises reports whether the new hard state honours the terms and votes
+// of the old.
+func keepsPromises(old, now hardState) bool {
+	return now.term > old.term || now.term == old.term && (old.vote == 0 || now.vote == old.vote)
+}
+
+// appended records that the node's log has an entry, in place of what it had
+// at the index and behind.
+func (c *checker) appended(n *node, e *pb.Entry) {
+	f := &c.nodes[n.id]
+	i, term := e.GetIndex(), e.GetTerm()
+	if i <= f.base.index || i > f.last()+1 {
+		c.s.fail(LogMatching, "node %d appends entry %d to a log from %d to %d", n.id, i, f.base.index+1, f.last())
+		return
+	}
+	if had, _ := f.termOf(i); i <= f.hard.commit && i <= f.last() && had != term {
+		c.s.fail(StateMachineSafety, "node %d replaces entry %d of term %d by one of term %d; it is committed (up to %d)", n.id, i, had, term, f.hard.commit)
+		return
+	}
+	before, _ := f.termOf(i - 1)
+	fact := entryFact{before: before, content: mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())}
+	name := entryName{i, term}
+	if known, ok := c.entries[name]; ok && known != fact {
+		c.s.fail(LogMatching, "node %d has entry %d of term %d with %+v; another had it with %+v", n.id, i, term, fact, known)
+		return
+	}
+	c.entries[name] = fact
+	f.terms = append(f.terms[:i-f.base.index-1], term)
+}
+
+// ready checks what a node asks for.
+func (c *checker) ready(n *node, rd raft.Ready, conf *pb.ConfState) {
+	f := &c.nodes[n.id]
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		meta := rd.Snapshot.GetMetadata()
+		f.base, f.terms = entryName{meta.GetIndex(), meta.GetTerm()}, nil
+		if !c.wasCommitted(meta.GetIndex(), meta.GetTerm()) {
+			c.s.fail(StateMachineSafety, "node %d takes a snapshot at %d of term %d, where nothing is committed", n.id, meta.GetIndex(), meta.GetTerm())
+			return
+		}
+	}
+	for _, e := range rd.Entries {
+		c.appended(n, e)
+	}
+	if !raft.IsEmptyHardState(rd.HardState) {
+		now := hardStateOf(rd.HardState)
+		if !keepsPromises(f.hard, now) {
+			c.s.fail(StateMonotony, "node %d goes from hard state %+v to %+v", n.id, f.hard, now)
+			return
+		}
+		old := f.hard.commit
+		f.hard = now
+		c.commits(n, old, now.commit)
+	}
+	if f.role == raft.StateLeader && f.lead != f.hard.term {
+		f.lead = f.hard.term
+		c.leads(n)
+	}
+}
+
+func (c *checker) wasCommitted(index, term uint64) bool {
+	return index < uint64(len(c.committed)) && c.committed[index] == term
+}
+
+// commits checks that a node's commit index moves forward, over entries that
+// are the same everywhere.
+func (c *checker) commits(n *node, old, now uint64) {
+	f := &c.nodes[n.id]
+	if now < old {
+		c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, old, now)
+		return
+	}
+	for i := old + 1; i <= now; i++ {
+		term, ok := f.termOf(i)
+		switch {
+		case !ok && i < f.base.index:
+			continue // in a snapshot, which was checked
+		case !ok:
+			c.s.fail(StateMachineSafety, "node %d commits up to %d; its log is from %d to %d", n.id, now, f.base.index+1, f.last())
+			return
+		}
+		for uint64(len(c.committed)) <= i {
+			c.committed = append(c.committed, 0)
+			c.committedIn = append(c.committedIn, 0)
+		}
+		if had := c.committed[i]; had != 0 && had != term {
+			c.s.fail(StateMachineSafety, "node %d commits entry %d of term %d; another committed one of term %d", n.id, i, term, had)
+			return
+		}
+		if c.committed[i] == 0 {
+			c.committed[i], c.committedIn[i] = term, f.hard.term
+			c.s.reach.Commits++
+		}
+	}
+}
+
+// leads checks that a new leader has all that was committed before its term.
+func (c *checker) leads(n *node) {
+	f := &c.nodes[n.id]
+	for i := uint64(len(c.committed)); i > 0; i-- {
+		at := i - 1
+		if c.committed[at] == 0 || c.committedIn[at] >= f.hard.term {
+			continue
+		}
+		// By log matching, having the last is having all.
+		if at < f.base.index {
+			return
+		}
+		if term, ok := f.termOf(at); !ok || term != c.committed[at] {
+			c.s.fail(LeaderCompleteness, "node %d leads term %d without entry %d of term %d, committed in term %d (it has term %d there, its log ends at %d)",
+				n.id, f.hard.term, at, c.committed[at], c.committedIn[at], term, f.last())
+		}
+		return
+	}
+}
+
+// observed looks at a node after a step: who leads, and what is committed.
+func (c *checker) observed(n *node, st raft.BasicStatus, conf *pb.ConfState) {
+	f, term := &c.nodes[n.id], st.GetTerm()
+	if st.RaftState == raft.StateLeader {
+		who, known := c.leaders[term]
+		if known && who != n.id {
+			c.s.fail(ElectionSafety, "nodes %d and %d lead term %d", who, n.id, term)
+			return
+		}
+		if !known {
+			c.leaders[term] = n.id
+			c.s.leaderElected(n, term)
+		}
+	}
+	if commit := st.GetCommit(); commit != f.commit {
+		if commit < f.commit {
+			c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, f.commit, commit)
+			return
+		}
+		f.commit = commit
+		if st.RaftState == raft.StateLeader && !c.s.opts.Outside {
+			c.majorityHolds(n, conf, entryName{commit, term})
+		}
+	}
+	f.role = st.RaftState
+}
+
+// majorityHolds checks that an entry which a leader has just committed is of
+// the leader's term, and on the disks of a majority of each set of voters.
+func (c *checker) majorityHolds(n *node, conf *pb.ConfState, e entryName) {
+	for _, voters := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
+		holders := 0
+		for _, id := range voters {
+			if d := c.s.node(id).disk; d != nil && d.durable.holds(e.index, e.term) {
+				holders++
+			}
+		}
+		if len(voters) > 0 && holders <= len(voters)/2 {
+			c.s.fail(CommitDurability, "node %d, leader of term %d, commits entry %d; it is on %d disks of the voters %v", n.id, e.term, e.index, holders, voters)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// coreProcess is raft.RawNode in the plainest host that keeps the contract:
+// write, sync, send, apply. What it does with a Ready is in write.go; this file
+// is what goes in.
+type coreProcess struct {
+	n  *node
+	s  *sim
+	rn *raft.RawNode
+	replica
+
+	// replies wait for their commands to be applied here.
+	replies map[commandID]func(result)
+	// asked are reads that wait for their index, by request context.
+	asked map[uint64]func()
+	// confirmed are reads that wait until their index is applied.
+	confirmed []confirmedRead
+	readSeq   uint64
+
+	appends appendQueue
+	applies applyQueue
+	// writing is set between a Ready and its Advance, if writes are
+	// synchronous.
+	writing bool
+}
+
+type confirmedRead struct {
+	index uint64
+	reply func()
+}
+
+var _ process = (*coreProcess)(nil)
+
+func newCoreProcess(n *node) *coreProcess {
+	s := n.s
+	p := &coreProcess{n: n, s: s, replies: map[commandID]func(result){}, asked: map[uint64]func(){}}
+	p.store.noSessions = s.opts.Bug == NoSessions
+	p.conf = &pb.ConfState{}
+	cp := n.disk.live.checkpoint
+	fresh := cp == nil && n.disk.live.last() == 0
+	if cp != nil {
+		p.load(cp)
+	}
+	rn, err := raft.NewRawNode(p.config())
+	if err != nil {
+		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
+		return p
+	}
+	p.rn = rn
+	if fresh && !s.plan.prepared && n.id <= uint64(s.plan.voters) {
+		if err := rn.Bootstrap(s.founders()); err != nil {
+			s.fail(NoPanic, "node %d does not bootstrap: %v", n.id, err)
+		}
+		s.reach.Bootstraps++
+		p.conf = s.foundingConf()
+	}
+	return p
+}
+
+// config returns the node's configuration, as the plan drew it.
+func (p *coreProcess) config() *raft.Config {
+	pl := &p.s.plan
+	c := &raft.Config{
+		ID:                        p.n.id,
+		ElectionTick:              electionTicks,
+		HeartbeatTick:             pl.heartbeatTick,
+		Storage:                   p.n.disk,
+		Applied:                   p.applied,
+		AsyncStorageWrites:        pl.async,
+		MaxSizePerMsg:             pl.maxSizePerMsg,
+		MaxCommittedSizePerReady:  pl.maxCommittedSizePerReady,
+		MaxUncommittedEntriesSize: pl.maxUncommittedEntriesSize,
+		MaxInflightMsgs:           pl.maxInflightMsgs,
+		MaxInflightBytes:          pl.maxInflightBytes,
+		CheckQuorum:               pl.checkQuorum,
+		PreVote:                   pl.preVote,
+		DisableProposalForwarding: pl.noForwarding,
+		StepDownOnRemoval:         pl.stepDownOnRemoval,
+		Logger:                    nodeLogger{p.n},
+		Rand:                      p.n.rand,
+	}
+	if pl.lease {
+		c.ReadOnlyOption = raft.ReadOnlyLeaseBased
+	}
+	return c
+}
+
+// load takes the state machine's state from a checkpoint.
+func (p *coreProcess) load(cp *pb.Snapshot) {
+	if err := p.store.decode(cp.GetData()); err != nil {
+		p.s.fail(NoPanic, "node %d: checkpoint %d: %v", p.n.id, cp.GetMetadata().GetIndex(), err)
+		return
+	}
+	p.applied = cp.GetMetadata().GetIndex()
+	p.conf = cp.GetMetadata().GetConfState()
+	if p.s.opts.Bug == ApplyAgain && p.applied > p.n.disk.live.baseIndex {
+		p.applied = p.n.disk.live.baseIndex
+	}
+	p.s.check.restored(p.n, cp, p.store.digest())
+}
+
+func (p *coreProcess) state() *replica { return &p.replica }
+
+// did looks at the node after each call, and does what it asks for.
+func (p *coreProcess) did(err error) {
+	if errors.Is(err, raft.ErrStorage) {
+		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
+		return
+	}
+	// Other errors say that a message or proposal was refused, as is the
+	// node's right: whoever sent it tries again.
+	p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+	p.serve()
+}
+
+func (p *coreProcess) tick() {
+	p.rn.Tick()
+	p.did(nil)
+}
+
+func (p *coreProcess) receive(_ uint64, data []byte) {
+	m := &pb.Message{}
+	if err := proto.Unmarshal(data, m); err != nil {
+		p.s.fail(NoPanic, "a message does not survive its encoding: %v", err)
+		return
+	}
+	p.s.story.tellMessage(p.s.now, p.n.id, "<", m)
+	p.did(p.rn.Step(m))
+}
+
+func (p *coreProcess) propose(c command, reply func(result)) {
+	p.replies[c.id] = reply
+	p.did(p.rn.Propose(c.encode()))
+}
+
+func (p *coreProcess) read(reply func()) {
+	if p.s.opts.Bug == StaleReads {
+		reply()
+		return
+	}
+	// The context is unique among all reads of all processes of this node.
+	p.readSeq++
+	ctx := p.n.incarnation<<32 | p.readSeq
+	p.asked[ctx] = reply
+	p.rn.ReadIndex(fmt.Appendf(nil, "%d/%d", p.n.id, ctx))
+	p.did(nil)
+}
+
+// readConfirmed takes the answer to a read: it may be served once the index is
+// applied.
+func (p *coreProcess) readConfirmed(rs raft.ReadState) {
+	var id, ctx uint64
+	if _, err := fmt.Sscanf(string(rs.RequestCtx), "%d/%d", &id, &ctx); err != nil || id != p.n.id {
+		p.s.fail(NoPanic, "node %d gets the answer to the read %q", p.n.id, rs.RequestCtx)
+		return
+	}
+	reply := p.asked[ctx]
+	if reply == nil {
+		return // a second answer, or one to an earlier process of this node
+	}
+	delete(p.asked, ctx)
+	if rs.Index <= p.applied || p.s.opts.Bug == ReadBeforeWait {
+		reply()
+		return
+	}
+	p.confirmed = append(p.confirmed, confirmedRead{index: rs.Index, reply: reply})
+}
+
+// answerReads answers the reads whose index is applied.
+func (p *coreProcess) answerReads() {
+	waiting := p.confirmed[:0]
+	for _, r := range p.confirmed {
+		if r.index <= p.applied {
+			r.reply()
+		} else {
+			waiting = append(waiting, r)
+		}
+	}
+	p.confirmed = waiting
+}
+
+func (p *coreProcess) change(cc pb.ConfChangeI) { p.did(p.rn.ProposeConfChange(cc)) }
+
+func (p *coreProcess) transfer(to uint64) {
+	p.rn.TransferLeader(to)
+	p.did(nil)
+}
+
+func (p *coreProcess) campaign() { p.did(p.rn.Campaign()) }
+func (p *coreProcess) forget()   { p.did(p.rn.ForgetLeader()) }
+
+func (p *coreProcess) leads() bool { return p.rn.BasicStatus().RaftState == raft.StateLeader }
+
+// nodeLogger puts what a node logs beside the story.
+type nodeLogger struct{ n *node }
+
+func (l nodeLogger) say(level, format string, v ...any) {
+	l.n.s.story.aside(l.n.s.now, l.n.id, level+format, v...)
+}
+
+// corePanic is a panic by which a node says that an invariant broke.
+type corePanic struct{ text string }
+
+func (l nodeLogger) Debug(v ...any)                   { l.say("debug: ", "%s", fmt.Sprint(v...)) }
+func (l nodeLogger) Debugf(format string, v ...any)   { l.say("debug: ", format, v...) }
+func (l nodeLogger) Info(v ...any)                    { l.say("", "%s", fmt.Sprint(v...)) }
+func (l nodeLogger) Infof(format string, v ...any)    { l.say("", format, v...) }
+func (l nodeLogger) Warning(v ...any)                 { l.say("warning: ", "%s", fmt.Sprint(v...)) }
+func (l nodeLogger) Warningf(format string, v ...any) { l.say("warning: ", format, v...) }
+func (l nodeLogger) Error(v ...any)                   { l.say("error: ", "%s", fmt.Sprint(v...)) }
+func (l nodeLogger) Errorf(format string, v ...any)   { l.say("error: ", format, v...) }
+func (l nodeLogger) Fatal(v ...any)                   { panic(corePanic{fmt.Sprint(v...)}) }
+func (l nodeLogger) Fatalf(format string, v ...any)   { panic(corePanic{fmt.Sprintf(format, v...)}) }
+func (l nodeLogger) Panic(v ...any)                   { panic(corePanic{fmt.Sprint(v...)}) }
+func (l nodeLogger) Panicf(format string, v ...any)   { panic(corePanic{fmt.Sprintf(format, v...)}) }

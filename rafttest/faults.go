@@ -1,0 +1,207 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"time"
+)
+
+// faults makes things go wrong, at the rates of the plan, until the calm.
+type faults struct{ s *sim }
+
+// begin plans the first of each kind of fault. To add a kind, add its mean
+// time to the plan and a line here.
+func (f *faults) begin() {
+	p := &f.s.plan
+	f.every(p.crash, func() { f.crash(f.anyNode()) })
+	f.every(p.partition, f.partition)
+	f.every(p.oneWay, f.oneWay)
+	f.every(p.isolate, f.isolate)
+	f.every(p.pause, f.pause)
+	f.every(p.slowDsk, f.slowDisk)
+	f.every(p.transfer, f.transfer)
+	f.every(p.campaign, f.campaign)
+	f.every(p.forget, f.forget)
+	f.every(p.membership, f.s.changeMembers)
+}
+
+// every lets something happen once in mean on average; never if mean is 0.
+func (f *faults) every(mean time.Duration, happen func()) {
+	if mean == 0 {
+		return
+	}
+	f.s.after(f.s.rng.wait(mean), func() {
+		if !f.s.calm() {
+			happen()
+			f.every(mean, happen)
+		}
+	})
+}
+
+// anyNode returns a node that runs, often the leader; nil if none runs.
+func (f *faults) anyNode() *node {
+	s := f.s
+	if n := s.leading(); n != nil && s.rng.chance(0.4) {
+		return n
+	}
+	up := s.running()
+	if len(up) == 0 {
+		return nil
+	}
+	return up[s.rng.IntN(len(up))]
+}
+
+// lasting returns how long a fault lasts.
+func (f *faults) lasting() time.Duration {
+	return f.s.rng.span(5*time.Millisecond, f.s.plan.outage)
+}
+
+// crash ends a node's process or its machine, and starts it again later.
+func (f *faults) crash(n *node) {
+	s := f.s
+	if n == nil || !n.up() {
+		return
+	}
+	keepAll := s.plan.killOnly || s.rng.chance(0.2)
+	s.reach.Crashes++
+	if keepAll {
+		s.reach.ProcessKills++
+	}
+	n.crash(keepAll)
+	s.after(f.lasting(), func() {
+		if !n.retired && !s.calm() {
+			n.restart()
+		}
+	})
+}
+
+// partition splits the nodes in two.
+func (f *faults) partition() {
+	s := f.s
+	side := uint64(1 + s.rng.IntN(1<<maxNodes-2))
+	var mends []func()
+	for a := uint64(1); a <= maxNodes; a++ {
+		for b := uint64(1); b <= maxNodes; b++ {
+			if side>>(a-1)&1 != side>>(b-1)&1 {
+				mends = append(mends, s.net.cut(a, b))
+			}
+		}
+	}
+	s.reach.Partitions++
+	s.tell(0, "partition %07b", side)
+	f.mendLater("partition", mends)
+}
+
+// oneWay cuts one direction between two nodes.
+func (f *faults) oneWay() {
+	s := f.s
+	from, to := f.anyNode(), f.anyNode()
+	if from == nil || to == nil || from == to {
+		return
+	}
+	s.reach.OneWayPartitions++
+	s.tell(0, "cut %d>%d", from.id, to.id)
+	f.mendLater("one-way cut", []func(){s.net.cut(from.id, to.id)})
+}
+
+// isolate cuts a node off, in one direction or both.
+func (f *faults) isolate() {
+	s, n := f.s, f.anyNode()
+	if n == nil {
+		return
+	}
+	in, out := true, true
+	switch s.rng.IntN(4) {
+	case 0:
+		in = false
+	case 1:
+		out = false
+	}
+	var mends []func()
+	for id := uint64(1); id <= maxNodes; id++ {
+		if id != n.id && in {
+			mends = append(mends, s.net.cut(id, n.id))
+		}
+		if id != n.id && out {
+			mends = append(mends, s.net.cut(n.id, id))
+		}
+	}
+	s.reach.Isolations++
+	s.tell(n.id, "isolated: in %v, out %v", in, out)
+	f.mendLater("isolation", mends)
+}
+
+func (f *faults) mendLater(what string, mends []func()) {
+	s := f.s
+	s.after(f.lasting(), func() {
+		if s.calm() {
+			return // all is mended
+		}
+		s.tell(0, "end of a %s", what)
+		for _, mend := range mends {
+			mend()
+		}
+	})
+}
+
+// pause stops a process for a time; its machine goes on.
+func (f *faults) pause() {
+	s, n := f.s, f.anyNode()
+	if n == nil || n.paused {
+		return
+	}
+	s.reach.Pauses++
+	s.tell(n.id, "pause")
+	n.pause()
+	inc := n.incarnation
+	s.after(f.lasting(), func() {
+		if n.incarnation == inc && n.paused {
+			s.tell(n.id, "resume")
+			n.resume()
+		}
+	})
+}
+
+// slowDisk makes a node's syncs take long for a time.
+func (f *faults) slowDisk() {
+	n := f.anyNode()
+	if n == nil {
+		return
+	}
+	n.slowUntil = f.s.now + f.lasting()
+	f.s.tell(n.id, "slow disk")
+}
+
+// transfer asks some node to hand leadership to another.
+func (f *faults) transfer() {
+	s, n, to := f.s, f.anyNode(), f.anyNode()
+	if n == nil || to == nil || n.paused {
+		return
+	}
+	s.reach.Transfers++
+	s.tell(n.id, "transfer to %d", to.id)
+	n.proc.transfer(to.id)
+}
+
+// campaign makes some node campaign out of turn.
+func (f *faults) campaign() {
+	s, n := f.s, f.anyNode()
+	if n == nil || n.paused {
+		return
+	}
+	s.reach.Campaigns++
+	s.tell(n.id, "campaign")
+	n.proc.campaign()
+}
+
+// forget makes some node forget its leader.
+func (f *faults) forget() {
+	s, n := f.s, f.anyNode()
+	if n == nil || n.paused {
+		return
+	}
+	s.reach.Forgets++
+	s.tell(n.id, "forget leader")
+	n.proc.forget()
+}

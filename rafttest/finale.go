@@ -1,0 +1,255 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// finaleTime is how long a cluster may take, once the faults are over, until it
+// is live again.
+const finaleTime = 60 * electionTime
+
+// finale is the second phase: links are mended, nodes run again (all of them,
+// or enough of them), and the cluster must elect a leader, take a proposal at
+// every member that runs, and bring these members to one state.
+type finale struct {
+	s *sim
+	// probes are the commands proposed at each node, by id; answered counts
+	// the answers.
+	probes [maxNodes + 1]probe
+	done   bool
+	took   time.Duration
+	// nudged is when a leader was last asked to leave a joint configuration.
+	nudged time.Duration
+}
+
+type probe struct {
+	asked    time.Duration // when it was proposed last
+	proposed bool
+	answered bool
+}
+
+// begin ends the faults.
+func (f *finale) begin() {
+	s := f.s
+	s.tell(0, "calm")
+	s.net.mendAll()
+	s.plan.calm()
+	asleep := f.mayStayDown()
+	for _, n := range s.nodes {
+		n.slowUntil = 0
+		if n.disk == nil || asleep[n.id] {
+			continue
+		}
+		n.resume()
+		n.restart()
+	}
+	f.look()
+}
+
+// calm makes links and disks as good as they get.
+func (p *plan) calm() {
+	p.delayMax = min(p.delayMax, time.Millisecond)
+	p.delayMin = min(p.delayMin, p.delayMax)
+	p.syncMax = min(p.syncMax, time.Millisecond)
+	p.syncMin = min(p.syncMin, p.syncMax)
+	p.applyMax = min(p.applyMax, 100*time.Microsecond)
+	p.bandwidth = 0
+}
+
+// look sees how far the cluster has come, helps as an operator would, and
+// comes back later.
+func (f *finale) look() {
+	s := f.s
+	wrong := f.unfinished()
+	if wrong == "" {
+		f.finish()
+		return
+	}
+	if s.now > s.plan.duration+finaleTime {
+		s.fail(Liveness, "%v after the last fault: %s", s.now-s.plan.duration, wrong)
+		return
+	}
+	f.leaveJoint()
+	f.propose()
+	f.shutRemoved()
+	s.after(electionTime/4, f.look)
+}
+
+// finish checks what must be true in the end.
+func (f *finale) finish() {
+	s := f.s
+	f.done, f.took = true, s.now-s.plan.duration
+	s.tell(0, "live again")
+	for _, n := range f.members() {
+		st := n.proc.state()
+		s.check.equal(n, st.applied, st.store.digest())
+		for _, op := range s.history.ops {
+			if op.finished && op.verb != verbGet && !st.store.has(op.command.id) {
+				s.fail(NothingLost, "node %d does not have command %v, which was acknowledged", n.id, op.command.id)
+				return
+			}
+		}
+	}
+}
+
+// members returns the members that run.
+func (f *finale) members() []*node {
+	conf := f.s.check.newestConf().conf
+	var nodes []*node
+	for _, n := range f.s.nodes {
+		if n.up() && isMember(conf, n.id) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// unfinished says what the cluster has yet to do; "" if it has done all.
+func (f *finale) unfinished() string {
+	s := f.s
+	conf := s.check.newestConf()
+	leader := s.leading()
+	switch {
+	case leader == nil:
+		return "there is no leader"
+	case isJoint(conf.conf):
+		return "the configuration is joint: " + confString(conf.conf)
+	}
+	for _, n := range f.members() {
+		st := n.proc.state()
+		switch {
+		case !f.probes[n.id].answered:
+			return fmt.Sprintf("node %d has no answer to what was proposed there", n.id)
+		case st.applied != leader.proc.state().applied:
+			return fmt.Sprintf("node %d has applied %d, the leader %d", n.id, st.applied, leader.proc.state().applied)
+		case confString(st.conf) != confString(conf.conf):
+			return fmt.Sprintf("node %d takes %s for the members; they are %s", n.id, confString(st.conf), confString(conf.conf))
+		}
+	}
+	return ""
+}
+
+// propose proposes a command at each member, again and again until it is
+// applied there. Where nodes do not forward, the leader gets it.
+func (f *finale) propose() {
+	s, leader := f.s, f.s.leading()
+	for _, n := range f.members() {
+		pr := &f.probes[n.id]
+		at := n
+		if s.plan.noForwarding {
+			at = leader
+		}
+		if pr.answered || at == nil || pr.proposed && s.now-pr.asked < 3*electionTime {
+			continue
+		}
+		pr.proposed, pr.asked = true, s.now
+		s.history.values++
+		c := command{id: commandID{client: 1<<30 + uint32(n.id), seq: 1}, verb: verbPut, value: s.history.values, key: storeKeys - 1}
+		at.proc.propose(c, func(result) { pr.answered = true })
+	}
+}
+
+// leaveJoint asks the leader to leave a joint configuration that does not end
+// by itself.
+func (f *finale) leaveJoint() {
+	s, leader := f.s, f.s.leading()
+	if leader == nil || s.now-f.nudged < 3*electionTime || !isJoint(leader.proc.state().conf) || leader.proc.state().conf.GetAutoLeave() {
+		return
+	}
+	f.nudged = s.now
+	s.tell(leader.id, "propose: leave joint")
+	leader.proc.change(&pb.ConfChangeV2{})
+}
+
+// shutRemoved shuts nodes down that are no members, as soon as all members
+// know that they are not: until then their votes may be needed.
+func (f *finale) shutRemoved() {
+	s := f.s
+	newest := s.check.newestConf()
+	if isJoint(newest.conf) {
+		return
+	}
+	for _, n := range f.members() {
+		if n.proc.state().applied < newest.index {
+			return
+		}
+	}
+	for _, n := range s.running() {
+		if !isMember(newest.conf, n.id) {
+			s.tell(n.id, "shut down: not a member")
+			n.crash(true)
+			n.retired = true
+		}
+	}
+}
+
+// mayStayDown draws nodes that are down now and stay so: a minority in every
+// configuration that some node may still go by.
+func (f *finale) mayStayDown() (asleep [maxNodes + 1]bool) {
+	s := f.s
+	if !s.rng.chance(0.4) || f.changePending() {
+		return asleep
+	}
+	oldest := s.check.newestConf().index
+	for _, n := range s.nodes {
+		if n.disk != nil {
+			oldest = min(oldest, n.disk.live.checkpoint.GetMetadata().GetIndex())
+		}
+	}
+	for _, n := range s.nodes {
+		if n.disk == nil || n.up() {
+			continue
+		}
+		asleep[n.id] = true
+		if !f.majoritiesWithout(asleep, oldest) {
+			asleep[n.id] = false
+		}
+	}
+	return asleep
+}
+
+// changePending reports whether some log has a change that nobody has applied.
+func (f *finale) changePending() bool {
+	newest := f.s.check.newestConf().index
+	for _, n := range f.s.nodes {
+		if n.disk == nil {
+			continue
+		}
+		for _, e := range n.disk.live.entries {
+			if e.GetIndex() > newest && e.GetType() != pb.EntryNormal {
+				return true
+			}
+		}
+	}
+	return isJoint(f.s.check.newestConf().conf)
+}
+
+// majoritiesWithout reports whether the nodes that are not asleep are a
+// majority of each set of voters that was in force at index oldest or after.
+func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) bool {
+	awake := func(voters []uint64) bool {
+		n := 0
+		for _, id := range voters {
+			if !asleep[id] {
+				n++
+			}
+		}
+		return len(voters) == 0 || n > len(voters)/2
+	}
+	confs := f.s.check.confs
+	for i, at := range confs {
+		if i+1 < len(confs) && confs[i+1].index <= oldest {
+			continue // replaced before
+		}
+		if !awake(at.conf.GetVoters()) || !awake(at.conf.GetVotersOutgoing()) {
+			return false
+		}
+	}
+	return awake(f.s.foundingConf().GetVoters()) || oldest > 0
+}

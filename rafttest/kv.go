@@ -1,0 +1,171 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// The replicated state machine is a small key-value store with sessions: a
+// command has an id, and a command that is applied again (because its client
+// sent it again) changes nothing and has the result of the first time.
+
+const storeKeys = 8 // keys are 0 to storeKeys-1
+
+// verb is what a command does.
+type verb byte
+
+const (
+	verbGet verb = iota // never in the log: reads go through ReadIndex
+	verbPut
+	verbSwap // compare and swap
+)
+
+// commandID names a command: a client has one under way at a time, and numbers
+// them.
+type commandID struct {
+	client uint32
+	seq    uint32
+}
+
+// command is what stands in an entry.
+type command struct {
+	id   commandID
+	verb verb
+	key  uint8
+	// value is what to write. All writes of a run have different values, so a
+	// history says a lot; 0 is the value of a key that was never written.
+	value uint32
+	// old is the value that a swap replaces, if it is there.
+	old uint32
+	// padding makes the entry larger.
+	padding int
+}
+
+// result is what a command did.
+type result struct {
+	value uint32 // a get: what was read
+	done  bool   // a swap: the old value was there
+}
+
+const commandSize = 4 + 4 + 1 + 1 + 4 + 4
+
+func (c command) encode() []byte {
+	b := make([]byte, 0, commandSize+c.padding)
+	b = binary.LittleEndian.AppendUint32(b, c.id.client)
+	b = binary.LittleEndian.AppendUint32(b, c.id.seq)
+	b = append(b, byte(c.verb), c.key)
+	b = binary.LittleEndian.AppendUint32(b, c.value)
+	b = binary.LittleEndian.AppendUint32(b, c.old)
+	return b[:cap(b)][:commandSize+c.padding]
+}
+
+func decodeCommand(b []byte) (command, error) {
+	if len(b) < commandSize {
+		return command{}, fmt.Errorf("a command has %d bytes; at least %d are needed", len(b), commandSize)
+	}
+	le := binary.LittleEndian
+	c := command{
+		id:      commandID{client: le.Uint32(b), seq: le.Uint32(b[4:])},
+		verb:    verb(b[8]),
+		key:     b[9],
+		value:   le.Uint32(b[10:]),
+		old:     le.Uint32(b[14:]),
+		padding: len(b) - commandSize,
+	}
+	if c.key >= storeKeys {
+		return command{}, fmt.Errorf("a command has key %d; keys end at %d", c.key, storeKeys-1)
+	}
+	return c, nil
+}
+
+// session is what the store knows of a client's last command.
+type session struct {
+	client uint32
+	seq    uint32
+	done   bool
+}
+
+// store is one replica of the state machine.
+type store struct {
+	values   [storeKeys]uint32
+	sessions []session // by client
+	// noSessions is a planted bug: commands are applied as often as they stand
+	// in the log.
+	noSessions bool
+}
+
+// apply applies a command and returns what it did.
+func (s *store) apply(c command) result {
+	at, known := s.session(c.id.client)
+	if known && s.sessions[at].seq >= c.id.seq && !s.noSessions {
+		return result{done: s.sessions[at].done}
+	}
+	done := true
+	if c.verb == verbSwap {
+		done = s.values[c.key] == c.old
+	}
+	if done {
+		s.values[c.key] = c.value
+	}
+	now := session{client: c.id.client, seq: c.id.seq, done: done}
+	if known {
+		s.sessions[at] = now
+	} else {
+		s.sessions = slices.Insert(s.sessions, at, now)
+	}
+	return result{done: done}
+}
+
+func (s *store) session(client uint32) (at int, known bool) {
+	return slices.BinarySearchFunc(s.sessions, client, func(x session, c uint32) int { return int(x.client) - int(c) })
+}
+
+// has reports whether the command was applied.
+func (s *store) has(id commandID) bool {
+	at, known := s.session(id.client)
+	return known && s.sessions[at].seq >= id.seq
+}
+
+// encode returns the state: equal states have equal encodings.
+func (s *store) encode() []byte {
+	b := make([]byte, 0, 4*storeKeys+9*len(s.sessions))
+	for _, v := range s.values {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	for _, x := range s.sessions {
+		b = binary.LittleEndian.AppendUint32(b, x.client)
+		b = binary.LittleEndian.AppendUint32(b, x.seq)
+		done := byte(0)
+		if x.done {
+			done = 1
+		}
+		b = append(b, done)
+	}
+	return b
+}
+
+// decode replaces the state.
+func (s *store) decode(b []byte) error {
+	if len(b) < 4*storeKeys || (len(b)-4*storeKeys)%9 != 0 {
+		return fmt.Errorf("an encoded store has %d bytes; it is %d and a multiple of 9", len(b), 4*storeKeys)
+	}
+	for i := range s.values {
+		s.values[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	s.sessions = nil
+	for b = b[4*storeKeys:]; len(b) > 0; b = b[9:] {
+		s.sessions = append(s.sessions, session{
+			client: binary.LittleEndian.Uint32(b),
+			seq:    binary.LittleEndian.Uint32(b[4:]),
+			done:   b[8] == 1,
+		})
+	}
+	return nil
+}
+
+// digest returns a number that equal states share.
+func (s *store) digest() uint64 { return mix(fnvOffset, s.encode()) }

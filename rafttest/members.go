@@ -1,0 +1,164 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// changeMembers proposes a change of the members, as an operator would: to a
+// node that seems to lead, with what that node takes for the members.
+func (s *sim) changeMembers() {
+	n := s.leading()
+	if n == nil || s.rng.chance(0.1) {
+		n = s.faults.anyNode()
+	}
+	if n == nil || n.paused || s.plan.entriesFirst && !s.allKnowMembers(n) {
+		return
+	}
+	conf := n.proc.state().conf
+	if isJoint(conf) {
+		if !conf.GetAutoLeave() || s.rng.chance(0.2) {
+			s.tell(n.id, "propose: leave joint")
+			n.proc.change(&pb.ConfChangeV2{})
+		}
+		return
+	}
+	changes := s.drawChanges(conf)
+	if len(changes) == 0 {
+		return
+	}
+	cc := s.drawChange(changes)
+	s.tell(n.id, "propose: %s", changeString(cc))
+	n.proc.change(cc)
+}
+
+// allKnowMembers reports whether every member knows durably that the last
+// change is committed, and no other is under way.
+//
+// Two changes that a node has in its log and does not know to be committed are
+// dangerous (in any Raft that goes by the applied configuration): the node
+// counts the majorities of the members before both. A leader proposes a change
+// only when it has applied the one before, and the entry of the second brings
+// the commit index of the first along; so nobody has both without knowing that
+// the first is committed, unless a crash tears the hard state from the entries
+// written with it. Hosts that write entries first live with that; their
+// operators wait between changes.
+func (s *sim) allKnowMembers(leader *node) bool {
+	newest := s.check.newestConf()
+	if isJoint(newest.conf) && leader.proc.state().conf.GetAutoLeave() {
+		return false
+	}
+	for _, id := range s.allIDs() {
+		d := s.node(id).disk
+		if d == nil {
+			continue
+		}
+		if isMember(newest.conf, id) && d.durable.state.commit < newest.index {
+			return false
+		}
+		for _, e := range d.live.entries {
+			if e.GetIndex() > newest.index && e.GetType() != pb.EntryNormal {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *sim) allIDs() []uint64 {
+	var ids []uint64
+	for id := range uint64(s.plan.voters + s.plan.spares) {
+		ids = append(ids, id+1)
+	}
+	return ids
+}
+
+// drawChanges draws one to three steps that leave at least one voter.
+func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
+	ids := s.allIDs()
+	s.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	n, voters := 1, len(conf.GetVoters())
+	if !s.plan.entriesFirst {
+		n = pick(s.rng, 1, 1, 2, 3)
+	}
+	var changes []*pb.ConfChangeSingle
+	for _, id := range ids[:min(n, len(ids))] {
+		do := func(typ pb.ConfChangeType) {
+			changes = append(changes, &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: &id})
+		}
+		voter := slices.Contains(conf.GetVoters(), id)
+		learner := slices.Contains(conf.GetLearners(), id)
+		switch {
+		case voter && voters > 1 && s.rng.chance(0.8):
+			voters--
+			do(pb.ConfChangeRemoveNode)
+		case voter && voters > 1:
+			voters--
+			do(pb.ConfChangeAddLearnerNode)
+		case learner && s.rng.chance(0.3):
+			do(pb.ConfChangeRemoveNode)
+		case learner:
+			s.reach.Promotions++
+			do(pb.ConfChangeAddNode)
+		case !voter && s.rng.chance(0.4):
+			s.reach.Learners++
+			s.join(id)
+			do(pb.ConfChangeAddLearnerNode)
+		case !voter:
+			s.join(id)
+			do(pb.ConfChangeAddNode)
+		}
+	}
+	return changes
+}
+
+// drawChange puts steps into one of the forms that a change can have.
+func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
+	if len(changes) == 1 && s.rng.chance(0.5) {
+		s.reach.SimpleChanges++
+		return &pb.ConfChange{Type: changes[0].Type, NodeId: changes[0].NodeId}
+	}
+	cc := &pb.ConfChangeV2{Changes: changes}
+	switch {
+	case s.plan.entriesFirst || s.rng.chance(0.4):
+		s.reach.JointAuto++ // joint only if it takes more than one step
+		cc.Transition = pb.ConfChangeTransitionAuto.Enum()
+	case s.rng.chance(0.5):
+		s.reach.JointImplicit++
+		cc.Transition = pb.ConfChangeTransitionJointImplicit.Enum()
+	default:
+		s.reach.JointExplicit++
+		cc.Transition = pb.ConfChangeTransitionJointExplicit.Enum()
+	}
+	return cc
+}
+
+// membersChanged counts configurations as they come into force.
+func (s *sim) membersChanged(conf *pb.ConfState) {
+	if k := len(s.check.confs); k > 1 && isJoint(s.check.confs[k-2].conf) && !isJoint(conf) {
+		s.reach.JointsLeft++
+	}
+}
+
+func changeString(cc pb.ConfChangeI) string {
+	v2 := cc.AsV2()
+	return fmt.Sprintf("%s %s", v2.GetTransition(), pb.ConfChangesToString(v2.GetChanges()))
+}
+
+// confString lists the members: voters, and if there are any, outgoing voters,
+// learners and learners to be.
+func confString(c *pb.ConfState) string {
+	str := fmt.Sprint(c.GetVoters())
+	if isJoint(c) {
+		str += fmt.Sprintf("&&%v auto %v", c.GetVotersOutgoing(), c.GetAutoLeave())
+	}
+	if len(c.GetLearners())+len(c.GetLearnersNext()) > 0 {
+		str += fmt.Sprintf(" learners %v next %v", c.GetLearners(), c.GetLearnersNext())
+	}
+	return str
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import "time"
+
+// packet is a message on its way: bytes, as the network sees it.
+type packet struct {
+	from, to uint64
+	data     []byte
+	// lost tells the sender that the packet will not arrive, if the sender is
+	// to know. It may be nil.
+	lost func()
+	// arrived tells the sender that the packet did arrive. It may be nil.
+	arrived func()
+}
+
+// link is one direction between two nodes.
+type link struct {
+	// cuts is the number of faults that block the link.
+	cuts int
+	// free is when the link will have sent what it was given.
+	free time.Duration
+}
+
+// queueTime bounds what waits for a link: what would wait longer is lost.
+const queueTime = 500 * time.Millisecond
+
+// network carries packets between nodes, and delays, loses, doubles and
+// reorders them.
+type network struct {
+	s     *sim
+	links [maxNodes + 1][maxNodes + 1]link
+	// calm is set when the faults are over.
+	calm bool
+}
+
+// send puts a packet on its way.
+func (n *network) send(p packet) {
+	s, l := n.s, &n.links[p.from][p.to]
+	switch {
+	case p.to == 0 || p.to > maxNodes:
+		n.drop(p) // nobody has this id
+		return
+	case l.cuts > 0:
+		s.reach.Blocked++
+		n.drop(p)
+		return
+	case !n.calm && s.net2.chance(s.plan.loss):
+		s.reach.Lost++
+		n.drop(p)
+		return
+	}
+	start := max(s.now, l.free)
+	if s.plan.bandwidth > 0 {
+		if start-s.now > queueTime {
+			s.reach.Lost++
+			n.drop(p)
+			return
+		}
+		start += time.Duration(float64(len(p.data)) / s.plan.bandwidth * float64(time.Second))
+		l.free = start
+	}
+	n.deliver(p, start)
+	if !n.calm && s.net2.chance(s.plan.duplicate) {
+		s.reach.Duplicated++
+		p.lost, p.arrived = nil, nil
+		n.deliver(p, start)
+	}
+}
+
+// deliver plans the arrival of a packet that leaves at an instant.
+func (n *network) deliver(p packet, start time.Duration) {
+	s := n.s
+	at := start + s.net2.within(s.plan.delayMin, s.plan.delayMax)
+	if !n.calm && s.net2.chance(s.plan.reorder) {
+		s.reach.Reordered++
+		at += s.net2.within(0, 20*s.plan.delayMax)
+	}
+	s.at(at, func() {
+		if n.links[p.from][p.to].cuts > 0 {
+			s.reach.Blocked++
+			n.drop(p)
+			return
+		}
+		s.node(p.to).receive(p)
+	})
+}
+
+// drop loses a packet. The sender learns of it, if at all, after a while.
+func (n *network) drop(p packet) {
+	s := n.s
+	if p.lost != nil {
+		s.after(s.net2.within(s.plan.delayMin, 10*s.plan.delayMax), p.lost)
+	}
+}
+
+// cut blocks a direction until the returned function is called.
+func (n *network) cut(from, to uint64) (mend func()) {
+	l := &n.links[from][to]
+	l.cuts++
+	return func() { l.cuts-- }
+}
+
+// mendAll ends all faults of the network.
+func (n *network) mendAll() {
+	n.calm = true
+	for i := range n.links {
+		for j := range n.links[i] {
+			n.links[i][j].cuts = 0
+		}
+	}
+}

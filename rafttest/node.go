@@ -1,0 +1,251 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// process is what runs on a node between a start and a crash. It has no
+// goroutine and no clock; the simulator calls it, and it calls the node.
+type process interface {
+	tick()
+	// receive takes a packet's bytes.
+	receive(from uint64, data []byte)
+	// propose asks that a command be committed. reply is called at most once:
+	// with what the command did, when it was applied here.
+	propose(c command, reply func(result))
+	// read asks for a linearizable read. reply is called at most once, when
+	// the local state may be read.
+	read(reply func())
+	// change proposes a change of the members.
+	change(cc pb.ConfChangeI)
+	// transfer, campaign and forget do what raft.RawNode's methods do.
+	transfer(to uint64)
+	campaign()
+	forget()
+	// state is the state machine and what the host knows of it.
+	state() *replica
+	// leads reports whether the process thinks that it leads.
+	leads() bool
+}
+
+// replica is a state machine and what the host knows of it.
+type replica struct {
+	store   store
+	applied uint64
+	conf    *pb.ConfState
+}
+
+// member reports whether the node is a member in the replica's configuration.
+func (r *replica) member(id uint64) bool { return isMember(r.conf, id) }
+
+// backlog bounds the packets that wait while a process is paused.
+const backlog = 512
+
+// node is one machine: a disk, and a process that runs, or is paused, or not.
+type node struct {
+	s    *sim
+	id   uint64
+	disk *disk // nil: the node does not exist yet
+	proc process
+
+	// incarnation counts starts, so that what one process planned does not
+	// happen to another.
+	incarnation uint64
+	paused      bool
+	// retired says that the host has shut the node down because it was removed.
+	retired bool
+	// frozen is what happens when the pause is over.
+	frozen  []func()
+	waiting int // packets in frozen
+	// pausedAt is when the pause began.
+	pausedAt time.Duration
+
+	tickEvery time.Duration // of this node's clock
+	slowUntil time.Duration // the disk is slow until then
+	rand      draws         // election timeouts
+}
+
+func (n *node) up() bool { return n.proc != nil }
+
+// start runs a process on what the disk has.
+func (n *node) start() {
+	n.incarnation++
+	n.retired = false
+	n.s.tell(n.id, "start: log %d..%d, term %d vote %d commit %d, checkpoint %d", n.disk.live.baseIndex+1, n.disk.live.last(),
+		n.disk.live.state.term, n.disk.live.state.vote, n.disk.live.state.commit, n.disk.live.checkpoint.GetMetadata().GetIndex())
+	n.disk.recover()
+	n.s.check.started(n)
+	n.proc = newCoreProcess(n)
+	n.later(n.s.rng.within(0, n.tickEvery), n.clock)
+}
+
+// clock lets a tick pass and plans the next.
+func (n *node) clock() {
+	n.later(n.tickEvery, n.clock)
+	n.s.story.tick(n.s.now, n.id)
+	n.proc.tick()
+}
+
+// crash ends the process; keepAll says that the machine survives, and with it
+// what was written.
+func (n *node) crash(keepAll bool) {
+	d, s := n.disk, n.s
+	keep := len(d.pending)
+	if !keepAll {
+		keep = s.rng.IntN(len(d.pending) + 1)
+		if s.plan.forgetful {
+			keep = 0
+		}
+	}
+	if d.durable.last() == 0 && keep < len(d.pending) {
+		keep = 0 // a host founds a node in one step: see founding
+	}
+	lost := len(d.pending) - keep
+	s.reach.LostRecords += uint64(lost)
+	torn := d.crash(keep)
+	if torn {
+		s.reach.TornWrites++
+	}
+	if s.opts.Bug == LoseSynced && !keepAll {
+		loseSynced(d, s.rng)
+	}
+	if s.opts.Bug == ForgetVote {
+		d.durable.state.vote = 0
+		d.live.state.vote = 0
+	}
+	s.tell(n.id, "crash: %d unsynced records kept, %d lost, torn %v", keep, lost, torn)
+	n.stop()
+}
+
+// stop ends the process.
+func (n *node) stop() {
+	n.proc = nil
+	n.incarnation++
+	n.paused, n.frozen, n.waiting = false, nil, 0
+}
+
+// restart starts the node again if it is down.
+func (n *node) restart() {
+	if n.disk == nil || n.up() {
+		return
+	}
+	n.s.reach.Restarts++
+	n.start()
+}
+
+// later plans something that the process does after a time.
+func (n *node) later(d time.Duration, do func()) { n.s.after(d, n.bound(do)) }
+
+// bound binds something to the process that runs now. If that is paused when
+// the time comes, it does it afterwards; if it is gone, never.
+func (n *node) bound(do func()) func() {
+	inc := n.incarnation
+	return func() {
+		if n.incarnation == inc {
+			n.whenAwake(do)
+		}
+	}
+}
+
+func (n *node) whenAwake(do func()) {
+	if n.paused {
+		n.frozen = append(n.frozen, do)
+		return
+	}
+	do()
+}
+
+// receive takes a packet from the network.
+func (n *node) receive(p packet) {
+	s := n.s
+	switch {
+	case !n.up():
+		s.net.drop(p)
+		return
+	case n.paused && n.waiting >= backlog:
+		s.reach.Lost++
+		s.net.drop(p)
+		return
+	case n.paused:
+		n.waiting++
+	}
+	s.reach.Delivered++
+	n.whenAwake(func() { n.proc.receive(p.from, p.data) })
+	if p.arrived != nil {
+		s.after(s.net2.within(s.plan.delayMin, s.plan.delayMax), p.arrived)
+	}
+}
+
+// pause stops the process for a time: its clock, its work and its reading of
+// the network, but not its disk.
+func (n *node) pause() { n.paused, n.pausedAt = true, n.s.now }
+
+// resume lets the process go on: with what it missed, all at once. Of the
+// ticks that it missed it makes up for some, as hosts differ in that.
+func (n *node) resume() {
+	if !n.paused {
+		return
+	}
+	todo, inc := n.frozen, n.incarnation
+	n.paused, n.frozen, n.waiting = false, nil, 0
+	ticks := min(int((n.s.now-n.pausedAt)/n.tickEvery), n.s.plan.catchUp)
+	for range ticks {
+		n.proc.tick()
+	}
+	for _, do := range todo {
+		if n.incarnation != inc {
+			return // what it did made the process end
+		}
+		do()
+	}
+}
+
+// syncTime draws how long a sync takes.
+func (n *node) syncTime() time.Duration {
+	d := n.s.rng.within(n.s.plan.syncMin, n.s.plan.syncMax)
+	if n.s.now < n.slowUntil {
+		n.s.reach.SlowSyncs++
+		d = n.s.rng.within(20*time.Millisecond, 400*time.Millisecond)
+	}
+	return d
+}
+
+// sync makes durable what is written now, and then lets the process go on with
+// done. The disk does not wait for a process that is paused.
+func (n *node) sync(done func()) {
+	written, inc := len(n.disk.pending), n.incarnation
+	if n.s.net.calm || !n.s.rng.chance(n.s.plan.crashWrite) {
+		n.s.after(n.syncTime(), func() {
+			if n.incarnation == inc {
+				n.disk.sync(written)
+				n.s.check.synced(n)
+				n.whenAwake(done)
+			}
+		})
+		return
+	}
+	n.s.after(n.syncTime(), func() {
+		if n.incarnation == inc {
+			n.s.reach.CrashesInWrite++
+			n.s.faults.crash(n)
+		}
+	})
+}
+
+// retire shuts the node down some time after it learnt that it was removed.
+func (n *node) retire() {
+	n.later(n.s.rng.span(10*time.Millisecond, 2*time.Second), func() {
+		if n.s.net.calm || n.proc.state().member(n.id) {
+			return // added again, or the end is near: see finale
+		}
+		n.s.tell(n.id, "retires")
+		n.s.reach.Removals++
+		n.crash(true)
+		n.retired = true
+	})
+}

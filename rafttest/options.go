@@ -1,0 +1,125 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Options says what a run is to be like, beyond what its seed draws. The zero
+// value draws everything.
+type Options struct {
+	// Nodes is the number of founding voters, 1 to 5. 0: drawn.
+	Nodes int
+	// Trace receives the story, one line an event, as it goes. nil: nobody
+	// listens; the last lines still stand in Result.Story if the run fails.
+	Trace io.Writer
+	// Duration is the virtual length of the phase with faults. 0: 6 seconds.
+	Duration time.Duration
+	// Bug plants a bug in the simulated hosts, to see that it is found.
+	Bug Bug
+	// Outside leaves out the invariants that look into disks, so that a bug
+	// shows only by what it does to others: what Raft promises.
+	Outside bool
+	// Process says what the nodes run. ProcessAny: drawn.
+	Process Process
+}
+
+// Process is what a simulated node runs.
+type Process int
+
+const (
+	// ProcessAny draws one of the others.
+	ProcessAny Process = iota
+	// ProcessCore is raft.RawNode in the plainest host: the simulator's own.
+	ProcessCore
+)
+
+// Result is how a run went.
+type Result struct {
+	// Seed is the run's.
+	Seed uint64
+	// Err is nil if every invariant held and the cluster was live in the end.
+	// Otherwise it is a *Violation.
+	Err error
+	// Story is the last lines before a failure; empty without one.
+	Story string
+	// Hash is a hash of the whole story: the same for each run of a seed.
+	Hash uint64
+	// Lines is the length of the story.
+	Lines uint64
+	// Plan is what the seed drew, in one line.
+	Plan string
+	// Recovery is the virtual time that the cluster needed, when the faults
+	// had stopped, until it had elected a leader, taken proposals at all
+	// members and brought all members to one state.
+	Recovery time.Duration
+	// Reached counts what the run came across.
+	Reached Reach
+}
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	// Invariant is its name; see the constants.
+	Invariant string
+	// At is the virtual time.
+	At time.Duration
+	// Detail says what was seen and what should have been.
+	Detail string
+}
+
+// Error implements error.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
+}
+
+// The invariants, by name.
+const (
+	ElectionSafety     = "election safety"     // at most one leader a term
+	LogMatching        = "log matching"        // index and term name an entry and all before it
+	LeaderCompleteness = "leader completeness" // a leader's log has all that was committed before its term
+	StateMachineSafety = "state machine safety"
+	CommitDurability   = "commit durability" // committed: durable at a majority, in the leader's term
+	CommitMonotony     = "commit monotony"
+	VoteOnce           = "one vote a term"
+	StateMonotony      = "hard state monotony"
+	DurableFirst       = "durable before sent" // votes and acknowledgements vouch for what is on disk
+	ApplyOrder         = "apply order"         // each index once, in order, in a run of a process
+	EqualStates        = "equal states"        // replicas that applied as much are equal
+	NothingLost        = "acknowledged writes stay"
+	Linearizability    = "linearizability"
+	Liveness           = "liveness"
+	NoPanic            = "no panic"
+)
+
+// Bug is a mistake of a host, planted to see whether it is found.
+type Bug int
+
+// The planted bugs.
+const (
+	NoBug          Bug = iota
+	AckBeforeSync      // answers leave when a write is made, not when it is durable
+	ForgetVote         // the vote does not survive a restart
+	LoseSynced         // a crash takes entries that were synced
+	ApplyAgain         // a restart applies what the checkpoint has, again
+	StaleReads         // reads do not ask the leader
+	ReadBeforeWait     // reads ask, but do not wait until the index is applied
+	NoSessions         // a command that was sent twice is applied twice
+	SilentLoss         // a snapshot that was lost is not reported
+	ForgetConf         // a restart takes the founding members for the members
+	LoseSessions       // snapshots leave the sessions out
+)
+
+var bugNames = [...]string{"none", "ack-before-sync", "forget-vote", "lose-synced", "apply-again",
+	"stale-reads", "read-before-wait", "no-sessions", "silent-loss", "forget-conf", "lose-sessions"}
+
+// String returns the bug's name.
+func (b Bug) String() string {
+	if b < 0 || int(b) >= len(bugNames) {
+		return fmt.Sprintf("Bug(%d)", int(b))
+	}
+	return bugNames[b]
+}

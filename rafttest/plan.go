@@ -1,0 +1,200 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// plan is what a seed drew before the run: the cluster, its configuration, and
+// which faults there are and how strong. Most plans lack most faults: a run
+// with everything at once would end few elections, and hide what only shows
+// when things nearly work.
+type plan struct {
+	duration time.Duration
+
+	// The cluster.
+	voters   int  // founding voters: 1 to voters
+	spares   int  // ids that may join later
+	prepared bool // founded from a common snapshot, not by Bootstrap
+	async    bool // Config.AsyncStorageWrites
+	lease    bool // Config.ReadOnlyOption is ReadOnlyLeaseBased
+
+	// The configuration.
+	heartbeatTick             int
+	preVote, checkQuorum      bool
+	maxSizePerMsg             uint64
+	maxCommittedSizePerReady  uint64
+	maxUncommittedEntriesSize uint64
+	maxInflightMsgs           int
+	maxInflightBytes          uint64
+	noForwarding              bool
+	stepDownOnRemoval         bool
+
+	// The hosts.
+	checkpointEvery uint64 // entries applied between checkpoints
+	trailing        uint64 // entries kept behind a checkpoint
+	entriesFirst    bool   // entries are written before the hard state
+	groupCommit     bool   // one sync for all that waits
+	catchUp         int    // ticks made up for after a pause
+	padding         int    // most bytes of padding in a command
+
+	// Time.
+	drift      float64 // clocks run fast or slow by up to this much
+	syncMin    time.Duration
+	syncMax    time.Duration
+	applyMax   time.Duration
+	delayMin   time.Duration
+	delayMax   time.Duration
+	bandwidth  float64 // bytes a second on a link; 0 is no bound
+	thinkTime  time.Duration
+	clients    int
+	keys       int
+	forgetful  bool    // crashes of a machine lose all that was not synced
+	killOnly   bool    // crashes are of processes: the written stays
+	silent     float64 // chance that a message is lost without a report
+	busySnap   float64 // chance that a snapshot must be made first
+	crashWrite float64 // chance that a write is hit by a crash
+
+	// Faults: chances of a message, and mean times between.
+	loss, duplicate, reorder                          float64
+	crash, partition, oneWay, isolate, pause, slowDsk time.Duration
+	membership, transfer, campaign, forget            time.Duration
+	outage                                            time.Duration // most a fault lasts
+}
+
+// The time scale: a tick of an undisturbed clock, and the ticks of the least
+// election timeout.
+const (
+	tickTime      = 10 * time.Millisecond
+	electionTicks = 10
+	electionTime  = electionTicks * tickTime
+	maxNodes      = 7
+)
+
+func drawPlan(d draws, opts Options) plan {
+	p := plan{duration: opts.Duration}
+	if p.duration == 0 {
+		p.duration = 6 * time.Second
+	}
+	p.drawCluster(d, opts)
+	p.drawConfig(d)
+	p.drawHosts(d)
+	p.drawTimes(d)
+	p.drawFaults(d)
+	if p.lease {
+		p.soften()
+	}
+	return p
+}
+
+func (p *plan) drawCluster(d draws, opts Options) {
+	p.voters = pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
+	if opts.Nodes != 0 {
+		p.voters = min(opts.Nodes, 5)
+	}
+	p.spares = min(d.IntN(4), maxNodes-p.voters)
+	p.prepared = d.chance(0.5)
+	p.async = d.chance(0.5)
+	p.lease = d.chance(0.06)
+}
+
+func (p *plan) drawConfig(d draws) {
+	p.heartbeatTick = d.between(1, 3)
+	p.preVote = d.chance(0.5)
+	p.checkQuorum = d.chance(0.5) || p.lease
+	p.maxSizePerMsg = pick[uint64](d, 0, 64, 1024, math.MaxUint64, math.MaxUint64)
+	p.maxCommittedSizePerReady = pick[uint64](d, 1, 200, 4096, math.MaxUint64)
+	p.maxUncommittedEntriesSize = pick[uint64](d, 0, 0, 0, 300)
+	p.maxInflightMsgs = pick(d, 1, 2, 8, 256)
+	if p.maxSizePerMsg <= 1024 && d.chance(0.3) {
+		p.maxInflightBytes = p.maxSizePerMsg + uint64(d.IntN(2000))
+	}
+	p.noForwarding = d.chance(0.15)
+	p.stepDownOnRemoval = d.chance(0.5)
+}
+
+func (p *plan) drawHosts(d draws) {
+	p.checkpointEvery = pick[uint64](d, 3, 10, 40, 1000)
+	p.trailing = pick[uint64](d, 0, 0, 2, 10)
+	p.entriesFirst = d.chance(0.4)
+	p.groupCommit = d.chance(0.5)
+	p.catchUp = pick(d, 0, 1, 3, 15)
+	p.padding = pick(d, 0, 0, 50, 1000)
+	p.clients = d.between(2, 5)
+	p.keys = d.between(2, 5)
+	p.thinkTime = d.span(10*time.Millisecond, 200*time.Millisecond)
+	p.forgetful = d.chance(0.2)
+	p.killOnly = !p.forgetful && d.chance(0.1)
+	p.silent = pick(d, 0, 0.5, 1)
+	p.busySnap = pick(d, 0, 0, 0.5)
+}
+
+func (p *plan) drawTimes(d draws) {
+	if d.chance(0.6) {
+		p.drift = d.scale(0.001, 0.3)
+	}
+	p.syncMin = d.span(10*time.Microsecond, 2*time.Millisecond)
+	p.syncMax = p.syncMin + d.span(100*time.Microsecond, 20*time.Millisecond)
+	p.applyMax = d.span(10*time.Microsecond, 10*time.Millisecond)
+	p.delayMin = d.span(50*time.Microsecond, 10*time.Millisecond)
+	p.delayMax = p.delayMin + d.span(50*time.Microsecond, 20*time.Millisecond)
+	if d.chance(0.3) {
+		p.bandwidth = d.scale(50e3, 10e6)
+	}
+}
+
+// drawFaults draws which faults there are: each is absent from about half of
+// the runs, and where it is, anything between rare and relentless.
+func (p *plan) drawFaults(d draws) {
+	rate := func(chance, lo, hi float64) float64 {
+		if !d.chance(chance) {
+			return 0
+		}
+		return d.scale(lo, hi)
+	}
+	every := func(chance float64, lo, hi time.Duration) time.Duration {
+		if !d.chance(chance) {
+			return 0
+		}
+		return d.span(lo, hi)
+	}
+	p.loss = rate(0.5, 0.001, 0.2)
+	p.duplicate = rate(0.4, 0.001, 0.2)
+	p.reorder = rate(0.4, 0.001, 0.3)
+	p.crash = every(0.6, 300*time.Millisecond, 5*time.Second)
+	p.crashWrite = rate(0.3, 0.001, 0.02)
+	p.partition = every(0.4, 300*time.Millisecond, 4*time.Second)
+	p.oneWay = every(0.3, 200*time.Millisecond, 4*time.Second)
+	p.isolate = every(0.4, 300*time.Millisecond, 4*time.Second)
+	p.pause = every(0.4, 200*time.Millisecond, 4*time.Second)
+	p.slowDsk = every(0.3, 200*time.Millisecond, 4*time.Second)
+	p.membership = every(0.6, 50*time.Millisecond, 2*time.Second)
+	p.transfer = every(0.3, 100*time.Millisecond, 3*time.Second)
+	p.campaign = every(0.2, 100*time.Millisecond, 3*time.Second)
+	p.forget = every(0.2, 100*time.Millisecond, 3*time.Second)
+	p.outage = d.span(100*time.Millisecond, 3*time.Second)
+}
+
+// soften leaves a plan with faults under which lease-based reads are
+// linearizable. A lease of this kind ends when the leader looks whether it has
+// heard from a quorum, which it does once in an election timeout, and a
+// follower that restarts or is told to campaign knows of no lease: so nodes
+// that stop, or links that do, are out of bounds. See raft.ReadOnlyLeaseBased.
+func (p *plan) soften() {
+	p.drift = min(p.drift, 0.02)
+	p.loss = min(p.loss, 0.01)
+	p.crash, p.crashWrite = 0, 0
+	p.partition, p.oneWay, p.isolate, p.pause, p.slowDsk = 0, 0, 0, 0, 0
+	p.membership, p.transfer, p.campaign, p.forget = 0, 0, 0, 0
+	p.delayMax = min(p.delayMax, 10*time.Millisecond)
+	p.delayMin = min(p.delayMin, p.delayMax)
+	p.bandwidth = 0
+}
+
+func (p *plan) String() string {
+	return fmt.Sprintf("%+v", *p)
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// This file checks what nodes promise each other, and what they apply.
+
+// synced records what is durable now, and with it the votes.
+func (c *checker) synced(n *node) {
+	f, now := &c.nodes[n.id], n.disk.durable.state
+	f.durable = now
+	if now.vote != 0 {
+		c.voted(n.id, now.term, now.vote)
+	}
+}
+
+func (c *checker) voted(voter, term, candidate uint64) {
+	b := ballot{voter, term}
+	if had, ok := c.votes[b]; ok && had != candidate {
+		c.s.fail(VoteOnce, "node %d votes for %d in term %d, after a vote for %d", voter, candidate, term, had)
+		return
+	}
+	c.votes[b] = candidate
+}
+
+// sent checks a message that a node sends: what it vouches for must be on the
+// node's disk.
+func (c *checker) sent(n *node, m *pb.Message) {
+	switch m.GetType() {
+	case pb.MsgVoteResp:
+		if !m.GetReject() {
+			c.voted(n.id, m.GetTerm(), m.GetTo())
+			c.vouched(n, m, 0)
+		}
+	case pb.MsgAppResp:
+		if !m.GetReject() {
+			c.vouched(n, m, m.GetIndex())
+		}
+	}
+}
+
+// vouched checks that the term and vote of a message, and the log up to the
+// index, are durable. A later term on disk says that the message is late: what
+// it vouched for was durable once.
+func (c *checker) vouched(n *node, m *pb.Message, index uint64) {
+	d := &n.disk.durable
+	switch {
+	case c.s.opts.Outside || d.state.term > m.GetTerm():
+		return
+	case d.state.term < m.GetTerm():
+		c.s.fail(DurableFirst, "node %d sends %s of term %d; on disk it is at term %d", n.id, m.GetType(), m.GetTerm(), d.state.term)
+	case m.GetType() == pb.MsgVoteResp && d.state.vote != m.GetTo():
+		c.s.fail(DurableFirst, "node %d sends its vote for %d in term %d; on disk the vote is for %d", n.id, m.GetTo(), m.GetTerm(), d.state.vote)
+	case d.last() < index:
+		c.s.fail(DurableFirst, "node %d acknowledges entry %d in term %d; on disk its log ends at %d", n.id, index, m.GetTerm(), d.last())
+	}
+}
+
+// applied checks an entry that a node applies: the next one, and the one that
+// is committed.
+func (c *checker) applied(n *node, e *pb.Entry) {
+	f, i := &c.nodes[n.id], e.GetIndex()
+	if i != f.applied+1 {
+		c.s.fail(ApplyOrder, "node %d applies entry %d after %d", n.id, i, f.applied)
+		return
+	}
+	if !c.wasCommitted(i, e.GetTerm()) {
+		c.s.fail(StateMachineSafety, "node %d applies entry %d of term %d, which is not committed", n.id, i, e.GetTerm())
+		return
+	}
+	content := mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())
+	if known := c.entries[entryName{i, e.GetTerm()}]; known.content != content {
+		c.s.fail(StateMachineSafety, "node %d applies entry %d of term %d with other content than was appended", n.id, i, e.GetTerm())
+		return
+	}
+	f.applied = i
+	c.s.reach.Applied++
+}
+
+// restored checks a state that comes from a snapshot or a checkpoint.
+func (c *checker) restored(n *node, snap *pb.Snapshot, digest uint64) {
+	f, i := &c.nodes[n.id], snap.GetMetadata().GetIndex()
+	if i < f.applied {
+		c.s.fail(ApplyOrder, "node %d restores the state at %d after it applied %d", n.id, i, f.applied)
+		return
+	}
+	f.applied, f.restored = i, i
+	c.equal(n, i, digest)
+}
+
+// restoredAt returns the index of the last state that a node took in whole.
+func (c *checker) restoredAt(n *node) uint64 { return c.nodes[n.id].restored }
+
+// checkpointed checks the state of which a node keeps a copy.
+func (c *checker) checkpointed(n *node, index, digest uint64) { c.equal(n, index, digest) }
+
+// equal checks that states after the same index are equal.
+func (c *checker) equal(n *node, index, digest uint64) {
+	if had, ok := c.digests[index]; ok && had != digest {
+		c.s.fail(EqualStates, "node %d has state %x after entry %d; another had %x", n.id, digest, index, had)
+		return
+	}
+	c.digests[index] = digest
+}
+
+// configured records the members from an index on.
+func (c *checker) configured(n *node, index uint64, conf *pb.ConfState) {
+	if !c.s.plan.prepared && index <= uint64(c.s.plan.voters) {
+		return // Bootstrap adds the members one by one, and at first all at once
+	}
+	if k := len(c.confs); k > 0 && c.confs[k-1].index >= index {
+		for _, at := range c.confs {
+			if at.index == index && confString(at.conf) != confString(conf) {
+				c.s.fail(StateMachineSafety, "node %d has members %s from entry %d; another has %s", n.id, confString(conf), index, confString(at.conf))
+			}
+		}
+		return
+	}
+	c.confs = append(c.confs, confAt{index, conf})
+	c.s.membersChanged(conf)
+}
+
+// newestConf returns the members that the last applied change made.
+func (c *checker) newestConf() confAt {
+	if len(c.confs) == 0 {
+		return confAt{conf: c.s.foundingConf()}
+	}
+	return c.confs[len(c.confs)-1]
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import "time"
+
+// event is something that happens at an instant of virtual time.
+type event struct {
+	at time.Duration
+	// seq numbers events in the order in which they were planned. It breaks
+	// ties, so that the order of events is total and a function of the seed.
+	seq uint64
+	run func()
+}
+
+func (e event) before(o event) bool {
+	return e.at < o.at || e.at == o.at && e.seq < o.seq
+}
+
+// agenda is the events to come: a binary heap, earliest first. It is written
+// out rather than built on container/heap, which would box each of some ten
+// thousand events a run.
+type agenda struct {
+	now  time.Duration
+	seq  uint64
+	heap []event
+}
+
+// at plans run for an instant; what lies in the past happens next.
+func (a *agenda) at(t time.Duration, run func()) {
+	a.seq++
+	a.heap = append(a.heap, event{at: max(t, a.now), seq: a.seq, run: run})
+	i := len(a.heap) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !a.heap[i].before(a.heap[parent]) {
+			break
+		}
+		a.heap[i], a.heap[parent] = a.heap[parent], a.heap[i]
+		i = parent
+	}
+}
+
+// after plans run for a time from now.
+func (a *agenda) after(d time.Duration, run func()) { a.at(a.now+d, run) }
+
+// step lets the next event happen, and reports whether there was one up to the
+// instant until. If not, the time is until.
+func (a *agenda) step(until time.Duration) bool {
+	if len(a.heap) == 0 || a.heap[0].at > until {
+		a.now = max(a.now, until)
+		return false
+	}
+	next := a.heap[0]
+	last := len(a.heap) - 1
+	a.heap[0] = a.heap[last]
+	a.heap[last] = event{} // let go of the closure
+	a.heap = a.heap[:last]
+	a.sink()
+	a.now = next.at
+	next.run()
+	return true
+}
+
+func (a *agenda) sink() {
+	i := 0
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(a.heap); child++ {
+			if a.heap[child].before(a.heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		a.heap[i], a.heap[least] = a.heap[least], a.heap[i]
+		i = least
+	}
+}

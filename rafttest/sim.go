@@ -1,0 +1,221 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// sim is one run.
+type sim struct {
+	agenda
+	story story
+	opts  Options
+	plan  plan
+	// rng draws what hosts, disks and faults do, net2 what the network does.
+	// Two streams, so that a change to one leaves the other's story alone.
+	rng, net2 draws
+
+	nodes   []*node // by id, from 1
+	net     *network
+	faults  *faults
+	clients []*client
+	check   *checker
+	history history
+	finale  *finale
+	reach   Reach
+
+	// leader is the last node that was elected.
+	leader uint64
+	// stamp numbers the calls and returns of clients, in order.
+	stamp int64
+
+	failure *Violation
+}
+
+// mostEvents bounds a run: one that has more goes round in circles.
+const mostEvents = 3_000_000
+
+// Run runs the cluster that the seed draws, and reports how that went.
+func Run(seed uint64, opts Options) Result {
+	s := &sim{opts: opts, rng: newDraws(seed, 1), net2: newDraws(seed, 2)}
+	s.story = story{hash: fnvOffset, out: opts.Trace}
+	s.plan = drawPlan(newDraws(seed, 0), opts)
+	s.live(seed)
+	r := Result{Seed: seed, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach}
+	if s.finale != nil {
+		r.Recovery = s.finale.took
+	}
+	if s.failure != nil {
+		r.Err, r.Story = s.failure, s.story.recent()
+	}
+	return r
+}
+
+// live lets the run happen. A panic of a node is a finding like any other.
+func (s *sim) live(seed uint64) {
+	defer func() {
+		switch x := recover().(type) {
+		case nil:
+		case corePanic:
+			s.fail(NoPanic, "%s", x.text)
+		default:
+			s.fail(NoPanic, "%v\n%s", x, debug.Stack())
+		}
+	}()
+	s.found(seed)
+	s.faults.begin()
+	s.startClients()
+	s.at(s.plan.duration, s.begin)
+	for n := 0; s.failure == nil && !s.over(); n++ {
+		if n > mostEvents {
+			s.fail(Liveness, "%d events, and no end", n)
+			return
+		}
+		s.step(s.plan.duration + 2*finaleTime)
+	}
+	s.checkHistory()
+}
+
+// over reports whether the run has come to its end.
+func (s *sim) over() bool { return s.finale != nil && s.finale.done }
+
+// begin begins the end.
+func (s *sim) begin() {
+	s.finale = &finale{s: s}
+	s.finale.begin()
+}
+
+// found makes the cluster and starts its founding members.
+func (s *sim) found(seed uint64) {
+	s.net = &network{s: s}
+	s.check = newChecker(s)
+	s.faults = &faults{s: s}
+	s.countPlan()
+	var first *pb.Snapshot
+	if s.plan.prepared {
+		empty := &store{}
+		first = &pb.Snapshot{Data: empty.encode(), Metadata: &pb.SnapshotMetadata{
+			Index: new(uint64(2 + s.rng.IntN(5))), Term: new(uint64(1)), ConfState: s.foundingConf()}}
+		s.check.founded(first, empty.digest())
+	}
+	for id := uint64(1); id <= maxNodes; id++ {
+		drift := s.plan.drift * (2*s.rng.Float64() - 1)
+		n := &node{s: s, id: id, rand: newDraws(seed, 100+id)}
+		n.tickEvery = tickTime + timeOf(drift*float64(tickTime))
+		s.nodes = append(s.nodes, n)
+		if id <= uint64(s.plan.voters) {
+			n.disk = newDisk(first, s.snapshotBusy)
+		}
+	}
+	for _, n := range s.nodes {
+		if n.disk != nil {
+			n.start()
+		}
+	}
+}
+
+func (s *sim) countPlan() {
+	count := func(to *uint64, is bool) {
+		if is {
+			*to++
+		}
+	}
+	p := &s.plan
+	count(&s.reach.AsyncRuns, p.async)
+	count(&s.reach.SyncRuns, !p.async)
+	count(&s.reach.PreVoteRuns, p.preVote)
+	count(&s.reach.LeaseRuns, p.lease)
+	count(&s.reach.SingleNodes, p.voters == 1)
+	count(&s.reach.DriftingClocks, p.drift > 0)
+}
+
+func (s *sim) snapshotBusy() bool {
+	busy := !s.calm() && s.rng.chance(s.plan.busySnap)
+	if busy {
+		s.reach.SnapshotsBusy++
+	}
+	return busy
+}
+
+// calm reports whether the faults are over.
+func (s *sim) calm() bool { return s.net.calm }
+
+// join makes a node that may become a member, if it does not exist, and starts
+// it if its host had shut it down.
+func (s *sim) join(id uint64) {
+	n := s.node(id)
+	if n.disk == nil {
+		n.disk = newDisk(nil, s.snapshotBusy)
+		n.start()
+		return
+	}
+	if n.retired {
+		s.reach.Returns++
+		n.restart()
+	}
+}
+
+func (s *sim) node(id uint64) *node { return s.nodes[id-1] }
+
+// running returns the nodes whose process runs, paused or not.
+func (s *sim) running() []*node {
+	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.up() })
+}
+
+// leading returns the node that leads the highest term, or nil.
+func (s *sim) leading() *node {
+	var best *node
+	for _, n := range s.nodes {
+		if n.up() && n.proc.leads() && (best == nil || s.check.nodes[n.id].hard.term > s.check.nodes[best.id].hard.term) {
+			best = n
+		}
+	}
+	return best
+}
+
+func (s *sim) leaderElected(n *node, term uint64) {
+	s.reach.Elections++
+	if s.leader != n.id {
+		s.reach.LeaderChanges++
+	}
+	s.leader = n.id
+	s.tell(n.id, "leads term %d", term)
+}
+
+func (s *sim) founders() []raft.Peer {
+	var peers []raft.Peer
+	for _, id := range s.foundingConf().GetVoters() {
+		peers = append(peers, raft.Peer{ID: id})
+	}
+	return peers
+}
+
+func (s *sim) foundingConf() *pb.ConfState {
+	conf := &pb.ConfState{}
+	for id := uint64(1); id <= uint64(s.plan.voters); id++ {
+		conf.Voters = append(conf.Voters, id)
+	}
+	return conf
+}
+
+// tell adds a line to the story.
+func (s *sim) tell(node uint64, format string, args ...any) {
+	s.story.tell(s.now, node, format, args...)
+}
+
+// fail records the first invariant that does not hold; the run ends.
+func (s *sim) fail(invariant, format string, args ...any) {
+	if s.failure != nil {
+		return
+	}
+	s.failure = &Violation{Invariant: invariant, At: s.now, Detail: fmt.Sprintf(format, args...)}
+	s.tell(0, "VIOLATION %s: %s", invariant, s.failure.Detail)
+}

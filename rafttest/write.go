@@ -1,0 +1,224 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// This file is what a host does with a Ready.
+
+// serve does what the node asks for, until it asks for nothing or waits for
+// the disk.
+func (p *coreProcess) serve() {
+	for !p.writing && p.s.failure == nil && p.rn.HasReady() {
+		rd := p.rn.Ready()
+		p.s.check.ready(p.n, rd, p.conf)
+		for _, rs := range rd.ReadStates {
+			p.readConfirmed(rs)
+		}
+		if p.s.plan.async {
+			p.dispatch(rd.Messages)
+		} else {
+			p.writeThenSend(rd)
+		}
+	}
+}
+
+// write puts what is to be kept into the disk's stream. Both orders of entries
+// and hard state are in use among hosts.
+func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) {
+	d := p.n.disk
+	if !raft.IsEmptySnap(snap) {
+		d.write(record{snapshot: snap})
+	}
+	if hs != nil && !p.s.plan.entriesFirst {
+		d.write(record{state: hs})
+	}
+	for _, e := range ents {
+		d.write(record{entry: e})
+	}
+	if hs != nil && p.s.plan.entriesFirst {
+		d.write(record{state: hs})
+	}
+}
+
+// writeThenSend is the turn of a host without storage threads.
+func (p *coreProcess) writeThenSend(rd raft.Ready) {
+	var hs *hardState
+	if !raft.IsEmptyHardState(rd.HardState) {
+		h := hardStateOf(rd.HardState)
+		hs = &h
+	}
+	p.write(rd.Snapshot, rd.Entries, hs)
+	p.writing = true
+	finish := func() {
+		p.sendAll(rd.Messages)
+		p.restore(rd.Snapshot)
+		p.apply(rd.CommittedEntries)
+		p.rn.Advance(rd)
+		p.writing = false
+		p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+	}
+	// MustSync speaks of entries, term and vote; a snapshot is for the host to
+	// make durable.
+	if !rd.MustSync && raft.IsEmptySnap(rd.Snapshot) {
+		finish()
+		return
+	}
+	if p.s.opts.Bug == AckBeforeSync {
+		p.n.sync(func() {})
+		finish()
+		return
+	}
+	p.n.sync(func() {
+		finish()
+		p.serve()
+	})
+}
+
+// dispatch sends messages, those for the local threads to their queues.
+func (p *coreProcess) dispatch(msgs []*pb.Message) {
+	for _, m := range msgs {
+		switch m.GetTo() {
+		case raft.LocalAppendThread:
+			p.appends.waiting = append(p.appends.waiting, m)
+		case raft.LocalApplyThread:
+			p.applies.waiting = append(p.applies.waiting, m)
+		default:
+			p.send(m)
+		}
+	}
+	p.startAppends()
+	p.startApplies()
+}
+
+// appendQueue is the work of the log writer.
+type appendQueue struct {
+	waiting []*pb.Message
+	busy    bool
+}
+
+// startAppends writes what waits, one message or all of it, and syncs once.
+func (p *coreProcess) startAppends() {
+	q := &p.appends
+	if q.busy || len(q.waiting) == 0 {
+		return
+	}
+	n := 1
+	if p.s.plan.groupCommit {
+		n = len(q.waiting)
+	}
+	batch := q.waiting[:n:n]
+	q.waiting = q.waiting[n:]
+	q.busy = true
+	mustSync := false
+	for _, m := range batch {
+		var hs *hardState
+		if m.Term != nil && m.Vote != nil && m.Commit != nil {
+			hs = &hardState{term: m.GetTerm(), vote: m.GetVote(), commit: m.GetCommit()}
+		}
+		p.write(m.GetSnapshot(), m.GetEntries(), hs)
+		mustSync = mustSync || len(m.GetResponses()) > 0
+	}
+	done := func() { p.appended(batch) }
+	switch {
+	case !mustSync:
+		p.n.later(10*time.Microsecond, done)
+	case p.s.opts.Bug == AckBeforeSync:
+		p.n.sync(func() {})
+		p.n.later(10*time.Microsecond, done)
+	default:
+		p.n.sync(done)
+	}
+}
+
+// appended delivers the answers of writes that are done.
+func (p *coreProcess) appended(batch []*pb.Message) {
+	p.appends.busy = false
+	for _, m := range batch {
+		p.restore(m.GetSnapshot())
+		p.respond(m)
+	}
+	p.did(nil)
+	p.startAppends()
+}
+
+// respond delivers the answers that a local message carries.
+func (p *coreProcess) respond(m *pb.Message) {
+	for _, r := range m.GetResponses() {
+		if r.GetTo() != p.n.id {
+			p.send(r)
+			continue
+		}
+		p.s.check.sent(p.n, r)
+		_ = p.rn.Step(r) // refused only if it is out of date
+		p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+	}
+}
+
+// applyQueue is the work of the state machine.
+type applyQueue struct {
+	waiting []*pb.Message
+	busy    bool
+}
+
+func (p *coreProcess) startApplies() {
+	q := &p.applies
+	if q.busy || len(q.waiting) == 0 {
+		return
+	}
+	m := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	q.busy = true
+	p.n.later(p.s.rng.within(0, p.s.plan.applyMax), func() {
+		q.busy = false
+		p.apply(m.GetEntries())
+		p.respond(m)
+		p.did(nil)
+		p.startApplies()
+	})
+}
+
+func (p *coreProcess) sendAll(msgs []*pb.Message) {
+	for _, m := range msgs {
+		p.send(m)
+	}
+}
+
+// send encodes a message and gives it to the network. Senders learn of some of
+// the losses, and what becomes of each snapshot.
+func (p *coreProcess) send(m *pb.Message) {
+	s, n, to := p.s, p.n, m.GetTo()
+	s.check.sent(n, m)
+	data, err := proto.Marshal(m)
+	if err != nil {
+		s.fail(NoPanic, "node %d: %s does not encode: %v", n.id, m.GetType(), err)
+		return
+	}
+	pkt := packet{from: n.id, to: to, data: data}
+	snap := m.GetType() == pb.MsgSnap
+	if snap {
+		s.reach.SnapshotsSent++
+		pkt.arrived = n.bound(func() {
+			p.rn.ReportSnapshot(to, raft.SnapshotFinish)
+			p.did(nil)
+		})
+	}
+	if snap && s.opts.Bug != SilentLoss || !snap && !s.rng.chance(s.plan.silent) {
+		pkt.lost = n.bound(func() {
+			if snap {
+				p.rn.ReportSnapshot(to, raft.SnapshotFailure)
+			}
+			p.rn.ReportUnreachable(to)
+			p.did(nil)
+		})
+	}
+	s.net.send(pkt)
+}
