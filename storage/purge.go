@@ -42,19 +42,21 @@ func (w *writer) purge() {
 	if p.victim == nil && !w.startPurge() {
 		return
 	}
-	bytes := 0
-	for len(p.groups) > 0 && bytes < purgeStepBytes {
+	// Each group is looked at once a step, and again in the next if it had
+	// something: memory learns of new places only once they are written.
+	var again []*Group
+	for bytes := 0; len(p.groups) > 0 && bytes < purgeStepBytes; p.groups = p.groups[1:] {
 		n, err := w.rescue(p.groups[0], purgeStepBytes-bytes)
 		if err != nil {
 			w.giveUpPurge(err)
 			return
 		}
-		if n == 0 {
-			p.groups = p.groups[1:]
+		if n > 0 {
+			again = append(again, p.groups[0])
 		}
 		bytes += n
 	}
-	if len(p.groups) == 0 {
+	if p.groups = append(again, p.groups...); len(p.groups) == 0 {
 		p.waiting = w.pushInternal(&request{purged: p.victim.number + 1}) == nil
 	} else {
 		p.waiting = w.pushInternal(&request{lazy: true, done: func(error) { p.waiting = false }}) == nil
@@ -154,7 +156,6 @@ func (w *writer) rescueState(g *Group, victim *segment) (int, error) {
 		}
 		return rec, nil
 	}})
-	// The next look at g comes after this was written, and finds nothing.
 	return requestBytes, err
 }
 

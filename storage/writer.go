@@ -10,10 +10,10 @@ import (
 
 // writer lays frames into the log. It is used by one goroutine.
 type writer struct {
-	e     *Engine
-	dir   *directory
-	out   gather
-	cache cache
+	e      *Engine
+	dir    *directory
+	out    gather
+	cache  cache
 	purger purger
 
 	seq uint64 // of the last frame

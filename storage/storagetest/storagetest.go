@@ -1,0 +1,178 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storagetest checks that a log behaves as a Raft core expects of its
+// raft.Storage: what is read is what was written, with the limits and errors of
+// [raft.MemoryStorage], which is the reference. Any host's storage can run it:
+//
+//	func TestConformance(t *testing.T) {
+//		storagetest.Run(t, func(t storagetest.T) storagetest.Log { return open(t) })
+//	}
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// T is what the suite needs of a *testing.T or a *rapid.T.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Log is a raft.Storage that can be written to, with the methods of
+// [raft.MemoryStorage]. The suite keeps to what a Raft core and its host do:
+//
+//   - hard states never go back, appends leave no gap;
+//   - Compact's index is at most the latest snapshot's;
+//   - hi of Entries is at most the last index + 1.
+type Log interface {
+	raft.Storage
+	Append([]*pb.Entry) error
+	SetHardState(*pb.HardState) error
+	ApplySnapshot(*pb.Snapshot) error
+	CreateSnapshot(index uint64, cs *pb.ConfState, data []byte) (*pb.Snapshot, error)
+	Compact(index uint64) error
+}
+
+// Reopener is a Log that can be closed and opened again; the suite does so at
+// random, and expects to find everything.
+type Reopener interface {
+	Log
+	Reopen(T) Log
+}
+
+// Run runs the suite against logs that open returns; each must be empty.
+func Run(t *testing.T, open func(T) Log) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+	}
+	t.Run("random", func(t *testing.T) { random(t, open) })
+}
+
+var cases = []struct {
+	name string
+	run  func(T, Log)
+}{
+	{"empty", empty},
+	{"append and overwrite", overwrite},
+	{"size limits", sizeLimits},
+	{"optional fields", optionalFields},
+	{"slices stay", slicesStay},
+	{"compaction", compaction},
+	{"snapshots", snapshots},
+	{"hard state", hardState},
+}
+
+// Entry makes an entry whose data has size bytes that depend on term and index.
+func Entry(term, index uint64, size int) *pb.Entry {
+	data := make([]byte, size)
+	x := term<<32 ^ index
+	for i := range data {
+		x = x*6364136223846793005 + 1442695040888963407
+		data[i] = byte(x >> 56)
+	}
+	return &pb.Entry{Term: new(term), Index: new(index), Type: pb.EntryNormal.Enum(), Data: data}
+}
+
+// Entries makes n entries of one term.
+func Entries(term, first uint64, n, size int) []*pb.Entry {
+	var out []*pb.Entry
+	for i := range n {
+		out = append(out, Entry(term, first+uint64(i), size))
+	}
+	return out
+}
+
+func must(t T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// Equal fails the test unless log reads like want, a model that got the same
+// writes: everywhere, at every boundary, with every limit worth trying.
+func Equal(t T, log raft.Storage, want *raft.MemoryStorage) {
+	t.Helper()
+	first, _ := want.FirstIndex()
+	last, _ := want.LastIndex()
+	if got, err := log.FirstIndex(); err != nil || got != first {
+		t.Fatalf("FirstIndex is %d, %v; want %d", got, err, first)
+	}
+	if got, err := log.LastIndex(); err != nil || got != last {
+		t.Fatalf("LastIndex is %d, %v; want %d", got, err, last)
+	}
+	from := first - 1
+	if from > 0 {
+		from--
+	}
+	for i := from; i <= last+1; i++ {
+		got, gotErr := log.Term(i)
+		term, err := want.Term(i)
+		if got != term || !errors.Is(gotErr, err) {
+			t.Fatalf("Term(%d) is %d, %v; want %d, %v", i, got, gotErr, term, err)
+		}
+	}
+	for _, limit := range []uint64{0, 1, 100, 1000, 1 << 62} {
+		equalEntries(t, log, want, first, last+1, limit)
+	}
+	for lo := first; lo <= last; lo += 1 + (last-first)/7 {
+		equalEntries(t, log, want, lo, last+1, 300)
+		equalEntries(t, log, want, lo, lo+1, 0)
+	}
+	equalState(t, log, want)
+}
+
+func equalEntries(t T, log raft.Storage, want *raft.MemoryStorage, lo, hi, limit uint64) {
+	t.Helper()
+	got, gotErr := log.Entries(lo, hi, limit)
+	ents, err := want.Entries(lo, hi, limit)
+	if !errors.Is(gotErr, err) || len(got) != len(ents) {
+		t.Fatalf("Entries(%d, %d, %d): %d entries, %v; want %d, %v", lo, hi, limit, len(got), gotErr, len(ents), err)
+	}
+	for i := range ents {
+		if err := sameEntry(got[i], ents[i]); err != nil {
+			t.Fatalf("Entries(%d, %d, %d), entry %d: %v", lo, hi, limit, i, err)
+		}
+	}
+}
+
+// sameEntry compares all fields, with which of them are present.
+func sameEntry(got, want *pb.Entry) error {
+	if !proto.Equal(got, want) || (got.Data == nil) != (want.Data == nil) || proto.Size(got) != proto.Size(want) {
+		return fmt.Errorf("got %v, want %v", got, want)
+	}
+	return nil
+}
+
+func equalState(t T, log raft.Storage, want *raft.MemoryStorage) {
+	t.Helper()
+	gotHS, gotCS, err := log.InitialState()
+	must(t, "InitialState", err)
+	hs, cs, _ := want.InitialState()
+	if (gotHS == nil) != (hs == nil) || !proto.Equal(gotHS, hs) || gotCS == nil || !proto.Equal(gotCS, cs) {
+		t.Fatalf("InitialState is %v, %v; want %v, %v", gotHS, gotCS, hs, cs)
+	}
+	snap, _ := want.Snapshot()
+	got, err := log.Snapshot()
+	if snap.GetMetadata().GetIndex() == 0 {
+		// There is none. MemoryStorage returns an empty one; others may say so.
+		if err != nil && !errors.Is(err, raft.ErrSnapshotTemporarilyUnavailable) || got.GetMetadata().GetIndex() != 0 {
+			t.Fatalf("Snapshot is %v, %v; want none", got, err)
+		}
+		return
+	}
+	if err != nil || !proto.Equal(got, snap) {
+		t.Fatalf("Snapshot is %v, %v; want %v", got, err, snap)
+	}
+}
