@@ -1,0 +1,129 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	oneSeed    = flag.Uint64("seed", 0, "run the schedule of this seed only")
+	fixedSeeds = flag.Uint64("seeds", 560, "how many fixed seeds TestLockstep runs: 1 and up")
+	freshSeeds = flag.Uint64("fresh", 80, "how many seeds TestLockstep draws anew")
+	steps      = flag.Int("steps", 3000, "steps of a schedule")
+)
+
+// leastCalls is how many calls a full run must have compared.
+const leastCalls = 1_000_000
+
+// TestLockstep feeds both libraries the same random schedules: of fixed seeds,
+// of seeds that once found something, and of fresh ones, which a difference
+// names. See README.md.
+func TestLockstep(t *testing.T) {
+	tally, calls, start := Tally{}, uint64(0), time.Now()
+	failed := 0
+	run := func(seed uint64) {
+		if failed >= 5 {
+			return // enough to look at
+		}
+		r := Run(seed, Options{Steps: *steps, Tally: tally})
+		calls += r.Calls
+		if r.Difference != nil {
+			failed++
+			t.Errorf("reproduce with: go test -run TestLockstep -seed %d -steps %d\n%v", seed, *steps, r.Difference)
+		}
+	}
+	if *oneSeed != 0 {
+		run(*oneSeed)
+		t.Logf("seed %d: %d calls%v", *oneSeed, calls, tally)
+		return
+	}
+	fixed, fresh := *fixedSeeds, *freshSeeds
+	if testing.Short() {
+		fixed, fresh = fixed/8, fresh/8
+	}
+	listed := listedSeeds(t)
+	for _, seed := range listed {
+		run(seed)
+	}
+	for seed := uint64(1); seed <= fixed; seed++ {
+		run(seed)
+	}
+	first := uint64(time.Now().UnixNano())
+	for seed := first; seed < first+fresh; seed++ {
+		run(seed)
+	}
+	t.Logf("%d schedules (%d listed, %d fixed, %d fresh from seed %d), %d calls compared in %v",
+		uint64(len(listed))+fixed+fresh, len(listed), fixed, fresh, first, calls, time.Since(start).Round(time.Millisecond))
+	if testing.Short() || failed > 0 {
+		return
+	}
+	t.Logf("covered:%v", tally)
+	if missing := tally.Missing(Required()); len(missing) > 0 {
+		t.Errorf("these are no longer covered: %s", strings.Join(missing, "; "))
+	}
+	if calls < leastCalls {
+		t.Errorf("%d calls were compared, want at least %d: raise -seeds or -steps", calls, leastCalls)
+	}
+}
+
+// listedSeeds reads the seeds that once found something.
+func listedSeeds(t *testing.T) (seeds []uint64) {
+	f, err := os.Open("testdata/seeds.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		seed, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil {
+			t.Fatalf("testdata/seeds.txt: %v", err)
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+// TestReproducible shows that a seed is all that a schedule depends on.
+func TestReproducible(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		a, b := Tally{}, Tally{}
+		ra := Run(seed, Options{Steps: 1000, Tally: a})
+		rb := Run(seed, Options{Steps: 1000, Tally: b})
+		if ra.Calls != rb.Calls || a.String() != b.String() {
+			t.Errorf("seed %d: %d calls, then %d; tallies equal: %t", seed, ra.Calls, rb.Calls, a.String() == b.String())
+		}
+	}
+}
+
+// TestAdapters checks that the adapter of Weft is made from upstream's.
+func TestAdapters(t *testing.T) {
+	want, err := exec.Command("sh", "-c", "sed -f weft.sed side_upstream.go | gofmt").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("side_weft.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("side_weft.go is not what side_upstream.go makes it: run go generate")
+	}
+	if !strings.Contains(string(got), fmt.Sprintf("%q", "github.com/weftraft/weft/raft")) {
+		t.Error("side_weft.go does not use Weft")
+	}
+}

@@ -1,0 +1,290 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// op is a step that a schedule can take with a running member.
+type op struct {
+	row    string // in the tally
+	weight int    // relative to the others; plans multiply it by 1 to 20, or by 0
+	// essential ops are part of every plan: without them nothing happens.
+	essential bool
+	run       func(*schedule, *member)
+}
+
+var ops []op
+
+func init() { // the functions use ops themselves, through drawPlan
+	ops = []op{
+		{"op: tick", 60, true, (*schedule).tick},
+		{"op: ticks in a burst", 6, false, (*schedule).tickBurst},
+		{"op: TickQuiesced", 8, false, (*schedule).tickQuiesced},
+		{"op: Campaign", 6, false, (*schedule).campaign},
+		{"op: Propose", 120, false, (*schedule).propose},
+		{"op: MsgProp with several entries", 30, false, (*schedule).proposeSeveral},
+		{"op: ProposeConfChange", 40, false, (*schedule).proposeConfChange},
+		{"op: ReadIndex", 40, false, (*schedule).readIndex},
+		{"op: TransferLeader", 8, false, (*schedule).transferLeader},
+		{"op: ForgetLeader", 5, false, (*schedule).forgetLeader},
+		{"op: ReportUnreachable", 6, false, (*schedule).reportUnreachable},
+		{"op: ReportSnapshot", 6, false, (*schedule).reportSnapshot},
+		{"op: deliver", 500, true, (*schedule).deliver},
+		{"op: deliver everything", 40, false, (*schedule).deliverAll},
+		{"op: drop", 12, false, (*schedule).drop},
+		{"op: duplicate", 20, false, (*schedule).duplicate},
+		{"op: cut off", 8, false, (*schedule).cutOff},
+		{"op: host's turn", 450, true, (*schedule).turn},
+		{"op: host's part of a turn", 450, false, (*schedule).partOfTurn},
+		{"op: snapshot and compact", 40, false, (*schedule).compact},
+		{"op: snapshot unavailable", 5, false, (*schedule).toggleBusy},
+		{"op: crash", 8, false, (*schedule).crash},
+		{"op: odd message", 6, false, (*schedule).oddMessage},
+		{"op: broken contract", 2, false, (*schedule).breakContract},
+	}
+}
+
+func (s *schedule) tick(m *member) {
+	s.note(m, "Tick")
+	_ = s.on(m, "Tick", func(_ int, c core) error { c.Tick(); return nil })
+}
+
+func (s *schedule) tickBurst(m *member) {
+	for range s.between(2, 2*m.cfg.ElectionTick) {
+		if m.running() {
+			s.tick(m)
+		}
+	}
+}
+
+func (s *schedule) tickQuiesced(m *member) {
+	s.note(m, "TickQuiesced")
+	_ = s.on(m, "TickQuiesced", func(_ int, c core) error { c.TickQuiesced(); return nil })
+}
+
+func (s *schedule) campaign(m *member) {
+	s.note(m, "Campaign")
+	_ = s.on(m, "Campaign", func(_ int, c core) error { return c.Campaign() })
+}
+
+// payload draws what to propose: nothing, an empty slice, or bytes.
+func (s *schedule) payload() []byte {
+	switch s.IntN(12) {
+	case 0:
+		return nil
+	case 1:
+		return []byte{}
+	}
+	return s.bytes(s.IntN(s.plan.maxPayload + 1))
+}
+
+// overwrite is what a caller may do to a buffer that it may use again.
+func overwrite(b []byte) {
+	for i := range b {
+		b[i] = 0xee
+	}
+}
+
+// proposer returns a member to propose at: mostly one that leads, as the others
+// often have nobody to forward to.
+func (s *schedule) proposer(m *member) *member {
+	if m.state.SoftState.RaftState == stateLeader || s.oneIn(4) {
+		return m
+	}
+	for _, other := range s.members {
+		if other.running() && other.state.SoftState.RaftState == stateLeader {
+			return other
+		}
+	}
+	return m
+}
+
+func (s *schedule) propose(m *member) {
+	m = s.proposer(m)
+	data := s.payload()
+	// A leader copies; a follower may keep the buffer until the message that
+	// forwards it has left.
+	mine := m.state.SoftState.RaftState == stateLeader
+	s.note(m, "Propose", len(data), "bytes")
+	_ = s.on(m, "Propose", func(_ int, c core) error {
+		buf := slices.Clone(data)
+		err := c.Propose(buf)
+		if mine {
+			overwrite(buf)
+		}
+		return err
+	})
+}
+
+func (s *schedule) proposeSeveral(m *member) {
+	m = s.proposer(m)
+	msg := &pb.Message{Type: pb.MsgProp.Enum(), From: new(m.id)}
+	for range s.between(1, 5) {
+		e := &pb.Entry{Data: s.payload()}
+		if s.oneIn(8) {
+			typ, data, err := pb.MarshalConfChange(s.drawConfChange())
+			if err != nil {
+				s.fail("a configuration change cannot be marshalled", err.Error())
+			}
+			e.Type, e.Data = typ.Enum(), data
+		} else if s.oneIn(4) {
+			e.Type = pb.EntryNormal.Enum()
+		}
+		msg.Entries = append(msg.Entries, e)
+	}
+	s.stepMessage(m, [2]*pb.Message{cloneOf(msg), msg})
+}
+
+func (s *schedule) readIndex(m *member) {
+	ctx := pick(s.chance, nil, []byte{}, s.bytes(4), s.bytes(12))
+	s.note(m, "ReadIndex", ctx)
+	_ = s.on(m, "ReadIndex", func(_ int, c core) error { c.ReadIndex(slices.Clone(ctx)); return nil })
+}
+
+// anyID draws a member, or once in a while an id that is none.
+func (s *schedule) anyID() uint64 {
+	if s.oneIn(12) {
+		return pick(s.chance, 0, 77, appendThread, applyThread)
+	}
+	return pick(s.chance, s.plan.ids...)
+}
+
+func (s *schedule) transferLeader(m *member) {
+	to := s.anyID()
+	s.note(m, "TransferLeader", to)
+	_ = s.on(m, "TransferLeader", func(_ int, c core) error { c.TransferLeader(to); return nil })
+}
+
+func (s *schedule) forgetLeader(m *member) {
+	s.note(m, "ForgetLeader")
+	_ = s.on(m, "ForgetLeader", func(_ int, c core) error { return c.ForgetLeader() })
+}
+
+func (s *schedule) reportUnreachable(m *member) { s.unreachable(m, s.anyID()) }
+
+func (s *schedule) unreachable(m *member, id uint64) {
+	s.note(m, "ReportUnreachable", id)
+	_ = s.on(m, "ReportUnreachable", func(_ int, c core) error { c.ReportUnreachable(id); return nil })
+}
+
+func (s *schedule) reportSnapshot(m *member) { s.snapshotReport(m, s.anyID(), pick(s.chance, 1, 2)) }
+
+func (s *schedule) snapshotReport(m *member, id uint64, st int) {
+	s.note(m, "ReportSnapshot", id, st)
+	_ = s.on(m, "ReportSnapshot", func(_ int, c core) error { c.reportSnapshot(id, st); return nil })
+}
+
+// stepMessage steps a message and its twin.
+func (s *schedule) stepMessage(m *member, msg [2]*pb.Message) {
+	row, known := deliverRows[msg[0].GetType()]
+	if !known {
+		row = "message stepped: of a later version"
+	}
+	s.tally.Hit(row)
+	s.noteMessage(m, "Step", cloneForTrace(msg[0]))
+	_ = s.on(m, "Step", func(side int, c core) error { return c.Step(msg[side]) })
+}
+
+// cloneForTrace keeps what a trace shows of a message that the call may change:
+// forwarding sets the sender and the receiver.
+func cloneForTrace(m *pb.Message) *pb.Message {
+	return &pb.Message{
+		Type: m.Type, To: m.To, From: m.From, Term: m.Term, LogTerm: m.LogTerm, Index: m.Index, Entries: m.Entries,
+		Commit: m.Commit, Snapshot: m.Snapshot, Reject: m.Reject, RejectHint: m.RejectHint,
+	}
+}
+
+// toggleBusy makes the storage say that the snapshot is still being made, or
+// no longer.
+func (s *schedule) toggleBusy(m *member) {
+	for _, d := range m.disk {
+		d.busy = !d.busy
+	}
+}
+
+// compact makes a snapshot of the state machine as it is or was, and drops log
+// entries that it covers.
+func (s *schedule) compact(m *member) {
+	_, _, old := m.disk[0].bounds()
+	// What is applied may be ahead of the commit index that is on the disk.
+	upTo := min(m.machine.applied, m.disk[0].commit())
+	if low := max(old+1, m.machine.begin()); upTo >= low && low > 0 {
+		s.createSnapshot(m, low+uint64(s.IntN(int(upTo-low)+1)))
+	}
+	base, _, snapshot := m.disk[0].bounds()
+	if snapshot > base && !s.oneIn(4) {
+		s.compactLog(m, base+1+uint64(s.IntN(int(snapshot-base))))
+	}
+	if m.running() {
+		s.compare(m)
+	}
+	s.compareDisks(m, 8)
+}
+
+func (s *schedule) createSnapshot(m *member, at uint64) {
+	data, cs := s.bytes(s.IntN(30)), m.machine.conf(at)
+	if s.oneIn(8) && len(m.machine.confs) == 1 {
+		cs = nil // keeps that of the previous snapshot, which is the same
+		if at0, _, old := m.disk[0].bounds(); max(at0, old) != m.machine.begin() || old == 0 {
+			cs = m.machine.conf(at)
+		}
+	}
+	s.note(m, "CreateSnapshot", at)
+	var snaps [2]*pb.Snapshot
+	_, ok := s.both(m, "CreateSnapshot", func(side int) (err error) {
+		mine := cloneOf(cs)
+		snaps[side], err = m.disk[side].CreateSnapshot(at, mine, slices.Clone(data))
+		if mine != nil {
+			overwriteIDs(mine.Voters)
+		}
+		return err
+	})
+	if !ok {
+		return
+	}
+	var sum [2]fingerprint
+	for side := range sum {
+		sum[side].snapshot(snaps[side])
+	}
+	if sum[0] != sum[1] {
+		s.differ("CreateSnapshot", snaps[0], snaps[1])
+	}
+	s.tally.Hit("storage: snapshot created")
+}
+
+func overwriteIDs(ids []uint64) {
+	for i := range ids {
+		ids[i] = 0xeeee
+	}
+}
+
+func (s *schedule) compactLog(m *member, at uint64) {
+	s.note(m, "Compact", at)
+	_, _ = s.both(m, "Compact", func(side int) error { return m.disk[side].Compact(at) })
+	s.tally.Hit("storage: log compacted")
+}
+
+// crash takes a member down, and mostly up again at once.
+func (s *schedule) crash(m *member) {
+	s.audit()
+	if s.oneIn(2) && m.hand == nil && m.core[0].HasReady() {
+		if s.takeReady(m); !m.running() {
+			return
+		}
+	}
+	s.note(m, "crash")
+	if m.hand != nil && !m.written || len(m.appends) > 0 {
+		s.tally.Hit("crash: with writes lost")
+	} else {
+		s.tally.Hit("crash: with nothing lost")
+	}
+	m.halt()
+	if !s.oneIn(3) {
+		s.start(m)
+	}
+}

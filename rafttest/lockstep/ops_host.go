@@ -1,0 +1,187 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// turn has the host do everything that there is to do.
+func (s *schedule) turn(m *member) {
+	if m.cfg.AsyncStorageWrites {
+		if m.core[0].HasReady() {
+			s.takeReady(m)
+		}
+		for m.running() && len(m.appends)+len(m.applies)+len(m.acks) > 0 {
+			s.asyncPart(m)
+		}
+		return
+	}
+	if m.hand == nil && m.core[0].HasReady() {
+		s.takeReady(m)
+	}
+	for m.running() && (m.hand != nil || len(m.toApply) > 0) {
+		s.syncPart(m)
+	}
+}
+
+// partOfTurn has the host do one thing, so that other calls come in between.
+func (s *schedule) partOfTurn(m *member) {
+	switch {
+	case m.cfg.AsyncStorageWrites:
+		if s.oneIn(3) && m.core[0].HasReady() {
+			s.takeReady(m)
+		} else {
+			s.asyncPart(m)
+		}
+	case m.hand == nil && (len(m.toApply) == 0 || s.oneIn(2)):
+		// Hosts look first, but need not.
+		if m.core[0].HasReady() || s.oneIn(8) {
+			s.takeReady(m)
+		}
+	default:
+		s.syncPart(m)
+	}
+}
+
+// takeReady takes a Ready and compares it.
+func (s *schedule) takeReady(m *member) {
+	var rds [2]ready
+	s.note(m, "Ready")
+	_ = s.on(m, "Ready", func(side int, c core) error { rds[side] = c.ready(); return nil })
+	if !m.running() {
+		return
+	}
+	s.compareReady(m, &rds)
+	if !m.cfg.AsyncStorageWrites {
+		m.hand, m.written = &rds, false
+		return
+	}
+	for i := range rds[0].Messages {
+		p := packet{[2]*pb.Message{rds[0].Messages[i], rds[1].Messages[i]}}
+		switch p.to() {
+		case appendThread:
+			m.appends = append(m.appends, p)
+		case applyThread:
+			m.applies = append(m.applies, p)
+		default:
+			s.send(p.m)
+		}
+	}
+}
+
+// compareReady compares a Ready in every detail, and its texts now and then.
+func (s *schedule) compareReady(m *member, rds *[2]ready) {
+	var sum [2]fingerprint
+	for side := range rds {
+		sum[side].ready(rds[side])
+	}
+	if sum[0] != sum[1] {
+		s.differ("Ready", rds[0], rds[1])
+	}
+	s.tallyReady(&rds[0])
+	s.watch(m, "a Ready", func(side int) func() fingerprint {
+		rd := rds[side]
+		return func() (h fingerprint) { h.ready(rd); return h }
+	})
+	if s.oneIn(8) {
+		f := pick(s.chance, nil, formatter(short))
+		if a, b := s.libs[0].describeReady(rds[0], f), s.libs[1].describeReady(rds[1], f); a != b {
+			s.differ("DescribeReady", a, b)
+		}
+		s.tally.Hit("ready: described")
+	}
+}
+
+// syncPart does the next thing about the Ready in hand: write it and send its
+// messages, apply its entries, or call Advance.
+func (s *schedule) syncPart(m *member) {
+	switch {
+	case m.hand != nil && !m.written:
+		s.writeReady(m)
+	case m.hand != nil && (len(m.toApply) == 0 || s.plan.earlyAdvance && s.oneIn(2)):
+		m.hand = nil
+		s.note(m, "Advance")
+		_ = s.on(m, "Advance", func(_ int, c core) error { c.advance(); return nil })
+	case len(m.toApply) > 0:
+		ents := m.toApply[0]
+		m.toApply = m.toApply[1:]
+		s.apply(m, ents)
+	}
+}
+
+func (s *schedule) writeReady(m *member) {
+	m.written = true
+	rds := m.hand
+	s.write(m, func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot) {
+		return rds[side].HardState, rds[side].Entries, rds[side].Snapshot
+	})
+	if len(rds[0].CommittedEntries) > 0 {
+		m.toApply = append(m.toApply, pairOfEntries{rds[0].CommittedEntries, rds[1].CommittedEntries})
+	}
+	for i := range rds[0].Messages {
+		s.send([2]*pb.Message{rds[0].Messages[i], rds[1].Messages[i]})
+	}
+}
+
+// write makes something durable on both sides.
+func (s *schedule) write(m *member, what func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot)) {
+	s.note(m, "write")
+	_, _ = s.both(m, "write", func(side int) error {
+		hs, ents, snap := what(side)
+		return m.disk[side].write(hs, ents, snap)
+	})
+	if _, _, snap := what(0); snap.GetMetadata().GetIndex() > m.machine.applied {
+		m.machine = restored(snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState())
+	}
+	s.compareDisks(m, 8)
+}
+
+// asyncPart does the next thing for one of the storage threads.
+func (s *schedule) asyncPart(m *member) {
+	switch which := s.IntN(3); {
+	case which == 0 && len(m.appends) > 0:
+		p := m.appends[0]
+		m.appends = m.appends[1:]
+		s.appendThread(m, p)
+	case which == 1 && len(m.applies) > 0:
+		p := m.applies[0]
+		m.applies = m.applies[1:]
+		s.apply(m, pairOfEntries{p.m[0].GetEntries(), p.m[1].GetEntries()})
+		s.respond(m, p)
+	case which == 2 && len(m.acks) > 0:
+		p := m.acks[0]
+		m.acks = m.acks[1:]
+		s.stepMessage(m, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
+	}
+}
+
+// appendThread writes what a MsgStorageAppend asks for.
+func (s *schedule) appendThread(m *member, p packet) {
+	s.write(m, func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot) {
+		msg := p.m[side]
+		var hs *pb.HardState
+		if msg.Term != nil || msg.Vote != nil || msg.Commit != nil {
+			hs = &pb.HardState{Term: msg.Term, Vote: msg.Vote, Commit: msg.Commit}
+		}
+		return hs, msg.GetEntries(), msg.Snapshot
+	})
+	s.respond(m, p)
+}
+
+// respond puts the responses of a finished work on their way: those to peers
+// over the network, those to the own node in order.
+func (s *schedule) respond(m *member, p packet) {
+	if !m.running() {
+		return
+	}
+	for i := range p.m[0].GetResponses() {
+		r := packet{[2]*pb.Message{p.m[0].GetResponses()[i], p.m[1].GetResponses()[i]}}
+		if r.to() == m.id {
+			m.acks = append(m.acks, r)
+		} else {
+			s.send(r.m)
+		}
+	}
+}

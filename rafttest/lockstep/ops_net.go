@@ -1,0 +1,118 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// netLimit bounds the messages on their way; the oldest is lost to make room.
+const netLimit = 300
+
+// send puts messages on their way.
+func (s *schedule) send(m [2]*pb.Message) {
+	if len(s.net) == netLimit {
+		s.net = slices.Delete(s.net, 0, 1)
+	}
+	s.net = append(s.net, packet{m})
+}
+
+func (s *schedule) memberOf(id uint64) *member {
+	for _, m := range s.members {
+		if m.id == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// draw returns the position of a message: the oldest one to m if the network
+// keeps order, or any.
+func (s *schedule) drawPacket(m *member) (int, bool) {
+	if len(s.net) == 0 {
+		return 0, false
+	}
+	if !s.plan.inOrder && s.oneIn(2) {
+		return s.IntN(len(s.net)), true
+	}
+	i := slices.IndexFunc(s.net, func(p packet) bool { return p.to() == m.id })
+	if i < 0 {
+		return 0, true
+	}
+	return i, true
+}
+
+func (s *schedule) deliver(m *member) {
+	if i, ok := s.drawPacket(m); ok {
+		s.deliverAt(i, false)
+	}
+}
+
+// deliverAll delivers everything that is on its way now, in order.
+func (s *schedule) deliverAll(*member) {
+	for range min(len(s.net), 40) {
+		s.deliverAt(0, false)
+	}
+}
+
+func (s *schedule) duplicate(m *member) {
+	if i, ok := s.drawPacket(m); ok && !s.plan.lossless {
+		s.deliverAt(i, true)
+	}
+}
+
+// deliverAt delivers a message: the receiver gets a copy, as over a network, so
+// that the sender's own can be checked to stay as it was.
+func (s *schedule) deliverAt(i int, again bool) {
+	p := s.net[i]
+	if !again {
+		s.net = slices.Delete(s.net, i, i+1)
+	}
+	to := s.memberOf(p.to())
+	if to == nil || !to.running() {
+		s.lost(p)
+		return
+	}
+	s.stepMessage(to, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
+	if p.m[0].GetType() == pb.MsgSnap && s.oneIn(2) {
+		s.reportSnap(p, 1)
+	}
+}
+
+func (s *schedule) drop(m *member) {
+	i, ok := s.drawPacket(m)
+	if !ok || s.plan.lossless {
+		return
+	}
+	p := s.net[i]
+	s.net = slices.Delete(s.net, i, i+1)
+	s.lost(p)
+}
+
+// cutOff loses everything that is on its way from or to a member.
+func (s *schedule) cutOff(m *member) {
+	if s.plan.lossless {
+		return
+	}
+	s.net = slices.DeleteFunc(s.net, func(p packet) bool { return p.to() == m.id || p.m[0].GetFrom() == m.id })
+}
+
+// lost is a message that did not arrive: the sender's host may notice.
+func (s *schedule) lost(p packet) {
+	from := s.memberOf(p.m[0].GetFrom())
+	if p.m[0].GetType() == pb.MsgSnap {
+		s.reportSnap(p, 2)
+	} else if from != nil && from.running() && s.oneIn(4) {
+		s.unreachable(from, p.to())
+	}
+}
+
+// reportSnap has the sender's host report how a snapshot fared.
+func (s *schedule) reportSnap(p packet, st int) {
+	if from := s.memberOf(p.m[0].GetFrom()); from != nil && from.running() {
+		s.snapshotReport(from, p.to(), st)
+	}
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import "math"
+
+// plan is what a schedule draws once: how large the group is, how it is
+// configured and begins, and how likely each step is. Drawing the rates anew
+// for each schedule ("swarm testing") reaches states that one set of rates,
+// however balanced, does not: no losses at all, nothing but ticks, and so on.
+type plan struct {
+	ids               []uint64
+	voters, learners  []uint64
+	start             startKind
+	async             bool
+	lossless, inOrder bool
+	earlyAdvance      bool // Advance before the entries are applied
+	carelessHost      bool // applies every configuration change, fitting or not
+	cumulative        []int
+	maxPayload        int
+}
+
+// startKind is how a group begins.
+type startKind int
+
+const (
+	startBootstrap startKind = iota // Bootstrap on empty storage
+	startMembers                    // a configuration, and an empty log
+	startSnapshot                   // storage prepared with a snapshot
+	startHistory                    // and with logs that have diverged behind it
+	startKinds
+)
+
+var startNames = [startKinds]string{"start: bootstrap", "start: prepared configuration", "start: prepared snapshot", "start: diverged logs"}
+
+// draw returns the position of an op, each as likely as the plan says.
+func (p *plan) draw(c chance) int {
+	x := c.IntN(p.cumulative[len(p.cumulative)-1])
+	for i, upTo := range p.cumulative {
+		if x < upTo {
+			return i
+		}
+	}
+	panic("unreachable: x is below the last cumulative weight")
+}
+
+func (s *schedule) drawPlan() plan {
+	p := plan{
+		start:        startKind(s.IntN(int(startKinds))),
+		async:        s.oneIn(2),
+		lossless:     s.oneIn(4),
+		inOrder:      s.oneIn(3),
+		earlyAdvance: s.oneIn(3),
+		carelessHost: s.oneIn(12),
+		maxPayload:   pick(s.chance, 0, 8, 40, 200, 1000, 5000),
+	}
+	voters, learners, spares := pick(s.chance, 1, 1, 2, 3, 3, 3, 3, 4, 5, 5), pick(s.chance, 0, 0, 0, 1, 2), pick(s.chance, 0, 1, 1, 2, 3)
+	if p.start == startBootstrap {
+		learners = 0 // Bootstrap adds voters only
+	}
+	p.ids = s.drawIDs(voters + learners + spares)
+	p.voters, p.learners = p.ids[:voters], p.ids[voters:voters+learners]
+	sum := 0
+	for i := range ops {
+		w := ops[i].weight * s.between(1, 20)
+		if !ops[i].essential && s.oneIn(4) {
+			w = 0
+		}
+		sum += w
+		p.cumulative = append(p.cumulative, sum)
+	}
+	s.tally.Hit(startNames[p.start])
+	return p
+}
+
+// drawIDs draws n different ids: small ones, or any at all.
+func (s *schedule) drawIDs(n int) []uint64 {
+	ids := make([]uint64, 0, n)
+	if !s.oneIn(5) {
+		for i := range n {
+			ids = append(ids, uint64(i)+1)
+		}
+		s.Shuffle(n, func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		return ids
+	}
+	for len(ids) < n {
+		ids = append(ids, 1+s.Uint64()>>pick(s.chance, 1, 8, 40))
+	}
+	return ids
+}
+
+// drawConfig draws the configuration of the group; members vary it.
+func (s *schedule) drawConfig() config {
+	c := s.chance
+	heartbeat := c.between(1, 3)
+	cfg := config{
+		HeartbeatTick:               heartbeat,
+		ElectionTick:                heartbeat + c.between(1, 9),
+		AsyncStorageWrites:          s.plan.async,
+		MaxSizePerMsg:               pick[uint64](c, 0, 1, uint64(c.between(10, 300)), 4096, 1<<20, math.MaxUint64),
+		MaxCommittedSizePerReady:    pick[uint64](c, 0, 0, uint64(c.between(1, 60)), uint64(c.between(60, 900)), 1<<20),
+		MaxUncommittedEntriesSize:   pick[uint64](c, 0, 0, uint64(c.between(1, 200)), 3000, math.MaxUint64),
+		MaxInflightMsgs:             pick(c, 1, 2, 3, 8, 256),
+		CheckQuorum:                 c.oneIn(2),
+		PreVote:                     c.oneIn(2),
+		DisableProposalForwarding:   c.oneIn(4),
+		DisableConfChangeValidation: c.oneIn(5),
+		StepDownOnRemoval:           c.oneIn(2),
+		TraceLogger:                 pick[any](c, nil, struct{}{}),
+	}
+	if cfg.MaxSizePerMsg == 0 && cfg.MaxCommittedSizePerReady == 0 && !c.oneIn(25) {
+		cfg.MaxCommittedSizePerReady = 100 // or the first committed entry panics
+	}
+	if cfg.MaxSizePerMsg < math.MaxUint64 && c.oneIn(3) {
+		cfg.MaxInflightBytes = cfg.MaxSizePerMsg + pick[uint64](c, 1, 50, 5000)
+	}
+	if cfg.CheckQuorum && c.oneIn(3) {
+		cfg.ReadOnlyOption = 1
+	}
+	if c.oneIn(2) {
+		cfg.Logger = silence{}
+	}
+	return cfg
+}
+
+// vary gives a member a configuration of its own in some field.
+func (s *schedule) vary(cfg config) config {
+	if !s.oneIn(4) {
+		return cfg
+	}
+	other := s.drawConfig()
+	switch s.IntN(6) {
+	case 0:
+		cfg.ElectionTick, cfg.HeartbeatTick = other.ElectionTick, other.HeartbeatTick
+	case 1:
+		cfg.PreVote = other.PreVote
+	case 2:
+		cfg.CheckQuorum, cfg.ReadOnlyOption = other.CheckQuorum, other.ReadOnlyOption
+	case 3:
+		cfg.MaxSizePerMsg, cfg.MaxCommittedSizePerReady = other.MaxSizePerMsg, other.MaxCommittedSizePerReady
+		cfg.MaxInflightBytes = other.MaxInflightBytes
+	case 4:
+		cfg.MaxUncommittedEntriesSize, cfg.MaxInflightMsgs = other.MaxUncommittedEntriesSize, other.MaxInflightMsgs
+	case 5:
+		cfg.DisableProposalForwarding, cfg.StepDownOnRemoval = other.DisableProposalForwarding, other.StepDownOnRemoval
+	}
+	return cfg
+}

@@ -1,0 +1,225 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	"context"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+//go:generate sh -c "sed -f weft.sed side_upstream.go | gofmt > side_weft.go"
+
+// The two libraries have the same API but, to the compiler, different types.
+// Here are types of neither that both translate to and from: what is compared,
+// and what a schedule calls. Types of raftpb and tracker are shared already.
+
+// library is one of the two libraries: its functions, and what makes its nodes.
+type library interface {
+	name() string
+	setLogger(logger)
+
+	newCore(config) (core, error)
+	newMemory() memory
+	// startNode and restartNode may panic, as both libraries do.
+	startNode(config, []peer) node
+	restartNode(config) node
+
+	// sentinel names the exported error that err is, with a leading "wrapped"
+	// if it only wraps one; empty for any other error.
+	sentinel(err error) string
+	// refused reports whether err says that a message was refused as malformed,
+	// or that storage failed: what Weft returns where upstream panics.
+	refused(err error) bool
+	// errSnapshotLater is ErrSnapshotTemporarilyUnavailable.
+	errSnapshotLater() error
+
+	describer
+}
+
+// describer is the functions of a library that know nothing of nodes.
+type describer interface {
+	describeReady(ready, formatter) string
+	describeMessage(*pb.Message, formatter) string
+	describeEntry(*pb.Entry, formatter) string
+	describeEntries([]*pb.Entry, formatter) string
+	describeHardState(*pb.HardState) string
+	describeSoftState(softState) string
+	describeConfState(*pb.ConfState) string
+	describeConfChange(pb.ConfChangeI) string
+	describeSnapshot(*pb.Snapshot) string
+	describeState(uint64) (text string, json []byte)
+	mustSync(st, prev *pb.HardState, entries int) bool
+	isEmptyHardState(*pb.HardState) bool
+	isEmptySnap(*pb.Snapshot) bool
+	isLocalMsg(pb.MessageType) bool
+	isResponseMsg(pb.MessageType) bool
+	isLocalMsgTarget(uint64) bool
+}
+
+// core is a RawNode.
+type core interface {
+	Tick()
+	TickQuiesced()
+	Campaign() error
+	Propose([]byte) error
+	ProposeConfChange(pb.ConfChangeI) error
+	ApplyConfChange(pb.ConfChangeI) *pb.ConfState
+	Step(*pb.Message) error
+	ReportUnreachable(uint64)
+	TransferLeader(uint64)
+	ForgetLeader() error
+	ReadIndex([]byte)
+	HasReady() bool
+
+	bootstrap([]peer) error
+	reportSnapshot(id uint64, st int)
+	ready() ready
+	advance()
+	status() status
+	basicStatus() status
+	statusText() string
+	withProgress(func(id uint64, typ byte, pr tracker.Progress))
+}
+
+// node is a Node.
+type node interface {
+	Tick()
+	Campaign(context.Context) error
+	Propose(context.Context, []byte) error
+	ProposeConfChange(context.Context, pb.ConfChangeI) error
+	Step(context.Context, *pb.Message) error
+	Advance()
+	ApplyConfChange(pb.ConfChangeI) *pb.ConfState
+	TransferLeadership(ctx context.Context, lead, transferee uint64)
+	ForgetLeader(context.Context) error
+	ReadIndex(context.Context, []byte) error
+	ReportUnreachable(uint64)
+	Stop()
+
+	// tryReady takes a Ready if one is offered at this moment.
+	tryReady() (ready, bool)
+	reportSnapshot(id uint64, st int)
+	status() status
+}
+
+// storage is Storage.
+type storage interface {
+	InitialState() (*pb.HardState, *pb.ConfState, error)
+	Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error)
+	Term(uint64) (uint64, error)
+	LastIndex() (uint64, error)
+	FirstIndex() (uint64, error)
+	Snapshot() (*pb.Snapshot, error)
+}
+
+// memory is a MemoryStorage.
+type memory interface {
+	storage
+	SetHardState(*pb.HardState) error
+	ApplySnapshot(*pb.Snapshot) error
+	CreateSnapshot(i uint64, cs *pb.ConfState, data []byte) (*pb.Snapshot, error)
+	Compact(uint64) error
+	Append([]*pb.Entry) error
+}
+
+// logger is Logger.
+type logger interface {
+	Debug(v ...any)
+	Debugf(format string, v ...any)
+	Error(v ...any)
+	Errorf(format string, v ...any)
+	Info(v ...any)
+	Infof(format string, v ...any)
+	Warning(v ...any)
+	Warningf(format string, v ...any)
+	Fatal(v ...any)
+	Fatalf(format string, v ...any)
+	Panic(v ...any)
+	Panicf(format string, v ...any)
+}
+
+// config is upstream's Config, field for field.
+type config struct {
+	ID                          uint64
+	ElectionTick                int
+	HeartbeatTick               int
+	Storage                     storage
+	Applied                     uint64
+	AsyncStorageWrites          bool
+	MaxSizePerMsg               uint64
+	MaxCommittedSizePerReady    uint64
+	MaxUncommittedEntriesSize   uint64
+	MaxInflightMsgs             int
+	MaxInflightBytes            uint64
+	CheckQuorum                 bool
+	PreVote                     bool
+	ReadOnlyOption              int
+	Logger                      logger
+	DisableProposalForwarding   bool
+	DisableConfChangeValidation bool
+	StepDownOnRemoval           bool
+	TraceLogger                 any
+}
+
+// formatter is EntryFormatter.
+type formatter func([]byte) string
+
+// peer is Peer.
+type peer struct {
+	ID      uint64
+	Context []byte
+}
+
+// softState is SoftState.
+type softState struct {
+	Lead      uint64
+	RaftState uint64
+}
+
+// readState is ReadState.
+type readState struct {
+	Index      uint64
+	RequestCtx []byte
+}
+
+// ready is Ready. Slices and pointers are the library's own, except for
+// ReadStates, which is nil if and only if the library's is.
+type ready struct {
+	SoftState        *softState
+	HardState        *pb.HardState
+	ReadStates       []readState
+	Entries          []*pb.Entry
+	Snapshot         *pb.Snapshot
+	CommittedEntries []*pb.Entry
+	Messages         []*pb.Message
+	MustSync         bool
+}
+
+// status is Status, or BasicStatus with Config and Progress left empty.
+type status struct {
+	ID             uint64
+	HardState      *pb.HardState
+	SoftState      softState
+	Applied        uint64
+	LeadTransferee uint64
+	Config         tracker.Config
+	Progress       map[uint64]tracker.Progress
+}
+
+// The roles, as both libraries number them.
+const (
+	stateFollower uint64 = iota
+	stateCandidate
+	stateLeader
+	statePreCandidate
+)
+
+// The addresses of the storage threads, which the two libraries agree on
+// (TestUtil checks it).
+const (
+	appendThread = ^uint64(0)
+	applyThread  = appendThread - 1
+)

@@ -1,0 +1,56 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tally counts what schedules have covered: a row is a group and a name.
+type Tally map[string]int
+
+// Hit counts one.
+func (t Tally) Hit(row string) { t[row]++ }
+
+// Add adds the counts of another tally.
+func (t Tally) Add(other Tally) {
+	for row, n := range other {
+		t[row] += n
+	}
+}
+
+// Missing returns those of the rows that were never hit.
+func (t Tally) Missing(rows []string) []string {
+	var out []string
+	for _, row := range rows {
+		if t[row] == 0 {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// String returns a table: a line for each group, with names and counts.
+func (t Tally) String() string {
+	var b strings.Builder
+	group, width := "", 0
+	for _, row := range slices.Sorted(maps.Keys(t)) {
+		g, name, _ := strings.Cut(row, ": ")
+		item := fmt.Sprintf("  %s %d", name, t[row])
+		if g != group {
+			group, width = g, 0
+			fmt.Fprintf(&b, "\n%s\n", g)
+		}
+		if width += len(item); width > 118 {
+			b.WriteString("\n")
+			width = len(item)
+		}
+		b.WriteString(item)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
