@@ -33,7 +33,7 @@ type recovery struct {
 // be whole frames of the torn batch, which would come to life if new frames
 // happened to end where they begin.
 func (e *Engine) recover() error {
-	r := &recovery{e: e, logs: map[*Group]*spans{}}
+	r := &recovery{e: e, logs: map[*Group]*spans{}, needed: 1}
 	if err := r.open(); err != nil {
 		return err
 	}
@@ -42,6 +42,7 @@ func (e *Engine) recover() error {
 			return err
 		}
 	}
+	// Segments that may go stay needed until a frame in a later one says so.
 	if len(e.segments) > 0 && r.needed < e.segments[0].number {
 		return &DamageError{Segment: r.needed, Offset: -1,
 			Reason: fmt.Sprintf("the files of segments %d to %d are missing", r.needed, e.segments[0].number-1)}
@@ -149,7 +150,7 @@ func (r *recovery) frame(sc *scanner, last bool) error {
 		return err
 	}
 	r.seq = h.seq
-	r.end = min(r.end+h.len(), sc.size) // the padding of a torn tail may be missing
+	r.end += h.len() // possibly behind the file, if only padding was torn off
 	r.found.Frames++
 	return nil
 }

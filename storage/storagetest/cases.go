@@ -51,11 +51,11 @@ func sizeLimits(t T, log Log) {
 		sum += uint64(proto.Size(e))
 		for limit := sum - 1; limit <= sum+1; limit++ {
 			for hi := uint64(2); hi <= 5; hi++ {
-				equalEntries(t, log, want, 1, hi, limit)
+				must(t, "Entries", compareEntries(log, want, 1, hi, limit))
 			}
 		}
 	}
-	equalEntries(t, log, want, 3, 3, 100)
+	must(t, "Entries", compareEntries(log, want, 3, 3, 100))
 }
 
 // optionalFields: an absent field comes back absent, an empty one empty, as

@@ -100,51 +100,66 @@ func must(t T, what string, err error) {
 	}
 }
 
-// Equal fails the test unless log reads like want, a model that got the same
-// writes: everywhere, at every boundary, with every limit worth trying.
+// Equal fails the test unless log reads like want: see [Compare].
 func Equal(t T, log raft.Storage, want *raft.MemoryStorage) {
 	t.Helper()
+	must(t, "comparing with the model", Compare(log, want))
+}
+
+// Compare returns nil if log reads like want, a model that got the same writes:
+// everywhere, at every boundary, with every limit worth trying. Otherwise it
+// returns the first difference.
+func Compare(log raft.Storage, want *raft.MemoryStorage) error {
 	first, _ := want.FirstIndex()
 	last, _ := want.LastIndex()
 	if got, err := log.FirstIndex(); err != nil || got != first {
-		t.Fatalf("FirstIndex is %d, %v; want %d", got, err, first)
+		return fmt.Errorf("FirstIndex is %d, %v; want %d", got, err, first)
 	}
 	if got, err := log.LastIndex(); err != nil || got != last {
-		t.Fatalf("LastIndex is %d, %v; want %d", got, err, last)
+		return fmt.Errorf("LastIndex is %d, %v; want %d", got, err, last)
 	}
-	from := first - 1
-	if from > 0 {
-		from--
+	if err := compareTerms(log, want, max(first, 2)-2, last+1); err != nil {
+		return err
 	}
-	for i := from; i <= last+1; i++ {
+	for _, limit := range []uint64{0, 1, 100, 1000, 1 << 62} {
+		if err := compareEntries(log, want, first, last+1, limit); err != nil {
+			return err
+		}
+	}
+	for lo := first; lo <= last; lo += 1 + (last-first)/7 {
+		if err := compareEntries(log, want, lo, last+1, 300); err != nil {
+			return err
+		}
+		if err := compareEntries(log, want, lo, lo+1, 0); err != nil {
+			return err
+		}
+	}
+	return compareState(log, want)
+}
+
+func compareTerms(log raft.Storage, want *raft.MemoryStorage, from, to uint64) error {
+	for i := from; i <= to; i++ {
 		got, gotErr := log.Term(i)
 		term, err := want.Term(i)
 		if got != term || !errors.Is(gotErr, err) {
-			t.Fatalf("Term(%d) is %d, %v; want %d, %v", i, got, gotErr, term, err)
+			return fmt.Errorf("Term(%d) is %d, %w; want %d, %w", i, got, gotErr, term, err)
 		}
 	}
-	for _, limit := range []uint64{0, 1, 100, 1000, 1 << 62} {
-		equalEntries(t, log, want, first, last+1, limit)
-	}
-	for lo := first; lo <= last; lo += 1 + (last-first)/7 {
-		equalEntries(t, log, want, lo, last+1, 300)
-		equalEntries(t, log, want, lo, lo+1, 0)
-	}
-	equalState(t, log, want)
+	return nil
 }
 
-func equalEntries(t T, log raft.Storage, want *raft.MemoryStorage, lo, hi, limit uint64) {
-	t.Helper()
+func compareEntries(log raft.Storage, want *raft.MemoryStorage, lo, hi, limit uint64) error {
 	got, gotErr := log.Entries(lo, hi, limit)
 	ents, err := want.Entries(lo, hi, limit)
 	if !errors.Is(gotErr, err) || len(got) != len(ents) {
-		t.Fatalf("Entries(%d, %d, %d): %d entries, %v; want %d, %v", lo, hi, limit, len(got), gotErr, len(ents), err)
+		return fmt.Errorf("Entries(%d, %d, %d): %d entries, %w; want %d, %w", lo, hi, limit, len(got), gotErr, len(ents), err)
 	}
 	for i := range ents {
 		if err := sameEntry(got[i], ents[i]); err != nil {
-			t.Fatalf("Entries(%d, %d, %d), entry %d: %v", lo, hi, limit, i, err)
+			return fmt.Errorf("Entries(%d, %d, %d), entry %d: %w", lo, hi, limit, i, err)
 		}
 	}
+	return nil
 }
 
 // sameEntry compares all fields, with which of them are present.
@@ -155,24 +170,26 @@ func sameEntry(got, want *pb.Entry) error {
 	return nil
 }
 
-func equalState(t T, log raft.Storage, want *raft.MemoryStorage) {
-	t.Helper()
+func compareState(log raft.Storage, want *raft.MemoryStorage) error {
 	gotHS, gotCS, err := log.InitialState()
-	must(t, "InitialState", err)
+	if err != nil {
+		return fmt.Errorf("InitialState: %w", err)
+	}
 	hs, cs, _ := want.InitialState()
 	if (gotHS == nil) != (hs == nil) || !proto.Equal(gotHS, hs) || gotCS == nil || !proto.Equal(gotCS, cs) {
-		t.Fatalf("InitialState is %v, %v; want %v, %v", gotHS, gotCS, hs, cs)
+		return fmt.Errorf("InitialState is %v, %v; want %v, %v", gotHS, gotCS, hs, cs)
 	}
 	snap, _ := want.Snapshot()
 	got, err := log.Snapshot()
 	if snap.GetMetadata().GetIndex() == 0 {
 		// There is none. MemoryStorage returns an empty one; others may say so.
 		if err != nil && !errors.Is(err, raft.ErrSnapshotTemporarilyUnavailable) || got.GetMetadata().GetIndex() != 0 {
-			t.Fatalf("Snapshot is %v, %v; want none", got, err)
+			return fmt.Errorf("Snapshot is %v, %w; want none", got, err)
 		}
-		return
+		return nil
 	}
 	if err != nil || !proto.Equal(got, snap) {
-		t.Fatalf("Snapshot is %v, %v; want %v", got, err, snap)
+		return fmt.Errorf("Snapshot is %v, %w; want %v", got, err, snap)
 	}
+	return nil
 }

@@ -1,0 +1,284 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
+	"github.com/weftraft/weft/storage/storagetest"
+)
+
+var crashSeeds = flag.Int("crashseeds", 4, "workloads of TestCrashEverywhere")
+
+var testIdentity = storage.Identity{Cluster: 3, Node: 1}
+
+// op is one write of a workload, to the engine and to the model.
+type op struct {
+	group    uint64
+	write    storage.Write
+	snapshot *pb.SnapshotMetadata // SetSnapshot, if not nil
+	compact  uint64               // Compact, if not 0
+}
+
+func (o op) String() string {
+	switch {
+	case o.snapshot != nil:
+		return fmt.Sprintf("group %d: snapshot %d", o.group, o.snapshot.GetIndex())
+	case o.compact != 0:
+		return fmt.Sprintf("group %d: compact %d", o.group, o.compact)
+	}
+	s := fmt.Sprintf("group %d: lazy %v", o.group, o.write.Lazy)
+	if o.write.Snapshot != nil {
+		s += fmt.Sprintf(", install %d", o.write.Snapshot.GetMetadata().GetIndex())
+	}
+	if n := len(o.write.Entries); n > 0 {
+		s += fmt.Sprintf(", entries %d to %d", o.write.Entries[0].GetIndex(), o.write.Entries[n-1].GetIndex())
+	}
+	return fmt.Sprintf("%s, %v", s, o.write.HardState)
+}
+
+func (o op) toEngine(e *storage.Engine, done func(error)) error {
+	g, err := e.Group(o.group)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.snapshot != nil:
+		return g.SetSnapshot(o.snapshot, nil)
+	case o.compact != 0:
+		return g.Compact(o.compact)
+	}
+	return g.Append(o.write, done)
+}
+
+// models are the groups as they should be after a prefix of the workload.
+type models map[uint64]*raft.MemoryStorage
+
+func (m models) group(id uint64) *raft.MemoryStorage {
+	if m[id] == nil {
+		m[id] = raft.NewMemoryStorage()
+	}
+	return m[id]
+}
+
+func (m models) apply(o op) error {
+	g := m.group(o.group)
+	switch {
+	case o.snapshot != nil:
+		_, err := g.CreateSnapshot(o.snapshot.GetIndex(), o.snapshot.GetConfState(), nil)
+		return err
+	case o.compact != 0:
+		return g.Compact(o.compact)
+	}
+	var errs []error
+	if s := o.write.Snapshot; s != nil {
+		errs = append(errs, g.ApplySnapshot(s))
+	}
+	if o.write.HardState != nil {
+		errs = append(errs, g.SetHardState(o.write.HardState))
+	}
+	return errors.Join(append(errs, g.Append(o.write.Entries))...)
+}
+
+// workload makes n random writes to three groups.
+func workload(rng *rand.Rand, n int) []op {
+	m := models{}
+	var ops []op
+	terms := map[uint64]uint64{}
+	for len(ops) < n {
+		o := op{group: 1 + rng.Uint64N(3)}
+		g := m.group(o.group)
+		first, _ := g.FirstIndex()
+		last, _ := g.LastIndex()
+		snap, _ := g.Snapshot()
+		at := snap.GetMetadata().GetIndex()
+		switch k := rng.IntN(12); {
+		case k == 0 && at < last:
+			o.snapshot = &pb.SnapshotMetadata{Index: new(at + 1 + rng.Uint64N(last-at)), ConfState: &pb.ConfState{Voters: []uint64{rng.Uint64N(5)}}}
+		case k <= 2 && at >= first:
+			o.compact = first + rng.Uint64N(at-first+1)
+		case k == 3 && rng.IntN(3) == 0:
+			terms[o.group]++
+			o.write.Snapshot = &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+				Index: new(last + 1 + rng.Uint64N(4)), Term: new(terms[o.group]), ConfState: &pb.ConfState{Voters: []uint64{9}}}}
+			last = o.write.Snapshot.GetMetadata().GetIndex()
+			o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: new(last)}
+		case k == 4:
+			o.write.HardState, o.write.Lazy = commitTo(g, last), true
+		default:
+			from := last + 1
+			if lo := max(first, at+1); rng.IntN(4) == 0 && lo <= last {
+				from = lo + rng.Uint64N(last-lo+1)
+				terms[o.group]++
+			}
+			terms[o.group] = max(1, terms[o.group])
+			size := []int{0, 10, 900, 5000, 20000}[rng.IntN(5)]
+			o.write.Entries = storagetest.Entries(terms[o.group], from, 1+rng.IntN(4), size)
+			if rng.IntN(2) == 0 {
+				o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, 0).Commit}
+			}
+			o.write.Lazy = rng.IntN(5) == 0
+		}
+		if err := m.apply(o); err != nil {
+			panic(fmt.Sprintf("the workload is at odds with the model: %v: %v", o, err))
+		}
+		ops = append(ops, o)
+	}
+	return ops
+}
+
+// commitTo returns g's hard state with its commit index at least to.
+func commitTo(g *raft.MemoryStorage, to uint64) *pb.HardState {
+	hs, _, _ := g.InitialState()
+	return &pb.HardState{Term: new(hs.GetTerm()), Vote: new(hs.GetVote()), Commit: new(max(to, hs.GetCommit()))}
+}
+
+// prefix returns how many writes of the workload e reflects, which must be at
+// least acked: all groups must look as after the same prefix.
+func prefix(e *storage.Engine, ops []op, acked int) (int, error) {
+	m := models{}
+	var last error
+	for k := 0; ; k++ {
+		if k >= acked {
+			if last = compareAll(e, m); last == nil {
+				return k, nil
+			}
+		}
+		if k == len(ops) {
+			return 0, fmt.Errorf("the log is no prefix of %d to %d writes; the last differs by: %w", acked, k, last)
+		}
+		if err := m.apply(ops[k]); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func compareAll(e *storage.Engine, m models) error {
+	for id := uint64(1); id <= 3; id++ {
+		g, err := e.Group(id)
+		if err != nil {
+			return err
+		}
+		if err := storagetest.Compare(g, m.group(id)); err != nil {
+			return fmt.Errorf("group %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func crashOptions(fs vfs.FS) storage.Options {
+	return storage.Options{Identity: testIdentity, FS: fs, Manual: true, SegmentBytes: 32 << 10, CacheBytes: 20 << 10, Spares: 1}
+}
+
+// crasher crashes copies of a file system at every one of its operations.
+type crasher struct {
+	t      *testing.T
+	rng    *rand.Rand
+	mem    *vfs.MemFS
+	ops    []op
+	queued int // writes that the engine has taken
+	acked  int // writes up to the last that was reported durable
+	deep   bool
+	// Points and outcomes, so that the test can tell that it tested something.
+	points, torn, more, purged int
+}
+
+func (c *crasher) wrap() vfs.FS {
+	return errorfs.Wrap(c.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite || op.Kind == errorfs.OpOpen {
+			c.crash(op)
+		}
+		return nil
+	}))
+}
+
+// crash opens what a crash at this moment leaves: only what was synced, some
+// unsynced blocks, or all of it.
+func (c *crasher) crash(at errorfs.Op) {
+	c.points++
+	for _, percent := range []int{0, 20, 50, 80, 100} {
+		fs := c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: c.rng})
+		c.reopen(fs, fmt.Sprintf("crash %d at %v %s, %d%% of the unsynced data stays", c.points, at.Kind, at.Path, percent))
+	}
+}
+
+func (c *crasher) reopen(fs *vfs.MemFS, what string) {
+	opts := crashOptions(fs)
+	if c.deep && c.rng.IntN(8) == 0 {
+		// Crash once more, during recovery.
+		inner := &crasher{t: c.t, rng: c.rng, mem: fs, ops: c.ops, queued: c.queued, acked: c.acked}
+		opts.FS = inner.wrap()
+	}
+	e, err := storage.Open("data", opts)
+	require.NoError(c.t, err, what)
+	k, err := prefix(e, c.ops[:c.queued], c.acked)
+	require.NoError(c.t, err, what)
+	if e.Recovery().CutBytes > 0 {
+		c.torn++
+	}
+	if k > c.acked {
+		c.more++
+	}
+	// What Open showed stays, even if power fails at once.
+	again, err := storage.Open("data", crashOptions(fs.CrashClone(vfs.CrashCloneCfg{})))
+	require.NoError(c.t, err, what)
+	if k2, err := prefix(again, c.ops[:c.queued], k); err != nil || k2 != k {
+		// Another prefix may look the same, but not a shorter one: prefix
+		// returns the first that fits.
+		require.NoError(c.t, err, what)
+		require.Equal(c.t, k, k2, what)
+	}
+	require.NoError(c.t, again.Close())
+	require.NoError(c.t, e.Close())
+}
+
+// TestCrashEverywhere crashes at every operation on the file system of a
+// workload that rotates, purges and recycles segments. After each, the log is a
+// prefix of the writes, in all groups alike, that holds all that was reported
+// durable; and it opens again after a second crash.
+func TestCrashEverywhere(t *testing.T) {
+	var points, torn, more int
+	for seed := range *crashSeeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(uint64(seed), 7))
+			c := &crasher{t: t, rng: rng, mem: vfs.NewCrashableMem(), ops: workload(rng, 60), deep: true}
+			e, err := storage.Open("data", crashOptions(c.wrap()))
+			require.NoError(t, err)
+			for i, o := range c.ops {
+				c.queued = i + 1 // while the engine takes it, it may be written
+				require.NoError(t, o.toEngine(e, func(err error) {
+					require.NoError(t, err)
+					if !o.write.Lazy {
+						c.acked = i + 1
+					}
+				}), "%d: %v", i, o)
+				for rng.IntN(3) == 0 {
+					if more, err := e.Step(); !more {
+						require.NoError(t, err)
+						break
+					}
+				}
+			}
+			require.NoError(t, e.Sync(t.Context()))
+			c.acked = len(c.ops)
+			require.NoError(t, e.Close())
+			points, torn, more = points+c.points, torn+c.torn, more+c.more
+		})
+	}
+	t.Logf("%d crash points, %d torn tails cut, %d times more than was reported durable", points, torn, more)
+	require.Positive(t, torn)
+	require.Positive(t, more)
+}
