@@ -1,0 +1,118 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Shared is the part of *raft.RawNode whose signatures are the same in Weft and
+// in upstream's library.
+type Shared interface {
+	// Tick lets one tick of the host's clock pass.
+	Tick()
+	// Step lets a message of a peer or of a local storage thread arrive.
+	Step(m *pb.Message) error
+	// Campaign makes the node try to become leader.
+	Campaign() error
+	// Propose proposes data for the log.
+	Propose(data []byte) error
+	// ProposeConfChange proposes a change of the member set.
+	ProposeConfChange(cc pb.ConfChangeI) error
+	// ApplyConfChange puts a committed change into force.
+	ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState
+	// ReadIndex asks for the index that a linearizable read waits for.
+	ReadIndex(rctx []byte)
+	// TransferLeader asks that leadership be handed to a member.
+	TransferLeader(transferee uint64)
+	// ForgetLeader makes a follower forget its leader.
+	ForgetLeader() error
+	// ReportUnreachable says that a message to a member was not sent.
+	ReportUnreachable(id uint64)
+	// HasReady reports whether Ready would ask for anything.
+	HasReady() bool
+}
+
+// RawNode is what *raft.RawNode of both libraries satisfies. Some of its
+// methods use types that each library declares for itself: those are the
+// parameters. Code that need not know which library it drives uses [Core].
+type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any] interface {
+	Shared
+	TickQuiesced()
+	Bootstrap(peers []Peer) error
+	Ready() Ready
+	Advance(rd Ready)
+	BasicStatus() BasicStatus
+	Status() Status
+	WithProgress(visitor func(id uint64, typ ProgressType, pr tracker.Progress))
+	ReportSnapshot(id uint64, status SnapshotStatus)
+}
+
+// Core is one Raft state machine with asynchronous storage writes, whichever
+// library it comes from. Like a RawNode it does nothing by itself and is used
+// by one goroutine at a time.
+type Core interface {
+	Shared
+	// Ready returns what is to be done; see [Ready].
+	Ready() Ready
+	// ReportSnapshot says whether the last snapshot for a member arrived.
+	ReportSnapshot(id uint64, ok bool)
+	// State returns the node's view of itself.
+	State() CoreState
+	// Members returns the configuration in force and, at a leader, what it
+	// knows of each member.
+	Members() (tracker.Config, map[uint64]tracker.Progress)
+	// Err returns nil, or why the core is out of service: its storage failed.
+	Err() error
+}
+
+// Ready is what a Core asks its host to do. Everything in it is shared with the
+// core and constant.
+type Ready struct {
+	// ReadStates are reads that were confirmed.
+	ReadStates []raft.ReadState
+	// Messages are for peers and may leave at once.
+	Messages []*pb.Message
+	// Append, or nil, is a MsgStorageAppend: something to write, and responses
+	// to deliver when everything written so far is durable.
+	Append *pb.Message
+	// Apply, or nil, is a MsgStorageApply: entries to apply, and responses to
+	// deliver when they are.
+	Apply *pb.Message
+}
+
+// CoreState is a node's view of itself.
+type CoreState struct {
+	Term    uint64
+	Commit  uint64
+	Applied uint64
+	Lead    uint64 // 0 if no leader is known
+	Role    raft.StateType
+}
+
+// NewCore makes a core from a configuration in Weft's terms. [Weft] and
+// [Upstream] are the two there are. AsyncStorageWrites and
+// DisableProposalForwarding are set by the caller.
+type NewCore func(raft.Config) (Core, error)
+
+// sortMessages splits the messages of a library's Ready.
+func sortMessages(reads []raft.ReadState, messages []*pb.Message) Ready {
+	rd := Ready{ReadStates: reads, Messages: messages}
+	for n := len(messages); n > 0; n-- {
+		switch m := messages[n-1]; m.GetTo() {
+		case raft.LocalAppendThread:
+			rd.Append = m
+		case raft.LocalApplyThread:
+			rd.Apply = m
+		default:
+			rd.Messages = messages[:n]
+			return rd
+		}
+	}
+	rd.Messages = nil
+	return rd
+}

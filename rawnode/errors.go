@@ -1,0 +1,87 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The verdicts on a call. Every error of [Host.Propose], [Host.Read] and the
+// like is a [CallError] that wraps one of them.
+var (
+	// ErrRefused says that the command has not been applied and never will be.
+	// It may be tried again, here or elsewhere. A read that failed is always
+	// refused.
+	ErrRefused = errors.New("refused, it has no effect")
+
+	// ErrUnknown says that the command may have been applied, or may still be,
+	// once. Trying again with a new call may apply it a second time.
+	ErrUnknown = errors.New("outcome unknown, it may or may not take effect")
+)
+
+// Causes that a [CallError] may wrap beside its verdict.
+var (
+	// ErrNoLeader says that no leader was known: this node is cut off from a
+	// majority, or an election is going on. Try another node, or later.
+	ErrNoLeader = errors.New("no leader is known")
+	// ErrTimeout says that the deadline passed.
+	ErrTimeout = errors.New("the deadline passed")
+	// ErrOverloaded says that a queue is over its budget. Try again later.
+	ErrOverloaded = errors.New("too much is waiting")
+	// ErrTooLarge says that a command is over the limit.
+	ErrTooLarge = errors.New("the command is too large")
+	// ErrStopped says that the host is stopping, or has stopped.
+	ErrStopped = errors.New("the host is stopped")
+	// ErrConfChange says that the leader did not accept a change of the member
+	// set: it does not fit the present configuration, or another is under way.
+	ErrConfChange = errors.New("the configuration change was not accepted")
+	// ErrNotMember says that the node named is no voter of the group.
+	ErrNotMember = errors.New("no voting member of the group")
+	// ErrSuperseded says that a later snapshot took the place of the entry that
+	// held the command, so its result is not known here.
+	ErrSuperseded = errors.New("a snapshot passed over the result")
+)
+
+// Errors of hosts and replicas that are not about one call.
+var (
+	// ErrInvalid wraps mistakes in a configuration.
+	ErrInvalid = errors.New("rawnode: invalid configuration")
+	// ErrState says that log and state machine do not fit together; nothing was
+	// changed. The error says what to do.
+	ErrState = errors.New("rawnode: log and state machine do not fit together")
+	// ErrEntryFormat says that a committed entry cannot be read by this version.
+	// The node stops rather than apply something else than others do.
+	ErrEntryFormat = errors.New("rawnode: unreadable log entry")
+	// ErrBadMessage wraps what is wrong with a message of a peer. It was
+	// dropped and counted.
+	ErrBadMessage = errors.New("rawnode: bad message")
+	// ErrFailed wraps what made a host give up: its log or its state machine
+	// failed. Nothing has been acknowledged since.
+	ErrFailed = errors.New("rawnode: the host has failed")
+)
+
+// CallError is the error of a call that did not succeed.
+type CallError struct {
+	Op      string // the method
+	Verdict error  // ErrRefused or ErrUnknown
+	Cause   error  // why; never nil
+	Waiting string // what the call was waiting for, or empty
+	Leader  uint64 // the leader that this node knows, or 0
+}
+
+// Error implements error.
+func (e *CallError) Error() string {
+	s := fmt.Sprintf("%s: %v: %v", e.Op, e.Verdict, e.Cause)
+	if e.Waiting != "" {
+		s += ", while waiting for " + e.Waiting
+	}
+	if e.Leader != 0 {
+		s += fmt.Sprintf(" (leader: node %d)", e.Leader)
+	}
+	return s
+}
+
+// Unwrap returns the verdict and the cause.
+func (e *CallError) Unwrap() []error { return []error{e.Verdict, e.Cause} }

@@ -1,0 +1,73 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/weftraft/weft/raft"
+)
+
+var _ raft.Logger = discard{}
+
+// discard says nothing, but panics where a core asks it to: that is a broken
+// invariant.
+type discard struct{}
+
+func (discard) Debug(...any)              {}
+func (discard) Debugf(string, ...any)     {}
+func (discard) Info(...any)               {}
+func (discard) Infof(string, ...any)      {}
+func (discard) Warning(...any)            {}
+func (discard) Warningf(string, ...any)   {}
+func (discard) Error(...any)              {}
+func (discard) Errorf(string, ...any)     {}
+func (discard) Fatal(v ...any)            { panic(fmt.Sprint(v...)) }
+func (discard) Fatalf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
+func (discard) Panic(v ...any)            { panic(fmt.Sprint(v...)) }
+func (discard) Panicf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
+
+// SlogLogger gives a core a structured logger to speak through. Its Fatal
+// methods panic: a library does not end its process.
+func SlogLogger(l *slog.Logger) raft.Logger { return slogLogger{l} }
+
+type slogLogger struct{ l *slog.Logger }
+
+func (s slogLogger) log(level slog.Level, text func() string) {
+	if ctx := context.Background(); s.l.Enabled(ctx, level) {
+		s.l.Log(ctx, level, text())
+	}
+}
+
+func (s slogLogger) print(level slog.Level, v []any) {
+	s.log(level, func() string { return fmt.Sprint(v...) })
+}
+
+func (s slogLogger) printf(level slog.Level, f string, v []any) {
+	s.log(level, func() string { return fmt.Sprintf(f, v...) })
+}
+
+func (s slogLogger) Debug(v ...any)              { s.print(slog.LevelDebug, v) }
+func (s slogLogger) Debugf(f string, v ...any)   { s.printf(slog.LevelDebug, f, v) }
+func (s slogLogger) Info(v ...any)               { s.print(slog.LevelInfo, v) }
+func (s slogLogger) Infof(f string, v ...any)    { s.printf(slog.LevelInfo, f, v) }
+func (s slogLogger) Warning(v ...any)            { s.print(slog.LevelWarn, v) }
+func (s slogLogger) Warningf(f string, v ...any) { s.printf(slog.LevelWarn, f, v) }
+func (s slogLogger) Error(v ...any)              { s.print(slog.LevelError, v) }
+func (s slogLogger) Errorf(f string, v ...any)   { s.printf(slog.LevelError, f, v) }
+
+func (s slogLogger) Fatal(v ...any) {
+	s.print(slog.LevelError, v)
+	panic(fmt.Sprint(v...))
+}
+
+func (s slogLogger) Fatalf(f string, v ...any) {
+	s.printf(slog.LevelError, f, v)
+	panic(fmt.Sprintf(f, v...))
+}
+
+func (s slogLogger) Panic(v ...any)            { s.Fatal(v...) }
+func (s slogLogger) Panicf(f string, v ...any) { s.Fatalf(f, v...) }

@@ -1,0 +1,373 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// The outbox takes a command from the user's call to the log.
+//
+// Commands wait in a queue; at the end of a turn everything that waits becomes
+// one batch, up to a byte limit, and a batch is one entry. It is proposed here
+// if this node leads, and else sent to the leader with the term in which that
+// node is believed to lead. The leader appends it in that term or refuses it, so
+// a batch that was sent for term T stands in the log with term T, or nowhere.
+//
+// From this follows what became of a batch without asking anybody. Entries are
+// handed to the apply stage in the order of the log, and their terms never fall.
+// As soon as this node hands out an entry of a term later than T, and has not
+// met the batch, it never will: the sending is closed, and the batch may be sent
+// again. While a sending is open, the batch's calls cannot be refused.
+//
+// Sending a batch again while an earlier sending is open is harmless, as the
+// table of origins lets only the first one through.
+type outbox struct {
+	boot     uint64
+	next     uint64       // sequence of the next batch
+	queue    []queuedCall // not in a batch yet
+	batches  []*batch     // by sequence; their fate is open
+	queued   int          // bytes of commands in queue and batches
+	maxBatch int          // bytes
+	window   int          // batches
+	lastTerm uint64       // of the last entry handed to the apply stage
+}
+
+// queuedCall is a command with its call.
+type queuedCall struct {
+	*pendingCall
+	command []byte
+}
+
+// batch is an entry on its way.
+type batch struct {
+	seq   uint64
+	calls []*pendingCall
+	bytes int              // of the commands
+	entry []byte           // encoded; of a configuration change, its encoding
+	conf  *pb.ConfChangeV2 // or nil
+
+	sends     int    // open sendings
+	attempt   uint32 // of the last sending
+	term      uint64 // the latest that a sending was for
+	sentAt    uint64 // tick of the last sending
+	notBefore uint64 // tick before which it is not sent again
+	accepted  bool   // the last sending is in the leader's log, at index
+	index     uint64
+}
+
+func newOutbox(cfg ReplicaConfig, boot uint64) outbox {
+	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, window: cfg.MaxBatches}
+}
+
+// floor returns the least sequence whose fate is open.
+func (o *outbox) floor() uint64 {
+	if len(o.batches) > 0 {
+		return o.batches[0].seq
+	}
+	return o.next
+}
+
+// Propose takes a command from a user. It ends with the state machine's result.
+// The command must not be changed any more.
+func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
+	const op = "propose"
+	r.count.Proposals++
+	err := r.overloaded()
+	switch {
+	case len(command) > r.cfg.MaxCommandBytes:
+		err = fmt.Errorf("%w: %d bytes, the bound is %d; split it", ErrTooLarge, len(command), r.cfg.MaxCommandBytes)
+	case r.outbox.queued+len(command) > r.cfg.MaxQueueBytes:
+		err = fmt.Errorf("%w: %d bytes of commands, the bound is %d; try again later", ErrOverloaded, r.outbox.queued, r.cfg.MaxQueueBytes)
+	case r.err != nil:
+		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
+	}
+	if err != nil {
+		r.refuseNow(call, op, err)
+		return
+	}
+	c := r.begin(call, op, deadline, "the command to be accepted by the leader")
+	r.outbox.queue = append(r.outbox.queue, queuedCall{c, command})
+	r.outbox.queued += len(command)
+}
+
+// ProposeConfChange takes a change of the member set from a user. It ends with
+// the new configuration. The context of cc is kept.
+func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+	const op = "propose configuration change"
+	err := r.overloaded()
+	if r.err != nil {
+		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
+	}
+	if err != nil {
+		r.refuseNow(call, op, err)
+		return
+	}
+	o := &r.outbox
+	b := &batch{seq: o.next, conf: proto.Clone(cc).(*pb.ConfChangeV2)}
+	o.next++
+	o.batches = append(o.batches, b)
+	b.conf.Context = encodeConfContext(r.id(b), o.floor(), cc.GetContext())
+	if b.entry, err = proto.Marshal(b.conf); err != nil {
+		b.entry = nil
+	}
+	b.calls = append(b.calls, r.begin(call, op, deadline, "the change to be accepted by the leader"))
+}
+
+func (r *Replica) id(b *batch) wire.CommandID {
+	return wire.CommandID{Origin: r.cfg.ID, Boot: r.outbox.boot, Sequence: b.seq}
+}
+
+// sendBatches closes batches and sends those that are due.
+func (r *Replica) sendBatches() {
+	if r.err != nil || r.state.Lead == raft.None {
+		return
+	}
+	for len(r.outbox.queue) > 0 && len(r.outbox.batches) < r.outbox.window {
+		r.closeBatch()
+	}
+	for _, b := range slices.Clone(r.outbox.batches) {
+		if r.due(b) && !r.sendBatch(b) {
+			return // the core takes nothing now, so nothing behind it either
+		}
+	}
+}
+
+// closeBatch makes a batch of the commands that wait, up to the limit.
+func (r *Replica) closeBatch() {
+	o := &r.outbox
+	b := &batch{seq: o.next}
+	var commands [][]byte
+	n := 0
+	for _, q := range o.queue {
+		if len(commands) > 0 && b.bytes+len(q.command) > o.maxBatch {
+			break
+		}
+		n++
+		if q.ended {
+			o.queued -= len(q.command)
+			continue
+		}
+		b.bytes += len(q.command)
+		commands = append(commands, q.command)
+		b.calls = append(b.calls, q.pendingCall)
+	}
+	o.queue = slices.Delete(o.queue, 0, n)
+	if len(commands) == 0 {
+		return
+	}
+	o.next++
+	o.batches = append(o.batches, b)
+	b.entry = encodeBatch(r.id(b), o.floor(), commands)
+	r.count.Batches++
+}
+
+// due reports whether a batch is to be sent now.
+func (r *Replica) due(b *batch) bool {
+	switch {
+	case r.ticks < b.notBefore:
+		return false
+	case b.sends == 0:
+		return !allEnded(b.calls)
+	case b.accepted || b.term != r.state.Term:
+		return false // its fate comes with the log
+	}
+	// No word from the leader in its own term: the frame or its answer is lost.
+	return r.ticks-b.sentAt >= uint64(r.cfg.ElectionTick)
+}
+
+// sendBatch proposes a batch here or sends it to the leader. It returns false
+// if the core dropped it.
+func (r *Replica) sendBatch(b *batch) bool {
+	if b.sends > 0 {
+		r.count.Resent++
+	}
+	b.attempt++
+	b.sentAt = r.ticks
+	p := wire.Proposal{ID: r.id(b), Attempt: b.attempt, Term: r.state.Term, ConfChange: b.conf != nil, Data: b.entry}
+	if !r.leads() {
+		r.opened(b, p.Term, "the leader's answer")
+		r.count.ForwardedOut++
+		r.post(r.state.Lead, p)
+		return true
+	}
+	v := r.appendProposal(p)
+	switch v.Outcome {
+	case wire.Accepted:
+		r.opened(b, v.Term, "a majority to store the command")
+		b.accepted, b.index = true, v.Index
+	case wire.Malformed:
+		r.endBatch(b, fmt.Errorf("%w: %s", ErrConfChange, v.Reason))
+	default:
+		b.notBefore = r.ticks + 1
+		return false
+	}
+	return true
+}
+
+// withdraw replaces a batch that nobody waits for any more, and whose sending
+// may still be on its way, by an entry of the same id that does nothing.
+func (r *Replica) withdraw(b *batch) {
+	if b.conf == nil && allEnded(b.calls) && b.bytes > 0 {
+		r.outbox.queued -= b.bytes
+		b.bytes = 0
+		b.entry = encodeBatch(r.id(b), r.outbox.floor(), nil)
+	}
+}
+
+// opened notes a sending of a batch.
+func (r *Replica) opened(b *batch, term uint64, waiting string) {
+	b.sends++
+	b.term = term
+	b.accepted = false
+	for _, c := range b.calls {
+		c.open, c.waiting = true, waiting
+	}
+}
+
+// closed notes that no sending of a batch is, or will be, in the log.
+func (b *batch) closed() {
+	b.sends, b.accepted = 0, false
+	for _, c := range b.calls {
+		c.open, c.waiting = false, "a leader to accept the command"
+	}
+}
+
+// receiveVerdict takes a leader's answer.
+func (r *Replica) receiveVerdict(from uint64, v wire.Verdict) {
+	b := r.outbox.find(v.ID.Sequence)
+	if b == nil || v.ID != r.id(b) || v.Attempt != b.attempt || b.accepted || b.sends == 0 {
+		return // of an earlier sending
+	}
+	if v.Outcome == wire.Accepted {
+		if v.Term != b.term {
+			return
+		}
+		b.accepted, b.index = true, v.Index
+		for _, c := range b.calls {
+			c.waiting = fmt.Sprintf("a majority to store index %d, which leader %d has appended", v.Index, from)
+		}
+		return
+	}
+	b.notBefore = r.ticks + 1
+	if b.sends > 1 {
+		return // an earlier sending may still arrive
+	}
+	b.closed()
+	if v.Outcome == wire.Malformed {
+		r.endBatch(b, fmt.Errorf("%w: %s", ErrConfChange, v.Reason))
+	}
+}
+
+func (o *outbox) find(seq uint64) *batch {
+	i, ok := slices.BinarySearchFunc(o.batches, seq, func(b *batch, seq uint64) int {
+		return int(int64(b.seq - seq))
+	})
+	if !ok {
+		return nil
+	}
+	return o.batches[i]
+}
+
+// endBatch ends a batch with all its calls.
+func (r *Replica) endBatch(b *batch, cause error) {
+	for _, c := range b.calls {
+		r.finishWith(c, cause)
+	}
+	r.outbox.remove(b)
+}
+
+func (o *outbox) remove(b *batch) {
+	o.queued -= b.bytes
+	o.batches = slices.DeleteFunc(o.batches, func(x *batch) bool { return x == b })
+}
+
+// passed looks at an entry that is handed to the apply stage: what it means for
+// batches whose fate is open. It is called after a batch that the entry is
+// itself has been taken out.
+func (r *Replica) passed(at logMark, confRefused bool) {
+	o := &r.outbox
+	if at.term > o.lastTerm {
+		o.lastTerm = at.term
+		for _, b := range o.batches {
+			if b.sends > 0 && b.term < at.term {
+				b.closed()
+			}
+		}
+	}
+	if !confRefused {
+		return
+	}
+	for _, b := range o.batches {
+		if b.conf != nil && b.accepted && b.sends == 1 && b.index == at.index {
+			b.closed()
+			r.endBatch(b, fmt.Errorf("%w: the leader has put an empty entry in its place; another change may be under way", ErrConfChange))
+			return
+		}
+	}
+}
+
+// bootTaken corrects a boot number that turned out not to be the newest of this
+// node. Entries of the old number are never applied, so everything begins anew.
+func (r *Replica) bootTaken(newest uint64) {
+	o := &r.outbox
+	if newest <= o.boot {
+		return
+	}
+	o.boot, o.next = newest+1, 1
+	for _, b := range o.batches {
+		b.closed()
+		b.attempt = 0
+		b.seq = o.next
+		o.next++
+	}
+	for _, b := range o.batches {
+		r.reencode(b)
+	}
+}
+
+// reencode gives a batch's entry the batch's present id.
+func (r *Replica) reencode(b *batch) {
+	if b.conf != nil {
+		if env, ok := decodeConfContext(b.conf.GetContext()); ok {
+			b.conf.Context = encodeConfContext(r.id(b), r.outbox.floor(), env.commands[0])
+		}
+		if entry, err := proto.Marshal(b.conf); err == nil {
+			b.entry = entry
+		}
+		return
+	}
+	if env, err := decodeEnvelope(b.entry); err == nil {
+		b.entry = encodeBatch(r.id(b), r.outbox.floor(), env.commands)
+	}
+}
+
+// forgetEnded lets go of what nobody waits for and no log can hold.
+func (o *outbox) forgetEnded() {
+	o.queue = slices.DeleteFunc(o.queue, func(q queuedCall) bool {
+		if q.ended {
+			o.queued -= len(q.command)
+		}
+		return q.ended
+	})
+	o.batches = slices.DeleteFunc(o.batches, func(b *batch) bool {
+		gone := b.sends == 0 && allEnded(b.calls)
+		if gone {
+			o.queued -= b.bytes
+		}
+		return gone
+	})
+}
+
+func allEnded(calls []*pendingCall) bool {
+	return !slices.ContainsFunc(calls, func(c *pendingCall) bool { return !c.ended })
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"fmt"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// Receive lets a message of a peer arrive. The transport vouches for m.From.
+// What is wrong with a message is returned, wraps ErrBadMessage, is counted and
+// has no effect. Pieces of snapshots are the driver's.
+func (r *Replica) Receive(m wire.Message) error {
+	if r.err != nil {
+		return r.err
+	}
+	r.count.MessagesIn++
+	err := r.receive(m)
+	if err != nil {
+		r.count.BadMessages++
+	}
+	return err
+}
+
+func (r *Replica) receive(m wire.Message) error {
+	if m.Group != r.cfg.Group || m.To != r.cfg.ID || m.From == r.cfg.ID || m.From == 0 || m.Body == nil {
+		return fmt.Errorf("%w: it goes from node %d to node %d in group %d; this is node %d in group %d", ErrBadMessage, m.From, m.To, m.Group, r.cfg.ID, r.cfg.Group)
+	}
+	switch b := m.Body.(type) {
+	case wire.Raft:
+		if err := checkRaft(m.From, m.To, b.Message); err != nil {
+			return err
+		}
+		if err := r.checkLog(b.Message); err != nil {
+			return err
+		}
+		r.step(b.Message)
+	case wire.Proposal:
+		r.receiveProposal(m.From, b)
+	case wire.Verdict:
+		r.receiveVerdict(m.From, b)
+	case wire.Transfer:
+		r.receiveTransfer(b)
+	default:
+		return fmt.Errorf("%w: a %v does not belong here", ErrBadMessage, m.Kind())
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
+)
+
+// Replica drives one core: it is everything that a [Host] decides, and nothing
+// that it does. It has no goroutine, reads no clock and does no I/O but to read
+// the log. Its driver feeds it inputs, each of which returns at once, and then
+// calls Flush, which returns what is to be done:
+//
+//	replica.Receive(message)
+//	replica.Propose(call, command, deadline)
+//	out := replica.Flush(now)
+//	// send out.Sends, write out.Appends, apply out.Applies, ...
+//	// and later AppendDone, ApplyDone, ...
+//
+// Inputs between two Flushes are a turn; commands that arrive in one turn share
+// an entry. With seeded randomness in the core a replica is a function of its
+// inputs, so simulators run it as it is. It is used by one goroutine at a time.
+type Replica struct {
+	cfg   ReplicaConfig
+	core  Core
+	state CoreState // of the core, after the last drain
+	out   Output
+	err   error
+
+	now   time.Duration // as of the last Tick or Flush
+	ticks uint64
+	dirty bool // the core may have a Ready
+
+	// last is the end of the log: entries handed to the append stage, and
+	// proposals that the core has appended and not handed out yet.
+	last uint64
+
+	calls  callList
+	outbox outbox
+	reads  barrier
+	moves  transfers
+
+	// host is as of the last entry handed to the apply stage, or of a snapshot
+	// that the state machine has restored and that is ahead of it.
+	host *hostState
+	// emitted is the last entry handed to the apply stage.
+	emitted logMark
+	// applied is as of the last ApplyDone, or of a restored snapshot: what
+	// readers of the state machine see, and what followers are sent.
+	applied *pb.SnapshotMetadata
+	// pending are the configurations and marks of steps at the apply stage.
+	pending []*pb.SnapshotMetadata
+	// restoring is the index of a snapshot that the state machine is about to
+	// restore, or 0.
+	restoring uint64
+
+	keep  retention
+	count Counters
+}
+
+// NewReplica makes a replica from a log for which [PrepareLog] has nothing to
+// write.
+func NewReplica(cfg ReplicaConfig) (*Replica, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	r := &Replica{cfg: cfg}
+	if err := r.loadHostState(); err != nil {
+		return nil, err
+	}
+	view := logView{Storage: cfg.Log, present: r.presentSnapshot}
+	if cfg.Applied > 0 {
+		view.start = r.host
+	}
+	core, err := cfg.Core(cfg.core(view))
+	if err != nil {
+		return nil, fmt.Errorf("start the core: %w", err)
+	}
+	r.core = core
+	if r.last, err = cfg.Log.LastIndex(); err != nil {
+		return nil, fmt.Errorf("read the log's last index: %w", err)
+	}
+	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
+	r.reads = newBarrier(r.outbox.boot)
+	r.keep = newRetention(cfg, r.host)
+	r.state = core.State()
+	r.dirty = true
+	return r, core.Err()
+}
+
+// loadHostState finds out what the state machine starts from.
+func (r *Replica) loadHostState() error {
+	if r.cfg.Applied > 0 {
+		h, err := decodeHostState(r.cfg.HostState)
+		if err != nil {
+			return err
+		}
+		r.host, r.emitted, r.applied = h, h.at, h.meta()
+		return nil
+	}
+	_, conf, err := r.cfg.Log.InitialState()
+	if err != nil {
+		return fmt.Errorf("read the log's state: %w", err)
+	}
+	r.host = &hostState{conf: pb.EnsureConfState(conf), origins: originTable{}}
+	if first, err := r.cfg.Log.FirstIndex(); err != nil {
+		return fmt.Errorf("read the log's first index: %w", err)
+	} else if first-1 == firstMark.index {
+		r.host.at = firstMark
+		r.emitted, r.applied = firstMark, r.host.meta()
+	}
+	return nil
+}
+
+func (r *Replica) presentSnapshot() *pb.SnapshotMetadata { return r.applied }
+
+// Tick lets one tick of the host's clock pass. now is the driver's time: it
+// never goes back, and deadlines are measured by it.
+func (r *Replica) Tick(now time.Duration) {
+	r.now = max(r.now, now)
+	r.ticks++
+	r.count.Ticks++
+	r.core.Tick()
+	r.dirty = true
+	r.expireCalls()
+}
+
+// Flush ends a turn and returns what is to be done. The caller owns it.
+func (r *Replica) Flush(now time.Duration) Output {
+	r.now = max(r.now, now)
+	r.drain()
+	r.sendBatches()
+	r.startReads()
+	r.moveLeadership()
+	r.drain()
+	r.giveUpIfFailed()
+	out := r.out
+	r.out = Output{}
+	return out
+}
+
+// Err returns nil, or why the replica is out of service.
+func (r *Replica) Err() error { return r.err }
+
+// fail puts the replica out of service.
+func (r *Replica) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// giveUpIfFailed ends all calls of a replica that is out of service. What it
+// still has to send or write must not leave: it may rest on what is not there.
+func (r *Replica) giveUpIfFailed() {
+	if err := r.core.Err(); err != nil {
+		r.fail(err)
+	}
+	if r.err == nil {
+		return
+	}
+	r.endAllCalls(fmt.Errorf("%w: %w", ErrFailed, r.err))
+	r.out = Output{Done: r.out.Done}
+}
+
+// drain takes everything out of the core that it wants done.
+func (r *Replica) drain() {
+	if !r.dirty || r.err != nil {
+		return
+	}
+	for r.core.HasReady() && r.err == nil {
+		rd := r.core.Ready()
+		for _, m := range rd.Messages {
+			r.send(m)
+		}
+		r.reads.confirmed(rd.ReadStates)
+		if rd.Append != nil {
+			r.appendEntries(rd.Append)
+		}
+		if rd.Apply != nil {
+			r.emit(rd.Apply)
+		}
+	}
+	r.dirty = false
+	r.refresh()
+	r.releaseReads()
+}
+
+// refresh looks at what has become of the core.
+func (r *Replica) refresh() {
+	before := r.state
+	r.state = r.core.State()
+	if r.state.Role == raft.StateLeader && before.Role != raft.StateLeader {
+		r.count.Elections++
+	}
+	if r.state.Lead != before.Lead || r.state.Term != before.Term {
+		r.reads.leaderChanged()
+		r.moves.leaderChanged()
+	}
+}
+
+// leads reports whether this node is the leader, as far as it knows.
+func (r *Replica) leads() bool { return r.state.Role == raft.StateLeader }
+
+// send hands a message of the core to the send stage.
+func (r *Replica) send(m *pb.Message) {
+	if m.GetType() == pb.MsgSnap {
+		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
+		return
+	}
+	r.post(m.GetTo(), wire.Raft{Message: m})
+}
+
+func (r *Replica) post(to uint64, body wire.Body) {
+	r.count.MessagesOut++
+	r.out.Sends = append(r.out.Sends, wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: body})
+}
+
+// appendEntries hands a write to the append stage.
+func (r *Replica) appendEntries(m *pb.Message) {
+	w := storage.Write{Snapshot: m.Snapshot, Entries: m.Entries, Lazy: len(m.Responses) == 0}
+	if raft.IsEmptySnap(m.Snapshot) {
+		w.Snapshot = nil
+	} else {
+		r.last = m.Snapshot.GetMetadata().GetIndex()
+		r.keep.reset(r.last)
+	}
+	hs := &pb.HardState{Term: new(m.GetTerm()), Vote: new(m.GetVote()), Commit: new(m.GetCommit())}
+	if !raft.IsEmptyHardState(hs) {
+		w.HardState = hs
+	}
+	if n := len(m.Entries); n > 0 {
+		r.last = m.Entries[n-1].GetIndex()
+		r.count.AppendedEntries += uint64(n)
+		r.count.AppendedBytes += r.keep.appended(m.Entries)
+	}
+	r.count.Appends++
+	r.out.Appends = append(r.out.Appends, Append{Write: w, responses: m.Responses})
+}
+
+// AppendDone says that a write, and all before it, is durable.
+func (r *Replica) AppendDone(a Append) { r.deliver(a.responses) }
+
+// deliver takes the responses of a storage thread to whom they are for.
+func (r *Replica) deliver(responses []*pb.Message) {
+	for _, m := range responses {
+		if m.GetTo() != r.cfg.ID {
+			r.send(m)
+			continue
+		}
+		r.step(m)
+	}
+}
+
+// step lets a message arrive that has been checked, or is this node's own.
+func (r *Replica) step(m *pb.Message) {
+	r.dirty = true
+	err := r.core.Step(m)
+	if err != nil && !errors.Is(err, raft.ErrStepPeerNotFound) && !errors.Is(err, raft.ErrProposalDropped) {
+		r.count.BadMessages++
+	}
+}
+
+// Unreachable says that a message to a peer was dropped.
+func (r *Replica) Unreachable(peer uint64) {
+	r.core.ReportUnreachable(peer)
+	r.dirty = true
+}
+
+// Campaign makes the replica try to become leader, for tests and tools.
+func (r *Replica) Campaign() error {
+	r.dirty = true
+	return r.core.Campaign()
+}

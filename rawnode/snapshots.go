@@ -1,0 +1,114 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// A snapshot on its way is a MsgSnap and a body. The body is the state
+// machine's, is streamed, and is restored before the core hears of the MsgSnap:
+// so what the core then knows is durable already. If the core has no use for it
+// by then, the state machine is merely ahead, and the steps up to there are left
+// out.
+
+var (
+	errNotNeeded = errors.New("this node has applied that much")
+	errRestoring = errors.New("this node is restoring another snapshot")
+)
+
+// SnapshotHeader returns the message to send in place of s.Message, for a state
+// that was opened after the core asked: it is as good or newer.
+func (r *Replica) SnapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
+	return snapshotHeader(s, meta)
+}
+
+func snapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
+	h, err := decodeHostState(meta.Host)
+	if err != nil {
+		return nil, err
+	}
+	if h.at.index != meta.Index {
+		return nil, fmt.Errorf("%w: the snapshot is of index %d, the host's bytes in it of %d", ErrState, meta.Index, h.at.index)
+	}
+	m := proto.Clone(s.Message).(*pb.Message)
+	m.Snapshot = &pb.Snapshot{Metadata: h.meta(), Data: meta.Host}
+	return m, nil
+}
+
+// SnapshotSent says how it went: nil if the peer has restored the snapshot.
+func (r *Replica) SnapshotSent(to uint64, err error) {
+	if err == nil {
+		r.count.SnapshotsSent++
+	}
+	r.core.ReportSnapshot(to, err == nil)
+	r.dirty = true
+}
+
+// OfferSnapshot asks whether a snapshot that a peer wants to send is to be
+// taken. If it returns nil, the driver lets the state machine restore it, behind
+// the steps that it was given before, and calls SnapshotRestored.
+func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
+	if r.err != nil {
+		return r.err
+	}
+	h, err := checkSnapshot(from, r.cfg.ID, header)
+	if err != nil {
+		r.count.BadMessages++
+		return err
+	}
+	r.drain()
+	switch {
+	case h.at.index <= r.host.at.index:
+		r.step(header) // the core answers with what this node has
+		return errNotNeeded
+	case r.restoring != 0:
+		return errRestoring
+	}
+	r.restoring = h.at.index
+	return nil
+}
+
+// SnapshotRestored says how restoring an offered snapshot went.
+func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
+	r.restoring = 0
+	if err != nil {
+		return
+	}
+	h, err := decodeHostState(header.GetSnapshot().GetData())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.drain()
+	r.count.SnapshotsInstalled++
+	if h.at.index > r.applied.GetIndex() {
+		r.applied = h.meta()
+	}
+	if h.at.index > r.host.at.index {
+		r.host = h
+		r.keep.configured(h)
+		r.jumped()
+	}
+	r.step(header)
+	r.releaseReads()
+}
+
+// jumped settles the fate of batches that the snapshot may have in it.
+func (r *Replica) jumped() {
+	newest := r.host.origins.boot(r.cfg.ID)
+	for _, b := range append([]*batch(nil), r.outbox.batches...) {
+		if r.host.origins.applied(r.id(b)) || newest > r.outbox.boot && b.sends > 0 {
+			r.superseded(b)
+			r.outbox.remove(b)
+		}
+	}
+	r.passed(r.host.at, false)
+	r.bootTaken(newest)
+}

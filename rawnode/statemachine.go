@@ -1,0 +1,93 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"io"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
+)
+
+// StateMachine is the user's replicated state. The Raft log is its write-ahead
+// log: what it has applied need not be durable at once, as long as it says how
+// far it is.
+//
+// Beside its own state it keeps a few bytes for the host (who applied what
+// last, who the members are): they belong to the applied index, and are written
+// and found together with it.
+//
+// Apply and Restore are called by one goroutine, one after the other; Durable
+// and Snapshot by others at the same time.
+type StateMachine interface {
+	// Load returns the index up to which the state that survived goes, and the
+	// host's bytes as of that index. An empty state machine returns 0 and nil.
+	// It is called once, before everything else.
+	Load() (applied uint64, host []byte, err error)
+
+	// Apply applies the commands of b in order and brings the state to b.Index,
+	// all at once as far as readers and crashes can see. It returns one result
+	// for each command: any value, an error too, that means something to the
+	// caller of Propose. All replicas must come to the same state. An error
+	// stops the host: it says that the state could not be written.
+	Apply(b Batch) (results []any, err error)
+
+	// Durable returns the index up to which the state survives a crash without
+	// the log. It never goes back. The log is kept from there on, at least.
+	Durable() (uint64, error)
+
+	// Snapshot opens a view of the present state that stays as it is while
+	// Apply goes on. The host closes it.
+	Snapshot() (Snapshot, error)
+
+	// Restore replaces the state by that of a snapshot, durably, and in one
+	// step: after an error or a crash the state is the old one or the new one.
+	// It reads body up to io.EOF; any other error of body is returned, and the
+	// state stays as it was.
+	Restore(meta SnapshotMeta, body io.Reader) error
+}
+
+// Batch is what one call of [StateMachine.Apply] applies.
+type Batch struct {
+	// Index is the log index that the state is at afterwards. It is above that
+	// of the previous batch.
+	Index uint64
+	// Commands are those of the entries up to Index, in order; often none.
+	// They may be kept, and must not be changed.
+	Commands [][]byte
+	// Host, unless nil, replaces the host's bytes.
+	Host []byte
+}
+
+// SnapshotMeta describes a snapshot.
+type SnapshotMeta struct {
+	// Index is the log index of the state.
+	Index uint64
+	// Host is the host's bytes as of Index.
+	Host []byte
+}
+
+// Snapshot is an open view of a state. Read returns its body, up to io.EOF.
+type Snapshot interface {
+	Meta() SnapshotMeta
+	io.ReadCloser
+}
+
+// Log is the durable log of one group. *storage.Group is one.
+//
+// A replica's core reads it while a stage of its own writes to it.
+type Log interface {
+	raft.Storage
+	// Append queues w; done is called when it is durable, or with the reason
+	// why that is not known. The calls of done come in the order of Append.
+	Append(w storage.Write, done func(error)) error
+	// SetSnapshot says that the host holds a durable state at meta.Index.
+	SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error
+	// Compact drops the entries up to index.
+	Compact(index uint64) error
+}
+
+var _ Log = (*storage.Group)(nil)

@@ -1,0 +1,25 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+// Status returns a copy of the replica's view of itself and its group.
+func (r *Replica) Status() Status {
+	s := Status{
+		ID: r.cfg.ID, Group: r.cfg.Group, CoreState: r.core.State(),
+		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf,
+		Waiting: r.calls.live, Queued: r.outbox.queued, Counters: r.count,
+	}
+	if !r.leads() {
+		return s
+	}
+	_, progress := r.core.Members()
+	s.Progress = make(map[uint64]MemberProgress, len(progress))
+	for id, p := range progress {
+		s.Progress[id] = MemberProgress{
+			Match: p.Match, Next: p.Next, State: p.State.String(),
+			RecentActive: p.RecentActive, Learner: p.IsLearner,
+		}
+	}
+	return s
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// Flag bits of Chunk.
+const (
+	chunkLast = 1 << iota
+	chunkHeader
+	chunkFlagsEnd
+)
+
+const idSize = 3 * 10
+
+func (e *encoder) id(id CommandID) {
+	e.uvarint(id.Origin)
+	e.uvarint(id.Boot)
+	e.uvarint(id.Sequence)
+}
+
+func (b Proposal) size() int { return idSize + 16 + len(b.Data) }
+
+func (b Proposal) encode(e *encoder) {
+	e.id(b.ID)
+	e.uvarint(uint64(b.Attempt))
+	e.uvarint(b.Term)
+	e.bool(b.ConfChange)
+	e.bytes(b.Data)
+}
+
+func (b Verdict) size() int { return idSize + 36 + len(b.Reason) }
+
+func (b Verdict) encode(e *encoder) {
+	e.id(b.ID)
+	e.uvarint(uint64(b.Attempt))
+	e.byte(byte(b.Outcome))
+	e.uvarint(b.Index)
+	e.uvarint(b.Term)
+	e.uvarint(b.Leader)
+	e.text(b.Reason)
+}
+
+func (Transfer) size() int { return 20 }
+
+func (b Transfer) encode(e *encoder) {
+	e.uvarint(b.Term)
+	e.uvarint(b.Transferee)
+}
+
+func (b Chunk) size() int { return 36 + proto.Size(b.Header) + len(b.Data) + len(b.Broken) }
+
+func (b Chunk) encode(e *encoder) {
+	flags := byte(0)
+	if b.Last {
+		flags |= chunkLast
+	}
+	if b.Header != nil {
+		flags |= chunkHeader
+	}
+	e.byte(flags)
+	e.uvarint(b.Stream)
+	e.uvarint(b.Number)
+	e.text(b.Broken)
+	if b.Header != nil {
+		e.uvarint(uint64(proto.Size(b.Header)))
+		encodeRaft(e, b.Header)
+	}
+	e.bytes(b.Data)
+}
+
+func (b ChunkStatus) size() int { return 12 + len(b.Reason) }
+
+func (b ChunkStatus) encode(e *encoder) {
+	e.uvarint(b.Stream)
+	e.bool(b.OK)
+	e.text(b.Reason)
+}
+
+// decodeBody reads a body of a kind that this version knows.
+func decodeBody(k Kind, d *decoder) (Body, error) {
+	var body Body
+	switch k {
+	case KindRaft:
+		m := d.proto(d.rest())
+		if m == nil {
+			return nil, d.err
+		}
+		body = Raft{m}
+	case KindProposal:
+		body = Proposal{ID: d.id(), Attempt: d.uint32(), Term: d.uvarint(), ConfChange: d.bool(), Data: d.bytes()}
+	case KindVerdict:
+		v := Verdict{ID: d.id(), Attempt: d.uint32(), Outcome: Outcome(d.byte()), Index: d.uvarint(), Term: d.uvarint(), Leader: d.uvarint(), Reason: d.text()}
+		if v.Outcome == 0 || v.Outcome >= endOfOutcomes {
+			d.fail("outcome %d", v.Outcome)
+		}
+		body = v
+	case KindTransfer:
+		body = Transfer{Term: d.uvarint(), Transferee: d.uvarint()}
+	case KindChunk:
+		body = decodeChunk(d)
+	case KindChunkStatus:
+		body = ChunkStatus{Stream: d.uvarint(), OK: d.bool(), Reason: d.text()}
+	}
+	if d.err == nil && len(d.b) > 0 {
+		d.fail("%d bytes behind a %v", len(d.b), k)
+	}
+	return body, d.err
+}
+
+func decodeChunk(d *decoder) Chunk {
+	flags := d.byte()
+	if flags >= chunkFlagsEnd {
+		d.fail("chunk flags %#x", flags)
+	}
+	c := Chunk{Last: flags&chunkLast != 0, Stream: d.uvarint(), Number: d.uvarint(), Broken: d.text()}
+	if flags&chunkHeader != 0 {
+		c.Header = d.proto(d.view())
+	}
+	c.Data = d.bytes()
+	if d.err == nil && (c.Header != nil) != (c.Number == 0) {
+		d.fail("chunk %d has a header: %t", c.Number, c.Header != nil)
+	}
+	return c
+}
+
+// proto reads a Raft message.
+func (d *decoder) proto(b []byte) *pb.Message {
+	if d.err != nil {
+		return nil
+	}
+	m := &pb.Message{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		d.err = fmt.Errorf("%w: Raft message of %d bytes: %w", ErrFrame, len(b), err)
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+)
+
+// Sizes and limits, in bytes.
+const (
+	// HeaderLen is the length of a frame's header.
+	HeaderLen = 12
+	// MaxHelloLen bounds the payload of a hello and its answer, so that a
+	// stranger cannot make a node set memory aside.
+	MaxHelloLen = 4 << 10
+	// MaxReasonLen bounds texts in messages; longer ones are cut.
+	MaxReasonLen = 1 << 10
+	// DefaultMaxFrame is a frame limit that suits messages of a few megabytes.
+	DefaultMaxFrame = 64 << 20
+)
+
+// Version is the version of the frame format.
+const Version = 1
+
+// FrameType says what a frame's payload is. The numbers are part of the format.
+type FrameType uint8
+
+// The frame types.
+const (
+	FrameMessages FrameType = 1 + iota
+	FrameHello
+	FrameAnswer
+	endOfFrameTypes
+)
+
+var (
+	// ErrFrame wraps what is wrong with a frame or a message in it. The
+	// connection it came on is of no further use.
+	ErrFrame = errors.New("wire: bad frame")
+	// ErrTooLarge says that a frame is over the limit.
+	ErrTooLarge = errors.New("wire: frame too large")
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// header is a frame's header.
+type header struct {
+	typ    FrameType
+	length uint32
+	crc    uint32
+}
+
+func (h header) put(b []byte) {
+	b[0], b[1], b[2], b[3] = 'W', 'f', Version, byte(h.typ)
+	binary.LittleEndian.PutUint32(b[4:], h.length)
+	binary.LittleEndian.PutUint32(b[8:], h.crc)
+}
+
+func parseHeader(b []byte) (header, error) {
+	if b[0] != 'W' || b[1] != 'f' {
+		return header{}, fmt.Errorf("%w: it begins with %#02x %#02x, not with the magic %q; is this a Weft peer?", ErrFrame, b[0], b[1], "Wf")
+	}
+	if b[2] != Version {
+		return header{}, fmt.Errorf("%w: version %d, this node speaks %d", ErrFrame, b[2], Version)
+	}
+	h := header{typ: FrameType(b[3]), length: binary.LittleEndian.Uint32(b[4:]), crc: binary.LittleEndian.Uint32(b[8:])}
+	if h.typ == 0 || h.typ >= endOfFrameTypes {
+		return header{}, fmt.Errorf("%w: unknown type %d", ErrFrame, b[3])
+	}
+	return h, nil
+}
+
+// ReadFrame reads one frame of type want, with a payload of at most limit
+// bytes, into buf or a larger buffer. The payload is valid until buf is used
+// again. An error of r is returned as it is; io.EOF only before the first byte.
+func ReadFrame(r io.Reader, want FrameType, limit int, buf []byte) (payload []byte, err error) {
+	var head [HeaderLen]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	h, err := parseHeader(head[:])
+	if err != nil {
+		return nil, err
+	}
+	if h.typ != want {
+		return nil, fmt.Errorf("%w: type %d where %d belongs", ErrFrame, h.typ, want)
+	}
+	if int64(h.length) > int64(limit) {
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, h.length, limit)
+	}
+	if payload, err = readPayload(r, int(h.length), buf); err != nil {
+		return nil, err
+	}
+	if sum := crc32.Checksum(payload, castagnoli); sum != h.crc {
+		return nil, fmt.Errorf("%w: checksum %08x, the header says %08x", ErrFrame, sum, h.crc)
+	}
+	return payload, nil
+}
+
+// growStep bounds how much memory a length in a header gets before any of the
+// bytes it promises have come.
+const growStep = 1 << 20
+
+func readPayload(r io.Reader, n int, buf []byte) ([]byte, error) {
+	buf = buf[:0]
+	for len(buf) < n {
+		have := len(buf)
+		step := min(n-have, max(growStep, cap(buf)-have, have))
+		if cap(buf)-have < step {
+			grown := make([]byte, have, have+step)
+			copy(grown, buf)
+			buf = grown
+		}
+		buf = buf[:have+step]
+		if _, err := io.ReadFull(r, buf[have:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	return buf, nil
+}
+
+// Frame is an encoded frame. Large payloads are not copied into it: the frame
+// holds on to the messages it was made of until it is written or Reset.
+type Frame struct {
+	enc  encoder
+	bufs net.Buffers
+}
+
+// Reset empties the frame for a new one of the same type as AppendMessage or
+// the like will make.
+func (f *Frame) Reset() {
+	f.enc.reset()
+	clear(f.bufs[:cap(f.bufs)])
+	f.bufs = f.bufs[:0]
+}
+
+// Len returns the length of the frame so far, header included.
+func (f *Frame) Len() int { return f.enc.len() }
+
+// WriteTo seals the frame and writes it. The frame must be Reset before it is
+// used again.
+func (f *Frame) writeTo(w io.Writer, typ FrameType) (int64, error) {
+	bufs, crc := f.enc.seal(f.bufs[:0])
+	f.bufs = bufs
+	header{typ: typ, length: uint32(f.Len() - HeaderLen), crc: crc}.put(f.enc.arena)
+	out := bufs // WriteTo of net.Buffers consumes its receiver
+	return out.WriteTo(w)
+}
+
+// WriteMessages writes the messages appended since Reset as one frame.
+func (f *Frame) WriteMessages(w io.Writer) (int64, error) { return f.writeTo(w, FrameMessages) }

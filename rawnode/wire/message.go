@@ -1,0 +1,210 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// Message is one message between the replicas of a group.
+type Message struct {
+	Group uint64 // the Raft group, any number
+	From  uint64 // node id of the sender, not 0
+	To    uint64 // node id of the receiver, not 0
+	Body  Body   // never nil
+}
+
+// Kind returns the kind of the body.
+func (m Message) Kind() Kind { return m.Body.kind() }
+
+// Class returns which queue and connection m belongs to.
+func (m Message) Class() Class { return m.Body.class() }
+
+// Size returns an estimate of m's encoded size in bytes, for budgets.
+func (m Message) Size() int { return m.Body.size() + messageOverhead }
+
+// messageOverhead is the most that Message adds to its body: kind, three
+// addresses and a length.
+const messageOverhead = 1 + 4*10
+
+// Kind says what a message's body is. The numbers are part of the format.
+type Kind uint8
+
+// The kinds that this version knows.
+const (
+	KindRaft        Kind = 1 + iota // Raft
+	KindProposal                    // Proposal
+	KindVerdict                     // Verdict
+	KindTransfer                    // Transfer
+	KindChunk                       // Chunk
+	KindChunkStatus                 // ChunkStatus
+	endOfKinds
+)
+
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status"}
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if k > 0 && k < endOfKinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Kinds is a set of kinds, as announced in a hello: bit k stands for Kind k.
+type Kinds uint64
+
+// AllKinds are those that this version knows.
+const AllKinds Kinds = 1<<endOfKinds - 2
+
+// Has reports whether k is in the set.
+func (s Kinds) Has(k Kind) bool { return k < 64 && s>>k&1 == 1 }
+
+// Class says what a message competes with. Each has its own queue and
+// connection.
+type Class uint8
+
+// The classes.
+const (
+	// ClassControl is small and urgent: heartbeats, votes, acknowledgements,
+	// verdicts.
+	ClassControl Class = iota
+	// ClassAppend carries log entries and proposals.
+	ClassAppend
+	// ClassBulk carries snapshots.
+	ClassBulk
+	// NumClasses is how many there are.
+	NumClasses
+)
+
+var classNames = [NumClasses]string{"control", "append", "bulk"}
+
+// String returns the class's name.
+func (c Class) String() string {
+	if c < NumClasses {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// Body is one of Raft, Proposal, Verdict, Transfer, Chunk and ChunkStatus.
+type Body interface {
+	kind() Kind
+	class() Class
+	size() int
+	encode(e *encoder)
+}
+
+// Raft carries a message of the Raft core. Its addresses are those of the
+// Message around it.
+type Raft struct{ *pb.Message }
+
+// CommandID names a batch of commands: the node where they entered, the start
+// of that node's process, and a number counted from 1 in each boot.
+type CommandID struct {
+	Origin   uint64
+	Boot     uint64
+	Sequence uint64
+}
+
+// String returns the three numbers.
+func (id CommandID) String() string { return fmt.Sprintf("%d/%d/%d", id.Origin, id.Boot, id.Sequence) }
+
+// Proposal is an entry on its way to the leader. The leader appends it only in
+// the term that is named: so it is in the log in that term, or nowhere.
+type Proposal struct {
+	ID      CommandID
+	Attempt uint32 // counts the sendings of one batch, from 1
+	Term    uint64 // the term in which To is believed to lead
+	// ConfChange tells that Data is an encoded ConfChangeV2, and not an entry
+	// in its envelope.
+	ConfChange bool
+	Data       []byte
+}
+
+// Outcome says what a leader did with a proposal. The numbers are part of the
+// format.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Accepted  Outcome = 1 + iota // it is in the leader's log, at Index and Term
+	NotLeader                    // To does not lead in that term; Leader may
+	Busy                         // the leader takes nothing now: try again later
+	Malformed                    // the leader cannot read it, or it fits no configuration
+	endOfOutcomes
+)
+
+var outcomeNames = [endOfOutcomes]string{"", "accepted", "not leader", "busy", "malformed"}
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	if o > 0 && o < endOfOutcomes {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// Verdict answers a Proposal. Unless Outcome is Accepted, that sending of it
+// is not in the log and never will be.
+type Verdict struct {
+	ID      CommandID
+	Attempt uint32
+	Outcome Outcome
+	Index   uint64 // of the entry, if accepted
+	Term    uint64 // the leader's, or of the one that refuses
+	Leader  uint64 // whom the refusing node believes to lead, or 0
+	Reason  string // in words, if Malformed; at most MaxReasonLen bytes
+}
+
+// Transfer asks the leader to hand leadership to Transferee.
+type Transfer struct {
+	Term       uint64 // the term in which To is believed to lead
+	Transferee uint64
+}
+
+// Chunk is a piece of a snapshot's body. The first has number 0 and carries the
+// Raft message that the snapshot belongs to; the body follows, in order.
+type Chunk struct {
+	Stream uint64 // chosen by the sender, unlike any it chose before
+	Number uint64 // counts the chunks of a stream, from 0
+	// Header is the MsgSnap, in the first chunk only. Its snapshot carries the
+	// host's own state as Data, and no body.
+	Header *pb.Message
+	Data   []byte
+	Last   bool // the body ends with this chunk
+	// Broken, if not empty, says why the sender gives the stream up.
+	Broken string
+}
+
+// ChunkStatus says how a stream of chunks ended at the receiver.
+type ChunkStatus struct {
+	Stream uint64
+	OK     bool
+	Reason string // why not, if not OK; at most MaxReasonLen bytes
+}
+
+func (Raft) kind() Kind        { return KindRaft }
+func (Proposal) kind() Kind    { return KindProposal }
+func (Verdict) kind() Kind     { return KindVerdict }
+func (Transfer) kind() Kind    { return KindTransfer }
+func (Chunk) kind() Kind       { return KindChunk }
+func (ChunkStatus) kind() Kind { return KindChunkStatus }
+
+func (b Raft) class() Class {
+	switch b.GetType() {
+	case pb.MsgApp:
+		return ClassAppend
+	case pb.MsgSnap:
+		return ClassBulk
+	}
+	return ClassControl
+}
+func (Proposal) class() Class    { return ClassAppend }
+func (Verdict) class() Class     { return ClassControl }
+func (Transfer) class() Class    { return ClassControl }
+func (Chunk) class() Class       { return ClassBulk }
+func (ChunkStatus) class() Class { return ClassControl }
