@@ -58,6 +58,7 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 		return
 	}
 	wasMember := p.member(p.n.id)
+	p.changes--
 	p.conf = p.rn.ApplyConfChange(cc)
 	p.s.story.tell(p.s.now, p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)

@@ -6,6 +6,7 @@ package rafttest
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -35,6 +36,9 @@ type coreProcess struct {
 	// writing is set between a Ready and its Advance, if writes are
 	// synchronous.
 	writing bool
+	// changes is the number of configuration changes that were handed out and
+	// are not applied yet.
+	changes int
 }
 
 type confirmedRead struct {
@@ -138,6 +142,19 @@ func (p *coreProcess) receive(_ uint64, data []byte) {
 		return
 	}
 	p.s.story.tellMessage(p.s.now, p.n.id, "<", m)
+	p.step(m)
+}
+
+// step hands a message to the node, a snapshot only when no configuration
+// change is on its way to the state machine. For the node goes by a snapshot's
+// configuration from the moment it takes it in; the host would then put an
+// older change into force on top of it.
+func (p *coreProcess) step(m *pb.Message) {
+	if m.GetType() == pb.MsgSnap && p.changes > 0 {
+		p.s.reach.SnapshotsHeld++
+		p.n.later(time.Millisecond, func() { p.step(m) })
+		return
+	}
 	p.did(p.rn.Step(m))
 }
 

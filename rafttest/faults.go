@@ -24,6 +24,7 @@ func (f *faults) begin() {
 	f.every(p.campaign, f.campaign)
 	f.every(p.forget, f.forget)
 	f.every(p.membership, f.s.changeMembers)
+	f.every(p.burst, f.burst)
 }
 
 // every lets something happen once in mean on average; never if mean is 0.
@@ -204,4 +205,23 @@ func (f *faults) forget() {
 	s.reach.Forgets++
 	s.tell(n.id, "forget leader")
 	n.proc.forget()
+}
+
+// burst proposes many commands at once, whose answers nobody waits for. They
+// fill logs, messages and windows; so writes have several entries, and can be
+// torn.
+func (f *faults) burst() {
+	s, n := f.s, f.anyNode()
+	if n == nil || n.paused {
+		return
+	}
+	s.history.sessions++
+	size := s.rng.between(2, 24)
+	s.reach.Bursts++
+	s.tell(n.id, "burst of %d", size)
+	for i := range size {
+		s.history.values++
+		n.proc.propose(command{id: commandID{client: s.history.sessions, seq: uint32(i + 1)}, verb: verbPut, key: burstKey,
+			value: s.history.values, padding: s.rng.IntN(s.plan.padding + 1)}, func(result) {})
+	}
 }

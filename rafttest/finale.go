@@ -72,14 +72,25 @@ func (f *finale) look() {
 		return
 	}
 	if s.now > s.plan.duration+finaleTime {
+		if s.plan.bold && leaderless(wrong) && f.stalemate() {
+			s.reach.Stalemates++
+			s.tell(0, "stalemate")
+			f.done = true
+			return
+		}
 		s.fail(Liveness, "%v after the last fault: %s", s.now-s.plan.duration, wrong)
 		return
 	}
+	f.startMembers()
 	f.leaveJoint()
 	f.propose()
 	f.shutRemoved()
 	s.after(electionTime/4, f.look)
 }
+
+const noLeader = "there is no leader"
+
+func leaderless(wrong string) bool { return wrong == noLeader }
 
 // finish checks what must be true in the end.
 func (f *finale) finish() {
@@ -117,7 +128,7 @@ func (f *finale) unfinished() string {
 	leader := s.leading()
 	switch {
 	case leader == nil:
-		return "there is no leader"
+		return noLeader
 	case isJoint(conf.conf):
 		return "the configuration is joint: " + confString(conf.conf)
 	}
@@ -150,7 +161,7 @@ func (f *finale) propose() {
 		}
 		pr.proposed, pr.asked = true, s.now
 		s.history.values++
-		c := command{id: commandID{client: 1<<30 + uint32(n.id), seq: 1}, verb: verbPut, value: s.history.values, key: storeKeys - 1}
+		c := command{id: commandID{client: 1<<30 + uint32(n.id), seq: 1}, verb: verbPut, value: s.history.values, key: probeKey}
 		at.proc.propose(c, func(result) { pr.answered = true })
 	}
 }
@@ -165,6 +176,17 @@ func (f *finale) leaveJoint() {
 	f.nudged = s.now
 	s.tell(leader.id, "propose: leave joint")
 	leader.proc.change(&pb.ConfChangeV2{})
+}
+
+// startMembers starts nodes that a change which was still under way has made
+// members again.
+func (f *finale) startMembers() {
+	conf := f.s.check.newestConf().conf
+	for _, n := range f.s.nodes {
+		if n.retired && isMember(conf, n.id) {
+			n.restart()
+		}
+	}
 }
 
 // shutRemoved shuts nodes down that are no members, as soon as all members
@@ -252,4 +274,46 @@ func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) boo
 		}
 	}
 	return awake(f.s.foundingConf().GetVoters()) || oldest > 0
+}
+
+// stalemate reports whether no node can win an election, however long it goes
+// on: whoever may campaign lacks entries that too many others have.
+//
+// It can come to that if so many voters are removed or demoted at a time that
+// those who stay are no majority of those who were. Say that of two voters the
+// one that leads is demoted, and applies this before the other knows that it
+// is committed. It may not campaign any more; the other needs its vote, and
+// does not get it, as it lacks the last entries. Nodes go by the configuration
+// they have applied, so this is in the protocol; hosts must not do it, and here
+// only bold operators do.
+func (f *finale) stalemate() bool {
+	end := func(n *node) (term, index uint64) {
+		index = n.disk.live.last()
+		term, _ = n.disk.live.term(index)
+		return term, index
+	}
+	for _, n := range f.s.running() {
+		conf := n.proc.state().conf
+		term, index := end(n)
+		wins := isVoter(conf, n.id)
+		for _, voters := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
+			votes := 0
+			for _, id := range voters {
+				v := f.s.node(id)
+				if !v.up() {
+					continue
+				}
+				if t, i := end(v); term > t || term == t && index >= i {
+					votes++
+				}
+			}
+			if len(voters) > 0 && votes <= len(voters)/2 {
+				wins = false
+			}
+		}
+		if wins {
+			return false
+		}
+	}
+	return true
 }

@@ -13,7 +13,11 @@ import (
 // command has an id, and a command that is applied again (because its client
 // sent it again) changes nothing and has the result of the first time.
 
-const storeKeys = 8 // keys are 0 to storeKeys-1
+const (
+	storeKeys = 8 // keys are 0 to storeKeys-1; clients use the first few
+	probeKey  = storeKeys - 1
+	burstKey  = storeKeys - 2
+)
 
 // verb is what a command does.
 type verb byte

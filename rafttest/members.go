@@ -78,11 +78,17 @@ func (s *sim) allIDs() []uint64 {
 	return ids
 }
 
-// drawChanges draws one to three steps that leave at least one voter.
+// drawChanges draws one to three steps that leave at least one voter, and
+// unless the operator is bold, a majority of the voters there are: see
+// stalemate.
 func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 	ids := s.allIDs()
 	s.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	n, voters := 1, len(conf.GetVoters())
+	least := voters/2 + 1
+	if s.plan.bold {
+		least = 1
+	}
 	if !s.plan.entriesFirst {
 		n = pick(s.rng, 1, 1, 2, 3)
 	}
@@ -94,10 +100,10 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 		voter := slices.Contains(conf.GetVoters(), id)
 		learner := slices.Contains(conf.GetLearners(), id)
 		switch {
-		case voter && voters > 1 && s.rng.chance(0.8):
+		case voter && voters > least && s.rng.chance(0.8):
 			voters--
 			do(pb.ConfChangeRemoveNode)
-		case voter && voters > 1:
+		case voter && voters > least:
 			voters--
 			do(pb.ConfChangeAddLearnerNode)
 		case learner && s.rng.chance(0.3):

@@ -39,6 +39,7 @@ type plan struct {
 	trailing        uint64 // entries kept behind a checkpoint
 	entriesFirst    bool   // entries are written before the hard state
 	groupCommit     bool   // one sync for all that waits
+	bold            bool   // the operator removes as many voters as will go
 	catchUp         int    // ticks made up for after a pause
 	padding         int    // most bytes of padding in a command
 
@@ -62,7 +63,7 @@ type plan struct {
 	// Faults: chances of a message, and mean times between.
 	loss, duplicate, reorder                          float64
 	crash, partition, oneWay, isolate, pause, slowDsk time.Duration
-	membership, transfer, campaign, forget            time.Duration
+	membership, transfer, campaign, forget, burst     time.Duration
 	outage                                            time.Duration // most a fault lasts
 }
 
@@ -122,6 +123,7 @@ func (p *plan) drawHosts(d draws) {
 	p.trailing = pick[uint64](d, 0, 0, 2, 10)
 	p.entriesFirst = d.chance(0.4)
 	p.groupCommit = d.chance(0.5)
+	p.bold = d.chance(0.2)
 	p.catchUp = pick(d, 0, 1, 3, 15)
 	p.padding = pick(d, 0, 0, 50, 1000)
 	p.clients = d.between(2, 5)
@@ -166,7 +168,7 @@ func (p *plan) drawFaults(d draws) {
 	p.duplicate = rate(0.4, 0.001, 0.2)
 	p.reorder = rate(0.4, 0.001, 0.3)
 	p.crash = every(0.6, 300*time.Millisecond, 5*time.Second)
-	p.crashWrite = rate(0.3, 0.001, 0.02)
+	p.crashWrite = rate(0.35, 0.002, 0.05)
 	p.partition = every(0.4, 300*time.Millisecond, 4*time.Second)
 	p.oneWay = every(0.3, 200*time.Millisecond, 4*time.Second)
 	p.isolate = every(0.4, 300*time.Millisecond, 4*time.Second)
@@ -176,6 +178,7 @@ func (p *plan) drawFaults(d draws) {
 	p.transfer = every(0.3, 100*time.Millisecond, 3*time.Second)
 	p.campaign = every(0.2, 100*time.Millisecond, 3*time.Second)
 	p.forget = every(0.2, 100*time.Millisecond, 3*time.Second)
+	p.burst = every(0.4, 50*time.Millisecond, 2*time.Second)
 	p.outage = d.span(100*time.Millisecond, 3*time.Second)
 }
 

@@ -27,7 +27,8 @@ type Reach struct {
 	Removals, Returns, LeaderRemovals                 uint64
 	Transfers, Campaigns, Forgets                     uint64
 	AsyncRuns, SyncRuns, PreVoteRuns, LeaseRuns       uint64
-	Bootstraps, SingleNodes, Histories                uint64
+	Bootstraps, SingleNodes, Histories, Bursts        uint64
+	SnapshotsHeld, BoldOperators, Stalemates          uint64
 }
 
 // Add adds the counts of another run.

@@ -134,6 +134,7 @@ func (s *sim) countPlan() {
 	count(&s.reach.PreVoteRuns, p.preVote)
 	count(&s.reach.LeaseRuns, p.lease)
 	count(&s.reach.SingleNodes, p.voters == 1)
+	count(&s.reach.BoldOperators, p.bold && p.membership > 0)
 	count(&s.reach.DriftingClocks, p.drift > 0)
 }
 

@@ -23,6 +23,11 @@ func (p *coreProcess) serve() {
 		for _, rs := range rd.ReadStates {
 			p.readConfirmed(rs)
 		}
+		for _, e := range rd.CommittedEntries {
+			if e.GetType() != pb.EntryNormal {
+				p.changes++
+			}
+		}
 		if p.s.plan.async {
 			p.dispatch(rd.Messages)
 		} else {
