@@ -122,13 +122,7 @@ func (s *schedule) applyChange(m *member, ents [2]*pb.Entry) {
 	if !m.running() {
 		return
 	}
-	var sum [2]fingerprint
-	for side := range sum {
-		sum[side].confState(states[side])
-	}
-	if sum[0] != sum[1] {
-		s.differ("ApplyConfChange", states[0], states[1])
-	}
+	s.sameConfStates(states)
 	m.machine.change(ents[0].GetIndex(), cloneOf(states[0]))
 	if states[0].GetAutoLeave() {
 		s.tally.Hit("members: joint, left by itself")
@@ -139,6 +133,17 @@ func (s *schedule) applyChange(m *member, ents [2]*pb.Entry) {
 	s.tally.Hit("conf change: applied")
 	if a, b := s.libs[0].describeConfChange(ccs[0]), s.libs[1].describeConfChange(ccs[1]); a != b {
 		s.differ("DescribeConfChange", a, b)
+	}
+}
+
+// sameConfStates compares what ApplyConfChange returned.
+func (s *schedule) sameConfStates(states [2]*pb.ConfState) {
+	var sum [2]fingerprint
+	for side := range sum {
+		sum[side].confState(states[side])
+	}
+	if sum[0] != sum[1] {
+		s.differ("ApplyConfChange", states[0], states[1])
 	}
 }
 

@@ -144,12 +144,17 @@ func (s *schedule) asyncPart(m *member) {
 	case which == 0 && len(m.appends) > 0:
 		p := m.appends[0]
 		m.appends = m.appends[1:]
-		s.appendThread(m, p)
+		s.writeAppend(m, p)
+		if m.running() {
+			s.route(m, p)
+		}
 	case which == 1 && len(m.applies) > 0:
 		p := m.applies[0]
 		m.applies = m.applies[1:]
 		s.apply(m, pairOfEntries{p.m[0].GetEntries(), p.m[1].GetEntries()})
-		s.respond(m, p)
+		if m.running() {
+			s.route(m, p)
+		}
 	case which == 2 && len(m.acks) > 0:
 		p := m.acks[0]
 		m.acks = m.acks[1:]
@@ -157,8 +162,8 @@ func (s *schedule) asyncPart(m *member) {
 	}
 }
 
-// appendThread writes what a MsgStorageAppend asks for.
-func (s *schedule) appendThread(m *member, p packet) {
+// writeAppend writes what a MsgStorageAppend asks for.
+func (s *schedule) writeAppend(m *member, p packet) {
 	s.write(m, func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot) {
 		msg := p.m[side]
 		var hs *pb.HardState
@@ -167,15 +172,11 @@ func (s *schedule) appendThread(m *member, p packet) {
 		}
 		return hs, msg.GetEntries(), msg.Snapshot
 	})
-	s.respond(m, p)
 }
 
-// respond puts the responses of a finished work on their way: those to peers
+// route puts the responses of a finished work on their way: those to peers
 // over the network, those to the own node in order.
-func (s *schedule) respond(m *member, p packet) {
-	if !m.running() {
-		return
-	}
+func (s *schedule) route(m *member, p packet) {
 	for i := range p.m[0].GetResponses() {
 		r := packet{[2]*pb.Message{p.m[0].GetResponses()[i], p.m[1].GetResponses()[i]}}
 		if r.to() == m.id {
