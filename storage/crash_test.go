@@ -125,7 +125,7 @@ func workload(rng *rand.Rand, n int) []op {
 				terms[o.group]++
 			}
 			terms[o.group] = max(1, terms[o.group])
-			size := []int{0, 10, 900, 5000, 20000}[rng.IntN(5)]
+			size := []int{0, 10, 900, 5000, 12000}[rng.IntN(5)]
 			o.write.Entries = storagetest.Entries(terms[o.group], from, 1+rng.IntN(4), size)
 			if rng.IntN(2) == 0 {
 				o.write.HardState = &pb.HardState{Term: new(terms[o.group]), Commit: commitTo(g, 0).Commit}
@@ -193,7 +193,7 @@ type crasher struct {
 	acked  int // writes up to the last that was reported durable
 	deep   bool
 	// Points and outcomes, so that the test can tell that it tested something.
-	points, torn, more, purged int
+	points, torn, more int
 }
 
 func (c *crasher) wrap() vfs.FS {
@@ -217,7 +217,7 @@ func (c *crasher) crash(at errorfs.Op) {
 
 func (c *crasher) reopen(fs *vfs.MemFS, what string) {
 	opts := crashOptions(fs)
-	if c.deep && c.rng.IntN(8) == 0 {
+	if c.deep && c.rng.IntN(50) == 0 {
 		// Crash once more, during recovery.
 		inner := &crasher{t: c.t, rng: c.rng, mem: fs, ops: c.ops, queued: c.queued, acked: c.acked}
 		opts.FS = inner.wrap()
@@ -251,6 +251,7 @@ func (c *crasher) reopen(fs *vfs.MemFS, what string) {
 // durable; and it opens again after a second crash.
 func TestCrashEverywhere(t *testing.T) {
 	var points, torn, more int
+	var purged, recycled, moved uint64
 	for seed := range *crashSeeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(seed), 7))
@@ -274,11 +275,18 @@ func TestCrashEverywhere(t *testing.T) {
 			}
 			require.NoError(t, e.Sync(t.Context()))
 			c.acked = len(c.ops)
+			purged += e.Stats().Purged
+			recycled += e.Stats().Recycled
+			moved += e.Stats().MovedEntries
 			require.NoError(t, e.Close())
 			points, torn, more = points+c.points, torn+c.torn, more+c.more
 		})
 	}
 	t.Logf("%d crash points, %d torn tails cut, %d times more than was reported durable", points, torn, more)
+	t.Logf("%d segments purged, %d recycled, %d entries moved", purged, recycled, moved)
 	require.Positive(t, torn)
 	require.Positive(t, more)
+	require.Positive(t, purged)
+	require.Positive(t, recycled)
+	require.Positive(t, moved)
 }

@@ -54,7 +54,7 @@ func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error
 		}
 	}()
 	if d.lock, err = fs.Lock(d.join(lockName)); err != nil {
-		return nil, fmt.Errorf("%w: %s: %v; stop the other process or give this node a directory of its own", ErrLocked, path, err)
+		return nil, fmt.Errorf("%w: %s: %w; stop the other process or give this node a directory of its own", ErrLocked, path, err)
 	}
 	if d.dir, err = fs.OpenDir(path); err != nil {
 		return nil, fmt.Errorf("storage: opening directory %s: %w", path, err)
