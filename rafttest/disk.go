@@ -16,7 +16,11 @@ import (
 // what was written before it began. The node sees all that it wrote. A crash
 // of the machine leaves what is durable and a prefix of the rest: so a write of
 // several entries can be torn, and a hard state can vanish while the entries
-// that were written with it stay.
+// that were written with it stay; unless the host writes them atomically.
+//
+// There is no third way. A hard state that is written before the entries, and
+// outlives them, has a commit index that speaks of entries which are not there,
+// while older ones, which were never committed, are.
 
 // hardState is pb.HardState as a value.
 type hardState struct{ term, vote, commit uint64 }
@@ -37,6 +41,9 @@ type record struct {
 	snapshot   *pb.Snapshot
 	checkpoint *pb.Snapshot
 	cut        uint64 // entries up to this index go
+	// more says that the next record belongs to the same atomic write: both
+	// survive a crash, or neither.
+	more bool
 }
 
 // image is what a stream of records amounts to.
@@ -138,6 +145,9 @@ func (d *disk) sync(n int) {
 // crash loses the pending records but for a prefix. It reports whether a write
 // of entries was torn.
 func (d *disk) crash(keep int) (torn bool) {
+	for keep > 0 && d.pending[keep-1].more {
+		keep--
+	}
 	torn = 0 < keep && keep < len(d.pending) && d.pending[keep-1].entry != nil && d.pending[keep].entry != nil
 	d.sync(keep)
 	d.pending = d.pending[:0]
@@ -147,11 +157,10 @@ func (d *disk) crash(keep int) (torn bool) {
 
 // recover brings the commit index in line with the rest, as a host does that
 // finds them apart after a crash: the state machine applies only what is
-// committed, so the index is at least the checkpoint's; and it is a hint that
-// may be behind, so it is cut to what there is.
+// committed, so the index is at least the checkpoint's.
 func (d *disk) recover() {
 	hs := d.live.state
-	hs.commit = min(max(hs.commit, d.live.checkpoint.GetMetadata().GetIndex()), d.live.last())
+	hs.commit = max(hs.commit, d.live.checkpoint.GetMetadata().GetIndex())
 	if hs != d.live.state {
 		d.write(record{state: &hs})
 	}

@@ -190,13 +190,12 @@ func (f *finale) startMembers() {
 }
 
 // shutRemoved shuts nodes down that are no members, as soon as all members
-// know that they are not: until then their votes may be needed.
+// know that they are not: until then their votes may be needed. A leader that
+// is no member and was not told to step down leads until then, and takes no
+// proposals.
 func (f *finale) shutRemoved() {
 	s := f.s
 	newest := s.check.newestConf()
-	if isJoint(newest.conf) {
-		return
-	}
 	for _, n := range f.members() {
 		if n.proc.state().applied < newest.index {
 			return

@@ -17,7 +17,7 @@ func (s *sim) changeMembers() {
 	if n == nil || s.rng.chance(0.1) {
 		n = s.faults.anyNode()
 	}
-	if n == nil || n.paused || s.plan.entriesFirst && !s.allKnowMembers(n) {
+	if n == nil || n.paused || s.plan.oneByOne && !s.allKnowMembers(n) {
 		return
 	}
 	conf := n.proc.state().conf
@@ -46,8 +46,8 @@ func (s *sim) changeMembers() {
 // only when it has applied the one before, and the entry of the second brings
 // the commit index of the first along; so nobody has both without knowing that
 // the first is committed, unless a crash tears the hard state from the entries
-// written with it. Hosts that write entries first live with that; their
-// operators wait between changes.
+// written with it. Where hosts write record by record, operators wait between
+// changes.
 func (s *sim) allKnowMembers(leader *node) bool {
 	newest := s.check.newestConf()
 	if isJoint(newest.conf) && leader.proc.state().conf.GetAutoLeave() {
@@ -89,7 +89,7 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 	if s.plan.bold {
 		least = 1
 	}
-	if !s.plan.entriesFirst {
+	if !s.plan.oneByOne {
 		n = pick(s.rng, 1, 1, 2, 3)
 	}
 	var changes []*pb.ConfChangeSingle
@@ -131,7 +131,7 @@ func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 	}
 	cc := &pb.ConfChangeV2{Changes: changes}
 	switch {
-	case s.plan.entriesFirst || s.rng.chance(0.4):
+	case s.plan.oneByOne || s.rng.chance(0.4):
 		s.reach.JointAuto++ // joint only if it takes more than one step
 		cc.Transition = pb.ConfChangeTransitionAuto.Enum()
 	case s.rng.chance(0.5):

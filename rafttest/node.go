@@ -216,24 +216,23 @@ func (n *node) syncTime() time.Duration {
 }
 
 // sync makes durable what is written now, and then lets the process go on with
-// done. The disk does not wait for a process that is paused.
+// done. The disk does not wait for a process that is paused. Now and then the
+// machine crashes instead.
 func (n *node) sync(done func()) {
-	written, inc := len(n.disk.pending), n.incarnation
-	if n.s.net.calm || !n.s.rng.chance(n.s.plan.crashWrite) {
-		n.s.after(n.syncTime(), func() {
-			if n.incarnation == inc {
-				n.disk.sync(written)
-				n.s.check.synced(n)
-				n.whenAwake(done)
-			}
-		})
-		return
-	}
-	n.s.after(n.syncTime(), func() {
-		if n.incarnation == inc {
-			n.s.reach.CrashesInWrite++
-			n.s.faults.crash(n)
+	s, written, inc := n.s, len(n.disk.pending), n.incarnation
+	hit := !s.calm() && s.rng.chance(s.plan.crashWrite)
+	s.after(n.syncTime(), func() {
+		switch {
+		case n.incarnation != inc:
+			return
+		case hit && !s.calm():
+			s.reach.CrashesInWrite++
+			s.faults.crash(n)
+			return
 		}
+		n.disk.sync(written)
+		s.check.synced(n)
+		n.whenAwake(done)
 	})
 }
 

@@ -37,7 +37,7 @@ type plan struct {
 	// The hosts.
 	checkpointEvery uint64 // entries applied between checkpoints
 	trailing        uint64 // entries kept behind a checkpoint
-	entriesFirst    bool   // entries are written before the hard state
+	oneByOne        bool   // hosts write record by record, so writes can be torn
 	groupCommit     bool   // one sync for all that waits
 	bold            bool   // the operator removes as many voters as will go
 	catchUp         int    // ticks made up for after a pause
@@ -121,7 +121,7 @@ func (p *plan) drawConfig(d draws) {
 func (p *plan) drawHosts(d draws) {
 	p.checkpointEvery = pick[uint64](d, 3, 10, 40, 1000)
 	p.trailing = pick[uint64](d, 0, 0, 2, 10)
-	p.entriesFirst = d.chance(0.4)
+	p.oneByOne = d.chance(0.4)
 	p.groupCommit = d.chance(0.5)
 	p.bold = d.chance(0.2)
 	p.catchUp = pick(d, 0, 1, 3, 15)
@@ -178,6 +178,12 @@ func (p *plan) drawFaults(d draws) {
 	p.transfer = every(0.3, 100*time.Millisecond, 3*time.Second)
 	p.campaign = every(0.2, 100*time.Millisecond, 3*time.Second)
 	p.forget = every(0.2, 100*time.Millisecond, 3*time.Second)
+	if p.membership > 0 && !p.checkQuorum {
+		// With neither, a node that is behind, may not campaign yet, and has
+		// been told a later term by one that was removed ignores the leader,
+		// and nobody tells the leader: it waits for ever.
+		p.preVote = true
+	}
 	p.burst = every(0.4, 50*time.Millisecond, 2*time.Second)
 	p.outage = d.span(100*time.Millisecond, 3*time.Second)
 }

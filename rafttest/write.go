@@ -36,21 +36,22 @@ func (p *coreProcess) serve() {
 	}
 }
 
-// write puts what is to be kept into the disk's stream. Both orders of entries
-// and hard state are in use among hosts.
+// write puts what is to be kept into the disk's stream: all or nothing, or in
+// the order of a host that writes records one by one.
 func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) {
-	d := p.n.disk
+	var records []record
 	if !raft.IsEmptySnap(snap) {
-		d.write(record{snapshot: snap})
-	}
-	if hs != nil && !p.s.plan.entriesFirst {
-		d.write(record{state: hs})
+		records = append(records, record{snapshot: snap})
 	}
 	for _, e := range ents {
-		d.write(record{entry: e})
+		records = append(records, record{entry: e})
 	}
-	if hs != nil && p.s.plan.entriesFirst {
-		d.write(record{state: hs})
+	if hs != nil {
+		records = append(records, record{state: hs})
+	}
+	for i, r := range records {
+		r.more = !p.s.plan.oneByOne && i+1 < len(records)
+		p.n.disk.write(r)
 	}
 }
 
@@ -110,6 +111,11 @@ type appendQueue struct {
 	busy    bool
 }
 
+// deepQueue is the number of writes that wait when even a host that likes to
+// sync for each of them writes them together. One that did not would never
+// catch up with messages that come in faster than it syncs.
+const deepQueue = 8
+
 // startAppends writes what waits, one message or all of it, and syncs once.
 func (p *coreProcess) startAppends() {
 	q := &p.appends
@@ -117,7 +123,7 @@ func (p *coreProcess) startAppends() {
 		return
 	}
 	n := 1
-	if p.s.plan.groupCommit {
+	if p.s.plan.groupCommit || len(q.waiting) > deepQueue {
 		n = len(q.waiting)
 	}
 	batch := q.waiting[:n:n]
