@@ -29,6 +29,7 @@ type Reach struct {
 	AsyncRuns, SyncRuns, PreVoteRuns, LeaseRuns       uint64
 	Bootstraps, SingleNodes, Histories, Bursts        uint64
 	SnapshotsHeld, BoldOperators, Stalemates          uint64
+	EarlyReads                                        uint64
 }
 
 // Add adds the counts of another run.
