@@ -99,7 +99,10 @@ func (r *recovery) segment(s *segment, last bool) error {
 	if err != nil {
 		return fmt.Errorf("storage: reading the size of segment %d: %w", s.number, err)
 	}
-	sc := &scanner{seg: s, size: info.Size(), sum: r.e.w.dir.sum}
+	sc := &scanner{seg: s, size: info.Size(), sum: r.e.w.dir.sum, window: skimBytes}
+	if last {
+		sc.window = scanBytes
+	}
 	r.begin, r.sealed, r.end = beginMeta{}, false, 0
 	for !r.sealed {
 		err := r.frame(sc, last)

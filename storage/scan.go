@@ -17,12 +17,19 @@ type scanner struct {
 	size int64 // of the file
 	sum  checksum
 
+	// window is how much is read at once, at least.
+	window int64
 	// buf holds the bytes of the file from off on.
 	buf []byte
 	off int64
 }
 
-const scanBytes = 1 << 20
+// Windows of a scan: large where bodies are read too, small where they are
+// skipped.
+const (
+	scanBytes = 1 << 20
+	skimBytes = 16 << 10
+)
 
 // bytes returns n bytes of the file, which are valid until the next call.
 func (s *scanner) bytes(off int64, n int) ([]byte, error) {
@@ -32,7 +39,7 @@ func (s *scanner) bytes(off int64, n int) ([]byte, error) {
 	if off >= s.off && off+int64(n) <= s.off+int64(len(s.buf)) {
 		return s.buf[off-s.off:][:n], nil
 	}
-	want := int(min(max(int64(n), scanBytes), s.size-off))
+	want := int(min(max(int64(n), s.window), s.size-off))
 	if cap(s.buf) < want {
 		s.buf = make([]byte, want)
 	}
