@@ -23,6 +23,8 @@ const (
 	MaxReasonLen = 1 << 10
 	// DefaultMaxFrame is a frame limit that suits messages of a few megabytes.
 	DefaultMaxFrame = 64 << 20
+	// MaxFrame bounds what a frame limit may be.
+	MaxFrame = maxBody
 )
 
 // Version is the version of the frame format.
@@ -135,8 +137,7 @@ type Frame struct {
 	bufs net.Buffers
 }
 
-// Reset empties the frame for a new one of the same type as AppendMessage or
-// the like will make.
+// Reset empties the frame, and lets go of the messages in it.
 func (f *Frame) Reset() {
 	f.enc.reset()
 	clear(f.bufs[:cap(f.bufs)])
@@ -146,8 +147,8 @@ func (f *Frame) Reset() {
 // Len returns the length of the frame so far, header included.
 func (f *Frame) Len() int { return f.enc.len() }
 
-// WriteTo seals the frame and writes it. The frame must be Reset before it is
-// used again.
+// writeTo seals the frame and writes it. It must be Reset before it is used
+// again.
 func (f *Frame) writeTo(w io.Writer, typ FrameType) (int64, error) {
 	bufs, crc := f.enc.seal(f.bufs[:0])
 	f.bufs = bufs

@@ -1,0 +1,284 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// Host runs the replica of one group at one node. Its methods may be called
+// from several goroutines.
+type Host struct {
+	cfg   Config
+	start time.Time
+
+	inbox   *inbox
+	appends *stage[logJob]
+	applies *stage[applyJob]
+	out     *snapshotsOut
+	in      *snapshotsIn
+
+	goroutines sync.WaitGroup
+	context    context.Context // ends when the host stops or fails
+	cancel     context.CancelFunc
+	finished   chan struct{} // closed when everything has ended
+	stopOnce   sync.Once
+	stopping   atomic.Bool
+	stopLoop   chan struct{}
+
+	nextCall atomic.Uint64
+	mu       sync.Mutex
+	waiting  map[Call]chan Done
+	err      error  // why it failed
+	last     Status // as of the end of the loop
+}
+
+// New starts a host from what its log and its state machine hold. An empty log
+// with Replica.Peers begins a group; one without waits to be added to a group.
+func New(cfg Config) (*Host, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	replica, err := openReplica(&cfg)
+	if err != nil {
+		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
+	}
+	h := &Host{
+		cfg: cfg, start: time.Now(),
+		inbox:    newInbox(cfg.ReceiveBytes),
+		finished: make(chan struct{}), stopLoop: make(chan struct{}),
+		waiting: map[Call]chan Done{},
+	}
+	h.context, h.cancel = context.WithCancel(context.Background())
+	h.appends = newStage(h.writeLog)
+	h.applies = newStage(h.advanceState(cfg.Replica.Applied))
+	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
+	h.last = replica.Status()
+	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
+		h.cancel()
+		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
+	}
+	h.spawn(h.appends.run)
+	h.spawn(h.applies.run)
+	h.spawn(func() { h.run(replica) })
+	go func() {
+		h.goroutines.Wait()
+		close(h.finished)
+	}()
+	return h, nil
+}
+
+func (h *Host) spawn(f func()) {
+	h.goroutines.Add(1)
+	go func() {
+		defer h.goroutines.Done()
+		f()
+	}()
+}
+
+// openReplica makes the replica from what survived the last run.
+func openReplica(cfg *Config) (*Replica, error) {
+	rc := &cfg.Replica
+	var err error
+	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
+		return nil, fmt.Errorf("load the state machine: %w", err)
+	}
+	if rc.Boot == 0 {
+		rc.Boot = uint64(time.Now().UnixNano())
+	}
+	w, err := PrepareLog(*rc)
+	if err != nil {
+		return nil, err
+	}
+	if w != nil {
+		durable := make(chan error, 1)
+		if err := rc.Log.Append(*w, func(err error) { durable <- err }); err != nil {
+			return nil, fmt.Errorf("begin the log: %w", err)
+		}
+		if err := <-durable; err != nil {
+			return nil, fmt.Errorf("begin the log: %w", err)
+		}
+	}
+	return NewReplica(*rc)
+}
+
+// Result is the outcome of a command that was applied.
+type Result struct {
+	// Value is what the state machine of this node returned.
+	Value any
+	// Index is that of the log entry with the command.
+	Index uint64
+}
+
+// Propose replicates a command and returns its result, once it is applied at
+// this node. Any node can be asked. The command must not be changed afterwards.
+//
+// An error is a [CallError]. If it wraps [ErrUnknown], the command may have been
+// applied or may still be; nothing here will try it a second time.
+func (h *Host) Propose(ctx context.Context, command []byte) (Result, error) {
+	d, err := h.call(ctx, "propose", func(r *Replica, call Call, deadline Deadline) {
+		r.Propose(call, command, deadline)
+	})
+	return Result{Value: d.Result, Index: d.Index}, err
+}
+
+// Read returns when this node's state machine has applied everything that was
+// acknowledged, anywhere, before Read was called: a read of the state machine
+// that follows is linearizable. It returns the log index that it waited for.
+func (h *Host) Read(ctx context.Context) (index uint64, err error) {
+	d, err := h.call(ctx, "read", func(r *Replica, call Call, deadline Deadline) {
+		r.Read(call, deadline)
+	})
+	return d.Index, err
+}
+
+// ProposeConfChange changes the member set and returns the new configuration,
+// once it is in force at this node.
+func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
+	v2 := cc.AsV2()
+	d, err := h.call(ctx, "propose configuration change", func(r *Replica, call Call, deadline Deadline) {
+		r.ProposeConfChange(call, v2, deadline)
+	})
+	conf, _ := d.Result.(*pb.ConfState)
+	return conf, err
+}
+
+// TransferLeader makes a voter the leader, and returns when this node sees that
+// it is.
+func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
+	_, err := h.call(ctx, "transfer leader", func(r *Replica, call Call, deadline Deadline) {
+		r.TransferLeader(call, to, deadline)
+	})
+	return err
+}
+
+// call has the replica do something and waits for its end.
+func (h *Host) call(ctx context.Context, op string, do func(*Replica, Call, Deadline)) (Done, error) {
+	deadline := time.Now().Add(h.cfg.DefaultTimeout)
+	if d, ok := ctx.Deadline(); ok {
+		deadline = d
+	}
+	if h.stopping.Load() {
+		return Done{}, &CallError{Op: op, Verdict: ErrRefused, Cause: h.gone()}
+	}
+	id := Call(h.nextCall.Add(1))
+	ended := make(chan Done, 1)
+	h.mu.Lock()
+	h.waiting[id] = ended
+	h.mu.Unlock()
+	if !h.inbox.post(func(r *Replica) { do(r, id, deadline.Sub(h.start)) }) {
+		h.take(id)
+		return Done{}, &CallError{Op: op, Verdict: ErrRefused, Cause: h.gone()}
+	}
+	select {
+	case d := <-ended:
+		return d, d.Err
+	case <-h.finished:
+	case <-ctx.Done():
+		// The replica knows what became of it; it answers at once.
+		cause := context.Cause(ctx)
+		h.inbox.post(func(r *Replica) {
+			if errors.Is(cause, context.DeadlineExceeded) {
+				cause = r.timeout()
+			}
+			r.Cancel(id, cause)
+		})
+		select {
+		case d := <-ended:
+			return d, d.Err
+		case <-h.finished:
+		}
+	}
+	select {
+	case d := <-ended:
+		return d, d.Err
+	default:
+		h.take(id)
+		return Done{}, &CallError{Op: op, Verdict: ErrUnknown, Cause: h.gone()}
+	}
+}
+
+// take returns the channel on which a call waits, once.
+func (h *Host) take(id Call) chan Done {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ended := h.waiting[id]
+	delete(h.waiting, id)
+	return ended
+}
+
+// gone is the cause for calls on a host that is no more.
+func (h *Host) gone() error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	return ErrStopped
+}
+
+// Err returns why the host failed, or nil. A host that failed has acknowledged
+// nothing since, answers all calls with an error, and is to be stopped.
+func (h *Host) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// Done returns a channel that is closed when the host has stopped or failed.
+func (h *Host) Done() <-chan struct{} { return h.context.Done() }
+
+// HostStatus is a replica's status and what its host's stages did.
+type HostStatus struct {
+	Status
+	Append, Apply StageStats
+	// DroppedMessages is how many control messages found no room.
+	DroppedMessages uint64
+}
+
+// Status returns the present status, or the last one of a host that is gone.
+func (h *Host) Status() HostStatus {
+	got := make(chan Status, 1)
+	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics()}
+	h.inbox.mu.Lock()
+	s.DroppedMessages = h.inbox.dropped
+	h.inbox.mu.Unlock()
+	if h.inbox.post(func(r *Replica) { got <- r.Status() }) {
+		select {
+		case s.Status = <-got:
+			return s
+		case <-h.finished:
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.Status = h.last
+	return s
+}
+
+// Receive implements Receiver.
+func (h *Host) Receive(m wire.Message) {
+	switch b := m.Body.(type) {
+	case wire.Chunk:
+		h.in.receive(m.From, m.To, b)
+	case wire.ChunkStatus:
+		h.out.ended(m.From, b)
+	default:
+		h.inbox.receive(m)
+	}
+}
+
+// Unreachable implements Receiver.
+func (h *Host) Unreachable(peer uint64) {
+	h.out.unreachable(peer)
+	h.inbox.post(func(r *Replica) { r.Unreachable(peer) })
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// Transport carries messages between the nodes of a cluster, for any number of
+// groups. Package transport has one over TCP.
+type Transport interface {
+	// Join lets r receive what is addressed to this node in a group. A group
+	// can be joined by one receiver at a time.
+	Join(group uint64, r Receiver) error
+	// Leave ends that. Calls of the receiver that are under way may still end
+	// afterwards.
+	Leave(group uint64)
+	// Send queues messages and returns at once. Messages of one class to one
+	// peer keep their order. A message that is dropped is reported to the
+	// receiver of its group.
+	Send(messages []wire.Message)
+	// SendWait queues a message, waiting until there is room for it. It returns
+	// an error if the peer cannot be reached.
+	SendWait(ctx context.Context, m wire.Message) error
+}
+
+// Receiver is a group at this node, as a Transport sees it. Its methods may be
+// called from several goroutines.
+type Receiver interface {
+	// Receive takes a message. The transport has made sure that m.From sent it.
+	// It may wait, unless m is of ClassControl, and so slow the sender down:
+	// connections carry one class each.
+	Receive(m wire.Message)
+	// Unreachable says that something for a peer was dropped, or that a
+	// connection to it broke.
+	Unreachable(peer uint64)
+}
+
+// Config configures a [Host]. StateMachine, Transport, and in Replica the ID and
+// the Log, must be set.
+type Config struct {
+	// Replica configures what the host decides. New sets Applied, HostState
+	// and, if it is 0, Boot (from the wall clock).
+	Replica ReplicaConfig
+	// StateMachine is the replicated state. The host does not close it.
+	StateMachine StateMachine
+	// Transport may be shared by many hosts. The host does not close it.
+	Transport Transport
+
+	// TickInterval is the length of a tick; 0 means 100 ms. An election begins
+	// after Replica.ElectionTick to twice as many ticks without a leader.
+	TickInterval time.Duration
+	// DefaultTimeout ends calls whose context has no deadline; 0 means 10 s.
+	DefaultTimeout time.Duration
+	// ChunkBytes is the size of the pieces that snapshots are sent in; 0 means
+	// 256 KiB.
+	ChunkBytes int
+	// SnapshotTimeout is how long either end of a snapshot waits for a sign of
+	// the other; 0 means 1 minute.
+	SnapshotTimeout time.Duration
+	// ReceiveBytes bounds the messages that have arrived and were not looked
+	// at, for each class; 0 means 64 MiB. Beyond it control messages are
+	// dropped, and others wait in the network.
+	ReceiveBytes int
+
+	// Logger is told what an operator may want to know; nil means silence.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Replica = c.Replica.withDefaults()
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.TickInterval, 100 * time.Millisecond}, {&c.DefaultTimeout, 10 * time.Second}, {&c.SnapshotTimeout, time.Minute}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.ChunkBytes == 0 {
+		c.ChunkBytes = 256 << 10
+	}
+	if c.ReceiveBytes == 0 {
+		c.ReceiveBytes = 64 << 20
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	errs := []error{c.Replica.Validate()}
+	c = c.withDefaults()
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
+	}
+	if c.StateMachine == nil {
+		bad("StateMachine", c.StateMachine, "the replicated state")
+	}
+	if c.Transport == nil {
+		bad("Transport", c.Transport, "a way to the other nodes")
+	}
+	if c.TickInterval < time.Millisecond {
+		bad("TickInterval", c.TickInterval, "1ms or more")
+	}
+	if c.DefaultTimeout < 0 {
+		bad("DefaultTimeout", c.DefaultTimeout, "0 or more")
+	}
+	if c.SnapshotTimeout < 0 {
+		bad("SnapshotTimeout", c.SnapshotTimeout, "0 or more")
+	}
+	if c.ChunkBytes < 1 || c.ChunkBytes > maxCommandBytes {
+		bad("ChunkBytes", c.ChunkBytes, fmt.Sprintf("1 to %d", maxCommandBytes))
+	}
+	if c.ReceiveBytes < 1 {
+		bad("ReceiveBytes", c.ReceiveBytes, "1 or more")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// run is the goroutine that owns the replica. It never waits for a disk, a peer
+// or the state machine: those have goroutines of their own, and answer through
+// the inbox.
+func (h *Host) run(r *Replica) {
+	defer h.end(r)
+	ticker := time.NewTicker(h.cfg.TickInterval)
+	defer ticker.Stop()
+	var items []input
+	for {
+		h.dispatch(r.Flush(h.now()))
+		if r.Err() != nil {
+			return
+		}
+		select {
+		case <-h.inbox.ready:
+		case <-ticker.C:
+			r.Tick(h.now())
+			h.applies.put(applyJob{poll: true}, 0)
+		case <-h.stopLoop:
+			return
+		}
+		items = h.inbox.take(items)
+		for i := range items {
+			h.input(r, &items[i])
+		}
+	}
+}
+
+// now is the replica's time.
+func (h *Host) now() Deadline { return time.Since(h.start) }
+
+func (h *Host) input(r *Replica, in *input) {
+	if in.do != nil {
+		in.do(r)
+		return
+	}
+	if err := r.Receive(in.msg); err != nil {
+		h.cfg.Logger.Warn("message refused", "group", h.cfg.Replica.Group, "error", err)
+	}
+}
+
+// dispatch gives the stages what the replica wants done.
+func (h *Host) dispatch(out Output) {
+	if len(out.Sends) > 0 {
+		h.cfg.Transport.Send(out.Sends)
+	}
+	for _, a := range out.Appends {
+		h.appends.put(logJob{append: &a}, entriesSize(a.Write.Entries))
+	}
+	for _, a := range out.Applies {
+		h.applies.put(applyJob{step: &a}, commandsSize(a.Batch.Commands))
+	}
+	if out.Compact != nil {
+		h.appends.put(logJob{compact: out.Compact}, 0)
+	}
+	for _, s := range out.Snapshots {
+		h.out.start(s)
+	}
+	for _, d := range out.Done {
+		if ended := h.take(d.Call); ended != nil {
+			ended <- d
+		}
+	}
+}
+
+func entriesSize(entries []*pb.Entry) (n int) {
+	for _, e := range entries {
+		n += proto.Size(e)
+	}
+	return n
+}
+
+func commandsSize(commands [][]byte) (n int) {
+	for _, c := range commands {
+		n += len(c)
+	}
+	return n
+}
+
+// end lets everything go that waits for the replica.
+func (h *Host) end(r *Replica) {
+	h.stopping.Store(true)
+	if err := r.Err(); err != nil {
+		h.fail(err)
+	}
+	h.cfg.Transport.Leave(h.cfg.Replica.Group)
+	for _, in := range h.inbox.close() {
+		if in.do != nil {
+			in.do(r)
+		}
+	}
+	r.StopCalls()
+	h.dispatch(Output{Done: r.Flush(h.now()).Done})
+	h.mu.Lock()
+	h.last = r.Status()
+	h.mu.Unlock()
+	h.cancel()
+	h.in.close()
+	h.appends.close()
+	h.applies.close()
+}
+
+// fail notes why the host cannot go on, and has the loop end.
+func (h *Host) fail(err error) {
+	h.mu.Lock()
+	first := h.err == nil
+	if first {
+		h.err = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	h.mu.Unlock()
+	if first {
+		h.cfg.Logger.Error("host failed", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "error", err)
+	}
+	h.inbox.post(func(r *Replica) { r.fail(err) })
+}
+
+// logJob is work for the log: one of its fields.
+type logJob struct {
+	append  *Append
+	compact *Compact
+}
+
+// writeLog is the append stage.
+func (h *Host) writeLog(job logJob) {
+	if c := job.compact; c != nil {
+		h.compactLog(c)
+		return
+	}
+	a := *job.append
+	err := h.cfg.Replica.Log.Append(a.Write, func(err error) {
+		if err != nil {
+			h.fail(fmt.Errorf("write the log: %w", err))
+			return
+		}
+		h.inbox.post(func(r *Replica) { r.AppendDone(a) })
+	})
+	if err != nil {
+		h.fail(fmt.Errorf("write the log: %w", err))
+	}
+}
+
+// compactLog drops a part of the log. A snapshot that came from the leader in
+// the meantime may have dropped more.
+func (h *Host) compactLog(c *Compact) {
+	log := h.cfg.Replica.Log
+	err := log.SetSnapshot(c.Snapshot, nil)
+	if err == nil || errors.Is(err, raft.ErrSnapOutOfDate) {
+		err = log.Compact(c.Index)
+	}
+	if err != nil && !errors.Is(err, raft.ErrCompacted) {
+		h.fail(fmt.Errorf("compact the log to index %d: %w", c.Index, err))
+	}
+}
+
+// applyJob is work for the state machine: one of its fields.
+type applyJob struct {
+	step    *Apply
+	restore *incoming
+	poll    bool // see how far the state is durable
+}
+
+// advanceState is the apply stage. applied is the index of the state.
+func (h *Host) advanceState(applied uint64) func(applyJob) {
+	sm, durable := h.cfg.StateMachine, applied
+	return func(job applyJob) {
+		if h.Err() != nil {
+			return
+		}
+		var err error
+		switch {
+		case job.step != nil:
+			applied, err = h.applyStep(*job.step, applied)
+		case job.restore != nil:
+			applied = h.restore(job.restore, applied)
+		}
+		if err != nil {
+			h.fail(err)
+			return
+		}
+		index, err := sm.Durable()
+		if err != nil {
+			h.fail(fmt.Errorf("ask the state machine how far it is durable: %w", err))
+		} else if index > durable {
+			durable = index
+			h.inbox.post(func(r *Replica) { r.Durable(index) })
+		}
+	}
+}
+
+// applyStep applies a step unless the state is beyond it, and returns the
+// state's index.
+func (h *Host) applyStep(a Apply, applied uint64) (uint64, error) {
+	var results []any
+	if a.Batch.Index > applied {
+		var err error
+		if results, err = h.cfg.StateMachine.Apply(a.Batch); err != nil {
+			return applied, fmt.Errorf("apply up to index %d: %w", a.Batch.Index, err)
+		}
+		if len(results) != len(a.Batch.Commands) {
+			return applied, fmt.Errorf("the state machine returned %d results for %d commands", len(results), len(a.Batch.Commands))
+		}
+		applied = a.Batch.Index
+	}
+	h.inbox.post(func(r *Replica) { r.ApplyDone(a, results) })
+	return applied, nil
+}

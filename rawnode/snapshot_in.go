@@ -1,0 +1,196 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// snapshotsIn receives snapshots: one from each peer at most, and one at a time
+// is restored.
+type snapshotsIn struct {
+	h *Host
+
+	mu     sync.Mutex
+	active map[uint64]*incoming // by sender
+	closed bool
+}
+
+// incoming is a snapshot that arrives. Chunks go through a pipe without a
+// buffer, so the sender is no faster than the state machine.
+type incoming struct {
+	from, stream uint64
+	next         uint64 // number of the chunk that is due
+	header       *pb.Message
+	r            *io.PipeReader
+	w            *io.PipeWriter
+	idle         *time.Timer
+}
+
+func newSnapshotsIn(h *Host) *snapshotsIn {
+	return &snapshotsIn{h: h, active: map[uint64]*incoming{}}
+}
+
+// receive takes a chunk. It waits until the state machine has read it.
+func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
+	if c.Number == 0 {
+		if err := s.open(from, to, c); err != nil {
+			s.answer(from, c.Stream, err)
+			return
+		}
+	}
+	s.mu.Lock()
+	in := s.active[from]
+	switch {
+	case in == nil || in.stream != c.Stream:
+		s.mu.Unlock()
+		s.answer(from, c.Stream, fmt.Errorf("chunk %d of a snapshot whose beginning did not come", c.Number))
+		return
+	case in.next != c.Number:
+		s.mu.Unlock()
+		in.fail(fmt.Errorf("chunk %d came where %d was due", c.Number, in.next))
+		return
+	}
+	in.next++
+	s.mu.Unlock()
+	in.feed(c, s.h.cfg.SnapshotTimeout)
+}
+
+// feed gives a chunk to the state machine.
+func (in *incoming) feed(c wire.Chunk, timeout time.Duration) {
+	if c.Broken != "" {
+		in.fail(fmt.Errorf("node %d gave up: %s", in.from, c.Broken))
+		return
+	}
+	in.idle.Stop()
+	if len(c.Data) > 0 {
+		if _, err := in.w.Write(c.Data); err != nil {
+			return // the reader has given up, and its error is reported
+		}
+	}
+	if c.Last {
+		_ = in.w.Close() // never fails, as the package says
+		return
+	}
+	in.idle.Reset(timeout)
+}
+
+// fail has the state machine's Read return an error.
+func (in *incoming) fail(err error) {
+	in.idle.Stop()
+	_ = in.w.CloseWithError(err) // never fails
+}
+
+// open begins a snapshot, if the replica wants it.
+func (s *snapshotsIn) open(from, to uint64, c wire.Chunk) error {
+	if c.Header == nil || c.Header.GetTo() != to {
+		return errors.New("it has no header for this node")
+	}
+	in := &incoming{from: from, stream: c.Stream, header: c.Header}
+	in.r, in.w = io.Pipe()
+	in.idle = time.AfterFunc(s.h.cfg.SnapshotTimeout, func() {
+		in.fail(fmt.Errorf("no chunk came from node %d for %v", from, s.h.cfg.SnapshotTimeout))
+	})
+	s.mu.Lock()
+	old := s.active[from]
+	s.mu.Unlock()
+	if old != nil {
+		old.fail(fmt.Errorf("node %d began another snapshot", from))
+	}
+	if err := s.offer(in); err != nil {
+		in.idle.Stop()
+		return err
+	}
+	return nil
+}
+
+// offer asks the replica; if it agrees, the apply stage gets the snapshot behind
+// everything that it was given before.
+func (s *snapshotsIn) offer(in *incoming) error {
+	answer := make(chan error, 1)
+	if !s.h.inbox.post(func(r *Replica) {
+		err := r.OfferSnapshot(in.from, in.header)
+		if err == nil {
+			s.mu.Lock()
+			if s.closed {
+				err = ErrStopped
+			} else {
+				s.active[in.from] = in
+			}
+			s.mu.Unlock()
+		}
+		if err == nil {
+			s.h.dispatch(r.Flush(s.h.now()))
+			s.h.applies.put(applyJob{restore: in}, 0)
+		}
+		answer <- err
+	}) {
+		return ErrStopped
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-s.h.finished:
+		return ErrStopped
+	}
+}
+
+// answer tells the sender how its snapshot ended.
+func (s *snapshotsIn) answer(to, stream uint64, err error) {
+	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, errNotNeeded)}
+	if !st.OK {
+		st.Reason = err.Error()
+	}
+	rc := &s.h.cfg.Replica
+	s.h.cfg.Transport.Send([]wire.Message{{Group: rc.Group, From: rc.ID, To: to, Body: st}})
+}
+
+// restore is done by the apply stage. It returns the state's index.
+func (h *Host) restore(in *incoming, applied uint64) uint64 {
+	snap := in.header.GetSnapshot()
+	meta := SnapshotMeta{Index: snap.GetMetadata().GetIndex(), Host: snap.GetData()}
+	err := h.cfg.StateMachine.Restore(meta, in.r)
+	if err != nil {
+		err = fmt.Errorf("restore a snapshot of index %d: %w", meta.Index, err)
+		h.cfg.Logger.Warn("snapshot not restored", "from", in.from, "error", err)
+		_ = in.r.CloseWithError(err) // never fails
+	} else {
+		applied = meta.Index
+	}
+	in.idle.Stop()
+	h.in.forget(in)
+	h.inbox.post(func(r *Replica) {
+		r.SnapshotRestored(in.header, err)
+		h.in.answer(in.from, in.stream, err)
+	})
+	return applied
+}
+
+// forget lets go of a snapshot that the state machine is done with.
+func (s *snapshotsIn) forget(in *incoming) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active[in.from] == in {
+		delete(s.active, in.from)
+	}
+}
+
+// close ends what is arriving.
+func (s *snapshotsIn) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, in := range s.active {
+		in.fail(ErrStopped)
+	}
+	clear(s.active)
+}

@@ -1,0 +1,158 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// maxOutgoing bounds the snapshots that are being sent at a time: more would
+// not arrive sooner. The core asks again for those that are turned away.
+const maxOutgoing = 2
+
+var errOutgoingFull = errors.New("other snapshots are being sent")
+
+// snapshotsOut sends snapshots, each in a goroutine of its own.
+type snapshotsOut struct {
+	h *Host
+
+	mu     sync.Mutex
+	next   uint64
+	active map[uint64]*outgoing // by stream
+}
+
+type outgoing struct {
+	to     uint64
+	cancel context.CancelCauseFunc
+	status chan wire.ChunkStatus // of the receiver; has room for one
+}
+
+func newSnapshotsOut(h *Host) *snapshotsOut {
+	return &snapshotsOut{h: h, next: h.cfg.Replica.Boot, active: map[uint64]*outgoing{}}
+}
+
+// start sends a snapshot.
+func (s *snapshotsOut) start(send SnapshotSend) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.active) >= maxOutgoing {
+		s.report(send.To, errOutgoingFull)
+		return
+	}
+	s.next++
+	stream := s.next
+	ctx, cancel := context.WithCancelCause(s.h.context)
+	o := &outgoing{to: send.To, cancel: cancel, status: make(chan wire.ChunkStatus, 1)}
+	s.active[stream] = o
+	s.h.spawn(func() {
+		err := s.stream(ctx, stream, o, send)
+		cancel(err)
+		s.mu.Lock()
+		delete(s.active, stream)
+		s.mu.Unlock()
+		s.report(send.To, err)
+	})
+}
+
+func (s *snapshotsOut) report(to uint64, err error) {
+	log := s.h.cfg.Logger.With("group", s.h.cfg.Replica.Group, "to", to)
+	if err != nil {
+		log.Warn("snapshot not sent", "error", err)
+	} else {
+		log.Info("snapshot sent")
+	}
+	s.h.inbox.post(func(r *Replica) { r.SnapshotSent(to, err) })
+}
+
+// stream sends one snapshot and waits until the receiver has restored it.
+func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, send SnapshotSend) (err error) {
+	snap, err := s.h.cfg.StateMachine.Snapshot()
+	if err != nil {
+		return fmt.Errorf("open a snapshot: %w", err)
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	header, err := snapshotHeader(send, snap.Meta())
+	if err != nil {
+		return err
+	}
+	chunk := wire.Chunk{Stream: stream, Header: header}
+	for {
+		// A fresh buffer each time: the transport holds on to it.
+		buf := make([]byte, s.h.cfg.ChunkBytes)
+		n, err := io.ReadFull(snap, buf)
+		chunk.Data = buf[:n]
+		chunk.Last = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !chunk.Last {
+			chunk.Broken = fmt.Sprintf("read the snapshot: %v", err)
+			return errors.Join(err, s.send(ctx, o.to, chunk))
+		}
+		if err := s.send(ctx, o.to, chunk); err != nil {
+			return err
+		}
+		if chunk.Last {
+			return s.await(ctx, o)
+		}
+		chunk = wire.Chunk{Stream: stream, Number: chunk.Number + 1}
+	}
+}
+
+// send sends a chunk, within the time that a receiver waits for it.
+func (s *snapshotsOut) send(ctx context.Context, to uint64, chunk wire.Chunk) error {
+	limited, cancel := context.WithTimeout(ctx, s.h.cfg.SnapshotTimeout)
+	defer cancel()
+	rc := &s.h.cfg.Replica
+	err := s.h.cfg.Transport.SendWait(limited, wire.Message{Group: rc.Group, From: rc.ID, To: to, Body: chunk})
+	if err != nil {
+		return fmt.Errorf("send chunk %d: %w", chunk.Number, err)
+	}
+	return nil
+}
+
+func (s *snapshotsOut) await(ctx context.Context, o *outgoing) error {
+	limited, cancel := context.WithTimeout(ctx, s.h.cfg.SnapshotTimeout)
+	defer cancel()
+	select {
+	case st := <-o.status:
+		if !st.OK {
+			return fmt.Errorf("node %d: %s", o.to, st.Reason)
+		}
+		return nil
+	case <-limited.Done():
+		return fmt.Errorf("wait for node %d to restore: %w", o.to, context.Cause(limited))
+	}
+}
+
+// ended takes the word of a receiver.
+func (s *snapshotsOut) ended(from uint64, st wire.ChunkStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.active[st.Stream]
+	if o == nil || o.to != from {
+		return
+	}
+	select {
+	case o.status <- st:
+	default:
+	}
+	if !st.OK { // it may come in the middle
+		o.cancel(fmt.Errorf("node %d: %s", from, st.Reason))
+	}
+}
+
+// unreachable gives up what is being sent to a peer.
+func (s *snapshotsOut) unreachable(peer uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.active {
+		if o.to == peer {
+			o.cancel(fmt.Errorf("node %d cannot be reached", peer))
+		}
+	}
+}

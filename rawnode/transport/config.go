@@ -1,0 +1,143 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+var (
+	// ErrInvalid wraps mistakes in a configuration.
+	ErrInvalid = errors.New("transport: invalid configuration")
+	// ErrRefused wraps why a peer does not accept a connection, or this node
+	// does not.
+	ErrRefused = errors.New("transport: connection refused")
+	// ErrUnreachable says that a peer has no address or could not be reached.
+	ErrUnreachable = errors.New("transport: peer unreachable")
+	// ErrClosed says that the transport is closed.
+	ErrClosed = errors.New("transport: closed")
+	// ErrGroupTaken says that a group has a receiver already.
+	ErrGroupTaken = errors.New("transport: the group has a receiver")
+	// ErrTooLarge says that a message does not fit a frame.
+	ErrTooLarge = errors.New("transport: message too large")
+	// ErrMessage wraps what is wrong with a message that a peer sent.
+	ErrMessage = errors.New("transport: bad message")
+)
+
+// Config configures a transport. Cluster and Node must be set. Sizes are in
+// bytes.
+type Config struct {
+	// Cluster and Node are who this node is; each 1 or more. Nodes of different
+	// clusters refuse each other.
+	Cluster, Node uint64
+	// Listen is the address to listen at, such as "127.0.0.1:7000"; port 0
+	// means any that is free.
+	Listen string
+	// Peers are the known nodes and their addresses. One with an empty address
+	// may connect, and is not dialed. See also SetPeer.
+	Peers map[uint64]string
+
+	// Listener, if set, takes the place of Listen.
+	Listener net.Listener
+	// Dial, if set, takes the place of a TCP dial.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Allow, if set, says which kinds of messages a peer may send: nil, or why
+	// not. It is asked for every message.
+	Allow func(peer uint64, kind wire.Kind) error
+
+	// QueueBytes bounds what waits for each class of a peer; 0 means 4 MiB, 64
+	// MiB and 4 MiB.
+	QueueBytes [wire.NumClasses]int
+	// MaxFrameBytes bounds one frame, sent or received; 0 means
+	// wire.DefaultMaxFrame. A larger message cannot be sent.
+	MaxFrameBytes int
+
+	// DialTimeout bounds a dial and the hellos; 0 means 2 s.
+	DialTimeout time.Duration
+	// WriteTimeout is how long a peer may not read before its connection is
+	// given up; 0 means 10 s.
+	WriteTimeout time.Duration
+	// MaxBackoff bounds the pause between dials, which begins at 20 ms and
+	// doubles; 0 means 1 s.
+	MaxBackoff time.Duration
+
+	// Logger is told of connections made, broken and refused; nil means silence.
+	Logger *slog.Logger
+}
+
+const firstBackoff = 20 * time.Millisecond
+
+func (c Config) withDefaults() Config {
+	for class, bytes := range [wire.NumClasses]int{4 << 20, 64 << 20, 4 << 20} {
+		if c.QueueBytes[class] == 0 {
+			c.QueueBytes[class] = bytes
+		}
+	}
+	if c.MaxFrameBytes == 0 {
+		c.MaxFrameBytes = wire.DefaultMaxFrame
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.DialTimeout, 2 * time.Second}, {&c.WriteTimeout, 10 * time.Second}, {&c.MaxBackoff, time.Second}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.Dial == nil {
+		var dialer net.Dialer
+		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
+	}
+	if c.Cluster == 0 {
+		bad("Cluster", c.Cluster, "1 or more")
+	}
+	if c.Node == 0 {
+		bad("Node", c.Node, "1 or more")
+	}
+	if c.Listen == "" && c.Listener == nil {
+		bad("Listen", `""`, "an address, such as 127.0.0.1:7000")
+	}
+	if _, ok := c.Peers[0]; ok {
+		bad("Peers", c.Peers, "node ids of 1 or more")
+	}
+	for class, bytes := range c.QueueBytes {
+		if bytes < 1 {
+			bad(fmt.Sprintf("QueueBytes[%v]", wire.Class(class)), bytes, "1 or more")
+		}
+	}
+	if c.MaxFrameBytes < 4<<10 || c.MaxFrameBytes > wire.MaxFrame {
+		bad("MaxFrameBytes", c.MaxFrameBytes, fmt.Sprintf("%d to %d", 4<<10, wire.MaxFrame))
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"DialTimeout", c.DialTimeout}, {"WriteTimeout", c.WriteTimeout}, {"MaxBackoff", c.MaxBackoff}} {
+		if d.value < 0 {
+			bad(d.field, d.value, "0 or more")
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,253 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// samples returns messages of each kind, with large and small payloads.
+func samples() []Message {
+	entry := func(index uint64, size int) *pb.Entry {
+		return &pb.Entry{Type: pb.EntryNormal.Enum(), Term: new(uint64(3)), Index: new(index), Data: bytes.Repeat([]byte{byte(index)}, size)}
+	}
+	app := &pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)), Index: new(uint64(6)),
+		LogTerm: new(uint64(2)), Commit: new(uint64(5)), Entries: []*pb.Entry{entry(7, 0), entry(8, 10), entry(9, referBytes), entry(10, 3*referBytes), entry(11, 1)}}
+	snap := &pb.Message{Type: pb.MsgSnap.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)),
+		Snapshot: &pb.Snapshot{Data: []byte("host"), Metadata: &pb.SnapshotMetadata{Index: new(uint64(9)), Term: new(uint64(3))}}}
+	id := CommandID{Origin: 1, Boot: 1 << 60, Sequence: 77}
+	bodies := []Body{
+		Raft{app},
+		Raft{&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}},
+		Proposal{ID: id, Attempt: 2, Term: 9, Data: bytes.Repeat([]byte("x"), 2*referBytes)},
+		Proposal{ID: id, Attempt: 1, Term: 9, ConfChange: true, Data: []byte("cc")},
+		Verdict{ID: id, Attempt: 2, Outcome: Accepted, Index: 12, Term: 9},
+		Verdict{ID: id, Attempt: 2, Outcome: Malformed, Leader: 3, Reason: "why"},
+		Transfer{Term: 3, Transferee: 4},
+		Chunk{Stream: 8, Header: snap, Data: []byte("first")},
+		Chunk{Stream: 8, Number: 1, Data: bytes.Repeat([]byte("y"), referBytes), Last: true},
+		Chunk{Stream: 9, Number: 5, Broken: "disk"},
+		ChunkStatus{Stream: 8, OK: true},
+		ChunkStatus{Stream: 8, Reason: "no"},
+	}
+	var ms []Message
+	for i, b := range bodies {
+		ms = append(ms, Message{Group: uint64(i), From: 1, To: 2, Body: b})
+	}
+	return ms
+}
+
+func encode(t testing.TB, ms []Message) []byte {
+	var f Frame
+	f.Reset()
+	for _, m := range ms {
+		before := f.Len()
+		f.AppendMessage(m)
+		require.LessOrEqual(t, f.Len()-before, m.Size(), "Size bounds the encoding of a %v", m.Kind())
+	}
+	var out bytes.Buffer
+	n, err := f.WriteMessages(&out)
+	require.NoError(t, err)
+	require.Equal(t, int64(out.Len()), n)
+	require.Equal(t, f.Len(), out.Len())
+	return out.Bytes()
+}
+
+func requireEqual(t testing.TB, want, got Message) {
+	t.Helper()
+	require.Equal(t, want.Kind(), got.Kind())
+	switch b := want.Body.(type) {
+	case Raft:
+		require.True(t, proto.Equal(b.Message, got.Body.(Raft).Message))
+	case Chunk:
+		g := got.Body.(Chunk)
+		require.True(t, proto.Equal(b.Header, g.Header))
+		b.Header, g.Header = nil, nil
+		require.Equal(t, b, g)
+	default:
+		require.Equal(t, want, got)
+	}
+	require.Equal(t, want.Group, got.Group)
+}
+
+func TestRoundTrip(t *testing.T) {
+	ms := samples()
+	frame := encode(t, ms)
+	// A reader that returns one byte at a time, as a slow network does.
+	payload, err := ReadFrame(iotest.OneByteReader(bytes.NewReader(frame)), FrameMessages, len(frame), nil)
+	require.NoError(t, err)
+	var got []Message
+	unknown, err := DecodeMessages(payload, func(m Message) { got = append(got, m) })
+	require.NoError(t, err)
+	require.Zero(t, unknown)
+	require.Len(t, got, len(ms))
+	clear(payload) // messages do not share memory with it
+	for i := range ms {
+		requireEqual(t, ms[i], got[i])
+	}
+}
+
+// What upstream's own decoder reads is what was meant, however it was written.
+func TestRaftMessageIsProtobuf(t *testing.T) {
+	m := samples()[0].Body.(Raft)
+	var e encoder
+	e.reset()
+	m.encode(&e)
+	var whole []byte
+	bufs, _ := e.seal(nil)
+	for _, b := range bufs {
+		whole = append(whole, b...)
+	}
+	require.Len(t, e.cuts, 2, "the two large payloads are not copied")
+	got := &pb.Message{}
+	require.NoError(t, proto.Unmarshal(whole[HeaderLen:], got))
+	require.True(t, proto.Equal(m.Message, got))
+	require.Equal(t, proto.Size(m.Message), len(whole)-HeaderLen)
+}
+
+func TestUnknownKindsAreLeftOut(t *testing.T) {
+	var f Frame
+	f.Reset()
+	f.AppendMessage(samples()[6])
+	f.enc.arena[HeaderLen] = 99
+	f.AppendMessage(samples()[10])
+	var out bytes.Buffer
+	_, err := f.WriteMessages(&out)
+	require.NoError(t, err)
+	payload, err := ReadFrame(&out, FrameMessages, 1<<20, nil)
+	require.NoError(t, err)
+	var kinds []Kind
+	unknown, err := DecodeMessages(payload, func(m Message) { kinds = append(kinds, m.Kind()) })
+	require.NoError(t, err)
+	require.Equal(t, 1, unknown)
+	require.Equal(t, []Kind{KindChunkStatus}, kinds)
+}
+
+func TestHelloAndAnswer(t *testing.T) {
+	var b bytes.Buffer
+	h := Hello{Cluster: 7, Node: 1, Peer: 2, Class: ClassBulk, Kinds: AllKinds}
+	require.NoError(t, h.Write(&b))
+	got, err := ReadHello(&b)
+	require.NoError(t, err)
+	require.Equal(t, h, got)
+	a := Answer{Refused: strings.Repeat("long ", 1000), Kinds: 6}
+	require.NoError(t, a.Write(&b))
+	answer, err := ReadAnswer(&b)
+	require.NoError(t, err)
+	require.Equal(t, a.Refused[:MaxReasonLen], answer.Refused)
+	require.Equal(t, a.Kinds, answer.Kinds)
+	require.True(t, AllKinds.Has(KindRaft) && AllKinds.Has(KindChunkStatus) && !AllKinds.Has(0) && !AllKinds.Has(endOfKinds) && !AllKinds.Has(200))
+}
+
+// Each byte of a frame is covered: by the header's fields or the checksum.
+func TestFlippedBytes(t *testing.T) {
+	frame := encode(t, samples()[4:7])
+	for i := range frame {
+		for bit := range 8 {
+			bad := bytes.Clone(frame)
+			bad[i] ^= 1 << bit
+			_, err := ReadFrame(bytes.NewReader(bad), FrameMessages, 1<<20, nil)
+			require.Error(t, err, "byte %d, bit %d", i, bit)
+		}
+	}
+}
+
+func TestCutFrames(t *testing.T) {
+	frame := encode(t, samples()[:1])
+	_, err := ReadFrame(bytes.NewReader(nil), FrameMessages, 1<<20, nil)
+	require.Equal(t, io.EOF, err)
+	for n := 1; n < len(frame); n += 1 + n/3 {
+		_, err := ReadFrame(bytes.NewReader(frame[:n]), FrameMessages, 1<<20, nil)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	_, err = ReadFrame(bytes.NewReader(frame), FrameMessages, len(frame)-HeaderLen-1, nil)
+	require.ErrorIs(t, err, ErrTooLarge)
+	_, err = ReadFrame(bytes.NewReader(frame), FrameHello, 1<<20, nil)
+	require.ErrorIs(t, err, ErrFrame)
+	_, err = ReadFrame(strings.NewReader("GET / HTTP/1.1\r\n\r\n"), FrameHello, 1<<20, nil)
+	require.ErrorIs(t, err, ErrFrame)
+	require.ErrorContains(t, err, "is this a Weft peer?")
+}
+
+// A length that promises much gets memory as the bytes come, not before.
+func TestPromisedLength(t *testing.T) {
+	head := make([]byte, HeaderLen)
+	header{typ: FrameMessages, length: 200 << 20}.put(head)
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := ReadFrame(io.MultiReader(bytes.NewReader(head), strings.NewReader("some")), FrameMessages, 256<<20, nil)
+			require.ErrorIs(b, err, io.ErrUnexpectedEOF)
+		}
+	}).AllocedBytesPerOp()
+	require.Less(t, allocated, int64(2*growStep))
+}
+
+// FuzzFrame feeds arbitrary payloads, with the right checksum, to the decoder.
+// What it accepts, it must write again to the same messages.
+func FuzzFrame(f *testing.F) {
+	for _, m := range samples() {
+		f.Add(encode(f, []Message{m})[HeaderLen:])
+	}
+	f.Add(encode(f, samples())[HeaderLen:])
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		frame := make([]byte, HeaderLen, HeaderLen+len(payload))
+		header{typ: FrameMessages, length: uint32(len(payload)), crc: crc32.Checksum(payload, castagnoli)}.put(frame)
+		got, err := ReadFrame(bytes.NewReader(append(frame, payload...)), FrameMessages, 1<<28, nil)
+		require.NoError(t, err)
+		var ms []Message
+		if _, err := DecodeMessages(got, func(m Message) { ms = append(ms, m) }); err != nil {
+			require.ErrorIs(t, err, ErrFrame)
+		}
+		for _, m := range ms {
+			var again Message
+			_, err := DecodeMessages(encode(t, []Message{m})[HeaderLen:], func(m Message) { again = m })
+			require.NoError(t, err)
+			requireEqual(t, m, again)
+		}
+	})
+}
+
+// FuzzStream feeds arbitrary bytes to whoever reads a connection.
+func FuzzStream(f *testing.F) {
+	f.Add(encode(f, samples()))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		for _, typ := range []FrameType{FrameMessages, FrameHello, FrameAnswer} {
+			r := bytes.NewReader(stream)
+			for {
+				if _, err := ReadFrame(r, typ, 1<<20, nil); err != nil {
+					break
+				}
+			}
+		}
+		_, _ = ReadHello(bytes.NewReader(stream))  // an error or not, but no panic
+		_, _ = ReadAnswer(bytes.NewReader(stream)) // the same
+	})
+}
+
+func BenchmarkEncode(b *testing.B) {
+	data := make([]byte, 64<<10)
+	rand.NewChaCha8([32]byte{}).Read(data) //nolint:errcheck // it never fails
+	m := Message{Group: 1, From: 1, To: 2, Body: Raft{&pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)),
+		Entries: []*pb.Entry{{Term: new(uint64(3)), Index: new(uint64(9)), Data: data}}}}}
+	var f Frame
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Reset()
+		f.AppendMessage(m)
+		_, _ = f.WriteMessages(io.Discard)
+	}
+}
