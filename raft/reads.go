@@ -84,21 +84,21 @@ func (q *readQueue) confirm(voters quorum.JointConfig) []pendingRead {
 }
 
 // readIndex takes a read request of this node or of another.
+//
+// A leader may have committed, and answered for, more in earlier terms than it
+// knows of: the commit index need not be durable. It knows once it has committed
+// an entry of its own term; until then reads wait. That holds for the only
+// voter of a group too, when it restarts.
 func (l *leader) readIndex(m *pb.Message) {
-	switch {
-	case l.members.IsSingleton():
-		l.answerRead(m, l.log.committed)
-	case !l.log.holds(entryID{term: l.term, index: l.log.committed}):
-		// Earlier leaders may have committed more than this one knows of,
-		// until it has committed an entry of its own.
-		l.earlyReads = append(l.earlyReads, m)
-	default:
+	if l.log.holds(entryID{term: l.term, index: l.log.committed}) {
 		l.startRead(m)
+	} else {
+		l.earlyReads = append(l.earlyReads, m)
 	}
 }
 
 func (l *leader) startRead(m *pb.Message) {
-	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased {
+	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.members.IsSingleton() {
 		l.answerRead(m, l.log.committed)
 		return
 	}
