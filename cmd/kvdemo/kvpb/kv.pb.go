@@ -626,23 +626,25 @@ type StatusResponse struct {
 	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Cluster uint64                 `protobuf:"varint,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	Core    string                 `protobuf:"bytes,3,opt,name=core,proto3" json:"core,omitempty"`      // "weft" or "upstream"
-	Role    string                 `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`      // "leader", "follower", "candidate", "pre-candidate" or "learner"
+	Role    string                 `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`      // "leader", "follower", "candidate" or "pre-candidate"
 	Leader  uint64                 `protobuf:"varint,5,opt,name=leader,proto3" json:"leader,omitempty"` // 0: none known
 	Term    uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
 	Commit  uint64                 `protobuf:"varint,7,opt,name=commit,proto3" json:"commit,omitempty"`
 	Applied uint64                 `protobuf:"varint,8,opt,name=applied,proto3" json:"applied,omitempty"`
 	// Log index up to which the applied state survives a crash without the log.
-	Durable       uint64                   `protobuf:"varint,9,opt,name=durable,proto3" json:"durable,omitempty"`
-	FirstIndex    uint64                   `protobuf:"varint,10,opt,name=first_index,json=firstIndex,proto3" json:"first_index,omitempty"` // of the log
-	LastIndex     uint64                   `protobuf:"varint,11,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	Members       []*StatusResponse_Member `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
-	Links         []*StatusResponse_Link   `protobuf:"bytes,13,rep,name=links,proto3" json:"links,omitempty"`
-	UptimeMs      uint64                   `protobuf:"varint,14,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
-	LogBytes      uint64                   `protobuf:"varint,15,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`       // of segment files
-	StateBytes    uint64                   `protobuf:"varint,16,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"` // of the applied state on disk
-	Pid           uint64                   `protobuf:"varint,17,opt,name=pid,proto3" json:"pid,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Durable    uint64                   `protobuf:"varint,9,opt,name=durable,proto3" json:"durable,omitempty"`
+	FirstIndex uint64                   `protobuf:"varint,10,opt,name=first_index,json=firstIndex,proto3" json:"first_index,omitempty"` // of the log
+	LastIndex  uint64                   `protobuf:"varint,11,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	Members    []*StatusResponse_Member `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
+	Links      []*StatusResponse_Link   `protobuf:"bytes,13,rep,name=links,proto3" json:"links,omitempty"`
+	UptimeMs   uint64                   `protobuf:"varint,14,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
+	LogBytes   uint64                   `protobuf:"varint,15,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`       // of segment files
+	StateBytes uint64                   `protobuf:"varint,16,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"` // of the applied state on disk
+	Pid        uint64                   `protobuf:"varint,17,opt,name=pid,proto3" json:"pid,omitempty"`
+	// Messages to peers that were not sent: no room in a queue, no connection.
+	DroppedMessages uint64 `protobuf:"varint,18,opt,name=dropped_messages,json=droppedMessages,proto3" json:"dropped_messages,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -794,6 +796,13 @@ func (x *StatusResponse) GetPid() uint64 {
 	return 0
 }
 
+func (x *StatusResponse) GetDroppedMessages() uint64 {
+	if x != nil {
+		return x.DroppedMessages
+	}
+	return 0
+}
+
 type ListResponse_Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -856,13 +865,12 @@ func (x *ListResponse_Item) GetSha256() []byte {
 
 // Traffic with one peer since the process started.
 type StatusResponse_Link struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Peer            uint64                 `protobuf:"varint,1,opt,name=peer,proto3" json:"peer,omitempty"`
-	SentBytes       uint64                 `protobuf:"varint,2,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"` // on the wire, frames and all
-	ReceivedBytes   uint64                 `protobuf:"varint,3,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
-	DroppedMessages uint64                 `protobuf:"varint,4,opt,name=dropped_messages,json=droppedMessages,proto3" json:"dropped_messages,omitempty"` // not sent: queue full or no connection
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          uint64                 `protobuf:"varint,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	SentBytes     uint64                 `protobuf:"varint,2,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"` // on the wire, frames and all
+	ReceivedBytes uint64                 `protobuf:"varint,3,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse_Link) Reset() {
@@ -912,13 +920,6 @@ func (x *StatusResponse_Link) GetSentBytes() uint64 {
 func (x *StatusResponse_Link) GetReceivedBytes() uint64 {
 	if x != nil {
 		return x.ReceivedBytes
-	}
-	return 0
-}
-
-func (x *StatusResponse_Link) GetDroppedMessages() uint64 {
-	if x != nil {
-		return x.DroppedMessages
 	}
 	return 0
 }
@@ -1019,7 +1020,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x0f\n" +
-	"\rStatusRequest\"\xc5\x05\n" +
+	"\rStatusRequest\"\xc4\x05\n" +
 	"\x0eStatusResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x12\n" +
@@ -1041,13 +1042,13 @@ const file_kv_proto_rawDesc = "" +
 	"\tlog_bytes\x18\x0f \x01(\x04R\blogBytes\x12\x1f\n" +
 	"\vstate_bytes\x18\x10 \x01(\x04R\n" +
 	"stateBytes\x12\x10\n" +
-	"\x03pid\x18\x11 \x01(\x04R\x03pid\x1a\x8b\x01\n" +
+	"\x03pid\x18\x11 \x01(\x04R\x03pid\x12)\n" +
+	"\x10dropped_messages\x18\x12 \x01(\x04R\x0fdroppedMessages\x1a`\n" +
 	"\x04Link\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\x04R\x04peer\x12\x1d\n" +
 	"\n" +
 	"sent_bytes\x18\x02 \x01(\x04R\tsentBytes\x12%\n" +
-	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\x12)\n" +
-	"\x10dropped_messages\x18\x04 \x01(\x04R\x0fdroppedMessages\x1a2\n" +
+	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\x1a2\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress2\xd9\x02\n" +

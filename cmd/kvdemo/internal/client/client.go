@@ -234,21 +234,23 @@ func (c *Client) connect(ctx context.Context, i int) error {
 	conn := c.conns[i]
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	failed := false
+	tried := false
 	for {
 		state := conn.GetState()
 		switch state {
 		case connectivity.Ready:
 			return nil
 		case connectivity.Idle:
+			tried = true
 			conn.Connect()
+		case connectivity.Connecting:
+			tried = true
 		case connectivity.TransientFailure:
-			// The state may be an old failure, and gRPC waiting to try again: ask
-			// for a fresh attempt, once.
-			if failed {
+			if tried {
 				return errUnreachable
 			}
-			failed = true
+			// An old failure, and gRPC waits before it tries again: try now.
+			tried = true
 			conn.ResetConnectBackoff()
 		case connectivity.Shutdown:
 			return errors.New("the client is closed")

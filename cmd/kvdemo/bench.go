@@ -1,0 +1,210 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+)
+
+// benchFlags say what load bench makes.
+type benchFlags struct {
+	clientFlags
+	clients  int
+	size     int
+	keys     int
+	reads    int
+	duration time.Duration
+	seed     uint64
+}
+
+func newBench() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Write and read for a while, and measure",
+		Long: "bench writes random values under the keys bench/0, bench/1, ... and reads them,\n" +
+			"with so many clients at once, each of which waits for one answer before it asks again.\n" +
+			"--timeout bounds each of these calls.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.validate(); err != nil {
+				return fmt.Errorf("%w; %w", err, errUsage)
+			}
+			r, err := f.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return f.print(cmd, r)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.clients, "clients", 16, "concurrent clients")
+	flags.IntVar(&f.size, "size", 1024, "bytes of a value")
+	flags.IntVar(&f.keys, "keys", 1000, "number of keys")
+	flags.IntVar(&f.reads, "reads", 0, "percentage of calls that are linearizable reads")
+	flags.DurationVar(&f.duration, "duration", 10*time.Second, "how long")
+	flags.Uint64Var(&f.seed, "seed", 1, "of keys and values")
+	return cmd
+}
+
+func (f *benchFlags) validate() error {
+	var errs []error
+	bad := func(flag string, value, lo, hi int) {
+		if value < lo || value > hi {
+			errs = append(errs, fmt.Errorf("--%s: %d, want %d to %d", flag, value, lo, hi))
+		}
+	}
+	bad("clients", f.clients, 1, 10000)
+	bad("size", f.size, 0, kv.MaxValueBytes)
+	bad("keys", f.keys, 1, 1<<30)
+	bad("reads", f.reads, 0, 100)
+	if f.duration <= 0 {
+		errs = append(errs, fmt.Errorf("--duration: %v, want more than 0", f.duration))
+	}
+	if f.timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--timeout: %v, want more than 0", f.timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// benchSide is what bench measured of writes or of reads.
+type benchSide struct {
+	Calls   int64   `json:"calls"`
+	Failed  int64   `json:"failed"`
+	PerSec  float64 `json:"per_second"`
+	P50     float64 `json:"p50_ms"`
+	P99     float64 `json:"p99_ms"`
+	Longest float64 `json:"longest_ms"`
+}
+
+type benchResult struct {
+	Clients int       `json:"clients"`
+	Size    int       `json:"size"`
+	Seconds float64   `json:"seconds"`
+	Writes  benchSide `json:"writes"`
+	Reads   benchSide `json:"reads"`
+	Error   string    `json:"error,omitempty"` // the last failure
+}
+
+func (r benchResult) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d clients, values of %d bytes, %.1f s", r.Clients, r.Size, r.Seconds)
+	side := func(name string, s benchSide) {
+		if s.Calls+s.Failed > 0 {
+			fmt.Fprintf(&b, "\n%-6s  %8.0f/s  p50 %6.2f ms  p99 %7.2f ms  longest %7.1f ms  %d done, %d failed",
+				name, s.PerSec, s.P50, s.P99, s.Longest, s.Calls, s.Failed)
+		}
+	}
+	side("writes", r.Writes)
+	side("reads", r.Reads)
+	if r.Error != "" {
+		fmt.Fprintf(&b, "\nlast failure: %s", r.Error)
+	}
+	return b.String()
+}
+
+// meter takes measurements of several clients.
+type meter struct {
+	mu     sync.Mutex
+	hist   *hdrhistogram.Histogram // microseconds
+	failed int64
+	err    error // the last one
+}
+
+func newMeter() *meter {
+	return &meter{hist: hdrhistogram.New(1, time.Hour.Microseconds(), 3)}
+}
+
+func (m *meter) note(d time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		m.failed++
+		m.err = err
+		return
+	}
+	_ = m.hist.RecordValue(min(d, time.Hour).Microseconds()) // in range
+}
+
+func (m *meter) side(seconds float64) benchSide {
+	quantile := func(q float64) float64 { return float64(m.hist.ValueAtQuantile(q)) / 1e3 }
+	return benchSide{
+		Calls: m.hist.TotalCount(), Failed: m.failed,
+		PerSec: float64(m.hist.TotalCount()) / seconds,
+		P50:    quantile(50), P99: quantile(99), Longest: float64(m.hist.Max()) / 1e3,
+	}
+}
+
+// run makes the load. It fails only if nothing at all succeeded.
+func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
+	writes, reads := newMeter(), newMeter()
+	ctx, cancel := context.WithTimeout(ctx, f.duration)
+	defer cancel()
+	start := time.Now()
+	var g errgroup.Group
+	for i := range f.clients {
+		c, err := client.New(client.Config{Endpoints: strings.Split(f.endpoints, ","), First: i, Timeout: f.timeout})
+		if err != nil {
+			return benchResult{}, errors.Join(fmt.Errorf("--%w; %w", err, errUsage), g.Wait())
+		}
+		g.Go(func() error {
+			f.client(ctx, i, c, writes, reads)
+			return c.Close()
+		})
+	}
+	err := g.Wait()
+	seconds := time.Since(start).Seconds()
+	r := benchResult{Clients: f.clients, Size: f.size, Seconds: seconds, Writes: writes.side(seconds), Reads: reads.side(seconds)}
+	failure := errors.Join(writes.err, reads.err)
+	if failure != nil {
+		r.Error = failure.Error()
+	}
+	if r.Writes.Calls+r.Reads.Calls == 0 {
+		return r, fmt.Errorf("no call succeeded in %v: %w", f.duration, failure)
+	}
+	return r, err
+}
+
+// client makes one call after the other until the time is over. The call that
+// is cut off by the end does not count.
+func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, writes, reads *meter) {
+	rng := rand.New(rand.NewPCG(f.seed, uint64(i)))
+	value := make([]byte, f.size)
+	for b := range value {
+		value[b] = byte(rng.Uint32())
+	}
+	for ctx.Err() == nil {
+		m := writes
+		key := fmt.Sprintf("bench/%d", rng.IntN(f.keys))
+		callCtx, cancel := context.WithTimeout(ctx, f.timeout)
+		begin := time.Now()
+		var err error
+		if rng.IntN(100) < f.reads {
+			m = reads
+			_, err = c.Get(callCtx, key, false)
+			if errors.Is(err, kv.ErrNotFound) {
+				err = nil // an answer, before the key's first write
+			}
+		} else {
+			_, err = c.Put(callCtx, key, value)
+		}
+		cancel()
+		if err == nil || ctx.Err() == nil {
+			m.note(time.Since(begin), err)
+		}
+	}
+}

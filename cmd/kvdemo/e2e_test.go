@@ -1,0 +1,362 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Real processes, real ports, real disks. What these tests wait for they poll
+// for, up to limit; nothing depends on how fast the machine is.
+const limit = time.Minute
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for !ok() {
+		require.True(t, time.Now().Before(deadline), "waited %v for %s", limit, what)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// program returns a command that runs kvdemo as a process of its own, in its
+// own process group, killed at the end of the test.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "KVDEMO_TEST_AS_PROGRAM=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	t.Cleanup(func() {
+		if cmd.Process != nil && cmd.ProcessState == nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+			_ = cmd.Wait()
+		}
+	})
+	return cmd
+}
+
+// servers are the nodes of a cluster of three.
+type servers struct {
+	t         *testing.T
+	args      [3][]string
+	endpoints [3]string
+	cmds      [3]*exec.Cmd
+	logs      [3]*bytes.Buffer
+}
+
+func startServers(t *testing.T) *servers {
+	s := &servers{t: t}
+	data := t.TempDir()
+	peers := fmt.Sprintf("1=%s,2=%s,3=%s", freePort(t), freePort(t), freePort(t))
+	for i := range s.args {
+		s.endpoints[i] = freePort(t)
+		s.args[i] = []string{
+			"serve", "--id", fmt.Sprint(i + 1), "--cluster", "9", "--peers", peers, "--client-listen", s.endpoints[i],
+			"--data", filepath.Join(data, fmt.Sprint(i+1)), "--tick", "20ms", "--log-format", "json",
+		}
+		s.start(i)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for i, log := range s.logs {
+				t.Logf("log of node %d:\n%s", i+1, log)
+			}
+		}
+	})
+	return s
+}
+
+func (s *servers) start(i int) {
+	s.cmds[i] = program(s.t, s.args[i]...)
+	s.logs[i] = &bytes.Buffer{}
+	s.cmds[i].Stderr = s.logs[i]
+	require.NoError(s.t, s.cmds[i].Start())
+}
+
+func (s *servers) kill(i int) {
+	require.NoError(s.t, s.cmds[i].Process.Kill())
+	_ = s.cmds[i].Wait() // says that it was killed
+}
+
+// do runs a client verb.
+func (s *servers) do(endpoint string, args ...string) result {
+	return kvdemo(s.t.Context(), "", append(args, "--endpoints", endpoint)...)
+}
+
+// all is the endpoints of all nodes.
+func (s *servers) all() string { return strings.Join(s.endpoints[:], ",") }
+
+// leader returns which node leads, and waits until one does and all follow it.
+func (s *servers) leader() (lead int) {
+	eventually(s.t, "a leader", func() bool {
+		lead = -1
+		r := s.do(s.all(), "status", "--json")
+		for line := range strings.Lines(r.out) {
+			var st statusResult
+			require.NoError(s.t, json.Unmarshal([]byte(line), &st))
+			if st.Role == "leader" {
+				lead = int(st.ID) - 1
+			}
+		}
+		return lead >= 0
+	})
+	return lead
+}
+
+// A cluster of three real processes, from its first write to its orderly stop,
+// through the loss of its leader and of its majority.
+func TestThreeProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	s := startServers(t)
+	lead := s.leader()
+
+	// Every node takes writes and reads, and sees the others' at once.
+	for i, e := range s.endpoints {
+		key := fmt.Sprintf("dir/key %d", i)
+		r := s.do(e, "put", key, fmt.Sprint("value ", i))
+		require.Zero(t, r.code, r.err)
+		for _, other := range s.endpoints {
+			require.Equal(t, result{0, fmt.Sprint("value ", i), ""}, s.do(other, "get", key))
+		}
+	}
+	checkVerbs(t, s)
+
+	s.kill(lead)
+	r := s.do(s.all(), "put", "after", "the leader died", "--timeout", "30s")
+	require.Zero(t, r.code, r.err)
+	require.Equal(t, "the leader died", s.do(s.all(), "get", "after").out)
+
+	// A minority: clear errors within the deadline, and old state on demand.
+	next := s.leader()
+	s.kill(next)
+	alone := s.endpoints[3-lead-next]
+	for _, args := range [][]string{{"put", "k", "v"}, {"get", "after"}, {"del", "after"}, {"ls"}} {
+		begin := time.Now()
+		r := s.do(alone, append(args, "--timeout", "1500ms")...)
+		require.Less(t, time.Since(begin), 10*time.Second)
+		require.Contains(t, []int{exitFailure, exitUnknown}, r.code)
+		require.Contains(t, r.err, alone)
+		require.Regexp(t, "no node could take the request in time|outcome of the write is unknown", r.err)
+	}
+	require.Equal(t, "the leader died", s.do(alone, "get", "--local", "after").out)
+
+	// The majority is back: so is everything that was acknowledged.
+	s.start(lead)
+	s.start(next)
+	r = s.do(s.all(), "get", "after", "--timeout", "30s")
+	require.Equal(t, "the leader died", r.out, r.err)
+	r = s.do(s.all(), "bench", "--duration", "300ms", "--clients", "4", "--reads", "50", "--json", "--timeout", "20s")
+	require.Zero(t, r.code, r.err)
+	var b benchResult
+	require.NoError(t, json.Unmarshal([]byte(r.out), &b))
+	require.Positive(t, b.Writes.Calls+b.Reads.Calls)
+	s.stop()
+}
+
+// checkVerbs tries the verbs on what TestThreeProcesses wrote.
+func checkVerbs(t *testing.T, s *servers) {
+	r := s.do(s.all(), "ls", "dir/", "--digests")
+	require.Zero(t, r.code, r.err)
+	require.Len(t, strings.Split(strings.TrimSpace(r.out), "\n"), 4, r.out)
+	require.Contains(t, r.out, "KEY")
+	require.Contains(t, r.out, "dir/key 1  7")
+	r = s.do(s.all(), "ls", "--limit", "1", "--json")
+	require.Equal(t, "{\"key\":\"dir/key 0\",\"bytes\":7}\n", r.out)
+	require.Contains(t, s.do(s.all(), "del", "dir/key 0").out, "deleted dir/key 0 at index")
+	require.Contains(t, s.do(s.all(), "del", "dir/key 0").out, "had no value")
+	r = s.do(s.all(), "get", "dir/key 0")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, `no such key: "dir/key 0"`)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte{0, 1, 0xff}, 0o644))
+	require.Zero(t, s.do(s.all(), "put", "binary", "--file", file).code)
+	require.Equal(t, "\x00\x01\xff", s.do(s.all(), "get", "binary").out)
+	r = kvdemo(t.Context(), "from a pipe", "put", "piped", "--endpoints", s.all())
+	require.Contains(t, r.out, "put piped (11 bytes) at index")
+	r = s.do(s.all(), "status")
+	require.Zero(t, r.code)
+	require.Contains(t, r.out, "leader")
+	require.Contains(t, r.out, "follower")
+	r = s.do(freePort(t), "status", "--timeout", "2s")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, "no node answered")
+}
+
+// stop asks all nodes to stop, and checks that they do so in good order.
+func (s *servers) stop() {
+	for i, cmd := range s.cmds {
+		require.NoError(s.t, cmd.Process.Signal(syscall.SIGTERM))
+		require.NoError(s.t, cmd.Wait(), "node %d", i+1)
+		require.Contains(s.t, s.logs[i].String(), `"msg":"stopping"`)
+	}
+}
+
+// demoDirectory returns a directory of files with n files of some kilobytes.
+func demoDirectory(t *testing.T, n int) string {
+	dir := t.TempDir()
+	for i := range n {
+		path := filepath.Join(dir, fmt.Sprint(i%7), fmt.Sprintf("file-%d", i))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte(path), i*10), 0o644))
+	}
+	return dir
+}
+
+// processesOf returns the command lines of the running processes that have a
+// text in theirs.
+func processesOf(t *testing.T, text string) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	if len(files) == 0 {
+		t.Skip("needs /proc to look for processes")
+	}
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(line, []byte(text)) { // else it is gone
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// The demonstration on three nodes: it kills, verifies, says so in its last
+// line, and leaves nothing behind.
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Setenv("KVDEMO_TEST_AS_PROGRAM", "1")
+	files := demoDirectory(t, 150)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	r := kvdemo(t.Context(), "", "demo", files, "--nodes", "3", "--tick", "20ms", "--loaders", "8")
+	require.Zero(t, r.code, r.err)
+	require.True(t, strings.HasSuffix(r.out, "\nverified: 150 files on 3 replicas\n"), r.out)
+	for _, want := range []string{"(the leader, process", "(a follower, process", "started node"} {
+		require.Contains(t, r.err, want)
+	}
+	for _, want := range []string{"throughput", "commit        p50", "failover gap", "bytes on each link"} {
+		require.Contains(t, r.out, want)
+	}
+	left, err := os.ReadDir(tmp)
+	require.NoError(t, err)
+	require.Empty(t, left, "temporary data")
+	require.Empty(t, processesOf(t, tmp))
+}
+
+// However the demonstration ends, no process of it is left.
+func TestDemoInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "data")
+			cmd := program(t, "demo", demoDirectory(t, 2000), "--nodes", "3", "--data", data, "--loaders", "1")
+			pipe, err := cmd.StderrPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			waitForText(t, pipe, "killed node")
+			require.NotEmpty(t, processesOf(t, data))
+			require.NoError(t, cmd.Process.Signal(sig))
+			var exit *exec.ExitError
+			require.True(t, errors.As(cmd.Wait(), &exit))
+			if sig != syscall.SIGKILL {
+				require.Equal(t, exitFailure, exit.ExitCode())
+				require.Empty(t, processesOf(t, data))
+				require.NoDirExists(t, data)
+			}
+			eventually(t, "the nodes to be gone", func() bool { return len(processesOf(t, data)) == 0 })
+		})
+	}
+}
+
+// waitForText reads until the text was seen, and goes on reading, so that the
+// writer does not get stuck.
+func waitForText(t *testing.T, r io.Reader, text string) {
+	t.Helper()
+	seen := make(chan bool, 1)
+	go func() {
+		var all []byte
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := r.Read(buf)
+			all = append(all, buf[:n]...)
+			if bytes.Contains(all, []byte(text)) {
+				seen <- true
+				break
+			}
+			if err != nil {
+				seen <- false
+				return
+			}
+		}
+		_, _ = io.Copy(io.Discard, r) // ends with the process
+	}()
+	select {
+	case ok := <-seen:
+		require.True(t, ok, "the process ended before it printed %q", text)
+	case <-time.After(limit):
+		t.Fatalf("waited %v for %q", limit, text)
+	}
+}
+
+// Bytes that changed on disk: the node says where and does not start.
+func TestServeRefusesDamagedLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	data, endpoint := t.TempDir(), freePort(t)
+	args := []string{"serve", "--id", "1", "--peers", "1=" + freePort(t), "--client-listen", endpoint, "--data", data, "--tick", "10ms"}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	served := make(chan result, 1)
+	go func() { served <- kvdemo(ctx, "", args...) }()
+	for i := range 20 {
+		r := kvdemo(t.Context(), "", "put", fmt.Sprint(i), strings.Repeat("x", 1000), "--endpoints", endpoint, "--timeout", "30s")
+		require.Zero(t, r.code, r.err)
+	}
+	cancel()
+	r := <-served
+	require.Zero(t, r.code, r.err)
+
+	segments, err := filepath.Glob(filepath.Join(data, "log", "*"))
+	require.NoError(t, err)
+	damaged := false
+	for _, path := range segments {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if at := bytes.Index(b, bytes.Repeat([]byte("x"), 900)); at >= 0 && !damaged {
+			b[at+100] ^= 1
+			require.NoError(t, os.WriteFile(path, b, 0o644))
+			damaged = true
+		}
+	}
+	require.True(t, damaged, "found no segment with the values in %v", segments)
+	r = kvdemo(t.Context(), "", append(args, "--exit-with-stdin")...)
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, "the log is damaged: segment")
+	require.Contains(t, r.err, "restore the directory or replace the node")
+}

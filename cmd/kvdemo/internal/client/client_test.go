@@ -1,0 +1,193 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// fakeNode answers every call with the same.
+type fakeNode struct {
+	kvpb.UnimplementedKVServer
+	calls atomic.Int64
+	// answer is the outcome of a call; nil waits for the deadline.
+	answer func() error
+}
+
+func (n *fakeNode) call(ctx context.Context) error {
+	n.calls.Add(1)
+	if n.answer == nil {
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return n.answer()
+}
+
+func (n *fakeNode) Put(ctx context.Context, _ *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+	return &kvpb.PutResponse{Index: 7}, n.call(ctx)
+}
+
+func (n *fakeNode) Get(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+	return &kvpb.GetResponse{Value: []byte("v")}, n.call(ctx)
+}
+
+func (n *fakeNode) Status(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {
+	return &kvpb.StatusResponse{Id: 1}, n.call(ctx)
+}
+
+func (n *fakeNode) serve(t *testing.T) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := grpc.NewServer()
+	kvpb.RegisterKVServer(s, n)
+	go func() { _ = s.Serve(l) }() // ends with Stop
+	t.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+// nobody is an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().String()
+}
+
+func ok() error { return nil }
+
+func failing(code codes.Code, v kvpb.Outcome_Verdict) func() error {
+	return func() error {
+		s, err := status.New(code, "the node's words").WithDetails(&kvpb.Outcome{Verdict: v})
+		if err != nil {
+			return err
+		}
+		return s.Err()
+	}
+}
+
+func newClient(t *testing.T, cfg Config) *Client {
+	t.Helper()
+	c, err := New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// What follows from each answer of the first of two nodes, for a write, a write
+// that may be repeated, and a read.
+func TestVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		answer              func() error
+		put, putAgain, read error // nil: the second node's answer
+	}{
+		{"success", ok, nil, nil, nil},
+		{"refused", failing(codes.Unavailable, kvpb.Outcome_REFUSED), nil, nil, nil},
+		{"refused, timeout", failing(codes.DeadlineExceeded, kvpb.Outcome_REFUSED), nil, nil, nil},
+		{"overloaded", failing(codes.ResourceExhausted, kvpb.Outcome_REFUSED), nil, nil, nil},
+		{"unknown", failing(codes.Unavailable, kvpb.Outcome_UNKNOWN), ErrUnknown, nil, nil},
+		{"no verdict", failing(codes.Unavailable, 0), ErrUnknown, nil, nil},
+		{"broken", failing(codes.Internal, 0), ErrUnknown, nil, nil},
+		{"invalid", failing(codes.InvalidArgument, 0), kv.ErrInvalid, kv.ErrInvalid, kv.ErrInvalid},
+		{"damaged", failing(codes.DataLoss, 0), kv.ErrDamaged, kv.ErrDamaged, kv.ErrDamaged},
+		{"not found", failing(codes.NotFound, 0), kv.ErrNotFound, kv.ErrNotFound, kv.ErrNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first, second := &fakeNode{answer: c.answer}, &fakeNode{answer: ok}
+			cfg := Config{Endpoints: []string{first.serve(t), second.serve(t)}}
+			put := func(repeat bool) error {
+				cfg.Repeat = repeat
+				_, err := newClient(t, cfg).Put(t.Context(), "k", nil)
+				return err
+			}
+			require.ErrorIs(t, put(false), c.put)
+			require.ErrorIs(t, put(true), c.putAgain)
+			_, err := newClient(t, cfg).Get(t.Context(), "k", false)
+			require.ErrorIs(t, err, c.read)
+			require.EqualValues(t, 3, first.calls.Load())
+			if c.put != nil {
+				require.ErrorContains(t, put(false), "the node's words")
+			}
+		})
+	}
+}
+
+// A node that cannot be reached has not got the write: the next is asked, and
+// asked first the next time.
+func TestUnreachable(t *testing.T) {
+	node := &fakeNode{answer: ok}
+	c := newClient(t, Config{Endpoints: []string{nobody(t), node.serve(t)}})
+	index, err := c.Put(t.Context(), "k", nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, index)
+	require.EqualValues(t, 1, c.next.Load())
+}
+
+// Nobody takes the call: a definite error within the deadline.
+func TestDeadline(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		node *fakeNode
+		want error
+	}{
+		{"refusing", &fakeNode{answer: failing(codes.Unavailable, kvpb.Outcome_REFUSED)}, ErrUnavailable},
+		{"silent", &fakeNode{}, ErrUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cl := newClient(t, Config{Endpoints: []string{c.node.serve(t)}, Timeout: 300 * time.Millisecond, Repeat: true})
+			begin := time.Now()
+			_, err := cl.Put(t.Context(), "k", nil)
+			require.ErrorIs(t, err, c.want)
+			require.Less(t, time.Since(begin), 5*time.Second)
+			_, err = cl.Get(t.Context(), "k", false)
+			require.ErrorIs(t, err, ErrUnavailable, "a read has no unknown outcome")
+		})
+	}
+	cl := newClient(t, Config{Endpoints: []string{nobody(t)}, Timeout: 100 * time.Millisecond})
+	_, err := cl.Put(t.Context(), "k", nil)
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "cannot connect")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = cl.Put(ctx, "k", nil)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestStatus(t *testing.T) {
+	node := &fakeNode{answer: ok}
+	c := newClient(t, Config{Endpoints: []string{node.serve(t), nobody(t)}})
+	all := c.Status(t.Context())
+	require.NoError(t, all[0].Err)
+	require.EqualValues(t, 1, all[0].Status.GetId())
+	require.ErrorContains(t, all[1].Err, "cannot connect")
+}
+
+// What cannot be right is refused before it is sent.
+func TestInvalid(t *testing.T) {
+	_, err := New(Config{Endpoints: []string{"host", "h:0", "h:70000"}, Timeout: -1})
+	for _, want := range []string{`"host": want host:port`, `port "0", want 1 to 65535`, `port "70000"`, "timeout: -1ns"} {
+		require.ErrorContains(t, err, want)
+	}
+	_, err = New(Config{})
+	require.ErrorContains(t, err, "endpoints: none given")
+	c := newClient(t, Config{Endpoints: []string{nobody(t)}})
+	_, err = c.Put(t.Context(), "k", make([]byte, kv.MaxValueBytes+1))
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	_, _, err = c.Delete(t.Context(), "")
+	require.ErrorIs(t, err, kv.ErrInvalid)
+}

@@ -1,0 +1,161 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package demo runs a whole kvdemo cluster as child processes on this machine,
+// loads files into it while it kills nodes, and compares what every replica
+// holds with the files.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Bounds of [Config].
+const (
+	MinNodes   = 3
+	MaxNodes   = 9
+	MaxLoaders = 256
+)
+
+// Config says what to run.
+type Config struct {
+	Files   string   // the directory whose files are loaded
+	Limit   int      // load at most so many; 0: all
+	Nodes   int      // processes, MinNodes to MaxNodes
+	Loaders int      // concurrent writers, 1 to MaxLoaders
+	Data    string   // directory for the nodes' data; empty: a temporary one
+	Keep    bool     // leave the data there
+	Serve   []string // command line of one node, to which its flags are added
+	Args    []string // flags of "serve" that all nodes get, such as --core
+	JSON    bool     // the result as JSON
+	// Progress sees what happens, redrawn in place if it is a terminal; Result
+	// sees the outcome.
+	Progress, Result io.Writer
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(flag string, value, lo, hi int) {
+		if value < lo || value > hi {
+			errs = append(errs, fmt.Errorf("--%s: %d, want %d to %d", flag, value, lo, hi))
+		}
+	}
+	bad("nodes", c.Nodes, MinNodes, MaxNodes)
+	bad("loaders", c.Loaders, 1, MaxLoaders)
+	bad("limit", c.Limit, 0, 1<<30)
+	return errors.Join(errs...)
+}
+
+const (
+	// patience is how long the cluster may take for a step that makes no
+	// progress by itself: to start, to elect a leader, to catch up, to stop.
+	patience = 30 * time.Second
+	// putTimeout bounds one write, over all the nodes it is tried at.
+	putTimeout = 20 * time.Second
+)
+
+// Run runs the demonstration. When it returns, for whatever reason, no process
+// of it is left, nor its data unless it was asked to keep them.
+func Run(ctx context.Context, cfg Config) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	set, err := findFiles(cfg.Files, cfg.Limit)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := dataDir(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	p := newProgress(cfg.Progress)
+	defer p.close()
+	p.event("%d files, %s, from %s", len(set.files), megabytes(uint64(set.bytes)), cfg.Files)
+	for _, s := range set.skipped {
+		p.event("left out %s", s)
+	}
+	c, err := startCluster(ctx, cfg, dir, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.killAll()) }()
+	d := &run{cfg: cfg, set: set, cluster: c, p: p}
+	if err := d.story(ctx); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+		}
+		return err
+	}
+	return nil
+}
+
+// dataDir returns an empty directory for the nodes and what removes it.
+func dataDir(cfg Config) (dir string, remove func() error, err error) {
+	keep := func() error { return nil }
+	if cfg.Data == "" {
+		dir, err = os.MkdirTemp("", "kvdemo-")
+		if err != nil {
+			return "", nil, fmt.Errorf("make a data directory: %w; name one with --data", err)
+		}
+		if cfg.Keep {
+			return dir, keep, nil
+		}
+		return dir, func() error { return os.RemoveAll(dir) }, nil
+	}
+	if err := os.MkdirAll(cfg.Data, 0o755); err != nil {
+		return "", nil, fmt.Errorf("--data: %w", err)
+	}
+	entries, err := os.ReadDir(cfg.Data)
+	if err != nil {
+		return "", nil, fmt.Errorf("--data: %w", err)
+	}
+	if len(entries) > 0 {
+		return "", nil, fmt.Errorf("--data: %s is not empty (%d entries); remove it or name another directory", cfg.Data, len(entries))
+	}
+	if cfg.Keep {
+		return cfg.Data, keep, nil
+	}
+	return cfg.Data, func() error { return os.RemoveAll(cfg.Data) }, nil
+}
+
+// run is one demonstration under way.
+type run struct {
+	cfg     Config
+	set     fileSet
+	cluster *cluster
+	p       *progress
+	load    *load
+	outages []outage
+	// verified is how many files every replica was found to hold.
+	verified int
+}
+
+// story is the demonstration: load, and kill and restart on the way; then
+// compare, and stop.
+func (d *run) story(ctx context.Context) error {
+	if _, err := d.cluster.waitLeader(ctx); err != nil {
+		return err
+	}
+	if err := d.loadAll(ctx); err != nil {
+		return err
+	}
+	if err := d.cluster.waitApplied(ctx, d.load.index(), d.p); err != nil {
+		return err
+	}
+	if err := d.verify(ctx); err != nil {
+		return err
+	}
+	d.cluster.poll(ctx)
+	d.p.event("stopping the nodes")
+	if err := d.cluster.stopAll(); err != nil {
+		return err
+	}
+	return d.report()
+}

@@ -1,0 +1,244 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	return dir
+}
+
+func TestFindFiles(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"b.txt": "bee", "a/z": "zed", "a/empty": "",
+		"huge": strings.Repeat("x", kv.MaxValueBytes+1), "bad\xff": "not UTF-8",
+	})
+	require.NoError(t, os.Symlink("b.txt", filepath.Join(dir, "link")))
+	set, err := findFiles(dir, 0)
+	require.NoError(t, err)
+	var keys []string
+	for _, f := range set.files {
+		keys = append(keys, f.key)
+	}
+	require.Equal(t, []string{"a/empty", "a/z", "b.txt"}, keys)
+	require.EqualValues(t, 6, set.bytes)
+	require.Len(t, set.skipped, 2)
+	require.Contains(t, set.skipped[0], "not UTF-8")
+	require.Contains(t, set.skipped[1], "want at most 4194304")
+
+	sums, err := set.digests(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sha256.Sum256([]byte("bee")), sums["b.txt"])
+	require.Len(t, sums, 3)
+
+	set, err = findFiles(dir, 2)
+	require.NoError(t, err)
+	require.Len(t, set.files, 2)
+
+	_, err = findFiles(t.TempDir(), 0)
+	require.ErrorContains(t, err, "no files to load")
+	_, err = findFiles(filepath.Join(dir, "b.txt"), 0)
+	require.ErrorContains(t, err, "is a file; name the directory")
+	_, err = findFiles(filepath.Join(dir, "nothing"), 0)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestConfig(t *testing.T) {
+	err := Config{Nodes: 2, Loaders: 1000, Limit: -1}.Validate()
+	for _, want := range []string{"--nodes: 2, want 3 to 9", "--loaders: 1000, want 1 to 256", "--limit: -1"} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestDataDir(t *testing.T) {
+	used := writeFiles(t, map[string]string{"something": ""})
+	_, _, err := dataDir(Config{Data: used})
+	require.ErrorContains(t, err, "is not empty (1 entries); remove it or name another directory")
+
+	fresh := filepath.Join(t.TempDir(), "a", "b")
+	dir, remove, err := dataDir(Config{Data: fresh, Keep: true})
+	require.NoError(t, err)
+	require.Equal(t, fresh, dir)
+	require.NoError(t, remove())
+	require.DirExists(t, dir)
+	_, remove, err = dataDir(Config{Data: fresh})
+	require.NoError(t, err)
+	require.NoError(t, remove())
+	require.NoDirExists(t, dir)
+}
+
+// The gap is the longest silence while a node was down, at its edges too.
+func TestGap(t *testing.T) {
+	at := func(ms int) time.Time { return time.Unix(100, 0).Add(time.Duration(ms) * time.Millisecond) }
+	for _, c := range []struct {
+		acks []int
+		want int
+	}{
+		{nil, 1000},
+		{[]int{-500, 2000}, 1000},
+		{[]int{0, 10, 400, 410, 1000}, 590},
+		{[]int{900, 700, 10}, 690}, // in no order
+		{[]int{300}, 700},
+	} {
+		var l load
+		for _, ms := range c.acks {
+			l.acks = append(l.acks, at(ms))
+		}
+		require.Equal(t, time.Duration(c.want)*time.Millisecond, l.gapAfter(at(0), at(1000)), "%v", c.acks)
+	}
+}
+
+// Bytes are added up over the processes of a node.
+func TestTraffic(t *testing.T) {
+	tr := newTraffic(3)
+	say := func(id, pid uint64, sent ...uint64) {
+		s := &kvpb.StatusResponse{Id: id, Pid: pid}
+		for i, n := range sent {
+			s.Links = append(s.Links, &kvpb.StatusResponse_Link{Peer: uint64(i + 1), SentBytes: n})
+		}
+		tr.note(s)
+	}
+	say(1, 50, 0, 10, 20)
+	say(1, 50, 0, 11, 22)
+	say(2, 60, 5, 0, 5)
+	say(1, 51, 0, 1, 2)
+	say(1, 51, 0, 3, 4)
+	say(9, 1, 1, 1, 1)
+	say(3, 70, 1, 1, 1, 1)
+	require.Equal(t, [][]uint64{{0, 14, 26}, {5, 0, 5}, {1, 1, 1}}, tr.sent())
+}
+
+func TestDifferences(t *testing.T) {
+	var d differences
+	require.NoError(t, d.err(1))
+	for range maxDifferences + 3 {
+		d.add("x")
+	}
+	require.ErrorContains(t, d.err(4), "node 4")
+	require.ErrorContains(t, d.err(4), "and 3 more")
+}
+
+// The report ends with what was verified.
+func TestReport(t *testing.T) {
+	start := time.Unix(100, 0)
+	l := &load{started: start, ended: start.Add(2 * time.Second), latency: hdrhistogram.New(1, 1e7, 3)}
+	for range 10 {
+		l.acknowledge(3, 1000, time.Now())
+	}
+	d := &run{
+		p: newProgress(&bytes.Buffer{}), load: l, verified: 10,
+		set:     fileSet{files: make([]file, 10)},
+		cluster: &cluster{nodes: make([]*node, 3), traffic: newTraffic(3)},
+		outages: []outage{{node: 1, leader: true, killed: start, restarted: start.Add(time.Second)}},
+	}
+	r := d.summary()
+	require.InDelta(t, 5, r.FilesPerSec, 0.01)
+	require.InDelta(t, 1000, r.FailoverGap, 0.01)
+	var out bytes.Buffer
+	require.NoError(t, r.print(&out))
+	require.True(t, strings.HasSuffix(out.String(), "\nverified: 10 files on 3 replicas\n"))
+	require.Contains(t, out.String(), "failover gap  1000 ms")
+}
+
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out)
+	p.event("one %d", 1)
+	p.status("not yet")
+	p.printed = p.printed.Add(-time.Minute)
+	p.status("status")
+	p.close()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 2)
+	require.Contains(t, lines[0], "s  one 1")
+	require.Contains(t, lines[1], "s  status")
+}
+
+// TestMain lets this test binary be the child of its own tests.
+func TestMain(m *testing.M) {
+	switch os.Getenv("KVDEMO_TEST_CHILD") {
+	case "":
+		os.Exit(m.Run())
+	case "stubborn": // ignores the end of its standard input
+		_, _ = os.Stdout.WriteString("stubborn\n")
+		select {}
+	case "polite":
+		_, _ = os.Stdout.WriteString("polite\n")
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	case "failing":
+		_, _ = os.Stdout.WriteString("cannot go on\n")
+		os.Exit(4)
+	}
+}
+
+func startChild(t *testing.T, kind string) *process {
+	t.Helper()
+	t.Setenv("KVDEMO_TEST_CHILD", kind)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	p, err := startProcess([]string{self}, filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.kill() })
+	return p
+}
+
+func TestProcess(t *testing.T) {
+	p := startChild(t, "polite")
+	require.True(t, p.running())
+	require.NoError(t, p.stop(time.Minute))
+	require.False(t, p.running())
+	require.NoError(t, p.kill(), "nothing to do")
+
+	p = startChild(t, "stubborn")
+	require.NoError(t, p.kill())
+	require.False(t, p.running())
+
+	p = startChild(t, "stubborn")
+	require.ErrorContains(t, p.stop(time.Millisecond), "did not stop within 1ms")
+	require.False(t, p.running(), "then it is killed")
+
+	p = startChild(t, "failing")
+	<-p.ended
+	err := p.stop(time.Minute)
+	require.ErrorContains(t, err, "exit status 4")
+	require.ErrorContains(t, err, "cannot go on", "the log is shown")
+
+	_, err = startProcess([]string{"/nonexistent/program"}, filepath.Join(t.TempDir(), "log"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.False(t, errors.Is(err, os.ErrProcessDone))
+}
+
+func TestFreeAddresses(t *testing.T) {
+	a, err := freeAddresses(20)
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, address := range a {
+		require.False(t, seen[address])
+		seen[address] = true
+	}
+	require.Len(t, seen, 20)
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is the result of a demonstration, as --json prints it. Durations are
+// in milliseconds.
+type Report struct {
+	Files        int        `json:"files"`
+	Bytes        int64      `json:"bytes"`
+	Replicas     int        `json:"replicas"`
+	Verified     int        `json:"verified"` // files that every replica holds bit for bit
+	LoadSeconds  float64    `json:"load_seconds"`
+	FilesPerSec  float64    `json:"files_per_second"`
+	BytesPerSec  float64    `json:"bytes_per_second"`
+	CommitP50    float64    `json:"commit_p50_ms"`
+	CommitP99    float64    `json:"commit_p99_ms"`
+	CommitMax    float64    `json:"commit_max_ms"`
+	FailoverGap  float64    `json:"failover_gap_ms"`
+	FollowerGap  float64    `json:"follower_gap_ms"`
+	LinkBytes    [][]uint64 `json:"link_bytes"` // sent by row to column
+	TotalSeconds float64    `json:"total_seconds"`
+}
+
+// summary makes the report of a demonstration that went well to its end.
+func (d *run) summary() Report {
+	l := d.load
+	seconds := l.ended.Sub(l.started).Seconds()
+	quantile := func(q float64) float64 { return float64(l.latency.ValueAtQuantile(q)) / 1e3 }
+	r := Report{
+		Files:        len(d.set.files),
+		Bytes:        l.bytes.Load(),
+		Replicas:     len(d.cluster.nodes),
+		Verified:     d.verified,
+		LoadSeconds:  seconds,
+		FilesPerSec:  float64(l.files.Load()) / seconds,
+		BytesPerSec:  float64(l.bytes.Load()) / seconds,
+		CommitP50:    quantile(50),
+		CommitP99:    quantile(99),
+		CommitMax:    float64(l.latency.Max()) / 1e3,
+		LinkBytes:    d.cluster.traffic.sent(),
+		TotalSeconds: time.Since(d.p.start).Seconds(),
+	}
+	for _, o := range d.outages {
+		gap := float64(d.gap(o).Microseconds()) / 1e3
+		if o.leader {
+			r.FailoverGap = gap
+		} else {
+			r.FollowerGap = gap
+		}
+	}
+	return r
+}
+
+// report prints the result. The last line says what was proved.
+func (d *run) report() error {
+	r := d.summary()
+	d.p.close()
+	if d.cfg.JSON {
+		return json.NewEncoder(d.cfg.Result).Encode(r)
+	}
+	return r.print(d.cfg.Result)
+}
+
+func (r Report) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(t)
+	row("loaded", "%d files, %s in %.1f s", r.Files, megabytes(uint64(r.Bytes)), r.LoadSeconds)
+	row("throughput", "%.0f files/s, %.1f MB/s", r.FilesPerSec, r.BytesPerSec/1e6)
+	row("commit", "p50 %.1f ms, p99 %.1f ms, longest %.0f ms", r.CommitP50, r.CommitP99, r.CommitMax)
+	row("failover gap", "%.0f ms without an acknowledged write after the leader was killed", r.FailoverGap)
+	row("follower gap", "%.0f ms after a follower was killed", r.FollowerGap)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := r.printLinks(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nverified: %d files on %d replicas\n", r.Verified, r.Replicas)
+	return err
+}
+
+// printLinks prints the table of links, senders in rows.
+func (r Report) printLinks(w io.Writer) error {
+	fmt.Fprintf(w, "\nbytes on each link (MB, from row to column; a killed process's last moments are missing)\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "node\t")
+	for j := range r.LinkBytes {
+		fmt.Fprintf(t, "%d\t", j+1)
+	}
+	fmt.Fprint(t, "sum\t\n")
+	for i, row := range r.LinkBytes {
+		fmt.Fprintf(t, "%d\t", i+1)
+		var sum uint64
+		for j, n := range row {
+			sum += n
+			if i == j {
+				fmt.Fprint(t, "-\t")
+			} else {
+				fmt.Fprintf(t, "%.1f\t", float64(n)/1e6)
+			}
+		}
+		fmt.Fprintf(t, "%.1f\t\n", float64(sum)/1e6)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package node is one node of kvdemo: a log, a state machine, a host that
+// replicates, a transport to the other nodes, and a gRPC service for clients.
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+)
+
+// Names of the libraries that can drive a node.
+const (
+	CoreWeft     = "weft"
+	CoreUpstream = "upstream"
+)
+
+// Bounds of [Config].
+const (
+	MinTick = time.Millisecond
+	MaxTick = 10 * time.Second
+)
+
+// Config says which node to run, and how.
+type Config struct {
+	ID           uint64            // this node, at least 1
+	Cluster      uint64            // the cluster it belongs to, at least 1
+	Peers        map[uint64]string // host:port of all members, this one too
+	Listen       string            // where to listen for peers; empty: Peers[ID]
+	ClientListen string            // where to listen for clients
+	Data         string            // directory for log and state
+	Core         string            // CoreWeft or CoreUpstream
+
+	Tick           time.Duration // the unit of the two below, MinTick to MaxTick
+	HeartbeatTicks int           // a leader says that it is there, 1 or more
+	ElectionTicks  int           // silence before an election, above HeartbeatTicks
+
+	Log *slog.Logger
+}
+
+// Validate returns an error that names every mistake by its flag, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(flag string, value any, want string, args ...any) {
+		errs = append(errs, fmt.Errorf("--%s: %v, want %s", flag, value, fmt.Sprintf(want, args...)))
+	}
+	if c.ID == 0 {
+		bad("id", c.ID, "1 or more, and one of --peers")
+	}
+	if c.Cluster == 0 {
+		bad("cluster", c.Cluster, "1 or more, the same at all nodes")
+	}
+	if len(c.Peers) == 0 {
+		bad("peers", "none", "all members as id=host:port,...")
+	} else if _, ok := c.Peers[c.ID]; !ok && c.ID != 0 {
+		bad("id", c.ID, "a member named in --peers (%s)", c.members())
+	}
+	if c.Data == "" {
+		bad("data", "none", "a directory of this node's own")
+	}
+	if c.Core != CoreWeft && c.Core != CoreUpstream {
+		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
+	}
+	if c.Tick < MinTick || c.Tick > MaxTick {
+		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
+	}
+	if c.HeartbeatTicks < 1 {
+		bad("heartbeat-ticks", c.HeartbeatTicks, "1 or more")
+	}
+	if c.ElectionTicks <= c.HeartbeatTicks {
+		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d)", c.HeartbeatTicks)
+	}
+	return errors.Join(append(errs, c.validateAddresses()...)...)
+}
+
+func (c Config) validateAddresses() (errs []error) {
+	check := func(flag, address string) {
+		if err := client.CheckAddress(address); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	seen := map[string]uint64{}
+	for _, id := range c.ids() {
+		address := c.Peers[id]
+		if id == 0 {
+			errs = append(errs, fmt.Errorf("--peers: id 0 (%s), want 1 or more", address))
+		}
+		check("peers", address)
+		if other, ok := seen[address]; ok {
+			errs = append(errs, fmt.Errorf("--peers: %s is the address of nodes %d and %d, want one each", address, other, id))
+		}
+		seen[address] = id
+	}
+	if c.Listen != "" {
+		check("listen", c.Listen)
+	}
+	check("client-listen", c.ClientListen)
+	if c.ClientListen != "" && c.ClientListen == c.listen() {
+		errs = append(errs, fmt.Errorf("--client-listen: %s is where peers are listened for, want another port", c.ClientListen))
+	}
+	return errs
+}
+
+// listen is where to listen for peers.
+func (c Config) listen() string {
+	if c.Listen != "" {
+		return c.Listen
+	}
+	return c.Peers[c.ID]
+}
+
+// ids are the members, ascending.
+func (c Config) ids() []uint64 {
+	var ids []uint64
+	for id := range c.Peers {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (c Config) members() string {
+	var parts []string
+	for _, id := range c.ids() {
+		parts = append(parts, strconv.FormatUint(id, 10))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ParsePeers reads "1=host:port,2=host:port".
+func ParsePeers(s string) (map[uint64]string, error) {
+	peers := map[uint64]string{}
+	var errs []error
+	for part := range strings.SplitSeq(s, ",") {
+		id, address, ok := strings.Cut(part, "=")
+		n, err := strconv.ParseUint(id, 10, 64)
+		switch {
+		case !ok || err != nil:
+			errs = append(errs, fmt.Errorf("--peers: %q, want id=host:port", part))
+		case peers[n] != "":
+			errs = append(errs, fmt.Errorf("--peers: node %d is named twice (%s, %s)", n, peers[n], address))
+		default:
+			peers[n] = address
+		}
+	}
+	return peers, errors.Join(errs...)
+}

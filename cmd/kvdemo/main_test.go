@@ -1,0 +1,157 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+)
+
+// TestMain lets the test binary be kvdemo itself, so that tests start real
+// processes of it.
+func TestMain(m *testing.M) {
+	if os.Getenv("KVDEMO_TEST_AS_PROGRAM") == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// result is what a command line came to.
+type result struct {
+	code     int
+	out, err string
+}
+
+func kvdemo(ctx context.Context, stdin string, args ...string) result {
+	var out, errOut bytes.Buffer
+	code := run(ctx, args, strings.NewReader(stdin), &out, &errOut)
+	return result{code, out.String(), errOut.String()}
+}
+
+// freePort returns an address at which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().String()
+}
+
+// Each mistake in a command line is named, with what was given and what would
+// be right.
+func TestBadCommandLines(t *testing.T) {
+	good := []string{"serve", "--id", "1", "--peers", "1=h:1,2=h:2", "--data", "d"}
+	with := func(args ...string) []string { return append(append([]string{}, good...), args...) }
+	big := filepath.Join(t.TempDir(), "big")
+	require.NoError(t, os.WriteFile(big, make([]byte, kv.MaxValueBytes+1), 0o644))
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"nonsense"}, exitUsage, []string{`unknown command "nonsense"`}},
+		{[]string{"put"}, exitUsage, []string{"put: accepts between 1 and 2 arg(s), received 0"}},
+		{[]string{"get", "a", "b"}, exitUsage, []string{"get: accepts 1 arg(s), received 2"}},
+		{[]string{"status", "x"}, exitUsage, []string{"status"}},
+		{[]string{"ls", "--limit", "-1"}, exitUsage, []string{"--limit"}},
+		{[]string{"get", "--nonsense", "a"}, exitUsage, []string{"--nonsense"}},
+		{[]string{"get", "a", "--endpoints", "nowhere"}, exitUsage, []string{`--endpoints: address "nowhere": want host:port`}},
+		{[]string{"get", "a", "--endpoints", "h:99999"}, exitUsage, []string{`port "99999", want 1 to 65535`}},
+		{[]string{"get", "a", "--timeout", "0s"}, exitUsage, []string{"--timeout: 0s, want more than 0"}},
+		{[]string{"get", ""}, exitFailure, []string{"key: it is empty, want 1 to 4096 bytes"}},
+		{[]string{"put", "k", "v", "--file", "f"}, exitUsage, []string{"a value and --file f, want one of them"}},
+		{[]string{"put", "k", "--file", big}, exitFailure, []string{"more than 4194304 bytes", "split it"}},
+		{[]string{"put", "k", "--file", "/nonexistent"}, exitFailure, []string{"--file: open /nonexistent"}},
+		{
+			[]string{"bench", "--clients", "0", "--size", "-1", "--reads", "101", "--keys", "0", "--duration", "0s"}, exitUsage,
+			[]string{"--clients: 0, want 1 to 10000", "--size: -1, want 0 to 4194304", "--reads: 101, want 0 to 100", "--keys: 0", "--duration: 0s"},
+		},
+		{[]string{"demo", "--nodes", "1", "--loaders", "0"}, exitUsage, []string{"--nodes: 1, want 3 to 9", "--loaders: 0, want 1 to 256"}},
+		{[]string{"demo", "/nonexistent"}, exitFailure, []string{"/nonexistent", "name one that exists"}},
+		{
+			[]string{"serve", "--core", "x", "--tick", "0s", "--heartbeat-ticks", "0", "--election-ticks", "0", "--cluster", "0", "--log-format", "x", "--log-level", "x"}, exitUsage,
+			[]string{
+				"--id: 0, want 1 or more", "--cluster: 0, want 1 or more", "--peers: none", "--data: none",
+				`--core: "x", want weft or upstream`, "--tick: 0s, want 1ms to 10s", "--heartbeat-ticks: 0, want 1 or more",
+				"--election-ticks: 0, want more than --heartbeat-ticks (0)", `--log-format: "x", want text or json`, `--log-level: "x"`,
+			},
+		},
+		{with("--id", "7"), exitUsage, []string{"--id: 7, want a member named in --peers (1, 2)"}},
+		{with("--peers", "1=h:1,1=h:2,x"), exitUsage, []string{"node 1 is named twice (h:1, h:2)", `--peers: "x", want id=host:port`}},
+		{with("--peers", "1=h:1,2=h:1"), exitUsage, []string{"h:1 is the address of nodes 1 and 2"}},
+		{with("--peers", "1=h,0=h:2"), exitUsage, []string{`address "h": want host:port`, "id 0 (h:2), want 1 or more"}},
+		{with("--listen", ":"), exitUsage, []string{`--listen: address ":"`}},
+		{with("--listen", "h:5", "--client-listen", "h:5"), exitUsage, []string{"--client-listen: h:5 is where peers are listened for"}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			r := kvdemo(t.Context(), "", c.args...)
+			require.Equal(t, c.code, r.code, r.err)
+			for _, want := range c.want {
+				require.Contains(t, r.err, want)
+			}
+			require.Empty(t, r.out)
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	r := kvdemo(t.Context(), "", "--help")
+	require.Zero(t, r.code)
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "bench"} {
+		require.Contains(t, r.out, "\n  "+verb+" ")
+		h := kvdemo(t.Context(), "", verb, "--help")
+		require.Zero(t, h.code)
+		require.Contains(t, h.out, "Usage:\n  kvdemo "+verb)
+	}
+}
+
+// A node's data directory: whose it is, and that it is whole, is found out
+// before the node takes part in anything.
+func TestServeRefusesData(t *testing.T) {
+	data := t.TempDir()
+	serve := func(ctx context.Context, id, cluster int, extra ...string) result {
+		peers := fmt.Sprintf("1=%s,2=%s", freePort(t), freePort(t))
+		args := []string{"serve", "--peers", peers, "--id", fmt.Sprint(id), "--cluster", fmt.Sprint(cluster), "--client-listen", freePort(t), "--data", data}
+		return kvdemo(ctx, "", append(args, extra...)...)
+	}
+	// A node that is to stop at once makes the directory.
+	stopped := []string{"--exit-with-stdin"}
+	r := serve(t.Context(), 1, 5, stopped...)
+	require.Zero(t, r.code, r.err)
+	require.Contains(t, r.err, "serving")
+	require.Contains(t, r.err, "stopping")
+
+	r = serve(t.Context(), 2, 5, stopped...)
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, "cluster 5, node 1")
+	require.Contains(t, r.err, "cluster 5, node 2")
+	r = serve(t.Context(), 1, 6, stopped...)
+	require.Contains(t, r.err, "cluster 6, node 1")
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	r = serve(t.Context(), 1, 5, append(stopped, "--client-listen", taken.Addr().String())...)
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, "--client-listen: listen tcp "+taken.Addr().String())
+	require.Contains(t, r.err, "address already in use; stop what uses the address, or choose another")
+	r = serve(t.Context(), 1, 5, append(stopped, "--listen", taken.Addr().String())...)
+	require.Contains(t, r.err, "--listen: listen tcp "+taken.Addr().String())
+
+	require.Zero(t, serve(t.Context(), 1, 5, stopped...).code, "nothing was harmed")
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// Results of the verbs, as --json prints them.
+type (
+	putResult struct {
+		Key   string `json:"key"`
+		Bytes int    `json:"bytes"`
+		Index uint64 `json:"index"` // in the log
+	}
+	getResult struct {
+		Key     string `json:"key"`
+		Value   []byte `json:"value"` // base64
+		Applied uint64 `json:"applied"`
+	}
+	delResult struct {
+		Key     string `json:"key"`
+		Existed bool   `json:"existed"`
+		Index   uint64 `json:"index"`
+	}
+	lsResult struct {
+		Key    string `json:"key"`
+		Bytes  uint64 `json:"bytes"`
+		SHA256 string `json:"sha256,omitempty"`
+	}
+)
+
+func (r putResult) String() string {
+	return fmt.Sprintf("put %s (%d bytes) at index %d", r.Key, r.Bytes, r.Index)
+}
+
+func (r delResult) String() string {
+	if !r.Existed {
+		return fmt.Sprintf("%s had no value, at index %d", r.Key, r.Index)
+	}
+	return fmt.Sprintf("deleted %s at index %d", r.Key, r.Index)
+}
+
+// print prints a result as a line of text or JSON.
+func (f *clientFlags) print(cmd *cobra.Command, result any) error {
+	if f.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), result)
+	return err
+}
+
+// table prints rows, as text in columns or as JSON objects.
+type table struct {
+	w   *tabwriter.Writer // nil for JSON
+	enc *json.Encoder
+}
+
+func (f *clientFlags) table(cmd *cobra.Command, columns ...string) *table {
+	if f.json {
+		return &table{enc: json.NewEncoder(cmd.OutOrStdout())}
+	}
+	t := &table{w: tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
+	fmt.Fprintln(t.w, strings.Join(columns, "\t"))
+	return t
+}
+
+// row prints the object, or the cells.
+func (t *table) row(object any, cells ...any) error {
+	if t.w == nil {
+		return t.enc.Encode(object)
+	}
+	for i := range cells {
+		cells[i] = fmt.Sprint(cells[i])
+	}
+	format := strings.TrimSuffix(strings.Repeat("%s\t", len(cells)), "\t") + "\n"
+	_, err := fmt.Fprintf(t.w, format, cells...)
+	return err
+}
+
+func (t *table) flush() error {
+	if t.w == nil {
+		return nil
+	}
+	return t.w.Flush()
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
+)
+
+// serveFlags are those of serve that need to be read further.
+type serveFlags struct {
+	cfg           node.Config
+	peers         string
+	logFormat     string
+	logLevel      string
+	exitWithStdin bool
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one node, until SIGTERM or SIGINT",
+		Long: "serve runs one node. All nodes of a cluster are given the same --cluster and --peers.\n" +
+			"A data directory belongs to one node for ever; a node whose directory got lost must not\n" +
+			"come back under its old id.",
+		Example: "  kvdemo serve --id 1 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200 \\\n" +
+			"    --client-listen 10.0.0.1:7300 --data /var/lib/kvdemo",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.config(cmd.ErrOrStderr())
+			if err != nil {
+				return fmt.Errorf("%w; %w", err, errUsage)
+			}
+			ctx := cmd.Context()
+			if f.exitWithStdin {
+				ctx = untilEOF(ctx, cmd.InOrStdin())
+			}
+			return node.Run(ctx, cfg)
+		},
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&f.cfg.ID, "id", 0, "this node, one of --peers")
+	flags.Uint64Var(&f.cfg.Cluster, "cluster", 1, "number of the cluster, the same at all nodes")
+	flags.StringVar(&f.peers, "peers", "", "all members and where they listen for each other, id=host:port,...")
+	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for peers (default: this node's address in --peers)")
+	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
+	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
+	addTuning(cmd, &f.cfg)
+	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on standard error: text or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
+	return cmd
+}
+
+// addTuning adds the flags that matter to how a node works, not which it is. The
+// defaults give elections within half a second to a second of silence.
+func addTuning(cmd *cobra.Command, cfg *node.Config) {
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
+	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "the unit of --heartbeat-ticks and --election-ticks")
+	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats of a leader")
+	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election; each wait is drawn from one to two times that")
+}
+
+// config reads the flags that are not numbers and checks them all.
+func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
+	var errs []error
+	cfg := f.cfg
+	if f.peers != "" {
+		var err error
+		cfg.Peers, err = node.ParsePeers(f.peers)
+		errs = append(errs, err)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		errs = append(errs, fmt.Errorf("--log-level: %q, want debug, info, warn or error", f.logLevel))
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	switch f.logFormat {
+	case "text":
+		cfg.Log = slog.New(slog.NewTextHandler(errOut, opts))
+	case "json":
+		cfg.Log = slog.New(slog.NewJSONHandler(errOut, opts))
+	default:
+		errs = append(errs, fmt.Errorf("--log-format: %q, want text or json", f.logFormat))
+	}
+	if err := cfg.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// untilEOF returns a context that ends when r does.
+func untilEOF(ctx context.Context, r io.Reader) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		_, err := io.Copy(io.Discard, r)
+		cancel(fmt.Errorf("standard input ended (%v)", errors.Join(err, io.EOF)))
+	}()
+	return ctx
+}

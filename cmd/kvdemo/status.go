@@ -1,0 +1,135 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// statusResult is one node in the output of status --json.
+type statusResult struct {
+	Endpoint   string            `json:"endpoint"`
+	Error      string            `json:"error,omitempty"`
+	ID         uint64            `json:"id,omitempty"`
+	Cluster    uint64            `json:"cluster,omitempty"`
+	Core       string            `json:"core,omitempty"`
+	Role       string            `json:"role,omitempty"`
+	Leader     uint64            `json:"leader,omitempty"`
+	Term       uint64            `json:"term,omitempty"`
+	Commit     uint64            `json:"commit,omitempty"`
+	Applied    uint64            `json:"applied,omitempty"`
+	Durable    uint64            `json:"durable,omitempty"`
+	FirstIndex uint64            `json:"first_index,omitempty"`
+	LastIndex  uint64            `json:"last_index,omitempty"`
+	LogBytes   uint64            `json:"log_bytes,omitempty"`
+	StateBytes uint64            `json:"state_bytes,omitempty"`
+	UptimeMS   uint64            `json:"uptime_ms,omitempty"`
+	PID        uint64            `json:"pid,omitempty"`
+	Members    map[uint64]string `json:"members,omitempty"`
+	Links      []linkResult      `json:"links,omitempty"`
+	Dropped    uint64            `json:"dropped_messages,omitempty"`
+}
+
+type linkResult struct {
+	Peer     uint64 `json:"peer"`
+	Sent     uint64 `json:"sent_bytes"`
+	Received uint64 `json:"received_bytes"`
+}
+
+func newStatus() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what each of the endpoints' nodes says of itself",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
+				return f.printStatus(cmd, c.Status(ctx))
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// printStatus prints a row for each node. That one of them does not answer is
+// an answer; that none does is an error.
+func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus) error {
+	t := f.table(cmd, "ENDPOINT", "NODE", "ROLE", "LEADER", "TERM", "COMMIT", "APPLIED", "DURABLE", "LOG", "STATE", "SENT", "UP", "CORE")
+	var errs []error
+	for _, n := range nodes {
+		r := newStatusResult(n)
+		cells := []any{r.Endpoint, "-", r.Error}
+		if n.Err == nil {
+			up := (time.Duration(r.UptimeMS) * time.Millisecond).Round(time.Second)
+			cells = []any{r.Endpoint, r.ID, r.Role, r.Leader, r.Term, r.Commit, r.Applied, r.Durable, size(r.LogBytes), size(r.StateBytes), size(r.sent()), up, r.Core}
+		} else {
+			errs = append(errs, n.Err)
+		}
+		if err := t.row(r, cells...); err != nil {
+			return err
+		}
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if len(errs) == len(nodes) {
+		return fmt.Errorf("no node answered: %w; check --endpoints and that the nodes run", errors.Join(errs...))
+	}
+	return nil
+}
+
+func newStatusResult(n client.NodeStatus) statusResult {
+	if n.Err != nil {
+		return statusResult{Endpoint: n.Endpoint, Error: strings.TrimPrefix(n.Err.Error(), n.Endpoint+": ")}
+	}
+	s := n.Status
+	r := statusResult{
+		Endpoint: n.Endpoint, ID: s.GetId(), Cluster: s.GetCluster(), Core: s.GetCore(),
+		Role: s.GetRole(), Leader: s.GetLeader(), Term: s.GetTerm(), Commit: s.GetCommit(),
+		Applied: s.GetApplied(), Durable: s.GetDurable(),
+		FirstIndex: s.GetFirstIndex(), LastIndex: s.GetLastIndex(),
+		LogBytes: s.GetLogBytes(), StateBytes: s.GetStateBytes(),
+		UptimeMS: s.GetUptimeMs(), PID: s.GetPid(), Members: members(s), Dropped: s.GetDroppedMessages(),
+	}
+	for _, l := range s.GetLinks() {
+		r.Links = append(r.Links, linkResult{Peer: l.GetPeer(), Sent: l.GetSentBytes(), Received: l.GetReceivedBytes()})
+	}
+	return r
+}
+
+func members(s *kvpb.StatusResponse) map[uint64]string {
+	m := make(map[uint64]string, len(s.GetMembers()))
+	for _, member := range s.GetMembers() {
+		m[member.GetId()] = member.GetAddress()
+	}
+	return m
+}
+
+// sent is the sum over all links.
+func (r statusResult) sent() (sum uint64) {
+	for _, l := range r.Links {
+		sum += l.Sent
+	}
+	return sum
+}
+
+// size prints a number of bytes for people.
+func size(n uint64) string {
+	switch {
+	case n < 1e4:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e7:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
