@@ -62,7 +62,7 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 	p.conf = p.rn.ApplyConfChange(cc)
 	p.s.story.tell(p.s.now, p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)
-	p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+	p.observe()
 	if wasMember && !p.member(p.n.id) {
 		if p.leads() {
 			p.s.reach.LeaderRemovals++
@@ -96,7 +96,7 @@ func (p *coreProcess) restore(snap *pb.Snapshot) {
 	}
 	p.applied, p.conf = snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState()
 	p.appliedTerm = snap.GetMetadata().GetTerm()
-	p.s.check.restored(p.n, snap, p.store.digest())
+	p.s.check.restored(p.n, p.applied, p.store.digest())
 	if wasMember && !p.member(p.n.id) {
 		p.n.retire()
 	}
@@ -129,7 +129,7 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 	d.write(record{checkpoint: &pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{
 		Index: new(p.applied), Term: &term, ConfState: proto.Clone(conf).(*pb.ConfState)}}})
 	p.s.reach.Checkpoints++
-	p.s.check.checkpointed(p.n, p.applied, p.store.digest())
+	p.s.check.equal(p.n, p.applied, p.store.digest())
 	if p.applied > pl.trailing && p.applied-pl.trailing > d.live.baseIndex {
 		p.s.reach.LogCuts++
 		d.write(record{cut: p.applied - pl.trailing})

@@ -33,6 +33,8 @@ type checker struct {
 	digests map[uint64]uint64
 	// confs is the configurations that came into force, by index.
 	confs []confAt
+	// fates is what is known of the sendings of commands.
+	fates map[uint32]fate
 	nodes [maxNodes + 1]facts
 }
 
@@ -89,23 +91,24 @@ func newChecker(s *sim) *checker {
 		votes:   map[ballot]uint64{},
 		entries: map[entryName]entryFact{},
 		digests: map[uint64]uint64{},
+		fates:   map[uint32]fate{},
 	}
 }
 
 // founded records the snapshot that the founding members share.
-func (c *checker) founded(snap *pb.Snapshot, digest uint64) {
-	index, term := snap.GetMetadata().GetIndex(), snap.GetMetadata().GetTerm()
+func (c *checker) founded(meta *pb.SnapshotMetadata, digest uint64) {
+	index, term := meta.GetIndex(), meta.GetTerm()
 	for uint64(len(c.committed)) <= index {
 		c.committed = append(c.committed, 0)
 		c.committedIn = append(c.committedIn, term)
 	}
 	c.committed[index] = term
 	c.digests[index] = digest
-	c.confs = append(c.confs, confAt{index, snap.GetMetadata().GetConfState()})
+	c.confs = append(c.confs, confAt{index, meta.GetConfState()})
 }
 
 // started checks what a restart finds, and takes it for what the node has.
-func (c *checker) started(n *node) {
+func (c *checker) started(n *node, applied uint64) {
 	f, im := &c.nodes[n.id], &n.disk.live
 	if !c.s.opts.Outside && !keepsPromises(f.durable, im.state) {
 		c.s.fail(StateMonotony, "node %d restarts with hard state %+v, but %+v was durable", n.id, im.state, f.durable)
@@ -113,9 +116,7 @@ func (c *checker) started(n *node) {
 	}
 	*f = facts{hard: im.state, durable: im.state, commit: im.state.commit}
 	f.base = entryName{im.baseIndex, im.baseTerm}
-	if cp := im.checkpoint.GetMetadata(); cp != nil {
-		f.applied = cp.GetIndex()
-	}
+	f.applied = max(applied, im.baseIndex)
 	for _, e := range im.entries {
 		c.appended(n, e)
 	}
@@ -151,29 +152,29 @@ func (c *checker) appended(n *node, e *pb.Entry) {
 	f.terms = append(f.terms[:i-f.base.index-1], term)
 }
 
-// ready checks what a node asks for.
-func (c *checker) ready(n *node, rd raft.Ready, conf *pb.ConfState) {
+// ready checks what a node asks to have written: a snapshot, entries and a hard
+// state, any of which may be missing.
+func (c *checker) ready(n *node, snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) {
 	f := &c.nodes[n.id]
-	if !raft.IsEmptySnap(rd.Snapshot) {
-		meta := rd.Snapshot.GetMetadata()
+	if !raft.IsEmptySnap(snap) {
+		meta := snap.GetMetadata()
 		f.base, f.terms = entryName{meta.GetIndex(), meta.GetTerm()}, nil
 		if !c.wasCommitted(meta.GetIndex(), meta.GetTerm()) {
 			c.s.fail(StateMachineSafety, "node %d takes a snapshot at %d of term %d, where nothing is committed", n.id, meta.GetIndex(), meta.GetTerm())
 			return
 		}
 	}
-	for _, e := range rd.Entries {
+	for _, e := range ents {
 		c.appended(n, e)
 	}
-	if !raft.IsEmptyHardState(rd.HardState) {
-		now := hardStateOf(rd.HardState)
-		if !keepsPromises(f.hard, now) {
-			c.s.fail(StateMonotony, "node %d goes from hard state %+v to %+v", n.id, f.hard, now)
+	if hs != nil {
+		if !keepsPromises(f.hard, *hs) {
+			c.s.fail(StateMonotony, "node %d goes from hard state %+v to %+v", n.id, f.hard, *hs)
 			return
 		}
 		old := f.hard.commit
-		f.hard = now
-		c.commits(n, old, now.commit)
+		f.hard = *hs
+		c.commits(n, old, hs.commit)
 	}
 	if f.role == raft.StateLeader && f.lead != f.hard.term {
 		f.lead = f.hard.term
@@ -237,10 +238,16 @@ func (c *checker) leads(n *node) {
 	}
 }
 
+// sight is what can be seen of a node from outside.
+type sight struct {
+	role         raft.StateType
+	term, commit uint64
+}
+
 // observed looks at a node after a step: who leads, and what is committed.
-func (c *checker) observed(n *node, st raft.BasicStatus, conf *pb.ConfState) {
-	f, term := &c.nodes[n.id], st.GetTerm()
-	if st.RaftState == raft.StateLeader {
+func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
+	f, term := &c.nodes[n.id], st.term
+	if st.role == raft.StateLeader {
 		who, known := c.leaders[term]
 		if known && who != n.id {
 			c.s.fail(ElectionSafety, "nodes %d and %d lead term %d", who, n.id, term)
@@ -251,17 +258,17 @@ func (c *checker) observed(n *node, st raft.BasicStatus, conf *pb.ConfState) {
 			c.s.leaderElected(n, term)
 		}
 	}
-	if commit := st.GetCommit(); commit != f.commit {
+	if commit := st.commit; commit != f.commit {
 		if commit < f.commit {
 			c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, f.commit, commit)
 			return
 		}
 		f.commit = commit
-		if st.RaftState == raft.StateLeader && !c.s.opts.Outside {
+		if st.role == raft.StateLeader && !c.s.opts.Outside {
 			c.majorityHolds(n, conf, entryName{commit, term})
 		}
 	}
-	f.role = st.RaftState
+	f.role = st.role
 }
 
 // majorityHolds checks that an entry which a leader has just committed is of

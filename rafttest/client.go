@@ -104,12 +104,15 @@ func (c *client) try(op *operation, left int) {
 
 // send hands an operation to a process.
 func (c *client) send(op *operation, n *node) {
-	proc := n.proc
+	s, proc := c.s, n.proc
 	if op.verb == verbGet {
 		proc.read(func() { c.answered(op, n, result{value: proc.state().store.values[op.key]}) })
 		return
 	}
-	proc.propose(op.command, func(r result) { c.answered(op, n, r) })
+	cmd := op.command
+	s.history.attempts++
+	cmd.attempt = s.history.attempts
+	proc.propose(cmd, func(r result) { c.answered(op, n, r) })
 }
 
 // answered takes an answer that a node gives now and that reaches the client in

@@ -115,7 +115,7 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 	if p.s.opts.Bug == ApplyAgain && p.applied > p.n.disk.live.baseIndex {
 		p.applied = p.n.disk.live.baseIndex
 	}
-	p.s.check.restored(p.n, cp, p.store.digest())
+	p.s.check.restored(p.n, cp.GetMetadata().GetIndex(), p.store.digest())
 }
 
 func (p *coreProcess) state() *replica { return &p.replica }
@@ -128,8 +128,14 @@ func (p *coreProcess) did(err error) {
 	}
 	// Other errors say that a message or proposal was refused, as is the
 	// node's right: whoever sent it tries again.
-	p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+	p.observe()
 	p.serve()
+}
+
+// observe shows the node to the checker.
+func (p *coreProcess) observe() {
+	st := p.rn.BasicStatus()
+	p.s.check.observed(p.n, sight{role: st.RaftState, term: st.GetTerm(), commit: st.GetCommit()}, p.conf)
 }
 
 func (p *coreProcess) tick() {

@@ -16,6 +16,7 @@ type history struct {
 	ops      []*operation
 	sessions uint32 // given out so far
 	values   uint32 // written so far
+	attempts uint32 // sendings of commands so far
 }
 
 // operation is one call of a client. Calls and returns are numbered in order,

@@ -37,9 +37,11 @@ type commandID struct {
 
 // command is what stands in an entry.
 type command struct {
-	id   commandID
-	verb verb
-	key  uint8
+	id commandID
+	// attempt numbers the sendings of all commands; 0 is not counted.
+	attempt uint32
+	verb    verb
+	key     uint8
 	// value is what to write. All writes of a run have different values, so a
 	// history says a lot; 0 is the value of a key that was never written.
 	value uint32
@@ -55,7 +57,7 @@ type result struct {
 	done  bool   // a swap: the old value was there
 }
 
-const commandSize = 4 + 4 + 1 + 1 + 4 + 4
+const commandSize = 4 + 4 + 1 + 1 + 4 + 4 + 4
 
 func (c command) encode() []byte {
 	b := make([]byte, 0, commandSize+c.padding)
@@ -64,6 +66,7 @@ func (c command) encode() []byte {
 	b = append(b, byte(c.verb), c.key)
 	b = binary.LittleEndian.AppendUint32(b, c.value)
 	b = binary.LittleEndian.AppendUint32(b, c.old)
+	b = binary.LittleEndian.AppendUint32(b, c.attempt)
 	return b[:cap(b)][:commandSize+c.padding]
 }
 
@@ -78,6 +81,7 @@ func decodeCommand(b []byte) (command, error) {
 		key:     b[9],
 		value:   le.Uint32(b[10:]),
 		old:     le.Uint32(b[14:]),
+		attempt: le.Uint32(b[18:]),
 		padding: len(b) - commandSize,
 	}
 	if c.key >= storeKeys {

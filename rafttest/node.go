@@ -51,6 +51,7 @@ type node struct {
 	s    *sim
 	id   uint64
 	disk *disk // nil: the node does not exist yet
+	kept keptState
 	proc process
 
 	// incarnation counts starts, so that what one process planned does not
@@ -79,8 +80,12 @@ func (n *node) start() {
 	n.s.tell(n.id, "start: log %d..%d, term %d vote %d commit %d, checkpoint %d", n.disk.live.baseIndex+1, n.disk.live.last(),
 		n.disk.live.state.term, n.disk.live.state.vote, n.disk.live.state.commit, n.disk.live.checkpoint.GetMetadata().GetIndex())
 	n.disk.recover()
-	n.s.check.started(n)
-	n.proc = newCoreProcess(n)
+	if n.s.plan.host {
+		n.proc = newHostProcess(n)
+	} else {
+		n.s.check.started(n, n.disk.live.checkpoint.GetMetadata().GetIndex())
+		n.proc = newCoreProcess(n)
+	}
 	n.later(n.s.rng.within(0, n.tickEvery), n.clock)
 }
 
@@ -102,7 +107,7 @@ func (n *node) crash(keepAll bool) {
 			keep = 0
 		}
 	}
-	if d.durable.last() == 0 && keep < len(d.pending) {
+	if d.durable.last() == 0 && !s.plan.host && keep < len(d.pending) {
 		keep = 0 // a host founds a node in one step: see founding
 	}
 	lost := len(d.pending) - keep

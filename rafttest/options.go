@@ -19,7 +19,8 @@ type Options struct {
 	Trace io.Writer
 	// Duration is the virtual length of the phase with faults. 0: 6 seconds.
 	Duration time.Duration
-	// Bug plants a bug in the simulated hosts, to see that it is found.
+	// Bug plants a bug in the simulated hosts, to see that it is found. The
+	// process is ProcessCore then, if it is not said.
 	Bug Bug
 	// Outside leaves out the invariants that look into disks, so that a bug
 	// shows only by what it does to others: what Raft promises.
@@ -36,6 +37,9 @@ const (
 	ProcessAny Process = iota
 	// ProcessCore is raft.RawNode in the plainest host: the simulator's own.
 	ProcessCore
+	// ProcessHost is rawnode.Replica: what a rawnode.Host decides, with the
+	// simulator in the place of its disk, its network and its clock.
+	ProcessHost
 )
 
 // Result is how a run went.
@@ -93,6 +97,7 @@ const (
 	Linearizability    = "linearizability"
 	Liveness           = "liveness"
 	NoPanic            = "no panic"
+	Verdicts           = "verdicts" // what was refused has no effect, and no call has two
 )
 
 // Bug is a mistake of a host, planted to see whether it is found.

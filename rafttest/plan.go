@@ -21,6 +21,7 @@ type plan struct {
 	spares   int  // ids that may join later
 	prepared bool // founded from a common snapshot, not by Bootstrap
 	async    bool // Config.AsyncStorageWrites
+	host     bool // nodes run rawnode.Replica
 	lease    bool // Config.ReadOnlyOption is ReadOnlyLeaseBased
 
 	// The configuration.
@@ -186,6 +187,23 @@ func (p *plan) drawFaults(d draws) {
 	}
 	p.burst = every(0.4, 50*time.Millisecond, 2*time.Second)
 	p.outage = d.span(100*time.Millisecond, 3*time.Second)
+}
+
+// drawProcess draws what the nodes run. It has a stream of its own, so that a
+// seed draws the same faults for either.
+func (p *plan) drawProcess(d draws, opts Options) {
+	p.host = d.chance(0.5)
+	switch {
+	case opts.Process == ProcessCore || opts.Process == ProcessAny && opts.Bug != NoBug:
+		p.host = false
+	case opts.Process == ProcessHost:
+		p.host = true
+	}
+	if p.host {
+		// What rawnode decides for itself.
+		p.async, p.prepared, p.noForwarding, p.oneByOne = true, true, false, false
+		p.stepDownOnRemoval = true
+	}
 }
 
 // soften leaves a plan with faults under which lease-based reads are

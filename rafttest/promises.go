@@ -82,8 +82,8 @@ func (c *checker) applied(n *node, e *pb.Entry) {
 }
 
 // restored checks a state that comes from a snapshot or a checkpoint.
-func (c *checker) restored(n *node, snap *pb.Snapshot, digest uint64) {
-	f, i := &c.nodes[n.id], snap.GetMetadata().GetIndex()
+func (c *checker) restored(n *node, i, digest uint64) {
+	f := &c.nodes[n.id]
 	if i < f.applied {
 		c.s.fail(ApplyOrder, "node %d restores the state at %d after it applied %d", n.id, i, f.applied)
 		return
@@ -94,9 +94,6 @@ func (c *checker) restored(n *node, snap *pb.Snapshot, digest uint64) {
 
 // restoredAt returns the index of the last state that a node took in whole.
 func (c *checker) restoredAt(n *node) uint64 { return c.nodes[n.id].restored }
-
-// checkpointed checks the state of which a node keeps a copy.
-func (c *checker) checkpointed(n *node, index, digest uint64) { c.equal(n, index, digest) }
 
 // equal checks that states after the same index are equal.
 func (c *checker) equal(n *node, index, digest uint64) {
@@ -130,4 +127,33 @@ func (c *checker) newestConf() confAt {
 		return confAt{conf: c.s.foundingConf()}
 	}
 	return c.confs[len(c.confs)-1]
+}
+
+// fate is what became of one sending of a command.
+type fate struct{ refused, applied bool }
+
+// refused records that a sending was refused: it must never be applied.
+func (c *checker) refused(n *node, attempt uint32) {
+	f := c.fates[attempt]
+	if f.applied {
+		c.s.fail(Verdicts, "node %d refuses sending %d of a command; it was applied", n.id, attempt)
+	}
+	f.refused = true
+	c.fates[attempt] = f
+}
+
+// took records that a node's state machine takes a sending.
+func (c *checker) took(n *node, attempt uint32) {
+	f := c.fates[attempt]
+	if f.refused && attempt != 0 {
+		c.s.fail(Verdicts, "node %d applies sending %d of a command; it was refused", n.id, attempt)
+	}
+	f.applied = true
+	c.fates[attempt] = f
+}
+
+// jumped records that a node goes on behind a snapshot.
+func (c *checker) jumped(n *node, index uint64) {
+	f := &c.nodes[n.id]
+	f.applied = max(f.applied, index)
 }

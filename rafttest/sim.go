@@ -48,6 +48,7 @@ func Run(seed uint64, opts Options) Result {
 	s := &sim{opts: opts, rng: newDraws(seed, 1), net2: newDraws(seed, 2)}
 	s.story = story{hash: fnvOffset, out: opts.Trace}
 	s.plan = drawPlan(newDraws(seed, 0), opts)
+	s.plan.drawProcess(newDraws(seed, 3), opts)
 	s.live(seed)
 	r := Result{Seed: seed, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach}
 	if s.finale != nil {
@@ -100,11 +101,15 @@ func (s *sim) found(seed uint64) {
 	s.faults = &faults{s: s}
 	s.countPlan()
 	var first *pb.Snapshot
-	if s.plan.prepared {
+	switch {
+	case s.plan.host:
+		// A rawnode group begins with entry 1, as its log says by itself.
+		s.check.founded(&pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: s.foundingConf()}, (&store{}).digest())
+	case s.plan.prepared:
 		empty := &store{}
 		first = &pb.Snapshot{Data: empty.encode(), Metadata: &pb.SnapshotMetadata{
 			Index: new(uint64(2 + s.rng.IntN(5))), Term: new(uint64(1)), ConfState: s.foundingConf()}}
-		s.check.founded(first, empty.digest())
+		s.check.founded(first.GetMetadata(), empty.digest())
 	}
 	for id := uint64(1); id <= maxNodes; id++ {
 		drift := s.plan.drift * (2*s.rng.Float64() - 1)
@@ -131,6 +136,8 @@ func (s *sim) countPlan() {
 	p := &s.plan
 	count(&s.reach.AsyncRuns, p.async)
 	count(&s.reach.SyncRuns, !p.async)
+	count(&s.reach.HostRuns, p.host)
+	count(&s.reach.CoreRuns, !p.host)
 	count(&s.reach.PreVoteRuns, p.preVote)
 	count(&s.reach.LeaseRuns, p.lease)
 	count(&s.reach.SingleNodes, p.voters == 1)

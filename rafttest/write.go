@@ -19,7 +19,12 @@ import (
 func (p *coreProcess) serve() {
 	for !p.writing && p.s.failure == nil && p.rn.HasReady() {
 		rd := p.rn.Ready()
-		p.s.check.ready(p.n, rd, p.conf)
+		var hs *hardState
+		if !raft.IsEmptyHardState(rd.HardState) {
+			h := hardStateOf(rd.HardState)
+			hs = &h
+		}
+		p.s.check.ready(p.n, rd.Snapshot, rd.Entries, hs)
 		for _, rs := range rd.ReadStates {
 			p.readConfirmed(rs)
 		}
@@ -31,7 +36,7 @@ func (p *coreProcess) serve() {
 		if p.s.plan.async {
 			p.dispatch(rd.Messages)
 		} else {
-			p.writeThenSend(rd)
+			p.writeThenSend(rd, hs)
 		}
 	}
 }
@@ -39,6 +44,11 @@ func (p *coreProcess) serve() {
 // write puts what is to be kept into the disk's stream: all or nothing, or in
 // the order of a host that writes records one by one.
 func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) {
+	p.n.disk.writeAll(snap, ents, hs, !p.s.plan.oneByOne)
+}
+
+// writeAll writes what a node wants kept.
+func (d *disk) writeAll(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState, atomic bool) {
 	var records []record
 	if !raft.IsEmptySnap(snap) {
 		records = append(records, record{snapshot: snap})
@@ -50,18 +60,13 @@ func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) 
 		records = append(records, record{state: hs})
 	}
 	for i, r := range records {
-		r.more = !p.s.plan.oneByOne && i+1 < len(records)
-		p.n.disk.write(r)
+		r.more = atomic && i+1 < len(records)
+		d.write(r)
 	}
 }
 
 // writeThenSend is the turn of a host without storage threads.
-func (p *coreProcess) writeThenSend(rd raft.Ready) {
-	var hs *hardState
-	if !raft.IsEmptyHardState(rd.HardState) {
-		h := hardStateOf(rd.HardState)
-		hs = &h
-	}
+func (p *coreProcess) writeThenSend(rd raft.Ready, hs *hardState) {
 	p.write(rd.Snapshot, rd.Entries, hs)
 	p.writing = true
 	finish := func() {
@@ -70,7 +75,7 @@ func (p *coreProcess) writeThenSend(rd raft.Ready) {
 		p.apply(rd.CommittedEntries)
 		p.rn.Advance(rd)
 		p.writing = false
-		p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+		p.observe()
 	}
 	// MustSync speaks of entries, term and vote; a snapshot is for the host to
 	// make durable.
@@ -131,11 +136,7 @@ func (p *coreProcess) startAppends() {
 	q.busy = true
 	mustSync := false
 	for _, m := range batch {
-		var hs *hardState
-		if m.Term != nil && m.Vote != nil && m.Commit != nil {
-			hs = &hardState{term: m.GetTerm(), vote: m.GetVote(), commit: m.GetCommit()}
-		}
-		p.write(m.GetSnapshot(), m.GetEntries(), hs)
+		p.write(m.GetSnapshot(), m.GetEntries(), stateIn(m))
 		mustSync = mustSync || len(m.GetResponses()) > 0
 	}
 	done := func() { p.appended(batch) }
@@ -148,6 +149,16 @@ func (p *coreProcess) startAppends() {
 	default:
 		p.n.sync(done)
 	}
+}
+
+// stateIn returns the hard state that a MsgStorageAppend carries: all of it, or
+// nil.
+func stateIn(m *pb.Message) *hardState {
+	hs := hardState{term: m.GetTerm(), vote: m.GetVote(), commit: m.GetCommit()}
+	if hs == (hardState{}) {
+		return nil
+	}
+	return &hs
 }
 
 // appended delivers the answers of writes that are done.
@@ -170,7 +181,7 @@ func (p *coreProcess) respond(m *pb.Message) {
 		}
 		p.s.check.sent(p.n, r)
 		_ = p.rn.Step(r) // refused only if it is out of date
-		p.s.check.observed(p.n, p.rn.BasicStatus(), p.conf)
+		p.observe()
 	}
 }
 

@@ -1,0 +1,263 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// hostProcess is rawnode.Replica: the very code that decides what a
+// rawnode.Host does. What the host does beside it (goroutines, queues, disk,
+// sockets) is the simulator's here: see stages.go. This file is what goes in,
+// and how calls end.
+type hostProcess struct {
+	n *node
+	s *sim
+	r *rawnode.Replica
+	// core is what the replica drives, under the checker's eyes.
+	core *checkedCore
+	// replica is the state machine. Its conf is the core's.
+	replica
+	// hostBytes is what the replica wants kept beside the state.
+	hostBytes []byte
+
+	calls    map[rawnode.Call]func(rawnode.Done)
+	nextCall rawnode.Call
+
+	writes   writeQueue
+	steps    stepQueue
+	streams  map[uint64]func(error) // snapshots that were sent, by stream
+	stream   uint64
+	flushing bool // a copy of the state is on its way to the disk
+}
+
+// keptState is the state machine's own storage: what it finds at a start.
+type keptState struct {
+	index       uint64
+	host, store []byte
+}
+
+const hostGroup = 1
+
+var _ process = (*hostProcess)(nil)
+
+func newHostProcess(n *node) *hostProcess {
+	s := n.s
+	p := &hostProcess{n: n, s: s, calls: map[rawnode.Call]func(rawnode.Done){}, streams: map[uint64]func(error){}}
+	p.stream = n.incarnation << 32
+	p.conf = &pb.ConfState{}
+	if n.kept.index > 0 {
+		if err := p.store.decode(n.kept.store); err != nil {
+			s.fail(NoPanic, "node %d: kept state: %v", n.id, err)
+			return p
+		}
+		p.applied, p.hostBytes = n.kept.index, n.kept.host
+		s.check.equal(n, p.applied, p.store.digest())
+	}
+	cfg := p.config()
+	w, err := rawnode.PrepareLog(cfg)
+	if err != nil {
+		s.fail(NoPanic, "node %d does not prepare its log: %v", n.id, err)
+		return p
+	}
+	if w != nil {
+		hs := hardStateOf(w.HardState)
+		n.disk.writeAll(w.Snapshot, w.Entries, &hs, true)
+		n.disk.sync(len(n.disk.pending))
+	}
+	s.check.started(n, p.applied)
+	if p.r, err = rawnode.NewReplica(cfg); err != nil {
+		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
+		return p
+	}
+	p.conf = confOf(p.core.Members())
+	p.applied = max(p.applied, n.disk.live.baseIndex)
+	return p
+}
+
+// config returns the node's configuration, as the plan drew it.
+func (p *hostProcess) config() rawnode.ReplicaConfig {
+	pl, bound := &p.s.plan, func(v uint64, most int) int { return int(min(max(v, 1), uint64(most))) }
+	cfg := rawnode.ReplicaConfig{
+		ID: p.n.id, Group: hostGroup,
+		Core:            p.newCore,
+		Log:             hostLog{p.n.disk},
+		Applied:         p.n.kept.index,
+		HostState:       p.n.kept.host,
+		Boot:            p.n.incarnation,
+		ElectionTick:    electionTicks,
+		HeartbeatTick:   pl.heartbeatTick,
+		NoPreVote:       !pl.preVote,
+		NoCheckQuorum:   !pl.checkQuorum,
+		MaxCommandBytes: 4096,
+		MaxBatchBytes:   bound(pl.maxSizePerMsg, 4096),
+		MaxBatches:      pl.maxInflightMsgs,
+		MaxAppendBytes:  bound(pl.maxSizePerMsg, 1<<20),
+		MaxInflightMsgs: pl.maxInflightMsgs,
+		MaxApplyBytes:   bound(pl.maxCommittedSizePerReady, 1<<20),
+		RetainEntries:   max(pl.trailing, 1),
+		Rand:            p.n.rand,
+		Logger:          nodeLogger{p.n},
+	}
+	if pl.maxUncommittedEntriesSize > 0 {
+		cfg.MaxUncommittedBytes = int(pl.maxUncommittedEntriesSize)
+		cfg.MaxQueueBytes = 8192
+		cfg.MaxCalls = 16
+	}
+	if pl.lease {
+		cfg.ReadOnly = raft.ReadOnlyLeaseBased
+	}
+	if p.n.id <= uint64(pl.voters) {
+		cfg.Peers = p.s.foundingConf().GetVoters()
+	}
+	return cfg
+}
+
+func (p *hostProcess) state() *replica { return &p.replica }
+
+func (p *hostProcess) leads() bool { return p.core != nil && p.core.State().Role == raft.StateLeader }
+
+// turn ends a turn of the replica and does what it asks for.
+func (p *hostProcess) turn() {
+	if p.s.failure != nil {
+		return
+	}
+	out := p.r.Flush(p.s.now)
+	if err := p.r.Err(); err != nil {
+		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
+		return
+	}
+	for _, m := range out.Sends {
+		p.send(m)
+	}
+	for _, a := range out.Appends {
+		p.writes.waiting = append(p.writes.waiting, logWork{write: &a})
+	}
+	if out.Compact != nil {
+		p.writes.waiting = append(p.writes.waiting, logWork{compact: out.Compact})
+	}
+	for _, a := range out.Applies {
+		p.steps.waiting = append(p.steps.waiting, stepWork{step: &a})
+	}
+	for _, sn := range out.Snapshots {
+		p.sendSnapshot(sn)
+	}
+	p.startWrites()
+	p.startSteps()
+	for _, d := range out.Done {
+		p.ended(d)
+	}
+	p.membersChanged()
+}
+
+// membersChanged looks whether the core goes by other members than before.
+func (p *hostProcess) membersChanged() {
+	if !p.core.changed {
+		return
+	}
+	p.core.changed = false
+	wasMember := p.member(p.n.id)
+	p.conf = p.core.conf
+	p.s.story.tell(p.s.now, p.n.id, "members %v at %d", confString(p.conf), p.core.emitted)
+	p.s.check.configured(p.n, p.core.emitted, p.conf)
+	if wasMember && !p.member(p.n.id) {
+		p.n.retire()
+	}
+}
+
+// begin notes a call of a user.
+func (p *hostProcess) begin(end func(rawnode.Done)) (rawnode.Call, rawnode.Deadline) {
+	p.nextCall++
+	p.calls[p.nextCall] = end
+	return p.nextCall, p.s.now + p.s.rng.within(100*time.Millisecond, time.Second)
+}
+
+// ended takes the end of a call: there is exactly one.
+func (p *hostProcess) ended(d rawnode.Done) {
+	end := p.calls[d.Call]
+	if end == nil {
+		p.s.fail(Verdicts, "node %d ends call %d, which it does not have, or not any more", p.n.id, d.Call)
+		return
+	}
+	delete(p.calls, d.Call)
+	switch {
+	case errors.Is(d.Err, rawnode.ErrRefused):
+		p.s.reach.Refusals++
+	case d.Err != nil:
+		p.s.reach.UnknownVerdicts++
+	}
+	end(d)
+}
+
+func (p *hostProcess) tick() {
+	p.r.Tick(p.s.now)
+	p.turn()
+}
+
+func (p *hostProcess) propose(c command, reply func(result)) {
+	call, deadline := p.begin(func(d rawnode.Done) {
+		switch {
+		case d.Err == nil:
+			reply(d.Result.(result))
+		case errors.Is(d.Err, rawnode.ErrRefused) && c.attempt != 0:
+			p.s.check.refused(p.n, c.attempt)
+		}
+	})
+	p.r.Propose(call, c.encode(), deadline)
+	p.turn()
+}
+
+func (p *hostProcess) read(reply func()) {
+	call, deadline := p.begin(func(d rawnode.Done) {
+		if d.Err == nil {
+			reply()
+		}
+	})
+	p.r.Read(call, deadline)
+	p.turn()
+}
+
+func (p *hostProcess) change(cc pb.ConfChangeI) {
+	call, deadline := p.begin(func(rawnode.Done) {})
+	p.r.ProposeConfChange(call, cc.AsV2(), deadline)
+	p.turn()
+}
+
+func (p *hostProcess) transfer(to uint64) {
+	call, deadline := p.begin(func(rawnode.Done) {})
+	p.r.TransferLeader(call, to, deadline)
+	p.turn()
+}
+
+func (p *hostProcess) campaign() {
+	_ = p.r.Campaign() // refused if it may not; as well
+	p.turn()
+}
+
+func (p *hostProcess) forget() {
+	_ = p.core.ForgetLeader() // for leaders it means nothing
+	p.turn()
+}
+
+// confOf turns a configuration in the tracker's terms into the stored form.
+func confOf(c tracker.Config, _ map[uint64]tracker.Progress) *pb.ConfState {
+	ids := func(m map[uint64]struct{}) []uint64 {
+		var out []uint64
+		for id := range m {
+			out = append(out, id)
+		}
+		slices.Sort(out)
+		return out
+	}
+	return &pb.ConfState{Voters: c.Voters[0].Slice(), VotersOutgoing: c.Voters[1].Slice(),
+		Learners: ids(c.Learners), LearnersNext: ids(c.LearnersNext), AutoLeave: &c.AutoLeave}
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// checkedCore is the core of a replica, which shows the checker each step.
+type checkedCore struct {
+	rawnode.Core
+	p *hostProcess
+	// conf is the members that the core goes by; changed is set when they are
+	// new.
+	conf    *pb.ConfState
+	changed bool
+	// emitted is the last entry handed out for applying.
+	emitted uint64
+}
+
+// newCore makes the core, and keeps hold of it.
+func (p *hostProcess) newCore(cfg raft.Config) (rawnode.Core, error) {
+	inner, err := rawnode.Weft(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.core = &checkedCore{Core: inner, p: p, conf: confOf(inner.Members()), emitted: p.applied}
+	return p.core, nil
+}
+
+// seen shows the core to the checker after a step.
+func (c *checkedCore) seen() {
+	st := c.Core.State()
+	c.p.s.check.observed(c.p.n, sight{role: st.Role, term: st.Term, commit: st.Commit}, c.conf)
+}
+
+func (c *checkedCore) Tick() {
+	c.Core.Tick()
+	c.seen()
+}
+
+func (c *checkedCore) Step(m *pb.Message) error {
+	err := c.Core.Step(m)
+	c.seen()
+	return err
+}
+
+func (c *checkedCore) Campaign() error {
+	err := c.Core.Campaign()
+	c.seen()
+	return err
+}
+
+func (c *checkedCore) Propose(data []byte) error {
+	err := c.Core.Propose(data)
+	c.seen()
+	return err
+}
+
+func (c *checkedCore) ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState {
+	c.conf, c.changed = c.Core.ApplyConfChange(cc), true
+	c.seen()
+	return c.conf
+}
+
+func (c *checkedCore) Ready() rawnode.Ready {
+	rd := c.Core.Ready()
+	check, n := c.p.s.check, c.p.n
+	if a := rd.Append; a != nil {
+		check.ready(n, a.GetSnapshot(), a.GetEntries(), stateIn(a))
+		if snap := a.GetSnapshot(); !raft.IsEmptySnap(snap) {
+			c.conf, c.changed, c.emitted = snap.GetMetadata().GetConfState(), true, snap.GetMetadata().GetIndex()
+			check.jumped(n, c.emitted)
+			c.p.s.reach.SnapshotsRestored++
+		}
+	}
+	for _, e := range rd.Apply.GetEntries() {
+		check.applied(n, e)
+		c.emitted = e.GetIndex()
+	}
+	for _, m := range rd.Messages {
+		check.sent(n, m)
+	}
+	return rd
+}
+
+// hostLog is a disk as rawnode wants to see a log. The simulator writes by
+// itself: see stages.go.
+type hostLog struct{ *disk }
