@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,7 @@ func segmentFiles(t *testing.T, fs vfs.FS) (names []string) {
 			names = append(names, n)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -257,4 +259,48 @@ func TestMissingSegment(t *testing.T) {
 		require.ErrorIs(t, err, storage.ErrDamaged, n)
 		require.ErrorContains(t, err, "missing")
 	}
+}
+
+// TestPurgeMeetsDamage: an entry that must be written again cannot be read. The
+// segment stays, the engine goes on and says so, and the entry's reader gets
+// the damage.
+func TestPurgeMeetsDamage(t *testing.T) {
+	mem := vfs.NewMem()
+	opts := crashOptions(mem)
+	opts.CacheBytes = -1
+	var lines []string
+	opts.Logf = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	lagging, err := e.Group(2)
+	require.NoError(t, err)
+	old := storagetest.Entries(1, 1, 3, 700)
+	require.NoError(t, lagging.AppendWait(t.Context(), storage.Write{Entries: old}))
+
+	name := segmentFiles(t, mem)[0]
+	at := strings.Index(string(readFile(t, mem, name)), string(old[1].Data))
+	f, err := mem.OpenReadWrite(mem.PathJoin("data", name), vfs.WriteCategoryUnspecified)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("damage"), int64(at))
+	require.NoError(t, errors.Join(err, f.Close()))
+
+	busy, err := e.Group(1)
+	require.NoError(t, err)
+	for i := range uint64(100) {
+		require.NoError(t, busy.AppendWait(t.Context(), storage.Write{Entries: storagetest.Entries(1, 1+i, 1, 3000)}))
+		if i > 1 {
+			require.NoError(t, busy.SetSnapshot(&pb.SnapshotMetadata{Index: new(i)}, nil))
+			require.NoError(t, busy.Compact(i))
+		}
+	}
+	require.Zero(t, e.Stats().Purged)
+	require.Contains(t, segmentFiles(t, mem), name)
+	require.Contains(t, strings.Join(lines, "\n"), "not purged any more")
+	require.Contains(t, strings.Join(lines, "\n"), "group 2, index 2")
+	_, err = lagging.Entries(1, 4, 1<<20)
+	require.ErrorIs(t, err, storage.ErrDamaged)
+	ents, err := lagging.Entries(3, 4, 1<<20)
+	require.NoError(t, err)
+	require.Len(t, ents, 1)
+	require.NoError(t, e.Close())
 }

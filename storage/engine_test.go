@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -269,13 +270,14 @@ func readGroup(g *storage.Group) error {
 }
 
 // TestQueueBudget: while the disk is stuck, writers wait for room as long as
-// their context lets them; then they go on.
-func TestQueueBudget(t *testing.T) {
+// their context lets them; then they go on, in their order.
+func TestQueueBudget(t *testing.T) { synctest.Test(t, queueBudget) }
+
+func queueBudget(t *testing.T) {
 	var armed atomic.Bool
-	stuck, gate := make(chan struct{}), make(chan struct{})
+	gate := make(chan struct{})
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpFileSyncData && armed.CompareAndSwap(true, false) {
-			close(stuck)
 			<-gate
 		}
 		return nil
@@ -286,29 +288,52 @@ func TestQueueBudget(t *testing.T) {
 	require.NoError(t, err)
 	armed.Store(true)
 	var order []int
-	done := func(i int) func(error) {
-		return func(err error) {
+	write := func(i int) error {
+		w := storage.Write{Entries: storagetest.Entries(1, uint64(i), 1, 600)}
+		return g.Append(w, func(err error) {
 			require.NoError(t, err)
 			order = append(order, i)
-		}
+		})
 	}
-	require.NoError(t, g.Append(storage.Write{Entries: storagetest.Entries(1, 1, 1, 600)}, done(0)))
-	<-stuck
-	require.NoError(t, g.Append(storage.Write{Entries: storagetest.Entries(1, 2, 1, 600)}, done(1)))
+	require.NoError(t, write(1))
+	require.NoError(t, write(2))
+	synctest.Wait()
 	require.Greater(t, e.Stats().QueuedBytes, int64(1200))
 
 	ctx, cancel := context.WithCancel(t.Context())
+	ended, appended := make(chan error), make(chan error)
+	go func() { ended <- g.AppendWait(ctx, storage.Write{Entries: storagetest.Entries(1, 3, 1, 600)}) }()
+	go func() { appended <- write(3) }()
+	synctest.Wait() // both wait for room now
+	require.Greater(t, e.Stats().QueuedBytes, int64(1200))
 	cancel()
-	err = g.AppendWait(ctx, storage.Write{Entries: storagetest.Entries(1, 3, 1, 600)})
+	err = <-ended
 	require.ErrorIs(t, err, storage.ErrBusy)
 	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, order)
 
-	appended := make(chan error)
-	go func() { appended <- g.Append(storage.Write{Entries: storagetest.Entries(1, 3, 1, 600)}, done(2)) }()
 	close(gate)
 	require.NoError(t, <-appended)
 	require.NoError(t, e.Sync(t.Context()))
-	require.Equal(t, []int{0, 1, 2}, order)
+	require.Equal(t, []int{1, 2, 3}, order)
+	require.NoError(t, e.Close())
+}
+
+// TestManualBusy: with nobody to make room, there is no wait.
+func TestManualBusy(t *testing.T) {
+	opts := crashOptions(vfs.NewMem())
+	opts.QueueBytes = 1000
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	require.NoError(t, g.Append(storage.Write{Entries: storagetest.Entries(1, 1, 1, 5000)}, nil)) // over the bound alone
+	err = g.Append(storage.Write{Entries: storagetest.Entries(1, 2, 1, 1)}, nil)
+	require.ErrorIs(t, err, storage.ErrBusy)
+	require.ErrorContains(t, err, "the bound is 1000")
+	_, err = e.Step()
+	require.NoError(t, err)
+	require.NoError(t, g.Append(storage.Write{Entries: storagetest.Entries(1, 2, 1, 1)}, nil))
 	require.NoError(t, e.Close())
 }
 
@@ -380,6 +405,44 @@ func TestPurgeEnds(t *testing.T) {
 	require.NoError(t, e.Close())
 	e, err = storage.Open("data", opts)
 	require.NoError(t, err)
+	require.NoError(t, compareAll(e, m))
+	require.NoError(t, e.Close())
+}
+
+// TestOnDisk is a round on the real file system: rotation, purging, recycling,
+// the lock, and another life.
+func TestOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	opts := storage.Options{Identity: testIdentity, SegmentBytes: 64 << 10, CacheBytes: 10 << 10}
+	e, err := storage.Open(dir, opts)
+	require.NoError(t, err)
+	_, err = storage.Open(dir, opts)
+	require.ErrorIs(t, err, storage.ErrLocked)
+	m := models{}
+	do := func(o op) {
+		t.Helper()
+		require.NoError(t, m.apply(o))
+		require.NoError(t, o.toEngine(e, nil))
+	}
+	do(op{group: 2, write: storage.Write{Entries: storagetest.Entries(1, 1, 3, 20)}})
+	for i := range uint64(60) {
+		do(op{group: 1, write: storage.Write{Entries: storagetest.Entries(1, 1+i*4, 4, 5000)}})
+		require.NoError(t, e.Sync(t.Context()))
+		if i%5 == 4 {
+			do(op{group: 1, snapshot: &pb.SnapshotMetadata{Index: new(i * 4), ConfState: &pb.ConfState{Voters: []uint64{1}}}})
+			do(op{group: 1, compact: i*4 - 3})
+		}
+	}
+	require.NoError(t, e.Sync(t.Context()))
+	require.NoError(t, compareAll(e, m))
+	require.NoError(t, e.Close())
+	s := e.Stats()
+	require.Positive(t, s.Recycled)
+	require.Less(t, s.SegmentBytes, int64(400<<10))
+
+	e, err = storage.Open(dir, opts)
+	require.NoError(t, err)
+	require.Zero(t, e.Recovery().CutBytes)
 	require.NoError(t, compareAll(e, m))
 	require.NoError(t, e.Close())
 }

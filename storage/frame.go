@@ -23,6 +23,10 @@ const (
 	frameAlign   = 8
 	maxMetaBytes = 1 << 28
 	maxBodyBytes = 1 << 30
+
+	// A segment that is not full yet takes one more frame of any size; offsets
+	// in it fit 32 bits.
+	maxFileBytes = 1<<32 - 1
 )
 
 // frameKind says what the meta part of a frame holds.

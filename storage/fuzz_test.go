@@ -67,6 +67,9 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("WLF1"), true)
 	f.Add(appendFrameHead(nil, sum, frameHeader{segment: 1, seq: 2, kind: frameWrite, bodyLen: 7}, meta), true)
 	f.Add(appendFrameHead(nil, sum, frameHeader{segment: 1, seq: 3, durable: 9, kind: frameMark}, nil), false)
+	f.Add(appendFrameHead(nil, sum, frameHeader{segment: 1, seq: 2, kind: 77}, nil), true)
+	f.Add(appendFrameHead(nil, sum, frameHeader{segment: 1, seq: 2, kind: framePurged}, []byte("short")), true)
+	f.Add(appendFrameHead(nil, sum, frameHeader{segment: 1, seq: 1, kind: frameBegin}, []byte("short")), false)
 	f.Fuzz(func(t *testing.T, b []byte, good bool) {
 		opts := Options{Identity: Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem(), Manual: true}
 		d, err := openDirectory(opts.FS, "d", opts.Identity)

@@ -193,6 +193,7 @@ func (e *Engine) finish(batch []*request, err error) {
 			r.done(err)
 		}
 	}
+	clear(batch) // the queue's array may live on, the entries need not
 }
 
 // fail ends the engine's service: what the disk holds is unknown, so neither

@@ -99,6 +99,9 @@ func (r *recovery) segment(s *segment, last bool) error {
 	if err != nil {
 		return fmt.Errorf("storage: reading the size of segment %d: %w", s.number, err)
 	}
+	if info.Size() > maxFileBytes {
+		return &DamageError{Segment: s.number, Offset: -1, Reason: fmt.Sprintf("the file has %d bytes, no segment has more than %d", info.Size(), int64(maxFileBytes))}
+	}
 	sc := &scanner{seg: s, size: info.Size(), sum: r.e.w.dir.sum, window: skimBytes}
 	if last {
 		sc.window = scanBytes
@@ -137,7 +140,7 @@ func (r *recovery) frame(sc *scanner, last bool) error {
 	case frameWrite:
 		err = r.write(sc, h, meta, last)
 	case frameBegin:
-		err = r.beginning(meta)
+		err = r.beginning(sc, h, meta)
 	case framePurged:
 		if len(meta) != 8 {
 			return r.malformed(sc, h, fmt.Errorf("%d bytes, want 8", len(meta)))
@@ -165,8 +168,11 @@ func (r *recovery) malformed(sc *scanner, h frameHeader, err error) error {
 		Reason: fmt.Sprintf("frame of kind %d: %v", h.kind, err)}
 }
 
-func (r *recovery) beginning(meta []byte) error {
+func (r *recovery) beginning(sc *scanner, h frameHeader, meta []byte) error {
 	m, err := decodeBeginMeta(meta)
+	if errors.Is(err, errBadRecord) {
+		return r.malformed(sc, h, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -113,10 +113,10 @@ func Compare(log raft.Storage, want *raft.MemoryStorage) error {
 	first, _ := want.FirstIndex()
 	last, _ := want.LastIndex()
 	if got, err := log.FirstIndex(); err != nil || got != first {
-		return fmt.Errorf("FirstIndex is %d, %v; want %d", got, err, first)
+		return differ("FirstIndex", got, first, err)
 	}
 	if got, err := log.LastIndex(); err != nil || got != last {
-		return fmt.Errorf("LastIndex is %d, %v; want %d", got, err, last)
+		return differ("LastIndex", got, last, err)
 	}
 	if err := compareTerms(log, want, max(first, 2)-2, last+1); err != nil {
 		return err
@@ -137,26 +137,38 @@ func Compare(log raft.Storage, want *raft.MemoryStorage) error {
 	return compareState(log, want)
 }
 
+// result is a value or the number of them, with the error that came along.
+type result struct {
+	value any
+	err   error
+}
+
+// differ describes a difference; err, if any, can be found in the result.
+func differ(what string, got, want any, err error) error {
+	return errors.Join(fmt.Errorf("%s is %v, want %v", what, got, want), err)
+}
+
 func compareTerms(log raft.Storage, want *raft.MemoryStorage, from, to uint64) error {
 	for i := from; i <= to; i++ {
 		got, gotErr := log.Term(i)
 		term, err := want.Term(i)
 		if got != term || !errors.Is(gotErr, err) {
-			return fmt.Errorf("Term(%d) is %d, %w; want %d, %w", i, got, gotErr, term, err)
+			return differ(fmt.Sprintf("Term(%d)", i), result{got, gotErr}, result{term, err}, gotErr)
 		}
 	}
 	return nil
 }
 
 func compareEntries(log raft.Storage, want *raft.MemoryStorage, lo, hi, limit uint64) error {
+	what := fmt.Sprintf("Entries(%d, %d, %d)", lo, hi, limit)
 	got, gotErr := log.Entries(lo, hi, limit)
 	ents, err := want.Entries(lo, hi, limit)
 	if !errors.Is(gotErr, err) || len(got) != len(ents) {
-		return fmt.Errorf("Entries(%d, %d, %d): %d entries, %w; want %d, %w", lo, hi, limit, len(got), gotErr, len(ents), err)
+		return differ(what, result{len(got), gotErr}, result{len(ents), err}, gotErr)
 	}
 	for i := range ents {
 		if err := sameEntry(got[i], ents[i]); err != nil {
-			return fmt.Errorf("Entries(%d, %d, %d), entry %d: %w", lo, hi, limit, i, err)
+			return fmt.Errorf("%s, entry %d: %w", what, i, err)
 		}
 	}
 	return nil
@@ -177,19 +189,19 @@ func compareState(log raft.Storage, want *raft.MemoryStorage) error {
 	}
 	hs, cs, _ := want.InitialState()
 	if (gotHS == nil) != (hs == nil) || !proto.Equal(gotHS, hs) || gotCS == nil || !proto.Equal(gotCS, cs) {
-		return fmt.Errorf("InitialState is %v, %v; want %v, %v", gotHS, gotCS, hs, cs)
+		return differ("InitialState", fmt.Sprint(gotHS, gotCS), fmt.Sprint(hs, cs), nil)
 	}
 	snap, _ := want.Snapshot()
 	got, err := log.Snapshot()
 	if snap.GetMetadata().GetIndex() == 0 {
 		// There is none. MemoryStorage returns an empty one; others may say so.
 		if err != nil && !errors.Is(err, raft.ErrSnapshotTemporarilyUnavailable) || got.GetMetadata().GetIndex() != 0 {
-			return fmt.Errorf("Snapshot is %v, %w; want none", got, err)
+			return differ("Snapshot", got, "none", err)
 		}
 		return nil
 	}
 	if err != nil || !proto.Equal(got, snap) {
-		return fmt.Errorf("Snapshot is %v, %w; want %v", got, err, snap)
+		return differ("Snapshot", got, snap, err)
 	}
 	return nil
 }
