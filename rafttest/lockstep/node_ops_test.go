@@ -96,6 +96,9 @@ func (g *nodeGroup) stepNode(m *nodeMember, msg [2]*pb.Message) {
 		g.mayBlock(m, "Step of a proposal", func(ctx context.Context, side int) error { return m.node[side].Step(ctx, msg[side]) })
 		return
 	}
+	if isRead(msg[0]) && m.leadsWithoutCommit() {
+		return // see tooEarly; here no read waits for the first commit
+	}
 	g.noteMessage(m.member, "Step", cloneForTrace(msg[0]))
 	_ = g.bothNodes(m, "Step", func(side int) error { return m.node[side].Step(background, msg[side]) })
 	g.compareNodes(m)
@@ -134,6 +137,9 @@ func (g *nodeGroup) stepStray(m *nodeMember) {
 }
 
 func (g *nodeGroup) readNode(m *nodeMember) {
+	if m.leadsWithoutCommit() {
+		return // see tooEarly
+	}
 	ctx := g.bytes(8)
 	g.onNodes(m, "ReadIndex", func(n node) error { return n.ReadIndex(background, slices.Clone(ctx)) })
 }

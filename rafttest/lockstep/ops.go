@@ -141,6 +141,9 @@ func (s *schedule) proposeSeveral(m *member) {
 }
 
 func (s *schedule) readIndex(m *member) {
+	if s.tooEarly(m) {
+		return
+	}
 	ctx := pick(s.chance, nil, []byte{}, s.bytes(4), s.bytes(12))
 	s.note(m, "ReadIndex", ctx)
 	_ = s.on(m, "ReadIndex", func(_ int, c core) error { c.ReadIndex(slices.Clone(ctx)); return nil })
@@ -181,6 +184,9 @@ func (s *schedule) snapshotReport(m *member, id uint64, st int) {
 
 // stepMessage steps a message and its twin.
 func (s *schedule) stepMessage(m *member, msg [2]*pb.Message) {
+	if isRead(msg[0]) && s.tooEarly(m) {
+		return
+	}
 	row, known := deliverRows[msg[0].GetType()]
 	if !known {
 		row = "message stepped: of a later version"

@@ -13,7 +13,7 @@ func (s *schedule) turn(m *member) {
 		if m.core[0].HasReady() {
 			s.takeReady(m)
 		}
-		for m.running() && len(m.appends)+len(m.applies)+len(m.acks) > 0 {
+		for m.running() && s.doomed == nil && len(m.appends)+len(m.applies)+len(m.acks) > 0 {
 			s.asyncPart(m)
 		}
 		return
@@ -21,7 +21,7 @@ func (s *schedule) turn(m *member) {
 	if m.hand == nil && m.core[0].HasReady() {
 		s.takeReady(m)
 	}
-	for m.running() && (m.hand != nil || len(m.toApply) > 0) {
+	for m.running() && s.doomed == nil && (m.hand != nil || len(m.toApply) > 0) {
 		s.syncPart(m)
 	}
 }

@@ -54,7 +54,9 @@ func (s *schedule) deliver(m *member) {
 // deliverAll delivers everything that is on its way now, in order.
 func (s *schedule) deliverAll(*member) {
 	for range min(len(s.net), 40) {
-		s.deliverAt(0, false)
+		if s.doomed == nil {
+			s.deliverAt(0, false)
+		}
 	}
 }
 

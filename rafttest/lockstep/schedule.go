@@ -35,6 +35,8 @@ type schedule struct {
 	// odd is set while a message is being stepped that no correct node sends:
 	// Weft may refuse it, whatever upstream does.
 	odd bool
+	// doomed is a member to crash before the next step: see doom.
+	doomed *member
 }
 
 // Options say what Run does.
@@ -95,6 +97,12 @@ func Run(seed uint64, o Options) (result Result) {
 
 // step makes one random step.
 func (s *schedule) step() {
+	if m := s.doomed; m != nil {
+		s.doomed = nil
+		s.note(m, "crash with reads waiting")
+		m.halt()
+		return
+	}
 	m := s.members[s.IntN(len(s.members))]
 	if m.broken {
 		return
@@ -258,6 +266,7 @@ func (s *schedule) compare(m *member) {
 	}
 	m.state = st[0]
 	s.safety.observe(&st[0])
+	s.doom(m)
 	s.tallyStatus(&st[0])
 	switch s.call % 16 {
 	case 3:

@@ -1,0 +1,53 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lockstep
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// A read that reaches the only voter of a group before it has committed an
+// entry of its term is the one thing on which Weft means to differ: upstream
+// answers at once, by a commit index that may be too old after a restart. So
+// schedules leave such reads out, and only such.
+
+// tooEarly reports whether a read must not reach a member now. It also notes
+// that a read waits at a leader of several voters: should the member lead again
+// as the only voter, with the read still waiting, it would be such a read.
+func (s *schedule) tooEarly(m *member) bool {
+	if !m.leadsWithoutCommit() {
+		return false
+	}
+	if singleton(&m.state.Config) {
+		s.tally.Hit("reads left out: at a single voter before its first commit")
+		return true
+	}
+	m.readsWait = true
+	return false
+}
+
+// leadsWithoutCommit reports whether a member leads and has not committed an
+// entry of its term, as far as its disk shows.
+func (m *member) leadsWithoutCommit() bool {
+	if m.state.SoftState.RaftState != stateLeader {
+		return false
+	}
+	term, err := m.disk[0].Term(m.state.HardState.GetCommit())
+	return err != nil || term != m.state.HardState.GetTerm()
+}
+
+func singleton(c *tracker.Config) bool { return len(c.Voters[0]) == 1 && len(c.Voters[1]) == 0 }
+
+// isRead reports whether a message asks for a read.
+func isRead(m *pb.Message) bool { return m.GetType() == pb.MsgReadIndex }
+
+// doom marks a member to be crashed before anything else happens, if it has
+// become the only voter with reads waiting.
+func (s *schedule) doom(m *member) {
+	if m.readsWait && singleton(&m.state.Config) {
+		s.tally.Hit("reads left out: waiting at what became a single voter")
+		s.doomed = m
+	}
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// table is the bugs: each a slip that is easy to make, in each part of the
+// package. When code here moves or changes its words, its mutants change too.
+var table = []mutant{
+	// Elections.
+	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
+	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
+	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange():", "case false:"},
+	{"election", "campaigns with a snapshot to apply", "raft.go", "!pr.IsLearner && r.log.tail.snapshot == nil", "!pr.IsLearner"},
+	{"election", "learners campaign", "raft.go", "pr != nil && !pr.IsLearner &&", "pr != nil &&"},
+	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
+	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None", "votes: map[uint64]bool{}}, r.lead"},
+	{"election", "a new role keeps counting the old one's ticks", "raft.go", "	r.quietTicks = 0\n	r.patience", "	r.patience"},
+
+	// Votes.
+	{"votes", "votes against a known leader", "vote.go", "case r.vote == None && r.lead == None:", "case r.vote == None:"},
+	{"votes", "grants a pre-vote of its own term", "vote.go", "m.GetType() == pb.MsgPreVote && m.GetTerm() > r.term", "m.GetType() == pb.MsgPreVote && m.GetTerm() >= r.term"},
+	{"votes", "a vote does not restart the timeout", "vote.go", "		r.quietTicks = 0\n", ""},
+	{"votes", "stands by its leader a tick too long", "vote.go", "r.quietTicks < r.cfg.ElectionTick", "r.quietTicks <= r.cfg.ElectionTick"},
+	{"votes", "compares last terms only, not lengths", "entry.go", "id.term == other.term && id.index >= other.index", "id.term == other.term"},
+	{"votes", "a granted pre-vote names the wrong term", "vote.go", "r.vouch(r.message(answer, m.GetFrom()).withTerm(m.GetTerm()))", "r.vouch(r.message(answer, m.GetFrom()))"},
+	{"votes", "ignores a leader that hands over", "vote.go", "string(m.GetContext()) == string(transfer)", "false"},
+
+	// Appending to logs.
+	{"append", "an append at the commit index is taken for an old one", "follower.go", "case base.index < f.log.committed:", "case base.index <= f.log.committed:"},
+	{"append", "a rejection hints beyond the log", "follower.go", "index: min(base.index, f.log.last().index)}", "index: base.index}"},
+	{"append", "truncation forgets that entries were handed out", "tail.go", "			t.handed = min(t.handed, keep)\n", ""},
+	{"append", "truncation overwrites entries that were handed out", "tail.go", "t.entries = slices.Clip(t.entries[:keep])", "t.entries = t.entries[:keep]"},
+	{"append", "a rejection does not end pipelining", "replicate.go", "		if pr.State == tracker.StateReplicate {\n			pr.BecomeProbe()\n		}\n		l.sendAppend", "		l.sendAppend"},
+	{"append", "the leader ignores the term of a hint", "replicate.go", "if term := m.GetLogTerm(); term > 0 {", "if term := m.GetLogTerm(); term > 1<<40 {"},
+	{"append", "an answer without news does not end probing", "replicate.go", "!pr.MaybeUpdate(index) && (pr.Match != index || pr.State != tracker.StateProbe)", "!pr.MaybeUpdate(index)"},
+	{"append", "the leader keeps the proposer's buffer", "entry.go", "append(make([]byte, 0, len(e.Data)), e.Data...)", "e.Data"},
+	{"append", "an empty payload becomes an absent one", "entry.go", "if e.Data != nil { // empty", "if len(e.Data) > 0 { // empty"},
+
+	// Committing.
+	{"commit", "commits entries of earlier terms by counting", "commit.go", "k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k})", "k <= l.log.committed"},
+	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.log.commitTo(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().index))"},
+	{"commit", "a heartbeat commits what may not agree", "replicate.go", "commit := min(pr.Match, l.log.committed)", "commit := l.log.committed"},
+	{"commit", "followers are not told of a commit at once", "replicate.go", "case from != l.id && pr.CanBumpCommit(l.log.committed):", "case false:"},
+
+	// Snapshots.
+	{"snapshot", "sent to members that are away", "replicate.go", "if !pr.RecentActive {\n		return false", "if false {\n		return false"},
+	{"snapshot", "a failed one is believed to have arrived", "replicate.go", "		pr.PendingSnapshot = 0 // so that probing starts from what is known\n", ""},
+	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id):", "case false:"},
+	{"snapshot", "the leader stays in snapshot mode one entry too long", "replicate.go", "if pr.Match+1 >= l.log.firstIndex() {", "if pr.Match >= l.log.firstIndex() {"},
+	{"snapshot", "a report of an earlier term is ignored", "step.go", "		if s := m.GetSnapshot(); s != nil {\n			r.snapshotApplied(s)\n		}\n	}\n}", "	}\n}"},
+	{"snapshot", "any report counts for the pending one", "tail.go", "t.snapshot != nil && t.snapshot.GetMetadata().GetIndex() == index", "t.snapshot != nil"},
+
+	// ReadIndex.
+	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(entryID{term: l.term, index: l.log.committed}) {", "if true {"},
+	{"read index", "a late answer takes back a newer one", "reads.go", "q.acked[from] = max(q.acked[from], round)", "q.acked[from] = round"},
+	{"read index", "names the end of the log, not the commit index", "reads.go", "pendingRead{req: m, index: l.log.committed}", "pendingRead{req: m, index: l.log.last().index}"},
+	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.members.IsSingleton() {", "ReadOnlyLeaseBased {"},
+	{"read index", "the leader does not count itself", "reads.go", "	l.reads.ack(l.id, l.reads.newest())\n", ""},
+	{"read index", "early reads are forgotten", "reads.go", "	for _, m := range early {\n		l.startRead(m)\n	}\n", "	_ = early\n"},
+
+	// Handing leadership over.
+	{"transfer", "asking again starts again", "transfer.go", "pr.IsLearner || to == l.transferee", "pr.IsLearner"},
+	{"transfer", "does not get a full election timeout", "transfer.go", "	l.quietTicks = 0\n", ""},
+	{"transfer", "never given up", "leader.go", "		// A transfer that took this long has failed; go on leading.\n		l.transferee = None\n", ""},
+	{"transfer", "proposals are taken meanwhile", "propose.go", "case l.transferee != None:", "case false:"},
+	{"transfer", "to a member that is removed goes on", "conf.go", "	if !isVoter(l.members.Config, l.transferee) {\n		l.transferee = None\n	}\n", ""},
+	{"transfer", "the campaign does not say that it is one", "candidate.go", "if why == transfer {", "if why == preElection {"},
+
+	// Configurations.
+	{"joint configuration", "a second change is taken while joint", "propose.go", "case joint && !leaves:", "case false:"},
+	{"joint configuration", "a new leader does not reckon with unapplied changes", "leader.go", "	l.confChangeAt = last.index\n", ""},
+	{"joint configuration", "left an entry too late", "conf.go", "l.log.applied < l.confChangeAt {", "l.log.applied <= l.confChangeAt {"},
+	{"joint configuration", "a removed leader steps down unasked", "conf.go", "if l.cfg.StepDownOnRemoval {", "if true {"},
+	{"joint configuration", "new members wait for a heartbeat", "conf.go", "				l.sendAppend(id, pr, false) // new ones need not wait for a heartbeat\n", ""},
+	{"joint configuration", "a transfer to a voter on its way out ends", "conf.go", "return incoming || outgoing", "return incoming || outgoing && false"},
+
+	// Limits.
+	{"limits", "empty entries are refused when the limit is reached", "propose.go", "l.uncommitted > 0 && size > 0 &&", "l.uncommitted > 0 &&"},
+	{"limits", "what is applied still counts as uncommitted", "step.go", "		l.uncommitted -= min(payloadSize(ents), l.uncommitted)\n", "		_ = l\n"},
+	{"limits", "a Ready that was cut short does not wait for a report", "applying.go", "l.full = l.outstanding >= l.limit || l.applying < l.releasable(allowUnwritten)", "l.full = l.outstanding >= l.limit"},
+	{"limits", "entries are sent although the window is full", "replicate.go", "if pr.State != tracker.StateReplicate || !pr.Inflights.Full() {", "if true {"},
+	{"limits", "a message that fits exactly is cut", "entry.go", "size > limit && i > 0", "size >= limit && i > 0"},
+
+	// Asynchronous writes.
+	{"async writes", "applies what is not written", "applying.go", "return min(l.committed, l.tail.base.index)", "return l.committed"},
+	{"async writes", "reports only its own entries as written", "async.go", "pending := len(r.log.tail.entries) > 0", "pending := len(rd.Entries) > 0"},
+	{"async writes", "believes a report about entries that were replaced", "tail.go", "!ok || have != id.term", "!ok || have == 0"},
+	{"async writes", "a report of applied entries has a term", "async.go", "e := r.message(pb.MsgStorageApplyResp, r.id).withTerm(0)", "e := r.message(pb.MsgStorageApplyResp, r.id)"},
+	{"async writes", "votes do not wait if nothing is written with them", "async.go", " && rd.Snapshot == nil && len(r.vouching) == 0 {", " && rd.Snapshot == nil {"},
+	{"async writes", "MustSync forgets the vote", "ready.go", "hs.term != rn.toldHard.term || hs.vote != rn.toldHard.vote", "hs.term != rn.toldHard.term"},
+
+	// Node.
+	{"Node", "offers a Ready before Advance", "node.go", "l.advances == nil && l.rn.HasReady()", "l.rn.HasReady()"},
+	{"Node", "takes no proposals after any change at a node that is no member", "node.go", "if before && !after {", "if (before || true) && !after {"},
+	{"Node", "takes proposals without a leader", "node.go", "l.lead, l.proposals = r.lead, nil", "l.lead, l.proposals = r.lead, l.node.proposals"},
+	{"Node", "does not say whose a proposal is", "node.go", "		p.m.From = new(rn.raft.id)\n", ""},
+	{"Node", "listens to answers of strangers", "node.go", "if rn.expects(m) {", "if true {"},
+	{"Node", "Propose does not say that it was dropped", "node.go", "	case err := <-p.result:\n		return err\n", "	case <-p.result:\n		return nil\n"},
+	{"Node", "Step lets a proposal in without a leader", "node.go", "case m.GetType() == pb.MsgProp:\n		return n.propose", "case false:\n		return n.propose"},
+
+	// MemoryStorage.
+	{"MemoryStorage", "Entries returns what lies before the log", "memory.go", "case lo <= ms.base.index:", "case lo < ms.base.index:"},
+	{"MemoryStorage", "forgets the term before the first entry", "memory.go", "case i < ms.base.index:", "case i <= ms.base.index:"},
+	{"MemoryStorage", "truncation overwrites what readers hold", "memory.go", "ms.log = slices.Clip(ms.log[:keep]) // readers", "ms.log = ms.log[:keep] // readers"},
+	{"MemoryStorage", "CreateSnapshot keeps the caller's ConfState", "memory.go", "meta.ConfState = proto.Clone(cs).(*pb.ConfState)", "meta.ConfState = cs"},
+	{"MemoryStorage", "an old snapshot replaces a newer one", "memory.go", "have != 0 && have >= snap.GetMetadata().GetIndex()", "have != 0 && have > snap.GetMetadata().GetIndex()"},
+	{"MemoryStorage", "Compact at its own index is no error", "memory.go", "if compactIndex <= ms.base.index {", "if compactIndex < ms.base.index {"},
+
+	// The beginning.
+	{"bootstrap", "the first Ready has no hard state", "bootstrap.go", "rn.toldHard = hardState{} //", "_ = hardState{} //"},
+	{"bootstrap", "Applied is forgotten", "raft.go", "		l.appliedTo(applied, 0)\n", ""},
+}
