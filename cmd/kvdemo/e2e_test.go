@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
 // Real processes, real ports, real disks. What these tests wait for they poll
@@ -63,7 +65,7 @@ type servers struct {
 	logs      [3]*bytes.Buffer
 }
 
-func startServers(t *testing.T) *servers {
+func startServers(t *testing.T, extra ...string) *servers {
 	s := &servers{t: t}
 	data := t.TempDir()
 	peers := fmt.Sprintf("1=%s,2=%s,3=%s", freePort(t), freePort(t), freePort(t))
@@ -73,6 +75,7 @@ func startServers(t *testing.T) *servers {
 			"serve", "--id", fmt.Sprint(i + 1), "--cluster", "9", "--peers", peers, "--client-listen", s.endpoints[i],
 			"--data", filepath.Join(data, fmt.Sprint(i+1)), "--tick", "20ms", "--log-format", "json",
 		}
+		s.args[i] = append(s.args[i], extra...)
 		s.start(i)
 	}
 	t.Cleanup(func() {
@@ -153,7 +156,7 @@ func TestThreeProcesses(t *testing.T) {
 	alone := s.endpoints[3-lead-next]
 	for _, args := range [][]string{{"put", "k", "v"}, {"get", "after"}, {"del", "after"}, {"ls"}} {
 		begin := time.Now()
-		r := s.do(alone, append(args, "--timeout", "1500ms")...)
+		r := s.do(alone, append(args, "--timeout", "1s")...)
 		require.Less(t, time.Since(begin), 10*time.Second)
 		require.Contains(t, []int{exitFailure, exitUnknown}, r.code)
 		require.Contains(t, r.err, alone)
@@ -192,6 +195,15 @@ func checkVerbs(t *testing.T, s *servers) {
 	require.NoError(t, os.WriteFile(file, []byte{0, 1, 0xff}, 0o644))
 	require.Zero(t, s.do(s.all(), "put", "binary", "--file", file).code)
 	require.Equal(t, "\x00\x01\xff", s.do(s.all(), "get", "binary").out)
+	big := make([]byte, kv.MaxValueBytes)
+	copy(big, "big")
+	require.NoError(t, os.WriteFile(file, big, 0o644))
+	require.Zero(t, s.do(s.all(), "put", "big", "--file", file).code)
+	require.NoError(t, os.Remove(file))
+	require.Zero(t, s.do(s.all(), "get", "big", "--file", file).code)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(big, got))
 	r = kvdemo(t.Context(), "from a pipe", "put", "piped", "--endpoints", s.all())
 	require.Contains(t, r.out, "put piped (11 bytes) at index")
 	r = s.do(s.all(), "status")
@@ -212,13 +224,13 @@ func (s *servers) stop() {
 	}
 }
 
-// demoDirectory returns a directory of files with n files of some kilobytes.
+// demoDirectory returns a directory with n files of up to some kilobytes.
 func demoDirectory(t *testing.T, n int) string {
 	dir := t.TempDir()
 	for i := range n {
 		path := filepath.Join(dir, fmt.Sprint(i%7), fmt.Sprintf("file-%d", i))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte(path), i*10), 0o644))
+		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte(path), i%50), 0o644))
 	}
 	return dir
 }
@@ -249,9 +261,15 @@ func TestDemo(t *testing.T) {
 	}
 	t.Setenv("KVDEMO_TEST_AS_PROGRAM", "1")
 	files := demoDirectory(t, 150)
+	for _, core := range []string{"weft", "upstream"} {
+		t.Run(core, func(t *testing.T) { testDemo(t, files, core) })
+	}
+}
+
+func testDemo(t *testing.T, files, core string) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	r := kvdemo(t.Context(), "", "demo", files, "--nodes", "3", "--tick", "20ms", "--loaders", "8")
+	r := kvdemo(t.Context(), "", "demo", files, "--nodes", "3", "--tick", "20ms", "--loaders", "8", "--core", core)
 	require.Zero(t, r.code, r.err)
 	require.True(t, strings.HasSuffix(r.out, "\nverified: 150 files on 3 replicas\n"), r.out)
 	for _, want := range []string{"(the leader, process", "(a follower, process", "started node"} {
@@ -266,6 +284,44 @@ func TestDemo(t *testing.T) {
 	require.Empty(t, processesOf(t, tmp))
 }
 
+// A node that was away for longer than the others keep their log gets a
+// snapshot, and goes on from there.
+func TestSnapshotToLaggingNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	s := startServers(t, "--retain-bytes", "10000", "--flush-interval", "50ms")
+	lead := s.leader()
+	away := (lead + 1) % 3
+	last := s.status(away).LastIndex
+	s.kill(away)
+	value := strings.Repeat("v", 3000)
+	written := 0
+	eventually(t, "the log to be compacted", func() bool {
+		for range 20 {
+			r := s.do(s.endpoints[lead], "put", fmt.Sprint("key ", written), value)
+			require.Zero(t, r.code, r.err)
+			written++
+		}
+		return s.status(lead).FirstIndex > last+1
+	})
+	s.start(away)
+	applied := s.status(lead).Applied
+	eventually(t, "the node to catch up", func() bool { return s.status(away).Applied >= applied })
+	want := s.do(s.endpoints[lead], "ls", "--digests")
+	require.Equal(t, want, s.do(s.endpoints[away], "ls", "--digests", "--local"))
+	require.Equal(t, written+1, strings.Count(want.out, "\n"))
+	require.Greater(t, s.status(away).FirstIndex, last+1, "its log began anew")
+	s.stop()
+}
+
+// status returns what a node says of itself, zero if it does not answer.
+func (s *servers) status(i int) (st statusResult) {
+	r := s.do(s.endpoints[i], "status", "--json", "--timeout", "5s")
+	require.NoError(s.t, json.Unmarshal([]byte(r.out), &st))
+	return st
+}
+
 // However the demonstration ends, no process of it is left.
 func TestDemoInterrupted(t *testing.T) {
 	if testing.Short() {
@@ -274,7 +330,7 @@ func TestDemoInterrupted(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "data")
-			cmd := program(t, "demo", demoDirectory(t, 2000), "--nodes", "3", "--data", data, "--loaders", "1")
+			cmd := program(t, "demo", demoDirectory(t, 1000), "--nodes", "3", "--data", data, "--loaders", "8")
 			pipe, err := cmd.StderrPipe()
 			require.NoError(t, err)
 			require.NoError(t, cmd.Start())

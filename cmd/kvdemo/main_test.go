@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,9 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("KVDEMO_TEST_AS_PROGRAM") == "" {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	main()
 }
 
 // result is what a command line came to.
@@ -84,11 +80,12 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"demo", "--nodes", "1", "--loaders", "0"}, exitUsage, []string{"--nodes: 1, want 3 to 9", "--loaders: 0, want 1 to 256"}},
 		{[]string{"demo", "/nonexistent"}, exitFailure, []string{"/nonexistent", "name one that exists"}},
 		{
-			[]string{"serve", "--core", "x", "--tick", "0s", "--heartbeat-ticks", "0", "--election-ticks", "0", "--cluster", "0", "--log-format", "x", "--log-level", "x"}, exitUsage,
+			[]string{"serve", "--core", "x", "--tick", "0s", "--heartbeat-ticks", "0", "--election-ticks", "0", "--cluster", "0", "--log-format", "x", "--log-level", "x", "--retain-bytes", "0", "--flush-interval", "0s"}, exitUsage,
 			[]string{
 				"--id: 0, want 1 or more", "--cluster: 0, want 1 or more", "--peers: none", "--data: none",
 				`--core: "x", want weft or upstream`, "--tick: 0s, want 1ms to 10s", "--heartbeat-ticks: 0, want 1 or more",
 				"--election-ticks: 0, want more than --heartbeat-ticks (0)", `--log-format: "x", want text or json`, `--log-level: "x"`,
+				"--retain-bytes: 0, want 1 or more", "--flush-interval: 0s, want more than 0",
 			},
 		},
 		{with("--id", "7"), exitUsage, []string{"--id: 7, want a member named in --peers (1, 2)"}},

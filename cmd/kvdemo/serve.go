@@ -55,6 +55,8 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTuning(cmd, &f.cfg)
+	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag; one that lags more gets a snapshot")
+	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable")
 	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on standard error: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")

@@ -91,18 +91,17 @@ func TestDataDir(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// The gap is the longest silence while a node was down, at its edges too.
+// The gap is the longest silence that began while a node was down.
 func TestGap(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(100, 0).Add(time.Duration(ms) * time.Millisecond) }
 	for _, c := range []struct {
 		acks []int
 		want int
 	}{
-		{nil, 1000},
-		{[]int{-500, 2000}, 1000},
+		{[]int{-500, 2000}, 2000}, // under way at the end
 		{[]int{0, 10, 400, 410, 1000}, 590},
-		{[]int{900, 700, 10}, 690}, // in no order
-		{[]int{300}, 700},
+		{[]int{900, 700, 10, 1010}, 690}, // in no order
+		{[]int{300, 1001, 5000}, 701},    // what begins later does not count
 	} {
 		var l load
 		for _, ms := range c.acks {
@@ -146,6 +145,7 @@ func TestDifferences(t *testing.T) {
 func TestReport(t *testing.T) {
 	start := time.Unix(100, 0)
 	l := &load{started: start, ended: start.Add(2 * time.Second), latency: hdrhistogram.New(1, 1e7, 3)}
+	l.acks = []time.Time{start.Add(time.Second)}
 	for range 10 {
 		l.acknowledge(3, 1000, time.Now())
 	}
@@ -153,7 +153,7 @@ func TestReport(t *testing.T) {
 		p: newProgress(&bytes.Buffer{}), load: l, verified: 10,
 		set:     fileSet{files: make([]file, 10)},
 		cluster: &cluster{nodes: make([]*node, 3), traffic: newTraffic(3)},
-		outages: []outage{{node: 1, leader: true, killed: start, restarted: start.Add(time.Second)}},
+		outages: []outage{{node: 1, leader: true, killed: start, restarted: start.Add(time.Second / 2)}},
 	}
 	r := d.summary()
 	require.InDelta(t, 5, r.FilesPerSec, 0.01)

@@ -24,7 +24,7 @@ type load struct {
 	files, bytes   atomic.Int64 // acknowledged
 
 	mu        sync.Mutex
-	acks      []time.Time // of all writes, in order
+	acks      []time.Time // of all writes
 	latency   *hdrhistogram.Histogram
 	lastIndex uint64 // highest log index of a write
 }
@@ -142,19 +142,21 @@ func (l *load) index() uint64 {
 	return l.lastIndex
 }
 
-// gapAfter returns the longest time without an acknowledgement that began after
-// from (or was under way then) and before until.
-func (l *load) gapAfter(from, until time.Time) time.Duration {
+// gapAfter returns the longest time without an acknowledgement that began
+// between from, when it begins anew, and until.
+func (l *load) gapAfter(from, until time.Time) (longest time.Duration) {
 	l.mu.Lock()
-	acks := append(slices.Clone(l.acks), until)
+	acks := slices.Clone(l.acks)
 	l.mu.Unlock()
 	slices.SortFunc(acks, time.Time.Compare)
-	longest, last := time.Duration(0), from
+	last := from
 	for _, t := range acks {
-		if t.Before(from) || t.After(until) {
-			continue
+		if last.After(until) {
+			break
 		}
-		longest, last = max(longest, t.Sub(last)), t
+		if t.After(from) {
+			longest, last = max(longest, t.Sub(last)), t
+		}
 	}
 	return longest
 }

@@ -43,8 +43,20 @@ type Config struct {
 	HeartbeatTicks int           // a leader says that it is there, 1 or more
 	ElectionTicks  int           // silence before an election, above HeartbeatTicks
 
+	// RetainBytes of log are kept behind the durable state, at least 1, for
+	// followers that lag; one that lags more gets a snapshot. FlushInterval is
+	// how often an idle node makes its state durable, more than 0.
+	RetainBytes   uint64
+	FlushInterval time.Duration
+
 	Log *slog.Logger
 }
+
+// Defaults of [Config].
+const (
+	DefaultRetainBytes   = 64 << 20
+	DefaultFlushInterval = 5 * time.Second
+)
 
 // Validate returns an error that names every mistake by its flag, or nil.
 func (c Config) Validate() error {
@@ -77,6 +89,12 @@ func (c Config) Validate() error {
 	}
 	if c.ElectionTicks <= c.HeartbeatTicks {
 		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d)", c.HeartbeatTicks)
+	}
+	if c.RetainBytes == 0 {
+		bad("retain-bytes", c.RetainBytes, "1 or more")
+	}
+	if c.FlushInterval <= 0 {
+		bad("flush-interval", c.FlushInterval, "more than 0")
 	}
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }

@@ -29,9 +29,6 @@ import (
 const (
 	// group is the number of the one Raft group that there is.
 	group = 1
-	// flushInterval is how often what was applied is made durable, so that an
-	// idle node has little to replay. A busy one flushes by itself.
-	flushInterval = 5 * time.Second
 	// stopTimeout bounds an orderly stop; what remains is cut off.
 	stopTimeout = 5 * time.Second
 )
@@ -176,6 +173,7 @@ func (n *node) startHost() (err error) {
 			ElectionTick:    n.cfg.ElectionTicks,
 			HeartbeatTick:   n.cfg.HeartbeatTicks,
 			MaxCommandBytes: client.MaxMessageBytes,
+			RetainBytes:     n.cfg.RetainBytes,
 		},
 		StateMachine: machine{n.store},
 		Transport:    n.peers,
@@ -252,9 +250,10 @@ func (n *node) stopServer() {
 	}
 }
 
-// flush makes the state durable now and then.
+// flush makes the state durable now and then, so that an idle node has little to
+// replay after a crash. A busy one flushes by itself.
 func (n *node) flush(ctx context.Context) {
-	t := time.NewTicker(flushInterval)
+	t := time.NewTicker(n.cfg.FlushInterval)
 	defer t.Stop()
 	for {
 		select {
