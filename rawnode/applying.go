@@ -161,7 +161,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 		}
 	}
 	conf := pb.EnsureConfState(proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState))
-	r.dirty = true
+	r.dirty, r.configuredAt = true, at.index
 	if !fresh {
 		r.superseded(own)
 		return nil

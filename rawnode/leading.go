@@ -15,10 +15,18 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
+// sending is the last proposal that came from a node.
+type sending struct{ boot, number uint64 }
+
 // receiveProposal answers a proposal that another node sent here as to the
 // leader of a term.
 func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
 	r.count.ForwardedIn++
+	seen := r.sendings[from]
+	if p.ID.Boot < seen.boot || p.ID.Boot == seen.boot && p.Number <= seen.number {
+		return // delivered twice, or behind a later one: see wire.Proposal.Number
+	}
+	r.sendings[from] = sending{boot: p.ID.Boot, number: p.Number}
 	v := r.checkProposal(from, p)
 	if v.Outcome == 0 {
 		v = r.appendProposal(p)
@@ -26,7 +34,7 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
 	if v.Outcome != wire.Accepted {
 		r.count.RefusedIn++
 	}
-	v.ID, v.Attempt = p.ID, p.Attempt
+	v.ID, v.Number = p.ID, p.Number
 	r.post(from, v)
 }
 

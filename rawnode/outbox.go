@@ -33,6 +33,7 @@ import (
 // table of origins lets only the first one through.
 type outbox struct {
 	boot     uint64
+	sendings uint64       // so far, in this boot
 	next     uint64       // sequence of the next batch
 	queue    []queuedCall // not in a batch yet
 	batches  []*batch     // by sequence; their fate is open
@@ -57,7 +58,7 @@ type batch struct {
 	conf  *pb.ConfChangeV2 // or nil
 
 	sends     int    // open sendings
-	attempt   uint32 // of the last sending
+	number    uint64 // of the last sending
 	term      uint64 // the latest that a sending was for
 	sentAt    uint64 // tick of the last sending
 	notBefore uint64 // tick before which it is not sent again
@@ -191,9 +192,9 @@ func (r *Replica) sendBatch(b *batch) bool {
 	if b.sends > 0 {
 		r.count.Resent++
 	}
-	b.attempt++
-	b.sentAt = r.ticks
-	p := wire.Proposal{ID: r.id(b), Attempt: b.attempt, Term: r.state.Term, ConfChange: b.conf != nil, Data: b.entry}
+	r.outbox.sendings++
+	b.number, b.sentAt = r.outbox.sendings, r.ticks
+	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: r.state.Term, ConfChange: b.conf != nil, Data: b.entry}
 	if !r.leads() {
 		r.opened(b, p.Term, "the leader's answer")
 		r.count.ForwardedOut++
@@ -245,7 +246,7 @@ func (b *batch) closed() {
 // receiveVerdict takes a leader's answer.
 func (r *Replica) receiveVerdict(from uint64, v wire.Verdict) {
 	b := r.outbox.find(v.ID.Sequence)
-	if b == nil || v.ID != r.id(b) || v.Attempt != b.attempt || b.accepted || b.sends == 0 {
+	if b == nil || v.ID != r.id(b) || v.Number != b.number || b.accepted || b.sends == 0 {
 		return // of an earlier sending
 	}
 	if v.Outcome == wire.Accepted {
@@ -323,10 +324,9 @@ func (r *Replica) bootTaken(newest uint64) {
 	if newest <= o.boot {
 		return
 	}
-	o.boot, o.next = newest+1, 1
+	o.boot, o.next, o.sendings = newest+1, 1, 0
 	for _, b := range o.batches {
 		b.closed()
-		b.attempt = 0
 		b.seq = o.next
 		o.next++
 	}

@@ -6,6 +6,8 @@ package rawnode
 import (
 	"fmt"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -35,6 +37,9 @@ func (r *Replica) receive(m wire.Message) error {
 		}
 		if err := r.checkLog(b.Message); err != nil {
 			return err
+		}
+		if b.GetType() == pb.MsgReadIndex && r.follows() {
+			return nil // the core would pass it on, and whoever asks asks again
 		}
 		r.step(b.Message)
 	case wire.Proposal:

@@ -44,6 +44,9 @@ type Replica struct {
 	// proposals that the core has appended and not handed out yet.
 	last uint64
 
+	// sendings has the last proposal of each node that sent one here.
+	sendings map[uint64]sending
+
 	calls  callList
 	outbox outbox
 	reads  barrier
@@ -59,6 +62,9 @@ type Replica struct {
 	applied *pb.SnapshotMetadata
 	// pending are the configurations and marks of steps at the apply stage.
 	pending []*pb.SnapshotMetadata
+	// configuredAt is the index of the last change that the core has put into
+	// force.
+	configuredAt uint64
 	// restoring is the index of a snapshot that the state machine is about to
 	// restore, or 0.
 	restoring uint64
@@ -74,7 +80,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg}
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
@@ -122,7 +128,15 @@ func (r *Replica) loadHostState() error {
 	return nil
 }
 
-func (r *Replica) presentSnapshot() *pb.SnapshotMetadata { return r.applied }
+// presentSnapshot returns what the state machine could be sent as, or nil. A
+// state from before the last configuration change in force is of no use: a node
+// that the change has added would find that it is no member, and refuse it.
+func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
+	if r.applied.GetIndex() < r.configuredAt {
+		return nil
+	}
+	return r.applied
+}
 
 // Tick lets one tick of the host's clock pass. now is the driver's time: it
 // never goes back, and deadlines are measured by it.
@@ -210,6 +224,12 @@ func (r *Replica) refresh() {
 
 // leads reports whether this node is the leader, as far as it knows.
 func (r *Replica) leads() bool { return r.state.Role == raft.StateLeader }
+
+// follows reports whether this node is not the leader, looking closely.
+func (r *Replica) follows() bool {
+	r.drain()
+	return !r.leads()
+}
 
 // send hands a message of the core to the send stage.
 func (r *Replica) send(m *pb.Message) {

@@ -94,19 +94,17 @@ func (r *Replica) checkLog(m *pb.Message) error {
 	case pb.MsgHeartbeat:
 		index = m.GetCommit()
 	case pb.MsgAppResp:
-		if m.GetReject() {
-			return nil
-		}
 		index = m.GetIndex()
-	default:
-		return nil
 	}
-	if index <= r.last || m.GetTerm() < r.state.Term {
+	if index <= r.last || m.GetReject() {
 		return nil
 	}
 	r.drain() // the log may have grown since it was looked at
-	if index <= r.last || m.GetTerm() < r.state.Term {
+	switch {
+	case index <= r.last, m.GetTerm() < r.state.Term:
 		return nil
+	case m.GetType() == pb.MsgAppResp && (!r.leads() || m.GetTerm() != r.state.Term):
+		return nil // to a leader that has stopped since, and lost what it had not written
 	}
 	return fmt.Errorf("%w: %v from node %d speaks of index %d, this log ends at %d: was this node's log lost? then replace the node", ErrBadMessage, m.GetType(), m.GetFrom(), index, r.last)
 }

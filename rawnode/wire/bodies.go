@@ -26,21 +26,21 @@ func (e *encoder) id(id CommandID) {
 	e.uvarint(id.Sequence)
 }
 
-func (b Proposal) size() int { return idSize + 16 + len(b.Data) }
+func (b Proposal) size() int { return idSize + 26 + len(b.Data) }
 
 func (b Proposal) encode(e *encoder) {
 	e.id(b.ID)
-	e.uvarint(uint64(b.Attempt))
+	e.uvarint(b.Number)
 	e.uvarint(b.Term)
 	e.bool(b.ConfChange)
 	e.bytes(b.Data)
 }
 
-func (b Verdict) size() int { return idSize + 36 + len(b.Reason) }
+func (b Verdict) size() int { return idSize + 44 + len(b.Reason) }
 
 func (b Verdict) encode(e *encoder) {
 	e.id(b.ID)
-	e.uvarint(uint64(b.Attempt))
+	e.uvarint(b.Number)
 	e.byte(byte(b.Outcome))
 	e.uvarint(b.Index)
 	e.uvarint(b.Term)
@@ -95,9 +95,9 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		}
 		body = Raft{m}
 	case KindProposal:
-		body = Proposal{ID: d.id(), Attempt: d.uint32(), Term: d.uvarint(), ConfChange: d.bool(), Data: d.bytes()}
+		body = Proposal{ID: d.id(), Number: d.uvarint(), Term: d.uvarint(), ConfChange: d.bool(), Data: d.bytes()}
 	case KindVerdict:
-		v := Verdict{ID: d.id(), Attempt: d.uint32(), Outcome: Outcome(d.byte()), Index: d.uvarint(), Term: d.uvarint(), Leader: d.uvarint(), Reason: d.text()}
+		v := Verdict{ID: d.id(), Number: d.uvarint(), Outcome: Outcome(d.byte()), Index: d.uvarint(), Term: d.uvarint(), Leader: d.uvarint(), Reason: d.text()}
 		if v.Outcome == 0 || v.Outcome >= endOfOutcomes {
 			d.fail("outcome %d", v.Outcome)
 		}

@@ -6,7 +6,6 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 )
 
 // decoder reads from a payload. After the first mistake it returns zeros.
@@ -30,15 +29,6 @@ func (d *decoder) uvarint() uint64 {
 	}
 	d.b = d.b[n:]
 	return v
-}
-
-func (d *decoder) uint32() uint32 {
-	v := d.uvarint()
-	if v > math.MaxUint32 {
-		d.fail("%d does not fit 32 bits", v)
-		return 0
-	}
-	return uint32(v)
 }
 
 func (d *decoder) bool() bool {

@@ -116,9 +116,12 @@ func (id CommandID) String() string { return fmt.Sprintf("%d/%d/%d", id.Origin, 
 // Proposal is an entry on its way to the leader. The leader appends it only in
 // the term that is named: so it is in the log in that term, or nowhere.
 type Proposal struct {
-	ID      CommandID
-	Attempt uint32 // counts the sendings of one batch, from 1
-	Term    uint64 // the term in which To is believed to lead
+	ID CommandID
+	// Number counts the sendings of an origin's boot. A leader looks at each
+	// sending once, and at none behind a later one: so what it refuses stays
+	// refused, even if a network delivers twice.
+	Number uint64
+	Term   uint64 // the term in which To is believed to lead
 	// ConfChange tells that Data is an encoded ConfChangeV2, and not an entry
 	// in its envelope.
 	ConfChange bool
@@ -152,7 +155,7 @@ func (o Outcome) String() string {
 // is not in the log and never will be.
 type Verdict struct {
 	ID      CommandID
-	Attempt uint32
+	Number  uint64 // of the sending
 	Outcome Outcome
 	Index   uint64 // of the entry, if accepted
 	Term    uint64 // the leader's, or of the one that refuses
