@@ -66,11 +66,10 @@ func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
 	if fresh {
 		r.host.at = at
 	}
-	refused := false
 	var err error
 	switch e.GetType() {
 	case pb.EntryNormal:
-		if refused = len(e.GetData()) == 0; !refused {
+		if len(e.GetData()) > 0 {
 			err = r.emitCommands(a, at, e.GetData(), fresh)
 		}
 	case pb.EntryConfChange, pb.EntryConfChangeV2:
@@ -78,7 +77,7 @@ func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
 	default:
 		err = fmt.Errorf("%w: entry type %v", ErrEntryFormat, e.GetType())
 	}
-	r.passed(at, refused)
+	r.passed(at)
 	return err
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -360,5 +359,3 @@ func bothCores(t *testing.T, f func(t *testing.T, core NewCore)) {
 		t.Run(name, func(t *testing.T) { f(t, core) })
 	}
 }
-
-func entryOf(m *pb.Message) *pb.Message { return proto.Clone(m).(*pb.Message) }

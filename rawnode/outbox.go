@@ -62,6 +62,7 @@ type batch struct {
 	term      uint64 // the latest that a sending was for
 	sentAt    uint64 // tick of the last sending
 	notBefore uint64 // tick before which it is not sent again
+	withdrawn bool   // it is an entry that does nothing
 	accepted  bool   // the last sending is in the leader's log, at index
 	index     uint64
 }
@@ -191,6 +192,8 @@ func (r *Replica) due(b *batch) bool {
 func (r *Replica) sendBatch(b *batch) bool {
 	if b.sends > 0 {
 		r.count.Resent++
+	} else {
+		r.leaveOutEnded(b)
 	}
 	r.outbox.sendings++
 	b.number, b.sentAt = r.outbox.sendings, r.ticks
@@ -215,14 +218,39 @@ func (r *Replica) sendBatch(b *batch) bool {
 	return true
 }
 
+// leaveOutEnded takes commands out of a batch that is in no log: their calls
+// have been refused, and must not have an effect after that.
+func (r *Replica) leaveOutEnded(b *batch) {
+	if b.conf != nil || !slices.ContainsFunc(b.calls, func(c *pendingCall) bool { return c.ended }) {
+		return
+	}
+	env, err := decodeEnvelope(b.entry)
+	if err != nil || len(env.commands) != len(b.calls) {
+		return
+	}
+	var commands [][]byte
+	for i, c := range b.calls {
+		if c.ended {
+			b.bytes -= len(env.commands[i])
+			r.outbox.queued -= len(env.commands[i])
+		} else {
+			commands = append(commands, env.commands[i])
+		}
+	}
+	b.calls = live(b.calls)
+	b.entry = encodeBatch(r.id(b), r.outbox.floor(), commands)
+}
+
 // withdraw replaces a batch that nobody waits for any more, and whose sending
 // may still be on its way, by an entry of the same id that does nothing.
 func (r *Replica) withdraw(b *batch) {
-	if b.conf == nil && allEnded(b.calls) && b.bytes > 0 {
-		r.outbox.queued -= b.bytes
-		b.bytes = 0
-		b.entry = encodeBatch(r.id(b), r.outbox.floor(), nil)
+	if b.withdrawn || !allEnded(b.calls) {
+		return
 	}
+	b.withdrawn = true
+	r.outbox.queued -= b.bytes
+	b.bytes, b.conf = 0, nil
+	b.entry = encodeBatch(r.id(b), r.outbox.floor(), nil)
 }
 
 // opened notes a sending of a batch.
@@ -295,7 +323,7 @@ func (o *outbox) remove(b *batch) {
 // passed looks at an entry that is handed to the apply stage: what it means for
 // batches whose fate is open. It is called after a batch that the entry is
 // itself has been taken out.
-func (r *Replica) passed(at logMark, confRefused bool) {
+func (r *Replica) passed(at logMark) {
 	o := &r.outbox
 	if at.term > o.lastTerm {
 		o.lastTerm = at.term
@@ -305,14 +333,16 @@ func (r *Replica) passed(at logMark, confRefused bool) {
 			}
 		}
 	}
-	if !confRefused {
-		return
-	}
-	for _, b := range o.batches {
-		if b.conf != nil && b.accepted && b.sends == 1 && b.index == at.index {
+	for _, b := range slices.Clone(o.batches) {
+		if !b.accepted || b.term != at.term || b.index > at.index {
+			continue
+		}
+		// The leader had it there, and something else is there: a change that
+		// did not fit, for which the core puts an empty entry.
+		b.accepted, b.sentAt = false, r.ticks
+		if b.sends == 1 {
 			b.closed()
-			r.endBatch(b, fmt.Errorf("%w: the leader has put an empty entry in its place; another change may be under way", ErrConfChange))
-			return
+			r.endBatch(b, fmt.Errorf("%w: another change may be under way; the leader has put an empty entry in its place", ErrConfChange))
 		}
 	}
 }

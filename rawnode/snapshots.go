@@ -109,6 +109,6 @@ func (r *Replica) jumped() {
 			r.outbox.remove(b)
 		}
 	}
-	r.passed(r.host.at, false)
+	r.passed(r.host.at)
 	r.bootTaken(newest)
 }
