@@ -222,9 +222,10 @@ func (s *schedule) compact(m *member) {
 	if low := max(old+1, m.machine.begin()); upTo >= low && low > 0 {
 		s.createSnapshot(m, low+uint64(s.IntN(int(upTo-low)+1)))
 	}
+	// Only what the node knows to be applied may be dropped from the log.
 	base, _, snapshot := m.disk[0].bounds()
-	if snapshot > base && !s.oneIn(4) {
-		s.compactLog(m, base+1+uint64(s.IntN(int(snapshot-base))))
+	if upTo := min(snapshot, m.state.Applied); upTo > base && !s.oneIn(4) {
+		s.compactLog(m, base+1+uint64(s.IntN(int(upTo-base))))
 	}
 	if m.running() {
 		s.compare(m)

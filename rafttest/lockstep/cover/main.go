@@ -1,0 +1,72 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command cover measures how much of the raft package the lockstep tests and
+// the package's own tests run together, and fails if it is too little.
+//
+// Run it in rafttest/lockstep: go run ./cover. With -v it lists what no test
+// runs.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+const target = "github.com/weftraft/weft/raft"
+
+func main() {
+	least := flag.Float64("min", 90, "fail below this percentage")
+	verbose := flag.Bool("v", false, "list the blocks that no test runs")
+	flag.Parse()
+	if err := run(*least, *verbose); err != nil {
+		fmt.Fprintln(os.Stderr, "cover:", err)
+		os.Exit(1)
+	}
+}
+
+func run(least float64, verbose bool) error {
+	scratch, err := os.MkdirTemp("", "cover")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // the system's temporary directory is cleaned anyway
+	suites := []struct {
+		name, dir string
+		args      []string
+	}{
+		// A quarter of the fixed seeds: more add nothing to what is run.
+		{"lockstep", ".", []string{".", "-first", "-seeds=140", "-fresh=0"}},
+		{"its own tests", "../..", []string{"./raft"}},
+	}
+	var all profile
+	for i, suite := range suites {
+		out := filepath.Join(scratch, fmt.Sprint(i))
+		args := append([]string{"test", "-count=1", "-coverpkg=" + target, "-coverprofile=" + out}, suite.args...)
+		cmd := exec.Command("go", args...)
+		cmd.Dir = suite.dir
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", suite.name, err, text)
+		}
+		one, err := readProfile(out)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-14s %5.1f%% of %s\n", suite.name, one.percent(), target)
+		all = all.merge(one)
+	}
+	percent := all.percent()
+	fmt.Printf("%-14s %5.1f%%\n", "together", percent)
+	if verbose {
+		for _, block := range all.missed() {
+			fmt.Println("not run:", block)
+		}
+	}
+	if percent < least {
+		return fmt.Errorf("%.1f%% is below %.1f%%; go run ./cover -v lists what no test runs", percent, least)
+	}
+	return nil
+}
