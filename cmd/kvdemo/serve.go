@@ -105,8 +105,8 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 func untilEOF(ctx context.Context, r io.Reader) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		_, err := io.Copy(io.Discard, r)
-		cancel(fmt.Errorf("standard input ended (%v)", errors.Join(err, io.EOF)))
+		_, _ = io.Copy(io.Discard, r) // an error is an end, too
+		cancel(errors.New("standard input ended"))
 	}()
 	return ctx
 }

@@ -67,7 +67,7 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	if len(c.Endpoints) == 0 {
-		errs = append(errs, errors.New("endpoints: none given, want host:port,..."))
+		errs = append(errs, errors.New("endpoints: none given, want host:port or several of them"))
 	}
 	for _, e := range c.Endpoints {
 		if err := CheckAddress(e); err != nil {

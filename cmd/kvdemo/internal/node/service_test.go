@@ -1,0 +1,147 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// oneNode applies what is proposed at once, or fails.
+type oneNode struct {
+	store    *kv.Store
+	index    uint64
+	fail     error
+	deadline time.Time // of the last call
+}
+
+func (o *oneNode) Propose(ctx context.Context, data []byte) (uint64, any, error) {
+	o.deadline, _ = ctx.Deadline()
+	if o.fail != nil {
+		return 0, nil, o.fail
+	}
+	o.index++
+	values, err := machine{o.store}.Apply(rawnode.Batch{Index: o.index, Commands: [][]byte{data}})
+	if err != nil {
+		return 0, nil, err
+	}
+	return o.index, values[0], nil
+}
+
+func (o *oneNode) Read(ctx context.Context) error {
+	o.deadline, _ = ctx.Deadline()
+	return o.fail
+}
+
+func newService(t *testing.T) (*service, *oneNode) {
+	t.Helper()
+	store, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	host := &oneNode{store: store}
+	return &service{host: host, store: store}, host
+}
+
+func TestService(t *testing.T) {
+	s, _ := newService(t)
+	ctx := t.Context()
+	for i, key := range []string{"a", "b", "c"} {
+		put, err := s.Put(ctx, &kvpb.PutRequest{Key: key, Value: []byte(key + key)})
+		require.NoError(t, err)
+		require.EqualValues(t, i+1, put.GetIndex())
+	}
+	got, err := s.Get(ctx, &kvpb.GetRequest{Key: "b"})
+	require.NoError(t, err)
+	require.Equal(t, "bb", string(got.GetValue()))
+	require.EqualValues(t, 3, got.GetApplied())
+	del, err := s.Delete(ctx, &kvpb.DeleteRequest{Key: "b"})
+	require.NoError(t, err)
+	require.True(t, del.GetExisted())
+	list, err := s.List(ctx, &kvpb.ListRequest{Limit: 1, Digests: true})
+	require.NoError(t, err)
+	require.Equal(t, "a", list.GetNext())
+	require.Len(t, list.GetItems()[0].GetSha256(), 32)
+}
+
+// What a client sends wrong does not enter the log.
+func TestServiceRefusesInput(t *testing.T) {
+	s, host := newService(t)
+	ctx := t.Context()
+	_, err1 := s.Put(ctx, &kvpb.PutRequest{Value: []byte("v")})
+	_, err2 := s.Put(ctx, &kvpb.PutRequest{Key: "k", Value: make([]byte, kv.MaxValueBytes+1)})
+	_, err3 := s.Delete(ctx, &kvpb.DeleteRequest{})
+	_, err4 := s.Get(ctx, &kvpb.GetRequest{})
+	_, err5 := s.List(ctx, &kvpb.ListRequest{Limit: kv.MaxPage + 1})
+	for _, err := range []error{err1, err2, err3, err4, err5} {
+		require.Equal(t, codes.InvalidArgument, status.Code(err), err)
+	}
+	require.Zero(t, host.index)
+	_, err := s.Get(ctx, &kvpb.GetRequest{Key: "k"})
+	require.Equal(t, codes.NotFound, status.Code(err))
+}
+
+// Each verdict of the host reaches the client, with the leader.
+func TestVerdicts(t *testing.T) {
+	s, host := newService(t)
+	for _, c := range []struct {
+		verdict, cause error
+		code           codes.Code
+		want           kvpb.Outcome_Verdict
+	}{
+		{rawnode.ErrRefused, rawnode.ErrNoLeader, codes.Unavailable, kvpb.Outcome_REFUSED},
+		{rawnode.ErrRefused, rawnode.ErrTimeout, codes.DeadlineExceeded, kvpb.Outcome_REFUSED},
+		{rawnode.ErrRefused, rawnode.ErrOverloaded, codes.ResourceExhausted, kvpb.Outcome_REFUSED},
+		{rawnode.ErrRefused, rawnode.ErrTooLarge, codes.InvalidArgument, kvpb.Outcome_REFUSED},
+		{rawnode.ErrRefused, rawnode.ErrStopped, codes.Unavailable, kvpb.Outcome_REFUSED},
+		{rawnode.ErrUnknown, rawnode.ErrTimeout, codes.DeadlineExceeded, kvpb.Outcome_UNKNOWN},
+		{rawnode.ErrUnknown, rawnode.ErrStopped, codes.Unavailable, kvpb.Outcome_UNKNOWN},
+	} {
+		host.fail = &rawnode.CallError{Op: "propose", Verdict: c.verdict, Cause: c.cause, Leader: 4}
+		_, err := s.Put(t.Context(), &kvpb.PutRequest{Key: "k"})
+		require.Equal(t, c.code, status.Code(err))
+		require.ErrorContains(t, err, c.cause.Error())
+		require.Len(t, status.Convert(err).Details(), 1)
+		outcome, ok := status.Convert(err).Details()[0].(*kvpb.Outcome)
+		require.True(t, ok)
+		require.Equal(t, c.want, outcome.GetVerdict())
+		require.EqualValues(t, 4, outcome.GetLeader())
+	}
+	for err, code := range map[error]codes.Code{
+		kv.ErrDamaged: codes.DataLoss, kv.ErrClosed: codes.Unavailable, errors.New("other"): codes.Internal,
+	} {
+		require.Equal(t, code, status.Code(toStatus(err)))
+	}
+}
+
+// A call ends a little before its client gives up.
+func TestDeadlines(t *testing.T) {
+	s, host := newService(t)
+	for _, c := range []struct{ timeout, margin time.Duration }{
+		{10 * time.Second, maxMargin},
+		{500 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+		_, err := s.Put(ctx, &kvpb.PutRequest{Key: "k"})
+		require.NoError(t, err)
+		deadline, _ := ctx.Deadline()
+		require.InDelta(t, c.margin, deadline.Sub(host.deadline), float64(c.margin)/2)
+		cancel()
+	}
+	_, err := s.Get(t.Context(), &kvpb.GetRequest{Key: "k"})
+	require.NoError(t, err)
+	require.False(t, host.deadline.IsZero(), "a call without a deadline gets one")
+	_, err = s.Get(t.Context(), &kvpb.GetRequest{Key: "k", Local: true})
+	require.NoError(t, err)
+}
