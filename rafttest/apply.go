@@ -22,7 +22,7 @@ func (p *coreProcess) apply(ents []*pb.Entry) {
 		if p.s.failure != nil {
 			return
 		}
-		p.applied, p.appliedTerm = e.GetIndex(), e.GetTerm()
+		p.applied = e.GetIndex()
 		switch e.GetType() {
 		case pb.EntryNormal:
 			p.applyCommand(e.GetData())
@@ -95,7 +95,6 @@ func (p *coreProcess) restore(snap *pb.Snapshot) {
 		return
 	}
 	p.applied, p.conf = snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState()
-	p.appliedTerm = snap.GetMetadata().GetTerm()
 	p.s.check.restored(p.n, p.applied, p.store.digest())
 	if wasMember && !p.member(p.n.id) {
 		p.n.retire()

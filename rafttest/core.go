@@ -39,8 +39,6 @@ type coreProcess struct {
 	// changes is the number of configuration changes that were handed out and
 	// are not applied yet.
 	changes int
-	// appliedTerm is the term of the last entry applied, or of the checkpoint.
-	appliedTerm uint64
 }
 
 type confirmedRead struct {
@@ -111,7 +109,7 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 		return
 	}
 	p.applied = cp.GetMetadata().GetIndex()
-	p.conf, p.appliedTerm = cp.GetMetadata().GetConfState(), cp.GetMetadata().GetTerm()
+	p.conf = cp.GetMetadata().GetConfState()
 	if p.s.opts.Bug == ApplyAgain && p.applied > p.n.disk.live.baseIndex {
 		p.applied = p.n.disk.live.baseIndex
 	}
@@ -158,12 +156,9 @@ func (p *coreProcess) receive(_ uint64, data []byte) {
 // configuration from the moment it takes it in; the host would then put an
 // older change into force on top of it.
 func (p *coreProcess) step(m *pb.Message) {
-	switch {
-	case m.GetType() == pb.MsgSnap && p.changes > 0:
+	if m.GetType() == pb.MsgSnap && p.changes > 0 {
 		p.s.reach.SnapshotsHeld++
 		p.n.later(time.Millisecond, func() { p.step(m) })
-		return
-	case m.GetType() == pb.MsgReadIndex && p.tooEarly():
 		return
 	}
 	p.did(p.rn.Step(m))
@@ -179,27 +174,12 @@ func (p *coreProcess) read(reply func()) {
 		reply()
 		return
 	}
-	if p.tooEarly() {
-		return // the client will ask again
-	}
 	// The context is unique among all reads of all processes of this node.
 	p.readSeq++
 	ctx := p.n.incarnation<<32 | p.readSeq
 	p.asked[ctx] = reply
 	p.rn.ReadIndex(fmt.Appendf(nil, "%d/%d", p.n.id, ctx))
 	p.did(nil)
-}
-
-// tooEarly reports whether a read must not be asked for yet: the only voter
-// answers reads at once from its commit index, which after a loss of power may
-// be older than what it acknowledged before. It is right again as soon as an
-// entry of the present term is applied.
-func (p *coreProcess) tooEarly() bool {
-	early := len(p.conf.GetVoters()) == 1 && !isJoint(p.conf) && p.appliedTerm < p.rn.BasicStatus().GetTerm()
-	if early {
-		p.s.reach.EarlyReads++
-	}
-	return early
 }
 
 // readConfirmed takes the answer to a read: it may be served once the index is

@@ -205,6 +205,7 @@ func (p *hostProcess) tick() {
 
 func (p *hostProcess) propose(c command, reply func(result)) {
 	call, deadline := p.begin(func(d rawnode.Done) {
+		p.s.story.aside(p.s.now, p.n.id, "sending %d of %v ends: %v at %d, %v", c.attempt, c.id, d.Result, d.Index, d.Err)
 		switch {
 		case d.Err == nil:
 			reply(d.Result.(result))
@@ -212,6 +213,7 @@ func (p *hostProcess) propose(c command, reply func(result)) {
 			p.s.check.refused(p.n, c.attempt)
 		}
 	})
+	p.s.story.aside(p.s.now, p.n.id, "sending %d of %v", c.attempt, c.id)
 	p.r.Propose(call, c.encode(), deadline)
 	p.turn()
 }

@@ -29,7 +29,7 @@ type Reach struct {
 	AsyncRuns, SyncRuns, PreVoteRuns, LeaseRuns       uint64
 	Bootstraps, SingleNodes, Histories, Bursts        uint64
 	SnapshotsHeld, BoldOperators, Stalemates          uint64
-	EarlyReads, CoreRuns, HostRuns, Refusals          uint64
+	CoreRuns, HostRuns, Refusals                      uint64
 	UnknownVerdicts, SnapshotsRefused, StatesKept     uint64
 	Strays                                            uint64
 }
