@@ -50,6 +50,12 @@ func TestUpstream(t *testing.T) {
 		_, err := s.run(t, s.Dir, "go", "vet", s.overlay, "./...")
 		require.NoError(t, err)
 	})
+	t.Run("host builds", func(t *testing.T) {
+		// Host drives both libraries; behind a shim the two are one, and it must
+		// still compile.
+		_, err := s.run(t, s.Dir, "go", "build", shim.WeftPath+"/rawnode/...")
+		require.NoError(t, err)
+	})
 	t.Run("scenarios", func(t *testing.T) {
 		out, err := s.scenarios(t, filepath.Join(s.UpstreamDir, "testdata"))
 		require.NoError(t, err)
