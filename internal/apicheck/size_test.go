@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,8 +24,13 @@ func TestFilesAreShort(t *testing.T) {
 	root, err := docs.Root()
 	require.NoError(t, err)
 	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" {
+		switch {
+		case err != nil:
 			return err
+		case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."):
+			return filepath.SkipDir
+		case e.IsDir() || filepath.Ext(path) != ".go":
+			return nil
 		}
 		src, err := os.ReadFile(path)
 		if err != nil {
