@@ -55,7 +55,7 @@ func (r *Replica) Read(call Call, deadline Deadline) {
 func (r *Replica) startReads() {
 	b := &r.reads
 	b.waiting, b.round = live(b.waiting), live(b.round)
-	if r.state.Lead == raft.None || r.err != nil {
+	if r.state.Lead == raft.None || r.err != nil || r.tooEarly() {
 		return
 	}
 	lost := b.asked && r.ticks-b.askedAt >= uint64(r.cfg.ElectionTick)
@@ -70,6 +70,11 @@ func (r *Replica) startReads() {
 	r.core.ReadIndex(b.context())
 	r.dirty = true
 }
+
+// tooEarly reports whether this node leads and has not committed an entry of its
+// term. More may be committed then than it knows. Cores wait by themselves, but
+// upstream's does not where the leader is the only voter.
+func (r *Replica) tooEarly() bool { return r.leads() && r.emitted.term != r.state.Term }
 
 // leaderChanged lets the round be asked again: the old leader may never answer.
 func (b *barrier) leaderChanged() { b.asked = false }

@@ -38,8 +38,8 @@ func (r *Replica) receive(m wire.Message) error {
 		if err := r.checkLog(b.Message); err != nil {
 			return err
 		}
-		if b.GetType() == pb.MsgReadIndex && r.follows() {
-			return nil // the core would pass it on, and whoever asks asks again
+		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
+			return nil // whoever asks asks again; a follower's core would pass it on
 		}
 		r.step(b.Message)
 	case wire.Proposal:

@@ -337,7 +337,7 @@ func TestStateAheadOfCore(t *testing.T) {
 		header, err := from.r.SnapshotHeader(SnapshotSend{To: 3, Message: msg}, snap.Meta())
 		require.NoError(t, err)
 		require.NoError(t, n.r.OfferSnapshot(1, header))
-		require.ErrorIs(t, n.r.OfferSnapshot(1, header), errRestoring)
+		require.ErrorIs(t, n.r.OfferSnapshot(1, header), ErrRestoring)
 		// While it is restored, the log catches up and goes beyond.
 		c.lose = func(wire.Message) bool { return false }
 		n.held = true

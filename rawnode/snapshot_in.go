@@ -146,7 +146,7 @@ func (s *snapshotsIn) offer(in *incoming) error {
 
 // answer tells the sender how its snapshot ended.
 func (s *snapshotsIn) answer(to, stream uint64, err error) {
-	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, errNotNeeded)}
+	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, ErrNotNeeded)}
 	if !st.OK {
 		st.Reason = err.Error()
 	}

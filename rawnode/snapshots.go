@@ -18,9 +18,13 @@ import (
 // by then, the state machine is merely ahead, and the steps up to there are left
 // out.
 
+// What OfferSnapshot may answer.
 var (
-	errNotNeeded = errors.New("this node has applied that much")
-	errRestoring = errors.New("this node is restoring another snapshot")
+	// ErrNotNeeded says that this node has what the snapshot has. For the sender
+	// that is as good as if it had been restored.
+	ErrNotNeeded = errors.New("this node has applied that much")
+	// ErrRestoring says that another snapshot is being restored.
+	ErrRestoring = errors.New("this node is restoring another snapshot")
 )
 
 // SnapshotHeader returns the message to send in place of s.Message, for a state
@@ -67,9 +71,9 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 	switch {
 	case h.at.index <= r.host.at.index:
 		r.step(header) // the core answers with what this node has
-		return errNotNeeded
+		return ErrNotNeeded
 	case r.restoring != 0:
-		return errRestoring
+		return ErrRestoring
 	}
 	r.restoring = h.at.index
 	return nil
