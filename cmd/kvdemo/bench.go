@@ -152,8 +152,6 @@ func (m *meter) side(seconds float64) benchSide {
 // run makes the load. It fails only if nothing at all succeeded.
 func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
 	writes, reads := newMeter(), newMeter()
-	ctx, cancel := context.WithTimeout(ctx, f.duration)
-	defer cancel()
 	start := time.Now()
 	var g errgroup.Group
 	for i := range f.clients {
@@ -162,7 +160,7 @@ func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
 			return benchResult{}, errors.Join(fmt.Errorf("--%w; %w", err, errUsage), g.Wait())
 		}
 		g.Go(func() error {
-			f.client(ctx, i, c, writes, reads)
+			f.client(ctx, i, c, start.Add(f.duration), writes, reads)
 			return c.Close()
 		})
 	}
@@ -179,15 +177,15 @@ func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
 	return r, err
 }
 
-// client makes one call after the other until the time is over. The call that
-// is cut off by the end does not count.
-func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, writes, reads *meter) {
+// client begins one call after the other until the time is over. The last one is
+// not cut off: what became of it would be unknown.
+func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, end time.Time, writes, reads *meter) {
 	rng := rand.New(rand.NewPCG(f.seed, uint64(i)))
 	value := make([]byte, f.size)
 	for b := range value {
 		value[b] = byte(rng.Uint32())
 	}
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && time.Now().Before(end) {
 		m := writes
 		key := fmt.Sprintf("bench/%d", rng.IntN(f.keys))
 		callCtx, cancel := context.WithTimeout(ctx, f.timeout)
@@ -203,7 +201,7 @@ func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, writes
 			_, err = c.Put(callCtx, key, value)
 		}
 		cancel()
-		if err == nil || ctx.Err() == nil {
+		if ctx.Err() == nil { // else we were interrupted
 			m.note(time.Since(begin), err)
 		}
 	}

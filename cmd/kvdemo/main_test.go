@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/ports"
 )
 
 // TestMain lets the test binary be kvdemo itself, so that tests start real
@@ -42,10 +43,9 @@ func kvdemo(ctx context.Context, stdin string, args ...string) result {
 // freePort returns an address at which nobody listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := ports.Free(1)
 	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+	return free[0]
 }
 
 // Each mistake in a command line is named, with what was given and what would

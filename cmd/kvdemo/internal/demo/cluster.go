@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/ports"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
@@ -65,7 +65,7 @@ func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (*cl
 }
 
 func newCluster(cfg Config, dir string) (*cluster, error) {
-	addresses, err := freeAddresses(2 * cfg.Nodes)
+	addresses, err := ports.Free(2 * cfg.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -91,27 +91,6 @@ func newCluster(cfg Config, dir string) (*cluster, error) {
 	}
 	c.cl, err = client.New(client.Config{Endpoints: endpoints})
 	return c, err
-}
-
-// freeAddresses returns n free loopback addresses. They lie below the range
-// from which systems choose the ports of outgoing connections, so that such a
-// connection cannot take the port of a node that is down for a moment.
-func freeAddresses(n int) ([]string, error) {
-	const lo, hi = 15000, 32000
-	var addresses []string
-	for range 100 * n {
-		address := fmt.Sprintf("127.0.0.1:%d", lo+rand.IntN(hi-lo))
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		// Held until all are found, so that none is chosen twice.
-		defer func() { _ = l.Close() }()
-		if addresses = append(addresses, address); len(addresses) == n {
-			return addresses, nil
-		}
-	}
-	return nil, fmt.Errorf("found %d free ports from %d to %d on 127.0.0.1, need %d; stop what uses them", len(addresses), lo, hi, n)
 }
 
 func (c *cluster) startAll(ctx context.Context) error {

@@ -231,14 +231,3 @@ func TestProcess(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.False(t, errors.Is(err, os.ErrProcessDone))
 }
-
-func TestFreeAddresses(t *testing.T) {
-	a, err := freeAddresses(20)
-	require.NoError(t, err)
-	seen := map[string]bool{}
-	for _, address := range a {
-		require.False(t, seen[address])
-		seen[address] = true
-	}
-	require.Len(t, seen, 20)
-}
