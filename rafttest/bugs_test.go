@@ -5,6 +5,7 @@ package rafttest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,29 +16,39 @@ import (
 // them also from outside, by what Raft promises alone.
 func TestPlantedBugs(t *testing.T) {
 	tests := []struct {
-		bug Bug
+		bug     Bug
+		process Process
 		// within bounds the seeds until it is found; outside, the same
 		// without a look into disks. 0: not asked for.
 		within, outside uint64
 	}{
-		{AckBeforeSync, 10, 20},
-		{ForgetVote, 20, 200},
-		{LoseSynced, 20, 20},
-		{ApplyAgain, 20, 20},
-		{StaleReads, 10, 10},
-		{ReadBeforeWait, 200, 200},
-		{NoSessions, 20, 20},
-		{SilentLoss, 200, 200},
-		{ForgetConf, 50, 50},
-		{LoseSessions, 20, 20},
+		{AckBeforeSync, ProcessCore, 10, 20},
+		{ForgetVote, ProcessCore, 20, 200},
+		{LoseSynced, ProcessCore, 20, 20},
+		{ApplyAgain, ProcessCore, 20, 20},
+		{StaleReads, ProcessCore, 10, 10},
+		{ReadBeforeWait, ProcessCore, 200, 200},
+		{NoSessions, ProcessCore, 20, 20},
+		{SilentLoss, ProcessCore, 200, 200},
+		{ForgetConf, ProcessCore, 50, 50},
+		{LoseSessions, ProcessCore, 20, 20},
+		{AckBeforeSync, ProcessHost, 10, 50},
+		{ForgetVote, ProcessHost, 50, 0},
+		{LoseSynced, ProcessHost, 50, 50},
+		{StaleReads, ProcessHost, 20, 20},
+		{NoSessions, ProcessHost, 50, 50},
+		{SilentLoss, ProcessHost, 400, 400},
 	}
 	for _, tt := range tests {
-		t.Run(tt.bug.String(), func(t *testing.T) {
+		t.Run(fmt.Sprint(tt.bug, "/", tt.process), func(t *testing.T) {
 			for _, look := range []struct {
 				outside bool
 				within  uint64
 			}{{false, tt.within}, {true, tt.outside}} {
-				found := hunt(Options{Bug: tt.bug, Outside: look.outside}, look.within)
+				if look.within == 0 {
+					continue
+				}
+				found := hunt(Options{Bug: tt.bug, Process: tt.process, Outside: look.outside}, look.within)
 				require.NotNil(t, found, "not found within %d seeds", look.within)
 				t.Logf("outside %-5v: seed %d: %s", look.outside, found.Seed, invariantOf(*found))
 			}

@@ -54,6 +54,7 @@ func newHostProcess(n *node) *hostProcess {
 	s := n.s
 	p := &hostProcess{n: n, s: s, calls: map[rawnode.Call]func(rawnode.Done){}, streams: map[uint64]func(error){}}
 	p.stream = n.incarnation << 32
+	p.store.noSessions = s.opts.Bug == NoSessions
 	p.conf = &pb.ConfState{}
 	if n.kept.index > 0 {
 		if err := p.store.decode(n.kept.store); err != nil {
@@ -219,6 +220,10 @@ func (p *hostProcess) propose(c command, reply func(result)) {
 }
 
 func (p *hostProcess) read(reply func()) {
+	if p.s.opts.Bug == StaleReads {
+		reply()
+		return
+	}
 	call, deadline := p.begin(func(d rawnode.Done) {
 		if d.Err == nil {
 			reply()

@@ -42,10 +42,23 @@ const (
 	ProcessHost
 )
 
+// String returns the process's name.
+func (p Process) String() string {
+	switch p {
+	case ProcessCore:
+		return "core"
+	case ProcessHost:
+		return "host"
+	}
+	return "any"
+}
+
 // Result is how a run went.
 type Result struct {
 	// Seed is the run's.
 	Seed uint64
+	// Process is what the nodes ran.
+	Process Process
 	// Err is nil if every invariant held and the cluster was live in the end.
 	// Otherwise it is a *Violation.
 	Err error

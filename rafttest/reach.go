@@ -31,7 +31,6 @@ type Reach struct {
 	SnapshotsHeld, BoldOperators, Stalemates          uint64
 	CoreRuns, HostRuns, Refusals                      uint64
 	UnknownVerdicts, SnapshotsRefused, StatesKept     uint64
-	Strays                                            uint64
 }
 
 // Add adds the counts of another run.

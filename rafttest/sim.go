@@ -50,7 +50,10 @@ func Run(seed uint64, opts Options) Result {
 	s.plan = drawPlan(newDraws(seed, 0), opts)
 	s.plan.drawProcess(newDraws(seed, 3), opts)
 	s.live(seed)
-	r := Result{Seed: seed, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach}
+	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach}
+	if s.plan.host {
+		r.Process = ProcessHost
+	}
 	if s.finale != nil {
 		r.Recovery = s.finale.took
 	}

@@ -59,7 +59,7 @@ func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
 
 // report describes a failed run and how to see it again.
 func report(r Result) string {
-	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestSim$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestSim$' -process %v -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Process, r.Seed, r.Story)
 }
 
 // TestSim runs clusters through faults and looks whether every invariant holds,

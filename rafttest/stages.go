@@ -52,10 +52,14 @@ func (p *hostProcess) startWrites() {
 		mustSync = mustSync || !w.write.Write.Lazy
 	}
 	done := func() { p.written(batch) }
-	if mustSync {
-		p.n.sync(done)
-	} else {
+	switch {
+	case !mustSync:
 		p.n.later(10*time.Microsecond, done)
+	case p.s.opts.Bug == AckBeforeSync:
+		p.n.sync(func() {})
+		p.n.later(10*time.Microsecond, done)
+	default:
+		p.n.sync(done)
 	}
 }
 
@@ -248,9 +252,12 @@ func (p *hostProcess) send(m wire.Message) {
 		return
 	}
 	pkt := packet{from: n.id, to: m.To, data: frame.Bytes()}
-	if c, ok := m.Body.(wire.Chunk); ok {
+	c, isSnapshot := m.Body.(wire.Chunk)
+	switch {
+	case isSnapshot && s.opts.Bug == SilentLoss:
+	case isSnapshot:
 		pkt.lost = n.bound(func() { p.streamEnded(c.Stream, errLost) })
-	} else if !s.rng.chance(s.plan.silent) {
+	case !s.rng.chance(s.plan.silent):
 		pkt.lost = n.bound(func() {
 			p.r.Unreachable(m.To)
 			p.turn()
@@ -277,7 +284,9 @@ func (p *hostProcess) sendSnapshot(sn rawnode.SnapshotSend) {
 		return
 	}
 	p.post(sn.To, wire.Chunk{Stream: stream, Header: header, Data: p.store.encode(), Last: true})
-	p.n.later(10*electionTime, func() { p.streamEnded(stream, errSilent) })
+	if p.s.opts.Bug != SilentLoss {
+		p.n.later(10*electionTime, func() { p.streamEnded(stream, errSilent) })
+	}
 }
 
 // streamEnded tells the replica, once, how sending a snapshot went.
@@ -322,21 +331,8 @@ func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 		p.s.tell(p.n.id, "< %v %d>%d", m.Kind(), from, p.n.id)
 	}
 	if err := p.r.Receive(m); err != nil {
-		if stray(m.Body) {
-			p.s.reach.Strays++
-			return
-		}
 		p.s.fail(NoPanic, "node %d refuses a message of node %d: %v", p.n.id, from, err)
 	}
-}
-
-// stray reports whether a replica may refuse a message of a peer that does
-// nothing wrong: a read that a former leader passed on, and the answer to an
-// append that this node, when it led, sent before it crashed and lost it.
-func stray(b wire.Body) bool {
-	r, ok := b.(wire.Raft)
-	t := r.Message.GetType()
-	return ok && (t == pb.MsgReadIndex || t == pb.MsgAppResp)
 }
 
 // offered takes a snapshot if the replica wants it.
