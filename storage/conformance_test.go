@@ -45,7 +45,7 @@ func (l *groupLog) queued(err error) error {
 		return err
 	}
 	for {
-		if more, err := l.e.Step(); !more || err != nil {
+		if more, err := l.e.Step(); !more || err != nil || l.opts.BatchBytes > 0 {
 			return err
 		}
 	}
@@ -90,6 +90,7 @@ func TestConformance(t *testing.T) {
 		{"cached", 1, storage.Options{}},
 		{"from disk", 1, storage.Options{CacheBytes: -1}},
 		{"queued", 5, storage.Options{CacheBytes: 2000}},
+		{"behind", 2, storage.Options{CacheBytes: -1, BatchBytes: 1}}, // ever more is queued
 		{"small segments", 2, storage.Options{CacheBytes: 1000, SegmentBytes: storage.MinSegmentBytes}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -293,4 +294,44 @@ func TestCrashEverywhere(t *testing.T) {
 	require.Positive(t, purged)
 	require.Positive(t, recycled)
 	require.Positive(t, moved)
+}
+
+// unlocked is a file system whose locks ended with the process that held them.
+type unlocked struct{ vfs.FS }
+
+func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// TestKillThenPowerFailure kills the process, which leaves unsynced writes in
+// the caches of the operating system, where the next one reads them; then the
+// power fails at any operation of its start. What it cut, sealed or called
+// durable by then must not turn the rest into damage.
+func TestKillThenPowerFailure(t *testing.T) {
+	points, torn := 0, 0
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		mem := vfs.NewCrashableMem()
+		ops := workload(rng, 12)
+		c := &crasher{t: t, rng: rng, mem: mem, ops: ops, queued: len(ops)}
+		killed, err := storage.Open("data", crashOptions(mem))
+		require.NoError(t, err)
+		for i, o := range ops {
+			o.write.Lazy = i > 4 // unsynced, unless a segment fills up
+			require.NoError(t, o.toEngine(killed, func(err error) {
+				require.NoError(t, err)
+				if !o.write.Lazy {
+					c.acked = i + 1
+				}
+			}))
+			_, err := killed.Step()
+			require.NoError(t, err)
+		}
+		e, err := storage.Open("data", crashOptions(unlocked{c.wrap()}))
+		require.NoError(t, err)
+		k, err := prefix(e, ops, c.acked)
+		require.NoError(t, err)
+		require.Equal(t, len(ops), k, "nothing that was written is lost by a kill")
+		points, torn = points+c.points, torn+c.torn
+	}
+	t.Logf("%d crash points, %d torn tails", points, torn)
+	require.Positive(t, torn)
 }

@@ -246,7 +246,11 @@ func TestMissingSegment(t *testing.T) {
 	require.NoError(t, err)
 	g, err := e.Group(5)
 	require.NoError(t, err)
-	for i := range uint64(4) {
+	// Only group 6 has anything in the first: nothing else would miss it.
+	idle, err := e.Group(6)
+	require.NoError(t, err)
+	require.NoError(t, idle.AppendWait(t.Context(), storage.Write{Snapshot: &pb.Snapshot{Data: make([]byte, 5000), Metadata: &pb.SnapshotMetadata{Index: new(uint64(3)), Term: new(uint64(1))}}}))
+	for i := range uint64(3) {
 		require.NoError(t, g.AppendWait(t.Context(), storage.Write{Entries: storagetest.Entries(1, 1+i, 1, 5000)}))
 	}
 	require.NoError(t, e.Close())

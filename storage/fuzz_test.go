@@ -106,6 +106,27 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
+// TestNumberedFrames: a valid frame that is not the next one is not taken.
+func TestNumberedFrames(t *testing.T) {
+	for seq, want := range map[uint64]int{1: 0, 2: 1, 3: 0} {
+		opts := Options{Identity: Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem(), Manual: true}
+		d, err := openDirectory(opts.FS, "d", opts.Identity)
+		require.NoError(t, err)
+		meta, err := (&record{hardState: &pb.HardState{Term: new(uint64(3))}}).appendMeta(nil)
+		require.NoError(t, err)
+		b := appendFrameHead(nil, d.sum, frameHeader{segment: 1, seq: 1, kind: frameBegin}, beginMeta{id: opts.Identity, first: 1}.append(nil))
+		b = appendFrameHead(b, d.sum, frameHeader{segment: 1, seq: seq, group: 4, kind: frameWrite}, meta)
+		f, _, err := d.create(1)
+		require.NoError(t, err)
+		_, err = f.WriteAt(b, 0)
+		require.NoError(t, errors.Join(err, f.Close(), d.close()))
+		e, err := Open("d", opts)
+		require.NoError(t, err)
+		require.Len(t, e.Groups(), want, "frame number %d", seq)
+		require.NoError(t, e.Close())
+	}
+}
+
 // TestRecordRoundTrip: what is encoded is decoded, and a header that differs in
 // one bit is refused.
 func TestRecordRoundTrip(t *testing.T) {
