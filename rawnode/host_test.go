@@ -136,6 +136,18 @@ func (c *counts) times(cmd string) int {
 	return c.state.N[cmd]
 }
 
+func (c *counts) commands() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.state.N)
+}
+
+func (c *counts) extra() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.state.Extra)
+}
+
 // member is a whole node on a crashable file system.
 type member struct {
 	t         *testing.T
@@ -226,7 +238,7 @@ func group(t *testing.T, core rawnode.NewCore, n uint64, adjust func(*rawnode.Co
 
 func within(d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
-	time.AfterFunc(d, cancel)
+	time.AfterFunc(d+time.Minute, cancel) // long after it has ended by itself
 	return ctx
 }
 
@@ -274,7 +286,7 @@ func TestHosts(t *testing.T) {
 			_, err := m.host.Read(within(20 * time.Second))
 			require.NoError(t, err)
 			require.Equal(t, 1, m.sm.times("1/7/19"), "node %d", id)
-			require.Len(t, m.sm.state.N, 3*8*20)
+			require.Equal(t, 3*8*20, m.sm.commands())
 		}
 		// A leader that stops hands over first.
 		old := members[leader(t, members[1])]
@@ -378,7 +390,7 @@ func TestSnapshotIsStreamed(t *testing.T) {
 		must(t, members[3].host, "back")
 		require.Equal(t, 1, members[3].sm.times("30"))
 		require.Equal(t, uint64(1), members[3].host.Status().Counters.SnapshotsInstalled)
-		require.Len(t, members[3].sm.state.Extra, 6<<20)
+		require.Equal(t, 6<<20, members[3].sm.extra())
 		var bulk uint64
 		for _, classes := range members[3].transport.Stats().Peers {
 			bulk += classes[2].ReceivedBytes
