@@ -22,6 +22,8 @@ type finale struct {
 	// probes are the commands proposed at each node, by id; answered counts
 	// the answers.
 	probes [maxNodes + 1]probe
+	// asleep are nodes that stay down.
+	asleep [maxNodes + 1]bool
 	done   bool
 	took   time.Duration
 	// nudged is when a leader was last asked to leave a joint configuration.
@@ -40,10 +42,10 @@ func (f *finale) begin() {
 	s.tell(0, "calm")
 	s.net.mendAll()
 	s.plan.calm()
-	asleep := f.mayStayDown()
+	f.asleep = f.mayStayDown()
 	for _, n := range s.nodes {
 		n.slowUntil = 0
-		if n.disk == nil || asleep[n.id] {
+		if n.disk == nil || f.asleep[n.id] {
 			continue
 		}
 		n.resume()
@@ -179,11 +181,14 @@ func (f *finale) leaveJoint() {
 }
 
 // startMembers starts nodes that a change which was still under way has made
-// members again.
+// members again, and those that stayed down if without them there is no
+// majority now.
 func (f *finale) startMembers() {
-	conf := f.s.check.newestConf().conf
+	newest := f.s.check.newestConf()
+	enough := f.majoritiesWithout(f.asleep, newest.index)
 	for _, n := range f.s.nodes {
-		if n.retired && isMember(conf, n.id) {
+		if n.retired && isMember(newest.conf, n.id) || f.asleep[n.id] && !enough {
+			f.asleep[n.id] = false
 			n.restart()
 		}
 	}

@@ -339,7 +339,7 @@ func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 func (p *hostProcess) offered(from uint64, c wire.Chunk) {
 	if err := p.r.OfferSnapshot(from, c.Header); err != nil {
 		p.s.reach.SnapshotsRefused++
-		p.post(from, wire.ChunkStatus{Stream: c.Stream, Reason: err.Error()})
+		p.post(from, wire.ChunkStatus{Stream: c.Stream, OK: errors.Is(err, rawnode.ErrNotNeeded), Reason: err.Error()})
 		return
 	}
 	p.turn() // the steps that the replica was given before go first
