@@ -255,6 +255,7 @@ func TestMissingSegment(t *testing.T) {
 	}
 	require.NoError(t, e.Close())
 	names := segmentFiles(t, mem)
+	require.Equal(t, "0000000000000001.seg", names[0])
 	require.Len(t, names, 4)
 	for _, n := range names[:3] {
 		c := copyFS(mem)

@@ -51,7 +51,7 @@ func Open(dir string, opts Options) (*Engine, error) {
 	}
 	e := &Engine{opts: opts, groups: map[uint64]*Group{}, stopped: make(chan struct{})}
 	e.work.L, e.room.L = &e.mu, &e.mu
-	e.w = writer{e: e, dir: d}
+	e.w = writer{e: e, dir: d, purger: purger{credit: opts.SegmentBytes}}
 	e.w.out.written = &e.count.writtenBytes
 	if err := e.recover(); err != nil {
 		_ = e.closeFiles() // the first error is the one to report

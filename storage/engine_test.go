@@ -409,6 +409,82 @@ func TestPurgeEnds(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestLargeStates: snapshots' bodies of more than a segment are not moved
+// without end.
+func TestLargeStates(t *testing.T) {
+	opts := crashOptions(vfs.NewMem())
+	opts.SegmentBytes = storage.MinSegmentBytes
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	for round := range uint64(10) {
+		for id := range uint64(10) {
+			g, err := e.Group(id)
+			require.NoError(t, err)
+			w := storage.Write{
+				Snapshot:  &pb.Snapshot{Data: make([]byte, 20_000), Metadata: &pb.SnapshotMetadata{Index: new(round + 1), Term: new(uint64(1))}},
+				HardState: &pb.HardState{Term: new(uint64(1)), Commit: new(round + 1)},
+			}
+			require.NoError(t, g.Append(w, nil))
+		}
+		steps := 0
+		for more := true; more; steps++ {
+			more, err = e.Step()
+			require.NoError(t, err)
+			require.Less(t, steps, 200)
+		}
+	}
+	s := e.Stats()
+	t.Logf("%+v", s)
+	require.Less(t, s.SegmentBytes, 3*s.LiveBytes)
+	require.Less(t, s.WrittenBytes, uint64(3*10*10*20_000))
+	require.NoError(t, e.Close())
+}
+
+// TestManySmallStates: the frames around small states weigh more than these;
+// still the engine comes to rest, and keeps all of them.
+func TestManySmallStates(t *testing.T) {
+	opts := crashOptions(vfs.NewMem())
+	opts.SegmentBytes = storage.MinSegmentBytes
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	const groups = 500
+	for round := range uint64(20) {
+		for id := range uint64(groups) {
+			g, err := e.Group(id)
+			require.NoError(t, err)
+			w := storage.Write{HardState: &pb.HardState{Term: new(round + 1)}}
+			if round == 0 {
+				w.Entries = storagetest.Entries(1, 1, 1, 1)
+			}
+			require.NoError(t, g.Append(w, nil))
+		}
+		steps := 0
+		for more := true; more; steps++ {
+			more, err = e.Step()
+			require.NoError(t, err)
+			require.Less(t, steps, 2000)
+		}
+	}
+	s := e.Stats()
+	t.Logf("%+v", s)
+	require.Less(t, s.WrittenBytes, uint64(4*20*groups*100))
+	require.Less(t, s.SegmentBytes, int64(groups*1000))
+	require.NoError(t, e.Close())
+	e, err = storage.Open("data", opts)
+	require.NoError(t, err)
+	for id := range uint64(groups) {
+		g, err := e.Group(id)
+		require.NoError(t, err)
+		hs, _, err := g.InitialState()
+		require.NoError(t, err)
+		require.Equal(t, uint64(20), hs.GetTerm())
+		ents, err := g.Entries(1, 2, 1)
+		require.NoError(t, err)
+		require.Len(t, ents, 1)
+	}
+	require.NoError(t, e.Close())
+}
+
 // TestOnDisk is a round on the real file system: rotation, purging, recycling,
 // the lock, and another life.
 func TestOnDisk(t *testing.T) {

@@ -29,11 +29,46 @@ type Group struct {
 	places    places
 }
 
-// places are the segments that hold the latest record of each part of a group's
-// state besides its entries; nil for a part that was never written.
-type places struct{ hardState, snapshot, base *segment }
+// places say where the latest record of each part of a group's state besides
+// its entries is.
+type places struct{ hardState, snapshot, base place }
 
-func (p places) in(s *segment) bool { return p.hardState == s || p.snapshot == s || p.base == s }
+func (p *places) in(s *segment) bool {
+	return p.hardState.seg == s || p.snapshot.seg == s || p.base.seg == s
+}
+
+// place is where a part of the state is; the zero value is nowhere. Its bytes
+// are among the live ones of the segment: otherwise large states would look
+// dead as soon as they were written, and be moved without end.
+type place struct {
+	seg   *segment
+	bytes int64
+}
+
+func (p *place) move(seg *segment, bytes int) {
+	if p.seg != nil {
+		p.seg.live.Add(-p.bytes)
+	}
+	p.seg, p.bytes = seg, int64(bytes)
+	seg.live.Add(p.bytes)
+}
+
+// publish notes that the state in rec is in seg from now on.
+func (p *places) publish(rec *record, seg *segment) {
+	if rec.installed != nil {
+		p.snapshot.move(seg, proto.Size(rec.installed))
+		p.base.move(seg, 0)
+	}
+	if rec.hardState != nil {
+		p.hardState.move(seg, proto.Size(rec.hardState))
+	}
+	if rec.recorded != nil {
+		p.snapshot.move(seg, proto.Size(rec.recorded))
+	}
+	if rec.base != nil {
+		p.base.move(seg, 0)
+	}
+}
 
 var _ raft.Storage = (*Group)(nil)
 

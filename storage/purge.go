@@ -20,6 +20,10 @@ type purger struct {
 	groups []*Group
 	// waiting says that requests of the last step are in the queue.
 	waiting bool
+	// credit is how many bytes may still be written again: two for each that a
+	// host wrote. So rewriting ends when the hosts rest, whatever the sizes of
+	// frames are to those of what lives in them.
+	credit int64
 	// off is set when a step failed, until the engine is opened again. The log
 	// grows, and nothing else is lost.
 	off bool
@@ -77,8 +81,9 @@ func (w *writer) startPurge() bool {
 	// With at least half of the log dead, writing what lives again costs at
 	// most one byte for each that was appended.
 	dead := size - live
+	paid := len(sealed) > 0 && (w.purger.credit > 0 || sealed[0].live.Load() == 0)
 	tooMany := int64(len(sealed)) > spareSegments+2*live/e.opts.SegmentBytes
-	if len(sealed) == 0 || dead < live+e.opts.SegmentBytes && !tooMany {
+	if !paid || dead < live+e.opts.SegmentBytes && !tooMany {
 		return false
 	}
 	p := &w.purger
@@ -95,6 +100,15 @@ func (w *writer) giveUpPurge(err error) {
 	w.e.opts.Logf("storage: segments are not purged any more, the log grows: %v", err)
 }
 
+// pay notes that a frame of n bytes was written, for a host or for purging.
+func (p *purger) pay(n int64, internal bool) {
+	if internal {
+		p.credit -= n
+	} else {
+		p.credit += 2 * n
+	}
+}
+
 // pushInternal queues a request of the engine's own, whether there is room or
 // not: the writer cannot wait for itself.
 func (w *writer) pushInternal(r *request) error {
@@ -103,6 +117,7 @@ func (w *writer) pushInternal(r *request) error {
 	if w.e.refuse != nil {
 		return w.e.refuse
 	}
+	r.internal = true
 	return w.e.push(r)
 }
 
@@ -144,6 +159,7 @@ func (w *writer) rescue(g *Group, limit int) (int, error) {
 func (w *writer) rescueState(g *Group, victim *segment) (int, error) {
 	g.mu.RLock()
 	in := g.places.in(victim)
+	bytes := requestBytes + int(g.places.hardState.bytes+g.places.snapshot.bytes)
 	g.mu.RUnlock()
 	if !in {
 		return 0, nil
@@ -151,12 +167,12 @@ func (w *writer) rescueState(g *Group, victim *segment) (int, error) {
 	err := w.pushInternal(&request{group: g, lazy: true, stage: func() (*record, error) {
 		base := g.log.base
 		rec := &record{hardState: g.hardState, base: &base}
-		if g.places.snapshot != nil {
+		if g.places.snapshot.seg != nil {
 			rec.recorded = g.snapshot
 		}
 		return rec, nil
 	}})
-	return requestBytes, err
+	return bytes, err
 }
 
 // slotsIn returns consecutive slots of entries in s, the first of which has
@@ -216,7 +232,7 @@ func (w *writer) removePurged(batch []*request) error {
 			return err
 		}
 		e.count.purged.Add(1)
-		w.purger = purger{}
+		w.purger.victim, w.purger.groups, w.purger.waiting = nil, nil, false
 	}
 	return nil
 }

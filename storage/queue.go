@@ -24,9 +24,10 @@ type request struct {
 	seg    *segment // where the record's frame is
 	body   int64    // offset of its first entry there
 
-	// purged, in requests of the engine's own, is written as the oldest segment
-	// that is needed from now on.
-	purged uint64
+	// internal marks the purger's own requests; purged, in one of these, is
+	// the oldest segment that is needed from now on.
+	internal bool
+	purged   uint64
 }
 
 // requestBytes is what a request counts for besides its entries.

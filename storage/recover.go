@@ -212,7 +212,6 @@ func (r *recovery) apply(g *Group, log *spans, rec *record, seg *segment, body u
 	if s := rec.installed; s != nil {
 		g.snapshot = pb.EnsureSnapshot(s)
 		g.log.base = position{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()}
-		g.places.snapshot, g.places.base = seg, seg
 		*log = nil
 	}
 	if len(rec.rows) > 0 {
@@ -227,15 +226,16 @@ func (r *recovery) apply(g *Group, log *spans, rec *record, seg *segment, body u
 		log.put(rec.first, slots)
 	}
 	if rec.hardState != nil {
-		g.hardState, g.places.hardState = rec.hardState, seg
+		g.hardState = rec.hardState
 	}
 	if rec.recorded != nil {
-		g.snapshot, g.places.snapshot = pb.EnsureSnapshot(rec.recorded), seg
+		g.snapshot = pb.EnsureSnapshot(rec.recorded)
 	}
 	if rec.base != nil {
-		g.log.base, g.places.base = *rec.base, seg
+		g.log.base = *rec.base
 		log.cutTo(rec.base.index)
 	}
+	g.places.publish(rec, seg)
 }
 
 // finish turns the pieces of g's log into its index. A piece that is missing

@@ -16,8 +16,9 @@ import (
 type segment struct {
 	number uint64
 
-	// live is the bytes of entries in the file that some group still holds.
-	// While it counts less than half of the log, segments are purged.
+	// live is the bytes in the file that some group still holds: entries, and
+	// parts of its state. While less than half of the log is live, segments are
+	// purged.
 	live atomic.Int64
 
 	// size is the bytes of frames; only the writer and Open change it.

@@ -23,7 +23,7 @@ type Stats struct {
 
 	Segments     int   // segment files now, with the current one
 	SegmentBytes int64 // bytes in them now
-	LiveBytes    int64 // bytes of entries in them that a group still holds, now
+	LiveBytes    int64 // bytes in them that a group still holds: entries and state, now
 	QueuedBytes  int64 // bytes of entries that wait to be written, now
 	CachedBytes  int64 // bytes of written entries in memory, now
 	Groups       int   // groups now

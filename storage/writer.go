@@ -91,8 +91,9 @@ func (w *writer) request(r *request) error {
 	if err := w.frame(frameWrite, r.group.id, meta, rec); err != nil {
 		return err
 	}
-	r.seg = w.out.seg
-	r.body = w.out.end() - frameLen(len(meta), rec.bodyLen()) + headerLen + int64(len(meta))
+	n := frameLen(len(meta), rec.bodyLen())
+	w.purger.pay(n, r.internal)
+	r.seg, r.body = w.out.seg, w.out.end()-n+headerLen+int64(len(meta))
 	return nil
 }
 
@@ -271,18 +272,7 @@ func (w *writer) publish(r *request) {
 	g, rec := r.group, r.record
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if rec.installed != nil {
-		g.places.snapshot, g.places.base = r.seg, r.seg
-	}
-	if rec.hardState != nil {
-		g.places.hardState = r.seg
-	}
-	if rec.recorded != nil {
-		g.places.snapshot = r.seg
-	}
-	if rec.base != nil {
-		g.places.base = r.seg
-	}
+	g.places.publish(rec, r.seg)
 	off := uint32(r.body)
 	for i, row := range rec.rows {
 		index := rec.first + uint64(i)
