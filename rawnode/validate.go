@@ -92,14 +92,14 @@ func (r *Replica) checkLog(m *pb.Message) error {
 	var index uint64
 	switch m.GetType() {
 	case pb.MsgHeartbeat:
+		r.drain() // an append in this turn may have cut the log, or made it longer
 		index = m.GetCommit()
 	case pb.MsgAppResp:
-		index = m.GetIndex()
+		if index = m.GetIndex(); index <= r.last || m.GetReject() {
+			return nil // a leader never cuts its log
+		}
+		r.drain()
 	}
-	if index <= r.last || m.GetReject() {
-		return nil
-	}
-	r.drain() // the log may have grown since it was looked at
 	switch {
 	case index <= r.last, m.GetTerm() < r.state.Term:
 		return nil
