@@ -74,7 +74,7 @@ func (f *finale) look() {
 		return
 	}
 	if s.now > s.plan.duration+finaleTime {
-		if s.plan.bold && leaderless(wrong) && f.stalemate() {
+		if s.minorityStayed && wrong == noLeader && f.stalemate() {
 			s.reach.Stalemates++
 			s.tell(0, "stalemate")
 			f.done = true
@@ -91,8 +91,6 @@ func (f *finale) look() {
 }
 
 const noLeader = "there is no leader"
-
-func leaderless(wrong string) bool { return wrong == noLeader }
 
 // finish checks what must be true in the end.
 func (f *finale) finish() {
@@ -288,8 +286,8 @@ func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) boo
 // one that leads is demoted, and applies this before the other knows that it
 // is committed. It may not campaign any more; the other needs its vote, and
 // does not get it, as it lacks the last entries. Nodes go by the configuration
-// they have applied, so this is in the protocol; hosts must not do it, and here
-// only bold operators do.
+// they have applied, so this is in the protocol, and operators must avoid it. It
+// is excused only if such a change did come into force.
 func (f *finale) stalemate() bool {
 	end := func(n *node) (term, index uint64) {
 		index = n.disk.live.last()

@@ -144,10 +144,26 @@ func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 	return cc
 }
 
-// membersChanged counts configurations as they come into force.
+// membersChanged looks at configurations as they come into force. That an
+// operator is not bold does not rule out that too many voters leave: what it
+// knew of the members may have been old.
 func (s *sim) membersChanged(conf *pb.ConfState) {
-	if k := len(s.check.confs); k > 1 && isJoint(s.check.confs[k-2].conf) && !isJoint(conf) {
+	k := len(s.check.confs)
+	if k < 2 {
+		return
+	}
+	before := s.check.confs[k-2].conf
+	if isJoint(before) && !isJoint(conf) {
 		s.reach.JointsLeft++
+	}
+	stay := 0
+	for _, id := range before.GetVoters() {
+		if slices.Contains(conf.GetVoters(), id) {
+			stay++
+		}
+	}
+	if stay <= len(before.GetVoters())/2 {
+		s.minorityStayed = true
 	}
 }
 

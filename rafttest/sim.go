@@ -34,6 +34,9 @@ type sim struct {
 
 	// leader is the last node that was elected.
 	leader uint64
+	// minorityStayed is set when a change of the members left half of the
+	// voters, or fewer, in office: see stalemate.
+	minorityStayed bool
 	// stamp numbers the calls and returns of clients, in order.
 	stamp int64
 
