@@ -45,6 +45,8 @@ type host struct {
 	// appends and applies are the queues of the storage threads, acks what they
 	// have to tell their own node, in the asynchronous mode.
 	appends, applies, acks []packet
+	// slow: see schedule.slowDisk.
+	slow bool
 	// readsWait: see schedule.tooEarly.
 	readsWait bool
 }

@@ -246,6 +246,15 @@ func (g *nodeGroup) takeNode(m *nodeMember) bool {
 	return true
 }
 
+// noReady checks that there is no second Ready before Advance.
+func (g *nodeGroup) noReady(m *nodeMember) {
+	var offered [2]bool
+	_ = g.bothNodes(m, "no Ready", func(side int) error { _, offered[side] = m.node[side].tryReady(); return nil })
+	if offered != [2]bool{} {
+		g.differ("a Ready is offered before Advance", offered[0], offered[1])
+	}
+}
+
 func (g *nodeGroup) turnNode(m *nodeMember) {
 	if m.hand == nil {
 		g.takeNode(m)
@@ -265,6 +274,9 @@ func (g *nodeGroup) partNode(m *nodeMember) {
 
 // workNode does the next thing that the host has to do.
 func (g *nodeGroup) workNode(m *nodeMember) {
+	if m.hand != nil && g.oneIn(3) {
+		g.noReady(m)
+	}
 	switch {
 	case m.hand != nil && !m.written:
 		g.writeReady(m.member)

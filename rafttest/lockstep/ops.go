@@ -16,36 +16,42 @@ type op struct {
 	// essential ops are part of every plan: without them nothing happens.
 	essential bool
 	run       func(*schedule, *member)
+	// compacts marks the ops that lead to snapshots: some plans have many.
+	compacts bool
 }
 
 var ops []op
 
 func init() { // the functions use ops themselves, through drawPlan
 	ops = []op{
-		{"op: tick", 60, true, (*schedule).tick},
-		{"op: ticks in a burst", 6, false, (*schedule).tickBurst},
-		{"op: TickQuiesced", 8, false, (*schedule).tickQuiesced},
-		{"op: Campaign", 6, false, (*schedule).campaign},
-		{"op: Propose", 120, false, (*schedule).propose},
-		{"op: MsgProp with several entries", 30, false, (*schedule).proposeSeveral},
-		{"op: ProposeConfChange", 40, false, (*schedule).proposeConfChange},
-		{"op: ReadIndex", 40, false, (*schedule).readIndex},
-		{"op: TransferLeader", 8, false, (*schedule).transferLeader},
-		{"op: ForgetLeader", 5, false, (*schedule).forgetLeader},
-		{"op: ReportUnreachable", 6, false, (*schedule).reportUnreachable},
-		{"op: ReportSnapshot", 6, false, (*schedule).reportSnapshot},
-		{"op: deliver", 500, true, (*schedule).deliver},
-		{"op: deliver everything", 40, false, (*schedule).deliverAll},
-		{"op: drop", 12, false, (*schedule).drop},
-		{"op: duplicate", 20, false, (*schedule).duplicate},
-		{"op: cut off", 8, false, (*schedule).cutOff},
-		{"op: host's turn", 450, true, (*schedule).turn},
-		{"op: host's part of a turn", 450, false, (*schedule).partOfTurn},
-		{"op: snapshot and compact", 40, false, (*schedule).compact},
-		{"op: snapshot unavailable", 5, false, (*schedule).toggleBusy},
-		{"op: crash", 8, false, (*schedule).crash},
-		{"op: odd message", 6, false, (*schedule).oddMessage},
-		{"op: broken contract", 2, false, (*schedule).breakContract},
+		{"op: tick", 60, true, (*schedule).tick, false},
+		{"op: ticks in a burst", 6, false, (*schedule).tickBurst, false},
+		{"op: TickQuiesced", 8, false, (*schedule).tickQuiesced, false},
+		{"op: Campaign", 10, false, (*schedule).campaign, false},
+		{"op: Propose", 120, false, (*schedule).propose, false},
+		{"op: MsgProp with several entries", 30, false, (*schedule).proposeSeveral, false},
+		{"op: ProposeConfChange", 40, false, (*schedule).proposeConfChange, false},
+		{"op: ReadIndex", 40, false, (*schedule).readIndex, false},
+		{"op: TransferLeader", 8, false, (*schedule).transferLeader, false},
+		{"op: ForgetLeader", 5, false, (*schedule).forgetLeader, false},
+		{"op: ReportUnreachable", 6, false, (*schedule).reportUnreachable, false},
+		{"op: ReportSnapshot", 6, false, (*schedule).reportSnapshot, false},
+		{"op: deliver", 500, true, (*schedule).deliver, false},
+		{"op: deliver everything", 40, false, (*schedule).deliverAll, false},
+		{"op: drop", 12, false, (*schedule).drop, false},
+		{"op: duplicate", 20, false, (*schedule).duplicate, false},
+		{"op: cut off", 8, false, (*schedule).cutOff, true},
+		{"op: partition", 4, false, (*schedule).partition, false},
+		{"op: slow disk", 4, false, (*schedule).slowDisk, false},
+		{"op: upheaval", 5, false, (*schedule).upheaval, false},
+		{"op: lag behind", 4, false, (*schedule).lagBehind, true},
+		{"op: host's turn", 450, true, (*schedule).turn, false},
+		{"op: host's part of a turn", 450, false, (*schedule).partOfTurn, false},
+		{"op: snapshot and compact", 40, false, (*schedule).compact, true},
+		{"op: snapshot unavailable", 5, false, (*schedule).toggleBusy, false},
+		{"op: crash", 8, false, (*schedule).crash, true},
+		{"op: odd message", 6, false, (*schedule).oddMessage, false},
+		{"op: broken contract", 2, false, (*schedule).breakContract, false},
 	}
 }
 
@@ -96,7 +102,8 @@ func (s *schedule) proposer(m *member) *member {
 	if m.state.SoftState.RaftState == stateLeader || s.oneIn(4) {
 		return m
 	}
-	for _, other := range s.members {
+	for range len(s.members) { // any leader: also one that does not know yet that it is outvoted
+		other := s.members[s.IntN(len(s.members))]
 		if other.running() && other.state.SoftState.RaftState == stateLeader {
 			return other
 		}
@@ -104,8 +111,9 @@ func (s *schedule) proposer(m *member) *member {
 	return m
 }
 
-func (s *schedule) propose(m *member) {
-	m = s.proposer(m)
+func (s *schedule) propose(m *member) { s.proposeAt(s.proposer(m)) }
+
+func (s *schedule) proposeAt(m *member) {
 	data := s.payload()
 	// A leader copies; a follower may keep the buffer until the message that
 	// forwards it has left.

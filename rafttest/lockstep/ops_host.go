@@ -14,7 +14,9 @@ func (s *schedule) turn(m *member) {
 			s.takeReady(m)
 		}
 		for m.running() && s.doomed == nil && len(m.appends)+len(m.applies)+len(m.acks) > 0 {
-			s.asyncPart(m)
+			if s.asyncPart(m); m.slow {
+				return
+			}
 		}
 		return
 	}
@@ -22,7 +24,9 @@ func (s *schedule) turn(m *member) {
 		s.takeReady(m)
 	}
 	for m.running() && s.doomed == nil && (m.hand != nil || len(m.toApply) > 0) {
-		s.syncPart(m)
+		if s.syncPart(m); m.slow {
+			return
+		}
 	}
 }
 
@@ -98,6 +102,7 @@ func (s *schedule) compareReady(m *member, rds *[2]ready) {
 // messages, apply its entries, or call Advance.
 func (s *schedule) syncPart(m *member) {
 	switch {
+	case m.hand != nil && s.stalls(m):
 	case m.hand != nil && !m.written:
 		s.writeReady(m)
 	case m.hand != nil && (len(m.toApply) == 0 || s.plan.earlyAdvance && s.oneIn(2)):
@@ -141,7 +146,7 @@ func (s *schedule) write(m *member, what func(side int) (*pb.HardState, []*pb.En
 // asyncPart does the next thing for one of the storage threads.
 func (s *schedule) asyncPart(m *member) {
 	switch which := s.IntN(3); {
-	case which == 0 && len(m.appends) > 0:
+	case which == 0 && len(m.appends) > 0 && !s.stalls(m):
 		p := m.appends[0]
 		m.appends = m.appends[1:]
 		s.writeAppend(m, p)
@@ -155,7 +160,7 @@ func (s *schedule) asyncPart(m *member) {
 		if m.running() {
 			s.route(m, p)
 		}
-	case which == 2 && len(m.acks) > 0:
+	case which == 2 && len(m.acks) > 0 && !s.stalls(m):
 		p := m.acks[0]
 		m.acks = m.acks[1:]
 		s.stepMessage(m, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})

@@ -48,6 +48,8 @@ func (s *schedule) drawPacket(m *member) (int, bool) {
 func (s *schedule) deliver(m *member) {
 	if i, ok := s.drawPacket(m); ok {
 		s.deliverAt(i, false)
+	} else {
+		s.turn(m)
 	}
 }
 
@@ -74,7 +76,7 @@ func (s *schedule) deliverAt(i int, again bool) {
 		s.net = slices.Delete(s.net, i, i+1)
 	}
 	to := s.memberOf(p.to())
-	if to == nil || !to.running() {
+	if to == nil || !to.running() || s.island[p.to()] != s.island[p.m[0].GetFrom()] {
 		s.lost(p)
 		return
 	}
@@ -100,6 +102,19 @@ func (s *schedule) cutOff(m *member) {
 		return
 	}
 	s.net = slices.DeleteFunc(s.net, func(p packet) bool { return p.to() == m.id || p.m[0].GetFrom() == m.id })
+}
+
+// partition draws which members can no longer talk to the rest, or lets all
+// talk again. Leaders of either side append to logs that then differ.
+func (s *schedule) partition(*member) {
+	s.island = nil
+	if s.plan.lossless || s.oneIn(2) {
+		return
+	}
+	s.island = map[uint64]bool{}
+	for _, m := range s.members {
+		s.island[m.id] = s.oneIn(2)
+	}
 }
 
 // lost is a message that did not arrive: the sender's host may notice.

@@ -61,9 +61,13 @@ func (s *schedule) drawPlan() plan {
 	}
 	p.ids = s.drawIDs(voters + learners + spares)
 	p.voters, p.learners = p.ids[:voters], p.ids[voters:voters+learners]
+	compacting := s.oneIn(4)
 	sum := 0
 	for i := range ops {
 		w := ops[i].weight * s.between(1, 20)
+		if compacting && ops[i].compacts {
+			w *= 5
+		}
 		if !ops[i].essential && s.oneIn(4) {
 			w = 0
 		}

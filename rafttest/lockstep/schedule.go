@@ -25,9 +25,11 @@ type schedule struct {
 	plan    plan
 	members []*member
 	net     network
-	ledger  ledger
-	safety  safety
-	tally   Tally
+	// island is the set of members that the rest cannot reach.
+	island map[uint64]bool
+	ledger ledger
+	safety safety
+	tally  Tally
 
 	// call counts the calls made on both sides.
 	call  uint64

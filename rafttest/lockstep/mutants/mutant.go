@@ -45,13 +45,21 @@ var (
 	errAbsent   = errors.New("the text to replace does not occur exactly once")
 )
 
-// stages are the tests, quickest to find something first. Each mutant is run
-// through them until one fails. Only fixed seeds are used, so that the outcome
-// does not depend on luck.
-var stages = [][]string{
-	{"-test.run=^TestLockstep$", "-first", "-fresh=0"},
-	{"-test.run=^TestNode$", "-first", "-fresh=0"},
-	{"-test.run=^(TestMemoryStorage|TestUtil|TestConfig)$"},
+// stages returns the tests that a mutant is run through until one fails: those
+// of its own area first, to save time. Only fixed seeds are used, so that the
+// outcome does not depend on luck.
+func (m mutant) stages() [][]string {
+	cores := []string{"-test.run=^TestLockstep$", "-first", "-fresh=0"}
+	nodes := []string{"-test.run=^TestNode$", "-first", "-fresh=0"}
+	rest := []string{"-test.run=^(TestMemoryStorage|TestUtil|TestConfig)$"}
+	switch m.area {
+	case "Node":
+		return [][]string{nodes, cores, rest}
+	case "MemoryStorage":
+		return [][]string{rest, cores, nodes}
+	default:
+		return [][]string{cores, nodes, rest}
+	}
 }
 
 // sourceDir returns where the raft package is.
@@ -84,7 +92,7 @@ func (m mutant) test(ctx context.Context, source, scratch string, number int) (r
 	defer func() { _ = os.Remove(binary) }() // the whole directory goes in the end
 	start := time.Now()
 	defer func() { r.took = time.Since(start) }()
-	for _, stage := range stages {
+	for _, stage := range m.stages() {
 		out, err := exec.CommandContext(ctx, binary, append(stage, "-test.timeout=100s")...).CombinedOutput()
 		if ctx.Err() != nil {
 			return result{err: ctx.Err()}
