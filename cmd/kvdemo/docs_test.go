@@ -91,7 +91,7 @@ func TestDocs(t *testing.T) {
 
 // runInBackground runs a process that must stop well at the end of the test.
 func runInBackground(t *testing.T, args []string) {
-	var log bytes.Buffer
+	var log bytes.Buffer // complete once the process has ended
 	cmd := program(t, args...)
 	cmd.Stderr = &log
 	require.NoError(t, cmd.Start())
