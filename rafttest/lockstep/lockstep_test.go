@@ -17,7 +17,7 @@ import (
 
 var (
 	oneSeed    = flag.Uint64("seed", 0, "run the schedule of this seed only")
-	fixedSeeds = flag.Uint64("seeds", 560, "how many fixed seeds TestLockstep runs: 1 and up")
+	fixedSeeds = flag.Uint64("seeds", 720, "how many fixed seeds TestLockstep runs: 1 and up")
 	freshSeeds = flag.Uint64("fresh", 80, "how many seeds TestLockstep draws anew")
 	firstOnly  = flag.Bool("first", false, "stop at the first difference, and do not check what was covered")
 	steps      = flag.Int("steps", 3000, "steps of a schedule")

@@ -143,25 +143,22 @@ type logger interface {
 
 // config is upstream's Config, field for field.
 type config struct {
-	ID                          uint64
-	ElectionTick                int
-	HeartbeatTick               int
-	Storage                     storage
-	Applied                     uint64
-	AsyncStorageWrites          bool
-	MaxSizePerMsg               uint64
-	MaxCommittedSizePerReady    uint64
-	MaxUncommittedEntriesSize   uint64
-	MaxInflightMsgs             int
-	MaxInflightBytes            uint64
-	CheckQuorum                 bool
-	PreVote                     bool
-	ReadOnlyOption              int
-	Logger                      logger
-	DisableProposalForwarding   bool
-	DisableConfChangeValidation bool
-	StepDownOnRemoval           bool
-	TraceLogger                 any
+	Storage     storage
+	Logger      logger
+	TraceLogger any
+
+	ID, Applied                             uint64
+	ElectionTick, HeartbeatTick             int
+	PreVote, CheckQuorum, StepDownOnRemoval bool
+	ReadOnlyOption                          int
+	AsyncStorageWrites                      bool
+
+	MaxInflightMsgs                 int
+	MaxInflightBytes, MaxSizePerMsg uint64
+	MaxCommittedSizePerReady        uint64
+	MaxUncommittedEntriesSize       uint64
+	DisableProposalForwarding       bool
+	DisableConfChangeValidation     bool
 }
 
 // formatter is EntryFormatter.
