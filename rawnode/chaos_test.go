@@ -67,7 +67,6 @@ type chaos struct {
 	cut      uint64          // a node that is cut off, or 0
 	loss     int             // percent
 	seen     map[string]int
-	old      Counters // of replicas that are no more
 }
 
 func newChaos(t *testing.T, core NewCore, seed uint64) *chaos {

@@ -57,7 +57,6 @@ type journal struct {
 	index   uint64
 	host    []byte
 	applied []string
-	durable uint64
 }
 
 func (j *journal) Load() (uint64, []byte, error) { return j.index, j.host, nil }

@@ -62,6 +62,8 @@ type upstreamCore struct {
 	storage *watchedStorage
 }
 
+var _ Core = (*upstreamCore)(nil)
+
 // guarded calls f unless the core is out of service. A panic passes, unless the
 // storage failed and so explains it.
 func (c *upstreamCore) guarded(f func() error) (err error) {

@@ -27,6 +27,8 @@ type weftCore struct {
 	storage *watchedStorage
 }
 
+var _ Core = (*weftCore)(nil)
+
 // Ready implements Core.
 func (c *weftCore) Ready() Ready {
 	rd := c.RawNode.Ready()
@@ -50,7 +52,7 @@ func (c *weftCore) State() CoreState {
 
 // Members implements Core.
 func (c *weftCore) Members() (tracker.Config, map[uint64]tracker.Progress) {
-	s := c.RawNode.Status()
+	s := c.Status()
 	return s.Config, s.Progress
 }
 

@@ -87,11 +87,11 @@ func decodeEnvelope(data []byte) (envelope, error) {
 		return envelope{}, fmt.Errorf("%w: it begins with %#02x, a form that this version does not know; run the version that wrote it", ErrEntryFormat, env.kind)
 	}
 	for _, v := range []*uint64{&env.id.Origin, &env.id.Boot, &env.id.Sequence, &env.floor} {
-		n := 0
-		if *v, n = binary.Uvarint(rest); n <= 0 {
+		x, n := binary.Uvarint(rest)
+		if n <= 0 {
 			return envelope{}, fmt.Errorf("%w: its id is cut off", ErrEntryFormat)
 		}
-		rest = rest[n:]
+		*v, rest = x, rest[n:]
 	}
 	if id := env.id; id.Origin == 0 || id.Sequence == 0 || env.floor > id.Sequence {
 		return envelope{}, fmt.Errorf("%w: id %v with floor %d", ErrEntryFormat, env.id, env.floor)

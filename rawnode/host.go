@@ -34,6 +34,7 @@ type Host struct {
 	finished   chan struct{} // closed when everything has ended
 	stopOnce   sync.Once
 	stopping   atomic.Bool
+	polling    atomic.Bool // a poll waits at the apply stage
 	stopLoop   chan struct{}
 
 	nextCall atomic.Uint64
@@ -240,7 +241,10 @@ func (h *Host) Done() <-chan struct{} { return h.context.Done() }
 // HostStatus is a replica's status and what its host's stages did.
 type HostStatus struct {
 	Status
-	Append, Apply StageStats
+	// Step is the goroutine that owns the replica: its items are messages and
+	// everything else that comes in; Queued is the age of the oldest, summed over
+	// turns.
+	Step, Append, Apply StageStats
 	// DroppedMessages is how many control messages found no room.
 	DroppedMessages uint64
 }
@@ -249,9 +253,7 @@ type HostStatus struct {
 func (h *Host) Status() HostStatus {
 	got := make(chan Status, 1)
 	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics()}
-	h.inbox.mu.Lock()
-	s.DroppedMessages = h.inbox.dropped
-	h.inbox.mu.Unlock()
+	s.Step, s.DroppedMessages = h.inbox.statistics()
 	if h.inbox.post(func(r *Replica) { got <- r.Status() }) {
 		select {
 		case s.Status = <-got:

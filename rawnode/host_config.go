@@ -51,7 +51,8 @@ type Config struct {
 	Replica ReplicaConfig
 	// StateMachine is the replicated state. The host does not close it.
 	StateMachine StateMachine
-	// Transport may be shared by many hosts. The host does not close it.
+	// Transport may be shared by many hosts. The host does not close it. It must
+	// take messages of Replica.MaxCommandBytes and some more.
 	Transport Transport
 
 	// TickInterval is the length of a tick; 0 means 100 ms. An election begins
@@ -63,18 +64,23 @@ type Config struct {
 	// 256 KiB.
 	ChunkBytes int
 	// SnapshotTimeout is how long either end of a snapshot waits for a sign of
-	// the other; 0 means 1 minute.
+	// the other; so a state machine must take the next chunk, and end after the
+	// last, within it. 0 means 1 minute.
 	SnapshotTimeout time.Duration
 	// ReceiveBytes bounds the messages that have arrived and were not looked
 	// at, for each class; 0 means 64 MiB. Beyond it control messages are
 	// dropped, and others wait in the network.
 	ReceiveBytes int
 
-	// Logger is told what an operator may want to know; nil means silence.
+	// Logger is told what an operator may want to know, also by the core unless
+	// that has a logger of its own; nil means silence.
 	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
+	if c.Replica.Logger == nil && c.Logger != nil {
+		c.Replica.Logger = SlogLogger(c.Logger.With("node", c.Replica.ID, "group", c.Replica.Group))
+	}
 	c.Replica = c.Replica.withDefaults()
 	for _, d := range []struct {
 		field *time.Duration

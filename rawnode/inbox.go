@@ -5,6 +5,7 @@ package rawnode
 
 import (
 	"sync"
+	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
 )
@@ -23,6 +24,8 @@ type inbox struct {
 	mu      sync.Mutex
 	room    sync.Cond // a class has gone below its limit, or closed is set
 	items   []input
+	oldest  time.Time // when items got its first
+	stats   StageStats
 	bytes   [wire.NumClasses]int
 	dropped uint64
 	closed  bool
@@ -35,6 +38,9 @@ func newInbox(limit int) *inbox {
 }
 
 func (b *inbox) add(in input) {
+	if len(b.items) == 0 {
+		b.oldest = time.Now()
+	}
 	b.items = append(b.items, in)
 	select {
 	case b.ready <- struct{}{}:
@@ -73,15 +79,37 @@ func (b *inbox) receive(m wire.Message) {
 }
 
 // take returns all that waits. spare is memory for what comes next.
-func (b *inbox) take(spare []input) []input {
+func (b *inbox) take(spare []input, now time.Time) []input {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	items := b.items
+	b.stats.Items += uint64(len(items))
+	for _, bytes := range b.bytes {
+		b.stats.Bytes += uint64(bytes)
+	}
+	if len(items) > 0 {
+		b.stats.Queued += now.Sub(b.oldest)
+	}
 	clear(spare)
 	b.items = spare[:0]
 	b.bytes = [wire.NumClasses]int{}
 	b.room.Broadcast()
 	return items
+}
+
+// worked notes how long a turn took.
+func (b *inbox) worked(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Busy += d
+}
+
+func (b *inbox) statistics() (st StageStats, dropped uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	st = b.stats
+	st.Length = len(b.items)
+	return st, b.dropped
 }
 
 // close lets everybody go, and returns what waited.

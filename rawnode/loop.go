@@ -32,15 +32,25 @@ func (h *Host) run(r *Replica) {
 		case <-h.inbox.ready:
 		case <-ticker.C:
 			r.Tick(h.now())
-			h.applies.put(applyJob{poll: true}, 0)
+			if !h.polling.Swap(true) {
+				h.applies.put(applyJob{}, 0)
+			}
 		case <-h.stopLoop:
 			return
 		}
-		items = h.inbox.take(items)
-		for i := range items {
-			h.input(r, &items[i])
-		}
+		items = h.turn(r, items)
 	}
+}
+
+// turn feeds the replica what has come in, and returns the memory of it.
+func (h *Host) turn(r *Replica, spare []input) []input {
+	start := time.Now()
+	items := h.inbox.take(spare, start)
+	for i := range items {
+		h.input(r, &items[i])
+	}
+	h.inbox.worked(time.Since(start))
+	return items
 }
 
 // now is the replica's time.
@@ -169,11 +179,11 @@ func (h *Host) compactLog(c *Compact) {
 	}
 }
 
-// applyJob is work for the state machine: one of its fields.
+// applyJob is work for the state machine: one of its fields; or none, if it is
+// only asked how far it is durable.
 type applyJob struct {
 	step    *Apply
 	restore *incoming
-	poll    bool // see how far the state is durable
 }
 
 // advanceState is the apply stage. applied is the index of the state.
@@ -189,6 +199,8 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 			applied, err = h.applyStep(*job.step, applied)
 		case job.restore != nil:
 			applied = h.restore(job.restore, applied)
+		default:
+			h.polling.Store(false)
 		}
 		if err != nil {
 			h.fail(err)

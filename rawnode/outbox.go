@@ -210,7 +210,7 @@ func (r *Replica) sendBatch(b *batch) bool {
 		r.opened(b, v.Term, "a majority to store the command")
 		b.accepted, b.index = true, v.Index
 	case wire.Malformed:
-		r.endBatch(b, fmt.Errorf("%w: %s", ErrConfChange, v.Reason))
+		r.endBatch(b, malformed(b, v.Reason))
 	default:
 		b.notBefore = r.ticks + 1
 		return false
@@ -293,8 +293,16 @@ func (r *Replica) receiveVerdict(from uint64, v wire.Verdict) {
 	}
 	b.closed()
 	if v.Outcome == wire.Malformed {
-		r.endBatch(b, fmt.Errorf("%w: %s", ErrConfChange, v.Reason))
+		r.endBatch(b, malformed(b, v.Reason))
 	}
+}
+
+// malformed is the cause for a batch that the leader does not take.
+func malformed(b *batch, reason string) error {
+	if b.conf == nil {
+		return fmt.Errorf("the leader cannot read the entry, is it of another version? it says: %s", reason)
+	}
+	return fmt.Errorf("%w: %s", ErrConfChange, reason)
 }
 
 func (o *outbox) find(seq uint64) *batch {
