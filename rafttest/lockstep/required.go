@@ -71,5 +71,5 @@ message stepped: of a later version
 storage: snapshot created; log compacted
 errors: raft proposal dropped; raft: cannot step as peer not found; raft: cannot step raft local message
 errors: can't bootstrap a nonempty Storage; must provide at least one peer to Bootstrap
-refusals: Weft refuses where upstream panics or takes it
+refusals: upstream panics; a malformed or stray message
 `

@@ -195,7 +195,7 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 	a, b := out[0], out[1]
 	switch {
 	case (a.panicked != nil || s.odd || s.safety.lost) && b.panicked == nil && s.libs[1].refused(b.err):
-		s.tally.Hit("refusals: Weft refuses where upstream panics or takes it")
+		s.tallyRefusal(a)
 		m.halt()
 		return b.err, false
 	case a.panicked != nil && b == outcome{} && upstreamBug(a.panicked):

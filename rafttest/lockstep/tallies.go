@@ -129,3 +129,15 @@ func (s *schedule) tallyReady(rd *ready) {
 		}
 	}
 }
+
+// tallyRefusal counts why Weft was allowed to refuse what upstream did not.
+func (s *schedule) tallyRefusal(upstream outcome) {
+	switch {
+	case upstream.panicked != nil:
+		s.tally.Hit("refusals: upstream panics")
+	case s.odd:
+		s.tally.Hit("refusals: a malformed or stray message")
+	default:
+		s.tally.Hit("refusals: an impossible message, after safety was lost")
+	}
+}

@@ -133,7 +133,7 @@ func TestUtil(t *testing.T) {
 		f := pick(in.chance, nil, formatter(upper))
 		rd, m, e, ents := in.ready(), in.message(2), in.entry(), in.entries()
 		hs, prev, snap, cs, cc, n := in.hardState(), in.hardState(), in.snapshot(), in.confState(), in.change(), in.IntN(3)
-		soft, typ, id := in.soft(), pb.MessageType(in.IntN(40)-3), *pick(in.chance, new(uint64(3)), new(uint64(appendThread)), new(uint64(applyThread)), new(uint64(0)))
+		soft, typ, id := in.soft(), pb.MessageType(in.IntN(40)-3), pick[uint64](in.chance, 0, 3, appendThread, applyThread)
 		for what, call := range map[string]func(library) any{
 			"DescribeReady":      func(l library) any { return l.describeReady(rd, f) },
 			"DescribeMessage":    func(l library) any { return l.describeMessage(m, f) },
