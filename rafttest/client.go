@@ -124,14 +124,14 @@ func (c *client) answered(op *operation, n *node, r result) {
 			return
 		}
 		op.finished, op.result, op.ret = true, r, s.nextStamp()
-		switch {
-		case op.verb == verbGet:
+		switch op.verb {
+		case verbGet:
 			s.reach.Reads++
 			c.seen[op.key] = r.value
-		case op.verb == verbPut:
+		case verbPut:
 			s.reach.Puts++
 			c.seen[op.key] = op.value
-		default:
+		case verbSwap:
 			s.reach.Swaps++
 			if r.done {
 				c.seen[op.key] = op.value
