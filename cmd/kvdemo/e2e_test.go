@@ -409,40 +409,100 @@ func waitForText(t *testing.T, r io.Reader, text string) {
 	}
 }
 
-// Bytes that changed on disk: the node says where and does not start.
-func TestServeRefusesDamagedLog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
-	data, endpoint := t.TempDir(), freePort(t)
-	args := []string{"serve", "--id", "1", "--peers", "1=" + freePort(t), "--client-listen", endpoint, "--data", data, "--tick", "10ms"}
-	ctx, cancel := context.WithCancel(t.Context())
+// alone is a cluster of one node, in this process.
+type alone struct {
+	t              *testing.T
+	data, endpoint string
+	args           []string
+}
+
+func newAlone(t *testing.T) *alone {
+	a := &alone{t: t, data: t.TempDir(), endpoint: freePort(t)}
+	a.args = []string{"serve", "--id", "1", "--peers", "1=" + freePort(t), "--client-listen", a.endpoint, "--data", a.data, "--tick", "10ms"}
+	return a
+}
+
+// while runs the node as long as do does, and stops it in good order.
+func (a *alone) while(do func()) {
+	ctx, cancel := context.WithCancel(a.t.Context())
 	defer cancel()
 	served := make(chan result, 1)
-	go func() { served <- kvdemo(ctx, "", args...) }()
-	for i := range 20 {
-		r := kvdemo(t.Context(), "", "put", fmt.Sprint(i), strings.Repeat("x", 1000), "--endpoints", endpoint, "--timeout", "30s")
-		require.Zero(t, r.code, r.err)
-	}
+	go func() { served <- kvdemo(ctx, "", a.args...) }()
+	do()
 	cancel()
 	r := <-served
-	require.Zero(t, r.code, r.err)
+	require.Zero(a.t, r.code, r.err)
+}
 
-	segments, err := filepath.Glob(filepath.Join(data, "log", "*"))
+func (a *alone) do(args ...string) result {
+	return kvdemo(a.t.Context(), "", append(args, "--endpoints", a.endpoint, "--timeout", "30s")...)
+}
+
+// refused starts the node, which must fail, and returns what it says.
+func (a *alone) refused() string {
+	r := kvdemo(a.t.Context(), "", append(a.args, "--exit-with-stdin")...)
+	require.Equal(a.t, exitFailure, r.code, r.err)
+	return r.err
+}
+
+// A log or a state that is not what was written: the node says so, does not
+// start, and changes nothing.
+func TestServeRefusesDamage(t *testing.T) {
+	a := newAlone(t)
+	a.while(func() {
+		for i := range 20 {
+			r := a.do("put", fmt.Sprint(i), strings.Repeat("x", 1000))
+			require.Zero(t, r.code, r.err)
+		}
+	})
+	segment, at := findInFiles(t, filepath.Join(a.data, "log"), strings.Repeat("x", 900))
+	good, err := os.ReadFile(segment)
 	require.NoError(t, err)
-	damaged := false
-	for _, path := range segments {
+	bad := bytes.Clone(good)
+	bad[at+100] ^= 1
+	require.NoError(t, os.WriteFile(segment, bad, 0o644))
+	said := a.refused()
+	require.Contains(t, said, "the log is damaged: segment")
+	require.Contains(t, said, "restore the directory or replace the node")
+	now, err := os.ReadFile(segment)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(bad, now))
+	require.NoError(t, os.WriteFile(segment, good, 0o644))
+
+	identity := filepath.Join(a.data, "log", "IDENTITY")
+	text, err := os.ReadFile(identity)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(identity, bytes.Replace(text, []byte("version 1"), []byte("version 2"), 1), 0o644))
+	require.Contains(t, a.refused(), "unknown format version")
+	require.NoError(t, os.WriteFile(identity, text, 0o644))
+
+	// The state remembers more than an empty log could have brought it.
+	away := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.Rename(filepath.Join(a.data, "log"), away))
+	require.Contains(t, a.refused(), "log and state machine do not fit together")
+	require.NoError(t, os.RemoveAll(filepath.Join(a.data, "log")))
+	require.NoError(t, os.Rename(away, filepath.Join(a.data, "log")))
+
+	a.while(func() {
+		r := a.do("ls", "--json")
+		require.Zero(t, r.code, r.err)
+		require.Equal(t, 20, strings.Count(r.out, `"bytes":1000`), "nothing was harmed")
+	})
+}
+
+// findInFiles returns the file of a directory that has a text, and where.
+func findInFiles(t *testing.T, dir, text string) (path string, at int) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
 		b, err := os.ReadFile(path)
 		require.NoError(t, err)
-		if at := bytes.Index(b, bytes.Repeat([]byte("x"), 900)); at >= 0 && !damaged {
-			b[at+100] ^= 1
-			require.NoError(t, os.WriteFile(path, b, 0o644))
-			damaged = true
+		if at := bytes.Index(b, []byte(text)); at >= 0 {
+			return path, at
 		}
 	}
-	require.True(t, damaged, "found no segment with the values in %v", segments)
-	r = kvdemo(t.Context(), "", append(args, "--exit-with-stdin")...)
-	require.Equal(t, exitFailure, r.code)
-	require.Contains(t, r.err, "the log is damaged: segment")
-	require.Contains(t, r.err, "restore the directory or replace the node")
+	t.Fatalf("found no file in %s with %.20s...", dir, text)
+	return "", 0
 }

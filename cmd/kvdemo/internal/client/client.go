@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -256,10 +255,7 @@ func (c *Client) connect(ctx context.Context, i int) error {
 			return errors.New("the client is closed")
 		}
 		if !conn.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("%w within %v", errUnreachable, connectTimeout)
+			return fmt.Errorf("%w in time", errUnreachable)
 		}
 	}
 }
-
-// join lists the endpoints for messages.
-func (c *Client) join() string { return strings.Join(c.cfg.Endpoints, ", ") }

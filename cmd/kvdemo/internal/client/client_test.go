@@ -156,6 +156,9 @@ func TestDeadline(t *testing.T) {
 			require.Less(t, time.Since(begin), 5*time.Second)
 			_, err = cl.Get(t.Context(), "k", false)
 			require.ErrorIs(t, err, ErrUnavailable, "a read has no unknown outcome")
+			if c.node.answer != nil {
+				require.ErrorContains(t, err, "the node's words")
+			}
 		})
 	}
 	cl := newClient(t, Config{Endpoints: []string{nobody(t)}, Timeout: 100 * time.Millisecond})

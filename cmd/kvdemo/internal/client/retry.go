@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -42,10 +43,8 @@ const (
 func (c *Client) do(ctx context.Context, write bool, call func(context.Context, kvpb.KVClient) error) error {
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
-	var (
-		doubt error // why a write may have happened all the same
-		last  error // why the call was not taken, preferring what a node said
-	)
+	var doubt error                         // why a write may have happened all the same
+	refusals := make([]error, len(c.conns)) // what each endpoint said last
 	for {
 		for range c.conns {
 			i := int(c.next.Load())
@@ -62,31 +61,46 @@ func (c *Client) do(ctx context.Context, write bool, call func(context.Context, 
 			case v == unknown:
 				doubt = err
 			}
-			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
-				last = err
+			if refusals[i] == nil || informative(err) {
+				refusals[i] = err
 			}
 			c.next.CompareAndSwap(int64(i), int64((i+1)%len(c.conns)))
 			if ctx.Err() != nil {
-				return c.expired(ctx, doubt, last)
+				return c.expired(ctx, doubt, refusals)
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return c.expired(ctx, doubt, last)
+			return c.expired(ctx, doubt, refusals)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// expired is the error of a call whose deadline has passed.
-func (c *Client) expired(ctx context.Context, doubt, last error) error {
+// informative reports whether an error is more than that the time was up: a
+// node's own words.
+func informative(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
+}
+
+// expired is the error of a call whose deadline has passed, or that was
+// cancelled.
+func (c *Client) expired(ctx context.Context, doubt error, refusals []error) error {
 	if doubt != nil {
 		return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, doubt)
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return fmt.Errorf("%w: %w", ctx.Err(), last)
+	var reasons []string
+	for _, err := range refusals {
+		if err != nil {
+			reasons = append(reasons, err.Error())
+		}
 	}
-	return fmt.Errorf("%w (asked %s): %w; check that a majority of the nodes is up, or allow more time", ErrUnavailable, c.join(), last)
+	said := strings.Join(reasons, "; ")
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%w (%s)", ctx.Err(), said)
+	}
+	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", ErrUnavailable, said)
 }
 
 // attempt makes the call at endpoint i, leaving time for the endpoints behind
