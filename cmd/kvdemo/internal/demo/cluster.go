@@ -42,12 +42,17 @@ type cluster struct {
 	traffic *traffic
 }
 
+// startAttempts is how often ports are chosen.
+const startAttempts = 3
+
 // startCluster starts all nodes. Should another program take one of the ports
 // that were chosen, it chooses again.
 func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (*cluster, error) {
+	// The same for all attempts: data directories remember it.
+	id := uint64(os.Getpid())<<16 | rand.Uint64N(1<<16)
 	var errs error
-	for range 3 {
-		c, err := newCluster(cfg, dir)
+	for range startAttempts {
+		c, err := newCluster(cfg, dir, id)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +61,7 @@ func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (*cl
 			p.event("%d nodes started, data in %s", len(c.nodes), dir)
 			return c, nil
 		}
-		errs = errors.Join(err, c.killAll())
+		errs = errors.Join(errs, err, c.killAll())
 		if ctx.Err() != nil || !strings.Contains(err.Error(), "address already in use") {
 			return nil, errs
 		}
@@ -64,7 +69,7 @@ func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (*cl
 	return nil, errs
 }
 
-func newCluster(cfg Config, dir string) (*cluster, error) {
+func newCluster(cfg Config, dir string, id uint64) (*cluster, error) {
 	addresses, err := ports.Free(2 * cfg.Nodes)
 	if err != nil {
 		return nil, err
@@ -78,11 +83,10 @@ func newCluster(cfg Config, dir string) (*cluster, error) {
 		endpoints = append(endpoints, n.client)
 		c.nodes = append(c.nodes, n)
 	}
-	cluster := strconv.FormatUint(uint64(os.Getpid())<<16|rand.Uint64N(1<<16), 10)
 	for _, n := range c.nodes {
 		n.args = append(append([]string{}, cfg.Serve...),
 			"--id", strconv.FormatUint(n.id, 10),
-			"--cluster", cluster,
+			"--cluster", strconv.FormatUint(id, 10),
 			"--peers", strings.Join(peers, ","),
 			"--client-listen", n.client,
 			"--data", filepath.Join(dir, fmt.Sprintf("node-%d", n.id)),

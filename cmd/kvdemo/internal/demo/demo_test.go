@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -189,6 +190,9 @@ func TestMain(m *testing.M) {
 	case "polite":
 		_, _ = os.Stdout.WriteString("polite\n")
 		_, _ = os.Stdin.Read(make([]byte, 1))
+	case "taken":
+		_, _ = os.Stdout.WriteString("listen: address already in use\n")
+		os.Exit(1)
 	case "failing":
 		_, _ = os.Stdout.WriteString("cannot go on\n")
 		os.Exit(4)
@@ -204,6 +208,35 @@ func startChild(t *testing.T, kind string) *process {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.kill() })
 	return p
+}
+
+// Other ports are tried when one is taken; then the demonstration gives up, says
+// why, and leaves no process.
+func TestPortsTaken(t *testing.T) {
+	t.Setenv("KVDEMO_TEST_CHILD", "taken")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	data := filepath.Join(t.TempDir(), "data")
+	cfg := Config{
+		Files: writeFiles(t, map[string]string{"f": "x"}), Nodes: 3, Loaders: 1, Data: data, Keep: true,
+		Serve: []string{self}, Progress: &bytes.Buffer{}, Result: &bytes.Buffer{},
+	}
+	err = Run(t.Context(), cfg)
+	require.ErrorContains(t, err, "address already in use")
+	said := 0 // at least once an attempt: the first to say it ends the attempt
+	for i := range cfg.Nodes {
+		log, err := os.ReadFile(filepath.Join(data, fmt.Sprintf("node-%d.log", i+1)))
+		require.NoError(t, err)
+		said += bytes.Count(log, []byte("address already in use"))
+	}
+	require.GreaterOrEqual(t, said, startAttempts)
+
+	t.Setenv("KVDEMO_TEST_CHILD", "failing")
+	cfg.Data, cfg.Keep = filepath.Join(t.TempDir(), "data"), false
+	err = Run(t.Context(), cfg)
+	require.ErrorContains(t, err, "ended by itself: exit status 4")
+	require.ErrorContains(t, err, "cannot go on")
+	require.NoDirExists(t, cfg.Data)
 }
 
 func TestProcess(t *testing.T) {

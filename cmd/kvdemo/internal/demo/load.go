@@ -189,7 +189,7 @@ func (d *run) showLoad() {
 	if n := d.cluster.leader(); n != nil {
 		leader = fmt.Sprintf("leader %d", n.id)
 	}
-	d.p.status("loading: %d/%d files, %s of %s, %.0f files/s, %s, %d/%d nodes up",
-		files, len(d.set.files), megabytes(uint64(bytes)), megabytes(uint64(d.set.bytes)),
+	d.p.status("loading: %d/%d files, %.1f/%.1f MB, %.0f/s, %s, %d/%d nodes",
+		files, len(d.set.files), float64(bytes)/1e6, float64(d.set.bytes)/1e6,
 		float64(files)/seconds, leader, len(d.cluster.upNodes()), len(d.cluster.nodes))
 }
