@@ -67,6 +67,9 @@ func (s *schedule) proposeConfChange(m *member) {
 		return c.ProposeConfChange(nil)
 	})
 	s.tallyConfChange(cc)
+	if m.running() && s.oneIn(6) {
+		s.transferLeader(m) // to be under way when the change is applied
+	}
 }
 
 func (s *schedule) tallyConfChange(cc pb.ConfChangeI) {

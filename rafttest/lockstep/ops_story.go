@@ -82,6 +82,9 @@ func (s *schedule) lagBehind(f *member) {
 			s.compact(m)
 		}
 	}
+	if s.oneIn(2) {
+		s.giveUpOn(leader, f)
+	}
 	s.island = nil
 	f.slow = s.oneIn(2)
 	for range s.between(1, 4) {
@@ -95,6 +98,22 @@ func (s *schedule) lagBehind(f *member) {
 			s.compactIfRunning(leader)
 		}
 	}
+}
+
+// giveUpOn has a leader learn that a member is away: it must not send it
+// snapshots then.
+func (s *schedule) giveUpOn(leader, f *member) {
+	if !leader.running() || s.doomed != nil {
+		return
+	}
+	s.unreachable(leader, f.id)
+	for range leader.cfg.ElectionTick + 1 {
+		if leader.running() && s.doomed == nil {
+			s.tick(leader)
+		}
+		s.bustle(1)
+	}
+	s.proposeTo(leader, 1)
 }
 
 func (s *schedule) compactIfRunning(m *member) {

@@ -107,6 +107,6 @@ var table = []mutant{
 	{"MemoryStorage", "Compact at its own index is no error", "memory.go", "if compactIndex <= ms.base.index {", "if compactIndex < ms.base.index {"},
 
 	// The beginning.
-	{"bootstrap", "the first Ready has no hard state", "bootstrap.go", "rn.toldHard = hardState{} //", "_ = hardState{} //"},
+	{"bootstrap", "a peer's context is lost", "bootstrap.go", "NodeId: new(p.ID), Context: p.Context}", "NodeId: new(p.ID)}"},
 	{"bootstrap", "Applied is forgotten", "raft.go", "		l.appliedTo(applied, 0)\n", ""},
 }
