@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -70,9 +69,7 @@ type chaos struct {
 }
 
 func newChaos(t *testing.T, core NewCore, seed uint64) *chaos {
-	// Upstream's core draws its election timeouts from there.
-	defer func(r io.Reader) { t.Cleanup(func() { crand.Reader = r }) }(crand.Reader)
-	crand.Reader = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	pinUpstream(t, seed)
 	ch := &chaos{t: t, commands: map[Call]string{}, reads: map[Call]uint64{}, seen: map[string]int{}}
 	ch.cluster = newCluster(t, core, 1, 2, 3)
 	ch.rand = rand.New(rand.NewPCG(seed, 7))
@@ -242,4 +239,12 @@ func (ch *chaos) check() {
 		}
 	}
 	require.True(ch.t, slices.ContainsFunc(ch.ids(), func(id uint64) bool { return ch.nodes[id].r.leads() }), "the cluster is live")
+}
+
+// pinUpstream makes runs of upstream's core repeatable: it draws its election
+// timeouts from crypto/rand.Reader.
+func pinUpstream(t *testing.T, seed uint64) {
+	old := crand.Reader
+	t.Cleanup(func() { crand.Reader = old })
+	crand.Reader = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 }

@@ -397,6 +397,36 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// At a restart the configuration, and the commit index, are those of the applied
+// state: the log's own may be older, as they are written later or not synced.
+func TestRestartFromAppliedState(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		c.elect(1)
+		c.calls++
+		c.nodes[1].r.ProposeConfChange(c.calls, &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{Type: pb.ConfChangeAddLearnerNode.Enum(), NodeId: new(uint64(4))}}}, c.now+100*tick)
+		c.settle()
+		c.propose(1, "x")
+		c.settle()
+		c.run(2)
+		for _, id := range c.ids() {
+			n := c.nodes[id]
+			hs, _, err := n.log.InitialState()
+			require.NoError(t, err)
+			require.NoError(t, n.log.SetHardState(&pb.HardState{Term: hs.Term, Vote: hs.Vote, Commit: new(hs.GetCommit() - 2)}))
+			c.start(n)
+			require.Equal(t, n.sm.index, n.r.state.Commit)
+			conf, _ := n.r.core.Members()
+			require.Contains(t, conf.Learners, uint64(4))
+		}
+		c.elect(2)
+		c.propose(3, "y")
+		c.settle()
+		c.run(2)
+		require.Equal(t, []string{"x", "y"}, c.agree())
+	})
+}
+
 // A state machine that a snapshot has taken beyond its log, when the node
 // stopped, gets a log that begins there.
 func TestPrepareLog(t *testing.T) {

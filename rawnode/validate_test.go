@@ -76,6 +76,29 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	})
 }
 
+// A heartbeat is compared with the log as the append before it, in the same turn,
+// left it: that may have cut a tail off.
+func TestHeartbeatBehindCut(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		r := c.elect(1).r
+		commit, logTerm := r.last, r.state.Term
+		c.lose = func(wire.Message) bool { return true }
+		for range 5 {
+			c.propose(1, "nobody else hears of this")
+			c.settle()
+		}
+		require.Equal(t, commit+5, r.last)
+		term := logTerm + 1
+		require.NoError(t, r.Receive(received(pb.MsgApp, func(m *pb.Message) {
+			m.Term, m.Index, m.LogTerm = &term, &commit, &logTerm
+			m.Entries = []*pb.Entry{{Term: &term, Index: new(commit + 1)}}
+		})))
+		err := r.Receive(received(pb.MsgHeartbeat, func(m *pb.Message) { m.Term, m.Commit = &term, new(commit + 5) }))
+		require.ErrorIs(t, err, ErrBadMessage)
+	})
+}
+
 func TestBadProposalsAreRefused(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	n := c.elect(1)
@@ -155,7 +178,8 @@ func TestOddMessages(t *testing.T) {
 	types := []pb.MessageType{pb.MsgApp, pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp,
 		pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgReadIndex, pb.MsgReadIndexResp, pb.MsgTimeoutNow}
 	bothCores(t, func(t *testing.T, core NewCore) {
-		for seed := range uint64(30) {
+		for seed := range uint64(60) {
+			pinUpstream(t, seed)
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			c := newCluster(t, core, 1, 2, 3)
 			c.elect(1)
@@ -186,7 +210,9 @@ func TestOddMessages(t *testing.T) {
 				if rnd.IntN(10) == 0 {
 					r.Tick(c.now)
 				}
-				c.turn(c.nodes[1])
+				if rnd.IntN(3) == 0 { // several messages are one turn
+					c.turn(c.nodes[1])
+				}
 				c.wires = nil
 			}
 		}
