@@ -156,7 +156,7 @@ func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.Co
 }
 
 // TransferLeader makes a voter the leader, and returns when this node sees that
-// it is.
+// it is. Who is a voter is judged by what this node has applied: [ErrNotMember].
 func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
 	_, err := h.call(ctx, "transfer leader", func(r *Replica, call Call, deadline Deadline) {
 		r.TransferLeader(call, to, deadline)

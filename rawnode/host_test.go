@@ -418,6 +418,7 @@ func TestMembersChange(t *testing.T) {
 		require.Equal(t, []uint64{1, 2, 3, 4}, conf.GetVoters())
 		must(t, m.host, "from the new one")
 		require.Equal(t, 1, m.sm.times("x"))
+		leader(t, members[1]) // which has applied the change then
 		require.NoError(t, members[1].host.TransferLeader(within(20*time.Second), 4))
 		require.Equal(t, uint64(4), leader(t, members[1]))
 	})

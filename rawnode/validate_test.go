@@ -94,7 +94,7 @@ func TestHeartbeatBehindCut(t *testing.T) {
 			m.Term, m.Index, m.LogTerm = &term, &commit, &logTerm
 			m.Entries = []*pb.Entry{{Term: &term, Index: new(commit + 1)}}
 		})))
-		err := r.Receive(received(pb.MsgHeartbeat, func(m *pb.Message) { m.Term, m.Commit = &term, new(commit + 5) }))
+		err := r.Receive(received(pb.MsgHeartbeat, func(m *pb.Message) { m.Term, m.Commit = &term, new(commit+5) }))
 		require.ErrorIs(t, err, ErrBadMessage)
 	})
 }
