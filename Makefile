@@ -97,7 +97,7 @@ tidy-check: ## fail if a go.mod or go.sum is not tidy
 
 .PHONY: demo
 demo: ## five nodes replicate the Go distribution's sources and survive kills (under 2 minutes)
-	$(GO) run ./cmd/kvdemo demo
+	$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo
 
 .PHONY: build
 build: ## the commands, into bin/
