@@ -29,6 +29,11 @@ func (s *sim) changeMembers() {
 		return
 	}
 	changes := s.drawChanges(conf)
+	if !s.plan.host && !n.proc.leads() {
+		// It goes to a leader that may know of other members, and the core
+		// does not look whether any voter would be left.
+		changes = slices.DeleteFunc(changes, func(c *pb.ConfChangeSingle) bool { return c.GetType() != pb.ConfChangeAddNode })
+	}
 	if len(changes) == 0 {
 		return
 	}

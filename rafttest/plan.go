@@ -179,12 +179,11 @@ func (p *plan) drawFaults(d draws) {
 	p.transfer = every(0.3, 100*time.Millisecond, 3*time.Second)
 	p.campaign = every(0.2, 100*time.Millisecond, 3*time.Second)
 	p.forget = every(0.2, 100*time.Millisecond, 3*time.Second)
-	if p.membership > 0 && !p.checkQuorum {
-		// With neither, a node that is behind, may not campaign yet, and has
-		// been told a later term by one that was removed ignores the leader,
-		// and nobody tells the leader: it waits for ever.
-		p.preVote = true
-	}
+	// Where members change, a node that was removed and does not know it may
+	// campaign for ever, and tell its terms to nodes that are behind and may
+	// not campaign yet. These ignore who has a lower term, and nobody tells
+	// those who could lead. CheckQuorum does not help while there is no leader.
+	p.preVote = p.preVote || p.membership > 0
 	p.burst = every(0.4, 50*time.Millisecond, 2*time.Second)
 	p.outage = d.span(100*time.Millisecond, 3*time.Second)
 }
