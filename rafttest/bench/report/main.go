@@ -118,6 +118,6 @@ func page(table []byte, slower []string, count int, benchtime string) []byte {
 	} else {
 		w("Rows where upstream was faster in this run, beyond noise: %s.\n\n", strings.Join(slower, ", "))
 	}
-	w("```\n%s```\n", table)
+	w("```text\n%s```\n", table)
 	return b.Bytes()
 }

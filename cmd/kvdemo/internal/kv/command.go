@@ -12,8 +12,8 @@ import (
 type Op byte
 
 const (
-	OpPut    Op = 1
-	OpDelete Op = 2
+	OpPut    Op = 1 // sets the key's value
+	OpDelete Op = 2 // removes the key
 )
 
 // Command is one change of the state: what a log entry carries.

@@ -49,6 +49,7 @@ type Config struct {
 	RetainBytes   uint64
 	FlushInterval time.Duration
 
+	// Log is told what the node does. It must be set.
 	Log *slog.Logger
 }
 
