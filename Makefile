@@ -42,8 +42,8 @@ test-main: ## tests of the main module
 	$(GO) test -timeout 8m $(GOTEST) ./...
 
 .PHONY: test-nested
-test-nested: ## tests of the nested modules: lockstep with upstream
-	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -timeout 8m $(GOTEST) ./...); done
+test-nested: ## tests of the nested modules: lockstep with upstream, with what it covered
+	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -v -timeout 8m $(GOTEST) ./...); done
 
 .PHONY: race
 race: ## all tests under the race detector
