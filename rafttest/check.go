@@ -18,8 +18,9 @@ import (
 // for all nodes. So to compare two logs up to an index is to compare two terms.
 type checker struct {
 	s *sim
-	// leaders is who led a term.
-	leaders map[uint64]uint64
+	// leaders is who led a term: a process, as one that starts anew must not
+	// lead a term a second time.
+	leaders map[uint64]reign
 	// votes is whom a node voted for in a term.
 	votes map[ballot]uint64
 	// entries is the content of an entry, and the term of the one before.
@@ -37,6 +38,8 @@ type checker struct {
 	fates map[uint32]fate
 	nodes [maxNodes + 1]facts
 }
+
+type reign struct{ node, incarnation uint64 }
 
 type ballot struct{ voter, term uint64 }
 
@@ -87,7 +90,7 @@ func (f *facts) termOf(i uint64) (uint64, bool) {
 
 func newChecker(s *sim) *checker {
 	return &checker{s: s,
-		leaders: map[uint64]uint64{},
+		leaders: map[uint64]reign{},
 		votes:   map[ballot]uint64{},
 		entries: map[entryName]entryFact{},
 		digests: map[uint64]uint64{},
@@ -248,13 +251,14 @@ type sight struct {
 func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 	f, term := &c.nodes[n.id], st.term
 	if st.role == raft.StateLeader {
-		who, known := c.leaders[term]
-		if known && who != n.id {
-			c.s.fail(ElectionSafety, "nodes %d and %d lead term %d", who, n.id, term)
+		now := reign{n.id, n.incarnation}
+		was, known := c.leaders[term]
+		if known && was != now {
+			c.s.fail(ElectionSafety, "node %d, start %d, leads term %d; node %d, start %d, led it", n.id, n.incarnation, term, was.node, was.incarnation)
 			return
 		}
 		if !known {
-			c.leaders[term] = n.id
+			c.leaders[term] = now
 			c.s.leaderElected(n, term)
 		}
 	}
