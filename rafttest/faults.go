@@ -77,6 +77,27 @@ func (f *faults) crash(n *node) {
 	})
 }
 
+// depose crashes, now and then, a node that leads a term which is not on its
+// disk yet: others have voted for it in that term and would do so again.
+func (f *faults) depose(n *node) {
+	s, inc := f.s, n.incarnation
+	if !f.s.opts.Depose || s.calm() || !s.rng.chance(0.5) {
+		return
+	}
+	s.after(s.rng.within(0, s.plan.syncMin), func() {
+		if n.incarnation != inc || !n.up() {
+			return
+		}
+		n.crash(false)
+		s.after(f.lasting(), func() {
+			n.restart()
+			if n.up() && !n.paused && !s.calm() {
+				n.proc.campaign()
+			}
+		})
+	})
+}
+
 // partition splits the nodes in two.
 func (f *faults) partition() {
 	s := f.s

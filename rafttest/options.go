@@ -22,6 +22,9 @@ type Options struct {
 	// Bug plants a bug in the simulated hosts, to see that it is found. The
 	// process is ProcessCore then, if it is not said.
 	Bug Bug
+	// Depose has nodes crash that lead a term before it is on their disk, start
+	// again, and campaign.
+	Depose bool
 	// Outside leaves out the invariants that look into disks, so that a bug
 	// shows only by what it does to others: what Raft promises.
 	Outside bool

@@ -202,6 +202,9 @@ func (s *sim) leaderElected(n *node, term uint64) {
 	}
 	s.leader = n.id
 	s.tell(n.id, "leads term %d", term)
+	if n.disk.durable.state.term < term {
+		s.faults.depose(n)
+	}
 }
 
 func (s *sim) founders() []raft.Peer {
