@@ -128,7 +128,14 @@ func (c *candidate) count(m *pb.Message) {
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.pre:
 		c.runFor(election)
-	case result == quorum.VoteWon:
+	case result == quorum.VoteWon && c.termIsDurable():
 		c.becomeLeader()
 	}
 }
+
+// termIsDurable reports whether this candidacy would survive a restart. With
+// async storage writes the votes of others may come before that: a node that
+// led on them and lost power could win the same term again, as they would grant
+// it their vote again, with another log. Its own vote comes when its term and
+// vote are written; otherwise vote requests are sent after that.
+func (c *candidate) termIsDurable() bool { return !c.cfg.AsyncStorageWrites || c.votes[c.id] }

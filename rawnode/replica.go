@@ -6,6 +6,7 @@ package rawnode
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -193,12 +194,17 @@ func (r *Replica) drain() {
 	}
 	for r.core.HasReady() && r.err == nil {
 		rd := r.core.Ready()
+		var held []*pb.Message
 		for _, m := range rd.Messages {
-			r.send(m)
+			if m.GetType() == pb.MsgVote {
+				held = append(held, m)
+			} else {
+				r.send(m)
+			}
 		}
 		r.reads.confirmed(rd.ReadStates)
 		if rd.Append != nil {
-			r.appendEntries(rd.Append)
+			r.appendEntries(rd.Append, held)
 		}
 		if rd.Apply != nil {
 			r.emit(rd.Apply)
@@ -245,9 +251,13 @@ func (r *Replica) post(to uint64, body wire.Body) {
 	r.out.Sends = append(r.out.Sends, wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: body})
 }
 
-// appendEntries hands a write to the append stage.
-func (r *Replica) appendEntries(m *pb.Message) {
-	w := storage.Write{Snapshot: m.Snapshot, Entries: m.Entries, Lazy: len(m.Responses) == 0}
+// appendEntries hands a write to the append stage, with held messages to send
+// when it is durable. Those are a candidate's requests for votes: its new term
+// and vote are in the write. A core that asked before, as upstream's does, could
+// lead a term, lose power, and lead it again with another log.
+func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
+	responses := slices.Concat(m.Responses, held)
+	w := storage.Write{Snapshot: m.Snapshot, Entries: m.Entries, Lazy: len(responses) == 0}
 	if raft.IsEmptySnap(m.Snapshot) {
 		w.Snapshot = nil
 	} else {
@@ -264,7 +274,7 @@ func (r *Replica) appendEntries(m *pb.Message) {
 		r.count.AppendedBytes += r.keep.appended(m.Entries)
 	}
 	r.count.Appends++
-	r.out.Appends = append(r.out.Appends, Append{Write: w, responses: m.Responses})
+	r.out.Appends = append(r.out.Appends, Append{Write: w, responses: responses})
 }
 
 // AppendDone says that a write, and all before it, is durable.

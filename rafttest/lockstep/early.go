@@ -9,7 +9,7 @@ import (
 )
 
 // A read that reaches the only voter of a group before it has committed an
-// entry of its term is the one thing on which Weft means to differ: upstream
+// entry of its term is one thing on which Weft means to differ: upstream
 // answers at once, by a commit index that may be too old after a restart. So
 // schedules leave such reads out, and only such.
 
@@ -50,4 +50,22 @@ func (s *schedule) doom(m *member) {
 		s.tally.Hit("reads left out: waiting at what became a single voter")
 		s.doomed = m
 	}
+}
+
+// The other: with async storage writes upstream leads as soon as others have
+// voted for it, also before its own term and vote are written, and so may lead
+// the same term again after a power failure. Weft waits for its own vote. So
+// schedules hold votes of others back until then.
+
+// prematureVote reports whether a message is a vote that must not reach a member
+// now, and notes when it hears its own.
+func (m *member) prematureVote(msg *pb.Message) bool {
+	if !m.cfg.AsyncStorageWrites || msg.GetType() != pb.MsgVoteResp || msg.GetReject() {
+		return false
+	}
+	if msg.GetFrom() == m.id {
+		m.ownVote = max(m.ownVote, msg.GetTerm())
+		return false
+	}
+	return m.state.SoftState.RaftState == stateCandidate && m.ownVote != m.state.HardState.GetTerm()
 }

@@ -49,6 +49,8 @@ type host struct {
 	slow bool
 	// readsWait: see schedule.tooEarly.
 	readsWait bool
+	// ownVote is the last term in which the member has heard its own vote.
+	ownVote uint64
 }
 
 type pairOfEntries [2][]*pb.Entry

@@ -99,6 +99,9 @@ func (g *nodeGroup) stepNode(m *nodeMember, msg [2]*pb.Message) {
 	if isRead(msg[0]) && m.leadsWithoutCommit() {
 		return // see tooEarly; here no read waits for the first commit
 	}
+	if m.prematureVote(msg[0]) {
+		return // upstream would lead on it
+	}
 	g.noteMessage(m.member, "Step", cloneForTrace(msg[0]))
 	_ = g.bothNodes(m, "Step", func(side int) error { return m.node[side].Step(background, msg[side]) })
 	g.compareNodes(m)

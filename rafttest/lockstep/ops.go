@@ -195,6 +195,10 @@ func (s *schedule) stepMessage(m *member, msg [2]*pb.Message) {
 	if isRead(msg[0]) && s.tooEarly(m) {
 		return
 	}
+	if m.prematureVote(msg[0]) {
+		s.tally.Hit("votes left out: before the candidate's own is written")
+		return
+	}
 	row, known := deliverRows[msg[0].GetType()]
 	if !known {
 		row = "message stepped: of a later version"

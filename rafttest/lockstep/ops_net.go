@@ -80,6 +80,11 @@ func (s *schedule) deliverAt(i int, again bool) {
 		s.lost(p)
 		return
 	}
+	if !again && to.prematureVote(p.m[0]) {
+		s.tally.Hit("votes held back: before the candidate's own is written")
+		s.net = append(s.net, p)
+		return
+	}
 	s.stepMessage(to, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
 	if p.m[0].GetType() == pb.MsgSnap && s.oneIn(2) {
 		s.reportSnap(p, 1)
