@@ -4,7 +4,6 @@
 package raft_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -100,5 +99,4 @@ func TestRandDrawsElectionTimeouts(t *testing.T) {
 func TestNodePanicsOnBadConfig(t *testing.T) {
 	require.Panics(t, func() { raft.StartNode(config(newStorage(t, 1)), nil) })
 	require.Panics(t, func() { raft.RestartNode(&raft.Config{}) })
-	require.Equal(t, uint64(math.MaxUint64), raft.LocalAppendThread)
 }

@@ -39,7 +39,7 @@ func (r *raft) checkInvariants() {
 	_, campaigning := r.role.(*candidate)
 	holds(!campaigning || r.lead == None, "a candidate has no leader")
 	for _, m := range r.vouching {
-		holds(m.GetType() != 0, "a vouching message has a type")
+		holds(vouches(m), "only votes and acknowledgements wait for durability")
 	}
 	for _, m := range r.outbox {
 		holds(m.GetTo() != r.id && !vouches(m), "messages to this node, votes and acknowledgements wait for durability")

@@ -230,7 +230,7 @@ func (l *raftLog) restore(s *pb.Snapshot) {
 	l.tail.replace(s)
 }
 
-// anyConfChange reports whether an entry in (applied, committed] changes the
+// anyUnappliedConfChange reports whether an entry in (applied, committed] changes the
 // configuration. It reads in pages, so that a node far behind does not load
 // its whole log.
 func (l *raftLog) anyUnappliedConfChange() bool {

@@ -36,10 +36,7 @@ func (p *hostProcess) startWrites() {
 	if q.busy || len(q.waiting) == 0 {
 		return
 	}
-	n := 1
-	if p.s.plan.groupCommit || len(q.waiting) > deepQueue {
-		n = len(q.waiting)
-	}
+	n := p.s.plan.batchOf(len(q.waiting))
 	batch := q.waiting[:n:n]
 	q.waiting, q.busy = q.waiting[n:], true
 	mustSync := false

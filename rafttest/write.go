@@ -121,16 +121,21 @@ type appendQueue struct {
 // catch up with messages that come in faster than it syncs.
 const deepQueue = 8
 
+// batchOf returns how many of the waiting writes one sync serves.
+func (p *plan) batchOf(waiting int) int {
+	if p.groupCommit || waiting > deepQueue {
+		return waiting
+	}
+	return 1
+}
+
 // startAppends writes what waits, one message or all of it, and syncs once.
 func (p *coreProcess) startAppends() {
 	q := &p.appends
 	if q.busy || len(q.waiting) == 0 {
 		return
 	}
-	n := 1
-	if p.s.plan.groupCommit || len(q.waiting) > deepQueue {
-		n = len(q.waiting)
-	}
+	n := p.s.plan.batchOf(len(q.waiting))
 	batch := q.waiting[:n:n]
 	q.waiting = q.waiting[n:]
 	q.busy = true
