@@ -53,8 +53,8 @@ type Config struct {
 	// not. It is asked for every message.
 	Allow func(peer uint64, kind wire.Kind) error
 
-	// QueueBytes bounds what waits for each class of a peer; 0 means 4 MiB, 64
-	// MiB and 4 MiB.
+	// QueueBytes bounds what waits for each class of a peer; 0 means 64 MiB for
+	// appends and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
 	// MaxFrameBytes bounds one frame, sent or received; 0 means
 	// wire.DefaultMaxFrame. A larger message cannot be sent.
@@ -76,7 +76,7 @@ type Config struct {
 const firstBackoff = 20 * time.Millisecond
 
 func (c Config) withDefaults() Config {
-	for class, bytes := range [wire.NumClasses]int{4 << 20, 64 << 20, 4 << 20} {
+	for class, bytes := range [wire.NumClasses]int{4 << 20, 64 << 20, 4 << 20, 4 << 20} {
 		if c.QueueBytes[class] == 0 {
 			c.QueueBytes[class] = bytes
 		}

@@ -98,6 +98,8 @@ func (t *TCP) admit(h wire.Hello, conn net.Conn) (*peer, error) {
 		return nil, fmt.Errorf("this is cluster %d, you are of cluster %d", t.cfg.Cluster, h.Cluster)
 	case h.Peer != t.cfg.Node:
 		return nil, fmt.Errorf("this is node %d, you want node %d: check the addresses of peers", t.cfg.Node, h.Peer)
+	case h.Class >= wire.NumClasses:
+		return nil, fmt.Errorf("%v is not known here", h.Class)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,15 +10,28 @@ type Hello struct {
 	Cluster uint64 // both ends must name the same
 	Node    uint64 // who dials
 	Peer    uint64 // whom the dialer wants to talk to
-	Class   Class  // of the messages that will come
+	Class   Class  // of the messages that will come; a later version may have more
 	Kinds   Kinds  // that the dialer understands
+	// Capabilities are what else the dialer can do.
+	Capabilities Capabilities
 }
 
 // Answer is the other end's word on a Hello.
 type Answer struct {
 	Refused string // empty if accepted; at most MaxReasonLen bytes
-	Kinds   Kinds  // that the answering node understands
+	Kinds   Kinds  // that the answering node understands, and takes from the dialer
+	// Capabilities are what else the answering node can do.
+	Capabilities Capabilities
 }
+
+// Capabilities is a set of abilities that are not kinds of messages: bit i
+// stands for ability i. What a bit means is agreed by those who announce and use
+// it; bits 0 to 31 are for this module, the others for programs built on it.
+// Who does not know a bit leaves it alone.
+type Capabilities uint64
+
+// Has reports whether all of want are in the set.
+func (c Capabilities) Has(want Capabilities) bool { return c&want == want }
 
 // Write writes the hello as a frame.
 func (h Hello) Write(w io.Writer) error {
@@ -30,6 +43,7 @@ func (h Hello) Write(w io.Writer) error {
 	e.uvarint(h.Peer)
 	e.byte(byte(h.Class))
 	e.uvarint(uint64(h.Kinds))
+	e.uvarint(uint64(h.Capabilities))
 	_, err := f.writeTo(w, FrameHello)
 	return err
 }
@@ -43,9 +57,7 @@ func ReadHello(r io.Reader) (Hello, error) {
 	}
 	d := decoder{b: payload}
 	h := Hello{Cluster: d.uvarint(), Node: d.uvarint(), Peer: d.uvarint(), Class: Class(d.byte()), Kinds: Kinds(d.uvarint())}
-	if h.Class >= NumClasses {
-		d.fail("class %d", h.Class)
-	}
+	h.Capabilities = d.capabilities()
 	return h, d.err
 }
 
@@ -55,6 +67,7 @@ func (a Answer) Write(w io.Writer) error {
 	f.Reset()
 	f.enc.text(a.Refused)
 	f.enc.uvarint(uint64(a.Kinds))
+	f.enc.uvarint(uint64(a.Capabilities))
 	_, err := f.writeTo(w, FrameAnswer)
 	return err
 }
@@ -67,5 +80,15 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	}
 	d := decoder{b: payload}
 	a := Answer{Refused: d.text(), Kinds: Kinds(d.uvarint())}
+	a.Capabilities = d.capabilities()
 	return a, d.err
+}
+
+// capabilities reads the field with which hellos and answers end. One that ends
+// before it has none.
+func (d *decoder) capabilities() Capabilities {
+	if len(d.b) == 0 {
+		return 0
+	}
+	return Capabilities(d.uvarint())
 }

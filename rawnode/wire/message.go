@@ -15,13 +15,21 @@ type Message struct {
 	From  uint64 // node id of the sender, not 0
 	To    uint64 // node id of the receiver, not 0
 	Body  Body   // never nil
+	// Background makes m travel in ClassBackground, whatever its body is. It is
+	// not encoded: the connection says it.
+	Background bool
 }
 
 // Kind returns the kind of the body.
 func (m Message) Kind() Kind { return m.Body.kind() }
 
 // Class returns which queue and connection m belongs to.
-func (m Message) Class() Class { return m.Body.class() }
+func (m Message) Class() Class {
+	if m.Background {
+		return ClassBackground
+	}
+	return m.Body.class()
+}
 
 // Size returns an estimate of m's encoded size in bytes, for budgets.
 func (m Message) Size() int { return m.Body.size() + messageOverhead }
@@ -76,11 +84,14 @@ const (
 	ClassAppend
 	// ClassBulk carries snapshots.
 	ClassBulk
+	// ClassBackground carries what nobody waits for, such as appends for a
+	// replica that only has to catch up some time.
+	ClassBackground
 	// NumClasses is how many there are.
 	NumClasses
 )
 
-var classNames = [NumClasses]string{"control", "append", "bulk"}
+var classNames = [NumClasses]string{"control", "append", "bulk", "background"}
 
 // String returns the class's name.
 func (c Class) String() string {
@@ -89,6 +100,9 @@ func (c Class) String() string {
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
+
+// MarshalText returns the class's name, so that logs show it.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk and ChunkStatus.
 type Body interface {

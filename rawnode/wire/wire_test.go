@@ -137,17 +137,18 @@ func TestUnknownKindsAreLeftOut(t *testing.T) {
 
 func TestHelloAndAnswer(t *testing.T) {
 	var b bytes.Buffer
-	h := Hello{Cluster: 7, Node: 1, Peer: 2, Class: ClassBulk, Kinds: AllKinds}
+	h := Hello{Cluster: 7, Node: 1, Peer: 2, Class: ClassBackground, Kinds: AllKinds, Capabilities: 1<<63 | 1}
 	require.NoError(t, h.Write(&b))
 	got, err := ReadHello(&b)
 	require.NoError(t, err)
 	require.Equal(t, h, got)
-	a := Answer{Refused: strings.Repeat("long ", 1000), Kinds: 6}
+	a := Answer{Refused: strings.Repeat("long ", 1000), Kinds: 6, Capabilities: 5}
 	require.NoError(t, a.Write(&b))
 	answer, err := ReadAnswer(&b)
 	require.NoError(t, err)
 	require.Equal(t, a.Refused[:MaxReasonLen], answer.Refused)
 	require.Equal(t, a.Kinds, answer.Kinds)
+	require.True(t, answer.Capabilities.Has(4) && answer.Capabilities.Has(5) && !answer.Capabilities.Has(6))
 	require.True(t, AllKinds.Has(KindRaft) && AllKinds.Has(KindChunkStatus) && !AllKinds.Has(0) && !AllKinds.Has(endOfKinds) && !AllKinds.Has(200))
 }
 
