@@ -107,7 +107,7 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 		if len(own.calls) != len(env.commands) {
 			break // a withdrawn batch: nobody waits
 		}
-		r.handOver(a, c, appliedCall{pendingCall: c, index: at.index, result: first + i})
+		r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: first + i})
 	}
 	return nil
 }
@@ -136,8 +136,8 @@ func (r *Replica) superseded(own *batch) {
 	}
 }
 
-// handOver moves a call to a step of the state machine.
-func (r *Replica) handOver(a *Apply, c *pendingCall, ac appliedCall) {
+// toApply moves a call to a step of the state machine.
+func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
 	c.open, c.waiting = true, "the state machine to apply the command"
 	a.calls = append(a.calls, ac)
 }
@@ -168,7 +168,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	r.host.conf = conf
 	if own != nil {
 		for _, c := range own.calls {
-			r.handOver(a, c, appliedCall{pendingCall: c, index: at.index, result: -1, value: conf})
+			r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: -1, value: conf})
 		}
 	}
 	return nil

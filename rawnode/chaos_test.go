@@ -51,7 +51,7 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 		t.Log(total)
-		for _, k := range []string{"applied", "refused", "unknown", "read", "crash", "cut", "snapshot", "resent", "forwarded", "duplicate", "change", "transfer"} {
+		for _, k := range []string{"applied", "refused", "unknown", "read", "crash", "cut", "snapshot", "resent", "forwarded", "duplicate", "change", "transfer", "stall"} {
 			require.NotZero(t, total[k], "no schedule reached: %s", k)
 		}
 	})
@@ -97,7 +97,8 @@ func (ch *chaos) run() {
 	}
 	ch.loss, ch.cut, ch.shuffle = 0, 0, false
 	for _, n := range ch.nodes {
-		n.held = false
+		n.held, n.full = false, false
+		n.r.Stalled(nil)
 	}
 	ch.cluster.run(150) // longer than any deadline
 	ch.note()
@@ -109,7 +110,7 @@ func (ch *chaos) pass() {
 	ch.now += tick
 	for _, id := range ch.ids() {
 		n := ch.nodes[id]
-		n.held = ch.rand.IntN(4) == 0
+		n.held = n.full || ch.rand.IntN(4) == 0
 		if ch.rand.IntN(10) > 0 {
 			n.r.Tick(ch.now)
 		}
@@ -127,7 +128,7 @@ func (ch *chaos) act() {
 	ids := ch.ids()
 	id := ids[ch.rand.IntN(len(ids))]
 	n := ch.nodes[id]
-	switch ch.rand.IntN(24) {
+	switch ch.rand.IntN(26) {
 	case 0:
 		ch.seen["crash"]++
 		ch.retire(n)
@@ -143,6 +144,13 @@ func (ch *chaos) act() {
 		ch.seen["transfer"]++
 	case 4:
 		ch.change(n)
+	case 9:
+		n.full = true
+		n.r.Stalled(errDiskFull)
+		ch.seen["stall"]++
+	case 10:
+		n.full = false
+		n.r.Stalled(nil)
 	case 5, 6, 7, 8:
 		ch.calls++
 		ch.reads[ch.calls] = ch.acked

@@ -130,6 +130,7 @@ type node struct {
 	appends []Append
 	applies []Apply
 	held    bool // stages do nothing
+	full    bool // as the disk is full
 	boots   uint64
 }
 

@@ -77,6 +77,9 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 	if !r.leads() || r.state.Term != p.Term {
 		return wire.Verdict{Outcome: wire.NotLeader, Term: r.state.Term, Leader: r.state.Lead}
 	}
+	if r.stall.reason != nil {
+		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}
+	}
 	r.dirty = true
 	var err error
 	if p.ConfChange {

@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
 )
 
 // run is the goroutine that owns the replica. It never waits for a disk, a peer
@@ -32,6 +33,7 @@ func (h *Host) run(r *Replica) {
 		case <-h.inbox.ready:
 		case <-ticker.C:
 			r.Tick(h.now())
+			h.lookAtLog(r)
 			if !h.polling.Swap(true) {
 				h.applies.put(applyJob{}, 0)
 			}
@@ -154,25 +156,59 @@ func (h *Host) writeLog(job logJob) {
 		return
 	}
 	a := *job.append
-	err := h.cfg.Replica.Log.Append(a.Write, func(err error) {
-		if err != nil {
-			h.fail(fmt.Errorf("write the log: %w", err))
-			return
-		}
-		h.inbox.post(func(r *Replica) { r.AppendDone(a) })
+	err := h.untilRoom(func() error {
+		return h.cfg.Replica.Log.Append(a.Write, func(err error) {
+			if err != nil {
+				h.fail(fmt.Errorf("write the log: %w", err))
+				return
+			}
+			h.inbox.post(func(r *Replica) { r.AppendDone(a) })
+		})
 	})
 	if err != nil {
 		h.fail(fmt.Errorf("write the log: %w", err))
 	}
 }
 
+// untilRoom queues something at the log, again and again while its queue is full
+// because its disk is. A host that stops does not wait for that: what was not
+// queued was not acknowledged.
+func (h *Host) untilRoom(do func() error) error {
+	for {
+		err := do()
+		if !errors.Is(err, storage.ErrBusy) {
+			return err
+		}
+		select {
+		case <-time.After(h.cfg.TickInterval):
+		case <-h.context.Done():
+			return nil
+		}
+	}
+}
+
+// lookAtLog tells the replica if the log has no room, or has room again.
+func (h *Host) lookAtLog(r *Replica) {
+	log, ok := h.cfg.Replica.Log.(interface{ Stalled() error })
+	if !ok {
+		return
+	}
+	before, now := r.stall.reason, log.Stalled()
+	if before == nil && now != nil {
+		h.cfg.Logger.Error("the log has no room; nothing is acknowledged here until it has", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "error", now)
+	} else if before != nil && now == nil {
+		h.cfg.Logger.Info("the log has room again", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group)
+	}
+	r.Stalled(now)
+}
+
 // compactLog drops a part of the log. A snapshot that came from the leader in
 // the meantime may have dropped more.
 func (h *Host) compactLog(c *Compact) {
 	log := h.cfg.Replica.Log
-	err := log.SetSnapshot(c.Snapshot, nil)
+	err := h.untilRoom(func() error { return log.SetSnapshot(c.Snapshot, nil) })
 	if err == nil || errors.Is(err, raft.ErrSnapOutOfDate) {
-		err = log.Compact(c.Index)
+		err = h.untilRoom(func() error { return log.Compact(c.Index) })
 	}
 	if err != nil && !errors.Is(err, raft.ErrCompacted) {
 		h.fail(fmt.Errorf("compact the log to index %d: %w", c.Index, err))

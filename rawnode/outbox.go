@@ -92,6 +92,8 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 		err = fmt.Errorf("%w: %d bytes of commands, the bound is %d; try again later", ErrOverloaded, r.outbox.queued, r.cfg.MaxQueueBytes)
 	case r.err != nil:
 		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
+	case r.stall.reason != nil:
+		err = r.stalled()
 	}
 	if err != nil {
 		r.refuseNow(call, op, err)
@@ -107,8 +109,11 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
 	const op = "propose configuration change"
 	err := r.overloaded()
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
+	case r.stall.reason != nil:
+		err = r.stalled()
 	}
 	if err != nil {
 		r.refuseNow(call, op, err)

@@ -30,6 +30,7 @@ func (r *Replica) receive(m wire.Message) error {
 	if m.Group != r.cfg.Group || m.To != r.cfg.ID || m.From == r.cfg.ID || m.From == 0 || m.Body == nil {
 		return fmt.Errorf("%w: it goes from node %d to node %d in group %d; this is node %d in group %d", ErrBadMessage, m.From, m.To, m.Group, r.cfg.ID, r.cfg.Group)
 	}
+	r.heard[m.From] = r.ticks
 	switch b := m.Body.(type) {
 	case wire.Raft:
 		if err := checkRaft(m.From, m.To, b.Message); err != nil {
@@ -37,6 +38,9 @@ func (r *Replica) receive(m wire.Message) error {
 		}
 		if err := r.checkLog(b.Message); err != nil {
 			return err
+		}
+		if b.GetType() == pb.MsgTimeoutNow && r.stall.reason != nil {
+			return nil // the leader tries another one
 		}
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
 			return nil // whoever asks asks again; a follower's core would pass it on

@@ -45,13 +45,16 @@ type Replica struct {
 	// proposals that the core has appended and not handed out yet.
 	last uint64
 
-	// sendings has the last proposal of each node that sent one here.
+	// sendings has the last proposal of each node that sent one here; heard has
+	// the tick of the last message.
 	sendings map[uint64]sending
+	heard    map[uint64]uint64
 
 	calls  callList
 	outbox outbox
 	reads  barrier
 	moves  transfers
+	stall  stalling
 
 	// host is as of the last entry handed to the apply stage, or of a snapshot
 	// that the state machine has restored and that is ahead of it.
@@ -81,7 +84,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}}
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
@@ -145,8 +148,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.now = max(r.now, now)
 	r.ticks++
 	r.count.Ticks++
-	r.core.Tick()
-	r.dirty = true
+	r.tickCore()
 	r.expireCalls()
 }
 
@@ -157,6 +159,7 @@ func (r *Replica) Flush(now time.Duration) Output {
 	r.sendBatches()
 	r.startReads()
 	r.moveLeadership()
+	r.handOver()
 	r.drain()
 	r.giveUpIfFailed()
 	out := r.out
@@ -308,6 +311,9 @@ func (r *Replica) Unreachable(peer uint64) {
 
 // Campaign makes the replica try to become leader, for tests and tools.
 func (r *Replica) Campaign() error {
+	if err := r.stalled(); err != nil {
+		return err
+	}
 	r.dirty = true
 	return r.core.Campaign()
 }

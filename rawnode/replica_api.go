@@ -100,6 +100,7 @@ type Status struct {
 	Progress map[uint64]MemberProgress // at a leader
 	Waiting  int                       // calls that have not ended
 	Queued   int                       // bytes of commands that wait or are under way
+	Stalled  error                     // why the log takes nothing now, or nil
 	Counters Counters
 }
 
@@ -125,6 +126,7 @@ type Counters struct {
 	SnapshotsSent, SnapshotsInstalled uint64
 	Refused, Unknown                  uint64 // calls that ended so
 	Elections                         uint64 // terms in which this node led
+	Stalls                            uint64 // times the log had no room
 }
 
 // Deadline is a moment in the driver's time. Calls end then at the latest.

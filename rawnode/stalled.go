@@ -1,0 +1,97 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// A log that has no room (a full disk) is not a failure: it keeps what it was
+// given, acknowledges nothing, and goes on when there is room. Until then this
+// node is of little use to its group, and must not stand in its way:
+//
+//   - it takes no new commands, as it could not say what became of them;
+//   - if it leads, it hands over. It cannot know who has room, so it tries one
+//     voter after the other, the one that is furthest first;
+//   - it does not campaign. What it would have to do first, to write its vote,
+//     it cannot do. So its core's clock stands still while it does not lead, and
+//     a call to campaign from a leader that hands over is left unheard.
+//
+// It goes on to receive entries, up to the bounds of its group's leader.
+type stalling struct {
+	reason error  // nil while the log has room
+	tried  uint64 // transfers since the stall began
+	lastAt uint64 // tick of the last
+}
+
+// Stalled says that the log has no room, and why, or with nil that it has room
+// again. Writes that wait are the driver's: it goes on trying, and calls
+// AppendDone when they are durable.
+func (r *Replica) Stalled(reason error) {
+	if (reason == nil) != (r.stall.reason == nil) {
+		r.stall = stalling{}
+		if reason != nil {
+			r.count.Stalls++
+		}
+	}
+	r.stall.reason = reason
+}
+
+// stalled returns why nothing new is taken, or nil.
+func (r *Replica) stalled() error {
+	if r.stall.reason == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrStalled, r.stall.reason)
+}
+
+// handOver tries to give leadership away while the log is stalled: a transfer
+// that does not succeed has ended, at the latest, after an election timeout.
+func (r *Replica) handOver() {
+	s := &r.stall
+	if s.reason == nil || r.err != nil || !r.leads() || s.tried > 0 && r.ticks-s.lastAt <= uint64(r.cfg.ElectionTick) {
+		return
+	}
+	heirs := r.heirs(r.host.conf.GetVoters())
+	if len(heirs) == 0 {
+		return
+	}
+	to := heirs[s.tried%uint64(len(heirs))]
+	s.tried++
+	s.lastAt = r.ticks
+	r.core.TransferLeader(to)
+	r.dirty = true
+}
+
+// heirs returns those of the voters that this leader could hand over to: that it
+// hears from, the one whose log is furthest first.
+func (r *Replica) heirs(voters []uint64) []uint64 {
+	_, progress := r.core.Members()
+	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {
+		p, ok := progress[id]
+		return !ok || id == r.cfg.ID || p.IsLearner || !r.reachable(id)
+	})
+	slices.SortStableFunc(heirs, func(a, b uint64) int { return cmp.Compare(progress[b].Match, progress[a].Match) })
+	return heirs
+}
+
+// reachable reports whether this node has heard of another within an election
+// timeout. (A core's own note of that is cleared from time to time.)
+func (r *Replica) reachable(id uint64) bool {
+	at, ok := r.heard[id]
+	return id == r.cfg.ID || ok && r.ticks-at <= uint64(r.cfg.ElectionTick)
+}
+
+// tickCore lets the core's clock go on, unless the core would campaign in vain.
+func (r *Replica) tickCore() {
+	if r.stall.reason != nil && r.core.State().Role != raft.StateLeader {
+		return
+	}
+	r.core.Tick()
+	r.dirty = true
+}
