@@ -18,6 +18,13 @@ const (
 	chunkFlagsEnd
 )
 
+// Flag bits of Proposal.
+const (
+	proposalConfChange = 1 << iota
+	proposalForce
+	proposalFlagsEnd
+)
+
 const idSize = 3 * 10
 
 func (e *encoder) id(id CommandID) {
@@ -32,7 +39,14 @@ func (b Proposal) encode(e *encoder) {
 	e.id(b.ID)
 	e.uvarint(b.Number)
 	e.uvarint(b.Term)
-	e.bool(b.ConfChange)
+	flags := byte(0)
+	if b.ConfChange {
+		flags |= proposalConfChange
+	}
+	if b.Force {
+		flags |= proposalForce
+	}
+	e.byte(flags)
 	e.bytes(b.Data)
 }
 
@@ -95,7 +109,14 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		}
 		body = Raft{m}
 	case KindProposal:
-		body = Proposal{ID: d.id(), Number: d.uvarint(), Term: d.uvarint(), ConfChange: d.bool(), Data: d.bytes()}
+		p := Proposal{ID: d.id(), Number: d.uvarint(), Term: d.uvarint()}
+		flags := d.byte()
+		if flags >= proposalFlagsEnd {
+			d.fail("proposal flags %#x", flags)
+		}
+		p.ConfChange, p.Force = flags&proposalConfChange != 0, flags&proposalForce != 0
+		p.Data = d.bytes()
+		body = p
 	case KindVerdict:
 		v := Verdict{ID: d.id(), Number: d.uvarint(), Outcome: Outcome(d.byte()), Index: d.uvarint(), Term: d.uvarint(), Leader: d.uvarint(), Reason: d.text()}
 		if v.Outcome == 0 || v.Outcome >= endOfOutcomes {

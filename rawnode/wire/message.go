@@ -139,7 +139,10 @@ type Proposal struct {
 	// ConfChange tells that Data is an encoded ConfChangeV2, and not an entry
 	// in its envelope.
 	ConfChange bool
-	Data       []byte
+	// Force tells that a ConfChange is to be made even if the leader finds that
+	// the group may stop for it.
+	Force bool
+	Data  []byte
 }
 
 // Outcome says what a leader did with a proposal. The numbers are part of the
@@ -152,10 +155,12 @@ const (
 	NotLeader                    // To does not lead in that term; Leader may
 	Busy                         // the leader takes nothing now: try again later
 	Malformed                    // the leader cannot read it, or it fits no configuration
+	NoMember                     // a change of a node that is no member
+	Unsafe                       // a change after which the group may not go on
 	endOfOutcomes
 )
 
-var outcomeNames = [endOfOutcomes]string{"", "accepted", "not leader", "busy", "malformed"}
+var outcomeNames = [endOfOutcomes]string{"", "accepted", "not leader", "busy", "malformed", "no member", "unsafe"}
 
 // String returns the outcome's name.
 func (o Outcome) String() string {
@@ -174,7 +179,7 @@ type Verdict struct {
 	Index   uint64 // of the entry, if accepted
 	Term    uint64 // the leader's, or of the one that refuses
 	Leader  uint64 // whom the refusing node believes to lead, or 0
-	Reason  string // in words, if Malformed; at most MaxReasonLen bytes
+	Reason  string // in words, if it is about the proposal; at most MaxReasonLen bytes
 }
 
 // Transfer asks the leader to hand leadership to Transferee.
