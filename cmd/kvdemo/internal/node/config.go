@@ -36,6 +36,8 @@ type Config struct {
 	Peers        map[uint64]string // host:port of all members, this one too
 	Listen       string            // where to listen for peers; empty: Peers[ID]
 	ClientListen string            // where to listen for clients
+	HTTPListen   string            // where to serve /metrics, /livez and /readyz; empty: nowhere
+	Pprof        bool              // serve /debug/pprof there, too
 	Data         string            // directory for log and state
 	Core         string            // CoreWeft or CoreUpstream
 
@@ -124,6 +126,15 @@ func (c Config) validateAddresses() (errs []error) {
 	check("client-listen", c.ClientListen)
 	if c.ClientListen != "" && c.ClientListen == c.listen() {
 		errs = append(errs, fmt.Errorf("--client-listen: %s is where peers are listened for, want another port", c.ClientListen))
+	}
+	switch {
+	case c.HTTPListen == "" && c.Pprof:
+		errs = append(errs, errors.New("--pprof: it is served at --http-listen, want an address there"))
+	case c.HTTPListen == "":
+	case c.HTTPListen == c.ClientListen || c.HTTPListen == c.listen():
+		errs = append(errs, fmt.Errorf("--http-listen: %s is listened at for something else, want another port", c.HTTPListen))
+	default:
+		check("http-listen", c.HTTPListen)
 	}
 	return errs
 }

@@ -27,8 +27,6 @@ import (
 )
 
 const (
-	// group is the number of the one Raft group that there is.
-	group = 1
 	// stopTimeout bounds an orderly stop; what remains is cut off.
 	stopTimeout = 5 * time.Second
 )
@@ -54,14 +52,21 @@ type node struct {
 	started time.Time
 
 	clients  net.Listener
+	web      net.Listener // nil without --http-listen
 	engine   *storage.Engine
-	log      *storage.Group
-	store    *kv.Store
 	peers    *transport.TCP
-	host     *rawnode.Host
+	groups   []*group
 	server   *grpc.Server
 	health   *health.Server
 	closeAll []func() error
+}
+
+// group is one Raft group at this node.
+type group struct {
+	id    uint64
+	log   *storage.Group
+	store *kv.Store
+	host  *rawnode.Host
 }
 
 // open opens all parts. The network comes first: that a port is taken is found
@@ -92,6 +97,12 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	n.then(func() error { return closeListener(n.clients) })
+	if n.cfg.HTTPListen != "" {
+		if n.web, err = listen("http-listen", n.cfg.HTTPListen); err != nil {
+			return err
+		}
+		n.then(func() error { return closeListener(n.web) })
+	}
 	flag := "listen"
 	if n.cfg.Listen == "" {
 		flag = "peers"
@@ -138,19 +149,24 @@ func (n *node) openLog() (err error) {
 		return fmt.Errorf("--data: %w", err)
 	}
 	n.then(n.engine.Close)
-	n.log, err = n.engine.Group(group)
-	return err
+	g := &group{id: 1}
+	if g.log, err = n.engine.Group(g.id); err != nil {
+		return err
+	}
+	n.groups = []*group{g}
+	return nil
 }
 
 func (n *node) openStore() (err error) {
-	n.store, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
+	g := n.groups[0]
+	g.store, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
 		Identity: kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
 		Logf:     n.logf("state"),
 	})
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	n.then(n.store.Close)
+	n.then(g.store.Close)
 	return nil
 }
 
@@ -166,16 +182,17 @@ func (n *node) startHost() (err error) {
 	if n.cfg.Core == CoreUpstream {
 		core = rawnode.Upstream
 	}
-	n.host, err = rawnode.New(rawnode.Config{
+	g := n.groups[0]
+	g.host, err = rawnode.New(rawnode.Config{
 		Replica: rawnode.ReplicaConfig{
-			ID: n.cfg.ID, Group: group, Core: core, Log: n.log,
+			ID: n.cfg.ID, Group: g.id, Core: core, Log: g.log,
 			Peers:           n.cfg.ids(),
 			ElectionTick:    n.cfg.ElectionTicks,
 			HeartbeatTick:   n.cfg.HeartbeatTicks,
 			MaxCommandBytes: client.MaxMessageBytes,
 			RetainBytes:     n.cfg.RetainBytes,
 		},
-		StateMachine: machine{n.store},
+		StateMachine: machine{g.store},
 		Transport:    n.peers,
 		TickInterval: n.cfg.Tick,
 		Logger:       n.cfg.Log.With("part", "host"),
@@ -191,7 +208,7 @@ func (n *node) newServer() {
 		grpc.MaxRecvMsgSize(client.MaxMessageBytes),
 		grpc.MaxSendMsgSize(client.MaxMessageBytes),
 	)
-	kvpb.RegisterKVServer(n.server, &service{host: hostCalls{n.host}, store: n.store, status: n.status})
+	kvpb.RegisterKVServer(n.server, &service{host: hostCalls{n.groups[0].host}, store: n.groups[0].store, status: n.status})
 	n.health = health.NewServer()
 	grpc_health_v1.RegisterHealthServer(n.server, n.health)
 	n.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
@@ -204,21 +221,24 @@ func (n *node) serve(ctx context.Context) error {
 	n.cfg.Log.Info("serving", "id", n.cfg.ID, "cluster", n.cfg.Cluster, "core", n.cfg.Core,
 		"clients", n.clients.Addr().String(), "peers", n.cfg.listen(), "pid", os.Getpid())
 	var running sync.WaitGroup
-	flushing, stopFlushing := context.WithCancel(context.Background())
-	running.Go(func() { n.flush(flushing) })
+	background, stopBackground := context.WithCancel(context.Background())
+	running.Go(func() { n.flush(background) })
+	if n.web != nil {
+		running.Go(func() { n.serveWeb(background) })
+	}
 	served := make(chan error, 1)
 	running.Go(func() { served <- n.server.Serve(n.clients) })
 	var err error
 	select {
 	case <-ctx.Done():
 		n.cfg.Log.Info("stopping", "reason", context.Cause(ctx))
-	case <-n.host.Done():
-		err = fmt.Errorf("the node gave up: %w", n.host.Err())
+	case <-n.groups[0].host.Done():
+		err = fmt.Errorf("the node gave up: %w", n.alive())
 	case err = <-served:
 		err = fmt.Errorf("serve clients: %w", err)
 	}
 	n.health.Shutdown()
-	stopFlushing()
+	stopBackground()
 	err = errors.Join(err, n.stopHost())
 	n.stopServer()
 	running.Wait()
@@ -230,7 +250,7 @@ func (n *node) serve(ctx context.Context) error {
 func (n *node) stopHost() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if err := n.host.Stop(ctx); err != nil {
+	if err := n.groups[0].host.Stop(ctx); err != nil {
 		n.cfg.Log.Warn("not everything ended in time", "error", err)
 	}
 	return nil
@@ -261,9 +281,10 @@ func (n *node) flush(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		durable, err := n.store.Durable()
-		if err == nil && durable < n.store.Applied() {
-			err = n.store.Flush()
+		store := n.groups[0].store
+		durable, err := store.Durable()
+		if err == nil && durable < store.Applied() {
+			err = store.Flush()
 		}
 		if err != nil {
 			n.cfg.Log.Error("flush the state", "error", err)

@@ -16,7 +16,8 @@ import (
 
 // status describes the node as it is now.
 func (n *node) status() *kvpb.StatusResponse {
-	s := n.host.Status()
+	g := n.groups[0]
+	s := g.host.Status()
 	stats, net := n.engine.Stats(), n.peers.Stats()
 	resp := &kvpb.StatusResponse{
 		Id:         n.cfg.ID,
@@ -26,19 +27,23 @@ func (n *node) status() *kvpb.StatusResponse {
 		Leader:     s.Lead,
 		Term:       s.Term,
 		Commit:     s.Commit,
-		Applied:    n.store.Applied(),
+		Applied:    g.store.Applied(),
 		LastIndex:  s.LastIndex,
 		Links:      links(net),
 		UptimeMs:   uint64(time.Since(n.started) / time.Millisecond),
 		LogBytes:   uint64(stats.SegmentBytes),
-		StateBytes: n.store.DiskBytes(),
+		StateBytes: g.store.DiskBytes(),
 		Pid:        uint64(os.Getpid()),
 
 		DroppedMessages: net.Dropped,
+		LogWrittenBytes: stats.WrittenBytes,
+	}
+	if s.Stalled != nil {
+		resp.Stalled = s.Stalled.Error()
 	}
 	// What cannot be read is left at zero: a status must not fail for it.
-	resp.Durable, _ = n.store.Durable()
-	resp.FirstIndex, _ = n.log.FirstIndex()
+	resp.Durable, _ = g.store.Durable()
+	resp.FirstIndex, _ = g.log.FirstIndex()
 	for _, id := range s.Members.GetVoters() {
 		resp.Members = append(resp.Members, &kvpb.StatusResponse_Member{Id: id, Address: n.cfg.Peers[id]})
 	}

@@ -1,0 +1,109 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// readyLag is how many committed entries a node that is ready may have yet to
+// apply.
+const readyLag = 1000
+
+// newWeb returns the server of --http-listen: /metrics for Prometheus, /livez
+// and /readyz for whatever starts, stops and routes to nodes.
+func (n *node) newWeb() *http.Server {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collector{n},
+	)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: promLog(n.logf("metrics")),
+	}))
+	mux.HandleFunc("GET /livez", answer(n.alive))
+	mux.HandleFunc("GET /readyz", answer(n.ready))
+	if n.cfg.Pprof {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: stopTimeout, IdleTimeout: time.Minute}
+}
+
+// serveWeb answers until ctx ends.
+func (n *node) serveWeb(ctx context.Context) {
+	server := n.newWeb()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // nothing is lost by it
+	if err := server.Serve(n.web); !errors.Is(err, http.ErrServerClosed) {
+		n.cfg.Log.Error("serve --http-listen", "error", err)
+	}
+}
+
+// answer answers 200 and ok, or 503 and what is wrong.
+func answer(check func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err := check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ok") // whoever asked may be gone
+	}
+}
+
+// alive returns why the process is of no use any more: it should be started
+// again.
+func (n *node) alive() error {
+	var errs []error
+	for _, g := range n.groups {
+		if err := g.host.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("group %d: %w", g.id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ready returns why clients had better go to another node for now.
+func (n *node) ready() error {
+	errs := []error{n.alive()}
+	for _, g := range n.groups {
+		if err := lacking(g.host.Status()); err != nil {
+			errs = append(errs, fmt.Errorf("group %d: %w", g.id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lacking returns what a group needs before it serves clients well.
+func lacking(s rawnode.HostStatus) error {
+	switch {
+	case s.Stalled != nil:
+		return fmt.Errorf("the log cannot be written: %w", s.Stalled)
+	case s.Lead == raft.None:
+		return errors.New("no leader is known")
+	case s.Commit > s.Applied+readyLag:
+		return fmt.Errorf("applied up to %d of %d, want at most %d less", s.Applied, s.Commit, readyLag)
+	}
+	return nil
+}
+
+// promLog passes on what goes wrong while metrics are gathered.
+type promLog func(format string, args ...any)
+
+func (l promLog) Println(v ...any) { l("%s", fmt.Sprint(v...)) }

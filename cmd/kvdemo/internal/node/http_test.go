@@ -1,0 +1,99 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
+)
+
+// fetch asks until there is an answer with the status code, and returns it.
+func fetch(t *testing.T, url string, code int) string {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		resp, err := http.Get(url)
+		if err == nil {
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, errors.Join(err, resp.Body.Close()))
+			if resp.StatusCode == code {
+				return string(body)
+			}
+		}
+		require.True(t, time.Now().Before(deadline), "no answer %d from %s: %v", code, url, err)
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.HTTPListen, cfg.Pprof = freePort(t), true
+	stop := start(t, cfg)
+	url := "http://" + cfg.HTTPListen
+	require.Equal(t, "ok\n", fetch(t, url+"/livez", http.StatusOK))
+	require.Equal(t, "ok\n", fetch(t, url+"/readyz", http.StatusOK))
+	require.NotEmpty(t, fetch(t, url+"/debug/pprof/heap", http.StatusOK))
+	metrics := fetch(t, url+"/metrics", http.StatusOK)
+	for _, line := range []string{
+		"# HELP weft_group_leader 1 if this node leads the group.",
+		"# TYPE weft_group_leader gauge",
+		`weft_group_leader{group="1"} 1`,
+		"# TYPE weft_log_syncs_total counter",
+		`weft_host_append_busy_seconds_total{group="1"}`,
+		"go_goroutines",
+	} {
+		require.Contains(t, metrics, line)
+	}
+	require.NoError(t, stop())
+}
+
+// Two members of which one is not there: the node is alive, and not ready.
+func TestNotReady(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Peers[2] = freePort(t)
+	cfg.HTTPListen = freePort(t)
+	stop := start(t, cfg)
+	url := "http://" + cfg.HTTPListen
+	require.Contains(t, fetch(t, url+"/readyz", http.StatusServiceUnavailable), "group 1: no leader is known")
+	require.Equal(t, "ok\n", fetch(t, url+"/livez", http.StatusOK))
+	require.Contains(t, fetch(t, url+"/metrics", http.StatusOK), `weft_group_has_leader{group="1"} 0`)
+	fetch(t, url+"/debug/pprof/heap", http.StatusNotFound)
+	require.NoError(t, stop())
+}
+
+// Every number that a part counts has a text, or is left out on purpose, and
+// every text has its number.
+func TestMetricsHelp(t *testing.T) {
+	unused := maps.Clone(help)
+	var missing []string
+	for subsystem, of := range map[string]any{
+		"host": rawnode.HostStatus{}, "group": groupGauges{}, "log": storage.Stats{},
+		"state": stateGauges{}, "transport": transport.Stats{}, "link": transport.Traffic{},
+	} {
+		numbers(reflect.ValueOf(of), "", func(path string, _ float64) {
+			if _, ok := help[subsystem+path]; !ok {
+				missing = append(missing, subsystem+path)
+			}
+			delete(unused, subsystem+path)
+		})
+	}
+	slices.Sort(missing)
+	require.Empty(t, missing, "metrics without a text")
+	require.Empty(t, unused, "texts without a metric")
+	require.Equal(t, "weft_host_step_queued_seconds", metricName("host", ".Step.Queued"))
+	require.Equal(t, "weft_host_queued", metricName("host", ".Queued"))
+	require.Equal(t, "weft_log_max_batch", metricName("log", ".MaxBatch"))
+}
