@@ -158,7 +158,13 @@ func (d *decoder) proto(b []byte) *pb.Message {
 		return nil
 	}
 	m := &pb.Message{}
-	if err := proto.Unmarshal(b, m); err != nil {
+	var err error
+	if d.shares(len(b)) {
+		m, err = d.sharedRaft(b)
+	} else {
+		err = proto.Unmarshal(b, m)
+	}
+	if err != nil {
 		d.err = fmt.Errorf("%w: Raft message of %d bytes: %w", ErrFrame, len(b), err)
 		return nil
 	}

@@ -10,8 +10,9 @@ import (
 
 // decoder reads from a payload. After the first mistake it returns zeros.
 type decoder struct {
-	b   []byte
-	err error
+	b     []byte
+	err   error
+	frame int // length of the frame whose memory large payloads stay in; 0: they are copied
 }
 
 func (d *decoder) fail(format string, args ...any) {
@@ -66,6 +67,9 @@ func (d *decoder) bytes() []byte {
 	if len(v) == 0 {
 		return nil
 	}
+	if d.shares(len(v)) {
+		return v[:len(v):len(v)]
+	}
 	return append(make([]byte, 0, len(v)), v...)
 }
 
@@ -94,11 +98,15 @@ func (d *decoder) id() CommandID {
 // can be believed: the caller drops the connection. The messages do not share
 // memory with the payload.
 func DecodeMessages(payload []byte, each func(Message)) (unknown int, err error) {
+	return decodeMessages(payload, 0, each)
+}
+
+func decodeMessages(payload []byte, frame int, each func(Message)) (unknown int, err error) {
 	d := decoder{b: payload}
 	for len(d.b) > 0 {
 		kind := Kind(d.byte())
 		m := Message{Group: d.uvarint(), From: d.uvarint(), To: d.uvarint()}
-		body := decoder{b: d.view()}
+		body := decoder{b: d.view(), frame: frame}
 		if d.err != nil {
 			return unknown, d.err
 		}

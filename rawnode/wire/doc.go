@@ -25,10 +25,10 @@
 //
 // A connection begins with a hello, which says who dials, which class of
 // messages will come, and which kinds the dialer understands; the answer
-// accepts it or says in words why not. After that frames of messages follow, in
+// accepts it or says in words why not. Both also announce [Capabilities]. After that frames of messages follow, in
 // one direction only: the other direction has connections of its own.
 //
-// Nothing in a frame is trusted. Decoding copies what it keeps, refuses every
-// length that goes beyond the frame and every value out of its range, and never
-// panics.
+// Nothing in a frame is trusted. Decoding refuses every length that goes beyond
+// the frame and every value out of its range, and never panics. Large payloads
+// are copied neither into a frame nor, by [DecodeShared], out of it.
 package wire

@@ -105,15 +105,19 @@ func ReadFrame(r io.Reader, want FrameType, limit int, buf []byte) (payload []by
 	return payload, nil
 }
 
-// growStep bounds how much memory a length in a header gets before any of the
-// bytes it promises have come.
-const growStep = 1 << 20
+// A length in a header gets growStep bytes of memory before any of the bytes it
+// promises have come, and then growFactor times what has come. So a liar costs
+// little, most frames are read in one go, and of a large one an eighth is copied.
+const (
+	growStep   = 2 << 20
+	growFactor = 7
+)
 
 func readPayload(r io.Reader, n int, buf []byte) ([]byte, error) {
 	buf = buf[:0]
 	for len(buf) < n {
 		have := len(buf)
-		step := min(n-have, max(growStep, cap(buf)-have, have))
+		step := min(n-have, max(growStep, cap(buf)-have, growFactor*have))
 		if cap(buf)-have < step {
 			grown := make([]byte, have, have+step)
 			copy(grown, buf)
@@ -147,13 +151,23 @@ func (f *Frame) Reset() {
 // Len returns the length of the frame so far, header included.
 func (f *Frame) Len() int { return f.enc.len() }
 
-// writeTo seals the frame and writes it. It must be Reset before it is used
-// again.
-func (f *Frame) writeTo(w io.Writer, typ FrameType) (int64, error) {
+// seal ends the frame and returns its bytes in pieces, which are valid until it
+// is Reset.
+func (f *Frame) seal(typ FrameType) net.Buffers {
 	bufs, crc := f.enc.seal(f.bufs[:0])
 	f.bufs = bufs
 	header{typ: typ, length: uint32(f.Len() - HeaderLen), crc: crc}.put(f.enc.arena)
-	out := bufs // WriteTo of net.Buffers consumes its receiver
+	return bufs
+}
+
+// Messages returns the messages appended since Reset as one frame, in pieces:
+// large payloads are the very bytes of the messages. The frame must be Reset
+// before it is used again, and not before the pieces are written.
+func (f *Frame) Messages() net.Buffers { return f.seal(FrameMessages) }
+
+// writeTo seals the frame and writes it.
+func (f *Frame) writeTo(w io.Writer, typ FrameType) (int64, error) {
+	out := f.seal(typ) // WriteTo consumes its receiver
 	return out.WriteTo(w)
 }
 

@@ -212,7 +212,13 @@ func FuzzFrame(f *testing.F) {
 		if _, err := DecodeMessages(got, func(m Message) { ms = append(ms, m) }); err != nil {
 			require.ErrorIs(t, err, ErrFrame)
 		}
-		for _, m := range ms {
+		var shared []Message
+		if _, err := DecodeShared(bytes.Clone(payload), func(m Message) { shared = append(shared, m) }); err != nil {
+			require.ErrorIs(t, err, ErrFrame)
+		}
+		require.Len(t, shared, len(ms))
+		for i, m := range ms {
+			requireEqual(t, m, shared[i])
 			var again Message
 			_, err := DecodeMessages(encode(t, []Message{m})[HeaderLen:], func(m Message) { again = m })
 			require.NoError(t, err)
