@@ -40,8 +40,13 @@ var (
 	// ErrConfChange says that the leader did not accept a change of the member
 	// set: it does not fit the present configuration, or another is under way.
 	ErrConfChange = errors.New("the configuration change was not accepted")
-	// ErrNotMember says that the node named is no voter of the group.
-	ErrNotMember = errors.New("no voting member of the group")
+	// ErrUnsafeChange says that the group might not go on behind a change of the
+	// member set: too many of the voters that it leaves cannot be reached, or a
+	// new one has not caught up. The error names them.
+	ErrUnsafeChange = errors.New("the group might not go on after it")
+	// ErrNotMember says that the node named is no member of the group, or not
+	// one that can do what is asked.
+	ErrNotMember = errors.New("no such member of the group")
 	// ErrSuperseded says that a later snapshot took the place of the entry that
 	// held the command, so its result is not known here.
 	ErrSuperseded = errors.New("a snapshot passed over the result")

@@ -145,11 +145,23 @@ func (h *Host) Read(ctx context.Context) (index uint64, err error) {
 }
 
 // ProposeConfChange changes the member set and returns the new configuration,
-// once it is in force at this node.
+// once it is in force at this node. The leader refuses a change of a node that
+// is no member ([ErrNotMember]), and one after which the group might not go on
+// ([ErrUnsafeChange]). A leader that is removed hands over first.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
+	return h.changeMembers(ctx, cc, (*Replica).ProposeConfChange)
+}
+
+// ForceConfChange is ProposeConfChange for what that refuses as
+// [ErrUnsafeChange]: the group may stop for it.
+func (h *Host) ForceConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
+	return h.changeMembers(ctx, cc, (*Replica).ForceConfChange)
+}
+
+func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, propose func(*Replica, Call, *pb.ConfChangeV2, Deadline)) (*pb.ConfState, error) {
 	v2 := cc.AsV2()
 	d, err := h.call(ctx, "propose configuration change", func(r *Replica, call Call, deadline Deadline) {
-		r.ProposeConfChange(call, v2, deadline)
+		propose(r, call, v2, deadline)
 	})
 	conf, _ := d.Result.(*pb.ConfState)
 	return conf, err

@@ -8,9 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/rawnode/wire"
 )
@@ -81,50 +79,18 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}
 	}
 	r.dirty = true
-	var err error
 	if p.ConfChange {
 		cc := &pb.ConfChangeV2{}
-		if err := proto.Unmarshal(p.Data, cc); err != nil {
-			return wire.Verdict{Outcome: wire.Malformed, Term: r.state.Term, Reason: err.Error()}
+		outcome, err := wire.Malformed, proto.Unmarshal(p.Data, cc)
+		if err == nil {
+			outcome, err = r.appendConfChange(cc, p.Force)
 		}
-		if err := r.fits(cc); err != nil {
-			return wire.Verdict{Outcome: wire.Malformed, Term: r.state.Term, Reason: err.Error()}
+		if err != nil {
+			return wire.Verdict{Outcome: outcome, Term: r.state.Term, Reason: err.Error()}
 		}
-		err = r.core.ProposeConfChange(cc)
-	} else {
-		err = r.core.Propose(p.Data)
-	}
-	if err != nil {
+	} else if err := r.core.Propose(p.Data); err != nil {
 		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}
 	}
 	r.last++
 	return wire.Verdict{Outcome: wire.Accepted, Index: r.last, Term: r.state.Term}
-}
-
-// fits reports what is wrong with a change for the present configuration. One
-// that does not fit would enter the log all the same, and when it is applied
-// every member would panic.
-func (r *Replica) fits(cc *pb.ConfChangeV2) error {
-	if t := cc.GetTransition(); t < pb.ConfChangeTransitionAuto || t > pb.ConfChangeTransitionJointExplicit {
-		return fmt.Errorf("unknown transition %d", t)
-	}
-	cfg, progress := r.core.Members()
-	t := tracker.MakeProgressTracker(r.cfg.MaxInflightMsgs, uint64(r.cfg.MaxInflightBytes))
-	t.Config = cfg
-	for id, p := range progress {
-		t.Progress[id] = &p
-	}
-	change := confchange.Changer{Tracker: t, LastIndex: r.last}
-	var err error
-	if cc.LeaveJoint() {
-		_, _, err = change.LeaveJoint()
-	} else if autoLeave, joint := cc.EnterJoint(); joint {
-		_, _, err = change.EnterJoint(autoLeave, cc.GetChanges()...)
-	} else {
-		_, _, err = change.Simple(cc.GetChanges()...)
-	}
-	if err != nil {
-		return fmt.Errorf("it does not fit the configuration %v: %w", cfg, err)
-	}
-	return nil
 }

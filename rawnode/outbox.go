@@ -56,6 +56,7 @@ type batch struct {
 	bytes int              // of the commands
 	entry []byte           // encoded; of a configuration change, its encoding
 	conf  *pb.ConfChangeV2 // or nil
+	force bool             // conf is to be made even if the leader finds it unsafe
 
 	sends     int    // open sendings
 	number    uint64 // of the last sending
@@ -106,7 +107,20 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 
 // ProposeConfChange takes a change of the member set from a user. It ends with
 // the new configuration. The context of cc is kept.
+//
+// The leader makes no change after which the group may not go on
+// ([ErrUnsafeChange]), nor one about a node that is no member ([ErrNotMember]).
 func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+	r.proposeConfChange(call, cc, deadline, false)
+}
+
+// ForceConfChange is ProposeConfChange without the question whether the group
+// will go on.
+func (r *Replica) ForceConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
+	r.proposeConfChange(call, cc, deadline, true)
+}
+
+func (r *Replica) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline, force bool) {
 	const op = "propose configuration change"
 	err := r.overloaded()
 	switch {
@@ -120,7 +134,7 @@ func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Dea
 		return
 	}
 	o := &r.outbox
-	b := &batch{seq: o.next, conf: proto.Clone(cc).(*pb.ConfChangeV2)}
+	b := &batch{seq: o.next, force: force, conf: proto.Clone(cc).(*pb.ConfChangeV2)}
 	o.next++
 	o.batches = append(o.batches, b)
 	b.conf.Context = encodeConfContext(r.id(b), o.floor(), cc.GetContext())
@@ -202,7 +216,7 @@ func (r *Replica) sendBatch(b *batch) bool {
 	}
 	r.outbox.sendings++
 	b.number, b.sentAt = r.outbox.sendings, r.ticks
-	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: r.state.Term, ConfChange: b.conf != nil, Data: b.entry}
+	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: r.state.Term, ConfChange: b.conf != nil, Force: b.force, Data: b.entry}
 	if !r.leads() {
 		r.opened(b, p.Term, "the leader's answer")
 		r.count.ForwardedOut++
@@ -214,8 +228,8 @@ func (r *Replica) sendBatch(b *batch) bool {
 	case wire.Accepted:
 		r.opened(b, v.Term, "a majority to store the command")
 		b.accepted, b.index = true, v.Index
-	case wire.Malformed:
-		r.endBatch(b, malformed(b, v.Reason))
+	case wire.Malformed, wire.NoMember, wire.Unsafe:
+		r.endBatch(b, malformed(b, v))
 	default:
 		b.notBefore = r.ticks + 1
 		return false
@@ -268,6 +282,13 @@ func (r *Replica) opened(b *batch, term uint64, waiting string) {
 	}
 }
 
+// leaderChanged lets what the old leader refused go to the new one at once.
+func (o *outbox) leaderChanged() {
+	for _, b := range o.batches {
+		b.notBefore = 0
+	}
+}
+
 // closed notes that no sending of a batch is, or will be, in the log.
 func (b *batch) closed() {
 	b.sends, b.accepted = 0, false
@@ -297,17 +318,22 @@ func (r *Replica) receiveVerdict(from uint64, v wire.Verdict) {
 		return // an earlier sending may still arrive
 	}
 	b.closed()
-	if v.Outcome == wire.Malformed {
-		r.endBatch(b, malformed(b, v.Reason))
+	if v.Outcome >= wire.Malformed {
+		r.endBatch(b, malformed(b, v))
 	}
 }
 
 // malformed is the cause for a batch that the leader does not take.
-func malformed(b *batch, reason string) error {
-	if b.conf == nil {
-		return fmt.Errorf("the leader cannot read the entry, is it of another version? it says: %s", reason)
+func malformed(b *batch, v wire.Verdict) error {
+	switch {
+	case b.conf == nil:
+		return fmt.Errorf("the leader cannot read the entry, is it of another version? it says: %s", v.Reason)
+	case v.Outcome == wire.NoMember:
+		return fmt.Errorf("%w: %w: %s", ErrConfChange, ErrNotMember, v.Reason)
+	case v.Outcome == wire.Unsafe:
+		return fmt.Errorf("%w: %w: %s", ErrConfChange, ErrUnsafeChange, v.Reason)
 	}
-	return fmt.Errorf("%w: %s", ErrConfChange, reason)
+	return fmt.Errorf("%w: %s", ErrConfChange, v.Reason)
 }
 
 func (o *outbox) find(seq uint64) *batch {

@@ -50,11 +50,14 @@ type Replica struct {
 	sendings map[uint64]sending
 	heard    map[uint64]uint64
 
-	calls  callList
-	outbox outbox
-	reads  barrier
-	moves  transfers
-	stall  stalling
+	calls   callList
+	outbox  outbox
+	reads   barrier
+	moves   transfers
+	stall   stalling
+	leaving parting
+	// ledSince is the tick since which this node leads, if it does.
+	ledSince uint64
 
 	// host is as of the last entry handed to the apply stage, or of a snapshot
 	// that the state machine has restored and that is ahead of it.
@@ -224,10 +227,13 @@ func (r *Replica) refresh() {
 	r.state = r.core.State()
 	if r.state.Role == raft.StateLeader && before.Role != raft.StateLeader {
 		r.count.Elections++
+		r.ledSince = r.ticks
 	}
 	if r.state.Lead != before.Lead || r.state.Term != before.Term {
 		r.reads.leaderChanged()
 		r.moves.leaderChanged()
+		r.leaving = parting{}
+		r.outbox.leaderChanged()
 	}
 }
 

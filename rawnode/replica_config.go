@@ -72,6 +72,10 @@ type ReplicaConfig struct {
 	RetainEntries uint64
 	RetainBytes   uint64
 
+	// MaxPromoteLag is how many entries a learner may lack when it is promoted;
+	// 0 means 1,000.
+	MaxPromoteLag uint64
+
 	// Rand draws the election timeouts; nil means crypto/rand. Upstream's
 	// library has a source of its own.
 	Rand raft.Rand
@@ -115,6 +119,9 @@ func (c ReplicaConfig) withDefaults() ReplicaConfig {
 	}
 	if c.RetainEntries == 0 {
 		c.RetainEntries = 100_000
+	}
+	if c.MaxPromoteLag == 0 {
+		c.MaxPromoteLag = 1000
 	}
 	if c.RetainBytes == 0 {
 		c.RetainBytes = 64 << 20
