@@ -138,8 +138,14 @@ func (h *Host) Propose(ctx context.Context, command []byte) (Result, error) {
 // acknowledged, anywhere, before Read was called: a read of the state machine
 // that follows is linearizable. It returns the log index that it waited for.
 func (h *Host) Read(ctx context.Context) (index uint64, err error) {
+	return h.ReadAt(ctx, ReadIndex{})
+}
+
+// ReadAt is Read for reads that may be of an older state, as the policy says;
+// nil is [ReadIndex].
+func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err error) {
 	d, err := h.call(ctx, "read", func(r *Replica, call Call, deadline Deadline) {
-		r.Read(call, deadline)
+		r.ReadAt(call, policy, deadline)
 	})
 	return d.Index, err
 }

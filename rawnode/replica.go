@@ -104,7 +104,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
 	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
-	r.reads = newBarrier(r.outbox.boot)
+	r.reads = newBarrier(r.outbox.boot, coreSource{r})
 	r.keep = newRetention(cfg, r.host)
 	r.state = core.State()
 	r.dirty = true

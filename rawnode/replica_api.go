@@ -123,6 +123,7 @@ type Counters struct {
 	Proposals, Batches, ForwardedOut  uint64
 	ForwardedIn, RefusedIn, Resent    uint64
 	Reads, ReadRounds                 uint64
+	ReadsWithoutRound                 uint64 // answered by their policy alone
 	SnapshotsSent, SnapshotsInstalled uint64
 	Refused, Unknown                  uint64 // calls that ended so
 	Elections                         uint64 // terms in which this node led
