@@ -4,6 +4,7 @@
 package certs
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"net/url"
 	"os"
@@ -14,10 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func nodes(ids ...uint64) (s []Subject) {
+	for _, id := range ids {
+		s = append(s, Subject{Cluster: 5, Node: id})
+	}
+	return s
+}
+
 func TestGenerate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
-	require.NoError(t, Generate(dir, 5, []uint64{1, 2}, ValidFor(time.Hour)))
-	require.NoError(t, Generate(dir, 5, []uint64{3}, ValidFor(time.Minute)), "by the authority that is there")
+	require.NoError(t, Generate(dir, ValidFor(time.Hour), nodes(1, 2)...))
+	require.NoError(t, Generate(dir, ValidFor(time.Minute), nodes(3)...), "by the authority that is there")
 	var all []*Credentials
 	for node := range uint64(3) {
 		c, err := NodeFiles(dir, node+1).Load(time.Now())
@@ -31,21 +39,83 @@ func TestGenerate(t *testing.T) {
 	id, err := all[0].Verify([]*x509.Certificate{all[1].Certificate.Leaf}, x509.ExtKeyUsageClientAuth, time.Now())
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), id.Node)
-	require.ErrorContains(t, Generate(dir, 5, []uint64{2}, ValidFor(time.Hour)), "node-2.pem is there already; remove it to make a new one")
-	require.ErrorContains(t, Generate(dir, 5, []uint64{0}, ValidFor(time.Hour)), "want numbers of 1 or more")
+	require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), nodes(2)...), "node-2.pem is there already; remove it to make a new one")
+	require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), nodes(0)...), "Node is 0 and Client is \"\", want one of them")
 
 	other := t.TempDir()
-	require.NoError(t, Generate(other, 5, []uint64{1}, ValidFor(time.Hour)))
+	require.NoError(t, Generate(other, ValidFor(time.Hour), nodes(1)...))
 	require.NoError(t, os.Rename(filepath.Join(other, caKeyFile), filepath.Join(dir, caKeyFile)))
-	require.ErrorContains(t, Generate(dir, 5, []uint64{4}, ValidFor(time.Hour)), "ca-key.pem is not the key of ")
-	require.ErrorContains(t, Generate(other, 5, []uint64{4}, ValidFor(time.Hour)), "ca-key.pem: no such file")
+	require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), nodes(4)...), "ca-key.pem is not the key of ")
+	require.ErrorContains(t, Generate(other, ValidFor(time.Hour), nodes(4)...), "ca-key.pem: no such file")
+}
+
+// A client's certificate is good for a client, and for nothing else.
+func TestClientCertificates(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Generate(dir, ValidFor(time.Hour), Subject{Cluster: 5, Client: "ann-2"},
+		Subject{Cluster: 5, Node: 1, Hosts: []string{"127.0.0.1", "node1.example"}}))
+	node, err := NodeFiles(dir, 1).Load(time.Now())
+	require.NoError(t, err)
+	require.NoError(t, node.Certificate.Leaf.VerifyHostname("node1.example"))
+	require.NoError(t, node.Certificate.Leaf.VerifyHostname("127.0.0.1"))
+	client, err := tls.LoadX509KeyPair(ClientFiles(dir, "ann-2").Cert, ClientFiles(dir, "ann-2").Key)
+	require.NoError(t, err)
+	_, err = client.Leaf.Verify(x509.VerifyOptions{Roots: node.Roots(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	require.NoError(t, err)
+	chain := []*x509.Certificate{client.Leaf}
+	_, err = node.Verify(chain, x509.ExtKeyUsageServerAuth, time.Now())
+	require.ErrorContains(t, err, "incompatible key usage")
+	_, err = node.Verify(chain, x509.ExtKeyUsageClientAuth, time.Now())
+	require.ErrorContains(t, err, `is for "weft://cluster/5/client/ann-2", want weft://cluster/<number>/node/<number>`)
+	for want, s := range map[string]Subject{
+		"Cluster is 0":         {Node: 1},
+		`Client is "../x"`:     {Cluster: 5, Client: "../x"},
+		"want one of them":     {Cluster: 5, Client: "x", Node: 2},
+		`Client is "", want`:   {Cluster: 5},
+		"want up to 64 small ": {Cluster: 5, Client: "Ann"},
+	} {
+		require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), s), want)
+	}
+}
+
+// A keyring follows its files, and keeps what it has while they are no good.
+func TestKeyring(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Generate(dir, ValidFor(time.Hour), nodes(1)...))
+	k, err := NewKeyring(NodeFiles(dir, 1))
+	require.NoError(t, err)
+	first, err := k.Current()
+	require.NoError(t, err)
+	again, err := k.Current()
+	require.NoError(t, err)
+	require.Same(t, first, again)
+
+	require.NoError(t, os.Remove(NodeFiles(dir, 1).Cert))
+	kept, err := k.Current()
+	require.Same(t, first, kept)
+	require.ErrorContains(t, err, "node-1.pem: no such file")
+	require.NoError(t, os.Remove(NodeFiles(dir, 1).Key))
+	require.NoError(t, Generate(dir, ValidFor(2*time.Hour), nodes(1)...))
+	second, err := k.Current()
+	require.NoError(t, err)
+	require.True(t, second.NotAfter.After(first.NotAfter))
+
+	// Another node's certificate is not taken.
+	require.NoError(t, Generate(dir, ValidFor(2*time.Hour), nodes(2)...))
+	require.NoError(t, os.Rename(NodeFiles(dir, 2).Cert, NodeFiles(dir, 1).Cert))
+	require.NoError(t, os.Rename(NodeFiles(dir, 2).Key, NodeFiles(dir, 1).Key))
+	kept, err = k.Current()
+	require.Same(t, second, kept)
+	require.ErrorContains(t, err, "is for node 2 of cluster 5, the one in use is for node 1 of cluster 5")
+	_, err = NewKeyring(NodeFiles(dir, 7))
+	require.ErrorIs(t, err, ErrInvalid)
 }
 
 // Each mistake is named, with the file it is in.
 func TestLoadSaysWhatIsWrong(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	require.NoError(t, Generate(dir, 5, []uint64{1, 2}, ValidFor(time.Hour)))
-	require.NoError(t, Generate(other, 5, []uint64{1}, ValidFor(time.Hour)))
+	require.NoError(t, Generate(dir, ValidFor(time.Hour), nodes(1, 2)...))
+	require.NoError(t, Generate(other, ValidFor(time.Hour), nodes(1)...))
 	good, foreign := NodeFiles(dir, 1), NodeFiles(other, 1)
 	garbage, large := filepath.Join(dir, "garbage"), filepath.Join(dir, "large")
 	require.NoError(t, os.WriteFile(garbage, []byte("certainly"), 0o600))

@@ -18,9 +18,13 @@
 // such certificates will do; [Generate] is one for trying things out, and for
 // those who have no other.
 //
+// [Generate] also makes certificates for clients, weft://cluster/5/client/ann:
+// the transport refuses them, and servers for clients may ask for them.
+//
 // # Files
 //
 // All files are PEM. [Files.Load] reads them and says what is wrong with which:
 // missing, of another kind, a key that is not the certificate's, expired, not
-// signed by the CA, without an identity.
+// signed by the CA, without an identity. A [Keyring] reads them again when they
+// change.
 package certs

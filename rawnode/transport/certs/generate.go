@@ -14,9 +14,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 )
 
@@ -72,22 +74,62 @@ func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) (*x509.
 	return x509.ParseCertificate(der)
 }
 
-// Issue makes a key and a certificate for a node. Both are PEM.
-func (a *Authority) Issue(id Identity, v Validity) (certPEM, keyPEM []byte, err error) {
-	if id.Cluster == 0 || id.Node == 0 {
-		return nil, nil, fmt.Errorf("%w: identity %v, want numbers of 1 or more", ErrInvalid, id)
+// Subject is whom a certificate is for: a node, or a client of nodes.
+type Subject struct {
+	Cluster uint64
+	Node    uint64 // 0 for a client
+	Client  string // of small letters, digits and dashes; empty for a node
+	// Hosts are names and addresses of the machine, for programs that look at
+	// those. Nodes among themselves do not.
+	Hosts []string
+}
+
+var clientName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// uri is the name by which others know the subject.
+func (s Subject) uri() (*url.URL, error) {
+	switch {
+	case s.Cluster == 0:
+		return nil, fmt.Errorf("%w: Cluster is 0, want 1 or more", ErrInvalid)
+	case (s.Node == 0) == (s.Client == ""):
+		return nil, fmt.Errorf("%w: Node is %d and Client is %q, want one of them", ErrInvalid, s.Node, s.Client)
+	case s.Node != 0:
+		return Identity{Cluster: s.Cluster, Node: s.Node}.URI(), nil
+	case !clientName.MatchString(s.Client):
+		return nil, fmt.Errorf("%w: Client is %q, want up to 64 small letters, digits and dashes", ErrInvalid, s.Client)
+	}
+	return &url.URL{Scheme: scheme, Host: "cluster", Path: fmt.Sprintf("/%d/client/%s", s.Cluster, s.Client)}, nil
+}
+
+// Issue makes a key and a certificate. Both are PEM. A node's is good for both
+// ends of a connection, a client's for its own.
+func (a *Authority) Issue(s Subject, v Validity) (certPEM, keyPEM []byte, err error) {
+	uri, err := s.uri()
+	if err != nil {
+		return nil, nil, err
 	}
 	key, serial, err := newKey()
 	if err != nil {
 		return nil, nil, err
 	}
-	cert, err := sign(&x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: id.String()},
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: uri.String()},
 		NotBefore: v.NotBefore, NotAfter: v.NotAfter, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-		URIs:        []*url.URL{id.URI()},
-	}, a.cert, key, a.key)
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		URIs:        []*url.URL{uri},
+	}
+	if s.Node != 0 {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	for _, host := range s.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	cert, err := sign(template, a.cert, key, a.key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,37 +157,43 @@ const (
 )
 
 // NodeFiles returns the names that Generate gives the files of a node.
-func NodeFiles(dir string, node uint64) Files {
+func NodeFiles(dir string, node uint64) Files { return files(dir, fmt.Sprintf("node-%d", node)) }
+
+// ClientFiles returns the names that Generate gives the files of a client.
+func ClientFiles(dir, client string) Files { return files(dir, "client-"+client) }
+
+func files(dir, name string) Files {
 	return Files{
-		Cert: filepath.Join(dir, fmt.Sprintf("node-%d.pem", node)),
-		Key:  filepath.Join(dir, fmt.Sprintf("node-%d-key.pem", node)),
+		Cert: filepath.Join(dir, name+".pem"),
+		Key:  filepath.Join(dir, name+"-key.pem"),
 		CA:   filepath.Join(dir, caFile),
 	}
 }
 
-// Generate makes certificates for nodes of a cluster in a directory: ca.pem and
-// ca-key.pem, unless they are there, and node-N.pem and node-N-key.pem for each
-// node. Nothing is overwritten: to renew a certificate, remove its two files
-// first. Keys are readable by the owner only; ca-key.pem is best kept elsewhere.
-func Generate(dir string, cluster uint64, nodes []uint64, v Validity) error {
+// Generate makes certificates in a directory: ca.pem and ca-key.pem, unless they
+// are there, and node-N.pem and node-N-key.pem, or client-NAME.pem and
+// client-NAME-key.pem, for each subject. Nothing is overwritten: to renew a
+// certificate, remove its two files first. Keys are readable by their owner
+// only; ca-key.pem is best kept elsewhere.
+func Generate(dir string, v Validity, subjects ...Subject) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("certs: %w", err)
 	}
-	ca, err := authority(dir, cluster, v)
+	ca, err := authority(dir, v)
 	if err != nil {
 		return err
 	}
-	for _, node := range nodes {
-		cert, key, err := ca.Issue(Identity{Cluster: cluster, Node: node}, v)
+	for _, s := range subjects {
+		cert, key, err := ca.Issue(s, v)
 		if err != nil {
 			return err
 		}
-		files := NodeFiles(dir, node)
+		files := NodeFiles(dir, s.Node)
+		if s.Node == 0 {
+			files = ClientFiles(dir, s.Client)
+		}
 		if err := createPair(files.Cert, cert, files.Key, key); err != nil {
 			return err
-		}
-		if _, err := files.Load(time.Now()); err != nil {
-			return err // of another authority, or of one that expires before
 		}
 	}
 	return nil
@@ -153,10 +201,10 @@ func Generate(dir string, cluster uint64, nodes []uint64, v Validity) error {
 
 // authority reads the authority in dir, or makes one if neither of its files is
 // there.
-func authority(dir string, cluster uint64, v Validity) (*Authority, error) {
+func authority(dir string, v Validity) (*Authority, error) {
 	certName, keyName := filepath.Join(dir, caFile), filepath.Join(dir, caKeyFile)
 	if missing(certName) && missing(keyName) {
-		ca, err := NewAuthority(fmt.Sprintf("Weft cluster %d", cluster), v)
+		ca, err := NewAuthority("Weft", v)
 		if err != nil {
 			return nil, err
 		}

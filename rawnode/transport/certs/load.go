@@ -74,6 +74,9 @@ func (c *Credentials) Verify(chain []*x509.Certificate, usage x509.ExtKeyUsage, 
 	return verify(chain, c.roots, usage, now)
 }
 
+// Roots returns the authorities that are believed.
+func (c *Credentials) Roots() *x509.CertPool { return c.roots }
+
 const certBlock = "CERTIFICATE"
 
 // maxFile bounds what is read of a file, which may be anything.
