@@ -1,0 +1,117 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// step is work for the apply stage: one of its fields.
+type step struct {
+	apply   *rawnode.Apply
+	restore *incoming
+}
+
+func (s step) bytes() (n int) {
+	if s.apply != nil {
+		for _, c := range s.apply.Batch.Commands {
+			n += len(c)
+		}
+	}
+	return n
+}
+
+func (m *member) addStep(s step) {
+	m.steps = append(m.steps, s)
+	m.stepLen += s.bytes()
+	m.nextStep()
+}
+
+// nextStep gives the state machine its next piece of work. A snapshot that has
+// not arrived whole holds up what is behind it.
+func (m *member) nextStep() {
+	if m.stepped || len(m.steps) == 0 {
+		return
+	}
+	s := m.steps[0]
+	if s.restore != nil && !s.restore.whole && s.restore.err == nil {
+		return
+	}
+	m.steps = m.steps[1:]
+	m.stepped = true
+	m.stepLen -= s.bytes()
+	c := &m.n.w.plan.costs
+	if s.restore != nil {
+		m.n.cpu.add(func() (time.Duration, func()) {
+			return per(s.restore.size, c.ApplyKiB), func() { m.restore(s.restore) }
+		})
+		return
+	}
+	commands := s.apply.Batch.Commands
+	cost := c.Apply + time.Duration(len(commands))*c.Command + per(s.bytes(), c.ApplyKiB)
+	m.n.cpu.add(func() (time.Duration, func()) { return cost, func() { m.apply(*s.apply) } })
+}
+
+// apply applies a step unless the state is beyond it.
+func (m *member) apply(a rawnode.Apply) {
+	m.stepped = false
+	w := m.n.w
+	var results []any
+	if a.Batch.Index > m.applied {
+		for _, data := range a.Batch.Commands {
+			c, err := decodeCommand(data)
+			var got answer
+			if err == nil {
+				got, err = m.state.apply(c)
+			}
+			if err != nil {
+				w.fail(SameCommands, "%v, group %d, up to index %d: %v", m.n, m.g.id, a.Batch.Index, err)
+				return
+			}
+			m.g.took(m.n, m.state.applied, c, got)
+			results = append(results, got)
+		}
+		m.applied = a.Batch.Index
+		if a.Batch.Host != nil {
+			m.host = a.Batch.Host
+		}
+		m.keep()
+	}
+	m.post(0, func(r *rawnode.Replica) { r.ApplyDone(a, results) })
+	m.nextStep()
+}
+
+// keep writes a copy of the state to the disk now and then, in its own files.
+func (m *member) keep() {
+	n, w := m.n, m.n.w
+	before := n.kept[m.g.id].index
+	if m.keeping || m.applied < before+w.plan.keepEvery || n.disk.full {
+		return
+	}
+	m.keeping = true
+	kept := keptState{index: m.applied, host: m.host, encoded: m.state.encode()}
+	durable := func() {
+		m.keeping = false
+		m.post(0, func(r *rawnode.Replica) { r.Durable(kept.index) })
+	}
+	life := n.life
+	w.at(n.disk.occupy(m.state.size(), true), func() {
+		if n.life != life || !n.up {
+			return
+		}
+		if w.opts.Bug == ApplyAgain {
+			kept.encoded = m.state.encode() // by now it has more in it
+		}
+		if kept.index > before {
+			n.kept[m.g.id] = kept
+		}
+		w.reach.StatesKept++
+		n.bound(durable)()
+	})
+	if w.opts.Bug == EarlyDurable {
+		m.post(0, func(r *rawnode.Replica) { r.Durable(kept.index) })
+	}
+}

@@ -1,0 +1,257 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
+)
+
+// client does one operation after the other in a session of its own, each
+// through any node, and tries again elsewhere when it gets no answer: under the
+// same number, so that it takes effect once.
+type client struct {
+	w       *world
+	g       *group
+	id      int
+	session session.ID // 0: it has none
+	seq     uint64
+	near    uint64            // the node that answered last
+	seen    [storeKeys]uint32 // the last value it knows of each key
+	// patient clients never give up, and have no think time: scenarios.
+	patient bool
+	stopped bool
+	done    int // operations that ended with a result
+	idle    bool
+}
+
+// operation is one call of a client, with all its tries. Calls and returns are
+// numbered in order, so that no two happen at once.
+type operation struct {
+	id        uint32
+	verb      verb
+	key       uint8
+	value     uint32
+	old       uint32
+	seq       uint64
+	session   session.ID
+	padding   int
+	client    *client
+	call, ret int64
+	result    answer
+	finished  bool // the client has the result
+	abandoned bool // it may happen later, or never
+	tries     int
+	waiting   bool // a try is under way
+}
+
+const mostTries = 10
+
+func (w *world) addClient(g *group) *client {
+	c := &client{w: w, g: g, id: len(w.clients) + 1, near: g.founders[w.cli.IntN(len(g.founders))]}
+	w.clients = append(w.clients, c)
+	c.later()
+	return c
+}
+
+func (c *client) later() {
+	c.idle = true
+	think := c.w.plan.think
+	if c.patient {
+		think = time.Millisecond
+	}
+	c.w.after(c.w.cli.wait(think), c.next)
+}
+
+// next begins an operation.
+func (c *client) next() {
+	w := c.w
+	if c.stopped || w.calming && !c.patient || w.failure != nil {
+		return
+	}
+	c.idle = false
+	w.history.operations++
+	op := &operation{id: w.history.operations, client: c, call: w.history.stamp(), session: c.session}
+	if c.session == 0 {
+		op.verb = verbOpen
+		c.try(op)
+		return
+	}
+	op.key = uint8(w.cli.IntN(w.plan.keys))
+	op.verb = pick(w.cli, verbGet, verbPut, verbPut, verbSwap)
+	if op.verb != verbGet {
+		c.seq++
+		op.seq, op.value, op.old = c.seq, op.id, c.seen[op.key]
+		op.padding = int(w.cli.scale(w.plan.smallest, w.plan.largest))
+	}
+	w.history.ops = append(w.history.ops, op)
+	c.try(op)
+}
+
+// choose picks a node for a try.
+func (c *client) choose(op *operation) *node {
+	w := c.w
+	if op.tries > 1 {
+		if m := c.g.leading(); m != nil && w.cli.chance(0.3) {
+			c.near = m.n.id
+		} else {
+			c.near = 1 + uint64(w.cli.IntN(maxNodes))
+			for !c.g.knows(c.near) {
+				c.near = 1 + c.near%maxNodes
+			}
+		}
+	}
+	return w.node(c.near)
+}
+
+// try sends an operation to a node, and plans what follows if no answer comes.
+func (c *client) try(op *operation) {
+	w := c.w
+	if op.finished || op.abandoned || c.stopped {
+		return
+	}
+	if op.tries++; op.tries > mostTries && !c.patient {
+		c.giveUp(op)
+		return
+	}
+	if op.tries > 1 {
+		w.reach.Retries++
+	}
+	n := c.choose(op)
+	tries := op.tries
+	op.waiting = true
+	again := func() {
+		if op.tries == tries && op.waiting {
+			op.waiting = false
+			c.try(op)
+		}
+	}
+	w.after(w.plan.costs.Delay, func() {
+		if m := n.members[c.g.id]; n.up && m != nil && c.g.knows(n.id) {
+			n.bound(func() { c.send(op, m, again) })()
+		}
+	})
+	w.after(w.plan.deadline+2*electionTime, again)
+}
+
+func (c *client) giveUp(op *operation) {
+	c.w.reach.Indeterminate++
+	op.abandoned = true
+	c.session, c.seq = 0, 0
+	c.later()
+}
+
+// send makes the call at a node.
+func (c *client) send(op *operation, m *member, again func()) {
+	w := c.w
+	soon := func() { w.after(w.cli.wait(2*tickTime), again) }
+	if op.verb == verbGet {
+		m.read(w.plan.deadline, func(err error) {
+			if err != nil {
+				if !errors.Is(err, rawnode.ErrRefused) {
+					w.fail(Verdicts, "%v: a read ends with %v", m.n, err)
+				}
+				soon()
+				return
+			}
+			c.answered(op, m, answer{value: m.state.registers[op.key].value})
+		})
+		return
+	}
+	m.propose(op, w.plan.deadline, func(a answer, err error) {
+		if err != nil {
+			soon()
+			return
+		}
+		c.answered(op, m, a)
+	})
+}
+
+// propose proposes a try of an operation.
+func (m *member) propose(op *operation, deadline time.Duration, end func(answer, error)) {
+	w := m.n.w
+	w.history.attempts++
+	cmd := command{verb: op.verb, key: op.key, session: op.session, seq: op.seq, value: op.value, old: op.old,
+		op: op.id, attempt: w.history.attempts, padding: op.padding}
+	if op.seq > 0 {
+		cmd.acked = op.seq - 1
+	}
+	data := cmd.encode()
+	m.call(deadline, len(data), func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+		r.Propose(id, data, by)
+	}, func(d rawnode.Done) {
+		if errors.Is(d.Err, rawnode.ErrRefused) {
+			m.g.wasRefused(m.n, cmd.attempt)
+		}
+		a, _ := d.Result.(answer)
+		end(a, d.Err)
+	})
+}
+
+// read waits for a barrier.
+func (m *member) read(deadline time.Duration, end func(error)) {
+	switch m.n.w.opts.Bug {
+	case FollowerBarrier:
+		barrier := m.core.State().Commit
+		var wait func()
+		wait = func() {
+			if m.applied >= barrier {
+				end(nil)
+			} else {
+				m.n.after(tickTime, wait)
+			}
+		}
+		wait()
+		return
+	case NoWait:
+		m.post(0, func(r *rawnode.Replica) { end(nil) })
+		return
+	}
+	m.call(deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+		r.Read(id, by)
+	}, func(d rawnode.Done) { end(d.Err) })
+}
+
+// answered takes an answer that a node gives now and that is with the client in
+// a moment.
+func (c *client) answered(op *operation, m *member, a answer) {
+	w := c.w
+	op.waiting = false
+	w.after(w.plan.costs.Delay, func() {
+		if op.finished || op.abandoned {
+			return
+		}
+		if a.verdict != session.Fresh && a.verdict != session.Repeated {
+			// The session is no more, or has forgotten: nobody knows.
+			w.reach.Expired++
+			c.giveUp(op)
+			return
+		}
+		op.finished, op.result, op.ret = true, a, w.history.stamp()
+		c.near = m.n.id
+		c.done++
+		switch op.verb {
+		case verbOpen:
+			c.session = a.session
+		case verbGet:
+			w.reach.Reads++
+			c.seen[op.key] = a.value
+		default:
+			w.reach.Writes++
+			c.g.lastWrite = w.now
+			if a.done {
+				c.seen[op.key] = op.value
+			}
+		}
+		w.tell(m.n.id, "answers client %d: %v key %d old %d new %d: %v %d", c.id, op.verb, op.key, op.old, op.value, a.done, a.value)
+		c.later()
+	})
+}
+
+// forever is the return of an operation that may still happen.
+const forever = math.MaxInt64

@@ -1,0 +1,45 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import "time"
+
+// Costs is what work takes on a node. The zero value is a node on which nothing
+// takes time but its links and its disk.
+type Costs struct {
+	// CPU time of the loop that owns a replica.
+	Turn    time.Duration // a turn, whatever is in it
+	Message time.Duration // a message that came in
+	Call    time.Duration // a call of a user, with its result
+	// Sent is CPU time for a message that goes out, and Received for reading one
+	// from the network.
+	Sent, Received time.Duration
+	// Write is CPU time for a write to the log, Entry for an entry in it.
+	Write, Entry time.Duration
+	// Apply is CPU time for a step of the state machine, Command for a command
+	// in it.
+	Apply, Command time.Duration
+	// CPU time for a KiB, by where it passes.
+	LoopKiB, WireKiB, LogKiB, ApplyKiB time.Duration
+
+	// Sync is what a disk takes to make a write durable, DiskKiB what a KiB
+	// takes on top.
+	Sync, DiskKiB time.Duration
+	// Delay is the way of a message, LinkKiB what a KiB takes to leave a node.
+	Delay, LinkKiB time.Duration
+}
+
+// scaled returns the costs with the CPU's multiplied: a slower processor.
+func (c Costs) scaled(by float64) Costs {
+	for _, d := range []*time.Duration{&c.Turn, &c.Message, &c.Call, &c.Sent, &c.Received, &c.Write, &c.Entry,
+		&c.Apply, &c.Command, &c.LoopKiB, &c.WireKiB, &c.LogKiB, &c.ApplyKiB} {
+		*d = time.Duration(float64(*d) * by)
+	}
+	return c
+}
+
+// per returns what bytes take if a KiB takes that long.
+func per(bytes int, kib time.Duration) time.Duration {
+	return time.Duration(int64(bytes) * int64(kib) >> 10)
+}

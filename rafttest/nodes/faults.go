@@ -1,0 +1,199 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import "time"
+
+// beginFaults plans the first of each kind of fault that the plan has.
+func (w *world) beginFaults() {
+	p := &w.plan
+	w.every(p.crash, func() { w.crash(true) })
+	w.every(p.kill, func() { w.crash(false) })
+	w.every(p.tornWrite, w.tearWrite)
+	w.every(p.partition, w.partition)
+	w.every(p.isolate, func() { w.isolate(w.anyNode(), w.outage()) })
+	w.every(p.oneWay, w.oneWay)
+	w.every(p.slowLink, w.slowLink)
+	w.every(p.slowDisk, w.slowDisk)
+	w.every(p.fullDisk, w.fillDisk)
+	w.every(p.pause, w.pause)
+	w.every(p.members, func() { w.changeMembers(w.anyGroup()) })
+	w.every(p.transfer, func() { w.transfer(w.anyGroup()) })
+	w.every(p.campaign, w.campaign)
+	w.every(p.flood, func() { w.burst(w.anyGroup(), 2+w.rng.IntN(20)) })
+}
+
+// every has something happen once in mean on average, until the calm.
+func (w *world) every(mean time.Duration, happen func()) {
+	if mean == 0 {
+		return
+	}
+	w.after(w.rng.wait(mean), func() {
+		if !w.calming && w.failure == nil {
+			happen()
+			w.every(mean, happen)
+		}
+	})
+}
+
+// outage draws how long a fault lasts.
+func (w *world) outage() time.Duration {
+	return w.rng.span(5*time.Millisecond, max(w.plan.outage, 6*time.Millisecond))
+}
+
+func (w *world) anyGroup() *group { return w.groups[w.rng.IntN(len(w.groups))] }
+
+// anyNode returns a node that runs, often a leader; nil if none runs.
+func (w *world) anyNode() *node {
+	if m := w.anyGroup().leading(); m != nil && w.rng.chance(0.4) {
+		return m.n
+	}
+	up := w.running()
+	if len(up) == 0 {
+		return nil
+	}
+	return up[w.rng.IntN(len(up))]
+}
+
+func (w *world) crash(power bool) {
+	n := w.anyNode()
+	if n == nil {
+		return
+	}
+	if power {
+		w.reach.Crashes++
+	} else {
+		w.reach.Kills++
+	}
+	n.crash(power)
+	w.after(w.outage(), n.start)
+}
+
+// tearWrite lets power fail at one of the next operations on the file system.
+func (w *world) tearWrite() {
+	if n := w.anyNode(); n != nil && n.disk.fuse == 0 {
+		n.disk.fuse = 1 + w.rng.IntN(30)
+	}
+}
+
+func (w *world) partition() {
+	side := 1 + w.rng.IntN(1<<maxNodes-2)
+	var mends []func()
+	for a := range maxNodes {
+		for b := range maxNodes {
+			if side>>a&1 != side>>b&1 {
+				mends = append(mends, w.net.cut(uint64(a+1), uint64(b+1)))
+			}
+		}
+	}
+	w.reach.Partitions++
+	w.tell(0, "partition %09b", side)
+	w.mendLater("partition", w.outage(), mends)
+}
+
+// isolate cuts a node off from all others.
+func (w *world) isolate(n *node, d time.Duration) {
+	if n == nil {
+		return
+	}
+	var mends []func()
+	for id := uint64(1); id <= maxNodes; id++ {
+		if id != n.id {
+			mends = append(mends, w.net.cut(id, n.id), w.net.cut(n.id, id))
+		}
+	}
+	w.reach.Isolations++
+	w.tell(n.id, "isolated")
+	w.mendLater("isolation", d, mends)
+}
+
+func (w *world) oneWay() {
+	from, to := w.anyNode(), w.anyNode()
+	if from == nil || from == to {
+		return
+	}
+	w.reach.OneWay++
+	w.tell(0, "cut %d>%d", from.id, to.id)
+	w.mendLater("one-way cut", w.outage(), []func(){w.net.cut(from.id, to.id)})
+}
+
+func (w *world) mendLater(what string, d time.Duration, mends []func()) {
+	w.after(d, func() {
+		w.tell(0, "end of a %s", what)
+		for _, mend := range mends {
+			mend()
+		}
+	})
+}
+
+func (w *world) slowLink() {
+	n := w.anyNode()
+	if n == nil {
+		return
+	}
+	w.reach.SlowLinks++
+	w.tell(n.id, "slow links")
+	until := w.now + w.outage()
+	for id := range w.net.slow {
+		w.net.slow[n.id][id] = until
+	}
+}
+
+func (w *world) slowDisk() {
+	if n := w.anyNode(); n != nil {
+		w.reach.SlowDisks++
+		w.tell(n.id, "slow disk")
+		n.disk.slowUntil = w.now + w.outage()
+	}
+}
+
+// fillDisk lets a disk have no room for a time.
+func (w *world) fillDisk() {
+	n := w.anyNode()
+	if n == nil || n.disk.full {
+		return
+	}
+	w.reach.FullDisks++
+	w.tell(n.id, "disk full")
+	n.disk.full = true
+	w.after(w.outage(), func() {
+		w.tell(n.id, "disk has room")
+		n.disk.full = false
+	})
+}
+
+func (w *world) pause() {
+	if n := w.anyNode(); n != nil {
+		w.reach.Pauses++
+		n.pause(w.outage())
+	}
+}
+
+func (w *world) campaign() {
+	n, g := w.anyNode(), w.anyGroup()
+	if n == nil || n.members[g.id] == nil {
+		return
+	}
+	w.reach.Campaigns++
+	w.tell(n.id, "campaign in group %d", g.id)
+	m := n.members[g.id]
+	n.bound(func() { m.post(0, campaignReplica) })()
+}
+
+// burst proposes many commands at a node at once, whose answers nobody waits
+// for: they fill queues, messages, windows.
+func (w *world) burst(g *group, size int) {
+	n := w.anyNode()
+	if n == nil || n.members[g.id] == nil {
+		return
+	}
+	w.reach.Floods++
+	m := n.members[g.id]
+	for range size {
+		w.history.operations++
+		op := &operation{id: w.history.operations, verb: verbPut, key: storeKeys - 1, value: w.history.operations, session: 0, seq: 1,
+			padding: int(w.rng.scale(w.plan.smallest, w.plan.largest))}
+		n.bound(func() { m.propose(op, w.plan.deadline, func(answer, error) {}) })()
+	}
+}

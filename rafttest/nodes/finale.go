@@ -1,0 +1,161 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// finaleTime is how long the nodes may take, once the faults are over, until all
+// is well.
+const finaleTime = 80 * electionTime
+
+// finale is the second phase: links are mended, all nodes run, and each group
+// must elect a leader, take a command at every member, and bring all members to
+// one state.
+type finale struct {
+	w      *world
+	probes map[probeID]*probe
+	done   bool
+	took   time.Duration
+}
+
+type probeID struct{ group, node uint64 }
+
+type probe struct {
+	asked    time.Duration
+	answered bool
+}
+
+// calm ends the faults.
+func (w *world) calm() {
+	if w.failure != nil {
+		return
+	}
+	w.tell(0, "calm")
+	w.calming = true
+	w.net.mendAll()
+	w.plan.calm()
+	for _, n := range w.nodes {
+		n.disk.slowUntil, n.disk.full, n.disk.fuse = 0, false, 0
+		n.resume()
+		for _, g := range w.groups {
+			if g.told[n.id] {
+				n.start()
+			}
+		}
+	}
+	w.finale = &finale{w: w, probes: map[probeID]*probe{}}
+	w.finale.look()
+}
+
+// look sees how far they have come, and comes back later.
+func (f *finale) look() {
+	w := f.w
+	missing := ""
+	for _, g := range w.groups {
+		if what := f.missing(g); what != "" {
+			missing = fmt.Sprintf("group %d: %s", g.id, what)
+		}
+	}
+	switch {
+	case w.failure != nil:
+	case missing == "":
+		f.done, f.took = true, w.now-w.plan.duration
+		w.tell(0, "all is well")
+		for _, g := range w.groups {
+			g.compare()
+		}
+	case w.now > w.plan.duration+finaleTime:
+		w.fail(Liveness, "%v after the last fault: %s", w.now-w.plan.duration, missing)
+	default:
+		w.after(electionTime/4, f.look)
+	}
+}
+
+// missing says what a group has yet to do, and asks for it.
+func (f *finale) missing(g *group) string {
+	leader := g.leading()
+	if leader == nil {
+		return "there is no leader"
+	}
+	conf := leader.conf()
+	if len(conf.GetVotersOutgoing()) > 0 {
+		return "the configuration is joint"
+	}
+	what := ""
+	for _, m := range g.membersOf(conf) {
+		pr := f.probe(m)
+		switch {
+		case !pr.answered:
+			what = fmt.Sprintf("node %d has no answer to what was proposed there", m.n.id)
+		case m.applied != leader.applied:
+			what = fmt.Sprintf("node %d has applied %d, the leader %d", m.n.id, m.applied, leader.applied)
+		case !proto.Equal(m.conf(), conf):
+			what = fmt.Sprintf("node %d takes %v for the members; they are %v", m.n.id, m.conf(), conf)
+		case len(m.calls) > 0:
+			what = fmt.Sprintf("node %d has calls that do not end", m.n.id)
+		}
+	}
+	if what == "" || what != "" && f.w.now > f.w.plan.duration+10*electionTime {
+		g.retire(conf)
+	}
+	return what
+}
+
+// membersOf returns the members of a configuration that run.
+func (g *group) membersOf(conf *pb.ConfState) (members []*member) {
+	for _, n := range g.w.nodes {
+		if m := n.members[g.id]; m != nil && n.up && isMember(conf, n.id) {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+// probe proposes a command at a member, again and again until it is applied.
+func (f *finale) probe(m *member) *probe {
+	w := f.w
+	id := probeID{m.g.id, m.n.id}
+	pr := f.probes[id]
+	if pr == nil {
+		pr = &probe{asked: -finaleTime}
+		f.probes[id] = pr
+	}
+	if pr.answered || w.now-pr.asked < 3*electionTime {
+		return pr
+	}
+	pr.asked = w.now
+	w.history.operations++
+	op := &operation{id: w.history.operations, verb: verbOpen}
+	m.n.bound(func() {
+		m.propose(op, 3*electionTime, func(_ answer, err error) { pr.answered = pr.answered || err == nil })
+	})()
+	return pr
+}
+
+// compare checks what must be true in the end.
+func (g *group) compare() {
+	w := g.w
+	leader := g.leading()
+	want := leader.state.encode()
+	for _, m := range g.membersOf(leader.conf()) {
+		if m.state.applied != uint64(len(g.applied)) {
+			w.fail(NothingLost, "group %d: node %d has applied %d commands of %d", g.id, m.n.id, m.state.applied, len(g.applied))
+		}
+		if string(m.state.encode()) != string(want) {
+			w.fail(EqualStates, "group %d: nodes %d and %d differ", g.id, m.n.id, leader.n.id)
+		}
+	}
+	for _, op := range w.history.ops {
+		if op.client.g == g && op.finished && op.verb != verbGet && !g.effects[op.id] {
+			w.fail(NothingLost, "group %d: operation %d was acknowledged, and has no effect", g.id, op.id)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import "github.com/weftraft/weft/rawnode/wire"
+
+// gauges compares the queues of a member, and those of its node, with their
+// bounds. Queues that let in what comes while they are below their bound may be
+// over it by one element.
+func (m *member) gauges() {
+	n, w := m.n, m.n.w
+	p := &w.plan
+	over := func(what string, have, bound int) {
+		if have > bound {
+			w.fail(Budgets, "%v, group %d: %s: %d, the bound is %d", n, m.g.id, what, have, bound)
+		}
+	}
+	one := p.largestMessage()
+	for class, bytes := range m.bytes {
+		over(inboxNames[class], bytes, p.receiveBytes+one)
+	}
+	st := m.r.Status()
+	over("commands", st.Queued, p.queueBytes)
+	over("calls", st.Waiting, p.calls)
+	over("apply stage", m.stepLen, p.applyBytes+2*p.largestEntry())
+	for _, l := range n.egress.order {
+		over("link", l.bytes, p.linkBytes+one)
+	}
+	// Each group may have, in the append stage, what a leader takes uncommitted
+	// or what a leader sends a follower.
+	over("append stage", n.disk.queued, len(w.groups)*(max(p.uncommitted, p.inflightBytes)+2*one))
+	if e := n.disk.engine; e != nil {
+		over("log", int(e.Stats().QueuedBytes), int(p.logBytes)+one)
+	}
+}
+
+// largestEntry bounds an entry's commands.
+func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
+
+// largestMessage bounds a message: entries up to a limit and one more, or a
+// piece of a snapshot.
+func (p *plan) largestMessage() int {
+	return p.appendBytes + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
+}
+
+var inboxNames = func() (names [wire.NumClasses]string) {
+	for c := range wire.NumClasses {
+		names[c] = "inbox, " + c.String()
+	}
+	return names
+}()

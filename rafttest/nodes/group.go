@@ -1,0 +1,122 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/session"
+)
+
+// group is a Raft group as the simulator sees it from outside: who was told to
+// belong to it, and what its replicas have applied.
+type group struct {
+	w        *world
+	id       uint64
+	founders []uint64
+	told     [maxNodes + 1]bool // nodes that run a member, or did
+	retired  [maxNodes + 1]bool // and were removed; their ids are not used again
+
+	// applied is what the first replica applied that came so far; all others
+	// must do the same.
+	applied []appliedCommand
+	tries   map[uint32]fate // by attempt
+	effects map[uint32]bool // operations that have taken effect
+	last    map[session.ID]uint64
+	leaders map[uint64]leadership // by term
+	// lastLeader and changes count changes of the leader.
+	lastLeader uint64
+	changes    int
+	lastWrite  time.Duration // when a client had the result of a write
+}
+
+type appliedCommand struct {
+	attempt uint32
+	answer  answer
+}
+
+// fate is what is known of a try.
+type fate uint8
+
+const (
+	refused fate = 1 << iota
+	applied
+)
+
+type leadership struct{ node, life uint64 }
+
+func newGroup(w *world, id uint64) *group {
+	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}}
+	for n := uint64(1); n <= uint64(w.plan.voters); n++ {
+		g.founders = append(g.founders, n)
+		g.told[n] = true
+	}
+	return g
+}
+
+func (g *group) knows(node uint64) bool   { return g.told[node] && !g.retired[node] }
+func (g *group) founder(node uint64) bool { return slices.Contains(g.founders, node) }
+
+// elected notes a leader.
+func (g *group) elected(n *node, term uint64) {
+	g.w.reach.Elections++
+	g.w.tell(n.id, "leads group %d in term %d", g.id, term)
+	me := leadership{n.id, n.life}
+	if other, ok := g.leaders[term]; ok && other != me {
+		g.w.fail(ElectionSafety, "group %d, term %d: %+v and %+v lead", g.id, term, other, me)
+	}
+	g.leaders[term] = me
+	if g.lastLeader != n.id {
+		g.lastLeader = n.id
+		g.changes++
+		g.w.reach.LeaderChanges++
+	}
+}
+
+// took notes a command that a replica has applied as its count-th.
+func (g *group) took(n *node, count uint64, c command, a answer) {
+	switch {
+	case count <= uint64(len(g.applied)):
+		if first := g.applied[count-1]; first.attempt != c.attempt || first.answer != a {
+			g.w.fail(SameCommands, "group %d, command %d: %v applies try %d with %+v, others applied try %d with %+v",
+				g.id, count, n, c.attempt, a, first.attempt, first.answer)
+		}
+		return
+	case count > uint64(len(g.applied))+1:
+		g.w.fail(SameCommands, "group %d: %v applies command %d, when %d were ever applied", g.id, n, count, len(g.applied))
+		return
+	}
+	g.applied = append(g.applied, appliedCommand{c.attempt, a})
+	g.w.reach.Commands++
+	switch was := g.tries[c.attempt]; {
+	case was&applied != 0:
+		g.w.fail(AtMostOnce, "group %d: try %d of operation %d is applied twice", g.id, c.attempt, c.op)
+	case was&refused != 0:
+		g.w.fail(Verdicts, "group %d: try %d of operation %d was refused, and is applied", g.id, c.attempt, c.op)
+	}
+	g.tries[c.attempt] |= applied
+	if a.verdict == session.Repeated {
+		g.w.reach.Repeated++
+	}
+	if c.verb == verbOpen || a.verdict != session.Fresh {
+		return
+	}
+	if g.effects[c.op] {
+		g.w.fail(AtMostOnce, "group %d: operation %d takes effect twice", g.id, c.op)
+	}
+	g.effects[c.op] = true
+	if c.seq <= g.last[c.session] {
+		g.w.fail(SessionOrder, "group %d, session %d: command %d takes effect after %d", g.id, c.session, c.seq, g.last[c.session])
+	}
+	g.last[c.session] = c.seq
+}
+
+// wasRefused notes that a try was said to have no effect, ever.
+func (g *group) wasRefused(n *node, attempt uint32) {
+	if g.tries[attempt]&applied != 0 {
+		g.w.fail(Verdicts, "group %d: %v refuses try %d, which is applied", g.id, n, attempt)
+	}
+	g.tries[attempt] |= refused
+}

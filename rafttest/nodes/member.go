@@ -1,0 +1,376 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
+)
+
+// member is one group at one node in one life of its process: the real
+// rawnode.Replica on the real log, with the simulator in the place of the
+// goroutines, the clock, and the network.
+type member struct {
+	n    *node
+	g    *group
+	life uint64
+	r    *rawnode.Replica
+	core rawnode.Core
+	log  *storage.Group
+	role raft.StateType // when last looked at
+
+	inbox     []input
+	bytes     [wire.NumClasses]int // of messages in the inbox
+	blocking  []func()             // connections that wait for room in it
+	scheduled bool                 // a turn waits for the processor
+
+	calls    map[rawnode.Call]pendingCall
+	nextCall rawnode.Call
+
+	state   *store
+	applied uint64 // index of the state
+	host    []byte // what the replica wants kept beside it
+	steps   []step
+	stepped bool // the apply stage is at work
+	stepLen int  // bytes of commands in steps
+	stopped bool // it was removed from its group, and shut down
+	keeping bool // a copy of the state is on its way to the disk
+
+	out        map[uint64]*outgoing // by stream
+	in         map[uint64]*incoming // by sender
+	nextStream uint64
+}
+
+// input is something for the loop.
+type input struct {
+	cost  time.Duration
+	class wire.Class
+	bytes int // 0 unless it is a message
+	do    func(*rawnode.Replica)
+}
+
+// keptState is a state machine's own storage: what it finds at a start.
+type keptState struct {
+	index   uint64
+	host    []byte
+	encoded []byte
+}
+
+func newMember(n *node, g *group) (*member, error) {
+	p := &n.w.plan
+	m := &member{n: n, g: g, life: n.life, calls: map[rawnode.Call]pendingCall{},
+		out: map[uint64]*outgoing{}, in: map[uint64]*incoming{}, nextStream: n.life << 32}
+	kept := n.kept[g.id]
+	var err error
+	if kept.index > 0 {
+		m.state, err = decodeStore(kept.encoded, p.sessions)
+		m.applied, m.host = kept.index, kept.host
+	} else {
+		m.state, err = newStore(p.sessions)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load the state: %w", err)
+	}
+	m.state.noTable = n.w.opts.Bug == NoSessions
+	if m.log, err = n.disk.engine.Group(g.id); err != nil {
+		return nil, err
+	}
+	cfg := m.config(kept)
+	w, err := rawnode.PrepareLog(cfg)
+	if err == nil && w != nil {
+		err = m.writeNow(*w)
+	}
+	if err == nil {
+		m.r, err = rawnode.NewReplica(cfg)
+	}
+	if err == nil {
+		stallReplica(m.r, n.disk.stalled)
+	}
+	return m, err
+}
+
+// writeNow begins a log.
+func (m *member) writeNow(w storage.Write) error {
+	if err := m.log.Append(w, nil); err != nil {
+		return err
+	}
+	for {
+		if more, err := m.n.disk.engine.Step(); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func (m *member) config(kept keptState) rawnode.ReplicaConfig {
+	p, w := &m.n.w.plan, m.n.w
+	cfg := rawnode.ReplicaConfig{
+		ID: m.n.id, Group: m.g.id, Log: m.log, Applied: kept.index, HostState: kept.host, Boot: m.n.life,
+		ElectionTick: electionTicks, HeartbeatTick: p.heartbeatTick,
+		NoPreVote: p.noPreVote, NoCheckQuorum: p.noCheckQuorum,
+		MaxCommandBytes: p.maxCommand(), MaxBatchBytes: p.batchBytes, MaxBatches: p.batches,
+		MaxQueueBytes: p.queueBytes, MaxCalls: p.calls,
+		MaxAppendBytes: p.appendBytes, MaxInflightMsgs: p.inflightMsgs, MaxInflightBytes: p.inflightBytes,
+		MaxUncommittedBytes: p.uncommitted, MaxApplyBytes: p.applyBytes,
+		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
+		Rand: m.n.rand,
+	}
+	if w.opts.Bug == NoQueueBudget {
+		cfg.MaxQueueBytes, cfg.MaxCalls = 1<<30, 1<<30
+	}
+	if m.g.founder(m.n.id) {
+		cfg.Peers = m.g.founders
+	}
+	newCore := w.opts.Core
+	if newCore == nil {
+		newCore = rawnode.Weft
+	}
+	cfg.Core = func(rc raft.Config) (rawnode.Core, error) {
+		core, err := newCore(rc)
+		m.core = core
+		return core, err
+	}
+	return cfg
+}
+
+// post queues something for the loop. It never waits.
+func (m *member) post(cost time.Duration, do func(*rawnode.Replica)) {
+	if m.stopped {
+		return
+	}
+	m.inbox = append(m.inbox, input{cost: cost, do: do})
+	m.kick()
+}
+
+// kick has the loop look at what waits.
+func (m *member) kick() {
+	if m.scheduled {
+		return
+	}
+	m.scheduled = true
+	m.n.cpu.add(m.turn)
+}
+
+// turn is one turn of the loop: all inputs that are there, then what the replica
+// makes of them.
+func (m *member) turn() (cost time.Duration, effect func()) {
+	items := m.inbox
+	m.inbox, m.bytes = nil, [wire.NumClasses]int{}
+	cost = m.n.w.plan.costs.Turn
+	for i := range items {
+		cost += items[i].cost
+	}
+	m.unblock()
+	return cost, func() {
+		m.scheduled = false
+		if m.stopped {
+			return
+		}
+		for i := range items {
+			items[i].do(m.r)
+		}
+		m.flush()
+		if len(m.inbox) > 0 {
+			m.kick()
+		}
+	}
+}
+
+// unblock lets connections go on that waited for room.
+func (m *member) unblock() {
+	waiting := m.blocking
+	m.blocking = nil
+	for _, again := range waiting {
+		again()
+	}
+}
+
+// flush ends a turn: it gives the stages what is to be done.
+func (m *member) flush() {
+	w := m.n.w
+	out := m.r.Flush(w.now)
+	if err := m.r.Err(); err != nil {
+		m.n.w.fail(NoFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
+		return
+	}
+	if len(out.Sends) > 0 {
+		m.send(out.Sends)
+	}
+	for i := range out.Appends {
+		m.appendStage(logWork{m: m, append: &out.Appends[i]})
+	}
+	if out.Compact != nil {
+		m.appendStage(logWork{m: m, compact: out.Compact})
+	}
+	for i := range out.Applies {
+		m.addStep(step{apply: &out.Applies[i]})
+	}
+	for _, s := range out.Snapshots {
+		m.sendSnapshot(s)
+	}
+	for _, d := range out.Done {
+		m.ended(d)
+	}
+	m.observe()
+}
+
+// observe looks at what has become of the replica.
+func (m *member) observe() {
+	st := m.core.State()
+	if st.Role == raft.StateLeader && m.role != raft.StateLeader {
+		m.g.elected(m.n, st.Term)
+	}
+	m.role = st.Role
+	m.gauges()
+}
+
+// send is the send stage: encoding and writing take time.
+func (m *member) send(messages []wire.Message) {
+	c := &m.n.w.plan.costs
+	var cost time.Duration
+	for _, msg := range messages {
+		cost += c.Sent + per(msg.Size(), c.WireKiB)
+	}
+	m.n.cpu.add(func() (time.Duration, func()) {
+		return cost, func() {
+			for _, msg := range messages {
+				m.n.egress.send(msg)
+			}
+		}
+	})
+}
+
+// appendStage gives work to the log.
+func (m *member) appendStage(w logWork) {
+	c := &m.n.w.plan.costs
+	var cost time.Duration
+	if w.append != nil {
+		cost = c.Write
+		for _, e := range w.append.Write.Entries {
+			cost += c.Entry + per(proto.Size(e), c.LogKiB)
+		}
+	}
+	m.n.cpu.add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(w) } })
+}
+
+// receive takes a message from a connection. It returns false if there is no
+// room for it now.
+func (m *member) receive(msg wire.Message) bool {
+	w := m.n.w
+	class, size := msg.Class(), msg.Size()
+	if m.bytes[class] >= w.plan.receiveBytes && w.opts.Bug != NoInboxBudget {
+		if class != wire.ClassControl {
+			return false
+		}
+		w.reach.InboxDrops++
+		return true
+	}
+	c := &w.plan.costs
+	in := input{class: class, bytes: size, cost: c.Received + c.Message + per(size, c.WireKiB+c.LoopKiB)}
+	switch b := msg.Body.(type) {
+	case wire.Chunk:
+		in.do = func(*rawnode.Replica) { m.chunk(msg.From, b) }
+	case wire.ChunkStatus:
+		in.do = func(*rawnode.Replica) { m.streamStatus(msg.From, b) }
+	default:
+		in.do = func(r *rawnode.Replica) { m.message(r, msg) }
+	}
+	m.bytes[class] += size
+	m.inbox = append(m.inbox, in)
+	m.kick()
+	return true
+}
+
+// message hands a message to the replica.
+func (m *member) message(r *rawnode.Replica, msg wire.Message) {
+	w := m.n.w
+	if p, ok := msg.Body.(wire.Proposal); ok && w.opts.Bug == TermIgnored {
+		p.Term = m.core.State().Term
+		msg.Body = p
+	}
+	if err := r.Receive(msg); err != nil {
+		w.fail(NoFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
+	}
+}
+
+// unreachable takes the transport's word that something was dropped.
+func (m *member) unreachable(peer uint64) {
+	for _, o := range m.outgoing() {
+		if o.to == peer {
+			m.endStream(o, errUnreachable)
+		}
+	}
+	m.post(0, func(r *rawnode.Replica) { r.Unreachable(peer) })
+}
+
+// ticked lets a tick pass. One that the loop has not come to swallows the next.
+func (m *member) ticked() {
+	m.post(0, func(r *rawnode.Replica) {
+		r.Tick(m.n.w.now)
+	})
+	m.expireStreams()
+	m.keep()
+}
+
+// pendingCall is a call that has not ended.
+type pendingCall struct {
+	deadline time.Duration
+	end      func(rawnode.Done)
+}
+
+// call makes a call of a user.
+func (m *member) call(deadline time.Duration, bytes int, do func(*rawnode.Replica, rawnode.Call, rawnode.Deadline), end func(rawnode.Done)) {
+	m.nextCall++
+	id := m.nextCall
+	m.calls[id] = pendingCall{deadline: m.n.w.now + deadline, end: end}
+	c := &m.n.w.plan.costs
+	by := m.n.w.now + deadline
+	m.post(c.Call+per(bytes, c.LoopKiB), func(r *rawnode.Replica) { do(r, id, by) })
+}
+
+// ended takes the end of a call: there is exactly one.
+func (m *member) ended(d rawnode.Done) {
+	w := m.n.w
+	c, ok := m.calls[d.Call]
+	if !ok {
+		w.fail(Verdicts, "%v ends call %d twice", m.n, d.Call)
+		return
+	}
+	delete(m.calls, d.Call)
+	var ce *rawnode.CallError
+	switch {
+	case d.Err == nil:
+	case !errors.As(d.Err, &ce):
+		w.fail(Verdicts, "%v: a call ends with an error that has no verdict: %v", m.n, d.Err)
+	case errors.Is(d.Err, rawnode.ErrRefused):
+		w.reach.Refused++
+	default:
+		w.reach.Unknown++
+		if w.opts.Bug == RefusedLate {
+			d.Err = &rawnode.CallError{Op: ce.Op, Verdict: rawnode.ErrRefused, Cause: ce.Cause}
+		}
+	}
+	if errors.Is(d.Err, rawnode.ErrOverloaded) {
+		w.reach.Overloaded++
+	}
+	c.end(d)
+}
+
+// here reports whether the member still runs.
+func (m *member) here() bool { return m.n.up && m.n.life == m.life && !m.stopped }
+
+// leads reports whether the member leads, as far as it knows.
+func (m *member) leads() bool { return m.core.State().Role == raft.StateLeader }
+
+// conf returns the members that the replica goes by.
+func (m *member) conf() *pb.ConfState { return m.r.Status().Members }

@@ -1,0 +1,258 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// egress is where messages leave a node: a queue for each peer and class with a
+// bound in bytes, and one network card that they share. Control messages go
+// first; the others take turns.
+type egress struct {
+	n      *node
+	lanes  map[laneID]*lane
+	order  []*lane // as they were made, which is a function of the run
+	turn   int
+	busy   bool
+	wakers []func() // snapshots that wait for room
+}
+
+type laneID struct {
+	to    uint64
+	class wire.Class
+}
+
+// lane is the queue of one connection, and what has left and not been taken by
+// the receiver.
+type lane struct {
+	laneID
+	waiting []wire.Message
+	bytes   int // of waiting
+	// blocked are messages that arrived and found the inbox full: the receiver
+	// does not read this connection, so nothing leaves on it either.
+	blocked []blockedMessage
+	last    time.Duration // when the last message arrives: connections keep order
+}
+
+func newEgress(n *node) egress { return egress{n: n, lanes: map[laneID]*lane{}} }
+
+func (e *egress) lane(to uint64, class wire.Class) *lane {
+	id := laneID{to, class}
+	l := e.lanes[id]
+	if l == nil {
+		l = &lane{laneID: id}
+		e.lanes[id] = l
+		e.order = append(e.order, l)
+	}
+	return l
+}
+
+// drop lets everything go that has not left: the process ends.
+func (e *egress) drop() { e.lanes, e.order, e.wakers = nil, nil, nil }
+
+// send queues a message, or drops and reports it if there is no room.
+func (e *egress) send(m wire.Message) {
+	l := e.lane(m.To, m.Class())
+	bound := e.n.w.plan.linkBytes
+	if l.bytes >= bound && e.n.w.opts.Bug != NoLinkBudget {
+		e.n.w.reach.LinkDrops++
+		e.lost(m)
+		return
+	}
+	l.waiting = append(l.waiting, m)
+	l.bytes += m.Size()
+	e.next()
+}
+
+// lost reports that a message did not get through: the transport knows when a
+// connection breaks or a queue is full.
+func (e *egress) lost(m wire.Message) {
+	if mm := e.n.members[m.Group]; mm != nil {
+		e.n.after(0, func() { mm.unreachable(m.To) })
+	}
+}
+
+// next lets the next message leave when the card is free.
+func (e *egress) next() {
+	if e.busy {
+		return
+	}
+	l := e.choose()
+	if l == nil {
+		return
+	}
+	m := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	l.bytes -= m.Size()
+	e.busy = true
+	w, life := e.n.w, e.n.life
+	w.after(per(m.Size(), w.plan.costs.LinkKiB), func() {
+		w.net.carry(e.n, l, m, life)
+		if e.n.life != life || !e.n.up {
+			return
+		}
+		e.busy = false
+		if l.bytes < w.plan.linkBytes {
+			wakers := e.wakers
+			e.wakers = nil
+			for _, wake := range wakers {
+				wake()
+			}
+		}
+		e.next()
+	})
+}
+
+// choose returns the lane whose turn it is, or nil.
+func (e *egress) choose() *lane {
+	var best *lane
+	turn := e.turn
+	for i := range e.order {
+		at := (turn + 1 + i) % len(e.order)
+		l := e.order[at]
+		switch {
+		case len(l.waiting) == 0 || len(l.blocked) > 0:
+		case l.class == wire.ClassControl:
+			return l
+		case best == nil:
+			best, e.turn = l, at
+		}
+	}
+	return best
+}
+
+// network is what lies between the nodes.
+type network struct {
+	w    *world
+	cuts [maxNodes + 1][maxNodes + 1]int           // faults that block a direction
+	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when it is slow
+}
+
+// carry takes a message that left a node to its receiver.
+func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
+	w := nw.w
+	lost := func() {
+		w.reach.Lost++
+		if from.up && from.life == life && !w.nets.chance(w.plan.silent) {
+			w.after(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
+		}
+	}
+	if nw.cuts[from.id][m.To] > 0 || w.nets.chance(w.plan.loss) {
+		lost()
+		return
+	}
+	delay := w.plan.costs.Delay + time.Duration(w.nets.Float64()*float64(w.plan.costs.Delay)/4)
+	if w.now < nw.slow[from.id][m.To] {
+		delay = 5*delay + per(m.Size(), 20*w.plan.costs.LinkKiB)
+	}
+	m, ok := nw.encoded(m)
+	if !ok {
+		return
+	}
+	l.last = max(l.last+1, w.now+delay)
+	arrive := func() {
+		if nw.cuts[from.id][m.To] > 0 {
+			lost()
+			return
+		}
+		nw.arrive(from, l, m, life)
+	}
+	w.at(l.last, arrive)
+	if w.nets.chance(w.plan.duplicate) {
+		w.reach.Duplicated++
+		w.at(l.last+delay, arrive)
+	}
+}
+
+// encoded sends a message through the codec. A large payload is not copied for
+// every receiver: it would take real time, and find nothing that a small one
+// does not.
+func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
+	if m.Size() > 4<<10 {
+		return m, true
+	}
+	var f wire.Frame
+	var b bytes.Buffer
+	f.Reset()
+	f.AppendMessage(m)
+	_, err := f.WriteMessages(&b)
+	var payload []byte
+	if err == nil {
+		payload, err = wire.ReadFrame(&b, wire.FrameMessages, wire.MaxFrame, nil)
+	}
+	var got wire.Message
+	if err == nil {
+		_, err = wire.DecodeMessages(payload, func(m wire.Message) { got = m })
+	}
+	if err != nil {
+		nw.w.fail(NoFailure, "a %v from %d to %d does not survive its encoding: %v", m.Kind(), m.From, m.To, err)
+	}
+	return got, err == nil
+}
+
+// arrive hands a message to the member that it is for; if that has no room, the
+// connection waits.
+func (nw *network) arrive(from *node, l *lane, m wire.Message, life uint64) {
+	to := nw.w.node(m.To)
+	if to == nil || !to.up {
+		if from.up && from.life == life {
+			from.egress.lost(m)
+		}
+		return
+	}
+	mm := to.members[m.Group]
+	if mm == nil {
+		nw.w.reach.Strangers++
+		return
+	}
+	l.blocked = append(l.blocked, blockedMessage{mm, m})
+	if len(l.blocked) == 1 {
+		l.read(from.bound(func() { from.egress.next() }))
+	}
+}
+
+// blockedMessage has arrived, and is not in the inbox of its member yet.
+type blockedMessage struct {
+	m   *member
+	msg wire.Message
+}
+
+// read takes what has arrived to the inboxes, as far as there is room; it goes
+// on when there is more. Whatever is behind a message that waits waits too,
+// also for other groups: it is one connection.
+func (l *lane) read(next func()) {
+	for len(l.blocked) > 0 {
+		b := l.blocked[0]
+		if b.m.here() && !b.m.receive(b.msg) {
+			b.m.n.w.reach.Blocked++
+			b.m.blocking = append(b.m.blocking, func() { l.read(next) })
+			return
+		}
+		l.blocked = l.blocked[1:]
+	}
+	next()
+}
+
+// cut blocks a direction until the returned function is called.
+func (nw *network) cut(from, to uint64) (mend func()) {
+	nw.cuts[from][to]++
+	nw.w.cutting++
+	generation := nw.w.mended
+	return func() {
+		if generation == nw.w.mended {
+			nw.cuts[from][to]--
+		}
+	}
+}
+
+// mendAll ends all faults of the network.
+func (nw *network) mendAll() {
+	nw.w.mended++
+	nw.cuts = [maxNodes + 1][maxNodes + 1]int{}
+	nw.slow = [maxNodes + 1][maxNodes + 1]time.Duration{}
+}

@@ -1,0 +1,177 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// node is a machine: a processor, a disk, a clock, and while it runs a process
+// with a member of each group that it belongs to.
+type node struct {
+	w  *world
+	id uint64
+	// life counts the starts of the process. What was begun in one life is
+	// nobody's in the next.
+	life      uint64
+	up        bool
+	paused    bool
+	waking    []func() // what happens when a paused process goes on
+	tickEvery time.Duration
+
+	cpu     cpu
+	disk    disk
+	members map[uint64]*member // by group
+	egress  egress
+	// kept is what the state machines have made durable.
+	kept map[uint64]keptState
+	rand draws
+}
+
+func (w *world) newNode(id uint64, seed uint64) *node {
+	n := &node{w: w, id: id, rand: newDraws(seed, 100+id), kept: map[uint64]keptState{}}
+	n.tickEvery = tickTime + time.Duration(w.plan.drift*(2*w.rng.Float64()-1)*float64(tickTime))
+	n.disk = newDisk(n)
+	return n
+}
+
+// after has something happen to the process, unless it ends before; a process
+// that is paused does it when it goes on.
+func (n *node) after(d time.Duration, happen func()) { n.w.after(d, n.bound(happen)) }
+
+func (n *node) bound(happen func()) func() {
+	life := n.life
+	return func() {
+		switch {
+		case n.life != life || !n.up:
+		case n.paused:
+			n.waking = append(n.waking, happen)
+		default:
+			happen()
+		}
+	}
+}
+
+// start starts the process: a member of every group that it has been told of.
+func (n *node) start() {
+	if n.up || n.w.failure != nil {
+		return
+	}
+	n.life++
+	n.up, n.paused, n.waking = true, false, nil
+	n.cpu = cpu{n: n}
+	n.egress = newEgress(n)
+	n.members = map[uint64]*member{}
+	n.w.tell(n.id, "start %d", n.life)
+	if err := n.disk.open(); err != nil {
+		n.cannotStart(fmt.Errorf("open the log: %w", err))
+		return
+	}
+	for _, g := range n.w.groups {
+		if g.knows(n.id) {
+			n.join(g)
+		}
+	}
+	n.tick(n.life)
+}
+
+// cannotStart ends a process that finds no room on its disk; it is tried again
+// later. Nothing else keeps one from starting.
+func (n *node) cannotStart(err error) {
+	if !n.disk.full || !errors.Is(err, syscall.ENOSPC) {
+		n.w.fail(NoFailure, "node %d does not start: %v", n.id, err)
+		return
+	}
+	n.fail(err)
+}
+
+// join starts the member of a group.
+func (n *node) join(g *group) {
+	if !n.up || n.members[g.id] != nil {
+		return
+	}
+	m, err := newMember(n, g)
+	if err != nil {
+		n.cannotStart(fmt.Errorf("group %d: %w", g.id, err))
+		return
+	}
+	n.members[g.id] = m
+	m.kick()
+}
+
+// tick is the clock of the process. A pause swallows ticks.
+func (n *node) tick(life uint64) {
+	n.w.after(n.tickEvery, func() {
+		if n.life != life || !n.up {
+			return
+		}
+		n.tick(life)
+		if n.paused {
+			return
+		}
+		for _, g := range n.w.groups {
+			if m := n.members[g.id]; m != nil {
+				m.ticked()
+			}
+		}
+	})
+}
+
+// crash ends the process. With power the file system has all that was written,
+// without only what was synced and, by chance, some of the rest.
+func (n *node) crash(power bool) {
+	if !n.up {
+		return
+	}
+	n.up, n.paused, n.waking = false, false, nil
+	n.egress.drop()
+	n.disk.crash(power)
+	for _, g := range n.w.groups {
+		if m := n.members[g.id]; m != nil {
+			m.unblock() // its connections break
+		}
+	}
+	n.w.tell(n.id, "down, power %v", power)
+}
+
+// fail is called when the process ends itself.
+func (n *node) fail(err error) {
+	n.w.tell(n.id, "fails: %v", err)
+	n.w.reach.Failures++
+	n.crash(true)
+	n.w.after(electionTime, n.start)
+}
+
+// pause stops the process for a time; its disk and its links go on.
+func (n *node) pause(d time.Duration) {
+	if !n.up || n.paused {
+		return
+	}
+	n.paused = true
+	n.w.tell(n.id, "pause")
+	life := n.life
+	n.w.after(d, func() {
+		if n.life == life {
+			n.resume()
+		}
+	})
+}
+
+func (n *node) resume() {
+	if !n.up || !n.paused {
+		return
+	}
+	n.paused = false
+	n.w.tell(n.id, "resume")
+	waking := n.waking
+	n.waking = nil
+	for _, happen := range waking {
+		n.bound(happen)()
+	}
+}
+
+func (n *node) String() string { return fmt.Sprintf("node %d", n.id) }

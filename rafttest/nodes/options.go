@@ -1,0 +1,116 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// Options says what a run is to be like, beyond what its seed draws. The zero
+// value draws everything.
+type Options struct {
+	// Trace receives the story as it goes; nil: nobody listens.
+	Trace io.Writer
+	// Duration is the virtual length of the phase with faults; 0 means 2 s,
+	// which is twenty election timeouts.
+	Duration time.Duration
+	// Core is the library that the nodes drive: rawnode.Weft if nil. Upstream's
+	// library draws from crypto/rand.Reader: a caller who wants the same story
+	// twice sets that, and runs one seed at a time.
+	Core rawnode.NewCore
+	// Bug plants a mistake, to see that it is found.
+	Bug Bug
+
+	// tune changes what the seed drew, for scenarios.
+	tune func(*plan)
+}
+
+// Result is how a run went.
+type Result struct {
+	Seed uint64
+	// Err is nil, or a *Violation.
+	Err error
+	// Story is the last lines before a failure.
+	Story string
+	// Hash is of the whole story, and the same for each run of a seed. Lines is
+	// how long the story is, Events how much happened.
+	Hash, Lines, Events uint64
+	// Plan is what the seed drew.
+	Plan string
+	// Recovery is how long it took, once the faults were over, until all groups
+	// did all that they should.
+	Recovery time.Duration
+	// Reached counts what the run came across.
+	Reached Reach
+}
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	Invariant string        // its name
+	At        time.Duration // virtual time
+	Detail    string
+}
+
+// Error implements error.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s does not hold at %v: %s", v.Invariant, v.At, v.Detail)
+}
+
+// The invariants, by name.
+const (
+	ElectionSafety  = "election safety"  // at most one leader of a group in a term
+	SameCommands    = "same commands"    // replicas apply the same commands, with the same results
+	EqualStates     = "equal states"     // and are equal in the end
+	AtMostOnce      = "at most once"     // a command takes effect once, however often it was tried
+	SessionOrder    = "session order"    // commands of a session take effect in order
+	Verdicts        = "verdicts"         // what was refused has no effect; a call ends once, and in time
+	NothingLost     = "nothing lost"     // what was acknowledged stays
+	Linearizability = "linearizability"  // of what clients saw
+	Budgets         = "budgets"          // no queue is longer than its bound
+	Liveness        = "liveness"         // in the end, all works again within a bound
+	NoFailure       = "no failure"       // no node panics, fails, or refuses an honest message
+	NoGap           = "no gap"           // scenarios: the time without a write is bounded
+	Definite        = "definite outcome" // scenarios: no outcome is unknown
+	Goodput         = "goodput"          // scenarios: overload does not stop the work
+)
+
+// Bug is a mistake, planted to see whether it is found.
+type Bug int
+
+// The planted bugs.
+const (
+	NoBug           Bug = iota
+	TermIgnored         // a leader appends what was sent to the leader of another term
+	LostOrigins         // snapshots leave out which batches were applied
+	LostSessions        // snapshots leave out the sessions of clients
+	NoSessions          // a command that was tried twice takes effect twice
+	FollowerBarrier     // a read waits for what its own node knows to be committed
+	NoWait              // a read gets its barrier, and does not wait for it
+	NoFsync             // what is written is not synced
+	EarlyAck            // a write is acknowledged when it is queued
+	NoQueueBudget       // commands are queued without a bound
+	NoInboxBudget       // messages are queued without a bound
+	NoLinkBudget        // messages for a peer that does not read are kept
+	ApplyAgain          // a restart applies again what the state has in it
+	NewerBody           // the body of a snapshot is newer than its header
+	RefusedLate         // a call that is open is told that it was refused
+	EarlyDurable        // state is called durable before it is
+	endOfBugs
+)
+
+var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
+	"no-wait", "no-fsync", "early-ack", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
+	"refused-late", "early-durable"}
+
+// String returns the bug's name.
+func (b Bug) String() string {
+	if b < 0 || b >= endOfBugs {
+		return fmt.Sprintf("Bug(%d)", int(b))
+	}
+	return bugNames[b]
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seedCount = flag.Uint64("seeds", 1000, "how many seeds TestNodes runs")
+	firstSeed = flag.Uint64("first", 1, "the first of them")
+	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v its whole story is printed")
+)
+
+// runSeeds runs seeds on all processors, and hands each result to take, one at a
+// time, until that returns false.
+func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
+	var (
+		next atomic.Uint64
+		stop atomic.Bool
+		mu   sync.Mutex
+		wg   sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for !stop.Load() {
+				k := next.Add(1) - 1
+				if k >= n {
+					return
+				}
+				r := Run(first+k, opts)
+				mu.Lock()
+				if !stop.Load() && !take(r) {
+					stop.Store(true)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func report(r Result) string {
+	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestNodes$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+}
+
+// TestNodes runs nodes through faults, and looks whether every invariant holds
+// and all is well in the end.
+func TestNodes(t *testing.T) {
+	if *oneSeed != 0 {
+		opts := Options{}
+		if testing.Verbose() {
+			out := bufio.NewWriter(os.Stdout)
+			defer func() { require.NoError(t, out.Flush()) }()
+			opts.Trace = out
+		}
+		r := Run(*oneSeed, opts)
+		t.Logf("plan: %s\n%s", r.Plan, r.Reached)
+		require.NoError(t, r.Err)
+		return
+	}
+	n := *seedCount
+	if testing.Short() {
+		n = min(n, 100)
+	}
+	var reached Reach
+	var worst Result
+	var events uint64
+	failed, begun := 0, time.Now()
+	runSeeds(*firstSeed, n, Options{}, func(r Result) bool {
+		reached.Add(r.Reached)
+		events += r.Events
+		if r.Recovery > worst.Recovery {
+			worst = r
+		}
+		if r.Err != nil {
+			t.Error(report(r))
+			failed++
+		}
+		return failed < 5
+	})
+	t.Logf("%d seeds, %d events in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, events, time.Since(begun).Round(time.Millisecond),
+		worst.Recovery, worst.Seed, finaleTime, reached)
+	if n >= 1000 && failed == 0 {
+		require.Empty(t, reached.Missing(), "never reached")
+	}
+}
+
+// TestSameStory shows that a run is a function of its seed.
+func TestSameStory(t *testing.T) {
+	for seed := uint64(1); seed <= 30; seed++ {
+		a, b := Run(seed, Options{}), Run(seed, Options{})
+		require.Equal(t, a, b, "seed %d", seed)
+		require.NotZero(t, a.Lines)
+	}
+}

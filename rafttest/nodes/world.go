@@ -1,0 +1,175 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// world is one run.
+type world struct {
+	agenda
+	story story
+	opts  Options
+	plan  plan
+	// Streams of randomness: what hosts and faults do, what the network does,
+	// what disks do, what clients do.
+	rng, nets, disks, cli draws
+
+	nodes   []*node // by id, from 1
+	groups  []*group
+	net     network
+	clients []*client
+	history history
+	reach   Reach
+	mended  int // how often all links were mended
+	cutting int
+	events  uint64
+	calming bool
+	finale  *finale
+	failure *Violation
+}
+
+// mostEvents bounds a run: one that has more goes round in circles.
+const mostEvents = 3_000_000
+
+// Run runs the nodes that the seed draws, and reports how that went.
+func Run(seed uint64, opts Options) Result {
+	w := newWorld(seed, opts)
+	w.guard(func() {
+		w.found(seed)
+		w.begin()
+		w.run()
+	})
+	return w.result(seed)
+}
+
+func newWorld(seed uint64, opts Options) *world {
+	w := &world{opts: opts, rng: newDraws(seed, 1), nets: newDraws(seed, 2), disks: newDraws(seed, 3), cli: newDraws(seed, 4)}
+	w.story.out = opts.Trace
+	w.plan = drawPlan(newDraws(seed, 0), opts)
+	w.net.w = w
+	return w
+}
+
+func (w *world) result(seed uint64) Result {
+	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach}
+	if w.finale != nil {
+		r.Recovery = w.finale.took
+	}
+	if w.failure != nil {
+		r.Err, r.Story = w.failure, w.story.recent()
+	}
+	return r
+}
+
+// guard makes a panic a finding like any other.
+func (w *world) guard(run func()) {
+	defer func() {
+		if x := recover(); x != nil {
+			w.fail(NoFailure, "%v\n%s", x, debug.Stack())
+		}
+	}()
+	run()
+}
+
+// found makes nodes and groups, and starts the first members.
+func (w *world) found(seed uint64) {
+	for id := uint64(1); id <= maxNodes; id++ {
+		w.nodes = append(w.nodes, w.newNode(id, seed))
+	}
+	for id := range w.plan.groups {
+		w.groups = append(w.groups, newGroup(w, uint64(id+1)))
+	}
+	for _, n := range w.nodes[:w.plan.voters] {
+		n.start()
+	}
+}
+
+// begin plans what is to happen: faults, clients, and the calm.
+func (w *world) begin() {
+	w.beginFaults()
+	for _, g := range w.groups {
+		for range w.plan.clients {
+			w.addClient(g)
+		}
+	}
+	w.at(w.plan.duration, w.calm)
+}
+
+func (w *world) run() {
+	for w.failure == nil && (w.finale == nil || !w.finale.done) {
+		w.next()
+	}
+	w.checkHistory()
+}
+
+// next lets the next event happen.
+func (w *world) next() {
+	w.events++
+	if w.events > mostEvents {
+		w.fail(Liveness, "%d events, and no end", w.events)
+		return
+	}
+	w.step(w.plan.duration + 2*finaleTime)
+}
+
+// until runs until something is so. It returns false if it is not within a
+// time.
+func (w *world) until(limit time.Duration, so func() bool) bool {
+	end := w.now + limit
+	for w.failure == nil && !so() {
+		if w.now >= end {
+			return false
+		}
+		w.events++
+		w.step(end)
+	}
+	return w.failure == nil
+}
+
+func (w *world) node(id uint64) *node {
+	if id == 0 || id > uint64(len(w.nodes)) {
+		return nil
+	}
+	return w.nodes[id-1]
+}
+
+// running returns the nodes whose process runs, paused or not.
+func (w *world) running() []*node {
+	return slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool { return !n.up })
+}
+
+func (w *world) tell(node uint64, format string, args ...any) {
+	w.story.tell(w.now, node, fmt.Sprintf(format, args...))
+}
+
+// fail records the first invariant that does not hold; the run ends.
+func (w *world) fail(invariant, format string, args ...any) {
+	if w.failure != nil {
+		return
+	}
+	w.failure = &Violation{Invariant: invariant, At: w.now, Detail: fmt.Sprintf(format, args...)}
+	w.tell(0, "VIOLATION %s: %s", invariant, w.failure.Detail)
+}
+
+// leading returns the member that leads the highest term of a group, or nil.
+func (g *group) leading() (best *member) {
+	term := uint64(0)
+	for _, n := range g.w.nodes {
+		m := n.members[g.id]
+		if !n.up || m == nil || m.core == nil {
+			continue
+		}
+		if st := m.core.State(); st.Role == raft.StateLeader && st.Term > term {
+			best, term = m, st.Term
+		}
+	}
+	return best
+}
