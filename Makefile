@@ -93,6 +93,15 @@ tidy-check: ## fail if a go.mod or go.sum is not tidy
 	$(GO) mod tidy -diff
 	@for m in $(NESTED); do echo "go mod tidy -diff in $$m"; (cd $$m && $(GO) mod tidy -diff); done
 
+##@ hosts
+
+# Flags for the run: make conformance-etcd ETCD='--core upstream'.
+ETCD ?=
+
+.PHONY: conformance-etcd
+conformance-etcd: ## etcd's own tests, and a cluster of etcd processes under faults, on Weft (under 10 minutes)
+	cd conformance/etcd && $(GO) run . $(ETCD)
+
 ##@ running
 
 .PHONY: demo

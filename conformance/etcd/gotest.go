@@ -1,0 +1,164 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string // of a package that does not build
+	Elapsed                       float64
+}
+
+// outcome is what became of the tests of a package.
+type outcome struct {
+	core    string
+	passed  []string
+	failed  []string
+	skipped []string
+	took    time.Duration
+	ok      bool
+	output  map[string]*bytes.Buffer // by test; "" is the package's
+}
+
+// testRun is one call of go test.
+type testRun struct {
+	packages  []string
+	run, skip string // regular expressions, as the go command takes them
+	timeout   time.Duration
+	count     int
+}
+
+// goTest runs tests on a core and returns the outcomes by package. What did not
+// build is an error.
+func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[string]*outcome, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	// Vet has a step of its own. A count keeps the go command from answering
+	// out of its cache.
+	args := []string{"-json", "-vet=off", "-count=1", "-timeout=" + t.timeout.String(), "-exec=" + quote(self) + " exec " + core}
+	if t.run != "" {
+		args = append(args, "-run="+t.run)
+	}
+	if t.skip != "" {
+		args = append(args, "-skip="+t.skip)
+	}
+	cmd := w.goCommand(ctx, core, "test", append(args, t.packages...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	outcomes, broken, readErr := collect(out)
+	err = cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case readErr != nil:
+		return nil, readErr
+	case broken != "":
+		return outcomes, fmt.Errorf("go test: it does not build:\n%s", broken)
+	case err != nil && stderr.Len() > 0:
+		return outcomes, fmt.Errorf("go test: %w:\n%s", err, stderr.Bytes())
+	}
+	// A test that failed makes the go command fail too; the outcomes say which.
+	return outcomes, nil
+}
+
+// quote makes the path of this program one word for the go command.
+func quote(path string) string {
+	if strings.ContainsAny(path, " \t") {
+		return "'" + path + "'"
+	}
+	return path
+}
+
+// collect reads the events of a run. Only tests at the top level are counted:
+// what one of them consists of is its own affair.
+func collect(r io.Reader) (outcomes map[string]*outcome, broken string, err error) {
+	outcomes = map[string]*outcome{}
+	var build strings.Builder
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return outcomes, build.String(), nil
+		} else if err != nil {
+			return nil, "", err
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, "", fmt.Errorf("go test -json: %w: %s", err, line)
+		}
+		if e.Action == "build-output" {
+			build.WriteString(e.Output)
+			continue
+		}
+		if e.Package == "" {
+			continue
+		}
+		o := outcomes[e.Package]
+		if o == nil {
+			o = &outcome{core: coreNone, output: map[string]*bytes.Buffer{}}
+			outcomes[e.Package] = o
+		}
+		o.take(e)
+	}
+}
+
+// keepOutput bounds what is kept of a test's output: the end of it.
+const keepOutput = 64 << 10
+
+func (o *outcome) take(e event) {
+	top, _, isSub := strings.Cut(e.Test, "/")
+	if e.Action == "output" {
+		if rest, ok := strings.CutPrefix(e.Output, coreLine); ok {
+			o.core = strings.TrimSpace(rest)
+		}
+		buf := o.output[top]
+		if buf == nil {
+			buf = &bytes.Buffer{}
+			o.output[top] = buf
+		}
+		buf.WriteString(e.Output)
+		buf.Next(max(0, buf.Len()-keepOutput))
+		return
+	}
+	if isSub {
+		return
+	}
+	list := map[string]*[]string{"pass": &o.passed, "fail": &o.failed, "skip": &o.skipped}[e.Action]
+	switch {
+	case list == nil:
+	case e.Test == "":
+		o.ok, o.took = e.Action != "fail", time.Duration(e.Elapsed*float64(time.Second))
+	default:
+		*list = append(*list, e.Test)
+		if e.Action != "skip" {
+			slices.Sort(*list)
+		}
+		if e.Action == "pass" {
+			delete(o.output, top) // nobody will ask for it
+		}
+	}
+}

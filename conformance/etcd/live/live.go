@@ -1,0 +1,289 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// Options say what to run.
+type Options struct {
+	// Binaries are the etcd programs. Every start of a member takes the next.
+	Binaries []string
+	// Dir is for data and logs. What is in it is removed first.
+	Dir string
+	// FirstPort is the lowest port to use; 1000 are tried from there.
+	FirstPort int
+	// Seed decides what the clients do. When they do it is up to the machine.
+	Seed uint64
+	// Progress is told what happens.
+	Progress func(string)
+}
+
+// Report says what a run has covered.
+type Report struct {
+	// Operations were answered; the outcome of Unknown ones never was.
+	Operations, Unknown int
+	// Gap is the longest time without an acknowledged write after the leader
+	// was killed.
+	Gap time.Duration
+	// Snapshots were sent to new members.
+	Snapshots int
+}
+
+func (r Report) String() string {
+	return fmt.Sprintf("%d operations, %d of unknown outcome, linearizable; writes paused %v after the kill of the leader; %d snapshots sent",
+		r.Operations, r.Unknown, r.Gap.Round(time.Millisecond), r.Snapshots)
+}
+
+// run is a scenario in progress.
+type run struct {
+	Options
+	*cluster
+	history *history
+	report  Report
+}
+
+// Run plays the scenario: each step is a fault under load, after which the
+// cluster must take writes again.
+func Run(ctx context.Context, o Options) (report Report, err error) {
+	if err := os.RemoveAll(o.Dir); err != nil {
+		return Report{}, err
+	}
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory()}
+	defer r.cluster.stop()
+	if err := r.boot(ctx); err != nil {
+		return Report{}, err
+	}
+	stop, err := startLoad(ctx, r.cluster, r.history, o.Seed)
+	if err != nil {
+		return Report{}, err
+	}
+	// Clients are stopped in any case, and whatever failed, what they have seen
+	// is checked: a cluster that stands still may also have lost something.
+	err = r.faults(ctx)
+	stop()
+	return r.report, errors.Join(err, r.verify(ctx, err == nil))
+}
+
+func (r *run) say(format string, args ...any) {
+	acked, _ := r.history.since()
+	r.Progress(fmt.Sprintf("%5.1fs  %5d writes  ", r.history.now().Seconds(), acked) + fmt.Sprintf(format, args...))
+}
+
+func (r *run) boot(ctx context.Context) error {
+	for range 3 {
+		if _, err := r.add(); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.members {
+		if err := r.start(m, "new"); err != nil {
+			return err
+		}
+	}
+	r.publish()
+	leader, err := r.leader(ctx)
+	if err == nil {
+		r.say("three members run, %s leads", leader.name)
+	}
+	return err
+}
+
+// serves waits until n more writes are acknowledged.
+func (r *run) serves(ctx context.Context, n int) error {
+	goal, _ := r.history.since()
+	goal += n
+	return r.until(ctx, "serving", func() error {
+		if acked, _ := r.history.since(); acked < goal {
+			return fmt.Errorf("%d of %d writes were acknowledged", acked, goal)
+		}
+		return nil
+	})
+}
+
+func (r *run) faults(ctx context.Context) error {
+	if err := r.serves(ctx, 300); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{r.killLeader, r.killMajorityThenLeader, r.moveLeader, r.replaceAll, r.killAll} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if err := r.serves(ctx, 200); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) killLeader(ctx context.Context) error {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	r.history.mark()
+	leader.kill()
+	if err := r.serves(ctx, 100); err != nil {
+		return err
+	}
+	_, r.report.Gap = r.history.since()
+	r.say("%s, the leader, was killed; writes paused %v", leader.name, r.report.Gap.Round(time.Millisecond))
+	return r.back(ctx, leader)
+}
+
+// back starts members again and waits until they have caught up.
+func (r *run) back(ctx context.Context, members ...*member) error {
+	for _, m := range members {
+		if err := r.start(m, "existing"); err != nil {
+			return err
+		}
+	}
+	for _, m := range members {
+		if err := r.caughtUp(ctx, m); err != nil {
+			return err
+		}
+		r.say("%s is back", m.name)
+	}
+	return nil
+}
+
+// killMajorityThenLeader kills the followers, then the leader, and brings the
+// followers back without it. What a leader acknowledged alone would be gone.
+func (r *run) killMajorityThenLeader(ctx context.Context) error {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	followers := slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool { return m == leader })
+	for _, m := range followers {
+		m.kill()
+	}
+	// Clients call in the meantime. That this must not be acknowledged is what
+	// the check of the history is for; it needs time to happen, not luck.
+	time.Sleep(700 * time.Millisecond)
+	leader.kill()
+	r.say("both followers were killed, then %s, the leader", leader.name)
+	if err := r.back(ctx, followers...); err != nil {
+		return err
+	}
+	if err := r.serves(ctx, 100); err != nil {
+		return err
+	}
+	return r.back(ctx, leader)
+}
+
+func (r *run) moveLeader(ctx context.Context) error {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := r.other(leader)
+	if err != nil {
+		return err
+	}
+	s, err := to.status(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := leader.api.MoveLeader(ctx, s.Header.MemberId); err != nil {
+		return fmt.Errorf("moving leadership from %s to %s: %w", leader.name, to.name, err)
+	}
+	now, err := r.leader(ctx)
+	if err == nil && now != to {
+		err = fmt.Errorf("leadership was moved from %s to %s, and %s leads", leader.name, to.name, now.name)
+	}
+	r.say("leadership moved from %s to %s", leader.name, to.name)
+	return err
+}
+
+// replaceAll replaces the members one after another: the leader while it runs,
+// the others after their death.
+func (r *run) replaceAll(ctx context.Context) error {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	for _, old := range slices.Clone(r.members) {
+		if old != leader {
+			old.kill()
+		}
+		fresh, err := r.replace(ctx, old)
+		if err != nil {
+			return err
+		}
+		if err := r.caughtUp(ctx, fresh); err != nil {
+			return err
+		}
+		n, err := fresh.snapshotsReceived(ctx)
+		if err != nil {
+			return err
+		}
+		r.report.Snapshots += n
+		r.say("%s is replaced by %s, which got %d snapshots", old.name, fresh.name, n)
+	}
+	if r.report.Snapshots == 0 {
+		return errors.New("no new member got a snapshot: the run did not test what it should")
+	}
+	return nil
+}
+
+// killAll kills all members at the same time.
+func (r *run) killAll(ctx context.Context) error {
+	for _, m := range r.members {
+		m.kill()
+	}
+	r.say("all members were killed")
+	return r.back(ctx, r.members...)
+}
+
+// verify checks the history, and that the members agree if they all run. Reads
+// at each member come last: they must see everything.
+func (r *run) verify(ctx context.Context, complete bool) error {
+	if complete {
+		for _, m := range r.members {
+			if err := r.readAll(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	ops := r.history.all()
+	var revision int64
+	for _, o := range ops {
+		if o.answered {
+			r.report.Operations++
+			revision = max(revision, o.revision)
+		} else {
+			r.report.Unknown++
+		}
+	}
+	if err := check(ops); err != nil || !complete {
+		return err
+	}
+	r.say("the history is linearizable")
+	return r.sameData(ctx, revision)
+}
+
+func (r *run) readAll(ctx context.Context, m *member) error {
+	for i := range keys {
+		err := r.until(ctx, "reading at "+m.name, func() error {
+			o := operation{verb: get, key: keyName(i), call: r.history.now()}
+			if err := o.run(ctx, m.api); err != nil {
+				return err
+			}
+			o.ret, o.answered = r.history.now(), true
+			r.history.add(o)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

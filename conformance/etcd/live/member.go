@@ -1,0 +1,157 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// member is one etcd, over all the processes that it is in the course of time.
+type member struct {
+	name   string
+	dir    string
+	client string // URL
+	peer   string // URL
+	api    *clientv3.Client
+	// process is nil while the member is down.
+	process *exec.Cmd
+	exited  chan struct{}
+	// leaving is set when it is removed: then it ends by itself, rightly.
+	leaving bool
+}
+
+func newMember(dir, name string, port func() (int, error)) (*member, error) {
+	clientPort, err := port()
+	if err != nil {
+		return nil, err
+	}
+	peerPort, err := port()
+	if err != nil {
+		return nil, err
+	}
+	m := &member{
+		name:   name,
+		dir:    filepath.Join(dir, name),
+		client: fmt.Sprintf("http://127.0.0.1:%d", clientPort),
+		peer:   fmt.Sprintf("http://127.0.0.1:%d", peerPort),
+	}
+	m.api, err = newClient(m.client)
+	return m, err
+}
+
+// start runs binary as this member. What it prints is appended to a file
+// beside its data.
+func (m *member) start(binary, initialCluster, state string) error {
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(m.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the process has its own handle
+	cmd := exec.Command(binary,
+		"--name", m.name, "--data-dir", filepath.Join(m.dir, "data"),
+		"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
+		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
+		"--initial-cluster", initialCluster, "--initial-cluster-state", state,
+		"--heartbeat-interval", "100", "--election-timeout", "1000",
+		// Few entries are kept, so that a new member needs a snapshot.
+		"--snapshot-count", "200", "--snapshot-catchup-entries", "50",
+		"--logger", "zap", "--log-outputs", "stderr")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", m.name, err)
+	}
+	m.process, m.exited = cmd, make(chan struct{})
+	go func(exited chan struct{}) {
+		_ = cmd.Wait() // killed, as a rule; whether it should have lived is seen elsewhere
+		close(exited)
+	}(m.exited)
+	return nil
+}
+
+func (m *member) logFile() string { return filepath.Join(m.dir, "log") }
+
+// kill is kill -9. The process gets no chance to write anything.
+func (m *member) kill() {
+	if m.process == nil {
+		return
+	}
+	_ = m.process.Process.Kill() // it may have exited already
+	<-m.exited
+	m.process = nil
+}
+
+// alive returns an error if the process has ended without being killed.
+func (m *member) alive() error {
+	select {
+	case <-m.exited:
+		return fmt.Errorf("%s has ended by itself: %v; its log is %s", m.name, m.process.ProcessState, m.logFile())
+	default:
+		return nil
+	}
+}
+
+func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return m.api.Status(ctx, m.client)
+}
+
+// snapshotsReceived reads from the member's metrics how many snapshots other
+// members have sent it.
+func (m *member) snapshotsReceived(ctx context.Context) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.client+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	total := 0
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "etcd_network_snapshot_receive_success{"); ok {
+			_, count, _ := strings.Cut(rest, "} ")
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				return 0, fmt.Errorf("metric %q: %w", lines.Text(), err)
+			}
+			total += n
+		}
+	}
+	return total, lines.Err()
+}
+
+// ports hands out ports on which nobody listens, below those that systems give
+// to outgoing connections: a member that is down must find its own free again.
+func ports(first int) func() (int, error) {
+	next := first
+	return func() (int, error) {
+		for ; next < first+1000; next++ {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
+			if err != nil {
+				continue
+			}
+			next++
+			return next - 1, l.Close()
+		}
+		return 0, fmt.Errorf("no free port from %d to %d", first, next)
+	}
+}

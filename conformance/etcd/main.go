@@ -1,0 +1,114 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command etcd shows that etcd runs on Weft: it builds etcd's server with Weft
+// in the place of go.etcd.io/raft/v3, without an edit, runs etcd's own tests on
+// it, and a cluster of etcd processes under faults.
+//
+//	make conformance-etcd                          # from the root of Weft
+//	make conformance-etcd ETCD='--core upstream'   # the same on upstream's library
+//
+// README.md says what is run and how to read the table.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/internal/docs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "conformance: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	core   string
+	only   string
+	dir    string
+	seed   uint64
+	full   bool
+	mutant bool
+}
+
+func command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:           "etcd",
+		Short:         "Run etcd's tests, and a cluster of etcd processes under faults, on Weft",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return conformance(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.core, "core", coreWeft, "the Raft library under etcd: "+coreWeft+" or "+coreUpstream)
+	f.StringVar(&o.only, "only", "", "run only the steps whose name matches this regular expression")
+	f.StringVar(&o.dir, "dir", "", "directory for what is generated and built (default: .cache/conformance-etcd in Weft)")
+	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "what the clients of the live cluster do")
+	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (about half an hour)")
+	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule and expect that the live cluster shows it")
+	cmd.AddCommand(execCommand())
+	return cmd
+}
+
+// conformance runs all steps and prints the table.
+func conformance(ctx context.Context, o options) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("--only: %w", err)
+	}
+	if o.core != coreWeft && o.core != coreUpstream {
+		return fmt.Errorf("--core %s: it must be %s or %s", o.core, coreWeft, coreUpstream)
+	}
+	if o.mutant && o.core != coreWeft {
+		return fmt.Errorf("--mutant breaks Weft; it does not go with --core %s", o.core)
+	}
+	module, err := docs.Root()
+	if err != nil {
+		return err
+	}
+	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: o.dir}
+	if w.dir == "" {
+		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
+	}
+	start := time.Now()
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
+	if o.mutant {
+		return mutant(ctx, w, o.seed)
+	}
+	results := &results{core: o.core, began: start, dir: w.dir}
+	for _, s := range steps(o.full) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if only.MatchString(s.name) {
+			progress("%s", s.name)
+			results.add(s.run(ctx, w, o)...)
+		}
+	}
+	return results.report(os.Stdout)
+}
+
+var began = time.Now()
+
+// progress prints a line for whoever waits.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "[%4.0fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,203 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weftraft/weft/internal/shim"
+)
+
+// step is a part of the run. It returns a row of the table for each package or
+// scenario.
+type step struct {
+	name string
+	run  func(context.Context, *workdir, options) []row
+}
+
+func steps(full bool) []step {
+	unit, integration := unitTests, raftFacing
+	if full {
+		unit, integration = everything(serverPath), everything(testsPath+"/integration")
+	}
+	return []step{
+		{"vet", vet},
+		{"unit", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, unit) }},
+		{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
+		{"live", liveCluster},
+		{"mixed", mixedCluster},
+	}
+}
+
+// selection is tests of a package: all of them, or those of some files.
+type selection struct {
+	path  string // of the package; with "/..." also of those below
+	files []string
+}
+
+// unitTests are etcd's own tests of what stands on Raft: the server with its
+// storage, membership, peer transport, snapshots, linearizable reads, and log.
+var unitTests = []selection{
+	{path: serverPath + "/etcdserver/..."},
+	{path: serverPath + "/storage/wal/..."},
+}
+
+// raftFacing are those of etcd's integration tests whose subject is Raft's:
+// members that come, go, restart, lead, and lose touch. The others are about
+// leases, authentication, tracing and so on, take five minutes more, and pass
+// as well (--full).
+var raftFacing = []selection{
+	{testsPath + "/integration", []string{"cluster_test.go", "member_test.go", "network_partition_test.go",
+		"revision_test.go", "v3_failover_test.go", "v3_leadership_test.go"}},
+	{path: testsPath + "/integration/snapshot"},
+	{path: testsPath + "/integration/clientv3/snapshot"},
+	{testsPath + "/integration/clientv3", []string{"cluster_test.go", "maintenance_test.go"}},
+	{testsPath + "/integration/clientv3/connectivity", []string{"network_partition_test.go", "server_shutdown_test.go"}},
+}
+
+func everything(path string) []selection { return []selection{{path: path + "/..."}} }
+
+func vet(ctx context.Context, w *workdir, o options) []row {
+	start := time.Now()
+	err := w.run(ctx, o.core, "vet", serverPath+"/...")
+	return []row{{Name: "go vet " + serverPath + "/...", Core: o.core, Took: time.Since(start), err: err}}
+}
+
+// runTests runs selections and makes a row of each package that has tests.
+func runTests(ctx context.Context, w *workdir, core string, chosen []selection) []row {
+	want, err := w.wanted(ctx, chosen)
+	if err != nil {
+		return []row{{Name: "finding tests", err: err}}
+	}
+	t := testRun{timeout: 20 * time.Minute}
+	names := map[string]bool{}
+	for path, tests := range want {
+		t.packages = append(t.packages, path)
+		for _, name := range tests {
+			names[name] = true
+		}
+	}
+	slices.Sort(t.packages)
+	t.run = pattern(names)
+	outcomes, err := w.goTest(ctx, core, t)
+	if err != nil {
+		return []row{{Name: "go test", Core: core, err: err}}
+	}
+	var rows []row
+	for _, path := range t.packages {
+		r := rowOf(path, outcomes[path], want[path])
+		if len(r.again) > 0 {
+			r = again(ctx, w, core, path, r)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// again gives tests that failed a second chance, which is printed and counted:
+// many of etcd's tests wait for elections in real time, and a machine that is
+// busy with something else may starve them. A test that fails twice has failed.
+func again(ctx context.Context, w *workdir, core, path string, r row) row {
+	names := map[string]bool{}
+	for _, name := range r.again {
+		names[name] = true
+	}
+	progress("%s: again: %s", path, strings.Join(r.again, ", "))
+	outcomes, err := w.goTest(ctx, core, testRun{packages: []string{path}, run: pattern(names), timeout: 10 * time.Minute})
+	if err == nil {
+		if o := outcomes[path]; o != nil && o.ok && len(o.failed) == 0 && len(o.passed) == len(r.again) {
+			r.Passed += len(o.passed)
+			r.Flaky = r.again
+			r.err = nil
+		}
+	}
+	r.again = nil
+	return r
+}
+
+// pattern matches the tests of these names and no others.
+func pattern(names map[string]bool) string {
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return "^(" + strings.Join(list, "|") + ")$"
+}
+
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
+
+// wanted returns the names of the tests that must run, by package, as the
+// sources have them: no test can get lost on the way.
+func (w *workdir) wanted(ctx context.Context, chosen []selection) (map[string][]string, error) {
+	server, err := shim.Download(ctx, serverPath, etcdVersion)
+	if err != nil {
+		return nil, err
+	}
+	roots := map[string]string{serverPath: server, testsPath: w.path("tests")}
+	want := map[string][]string{}
+	for _, s := range chosen {
+		found := 0
+		for module, dir := range roots {
+			path, below := strings.CutSuffix(s.path, "/...")
+			rel, ok := strings.CutPrefix(path, module)
+			if !ok {
+				continue
+			}
+			n, err := testsIn(want, module, dir, filepath.FromSlash(strings.TrimPrefix(rel, "/")), below, s.files)
+			if err != nil {
+				return nil, err
+			}
+			found += n
+		}
+		if found == 0 {
+			return nil, fmt.Errorf("%s %v: no tests there", s.path, s.files)
+		}
+	}
+	return want, nil
+}
+
+// testsIn adds the tests in a directory of a module, and in those below it, and
+// returns how many there are.
+func testsIn(want map[string][]string, module, root, rel string, below bool, files []string) (found int, err error) {
+	dir := filepath.Join(root, rel)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	path := module
+	if rel != "" {
+		path += "/" + filepath.ToSlash(rel)
+	}
+	for _, e := range entries {
+		switch {
+		case e.IsDir() && below && e.Name() != "testdata":
+			n, err := testsIn(want, module, root, filepath.Join(rel, e.Name()), below, nil)
+			if err != nil {
+				return 0, err
+			}
+			found += n
+		case e.IsDir() || !strings.HasSuffix(e.Name(), "_test.go"):
+		case files == nil || slices.Contains(files, e.Name()):
+			src, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return 0, err
+			}
+			for _, m := range testFunc.FindAllSubmatch(src, -1) {
+				if name := string(m[1]); name != "TestMain" {
+					want[path] = append(want[path], name)
+					found++
+				}
+			}
+		}
+	}
+	return found, nil
+}

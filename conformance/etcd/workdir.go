@@ -1,0 +1,159 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/weftraft/weft/internal/shim"
+)
+
+const (
+	coreWeft     = "weft"
+	coreUpstream = "upstream"
+
+	etcdVersion = "v3.7.3"
+	serverPath  = "go.etcd.io/etcd/server/v3"
+	testsPath   = "go.etcd.io/etcd/tests/v3"
+)
+
+// leftOut are files of etcd's tests that cannot be built here, and why.
+var leftOut = map[string]string{
+	"integration/cache_test.go": "tests go.etcd.io/etcd/cache/v3, a client-side cache, which module proxies do not serve",
+}
+
+// workdir is where things are.
+type workdir struct {
+	weft   string // the checkout of Weft
+	module string // this module, in it
+	dir    string // what is generated
+}
+
+func (w *workdir) path(elem ...string) string {
+	return filepath.Join(append([]string{w.dir}, elem...)...)
+}
+
+// prepare generates what the go command needs: the shim, a copy of etcd's tests
+// without what cannot be built, and a go.mod for each core, which is this
+// module's with other replacements. Versions are therefore the same for both.
+func (w *workdir) prepare(ctx context.Context) error {
+	if err := os.MkdirAll(w.path("bin"), 0o700); err != nil {
+		return err
+	}
+	s, err := shim.Generate(ctx, shim.Options{Dir: w.path("shim"), WeftDir: w.weft})
+	if err != nil {
+		return err
+	}
+	tests, err := shim.Download(ctx, testsPath, etcdVersion)
+	if err != nil {
+		return err
+	}
+	if err := copyTree(tests, w.path("tests")); err != nil {
+		return err
+	}
+	return errors.Join(
+		w.writeModule(coreUpstream, map[string]string{testsPath: w.path("tests")}),
+		w.writeModule(coreWeft, map[string]string{testsPath: w.path("tests"), shim.UpstreamPath: s.Dir}),
+	)
+}
+
+// copyTree makes to a writable copy of from, without what is left out.
+func copyTree(from, to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.IsDir():
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		case leftOut[filepath.ToSlash(rel)] != "":
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), data, 0o600)
+	})
+}
+
+// writeModule writes this module's go.mod with more replacements, and its
+// go.sum beside it.
+func (w *workdir) writeModule(core string, replace map[string]string) error {
+	name := filepath.Join(w.module, "go.mod")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse(name, data, nil)
+	if err != nil {
+		return err
+	}
+	for path, dir := range replace {
+		if err := mod.AddReplace(path, "", dir, ""); err != nil {
+			return err
+		}
+	}
+	if data, err = mod.Format(); err != nil {
+		return err
+	}
+	sums, err := os.ReadFile(filepath.Join(w.module, "go.sum"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(w.path(core+".mod"), data, 0o600), os.WriteFile(w.path(core+".sum"), sums, 0o600))
+}
+
+// goCommand prepares a go command in this module, with the core in place. When
+// ctx ends, everything that it has started ends with it.
+func (w *workdir) goCommand(ctx context.Context, core, verb string, args ...string) *exec.Cmd {
+	args = append([]string{verb, "-modfile=" + w.path(core+".mod")}, args...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = w.module
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+// run executes a go command. Its error holds the end of what it printed.
+func (w *workdir) run(ctx context.Context, core, verb string, args ...string) error {
+	out, err := w.goCommand(ctx, core, verb, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go %s %s: %w:\n%s", verb, strings.Join(args, " "), err, out[max(0, len(out)-8192):])
+	}
+	return nil
+}
+
+// buildServer builds etcd on a core and checks that it runs on it.
+func (w *workdir) buildServer(ctx context.Context, core, name string, flags ...string) (string, error) {
+	binary := w.path("bin", name)
+	if err := w.run(ctx, core, "build", append(flags, "-o", binary, serverPath)...); err != nil {
+		return "", err
+	}
+	found, err := coreOf(binary)
+	if err == nil && found != core {
+		err = fmt.Errorf("%s runs on %s, not on %s", binary, found, core)
+	}
+	return binary, err
+}
