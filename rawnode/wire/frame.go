@@ -51,29 +51,32 @@ var (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header is a frame's header.
-type header struct {
+// Header is what stands in front of a frame's payload.
+type Header struct {
 	typ    FrameType
 	length uint32
 	crc    uint32
 }
 
-func (h header) put(b []byte) {
+// Length returns how long the payload is, in bytes.
+func (h Header) Length() int { return int(h.length) }
+
+func (h Header) put(b []byte) {
 	b[0], b[1], b[2], b[3] = 'W', 'f', Version, byte(h.typ)
 	binary.LittleEndian.PutUint32(b[4:], h.length)
 	binary.LittleEndian.PutUint32(b[8:], h.crc)
 }
 
-func parseHeader(b []byte) (header, error) {
+func parseHeader(b []byte) (Header, error) {
 	if b[0] != 'W' || b[1] != 'f' {
-		return header{}, fmt.Errorf("%w: it begins with %#02x %#02x, not with the magic %q; is this a Weft peer?", ErrFrame, b[0], b[1], "Wf")
+		return Header{}, fmt.Errorf("%w: it begins with %#02x %#02x, not with the magic %q; is this a Weft peer?", ErrFrame, b[0], b[1], "Wf")
 	}
 	if b[2] != Version {
-		return header{}, fmt.Errorf("%w: version %d, this node speaks %d", ErrFrame, b[2], Version)
+		return Header{}, fmt.Errorf("%w: version %d, this node speaks %d", ErrFrame, b[2], Version)
 	}
-	h := header{typ: FrameType(b[3]), length: binary.LittleEndian.Uint32(b[4:]), crc: binary.LittleEndian.Uint32(b[8:])}
+	h := Header{typ: FrameType(b[3]), length: binary.LittleEndian.Uint32(b[4:]), crc: binary.LittleEndian.Uint32(b[8:])}
 	if h.typ == 0 || h.typ >= endOfFrameTypes {
-		return header{}, fmt.Errorf("%w: unknown type %d", ErrFrame, b[3])
+		return Header{}, fmt.Errorf("%w: unknown type %d", ErrFrame, b[3])
 	}
 	return h, nil
 }
@@ -82,21 +85,35 @@ func parseHeader(b []byte) (header, error) {
 // bytes, into buf or a larger buffer. The payload is valid until buf is used
 // again. An error of r is returned as it is; io.EOF only before the first byte.
 func ReadFrame(r io.Reader, want FrameType, limit int, buf []byte) (payload []byte, err error) {
-	var head [HeaderLen]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	h, err := parseHeader(head[:])
+	h, err := ReadHeader(r, want, limit)
 	if err != nil {
 		return nil, err
 	}
-	if h.typ != want {
-		return nil, fmt.Errorf("%w: type %d where %d belongs", ErrFrame, h.typ, want)
+	return h.ReadPayload(r, buf)
+}
+
+// ReadHeader reads the header of a frame, as ReadFrame does.
+func ReadHeader(r io.Reader, want FrameType, limit int) (Header, error) {
+	var head [HeaderLen]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return Header{}, err
 	}
-	if int64(h.length) > int64(limit) {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, h.length, limit)
+	h, err := parseHeader(head[:])
+	switch {
+	case err != nil:
+		return Header{}, err
+	case h.typ != want:
+		return Header{}, fmt.Errorf("%w: type %d where %d belongs", ErrFrame, h.typ, want)
+	case int64(h.length) > int64(limit):
+		return Header{}, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, h.length, limit)
 	}
-	if payload, err = readPayload(r, int(h.length), buf); err != nil {
+	return h, nil
+}
+
+// ReadPayload reads what follows the header, as ReadFrame does.
+func (h Header) ReadPayload(r io.Reader, buf []byte) ([]byte, error) {
+	payload, err := readPayload(r, int(h.length), buf)
+	if err != nil {
 		return nil, err
 	}
 	if sum := crc32.Checksum(payload, castagnoli); sum != h.crc {
@@ -156,7 +173,7 @@ func (f *Frame) Len() int { return f.enc.len() }
 func (f *Frame) seal(typ FrameType) net.Buffers {
 	bufs, crc := f.enc.seal(f.bufs[:0])
 	f.bufs = bufs
-	header{typ: typ, length: uint32(f.Len() - HeaderLen), crc: crc}.put(f.enc.arena)
+	Header{typ: typ, length: uint32(f.Len() - HeaderLen), crc: crc}.put(f.enc.arena)
 	return bufs
 }
 

@@ -185,7 +185,7 @@ func TestCutFrames(t *testing.T) {
 // A length that promises much gets memory as the bytes come, not before.
 func TestPromisedLength(t *testing.T) {
 	head := make([]byte, HeaderLen)
-	header{typ: FrameMessages, length: 200 << 20}.put(head)
+	Header{typ: FrameMessages, length: 200 << 20}.put(head)
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -205,7 +205,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add(encode(f, samples())[HeaderLen:])
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		frame := make([]byte, HeaderLen, HeaderLen+len(payload))
-		header{typ: FrameMessages, length: uint32(len(payload)), crc: crc32.Checksum(payload, castagnoli)}.put(frame)
+		Header{typ: FrameMessages, length: uint32(len(payload)), crc: crc32.Checksum(payload, castagnoli)}.put(frame)
 		got, err := ReadFrame(bytes.NewReader(append(frame, payload...)), FrameMessages, 1<<28, nil)
 		require.NoError(t, err)
 		var ms []Message
