@@ -138,7 +138,7 @@ func (r *Replica) superseded(own *batch) {
 
 // toApply moves a call to a step of the state machine.
 func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
-	c.open, c.waiting = true, "the state machine to apply the command"
+	c.open, c.waiting = true, waitApply
 	a.calls = append(a.calls, ac)
 }
 

@@ -26,6 +26,10 @@ type pendingCall struct {
 type callList struct {
 	list []*pendingCall
 	live int
+	// cancelled are calls to end before their deadline. There may be many in a
+	// turn, so they are looked for once.
+	cancelled map[Call]error
+	untidy    bool // calls have ended, perhaps before their commands left
 }
 
 // begin notes a call.
@@ -77,14 +81,16 @@ func (r *Replica) finishWith(c *pendingCall, cause error) {
 	r.finish(c, Done{Err: e})
 }
 
-// expireCalls ends the calls whose deadline has passed.
+// expireCalls ends the calls whose deadline has passed, and forgets those that
+// have ended.
 func (r *Replica) expireCalls() {
-	for _, c := range r.calls.list {
+	r.calls.list = slices.DeleteFunc(r.calls.list, func(c *pendingCall) bool {
 		if !c.ended && c.deadline <= r.now {
 			r.finishWith(c, r.timeout())
 		}
-	}
-	r.calls.list = slices.DeleteFunc(r.calls.list, func(c *pendingCall) bool { return c.ended })
+		return c.ended
+	})
+	r.calls.untidy = true // a batch may have become known to be in no log
 	r.tidy()
 }
 
@@ -96,29 +102,57 @@ func (r *Replica) timeout() error {
 	return ErrTimeout
 }
 
-// Cancel ends a call before its deadline, if it has not ended.
+// Cancel ends a call before its deadline, in the next Flush, if it has not ended
+// by then. A nil cause stands for a deadline that has passed.
 func (r *Replica) Cancel(call Call, cause error) {
-	for _, c := range r.calls.list {
-		if c.call == call {
-			r.finishWith(c, cause)
-		}
+	if r.calls.cancelled == nil {
+		r.calls.cancelled = map[Call]error{}
 	}
+	r.calls.cancelled[call] = cause
+}
+
+func (r *Replica) cancelCalls() {
+	if len(r.calls.cancelled) == 0 {
+		return
+	}
+	for _, c := range r.calls.list {
+		cause, ok := r.calls.cancelled[c.call]
+		if !ok || c.ended {
+			continue
+		}
+		if cause == nil {
+			cause = r.timeout()
+		}
+		r.finishWith(c, cause)
+		r.calls.untidy = true
+	}
+	r.calls.cancelled = nil
 	r.tidy()
 }
 
 // StopCalls ends all calls, as the driver is about to stop.
-func (r *Replica) StopCalls() { r.endAllCalls(ErrStopped) }
+func (r *Replica) StopCalls() {
+	if r.err != nil {
+		r.endAllCalls(fmt.Errorf("%w: %w", ErrFailed, r.err))
+	} else {
+		r.endAllCalls(ErrStopped)
+	}
+}
 
 func (r *Replica) endAllCalls(cause error) {
 	for _, c := range r.calls.list {
 		r.finishWith(c, cause)
 	}
-	r.calls.list = nil
+	r.calls.list, r.calls.untidy = nil, true
 	r.tidy()
 }
 
 // tidy lets go of what nobody waits for any more.
 func (r *Replica) tidy() {
+	if !r.calls.untidy {
+		return
+	}
+	r.calls.untidy = false
 	r.outbox.forgetEnded()
 	for _, b := range r.outbox.batches {
 		r.withdraw(b)

@@ -5,7 +5,6 @@ package rawnode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -28,20 +27,21 @@ type Host struct {
 	out     *snapshotsOut
 	in      *snapshotsIn
 
-	goroutines sync.WaitGroup
+	calls callTable // of the loop
+	ticks uint64    // of the loop
+
+	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
 	cancel     context.CancelFunc
 	finished   chan struct{} // closed when everything has ended
 	stopOnce   sync.Once
 	stopping   atomic.Bool
-	polling    atomic.Bool // a poll waits at the apply stage
+	polling    atomic.Bool // the state is not durable, and nobody is asking
 	stopLoop   chan struct{}
 
-	nextCall atomic.Uint64
-	mu       sync.Mutex
-	waiting  map[Call]chan Done
-	err      error  // why it failed
-	last     Status // as of the end of the loop
+	mu   sync.Mutex
+	err  error  // why it failed
+	last Status // as of the end of the loop
 }
 
 // New starts a host from what its log and its state machine hold. An empty log
@@ -57,34 +57,34 @@ func New(cfg Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, start: time.Now(),
-		inbox:    newInbox(cfg.ReceiveBytes),
+		inbox: newInbox(inboxLimits{
+			messages: cfg.ReceiveBytes, calls: cfg.Replica.MaxCalls,
+			callBytes: cfg.Replica.MaxQueueBytes, budget: cfg.Replica.Budget,
+		}),
 		finished: make(chan struct{}), stopLoop: make(chan struct{}),
-		waiting: map[Call]chan Done{},
 	}
 	h.context, h.cancel = context.WithCancel(context.Background())
-	h.appends = newStage(h.writeLog)
-	h.applies = newStage(h.advanceState(cfg.Replica.Applied))
+	h.appends = newStage(h.spawn, h.writeLog)
+	h.applies = newStage(h.spawn, h.advanceState(cfg.Replica.Applied))
 	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
 	h.last = replica.Status()
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
-	h.spawn(h.appends.run)
-	h.spawn(h.applies.run)
 	h.spawn(func() { h.run(replica) })
-	go func() {
-		h.goroutines.Wait()
-		close(h.finished)
-	}()
 	return h, nil
 }
 
+// spawn starts a goroutine; the last one to end finishes the host. The caller is
+// New or such a goroutine, or knows that one of them has not ended.
 func (h *Host) spawn(f func()) {
 	h.goroutines.Add(1)
 	go func() {
-		defer h.goroutines.Done()
 		f()
+		if h.goroutines.Add(-1) == 0 {
+			close(h.finished)
+		}
 	}()
 }
 
@@ -128,9 +128,7 @@ type Result struct {
 // An error is a [CallError]. If it wraps [ErrUnknown], the command may have been
 // applied or may still be; nothing here will try it a second time.
 func (h *Host) Propose(ctx context.Context, command []byte) (Result, error) {
-	d, err := h.call(ctx, "propose", func(r *Replica, call Call, deadline Deadline) {
-		r.Propose(call, command, deadline)
-	})
+	d, err := h.call(ctx, opPropose, func(c *hostCall) { c.command = command })
 	return Result{Value: d.Result, Index: d.Index}, err
 }
 
@@ -144,9 +142,7 @@ func (h *Host) Read(ctx context.Context) (index uint64, err error) {
 // ReadAt is Read for reads that may be of an older state, as the policy says;
 // nil is [ReadIndex].
 func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err error) {
-	d, err := h.call(ctx, "read", func(r *Replica, call Call, deadline Deadline) {
-		r.ReadAt(call, policy, deadline)
-	})
+	d, err := h.call(ctx, opRead, func(c *hostCall) { c.policy = policy })
 	return d.Index, err
 }
 
@@ -155,20 +151,17 @@ func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err
 // is no member ([ErrNotMember]), and one after which the group might not go on
 // ([ErrUnsafeChange]). A leader that is removed hands over first.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
-	return h.changeMembers(ctx, cc, (*Replica).ProposeConfChange)
+	return h.changeMembers(ctx, cc, opChange)
 }
 
 // ForceConfChange is ProposeConfChange for what that refuses as
 // [ErrUnsafeChange]: the group may stop for it.
 func (h *Host) ForceConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
-	return h.changeMembers(ctx, cc, (*Replica).ForceConfChange)
+	return h.changeMembers(ctx, cc, opForce)
 }
 
-func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, propose func(*Replica, Call, *pb.ConfChangeV2, Deadline)) (*pb.ConfState, error) {
-	v2 := cc.AsV2()
-	d, err := h.call(ctx, "propose configuration change", func(r *Replica, call Call, deadline Deadline) {
-		propose(r, call, v2, deadline)
-	})
+func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) (*pb.ConfState, error) {
+	d, err := h.call(ctx, op, func(c *hostCall) { c.change = cc.AsV2() })
 	conf, _ := d.Result.(*pb.ConfState)
 	return conf, err
 }
@@ -176,65 +169,8 @@ func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, propose fun
 // TransferLeader makes a voter the leader, and returns when this node sees that
 // it is. Who is a voter is judged by what this node has applied: [ErrNotMember].
 func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
-	_, err := h.call(ctx, "transfer leader", func(r *Replica, call Call, deadline Deadline) {
-		r.TransferLeader(call, to, deadline)
-	})
+	_, err := h.call(ctx, opTransfer, func(c *hostCall) { c.to = to })
 	return err
-}
-
-// call has the replica do something and waits for its end.
-func (h *Host) call(ctx context.Context, op string, do func(*Replica, Call, Deadline)) (Done, error) {
-	deadline := time.Now().Add(h.cfg.DefaultTimeout)
-	if d, ok := ctx.Deadline(); ok {
-		deadline = d
-	}
-	if h.stopping.Load() {
-		return Done{}, &CallError{Op: op, Verdict: ErrRefused, Cause: h.gone()}
-	}
-	id := Call(h.nextCall.Add(1))
-	ended := make(chan Done, 1)
-	h.mu.Lock()
-	h.waiting[id] = ended
-	h.mu.Unlock()
-	if !h.inbox.post(func(r *Replica) { do(r, id, deadline.Sub(h.start)) }) {
-		h.take(id)
-		return Done{}, &CallError{Op: op, Verdict: ErrRefused, Cause: h.gone()}
-	}
-	select {
-	case d := <-ended:
-		return d, d.Err
-	case <-h.finished:
-	case <-ctx.Done():
-		// The replica knows what became of it; it answers at once.
-		cause := context.Cause(ctx)
-		h.inbox.post(func(r *Replica) {
-			if errors.Is(cause, context.DeadlineExceeded) {
-				cause = r.timeout()
-			}
-			r.Cancel(id, cause)
-		})
-		select {
-		case d := <-ended:
-			return d, d.Err
-		case <-h.finished:
-		}
-	}
-	select {
-	case d := <-ended:
-		return d, d.Err
-	default:
-		h.take(id)
-		return Done{}, &CallError{Op: op, Verdict: ErrUnknown, Cause: h.gone()}
-	}
-}
-
-// take returns the channel on which a call waits, once.
-func (h *Host) take(id Call) chan Done {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	ended := h.waiting[id]
-	delete(h.waiting, id)
-	return ended
 }
 
 // gone is the cause for calls on a host that is no more.
@@ -261,7 +197,7 @@ type HostStatus struct {
 	Status
 	// Step is the goroutine that owns the replica: its items are messages and
 	// everything else that comes in; Queued is the age of the oldest, summed over
-	// turns.
+	// turns; Refused are calls.
 	Step, Append, Apply StageStats
 	// DroppedMessages is how many control messages found no room.
 	DroppedMessages uint64

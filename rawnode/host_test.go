@@ -472,3 +472,52 @@ func TestFailuresStopTheHost(t *testing.T) {
 	require.NoError(t, members[1].host.Stop(within(10*time.Second)))
 	require.NoError(t, members[1].transport.Close())
 }
+
+// More than a group can take is refused at once or ends at its deadline, what
+// waits stays within its bounds, and the group goes on.
+func TestOverload(t *testing.T) {
+	const bound = 32 << 10
+	budget := rawnode.NewBudget(2 * bound)
+	members := group(t, rawnode.Weft, 3, func(c *rawnode.Config) {
+		c.Replica.MaxCalls, c.Replica.MaxQueueBytes, c.Replica.MaxCommandBytes = 50, bound, 4<<10
+		if c.Replica.ID == 1 {
+			c.Replica.Budget = budget
+		}
+	})
+	h := members[1].host
+	must(t, h, "before")
+	var applied, refused, late, other atomic.Int64
+	var wg sync.WaitGroup
+	for client := range 200 {
+		wg.Go(func() {
+			for i := range 10 {
+				const limit = 300 * time.Millisecond
+				start := time.Now()
+				_, err := h.Propose(within(limit), []byte(fmt.Sprintf("%d/%d/%0900d", client, i, 0)))
+				if time.Since(start) > limit+10*time.Second {
+					late.Add(1)
+				}
+				switch {
+				case err == nil:
+					applied.Add(1)
+				case errors.Is(err, rawnode.ErrOverloaded) && errors.Is(err, rawnode.ErrRefused):
+					refused.Add(1)
+				case !errors.Is(err, rawnode.ErrTimeout):
+					other.Add(1)
+				}
+				s := h.Status()
+				if s.Queued > bound || s.Waiting > 50 || budget.Used() > budget.Limit() {
+					other.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d applied, %d refused", applied.Load(), refused.Load())
+	require.NotZero(t, applied.Load())
+	require.NotZero(t, refused.Load())
+	require.Zero(t, late.Load(), "calls that outlived their deadline")
+	require.Zero(t, other.Load(), "other errors, or bounds that were passed")
+	must(t, h, "after")
+	require.NotZero(t, h.Status().Step.Refused+h.Status().Counters.Refused)
+}

@@ -4,44 +4,59 @@
 package rawnode
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// input is something for the replica: a message, or anything else as a function.
+// input is something for the replica: a message, a call, or anything else as a
+// function.
 type input struct {
-	msg wire.Message
-	do  func(*Replica)
+	msg  wire.Message
+	call *hostCall
+	do   func(*Replica)
+}
+
+// inboxLimits are the bounds of an inbox.
+type inboxLimits struct {
+	messages  int // bytes of each class
+	calls     int
+	callBytes int
+	budget    *Budget // of callBytes, over groups; may be nil
 }
 
 // inbox is the queue in front of the goroutine that owns the replica.
 type inbox struct {
-	ready chan struct{} // has a token while items is not empty
-	limit int           // bytes of each class
+	ready  chan struct{} // has a token while items is not empty
+	limits inboxLimits
 
-	mu      sync.Mutex
-	room    sync.Cond // a class has gone below its limit, or closed is set
-	items   []input
-	oldest  time.Time // when items got its first
-	stats   StageStats
-	bytes   [wire.NumClasses]int
-	dropped uint64
-	closed  bool
+	mu        sync.Mutex
+	room      sync.Cond // a class has gone below its limit, or closed is set
+	items     []input
+	oldest    time.Time // when items got its first
+	stats     StageStats
+	bytes     [wire.NumClasses]int
+	calls     int // in items
+	callBytes int // of their commands
+	refused   uint64
+	dropped   uint64
+	closed    bool
 }
 
-func newInbox(limit int) *inbox {
-	b := &inbox{ready: make(chan struct{}, 1), limit: limit}
+func newInbox(limits inboxLimits) *inbox {
+	b := &inbox{ready: make(chan struct{}, 1), limits: limits}
 	b.room.L = &b.mu
 	return b
 }
 
 func (b *inbox) add(in input) {
-	if len(b.items) == 0 {
-		b.oldest = time.Now()
-	}
 	b.items = append(b.items, in)
+	if len(b.items) > 1 {
+		return // the token is there
+	}
+	b.oldest = time.Now()
 	select {
 	case b.ready <- struct{}{}:
 	default:
@@ -59,12 +74,38 @@ func (b *inbox) post(do func(*Replica)) bool {
 	return !b.closed
 }
 
-// receive queues a message, or drops it if it may not wait.
-func (b *inbox) receive(m wire.Message) {
-	class := m.Class()
+// call queues a call of a user, or returns why not.
+func (b *inbox) call(c *hostCall) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.bytes[class] >= b.limit && !b.closed {
+	n := len(c.command)
+	var err error
+	switch {
+	case b.closed:
+		return ErrStopped
+	case b.calls >= b.limits.calls:
+		err = fmt.Errorf("%w: %d calls have just come in, the bound is %d; try again later", ErrOverloaded, b.calls, b.limits.calls)
+	case n > 0 && b.callBytes > 0 && b.callBytes+n > b.limits.callBytes:
+		err = fmt.Errorf("%w: %d bytes of commands have just come in, the bound is %d; try again later", ErrOverloaded, b.callBytes, b.limits.callBytes)
+	default:
+		err = b.limits.budget.take(n)
+	}
+	if err != nil {
+		b.refused++
+		return err
+	}
+	b.calls++
+	b.callBytes += n
+	b.add(input{call: c})
+	return nil
+}
+
+// receive queues a message, or drops it if it may not wait.
+func (b *inbox) receive(m wire.Message) {
+	class, size := m.Class(), m.Size()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.bytes[class] >= b.limits.messages && !b.closed {
 		if class == wire.ClassControl {
 			b.dropped++
 			return
@@ -74,27 +115,46 @@ func (b *inbox) receive(m wire.Message) {
 	if b.closed {
 		return
 	}
-	b.bytes[class] += m.Size()
+	b.bytes[class] += size
 	b.add(input{msg: m})
 }
 
 // take returns all that waits. spare is memory for what comes next.
 func (b *inbox) take(spare []input, now time.Time) []input {
+	clear(spare)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	items := b.items
+	if len(items) == 0 {
+		return spare[:0]
+	}
+	select {
+	case <-b.ready: // or the loop would wake for nothing
+	default:
+	}
 	b.stats.Items += uint64(len(items))
-	for _, bytes := range b.bytes {
-		b.stats.Bytes += uint64(bytes)
-	}
-	if len(items) > 0 {
-		b.stats.Queued += now.Sub(b.oldest)
-	}
-	clear(spare)
+	b.stats.Bytes += uint64(b.waiting())
+	b.stats.Queued += now.Sub(b.oldest)
 	b.items = spare[:0]
-	b.bytes = [wire.NumClasses]int{}
-	b.room.Broadcast()
+	full := false
+	for class, bytes := range b.bytes {
+		full = full || bytes >= b.limits.messages
+		b.bytes[class] = 0
+	}
+	b.limits.budget.give(b.callBytes)
+	b.calls, b.callBytes = 0, 0
+	if full {
+		b.room.Broadcast()
+	}
 	return items
+}
+
+// waiting returns the bytes of all that waits.
+func (b *inbox) waiting() (n int) {
+	for _, bytes := range b.bytes {
+		n += bytes
+	}
+	return n + b.callBytes
 }
 
 // worked notes how long a turn took.
@@ -108,7 +168,7 @@ func (b *inbox) statistics() (st StageStats, dropped uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	st = b.stats
-	st.Length = len(b.items)
+	st.Length, st.Waiting, st.Refused = len(b.items), b.waiting(), b.refused
 	return st, b.dropped
 }
 
@@ -118,6 +178,8 @@ func (b *inbox) close() []input {
 	defer b.mu.Unlock()
 	items := b.items
 	b.closed, b.items = true, nil
+	b.limits.budget.give(b.callBytes)
+	b.calls, b.callBytes = 0, 0
 	b.room.Broadcast()
 	return items
 }

@@ -21,7 +21,7 @@ func TestInboxBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(typ pb.MessageType) wire.Message { return received(typ, nil) }
 		size := of(pb.MsgApp).Size()
-		b := newInbox(3 * size)
+		b := newInbox(inboxLimits{messages: 3 * size})
 		for range 5 {
 			b.receive(of(pb.MsgHeartbeat))
 		}
@@ -54,23 +54,92 @@ func TestInboxBounds(t *testing.T) {
 	})
 }
 
+// A call is refused at the door when as much waits there as may.
+func TestInboxRefusesCalls(t *testing.T) {
+	budget := NewBudget(30)
+	b := newInbox(inboxLimits{calls: 3, callBytes: 10, budget: budget})
+	call := func(n int) *hostCall { return &hostCall{command: make([]byte, n)} }
+	require.NoError(t, b.call(call(25)), "one that is larger passes, and is refused behind")
+	require.ErrorIs(t, b.call(call(1)), ErrOverloaded)
+	require.Len(t, b.take(nil, time.Now()), 1)
+	require.NoError(t, b.call(call(4)))
+	require.NoError(t, b.call(call(4)))
+	require.ErrorIs(t, b.call(call(4)), ErrOverloaded)
+	require.NoError(t, b.call(call(0)))
+	require.ErrorIs(t, b.call(call(0)), ErrOverloaded)
+	st, _ := b.statistics()
+	require.Equal(t, uint64(3), st.Refused)
+	require.Equal(t, 8, st.Waiting)
+	require.Equal(t, int64(8), budget.Used())
+	other := newInbox(inboxLimits{calls: 3, callBytes: 100, budget: budget})
+	require.ErrorIs(t, other.call(call(23)), ErrOverloaded)
+	require.Equal(t, uint64(1), budget.Refused())
+	b.close()
+	require.Zero(t, budget.Used())
+	require.ErrorIs(t, b.call(call(1)), ErrStopped)
+}
+
 func TestStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done []int
-		s := newStage(func(i int) {
+		running := 0
+		s := newStage(func(f func()) {
+			running++
+			go func() {
+				f()
+				running--
+			}()
+		}, func(i int) {
 			time.Sleep(time.Second)
 			done = append(done, i)
 		})
+		require.Zero(t, running, "no work, no goroutine")
 		for i := range 3 {
 			s.put(i, 10)
 		}
-		go s.run()
+		st := s.statistics()
+		require.Equal(t, 3, st.Length)
+		require.Equal(t, 30, st.Waiting)
 		synctest.Wait()
 		time.Sleep(5 * time.Second)
+		require.Equal(t, []int{0, 1, 2}, done, "in order")
+		require.Equal(t, StageStats{Items: 3, Bytes: 30, Busy: 3 * time.Second, Queued: 3 * time.Second}, s.statistics())
+		require.Equal(t, 1, running, "it waits for more")
+		for range lingers {
+			s.reap()
+		}
+		synctest.Wait()
+		require.Zero(t, running)
+		s.put(3, 10)
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []int{0, 1, 2, 3}, done)
 		s.close()
 		s.put(9, 10)
 		synctest.Wait()
-		require.Equal(t, []int{0, 1, 2}, done, "in order")
-		require.Equal(t, StageStats{Items: 3, Bytes: 30, Busy: 3 * time.Second, Queued: 3 * time.Second}, s.statistics())
+		require.Len(t, done, 4)
+		require.Zero(t, running)
+	})
+}
+
+// Hosts with the same tick share a goroutine, which ends with the last.
+func TestSharedTicker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, stopA := newTicks(time.Second)
+		b, stopB := newTicks(time.Second)
+		time.Sleep(time.Second + time.Millisecond)
+		require.Len(t, a, 1)
+		<-a
+		time.Sleep(time.Second)
+		require.Len(t, a, 1)
+		require.Len(t, b, 1, "a tick that nobody has taken stands for all")
+		stopA()
+		<-a
+		<-b
+		time.Sleep(time.Second)
+		require.Empty(t, a)
+		require.Len(t, b, 1)
+		stopB()
+		time.Sleep(2 * time.Second)
+		require.Empty(t, tickers)
 	})
 }

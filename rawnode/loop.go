@@ -21,8 +21,8 @@ import (
 // the inbox.
 func (h *Host) run(r *Replica) {
 	defer h.end(r)
-	ticker := time.NewTicker(h.cfg.TickInterval)
-	defer ticker.Stop()
+	ticks, stop := newTicks(h.cfg.TickInterval)
+	defer stop()
 	var items []input
 	for {
 		h.dispatch(r.Flush(h.now()))
@@ -31,17 +31,29 @@ func (h *Host) run(r *Replica) {
 		}
 		select {
 		case <-h.inbox.ready:
-		case <-ticker.C:
-			r.Tick(h.now())
-			h.lookAtLog(r)
-			if !h.polling.Swap(true) {
-				h.applies.put(applyJob{}, 0)
-			}
+		case <-ticks:
+			h.tick(r)
 		case <-h.stopLoop:
 			return
 		}
 		items = h.turn(r, items)
 	}
+}
+
+// pollTicks is after how many ticks a state machine is asked how far it is
+// durable, if it was not as far as it had applied.
+const pollTicks = 10
+
+// tick lets a tick pass.
+func (h *Host) tick(r *Replica) {
+	h.ticks++
+	r.Tick(h.now())
+	h.lookAtLog(r)
+	if h.ticks%pollTicks == 0 && h.polling.CompareAndSwap(true, false) {
+		h.applies.put(applyJob{}, 0)
+	}
+	h.appends.reap()
+	h.applies.reap()
 }
 
 // turn feeds the replica what has come in, and returns the memory of it.
@@ -55,12 +67,14 @@ func (h *Host) turn(r *Replica, spare []input) []input {
 	return items
 }
 
-// now is the replica's time.
-func (h *Host) now() Deadline { return time.Since(h.start) }
-
 func (h *Host) input(r *Replica, in *input) {
-	if in.do != nil {
+	switch {
+	case in.do != nil:
 		in.do(r)
+		return
+	case in.call != nil:
+		h.calls.put(in.call)
+		in.call.begin(r)
 		return
 	}
 	if err := r.Receive(in.msg); err != nil {
@@ -86,9 +100,7 @@ func (h *Host) dispatch(out Output) {
 		h.out.start(s)
 	}
 	for _, d := range out.Done {
-		if ended := h.take(d.Call); ended != nil {
-			ended <- d
-		}
+		h.calls.end(d)
 	}
 }
 
@@ -114,8 +126,8 @@ func (h *Host) end(r *Replica) {
 	}
 	h.cfg.Transport.Leave(h.cfg.Replica.Group)
 	for _, in := range h.inbox.close() {
-		if in.do != nil {
-			in.do(r)
+		if in.do != nil || in.call != nil {
+			h.input(r, &in)
 		}
 	}
 	r.StopCalls()
@@ -235,8 +247,6 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 			applied, err = h.applyStep(*job.step, applied)
 		case job.restore != nil:
 			applied = h.restore(job.restore, applied)
-		default:
-			h.polling.Store(false)
 		}
 		if err != nil {
 			h.fail(err)
@@ -249,6 +259,7 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 			durable = index
 			h.inbox.post(func(r *Replica) { r.Durable(index) })
 		}
+		h.polling.Store(durable < applied)
 	}
 }
 

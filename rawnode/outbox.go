@@ -38,6 +38,7 @@ type outbox struct {
 	queue    []queuedCall // not in a batch yet
 	batches  []*batch     // by sequence; their fate is open
 	queued   int          // bytes of commands in queue and batches
+	budget   *Budget      // has the queued bytes, too; may be nil
 	maxBatch int          // bytes
 	window   int          // batches
 	lastTerm uint64       // of the last entry handed to the apply stage
@@ -69,7 +70,7 @@ type batch struct {
 }
 
 func newOutbox(cfg ReplicaConfig, boot uint64) outbox {
-	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, window: cfg.MaxBatches}
+	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, window: cfg.MaxBatches, budget: cfg.Budget}
 }
 
 // floor returns the least sequence whose fate is open.
@@ -79,6 +80,20 @@ func (o *outbox) floor() uint64 {
 	}
 	return o.next
 }
+
+// release gives back bytes of commands that wait no more.
+func (o *outbox) release(bytes int) {
+	o.queued -= bytes
+	o.budget.give(bytes)
+}
+
+// What calls wait for, in words.
+const (
+	waitLeader   = "a leader to accept the command"
+	waitAnswer   = "the leader's answer"
+	waitMajority = "a majority to store the command, which the leader has appended"
+	waitApply    = "the state machine to apply the command"
+)
 
 // Propose takes a command from a user. It ends with the state machine's result.
 // The command must not be changed any more.
@@ -96,11 +111,14 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 	case r.stall.reason != nil:
 		err = r.stalled()
 	}
+	if err == nil {
+		err = r.outbox.budget.take(len(command))
+	}
 	if err != nil {
 		r.refuseNow(call, op, err)
 		return
 	}
-	c := r.begin(call, op, deadline, "the command to be accepted by the leader")
+	c := r.begin(call, op, deadline, waitLeader)
 	r.outbox.queue = append(r.outbox.queue, queuedCall{c, command})
 	r.outbox.queued += len(command)
 }
@@ -141,7 +159,7 @@ func (r *Replica) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Dea
 	if b.entry, err = proto.Marshal(b.conf); err != nil {
 		b.entry = nil
 	}
-	b.calls = append(b.calls, r.begin(call, op, deadline, "the change to be accepted by the leader"))
+	b.calls = append(b.calls, r.begin(call, op, deadline, "the leader to accept the change"))
 }
 
 func (r *Replica) id(b *batch) wire.CommandID {
@@ -156,9 +174,13 @@ func (r *Replica) sendBatches() {
 	for len(r.outbox.queue) > 0 && len(r.outbox.batches) < r.outbox.window {
 		r.closeBatch()
 	}
-	for _, b := range slices.Clone(r.outbox.batches) {
+	for i := 0; i < len(r.outbox.batches); {
+		b := r.outbox.batches[i]
 		if r.due(b) && !r.sendBatch(b) {
 			return // the core takes nothing now, so nothing behind it either
+		}
+		if i < len(r.outbox.batches) && r.outbox.batches[i] == b { // else it has ended
+			i++
 		}
 	}
 }
@@ -175,7 +197,7 @@ func (r *Replica) closeBatch() {
 		}
 		n++
 		if q.ended {
-			o.queued -= len(q.command)
+			o.release(len(q.command))
 			continue
 		}
 		b.bytes += len(q.command)
@@ -218,7 +240,7 @@ func (r *Replica) sendBatch(b *batch) bool {
 	b.number, b.sentAt = r.outbox.sendings, r.ticks
 	p := wire.Proposal{ID: r.id(b), Number: b.number, Term: r.state.Term, ConfChange: b.conf != nil, Force: b.force, Data: b.entry}
 	if !r.leads() {
-		r.opened(b, p.Term, "the leader's answer")
+		r.opened(b, p.Term, waitAnswer)
 		r.count.ForwardedOut++
 		r.post(r.state.Lead, p)
 		return true
@@ -226,7 +248,7 @@ func (r *Replica) sendBatch(b *batch) bool {
 	v := r.appendProposal(p)
 	switch v.Outcome {
 	case wire.Accepted:
-		r.opened(b, v.Term, "a majority to store the command")
+		r.opened(b, v.Term, waitMajority)
 		b.accepted, b.index = true, v.Index
 	case wire.Malformed, wire.NoMember, wire.Unsafe:
 		r.endBatch(b, malformed(b, v))
@@ -251,7 +273,7 @@ func (r *Replica) leaveOutEnded(b *batch) {
 	for i, c := range b.calls {
 		if c.ended {
 			b.bytes -= len(env.commands[i])
-			r.outbox.queued -= len(env.commands[i])
+			r.outbox.release(len(env.commands[i]))
 		} else {
 			commands = append(commands, env.commands[i])
 		}
@@ -267,7 +289,7 @@ func (r *Replica) withdraw(b *batch) {
 		return
 	}
 	b.withdrawn = true
-	r.outbox.queued -= b.bytes
+	r.outbox.release(b.bytes)
 	b.bytes, b.conf = 0, nil
 	b.entry = encodeBatch(r.id(b), r.outbox.floor(), nil)
 }
@@ -293,12 +315,12 @@ func (o *outbox) leaderChanged() {
 func (b *batch) closed() {
 	b.sends, b.accepted = 0, false
 	for _, c := range b.calls {
-		c.open, c.waiting = false, "a leader to accept the command"
+		c.open, c.waiting = false, waitLeader
 	}
 }
 
 // receiveVerdict takes a leader's answer.
-func (r *Replica) receiveVerdict(from uint64, v wire.Verdict) {
+func (r *Replica) receiveVerdict(v wire.Verdict) {
 	b := r.outbox.find(v.ID.Sequence)
 	if b == nil || v.ID != r.id(b) || v.Number != b.number || b.accepted || b.sends == 0 {
 		return // of an earlier sending
@@ -309,7 +331,7 @@ func (r *Replica) receiveVerdict(from uint64, v wire.Verdict) {
 		}
 		b.accepted, b.index = true, v.Index
 		for _, c := range b.calls {
-			c.waiting = fmt.Sprintf("a majority to store index %d, which leader %d has appended", v.Index, from)
+			c.waiting = waitMajority
 		}
 		return
 	}
@@ -355,8 +377,10 @@ func (r *Replica) endBatch(b *batch, cause error) {
 }
 
 func (o *outbox) remove(b *batch) {
-	o.queued -= b.bytes
-	o.batches = slices.DeleteFunc(o.batches, func(x *batch) bool { return x == b })
+	o.release(b.bytes)
+	if i := slices.Index(o.batches, b); i >= 0 {
+		o.batches = slices.Delete(o.batches, i, i+1)
+	}
 }
 
 // passed looks at an entry that is handed to the apply stage: what it means for
@@ -372,7 +396,8 @@ func (r *Replica) passed(at logMark) {
 			}
 		}
 	}
-	for _, b := range slices.Clone(o.batches) {
+	for i := len(o.batches) - 1; i >= 0; i-- { // some may end
+		b := o.batches[i]
 		if !b.accepted || b.term != at.term || b.index > at.index {
 			continue
 		}
@@ -424,14 +449,14 @@ func (r *Replica) reencode(b *batch) {
 func (o *outbox) forgetEnded() {
 	o.queue = slices.DeleteFunc(o.queue, func(q queuedCall) bool {
 		if q.ended {
-			o.queued -= len(q.command)
+			o.release(len(q.command))
 		}
 		return q.ended
 	})
 	o.batches = slices.DeleteFunc(o.batches, func(b *batch) bool {
 		gone := b.sends == 0 && allEnded(b.calls)
 		if gone {
-			o.queued -= b.bytes
+			o.release(b.bytes)
 		}
 		return gone
 	})

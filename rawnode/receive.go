@@ -49,7 +49,7 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.Proposal:
 		r.receiveProposal(m.From, b)
 	case wire.Verdict:
-		r.receiveVerdict(m.From, b)
+		r.receiveVerdict(b)
 	case wire.Transfer:
 		r.receiveTransfer(b)
 	default:

@@ -158,6 +158,7 @@ func (r *Replica) Tick(now time.Duration) {
 // Flush ends a turn and returns what is to be done. The caller owns it.
 func (r *Replica) Flush(now time.Duration) Output {
 	r.now = max(r.now, now)
+	r.cancelCalls()
 	r.drain()
 	r.sendBatches()
 	r.startReads()
@@ -189,7 +190,7 @@ func (r *Replica) giveUpIfFailed() {
 	if r.err == nil {
 		return
 	}
-	r.endAllCalls(fmt.Errorf("%w: %w", ErrFailed, r.err))
+	r.StopCalls()
 	r.out = Output{Done: r.out.Done}
 }
 

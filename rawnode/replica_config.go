@@ -51,6 +51,9 @@ type ReplicaConfig struct {
 	// MaxCalls bounds the calls that have not ended; beyond it they are refused
 	// with ErrOverloaded. 0 means DefaultCalls.
 	MaxCalls int
+	// Budget, unless nil, bounds the commands that wait over all groups that
+	// share it, beside MaxQueueBytes.
+	Budget *Budget
 	// MaxBatches bounds the batches under way; 0 means DefaultBatches.
 	MaxBatches int
 

@@ -10,11 +10,13 @@ import (
 
 // StageStats count what a stage has done since its start.
 type StageStats struct {
-	Items  uint64
-	Bytes  uint64
-	Busy   time.Duration // at work
-	Queued time.Duration // sum over items: from arrival to the start of work
-	Length int           // items that wait now
+	Items   uint64
+	Bytes   uint64
+	Refused uint64        // items for which there was no room
+	Busy    time.Duration // at work
+	Queued  time.Duration // sum over items: from arrival to the start of work
+	Length  int           // items that are not done now
+	Waiting int           // their bytes
 }
 
 // stage is a queue with a goroutine behind it that works its items off in order.
@@ -22,14 +24,21 @@ type StageStats struct {
 // earlier things are done is bounded (ReplicaConfig.MaxInflightBytes,
 // MaxUncommittedBytes, MaxApplyBytes), and a queue that refused could only stop
 // the node.
+//
+// The goroutine exists while there is work, and some time longer: a node may have
+// thousands of groups, most of them idle.
 type stage[T any] struct {
-	work func(T)
+	work  func(T)
+	spawn func(func())
 
-	mu     sync.Mutex
-	wake   sync.Cond
-	items  []staged[T]
-	closed bool
-	stats  StageStats
+	mu      sync.Mutex
+	wake    sync.Cond
+	items   []staged[T]
+	spare   []staged[T] // memory for items
+	running bool        // there is a goroutine
+	idle    int         // reaps since it had work
+	closed  bool
+	stats   StageStats
 }
 
 type staged[T any] struct {
@@ -38,8 +47,11 @@ type staged[T any] struct {
 	since time.Time
 }
 
-func newStage[T any](work func(T)) *stage[T] {
-	s := &stage[T]{work: work}
+// lingers is for how many reaps the goroutine of an idle stage stays.
+const lingers = 10
+
+func newStage[T any](spawn func(func()), work func(T)) *stage[T] {
+	s := &stage[T]{work: work, spawn: spawn}
 	s.wake.L = &s.mu
 	return s
 }
@@ -51,42 +63,78 @@ func (s *stage[T]) put(item T, bytes int) {
 		return
 	}
 	s.items = append(s.items, staged[T]{item, bytes, time.Now()})
-	s.wake.Signal()
+	s.stats.Length++
+	s.stats.Waiting += bytes
+	s.idle = 0
+	if s.running {
+		s.wake.Signal()
+		return
+	}
+	s.running = true
+	s.spawn(s.run)
 }
 
-// run works until the stage is closed; what waits then is dropped.
+// run works until the stage is closed or was idle for long; what waits when it
+// is closed is dropped.
 func (s *stage[T]) run() {
+	var did StageStats
 	for {
-		batch, ok := s.next()
+		batch, ok := s.next(&did)
 		if !ok {
 			return
 		}
-		for _, it := range batch {
-			start := time.Now()
+		start := time.Now()
+		for i := range batch {
+			it := &batch[i]
+			did.Queued += start.Sub(it.since)
 			s.work(it.item)
-			s.note(it, start, time.Now())
+			end := time.Now()
+			did.Busy += end.Sub(start)
+			did.Items++
+			did.Bytes += uint64(it.bytes)
+			start = end
 		}
+		clear(batch)
+		s.mu.Lock()
+		s.spare = batch[:0]
+		s.mu.Unlock()
 	}
 }
 
-func (s *stage[T]) next() ([]staged[T], bool) {
+// next notes what was done and waits for more.
+func (s *stage[T]) next(did *StageStats) ([]staged[T], bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.items) == 0 && !s.closed {
+	st := &s.stats
+	st.Items += did.Items
+	st.Bytes += did.Bytes
+	st.Busy += did.Busy
+	st.Queued += did.Queued
+	st.Length -= int(did.Items)
+	st.Waiting -= int(did.Bytes)
+	*did = StageStats{}
+	for len(s.items) == 0 && !s.closed && s.idle < lingers {
 		s.wake.Wait()
 	}
+	if s.closed || len(s.items) == 0 {
+		s.running, s.items, s.spare = false, nil, nil
+		return nil, false
+	}
 	batch := s.items
-	s.items = nil
-	return batch, !s.closed
+	s.items, s.spare = s.spare, nil
+	return batch, true
 }
 
-func (s *stage[T]) note(it staged[T], start, end time.Time) {
+// reap lets the goroutine of a stage go that had no work for some reaps.
+func (s *stage[T]) reap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Items++
-	s.stats.Bytes += uint64(it.bytes)
-	s.stats.Busy += end.Sub(start)
-	s.stats.Queued += start.Sub(it.since)
+	if !s.running {
+		return
+	}
+	if s.idle++; s.idle == lingers {
+		s.wake.Signal()
+	}
 }
 
 func (s *stage[T]) close() {
@@ -94,13 +142,11 @@ func (s *stage[T]) close() {
 	defer s.mu.Unlock()
 	s.closed = true
 	s.items = nil
-	s.wake.Broadcast()
+	s.wake.Signal()
 }
 
 func (s *stage[T]) statistics() StageStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.stats
-	st.Length = len(s.items)
-	return st
+	return s.stats
 }

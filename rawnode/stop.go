@@ -38,7 +38,7 @@ func (h *Host) wind(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	h.inbox.post(func(r *Replica) {
-		r.TransferLeader(0, successor, limit+h.now())
+		r.TransferLeader(noCall, successor, limit+h.now())
 	})
 	_ = h.until(limited, func(s Status) bool { return s.Role != raft.StateLeader })
 	return ctx.Err()

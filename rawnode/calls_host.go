@@ -1,0 +1,155 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// hostCall is a call of a user on its way through a host: from the user's
+// goroutine to the loop, and back with its end. It is used again.
+//
+// Invariant: each call that the inbox has taken ends, and ends once.
+type hostCall struct {
+	op       callOp
+	command  []byte
+	policy   ReadPolicy
+	change   *pb.ConfChangeV2
+	to       uint64
+	deadline Deadline
+	ended    chan Done // has room for one
+	id       Call      // given by the loop
+}
+
+// callOp is what a call asks for.
+type callOp uint8
+
+const (
+	opPropose callOp = iota
+	opRead
+	opChange
+	opForce
+	opTransfer
+)
+
+var callOps = [...]string{"propose", "read", "propose configuration change", "propose configuration change", "transfer leader"}
+
+// begin hands the call to the replica.
+func (c *hostCall) begin(r *Replica) {
+	switch c.op {
+	case opPropose:
+		r.Propose(c.id, c.command, c.deadline)
+	case opRead:
+		r.ReadAt(c.id, c.policy, c.deadline)
+	case opChange:
+		r.ProposeConfChange(c.id, c.change, c.deadline)
+	case opForce:
+		r.ForceConfChange(c.id, c.change, c.deadline)
+	case opTransfer:
+		r.TransferLeader(c.id, c.to, c.deadline)
+	}
+}
+
+var hostCalls = sync.Pool{New: func() any { return &hostCall{ended: make(chan Done, 1)} }}
+
+// call has the replica do something and waits for its end.
+func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, error) {
+	c := hostCalls.Get().(*hostCall)
+	*c = hostCall{op: op, ended: c.ended}
+	set(c)
+	c.deadline = h.now() + h.cfg.DefaultTimeout
+	if d, ok := ctx.Deadline(); ok {
+		c.deadline = d.Sub(h.start)
+	}
+	if err := h.enter(c); err != nil {
+		hostCalls.Put(c)
+		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
+	}
+	d, again := h.await(ctx, c)
+	if again {
+		hostCalls.Put(c)
+	}
+	return d, d.Err
+}
+
+// enter hands a call to the loop, or returns why not.
+func (h *Host) enter(c *hostCall) error {
+	if h.stopping.Load() {
+		return h.gone()
+	}
+	err := h.inbox.call(c)
+	if errors.Is(err, ErrStopped) {
+		return h.gone()
+	}
+	return err
+}
+
+// await waits until a call has ended, and reports whether it may be used again.
+func (h *Host) await(ctx context.Context, c *hostCall) (d Done, again bool) {
+	if ctx.Done() == nil {
+		return <-c.ended, true
+	}
+	select {
+	case d := <-c.ended:
+		return d, true
+	case <-ctx.Done():
+	}
+	// The replica knows what became of it; it answers at once.
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		cause = nil
+	}
+	h.inbox.post(func(r *Replica) {
+		if h.calls.has(c) {
+			r.Cancel(c.id, cause)
+		}
+	})
+	return <-c.ended, false
+}
+
+// callTable finds the calls that the replica has not ended. It belongs to the
+// loop. A Call is a place in the table; a place is taken again when its call has
+// ended, and the replica tells of that once.
+type callTable struct {
+	calls []*hostCall
+	free  []Call
+}
+
+// put gives a call its id.
+func (t *callTable) put(c *hostCall) {
+	if n := len(t.free); n > 0 {
+		c.id, t.free = t.free[n-1], t.free[:n-1]
+		t.calls[c.id] = c
+		return
+	}
+	c.id = Call(len(t.calls))
+	t.calls = append(t.calls, c)
+}
+
+// has reports whether a call has not ended.
+func (t *callTable) has(c *hostCall) bool {
+	return c.id < Call(len(t.calls)) && t.calls[c.id] == c
+}
+
+// end lets a caller go.
+func (t *callTable) end(d Done) {
+	if d.Call >= Call(len(t.calls)) || t.calls[d.Call] == nil {
+		return // the host's own
+	}
+	c := t.calls[d.Call]
+	t.calls[d.Call] = nil
+	t.free = append(t.free, d.Call)
+	c.ended <- d
+}
+
+// noCall is the id of the host's own calls, for which nobody waits.
+const noCall = ^Call(0)
+
+// now is the replica's time.
+func (h *Host) now() Deadline { return time.Since(h.start) }
