@@ -13,13 +13,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 const (
-	formatVersion  = 1
+	formatVersion  = 1 // of the directory
+	segmentVersion = 2 // of segments: 2 brought indexes
 	identityName   = "IDENTITY"
 	lockName       = "LOCK"
 	segmentSuffix  = ".seg"
@@ -39,6 +41,17 @@ type directory struct {
 	lock io.Closer
 	dir  vfs.File // open for syncing entries
 	sum  checksum
+
+	// spares are files to begin segments in, oldest first.
+	spares     []spare
+	spareBytes atomic.Int64
+}
+
+// spare is a file that is kept, or made, to be the file of a segment.
+type spare struct {
+	number uint64 // in its name
+	bytes  int64
+	used   bool // it was a segment before
 }
 
 // openDirectory locks the directory and compares its identity, after making
@@ -67,7 +80,7 @@ func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error
 		return nil, err
 	}
 	d.sum = newChecksum(salt)
-	return d, nil
+	return d, d.findSpares()
 }
 
 func (d *directory) join(name string) string { return d.fs.PathJoin(d.path, name) }
@@ -210,54 +223,95 @@ func (d *directory) numbered(suffix string) ([]uint64, error) {
 	return numbers, nil
 }
 
-// create makes the file of a new segment, out of a spare one if there is any,
-// and syncs the directory: frames are only written to files that stay.
-func (d *directory) create(number uint64) (f vfs.File, recycled bool, err error) {
-	spares, err := d.numbered(spareSuffix)
-	if err != nil {
-		return nil, false, err
-	}
-	name := d.join(segmentName(number))
-	if len(spares) > 0 {
-		recycled = true
-		if err = d.fs.Rename(d.spareName(spares[0]), name); err == nil {
-			f, err = d.fs.OpenReadWrite(name, diskCategory)
-		}
-	} else {
-		f, err = d.fs.OpenReadWrite(name, diskCategory)
-	}
-	if err == nil {
-		err = d.dir.Sync()
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("storage: creating segment %d: %w", number, err)
-	}
-	return f, recycled, nil
-}
-
 func (d *directory) spareName(number uint64) string {
 	return d.join(fmt.Sprintf("%016x%s", number, spareSuffix))
+}
+
+// findSpares looks for those that were left by earlier engines.
+func (d *directory) findSpares() error {
+	numbers, err := d.numbered(spareSuffix)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		info, err := d.fs.Stat(d.spareName(n))
+		if err != nil {
+			return fmt.Errorf("storage: reading the size of spare file %d: %w", n, err)
+		}
+		d.addSpare(spare{number: n, bytes: info.Size(), used: true})
+	}
+	return nil
+}
+
+func (d *directory) addSpare(s spare) {
+	d.spares = append(d.spares, s)
+	d.spareBytes.Add(s.bytes)
+}
+
+// create makes the file of a new segment, out of a spare one if there is any,
+// and syncs the directory: frames are only written to files that stay. If there
+// was no room it can be called again, and goes on from where it was.
+func (d *directory) create(number uint64) (f vfs.File, bytes int64, recycled bool, err error) {
+	name, fresh := d.join(segmentName(number)), false
+	if len(d.spares) > 0 {
+		s := d.spares[0]
+		if err := d.fs.Rename(d.spareName(s.number), name); err != nil {
+			return nil, 0, false, fmt.Errorf("storage: making spare file %d segment %d: %w", s.number, number, err)
+		}
+		d.spares = d.spares[1:]
+		d.spareBytes.Add(-s.bytes)
+		fresh = !s.used
+	}
+	if f, err = d.fs.OpenReadWrite(name, diskCategory); err != nil {
+		return nil, 0, false, fmt.Errorf("storage: creating segment %d: %w", number, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close() // the first error is the one to report
+		return nil, 0, false, fmt.Errorf("storage: reading the size of segment %d: %w", number, err)
+	}
+	if err := d.dir.Sync(); err != nil {
+		_ = f.Close() // the first error is the one to report
+		return nil, 0, false, failedSync{fmt.Errorf("storage: syncing the name of segment %d: %w", number, err)}
+	}
+	return f, info.Size(), info.Size() > 0 && !fresh, nil
+}
+
+// prepare makes a spare file of its full size, with blocks of its own.
+func (d *directory) prepare(number uint64, allocate func(f vfs.File) error, bytes int64) error {
+	name := d.spareName(number)
+	f, err := d.fs.OpenReadWrite(name, diskCategory)
+	if err == nil {
+		if err = errors.Join(allocate(f), f.Close()); err != nil {
+			_ = d.fs.Remove(name) // it may hold room that others can use, and is made again
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("storage: preparing segment %d: %w", number, err)
+	}
+	d.addSpare(spare{number: number, bytes: bytes})
+	return nil
 }
 
 // remove takes a segment file away, or keeps it as a spare. The directory is
 // synced before the next one goes, so that the segments there always have
 // consecutive numbers, and a missing one is known for what it is.
-func (d *directory) remove(number uint64, spares int) error {
-	have, err := d.numbered(spareSuffix)
-	if err != nil {
-		return err
-	}
-	name := d.join(segmentName(number))
-	if len(have) < spares {
+func (d *directory) remove(number uint64, bytes int64, spares int) error {
+	name, keep := d.join(segmentName(number)), len(d.spares) < spares
+	var err error
+	if keep {
 		err = d.fs.Rename(name, d.spareName(number))
 	} else {
 		err = d.fs.Remove(name)
 	}
-	if err == nil {
-		err = d.dir.Sync()
-	}
 	if err != nil {
 		return fmt.Errorf("storage: removing segment %d: %w", number, err)
+	}
+	if err := d.dir.Sync(); err != nil {
+		return failedSync{fmt.Errorf("storage: syncing the directory without segment %d: %w", number, err)}
+	}
+	if keep {
+		d.addSpare(spare{number: number, bytes: bytes, used: true})
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type Engine struct {
 	queuedBytes int64
 	refuse      error // why no more writes are taken: ErrFailed, ErrClosed
 	closing     bool
+	stall       stall
 	groups      map[uint64]*Group
 	// segments are consecutive and ascending; the last is the one written to.
 	segments []*segment
@@ -52,10 +53,10 @@ func Open(dir string, opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, groups: map[uint64]*Group{}, stopped: make(chan struct{})}
 	e.work.L, e.room.L = &e.mu, &e.mu
 	e.w = writer{e: e, dir: d, purger: purger{credit: opts.SegmentBytes}}
-	e.w.out.written = &e.count.writtenBytes
+	e.w.out = gather{segmentBytes: opts.SegmentBytes, written: &e.count.writtenBytes}
 	if err := e.recover(); err != nil {
 		_ = e.closeFiles() // the first error is the one to report
-		return nil, err
+		return nil, d.full(err)
 	}
 	if opts.Manual {
 		close(e.stopped)
@@ -102,7 +103,7 @@ func (e *Engine) Groups() []uint64 {
 func (e *Engine) Recovery() Recovery { return e.recovery }
 
 // Err returns nil while the engine takes writes, and else why not: an error
-// that wraps [ErrFailed], or [ErrClosed].
+// that wraps [ErrFailed], or [ErrClosed]. A full disk is none: see [Group.Stalled].
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -120,19 +121,23 @@ func (e *Engine) Stats() Stats {
 	s.CachedBytes = e.w.cache.bytes.Load()
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	s.Full = e.stall.reason != nil
 	s.QueuedBytes = e.queuedBytes
 	s.Groups = len(e.groups)
 	s.Segments = len(e.segments)
 	for _, seg := range e.segments {
 		s.SegmentBytes += seg.size.Load()
 		s.LiveBytes += seg.live.Load()
+		s.FileBytes += seg.allocated.Load()
 	}
+	s.FileBytes += e.w.dir.spareBytes.Load()
 	return s
 }
 
 // Close writes and syncs what is queued, seals the log and releases the
 // directory. Writes that come later get [ErrClosed]. It returns the engine's
-// error if that had failed; the log is then as after a crash.
+// error if that had failed, and [ErrFull] if there was no room for all that was
+// queued: the callbacks got that too, and the log is as after a crash.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closing {
@@ -157,8 +162,11 @@ func (e *Engine) Close() error {
 	}
 	err := e.Err()
 	if errors.Is(err, ErrClosed) {
-		if err = e.w.seal(); err == nil {
-			err = e.w.sync()
+		if err = e.giveUp(); err == nil {
+			err = e.w.seal()
+		}
+		if noSpace(err) && !errors.Is(err, ErrFull) {
+			err = nil // nobody misses the seal: Open sets one
 		}
 	}
 	return errors.Join(err, e.closeFiles())
@@ -175,7 +183,7 @@ func (e *Engine) closeFiles() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var errs []error
-	for _, s := range e.segments {
+	for _, s := range append(e.w.doomed, e.segments...) {
 		errs = append(errs, s.close())
 	}
 	return errors.Join(append(errs, e.w.dir.close())...)

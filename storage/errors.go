@@ -14,9 +14,14 @@ var (
 	ErrInvalid = errors.New("storage: invalid")
 
 	// ErrFailed wraps the first failed write or sync of the engine, which has
-	// refused every write since. Find the cause (a full or broken disk), then
-	// close the engine and open it again.
+	// refused every write since. Find the cause (a broken disk), then close the
+	// engine and open it again.
 	ErrFailed = errors.New("storage: the engine has failed and takes no more writes")
+
+	// ErrFull says that the disk has no room. What is queued waits and is tried
+	// again until there is; nothing is lost, and nothing of it is durable yet.
+	// See [Group.Stalled].
+	ErrFull = errors.New("storage: the disk is full and writes wait for room")
 
 	// ErrClosed says that the engine was closed, or a call was under way then.
 	ErrClosed = errors.New("storage: the engine is closed")

@@ -38,6 +38,7 @@ const (
 	frameMark   frameKind = 3 // nothing: only the header's durable counts
 	frameSeal   frameKind = 4 // the last of a segment
 	framePurged frameKind = 5 // the oldest segment that is needed
+	frameIndex  frameKind = 6 // what the segment holds, so that a restart reads nothing else of it
 )
 
 // frameHeader is the decoded header.

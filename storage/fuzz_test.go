@@ -82,7 +82,7 @@ func FuzzOpen(f *testing.F) {
 		if h, err := parseFrameHeader(b); err == nil && headerLen+int(h.metaLen) <= len(b) {
 			b = append(appendFrameHead(nil, d.sum, h, b[headerLen:headerLen+int(h.metaLen)]), b[headerLen+int(h.metaLen):]...)
 		}
-		seg, _, err := d.create(1)
+		seg, _, _, err := d.create(1)
 		require.NoError(t, err)
 		_, err = seg.WriteAt(append(file, b...), 0)
 		require.NoError(t, errors.Join(err, seg.Close(), d.close()))
@@ -116,7 +116,7 @@ func TestNumberedFrames(t *testing.T) {
 		require.NoError(t, err)
 		b := appendFrameHead(nil, d.sum, frameHeader{segment: 1, seq: 1, kind: frameBegin}, beginMeta{id: opts.Identity, first: 1}.append(nil))
 		b = appendFrameHead(b, d.sum, frameHeader{segment: 1, seq: seq, group: 4, kind: frameWrite}, meta)
-		f, _, err := d.create(1)
+		f, _, _, err := d.create(1)
 		require.NoError(t, err)
 		_, err = f.WriteAt(b, 0)
 		require.NoError(t, errors.Join(err, f.Close(), d.close()))

@@ -70,6 +70,8 @@ type Options struct {
 	// [Engine.Step]. Simulations use it to decide when a write happens.
 	Manual bool
 
+	noIndex bool // Open reads all frames: for tests, as the answer must be the same
+
 	// Logf is told, in one line each, of what an operator may want to know:
 	// recovery, a cut tail, the failure of the engine. nil means silence.
 	Logf func(format string, args ...any)

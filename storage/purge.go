@@ -3,6 +3,11 @@
 
 package storage
 
+import (
+	"cmp"
+	"slices"
+)
+
 // purger gives disk space back by segments, oldest first. What a group still
 // needs of the oldest segment (lagging entries, the state of an idle group) is
 // written again at the log's end; then the segment goes.
@@ -24,9 +29,9 @@ type purger struct {
 	// host wrote. So rewriting ends when the hosts rest, whatever the sizes of
 	// frames are to those of what lives in them.
 	credit int64
-	// off is set when a step failed, until the engine is opened again. The log
-	// grows, and nothing else is lost.
-	off bool
+	// pause is set when a step failed: purging rests until hosts have written so
+	// many bytes. The log grows, and nothing else is lost.
+	pause int64
 }
 
 const (
@@ -40,7 +45,7 @@ const (
 // purge takes the next step, if there is one to take.
 func (w *writer) purge() {
 	p := &w.purger
-	if p.off || p.waiting || w.e.Err() != nil {
+	if p.pause > 0 || p.waiting || len(w.doomed) > 0 || w.e.Err() != nil {
 		return
 	}
 	if p.victim == nil && !w.startPurge() {
@@ -83,7 +88,7 @@ func (w *writer) startPurge() bool {
 	dead := size - live
 	paid := len(sealed) > 0 && (w.purger.credit > 0 || sealed[0].live.Load() == 0)
 	tooMany := int64(len(sealed)) > spareSegments+2*live/e.opts.SegmentBytes
-	if !paid || dead < live+e.opts.SegmentBytes && !tooMany {
+	if (!paid || dead < live+e.opts.SegmentBytes && !tooMany) && !w.purgeForRoom(sealed) {
 		return false
 	}
 	p := &w.purger
@@ -92,12 +97,27 @@ func (w *writer) startPurge() bool {
 	for _, g := range e.groups {
 		p.groups = append(p.groups, g)
 	}
+	// In one order, whatever the map says: a seed is a story.
+	slices.SortFunc(p.groups, func(a, b *Group) int { return cmp.Compare(a.id, b.id) })
 	return true
 }
 
+// purgeForRoom reports whether, with a full disk, the oldest segment should go
+// although that does not pay otherwise: if at least half of it is dead, and what
+// lives finds room in the present segment.
+func (w *writer) purgeForRoom(sealed []*segment) bool {
+	if w.e.stall.reason == nil || len(sealed) == 0 {
+		return false
+	}
+	size, live := sealed[0].size.Load(), sealed[0].live.Load()
+	return live <= size/2 && w.out.end()+2*live < w.e.opts.SegmentBytes
+}
+
+// giveUpPurge stops purging until hosts have written another segment: they may
+// have compacted by then what cannot be read.
 func (w *writer) giveUpPurge(err error) {
-	w.purger = purger{off: true}
-	w.e.opts.Logf("storage: segments are not purged any more, the log grows: %v", err)
+	w.purger = purger{pause: w.e.opts.SegmentBytes, credit: w.purger.credit}
+	w.e.opts.Logf("storage: purging rests, the log grows until it goes on: %v", err)
 }
 
 // pay notes that a frame of n bytes was written, for a host or for purging.
@@ -106,6 +126,7 @@ func (p *purger) pay(n int64, internal bool) {
 		p.credit -= n
 	} else {
 		p.credit += 2 * n
+		p.pause -= n
 	}
 }
 
@@ -213,26 +234,27 @@ func (w *writer) publishMoved(g *Group, index uint64, seg *segment, off uint32, 
 	w.e.count.movedBytes.Add(uint64(r.size))
 }
 
-// removePurged removes the segments that the batch, now durable, says nobody
-// needs.
-func (w *writer) removePurged(batch []*request) error {
-	for _, r := range batch {
-		if r.purged == 0 {
-			continue
-		}
-		e := w.e
-		e.mu.Lock()
-		victim := e.segments[0]
-		e.segments = e.segments[1:]
-		e.mu.Unlock()
-		if err := victim.close(); err != nil {
+// doom takes the victim out of the log: it is durable that nobody needs it.
+func (w *writer) doom() {
+	w.e.mu.Lock()
+	w.doomed = append(w.doomed, w.e.segments[0])
+	w.e.segments = w.e.segments[1:]
+	w.e.mu.Unlock()
+	w.purger.victim, w.purger.groups, w.purger.waiting = nil, nil, false
+}
+
+// removePurged removes the files of doomed segments, the oldest first. A file
+// system may want room even for that; then it is tried again.
+func (w *writer) removePurged() error {
+	for ; len(w.doomed) > 0; w.doomed = w.doomed[1:] {
+		s := w.doomed[0]
+		if err := s.close(); err != nil {
 			return err
 		}
-		if err := w.dir.remove(victim.number, e.opts.Spares); err != nil {
+		if err := w.dir.remove(s.number, s.allocated.Load(), w.e.opts.Spares); err != nil {
 			return err
 		}
-		e.count.purged.Add(1)
-		w.purger.victim, w.purger.groups, w.purger.waiting = nil, nil, false
+		w.e.count.purged.Add(1)
 	}
 	return nil
 }

@@ -53,6 +53,8 @@ func (e *Engine) waitRoom(ctx context.Context) error {
 			return e.refuse
 		case e.queuedBytes < e.opts.QueueBytes:
 			return nil
+		case e.stall.stuck:
+			return fmt.Errorf("%w: %d bytes, the bound is %d: %w", ErrBusy, e.queuedBytes, e.opts.QueueBytes, e.stall.reason)
 		case e.opts.Manual:
 			return fmt.Errorf("%w: %d bytes, the bound is %d; call Step", ErrBusy, e.queuedBytes, e.opts.QueueBytes)
 		case ctx.Err() != nil:
@@ -96,7 +98,11 @@ func (e *Engine) wait(ctx context.Context, r request) error {
 		return err
 	}
 	for e.opts.Manual {
-		if ok, err := e.Step(); err != nil || !ok {
+		ok, err := e.Step()
+		if full := e.Stalled(); full != nil && !ok {
+			return fmt.Errorf("storage: a write is queued and waits: %w", full)
+		}
+		if err != nil || !ok {
 			break
 		}
 	}
@@ -108,35 +114,42 @@ func (e *Engine) wait(ctx context.Context, r request) error {
 	}
 }
 
-// take removes the next batch from the queue. With block it waits for one, and
-// returns none only when the engine is closing.
-func (e *Engine) take(block bool) []*request {
+// take removes the next batch from the queue, unless there is one that could
+// not be finished. With block it waits until there is one to write, or it is time
+// to try again what the disk had no room for, which retry reports, or the engine
+// is closing.
+func (e *Engine) take(block bool) (batch []*request, retry bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for block && len(e.queue) == 0 && !e.closing {
+	for block && (len(e.queue) == 0 || e.stall.stuck) && !e.closing && !e.stall.due {
 		e.work.Wait()
+	}
+	retry = e.stall.retry(e.opts.Manual || e.closing)
+	if e.stall.stuck {
+		return nil, retry
 	}
 	n, bytes := 0, int64(0)
 	for n < len(e.queue) && (n == 0 || bytes+e.queue[n].bytes <= e.opts.BatchBytes) {
 		bytes += e.queue[n].bytes
 		n++
 	}
-	batch := e.queue[:n:n]
+	batch = e.queue[:n:n]
 	if e.queue = e.queue[n:]; len(e.queue) == 0 {
 		e.queue = nil
 	}
-	return batch
+	return batch, retry
 }
 
 // run is the writer's goroutine.
 func (e *Engine) run() {
 	defer close(e.stopped)
-	for e.round(true) {
+	for e.round(true) || !e.closed() {
 	}
 }
 
 // Step writes one batch of what is queued, and runs its callbacks. It reports
-// whether there was any. It is for [Options.Manual], and an error without.
+// whether there was any; false also if the disk has no room for it, where each
+// Step tries again. It is for [Options.Manual], and an error without.
 func (e *Engine) Step() (bool, error) {
 	if !e.opts.Manual {
 		return false, fmt.Errorf("%w call of Step: the engine was opened without Options.Manual", ErrInvalid)
@@ -150,30 +163,52 @@ func (e *Engine) Step() (bool, error) {
 	return any, nil
 }
 
-// round writes one batch and reports whether there was any.
+// round writes one batch and reports whether it did.
 func (e *Engine) round(block bool) bool {
-	batch := e.take(block)
-	if len(batch) == 0 {
+	w := &e.w
+	batch, retry := e.take(block)
+	if len(w.batch) == 0 {
+		w.batch = batch
+	}
+	if len(w.batch) == 0 && e.Stalled() == nil {
 		return false
 	}
-	if err := e.w.write(batch); err != nil {
-		e.fail(err, batch)
-		return true
+	wrote := false
+	err := w.write()
+	if err == nil {
+		wrote = len(w.batch) > 0
+		batch, w.batch, w.laid = w.batch, nil, 0
+		e.finish(batch, nil)
+		err = e.afterBatch(retry)
 	}
-	e.finish(batch, nil)
-	if err := e.afterBatch(); err != nil {
-		e.fail(err, nil)
+	switch {
+	case noSpace(err):
+		e.full(err)
+	case err != nil:
+		e.fail(err, w.batch)
+		w.batch = nil
+	case retry:
+		e.hasRoom()
 	}
-	return true
+	return wrote
 }
 
 // afterBatch does what nobody waits for.
-func (e *Engine) afterBatch() error {
+func (e *Engine) afterBatch(retry bool) error {
 	e.mu.Lock()
 	idle := len(e.queue) == 0
 	e.mu.Unlock()
 	if idle {
 		if err := e.w.mark(); err != nil {
+			return err
+		}
+	}
+	if retry {
+		if err := e.w.removePurged(); err != nil {
+			return err
+		}
+		if err := e.w.prepare(); err != nil {
+			e.w.purge() // what is dead may make the room
 			return err
 		}
 	}
@@ -202,7 +237,7 @@ func (e *Engine) finish(batch []*request, err error) {
 func (e *Engine) fail(err error, batch []*request) {
 	err = fmt.Errorf("%w: %w; nothing is lost that was reported durable: mend the cause, close, and open again", ErrFailed, err)
 	e.mu.Lock()
-	e.refuse = err
+	e.refuse, e.stall = err, stall{}
 	batch = append(batch[:len(batch):len(batch)], e.queue...)
 	e.queue = nil
 	e.mu.Unlock()

@@ -23,9 +23,10 @@ type recovery struct {
 	logs   map[*Group]*spans
 
 	// What is known of the segment being read.
-	begin  beginMeta
-	sealed bool
-	end    int64 // of its valid frames
+	begin   beginMeta
+	indexAt int64 // where its index frame is, 0 without
+	sealed  bool
+	end     int64 // of its valid frames
 }
 
 // recover reads the log, cuts a torn tail, and begins a new segment: nothing is
@@ -37,8 +38,8 @@ func (e *Engine) recover() error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	for i, s := range e.segments {
-		if err := r.segment(s, i == len(e.segments)-1); err != nil {
+	for i := range e.segments {
+		if err := r.segment(i); err != nil {
 			return err
 		}
 	}
@@ -87,26 +88,39 @@ func (r *recovery) open() error {
 		if err != nil {
 			return fmt.Errorf("storage: opening segment %d: %w", n, err)
 		}
-		e.segments = append(e.segments, &segment{number: n, file: f})
+		s := &segment{number: n, file: f}
+		e.segments = append(e.segments, s)
+		info, err := f.Stat()
+		if err != nil {
+			return fmt.Errorf("storage: reading the size of segment %d: %w", n, err)
+		}
+		if info.Size() > maxFileBytes {
+			return &DamageError{Segment: n, Offset: -1, Reason: fmt.Sprintf("the file has %d bytes, no segment has more than %d", info.Size(), int64(maxFileBytes))}
+		}
+		s.allocated.Store(info.Size())
 	}
 	return nil
 }
 
-// segment reads the frames of one segment. Bodies are checked in the last only,
-// where they tell how far the log goes; in the others when they are read.
-func (r *recovery) segment(s *segment, last bool) error {
-	info, err := s.file.Stat()
-	if err != nil {
-		return fmt.Errorf("storage: reading the size of segment %d: %w", s.number, err)
+func (r *recovery) scanner(s *segment, window int64) *scanner {
+	return &scanner{seg: s, size: s.allocated.Load(), sum: r.e.w.dir.sum, window: window, read: &r.found.ReadBytes}
+}
+
+// segment reads segment i: its index if it has one, and else its frames. Bodies
+// are checked in the last only, where they tell how far the log goes; in the
+// others when they are read.
+func (r *recovery) segment(i int) error {
+	s, last := r.e.segments[i], i == len(r.e.segments)-1
+	r.begin, r.indexAt, r.sealed, r.end = beginMeta{}, 0, false, 0
+	if !last {
+		if ok, err := r.byIndex(s, r.e.segments[i+1]); ok || err != nil {
+			return err
+		}
 	}
-	if info.Size() > maxFileBytes {
-		return &DamageError{Segment: s.number, Offset: -1, Reason: fmt.Sprintf("the file has %d bytes, no segment has more than %d", info.Size(), int64(maxFileBytes))}
-	}
-	sc := &scanner{seg: s, size: info.Size(), sum: r.e.w.dir.sum, window: skimBytes}
+	sc := r.scanner(s, skimBytes)
 	if last {
 		sc.window = scanBytes
 	}
-	r.begin, r.sealed, r.end = beginMeta{}, false, 0
 	for !r.sealed {
 		err := r.frame(sc, last)
 		if errors.Is(err, errNoFrame) {
@@ -146,6 +160,9 @@ func (r *recovery) frame(sc *scanner, last bool) error {
 			return r.malformed(sc, h, fmt.Errorf("%d bytes, want 8", len(meta)))
 		}
 		r.needed = max(r.needed, binary.LittleEndian.Uint64(meta))
+		r.e.w.index.needed = r.needed
+	case frameIndex:
+		r.indexAt = r.end
 	case frameSeal:
 		r.sealed = true
 	case frameMark:
@@ -194,21 +211,22 @@ func (r *recovery) write(sc *scanner, h frameHeader, meta []byte, check bool) er
 		if _, err := sc.checkBody(body, rec.rows); err != nil {
 			return err
 		}
+		r.e.w.index.add(h.group, uint32(body), rec) // the last segment gets its index now
 	}
+	r.apply(h.group, rec, sc.seg, uint32(body))
+	return nil
+}
+
+// apply replays what stage and its kin did in memory when rec was written.
+func (r *recovery) apply(group uint64, rec *record, seg *segment, body uint32) {
 	r.e.mu.Lock()
-	g := r.e.groupLocked(h.group)
+	g := r.e.groupLocked(group)
 	r.e.mu.Unlock()
 	log := r.logs[g]
 	if log == nil {
 		log = &spans{}
 		r.logs[g] = log
 	}
-	r.apply(g, log, rec, sc.seg, uint32(body))
-	return nil
-}
-
-// apply replays what stage and its kin did in memory when rec was written.
-func (r *recovery) apply(g *Group, log *spans, rec *record, seg *segment, body uint32) {
 	if s := rec.installed; s != nil {
 		g.snapshot = pb.EnsureSnapshot(s)
 		g.log.base = position{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()}
@@ -273,9 +291,10 @@ func (r *recovery) settle() error {
 	if n := len(r.e.segments); n > 0 {
 		last := r.e.segments[n-1]
 		w.out.reset(last, r.end)
+		w.indexAt, w.ending, w.sealed = r.indexAt, r.indexAt > 0, r.sealed
 		if !r.e.opts.NoSync {
 			if err := last.file.SyncData(); err != nil {
-				return fmt.Errorf("storage: syncing segment %d: %w", last.number, err)
+				return failedSync{fmt.Errorf("storage: syncing segment %d: %w", last.number, err)}
 			}
 			w.durable, w.marked = w.seq, w.seq
 		}

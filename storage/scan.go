@@ -16,6 +16,7 @@ type scanner struct {
 	seg  *segment
 	size int64 // of the file
 	sum  checksum
+	read *int64 // counts bytes
 
 	// window is how much is read at once, at least.
 	window int64
@@ -27,8 +28,9 @@ type scanner struct {
 // Windows of a scan: large where bodies are read too, small where they are
 // skipped.
 const (
-	scanBytes = 1 << 20
-	skimBytes = 16 << 10
+	scanBytes  = 1 << 20
+	skimBytes  = 16 << 10
+	beginBytes = headerLen + beginMetaLen
 )
 
 // bytes returns n bytes of the file, which are valid until the next call.
@@ -44,6 +46,7 @@ func (s *scanner) bytes(off int64, n int) ([]byte, error) {
 		s.buf = make([]byte, want)
 	}
 	s.buf, s.off = s.buf[:want], off
+	*s.read += int64(want)
 	if _, err := s.seg.file.ReadAt(s.buf, off); err != nil && !errors.Is(err, io.EOF) {
 		s.buf = s.buf[:0]
 		return nil, fmt.Errorf("storage: reading segment %d at byte %d: %w", s.seg.number, off, err)

@@ -21,8 +21,9 @@ type segment struct {
 	// purged.
 	live atomic.Int64
 
-	// size is the bytes of frames; only the writer and Open change it.
-	size atomic.Int64
+	// size is the bytes of frames, allocated those of the file; only the writer
+	// and Open change them.
+	size, allocated atomic.Int64
 
 	// mu lets the file be closed only between reads.
 	mu   sync.RWMutex
@@ -64,12 +65,20 @@ type gather struct {
 	off int64 // where buf goes in the file
 	buf []byte
 
+	segmentBytes int64
+	// fixed says that the file system cannot allocate ahead.
+	fixed   bool
 	written *atomic.Uint64
 }
 
 const (
 	gatherBytes = 256 << 10
 	directBytes = 16 << 10
+
+	// A file grows by steps of a size between these two, so that most syncs find
+	// its size and its blocks as they are. A short segment wastes little by that.
+	minStepBytes = 4 << 10
+	maxStepBytes = 1 << 20
 )
 
 // end is the offset of the next byte.
@@ -78,6 +87,16 @@ func (g *gather) end() int64 { return g.off + int64(len(g.buf)) }
 // reset starts over at the beginning of a segment, or at off in it.
 func (g *gather) reset(seg *segment, off int64) {
 	g.seg, g.off, g.buf = seg, off, g.buf[:0]
+}
+
+// rewind takes back what was appended behind end. Some of it may be in the file
+// already, and is written over: see "A full disk" in DESIGN.md.
+func (g *gather) rewind(end int64) {
+	if end < g.off {
+		g.off, g.buf = end, g.buf[:0]
+		return
+	}
+	g.buf = g.buf[:end-g.off]
 }
 
 // append appends b. The file system does not keep b, nor change it: WriteAt may
@@ -107,17 +126,56 @@ func (g *gather) flush() error {
 	if len(g.buf) == 0 {
 		return nil
 	}
-	err := g.write(g.buf)
+	if err := g.write(g.buf); err != nil {
+		return err
+	}
 	g.buf = g.buf[:0]
-	return err
+	return nil
 }
 
+// write writes b at off, all of it or none: what there was room for is written
+// again.
 func (g *gather) write(b []byte) error {
+	if err := g.grow(g.off + int64(len(b))); err != nil {
+		return err
+	}
 	n, err := g.seg.file.WriteAt(b, g.off)
-	g.off += int64(n)
 	g.written.Add(uint64(n))
 	if err != nil {
 		return fmt.Errorf("storage: writing %d bytes at byte %d of segment %d: %w", len(b), g.off, g.seg.number, err)
 	}
+	g.off += int64(n)
 	return nil
+}
+
+// grow sees to it that the file has blocks up to end, and for a seal behind it.
+func (g *gather) grow(end int64) error {
+	have := g.seg.allocated.Load()
+	if end += headerLen; end <= have {
+		return nil
+	}
+	want := end + min(max(end, minStepBytes), maxStepBytes, max(g.segmentBytes/64, minStepBytes))
+	if want > g.segmentBytes {
+		want = max(end, g.segmentBytes+headerLen)
+	}
+	want = (want + minStepBytes - 1) &^ (minStepBytes - 1)
+	if err := g.allocate(g.seg.file, have, want); err != nil {
+		return fmt.Errorf("storage: making segment %d longer, from %d to %d bytes: %w", g.seg.number, have, want, err)
+	}
+	g.seg.allocated.Store(want)
+	return nil
+}
+
+// allocate makes f longer, with blocks of its own where the file system can do
+// that, and else with a hole.
+func (g *gather) allocate(f vfs.File, from, to int64) error {
+	if !g.fixed {
+		if err := f.Preallocate(from, to-from); noSpace(err) {
+			return err
+		} else if err != nil {
+			g.fixed = true // it only saves time
+		}
+	}
+	_, err := f.WriteAt([]byte{0}, to-1)
+	return err
 }

@@ -21,8 +21,11 @@ type Stats struct {
 	Purged       uint64 // segments that went
 	Recycled     uint64 // segments begun in a purged file
 
+	Full bool // the disk is full and writes wait, or soon will, now: see Group.Stalled
+
 	Segments     int   // segment files now, with the current one
-	SegmentBytes int64 // bytes in them now
+	SegmentBytes int64 // bytes of frames in them now
+	FileBytes    int64 // sizes of all files of the log now, with spare ones and what is allocated ahead
 	LiveBytes    int64 // bytes in them that a group still holds: entries and state, now
 	QueuedBytes  int64 // bytes of entries that wait to be written, now
 	CachedBytes  int64 // bytes of written entries in memory, now
@@ -36,6 +39,9 @@ type Recovery struct {
 	Groups   int   // groups in them
 	Entries  int   // entries in the logs of all groups
 	Bytes    int64 // bytes of valid frames
+
+	Indexed   int   // segments of which only the index was read
+	ReadBytes int64 // bytes read from segment files
 
 	// CutBytes is the length of the torn tail that was cut: the remains of
 	// writes that were under way when the node stopped and that nobody was told

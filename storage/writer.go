@@ -6,6 +6,8 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // writer lays frames into the log. It is used by one goroutine.
@@ -22,27 +24,32 @@ type writer struct {
 	// Invariant: marked <= durable <= seq.
 	durable, marked uint64
 
+	batch []*request // what is being written, or waits for room
+	laid  int        // how many of batch are written, or in out
+
+	// Where the end of a segment has got to, which may take several tries:
+	// ending as soon as no frame of a group may follow, sealed with its seal.
+	ending, sealed bool
+	index          index // of the present segment
+	indexAt        int64 // where its index frame is, 0 without
+	doomed         []*segment
+
 	meta, head, prefix []byte // scratch
 	ends               []int  // scratch: ends of the entries' heads in prefix
 }
 
-// write writes a batch, syncs if any of it needs that, and lets memory know
-// where its entries are. If it returns an error, the engine is done for.
-func (w *writer) write(batch []*request) error {
-	var count Stats
-	lazy := true
-	for _, r := range batch {
-		lazy = lazy && r.lazy
-		if err := w.request(r); err != nil {
+// write writes what is left of the batch, syncs if any of it needs that, and lets
+// memory know where its entries are. Without room it stops, and can be called
+// again; after any other error the engine is done for.
+func (w *writer) write() error {
+	for ; w.laid < len(w.batch); w.laid++ {
+		if err := w.request(w.batch[w.laid]); err != nil {
 			return err
 		}
-		if r.record != nil {
-			count.Writes++
-			if !r.record.moved {
-				count.Entries += uint64(len(r.record.rows))
-				count.PayloadBytes += uint64(r.record.bodyLen())
-			}
-		}
+	}
+	lazy := true
+	for _, r := range w.batch {
+		lazy = lazy && r.lazy
 	}
 	if err := w.flush(); err != nil {
 		return err
@@ -52,24 +59,37 @@ func (w *writer) write(batch []*request) error {
 			return err
 		}
 	}
-	for _, r := range batch {
+	for _, r := range w.batch {
 		if r.seg != nil {
 			w.publish(r)
 		}
+		if r.purged != 0 {
+			w.doom()
+		}
 	}
 	w.cache.evict(w.e.opts.CacheBytes)
-	w.count(batch, count)
-	return w.removePurged(batch)
+	w.count()
+	return nil
 }
 
-func (w *writer) count(batch []*request, s Stats) {
+func (w *writer) count() {
+	if len(w.batch) == 0 {
+		return
+	}
 	c := &w.e.count
 	c.batches.Add(1)
-	c.writes.Add(s.Writes)
-	c.entries.Add(s.Entries)
-	c.payloadBytes.Add(s.PayloadBytes)
-	if n := uint64(len(batch)); n > c.maxBatch.Load() {
+	if n := uint64(len(w.batch)); n > c.maxBatch.Load() {
 		c.maxBatch.Store(n) // only this goroutine stores
+	}
+	for _, r := range w.batch {
+		if r.record == nil {
+			continue
+		}
+		c.writes.Add(1)
+		if !r.record.moved {
+			c.entries.Add(uint64(len(r.record.rows)))
+			c.payloadBytes.Add(uint64(r.record.bodyLen()))
+		}
 	}
 }
 
@@ -77,7 +97,11 @@ func (w *writer) count(batch []*request, s Stats) {
 func (w *writer) request(r *request) error {
 	switch {
 	case r.purged != 0:
-		return w.frame(framePurged, 0, binary.LittleEndian.AppendUint64(w.meta[:0], r.purged), nil)
+		if err := w.frame(framePurged, 0, binary.LittleEndian.AppendUint64(w.meta[:0], r.purged), nil); err != nil {
+			return err
+		}
+		w.index.needed = r.purged
+		return nil
 	case r.record == nil || r.record.empty():
 		return nil
 	}
@@ -94,6 +118,7 @@ func (w *writer) request(r *request) error {
 	n := frameLen(len(meta), rec.bodyLen())
 	w.purger.pay(n, r.internal)
 	r.seg, r.body = w.out.seg, w.out.end()-n+headerLen+int64(len(meta))
+	w.index.add(r.group.id, uint32(r.body), rec)
 	return nil
 }
 
@@ -110,13 +135,26 @@ func (w *writer) encodeHeads(rec *record) {
 }
 
 // frame appends a frame to the log, first going on to the next segment if the
-// present one is full. rec gives the body and may be nil.
+// present one is full. rec gives the body and may be nil. After an error it is as
+// if nothing had been appended.
 func (w *writer) frame(kind frameKind, group uint64, meta []byte, rec *record) error {
-	if kind != frameBegin && kind != frameSeal && w.out.end() >= w.e.opts.SegmentBytes {
-		if err := w.rotate(); err != nil {
-			return err
+	if kind == frameWrite || kind == framePurged {
+		if w.ending || w.out.end() >= w.e.opts.SegmentBytes {
+			if err := w.rotate(); err != nil {
+				return err
+			}
 		}
 	}
+	end, seq, marked := w.out.end(), w.seq, w.marked
+	err := w.append(kind, group, meta, rec)
+	if err != nil {
+		w.out.rewind(end)
+		w.seq, w.marked = seq, marked
+	}
+	return err
+}
+
+func (w *writer) append(kind frameKind, group uint64, meta []byte, rec *record) error {
 	bodyLen := 0
 	if rec != nil {
 		bodyLen = rec.bodyLen()
@@ -155,9 +193,11 @@ func (w *writer) body(rec *record) error {
 
 // flush hands everything to the file system.
 func (w *writer) flush() error {
-	err := w.out.flush()
+	if err := w.out.flush(); err != nil {
+		return err
+	}
 	w.out.seg.size.Store(w.out.end())
-	return err
+	return nil
 }
 
 // sync makes everything flushed durable.
@@ -169,7 +209,7 @@ func (w *writer) sync() error {
 		return nil
 	}
 	if err := w.out.seg.file.SyncData(); err != nil {
-		return fmt.Errorf("storage: syncing segment %d: %w", w.out.seg.number, err)
+		return failedSync{fmt.Errorf("storage: syncing segment %d: %w", w.out.seg.number, err)}
 	}
 	w.e.count.syncs.Add(1)
 	w.durable = w.seq
@@ -180,7 +220,7 @@ func (w *writer) sync() error {
 // it, damage to the very last batch would look like a torn tail. Nobody waits
 // for it: until it reaches the disk, things are as they were before.
 func (w *writer) mark() error {
-	if w.marked == w.durable || w.out.end() >= w.e.opts.SegmentBytes {
+	if w.marked == w.durable || w.ending || w.out.end() >= w.e.opts.SegmentBytes {
 		return nil
 	}
 	if err := w.frame(frameMark, 0, nil, nil); err != nil {
@@ -198,21 +238,36 @@ func (w *writer) rotate() error {
 	return w.begin(w.out.seg.number + 1)
 }
 
-// seal ends the present segment.
+// seal ends the present segment: with its index, and the seal. Without room it
+// can be called again.
 func (w *writer) seal() error {
-	if err := w.frame(frameSeal, 0, nil, nil); err != nil {
-		return err
+	if !w.ending {
+		at := w.out.end()
+		if meta := w.index.meta(); meta != nil && int64(len(meta)) <= at/indexShare {
+			if err := w.frame(frameIndex, 0, meta, nil); err != nil {
+				return err
+			}
+			w.indexAt, w.head = at, nil // which may be large
+		}
+		w.ending = true
+	}
+	if !w.sealed {
+		if err := w.frame(frameSeal, 0, nil, nil); err != nil {
+			return err
+		}
+		w.sealed = true
 	}
 	return w.sync()
 }
 
 // begin begins a new segment.
 func (w *writer) begin(number uint64) error {
-	f, recycled, err := w.dir.create(number)
+	f, bytes, recycled, err := w.dir.create(number)
 	if err != nil {
 		return err
 	}
 	seg := &segment{number: number, file: f}
+	seg.allocated.Store(bytes)
 	w.e.mu.Lock()
 	w.e.segments = append(w.e.segments, seg)
 	w.e.mu.Unlock()
@@ -220,13 +275,25 @@ func (w *writer) begin(number uint64) error {
 		w.e.count.recycled.Add(1)
 	}
 	w.out.reset(seg, 0)
-	return w.frame(frameBegin, 0, w.beginMeta(recycled).append(nil), nil)
+	meta := w.beginMeta(recycled)
+	w.index, w.indexAt, w.ending, w.sealed = index{}, 0, false, false
+	return w.frame(frameBegin, 0, meta.append(nil), nil) // only gathered: it finds room
+}
+
+// prepare makes the file of the next segment, before it is needed. See full.go.
+func (w *writer) prepare() error {
+	bytes := w.e.opts.SegmentBytes
+	if len(w.dir.spares) > 0 || w.out.end() < bytes/2 {
+		return nil
+	}
+	bytes += minStepBytes // for a seal
+	return w.dir.prepare(w.out.seg.number+1, func(f vfs.File) error { return w.out.allocate(f, 0, bytes) }, bytes)
 }
 
 func (w *writer) beginMeta(recycled bool) beginMeta {
 	w.e.mu.Lock()
 	defer w.e.mu.Unlock()
-	return beginMeta{id: w.e.opts.Identity, first: w.e.segments[0].number, recycled: recycled}
+	return beginMeta{id: w.e.opts.Identity, first: w.e.segments[0].number, recycled: recycled, index: w.indexAt}
 }
 
 // beginMeta is the meta part of a segment's first frame.
@@ -237,34 +304,54 @@ type beginMeta struct {
 	// recycled says that the file has bytes of an earlier life behind the
 	// frames; otherwise there are none but remains of torn ones.
 	recycled bool
+	// index is where the index frame of the segment before is; 0 without.
+	index int64
 }
 
-const beginMetaLen = 32
+// Lengths of a segment's first meta part. Segments of version 1 say nothing of
+// an index.
+const (
+	beginMetaLen1 = 32
+	beginMetaLen  = 40
+)
 
 func (m beginMeta) append(b []byte) []byte {
 	var flags uint32
 	if m.recycled {
 		flags = 1
 	}
-	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint32(b, segmentVersion)
 	b = binary.LittleEndian.AppendUint32(b, flags)
 	b = binary.LittleEndian.AppendUint64(b, m.id.Cluster)
 	b = binary.LittleEndian.AppendUint64(b, m.id.Node)
-	return binary.LittleEndian.AppendUint64(b, m.first)
+	b = binary.LittleEndian.AppendUint64(b, m.first)
+	return binary.LittleEndian.AppendUint64(b, uint64(m.index))
 }
 
 func decodeBeginMeta(b []byte) (beginMeta, error) {
-	if len(b) != beginMetaLen {
+	if len(b) < beginMetaLen1 {
 		return beginMeta{}, fmt.Errorf("%w: segment begins with %d bytes, want %d", errBadRecord, len(b), beginMetaLen)
 	}
-	if v := binary.LittleEndian.Uint32(b); v != formatVersion {
-		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads %d", ErrVersion, v, formatVersion)
+	v := binary.LittleEndian.Uint32(b)
+	if v == 0 || v > segmentVersion {
+		return beginMeta{}, fmt.Errorf("%w: segment has version %d, this program reads up to %d", ErrVersion, v, segmentVersion)
 	}
-	return beginMeta{
+	want := beginMetaLen
+	if v == 1 {
+		want = beginMetaLen1
+	}
+	if len(b) != want {
+		return beginMeta{}, fmt.Errorf("%w: segment of version %d begins with %d bytes, want %d", errBadRecord, v, len(b), want)
+	}
+	m := beginMeta{
 		recycled: binary.LittleEndian.Uint32(b[4:])&1 != 0,
 		id:       Identity{Cluster: binary.LittleEndian.Uint64(b[8:]), Node: binary.LittleEndian.Uint64(b[16:])},
 		first:    binary.LittleEndian.Uint64(b[24:]),
-	}, nil
+	}
+	if v > 1 {
+		m.index = int64(binary.LittleEndian.Uint64(b[32:]))
+	}
+	return m, nil
 }
 
 // publish lets memory know where the record of r is.

@@ -1,0 +1,120 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A full disk is not a failure. The file system said no before anything was
+// promised, so the same bytes are offered again at the same place until it says
+// yes. What makes that safe is that no sync was tried in between: see DESIGN.md.
+//
+// The engine is full from the moment when it cannot make the file of its next
+// segment, which it tries when the present one is half written. So hosts hear of
+// it while there is room for what they have under way, and for purging. When that
+// is used up too, the writer is stuck: nothing is written, nothing acknowledged.
+
+// stall is why writes wait, or soon will.
+type stall struct {
+	reason error // wraps ErrFull; nil while there is room
+	stuck  bool  // a write waits; otherwise only the room ahead is missing
+	due    bool  // it is time to try again
+}
+
+// retryFull is how long the engine waits before it asks for room again.
+const retryFull = 200 * time.Millisecond
+
+// retry reports whether to ask the disk for more room now, and notes that it is
+// being done.
+func (s *stall) retry(always bool) bool {
+	now := s.reason == nil || s.due || always
+	s.due = false
+	return now
+}
+
+// failedSync is an error that is not followed by another try, whatever its cause:
+// a second sync may report success for what the first one dropped.
+type failedSync struct{ error }
+
+func (f failedSync) Unwrap() error { return f.error }
+
+// noSpace reports whether err says that the disk, or the user's share of it, is
+// used up, and that the operation can be tried again.
+func noSpace(err error) bool {
+	var sync failedSync
+	return (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT)) && !errors.As(err, &sync)
+}
+
+// full makes err, if it is about room, one that wraps ErrFull.
+func (d *directory) full(err error) error {
+	if err == nil || !noSpace(err) {
+		return err
+	}
+	return fmt.Errorf("%w: directory %s: %w; make room, nothing is lost that was reported durable", ErrFull, d.path, err)
+}
+
+// Stalled returns nil while writes proceed. Otherwise the disk is full: the
+// error, which wraps [ErrFull], says where and why. Writes are still queued, up
+// to [Options.QueueBytes] and then [ErrBusy]; they become durable when there is
+// room, which the engine finds out by itself. A host should take on no new work
+// until then.
+func (g *Group) Stalled() error { return g.e.Stalled() }
+
+// Stalled is [Group.Stalled], for all groups alike.
+func (e *Engine) Stalled() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stall.reason
+}
+
+// full notes that there is no room, and when to ask again.
+func (e *Engine) full(err error) {
+	err = e.w.dir.full(err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stall.reason == nil {
+		e.opts.Logf("%v", err)
+	}
+	e.stall.reason, e.stall.stuck = err, len(e.w.batch) > 0
+	e.room.Broadcast() // nobody makes room in the queue
+	if !e.opts.Manual {
+		time.AfterFunc(retryFull, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.stall.due = true
+			e.work.Signal()
+		})
+	}
+}
+
+// hasRoom notes that there is room again, or still.
+func (e *Engine) hasRoom() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stall.reason != nil {
+		e.opts.Logf("storage: directory %s: there is room again, writes go on", e.w.dir.path)
+	}
+	e.stall = stall{}
+}
+
+// giveUp ends what waits for room in an engine that is being closed.
+func (e *Engine) giveUp() error {
+	e.mu.Lock()
+	if !e.stall.stuck {
+		e.mu.Unlock()
+		return nil
+	}
+	err := fmt.Errorf("%w: %w", ErrClosed, e.stall.reason)
+	batch := append(e.w.batch[:len(e.w.batch):len(e.w.batch)], e.queue...)
+	e.queue, e.w.batch, e.stall = nil, nil, stall{}
+	e.mu.Unlock()
+	e.finish(batch, err)
+	return err
+}

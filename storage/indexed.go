@@ -1,0 +1,95 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"errors"
+	"fmt"
+)
+
+// byIndex lets s take effect by its index, which next, the segment behind it,
+// says where to find. It reports false, and has changed nothing, if there is no
+// index that can be believed: the frames themselves decide then.
+func (r *recovery) byIndex(s, next *segment) (bool, error) {
+	if r.e.opts.noIndex {
+		return false, nil
+	}
+	found, err := r.findIndex(s, next)
+	if err != nil {
+		if !errors.Is(err, errNoFrame) && !errors.Is(err, errBadRecord) {
+			return false, err
+		}
+		r.e.opts.Logf("storage: %s: all of segment %d is read, as it has no index: %v", r.e.w.dir.path, s.number, err)
+		return false, nil
+	}
+	for i := range found.records {
+		x := &found.records[i]
+		r.apply(x.group, &x.rec, s, x.body)
+	}
+	r.needed = max(r.needed, found.needed)
+	r.found.Frames += int(found.seal - found.begin + 1)
+	r.found.Bytes += found.end
+	r.found.Indexed++
+	r.seq = found.seal
+	s.size.Store(found.end)
+	return true, nil
+}
+
+// foundIndex is the index of a segment, and where in the log that is.
+type foundIndex struct {
+	needed      uint64
+	records     []indexed
+	begin, seal uint64 // numbers of the first and the last frame
+	end         int64  // of the last
+}
+
+// findIndex reads an index and checks all that is known of it: it stands where
+// the next segment says, nothing but a seal follows it, and the numbers of the
+// frames go on from the segment before and to the next one.
+func (r *recovery) findIndex(s, next *segment) (f foundIndex, err error) {
+	behind, m, err := r.readBegin(next)
+	if err != nil {
+		return f, err
+	}
+	if m.index == 0 {
+		return f, fmt.Errorf("%w: segment %d names none", errNoFrame, next.number)
+	}
+	first, begin, err := r.readBegin(s)
+	if err != nil {
+		return f, err
+	}
+	sc := r.scanner(s, skimBytes)
+	h, meta, err := sc.head(m.index)
+	if err != nil {
+		return f, err
+	}
+	f.begin, f.seal, f.end = first.seq, h.seq+1, m.index+h.len()+headerLen
+	switch {
+	case h.kind != frameIndex:
+		return f, fmt.Errorf("%w: a frame of kind %d at byte %d", errNoFrame, h.kind, m.index)
+	case r.seq != 0 && f.begin != r.seq+1:
+		return f, fmt.Errorf("%w: the first frame has number %d, want %d", errNoFrame, f.begin, r.seq+1)
+	case behind.seq != f.seal+1:
+		return f, fmt.Errorf("%w: the next segment's first frame has number %d, want %d", errNoFrame, behind.seq, f.seal+1)
+	}
+	f.needed, f.records, err = decodeIndex(meta, m.index)
+	f.needed = max(f.needed, begin.first)
+	return f, err
+}
+
+// readBegin reads the first frame of a segment.
+func (r *recovery) readBegin(s *segment) (frameHeader, beginMeta, error) {
+	h, meta, err := r.scanner(s, beginBytes).head(0)
+	if err != nil {
+		return h, beginMeta{}, err
+	}
+	if h.kind != frameBegin {
+		return h, beginMeta{}, fmt.Errorf("%w: a frame of kind %d at byte 0", errNoFrame, h.kind)
+	}
+	m, err := decodeBeginMeta(meta)
+	if err == nil && m.id != r.e.opts.Identity {
+		err = fmt.Errorf("%w: a segment is of %v, this node is %v", ErrIdentity, m.id, r.e.opts.Identity)
+	}
+	return h, m, err
+}
