@@ -51,12 +51,16 @@ func New(cfg Config) (*Host, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	start := time.Now()
+	if cfg.Replica.Stopwatch == nil && (cfg.Replica.Resolve != nil || cfg.Replica.Bundle != nil) {
+		cfg.Replica.Stopwatch = func() time.Duration { return time.Since(start) }
+	}
 	replica, err := openReplica(&cfg)
 	if err != nil {
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
 	h := &Host{
-		cfg: cfg, start: time.Now(),
+		cfg: cfg, start: start,
 		inbox: newInbox(inboxLimits{
 			messages: cfg.ReceiveBytes, calls: cfg.Replica.MaxCalls,
 			callBytes: cfg.Replica.MaxQueueBytes, budget: cfg.Replica.Budget,

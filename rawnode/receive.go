@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"errors"
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -31,6 +32,12 @@ func (r *Replica) receive(m wire.Message) error {
 		return fmt.Errorf("%w: it goes from node %d to node %d in group %d; this is node %d in group %d", ErrBadMessage, m.From, m.To, m.Group, r.cfg.ID, r.cfg.Group)
 	}
 	r.heard[m.From] = r.ticks
+	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
+	return errors.Join(err, r.resolved(m, resolved))
+}
+
+// arrived lets a message arrive that is through the resolve stage.
+func (r *Replica) arrived(m wire.Message) error {
 	switch b := m.Body.(type) {
 	case wire.Raft:
 		if err := checkRaft(m.From, m.To, b.Message); err != nil {

@@ -50,6 +50,9 @@ type Replica struct {
 	sendings map[uint64]sending
 	heard    map[uint64]uint64
 
+	resolving resolveStage
+	sends     sendStage
+
 	calls   callList
 	outbox  outbox
 	reads   barrier
@@ -87,7 +90,10 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}}
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{},
+		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
+		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
+	}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
@@ -152,6 +158,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.ticks++
 	r.count.Ticks++
 	r.tickCore()
+	r.Resolve()
 	r.expireCalls()
 }
 
@@ -165,6 +172,7 @@ func (r *Replica) Flush(now time.Duration) Output {
 	r.moveLeadership()
 	r.handOver()
 	r.drain()
+	r.sendTurn()
 	r.giveUpIfFailed()
 	out := r.out
 	r.out = Output{}

@@ -101,7 +101,9 @@ type Status struct {
 	Waiting  int                       // calls that have not ended
 	Queued   int                       // bytes of commands that wait or are under way
 	Stalled  error                     // why the log takes nothing now, or nil
-	Counters Counters
+	// Resolve and Send are the stages before and behind the core.
+	Resolve, Send StageStats
+	Counters      Counters
 }
 
 // MemberProgress is what a leader knows of a member.

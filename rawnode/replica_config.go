@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -69,6 +70,17 @@ type ReplicaConfig struct {
 	// 0 means 8 MiB.
 	MaxApplyBytes int
 
+	// Resolve and Bundle, unless nil, let messages travel in another form than
+	// the core's. MaxUnresolvedBytes bounds the messages that wait to be
+	// resolved; 0 means 32 MiB. MaxTurnBytes bounds what leaves in one turn,
+	// beside control messages: what is beyond is dropped; 0 means 512 MiB.
+	Resolve            Resolver
+	Bundle             Bundler
+	MaxUnresolvedBytes int
+	MaxTurnBytes       int
+	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
+	Stopwatch func() time.Duration
+
 	// RetainEntries and RetainBytes say how much of the log is kept behind the
 	// durable state, for followers that lag: the lesser of both. 0 means 100,000
 	// and 64 MiB.
@@ -115,6 +127,7 @@ func (c ReplicaConfig) withDefaults() ReplicaConfig {
 		{&c.MaxQueueBytes, DefaultQueueBytes}, {&c.MaxCalls, DefaultCalls}, {&c.MaxBatches, DefaultBatches},
 		{&c.MaxAppendBytes, 1 << 20}, {&c.MaxInflightMsgs, 256}, {&c.MaxInflightBytes, 32 << 20},
 		{&c.MaxUncommittedBytes, 128 << 20}, {&c.MaxApplyBytes, 8 << 20},
+		{&c.MaxUnresolvedBytes, 32 << 20}, {&c.MaxTurnBytes, 512 << 20},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -167,6 +180,7 @@ func (c ReplicaConfig) Validate() error {
 		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"MaxAppendBytes", c.MaxAppendBytes, 1},
 		{"MaxInflightMsgs", c.MaxInflightMsgs, 1}, {"MaxInflightBytes", c.MaxInflightBytes, c.MaxAppendBytes},
 		{"MaxUncommittedBytes", c.MaxUncommittedBytes, 1}, {"MaxApplyBytes", c.MaxApplyBytes, 1},
+		{"MaxUnresolvedBytes", c.MaxUnresolvedBytes, 1}, {"MaxTurnBytes", c.MaxTurnBytes, 1},
 	} {
 		if f.value < f.least || f.value > math.MaxInt32 {
 			bad(f.field, f.value, fmt.Sprintf("%d to %d", f.least, math.MaxInt32))

@@ -8,7 +8,7 @@ func (r *Replica) Status() Status {
 	s := Status{
 		ID: r.cfg.ID, Group: r.cfg.Group, CoreState: r.core.State(),
 		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf,
-		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Counters: r.count,
+		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 	}
 	if !r.leads() {
 		return s
