@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -49,21 +50,39 @@ type Config struct {
 	Listener net.Listener
 	// Dial, if set, takes the place of a TCP dial.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Allow, if set, says which kinds of messages a peer may send: nil, or why
-	// not. It is asked for every message.
-	Allow func(peer uint64, kind wire.Kind) error
+	// TLS names the files by which nodes know each other; see package certs. With
+	// them, only nodes with a certificate of their own id, signed by one of the
+	// authorities, get a connection; without, a node is believed what it says.
+	// When the files change, the next connection uses them.
+	TLS certs.Files
 
-	// QueueBytes bounds what waits for each class of a peer; 0 means 64 MiB for
+	// Limits, if set, says what a peer may do here. It is asked at each hello.
+	Limits func(peer uint64) Limits
+	// Allow, if set, says which kinds of messages a peer may send: nil, or why
+	// not. It is asked for every message that the peer's Limits allow.
+	Allow func(peer uint64, kind wire.Kind) error
+	// Capabilities are announced to peers.
+	Capabilities wire.Capabilities
+	// Shape is that of the links to all peers, until SetShape; for experiments.
+	Shape Shape
+
+	// QueueBytes bounds what waits, or is being written, for each class of a
+	// peer; a single message may be larger. 0 means 64 MiB for
 	// appends and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
 	// MaxFrameBytes bounds one frame, sent or received; 0 means
-	// wire.DefaultMaxFrame. A larger message cannot be sent.
+	// wire.DefaultMaxFrame. A larger message cannot be sent. Control frames have
+	// at most 1 MiB, whatever it is.
 	MaxFrameBytes int
+	// ReceiveBytes bounds the frames of a peer that are in memory here and not
+	// yet handed to their groups, unless its Limits say otherwise; 0 means twice
+	// MaxFrameBytes. Control frames are not counted.
+	ReceiveBytes int
 
-	// DialTimeout bounds a dial and the hellos; 0 means 2 s.
+	// DialTimeout bounds a dial, the TLS handshake and the hellos; 0 means 2 s.
 	DialTimeout time.Duration
-	// WriteTimeout is how long a peer may not read before its connection is
-	// given up; 0 means 10 s.
+	// WriteTimeout is how long a peer may read nothing, or send nothing in the
+	// middle of a frame, before its connection is given up; 0 means 10 s.
 	WriteTimeout time.Duration
 	// MaxBackoff bounds the pause between dials, which begins at 20 ms and
 	// doubles; 0 means 1 s.
@@ -83,6 +102,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxFrameBytes == 0 {
 		c.MaxFrameBytes = wire.DefaultMaxFrame
+	}
+	if c.ReceiveBytes == 0 {
+		c.ReceiveBytes = 2 * c.MaxFrameBytes
 	}
 	for _, d := range []struct {
 		field *time.Duration
@@ -130,6 +152,12 @@ func (c Config) Validate() error {
 	}
 	if c.MaxFrameBytes < 4<<10 || c.MaxFrameBytes > wire.MaxFrame {
 		bad("MaxFrameBytes", c.MaxFrameBytes, fmt.Sprintf("%d to %d", 4<<10, wire.MaxFrame))
+	}
+	if c.ReceiveBytes < c.MaxFrameBytes {
+		bad("ReceiveBytes", c.ReceiveBytes, fmt.Sprintf("%d or more, as MaxFrameBytes is", c.MaxFrameBytes))
+	}
+	if err := c.Shape.validate(); err != nil {
+		errs = append(errs, err)
 	}
 	for _, d := range []struct {
 		field string

@@ -4,12 +4,13 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
@@ -33,130 +34,145 @@ func (t *TCP) accept() {
 			}
 			continue
 		}
-		select {
-		case t.hellos <- struct{}{}:
-			t.spawn(func() { t.serve(conn) })
-		default:
-			t.count.refused.Add(1)
-			_ = conn.Close() // too many strangers
-		}
+		t.strangers.add(conn)
+		t.spawn(func() { t.serve(conn) })
 	}
 }
 
+// maxStrangers bounds the connections that have not said hello yet.
+const maxStrangers = 128
+
+// strangers are the connections that have not said hello yet, oldest first. When
+// there are too many, the oldest is closed: one that says hello at once gets
+// through, however many others keep silent.
+type strangers struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	gone  map[net.Conn]bool // was closed, by the goroutine that serves it not known yet
+}
+
+func (s *strangers) add(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.conns) == maxStrangers {
+		oldest := s.conns[0]
+		s.conns = slices.Delete(s.conns, 0, 1)
+		s.gone[oldest] = true
+		_ = oldest.Close() // nobody has heard of it yet
+	}
+	s.conns = append(s.conns, conn)
+}
+
+// remove forgets a connection.
+func (s *strangers) remove(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.conns, conn); i >= 0 {
+		s.conns = slices.Delete(s.conns, i, i+1)
+	}
+	delete(s.gone, conn)
+}
+
+// pushedOut reports whether a connection was closed as the oldest.
+func (s *strangers) pushedOut(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone[conn]
+}
+
+func (s *strangers) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
 // serve reads one connection to its end.
-func (t *TCP) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }() // its end has been reported
-	defer context.AfterFunc(t.context, func() { _ = conn.Close() })()
-	hello, p, err := t.welcome(conn)
-	<-t.hellos
+func (t *TCP) serve(raw net.Conn) {
+	defer func() { _ = raw.Close() }() // its end has been reported
+	defer context.AfterFunc(t.context, func() { _ = raw.Close() })()
+	conn, p, who, err := t.welcome(raw)
 	if err != nil {
-		t.count.refused.Add(1)
-		t.cfg.Logger.Warn("connection refused", "from", conn.RemoteAddr(), "error", err)
+		t.turnAway(raw, conn, err)
+		t.strangers.remove(raw)
 		return
 	}
-	err = t.read(conn, hello, p)
-	t.forget(p, hello.Class, conn)
+	t.strangers.remove(raw)
+	err = t.read(conn, p, who)
+	t.forget(p, who.class, raw)
 	switch {
 	case t.context.Err() != nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 	case errors.Is(err, wire.ErrFrame), errors.Is(err, wire.ErrTooLarge), errors.Is(err, ErrMessage):
 		t.count.badFrames.Add(1)
-		t.cfg.Logger.Error("connection closed, the peer sends what it must not", "peer", hello.Node, "class", hello.Class, "error", err)
+		p.traffic[who.class].bad.Add(1)
+		t.cfg.Logger.Error("connection closed, the peer sends what it must not", "peer", who.node, "class", who.class, "error", err)
 	default:
-		t.cfg.Logger.Info("connection broken", "peer", hello.Node, "class", hello.Class, "error", err)
+		t.cfg.Logger.Info("connection broken", "peer", who.node, "class", who.class, "error", err)
 	}
 }
-
-// welcome reads and answers a hello.
-func (t *TCP) welcome(conn net.Conn) (wire.Hello, *peer, error) {
-	if err := conn.SetDeadline(time.Now().Add(t.cfg.DialTimeout)); err != nil {
-		return wire.Hello{}, nil, err
-	}
-	hello, err := wire.ReadHello(conn)
-	if err != nil {
-		return hello, nil, fmt.Errorf("read hello: %w", err)
-	}
-	p, refusal := t.admit(hello, conn)
-	answer := wire.Answer{Kinds: wire.AllKinds}
-	if refusal != nil {
-		answer.Refused = refusal.Error()
-	}
-	if err := answer.Write(conn); err != nil && refusal == nil {
-		t.forget(p, hello.Class, conn)
-		return hello, nil, fmt.Errorf("answer hello: %w", err)
-	}
-	if refusal != nil {
-		return hello, nil, fmt.Errorf("%w: %w", ErrRefused, refusal)
-	}
-	return hello, p, conn.SetDeadline(time.Time{})
-}
-
-// admit decides about a hello. A peer that connects again replaces its old
-// connection, which it has lost even if this end does not know yet.
-func (t *TCP) admit(h wire.Hello, conn net.Conn) (*peer, error) {
-	switch {
-	case h.Cluster != t.cfg.Cluster:
-		return nil, fmt.Errorf("this is cluster %d, you are of cluster %d", t.cfg.Cluster, h.Cluster)
-	case h.Peer != t.cfg.Node:
-		return nil, fmt.Errorf("this is node %d, you want node %d: check the addresses of peers", t.cfg.Node, h.Peer)
-	case h.Class >= wire.NumClasses:
-		return nil, fmt.Errorf("%v is not known here", h.Class)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.peers[h.Node]
-	switch {
-	case t.closed:
-		return nil, ErrClosed
-	case p == nil:
-		return nil, fmt.Errorf("node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node)
-	}
-	if old := p.incoming[h.Class]; old != nil {
-		_ = old.Close() // it is replaced
-	}
-	p.incoming[h.Class] = conn
-	return p, nil
-}
-
-func (t *TCP) forget(p *peer, class wire.Class, conn net.Conn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p.incoming[class] == conn {
-		p.incoming[class] = nil
-	}
-}
-
-// keepBuffer bounds the memory that a connection keeps for its next frame.
-const keepBuffer = 1 << 20
 
 // read takes frames until the connection ends, and says why it did.
-func (t *TCP) read(conn net.Conn, hello wire.Hello, p *peer) error {
-	traffic := &p.traffic[hello.Class]
-	r := bufio.NewReaderSize(conn, 64<<10)
+func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
+	r := newFrameReader(conn, t.cfg.WriteTimeout)
+	traffic := &p.traffic[who.class]
 	var buf []byte
 	for {
-		payload, err := wire.ReadFrame(r, wire.FrameMessages, t.cfg.MaxFrameBytes, buf)
+		header, err := r.next(t.cfg.maxFrame(who.class))
 		if err != nil {
 			return err
 		}
-		traffic.receivedBytes.Add(uint64(len(payload) + wire.HeaderLen))
-		traffic.receivedFrames.Add(1)
-		if err := t.deliver(payload, hello, traffic); err != nil {
-			return err
+		if who.class != wire.ClassControl {
+			start := time.Now()
+			if err := p.receive.take(t.context, header.Length()); err != nil {
+				return err
+			}
+			traffic.budgetTime.Add(int64(time.Since(start)))
 		}
-		if buf = payload; cap(buf) > keepBuffer {
-			buf = nil
+		buf, err = t.readFrame(r, header, who, traffic, buf)
+		if who.class != wire.ClassControl {
+			p.receive.give(header.Length())
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
+// ownMemory is the payload length from which a frame gets memory of its own,
+// in which the large payloads of its messages stay. Below it, a connection's
+// frames share one buffer.
+const ownMemory = 64 << 10
+
+// readFrame reads the rest of a frame and delivers it. It returns the buffer for
+// the next.
+func (t *TCP) readFrame(r *frameReader, header wire.Header, who caller, traffic *traffic, buf []byte) ([]byte, error) {
+	decode := wire.DecodeMessages
+	if header.Length() >= ownMemory {
+		decode, buf = wire.DecodeShared, nil
+	}
+	payload, err := r.payload(header, buf)
+	if err != nil {
+		return nil, err
+	}
+	traffic.receivedBytes.Add(uint64(len(payload) + wire.HeaderLen))
+	traffic.receivedFrames.Add(1)
+	start := time.Now()
+	err = t.deliver(payload, decode, who, traffic)
+	traffic.deliverTime.Add(int64(time.Since(start)))
+	if header.Length() >= ownMemory {
+		payload = nil
+	}
+	return payload, err
+}
+
 // deliver takes the messages of a frame to their groups.
-func (t *TCP) deliver(payload []byte, hello wire.Hello, traffic *traffic) error {
+func (t *TCP) deliver(payload []byte, decode func([]byte, func(wire.Message)) (int, error), who caller, traffic *traffic) error {
 	var refused error
-	unknown, err := wire.DecodeMessages(payload, func(m wire.Message) {
-		if refused == nil {
-			refused = t.permits(hello, m)
-		}
+	unknown, err := decode(payload, func(m wire.Message) {
 		if refused != nil {
+			return
+		}
+		m.Background = who.class == wire.ClassBackground
+		if refused = t.cfg.permits(who, m); refused != nil {
 			return
 		}
 		traffic.receivedMessages.Add(1)
@@ -166,22 +182,12 @@ func (t *TCP) deliver(payload []byte, hello wire.Hello, traffic *traffic) error 
 			t.count.noGroup.Add(1)
 		}
 	})
-	t.count.unsupported.Add(uint64(unknown))
-	return errors.Join(refused, err)
-}
-
-// permits says what a connection may carry.
-func (t *TCP) permits(hello wire.Hello, m wire.Message) error {
-	switch {
-	case m.From != hello.Node || m.To != t.cfg.Node:
-		return fmt.Errorf("%w: it goes from node %d to node %d, on a connection from %d to %d", ErrMessage, m.From, m.To, hello.Node, t.cfg.Node)
-	case m.Class() != hello.Class:
-		return fmt.Errorf("%w: a %v of class %v, on a connection for %v", ErrMessage, m.Kind(), m.Class(), hello.Class)
-	case t.cfg.Allow == nil:
-		return nil
+	if unknown > 0 {
+		t.count.unsupported.Add(uint64(unknown))
+		traffic.unknown.Add(uint64(unknown))
 	}
-	if err := t.cfg.Allow(hello.Node, m.Kind()); err != nil {
-		return fmt.Errorf("%w: a %v from node %d: %w", ErrMessage, m.Kind(), hello.Node, err)
+	if refused != nil || err != nil {
+		return fmt.Errorf("%w", errors.Join(refused, err))
 	}
 	return nil
 }

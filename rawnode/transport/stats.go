@@ -4,64 +4,179 @@
 package transport
 
 import (
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// Traffic counts what went between this node and a peer in one class, since the
-// peer became known. Bytes are those of frames, with their headers.
+// Drop says why a message was not sent.
+type Drop uint8
+
+// The reasons to drop a message. All but DropKind are reported to the message's
+// group.
+const (
+	DropFull   Drop = iota // its queue was full
+	DropPeer               // the peer is not known, or has no address
+	DropDial               // the peer could not be reached, lately or just now
+	DropBroken             // it waited for a connection that broke
+	DropSize               // it fits no frame
+	DropKind               // the peer said that it does not take this kind
+	DropClosed             // the transport is closed, or the peer removed
+	NumDrops               // how many there are
+)
+
+var dropNames = [NumDrops]string{"queue full", "no address", "not reached", "connection broken", "too large", "kind not taken", "closed"}
+
+// String returns the reason in words.
+func (d Drop) String() string { return nameOf(dropNames[:], "drop", uint8(d)) }
+
+// Refusal says why a connection to this node was refused.
+type Refusal uint8
+
+// The reasons to refuse a connection.
+const (
+	RefusedCrowd       Refusal = iota // too many newer ones came before its hello was complete
+	RefusedSilence                    // no complete hello came in time, or the connection broke before
+	RefusedHello                      // what came is not a hello of a version known here
+	RefusedPlain                      // one end speaks TLS and the other does not
+	RefusedCertificate                // the TLS handshake failed, or the certificate is not believed, or not the peer's
+	RefusedCluster                    // it is of another cluster
+	RefusedNode                       // it looks for another node
+	RefusedPeer                       // the peer is not known here
+	RefusedClass                      // the class of messages is not known here
+	NumRefusals                       // how many there are
+)
+
+var refusalNames = [NumRefusals]string{"crowd", "silence", "bad hello", "plain or TLS", "certificate", "other cluster", "other node", "unknown peer", "unknown class"}
+
+// String returns the reason in words.
+func (r Refusal) String() string { return nameOf(refusalNames[:], "refusal", uint8(r)) }
+
+func nameOf(names []string, what string, i uint8) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", what, i)
+}
+
+// Traffic is what went between this node and a peer in one class, since the peer
+// became known. Bytes are those of frames, with their headers; with TLS, before
+// encryption. What is not said to be a gauge only grows.
 type Traffic struct {
-	SentBytes, SentFrames, SentMessages             uint64
-	ReceivedBytes, ReceivedFrames, ReceivedMessages uint64
-	Connects                                        uint64 // times this node connected to the peer
+	SentBytes    uint64 // written to the network
+	SentFrames   uint64 // written completely
+	SentMessages uint64 // in those frames
+
+	ReceivedBytes    uint64 // read from the network, in complete frames
+	ReceivedFrames   uint64
+	ReceivedMessages uint64 // handed to their groups
+	UnknownMessages  uint64 // of kinds that this node does not know; they are left out
+
+	Connected    bool   // gauge: there is a connection to the peer
+	Connects     uint64 // times this node connected to the peer; all but the first are reconnects
+	Breaks       uint64 // connections to the peer that broke
+	DialFailures uint64 // times that this node could not connect
+	// Error is why the last dial or write did not work; empty once one does.
+	Error string
+
+	QueueMessages int // gauge: waiting to be sent, or being written
+	QueueBytes    int // gauge: their size; at most Config.QueueBytes, or one message
+	// Dropped counts messages that were not sent, by reason.
+	Dropped [NumDrops]uint64
+	// QueueTime is how long messages waited until they were written, summed over
+	// messages; SentMessages counts them.
+	QueueTime time.Duration
+	// WriteTime is how long writing took, waiting for the peer to read included.
+	WriteTime time.Duration
+
+	Receiving bool // gauge: there is a connection from the peer
+	BadFrames uint64
+	// BudgetTime is how long frames of the peer waited for its receive budget.
+	BudgetTime time.Duration
+	// DeliverTime is how long decoding took and groups took to take messages;
+	// most of it is waiting for room in their queues, if it is large.
+	DeliverTime time.Duration
 }
 
 // Stats are a transport's counters.
 type Stats struct {
 	// Peers has the traffic with each known node, by class.
 	Peers map[uint64][wire.NumClasses]Traffic
+	// ReceiveBytes is a gauge: the bytes of frames in memory for each known node.
+	ReceiveBytes map[uint64]int
 
-	Dropped     uint64 // messages not sent: no room, or no connection
+	Dropped     uint64 // messages not sent, for any reason, also to nodes that are not known
 	Unsupported uint64 // messages of kinds that one end does not know
 	NoGroup     uint64 // messages for groups that nobody here has joined
-	Refused     uint64 // connections refused
+	Refused     uint64 // connections refused, for any reason
 	BadFrames   uint64 // connections closed for what they carried
+	// Refusals counts refused connections by reason.
+	Refusals [NumRefusals]uint64
+	// Strangers is a gauge: connections that have not said hello yet.
+	Strangers int
+	// CertificateErrors counts times that the files of Config.TLS had changed and
+	// were no good, so that the certificate from before was used.
+	CertificateErrors uint64
+	// CertificateExpiry is when this node's certificate expires; 0 without TLS.
+	CertificateExpiry time.Time
 }
 
 type counters struct {
-	dropped, unsupported, noGroup, refused, badFrames atomic.Uint64
+	dropped, unsupported, noGroup, badFrames, badCertificates atomic.Uint64
+	refusals                                                  [NumRefusals]atomic.Uint64
 }
 
 type traffic struct {
 	sentBytes, sentFrames, sentMessages             atomic.Uint64
 	receivedBytes, receivedFrames, receivedMessages atomic.Uint64
-	connects                                        atomic.Uint64
+	unknown, connects, breaks, dialFailures, bad    atomic.Uint64
+	queueTime, writeTime, budgetTime, deliverTime   atomic.Int64 // nanoseconds
+	dropped                                         [NumDrops]atomic.Uint64
 }
 
 func (c *traffic) load() Traffic {
-	return Traffic{
+	t := Traffic{
 		SentBytes: c.sentBytes.Load(), SentFrames: c.sentFrames.Load(), SentMessages: c.sentMessages.Load(),
-		ReceivedBytes: c.receivedBytes.Load(), ReceivedFrames: c.receivedFrames.Load(),
-		ReceivedMessages: c.receivedMessages.Load(), Connects: c.connects.Load(),
+		ReceivedBytes: c.receivedBytes.Load(), ReceivedFrames: c.receivedFrames.Load(), ReceivedMessages: c.receivedMessages.Load(),
+		UnknownMessages: c.unknown.Load(), Connects: c.connects.Load(), Breaks: c.breaks.Load(), DialFailures: c.dialFailures.Load(),
+		BadFrames: c.bad.Load(), QueueTime: time.Duration(c.queueTime.Load()), WriteTime: time.Duration(c.writeTime.Load()),
+		BudgetTime: time.Duration(c.budgetTime.Load()), DeliverTime: time.Duration(c.deliverTime.Load()),
 	}
+	for i := range c.dropped {
+		t.Dropped[i] = c.dropped[i].Load()
+	}
+	return t
 }
 
 // Stats returns the counters.
 func (t *TCP) Stats() Stats {
 	s := Stats{
-		Peers:   map[uint64][wire.NumClasses]Traffic{},
-		Dropped: t.count.dropped.Load(), Unsupported: t.count.unsupported.Load(),
-		NoGroup: t.count.noGroup.Load(), Refused: t.count.refused.Load(), BadFrames: t.count.badFrames.Load(),
+		Peers: map[uint64][wire.NumClasses]Traffic{}, ReceiveBytes: map[uint64]int{},
+		Dropped: t.count.dropped.Load(), Unsupported: t.count.unsupported.Load(), NoGroup: t.count.noGroup.Load(),
+		BadFrames: t.count.badFrames.Load(), Strangers: t.strangers.len(), CertificateErrors: t.count.badCertificates.Load(),
 	}
-	t.mu.Lock()
+	for i := range t.count.refusals {
+		s.Refusals[i] = t.count.refusals[i].Load()
+		s.Refused += s.Refusals[i]
+	}
+	if t.keys != nil {
+		s.CertificateExpiry = t.credentials().NotAfter
+	}
+	t.mu.Lock() // for incoming
 	defer t.mu.Unlock()
-	for id, p := range t.peers {
+	for id, p := range *t.peers.Load() {
 		var classes [wire.NumClasses]Traffic
 		for c := range classes {
 			classes[c] = p.traffic[c].load()
+			classes[c].Receiving = p.incoming[c] != nil
+			if l := p.sending[c].Load(); l != nil {
+				l.gauges(&classes[c])
+			}
 		}
 		s.Peers[id] = classes
+		s.ReceiveBytes[id] = p.receive.inUse()
 	}
 	return s
 }

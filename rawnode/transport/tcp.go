@@ -7,10 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -18,16 +23,17 @@ import (
 // goroutines.
 type TCP struct {
 	cfg        Config
+	keys       *certs.Keyring // nil without TLS
 	listener   net.Listener
 	context    context.Context // ends at Close
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
-	hellos     chan struct{} // a token for each connection that has not said hello
+	strangers  strangers
 	count      counters
+	groups     sync.Map // group to rawnode.Receiver
 
-	mu     sync.Mutex
-	peers  map[uint64]*peer
-	groups map[uint64]rawnode.Receiver
+	mu     sync.Mutex                       // guards changes of peers, and closed
+	peers  atomic.Pointer[map[uint64]*peer] // the map is never changed, but replaced
 	closed bool
 }
 
@@ -36,25 +42,38 @@ var _ rawnode.Transport = (*TCP)(nil)
 // peer is what there is for a known node.
 type peer struct {
 	id       uint64
-	address  string
-	sending  [wire.NumClasses]*link // nil until used
-	incoming [wire.NumClasses]net.Conn
+	sending  [wire.NumClasses]atomic.Pointer[link] // nil until used
 	traffic  [wire.NumClasses]traffic
+	receive  budget
+	shaper   shaper
+	announce atomic.Pointer[announced]
+
+	// Under TCP.mu.
+	address  string
+	incoming [wire.NumClasses]net.Conn
 }
 
-// maxHellos bounds the connections of strangers that are open at a time.
-const maxHellos = 64
+// announced is what a peer has said of itself when it was last connected with.
+type announced struct {
+	kinds        wire.Kinds
+	capabilities wire.Capabilities
+}
+
+func (p *peer) learn(kinds wire.Kinds, capabilities wire.Capabilities) {
+	p.announce.Store(&announced{kinds, capabilities})
+}
 
 // New listens and returns a transport. An error names the address if it is in
-// use.
+// use, and the file if a certificate is no good.
 func New(cfg Config) (*TCP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	t := &TCP{
-		cfg: cfg, listener: cfg.Listener, hellos: make(chan struct{}, maxHellos),
-		peers: map[uint64]*peer{}, groups: map[uint64]rawnode.Receiver{},
+	t := &TCP{cfg: cfg, listener: cfg.Listener}
+	t.strangers.gone = map[net.Conn]bool{}
+	if err := t.loadKeys(); err != nil {
+		return nil, err
 	}
 	if t.listener == nil {
 		var err error
@@ -62,14 +81,22 @@ func New(cfg Config) (*TCP, error) {
 			return nil, fmt.Errorf("transport: listen for peers at %s (is another node running there?): %w", cfg.Listen, err)
 		}
 	}
+	peers := map[uint64]*peer{}
 	for id, address := range cfg.Peers {
 		if id != cfg.Node {
-			t.peers[id] = &peer{id: id, address: address}
+			peers[id] = t.newPeer(id, address)
 		}
 	}
+	t.peers.Store(&peers)
 	t.context, t.cancel = context.WithCancel(context.Background())
 	t.spawn(t.accept)
 	return t, nil
+}
+
+func (t *TCP) newPeer(id uint64, address string) *peer {
+	p := &peer{id: id, address: address}
+	p.shaper = shaper{shape: t.cfg.Shape, rng: rand.New(rand.NewPCG(t.cfg.Node, id))}
+	return p
 }
 
 // Addr returns the address that the transport listens at.
@@ -93,32 +120,65 @@ func (t *TCP) SetPeer(id uint64, address string) {
 	if id == 0 || id == t.cfg.Node {
 		return
 	}
-	if p := t.peers[id]; p != nil {
+	if p := t.peer(id); p != nil {
 		p.address = address
 		return
 	}
-	t.peers[id] = &peer{id: id, address: address}
+	peers := maps.Clone(*t.peers.Load())
+	peers[id] = t.newPeer(id, address)
+	t.peers.Store(&peers)
 }
 
 // RemovePeer forgets a node and closes its connections.
 func (t *TCP) RemovePeer(id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.peers[id]; p != nil {
-		delete(t.peers, id)
+	if p := t.peer(id); p != nil {
+		peers := maps.Clone(*t.peers.Load())
+		delete(peers, id)
+		t.peers.Store(&peers)
 		p.close()
 	}
 }
 
-// close ends a peer's connections. The caller holds t.mu.
+// SetShape gives the link to a known node another shape, from the next byte on.
+func (t *TCP) SetShape(id uint64, shape Shape) error {
+	if err := shape.validate(); err != nil {
+		return err
+	}
+	p := t.peer(id)
+	if p == nil {
+		return fmt.Errorf("%w: node %d is not known", ErrUnreachable, id)
+	}
+	p.shaper.set(shape)
+	return nil
+}
+
+// Announced returns what a node said of itself when it was last connected with:
+// which kinds of messages it takes from this node, and what else it can do. It
+// is false if there was no connection yet.
+func (t *TCP) Announced(id uint64) (wire.Kinds, wire.Capabilities, bool) {
+	p := t.peer(id)
+	if p == nil {
+		return 0, 0, false
+	}
+	a := p.announce.Load()
+	if a == nil {
+		return 0, 0, false
+	}
+	return a.kinds, a.capabilities, true
+}
+
+// peer returns what there is for a node, or nil if it is not known.
+func (t *TCP) peer(id uint64) *peer { return (*t.peers.Load())[id] }
+
+// close ends a peer's connections. The caller holds TCP.mu.
 func (p *peer) close() {
-	for _, l := range p.sending {
-		if l != nil {
+	for class := range wire.NumClasses {
+		if l := p.sending[class].Load(); l != nil {
 			l.close()
 		}
-	}
-	for _, c := range p.incoming {
-		if c != nil {
+		if c := p.incoming[class]; c != nil {
 			_ = c.Close() // it is given up; what it says is of no interest
 		}
 	}
@@ -131,36 +191,35 @@ func (t *TCP) Join(group uint64, r rawnode.Receiver) error {
 	if t.closed {
 		return ErrClosed
 	}
-	if t.groups[group] != nil {
+	if _, taken := t.groups.LoadOrStore(group, r); taken {
 		return fmt.Errorf("%w: group %d", ErrGroupTaken, group)
 	}
-	t.groups[group] = r
 	return nil
 }
 
 // Leave implements rawnode.Transport.
-func (t *TCP) Leave(group uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.groups, group)
-}
+func (t *TCP) Leave(group uint64) { t.groups.Delete(group) }
 
 // Send implements rawnode.Transport.
 func (t *TCP) Send(messages []wire.Message) {
+	now := time.Now()
+	drops := drops{t: t}
 	for _, m := range messages {
-		l, err := t.link(m)
+		size := m.Size()
+		l, err := t.link(m, size)
 		if err == nil {
-			err = l.offer(m)
+			err = l.offer(queued{m, size, now})
 		}
 		if err != nil {
-			t.dropped(m)
+			drops.add(m, t.peer(m.To), reasonOf(err))
 		}
 	}
+	drops.report()
 }
 
 // SendWait implements rawnode.Transport.
 func (t *TCP) SendWait(ctx context.Context, m wire.Message) error {
-	l, err := t.link(m)
+	l, err := t.link(m, m.Size())
 	if err != nil {
 		return err
 	}
@@ -168,53 +227,53 @@ func (t *TCP) SendWait(ctx context.Context, m wire.Message) error {
 }
 
 // link returns the connection that a message belongs on.
-func (t *TCP) link(m wire.Message) (*link, error) {
-	if n := m.Size() + wire.HeaderLen; n > t.cfg.MaxFrameBytes {
-		return nil, fmt.Errorf("%w: %d bytes, the bound is %d", ErrTooLarge, n, t.cfg.MaxFrameBytes)
+func (t *TCP) link(m wire.Message, size int) (*link, error) {
+	if n, bound := size+wire.HeaderLen, t.cfg.maxFrame(m.Class()); n > bound {
+		return nil, dropped(DropSize, fmt.Errorf("%w: %d bytes, the bound is %d", ErrTooLarge, n, bound))
+	}
+	p := t.peer(m.To)
+	if p == nil {
+		return nil, dropped(DropPeer, fmt.Errorf("%w: node %d is not known", ErrUnreachable, m.To))
+	}
+	if l := p.sending[m.Class()].Load(); l != nil {
+		return l, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return nil, ErrClosed
+	switch l := p.sending[m.Class()].Load(); {
+	case t.closed:
+		return nil, errClosed
+	case l != nil:
+		return l, nil
+	case t.peer(m.To) != p:
+		return nil, dropped(DropPeer, fmt.Errorf("%w: node %d is not known any more", ErrUnreachable, m.To))
+	case p.address == "":
+		return nil, noAddress(p)
 	}
-	p := t.peers[m.To]
-	if p == nil || p.address == "" {
-		return nil, fmt.Errorf("%w: node %d has no address", ErrUnreachable, m.To)
-	}
-	l := p.sending[m.Class()]
-	if l == nil {
-		l = newLink(t, p, m.Class())
-		p.sending[m.Class()] = l
-		t.spawn(l.run)
-	}
+	l := newLink(t, p, m.Class())
+	p.sending[m.Class()].Store(l)
+	t.spawn((&sender{link: l}).run)
 	return l, nil
 }
 
-// dropped counts a message that was not sent and tells its group.
-func (t *TCP) dropped(m wire.Message) {
-	t.count.dropped.Add(1)
-	if r := t.receiver(m.Group); r != nil {
-		r.Unreachable(m.To)
-	}
+func noAddress(p *peer) error {
+	return dropped(DropPeer, fmt.Errorf("%w: node %d has no address", ErrUnreachable, p.id))
 }
 
 func (t *TCP) receiver(group uint64) rawnode.Receiver {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.groups[group]
+	if r, ok := t.groups.Load(group); ok {
+		return r.(rawnode.Receiver)
+	}
+	return nil
 }
 
-// broken tells all groups that a connection to a peer is lost.
+// broken tells all groups that a connection to a peer is lost: what was written
+// to it may not have arrived.
 func (t *TCP) broken(to uint64) {
-	t.mu.Lock()
-	receivers := make([]rawnode.Receiver, 0, len(t.groups))
-	for _, r := range t.groups {
-		receivers = append(receivers, r)
-	}
-	t.mu.Unlock()
-	for _, r := range receivers {
-		r.Unreachable(to)
-	}
+	t.groups.Range(func(_, r any) bool {
+		r.(rawnode.Receiver).Unreachable(to)
+		return true
+	})
 }
 
 func (t *TCP) address(p *peer) string {
@@ -232,7 +291,7 @@ func (t *TCP) Close() error {
 		return ErrClosed
 	}
 	t.closed = true
-	for _, p := range t.peers {
+	for _, p := range *t.peers.Load() {
 		p.close()
 	}
 	t.mu.Unlock()

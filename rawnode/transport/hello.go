@@ -1,0 +1,144 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// refusedError is an error that says for what reason a connection is refused.
+type refusedError struct {
+	reason Refusal
+	error
+}
+
+func (e refusedError) Unwrap() error { return e.error }
+
+func refuse(reason Refusal, format string, args ...any) error {
+	return refusedError{reason, fmt.Errorf(format, args...)}
+}
+
+// refusalOf returns why a connection was refused; what is nothing else is
+// silence.
+func refusalOf(err error) Refusal {
+	var r refusedError
+	if errors.As(err, &r) {
+		return r.reason
+	}
+	return RefusedSilence
+}
+
+// welcome reads and answers a hello. With an error, the connection that it
+// returns is the one to say it on, if any.
+func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
+	fail := func(conn net.Conn, err error) (net.Conn, *peer, caller, error) { return conn, nil, caller{}, err }
+	if err := raw.SetDeadline(time.Now().Add(t.cfg.DialTimeout)); err != nil {
+		return fail(raw, err)
+	}
+	conn, badge, err := t.unveil(raw)
+	if err != nil {
+		return fail(conn, err)
+	}
+	hello, err := wire.ReadHello(conn)
+	if errors.Is(err, wire.ErrFrame) || errors.Is(err, wire.ErrTooLarge) {
+		return fail(conn, refuse(RefusedHello, "read hello: %w", err))
+	}
+	if err != nil {
+		return fail(conn, fmt.Errorf("read hello: %w", err))
+	}
+	p, who, err := t.admit(hello, badge, raw)
+	if err != nil {
+		return fail(conn, err)
+	}
+	kinds := wire.AllKinds
+	if who.limits.Kinds != 0 {
+		kinds &= who.limits.Kinds
+	}
+	err = wire.Answer{Kinds: kinds, Capabilities: t.cfg.Capabilities}.Write(conn)
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		t.forget(p, who.class, raw)
+		return fail(conn, fmt.Errorf("answer hello: %w", err))
+	}
+	return conn, p, who, nil
+}
+
+// turnAway counts a refused connection, and tells the other end why, if it
+// listens. It then reads a little of what may still come: closing a connection
+// with bytes unread makes the kernel throw away what was written.
+func (t *TCP) turnAway(raw, conn net.Conn, why error) {
+	if t.context.Err() != nil {
+		return
+	}
+	if t.strangers.pushedOut(raw) {
+		why = refuse(RefusedCrowd, "too many connections that have not said hello")
+	}
+	t.count.refusals[refusalOf(why)].Add(1)
+	t.cfg.Logger.Warn("connection refused", "from", raw.RemoteAddr(), "error", why)
+	var refused refusedError
+	if conn == nil || !errors.As(why, &refused) || (wire.Answer{Refused: why.Error()}).Write(conn) != nil {
+		return
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, conn, wire.MaxHelloLen) // until it hangs up, or the deadline
+}
+
+// admit decides about a hello. A peer that connects again replaces its old
+// connection, which it has lost even if this end does not know yet.
+func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error) {
+	fail := func(err error) (*peer, caller, error) { return nil, caller{}, err }
+	if err := who.covers(h); err != nil {
+		return fail(err) // before anything is said about this node
+	}
+	switch {
+	case h.Cluster != t.cfg.Cluster:
+		return fail(refuse(RefusedCluster, "this is cluster %d, you are of cluster %d", t.cfg.Cluster, h.Cluster))
+	case h.Peer != t.cfg.Node:
+		return fail(refuse(RefusedNode, "this is node %d, you want node %d: check the addresses of peers", t.cfg.Node, h.Peer))
+	case h.Class >= wire.NumClasses:
+		return fail(refuse(RefusedClass, "%v is not known here", h.Class))
+	}
+	c := caller{node: h.Node, class: h.Class}
+	if t.cfg.Limits != nil {
+		c.limits = t.cfg.Limits(h.Node)
+	}
+	if c.limits.ReceiveBytes == 0 {
+		c.limits.ReceiveBytes = t.cfg.ReceiveBytes
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.peer(h.Node)
+	switch {
+	case t.closed:
+		return fail(ErrClosed)
+	case p == nil:
+		return fail(refuse(RefusedPeer, "node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node))
+	}
+	if old := p.incoming[h.Class]; old != nil {
+		_ = old.Close() // it is replaced
+	}
+	p.incoming[h.Class] = raw
+	p.receive.setLimit(c.limits.ReceiveBytes)
+	p.learn(h.Kinds, h.Capabilities)
+	return p, c, nil
+}
+
+// forget notes that a connection from a peer is gone.
+func (t *TCP) forget(p *peer, class wire.Class, raw net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.incoming[class] == raw {
+		p.incoming[class] = nil
+	}
+}

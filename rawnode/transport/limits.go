@@ -1,0 +1,126 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// Limits are what a peer may do here. A peer need not be a member of any group:
+// one that only passes proposals on, or only reads, is a known node with limits
+// of its own.
+type Limits struct {
+	// Kinds are the kinds of messages that the peer may send; 0 means all. An
+	// honest peer is told, and does not send others.
+	Kinds wire.Kinds
+	// ReceiveBytes bounds the bytes of its frames that are in memory here at a
+	// time; 0 means Config.ReceiveBytes. Beyond it the network holds them, and a
+	// single frame that is larger ends its connection. Control frames are not
+	// counted: they are small, and must not wait.
+	ReceiveBytes int
+}
+
+// controlFrame bounds frames of wire.ClassControl, whatever MaxFrameBytes is.
+const controlFrame = 1 << 20
+
+// maxFrame is the bound of frames of a class.
+func (c Config) maxFrame(class wire.Class) int {
+	if class == wire.ClassControl {
+		return min(c.MaxFrameBytes, controlFrame)
+	}
+	return c.MaxFrameBytes
+}
+
+// caller is who is at the other end of an incoming connection.
+type caller struct {
+	node   uint64
+	class  wire.Class
+	limits Limits
+}
+
+// permits is all that decides what a connection may carry: a message comes from
+// the peer at its other end, to this node, in the connection's class, and is of
+// a kind that this peer may send.
+func (c Config) permits(who caller, m wire.Message) error {
+	switch {
+	case m.From != who.node || m.To != c.Node:
+		return fmt.Errorf("%w: it goes from node %d to node %d, on a connection from %d to %d", ErrMessage, m.From, m.To, who.node, c.Node)
+	case m.Class() != who.class:
+		return fmt.Errorf("%w: a %v of class %v, on a connection for %v", ErrMessage, m.Kind(), m.Class(), who.class)
+	case who.limits.Kinds != 0 && !who.limits.Kinds.Has(m.Kind()):
+		return fmt.Errorf("%w: node %d may not send a %v", ErrMessage, who.node, m.Kind())
+	case c.Allow == nil:
+		return nil
+	}
+	if err := c.Allow(who.node, m.Kind()); err != nil {
+		return fmt.Errorf("%w: a %v from node %d: %w", ErrMessage, m.Kind(), who.node, err)
+	}
+	return nil
+}
+
+// budget is what the frames of a peer may take in memory.
+type budget struct {
+	mu    sync.Mutex
+	limit int
+	used  int
+	room  chan struct{} // closed when some is given back; nil while nobody waits
+}
+
+func (b *budget) setLimit(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = n
+	b.wake()
+}
+
+func (b *budget) inUse() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// wake lets those who wait look again. The caller holds b.mu.
+func (b *budget) wake() {
+	if b.room != nil {
+		close(b.room)
+		b.room = nil
+	}
+}
+
+// take waits until n bytes are free and takes them.
+func (b *budget) take(ctx context.Context, n int) error {
+	for {
+		b.mu.Lock()
+		if n > b.limit {
+			defer b.mu.Unlock()
+			return fmt.Errorf("%w: a frame of %d bytes, the peer's receive budget is %d", wire.ErrTooLarge, n, b.limit)
+		}
+		if b.used+n <= b.limit {
+			b.used += n
+			b.mu.Unlock()
+			return nil
+		}
+		if b.room == nil {
+			b.room = make(chan struct{})
+		}
+		room := b.room
+		b.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+func (b *budget) give(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	b.wake()
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// output writes frames to a connection.
+type output interface {
+	// write writes all pieces, or returns an error if the peer has read nothing
+	// for a while. It consumes pieces.
+	write(pieces net.Buffers) (int64, error)
+	// close ends what write may have left to do.
+	close()
+}
+
+// newOutput returns the output that suits conn, which is raw or TLS over it.
+func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s *shaper, spawn func(func())) output {
+	var out output
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		out = vectorOutput{tcp, timeout}
+	} else {
+		out = bufferedOutput{bufio.NewWriterSize(patientWriter{conn, timeout}, 16<<10)}
+	}
+	return &shapedOutput{plain: out, slow: patientWriter{conn, timeout}, conn: raw, ctx: ctx, shaper: s, timeout: timeout, spawn: spawn}
+}
+
+// vectorOutput hands the pieces to the kernel as they are.
+type vectorOutput struct {
+	conn    *net.TCPConn
+	timeout time.Duration
+}
+
+func (o vectorOutput) write(pieces net.Buffers) (total int64, err error) {
+	for {
+		if err := o.conn.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil {
+			return total, err
+		}
+		n, err := pieces.WriteTo(o.conn)
+		total += n
+		// A peer that reads slowly is given time as long as it reads.
+		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return total, err
+		}
+	}
+}
+
+func (vectorOutput) close() {}
+
+// bufferedOutput is for connections that have no way to take several pieces at
+// once. Of those, TLS copies all bytes when it encrypts them; small pieces are
+// put together, as each write is a record of its own.
+type bufferedOutput struct{ w *bufio.Writer }
+
+func (o bufferedOutput) write(pieces net.Buffers) (total int64, err error) {
+	for _, p := range pieces {
+		n, err := o.w.Write(p)
+		total += int64(n)
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, o.w.Flush()
+}
+
+func (bufferedOutput) close() {}
+
+// patientWriter writes in steps, and gives the peer time for each. (A TLS
+// connection is of no use after a write that timed out half way.)
+type patientWriter struct {
+	conn    net.Conn
+	timeout time.Duration
+}
+
+const patientStep = 64 << 10
+
+func (w patientWriter) Write(p []byte) (total int, err error) {
+	for len(p) > 0 {
+		step := p[:min(len(p), patientStep)]
+		if err := w.conn.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
+			return total, err
+		}
+		n, err := w.conn.Write(step)
+		total += n
+		if err != nil {
+			return total, err
+		}
+		p = p[n:]
+	}
+	return total, nil
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// badge is what is known of who is at the other end of an incoming connection,
+// besides its word.
+type badge struct {
+	shown bool // with TLS
+	certs.Identity
+}
+
+// covers says whether a hello is by the one who wears the badge.
+func (b badge) covers(h wire.Hello) error {
+	if b.shown && (b.Cluster != h.Cluster || b.Node != h.Node) {
+		return refuse(RefusedCertificate, "your certificate is for %v, you say that you are node %d of cluster %d", b.Identity, h.Node, h.Cluster)
+	}
+	return nil
+}
+
+// loadKeys reads the certificate files, if this node has any.
+func (t *TCP) loadKeys() error {
+	if t.cfg.TLS == (certs.Files{}) {
+		return nil
+	}
+	keys, err := certs.NewKeyring(t.cfg.TLS)
+	if err != nil {
+		return fmt.Errorf("%w: TLS: %w", ErrInvalid, err)
+	}
+	t.keys = keys
+	if id, want := t.credentials().Identity, (certs.Identity{Cluster: t.cfg.Cluster, Node: t.cfg.Node}); id != want {
+		return fmt.Errorf("%w: TLS: certificate file %s is for %v, this is %v", ErrInvalid, t.cfg.TLS.Cert, id, want)
+	}
+	return nil
+}
+
+// credentials returns this node's certificate and whom it believes, as they are
+// in the files now, or were when they were last good.
+func (t *TCP) credentials() *certs.Credentials {
+	c, err := t.keys.Current()
+	if err != nil {
+		t.count.badCertificates.Add(1)
+		t.cfg.Logger.Error("the certificate files have changed and are no good, the certificate from before is used", "error", err, "expires", c.NotAfter)
+	}
+	return c
+}
+
+// tlsConfig has what both ends have in common. Chains and names are verified by
+// this package: names of machines mean nothing here.
+func tlsConfig(c *certs.Credentials) *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{c.Certificate},
+		SessionTicketsDisabled: true, // so that each connection shows a certificate
+		// Records of full size from the start: connections live long.
+		DynamicRecordSizingDisabled: true,
+	}
+}
+
+// First bytes of a connection.
+const (
+	firstOfFrame = 'W'
+	firstOfTLS   = 22 // a handshake record
+)
+
+// unveil finds out who has connected. With an error, the connection that it
+// returns is the one to say it on, if any.
+func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
+	conn := &peekedConn{Conn: raw}
+	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
+		return raw, badge{}, fmt.Errorf("nothing is said: %w", err)
+	}
+	conn.unread = true
+	switch first := conn.first[0]; {
+	case t.keys == nil && first == firstOfTLS:
+		return conn, badge{}, refuse(RefusedPlain, "you speak TLS, node %d does not", t.cfg.Node)
+	case t.keys == nil:
+		return conn, badge{}, nil
+	case first == firstOfFrame:
+		return conn, badge{}, refuse(RefusedPlain, "node %d wants TLS, you do not speak it", t.cfg.Node)
+	}
+	credentials := t.credentials()
+	cfg := tlsConfig(credentials)
+	// The chain is looked at after the handshake, when the other end can be told
+	// what is wrong with it.
+	cfg.ClientAuth = tls.RequireAnyClientCert
+	secure := tls.Server(conn, cfg)
+	if err := secure.HandshakeContext(t.context); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) {
+			return nil, badge{}, fmt.Errorf("TLS handshake: %w", err)
+		}
+		return nil, badge{}, refuse(RefusedCertificate, "TLS handshake (the other end may not trust this node's authority): %w", err)
+	}
+	id, err := credentials.Verify(secure.ConnectionState().PeerCertificates, x509.ExtKeyUsageClientAuth, time.Now())
+	if err != nil {
+		return secure, badge{}, refuse(RefusedCertificate, "your certificate: %w", err)
+	}
+	return secure, badge{shown: true, Identity: id}, nil
+}
+
+// secure is the dialer's half: it makes sure that node is at the other end.
+func (t *TCP) secure(ctx context.Context, raw net.Conn, node uint64) (net.Conn, error) {
+	if t.keys == nil {
+		return raw, nil
+	}
+	credentials := t.credentials()
+	cfg := tlsConfig(credentials)
+	cfg.InsecureSkipVerify = true // the standard way of verifying; this is ours:
+	cfg.VerifyConnection = func(s tls.ConnectionState) error {
+		id, err := credentials.Verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, time.Now())
+		if err == nil && (id.Node != node || id.Cluster != t.cfg.Cluster) {
+			err = fmt.Errorf("%w: the certificate is for %v, want node %d of cluster %d", certs.ErrInvalid, id, node, t.cfg.Cluster)
+		}
+		if err != nil {
+			return fmt.Errorf("the certificate of the other end: %w", err)
+		}
+		return nil
+	}
+	conn := tls.Client(raw, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		var other tls.RecordHeaderError
+		if errors.As(err, &other) && other.RecordHeader[0] == firstOfFrame {
+			return nil, fmt.Errorf("%w: node %d at %v does not speak TLS, this node does", ErrRefused, node, raw.RemoteAddr())
+		}
+		return nil, fmt.Errorf("TLS handshake with node %d at %v: %w", node, raw.RemoteAddr(), err)
+	}
+	return conn, nil
+}
+
+// peekedConn is a connection whose first byte was read and is read again.
+type peekedConn struct {
+	net.Conn
+	first  [1]byte
+	unread bool
+}
+
+// Read implements net.Conn.
+func (c *peekedConn) Read(p []byte) (int, error) {
+	if c.unread && len(p) > 0 {
+		c.unread = false
+		p[0] = c.first[0]
+		return 1, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// CloseWrite lets the other end read to the end.
+func (c *peekedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

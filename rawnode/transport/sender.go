@@ -1,0 +1,236 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// sender is the goroutine that dials and writes for a link, and what belongs to
+// it alone.
+type sender struct {
+	*link
+	raw     net.Conn      // nil when there is none
+	stop    func() bool   // undoes that raw is closed when the link ends
+	lost    chan struct{} // closed when the peer has closed raw
+	out     output        // writes to raw, or to the TLS connection over it
+	kinds   wire.Kinds    // that the peer takes
+	backoff time.Duration
+	frame   wire.Frame
+}
+
+// run is the goroutine.
+func (s *sender) run() {
+	defer s.hangUp()
+	var spare []queued
+	for {
+		select {
+		case <-s.wake:
+		case <-s.lost:
+			s.hangUp()
+			s.fail(fmt.Errorf("node %d closed the connection", s.peer.id), DropBroken, nil)
+			s.t.broken(s.peer.id)
+			continue
+		case <-s.ctx.Done():
+			return
+		}
+		batch := s.take(spare)
+		if s.raw == nil {
+			if err := s.dial(); err != nil {
+				s.traffic().dialFailures.Add(1)
+				s.fail(err, DropDial, batch)
+				batch = nil
+			}
+		}
+		s.send(batch)
+		clear(batch) // let go of the messages
+		if spare = batch[:0]; cap(spare) > keepQueue {
+			spare = nil
+		}
+	}
+}
+
+// keepQueue bounds the memory that a link keeps for its next messages.
+const keepQueue = 4 << 10
+
+func (s *sender) traffic() *traffic { return &s.peer.traffic[s.class] }
+
+// send writes messages, a frame's worth at a time.
+func (s *sender) send(batch []queued) {
+	for len(batch) > 0 {
+		n, err := s.writeFrame(batch)
+		if err != nil {
+			s.hangUp()
+			s.fail(fmt.Errorf("write: %w", err), DropBroken, batch)
+			s.t.broken(s.peer.id)
+			return
+		}
+		s.release(batch[:n])
+		batch = batch[n:]
+	}
+}
+
+// frameBytes is the size at which a frame is full: large enough that a header
+// costs nothing, small enough that the receiver works while the next is sent.
+const frameBytes = 256 << 10
+
+// writeFrame writes some of the messages and returns how many.
+func (s *sender) writeFrame(batch []queued) (n int, err error) {
+	start, sent := time.Now(), 0
+	var waited time.Duration
+	s.frame.Reset()
+	for n < len(batch) && (n == 0 || s.frame.Len()+batch[n].size <= frameBytes) {
+		if q := batch[n]; s.kinds.Has(q.msg.Kind()) {
+			s.frame.AppendMessage(q.msg)
+			waited += start.Sub(q.at)
+			sent++
+		} else {
+			s.t.count.unsupported.Add(1)
+			s.traffic().dropped[DropKind].Add(1)
+		}
+		n++
+	}
+	defer s.frame.Reset() // let go of the payloads
+	if sent == 0 {
+		return n, nil
+	}
+	bytes, err := s.out.write(s.frame.Messages())
+	c := s.traffic()
+	c.sentBytes.Add(uint64(bytes))
+	c.queueTime.Add(int64(waited))
+	c.writeTime.Add(int64(time.Since(start)))
+	if err == nil {
+		c.sentFrames.Add(1)
+		c.sentMessages.Add(uint64(sent))
+	}
+	return n, err
+}
+
+// dial makes a connection and introduces this node.
+func (s *sender) dial() error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.t.cfg.DialTimeout)
+	defer cancel()
+	address := s.t.address(s.peer)
+	if address == "" {
+		return noAddress(s.peer)
+	}
+	raw, err := s.t.cfg.Dial(ctx, address)
+	if err != nil {
+		return fmt.Errorf("dial: %w", err)
+	}
+	stop := context.AfterFunc(s.ctx, func() { _ = raw.Close() }) // so that whatever waits ends
+	conn, err := s.introduce(ctx, raw)
+	if err != nil {
+		stop()
+		_ = raw.Close() // it is given up
+		return err
+	}
+	s.t.cfg.Logger.Info("connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
+	s.traffic().connects.Add(1)
+	s.raw, s.stop, s.backoff = raw, stop, 0
+	s.out = newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn)
+	s.setState(true, nil, time.Time{})
+	s.watch(conn)
+	return nil
+}
+
+// introduce makes the connection secure, if this node has a certificate, says
+// hello and reads the answer.
+func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, error) {
+	if err := raw.SetDeadline(time.Now().Add(s.t.cfg.DialTimeout)); err != nil {
+		return nil, err
+	}
+	conn, err := s.t.secure(ctx, raw, s.peer.id)
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.t.cfg
+	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: cfg.Capabilities}
+	if err := hello.Write(conn); err != nil {
+		return nil, fmt.Errorf("say hello: %w", err)
+	}
+	answer, err := wire.ReadAnswer(conn)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer to hello: %w", err)
+	}
+	if answer.Refused != "" {
+		return nil, fmt.Errorf("%w by node %d at %v: %s", ErrRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
+	}
+	s.kinds = answer.Kinds
+	s.peer.learn(answer.Kinds, answer.Capabilities)
+	return conn, conn.SetDeadline(time.Time{})
+}
+
+// watch notices when the peer closes the connection, which sends nothing.
+func (s *sender) watch(conn net.Conn) {
+	lost := make(chan struct{})
+	s.lost = lost
+	s.t.spawn(func() {
+		defer close(lost)
+		_, _ = conn.Read(make([]byte, 1)) // whatever it returns, the connection is of no use
+	})
+}
+
+func (s *sender) hangUp() {
+	if s.raw != nil {
+		s.traffic().breaks.Add(1)
+		s.stop()
+		s.out.close()
+		_ = s.raw.Close() // not politely: a peer that does not read would hold this up
+		s.raw, s.lost, s.out = nil, nil, nil
+	}
+}
+
+// fail notes that the peer cannot be reached, and drops messages.
+func (s *sender) fail(err error, reason Drop, batch []queued) {
+	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
+	news := s.setState(false, err, time.Now().Add(s.backoff))
+	if news && s.ctx.Err() == nil {
+		s.t.cfg.Logger.Warn("peer unreachable", "peer", s.peer.id, "class", s.class, "error", err)
+	}
+	s.release(batch)
+	// What was queued behind it since would wait for nothing.
+	rest := s.take(nil)
+	s.release(rest)
+	drops := drops{t: s.t}
+	for _, q := range batch {
+		drops.add(q.msg, s.peer, reason)
+	}
+	for _, q := range rest {
+		drops.add(q.msg, s.peer, reason)
+	}
+	drops.report()
+}
+
+// drops gathers messages that were not sent, so that each group hears once of
+// each peer.
+type drops struct {
+	t    *TCP
+	lost map[[2]uint64]struct{} // group, peer
+}
+
+// add counts a message; p is nil if its receiver is not known.
+func (d *drops) add(m wire.Message, p *peer, reason Drop) {
+	d.t.count.dropped.Add(1)
+	if p != nil {
+		p.traffic[m.Class()].dropped[reason].Add(1)
+	}
+	if d.lost == nil {
+		d.lost = map[[2]uint64]struct{}{}
+	}
+	d.lost[[2]uint64{m.Group, m.To}] = struct{}{}
+}
+
+func (d *drops) report() {
+	for key := range d.lost {
+		if r := d.t.receiver(key[0]); r != nil {
+			r.Unreachable(key[1])
+		}
+	}
+}

@@ -1,0 +1,292 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Shape slows down what this node sends to a peer, for experiments: the classes
+// share a link of so many bytes per second, and each byte arrives so much later.
+// The order of a connection is kept. The zero Shape changes nothing. Hellos are
+// not slowed down.
+type Shape struct {
+	BytesPerSecond int           // 0 means no bound
+	Delay          time.Duration // one way
+	Jitter         time.Duration // up to so much is added to Delay, drawn from the ids of the two nodes
+	// BufferBytes bounds what is on its way in each class: beyond it, messages
+	// wait in the queue of their class. 0 means what the link holds at a time
+	// and 64 KiB, but at most 64 MiB; with no bound on the bytes, 4 MiB.
+	BufferBytes int
+}
+
+const (
+	maxDelay    = time.Minute
+	minRate     = 1 << 10
+	maxRate     = 1 << 40
+	maxBuffer   = 64 << 20
+	shapeBuffer = 64 << 10
+	shapeChunk  = 16 << 10
+)
+
+func (s Shape) active() bool { return s.BytesPerSecond > 0 || s.Delay > 0 || s.Jitter > 0 }
+
+// validate returns an error that names every mistake, or nil.
+func (s Shape) validate() error {
+	var errs []error
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"Delay", s.Delay}, {"Jitter", s.Jitter}} {
+		if d.value < 0 || d.value > maxDelay {
+			errs = append(errs, fmt.Errorf("%w: Shape.%s is %v, want 0 to %v", ErrInvalid, d.field, d.value, maxDelay))
+		}
+	}
+	if s.BytesPerSecond != 0 && (s.BytesPerSecond < minRate || s.BytesPerSecond > maxRate) {
+		errs = append(errs, fmt.Errorf("%w: Shape.BytesPerSecond is %d, want 0, or %d to %d", ErrInvalid, s.BytesPerSecond, minRate, maxRate))
+	}
+	if s.BufferBytes < 0 || s.BufferBytes > maxBuffer {
+		errs = append(errs, fmt.Errorf("%w: Shape.BufferBytes is %d, want 0 to %d", ErrInvalid, s.BufferBytes, maxBuffer))
+	}
+	return errors.Join(errs...)
+}
+
+func (s Shape) buffer() int {
+	switch {
+	case s.BufferBytes > 0:
+		return s.BufferBytes
+	case s.BytesPerSecond == 0:
+		return 4 << 20
+	}
+	held := float64(s.BytesPerSecond) * (s.Delay + s.Jitter).Seconds()
+	return int(min(held+shapeBuffer, maxBuffer))
+}
+
+// chunk is how many bytes travel together: so few that they take about a
+// twentieth of a second at most.
+func (s Shape) chunk() int {
+	if s.BytesPerSecond == 0 {
+		return shapeChunk
+	}
+	return min(s.BytesPerSecond/20, shapeChunk)
+}
+
+// shaper is the link to a peer, which all connections to it share.
+type shaper struct {
+	mu    sync.Mutex
+	shape Shape
+	free  time.Time // when the last byte that was sent has left
+	rng   *rand.Rand
+}
+
+func (s *shaper) set(shape Shape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shape = shape
+}
+
+func (s *shaper) get() Shape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shape
+}
+
+// arrival sends n bytes, and returns when they are at the other end.
+func (s *shaper) arrival(n int, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free.Before(now) {
+		s.free = now
+	}
+	if s.shape.BytesPerSecond > 0 {
+		s.free = s.free.Add(time.Duration(float64(n) / float64(s.shape.BytesPerSecond) * float64(time.Second)))
+	}
+	at := s.free.Add(s.shape.Delay)
+	if s.shape.Jitter > 0 {
+		at = at.Add(time.Duration(s.rng.Int64N(int64(s.shape.Jitter) + 1)))
+	}
+	return at
+}
+
+// shapedOutput writes straight to plain until its link has a shape. From then
+// on, bytes are copied into a bounded queue, and a goroutine writes them to slow
+// when their time has come.
+type shapedOutput struct {
+	plain   output
+	slow    io.Writer
+	conn    net.Conn // closed when slow fails, which is how the sender learns of it
+	ctx     context.Context
+	shaper  *shaper
+	timeout time.Duration
+	spawn   func(func())
+
+	pipe *delayPipe // nil until there is a shape
+}
+
+func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
+	if o.pipe == nil {
+		if !o.shaper.get().active() {
+			return o.plain.write(pieces)
+		}
+		o.pipe = newDelayPipe(o.ctx)
+		pipe := o.pipe
+		o.spawn(func() {
+			if err := pipe.run(o.slow); err != nil {
+				_ = o.conn.Close() // the writer hears of it from the pipe
+			}
+		})
+	}
+	for _, p := range pieces {
+		for len(p) > 0 {
+			shape := o.shaper.get()
+			n := min(len(p), shape.chunk())
+			if err := o.pipe.put(p[:n], shape, o.timeout, o.shaper); err != nil {
+				return total, err
+			}
+			total += int64(n)
+			p = p[n:]
+		}
+	}
+	return total, nil
+}
+
+func (o *shapedOutput) close() {
+	if o.pipe != nil {
+		o.pipe.cancel()
+	}
+	o.plain.close()
+}
+
+// delayPipe is a queue of bytes, each with a time before which it does not leave.
+type delayPipe struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wake   chan struct{} // has a token when the queue was empty
+	room   chan struct{} // has a token when something left
+
+	mu    sync.Mutex
+	queue []delayed
+	bytes int // in queue, or being written
+	last  time.Time
+	err   error
+}
+
+type delayed struct {
+	data []byte
+	due  time.Time
+}
+
+func newDelayPipe(ctx context.Context) *delayPipe {
+	p := &delayPipe{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	return p
+}
+
+// put queues a copy of data, waiting until there is room. It gives up when
+// nothing leaves for timeout beyond what the link's delay explains.
+func (p *delayPipe) put(data []byte, shape Shape, timeout time.Duration, s *shaper) error {
+	for !p.tryPut(data, shape.buffer(), s) {
+		timer := time.NewTimer(timeout + shape.Delay + shape.Jitter)
+		select {
+		case <-p.room:
+			timer.Stop()
+		case <-p.ctx.Done():
+			timer.Stop()
+			return ErrClosed
+		case <-timer.C:
+			return os.ErrDeadlineExceeded
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (p *delayPipe) tryPut(data []byte, bound int, s *shaper) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return true
+	}
+	if p.bytes > 0 && p.bytes+len(data) > bound {
+		return false
+	}
+	// Never before what was sent before on this connection.
+	if due := s.arrival(len(data), time.Now()); due.After(p.last) {
+		p.last = due
+	}
+	p.queue = append(p.queue, delayed{append([]byte(nil), data...), p.last})
+	p.bytes += len(data)
+	signal(p.wake)
+	return true
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the first in the queue, when there is one and its time has come.
+func (p *delayPipe) next() (delayed, bool) {
+	for {
+		p.mu.Lock()
+		if len(p.queue) > 0 {
+			d := p.queue[0]
+			p.queue[0] = delayed{}
+			p.queue = p.queue[1:]
+			p.mu.Unlock()
+			return d, p.sleepUntil(d.due)
+		}
+		p.mu.Unlock()
+		select {
+		case <-p.wake:
+		case <-p.ctx.Done():
+			return delayed{}, false
+		}
+	}
+}
+
+func (p *delayPipe) sleepUntil(due time.Time) bool {
+	wait := time.Until(due)
+	if wait <= 0 {
+		return p.ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// run writes to out what is due, until the pipe is closed or out fails.
+func (p *delayPipe) run(out io.Writer) error {
+	for {
+		d, ok := p.next()
+		if !ok {
+			return nil
+		}
+		_, err := out.Write(d.data)
+		p.mu.Lock()
+		p.bytes -= len(d.data)
+		p.err = err
+		p.mu.Unlock()
+		signal(p.room)
+		if err != nil {
+			return err
+		}
+	}
+}
