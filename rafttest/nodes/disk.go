@@ -212,7 +212,7 @@ func (d *disk) write() {
 	d.writing = true
 	done := d.n.bound(d.written)
 	until := d.occupy(bytes, sync)
-	if d.stalled != nil {
+	if d.stalled != nil && bytes == 0 {
 		until = max(until, d.n.w.now+electionTime/2) // no room: try again, not at once
 	}
 	d.n.w.at(until, done)
@@ -273,9 +273,9 @@ func (d *disk) failed(err error) {
 // written ends a round: the engine writes and syncs, and says what is durable.
 func (d *disk) written() {
 	d.writing = false
-	for {
-		before := d.engine.Stats().QueuedBytes
-		more, err := d.engine.Step()
+	for more := true; more; {
+		var err error
+		more, err = d.engine.Step()
 		if d.image != nil {
 			d.n.w.reach.TornWrites++
 			d.n.crash(true)
@@ -286,9 +286,6 @@ func (d *disk) written() {
 			d.n.fail(err)
 			return
 		}
-		if !more || d.engine.Stats().QueuedBytes >= before {
-			break
-		}
 	}
 	d.look()
 	d.write()
@@ -296,12 +293,7 @@ func (d *disk) written() {
 
 // look sees whether the log is full, and tells the members when that changes.
 func (d *disk) look() {
-	var stalled error
-	for _, g := range d.n.w.groups {
-		if m := d.n.members[g.id]; m != nil && stalled == nil {
-			stalled = stalledLog(m.log)
-		}
-	}
+	stalled := d.engine.Stalled()
 	if (stalled == nil) == (d.stalled == nil) {
 		return
 	}
@@ -312,22 +304,7 @@ func (d *disk) look() {
 	}
 	for _, g := range d.n.w.groups {
 		if m := d.n.members[g.id]; m != nil {
-			m.post(0, func(r *rawnode.Replica) { stallReplica(r, stalled) })
+			m.post(0, func(r *rawnode.Replica) { r.Stalled(stalled) })
 		}
-	}
-}
-
-// stalledLog asks a log whether it waits for room.
-func stalledLog(log any) error {
-	if s, ok := log.(interface{ Stalled() error }); ok {
-		return s.Stalled()
-	}
-	return nil
-}
-
-// stallReplica tells a replica that its log waits for room, or not any more.
-func stallReplica(r any, err error) {
-	if s, ok := r.(interface{ Stalled(error) }); ok {
-		s.Stalled(err)
 	}
 }

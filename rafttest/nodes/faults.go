@@ -15,6 +15,7 @@ func (w *world) beginFaults() {
 	w.every(p.isolate, func() { w.isolate(w.anyNode(), w.outage()) })
 	w.every(p.oneWay, w.oneWay)
 	w.every(p.slowLink, w.slowLink)
+	w.every(p.holdLink, w.holdLink)
 	w.every(p.slowDisk, w.slowDisk)
 	w.every(p.fullDisk, w.fillDisk)
 	w.every(p.pause, w.pause)
@@ -138,6 +139,19 @@ func (w *world) slowLink() {
 	for id := range w.net.slow {
 		w.net.slow[n.id][id] = until
 	}
+}
+
+// holdLink lets one connection get nothing through for a time, while the others
+// between the same nodes do.
+func (w *world) holdLink() {
+	n := w.anyNode()
+	if n == nil || len(n.egress.order) == 0 {
+		return
+	}
+	l := n.egress.order[w.rng.IntN(len(n.egress.order))]
+	w.reach.HeldLinks++
+	w.tell(n.id, "connection to %d is held up: %v", l.to, l.class)
+	w.net.held[l] = w.now + w.outage()
 }
 
 func (w *world) slowDisk() {

@@ -95,7 +95,7 @@ func newMember(n *node, g *group) (*member, error) {
 		m.r, err = rawnode.NewReplica(cfg)
 	}
 	if err == nil {
-		stallReplica(m.r, n.disk.stalled)
+		m.r.Stalled(n.disk.stalled)
 	}
 	return m, err
 }

@@ -131,6 +131,8 @@ type network struct {
 	w    *world
 	cuts [maxNodes + 1][maxNodes + 1]int           // faults that block a direction
 	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when it is slow
+	// held says until when a connection gets nothing through, and loses nothing.
+	held map[*lane]time.Duration
 }
 
 // carry takes a message that left a node to its receiver.
@@ -154,7 +156,7 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 	if !ok {
 		return
 	}
-	l.last = max(l.last+1, w.now+delay)
+	l.last = max(l.last+1, w.now+delay, nw.held[l])
 	arrive := func() {
 		if nw.cuts[from.id][m.To] > 0 {
 			lost()
@@ -255,4 +257,5 @@ func (nw *network) mendAll() {
 	nw.w.mended++
 	nw.cuts = [maxNodes + 1][maxNodes + 1]int{}
 	nw.slow = [maxNodes + 1][maxNodes + 1]time.Duration{}
+	nw.held = map[*lane]time.Duration{}
 }

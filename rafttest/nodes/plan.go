@@ -46,12 +46,12 @@ type plan struct {
 	flood             time.Duration // between bursts of unwaited commands
 
 	// Faults: how often, how strong, how long.
-	drift                                                    float64
-	loss, silent, duplicate                                  float64
-	crash, kill, tornWrite                                   time.Duration
-	partition, isolate, oneWay, slowLink, slowDisk, fullDisk time.Duration
-	pause, members, transfer, campaign                       time.Duration
-	outage                                                   time.Duration // longest
+	drift                                                              float64
+	loss, silent, duplicate                                            float64
+	crash, kill, tornWrite                                             time.Duration
+	partition, isolate, oneWay, slowLink, holdLink, slowDisk, fullDisk time.Duration
+	pause, members, transfer, campaign                                 time.Duration
+	outage                                                             time.Duration // longest
 }
 
 func drawPlan(d draws, opts Options) plan {
@@ -146,6 +146,7 @@ func (p *plan) drawFaults(d draws) {
 	p.isolate = every(0.4, 150*time.Millisecond, 2*time.Second)
 	p.oneWay = every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.slowLink = every(0.3, 150*time.Millisecond, 2*time.Second)
+	p.holdLink = every(0.4, 50*time.Millisecond, time.Second)
 	p.slowDisk = every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.fullDisk = every(0.3, 150*time.Millisecond, 2*time.Second)
 	p.pause = every(0.4, 150*time.Millisecond, 2*time.Second)

@@ -11,18 +11,18 @@ import (
 
 // Reach counts what runs came across. What is never reached is not tested.
 type Reach struct {
-	Elections, LeaderChanges                            uint64
-	Commands, Writes, Reads, Retries, Indeterminate     uint64
-	Repeated, Expired                                   uint64 // by sessions
-	Refused, Unknown, Overloaded                        uint64 // calls
-	Crashes, Kills, TornWrites, TornTails, Failures     uint64
-	Partitions, Isolations, OneWay, SlowLinks           uint64
-	SlowDisks, FullDisks, Stalls, Pauses                uint64
-	Lost, Duplicated, LinkDrops, InboxDrops, Blocked    uint64
-	Transfers, Campaigns, Floods                        uint64
-	Changes, ChangesDone, Joins, Retirements, Strangers uint64
-	SnapshotsSent, SnapshotsRestored, SnapshotsRefused  uint64
-	StatesKept, Compactions                             uint64
+	Elections, LeaderChanges                             uint64
+	Commands, Writes, Reads, Retries, Indeterminate      uint64
+	Repeated, Expired                                    uint64 // by sessions
+	Refused, Unknown, Overloaded                         uint64 // calls
+	Crashes, Kills, TornWrites, TornTails, Failures      uint64
+	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
+	SlowDisks, FullDisks, Stalls, Pauses                 uint64
+	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
+	Transfers, Campaigns, Floods                         uint64
+	Changes, ChangesDone, Joins, Retirements, Strangers  uint64
+	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
+	StatesKept, Compactions                              uint64
 }
 
 // Add adds the counts of another run.

@@ -54,7 +54,7 @@ func newWorld(seed uint64, opts Options) *world {
 	w := &world{opts: opts, rng: newDraws(seed, 1), nets: newDraws(seed, 2), disks: newDraws(seed, 3), cli: newDraws(seed, 4)}
 	w.story.out = opts.Trace
 	w.plan = drawPlan(newDraws(seed, 0), opts)
-	w.net.w = w
+	w.net = network{w: w, held: map[*lane]time.Duration{}}
 	return w
 }
 
