@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"time"
 
 	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
@@ -33,20 +32,23 @@ func (b badge) covers(h wire.Hello) error {
 	return nil
 }
 
-// loadKeys reads the certificate files, if this node has any.
-func (t *TCP) loadKeys() error {
-	if t.cfg.TLS == (certs.Files{}) {
-		return nil
+// loadKeys reads the certificate files, if there are any.
+func loadKeys(cfg Config) (*certs.Keyring, error) {
+	if cfg.TLS == (certs.Files{}) {
+		return nil, nil
 	}
-	keys, err := certs.NewKeyring(t.cfg.TLS)
+	keys, err := certs.NewKeyring(cfg.TLS)
 	if err != nil {
-		return fmt.Errorf("%w: TLS: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: TLS: %w", ErrInvalid, err)
 	}
-	t.keys = keys
-	if id, want := t.credentials().Identity, (certs.Identity{Cluster: t.cfg.Cluster, Node: t.cfg.Node}); id != want {
-		return fmt.Errorf("%w: TLS: certificate file %s is for %v, this is %v", ErrInvalid, t.cfg.TLS.Cert, id, want)
+	c, err := keys.Current()
+	if err != nil {
+		return nil, fmt.Errorf("%w: TLS: %w", ErrInvalid, err)
 	}
-	return nil
+	if want := (certs.Identity{Cluster: cfg.Cluster, Node: cfg.Node}); c.Identity != want {
+		return nil, fmt.Errorf("%w: TLS: certificate file %s is for %v, this is %v", ErrInvalid, cfg.TLS.Cert, c.Identity, want)
+	}
+	return keys, nil
 }
 
 // credentials returns this node's certificate and whom it believes, as they are
@@ -106,7 +108,7 @@ func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
 		}
 		return nil, badge{}, refuse(RefusedCertificate, "TLS handshake (the other end may not trust this node's authority): %w", err)
 	}
-	id, err := credentials.Verify(secure.ConnectionState().PeerCertificates, x509.ExtKeyUsageClientAuth, time.Now())
+	id, err := credentials.Verify(secure.ConnectionState().PeerCertificates, x509.ExtKeyUsageClientAuth, t.now())
 	if err != nil {
 		return secure, badge{}, refuse(RefusedCertificate, "your certificate: %w", err)
 	}
@@ -122,7 +124,7 @@ func (t *TCP) secure(ctx context.Context, raw net.Conn, node uint64) (net.Conn, 
 	cfg := tlsConfig(credentials)
 	cfg.InsecureSkipVerify = true // the standard way of verifying; this is ours:
 	cfg.VerifyConnection = func(s tls.ConnectionState) error {
-		id, err := credentials.Verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, time.Now())
+		id, err := credentials.Verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, t.now())
 		if err == nil && (id.Node != node || id.Cluster != t.cfg.Cluster) {
 			err = fmt.Errorf("%w: the certificate is for %v, want node %d of cluster %d", certs.ErrInvalid, id, node, t.cfg.Cluster)
 		}

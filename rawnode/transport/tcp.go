@@ -23,7 +23,8 @@ import (
 // goroutines.
 type TCP struct {
 	cfg        Config
-	keys       *certs.Keyring // nil without TLS
+	keys       *certs.Keyring   // nil without TLS
+	now        func() time.Time // for the validity of certificates
 	listener   net.Listener
 	context    context.Context // ends at Close
 	cancel     context.CancelFunc
@@ -69,12 +70,18 @@ func New(cfg Config) (*TCP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
-	t := &TCP{cfg: cfg, listener: cfg.Listener}
-	t.strangers.gone = map[net.Conn]bool{}
-	if err := t.loadKeys(); err != nil {
+	keys, err := loadKeys(cfg)
+	if err != nil {
 		return nil, err
 	}
+	return open(cfg, keys, time.Now)
+}
+
+// open is New with a keyring, nil for none, and a clock for what it holds.
+func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
+	cfg = cfg.withDefaults()
+	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now}
+	t.strangers.gone = map[net.Conn]bool{}
 	if t.listener == nil {
 		var err error
 		if t.listener, err = net.Listen("tcp", cfg.Listen); err != nil {

@@ -1,0 +1,186 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// arrivals notes what is written, and when.
+type arrivals struct {
+	start time.Time
+	data  bytes.Buffer
+	first time.Duration
+	last  time.Duration
+	err   error
+}
+
+func (a *arrivals) Write(p []byte) (int, error) {
+	if a.data.Len() == 0 {
+		a.first = time.Since(a.start)
+	}
+	a.last = time.Since(a.start)
+	a.data.Write(p)
+	return len(p), a.err
+}
+
+// shaped writes data through links of one shaper, in virtual time.
+func shaped(t *testing.T, shape Shape, data ...[]byte) (*shaper, []*arrivals) {
+	s := &shaper{shape: shape, rng: rand.New(rand.NewPCG(1, 2))}
+	var all []*arrivals
+	for _, d := range data {
+		a := &arrivals{start: time.Now()}
+		all = append(all, a)
+		out := shapedOn(t.Context(), s, a)
+		go func() {
+			_, err := out.write(net.Buffers{d[:len(d)/3], d[len(d)/3:]})
+			if !errors.Is(err, ErrClosed) && err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	time.Sleep(time.Hour)
+	synctest.Wait()
+	return s, all
+}
+
+func shapedOn(ctx context.Context, s *shaper, a *arrivals) *shapedOutput {
+	c, _ := net.Pipe()
+	return &shapedOutput{slow: a, conn: c, ctx: ctx, shaper: s, timeout: time.Second, spawn: func(f func()) { go f() }}
+}
+
+func TestShape(t *testing.T) {
+	data := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(data) //nolint:errcheck // it never fails
+	for name, c := range map[string]struct {
+		shape       Shape
+		first, last time.Duration
+	}{
+		"delay":         {Shape{Delay: 30 * time.Millisecond}, 30 * time.Millisecond, 30 * time.Millisecond},
+		"rate":          {Shape{BytesPerSecond: 1 << 20}, 16 * time.Millisecond, time.Second},
+		"rate, small":   {Shape{BytesPerSecond: 1 << 10, BufferBytes: 1}, 50 * time.Millisecond, 1024 * time.Second},
+		"both":          {Shape{BytesPerSecond: 1 << 20, Delay: 200 * time.Millisecond}, 216 * time.Millisecond, 1200 * time.Millisecond},
+		"a long delay":  {Shape{Delay: time.Minute}, time.Minute, time.Minute},
+		"and with both": {Shape{BytesPerSecond: 1 << 30, Delay: 50 * time.Millisecond, Jitter: 50 * time.Millisecond}, 75 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				require.NoError(t, c.shape.validate())
+				_, a := shaped(t, c.shape, data)
+				require.True(t, bytes.Equal(data, a[0].data.Bytes()), "all bytes, in order")
+				slack := c.shape.Jitter/2 + 2*time.Millisecond
+				require.InDelta(t, c.first, a[0].first, float64(slack))
+				require.InDelta(t, c.last, a[0].last, float64(slack))
+			})
+		})
+	}
+}
+
+// Two connections to a peer share its link, and each gets its part.
+func TestShapeIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large, small := make([]byte, 1<<20), make([]byte, 64<<10)
+		_, a := shaped(t, Shape{BytesPerSecond: 1 << 20, BufferBytes: 64 << 10}, large, small)
+		require.InDelta(t, time.Second+time.Second/16, a[0].last, float64(2*time.Millisecond))
+		require.Less(t, a[1].last, 200*time.Millisecond, "the small one does not wait for all of the large one")
+	})
+}
+
+// What is on its way is bounded, and a shape can change on the way.
+func TestShapeBufferAndChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shaper{shape: Shape{Delay: time.Second, BufferBytes: 100_000}}
+		a := &arrivals{start: time.Now()}
+		out := shapedOn(t.Context(), s, a)
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := out.write(net.Buffers{make([]byte, 300_000)})
+			wrote <- err
+		}()
+		synctest.Wait()
+		out.pipe.mu.Lock()
+		require.LessOrEqual(t, out.pipe.bytes, 100_000)
+		out.pipe.mu.Unlock()
+		s.set(Shape{})
+		require.NoError(t, <-wrote)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, 300_000, a.data.Len())
+		require.InDelta(t, time.Second, a.last, float64(time.Millisecond), "once the first is there, the rest is not delayed")
+
+		// A failing connection is reported to the writer; a closed one lets it go.
+		a.err = os.ErrDeadlineExceeded
+		_, err := out.write(net.Buffers{[]byte("x")})
+		for err == nil {
+			time.Sleep(time.Second)
+			_, err = out.write(net.Buffers{[]byte("x")})
+		}
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		_, err = out.conn.Write([]byte("x"))
+		require.Error(t, err, "the connection is closed, so that its reader notices")
+
+		b := &arrivals{start: time.Now()}
+		stuck := shapedOn(t.Context(), &shaper{shape: Shape{Delay: time.Minute, BufferBytes: 1}}, b)
+		go func() {
+			time.Sleep(time.Second)
+			stuck.pipe.cancel()
+		}()
+		_, err = stuck.write(net.Buffers{[]byte("xy"), []byte("z")})
+		require.ErrorIs(t, err, ErrClosed)
+	})
+}
+
+// The same seed delays the same bytes by the same time.
+func TestJitterIsRepeatable(t *testing.T) {
+	draw := func() (all []time.Time) {
+		s := &shaper{shape: Shape{Jitter: time.Second}, rng: rand.New(rand.NewPCG(1, 2))}
+		for range 20 {
+			all = append(all, s.arrival(1, time.Unix(0, 0)))
+		}
+		return all
+	}
+	require.Equal(t, draw(), draw())
+}
+
+// On real sockets: what is sent arrives later by at least the delay, and a link
+// can be given a shape while it is in use.
+func TestShapedLink(t *testing.T) {
+	a, _, _, boxB := pair(t)
+	a.Send([]wire.Message{heartbeat(1, 2)})
+	boxB.next(t)
+	require.NoError(t, a.SetShape(2, Shape{Delay: 50 * time.Millisecond, BytesPerSecond: 4 << 20}))
+	start := time.Now()
+	a.Send([]wire.Message{heartbeat(1, 2)})
+	boxB.next(t)
+	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
+	start = time.Now()
+	for i := range uint64(10) {
+		a.Send([]wire.Message{appends(1, 2, i, 40<<10)})
+	}
+	for i := range uint64(10) {
+		require.Equal(t, i, boxB.next(t).Body.(wire.Raft).GetIndex())
+	}
+	require.GreaterOrEqual(t, time.Since(start), 100*time.Millisecond, "400 KiB at 4 MiB a second")
+	require.NoError(t, a.SetShape(2, Shape{}))
+	a.Send([]wire.Message{heartbeat(1, 2)})
+	boxB.next(t)
+
+	require.ErrorIs(t, a.SetShape(9, Shape{}), ErrUnreachable)
+	err := a.SetShape(2, Shape{Delay: -1, Jitter: time.Hour, BytesPerSecond: 1, BufferBytes: -1})
+	for _, want := range []string{"Shape.Delay is -1ns", "Shape.Jitter is 1h0m0s, want 0 to 1m0s", "Shape.BytesPerSecond is 1, want 0, or 1024 to", "Shape.BufferBytes is -1"} {
+		require.ErrorContains(t, err, want)
+	}
+}
