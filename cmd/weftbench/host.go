@@ -1,0 +1,119 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/hostbench"
+)
+
+// hostFlags are those of "weftbench host".
+type hostFlags struct {
+	programs
+	cfg   hostbench.Config
+	sides []string
+	quick bool
+	data  string
+	out   string
+	json  string
+}
+
+func newHost() *cobra.Command {
+	var f hostFlags
+	cmd := &cobra.Command{
+		Use:   "host",
+		Short: "Compare Host on both cores with a minimal loop",
+		Long: "host starts three clusters of three processes each and drives them in turn: kvdemo on\n" +
+			"Weft's core (weft), kvdemo on upstream's library (upstream), and a minimal loop on\n" +
+			"upstream's library (loop). It measures time, CPU, disk bytes, and the gap after the leader\n" +
+			"is killed. Logs are synced before anything is acknowledged, on all sides.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.programs.add(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.sides, "sides", []string{"weft", "upstream", "loop"}, "what to compare")
+	flags.IntSliceVar(&f.cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients")
+	flags.IntSliceVar(&f.cfg.Sizes, "sizes", []int{16, 1 << 10, 64 << 10, 1 << 20}, "bytes of a value")
+	flags.IntVar(&f.cfg.Rounds, "rounds", 4, "how often each row is measured for each side, in turn")
+	flags.DurationVar(&f.cfg.Time, "time", 2*time.Second, "of one measurement")
+	flags.Float64Var(&f.cfg.Rate, "rate", 200, "calls a second of an open-loop row (0: none)")
+	flags.BoolVar(&f.cfg.Reads, "reads", true, "measure linearizable reads as well")
+	flags.IntVar(&f.cfg.Kills, "kills", 9, "leaders killed for each side")
+	flags.IntVar(&f.cfg.DiskBytes, "disk-bytes", 256<<20, "payload to measure disk bytes with (0: do not)")
+	flags.IntVar(&f.cfg.DiskSize, "disk-size", 64<<10, "bytes of a value there")
+	flags.DurationVar(&f.cfg.Tick, "tick", 50*time.Millisecond, "of the nodes")
+	flags.IntVar(&f.cfg.HeartbeatTicks, "heartbeat-ticks", 1, "of the nodes")
+	flags.IntVar(&f.cfg.ElectionTicks, "election-ticks", 10, "of the nodes: the election timeout")
+	flags.BoolVar(&f.quick, "quick", false, "one short round, few kills: about 90 seconds")
+	flags.StringVar(&f.data, "data", "", "directory for the nodes' data (default: a temporary one)")
+	flags.StringVar(&f.out, "out", "", "write the report, in Markdown, to this file (default: standard output)")
+	flags.StringVar(&f.json, "json", "", "write what was measured to this file")
+	return cmd
+}
+
+func (f *hostFlags) run(cmd *cobra.Command) (err error) {
+	if f.quick {
+		f.cfg.Rounds, f.cfg.Time, f.cfg.Kills = 1, 700*time.Millisecond, 3
+		f.cfg.DiskBytes = 64 << 20
+	}
+	if f.cfg.Sides, err = f.chosen(); err != nil {
+		return err
+	}
+	dir, remove, err := tempDir(f.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	f.cfg.Dir, f.cfg.Progress = dir, cmd.ErrOrStderr()
+	report, err := hostbench.Run(cmd.Context(), f.cfg)
+	if err != nil {
+		return err
+	}
+	if f.json != "" {
+		if err := report.WriteJSON(f.json); err != nil {
+			return err
+		}
+	}
+	text := report.Markdown()
+	if f.out != "" {
+		return os.WriteFile(f.out, []byte(text), 0o644)
+	}
+	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+	return err
+}
+
+// chosen returns the sides that were asked for.
+func (f *hostFlags) chosen() ([]hostbench.Side, error) {
+	kvdemo, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	all := []hostbench.Side{
+		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft"}},
+		{Name: "upstream", About: "kvdemo: Host on go.etcd.io/raft", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "upstream"}},
+		{Name: "loop", About: "a minimal loop on go.etcd.io/raft", Serve: []string{self, "loop"}},
+	}
+	var chosen []hostbench.Side
+	for _, name := range f.sides {
+		i := slices.IndexFunc(all, func(s hostbench.Side) bool { return s.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--sides: %q, want some of weft, upstream, loop", strings.Join(f.sides, ","))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

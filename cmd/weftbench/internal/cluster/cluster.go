@@ -1,0 +1,304 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster runs the nodes of a key-value store as processes on this
+// machine, kills and restarts them, and measures what they use.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// MaxCallBytes bounds a message between a client and a node.
+const MaxCallBytes = 5 << 20
+
+// patience is how long a step may take that needs nothing but time.
+const patience = 60 * time.Second
+
+// Config says what to run.
+type Config struct {
+	Name  string   // of the cluster, for messages and its directory
+	Serve []string // command line of a node, to which --id and so on are added
+	Args  []string // more flags for each node
+	Nodes int
+	Dir   string // directory for its data, made here
+	// DataDir, if set, returns where a node keeps its data.
+	DataDir func(id int) string
+}
+
+// Node is one member, through all the processes that it has had.
+type Node struct {
+	ID      int
+	Address string // for clients
+	Data    string
+	args    []string
+	log     string
+	proc    *process
+	past    Usage // of processes that are gone, as far as it was read
+	conn    *grpc.ClientConn
+}
+
+// Cluster is several nodes. Its methods are for one goroutine.
+type Cluster struct {
+	Name  string
+	Nodes []*Node
+}
+
+// Start starts all nodes and waits until they have a leader.
+func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
+	addresses, err := freePorts(2 * cfg.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	c := &Cluster{Name: cfg.Name}
+	var peers []string
+	for i := range cfg.Nodes {
+		peers = append(peers, fmt.Sprintf("%d=%s", i+1, addresses[i]))
+	}
+	number := strconv.FormatUint(1+rand.Uint64N(1<<48), 10)
+	for i := range cfg.Nodes {
+		n := &Node{ID: i + 1, Address: addresses[cfg.Nodes+i], Data: filepath.Join(cfg.Dir, fmt.Sprintf("node-%d", i+1))}
+		if cfg.DataDir != nil {
+			n.Data = cfg.DataDir(n.ID)
+		}
+		n.log = filepath.Join(cfg.Dir, fmt.Sprintf("node-%d.log", n.ID))
+		n.args = append(append([]string{}, cfg.Serve...), "--id", strconv.Itoa(n.ID), "--cluster", number,
+			"--peers", strings.Join(peers, ","), "--client-listen", n.Address, "--data", n.Data, "--exit-with-stdin")
+		n.args = append(n.args, cfg.Args...)
+		if n.conn, err = Dial(n.Address); err != nil {
+			return nil, err
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	for _, n := range c.Nodes {
+		if err := n.Start(); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	if _, err := c.WaitLeader(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Dial returns a connection for one client, which connects when it is used.
+func Dial(address string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 200 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+		}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxCallBytes), grpc.MaxCallSendMsgSize(MaxCallBytes)),
+		grpc.WithDisableRetry())
+}
+
+// Start starts a process for a node that has none.
+func (n *Node) Start() (err error) {
+	n.proc, err = startProcess(n.args, n.log)
+	return err
+}
+
+// Kill ends a node's process with SIGKILL.
+func (n *Node) Kill() error {
+	if n.proc == nil {
+		return nil
+	}
+	if u, err := processUsage(n.proc.cmd.Process.Pid); err == nil {
+		n.past = Usage{n.past.CPU + u.CPU, n.past.WriteBytes + u.WriteBytes}
+	}
+	p := n.proc
+	n.proc = nil
+	return p.kill()
+}
+
+// Up reports whether the node has a process that runs.
+func (n *Node) Up() bool { return n.proc != nil && n.proc.running() }
+
+// PID returns the process's number, 0 if there is none.
+func (n *Node) PID() int {
+	if n.proc == nil {
+		return 0
+	}
+	return n.proc.cmd.Process.Pid
+}
+
+// KV returns a client of this node.
+func (n *Node) KV() kvpb.KVClient { return kvpb.NewKVClient(n.conn) }
+
+// Log returns the path of what the node's processes have printed.
+func (n *Node) Log() string { return n.log }
+
+// Addresses returns the nodes' addresses for clients.
+func (c *Cluster) Addresses() (all []string) {
+	for _, n := range c.Nodes {
+		all = append(all, n.Address)
+	}
+	return all
+}
+
+// Status asks all nodes at once; those that do not answer are nil.
+func (c *Cluster) Status(ctx context.Context) []*kvpb.StatusResponse {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	all := make([]*kvpb.StatusResponse, len(c.Nodes))
+	var wg sync.WaitGroup
+	for i, n := range c.Nodes {
+		if n.Up() {
+			wg.Go(func() {
+				if s, err := n.KV().Status(ctx, &kvpb.StatusRequest{}); err == nil {
+					all[i] = s
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return all
+}
+
+// WaitLeader waits until all processes there are answer and follow one leader,
+// and returns it.
+func (c *Cluster) WaitLeader(ctx context.Context) (leader *Node, err error) {
+	err = c.Wait(ctx, "a leader that all nodes follow", func(all []*kvpb.StatusResponse) bool {
+		leader = nil
+		lead := uint64(0)
+		for i, s := range all {
+			switch {
+			case s == nil && c.Nodes[i].proc == nil:
+			case s == nil || s.GetLeader() == 0 || lead != 0 && lead != s.GetLeader():
+				return false
+			default:
+				lead = s.GetLeader()
+				if s.GetRole() == "leader" {
+					leader = c.Nodes[i]
+				}
+			}
+		}
+		return leader != nil && uint64(leader.ID) == lead
+	})
+	return leader, err
+}
+
+// Wait polls the nodes until the condition holds, a process ends by itself, or
+// patience does.
+func (c *Cluster) Wait(ctx context.Context, what string, done func([]*kvpb.StatusResponse) bool) error {
+	deadline := time.Now().Add(patience)
+	for {
+		all := c.Status(ctx)
+		if done(all) {
+			return nil
+		}
+		for _, n := range c.Nodes {
+			if n.proc != nil && !n.proc.running() {
+				return fmt.Errorf("%s, node %d: the process ended by itself: %w%s", c.Name, n.ID, n.proc.err, n.proc.tail())
+			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: waited %v for %s; the nodes say %v", c.Name, patience, what, all)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(30 * time.Millisecond):
+		}
+	}
+}
+
+// Usage adds up what all nodes have used.
+func (c *Cluster) Usage() (sum Usage, err error) {
+	for _, n := range c.Nodes {
+		sum = Usage{sum.CPU + n.past.CPU, sum.WriteBytes + n.past.WriteBytes}
+		if n.proc == nil {
+			continue
+		}
+		u, err := processUsage(n.proc.cmd.Process.Pid)
+		if err != nil {
+			return sum, err
+		}
+		sum = Usage{sum.CPU + u.CPU, sum.WriteBytes + u.WriteBytes}
+	}
+	return sum, nil
+}
+
+// Settle waits until the nodes rest: what they put off is done then.
+func (c *Cluster) Settle(ctx context.Context, limit time.Duration) error {
+	const step, rest = 100 * time.Millisecond, 10 * time.Millisecond
+	last, err := c.Usage()
+	for calm, end := 0, time.Now().Add(limit); err == nil && calm < 2 && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(step):
+		}
+		var now Usage
+		now, err = c.Usage()
+		if calm++; now.CPU-last.CPU > rest {
+			calm = 0
+		}
+		last = now
+	}
+	return err
+}
+
+// Stop asks all processes to end in good order, and waits for them.
+func (c *Cluster) Stop() error {
+	errs := make([]error, len(c.Nodes))
+	var wg sync.WaitGroup
+	for i, n := range c.Nodes {
+		if p := n.proc; p != nil {
+			n.proc = nil
+			wg.Go(func() { errs[i] = p.stop(patience) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Close kills what is left and closes the connections.
+func (c *Cluster) Close() error {
+	var errs []error
+	for _, n := range c.Nodes {
+		errs = append(errs, n.Kill(), n.conn.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// StopAndCount stops all processes in good order, and returns the bytes that
+// they have written to the disk up to their end.
+func (c *Cluster) StopAndCount() (written uint64, err error) {
+	var procs []*process
+	for _, n := range c.Nodes {
+		if n.proc != nil {
+			procs = append(procs, n.proc)
+		}
+	}
+	if err := c.Stop(); err != nil {
+		return 0, err
+	}
+	for _, p := range procs {
+		bytes, err := writtenBytes(p.cmd.ProcessState)
+		if err != nil {
+			return 0, err
+		}
+		written += bytes
+	}
+	return written, nil
+}

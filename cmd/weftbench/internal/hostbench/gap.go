@@ -1,0 +1,100 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hostbench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+)
+
+// Gaps are the longest times without an answered write around the kill of a
+// leader, ascending.
+type Gaps struct {
+	Side string          `json:"side"`
+	All  []time.Duration `json:"gaps_ns"`
+}
+
+// Median returns the median gap.
+func (g *Gaps) Median() time.Duration { return median(g.All) }
+
+// gaps kills leaders, those of all sides in turn.
+func (b *bench) gaps(ctx context.Context) error {
+	if b.cfg.Kills == 0 {
+		return nil
+	}
+	for _, s := range b.cfg.Sides {
+		b.report.Gaps = append(b.report.Gaps, &Gaps{Side: s.Name})
+	}
+	for range b.cfg.Kills {
+		for i, c := range b.clusters {
+			gap, err := b.gap(ctx, c)
+			if err != nil {
+				return fmt.Errorf("%s: kill the leader: %w", c.Name, err)
+			}
+			b.report.Gaps[i].All = append(b.report.Gaps[i].All, gap)
+		}
+	}
+	for _, g := range b.report.Gaps {
+		slices.Sort(g.All)
+		b.say("gap after a kill of the leader  %-9s median %v of %v", g.Side, g.Median().Round(time.Millisecond), g.All)
+	}
+	return nil
+}
+
+// gap kills the leader under load and returns the longest time without an
+// answer from then on.
+func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, error) {
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	before := 500 * time.Millisecond
+	after := time.Duration(4*b.cfg.ElectionTicks) * b.cfg.Tick
+	plan := b.plan(c, Row{Clients: 16, Size: 1 << 10}, 0, before+after)
+	plan.Acks, plan.Timeout = true, 2*time.Second
+	var result load.Result
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		result, err = load.Run(ctx, plan)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return 0, fmt.Errorf("the load ended early: %w", err)
+	case <-time.After(before):
+	}
+	killed := time.Now()
+	if err := leader.Kill(); err != nil {
+		return 0, err
+	}
+	if err := <-done; err != nil {
+		return 0, err
+	}
+	gap := longestGap(result.Acks, killed)
+	if err := leader.Start(); err != nil {
+		return 0, err
+	}
+	_, err = c.WaitLeader(ctx)
+	return gap, err
+}
+
+// longestGap returns the longest time between two answers of which the second
+// came after from.
+func longestGap(acks []time.Time, from time.Time) (longest time.Duration) {
+	slices.SortFunc(acks, time.Time.Compare)
+	last := from
+	for _, t := range acks {
+		if t.After(from) {
+			longest = max(longest, t.Sub(last))
+		}
+		last = t
+	}
+	return longest
+}

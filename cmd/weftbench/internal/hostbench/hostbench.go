@@ -1,0 +1,272 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hostbench runs several implementations of a replicated store side by
+// side, each as a cluster of real processes, and compares what they cost.
+package hostbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+)
+
+// Side is one implementation.
+type Side struct {
+	Name  string
+	About string
+	Serve []string // command line of a node
+	Args  []string
+}
+
+// Config says what to measure. All sides are measured in turn in each round,
+// and each round begins with another one.
+type Config struct {
+	Sides   []Side
+	Clients []int
+	Sizes   []int
+	Rounds  int
+	Time    time.Duration // of one measurement
+	Rate    float64       // of the open-loop rows, calls a second; 0: none
+	Reads   bool          // also measure linearizable reads
+	Kills   int           // leaders killed for each side
+
+	DiskBytes int // payload written to measure disk bytes; 0: none
+	DiskSize  int // of a value then
+
+	Tick           time.Duration
+	HeartbeatTicks int
+	ElectionTicks  int
+
+	Dir      string
+	Progress io.Writer
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(flag string, value any, want string) {
+		errs = append(errs, fmt.Errorf("--%s: %v, want %s", flag, value, want))
+	}
+	if len(c.Sides) == 0 {
+		bad("sides", "none", "at least one")
+	}
+	if len(c.Clients) == 0 || slices.Min(c.Clients) < 1 || slices.Max(c.Clients) > 1000 {
+		bad("clients", c.Clients, "numbers of 1 to 1000")
+	}
+	if len(c.Sizes) == 0 || slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > 4<<20 {
+		bad("sizes", c.Sizes, "numbers of bytes, 1 to 4194304")
+	}
+	if c.Rounds < 1 {
+		bad("rounds", c.Rounds, "1 or more")
+	}
+	if c.Time < 100*time.Millisecond {
+		bad("time", c.Time, "100ms or more")
+	}
+	if c.Kills < 0 {
+		bad("kills", c.Kills, "0 or more")
+	}
+	return errors.Join(errs...)
+}
+
+// Row is one load, the same for all sides.
+type Row struct {
+	Clients int     `json:"clients"`
+	Size    int     `json:"size"`
+	Reads   int     `json:"reads_percent,omitempty"`
+	Rate    float64 `json:"rate,omitempty"` // 0: closed-loop
+}
+
+// Cell is what was measured of a side in a row, all rounds together.
+type Cell struct {
+	Side       string        `json:"side"`
+	Row        Row           `json:"row"`
+	Calls      int64         `json:"calls"`
+	Failed     int64         `json:"failed"`
+	Elapsed    time.Duration `json:"elapsed_ns"`
+	CPU        time.Duration `json:"cpu_ns"`        // of all nodes
+	ClientCPU  time.Duration `json:"client_cpu_ns"` // of this process
+	WriteBytes uint64        `json:"write_bytes"`
+	P50        float64       `json:"p50_ms"`
+	P99        float64       `json:"p99_ms"`
+	PerCall    []float64     `json:"cpu_us_per_call_by_round"`
+	latency    *hdrhistogram.Histogram
+	err        error
+}
+
+// CPUPerCall returns the CPU time of all nodes for one call, in microseconds.
+func (c *Cell) CPUPerCall() float64 {
+	return float64(c.CPU.Microseconds()) / float64(max(1, c.Calls))
+}
+
+// PerSecond returns the calls answered in a second.
+func (c *Cell) PerSecond() float64 { return float64(c.Calls) / c.Elapsed.Seconds() }
+
+// Report is the outcome.
+type Report struct {
+	Config Config
+	Start  time.Time
+	Cells  []*Cell
+	Gaps   []*Gaps
+	Disks  []*Disk
+}
+
+// bench is a run under way.
+type bench struct {
+	cfg      Config
+	clusters []*cluster.Cluster
+	report   *Report
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.cfg.Progress, format+"\n", args...)
+}
+
+// Run measures everything.
+func Run(ctx context.Context, cfg Config) (_ *Report, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	b := &bench{cfg: cfg, report: &Report{Config: cfg, Start: time.Now()}}
+	defer func() {
+		for _, c := range b.clusters {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	for i := range cfg.Sides {
+		c, err := b.start(ctx, i, "")
+		if err != nil {
+			return nil, err
+		}
+		b.clusters = append(b.clusters, c)
+	}
+	if err := b.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	for _, row := range b.rows() {
+		if err := b.row(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.gaps(ctx); err != nil {
+		return nil, err
+	}
+	for i, c := range b.clusters {
+		if err := c.Stop(); err != nil {
+			return nil, fmt.Errorf("%s: %w", cfg.Sides[i].Name, err)
+		}
+	}
+	return b.report, b.disks(ctx)
+}
+
+// start starts a cluster of a side; what names its directory.
+func (b *bench) start(ctx context.Context, side int, what string) (*cluster.Cluster, error) {
+	s, cfg := b.cfg.Sides[side], b.cfg
+	args := append([]string{"--tick", cfg.Tick.String(), "--heartbeat-ticks", fmt.Sprint(cfg.HeartbeatTicks), "--election-ticks", fmt.Sprint(cfg.ElectionTicks)}, s.Args...)
+	return cluster.Start(ctx, cluster.Config{
+		Name: s.Name, Serve: s.Serve, Args: args, Nodes: 3, Dir: filepath.Join(cfg.Dir, s.Name+what),
+	})
+}
+
+func (b *bench) rows() (rows []Row) {
+	for _, size := range b.cfg.Sizes {
+		for _, clients := range b.cfg.Clients {
+			rows = append(rows, Row{Clients: clients, Size: size})
+		}
+	}
+	if b.cfg.Rate > 0 {
+		rows = append(rows, Row{Clients: 64, Size: 1 << 10, Rate: b.cfg.Rate})
+	}
+	if b.cfg.Reads {
+		rows = append(rows, Row{Clients: 16, Size: 1 << 10, Reads: 100})
+	}
+	return rows
+}
+
+func (b *bench) warmUp(ctx context.Context) error {
+	for i, c := range b.clusters {
+		if _, err := load.Run(ctx, b.plan(c, Row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
+			return fmt.Errorf("%s: %w", b.cfg.Sides[i].Name, err)
+		}
+		if err := c.Settle(ctx, 5*time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) plan(c *cluster.Cluster, row Row, round int, d time.Duration) load.Plan {
+	return load.Plan{
+		Addresses: c.Addresses(), Clients: row.Clients, Size: row.Size, Reads: row.Reads, Rate: row.Rate,
+		Keys: load.KeysFor(row.Size), Duration: d, Timeout: 30 * time.Second, Seed: uint64(round),
+	}
+}
+
+// row measures one row for all sides, round by round.
+func (b *bench) row(ctx context.Context, row Row) error {
+	var cells []*Cell
+	for _, s := range b.cfg.Sides {
+		cells = append(cells, &Cell{Side: s.Name, Row: row, latency: load.NewHistogram()})
+	}
+	for round := range b.cfg.Rounds {
+		for i := range b.cfg.Sides {
+			side := (i + round) % len(b.cfg.Sides)
+			if err := b.measure(ctx, side, round, cells[side]); err != nil {
+				return fmt.Errorf("%s, %d clients, %d bytes: %w", cells[side].Side, row.Clients, row.Size, err)
+			}
+		}
+	}
+	for _, c := range cells {
+		c.P50 = float64(c.latency.ValueAtQuantile(50)) / 1e3
+		c.P99 = float64(c.latency.ValueAtQuantile(99)) / 1e3
+		b.say("%8d B  %3d clients  %-9s %8.0f/s  p50 %7.2f ms  p99 %8.2f ms  %8.0f us CPU a call (clients %5.0f)  %d failed",
+			row.Size, row.Clients, c.Side, c.PerSecond(), c.P50, c.P99, c.CPUPerCall(), float64(c.ClientCPU.Microseconds())/float64(c.Calls), c.Failed)
+	}
+	b.report.Cells = append(b.report.Cells, cells...)
+	return nil
+}
+
+// measure adds one measurement to a cell. It ends when the nodes rest, so that
+// what they put off counts too.
+func (b *bench) measure(ctx context.Context, side, round int, cell *Cell) error {
+	c := b.clusters[side]
+	before, err := c.Usage()
+	if err != nil {
+		return err
+	}
+	ownBefore := ownCPU()
+	r, err := load.Run(ctx, b.plan(c, cell.Row, round, b.cfg.Time))
+	if err != nil {
+		return err
+	}
+	own := ownCPU() - ownBefore
+	if err := c.Settle(ctx, 3*time.Second); err != nil {
+		return err
+	}
+	after, err := c.Usage()
+	if err != nil {
+		return err
+	}
+	used := after.Sub(before)
+	cell.Calls += r.Calls
+	cell.Failed += r.Failed
+	cell.Elapsed += r.Elapsed
+	cell.CPU += used.CPU
+	cell.ClientCPU += own
+	cell.WriteBytes += used.WriteBytes
+	cell.PerCall = append(cell.PerCall, float64(used.CPU.Microseconds())/float64(r.Calls))
+	cell.latency.Merge(r.Latency)
+	if r.Err != nil {
+		cell.err = r.Err
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/loop"
+)
+
+// newLoop takes the flags of "kvdemo serve" that it knows, so that both can be
+// started alike.
+func newLoop() *cobra.Command {
+	var (
+		cfg     loop.Config
+		peers   string
+		profile string
+		withEOF bool
+	)
+	cmd := &cobra.Command{
+		Use:   "loop",
+		Short: "Run one node of the minimal loop on go.etcd.io/raft",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cfg.Peers, err = parsePeers(peers); err != nil {
+				return err
+			}
+			if cfg.Peers[cfg.ID] == "" {
+				return fmt.Errorf("--id: %d, want a member named in --peers", cfg.ID)
+			}
+			ctx := cmd.Context()
+			if withEOF {
+				ctx = untilEOF(ctx, cmd.InOrStdin())
+			}
+			if profile != "" {
+				stop, err := startProfile(profile)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, stop()) }()
+			}
+			return loop.Run(ctx, cfg)
+		},
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&cfg.ID, "id", 0, "this node, one of --peers")
+	flags.Uint64("cluster", 1, "number of the cluster; not compared")
+	flags.StringVar(&peers, "peers", "", "all members, id=host:port,...")
+	flags.StringVar(&cfg.ClientListen, "client-listen", "", "where to listen for clients")
+	flags.StringVar(&cfg.Data, "data", "", "directory of this node's data")
+	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "the unit of the next two")
+	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats")
+	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election")
+	flags.BoolVar(&withEOF, "exit-with-stdin", false, "stop when standard input ends")
+	flags.StringVar(&profile, "cpuprofile", "", "write a CPU profile to this file, when the node stops")
+	return cmd
+}
+
+func startProfile(path string) (stop func() error, err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
+
+// parsePeers reads "1=host:port,2=host:port".
+func parsePeers(s string) (map[uint64]string, error) {
+	peers := map[uint64]string{}
+	for part := range strings.SplitSeq(s, ",") {
+		id, address, ok := strings.Cut(part, "=")
+		n, err := strconv.ParseUint(id, 10, 64)
+		if !ok || err != nil || n == 0 || peers[n] != "" {
+			return nil, fmt.Errorf("--peers: %q, want id=host:port, each id once", part)
+		}
+		peers[n] = address
+	}
+	return peers, nil
+}

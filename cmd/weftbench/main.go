@@ -1,0 +1,96 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command weftbench measures and torments real processes of a key-value store:
+// kvdemo on Weft's core, kvdemo on upstream's, and a minimal loop on upstream's
+// library that is part of this program.
+//
+//	weftbench host      the three side by side: time, CPU, disk, failover
+//	weftbench torture   processes killed in a loop; nothing acknowledged is lost
+//	weftbench loop      one node of the minimal loop
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "weftbench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "weftbench",
+		Short:         "Measure and torment real processes of a key-value store",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newHost(), newLoop())
+	return root
+}
+
+// programs are the command lines of nodes.
+type programs struct{ kvdemo string }
+
+func (p *programs) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.kvdemo, "kvdemo", "", "the kvdemo program (default: beside weftbench, or in PATH)")
+}
+
+// find returns the path of kvdemo.
+func (p *programs) find() (string, error) {
+	if p.kvdemo != "" {
+		return p.kvdemo, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	beside := filepath.Join(filepath.Dir(self), "kvdemo")
+	if _, err := os.Stat(beside); err == nil {
+		return beside, nil
+	}
+	path, err := exec.LookPath("kvdemo")
+	if err != nil {
+		return "", fmt.Errorf("--kvdemo: not at %s and %w; build it with: make build", beside, err)
+	}
+	return path, nil
+}
+
+// tempDir returns a directory and what removes it.
+func tempDir(named string) (dir string, remove func() error, err error) {
+	if named != "" {
+		if entries, err := os.ReadDir(named); err == nil && len(entries) > 0 {
+			return "", nil, fmt.Errorf("--data: %s is not empty; name another directory", named)
+		}
+		return named, func() error { return nil }, os.MkdirAll(named, 0o755)
+	}
+	dir, err = os.MkdirTemp("", "weftbench-")
+	return dir, func() error { return os.RemoveAll(dir) }, err
+}
+
+// untilEOF returns a context that ends when r does.
+func untilEOF(ctx context.Context, r io.Reader) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, r) // an error is an end, too
+		cancel(errors.New("standard input ended"))
+	}()
+	return ctx
+}
