@@ -156,6 +156,7 @@ func startWith(t *testing.T, cfg Config, files certs.Files, later time.Duration)
 	if cfg.Cluster == 0 {
 		cfg.Cluster = 5
 	}
+	cfg.DialTimeout = patience
 	require.NoError(t, cfg.Validate())
 	var keys *certs.Keyring
 	if files != (certs.Files{}) {

@@ -68,6 +68,9 @@ func start(t *testing.T, cfg Config) (*TCP, *inbox) {
 	if cfg.Cluster == 0 {
 		cfg.Cluster = 5
 	}
+	if cfg.DialTimeout == 0 {
+		cfg.DialTimeout = patience // a slow machine is not what is tested
+	}
 	tr, err := New(cfg)
 	require.NoError(t, err)
 	box := newInbox()
