@@ -82,6 +82,9 @@ func conformance(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(module, "cachestub")); err != nil {
+		return fmt.Errorf("run this in conformance/etcd of a checkout of Weft: %w", err)
+	}
 	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: o.dir}
 	if w.dir == "" {
 		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")

@@ -37,6 +37,7 @@ type Report struct {
 	Snapshots int
 }
 
+// String says in one line what a run has covered.
 func (r Report) String() string {
 	return fmt.Sprintf("%d operations, %d of unknown outcome, linearizable; writes paused %v after the kill of the leader; %d snapshots sent",
 		r.Operations, r.Unknown, r.Gap.Round(time.Millisecond), r.Snapshots)
