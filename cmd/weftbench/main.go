@@ -42,7 +42,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newLoop())
+	root.AddCommand(newHost(), newTorture(), newLoop())
 	return root
 }
 

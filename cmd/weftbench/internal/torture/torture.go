@@ -1,0 +1,218 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package torture kills the processes of a replicated store under load, again
+// and again, and checks what it promised:
+//
+//   - a write that was acknowledged is there, one that was refused is not, and
+//     one of unknown outcome is either there at all replicas or at none;
+//   - all replicas hold the same;
+//   - reads and writes of contended keys form a linearizable history.
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+)
+
+// Config says what to do.
+type Config struct {
+	Serve    []string // command line of a node
+	Args     []string
+	Nodes    int
+	Loops    int // how often processes are killed
+	Seed     uint64
+	Dir      string
+	Progress io.Writer
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Loops < 1 {
+		errs = append(errs, fmt.Errorf("--loops: %d, want 1 or more", c.Loops))
+	}
+	if c.Nodes < 3 || c.Nodes > 9 {
+		errs = append(errs, fmt.Errorf("--nodes: %d, want 3 to 9", c.Nodes))
+	}
+	return errors.Join(errs...)
+}
+
+// Summary is what happened.
+type Summary struct {
+	Loops, Kills, LeaderKills, AllKilled int
+	Acknowledged, Refused, Unknown       int
+	UnknownThere                         int // writes of unknown outcome that happened
+	HotCalls, HotKeys                    int
+	Keys                                 int // at each replica, at the end
+	Recovery                             []time.Duration
+	Elapsed                              time.Duration
+}
+
+// String returns the summary as a table.
+func (s *Summary) String() string {
+	slices.Sort(s.Recovery)
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-34s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("loops", "%d in %v", s.Loops, s.Elapsed.Round(time.Second))
+	row("processes killed", "%d (%d led; %d times all at once)", s.Kills, s.LeaderKills, s.AllKilled)
+	row("writes acknowledged", "%d, lost: 0", s.Acknowledged)
+	row("writes refused", "%d, applied: 0", s.Refused)
+	row("writes of unknown outcome", "%d, of which %d happened, at all replicas", s.Unknown, s.UnknownThere)
+	row("calls on contended keys", "%d on %d keys, linearizable", s.HotCalls, s.HotKeys)
+	row("replicas that differ", "0 (%d keys each)", s.Keys)
+	if n := len(s.Recovery); n > 0 {
+		row("from a restart to the next write", "median %v, most %v", s.Recovery[n/2].Round(time.Millisecond), s.Recovery[n-1].Round(time.Millisecond))
+	}
+	return b.String()
+}
+
+// run is a torture under way.
+type run struct {
+	cfg     Config
+	rng     *rand.Rand
+	cluster *cluster.Cluster
+	writers []*writer
+	hot     *hot
+	sum     Summary
+}
+
+// Run does it all. An error says which promise was broken, or what else went
+// wrong.
+func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	c, err := cluster.Start(ctx, cluster.Config{
+		Name: "torture", Serve: cfg.Serve, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, "torture"),
+		// Short timeouts and a short log, so that elections and snapshots happen.
+		Args: append([]string{"--tick", "20ms", "--retain-bytes", "1048576", "--flush-interval", "500ms"}, cfg.Args...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	r := &run{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
+	loadCtx, stopLoad := context.WithCancel(ctx)
+	defer stopLoad()
+	wait := r.startLoad(loadCtx)
+	for i := range cfg.Loops {
+		if err = r.loop(ctx, i); err != nil {
+			err = fmt.Errorf("loop %d: %w", i+1, err)
+			break
+		}
+	}
+	stopLoad()
+	wait()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.verify(ctx); err != nil {
+		return nil, err
+	}
+	r.sum.Loops, r.sum.Elapsed = cfg.Loops, time.Since(begin)
+	return &r.sum, c.Stop()
+}
+
+func (r *run) say(format string, args ...any) { fmt.Fprintf(r.cfg.Progress, format+"\n", args...) }
+
+// victims chooses whom to kill: the leader half of the time, else one follower,
+// now and then two nodes or all.
+func (r *run) victims(leader *cluster.Node) []*cluster.Node {
+	nodes := slices.Clone(r.cluster.Nodes)
+	r.rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	switch x := r.rng.IntN(100); {
+	case x < 50:
+		return []*cluster.Node{leader}
+	case x < 75:
+		if nodes[0] == leader {
+			return nodes[1:2]
+		}
+		return nodes[:1]
+	case x < 90:
+		return nodes[:2]
+	}
+	return nodes
+}
+
+// loop kills and restarts once, and waits until writes are acknowledged again.
+func (r *run) loop(ctx context.Context, i int) error {
+	leader, err := r.cluster.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	r.hot.turn(i)
+	if err := r.acknowledged(ctx); err != nil {
+		return err
+	}
+	r.pause(ctx, 1000)
+	victims := r.victims(leader)
+	names := ""
+	for _, v := range victims {
+		if err := v.Kill(); err != nil {
+			return err
+		}
+		names += fmt.Sprintf(" %d", v.ID)
+		r.sum.Kills++
+		if v == leader {
+			names += " (leader)"
+			r.sum.LeaderKills++
+		}
+	}
+	if len(victims) == len(r.cluster.Nodes) {
+		r.sum.AllKilled++
+	}
+	r.pause(ctx, 1500)
+	for _, v := range victims {
+		if err := v.Start(); err != nil {
+			return err
+		}
+	}
+	// One start in five is cut short.
+	if r.rng.IntN(5) == 0 {
+		r.pause(ctx, 200)
+		names += fmt.Sprintf(", %d again", victims[0].ID)
+		r.sum.Kills++
+		if err := errors.Join(victims[0].Kill(), victims[0].Start()); err != nil {
+			return err
+		}
+	}
+	restarted := time.Now()
+	if err := r.acknowledged(ctx); err != nil {
+		return err
+	}
+	r.sum.Recovery = append(r.sum.Recovery, time.Since(restarted))
+	t := r.tally()
+	r.say("%3d/%d  killed%-22s  acknowledged %6d  refused %5d  unknown %4d  next write after %v",
+		i+1, r.cfg.Loops, names, t.acknowledged, t.refused, t.unknown, time.Since(restarted).Round(time.Millisecond))
+	return ctx.Err()
+}
+
+// pause waits for up to so many milliseconds.
+func (r *run) pause(ctx context.Context, most int) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(r.rng.IntN(most)) * time.Millisecond):
+	}
+}
+
+// acknowledged waits until a write that begins now may have been acknowledged:
+// until two more were than before, at each writer that has work.
+func (r *run) acknowledged(ctx context.Context) error {
+	before := r.tally().acknowledged
+	return r.cluster.Wait(ctx, "an acknowledged write", func([]*statusResponse) bool {
+		return r.tally().acknowledged > before+len(r.writers)
+	})
+}

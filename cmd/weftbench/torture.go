@@ -1,0 +1,58 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/torture"
+)
+
+func newTorture() *cobra.Command {
+	var (
+		p    programs
+		cfg  torture.Config
+		core string
+		data string
+	)
+	cmd := &cobra.Command{
+		Use:   "torture",
+		Short: "Kill nodes under load, again and again, and compare",
+		Long: "torture runs kvdemo nodes, writes known values through all of them, and kills processes with\n" +
+			"SIGKILL: the leader half of the time, else a follower, two nodes or all. In the end nothing that\n" +
+			"was acknowledged may be lost, nothing that was refused be there, no replica differ, and the\n" +
+			"history of contended keys must be linearizable. The data stays if something is wrong.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kvdemo, err := p.find()
+			if err != nil {
+				return err
+			}
+			dir, remove, err := tempDir(data)
+			if err != nil {
+				return err
+			}
+			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core}
+			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
+			fmt.Fprintf(cfg.Progress, "torture: core %s, seed %d, data in %s\n", core, cfg.Seed, dir)
+			sum, err := torture.Run(cmd.Context(), cfg)
+			if err != nil {
+				return fmt.Errorf("%w; the data is in %s", err, dir)
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), sum)
+			return errors.Join(err, remove())
+		},
+	}
+	p.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&cfg.Loops, "loops", 50, "how often processes are killed")
+	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
+	flags.StringVar(&core, "core", "weft", "the Raft library: weft or upstream")
+	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
+	return cmd
+}
