@@ -78,7 +78,7 @@ fmt: ## gofmt everything
 .PHONY: lint
 lint: ## golangci-lint over all modules
 	$(GO) run $(GOLANGCI) run ./...
-	@for m in $(NESTED); do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
+	@for m in $(NESTED) conformance/etcd; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: api
 api: ## compare the exported API with upstream's; prints counts and additions
@@ -91,16 +91,16 @@ shim: ## upstream's own scenarios and tests against our package, in full
 .PHONY: tidy-check
 tidy-check: ## fail if a go.mod or go.sum is not tidy
 	$(GO) mod tidy -diff
-	@for m in $(NESTED); do echo "go mod tidy -diff in $$m"; (cd $$m && $(GO) mod tidy -diff); done
+	@for m in $(NESTED) conformance/etcd; do echo "go mod tidy -diff in $$m"; (cd $$m && $(GO) mod tidy -diff); done
 
 ##@ hosts
 
-# Flags for the run: make conformance-etcd ETCD='--core upstream'.
+# Flags for the run: make conformance-etcd ETCD=--core=upstream.
 ETCD ?=
 
 .PHONY: conformance-etcd
 conformance-etcd: ## etcd's own tests, and a cluster of etcd processes under faults, on Weft (under 10 minutes)
-	cd conformance/etcd && $(GO) run . $(ETCD)
+	cd conformance/etcd && $(GO) vet ./... && $(GO) test ./... && $(GO) run . $(ETCD)
 
 ##@ running
 

@@ -16,9 +16,9 @@ import (
 	"github.com/weftraft/weft/conformance/etcd/live"
 )
 
-// firstPort is where live clusters begin to look for ports. It is below what
-// systems give to outgoing connections.
-const firstPort = 21000
+// firstPort is where a live cluster begins to look for ports: below what systems
+// give to outgoing connections, and not where another run looks.
+func firstPort() int { return 21000 + os.Getpid()%10*1000 }
 
 // liveTimeout is far above the minute that a run takes.
 const liveTimeout = 8 * time.Minute
@@ -63,7 +63,7 @@ func runLive(ctx context.Context, w *workdir, seed uint64, name string, binaries
 	report, err := live.Run(ctx, live.Options{
 		Binaries:  binaries,
 		Dir:       w.path("live", name),
-		FirstPort: firstPort,
+		FirstPort: firstPort(),
 		Seed:      seed,
 		Progress:  func(line string) { progress("  %s", line) },
 	})

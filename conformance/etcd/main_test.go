@@ -91,6 +91,7 @@ func TestTestsIn(t *testing.T) {
 	write(t, dir, "a/a_test.go", "package a\nfunc TestMain(m *testing.M) {}\nfunc TestOne(t *testing.T) { }\nfunc TestTwo(tt *testing.T) {\n}\n")
 	write(t, dir, "a/b_test.go", "package a\nfunc TestThree(t *testing.T) {}\nfunc BenchmarkX(b *testing.B) {}\n")
 	write(t, dir, "a/b/c_test.go", "package b\nfunc TestFour(t *testing.T) {}\n")
+	write(t, dir, "a/d_test.go", "//go:build other\n\npackage a\nfunc TestOther(t *testing.T) {}\n")
 	for _, c := range []struct {
 		below bool
 		files []string

@@ -137,7 +137,7 @@ func (r *results) report(w io.Writer) error {
 	tests, passed, skipped, failed := 0, 0, 0, 0
 	var flaky []string
 	for _, x := range r.rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%.1fs\t%s\n", shortName(x.Name), x.Core, count(x.Tests, x), count(x.Passed, x), count(x.Skipped, x), x.Took.Seconds(), theirs[x.Name])
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.1fs\t%s\n", shortName(x.Name), x.Core, x.counts(), x.Took.Seconds(), theirs[x.Name])
 		tests, passed, skipped = tests+x.Tests, passed+x.Passed, skipped+x.Skipped
 		flaky = append(flaky, x.Flaky...)
 		if x.Failed {
@@ -171,14 +171,12 @@ func (r *results) report(w io.Writer) error {
 	return nil
 }
 
-func count(n int, r row) string {
-	switch {
-	case r.Tests > 0:
-		return fmt.Sprint(n)
-	case r.Failed:
-		return "FAILED"
+// counts are the columns of tests, passed and skipped.
+func (r row) counts() string {
+	if r.Tests == 0 {
+		return "-\t" + r.verdict() + "\t-"
 	}
-	return "ok"
+	return fmt.Sprintf("%d\t%d\t%d", r.Tests, r.Passed, r.Skipped)
 }
 
 // exchange keeps this run's verdicts and returns those of the last run of the
@@ -193,10 +191,10 @@ func (r *results) exchange(other string) (map[string]string, error) {
 		return verdicts
 	}
 	ours, theirs := read(r.core), read(other)
-	for i, x := range r.rows {
+	for _, x := range r.rows {
 		ours[x.Name] = x.verdict()
 		if theirs[x.Name] == "" {
-			theirs[r.rows[i].Name] = "not run"
+			theirs[x.Name] = "not run"
 		}
 	}
 	data, err := json.MarshalIndent(ours, "", "\t")

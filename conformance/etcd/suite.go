@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"go/build"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -187,17 +188,34 @@ func testsIn(want map[string][]string, module, root, rel string, below bool, fil
 			found += n
 		case e.IsDir() || !strings.HasSuffix(e.Name(), "_test.go"):
 		case files == nil || slices.Contains(files, e.Name()):
-			src, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			names, err := testsOf(dir, e.Name())
 			if err != nil {
 				return 0, err
 			}
-			for _, m := range testFunc.FindAllSubmatch(src, -1) {
-				if name := string(m[1]); name != "TestMain" {
-					want[path] = append(want[path], name)
-					found++
-				}
+			if len(names) > 0 {
+				want[path] = append(want[path], names...)
 			}
+			found += len(names)
 		}
 	}
 	return found, nil
+}
+
+// testsOf returns the names of the tests in a file, none if the file is for
+// another system or another way to build.
+func testsOf(dir, file string) (names []string, err error) {
+	built, err := build.Default.MatchFile(dir, file)
+	if err != nil || !built {
+		return nil, err
+	}
+	src, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range testFunc.FindAllSubmatch(src, -1) {
+		if name := string(m[1]); name != "TestMain" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
