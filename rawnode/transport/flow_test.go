@@ -300,3 +300,45 @@ func (s *syncBuilder) String() string {
 	defer s.mu.Unlock()
 	return s.b.String()
 }
+
+// A connection that replaces another waits until that has delivered what it read,
+// however long; and those that are replaced while they wait are gone.
+func TestReplacedConnectionsKeepOrder(t *testing.T) {
+	a, err := New(Config{Cluster: 5, Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: ""}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	slow := &orderly{inbox: newInbox(), let: make(chan struct{})}
+	require.NoError(t, a.Join(1, slow))
+	before := runtime.NumGoroutine()
+	const conns = 100
+	for i := range uint64(conns) {
+		c, answer := connect(t, a, hello(wire.ClassAppend))
+		require.Empty(t, answer.Refused)
+		_, err := c.Write(frameOf(t, appends(2, 1, 2*i, 10), appends(2, 1, 2*i+1, 10)))
+		require.NoError(t, err)
+		if i == 0 {
+			eventually(t, "the first is being delivered", func() bool { return slow.waiting.Load() })
+		}
+	}
+	eventually(t, "those in between are gone", func() bool { return runtime.NumGoroutine() < before+conns/2 })
+	close(slow.let)
+	last := uint64(0)
+	for n := 0; last < 2*conns-1; n++ {
+		index := slow.next(t).Body.(wire.Raft).GetIndex()
+		require.True(t, n == 0 || index > last, "%d comes behind %d", index, last)
+		last = index
+	}
+}
+
+// orderly is a receiver that takes nothing until it is let.
+type orderly struct {
+	*inbox
+	waiting atomic.Bool
+	let     chan struct{}
+}
+
+func (o *orderly) Receive(m wire.Message) {
+	o.waiting.Store(true)
+	<-o.let
+	o.inbox.Receive(m)
+}

@@ -66,7 +66,7 @@ func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 		err = conn.SetDeadline(time.Time{})
 	}
 	if err != nil {
-		t.forget(p, who.class, raw)
+		t.forget(p, who)
 		return fail(conn, fmt.Errorf("answer hello: %w", err))
 	}
 	return conn, p, who, nil
@@ -125,20 +125,22 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	case p == nil:
 		return fail(refuse(RefusedPeer, "node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node))
 	}
+	c.conn = &incoming{Conn: raw, replaced: make(chan struct{})}
 	if old := p.incoming[h.Class]; old != nil {
-		_ = old.Close() // it is replaced
+		close(old.replaced)
+		_ = old.Close() // nothing more of it is wanted
 	}
-	p.incoming[h.Class] = raw
+	p.incoming[h.Class] = c.conn
 	p.receive.setLimit(c.limits.ReceiveBytes)
 	p.learn(h.Kinds, h.Capabilities)
 	return p, c, nil
 }
 
 // forget notes that a connection from a peer is gone.
-func (t *TCP) forget(p *peer, class wire.Class, raw net.Conn) {
+func (t *TCP) forget(p *peer, who caller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.incoming[class] == raw {
-		p.incoming[class] = nil
+	if p.incoming[who.class] == who.conn {
+		p.incoming[who.class] = nil
 	}
 }

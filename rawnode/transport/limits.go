@@ -41,6 +41,7 @@ type caller struct {
 	node   uint64
 	class  wire.Class
 	limits Limits
+	conn   *incoming
 }
 
 // permits is all that decides what a connection may carry: a message comes from

@@ -27,15 +27,13 @@ type sender struct {
 
 // run is the goroutine.
 func (s *sender) run() {
-	defer s.hangUp()
+	defer s.end()
 	var spare []queued
 	for {
 		select {
 		case <-s.wake:
 		case <-s.lost:
-			s.hangUp()
-			s.fail(fmt.Errorf("node %d closed the connection", s.peer.id), DropBroken, nil)
-			s.t.broken(s.peer.id)
+			s.broke(fmt.Errorf("node %d closed the connection", s.peer.id), nil)
 			continue
 		case <-s.ctx.Done():
 			return
@@ -66,9 +64,7 @@ func (s *sender) send(batch []queued) {
 	for len(batch) > 0 {
 		n, err := s.writeFrame(batch)
 		if err != nil {
-			s.hangUp()
-			s.fail(fmt.Errorf("write: %w", err), DropBroken, batch)
-			s.t.broken(s.peer.id)
+			s.broke(fmt.Errorf("write: %w", err), batch)
 			return
 		}
 		s.release(batch[:n])
@@ -179,7 +175,6 @@ func (s *sender) watch(conn net.Conn) {
 
 func (s *sender) hangUp() {
 	if s.raw != nil {
-		s.traffic().breaks.Add(1)
 		s.stop()
 		s.out.close()
 		_ = s.raw.Close() // not politely: a peer that does not read would hold this up
@@ -187,22 +182,38 @@ func (s *sender) hangUp() {
 	}
 }
 
-// fail notes that the peer cannot be reached, and drops messages.
+// end is what is left to do when the link is closed.
+func (s *sender) end() {
+	s.hangUp()
+	s.drop(DropClosed, s.take(nil))
+}
+
+// broke gives the connection up, and drops what was not written to it. What was
+// written may not have arrived, so all groups hear of it.
+func (s *sender) broke(err error, batch []queued) {
+	s.hangUp()
+	s.traffic().breaks.Add(1)
+	s.fail(err, DropBroken, batch)
+	s.t.broken(s.peer.id)
+}
+
+// fail notes that the peer cannot be reached, and drops messages, also those
+// that were queued since: they would wait for nothing.
 func (s *sender) fail(err error, reason Drop, batch []queued) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
 	news := s.setState(false, err, time.Now().Add(s.backoff))
 	if news && s.ctx.Err() == nil {
 		s.t.cfg.Logger.Warn("peer unreachable", "peer", s.peer.id, "class", s.class, "error", err)
 	}
+	s.drop(reason, batch)
+	s.drop(reason, s.take(nil))
+}
+
+// drop gives messages up that were taken from the queue.
+func (s *sender) drop(reason Drop, batch []queued) {
 	s.release(batch)
-	// What was queued behind it since would wait for nothing.
-	rest := s.take(nil)
-	s.release(rest)
 	drops := drops{t: s.t}
 	for _, q := range batch {
-		drops.add(q.msg, s.peer, reason)
-	}
-	for _, q := range rest {
 		drops.add(q.msg, s.peer, reason)
 	}
 	drops.report()

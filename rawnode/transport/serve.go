@@ -98,7 +98,7 @@ func (t *TCP) serve(raw net.Conn) {
 	}
 	t.strangers.remove(raw)
 	err = t.read(conn, p, who)
-	t.forget(p, who.class, raw)
+	t.forget(p, who)
 	switch {
 	case t.context.Err() != nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 	case errors.Is(err, wire.ErrFrame), errors.Is(err, wire.ErrTooLarge), errors.Is(err, ErrMessage):
@@ -112,6 +112,20 @@ func (t *TCP) serve(raw net.Conn) {
 
 // read takes frames until the connection ends, and says why it did.
 func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
+	// One that it replaces may still be delivering what the peer sent earlier.
+	select {
+	case p.reading[who.class] <- struct{}{}:
+		defer func() { <-p.reading[who.class] }()
+	case <-who.conn.replaced:
+		return net.ErrClosed
+	case <-t.context.Done():
+		return ErrClosed
+	}
+	select {
+	case <-who.conn.replaced: // and the later one was faster
+		return net.ErrClosed
+	default:
+	}
 	r := newFrameReader(conn, t.cfg.WriteTimeout)
 	traffic := &p.traffic[who.class]
 	var buf []byte

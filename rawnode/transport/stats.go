@@ -70,7 +70,7 @@ type Traffic struct {
 	SentMessages uint64 // in those frames
 
 	ReceivedBytes    uint64 // read from the network, in complete frames
-	ReceivedFrames   uint64
+	ReceivedFrames   uint64 // with a right checksum
 	ReceivedMessages uint64 // handed to their groups
 	UnknownMessages  uint64 // of kinds that this node does not know; they are left out
 
@@ -91,8 +91,8 @@ type Traffic struct {
 	// WriteTime is how long writing took, waiting for the peer to read included.
 	WriteTime time.Duration
 
-	Receiving bool // gauge: there is a connection from the peer
-	BadFrames uint64
+	Receiving bool   // gauge: there is a connection from the peer
+	BadFrames uint64 // connections from the peer that were closed for what they carried
 	// BudgetTime is how long frames of the peer waited for its receive budget.
 	BudgetTime time.Duration
 	// DeliverTime is how long decoding took and groups took to take messages;

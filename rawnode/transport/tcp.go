@@ -46,12 +46,19 @@ type peer struct {
 	sending  [wire.NumClasses]atomic.Pointer[link] // nil until used
 	traffic  [wire.NumClasses]traffic
 	receive  budget
+	reading  [wire.NumClasses]chan struct{} // holds a token while a connection is read
 	shaper   shaper
 	announce atomic.Pointer[announced]
 
 	// Under TCP.mu.
 	address  string
-	incoming [wire.NumClasses]net.Conn
+	incoming [wire.NumClasses]*incoming // nil when there is none
+}
+
+// incoming is a connection from a peer.
+type incoming struct {
+	net.Conn
+	replaced chan struct{} // closed when a later one takes its place
 }
 
 // announced is what a peer has said of itself when it was last connected with.
@@ -102,6 +109,9 @@ func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 
 func (t *TCP) newPeer(id uint64, address string) *peer {
 	p := &peer{id: id, address: address}
+	for class := range p.reading {
+		p.reading[class] = make(chan struct{}, 1)
+	}
 	p.shaper = shaper{shape: t.cfg.Shape, rng: rand.New(rand.NewPCG(t.cfg.Node, id))}
 	return p
 }
