@@ -16,10 +16,11 @@ import (
 // promised, so the same bytes are offered again at the same place until it says
 // yes. What makes that safe is that no sync was tried in between: see DESIGN.md.
 //
-// The engine is full from the moment when it cannot make the file of its next
-// segment, which it tries when the present one is half written. So hosts hear of
-// it while there is room for what they have under way, and for purging. When that
-// is used up too, the writer is stuck: nothing is written, nothing acknowledged.
+// The engine asks for room before it needs it: for the next segment when the
+// present one is half written. It is full from the moment when it gets none. So
+// hosts hear of it while there is room for what they have under way, and for
+// purging. When that is used up too, the writer is stuck: nothing is written,
+// nothing acknowledged.
 
 // stall is why writes wait, or soon will.
 type stall struct {

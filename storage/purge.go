@@ -246,12 +246,16 @@ func (w *writer) doom() {
 // removePurged removes the files of doomed segments, the oldest first. A file
 // system may want room even for that; then it is tried again.
 func (w *writer) removePurged() error {
+	spares := w.e.opts.Spares
+	if w.e.Stalled() != nil {
+		spares = max(spares, 1) // the next segment, for which there was no room
+	}
 	for ; len(w.doomed) > 0; w.doomed = w.doomed[1:] {
 		s := w.doomed[0]
 		if err := s.close(); err != nil {
 			return err
 		}
-		if err := w.dir.remove(s.number, s.allocated.Load(), w.e.opts.Spares); err != nil {
+		if err := w.dir.remove(s.number, s.allocated.Load(), spares); err != nil {
 			return err
 		}
 		w.e.count.purged.Add(1)

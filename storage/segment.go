@@ -148,13 +148,23 @@ func (g *gather) write(b []byte) error {
 	return nil
 }
 
+// step is by how much the file grows at a time.
+func (g *gather) step() int64 {
+	return min(max(g.end(), minStepBytes), maxStepBytes, max(g.segmentBytes/64, minStepBytes))
+}
+
+// ahead lets the file grow before it has to.
+func (g *gather) ahead() error {
+	return g.grow(min(g.end()+g.step()/2, g.segmentBytes))
+}
+
 // grow sees to it that the file has blocks up to end, and for a seal behind it.
 func (g *gather) grow(end int64) error {
 	have := g.seg.allocated.Load()
 	if end += headerLen; end <= have {
 		return nil
 	}
-	want := end + min(max(end, minStepBytes), maxStepBytes, max(g.segmentBytes/64, minStepBytes))
+	want := end + g.step()
 	if want > g.segmentBytes {
 		want = max(end, g.segmentBytes+headerLen)
 	}

@@ -280,8 +280,12 @@ func (w *writer) begin(number uint64) error {
 	return w.frame(frameBegin, 0, meta.append(nil), nil) // only gathered: it finds room
 }
 
-// prepare makes the file of the next segment, before it is needed. See full.go.
+// prepare gets room before it is needed: for the next frames, and from the middle
+// of a segment on for the next segment. See full.go.
 func (w *writer) prepare() error {
+	if err := w.out.ahead(); err != nil {
+		return err
+	}
 	bytes := w.e.opts.SegmentBytes
 	if len(w.dir.spares) > 0 || w.out.end() < bytes/2 {
 		return nil
