@@ -14,10 +14,11 @@ import (
 
 func newTorture() *cobra.Command {
 	var (
-		p    programs
-		cfg  torture.Config
-		core string
-		data string
+		p        programs
+		cfg      torture.Config
+		core     string
+		data     string
+		fullDisk bool
 	)
 	cmd := &cobra.Command{
 		Use:   "torture",
@@ -25,7 +26,8 @@ func newTorture() *cobra.Command {
 		Long: "torture runs kvdemo nodes, writes known values through all of them, and kills processes with\n" +
 			"SIGKILL: the leader half of the time, else a follower, two nodes or all. In the end nothing that\n" +
 			"was acknowledged may be lost, nothing that was refused be there, no replica differ, and the\n" +
-			"history of contended keys must be linearizable. The data stays if something is wrong.",
+			"history of contended keys must be linearizable. With --full-disk it fills the nodes' disks\n" +
+			"instead, which are small ones that it mounts. The data stays if something is wrong.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kvdemo, err := p.find()
@@ -39,7 +41,15 @@ func newTorture() *cobra.Command {
 			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core}
 			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
 			fmt.Fprintf(cfg.Progress, "torture: core %s, seed %d, data in %s\n", core, cfg.Seed, dir)
-			sum, err := torture.Run(cmd.Context(), cfg)
+			run := torture.Run
+			if fullDisk {
+				run = torture.FullDisk
+			}
+			sum, err := run(cmd.Context(), cfg)
+			if errors.Is(err, torture.ErrSkipped) {
+				fmt.Fprintln(cmd.OutOrStdout(), err)
+				return remove()
+			}
 			if err != nil {
 				return fmt.Errorf("%w; the data is in %s", err, dir)
 			}
@@ -53,6 +63,7 @@ func newTorture() *cobra.Command {
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
 	flags.StringVar(&core, "core", "weft", "the Raft library: weft or upstream")
+	flags.BoolVar(&fullDisk, "full-disk", false, "fill the nodes' disks instead of killing them (as root, on Linux)")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
 }

@@ -73,7 +73,7 @@ func logBytes(ctx context.Context, c *cluster.Cluster) (sum uint64, err error) {
 		if s == nil {
 			return 0, fmt.Errorf("node %d does not answer", c.Nodes[i].ID)
 		}
-		sum += s.GetLogBytes()
+		sum += s.GetLogWrittenBytes()
 	}
 	return sum, nil
 }

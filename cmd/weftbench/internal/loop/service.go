@@ -113,7 +113,7 @@ func (s service) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusRespo
 		Id: s.cfg.ID, Core: "loop", Pid: uint64(os.Getpid()),
 		Role: strings.ToLower(strings.TrimPrefix(st.RaftState.String(), "State")), Leader: st.Lead,
 		Term: st.GetTerm(), Commit: st.GetCommit(), Applied: applied,
-		LogBytes: s.written.Load(), StateBytes: m.DiskSpaceUsage(),
+		LogWrittenBytes: s.written.Load(), StateBytes: m.DiskSpaceUsage(),
 	}, nil
 }
 

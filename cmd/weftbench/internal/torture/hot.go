@@ -81,10 +81,7 @@ func (h *hot) run(ctx context.Context, client int, nodes []kvpb.KVClient) {
 		if !ok {
 			rest = 50 * time.Millisecond
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(rest):
-		}
+		sleep(ctx, rest)
 	}
 }
 

@@ -65,8 +65,10 @@ func (s *Summary) String() string {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-34s "+format+"\n", append([]any{name}, args...)...)
 	}
-	row("loops", "%d in %v", s.Loops, s.Elapsed.Round(time.Second))
-	row("processes killed", "%d (%d led; %d times all at once)", s.Kills, s.LeaderKills, s.AllKilled)
+	row("time", "%v", s.Elapsed.Round(time.Second))
+	if s.Loops > 0 {
+		row("processes killed", "%d in %d loops (%d led; %d times all at once)", s.Kills, s.Loops, s.LeaderKills, s.AllKilled)
+	}
 	row("writes acknowledged", "%d, lost: 0", s.Acknowledged)
 	row("writes refused", "%d, applied: 0", s.Refused)
 	row("writes of unknown outcome", "%d, of which %d happened, at all replicas", s.Unknown, s.UnknownThere)
@@ -80,12 +82,29 @@ func (s *Summary) String() string {
 
 // run is a torture under way.
 type run struct {
-	cfg     Config
-	rng     *rand.Rand
-	cluster *cluster.Cluster
-	writers []*writer
-	hot     *hot
-	sum     Summary
+	progress io.Writer
+	seed     uint64
+	rng      *rand.Rand
+	cluster  *cluster.Cluster
+	writers  []*writer
+	hot      *hot
+	sum      Summary
+}
+
+// newRun starts a cluster and the load on it, which stop ends.
+func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) string) (_ *run, stop func(), err error) {
+	c, err := cluster.Start(ctx, cluster.Config{
+		Name: name, Serve: cfg.Serve, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, name), DataDir: dataDir,
+		// Short timeouts and a short log, so that elections and snapshots happen.
+		Args: append([]string{"--tick", "20ms", "--retain-bytes", "1048576", "--flush-interval", "500ms"}, cfg.Args...),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{progress: cfg.Progress, seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
+	ctx, cancel := context.WithCancel(ctx)
+	wait := r.startLoad(ctx)
+	return r, func() { cancel(); wait() }, nil
 }
 
 // Run does it all. An error says which promise was broken, or what else went
@@ -95,27 +114,18 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 		return nil, err
 	}
 	begin := time.Now()
-	c, err := cluster.Start(ctx, cluster.Config{
-		Name: "torture", Serve: cfg.Serve, Nodes: cfg.Nodes, Dir: filepath.Join(cfg.Dir, "torture"),
-		// Short timeouts and a short log, so that elections and snapshots happen.
-		Args: append([]string{"--tick", "20ms", "--retain-bytes", "1048576", "--flush-interval", "500ms"}, cfg.Args...),
-	})
+	r, stop, err := newRun(ctx, cfg, "torture", nil)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	r := &run{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
-	loadCtx, stopLoad := context.WithCancel(ctx)
-	defer stopLoad()
-	wait := r.startLoad(loadCtx)
+	defer func() { err = errors.Join(err, r.cluster.Close()) }()
 	for i := range cfg.Loops {
-		if err = r.loop(ctx, i); err != nil {
+		if err = r.loop(ctx, i, cfg.Loops); err != nil {
 			err = fmt.Errorf("loop %d: %w", i+1, err)
 			break
 		}
 	}
-	stopLoad()
-	wait()
+	stop()
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +133,10 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 		return nil, err
 	}
 	r.sum.Loops, r.sum.Elapsed = cfg.Loops, time.Since(begin)
-	return &r.sum, c.Stop()
+	return &r.sum, r.cluster.Stop()
 }
 
-func (r *run) say(format string, args ...any) { fmt.Fprintf(r.cfg.Progress, format+"\n", args...) }
+func (r *run) say(format string, args ...any) { fmt.Fprintf(r.progress, format+"\n", args...) }
 
 // victims chooses whom to kill: the leader half of the time, else one follower,
 // now and then two nodes or all.
@@ -148,7 +158,7 @@ func (r *run) victims(leader *cluster.Node) []*cluster.Node {
 }
 
 // loop kills and restarts once, and waits until writes are acknowledged again.
-func (r *run) loop(ctx context.Context, i int) error {
+func (r *run) loop(ctx context.Context, i, of int) error {
 	leader, err := r.cluster.WaitLeader(ctx)
 	if err != nil {
 		return err
@@ -196,15 +206,19 @@ func (r *run) loop(ctx context.Context, i int) error {
 	r.sum.Recovery = append(r.sum.Recovery, time.Since(restarted))
 	t := r.tally()
 	r.say("%3d/%d  killed%-22s  acknowledged %6d  refused %5d  unknown %4d  next write after %v",
-		i+1, r.cfg.Loops, names, t.acknowledged, t.refused, t.unknown, time.Since(restarted).Round(time.Millisecond))
+		i+1, of, names, t.acknowledged, t.refused, t.unknown, time.Since(restarted).Round(time.Millisecond))
 	return ctx.Err()
 }
 
 // pause waits for up to so many milliseconds.
 func (r *run) pause(ctx context.Context, most int) {
+	sleep(ctx, time.Duration(r.rng.IntN(most))*time.Millisecond)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(time.Duration(r.rng.IntN(most)) * time.Millisecond):
+	case <-time.After(d):
 	}
 }
 

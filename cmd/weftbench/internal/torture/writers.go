@@ -98,11 +98,11 @@ type writer struct {
 func (r *run) startLoad(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	for i := range writers {
-		w := &writer{id: i, rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(100+i))), wants: map[string]want{}}
+		w := &writer{id: i, rng: rand.New(rand.NewPCG(r.seed, uint64(100+i))), wants: map[string]want{}}
 		r.writers = append(r.writers, w)
 		wg.Go(func() { w.run(ctx, r.clients()) })
 	}
-	r.hot = newHot(r.cfg.Seed)
+	r.hot = newHot(r.seed)
 	for i := range hotClients {
 		wg.Go(func() { r.hot.run(ctx, i, r.clients()) })
 	}
@@ -144,10 +144,7 @@ func (w *writer) run(ctx context.Context, nodes []kvpb.KVClient) {
 		if k.put != acknowledged {
 			rest = 50 * time.Millisecond // the node is down, or there is no leader
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(rest):
-		}
+		sleep(ctx, rest)
 	}
 }
 

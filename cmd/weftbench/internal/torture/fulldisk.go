@@ -1,0 +1,236 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+)
+
+// ErrSkipped wraps why a test could not be made here.
+var ErrSkipped = errors.New("skipped")
+
+// diskBytes is the size of a small disk: some segments of the log and the state
+// beside them.
+const diskBytes = 512 << 20
+
+// FullDisk gives each node a disk of its own that holds little, and fills it:
+// that of a follower, that of the leader, and then all. A node whose disk is
+// full must say so, acknowledge nothing that only it has, and go on when there
+// is room again; a majority with room goes on all the while.
+func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	small := &disks{dir: filepath.Join(cfg.Dir, "disks")}
+	defer func() { err = errors.Join(err, small.unmount()) }()
+	for id := 1; id <= cfg.Nodes; id++ {
+		if err := small.mount(id); err != nil {
+			return nil, err
+		}
+	}
+	r, stop, err := newRun(ctx, cfg, "full-disk", func(id int) string { return filepath.Join(small.path(id), "data") })
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.cluster.Close()) }()
+	for _, step := range []func(context.Context, *disks) error{r.fullFollower, r.fullLeader, r.fullMajority} {
+		if err = step(ctx, small); err != nil {
+			break
+		}
+	}
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.verify(ctx); err != nil {
+		return nil, err
+	}
+	r.sum.Elapsed = time.Since(begin)
+	return &r.sum, r.cluster.Stop()
+}
+
+func (r *run) fullFollower(ctx context.Context, d *disks) error {
+	leader, err := r.cluster.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range r.cluster.Nodes {
+		if n != leader {
+			return r.fullOne(ctx, d, n, "a follower")
+		}
+	}
+	return errors.New("no follower")
+}
+
+func (r *run) fullLeader(ctx context.Context, d *disks) error {
+	leader, err := r.cluster.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	return r.fullOne(ctx, d, leader, "the leader")
+}
+
+// fullOne fills one node's disk, sees that the others go on without it, and
+// makes room again.
+func (r *run) fullOne(ctx context.Context, d *disks, n *cluster.Node, role string) error {
+	if err := d.fill(n.ID); err != nil {
+		return err
+	}
+	r.say("the disk of node %d (%s) is full", n.ID, role)
+	if err := r.says(ctx, n, true); err != nil {
+		return err
+	}
+	err := r.cluster.Wait(ctx, "a leader with room", func(all []*statusResponse) bool {
+		for i, s := range all {
+			if s.GetRole() == "leader" && r.cluster.Nodes[i] != n && s.GetStalled() == "" {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.acknowledged(ctx); err != nil {
+		return err
+	}
+	r.say("the others go on: %d writes acknowledged; making room", r.tally().acknowledged)
+	return r.recover(ctx, d, n)
+}
+
+// fullMajority fills all disks. Once a majority says so, nothing may be
+// acknowledged any more. The others may never find out: nobody sends them
+// anything that they would have to write.
+func (r *run) fullMajority(ctx context.Context, d *disks) error {
+	nodes := r.cluster.Nodes
+	for _, n := range nodes {
+		if err := d.fill(n.ID); err != nil {
+			return err
+		}
+	}
+	r.say("the disks of all nodes are full")
+	err := r.cluster.Wait(ctx, "a majority to say that their disks are full", func(all []*statusResponse) bool {
+		full := 0
+		for _, s := range all {
+			if s.GetStalled() != "" {
+				full++
+			}
+		}
+		return full > len(nodes)/2
+	})
+	if err != nil {
+		return err
+	}
+	sleep(ctx, callTimeout) // what was under way ends
+	before := r.tally()
+	sleep(ctx, 2*callTimeout)
+	after := r.tally()
+	r.say("a majority says so; in %v: acknowledged %d, refused %d, unknown %d; making room", 2*callTimeout,
+		after.acknowledged-before.acknowledged, after.refused-before.refused, after.unknown-before.unknown)
+	if after.acknowledged != before.acknowledged || after.refused == before.refused {
+		return errors.New("with the disks of a majority full, writes were acknowledged, or none refused")
+	}
+	return r.recover(ctx, d, nodes...)
+}
+
+// recover makes room, and waits until the nodes say so and writes go on.
+func (r *run) recover(ctx context.Context, d *disks, nodes ...*cluster.Node) error {
+	for _, n := range nodes {
+		if err := d.free(n.ID); err != nil {
+			return err
+		}
+	}
+	for _, n := range nodes {
+		if err := r.says(ctx, n, false); err != nil {
+			return err
+		}
+	}
+	if _, err := r.cluster.WaitLeader(ctx); err != nil {
+		return err
+	}
+	return r.acknowledged(ctx)
+}
+
+// says waits until a node says that it has no room, or that it has.
+func (r *run) says(ctx context.Context, n *cluster.Node, full bool) error {
+	what := fmt.Sprintf("node %d to say that it has room", n.ID)
+	if full {
+		what = fmt.Sprintf("node %d to say that its disk is full", n.ID)
+	}
+	said := ""
+	err := r.cluster.Wait(ctx, what, func(all []*statusResponse) bool {
+		s := all[n.ID-1]
+		if s != nil && full {
+			said = s.GetStalled()
+		}
+		return s != nil && (s.GetStalled() != "") == full
+	})
+	if err == nil && full {
+		r.say("node %d says: %s", n.ID, said)
+	}
+	return err
+}
+
+// disks are small file systems, one for each node.
+type disks struct {
+	dir     string
+	mounted []string
+}
+
+func (d *disks) path(id int) string    { return filepath.Join(d.dir, fmt.Sprint(id)) }
+func (d *disks) ballast(id int) string { return filepath.Join(d.path(id), "ballast") }
+
+func (d *disks) mount(id int) error {
+	if err := os.MkdirAll(d.path(id), 0o755); err != nil {
+		return err
+	}
+	if err := mountSmall(d.path(id), diskBytes); err != nil {
+		return fmt.Errorf("%w: no small file system can be mounted: %w (this needs root, on Linux)", ErrSkipped, err)
+	}
+	d.mounted = append(d.mounted, d.path(id))
+	return nil
+}
+
+func (d *disks) unmount() error {
+	var errs []error
+	for _, path := range d.mounted {
+		errs = append(errs, unmountSmall(path))
+	}
+	return errors.Join(errs...)
+}
+
+// fill writes a file until there is no more room.
+func (d *disks) fill(id int) error {
+	f, err := os.Create(d.ballast(id))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.LimitReader(zeros{}, 2*diskBytes))
+	if err == nil {
+		err = fmt.Errorf("%s took %d bytes, want no room before", f.Name(), 2*diskBytes)
+	} else if isFull(err) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (d *disks) free(id int) error { return os.Remove(d.ballast(id)) }
+
+// zeros is a source of zero bytes.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
