@@ -40,24 +40,37 @@ func (m *member) nextStep() {
 	if s.restore != nil && !s.restore.whole && s.restore.err == nil {
 		return
 	}
-	m.steps = m.steps[1:]
 	m.stepped = true
-	m.stepLen -= s.bytes()
 	c := &m.n.w.plan.costs
 	if s.restore != nil {
+		m.steps = m.steps[1:]
 		m.n.cpu.add(func() (time.Duration, func()) {
 			return per(s.restore.size, c.ApplyKiB), func() { m.restore(s.restore) }
 		})
 		return
 	}
-	commands := s.apply.Batch.Commands
-	cost := c.Apply + time.Duration(len(commands))*c.Command + per(s.bytes(), c.ApplyKiB)
-	m.n.cpu.add(func() (time.Duration, func()) { return cost, func() { m.apply(*s.apply) } })
+	// The stage has the processor until it has done all that waits.
+	m.n.cpu.add(func() (cost time.Duration, effect func()) {
+		var steps []step
+		for len(m.steps) > 0 && m.steps[0].restore == nil {
+			s := m.steps[0]
+			m.steps = m.steps[1:]
+			m.stepLen -= s.bytes()
+			cost += c.Apply + time.Duration(len(s.apply.Batch.Commands))*c.Command + per(s.bytes(), c.ApplyKiB)
+			steps = append(steps, s)
+		}
+		return cost, func() {
+			m.stepped = false
+			for _, s := range steps {
+				m.apply(*s.apply)
+			}
+			m.nextStep()
+		}
+	})
 }
 
 // apply applies a step unless the state is beyond it.
 func (m *member) apply(a rawnode.Apply) {
-	m.stepped = false
 	w := m.n.w
 	var results []any
 	if a.Batch.Index > m.applied {
@@ -81,7 +94,6 @@ func (m *member) apply(a rawnode.Apply) {
 		m.keep()
 	}
 	m.post(0, func(r *rawnode.Replica) { r.ApplyDone(a, results) })
-	m.nextStep()
 }
 
 // keep writes a copy of the state to the disk now and then, in its own files.

@@ -39,6 +39,7 @@ type operation struct {
 	value     uint32
 	old       uint32
 	seq       uint64
+	acked     uint64
 	session   session.ID
 	padding   int
 	client    *client
@@ -86,7 +87,7 @@ func (c *client) next() {
 	op.verb = pick(w.cli, verbGet, verbPut, verbPut, verbSwap)
 	if op.verb != verbGet {
 		c.seq++
-		op.seq, op.value, op.old = c.seq, op.id, c.seen[op.key]
+		op.seq, op.acked, op.value, op.old = c.seq, c.seq-1, op.id, c.seen[op.key]
 		op.padding = int(w.cli.scale(w.plan.smallest, w.plan.largest))
 	}
 	w.history.ops = append(w.history.ops, op)
@@ -177,10 +178,7 @@ func (m *member) propose(op *operation, deadline time.Duration, end func(answer,
 	w := m.n.w
 	w.history.attempts++
 	cmd := command{verb: op.verb, key: op.key, session: op.session, seq: op.seq, value: op.value, old: op.old,
-		op: op.id, attempt: w.history.attempts, padding: op.padding}
-	if op.seq > 0 {
-		cmd.acked = op.seq - 1
-	}
+		acked: op.acked, op: op.id, attempt: w.history.attempts, padding: op.padding}
 	data := cmd.encode()
 	m.call(deadline, len(data), func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
 		r.Propose(id, data, by)
@@ -243,7 +241,7 @@ func (c *client) answered(op *operation, m *member, a answer) {
 			c.seen[op.key] = a.value
 		default:
 			w.reach.Writes++
-			c.g.lastWrite = w.now
+			c.g.wrote()
 			if a.done {
 				c.seen[op.key] = op.value
 			}

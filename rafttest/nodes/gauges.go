@@ -20,6 +20,8 @@ func (m *member) gauges() {
 	for class, bytes := range m.bytes {
 		over(inboxNames[class], bytes, p.receiveBytes+one)
 	}
+	over("calls at the door", m.atDoor.calls, p.calls)
+	over("commands at the door", m.atDoor.bytes, p.queueBytes)
 	st := m.r.Status()
 	over("commands", st.Queued, p.queueBytes)
 	over("calls", st.Waiting, p.calls)

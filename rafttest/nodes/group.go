@@ -29,7 +29,9 @@ type group struct {
 	// lastLeader and changes count changes of the leader.
 	lastLeader uint64
 	changes    int
-	lastWrite  time.Duration // when a client had the result of a write
+	// lastWrite is when a client had the result of a write, gap the longest time
+	// between two of these.
+	lastWrite, gap time.Duration
 }
 
 type appliedCommand struct {
@@ -119,4 +121,10 @@ func (g *group) wasRefused(n *node, attempt uint32) {
 		g.w.fail(Verdicts, "group %d: %v refuses try %d, which is applied", g.id, n, attempt)
 	}
 	g.tries[attempt] |= refused
+}
+
+// wrote notes that a client has the result of a write.
+func (g *group) wrote() {
+	g.gap = max(g.gap, g.w.now-g.lastWrite)
+	g.lastWrite = g.w.now
 }

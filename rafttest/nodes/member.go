@@ -35,6 +35,10 @@ type member struct {
 	blocking  []func()             // connections that wait for room in it
 	scheduled bool                 // a turn waits for the processor
 
+	// atDoor are calls, and bytes of their commands, that the loop has not come
+	// to.
+	atDoor struct{ calls, bytes int }
+
 	calls    map[rawnode.Call]pendingCall
 	nextCall rawnode.Call
 
@@ -165,6 +169,7 @@ func (m *member) kick() {
 // makes of them.
 func (m *member) turn() (cost time.Duration, effect func()) {
 	items := m.inbox
+	m.atDoor.calls, m.atDoor.bytes = 0, 0
 	m.inbox, m.bytes = nil, [wire.NumClasses]int{}
 	cost = m.n.w.plan.costs.Turn
 	for i := range items {
@@ -330,11 +335,21 @@ type pendingCall struct {
 
 // call makes a call of a user.
 func (m *member) call(deadline time.Duration, bytes int, do func(*rawnode.Replica, rawnode.Call, rawnode.Deadline), end func(rawnode.Done)) {
+	w, p := m.n.w, &m.n.w.plan
+	if m.atDoor.calls >= p.calls || m.atDoor.bytes > 0 && m.atDoor.bytes+bytes > p.queueBytes {
+		if w.opts.Bug != NoQueueBudget {
+			w.reach.Refused++
+			w.reach.AtDoor++
+			end(rawnode.Done{Err: &rawnode.CallError{Verdict: rawnode.ErrRefused, Cause: rawnode.ErrOverloaded}})
+			return
+		}
+	}
+	m.atDoor.calls++
+	m.atDoor.bytes += bytes
 	m.nextCall++
 	id := m.nextCall
-	m.calls[id] = pendingCall{deadline: m.n.w.now + deadline, end: end}
-	c := &m.n.w.plan.costs
-	by := m.n.w.now + deadline
+	m.calls[id] = pendingCall{deadline: w.now + deadline, end: end}
+	c, by := &p.costs, w.now+deadline
 	m.post(c.Call+per(bytes, c.LoopKiB), func(r *rawnode.Replica) { do(r, id, by) })
 }
 
@@ -347,6 +362,7 @@ func (m *member) ended(d rawnode.Done) {
 		return
 	}
 	delete(m.calls, d.Call)
+	w.late = max(w.late, w.now-c.deadline)
 	var ce *rawnode.CallError
 	switch {
 	case d.Err == nil:

@@ -243,7 +243,6 @@ func (l *lane) read(next func()) {
 // cut blocks a direction until the returned function is called.
 func (nw *network) cut(from, to uint64) (mend func()) {
 	nw.cuts[from][to]++
-	nw.w.cutting++
 	generation := nw.w.mended
 	return func() {
 		if generation == nw.w.mended {

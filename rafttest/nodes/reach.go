@@ -14,7 +14,7 @@ type Reach struct {
 	Elections, LeaderChanges                             uint64
 	Commands, Writes, Reads, Retries, Indeterminate      uint64
 	Repeated, Expired                                    uint64 // by sessions
-	Refused, Unknown, Overloaded                         uint64 // calls
+	Refused, AtDoor, Unknown, Overloaded                 uint64 // calls
 	Crashes, Kills, TornWrites, TornTails, Failures      uint64
 	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64

@@ -29,8 +29,8 @@ type world struct {
 	history history
 	reach   Reach
 	mended  int // how often all links were mended
-	cutting int
 	events  uint64
+	late    time.Duration // the most that a call ended behind its deadline
 	calming bool
 	finale  *finale
 	failure *Violation
