@@ -166,9 +166,7 @@ func (r *run) killMajorityThenLeader(ctx context.Context) error {
 	for _, m := range followers {
 		m.kill()
 	}
-	// Clients call in the meantime. That this must not be acknowledged is what
-	// the check of the history is for; it needs time to happen, not luck.
-	time.Sleep(700 * time.Millisecond)
+	r.callAlone(ctx, leader)
 	leader.kill()
 	r.say("both followers were killed, then %s, the leader", leader.name)
 	if err := r.back(ctx, followers...); err != nil {
@@ -178,6 +176,19 @@ func (r *run) killMajorityThenLeader(ctx context.Context) error {
 		return err
 	}
 	return r.back(ctx, leader)
+}
+
+// callAlone writes each key through a leader that nobody follows. It must not
+// acknowledge that: what it acknowledges is in the history, and lost.
+func (r *run) callAlone(ctx context.Context, leader *member) {
+	for i := range keys {
+		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		o := operation{verb: put, key: keyName(i), value: fmt.Sprintf("alone.%d", i), call: r.history.now()}
+		o.answered = o.run(ctx, leader.api) == nil
+		o.ret = r.history.now()
+		cancel()
+		r.history.add(o)
+	}
 }
 
 func (r *run) moveLeader(ctx context.Context) error {
