@@ -51,7 +51,7 @@ func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) {
 	if a.Batch.Index >= r.host.at.index {
 		a.Batch.Host = r.host.encode()
 	}
-	r.pending = append(r.pending, r.host.meta())
+	r.pending = append(r.pending, r.host.mark())
 	r.keep.configured(r.host)
 	r.out.Applies = append(r.out.Applies, a)
 }
@@ -196,7 +196,7 @@ func confChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
 // at or beyond its index already.
 func (r *Replica) ApplyDone(a Apply, results []any) {
 	if len(r.pending) > 0 {
-		if p := r.pending[0]; p.GetIndex() > r.applied.GetIndex() {
+		if p := r.pending[0]; p.at.index > r.applied.at.index {
 			r.applied = p
 		}
 		r.pending = r.pending[1:]

@@ -73,6 +73,9 @@ type Core interface {
 // Ready is what a Core asks its host to do. Everything in it is shared with the
 // core and constant.
 type Ready struct {
+	// Changed tells that the core's term, vote, commit index, role or leader may
+	// have changed.
+	Changed bool
 	// ReadStates are reads that were confirmed.
 	ReadStates []raft.ReadState
 	// Messages are for peers and may leave at once.

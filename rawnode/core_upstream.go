@@ -127,6 +127,7 @@ func (c *upstreamCore) Ready() (rd Ready) {
 			reads = append(reads, raft.ReadState{Index: s.Index, RequestCtx: s.RequestCtx})
 		}
 		rd = sortMessages(reads, r.Messages)
+		rd.Changed = r.SoftState != nil || !raft.IsEmptyHardState(r.HardState)
 	})
 	return rd
 }

@@ -32,7 +32,9 @@ var _ Core = (*weftCore)(nil)
 // Ready implements Core.
 func (c *weftCore) Ready() Ready {
 	rd := c.RawNode.Ready()
-	return sortMessages(rd.ReadStates, rd.Messages)
+	sorted := sortMessages(rd.ReadStates, rd.Messages)
+	sorted.Changed = rd.SoftState != nil || !raft.IsEmptyHardState(rd.HardState)
+	return sorted
 }
 
 // ReportSnapshot implements Core.

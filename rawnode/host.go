@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
 )
 
 // Host runs the replica of one group at one node. Its methods may be called
@@ -26,6 +27,10 @@ type Host struct {
 	applies *stage[applyJob]
 	out     *snapshotsOut
 	in      *snapshotsIn
+
+	// tryAppend, unless nil, is Append of a log that says ErrBusy rather than
+	// waits.
+	tryAppend func(storage.Write, func(error)) error
 
 	calls callTable // of the loop
 	ticks uint64    // of the loop
@@ -69,6 +74,11 @@ func New(cfg Config) (*Host, error) {
 	}
 	h.context, h.cancel = context.WithCancel(context.Background())
 	h.appends = newStage(h.spawn, h.writeLog)
+	if log, ok := cfg.Replica.Log.(interface {
+		TryAppend(storage.Write, func(error)) error
+	}); ok {
+		h.tryAppend = log.TryAppend
+	}
 	h.applies = newStage(h.spawn, h.advanceState(cfg.Replica.Applied))
 	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
 	h.last = replica.Status()

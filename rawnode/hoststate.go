@@ -72,7 +72,17 @@ func decodeHostState(b []byte) (*hostState, error) {
 	return h, err
 }
 
+// stateMark is a place in the log with the configuration in force behind it.
+type stateMark struct {
+	at   logMark
+	conf *pb.ConfState // constant
+}
+
+func (h *hostState) mark() stateMark { return stateMark{h.at, h.conf} }
+
 // meta returns the snapshot metadata for the state.
-func (h *hostState) meta() *pb.SnapshotMetadata {
-	return &pb.SnapshotMetadata{Index: new(h.at.index), Term: new(h.at.term), ConfState: h.conf}
+func (h *hostState) meta() *pb.SnapshotMetadata { return h.mark().meta() }
+
+func (m stateMark) meta() *pb.SnapshotMetadata {
+	return &pb.SnapshotMetadata{Index: new(m.at.index), Term: new(m.at.term), ConfState: m.conf}
 }

@@ -11,12 +11,19 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// input is something for the replica: a message, a call, or anything else as a
-// function.
+// input is something for the replica: one of its fields.
 type input struct {
-	msg  wire.Message
-	call *hostCall
-	do   func(*Replica)
+	msg     wire.Message
+	call    *hostCall
+	append  *Append      // which is durable
+	applied *appliedStep // which is done
+	do      func(*Replica)
+}
+
+// appliedStep is a step of the state machine with its results.
+type appliedStep struct {
+	step    *Apply
+	results []any
 }
 
 // inboxLimits are the bounds of an inbox.
@@ -72,6 +79,15 @@ func (b *inbox) post(do func(*Replica)) bool {
 		b.add(input{do: do})
 	}
 	return !b.closed
+}
+
+// done queues the end of work of a stage.
+func (b *inbox) done(in input) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.add(in)
+	}
 }
 
 // call queues a call of a user, or returns why not.

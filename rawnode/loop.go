@@ -8,10 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -72,6 +68,12 @@ func (h *Host) input(r *Replica, in *input) {
 	case in.do != nil:
 		in.do(r)
 		return
+	case in.append != nil:
+		r.AppendDone(*in.append)
+		return
+	case in.applied != nil:
+		r.ApplyDone(*in.applied.step, in.applied.results)
+		return
 	case in.call != nil:
 		h.calls.put(in.call)
 		in.call.begin(r)
@@ -87,11 +89,12 @@ func (h *Host) dispatch(out Output) {
 	if len(out.Sends) > 0 {
 		h.cfg.Transport.Send(out.Sends)
 	}
-	for _, a := range out.Appends {
-		h.appends.put(logJob{append: &a}, entriesSize(a.Write.Entries))
+	for i := range out.Appends {
+		h.append(&out.Appends[i])
 	}
-	for _, a := range out.Applies {
-		h.applies.put(applyJob{step: &a}, commandsSize(a.Batch.Commands))
+	for i := range out.Applies {
+		a := &out.Applies[i]
+		h.applies.put(applyJob{step: a}, commandsSize(a.Batch.Commands))
 	}
 	if out.Compact != nil {
 		h.appends.put(logJob{compact: out.Compact}, 0)
@@ -104,11 +107,34 @@ func (h *Host) dispatch(out Output) {
 	}
 }
 
-func entriesSize(entries []*pb.Entry) (n int) {
-	for _, e := range entries {
-		n += proto.Size(e)
+// append hands a write to the log: at once, if that need not wait and nothing
+// waits before it, or else to the append stage.
+func (h *Host) append(a *Append) {
+	if h.tryAppend == nil || !h.appends.empty() {
+		h.appends.put(logJob{append: a}, a.bytes)
+		return
 	}
-	return n
+	start := time.Now()
+	err := h.tryAppend(a.Write, h.appended(a))
+	switch {
+	case errors.Is(err, storage.ErrBusy):
+		h.appends.put(logJob{append: a}, a.bytes)
+	case err != nil:
+		h.fail(fmt.Errorf("write the log: %w", err))
+	default:
+		h.appends.did(a.bytes, time.Since(start))
+	}
+}
+
+// appended returns what follows when a write is durable.
+func (h *Host) appended(a *Append) func(error) {
+	return func(err error) {
+		if err != nil {
+			h.fail(fmt.Errorf("write the log: %w", err))
+			return
+		}
+		h.inbox.done(input{append: a})
+	}
 }
 
 func commandsSize(commands [][]byte) (n int) {
@@ -167,15 +193,8 @@ func (h *Host) writeLog(job logJob) {
 		h.compactLog(c)
 		return
 	}
-	a := *job.append
 	err := h.untilRoom(func() error {
-		return h.cfg.Replica.Log.Append(a.Write, func(err error) {
-			if err != nil {
-				h.fail(fmt.Errorf("write the log: %w", err))
-				return
-			}
-			h.inbox.post(func(r *Replica) { r.AppendDone(a) })
-		})
+		return h.cfg.Replica.Log.Append(job.append.Write, h.appended(job.append))
 	})
 	if err != nil {
 		h.fail(fmt.Errorf("write the log: %w", err))
@@ -244,7 +263,7 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 		var err error
 		switch {
 		case job.step != nil:
-			applied, err = h.applyStep(*job.step, applied)
+			applied, err = h.applyStep(job.step, applied)
 		case job.restore != nil:
 			applied = h.restore(job.restore, applied)
 		}
@@ -265,7 +284,7 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 
 // applyStep applies a step unless the state is beyond it, and returns the
 // state's index.
-func (h *Host) applyStep(a Apply, applied uint64) (uint64, error) {
+func (h *Host) applyStep(a *Apply, applied uint64) (uint64, error) {
 	var results []any
 	if a.Batch.Index > applied {
 		var err error
@@ -277,6 +296,6 @@ func (h *Host) applyStep(a Apply, applied uint64) (uint64, error) {
 		}
 		applied = a.Batch.Index
 	}
-	h.inbox.post(func(r *Replica) { r.ApplyDone(a, results) })
+	h.inbox.done(input{applied: &appliedStep{a, results}})
 	return applied, nil
 }

@@ -38,10 +38,15 @@ type outbox struct {
 	queue    []queuedCall // not in a batch yet
 	batches  []*batch     // by sequence; their fate is open
 	queued   int          // bytes of commands in queue and batches
-	budget   *Budget      // has the queued bytes, too; may be nil
-	maxBatch int          // bytes
-	window   int          // batches
-	lastTerm uint64       // of the last entry handed to the apply stage
+	// unbatched is the bytes in queue, and waitsSince the tick at which it was
+	// last empty.
+	unbatched  int
+	waitsSince uint64
+	budget     *Budget // has the queued bytes, too; may be nil
+	maxBatch   int     // bytes
+	window     int     // batches
+	eager      int     // batches that leave though they are not full
+	lastTerm   uint64  // of the last entry handed to the apply stage
 }
 
 // queuedCall is a command with its call.
@@ -70,7 +75,7 @@ type batch struct {
 }
 
 func newOutbox(cfg ReplicaConfig, boot uint64) outbox {
-	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, window: cfg.MaxBatches, budget: cfg.Budget}
+	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, window: cfg.MaxBatches, eager: cfg.EagerBatches, budget: cfg.Budget}
 }
 
 // floor returns the least sequence whose fate is open.
@@ -119,8 +124,13 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 		return
 	}
 	c := r.begin(call, op, deadline, waitLeader)
-	r.outbox.queue = append(r.outbox.queue, queuedCall{c, command})
-	r.outbox.queued += len(command)
+	o := &r.outbox
+	if len(o.queue) == 0 {
+		o.waitsSince = r.ticks
+	}
+	o.queue = append(o.queue, queuedCall{c, command})
+	o.queued += len(command)
+	o.unbatched += len(command)
 }
 
 // ProposeConfChange takes a change of the member set from a user. It ends with
@@ -171,7 +181,7 @@ func (r *Replica) sendBatches() {
 	if r.err != nil || r.state.Lead == raft.None {
 		return
 	}
-	for len(r.outbox.queue) > 0 && len(r.outbox.batches) < r.outbox.window {
+	for r.outbox.closes(r.ticks) {
 		r.closeBatch()
 	}
 	for i := 0; i < len(r.outbox.batches); {
@@ -185,6 +195,15 @@ func (r *Replica) sendBatches() {
 	}
 }
 
+// closes reports whether what waits is to become a batch now. While few batches
+// are under way, nothing waits. With more, the next one leaves when it is full,
+// when one ends, or after a tick: each entry costs every member about the same,
+// however many commands are in it, and a log that is busy makes it wait anyway.
+func (o *outbox) closes(ticks uint64) bool {
+	n := len(o.batches)
+	return len(o.queue) > 0 && n < o.window && (n < o.eager || o.unbatched >= o.maxBatch || ticks > o.waitsSince)
+}
+
 // closeBatch makes a batch of the commands that wait, up to the limit.
 func (r *Replica) closeBatch() {
 	o := &r.outbox
@@ -196,6 +215,7 @@ func (r *Replica) closeBatch() {
 			break
 		}
 		n++
+		o.unbatched -= len(q.command)
 		if q.ended {
 			o.release(len(q.command))
 			continue
@@ -205,6 +225,7 @@ func (r *Replica) closeBatch() {
 		b.calls = append(b.calls, q.pendingCall)
 	}
 	o.queue = slices.Delete(o.queue, 0, n)
+	o.waitsSince = r.ticks
 	if len(commands) == 0 {
 		return
 	}
@@ -450,6 +471,7 @@ func (o *outbox) forgetEnded() {
 	o.queue = slices.DeleteFunc(o.queue, func(q queuedCall) bool {
 		if q.ended {
 			o.release(len(q.command))
+			o.unbatched -= len(q.command)
 		}
 		return q.ended
 	})

@@ -182,7 +182,7 @@ func (r *Replica) startReads() {
 // readWithoutRound answers the reads whose policy can tell.
 func (r *Replica) readWithoutRound() {
 	b := &r.reads
-	b.view.now, b.view.applied = r.now, r.applied.GetIndex()
+	b.view.now, b.view.applied = r.now, r.applied.at.index
 	b.waiting = slices.DeleteFunc(b.waiting, func(w waitingRead) bool {
 		index, ok := w.policy.known(b.view)
 		if ok && !w.call.ended {
@@ -228,7 +228,7 @@ func (r *Replica) releaseReads() {
 	if len(r.reads.ready) == 0 {
 		return
 	}
-	applied := r.applied.GetIndex()
+	applied := r.applied.at.index
 	r.reads.ready = slices.DeleteFunc(r.reads.ready, func(c confirmedRead) bool {
 		if c.index <= applied {
 			r.finish(c.call, Done{Index: c.index})

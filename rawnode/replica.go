@@ -69,9 +69,9 @@ type Replica struct {
 	emitted logMark
 	// applied is as of the last ApplyDone, or of a restored snapshot: what
 	// readers of the state machine see, and what followers are sent.
-	applied *pb.SnapshotMetadata
+	applied stateMark
 	// pending are the configurations and marks of steps at the apply stage.
-	pending []*pb.SnapshotMetadata
+	pending []stateMark
 	// configuredAt is the index of the last change that the core has put into
 	// force.
 	configuredAt uint64
@@ -124,7 +124,7 @@ func (r *Replica) loadHostState() error {
 		if err != nil {
 			return err
 		}
-		r.host, r.emitted, r.applied = h, h.at, h.meta()
+		r.host, r.emitted, r.applied = h, h.at, h.mark()
 		return nil
 	}
 	_, conf, err := r.cfg.Log.InitialState()
@@ -136,7 +136,7 @@ func (r *Replica) loadHostState() error {
 		return fmt.Errorf("read the log's first index: %w", err)
 	} else if first-1 == firstMark.index {
 		r.host.at = firstMark
-		r.emitted, r.applied = firstMark, r.host.meta()
+		r.emitted, r.applied = firstMark, r.host.mark()
 	}
 	return nil
 }
@@ -145,10 +145,10 @@ func (r *Replica) loadHostState() error {
 // state from before the last configuration change in force is of no use: a node
 // that the change has added would find that it is no member, and refuse it.
 func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
-	if r.applied.GetIndex() < r.configuredAt {
+	if r.applied.at.index == 0 || r.applied.at.index < r.configuredAt {
 		return nil
 	}
-	return r.applied
+	return r.applied.meta()
 }
 
 // Tick lets one tick of the host's clock pass. now is the driver's time: it
@@ -207,8 +207,10 @@ func (r *Replica) drain() {
 	if !r.dirty || r.err != nil {
 		return
 	}
+	changed := false
 	for r.core.HasReady() && r.err == nil {
 		rd := r.core.Ready()
+		changed = changed || rd.Changed
 		var held []*pb.Message
 		for _, m := range rd.Messages {
 			if m.GetType() == pb.MsgVote {
@@ -226,7 +228,9 @@ func (r *Replica) drain() {
 		}
 	}
 	r.dirty = false
-	r.refresh()
+	if changed {
+		r.refresh()
+	}
 	r.releaseReads()
 }
 
@@ -274,7 +278,10 @@ func (r *Replica) post(to uint64, body wire.Body) {
 // and vote are in the write. A core that asked before, as upstream's does, could
 // lead a term, lose power, and lead it again with another log.
 func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
-	responses := slices.Concat(m.Responses, held)
+	responses := m.Responses
+	if len(held) > 0 {
+		responses = slices.Concat(responses, held)
+	}
 	w := storage.Write{Snapshot: m.Snapshot, Entries: m.Entries, Lazy: len(responses) == 0}
 	if raft.IsEmptySnap(m.Snapshot) {
 		w.Snapshot = nil
@@ -282,17 +289,18 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 		r.last = m.Snapshot.GetMetadata().GetIndex()
 		r.keep.reset(r.last)
 	}
-	hs := &pb.HardState{Term: new(m.GetTerm()), Vote: new(m.GetVote()), Commit: new(m.GetCommit())}
-	if !raft.IsEmptyHardState(hs) {
-		w.HardState = hs
+	if m.GetTerm() != 0 || m.GetVote() != 0 || m.GetCommit() != 0 {
+		w.HardState = &pb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
 	}
+	bytes := uint64(0)
 	if n := len(m.Entries); n > 0 {
 		r.last = m.Entries[n-1].GetIndex()
 		r.count.AppendedEntries += uint64(n)
-		r.count.AppendedBytes += r.keep.appended(m.Entries)
+		bytes = r.keep.appended(m.Entries)
+		r.count.AppendedBytes += bytes
 	}
 	r.count.Appends++
-	r.out.Appends = append(r.out.Appends, Append{Write: w, responses: responses})
+	r.out.Appends = append(r.out.Appends, Append{Write: w, bytes: int(bytes), responses: responses})
 }
 
 // AppendDone says that a write, and all before it, is durable.

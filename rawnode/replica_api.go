@@ -42,6 +42,7 @@ func (o *Output) Empty() bool {
 // [Replica.AppendDone] with it.
 type Append struct {
 	Write storage.Write
+	bytes int // of the entries
 	// responses are delivered when the write is durable.
 	responses []*pb.Message
 }

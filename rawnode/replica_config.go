@@ -58,6 +58,11 @@ type ReplicaConfig struct {
 	// MaxBatches bounds the batches under way; 0 means DefaultBatches.
 	MaxBatches int
 
+	// EagerBatches is how many batches may be under way before the next one
+	// waits until it is full, one ends or a tick passes; 0 means
+	// DefaultEagerBatches. More costs processor time, fewer costs latency.
+	EagerBatches int
+
 	// MaxAppendBytes bounds the entries of one message; 0 means 1 MiB.
 	MaxAppendBytes int
 	// MaxInflightMsgs and MaxInflightBytes bound what is under way to one
@@ -105,6 +110,7 @@ const (
 	DefaultQueueBytes   = 64 << 20
 	DefaultCalls        = 64 << 10
 	DefaultBatches      = 256
+	DefaultEagerBatches = 2
 )
 
 // maxCommandBytes is what fits an entry, a message and a frame with room to spare.
@@ -124,7 +130,7 @@ func (c ReplicaConfig) withDefaults() ReplicaConfig {
 	}{
 		{&c.ElectionTick, 10}, {&c.HeartbeatTick, 1},
 		{&c.MaxCommandBytes, DefaultCommandBytes}, {&c.MaxBatchBytes, DefaultBatchBytes},
-		{&c.MaxQueueBytes, DefaultQueueBytes}, {&c.MaxCalls, DefaultCalls}, {&c.MaxBatches, DefaultBatches},
+		{&c.MaxQueueBytes, DefaultQueueBytes}, {&c.MaxCalls, DefaultCalls}, {&c.MaxBatches, DefaultBatches}, {&c.EagerBatches, DefaultEagerBatches},
 		{&c.MaxAppendBytes, 1 << 20}, {&c.MaxInflightMsgs, 256}, {&c.MaxInflightBytes, 32 << 20},
 		{&c.MaxUncommittedBytes, 128 << 20}, {&c.MaxApplyBytes, 8 << 20},
 		{&c.MaxUnresolvedBytes, 32 << 20}, {&c.MaxTurnBytes, 512 << 20},
@@ -177,7 +183,7 @@ func (c ReplicaConfig) Validate() error {
 		least int
 	}{
 		{"MaxBatchBytes", c.MaxBatchBytes, 1}, {"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
-		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"MaxAppendBytes", c.MaxAppendBytes, 1},
+		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1}, {"MaxAppendBytes", c.MaxAppendBytes, 1},
 		{"MaxInflightMsgs", c.MaxInflightMsgs, 1}, {"MaxInflightBytes", c.MaxInflightBytes, c.MaxAppendBytes},
 		{"MaxUncommittedBytes", c.MaxUncommittedBytes, 1}, {"MaxApplyBytes", c.MaxApplyBytes, 1},
 		{"MaxUnresolvedBytes", c.MaxUnresolvedBytes, 1}, {"MaxTurnBytes", c.MaxTurnBytes, 1},

@@ -92,8 +92,8 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	}
 	r.drain()
 	r.count.SnapshotsInstalled++
-	if h.at.index > r.applied.GetIndex() {
-		r.applied = h.meta()
+	if h.at.index > r.applied.at.index {
+		r.applied = h.mark()
 	}
 	if h.at.index > r.host.at.index {
 		r.host = h

@@ -74,6 +74,23 @@ func (s *stage[T]) put(item T, bytes int) {
 	s.spawn(s.run)
 }
 
+// empty reports whether all work is done. It stays so for the only goroutine that
+// puts.
+func (s *stage[T]) empty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats.Length == 0
+}
+
+// did notes work of this stage that was done elsewhere.
+func (s *stage[T]) did(bytes int, busy time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Items++
+	s.stats.Bytes += uint64(bytes)
+	s.stats.Busy += busy
+}
+
 // run works until the stage is closed or was idle for long; what waits when it
 // is closed is dropped.
 func (s *stage[T]) run() {

@@ -1,0 +1,132 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
+)
+
+// BenchmarkHost runs three hosts in one process, with logs on disk and TCP on the
+// loopback interface. cpu-us/op is the processor time of all three.
+func BenchmarkHost(b *testing.B) {
+	for _, lib := range []struct {
+		name string
+		core rawnode.NewCore
+	}{{"weft", rawnode.Weft}, {"upstream", rawnode.Upstream}} {
+		for _, size := range []int{16, 1 << 10, 64 << 10} {
+			for _, clients := range []int{1, 64} {
+				b.Run(fmt.Sprintf("core=%s/size=%d/clients=%d", lib.name, size, clients), func(b *testing.B) {
+					benchmarkHost(b, lib.core, size, clients)
+				})
+			}
+		}
+	}
+}
+
+func benchmarkHost(b *testing.B, core rawnode.NewCore, size, clients int) {
+	hosts := benchHosts(b, core, 3)
+	command := make([]byte, size)
+	lead := benchLeader(b, hosts)
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	before := processorTime()
+	b.ResetTimer()
+	done := make(chan error, clients)
+	for range clients {
+		go func() {
+			for left.Add(-1) >= 0 {
+				if _, err := lead.Propose(context.Background(), command); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range clients {
+		require.NoError(b, <-done)
+	}
+	b.StopTimer()
+	b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(b.N), "cpu-us/op")
+	s := lead.Status()
+	b.ReportMetric(float64(s.Counters.Proposals)/float64(max(s.Counters.Batches, 1)), "commands/entry")
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// benchHosts starts a group of n hosts.
+func benchHosts(b testing.TB, core rawnode.NewCore, n uint64) []*rawnode.Host {
+	var hosts []*rawnode.Host
+	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
+	var peers []uint64
+	for id := uint64(1); id <= n; id++ {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(b, err)
+		listeners[id], addresses[id] = l, l.Addr().String()
+		peers = append(peers, id)
+	}
+	dir := b.TempDir()
+	for _, id := range peers {
+		t, err := transport.New(transport.Config{Cluster: 1, Node: id, Listener: listeners[id], Peers: addresses})
+		require.NoError(b, err)
+		engine, err := storage.Open(filepath.Join(dir, fmt.Sprint(id)), storage.Options{Identity: storage.Identity{Cluster: 1, Node: id}})
+		require.NoError(b, err)
+		log, err := engine.Group(1)
+		require.NoError(b, err)
+		h, err := rawnode.New(rawnode.Config{
+			Replica:      rawnode.ReplicaConfig{ID: id, Group: 1, Core: core, Log: log, Peers: peers},
+			StateMachine: &last{}, Transport: t,
+		})
+		require.NoError(b, err)
+		hosts = append(hosts, h)
+		b.Cleanup(func() {
+			_ = h.Stop(within(time.Second))
+			_ = t.Close()
+			_ = engine.Close()
+		})
+	}
+	return hosts
+}
+
+// benchLeader waits for a leader.
+func benchLeader(b testing.TB, hosts []*rawnode.Host) *rawnode.Host {
+	_, err := hosts[0].Read(context.Background())
+	require.NoError(b, err)
+	return hosts[hosts[0].Status().Lead-1]
+}
+
+// last is a StateMachine that costs nothing. It says that everything is durable,
+// so that logs are compacted.
+type last struct {
+	lines
+	index atomic.Uint64
+}
+
+func (l *last) Durable() (uint64, error) { return l.index.Load(), nil }
+
+func (l *last) Apply(b rawnode.Batch) ([]any, error) {
+	l.index.Store(b.Index)
+	return make([]any, len(b.Commands)), nil
+}
