@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 )
@@ -37,10 +36,9 @@ type outcome struct {
 
 // testRun is one call of go test.
 type testRun struct {
-	packages  []string
-	run, skip string // regular expressions, as the go command takes them
-	timeout   time.Duration
-	count     int
+	packages []string
+	run      string // a regular expression of names
+	timeout  time.Duration
 }
 
 // goTest runs tests on a core and returns the outcomes by package. What did not
@@ -50,16 +48,13 @@ func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[strin
 	if err != nil {
 		return nil, err
 	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
 	// Vet has a step of its own. A count keeps the go command from answering
 	// out of its cache.
-	args := []string{"-json", "-vet=off", "-count=1", "-timeout=" + t.timeout.String(), "-exec=" + quote(self) + " exec " + core}
-	if t.run != "" {
-		args = append(args, "-run="+t.run)
-	}
-	if t.skip != "" {
-		args = append(args, "-skip="+t.skip)
-	}
-	cmd := w.goCommand(ctx, core, "test", append(args, t.packages...)...)
+	args := []string{"-json", "-vet=off", "-count=1", "-timeout=" + t.timeout.String(), "-run=" + t.run,
+		"-exec=" + quote(self) + " exec " + core}
+	cmd := w.goCommand(inner, core, "test", append(args, t.packages...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -70,6 +65,9 @@ func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[strin
 		return nil, err
 	}
 	outcomes, broken, readErr := collect(out)
+	if readErr != nil {
+		cancel() // nobody reads what it prints any more
+	}
 	err = cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
@@ -77,9 +75,9 @@ func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[strin
 	case readErr != nil:
 		return nil, readErr
 	case broken != "":
-		return outcomes, fmt.Errorf("go test: it does not build:\n%s", broken)
-	case err != nil && stderr.Len() > 0:
-		return outcomes, fmt.Errorf("go test: %w:\n%s", err, stderr.Bytes())
+		return nil, fmt.Errorf("go test: it does not build:\n%s", broken)
+	case err != nil && len(outcomes) == 0:
+		return nil, fmt.Errorf("go test: %w:\n%s", err, stderr.Bytes())
 	}
 	// A test that failed makes the go command fail too; the outcomes say which.
 	return outcomes, nil
@@ -154,9 +152,6 @@ func (o *outcome) take(e event) {
 		o.ok, o.took = e.Action != "fail", time.Duration(e.Elapsed*float64(time.Second))
 	default:
 		*list = append(*list, e.Test)
-		if e.Action != "skip" {
-			slices.Sort(*list)
-		}
 		if e.Action == "pass" {
 			delete(o.output, top) // nobody will ask for it
 		}

@@ -60,7 +60,7 @@ func rowOf(path string, o *outcome, want []string) row {
 		}
 	}
 	if len(errs) == 0 && !o.ok {
-		errs = append(errs, fmt.Errorf("%w: outside of any test:\n%s", errFailed, o.text("")))
+		errs = append(errs, fmt.Errorf("%w: %v, or outside of any test:\n%s", errFailed, o.failed, o.text("")))
 	}
 	if len(errs) > len(r.again) {
 		r.again = nil // the program broke off: a second attempt would hide why

@@ -79,12 +79,10 @@ func runTests(ctx context.Context, w *workdir, core string, chosen []selection) 
 		return []row{{Name: "finding tests", err: err}}
 	}
 	t := testRun{timeout: 20 * time.Minute}
-	names := map[string]bool{}
+	var names []string
 	for path, tests := range want {
 		t.packages = append(t.packages, path)
-		for _, name := range tests {
-			names[name] = true
-		}
+		names = append(names, tests...)
 	}
 	slices.Sort(t.packages)
 	t.run = pattern(names)
@@ -107,32 +105,17 @@ func runTests(ctx context.Context, w *workdir, core string, chosen []selection) 
 // many of etcd's tests wait for elections in real time, and a machine that is
 // busy with something else may starve them. A test that fails twice has failed.
 func again(ctx context.Context, w *workdir, core, path string, r row) row {
-	names := map[string]bool{}
-	for _, name := range r.again {
-		names[name] = true
-	}
 	progress("%s: again: %s", path, strings.Join(r.again, ", "))
-	outcomes, err := w.goTest(ctx, core, testRun{packages: []string{path}, run: pattern(names), timeout: 10 * time.Minute})
-	if err == nil {
-		if o := outcomes[path]; o != nil && o.ok && len(o.failed) == 0 && len(o.passed) == len(r.again) {
-			r.Passed += len(o.passed)
-			r.Flaky = r.again
-			r.err = nil
-		}
+	outcomes, err := w.goTest(ctx, core, testRun{packages: []string{path}, run: pattern(r.again), timeout: 10 * time.Minute})
+	if o := outcomes[path]; err == nil && o != nil && o.ok && len(o.passed) == len(r.again) {
+		r.Passed += len(o.passed)
+		r.Flaky, r.err = r.again, nil
 	}
-	r.again = nil
 	return r
 }
 
 // pattern matches the tests of these names and no others.
-func pattern(names map[string]bool) string {
-	list := make([]string, 0, len(names))
-	for name := range names {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return "^(" + strings.Join(list, "|") + ")$"
-}
+func pattern(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 
