@@ -69,7 +69,7 @@ func (f *benchFlags) validate() error {
 		}
 	}
 	bad("clients", f.clients, 1, 10000)
-	bad("size", f.size, 0, kv.MaxValueBytes)
+	bad("size", f.size, 0, kv.MaxInlineBytes)
 	bad("keys", f.keys, 1, 1<<30)
 	bad("reads", f.reads, 0, 100)
 	if f.duration <= 0 {

@@ -222,7 +222,7 @@ func checkVerbs(t *testing.T, s *servers) {
 	require.NoError(t, os.WriteFile(file, []byte{0, 1, 0xff}, 0o644))
 	s.put(s.all(), "binary", "--file", file)
 	require.Equal(t, "\x00\x01\xff", s.do(s.all(), "get", "binary").out)
-	big := make([]byte, kv.MaxValueBytes)
+	big := make([]byte, kv.MaxInlineBytes)
 	copy(big, "big")
 	require.NoError(t, os.WriteFile(file, big, 0o644))
 	s.put(s.all(), "big", "--file", file)

@@ -105,12 +105,12 @@ func readValue(cmd *cobra.Command, args []string, file string) ([]byte, error) {
 		defer func() { _ = f.Close() }() // it was only read
 		in = f
 	}
-	value, err := io.ReadAll(io.LimitReader(in, kv.MaxValueBytes+1))
+	value, err := io.ReadAll(io.LimitReader(in, kv.MaxInlineBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read value: %w", err)
 	}
-	if len(value) > kv.MaxValueBytes {
-		return nil, fmt.Errorf("%w value: more than %d bytes (4 MiB), which is the most a key can have; split it over several keys", kv.ErrInvalid, kv.MaxValueBytes)
+	if len(value) > kv.MaxInlineBytes {
+		return nil, fmt.Errorf("%w value: more than %d bytes (1 MiB), which is the most a key can have; split it over several keys", kv.ErrInvalid, kv.MaxInlineBytes)
 	}
 	return value, nil
 }

@@ -45,7 +45,7 @@ const (
 
 // MaxMessageBytes bounds a gRPC message in both directions: a value, a key, and
 // what is around them.
-const MaxMessageBytes = kv.MaxValueBytes + kv.MaxKeyBytes + 1<<10
+const MaxMessageBytes = kv.MaxInlineBytes + kv.MaxKeyBytes + 1<<10
 
 // Config configures [New].
 type Config struct {

@@ -189,7 +189,7 @@ func TestInvalid(t *testing.T) {
 	_, err = New(Config{})
 	require.ErrorContains(t, err, "endpoints: none given")
 	c := newClient(t, Config{Endpoints: []string{nobody(t)}})
-	_, err = c.Put(t.Context(), "k", make([]byte, kv.MaxValueBytes+1))
+	_, err = c.Put(t.Context(), "k", make([]byte, kv.MaxInlineBytes+1))
 	require.ErrorIs(t, err, kv.ErrInvalid)
 	_, _, err = c.Delete(t.Context(), "")
 	require.ErrorIs(t, err, kv.ErrInvalid)

@@ -9,85 +9,302 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
 )
 
-// Result is the outcome of one command, the same at every replica.
-type Result struct {
-	// Err is ErrInvalid if the command was refused and changed nothing.
-	Err error
-	// Existed says whether a deleted key had a value.
-	Existed bool
-}
+// retainedBatchBytes is how much memory a store keeps for its next batch.
+const retainedBatchBytes = 256 << 10
 
-// Apply applies commands in order and brings the state to the given log index,
-// all at once. host, if not nil, replaces the host's own bytes in the same step.
+// Apply implements rawnode.StateMachine: it applies commands in order and brings
+// the state to the given log index, all at once. Each result is a Result.
 //
-// An index at or below Applied is an error: the caller lost count. Any other
-// error means that the state could not be written; it is unchanged, and nothing
-// may be applied any more.
-func (s *Store) Apply(index uint64, commands [][]byte, host []byte) ([]Result, error) {
-	gen, err := s.acquire()
-	if err != nil {
+// While the disk is full it waits. An index at or below Applied is an error: the
+// caller lost count. Any other error means that the state could not be written;
+// nothing may be applied any more.
+func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
+	if err := s.db.acquire(); err != nil {
 		return nil, err
 	}
-	defer gen.release()
-	if applied := gen.applied.Load(); index <= applied {
-		return nil, fmt.Errorf("%w index: %d is applied again, the state is at %d", ErrInvalid, index, applied)
+	defer s.db.release()
+	if s.broken != nil {
+		return nil, s.broken
 	}
-	// An indexed batch, so that a delete sees what commands before it put.
-	b := gen.db.NewIndexedBatch()
-	results := make([]Result, len(commands))
-	for i, data := range commands {
-		if results[i], err = applyOne(b, data); err != nil {
-			return nil, errors.Join(fmt.Errorf("apply index %d, command %d: %w", index, i, err), b.Close())
+	if b.Index <= s.meta.applied {
+		return nil, fmt.Errorf("%w index: %d is applied again, the state is at %d", ErrInvalid, b.Index, s.meta.applied)
+	}
+	if err := s.db.gate.wait(); err != nil {
+		return nil, err
+	}
+	w := s.begin(b.Commands)
+	results := make([]any, len(b.Commands))
+	for i, data := range b.Commands {
+		var err error
+		if results[i], err = w.command(data); err != nil {
+			return nil, s.breaks(fmt.Errorf("apply index %d, command %d: %w", b.Index, i, err))
 		}
 	}
-	if err := errors.Join(setOwn(b, index, host), b.Commit(pebble.NoSync)); err != nil {
-		return nil, fmt.Errorf("apply index %d: %w", index, err)
+	if b.Host != nil {
+		s.host = append(s.host[:0], b.Host...)
 	}
-	gen.applied.Store(index)
+	s.meta.applied, s.meta.position = b.Index, s.tables.position
+	if err := w.finish(s.meta, s.host); err != nil {
+		return nil, s.breaks(fmt.Errorf("apply index %d: %w", b.Index, err))
+	}
+	s.applied.Store(b.Index)
+	s.gauges.set(s.tables)
+	if w.system {
+		s.notify()
+	}
 	return results, nil
 }
 
-// setOwn adds the store's own keys to a batch.
-func setOwn(w pebble.Writer, index uint64, host []byte) error {
-	err := w.Set(keyApplied, appendIndex(index), pebble.NoSync)
-	if host != nil {
-		err = errors.Join(err, w.Set(keyHost, host, pebble.NoSync))
+// breaks notes that memory and database may differ from now on.
+func (s *Store) breaks(err error) error {
+	s.broken = fmt.Errorf("%w: %w", ErrFailed, err)
+	return s.broken
+}
+
+// SystemChanged has a token when system keys have changed since the last was
+// taken.
+func (s *Store) SystemChanged() <-chan struct{} { return s.system }
+
+func (s *Store) notify() {
+	select {
+	case s.system <- struct{}{}:
+	default:
+	}
+}
+
+// writer turns the commands of one batch into one of Pebble's.
+type writer struct {
+	space  space
+	tables *tables
+	pebble *pebble.DB
+	batch  *pebble.Batch
+	// touched says of keys that this batch changed whether they have a value.
+	// It is nil if no command of the batch has to know.
+	touched map[string]bool
+	system  bool // a system key was changed
+}
+
+// begin starts a batch that has room for the commands.
+func (s *Store) begin(commands [][]byte) *writer {
+	need, deletes := 1<<10, false
+	for _, c := range commands {
+		need += len(c) + 64
+		deletes = deletes || len(c) > 0 && Op(c[0]&^inSession) == OpDelete
+	}
+	w := &writer{space: s.space(), tables: s.tables, pebble: s.db.pebble}
+	switch {
+	case need > retainedBatchBytes:
+		w.batch = s.db.pebble.NewBatchWithSize(need)
+	case s.batch == nil:
+		s.batch = s.db.pebble.NewBatchWithSize(retainedBatchBytes, pebble.WithMaxRetainedSizeBytes(2*retainedBatchBytes))
+		w.batch = s.batch
+	default:
+		s.batch.Reset()
+		w.batch = s.batch
+	}
+	if deletes {
+		w.touched = map[string]bool{}
+	}
+	return w
+}
+
+// finish writes what goes with the commands, and commits.
+func (w *writer) finish(m meta, host []byte) error {
+	for id, row := range w.tables.sessions.Changes() {
+		var name [8]byte
+		binary.BigEndian.PutUint64(name[:], uint64(id))
+		var err error
+		if row == nil {
+			err = w.delete(secSession, name[:])
+		} else {
+			err = w.set(secSession, name[:], row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	op := w.batch.SetDeferred(groupEnd+4, metaBytes+len(host))
+	copy(op.Key, metaKey(w.space.group))
+	copy(op.Value[copy(op.Value, m.append(make([]byte, 0, metaBytes))):], host)
+	return errors.Join(op.Finish(), w.batch.Commit(pebble.NoSync))
+}
+
+// set writes a record into the batch's own memory, so that a large value is
+// copied once.
+func (w *writer) set(sec section, name, value []byte) error {
+	op := w.batch.SetDeferred(nameStart+len(name), len(value))
+	w.space.appendKey(op.Key[:0], sec, name)
+	copy(op.Value, value)
+	return op.Finish()
+}
+
+func (w *writer) delete(sec section, name []byte) error {
+	op := w.batch.DeleteDeferred(nameStart + len(name))
+	w.space.appendKey(op.Key[:0], sec, name)
+	return op.Finish()
+}
+
+// command applies one command. Whatever is wrong with it is its result; an error
+// is the database's.
+func (w *writer) command(data []byte) (any, error) {
+	t := w.tables
+	t.position++
+	if t.position > t.uploads.expiry {
+		if err := w.expire(); err != nil {
+			return nil, err
+		}
+	}
+	p, err := parse(data)
+	if err != nil {
+		return Result{Err: err}, nil
+	}
+	if p.session == 0 || !p.op.sessions() {
+		return w.run(&p)
+	}
+	verdict, value := t.sessions.Admit(p.session, p.sequence)
+	if verdict == session.Repeated {
+		return kept(value), nil
+	}
+	if err := refusal(verdict); err != nil {
+		return Result{Err: fmt.Errorf("%w: session %d, command %d", err, p.session, p.sequence)}, nil
+	}
+	result, err := w.run(&p)
+	if err != nil {
+		return nil, err
+	}
+	r := result.(Result)
+	return result, t.sessions.Applied(p.session, p.sequence, p.acknowledged, r.keep())
+}
+
+// refusal returns what a verdict other than Repeated means for the client.
+func refusal(v session.Verdict) error {
+	switch v {
+	case session.Fresh:
+		return nil
+	case session.Overtaken:
+		return ErrOvertaken
+	case session.Forgotten:
+		return ErrForgotten
+	}
+	return ErrExpired
+}
+
+// run applies a command that is admitted. It returns a Result.
+func (w *writer) run(p *parsed) (any, error) {
+	switch p.op {
+	case OpPut:
+		return resultOK, w.put(p.key, p.record)
+	case OpDelete:
+		existed, err := w.remove(p.key)
+		return ended(existed), err
+	case OpOpenSession:
+		return Result{Session: w.tables.sessions.Open()}, nil
+	case OpEndSession:
+		return ended(w.tables.sessions.End(p.session)), nil
+	case OpPart:
+		return w.part(p)
+	case OpFinish:
+		return w.finishUpload(p)
+	case OpAbort:
+		u := w.tables.uploads.byID[p.upload]
+		if u == nil {
+			return resultOK, nil
+		}
+		return resultExisted, w.dropUpload(u)
+	case OpSystem:
+		return w.swap(p)
+	}
+	return Result{Err: fmt.Errorf("%w command: op %d", ErrInvalid, p.op)}, nil
+}
+
+func ended(existed bool) any {
+	if existed {
+		return resultExisted
+	}
+	return resultOK
+}
+
+// put sets a key's record.
+func (w *writer) put(key, record []byte) error {
+	if w.touched != nil {
+		w.touched[string(key)] = true
+	}
+	return errors.Join(w.disown(key), w.set(secData, key, record))
+}
+
+// remove removes a key, and says whether there was one.
+func (w *writer) remove(key []byte) (bool, error) {
+	existed, known := w.touched[string(key)]
+	if !known {
+		var err error
+		if existed, err = w.exists(key); err != nil {
+			return false, err
+		}
+	}
+	w.touched[string(key)] = false
+	if !existed {
+		return false, nil
+	}
+	return true, errors.Join(w.disown(key), w.delete(secData, key))
+}
+
+// exists looks a key up in the state as it was before the batch. An iterator
+// does not fetch the value.
+func (w *writer) exists(key []byte) (bool, error) {
+	k := w.space.key(secData, key)
+	it, err := w.pebble.NewIter(&pebble.IterOptions{LowerBound: k, UpperBound: append(k[:len(k):len(k)], 0)})
+	if err != nil {
+		return false, damage(err)
+	}
+	found := it.SeekPrefixGE(k)
+	return found, errors.Join(damage(it.Error()), it.Close())
+}
+
+// disown removes the parts of a key's value if it is large.
+func (w *writer) disown(key []byte) error {
+	if len(w.tables.large) == 0 {
+		return nil
+	}
+	ref, ok := w.tables.large[string(key)]
+	if !ok {
+		return nil
+	}
+	delete(w.tables.large, string(key))
+	err := w.delete(secLarge, key)
+	for i := range Parts(ref.size) {
+		err = errors.Join(err, w.delete(secPart, partName(ref.number, i)))
 	}
 	return err
 }
 
-// applyOne adds one command to the batch. Whatever is wrong with the command is
-// its result; an error is the database's.
-func applyOne(b *pebble.Batch, data []byte) (Result, error) {
-	c, err := Decode(data)
-	if err != nil {
-		return Result{Err: err}, nil
+// swap sets a system key if it is as wanted.
+func (w *writer) swap(p *parsed) (any, error) {
+	t, name := w.tables, string(p.key)
+	found := t.system[name]
+	if string(found) != string(p.want) {
+		return Result{Value: found}, nil
 	}
-	key := dataKey(c.Key)
-	if c.Op == OpPut {
-		return Result{}, putRecord(b, key, c.Value)
+	if len(p.value) == 0 {
+		if found == nil {
+			return Result{Swapped: true}, nil
+		}
+		t.setSystem(name, nil)
+		w.system = true
+		return Result{Swapped: true}, w.delete(secSystem, p.key)
 	}
-	_, closer, err := b.Get(key)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return Result{}, nil
-	case err != nil:
-		return Result{}, damage(err)
+	if found == nil && len(t.system) >= MaxSystemKeys {
+		return Result{Err: fmt.Errorf("%w system key %q: there are %d, want at most that", ErrInvalid, name, MaxSystemKeys)}, nil
 	}
-	if err := closer.Close(); err != nil {
-		return Result{}, err
+	if n := t.systemBytes - len(found) + len(name) + len(p.value); n > MaxSystemBytes {
+		return Result{Err: fmt.Errorf("%w system key %q: %d bytes of system keys and values, want at most %d", ErrInvalid, name, n, MaxSystemBytes)}, nil
 	}
-	return Result{Existed: true}, b.Delete(key, nil)
-}
-
-// putRecord writes the checksum and the value into the batch's own memory, so
-// that a large value is copied once.
-func putRecord(b *pebble.Batch, key, value []byte) error {
-	op := b.SetDeferred(len(key), sumBytes+len(value))
-	copy(op.Key, key)
-	binary.LittleEndian.PutUint32(op.Value, sum(key[1:], value))
-	copy(op.Value[sumBytes:], value)
-	return op.Finish()
+	value := append([]byte(nil), p.value...)
+	t.setSystem(name, value)
+	w.system = true
+	return Result{Swapped: true, Value: value}, w.set(secSystem, p.key, value)
 }

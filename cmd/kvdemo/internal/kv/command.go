@@ -5,60 +5,126 @@ package kv
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+
+	"github.com/weftraft/weft/rawnode/session"
 )
 
 // Op says what a command does. The numbers are part of the log's format.
 type Op byte
 
 const (
-	OpPut    Op = 1 // sets the key's value
-	OpDelete Op = 2 // removes the key
+	OpPut         Op = 1 // sets the key's value
+	OpDelete      Op = 2 // removes the key
+	OpOpenSession Op = 3 // begins a session
+	OpEndSession  Op = 4 // ends Session
+	OpPart        Op = 5 // stores a part of an upload
+	OpFinish      Op = 6 // makes an upload the key's value
+	OpAbort       Op = 7 // drops an upload
+	OpSystem      Op = 8 // compares a system key with Want, and sets it to Value
+
+	lastOp = OpSystem
+	// inSession is added to the op of a command that is part of a session.
+	inSession = 0x80
 )
+
+// String returns the op's name.
+func (o Op) String() string {
+	names := [...]string{"none", "put", "delete", "open session", "end session", "part", "finish", "abort", "system"}
+	if int(o) < len(names) {
+		return names[o]
+	}
+	return fmt.Sprintf("Op(%d)", byte(o))
+}
+
+// sessions says whether the op may be part of a session. The others need none:
+// they can be repeated, or cannot be told apart by a client that has no session.
+func (o Op) sessions() bool { return o == OpPut || o == OpDelete || o == OpFinish }
+
+// UploadID names an upload. The client chooses it, at random.
+type UploadID [16]byte
+
+func (id UploadID) String() string { return hex.EncodeToString(id[:]) }
 
 // Command is one change of the state: what a log entry carries.
 type Command struct {
 	Op    Op
-	Key   string
-	Value []byte // of OpPut
+	Key   string // of OpPut, OpDelete, OpFinish, OpSystem
+	Value []byte // of OpPut, OpPart, OpSystem; empty removes a system key
+	Want  []byte // of OpSystem: what must be there; empty means nothing
+
+	Upload UploadID // of OpPart, OpFinish, OpAbort
+	Size   int64    // of OpPart, OpFinish: the whole value's, at least 1
+	Part   int      // of OpPart: which, from 0
+	SHA256 [32]byte // of OpFinish: the whole value's
+
+	// Session, unless 0, is the session that the command is part of: OpPut,
+	// OpDelete and OpFinish can be. Its Sequence is at least 1 and grows;
+	// results up to Acknowledged have reached the client. OpEndSession has only
+	// Session.
+	Session      session.ID
+	Sequence     uint64
+	Acknowledged uint64
 }
 
 // Check returns nil, or ErrInvalid with what is wrong.
 func (c Command) Check() error {
-	if err := CheckKey(c.Key); err != nil {
-		return err
+	if len(c.Value) > MaxInlineBytes || len(c.Want) > MaxSystemValueBytes {
+		return fmt.Errorf("%w %v: %d bytes of value, want at most %d; send a larger one in parts", ErrInvalid, c.Op, max(len(c.Value), len(c.Want)), MaxInlineBytes)
 	}
-	return CheckValue(len(c.Value))
+	_, err := parse(c.Encode())
+	return err
 }
 
-// Encode returns the command as bytes: the op, the key's length as a uvarint,
-// the key, and the value up to the end.
+// Encode returns the command as bytes: the op; in a session its id, sequence and
+// acknowledged; then what the op has. Numbers are uvarints, and bytes that do
+// not go up to the end have their length in front. Values have a checksum in
+// front, and are stored as they stand here.
 func (c Command) Encode() []byte {
-	b := make([]byte, 0, 1+binary.MaxVarintLen32+len(c.Key)+len(c.Value))
-	b = append(b, byte(c.Op))
-	b = binary.AppendUvarint(b, uint64(len(c.Key)))
-	b = append(b, c.Key...)
-	return append(b, c.Value...)
+	b := make([]byte, 0, 128+len(c.Key)+len(c.Want)+len(c.Value))
+	op := byte(c.Op)
+	member := c.Session != 0 && c.Op != OpEndSession
+	if member {
+		op |= inSession
+	}
+	b = append(b, op)
+	if member {
+		b = binary.AppendUvarint(b, uint64(c.Session))
+		b = binary.AppendUvarint(b, c.Sequence)
+		b = binary.AppendUvarint(b, c.Acknowledged)
+	}
+	switch c.Op {
+	case OpPut:
+		b = appendBytes(b, c.Key)
+		b = append(b, kindInline)
+		b = binary.LittleEndian.AppendUint32(b, sum([]byte(c.Key), c.Value))
+		b = append(b, c.Value...)
+	case OpDelete:
+		b = append(b, c.Key...)
+	case OpEndSession:
+		b = binary.AppendUvarint(b, uint64(c.Session))
+	case OpPart:
+		b = append(b, c.Upload[:]...)
+		b = binary.AppendUvarint(b, uint64(c.Size))
+		b = binary.AppendUvarint(b, uint64(c.Part))
+		b = binary.LittleEndian.AppendUint32(b, partSum(c.Upload, c.Part, c.Value))
+		b = append(b, c.Value...)
+	case OpFinish:
+		b = append(b, c.Upload[:]...)
+		b = binary.AppendUvarint(b, uint64(c.Size))
+		b = append(b, c.SHA256[:]...)
+		b = append(b, c.Key...)
+	case OpAbort:
+		b = append(b, c.Upload[:]...)
+	case OpSystem:
+		b = appendBytes(b, c.Key)
+		b = appendBytes(b, c.Want)
+		b = append(b, c.Value...)
+	}
+	return b
 }
 
-// Decode is the inverse of Encode. It refuses with ErrInvalid whatever Check
-// refuses or Encode cannot have made. The value shares b's memory.
-func Decode(b []byte) (Command, error) {
-	if len(b) == 0 {
-		return Command{}, fmt.Errorf("%w command: it is empty", ErrInvalid)
-	}
-	c := Command{Op: Op(b[0])}
-	if c.Op != OpPut && c.Op != OpDelete {
-		return Command{}, fmt.Errorf("%w command: op %d, want %d (put) or %d (delete)", ErrInvalid, b[0], OpPut, OpDelete)
-	}
-	n, w := binary.Uvarint(b[1:])
-	if w <= 0 || n > uint64(len(b)-1-w) {
-		return Command{}, fmt.Errorf("%w command: the key goes beyond its %d bytes", ErrInvalid, len(b))
-	}
-	rest := b[1+w:]
-	c.Key, c.Value = string(rest[:n]), rest[n:]
-	if c.Op == OpDelete && len(c.Value) > 0 {
-		return Command{}, fmt.Errorf("%w command: a delete with %d bytes of value", ErrInvalid, len(c.Value))
-	}
-	return c, c.Check()
+func appendBytes[T string | []byte](b []byte, s T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }

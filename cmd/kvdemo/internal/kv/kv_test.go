@@ -14,30 +14,39 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode"
 )
 
-func put(key, value string) []byte {
-	return Command{Op: OpPut, Key: key, Value: []byte(value)}.Encode()
-}
-
-func openMem(t *testing.T) *Store {
-	t.Helper()
-	m := machine{fs: vfs.NewCrashableMem()}
-	m.open(t)
-	t.Cleanup(func() { _ = m.store.Close() })
-	return m.store
+// snapshotOf returns the snapshot of a store that holds state.
+func snapshotOf(t require.TestingT, index uint64, state map[string]string) []byte {
+	db, s := openMem(t)
+	var commands [][]byte
+	for key, value := range state {
+		commands = append(commands, put(key, value))
+	}
+	small := pattern(50, 1)
+	commands = append(commands,
+		Command{Op: OpOpenSession}.Encode(),
+		Command{Op: OpPut, Key: "a", Value: []byte(state["a"]), Session: 1, Sequence: 1}.Encode(),
+		Command{Op: OpSystem, Key: "members", Value: []byte("3")}.Encode(),
+		uploadOf(UploadID{1}, "never", small)[0])
+	commands = append(commands, uploadOf(UploadID{2}, "large", small)...)
+	applyAt(t, s, index, []byte("sent apart"), commands...)
+	b := snapshotBytes(t, s)
+	require.NoError(t, db.Close())
+	return b
 }
 
 // Each bit of damage to a snapshot is noticed, and the state stays as it was.
 func TestSnapshotDamage(t *testing.T) {
 	state := map[string]string{"a": "1", "b": strings.Repeat("x", 300), "c": ""}
 	good := snapshotOf(t, 10, state)
-	s := openMem(t)
-	_, err := s.Apply(3, [][]byte{put("old", "state")}, nil)
-	require.NoError(t, err)
+	_, s := openMem(t)
+	apply(t, s, put("old", "state"))
 	refused := func(b []byte, what string) {
 		t.Helper()
-		require.ErrorIs(t, s.Restore(10, nil, bytes.NewReader(b)), ErrSnapshot, what)
+		require.ErrorIs(t, restore(s, 10, "", b), ErrSnapshot, what)
 		got, _, err := s.Get("old")
 		require.NoError(t, err)
 		require.Equal(t, "state", string(got))
@@ -53,79 +62,185 @@ func TestSnapshotDamage(t *testing.T) {
 		}
 	}
 	refused(append(bytes.Clone(good), 0), "a byte too many")
-	require.ErrorIs(t, s.Restore(11, nil, bytes.NewReader(good)), ErrSnapshot, "of another index")
+	require.ErrorIs(t, restore(s, 11, "", good), ErrSnapshot, "of another index")
 	cut := io.MultiReader(bytes.NewReader(good[:20]), iotest.ErrReader(io.ErrClosedPipe))
-	require.ErrorIs(t, s.Restore(10, nil, cut), io.ErrClosedPipe)
-	require.NoError(t, s.Restore(10, nil, bytes.NewReader(good)))
+	require.ErrorIs(t, s.Restore(rawnode.SnapshotMeta{Index: 10}, cut), io.ErrClosedPipe)
+	require.NoError(t, restore(s, 10, "", good))
 	require.EqualValues(t, 10, s.Applied())
-	_, _, err = s.Get("old")
+	_, _, err := s.Get("old")
 	require.ErrorIs(t, err, ErrNotFound)
 	got, _, err := s.Get("b")
 	require.NoError(t, err)
 	require.Equal(t, state["b"], string(got))
+	require.Equal(t, pattern(50, 1), readAll(t, s, "large"))
+	requireNoOrphans(t, s)
 }
 
-// A snapshot under way shows its own index while the store goes on, and is
-// replaced altogether.
-func TestSnapshotIsConsistent(t *testing.T) {
-	s := openMem(t)
-	_, err := s.Apply(1, [][]byte{put("k", "first")}, nil)
+// A snapshot whose records are each good, but do not belong together, is
+// refused.
+func TestSnapshotContradicts(t *testing.T) {
+	db, s := openMem(t)
+	apply(t, s, append(uploadOf(UploadID{2}, "large", pattern(50, 1)), put("k", "v"))...)
+	part := s.space().key(secPart, partName(1, 0))
+	good, err := get(db.pebble, part)
 	require.NoError(t, err)
+	_, other := openMem(t)
+	for what, change := range map[string]func(){
+		"a part is missing":    func() { require.NoError(t, db.pebble.Delete(part, pebble.NoSync)) },
+		"a part without owner": func() { require.NoError(t, db.pebble.Set(s.space().key(secPart, partName(9, 0)), good, pebble.NoSync)) },
+		"a part of another place": func() {
+			require.NoError(t, db.pebble.Set(s.space().key(secPart, partName(1, 1)), good, pebble.NoSync))
+		},
+	} {
+		require.NoError(t, db.pebble.DeleteRange(s.space().key(secPart, nil), s.space().key(secLarge, nil), pebble.NoSync))
+		require.NoError(t, db.pebble.Set(part, good, pebble.NoSync))
+		require.NoError(t, restore(other, s.Applied(), "", snapshotBytes(t, s)))
+		change()
+		snap, err := s.Snapshot()
+		require.NoError(t, err)
+		b, err := io.ReadAll(snap)
+		require.NoError(t, snap.Close())
+		if what != "a part is missing" { // which is seen at the end only
+			require.ErrorIs(t, err, ErrDamaged, what)
+			continue
+		}
+		require.ErrorIs(t, restore(other, s.Applied(), "", b), ErrSnapshot, what)
+		require.Equal(t, pattern(50, 1), readAll(t, other, "large"))
+	}
+}
+
+// A snapshot and a large value under way show their own index while the store
+// goes on, and is replaced altogether.
+func TestViewsAreConsistent(t *testing.T) {
+	db, s := openMem(t)
+	large := pattern(2*PartBytes+5, 9)
+	apply(t, s, append(uploadOf(UploadID{1}, "large", large), put("k", "first"))...)
 	snap, err := s.Snapshot()
 	require.NoError(t, err)
-	_, err = s.Apply(2, [][]byte{put("k", "second"), put("l", "new")}, nil)
+	value, err := s.Value("large")
 	require.NoError(t, err)
-	require.NoError(t, s.Restore(5, nil, bytes.NewReader(snapshotOf(t, 5, map[string]string{"other": "x"}))))
+	require.EqualValues(t, len(large), value.Size)
+	b, err := value.Next()
+	require.NoError(t, err)
+	require.Equal(t, large[:PartBytes], b)
+	_, _, err = s.Get("large")
+	require.ErrorIs(t, err, ErrLarge)
 
-	other, err := Open("other", Options{Identity: testIdentity, FS: vfs.NewMem()})
+	apply(t, s, put("k", "second"), put("l", "new"), put("large", "small now"))
+	require.Equal(t, "small now", string(readAll(t, s, "large")))
+	requireNoOrphans(t, s)
+	require.NoError(t, restore(s, 5, "", snapshotOf(t, 5, map[string]string{"other": "x"})))
+	require.NoError(t, db.Flush())
+
+	_, other := openMem(t)
+	b, err = io.ReadAll(snap)
 	require.NoError(t, err)
-	require.NoError(t, other.Restore(1, nil, snap))
+	require.NoError(t, restore(other, 1, "", b))
 	require.NoError(t, snap.Close())
-	got, _, err := other.Get("k")
+	require.NoError(t, snap.Close())
+	require.Equal(t, "first", string(readAll(t, other, "k")))
+	require.Equal(t, large, readAll(t, other, "large"))
+	page, err := other.List(Query{Digests: true})
 	require.NoError(t, err)
-	require.Equal(t, "first", string(got))
-	page, err := other.List(Query{})
-	require.NoError(t, err)
-	require.Len(t, page.Items, 1)
-	require.NoError(t, other.Close())
+	require.Len(t, page.Items, 2)
+	require.Equal(t, value.SHA256, page.Items[1].SHA256)
+	require.EqualValues(t, len(large), page.Items[1].Size)
 
-	names, err := s.opts.FS.List("state")
+	b, err = value.Next()
 	require.NoError(t, err)
-	require.NotContains(t, names, "gen-1", "the old state is removed with its last reader")
-	require.Contains(t, names, "gen-2")
+	require.Equal(t, large[PartBytes:2*PartBytes], b)
+	b, err = value.Next()
+	require.NoError(t, err)
+	require.Equal(t, large[2*PartBytes:], b)
+	_, err = value.Next()
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, value.Close())
+	require.NoError(t, value.Close())
+}
+
+// One group's snapshot leaves the others alone, and what it replaced is gone.
+func TestRestoreLeavesOthersAlone(t *testing.T) {
+	db, one := openMem(t)
+	two, err := db.Group(2)
+	require.NoError(t, err)
+	again, err := db.Group(2)
+	require.NoError(t, err)
+	require.Same(t, two, again)
+	_, err = db.Group(0)
+	require.ErrorIs(t, err, ErrInvalid)
+	apply(t, one, put("k", "one"))
+	apply(t, two, put("k", "two"))
+	require.NoError(t, restore(one, 9, "host", snapshotOf(t, 9, map[string]string{"other": "x"})))
+	require.NoError(t, restore(one, 12, "host", snapshotOf(t, 12, map[string]string{"third": "x"})))
+	require.EqualValues(t, 1, two.Applied())
+	require.Equal(t, "two", string(readAll(t, two, "k")))
+	require.Equal(t, "x", string(readAll(t, one, "third")))
+	for generation := uint32(1); generation < 3; generation++ {
+		require.NoError(t, scan(db.pebble, space{1, generation}, secData, func(name, _ []byte) error {
+			return fmt.Errorf("generation %d has %q", generation, name)
+		}))
+	}
+	apply(t, one, put("k", "again"))
+	d, err := one.Durable()
+	require.NoError(t, err)
+	require.EqualValues(t, 12, d)
 }
 
 func TestOpenRefuses(t *testing.T) {
 	fs := vfs.NewMem()
-	s, err := Open("state", Options{Identity: testIdentity, FS: fs})
+	open := func(id Identity) (*DB, error) { return Open("state", Options{Identity: id, FS: fs}) }
+	db, err := open(testIdentity)
 	require.NoError(t, err)
-	_, err = Open("state", Options{Identity: testIdentity, FS: fs})
+	_, err = open(testIdentity)
 	require.ErrorContains(t, err, "is another node running on it?")
-	require.NoError(t, s.Close())
-	require.ErrorIs(t, s.Close(), ErrClosed)
+	require.NoError(t, db.Close())
+	require.ErrorIs(t, db.Close(), ErrClosed)
+	_, err = db.Group(1)
+	require.ErrorIs(t, err, ErrClosed)
 
-	_, err = Open("state", Options{Identity: Identity{Cluster: 7, Node: 4}, FS: fs})
+	_, err = open(Identity{Cluster: 7, Node: 4})
 	require.ErrorIs(t, err, ErrIdentity)
 	require.ErrorContains(t, err, "cluster 7, node 3")
 	require.ErrorContains(t, err, "cluster 7, node 4")
 
-	db, err := pebble.Open("state/gen-1", &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest, Logger: logger(t.Logf)})
-	require.NoError(t, err)
-	require.NoError(t, db.Set(keyIdentity, []byte{formatVersion + 1}, pebble.Sync))
-	require.NoError(t, db.Close())
-	_, err = Open("state", Options{Identity: testIdentity, FS: fs})
+	set := func(f func(p *pebble.DB) error) {
+		p, err := pebble.Open("state/db", &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest, Logger: logger{&DB{opts: Options{Logf: t.Logf}}}})
+		require.NoError(t, err)
+		require.NoError(t, f(p))
+		require.NoError(t, p.Close())
+	}
+	set(func(p *pebble.DB) error { return p.Set(keyIdentity, []byte{formatVersion + 1}, pebble.Sync) })
+	_, err = open(testIdentity)
 	require.ErrorIs(t, err, ErrVersion)
-	require.ErrorContains(t, err, "it is 2, this kvdemo reads up to 1")
+	require.ErrorContains(t, err, "it is 3, this kvdemo reads 2")
+
+	set(func(p *pebble.DB) error { return p.Delete(keyIdentity, pebble.Sync) })
+	db, err = open(testIdentity)
+	require.NoError(t, err, "an empty database is new")
+	require.NoError(t, db.Close())
+	set(func(p *pebble.DB) error {
+		return p.Set([]byte("something"), nil, pebble.Sync)
+	})
+	set(func(p *pebble.DB) error { return p.Delete(keyIdentity, pebble.Sync) })
+	_, err = open(testIdentity)
+	require.ErrorIs(t, err, ErrDamaged)
+
+	require.NoError(t, fs.MkdirAll("old/gen-1", 0o755))
+	_, err = Open("old", Options{Identity: testIdentity, FS: fs})
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, "old is of format 1, this kvdemo reads 2; read the values out with the kvdemo that wrote them")
+	names, err := fs.List("old")
+	require.NoError(t, err)
+	require.NotContains(t, names, "db", "nothing was changed")
 }
 
 // A value that changed on disk, or turns up under another key, is an error.
 func TestDamagedValue(t *testing.T) {
-	s := openMem(t)
-	_, err := s.Apply(1, [][]byte{put("a", "value"), put("b", "value")}, nil)
+	db, s := openMem(t)
+	apply(t, s, put("a", "value"), put("b", "value"))
+	record, err := get(db.pebble, s.space().key(secData, []byte("a")))
 	require.NoError(t, err)
-	record, err := get(s.gen.db, dataKey("a"))
-	require.NoError(t, err)
-	require.NoError(t, s.gen.db.Set(dataKey("b"), record, pebble.NoSync))
+	require.NoError(t, db.pebble.Set(s.space().key(secData, []byte("b")), record, pebble.NoSync))
 	_, _, err = s.Get("b")
 	require.ErrorIs(t, err, ErrDamaged)
 	_, err = s.List(Query{Digests: true})
@@ -140,22 +255,20 @@ func TestDamagedValue(t *testing.T) {
 }
 
 func TestApplyRefusesOldIndex(t *testing.T) {
-	s := openMem(t)
-	_, err := s.Apply(5, nil, nil)
-	require.NoError(t, err)
-	_, err = s.Apply(5, [][]byte{put("a", "b")}, nil)
+	_, s := openMem(t)
+	applyAt(t, s, 5, nil)
+	_, err := s.Apply(rawnode.Batch{Index: 5, Commands: [][]byte{put("a", "b")}})
 	require.ErrorIs(t, err, ErrInvalid)
 	require.ErrorContains(t, err, "5")
 }
 
 func TestList(t *testing.T) {
-	s := openMem(t)
+	_, s := openMem(t)
 	var commands [][]byte
 	for _, key := range []string{"a", "a/1", "a/2", "a0", "b\U0010ffff", "b\U0010ffffx", "c"} {
 		commands = append(commands, put(key, key))
 	}
-	_, err := s.Apply(1, commands, nil)
-	require.NoError(t, err)
+	apply(t, s, commands...)
 	for _, c := range []struct {
 		q    Query
 		want string
@@ -174,49 +287,15 @@ func TestList(t *testing.T) {
 		require.NoError(t, err)
 		var keys []string
 		for _, item := range page.Items {
-			require.Equal(t, len(item.Key), item.Size)
+			require.EqualValues(t, len(item.Key), item.Size)
 			keys = append(keys, item.Key)
 		}
 		require.Equal(t, c.want, strings.Join(keys, " "), "%+v", c.q)
 		require.Equal(t, c.next, page.Next, "%+v", c.q)
 	}
-	_, err = s.List(Query{Limit: MaxPage + 1})
+	_, err := s.List(Query{Limit: MaxPage + 1})
 	require.ErrorIs(t, err, ErrInvalid)
 	require.ErrorContains(t, err, "10001, want 1 to 10000")
-}
-
-func TestLimits(t *testing.T) {
-	require.NoError(t, CheckKey(strings.Repeat("k", MaxKeyBytes)))
-	require.NoError(t, CheckValue(MaxValueBytes))
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{CheckKey(""), "want 1 to 4096 bytes"},
-		{CheckKey(strings.Repeat("k", MaxKeyBytes+1)), "4097 bytes, want 1 to 4096"},
-		{CheckKey("\xff"), "not UTF-8"},
-		{CheckValue(MaxValueBytes + 1), "4194305 bytes, want at most 4194304"},
-	} {
-		require.ErrorIs(t, c.err, ErrInvalid)
-		require.ErrorContains(t, c.err, c.want)
-	}
-}
-
-// FuzzDecode: any bytes give an error or a command that encodes to them.
-func FuzzDecode(f *testing.F) {
-	f.Add(put("key", "value"))
-	f.Add(Command{Op: OpDelete, Key: "key"}.Encode())
-	f.Add([]byte{1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := Decode(b)
-		if err != nil {
-			require.ErrorIs(t, err, ErrInvalid)
-			return
-		}
-		again, err := Decode(c.Encode())
-		require.NoError(t, err)
-		require.Equal(t, c, again)
-	})
 }
 
 // FuzzRestore: any bytes give an error or a state, never a panic.
@@ -224,11 +303,9 @@ func FuzzRestore(f *testing.F) {
 	f.Add(snapshotOf(f, 1, map[string]string{"a": "b"}))
 	f.Add([]byte(snapshotMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		db, err := pebble.Open("db", &pebble.Options{FS: vfs.NewMem(), DisableWAL: true, Logger: logger(t.Logf)})
-		require.NoError(t, err)
-		if err := restoreInto(db, 1, nil, bytes.NewReader(b)); err != nil {
+		_, s := openMem(t)
+		if err := restore(s, 1, "", b); err != nil {
 			require.ErrorIs(t, err, ErrSnapshot)
 		}
-		require.NoError(t, db.Close())
 	})
 }

@@ -4,209 +4,385 @@
 package kv
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/weftraft/weft/rawnode/session"
 )
 
-var testIdentity = Identity{Cluster: 7, Node: 3}
-
-// machine drives a store and a model of it: a map for each log index that the
-// store could come back to.
-type machine struct {
-	fs      *vfs.MemFS
-	store   *Store
-	states  map[uint64]map[string]string // by applied index
-	hosts   map[uint64]string
-	index   uint64
-	durable uint64 // the store said that it keeps this much
-	crashes uint64
+// image is what a group's state is at one log index, as a model sees it.
+type image struct {
+	host    string
+	data    map[string]string
+	system  map[string]string
+	last    map[session.ID]uint64 // sequence applied last
+	result  map[session.ID]Result // of it
+	uploads map[UploadID]map[int]bool
 }
 
-func (m *machine) options() Options {
-	return Options{Identity: testIdentity, FS: m.fs, MemTableBytes: 64 << 10, CacheBytes: 1 << 20}
+func newImage() image {
+	return image{
+		data: map[string]string{}, system: map[string]string{}, last: map[session.ID]uint64{},
+		result: map[session.ID]Result{}, uploads: map[UploadID]map[int]bool{},
+	}
+}
+
+func (i image) clone() image {
+	c := image{
+		host: i.host, data: maps.Clone(i.data), system: maps.Clone(i.system), last: maps.Clone(i.last),
+		result: maps.Clone(i.result), uploads: map[UploadID]map[int]bool{},
+	}
+	for id, parts := range i.uploads {
+		c.uploads[id] = maps.Clone(parts)
+	}
+	return c
+}
+
+// track is a group and its model: an image for each index that it could come
+// back to.
+type track struct {
+	id      uint64
+	store   *Store
+	images  map[uint64]image
+	index   uint64
+	durable uint64 // the store said that it keeps this much
+}
+
+// machine drives a database of several groups.
+type machine struct {
+	fs      *vfs.MemFS
+	db      *DB
+	groups  []*track
+	crashes uint64
+	// changed are the groups to look at.
+	changed map[*track]bool
+}
+
+func newMachine(t require.TestingT, groups int) *machine {
+	m := &machine{fs: vfs.NewCrashableMem(), changed: map[*track]bool{}}
+	for id := range groups {
+		m.groups = append(m.groups, &track{id: uint64(id + 1), images: map[uint64]image{0: newImage()}})
+	}
+	m.open(t)
+	return m
 }
 
 func (m *machine) open(t require.TestingT) {
-	var err error
-	m.store, err = Open("state", m.options())
+	db, err := Open("state", Options{Identity: testIdentity, FS: m.fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20})
 	require.NoError(t, err)
+	m.db = db
+	for _, g := range m.groups {
+		g.store, err = m.db.Group(g.id)
+		require.NoError(t, err)
+		g.comeBack(t)
+		m.changed[g] = true
+	}
 }
+
+// comeBack checks that the store opened at a state it once had, no older than
+// it promised, and goes on from there.
+func (g *track) comeBack(t require.TestingT) {
+	g.index = g.store.Applied()
+	require.GreaterOrEqual(t, g.index, g.durable)
+	require.Contains(t, g.images, g.index, "the store came back at an index that no batch ended at")
+	maps.DeleteFunc(g.images, func(i uint64, _ image) bool { return i > g.index })
+}
+
+func (m *machine) draw(t *rapid.T) *track {
+	return m.groups[rapid.IntRange(0, len(m.groups)-1).Draw(t, "group")]
+}
+
+var modelKeys = []string{"a", "a/b", "a/b/c", "b", "ÿ", "zz"}
 
 // apply draws a batch and applies it to both.
 func (m *machine) apply(t *rapid.T) {
-	state := maps.Clone(m.states[m.index])
-	host := m.hosts[m.index]
+	g := m.draw(t)
+	m.changed[g] = true
+	state := g.images[g.index].clone()
 	var commands [][]byte
 	var want []Result
 	for range rapid.IntRange(0, 6).Draw(t, "commands") {
-		key := rapid.SampledFrom([]string{"a", "a/b", "a/b/c", "b", "ÿ", "zz"}).Draw(t, "key")
-		switch rapid.IntRange(0, 9).Draw(t, "op") {
-		case 0:
-			commands = append(commands, []byte{9, 9, 9})
-			want = append(want, Result{Err: ErrInvalid})
-		case 1, 2, 3:
-			_, had := state[key]
-			delete(state, key)
-			commands = append(commands, Command{Op: OpDelete, Key: key}.Encode())
-			want = append(want, Result{Existed: had})
-		default:
-			value := strings.Repeat(key, rapid.IntRange(0, 9000).Draw(t, "repeat"))
-			state[key] = value
-			commands = append(commands, Command{Op: OpPut, Key: key, Value: []byte(value)}.Encode())
-			want = append(want, Result{})
-		}
+		c, r := state.step(t)
+		commands, want = append(commands, c), append(want, r)
 	}
-	var hostBytes []byte
+	var host []byte
 	if rapid.Bool().Draw(t, "host") {
-		host = fmt.Sprint("host ", m.index)
-		hostBytes = []byte(host)
+		state.host = fmt.Sprint("host ", g.index)
+		host = []byte(state.host)
 	}
-	m.index += rapid.Uint64Range(1, 3).Draw(t, "step")
-	got, err := m.store.Apply(m.index, commands, hostBytes)
-	require.NoError(t, err)
-	require.Len(t, got, len(want))
+	g.index += rapid.Uint64Range(1, 3).Draw(t, "step")
+	got := applyAt(t, g.store, g.index, host, commands...)
 	for i := range want {
 		require.ErrorIs(t, got[i].Err, want[i].Err)
-		require.Equal(t, want[i].Existed, got[i].Existed)
+		got[i].Err, want[i].Err = nil, nil
+		require.Equal(t, want[i], got[i], "%q", commands[i][:min(20, len(commands[i]))])
 	}
-	m.states[m.index], m.hosts[m.index] = state, host
+	g.images[g.index] = state
+}
+
+// step draws a command, changes the image, and says what its result must be.
+func (i *image) step(t *rapid.T) ([]byte, Result) {
+	key := rapid.SampledFrom(modelKeys).Draw(t, "key")
+	c := Command{Key: key}
+	switch op := rapid.IntRange(0, 13).Draw(t, "op"); op {
+	case 0:
+		return []byte{99, 9, 9}, Result{Err: ErrInvalid}
+	case 1:
+		id := session.ID(len(i.last) + 1)
+		i.last[id] = 0
+		return Command{Op: OpOpenSession}.Encode(), Result{Session: id}
+	case 2, 3:
+		return i.swap(t, rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name"))
+	case 4:
+		return i.part(t)
+	case 5, 6, 7:
+		c.Op = OpDelete
+	default:
+		c.Op = OpPut
+		c.Value = pattern(rapid.SampledFrom([]int{0, 1, 48, 57, 3000, 20000}).Draw(t, "size"), rapid.Byte().Draw(t, "seed"))
+	}
+	if n := len(i.last); n > 0 && rapid.Bool().Draw(t, "in session") {
+		c.Session = session.ID(rapid.IntRange(1, n).Draw(t, "session"))
+		c.Sequence = max(1, i.last[c.Session]+rapid.Uint64Range(0, 2).Draw(t, "ahead"))
+		if c.Sequence == i.last[c.Session] {
+			r := i.result[c.Session]
+			r.Repeated = true
+			return c.Encode(), r
+		}
+	}
+	var r Result
+	if c.Op == OpDelete {
+		_, r.Existed = i.data[key]
+		delete(i.data, key)
+	} else {
+		i.data[key] = string(c.Value)
+	}
+	if c.Session != 0 {
+		i.last[c.Session], i.result[c.Session] = c.Sequence, r
+	}
+	return c.Encode(), r
+}
+
+// swap draws a change of a system key.
+func (i *image) swap(t *rapid.T, name string) ([]byte, Result) {
+	c := Command{Op: OpSystem, Key: name, Value: []byte(rapid.SampledFrom([]string{"", "1", "22"}).Draw(t, "value"))}
+	if rapid.Bool().Draw(t, "right") {
+		c.Want = []byte(i.system[name])
+	} else {
+		c.Want = []byte("something else")
+		return c.Encode(), Result{Value: bytesOrNil(i.system[name])}
+	}
+	i.system[name] = string(c.Value)
+	if len(c.Value) == 0 {
+		delete(i.system, name)
+	}
+	return c.Encode(), Result{Swapped: true, Value: bytesOrNil(i.system[name])}
+}
+
+func bytesOrNil(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
+}
+
+// modelValue is an upload of two parts, the second of which is short.
+var modelValue = pattern(PartBytes+77, 5)
+
+// part draws a step of an upload: a part, its end, or giving it up.
+func (i *image) part(t *rapid.T) ([]byte, Result) {
+	id := UploadID{rapid.Byte().Draw(t, "upload") % 2}
+	key := rapid.SampledFrom(modelKeys).Draw(t, "key")
+	commands := uploadOf(id, key, modelValue)
+	have := i.uploads[id]
+	switch n := rapid.SampledFrom([]int{0, 1, 1, 2, 2, 3}).Draw(t, "which"); n {
+	case 3:
+		delete(i.uploads, id)
+		return Command{Op: OpAbort, Upload: id}.Encode(), Result{Existed: have != nil}
+	case 2:
+		switch {
+		case have == nil:
+			return commands[2], Result{Err: ErrNoUpload}
+		case !have[0]:
+			return commands[2], Result{Err: ErrParts, Missing: []int{0}}
+		case !have[1]:
+			return commands[2], Result{Err: ErrParts, Missing: []int{1}}
+		}
+		i.data[key] = string(modelValue)
+		delete(i.uploads, id)
+		return commands[2], Result{}
+	default:
+		if have == nil {
+			i.uploads[id] = map[int]bool{}
+		}
+		i.uploads[id][n] = true
+		return commands[n], Result{}
+	}
 }
 
 // crash drops what is not synced, wholly or partly, and opens again.
 func (m *machine) crash(t *rapid.T) {
-	d, err := m.store.Durable()
-	require.NoError(t, err)
-	m.durable = max(m.durable, d)
+	for _, g := range m.groups {
+		d, err := g.store.Durable()
+		require.NoError(t, err)
+		g.durable = max(g.durable, d)
+	}
 	m.crashes++
 	cfg := vfs.CrashCloneCfg{
 		UnsyncedDataPercent: rapid.SampledFrom([]int{0, 0, 50, 100}).Draw(t, "kept"),
 		RNG:                 rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), m.crashes)),
 	}
 	left := m.fs.CrashClone(cfg)
-	require.NoError(t, m.store.Close())
+	require.NoError(t, m.db.Close())
 	m.fs = left
 	m.open(t)
-	m.comeBack(t)
 }
 
-// comeBack checks that the store opened at a state it once had, no older than
-// it promised, and goes on from there.
-func (m *machine) comeBack(t require.TestingT) {
-	m.index = m.store.Applied()
-	require.GreaterOrEqual(t, m.index, m.durable)
-	require.Contains(t, m.states, m.index, "the store came back at an index that no batch ended at")
-	maps.DeleteFunc(m.states, func(i uint64, _ map[string]string) bool { return i > m.index })
+func (m *machine) flush(t *rapid.T) {
+	require.NoError(t, m.db.Flush())
+	m.allDurable()
 }
 
-// check compares every answer of the store with the model.
+func (m *machine) allDurable() {
+	for _, g := range m.groups {
+		g.durable = g.index
+	}
+}
+
+// restore gives one group the state of another, or of itself, at a later index.
+func (m *machine) restore(t *rapid.T) {
+	from, g := m.draw(t), m.draw(t)
+	if from != g && from.index <= g.index { // a group never goes back
+		state := from.images[from.index]
+		from.index = g.index + 1
+		applyAt(t, from.store, from.index, nil)
+		from.images[from.index] = state
+	}
+	b := snapshotBytes(t, from.store)
+	state := from.images[from.index].clone()
+	state.host = "host of a snapshot"
+	if rapid.Bool().Draw(t, "damaged") {
+		damaged := slices.Clone(b)
+		damaged[rapid.IntRange(0, len(b)-1).Draw(t, "byte")] ^= 0x20
+		require.ErrorIs(t, restore(g.store, from.index, state.host, damaged), ErrSnapshot)
+	}
+	require.NoError(t, restore(g.store, from.index, state.host, b))
+	for _, g := range m.groups { // the others are to be as they were
+		m.changed[g] = true
+	}
+	g.index = from.index
+	g.images = map[uint64]image{g.index: state}
+	g.durable = g.index
+}
+
+// check compares every answer of the stores with the model.
 func (m *machine) check(t require.TestingT) {
-	state := m.states[m.index]
-	require.Equal(t, m.index, m.store.Applied())
-	d, err := m.store.Durable()
+	for _, g := range m.groups {
+		require.Equal(t, g.index, g.store.Applied())
+		d, err := g.store.Durable()
+		require.NoError(t, err)
+		require.LessOrEqual(t, g.durable, d)
+		require.LessOrEqual(t, d, g.index)
+		if m.changed[g] {
+			g.images[g.index].check(t, g.store)
+		}
+	}
+	clear(m.changed)
+}
+
+// check compares a store with the image.
+func (i image) check(t require.TestingT, s *Store) {
+	_, host, err := s.Load()
 	require.NoError(t, err)
-	require.LessOrEqual(t, m.durable, d)
-	require.LessOrEqual(t, d, m.index)
-	host, err := m.store.Host()
-	require.NoError(t, err)
-	require.Equal(t, m.hosts[m.index], string(host))
-	keys := slices.Sorted(maps.Keys(state))
+	require.Equal(t, i.host, string(host))
+	got := map[string]string{}
 	var after string
 	for {
-		page, err := m.store.List(Query{After: after, Limit: 2, Digests: true})
+		page, err := s.List(Query{After: after, Limit: 2})
 		require.NoError(t, err)
 		for _, item := range page.Items {
-			require.NotEmpty(t, keys)
-			digest := sha256.Sum256([]byte(state[keys[0]]))
-			require.Equal(t, Item{Key: keys[0], Size: len(state[keys[0]]), SHA256: digest[:]}, item)
-			keys = keys[1:]
+			require.Greater(t, item.Key, after)
+			after = item.Key
+			value := readAll(t, s, item.Key)
+			require.EqualValues(t, len(value), item.Size)
+			got[item.Key] = string(value)
 		}
-		if after = page.Next; after == "" {
+		if page.Next == "" {
 			break
 		}
 	}
-	require.Empty(t, keys)
-	for _, key := range []string{"a", "a/b", "nothing"} {
-		got, _, err := m.store.Get(key)
-		if want, ok := state[key]; ok {
-			require.NoError(t, err)
-			require.Equal(t, want, string(got))
+	require.True(t, maps.Equal(i.data, got), "want keys %v, got %v", slices.Sorted(maps.Keys(i.data)), slices.Sorted(maps.Keys(got)))
+	system, _, err := s.System()
+	require.NoError(t, err)
+	for name, value := range system {
+		require.Equal(t, i.system[name], string(value))
+	}
+	require.Len(t, system, len(i.system))
+	for _, id := range []UploadID{{0}, {1}} {
+		u, err := s.Upload(id)
+		if have := i.uploads[id]; have == nil {
+			require.ErrorIs(t, err, ErrNoUpload)
 		} else {
-			require.ErrorIs(t, err, ErrNotFound)
+			require.NoError(t, err)
+			require.Len(t, u.Missing, 2-len(have))
 		}
 	}
+	_, _, err = s.Get("nothing")
+	require.ErrorIs(t, err, ErrNotFound)
 }
 
-// restore takes a snapshot of another store at a later index.
-func (m *machine) restore(t *rapid.T) {
-	state := map[string]string{"restored": fmt.Sprint(m.index)}
-	m.index += rapid.Uint64Range(1, 9).Draw(t, "step")
-	b := snapshotOf(t, m.index, state)
-	if rapid.Bool().Draw(t, "damaged") {
-		damaged := bytes.Clone(b)
-		damaged[rapid.IntRange(0, len(b)-1).Draw(t, "byte")] ^= 0x20
-		require.ErrorIs(t, m.store.Restore(m.index, []byte("host of a snapshot"), bytes.NewReader(damaged)), ErrSnapshot)
-	}
-	require.NoError(t, m.store.Restore(m.index, []byte("host of a snapshot"), bytes.NewReader(b)))
-	m.states[m.index], m.hosts[m.index] = state, "host of a snapshot"
-	m.durable = m.index
-}
-
-// snapshotOf returns the snapshot of a store that holds state.
-func snapshotOf(t require.TestingT, index uint64, state map[string]string) []byte {
-	m := machine{fs: vfs.NewCrashableMem()}
-	m.open(t)
-	var commands [][]byte
-	for key, value := range state {
-		commands = append(commands, Command{Op: OpPut, Key: key, Value: []byte(value)}.Encode())
-	}
-	_, err := m.store.Apply(index, commands, []byte("sent apart"))
-	require.NoError(t, err)
-	snap, err := m.store.Snapshot()
-	require.NoError(t, err)
-	b, err := io.ReadAll(snap)
-	require.NoError(t, err)
-	require.Equal(t, index, snap.Index())
-	require.Equal(t, "sent apart", string(snap.Host()))
-	require.NoError(t, snap.Close())
-	require.NoError(t, m.store.Close())
-	return b
-}
-
-// The store agrees with a map through batches, flushes, snapshots, crashes that
-// lose unsynced data, and orderly restarts.
+// Each group agrees with its model through batches, flushes, snapshots from
+// group to group, crashes that lose unsynced data, and orderly restarts. At the
+// end no part is left that nothing refers to.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{
-			fs:     vfs.NewCrashableMem(),
-			states: map[uint64]map[string]string{0: {}},
-			hosts:  map[uint64]string{},
-		}
-		m.open(t)
-		defer func() { _ = m.store.Close() }()
+		m := newMachine(t, 3)
+		defer func() { _ = m.db.Close() }()
 		t.Repeat(map[string]func(*rapid.T){
 			"apply":  m.apply,
 			"apply2": m.apply,
+			"apply3": m.apply,
 			"crash":  m.crash,
-			"flush":  func(t *rapid.T) { require.NoError(t, m.store.Flush()); m.durable = m.index },
+			"flush":  m.flush,
 			"reopen": func(t *rapid.T) {
-				require.NoError(t, m.store.Close())
-				m.durable = m.index // Close flushes
+				require.NoError(t, m.db.Close())
+				m.allDurable() // Close flushes
 				m.open(t)
-				m.comeBack(t)
 			},
 			"restore": m.restore,
 			"":        func(t *rapid.T) { m.check(t) },
 		})
+		for _, g := range m.groups {
+			requireNoOrphans(t, g.store)
+		}
 	})
+}
+
+// requireNoOrphans checks that each record of the database is one that the
+// group's tables know: no part without an owner, no index without a value.
+func requireNoOrphans(t require.TestingT, s *Store) {
+	b := newBuilder(s.meta.position)
+	for sec := secData; sec <= secPart; sec++ {
+		require.NoError(t, scan(s.db.pebble, s.space(), sec, func(name, value []byte) error {
+			return b.add(sec, slices.Clone(name), slices.Clone(value))
+		}))
+	}
+	tables, err := b.finish()
+	require.NoError(t, err)
+	require.Equal(t, tables.large, s.tables.large)
+	stored := map[string]largeRef{}
+	loaded, err := loadTables(s.db.pebble, s.space(), s.meta.position)
+	require.NoError(t, err)
+	maps.Copy(stored, loaded.large)
+	require.Equal(t, tables.large, stored)
+	require.Equal(t, tables.uploads.byID, s.tables.uploads.byID)
+	require.Equal(t, tables.system, s.tables.system)
+	require.Equal(t, maps.Collect(tables.sessions.All()), maps.Collect(s.tables.sessions.All()))
 }

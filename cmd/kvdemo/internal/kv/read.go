@@ -20,29 +20,123 @@ const (
 	maxDigestBytes = 32 << 20
 )
 
-// Get returns a copy of a key's value, and the log index of the state that it
-// was read from.
+// find calls f with what stands under a name, valid during the call, or returns
+// ErrNotFound. The index is one that the record is not older than.
+func (s *Store) find(sec section, name []byte, f func(b []byte) error) (applied uint64, err error) {
+	if err := s.db.acquire(); err != nil {
+		return 0, err
+	}
+	defer s.db.release()
+	for {
+		applied = s.applied.Load()
+		generation := s.generation.Load()
+		b, closer, err := s.db.pebble.Get(space{s.group, generation}.key(sec, name))
+		switch {
+		case errors.Is(err, pebble.ErrNotFound):
+			// What a snapshot replaced is removed after the switch.
+			if s.generation.Load() == generation {
+				return applied, ErrNotFound
+			}
+		case err != nil:
+			return 0, damage(err)
+		default:
+			return applied, errors.Join(f(b), closer.Close())
+		}
+	}
+}
+
+// Get returns a copy of a key's value, and the log index of a state that it is
+// not older than. A value above MaxInlineBytes it refuses with ErrLarge.
 func (s *Store) Get(key string) (value []byte, applied uint64, err error) {
 	if err := CheckKey(key); err != nil {
 		return nil, 0, err
 	}
-	gen, err := s.acquire()
+	applied, err = s.find(secData, []byte(key), func(b []byte) error {
+		r, err := openRecord([]byte(key), b)
+		if err == nil && r.large != nil {
+			err = fmt.Errorf("%w: %d bytes, read it in parts", ErrLarge, r.large.size)
+		}
+		value = append([]byte{}, r.value...)
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %q", ErrNotFound, key)
+	}
+	if err != nil {
+		return nil, applied, err
+	}
+	return value, applied, nil
+}
+
+// UploadState says how far an upload is.
+type UploadState struct {
+	Size    int64 // of the whole value
+	Missing []int // parts that have not arrived, ascending
+}
+
+// Upload returns the state of an upload, or ErrNoUpload.
+func (s *Store) Upload(id UploadID) (UploadState, error) {
+	var state UploadState
+	_, err := s.find(secUpload, id[:], func(b []byte) error {
+		u, err := decodeUpload(id[:], b)
+		if err == nil {
+			state = UploadState{Size: u.size, Missing: members(u.all() &^ u.have)}
+		}
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %v", ErrNoUpload, id)
+	}
+	return state, err
+}
+
+// System returns the system keys and their values, as of the log index or later.
+func (s *Store) System() (map[string][]byte, uint64, error) {
+	v, err := s.view()
 	if err != nil {
 		return nil, 0, err
 	}
-	defer gen.release()
-	// The index is taken first: the value may be newer, never older.
-	applied = gen.applied.Load()
-	record, closer, err := gen.db.Get(dataKey(key))
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil, applied, fmt.Errorf("%w: %q", ErrNotFound, key)
-	case err != nil:
-		return nil, 0, damage(err)
+	system := map[string][]byte{}
+	err = scan(v.snap, v.space, secSystem, func(name, value []byte) error {
+		system[string(name)] = slices.Clone(value)
+		return nil
+	})
+	return system, v.applied, errors.Join(err, v.close())
+}
+
+// view is a group's state as it stays while Apply and Restore go on.
+type view struct {
+	db      *DB
+	snap    *pebble.Snapshot
+	space   space
+	applied uint64 // an index that the state is not older than
+}
+
+// view takes a reference to the database; close gives it back.
+func (s *Store) view() (*view, error) {
+	if err := s.db.acquire(); err != nil {
+		return nil, err
 	}
-	value, err = openRecord([]byte(key), record)
-	value = append([]byte{}, value...)
-	return value, applied, errors.Join(err, closer.Close())
+	for {
+		v := &view{db: s.db, applied: s.applied.Load()}
+		v.space = space{s.group, s.generation.Load()}
+		v.snap = s.db.pebble.NewSnapshot()
+		// What a snapshot replaced is removed after the switch: what is still
+		// the state now is whole in the view.
+		if s.generation.Load() == v.space.generation {
+			return v, nil
+		}
+		if err := v.snap.Close(); err != nil {
+			s.db.release()
+			return nil, err
+		}
+	}
+}
+
+func (v *view) close() error {
+	err := v.snap.Close()
+	v.db.release()
+	return err
 }
 
 // Query selects a page of keys.
@@ -56,7 +150,7 @@ type Query struct {
 // Item is a key in a page.
 type Item struct {
 	Key    string
-	Size   int
+	Size   int64
 	SHA256 []byte // with Query.Digests
 }
 
@@ -75,25 +169,24 @@ func (s *Store) List(q Query) (Page, error) {
 	if q.Limit < 0 || q.Limit > MaxPage {
 		return Page{}, fmt.Errorf("%w limit: %d, want 1 to %d (0 means %d)", ErrInvalid, q.Limit, MaxPage, DefaultPage)
 	}
-	gen, err := s.acquire()
+	v, err := s.view()
 	if err != nil {
 		return Page{}, err
 	}
-	defer gen.release()
-	page := Page{Applied: gen.applied.Load()}
-	it, err := gen.db.NewIter(q.bounds())
+	page := Page{Applied: v.applied}
+	it, err := v.snap.NewIter(q.bounds(v.space))
 	if err != nil {
-		return Page{}, damage(err)
+		return Page{}, errors.Join(damage(err), v.close())
 	}
-	err = page.fill(it, q)
-	return page, errors.Join(err, damage(it.Error()), it.Close())
+	err = page.fill(v, it, q)
+	return page, errors.Join(err, damage(it.Error()), it.Close(), v.close())
 }
 
 // bounds are the keys of the database that can answer the query.
-func (q Query) bounds() *pebble.IterOptions {
-	lower := dataKey(q.Prefix)
+func (q Query) bounds(sp space) *pebble.IterOptions {
+	lower := sp.key(secData, []byte(q.Prefix))
 	upper := prefixEnd(lower)
-	if after := append(dataKey(q.After), 0); q.After != "" && slices.Compare(after, lower) > 0 {
+	if after := append(sp.key(secData, []byte(q.After)), 0); q.After != "" && slices.Compare(after, lower) > 0 {
 		lower = after
 	}
 	if slices.Compare(lower, upper) > 0 {
@@ -102,25 +195,14 @@ func (q Query) bounds() *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
 }
 
-// prefixEnd returns the least key above all that begin with prefix. A prefix
-// begins with dataPrefix, so there is one.
-func prefixEnd(prefix []byte) []byte {
-	end := slices.Clone(prefix)
-	for end[len(end)-1] == 0xff {
-		end = end[:len(end)-1]
-	}
-	end[len(end)-1]++
-	return end
-}
-
-func (p *Page) fill(it *pebble.Iterator, q Query) error {
-	read := 0
+func (p *Page) fill(v *view, it *pebble.Iterator, q Query) error {
+	read := int64(0)
 	for ok := it.First(); ok; ok = it.Next() {
 		if len(p.Items) == q.Limit || read > maxDigestBytes {
 			p.Next = p.Items[len(p.Items)-1].Key
 			return nil
 		}
-		item, err := q.item(it)
+		item, err := q.item(v, it)
 		if err != nil {
 			return err
 		}
@@ -132,22 +214,33 @@ func (p *Page) fill(it *pebble.Iterator, q Query) error {
 	return nil
 }
 
-// item describes the key that it stands on. Without digests the value is not
-// read, only its length.
-func (q Query) item(it *pebble.Iterator) (Item, error) {
-	key := it.Key()[1:]
-	if !q.Digests {
-		lazy := it.LazyValue()
-		return Item{Key: string(key), Size: lazy.Len() - sumBytes}, nil
+// item describes the key that it stands on. Without digests only a record that
+// may be large is read.
+func (q Query) item(v *view, it *pebble.Iterator) (Item, error) {
+	key := it.Key()[nameStart:]
+	item := Item{Key: string(key)}
+	lazy := it.LazyValue()
+	if !q.Digests && lazy.Len() != largeBytes {
+		item.Size = int64(lazy.Len() - inlineHead)
+		return item, nil
 	}
-	record, err := it.ValueAndErr()
+	b, err := it.ValueAndErr()
 	if err != nil {
 		return Item{}, damage(err)
 	}
-	value, err := openRecord(key, record)
+	r, err := openRecord(key, b)
 	if err != nil {
 		return Item{}, err
 	}
-	digest := sha256.Sum256(value)
-	return Item{Key: string(key), Size: len(value), SHA256: digest[:]}, nil
+	item.Size = r.size()
+	if !q.Digests {
+		return item, nil
+	}
+	if r.large == nil {
+		digest := sha256.Sum256(r.value)
+		item.SHA256 = digest[:]
+		return item, nil
+	}
+	item.SHA256, err = v.digest(*r.large)
+	return item, err
 }

@@ -12,62 +12,72 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weftraft/weft/rawnode"
 )
 
-// restoreBatchBytes is how much of a snapshot is written in one batch.
-const restoreBatchBytes = 4 << 20
+const (
+	// restoreBatchBytes is how much of a snapshot is written in one batch.
+	restoreBatchBytes = 1 << 20
+	// maxNameBytes bounds a name in a snapshot.
+	maxNameBytes = MaxKeyBytes
+	// maxRecordBytes bounds a value in a snapshot.
+	maxRecordBytes = MaxInlineBytes + 64
+)
 
-// Restore replaces the whole state by a snapshot of the given index and the
-// host's bytes, durably, and all or nothing: after an error or a crash the
-// state is the one before, or after a crash the new one. Bytes that are not a
-// whole snapshot of that index are refused with ErrSnapshot; an error of r other
-// than io.EOF is returned.
-func (s *Store) Restore(index uint64, host []byte, r io.Reader) error {
-	numbers, err := s.generations()
-	if err != nil {
+// Restore implements rawnode.StateMachine: it replaces the group's whole state
+// by a snapshot, durably, and all or nothing. After an error the state is the
+// one before; after a crash it is that or the new one. Other groups go on
+// meanwhile. Bytes that are not a whole snapshot of that index are refused with
+// ErrSnapshot; an error of body other than io.EOF is returned.
+//
+// The records go into a generation of their own, which nobody looks at. Then one
+// write to meta makes it the state. Pebble keeps the order of writes through a
+// crash, so when meta is there, so is the rest.
+func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
+	if err := s.db.acquire(); err != nil {
 		return err
 	}
-	if len(numbers) == 0 {
-		return ErrClosed
+	defer s.db.release()
+	if s.broken != nil {
+		return s.broken
 	}
-	gen, err := s.replace(numbers[len(numbers)-1]+1, func(db *pebble.DB) error {
-		return restoreInto(db, index, host, r)
-	})
+	if s.meta.generation == math.MaxUint32 {
+		return fmt.Errorf("%w: group %d has restored %d snapshots, its last", ErrInvalid, s.group, s.meta.generation)
+	}
+	old := s.space()
+	fresh := space{s.group, old.generation + 1}
+	r := newSnapshotReader(s.db, body)
+	t, err := r.restore(fresh, to.Index)
 	if err != nil {
-		return err
+		return errors.Join(err, s.drop(fresh))
 	}
-	s.mu.Lock()
-	old := s.gen
-	s.gen = gen
-	s.mu.Unlock()
-	if old == nil {
-		gen.release()
-		return ErrClosed
+	m := meta{generation: fresh.generation, applied: to.Index, position: t.position}
+	record := append(m.append(nil), to.Host...)
+	if err := s.db.pebble.Set(metaKey(s.group), record, pebble.NoSync); err != nil {
+		return s.breaks(fmt.Errorf("restore snapshot: %w", err))
 	}
-	old.outlived.Store(true)
-	old.release()
+	s.meta, s.host, s.tables = m, bytes.Clone(to.Host), t
+	s.generation.Store(m.generation)
+	s.applied.Store(m.applied)
+	s.gauges.set(t)
+	s.notify()
+	// Memory is at the new state now, so what fails is not an error of the
+	// snapshot any more.
+	if err := errors.Join(s.drop(old), s.db.flush()); err != nil {
+		return s.breaks(err)
+	}
 	return nil
 }
 
-func restoreInto(db *pebble.DB, index uint64, host []byte, r io.Reader) error {
-	sr := newSnapshotReader(r)
-	got, err := sr.header()
-	if err != nil {
-		return err
-	}
-	if got != index {
-		return fmt.Errorf("%w: it is of index %d, announced was %d", ErrSnapshot, got, index)
-	}
-	if err := sr.into(db); err != nil {
-		return err
-	}
-	if err := sr.trailer(); err != nil {
-		return err
-	}
-	if err := setOwn(db, index, host); err != nil {
-		return fmt.Errorf("restore snapshot: %w", err)
+// drop removes a generation.
+func (s *Store) drop(sp space) error {
+	prefix := generationKey(sp.group, sp.generation)
+	if err := s.db.pebble.DeleteRange(prefix, prefixEnd(prefix), pebble.NoSync); err != nil {
+		return fmt.Errorf("remove an old state: %w", err)
 	}
 	return nil
 }
@@ -75,14 +85,43 @@ func restoreInto(db *pebble.DB, index uint64, host []byte, r io.Reader) error {
 // snapshotReader reads and sums; whatever is wrong it reports as ErrSnapshot,
 // with the place.
 type snapshotReader struct {
-	r    *bufio.Reader
-	sum  hash.Hash32
-	n    int64
-	keys uint64
+	db      *DB
+	r       *bufio.Reader
+	sum     hash.Hash32
+	n       int64
+	records uint64
+	last    []byte // section and name of the record before
 }
 
-func newSnapshotReader(r io.Reader) *snapshotReader {
-	return &snapshotReader{r: bufio.NewReaderSize(r, 64<<10), sum: crc32.New(castagnoli)}
+func newSnapshotReader(db *DB, r io.Reader) *snapshotReader {
+	return &snapshotReader{db: db, r: bufio.NewReaderSize(r, 64<<10), sum: crc32.New(castagnoli)}
+}
+
+// restore writes the records into a generation that is empty, and returns its
+// tables.
+func (r *snapshotReader) restore(sp space, index uint64) (*tables, error) {
+	position, err := r.header(index)
+	if err != nil {
+		return nil, err
+	}
+	b := newBuilder(position)
+	for more := true; more; {
+		// While the disk is full nothing piles up in memory.
+		if err := r.db.gate.wait(); err != nil {
+			return nil, err
+		}
+		if more, err = r.batch(sp, b); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.trailer(); err != nil {
+		return nil, err
+	}
+	t, err := b.finish()
+	if err != nil {
+		return nil, r.bad("%v", err)
+	}
+	return t, nil
 }
 
 func (r *snapshotReader) bad(what string, args ...any) error {
@@ -110,88 +149,87 @@ func (r *snapshotReader) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// length reads a uvarint that is at most limit.
-func (r *snapshotReader) length(of string, limit int) (int, error) {
+// bytes reads bytes with their length in front, which is at most limit.
+func (r *snapshotReader) bytes(of string, limit int) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
-		return 0, fmt.Errorf("length of %s: %w", of, err)
+		return nil, fmt.Errorf("length of %s: %w", of, err)
 	}
 	if n > uint64(limit) {
-		return 0, r.bad("length of %s: %d, want at most %d", of, n, limit)
+		return nil, r.bad("length of %s: %d, want at most %d", of, n, limit)
 	}
-	return int(n), nil
+	b := make([]byte, n)
+	return b, r.read(b)
 }
 
-// header reads up to the first key and returns the index.
-func (r *snapshotReader) header() (uint64, error) {
-	head := make([]byte, len(snapshotMagic)+8)
+// header reads up to the first record and returns the position.
+func (r *snapshotReader) header(index uint64) (uint64, error) {
+	head := make([]byte, len(snapshotMagic)+16)
 	if err := r.read(head); err != nil {
 		return 0, err
 	}
 	if magic := head[:len(snapshotMagic)]; string(magic) != snapshotMagic {
 		return 0, r.bad("it begins with %q, want %q", magic, snapshotMagic)
 	}
-	return binary.BigEndian.Uint64(head[len(snapshotMagic):]), nil
+	head = head[len(snapshotMagic):]
+	if got := binary.BigEndian.Uint64(head); got != index {
+		return 0, r.bad("it is of index %d, announced was %d", got, index)
+	}
+	return binary.BigEndian.Uint64(head[8:]), nil
 }
 
-// into writes all keys of the snapshot to db.
-func (r *snapshotReader) into(db *pebble.DB) error {
-	var last []byte
-	for more := true; more; {
-		b := db.NewBatch()
-		var err error
-		for more = true; more && err == nil && b.Len() < restoreBatchBytes; {
-			more, err = r.record(b, &last)
-		}
-		if err == nil {
-			err = b.Commit(pebble.NoSync)
-		}
-		if err := errors.Join(err, b.Close()); err != nil {
-			return fmt.Errorf("restore snapshot: %w", err)
-		}
+// batch writes some records. It returns false at their end.
+func (r *snapshotReader) batch(sp space, to *builder) (bool, error) {
+	b := r.db.pebble.NewBatchWithSize(restoreBatchBytes + 128<<10)
+	more, err := true, error(nil)
+	for more && err == nil && b.Len() < restoreBatchBytes {
+		more, err = r.record(sp, b, to)
 	}
-	return nil
+	if err == nil {
+		err = b.Commit(pebble.NoSync)
+	}
+	return more, errors.Join(err, b.Close())
 }
 
-// record reads one key into the batch and leaves it in last. It returns false
-// at the end.
-func (r *snapshotReader) record(b *pebble.Batch, last *[]byte) (bool, error) {
-	n, err := r.length("a key", MaxKeyBytes)
-	if err != nil || n == 0 {
+// record reads one record into the batch. It returns false at the end.
+func (r *snapshotReader) record(sp space, b *pebble.Batch, to *builder) (bool, error) {
+	sec, err := r.ReadByte()
+	if err != nil || sec == 0 {
 		return false, err
 	}
-	key := make([]byte, n)
-	if err := r.read(key); err != nil {
-		return false, err
-	}
-	if r.keys > 0 && bytes.Compare(key, *last) <= 0 {
-		return false, r.bad("key %q follows %q", key, *last)
-	}
-	size, err := r.length("a record", MaxValueBytes+sumBytes)
+	name, err := r.bytes("a name", maxNameBytes)
 	if err != nil {
 		return false, err
 	}
-	record := make([]byte, size)
-	if err := r.read(record); err != nil {
+	at := append([]byte{sec}, name...)
+	if bytes.Compare(at, r.last) <= 0 {
+		return false, r.bad("record %q follows %q", at, r.last)
+	}
+	r.last = at
+	value, err := r.bytes("a record", maxRecordBytes)
+	if err != nil {
 		return false, err
 	}
-	if _, err := openRecord(key, record); err != nil {
+	if err := to.add(section(sec), name, value); err != nil {
 		return false, r.bad("%v", err)
 	}
-	r.keys++
-	*last = key
-	return true, b.Set(dataKey(string(key)), record, nil)
+	r.records++
+	err = b.Set(sp.key(section(sec), name), value, nil)
+	if ref, ok := to.tables.large[string(name)]; ok && section(sec) == secData {
+		err = errors.Join(err, b.Set(sp.key(secLarge, name), ref.encode(), nil))
+	}
+	return true, err
 }
 
-// trailer compares the number of keys and the checksum of it all, and that
+// trailer compares the number of records and the checksum of it all, and that
 // nothing follows.
 func (r *snapshotReader) trailer() error {
 	var count [8]byte
 	if err := r.read(count[:]); err != nil {
 		return err
 	}
-	if want := binary.BigEndian.Uint64(count[:]); want != r.keys {
-		return r.bad("it has %d keys, announced were %d", r.keys, want)
+	if want := binary.BigEndian.Uint64(count[:]); want != r.records {
+		return r.bad("it has %d records, announced were %d", r.records, want)
 	}
 	got := r.sum.Sum32()
 	var sum [4]byte

@@ -12,73 +12,84 @@ import (
 	"io"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weftraft/weft/rawnode"
 )
 
 // snapshotMagic begins a snapshot; its last byte is the format version.
 //
-// Then come the applied index (8 bytes) and each key in ascending order:
-// uvarint length of the key, the key, uvarint length of the record, the record
-// (checksum and value, as stored). A key of length 0 ends them. The number of
-// keys (8 bytes) and the CRC-32C of everything before it (4 bytes) end the
-// snapshot. Integers of fixed size are big-endian.
-const snapshotMagic = "weftkvs\x01"
+// Then come the applied index and the position (8 bytes each), and each record
+// of the group but those of secLarge, in the order of the database: the section
+// (1 byte), uvarint length of the name, the name, uvarint length of the value,
+// the value as stored. A section 0 ends them. The number of records (8 bytes)
+// and the CRC-32C of everything before it (4 bytes) end the snapshot. Integers
+// of fixed size are big-endian.
+const snapshotMagic = "weftkvs\x02"
 
 // Snapshot is a state as it was at one log index, for reading while the store
 // goes on. Close it soon: what it refers to stays on disk until then. It is for
 // one goroutine at a time.
 type Snapshot struct {
-	gen   *generation
-	snap  *pebble.Snapshot
-	index uint64
-	host  []byte
+	view *view
+	meta rawnode.SnapshotMeta
 
-	it   *pebble.Iterator // nil before the first Read
-	buf  []byte           // what was produced last; its memory is used again
-	off  int              // up to where buf has been read
-	sum  hash.Hash32      // of what was produced
-	keys uint64           // produced so far
-	err  error            // what Read returns at the end of buf
+	it      *pebble.Iterator // nil before the first Read
+	buf     []byte           // what was produced last; its memory is used again
+	off     int              // up to where buf has been read
+	sum     hash.Hash32      // of what was produced
+	records uint64           // produced so far
+	part    partPlace        // of large values and uploads
+	err     error            // what Read returns at the end of buf
 }
 
-// Snapshot returns the current state. It may be called while another goroutine
-// applies.
-func (s *Store) Snapshot() (*Snapshot, error) {
-	gen, err := s.acquire()
+// Snapshot implements rawnode.StateMachine: it returns the current state. It may
+// be called while another goroutine applies.
+func (s *Store) Snapshot() (rawnode.Snapshot, error) {
+	v, err := s.view()
 	if err != nil {
 		return nil, err
 	}
-	snap := &Snapshot{gen: gen, snap: gen.db.NewSnapshot(), sum: crc32.New(castagnoli)}
-	applied, err1 := get(snap.snap, keyApplied)
-	host, err2 := get(snap.snap, keyHost)
-	index, err3 := parseIndex(applied)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, errors.Join(err, snap.Close())
+	b, err := get(v.snap, metaKey(s.group))
+	var m meta
+	var host []byte
+	if err == nil {
+		m, host, err = parseMeta(b)
 	}
-	snap.index, snap.host = index, host
+	if err == nil && m.generation != v.space.generation {
+		// Restore and Snapshot met: the new state is in the view as well, as
+		// meta is written last.
+		v.space.generation = m.generation
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	snap := &Snapshot{
+		view: v,
+		meta: rawnode.SnapshotMeta{Index: m.applied, Host: host},
+		sum:  crc32.New(castagnoli),
+		part: partPlace{},
+	}
 	snap.buf = append(snap.buf, snapshotMagic...)
-	snap.buf = append(snap.buf, appendIndex(index)...)
+	snap.buf = binary.BigEndian.AppendUint64(snap.buf, m.applied)
+	snap.buf = binary.BigEndian.AppendUint64(snap.buf, m.position)
 	_, _ = snap.sum.Write(snap.buf) // a hash.Hash never fails
 	return snap, nil
 }
 
-// Index returns the log index of the state.
-func (s *Snapshot) Index() uint64 { return s.index }
-
-// Host returns the host's own bytes as of the index.
-func (s *Snapshot) Host() []byte { return s.host }
+// Meta returns the log index of the state, and the host's bytes as of it.
+func (s *Snapshot) Meta() rawnode.SnapshotMeta { return s.meta }
 
 // Close gives the state free. Closing twice does no harm.
 func (s *Snapshot) Close() error {
-	if s.gen == nil {
+	if s.view == nil {
 		return nil
 	}
 	var err error
 	if s.it != nil {
 		err = s.it.Close()
 	}
-	err = errors.Join(err, s.snap.Close())
-	s.gen.release()
-	s.gen, s.buf, s.off, s.err = nil, nil, 0, ErrClosed
+	err = errors.Join(err, s.view.close())
+	s.view, s.buf, s.off, s.err = nil, nil, 0, ErrClosed
 	return err
 }
 
@@ -99,43 +110,46 @@ func (s *Snapshot) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// produce puts the next key into buf, or the end, and then returns io.EOF.
+// produce puts the next record into buf, or the end, and then returns io.EOF.
 func (s *Snapshot) produce() error {
 	more, err := s.advance()
 	if err != nil {
 		return err
 	}
 	if !more {
-		s.buf = binary.AppendUvarint(s.buf, 0)
-		s.buf = binary.BigEndian.AppendUint64(s.buf, s.keys)
+		s.buf = append(s.buf, 0)
+		s.buf = binary.BigEndian.AppendUint64(s.buf, s.records)
 		_, _ = s.sum.Write(s.buf)
 		s.buf = binary.BigEndian.AppendUint32(s.buf, s.sum.Sum32())
 		return io.EOF
 	}
-	record, err := s.it.ValueAndErr()
+	value, err := s.it.ValueAndErr()
 	if err != nil {
 		return damage(err)
 	}
-	key := s.it.Key()[1:]
-	if _, err := openRecord(key, record); err != nil {
+	key := s.it.Key()
+	sec, name := section(key[nameStart-1]), key[nameStart:]
+	if err := s.part.check(sec, name, value); err != nil {
 		return err
 	}
-	s.buf = binary.AppendUvarint(s.buf, uint64(len(key)))
-	s.buf = append(s.buf, key...)
-	s.buf = binary.AppendUvarint(s.buf, uint64(len(record)))
-	s.buf = append(s.buf, record...)
-	s.keys++
+	s.buf = append(s.buf, byte(sec))
+	s.buf = appendBytes(s.buf, name)
+	s.buf = appendBytes(s.buf, value)
+	s.records++
 	_, _ = s.sum.Write(s.buf)
 	return nil
 }
 
-// advance moves to the next key, if there is one.
+// advance moves to the next record, if there is one.
 func (s *Snapshot) advance() (bool, error) {
 	if s.it != nil {
 		return s.it.Next(), damage(s.it.Error())
 	}
 	var err error
-	s.it, err = s.snap.NewIter(&pebble.IterOptions{LowerBound: []byte{dataPrefix}, UpperBound: []byte{dataEnd}})
+	s.it, err = s.view.snap.NewIter(&pebble.IterOptions{
+		LowerBound: s.view.space.key(secData, nil),
+		UpperBound: s.view.space.key(secLarge, nil),
+	})
 	if err != nil {
 		return false, damage(err)
 	}

@@ -7,222 +7,193 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log"
-	"sync"
+	"slices"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/rawnode"
 )
 
-// Identity says whose state a directory holds.
-type Identity struct {
-	Cluster uint64
-	Node    uint64
-}
-
-func (id Identity) String() string { return fmt.Sprintf("cluster %d, node %d", id.Cluster, id.Node) }
-
-// Defaults of [Options], in bytes.
-const (
-	DefaultMemTableBytes = 16 << 20
-	DefaultCacheBytes    = 32 << 20
-)
-
-// Options configures [Open].
-type Options struct {
-	// Identity is written when the directory is made and compared afterwards.
-	Identity Identity
-	// FS is the file system; nil means the operating system's.
-	FS vfs.FS
-	// MemTableBytes is how much is applied before Pebble flushes by itself: what
-	// the log replays at most after a crash, roughly. 0 means DefaultMemTableBytes.
-	MemTableBytes uint64
-	// CacheBytes bounds Pebble's cache of blocks; 0 means DefaultCacheBytes.
-	CacheBytes int64
-	// Logf is told of what an operator may want to know; nil means silence.
-	Logf func(format string, args ...any)
-}
-
-// Store is the state machine. Apply, Restore and Close are for one goroutine;
-// everything else may be called from any.
+// Store is the state of one group: a [rawnode.StateMachine], and what clients
+// read. Apply and Restore are for one goroutine; everything else may be called
+// by any.
 type Store struct {
-	dir  string
-	opts Options
-	lock *pebble.Lock
+	db    *DB
+	group uint64
 
-	// Invariant: gen is nil only after Close. What has taken a reference under
-	// mu may use its generation without it.
-	mu  sync.RWMutex
-	gen *generation
+	// Readers take the index first and the generation second, and Restore
+	// changes them in the opposite order: so what is read is never older than
+	// the index that is returned with it.
+	applied    atomic.Uint64 // log index
+	generation atomic.Uint32 // that readers look at
+	onDisk     atomic.Uint64 // log index as of the last flush that was looked at
+	seen       atomic.Uint64 // DB.flushes as of that look
+
+	system chan struct{} // a token after system keys changed
+	gauges gauges
+
+	// Of the goroutine that applies:
+
+	tables *tables
+	meta   meta // as of the last batch
+	host   []byte
+	// batch is used again and again.
+	batch *pebble.Batch
+	// broken says why nothing may be applied any more.
+	broken error
 }
 
-// Open opens the state in dir, making an empty one if there is none. Errors
-// wrap ErrIdentity, ErrVersion or ErrDamaged where one of them applies.
-func Open(dir string, opts Options) (*Store, error) {
-	if opts.FS == nil {
-		opts.FS = vfs.Default
-	}
-	if opts.MemTableBytes == 0 {
-		opts.MemTableBytes = DefaultMemTableBytes
-	}
-	if opts.CacheBytes == 0 {
-		opts.CacheBytes = DefaultCacheBytes
-	}
-	if opts.Logf == nil {
-		opts.Logf = func(string, ...any) {}
-	}
-	if err := opts.FS.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
-	}
-	if err := syncDir(opts.FS, opts.FS.PathDir(dir)); err != nil {
-		return nil, err
-	}
-	lock, err := pebble.LockDirectory(dir, opts.FS)
-	if err != nil {
-		return nil, fmt.Errorf("lock state directory %s (is another node running on it?): %w", dir, err)
-	}
-	s := &Store{dir: dir, opts: opts, lock: lock}
-	if s.gen, err = s.openNewest(); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return s, nil
+var _ rawnode.StateMachine = (*Store)(nil)
+
+// meta is the part of a group's meta record that is the store's own. The host's
+// bytes follow it.
+type meta struct {
+	// generation is the one that counts; 0 only before the first is written.
+	generation uint32
+	applied    uint64 // log index
+	// position counts the commands that were applied: the clock by which
+	// uploads age, the same at all replicas.
+	position uint64
 }
 
-// Close flushes and closes. Outgoing snapshots must be closed before.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	gen := s.gen
-	s.gen = nil
-	s.mu.Unlock()
-	if gen == nil {
-		return ErrClosed
-	}
-	err := gen.db.Flush()
-	gen.release()
-	return errors.Join(err, s.lock.Close())
+const metaBytes = 4 + 8 + 8
+
+func (m meta) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, m.generation)
+	b = binary.BigEndian.AppendUint64(b, m.applied)
+	return binary.BigEndian.AppendUint64(b, m.position)
 }
 
-// acquire returns the current generation with a reference that the caller
-// releases.
-func (s *Store) acquire() (*generation, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.gen == nil {
-		return nil, ErrClosed
+// parseMeta is the inverse of append; it returns the host's bytes too. An empty
+// state has no record.
+func parseMeta(b []byte) (meta, []byte, error) {
+	if b == nil {
+		return meta{generation: 1}, nil, nil
 	}
-	s.gen.refs.Add(1)
-	return s.gen, nil
+	if len(b) < metaBytes {
+		return meta{}, nil, fmt.Errorf("%w: its meta record is %x", ErrDamaged, b)
+	}
+	m := meta{
+		generation: binary.BigEndian.Uint32(b),
+		applied:    binary.BigEndian.Uint64(b[4:]),
+		position:   binary.BigEndian.Uint64(b[12:]),
+	}
+	return m, b[metaBytes:], nil
 }
 
-// Applied returns the log index up to which commands are applied.
-func (s *Store) Applied() uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.gen == nil {
-		return 0
-	}
-	return s.gen.applied.Load()
+func newStore(db *DB, group uint64) *Store {
+	return &Store{db: db, group: group, system: make(chan struct{}, 1)}
 }
 
-// Durable returns the log index up to which the state survives a crash without
-// the log's help.
-func (s *Store) Durable() (uint64, error) {
-	gen, err := s.acquire()
-	if err != nil {
-		return 0, err
-	}
-	defer gen.release()
-	return gen.durable()
-}
-
-// Host returns what the host stored last with Apply or came with Restore.
-func (s *Store) Host() ([]byte, error) {
-	gen, err := s.acquire()
-	if err != nil {
-		return nil, err
-	}
-	defer gen.release()
-	return get(gen.db, keyHost)
-}
-
-// Flush makes everything applied before durable.
-func (s *Store) Flush() error {
-	gen, err := s.acquire()
+// load finds out how far the state goes, and reads what Apply keeps in memory.
+func (s *Store) load() error {
+	b, err := get(s.db.pebble, metaKey(s.group))
 	if err != nil {
 		return err
 	}
-	defer gen.release()
-	if err := gen.db.Flush(); err != nil {
-		return fmt.Errorf("flush state: %w", err)
+	if s.meta, s.host, err = parseMeta(b); err != nil {
+		return err
+	}
+	if err := s.sweep(); err != nil {
+		return err
+	}
+	if s.tables, err = loadTables(s.db.pebble, s.space(), s.meta.position); err != nil {
+		return err
+	}
+	s.applied.Store(s.meta.applied)
+	s.generation.Store(s.meta.generation)
+	s.onDisk.Store(s.meta.applied)
+	s.gauges.set(s.tables)
+	return nil
+}
+
+// space is the generation that Apply writes to.
+func (s *Store) space() space { return space{s.group, s.meta.generation} }
+
+// sweep removes what a crash left of other generations.
+func (s *Store) sweep() error {
+	first := generationKey(s.group, 1)
+	current := generationKey(s.group, s.meta.generation)
+	for _, span := range [][2][]byte{{first, current}, {prefixEnd(current), prefixEnd(groupKey(s.group))}} {
+		if slices.Compare(span[0], span[1]) >= 0 {
+			continue
+		}
+		it, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: span[0], UpperBound: span[1]})
+		if err != nil {
+			return damage(err)
+		}
+		found := it.First()
+		err = errors.Join(damage(it.Error()), it.Close())
+		if found && err == nil {
+			err = s.db.pebble.DeleteRange(span[0], span[1], pebble.NoSync)
+		}
+		if err != nil {
+			return fmt.Errorf("remove what an unfinished snapshot left: %w", err)
+		}
 	}
 	return nil
 }
 
-// DiskBytes returns the size of the state's files.
-func (s *Store) DiskBytes() uint64 {
-	gen, err := s.acquire()
+// Load implements rawnode.StateMachine.
+func (s *Store) Load() (applied uint64, host []byte, err error) {
+	if err := s.db.acquire(); err != nil {
+		return 0, nil, err
+	}
+	defer s.db.release()
+	b, err := get(s.db.pebble, metaKey(s.group))
 	if err != nil {
-		return 0
+		return 0, nil, err
 	}
-	defer gen.release()
-	return gen.db.Metrics().DiskSpaceUsage()
+	m, host, err := parseMeta(b)
+	return m.applied, host, err
 }
 
-// pebbleOptions are those of each generation.
-func (s *Store) pebbleOptions(flushed func()) *pebble.Options {
-	o := &pebble.Options{
-		FS:                 s.opts.FS,
-		FormatMajorVersion: pebble.FormatNewest,
-		DisableWAL:         true,
-		MemTableSize:       s.opts.MemTableBytes,
-		CacheSize:          s.opts.CacheBytes,
-		Logger:             logger(s.opts.Logf),
-		EventListener:      &pebble.EventListener{FlushEnd: func(pebble.FlushInfo) { flushed() }},
-	}
-	// Values of some size stay where they were flushed, in blob files, instead
-	// of being written again by each compaction of the keys above them.
-	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-		return pebble.ValueSeparationPolicy{
-			Enabled:               true,
-			MinimumSize:           2 << 10,
-			MaxBlobReferenceDepth: 10,
-			TargetGarbageRatio:    0.3,
-		}
-	}
-	return o
-}
+// Applied returns the log index up to which commands are applied.
+func (s *Store) Applied() uint64 { return s.applied.Load() }
 
-// get returns a copy of the value of one of the store's own keys, nil if there
-// is none.
-func get(r pebble.Reader, key []byte) ([]byte, error) {
-	v, closer, err := r.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
+// Flush makes everything durable that any group applied before.
+func (s *Store) Flush() error { return s.db.Flush() }
+
+// Durable returns the log index up to which the state survives a crash without
+// the log's help.
+func (s *Store) Durable() (uint64, error) {
+	if err := s.db.acquire(); err != nil {
+		return 0, err
 	}
+	defer s.db.release()
+	flushes := s.db.flushes.Load()
+	if flushes == s.seen.Load() {
+		return s.onDisk.Load(), nil
+	}
+	key := metaKey(s.group)
+	it, err := s.db.pebble.NewIter(&pebble.IterOptions{
+		LowerBound:                key,
+		UpperBound:                append(slices.Clone(key), 0),
+		OnlyReadGuaranteedDurable: true,
+	})
 	if err != nil {
-		return nil, damage(err)
+		return 0, damage(err)
 	}
-	return append([]byte{}, v...), closer.Close()
+	var b []byte
+	if it.First() {
+		b = slices.Clone(it.Value())
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return 0, damage(err)
+	}
+	m, _, err := parseMeta(b)
+	if err != nil {
+		return 0, err
+	}
+	// Two callers may have read different flushes: the later one counts.
+	raise(&s.onDisk, m.applied)
+	raise(&s.seen, flushes)
+	return s.onDisk.Load(), nil
 }
 
-// damage marks Pebble's reports of corruption as ErrDamaged.
-func damage(err error) error {
-	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+// raise stores v unless there is more.
+func raise(a *atomic.Uint64, v uint64) {
+	for old := a.Load(); old < v && !a.CompareAndSwap(old, v); old = a.Load() {
 	}
-	return err
-}
-
-func appendIndex(index uint64) []byte { return binary.BigEndian.AppendUint64(nil, index) }
-
-// logger passes Pebble's errors on and leaves its reports of progress out.
-type logger func(format string, args ...any)
-
-func (l logger) Infof(string, ...any)              {}
-func (l logger) Errorf(format string, args ...any) { l("pebble: "+format, args...) }
-
-// Fatalf must not return: Pebble calls it when going on would lose data. The
-// Raft log has everything that is not flushed, so stopping loses nothing.
-func (l logger) Fatalf(format string, args ...any) {
-	log.Fatalf("kvdemo stops, its state cannot be written: "+format, args...)
 }

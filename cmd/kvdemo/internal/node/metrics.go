@@ -154,5 +154,5 @@ func metricName(subsystem, path string) string {
 
 // stateGauges returns the numbers of the state.
 func (n *node) stateGauges() stateGauges {
-	return stateGauges{DiskBytes: n.groups[0].store.DiskBytes()}
+	return stateGauges{DiskBytes: n.db.DiskBytes()}
 }

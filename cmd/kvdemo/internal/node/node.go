@@ -55,6 +55,7 @@ type node struct {
 	web      net.Listener // nil without --http-listen
 	engine   *storage.Engine
 	peers    *transport.TCP
+	db       *kv.DB
 	groups   []*group
 	server   *grpc.Server
 	health   *health.Server
@@ -158,16 +159,17 @@ func (n *node) openLog() (err error) {
 }
 
 func (n *node) openStore() (err error) {
-	g := n.groups[0]
-	g.store, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
+	n.db, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
 		Identity: kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
 		Logf:     n.logf("state"),
 	})
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	n.then(g.store.Close)
-	return nil
+	n.then(n.db.Close)
+	g := n.groups[0]
+	g.store, err = n.db.Group(g.id)
+	return err
 }
 
 // logf lets a part write to the log.
@@ -189,10 +191,10 @@ func (n *node) startHost() (err error) {
 			Peers:           n.cfg.ids(),
 			ElectionTick:    n.cfg.ElectionTicks,
 			HeartbeatTick:   n.cfg.HeartbeatTicks,
-			MaxCommandBytes: client.MaxMessageBytes,
+			MaxCommandBytes: kv.MaxCommandBytes,
 			RetainBytes:     n.cfg.RetainBytes,
 		},
-		StateMachine: machine{g.store},
+		StateMachine: g.store,
 		Transport:    n.peers,
 		TickInterval: n.cfg.Tick,
 		Logger:       n.cfg.Log.With("part", "host"),
@@ -234,6 +236,8 @@ func (n *node) serve(ctx context.Context) error {
 		n.cfg.Log.Info("stopping", "reason", context.Cause(ctx))
 	case <-n.groups[0].host.Done():
 		err = fmt.Errorf("the node gave up: %w", n.alive())
+	case <-n.db.Failed():
+		err = fmt.Errorf("the node gave up: %w", n.db.Err())
 	case err = <-served:
 		err = fmt.Errorf("serve clients: %w", err)
 	}

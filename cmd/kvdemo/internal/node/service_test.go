@@ -33,7 +33,7 @@ func (o *oneNode) Propose(ctx context.Context, data []byte) (uint64, any, error)
 		return 0, nil, o.fail
 	}
 	o.index++
-	values, err := machine{o.store}.Apply(rawnode.Batch{Index: o.index, Commands: [][]byte{data}})
+	values, err := o.store.Apply(rawnode.Batch{Index: o.index, Commands: [][]byte{data}})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -47,9 +47,11 @@ func (o *oneNode) Read(ctx context.Context) error {
 
 func newService(t *testing.T) (*service, *oneNode) {
 	t.Helper()
-	store, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
+	db, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
+	t.Cleanup(func() { _ = db.Close() })
+	store, err := db.Group(1)
+	require.NoError(t, err)
 	host := &oneNode{store: store}
 	return &service{host: host, store: store}, host
 }
@@ -80,7 +82,7 @@ func TestServiceRefusesInput(t *testing.T) {
 	s, host := newService(t)
 	ctx := t.Context()
 	_, err1 := s.Put(ctx, &kvpb.PutRequest{Value: []byte("v")})
-	_, err2 := s.Put(ctx, &kvpb.PutRequest{Key: "k", Value: make([]byte, kv.MaxValueBytes+1)})
+	_, err2 := s.Put(ctx, &kvpb.PutRequest{Key: "k", Value: make([]byte, kv.MaxInlineBytes+1)})
 	_, err3 := s.Delete(ctx, &kvpb.DeleteRequest{})
 	_, err4 := s.Get(ctx, &kvpb.GetRequest{})
 	_, err5 := s.List(ctx, &kvpb.ListRequest{Limit: kv.MaxPage + 1})

@@ -32,7 +32,7 @@ func (n *node) status() *kvpb.StatusResponse {
 		Links:      links(net),
 		UptimeMs:   uint64(time.Since(n.started) / time.Millisecond),
 		LogBytes:   uint64(stats.SegmentBytes),
-		StateBytes: g.store.DiskBytes(),
+		StateBytes: n.db.DiskBytes(),
 		Pid:        uint64(os.Getpid()),
 
 		DroppedMessages: net.Dropped,

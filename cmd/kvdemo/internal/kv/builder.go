@@ -1,0 +1,168 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/weftraft/weft/rawnode/session"
+)
+
+// partPlace checks the records of a state, one after the other in the order of
+// the database: each for itself, and that the parts are those that values and
+// uploads say. Who sends a snapshot and who restores one use the same. What is
+// wrong it reports as ErrDamaged.
+type partPlace map[uint64]*owner
+
+// owner has the parts of one number.
+type owner struct {
+	upload UploadID
+	size   int64
+	want   uint64            // parts that have not come by
+	sums   *[MaxParts]uint32 // of an upload
+}
+
+// check looks at a record.
+func (p partPlace) check(sec section, name, value []byte) error {
+	switch sec {
+	case secData:
+		r, err := openRecord(name, value)
+		if err != nil || r.large == nil {
+			return err
+		}
+		l := r.large
+		return p.own(l.number, &owner{upload: l.upload, size: l.size, want: 1<<Parts(l.size) - 1})
+	case secUpload:
+		u, err := decodeUpload(name, value)
+		if err != nil {
+			return err
+		}
+		return p.own(u.number, &owner{upload: u.id, size: u.size, want: u.have, sums: &u.sums})
+	case secPart:
+		return p.part(name, value)
+	case secSession, secSystem: // looked at by who loads them
+		return nil
+	}
+	return fmt.Errorf("%w: a record of section %d", ErrDamaged, sec)
+}
+
+func (p partPlace) own(number uint64, o *owner) error {
+	if other := p[number]; other != nil {
+		return fmt.Errorf("%w: uploads %v and %v have the same number %d", ErrDamaged, other.upload, o.upload, number)
+	}
+	p[number] = o
+	return nil
+}
+
+func (p partPlace) part(name, value []byte) error {
+	if len(name) != 9 || name[8] >= MaxParts {
+		return fmt.Errorf("%w: a part has the key %x", ErrDamaged, name)
+	}
+	number, part := binary.BigEndian.Uint64(name), int(name[8])
+	o := p[number]
+	if o == nil || o.want&(1<<part) == 0 {
+		return fmt.Errorf("%w: part %d of number %d belongs to nothing", ErrDamaged, part, number)
+	}
+	if _, err := openPart(o.upload, o.size, part, value); err != nil {
+		return err
+	}
+	if o.sums != nil && o.sums[part] != binary.LittleEndian.Uint32(value) {
+		return fmt.Errorf("%w: part %d of upload %v is another than its upload says", ErrDamaged, part, o.upload)
+	}
+	o.want &^= 1 << part
+	return nil
+}
+
+// complete says whether all parts came by.
+func (p partPlace) complete() error {
+	for number, o := range p {
+		if o.want != 0 {
+			return fmt.Errorf("%w: upload %v (number %d) lacks part %d", ErrDamaged, o.upload, number, bits.TrailingZeros64(o.want))
+		}
+	}
+	return nil
+}
+
+// builder collects the tables of a state whose records come by.
+type builder struct {
+	parts    partPlace
+	tables   *tables
+	sessions map[session.ID][]byte
+}
+
+func newBuilder(position uint64) *builder {
+	b := &builder{parts: partPlace{}, tables: newTables(), sessions: map[session.ID][]byte{}}
+	b.tables.position = position
+	return b
+}
+
+// add looks at a record and keeps what the tables need of it. The value may be
+// kept.
+func (b *builder) add(sec section, name, value []byte) error {
+	if err := b.parts.check(sec, name, value); err != nil {
+		return err
+	}
+	switch sec {
+	case secData:
+		if err := checkKey(name); err != nil {
+			return err
+		}
+		if value[0] == kindLarge {
+			return b.addLarge(name, value)
+		}
+		if n := len(value) - inlineHead; n > MaxInlineBytes {
+			return fmt.Errorf("%w: a value of %d bytes in one record, want at most %d", ErrInvalid, n, MaxInlineBytes)
+		}
+	case secUpload:
+		if len(b.tables.uploads.byID) >= MaxUploads {
+			return fmt.Errorf("%w: %d, want at most that", ErrUploads, MaxUploads)
+		}
+		return b.tables.loadUpload(name, value)
+	case secSystem:
+		if len(name) == 0 || len(value) == 0 || len(b.tables.system) >= MaxSystemKeys || b.tables.systemBytes+len(name)+len(value) > MaxSystemBytes {
+			return fmt.Errorf("%w: system key %q of %d bytes goes beyond the bounds", ErrInvalid, name, len(value))
+		}
+		b.tables.setSystem(string(name), value)
+	case secSession:
+		if len(name) != 8 || len(b.sessions) > sessionLimits.Sessions {
+			return fmt.Errorf("%w: a session has the key %x, and is one of %d", ErrInvalid, name, len(b.sessions)+1)
+		}
+		b.sessions[session.ID(binary.BigEndian.Uint64(name))] = value
+	}
+	return nil
+}
+
+func (b *builder) addLarge(name, value []byte) error {
+	r, err := openRecord(name, value)
+	if err != nil {
+		return err
+	}
+	if r.large.number > b.tables.position {
+		return fmt.Errorf("%w: the value of key %q has number %d, the state position %d", ErrInvalid, name, r.large.number, b.tables.position)
+	}
+	b.tables.large[string(name)] = largeRef{number: r.large.number, size: r.large.size}
+	return nil
+}
+
+// finish returns the tables.
+func (b *builder) finish() (*tables, error) {
+	if err := b.parts.complete(); err != nil {
+		return nil, err
+	}
+	var err error
+	b.tables.sessions, err = loadSessions(func(yield func(session.ID, []byte) bool) {
+		for id, row := range b.sessions {
+			if !yield(id, row) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(ErrInvalid, err)
+	}
+	return b.tables, nil
+}

@@ -1,0 +1,253 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// faulty is a disk of which one can say that it is full.
+type faulty struct {
+	fs   *vfs.MemFS
+	ops  atomic.Int64 // writing ones so far
+	from atomic.Int64 // the first that finds no room; 0: none does
+	// fails says which operations find no room.
+	fails func(errorfs.OpKind) bool
+	err   error
+}
+
+func newFaulty() *faulty {
+	return &faulty{fs: vfs.NewCrashableMem(), fails: needsRoom, err: &errno{syscall.ENOSPC}}
+}
+
+// errno is how an operating system says it.
+type errno struct{ syscall.Errno }
+
+func (e *errno) Unwrap() error { return e.Errno }
+
+func (f *faulty) String() string { return "faulty" }
+
+func (f *faulty) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !f.fails(op.Kind) {
+		return nil
+	}
+	if n, from := f.ops.Add(1), f.from.Load(); from > 0 && n >= from {
+		return f.err
+	}
+	return nil
+}
+
+// needsRoom are the operations that a full disk refuses, before any sync.
+func needsRoom(k errorfs.OpKind) bool {
+	switch k {
+	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFilePreallocate, errorfs.OpLink, errorfs.OpRename, errorfs.OpMkdirAll, errorfs.OpReuseForWrite:
+		return true
+	}
+	return false
+}
+
+func (f *faulty) open(t *testing.T) (*DB, *Store, error) {
+	db, err := Open("state", Options{
+		Identity: testIdentity, FS: errorfs.Wrap(f.fs, f), MemTableBytes: 64 << 10,
+		retry: time.Millisecond, patience: 50 * time.Millisecond, Logf: t.Logf,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := db.Group(1)
+	require.NoError(t, err)
+	return db, s, nil
+}
+
+const patient = 30 * time.Second
+
+// The disk is full from one operation on, for each of a workload's: the store
+// waits and says so, reads go on, and when there is room so does it. Nothing
+// applied is lost.
+func TestFullDiskAtEachOperation(t *testing.T) {
+	step := int64(1)
+	if testing.Short() {
+		step = 7
+	}
+	for from := int64(1); ; from += step {
+		if !fullAt(t, from) {
+			require.Greater(t, from, int64(20), "the workload is too small")
+			return
+		}
+	}
+}
+
+// fullAt reports whether the workload came to the operation.
+func fullAt(t *testing.T, from int64) bool {
+	f := newFaulty()
+	db, s, err := f.open(t)
+	require.NoError(t, err)
+	apply(t, s, put("before", "there"))
+	require.NoError(t, db.Flush())
+	f.ops.Store(0)
+	f.from.Store(from)
+
+	done := make(chan error, 1)
+	go func() { done <- fill(s) }()
+	for deadline := time.Now().Add(patient); db.Stalled() == nil; time.Sleep(100 * time.Microsecond) {
+		select {
+		case err := <-done: // everything had room
+			require.NoError(t, err)
+			if f.ops.Load() >= from { // what is in the background waits
+				done <- nil
+				break
+			}
+			f.from.Store(0)
+			require.NoError(t, db.Close())
+			return false
+		default:
+		}
+		require.True(t, time.Now().Before(deadline), "operation %d: neither done nor stalled", from)
+	}
+	require.ErrorIs(t, db.Stalled(), ErrFull)
+	require.ErrorIs(t, db.Stalled(), syscall.ENOSPC)
+	require.Equal(t, "there", string(readAll(t, s, "before")))
+	require.ErrorIs(t, db.Flush(), ErrFull)
+	durable, err := s.Durable()
+	require.NoError(t, err)
+
+	left := f.fs.CrashClone(vfs.CrashCloneCfg{})
+	f.from.Store(0)
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(patient):
+		t.Fatalf("operation %d: there is room again, and the store does not go on", from)
+	}
+	require.NoError(t, db.Err())
+	require.NoError(t, flushEventually(db))
+	require.NoError(t, db.Stalled())
+	requireFilled(t, s, fillIndex)
+	require.NoError(t, db.Close())
+
+	// A node that is killed while the disk is full.
+	f.fs = left
+	db, s, err = f.open(t)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, s.Applied(), durable)
+	requireFilled(t, s, s.Applied())
+	require.NoError(t, db.Close())
+	return true
+}
+
+// flushEventually flushes; what waited for room needs a moment to go on.
+func flushEventually(db *DB) error {
+	for deadline := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
+		err := db.Flush()
+		if !errors.Is(err, ErrFull) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// fillIndex is the index that fill brings an almost empty store to.
+const fillIndex = 40
+
+func fill(s *Store) error {
+	for s.Applied() < fillIndex {
+		index := s.Applied() + 1
+		commands := [][]byte{put(fmt.Sprint("key", index), string(pattern(9000, byte(index)))), put("index", fmt.Sprint(index))}
+		if _, err := s.Apply(rawnode.Batch{Index: index, Commands: commands}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireFilled checks what fill wrote, up to an index.
+func requireFilled(t *testing.T, s *Store, index uint64) {
+	require.Equal(t, index, s.Applied())
+	for i := uint64(2); i <= index; i++ {
+		require.Equal(t, pattern(9000, byte(i)), readAll(t, s, fmt.Sprint("key", i)))
+	}
+	requireNoOrphans(t, s)
+}
+
+// What else can go wrong with a disk ends the store, not the process: it says
+// so, and what was durable is there after a restart. So does a sync that finds
+// no room, as nobody knows what it left.
+func TestDiskFails(t *testing.T) {
+	syncs := func(k errorfs.OpKind) bool {
+		return k == errorfs.OpFileSync || k == errorfs.OpFileSyncData || k == errorfs.OpFileSyncTo
+	}
+	for name, c := range map[string]struct {
+		fails func(errorfs.OpKind) bool
+		err   error
+	}{
+		"io error":       {needsRoom, &errno{syscall.EIO}},
+		"sync io error":  {syncs, &errno{syscall.EIO}},
+		"sync when full": {syncs, &errno{syscall.ENOSPC}},
+	} {
+		for from := int64(1); from < 12; from++ {
+			t.Run(fmt.Sprint(name, " at ", from), func(t *testing.T) { failAt(t, from, c.fails, c.err) })
+		}
+	}
+}
+
+func failAt(t *testing.T, from int64, fails func(errorfs.OpKind) bool, failure error) {
+	f := newFaulty()
+	f.fails, f.err = fails, failure
+	db, s, err := f.open(t)
+	require.NoError(t, err)
+	apply(t, s, put("before", "there"))
+	require.NoError(t, db.Flush())
+	f.ops.Store(0)
+	f.from.Store(from)
+	go func() { _ = fill(s) }() // it may wait for ever, as the node is to be stopped
+	select {
+	case <-db.Failed():
+	case <-time.After(patient):
+		t.Fatal("the store did not notice")
+	}
+	require.ErrorIs(t, db.Err(), ErrFailed)
+	require.ErrorIs(t, db.Err(), failure)
+	require.ErrorIs(t, db.Flush(), ErrFailed)
+	durable := s.onDisk.Load()
+	require.ErrorIs(t, db.Close(), ErrFailed)
+	f.from.Store(0)
+
+	f.fs = f.fs.CrashClone(vfs.CrashCloneCfg{})
+	db, s, err = f.open(t)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, s.Applied(), max(1, durable))
+	requireFilled(t, s, s.Applied())
+	require.NoError(t, fill(s), "the log replays the rest")
+	requireFilled(t, s, fillIndex)
+	require.NoError(t, db.Close())
+}
+
+// Opening and closing on a full disk end with an error, not never.
+func TestFullDiskOpenAndClose(t *testing.T) {
+	f := newFaulty()
+	f.from.Store(1)
+	_, _, err := f.open(t)
+	require.ErrorIs(t, err, ErrFull)
+	f.from.Store(0)
+	db, s, err := f.open(t)
+	require.NoError(t, err)
+	apply(t, s, put("k", "v"))
+	f.from.Store(1)
+	require.ErrorIs(t, db.Close(), ErrFull, "the state cannot be flushed")
+	f.from.Store(0)
+	db, s, err = f.open(t)
+	require.NoError(t, err, "the lock is free again")
+	require.Zero(t, s.Applied(), "the log replays it")
+	require.NoError(t, db.Close())
+}

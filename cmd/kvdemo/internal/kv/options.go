@@ -1,0 +1,160 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Defaults of [Options], in bytes.
+const (
+	DefaultMemTableBytes = 16 << 20
+	DefaultCacheBytes    = 32 << 20
+)
+
+// Options configures [Open].
+type Options struct {
+	// Identity is written when the directory is made and compared afterwards.
+	Identity Identity
+	// FS is the file system; nil means the operating system's.
+	FS vfs.FS
+	// MemTableBytes is how much is applied before Pebble flushes by itself. What
+	// the log replays after a crash, and what waits in memory for a slow or full
+	// disk, is at most some times that. 0 means DefaultMemTableBytes.
+	MemTableBytes uint64
+	// CacheBytes bounds Pebble's cache of blocks; 0 means DefaultCacheBytes.
+	CacheBytes int64
+	// Logf is told of what an operator may want to know; nil means silence.
+	Logf func(format string, args ...any)
+
+	retry    time.Duration // of the gate
+	patience time.Duration // of Open and Close
+}
+
+func (o *Options) setDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = DefaultMemTableBytes
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if o.retry == 0 {
+		o.retry = defaultRetry
+	}
+	if o.patience == 0 {
+		o.patience = defaultPatience
+	}
+}
+
+// memTables is how many memtables there can be before Apply waits.
+const memTables = 4
+
+// pebbleOptions are those of the database.
+func (db *DB) pebbleOptions() *pebble.Options {
+	o := &pebble.Options{
+		FS:                          gateFS{FS: db.opts.FS, gate: db.gate},
+		FormatMajorVersion:          pebble.FormatNewest,
+		DisableWAL:                  true,
+		MemTableSize:                db.opts.MemTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		CacheSize:                   db.opts.CacheBytes,
+		Logger:                      logger{db},
+		EventListener: &pebble.EventListener{
+			FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
+			BackgroundError: db.gate.fail,
+			DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
+		},
+		// What a group was before it restored a snapshot is given free soon.
+		FlushDelayDeleteRange: 10 * time.Second,
+	}
+	// Values of some size stay where they were flushed, in blob files, instead
+	// of being written again by each compaction of the keys above them.
+	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled:               true,
+			MinimumSize:           2 << 10,
+			MaxBlobReferenceDepth: 10,
+			TargetGarbageRatio:    0.3,
+		}
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
+	}
+	return o
+}
+
+// logger passes Pebble's errors on and leaves its reports of progress out.
+type logger struct{ db *DB }
+
+func (l logger) Infof(string, ...any)              {}
+func (l logger) Errorf(format string, args ...any) { l.db.opts.Logf("pebble: "+format, args...) }
+
+// Fatalf must not return: Pebble calls it when going on would lose data. It ends
+// neither the process nor what other goroutines do; the caller waits for ever.
+func (l logger) Fatalf(format string, args ...any) {
+	l.db.gate.fail(fmt.Errorf("pebble: "+format, args...))
+	select {}
+}
+
+// Metrics returns Pebble's, or nil after Close.
+func (db *DB) Metrics() *pebble.Metrics {
+	if db.acquire() != nil {
+		return nil
+	}
+	defer db.release()
+	return db.pebble.Metrics()
+}
+
+// DiskBytes returns the size of the state's files.
+func (db *DB) DiskBytes() uint64 {
+	if m := db.Metrics(); m != nil {
+		return m.DiskSpaceUsage()
+	}
+	return 0
+}
+
+// WrittenBytes returns how much was written to tables and blob files since Open,
+// by flushes and by compactions.
+func (db *DB) WrittenBytes() uint64 {
+	m := db.Metrics()
+	if m == nil {
+		return 0
+	}
+	t := m.Total()
+	return t.TableBytesFlushed - t.TableBytesIn + t.TableBytesCompacted + t.BlobBytesFlushed + t.BlobBytesCompacted
+}
+
+// get returns a copy of a key's value, nil if there is none.
+func get(r pebble.Reader, key []byte) ([]byte, error) {
+	v, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, damage(err)
+	}
+	return append([]byte{}, v...), closer.Close()
+}
+
+// damage marks Pebble's reports of corruption as ErrDamaged.
+func damage(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/weftraft/weft/rawnode/session"
+)
+
+// parsed is a command taken apart. It shares the memory of the bytes that it was
+// made from.
+type parsed struct {
+	op                     Op
+	key                    []byte
+	value                  []byte // of OpPut and OpPart; of OpSystem the new value
+	record                 []byte // value as it is stored, checksum in front
+	want                   []byte
+	upload                 UploadID
+	size                   int64
+	part                   int
+	sha256                 []byte
+	session                session.ID // 0 if it is part of none
+	sequence, acknowledged uint64
+}
+
+// input takes bytes apart; after a mistake it yields zeros.
+type input struct {
+	b    []byte
+	what string // the first thing that was cut off
+}
+
+func (in *input) cut(what string) {
+	if in.what == "" {
+		in.what = what
+	}
+	in.b = nil
+}
+
+func (in *input) uvarint(what string) uint64 {
+	v, n := binary.Uvarint(in.b)
+	if n <= 0 {
+		in.cut(what)
+		return 0
+	}
+	in.b = in.b[n:]
+	return v
+}
+
+func (in *input) take(what string, n uint64) []byte {
+	if n > uint64(len(in.b)) {
+		in.cut(what)
+		return nil
+	}
+	v := in.b[:n:n]
+	in.b = in.b[n:]
+	return v
+}
+
+func (in *input) rest() []byte {
+	v := in.b
+	in.b = nil
+	return v
+}
+
+// parse is the inverse of Encode. It refuses with ErrInvalid what no good
+// command encodes to; what it accepts, all replicas accept.
+func parse(b []byte) (parsed, error) {
+	if len(b) == 0 {
+		return parsed{}, fmt.Errorf("%w command: it is empty", ErrInvalid)
+	}
+	p := parsed{op: Op(b[0] &^ inSession)}
+	if p.op == 0 || p.op > lastOp || b[0]&inSession != 0 && !p.op.sessions() {
+		return parsed{}, fmt.Errorf("%w command: op %d, want 1 to %d, and %d more for put, delete and finish in a session", ErrInvalid, b[0], lastOp, inSession)
+	}
+	in := input{b: b[1:]}
+	if b[0]&inSession != 0 {
+		p.session, p.sequence, p.acknowledged = session.ID(in.uvarint("session")), in.uvarint("sequence"), in.uvarint("acknowledged")
+		if in.what == "" && (p.session == 0 || p.sequence == 0) {
+			return parsed{}, fmt.Errorf("%w command: session %d, sequence %d, want 1 or more", ErrInvalid, p.session, p.sequence)
+		}
+	}
+	p.fields(&in)
+	if in.what != "" || len(in.b) > 0 {
+		return parsed{}, fmt.Errorf("%w %v: %d bytes, cut off or too long at %q", ErrInvalid, p.op, len(b), in.what)
+	}
+	if err := p.check(); err != nil {
+		return parsed{}, err
+	}
+	return p, nil
+}
+
+// fields reads what follows op and session.
+func (p *parsed) fields(in *input) {
+	switch p.op {
+	case OpPut:
+		p.key = in.take("key", in.uvarint("key"))
+		p.record = in.rest()
+		if len(p.record) < inlineHead {
+			in.cut("checksum")
+			return
+		}
+		p.value = p.record[inlineHead:]
+	case OpDelete:
+		p.key = in.rest()
+	case OpEndSession:
+		p.session = session.ID(in.uvarint("session"))
+	case OpPart:
+		copy(p.upload[:], in.take("upload", uint64(len(p.upload))))
+		p.size, p.part = in.int("size"), int(in.int("part"))
+		p.record = in.rest()
+		if len(p.record) < sumBytes {
+			in.cut("checksum")
+			return
+		}
+		p.value = p.record[sumBytes:]
+	case OpFinish:
+		copy(p.upload[:], in.take("upload", uint64(len(p.upload))))
+		p.size = in.int("size")
+		p.sha256 = in.take("sha256", 32)
+		p.key = in.rest()
+	case OpAbort:
+		copy(p.upload[:], in.take("upload", uint64(len(p.upload))))
+	case OpSystem:
+		p.key = in.take("key", in.uvarint("key"))
+		p.want = in.take("want", in.uvarint("want"))
+		p.value = in.rest()
+	}
+}
+
+// int reads a number that no bound of this package reaches.
+func (in *input) int(what string) int64 { return int64(min(in.uvarint(what), 1<<40)) }
+
+// check looks at what the command says.
+func (p *parsed) check() error {
+	switch p.op {
+	case OpPut:
+		return p.checkPut()
+	case OpDelete:
+		return checkKey(p.key)
+	case OpEndSession:
+		if p.session == 0 {
+			return fmt.Errorf("%w %v: session 0, want 1 or more", ErrInvalid, p.op)
+		}
+	case OpPart:
+		return p.checkPart()
+	case OpFinish:
+		if err := checkKey(p.key); err != nil {
+			return err
+		}
+		return p.checkSize()
+	case OpSystem:
+		if n := len(p.key); n == 0 || n > MaxSystemKeyBytes {
+			return fmt.Errorf("%w system key: %d bytes, want 1 to %d", ErrInvalid, n, MaxSystemKeyBytes)
+		}
+		if n := max(len(p.value), len(p.want)); n > MaxSystemValueBytes {
+			return fmt.Errorf("%w system value: %d bytes, want at most %d", ErrInvalid, n, MaxSystemValueBytes)
+		}
+	}
+	return nil
+}
+
+func (p *parsed) checkPut() error {
+	if err := checkKey(p.key); err != nil {
+		return err
+	}
+	if len(p.value) > MaxInlineBytes {
+		return fmt.Errorf("%w value: %d bytes in one command, want at most %d; send a larger one in parts", ErrInvalid, len(p.value), MaxInlineBytes)
+	}
+	if p.record[0] != kindInline {
+		return fmt.Errorf("%w put: a record of kind %d, want %d", ErrInvalid, p.record[0], kindInline)
+	}
+	if want, got := binary.LittleEndian.Uint32(p.record[1:]), sum(p.key, p.value); want != got {
+		return fmt.Errorf("%w put of key %q: the value changed on its way here: its checksum is %08x, want %08x", ErrInvalid, p.key, got, want)
+	}
+	return nil
+}
+
+func (p *parsed) checkSize() error {
+	if p.size < 1 || p.size > MaxValueBytes {
+		return fmt.Errorf("%w upload %v: size %d, want 1 to %d", ErrInvalid, p.upload, p.size, int64(MaxValueBytes))
+	}
+	return nil
+}
+
+func (p *parsed) checkPart() error {
+	if err := p.checkSize(); err != nil {
+		return err
+	}
+	if p.part >= Parts(p.size) {
+		return fmt.Errorf("%w upload %v: part %d, want 0 to %d with %d bytes", ErrInvalid, p.upload, p.part, Parts(p.size)-1, p.size)
+	}
+	if want := partLen(p.size, p.part); len(p.value) != want {
+		return fmt.Errorf("%w upload %v: part %d of %d bytes, want %d", ErrInvalid, p.upload, p.part, len(p.value), want)
+	}
+	if want, got := binary.LittleEndian.Uint32(p.record), partSum(p.upload, p.part, p.value); want != got {
+		return fmt.Errorf("%w upload %v: part %d changed on its way here: its checksum is %08x, want %08x", ErrInvalid, p.upload, p.part, got, want)
+	}
+	return nil
+}

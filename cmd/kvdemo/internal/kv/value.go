@@ -1,0 +1,189 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Value is an open value: its bytes stay what they are while writes go on. Close
+// it soon, as what it refers to stays on disk until then. It is for one goroutine
+// at a time.
+type Value struct {
+	Size    int64
+	SHA256  []byte // nil unless the value came in parts
+	Applied uint64 // log index of a state that the value is not older than
+
+	inline []byte // until Next returned it
+	parts  *parts // of a large value
+	view   *view  // that parts reads; closed with it
+}
+
+// Value opens a key's value, of any size.
+func (s *Store) Value(key string) (*Value, error) {
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	inline, applied, err := s.Get(key)
+	if err == nil {
+		return &Value{Size: int64(len(inline)), Applied: applied, inline: inline}, nil
+	}
+	if !errors.Is(err, ErrLarge) {
+		return nil, err
+	}
+	v, err := s.view()
+	if err != nil {
+		return nil, err
+	}
+	value, err := v.value(key)
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	return value, nil
+}
+
+// value opens a value that was large a moment ago.
+func (v *view) value(key string) (*Value, error) {
+	b, err := get(v.snap, v.space.key(secData, []byte(key)))
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, fmt.Errorf("%w: %q", ErrNotFound, key)
+	}
+	r, err := openRecord([]byte(key), b)
+	if err != nil {
+		return nil, err
+	}
+	value := &Value{Size: r.size(), Applied: v.applied, inline: r.value, view: v}
+	if r.large != nil {
+		value.SHA256 = r.large.sha256[:]
+		value.parts, err = v.parts(*r.large)
+	}
+	return value, err
+}
+
+// Next returns the next piece of the value, at most PartBytes, valid until the
+// next call; after the last one io.EOF. What is returned is what was put: with
+// anything else it ends with ErrDamaged. An empty value has one empty piece.
+func (v *Value) Next() ([]byte, error) {
+	if v.parts != nil {
+		return v.parts.next()
+	}
+	if v.inline == nil {
+		return nil, io.EOF
+	}
+	b := v.inline
+	v.inline = nil
+	return b, nil
+}
+
+// Close gives the value free. Closing twice does no harm.
+func (v *Value) Close() error {
+	var err error
+	if v.parts != nil {
+		err = v.parts.close()
+	}
+	if v.view != nil {
+		err = errors.Join(err, v.view.close())
+	}
+	v.inline, v.parts, v.view = nil, nil, nil
+	return err
+}
+
+// parts reads the parts of a large value one after the other.
+type parts struct {
+	large large
+	it    *pebble.Iterator
+	i     int // the next part
+	hash  hash.Hash
+	err   error // what ended it
+}
+
+func (v *view) parts(l large) (*parts, error) {
+	lower := v.space.key(secPart, partName(l.number, 0))
+	upper := v.space.key(secPart, partName(l.number, MaxParts))
+	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, damage(err)
+	}
+	return &parts{large: l, it: it, hash: sha256.New()}, nil
+}
+
+func (p *parts) next() ([]byte, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	b, err := p.read()
+	if !errors.Is(err, io.EOF) {
+		p.err = err
+		return b, err
+	}
+	if got := p.hash.Sum(nil); !bytes.Equal(got, p.large.sha256[:]) {
+		err = fmt.Errorf("%w: a value of %d bytes has SHA-256 %x, the client said %x", ErrDamaged, p.large.size, got, p.large.sha256)
+	}
+	p.err = err
+	return b, err
+}
+
+// read returns the next part, or io.EOF when all have been read.
+
+func (p *parts) read() ([]byte, error) {
+	l := &p.large
+	more := false
+	if p.i == 0 {
+		more = p.it.First()
+	} else {
+		more = p.it.Next()
+	}
+	if err := p.it.Error(); err != nil {
+		return nil, damage(err)
+	}
+	if count := Parts(l.size); !more || p.i >= count {
+		if more || p.i < count {
+			return nil, fmt.Errorf("%w: upload %v has not just %d parts; part %d is at fault", ErrDamaged, l.upload, count, p.i)
+		}
+		return nil, io.EOF
+	}
+	if name := p.it.Key()[nameStart:]; !bytes.Equal(name, partName(l.number, p.i)) {
+		return nil, fmt.Errorf("%w: part %d of upload %v is missing", ErrDamaged, p.i, l.upload)
+	}
+	b, err := p.it.ValueAndErr()
+	if err != nil {
+		return nil, damage(err)
+	}
+	data, err := openPart(l.upload, l.size, p.i, b)
+	if err != nil {
+		return nil, err
+	}
+	_, _ = p.hash.Write(data) // a hash.Hash never fails
+	p.i++
+	return data, nil
+}
+
+func (p *parts) close() error { return p.it.Close() }
+
+// digest reads a large value and returns its SHA-256: of the bytes that are
+// there, whatever the client said.
+func (v *view) digest(l large) ([]byte, error) {
+	p, err := v.parts(l)
+	if err != nil {
+		return nil, err
+	}
+	for err == nil {
+		_, err = p.read()
+	}
+	sum := p.hash.Sum(nil)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return sum, errors.Join(err, p.close())
+}
