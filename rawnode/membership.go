@@ -22,10 +22,10 @@ import (
 //     the same, and make every member panic when it is applied.
 //   - Does the node exist that it is about?
 //   - Will the group go on? A majority of each half of what comes must be there:
-//     heard from within an election timeout; and who gets a vote must have the
-//     log, but for MaxPromoteLag entries, or the first write after the change
-//     waits for all that it lacks. This can be overridden. (A leader that is new
-//     has not heard from everybody yet, and lets the change wait.)
+//     heard from within an election timeout. Who gets a vote must be there, too,
+//     and have the log, but for MaxPromoteLag entries, or the first write after
+//     the change waits for all that it lacks. This can be overridden. (A leader
+//     that is new has not heard from everybody yet, and lets the change wait.)
 //
 // A leader that the change takes the vote from hands over first, and lets its
 // successor make the change: so the group is without a leader for the time of a
@@ -108,6 +108,9 @@ func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker
 	}
 	for id := range next.Voters[0] {
 		p, member := progress[id]
+		if member && p.IsLearner && !r.reachable(id) {
+			return fmt.Errorf("learner %d cannot be reached: it may be promoted when it answers", id)
+		}
 		if member && p.IsLearner && lagging(id) {
 			return fmt.Errorf("learner %d is at index %d and the log at %d: it may be promoted when it is within %d entries; wait until it has caught up", id, p.Match, r.last, r.cfg.MaxPromoteLag)
 		}
