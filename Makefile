@@ -115,3 +115,18 @@ build: ## the commands, into bin/
 .PHONY: bench-upstream
 bench-upstream: ## benchmarks against upstream's library, written to docs/benchmarks.md
 	$(GO) run ./rafttest/bench/report
+
+.PHONY: bench-host
+bench-host: ## Host beside a minimal loop, real processes, written to docs/benchmarks-host.md (about 10 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/benchmarks-host.md
+
+.PHONY: bench-host-quick
+bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
+
+.PHONY: torture
+torture: ## kill -9 nodes under load 50 times, with either core, and fill their disks (about 4 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
+	bin/weftbench torture
+	bin/weftbench torture --core upstream --seed 2
+	bin/weftbench torture --full-disk

@@ -50,8 +50,7 @@ func (b *bench) gaps(ctx context.Context) error {
 // gap kills the leader under load and returns the longest time without an
 // answer from then on.
 func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, error) {
-	leader, err := c.WaitLeader(ctx)
-	if err != nil {
+	if _, err := c.WaitLeader(ctx); err != nil {
 		return 0, err
 	}
 	before := 500 * time.Millisecond
@@ -70,6 +69,10 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 		return 0, fmt.Errorf("the load ended early: %w", err)
 	case <-time.After(before):
 	}
+	leader, err := c.WaitLeader(ctx) // it may have changed under load
+	if err != nil {
+		return 0, err
+	}
 	killed := time.Now()
 	if err := leader.Kill(); err != nil {
 		return 0, err
@@ -85,16 +88,15 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	return gap, err
 }
 
-// longestGap returns the longest time between two answers of which the second
-// came after from.
+// longestGap returns the longest time without an answer, counted from a moment
+// on, that an answer ended.
 func longestGap(acks []time.Time, from time.Time) (longest time.Duration) {
 	slices.SortFunc(acks, time.Time.Compare)
 	last := from
 	for _, t := range acks {
 		if t.After(from) {
-			longest = max(longest, t.Sub(last))
+			longest, last = max(longest, t.Sub(last)), t
 		}
-		last = t
 	}
 	return longest
 }

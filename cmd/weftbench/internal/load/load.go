@@ -116,21 +116,24 @@ func (r *run) due(ctx context.Context) (time.Time, bool) {
 	n := r.begun
 	r.begun++
 	r.mu.Unlock()
-	now := time.Now()
+	if r.plan.Calls > 0 && n >= r.plan.Calls || ctx.Err() != nil {
+		return time.Time{}, false
+	}
+	at := time.Now()
 	if r.plan.Rate > 0 {
-		at := r.start.Add(time.Duration(float64(n) / r.plan.Rate * float64(time.Second)))
-		if wait := at.Sub(now); wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-			}
+		at = r.start.Add(time.Duration(float64(n) / r.plan.Rate * float64(time.Second)))
+	}
+	if r.plan.Calls == 0 && at.After(r.start.Add(r.plan.Duration)) {
+		return at, false
+	}
+	if wait := time.Until(at); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return at, false
 		}
-		now = at
 	}
-	if r.plan.Calls > 0 {
-		return now, n < r.plan.Calls && ctx.Err() == nil
-	}
-	return now, now.Before(r.start.Add(r.plan.Duration)) && ctx.Err() == nil
+	return at, true
 }
 
 // client makes one call after the other. After a failure it goes on to the next

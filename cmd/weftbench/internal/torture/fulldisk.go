@@ -20,7 +20,7 @@ var ErrSkipped = errors.New("skipped")
 
 // diskBytes is the size of a small disk: some segments of the log and the state
 // beside them.
-const diskBytes = 512 << 20
+const diskBytes = 128 << 20
 
 // FullDisk gives each node a disk of its own that holds little, and fills it:
 // that of a follower, that of the leader, and then all. A node whose disk is
@@ -43,7 +43,7 @@ func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
-	for _, step := range []func(context.Context, *disks) error{r.fullFollower, r.fullLeader, r.fullMajority} {
+	for _, step := range []func(context.Context, *disks) error{r.fullFollower, r.fullLeader, r.fullMajority, r.fullAndKilled} {
 		if err = step(ctx, small); err != nil {
 			break
 		}
@@ -108,39 +108,69 @@ func (r *run) fullOne(ctx context.Context, d *disks, n *cluster.Node, role strin
 	return r.recover(ctx, d, n)
 }
 
-// fullMajority fills all disks. Once a majority says so, nothing may be
-// acknowledged any more. The others may never find out: nobody sends them
-// anything that they would have to write.
+// fullMajority fills all disks. While a majority has no room, nothing may be
+// acknowledged, and all go on by themselves when there is room.
 func (r *run) fullMajority(ctx context.Context, d *disks) error {
-	nodes := r.cluster.Nodes
-	for _, n := range nodes {
-		if err := d.fill(n.ID); err != nil {
+	if err := r.fillAll(ctx, d); err != nil {
+		return err
+	}
+	return r.recover(ctx, d, r.cluster.Nodes...)
+}
+
+// fullAndKilled kills all nodes while their disks are full: what was
+// acknowledged before is still there when they start again.
+func (r *run) fullAndKilled(ctx context.Context, d *disks) error {
+	if err := r.fillAll(ctx, d); err != nil {
+		return err
+	}
+	for _, n := range r.cluster.Nodes {
+		r.sum.Kills++
+		if err := errors.Join(n.Kill(), d.free(n.ID)); err != nil {
 			return err
 		}
 	}
-	r.say("the disks of all nodes are full")
-	err := r.cluster.Wait(ctx, "a majority to say that their disks are full", func(all []*statusResponse) bool {
-		full := 0
-		for _, s := range all {
-			if s.GetStalled() != "" {
-				full++
+	r.say("killed all nodes, made room, starting them again")
+	for _, n := range r.cluster.Nodes {
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	return r.acknowledged(ctx)
+}
+
+// fillAll fills all disks and waits for a while in which a majority says that it
+// has no room, and nothing is acknowledged. It takes a few tries: nodes make room
+// for themselves, as segments and tables of theirs become obsolete.
+func (r *run) fillAll(ctx context.Context, d *disks) error {
+	r.say("filling the disks of all nodes")
+	for end := time.Now().Add(fillLimit); time.Now().Before(end); {
+		for _, n := range r.cluster.Nodes {
+			if err := d.fill(n.ID); err != nil {
+				return err
 			}
 		}
-		return full > len(nodes)/2
-	})
-	if err != nil {
-		return err
+		before, full := r.tally(), true
+		for since := time.Now(); full && time.Since(since) < callTimeout; sleep(ctx, 50*time.Millisecond) {
+			full = r.majorityFull(ctx)
+		}
+		if after := r.tally(); full && after.acknowledged == before.acknowledged && after.refused > before.refused {
+			r.say("a majority says that it is full; in %v: acknowledged 0, refused %d, unknown %d",
+				callTimeout, after.refused-before.refused, after.unknown-before.unknown)
+			return nil
+		}
 	}
-	sleep(ctx, callTimeout) // what was under way ends
-	before := r.tally()
-	sleep(ctx, 2*callTimeout)
-	after := r.tally()
-	r.say("a majority says so; in %v: acknowledged %d, refused %d, unknown %d; making room", 2*callTimeout,
-		after.acknowledged-before.acknowledged, after.refused-before.refused, after.unknown-before.unknown)
-	if after.acknowledged != before.acknowledged || after.refused == before.refused {
-		return errors.New("with the disks of a majority full, writes were acknowledged, or none refused")
+	return fmt.Errorf("within %v there were no %v in which a majority said that it is full and nothing was acknowledged; the nodes say %v",
+		fillLimit, callTimeout, r.cluster.Status(ctx))
+}
+
+func (r *run) majorityFull(ctx context.Context) bool {
+	full := 0
+	for _, s := range r.cluster.Status(ctx) {
+		if s.GetStalled() != "" {
+			full++
+		}
 	}
-	return r.recover(ctx, d, nodes...)
+	return full > len(r.cluster.Nodes)/2
 }
 
 // recover makes room, and waits until the nodes say so and writes go on.
@@ -181,6 +211,9 @@ func (r *run) says(ctx context.Context, n *cluster.Node, full bool) error {
 	return err
 }
 
+// fillLimit bounds how long it may take until full disks stay full.
+const fillLimit = time.Minute
+
 // disks are small file systems, one for each node.
 type disks struct {
 	dir     string
@@ -209,9 +242,9 @@ func (d *disks) unmount() error {
 	return errors.Join(errs...)
 }
 
-// fill writes a file until there is no more room.
+// fill adds to a file until there is no more room.
 func (d *disks) fill(id int) error {
-	f, err := os.Create(d.ballast(id))
+	f, err := os.OpenFile(d.ballast(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

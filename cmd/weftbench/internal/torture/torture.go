@@ -67,8 +67,9 @@ func (s *Summary) String() string {
 	}
 	row("time", "%v", s.Elapsed.Round(time.Second))
 	if s.Loops > 0 {
-		row("processes killed", "%d in %d loops (%d led; %d times all at once)", s.Kills, s.Loops, s.LeaderKills, s.AllKilled)
+		row("loops", "%d", s.Loops)
 	}
+	row("processes killed", "%d (%d led; %d times all at once)", s.Kills, s.LeaderKills, s.AllKilled)
 	row("writes acknowledged", "%d, lost: 0", s.Acknowledged)
 	row("writes refused", "%d, applied: 0", s.Refused)
 	row("writes of unknown outcome", "%d, of which %d happened, at all replicas", s.Unknown, s.UnknownThere)

@@ -1,0 +1,54 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hostbench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+)
+
+// A gap begins at the kill, or at the last answer before the longest silence.
+func TestLongestGap(t *testing.T) {
+	start := time.Now()
+	at := func(ms ...int) (all []time.Time) {
+		for _, m := range ms {
+			all = append(all, start.Add(time.Duration(m)*time.Millisecond))
+		}
+		return all
+	}
+	kill := at(100)[0]
+	require.Equal(t, 600*time.Millisecond, longestGap(at(10, 90, 700, 710), kill))
+	require.Equal(t, 590*time.Millisecond, longestGap(at(710, 10, 110, 700), kill), "answers that were under way, in any order")
+	require.Equal(t, time.Duration(0), longestGap(at(10, 90), kill), "no answer at all")
+}
+
+func TestMedian(t *testing.T) {
+	require.Equal(t, 2.0, median([]float64{3, 1, 2}))
+	require.Equal(t, 2.5, median([]float64{4, 1, 3, 2}))
+	require.Equal(t, time.Duration(0), median([]time.Duration(nil)))
+}
+
+// The report names where a side costs more than it should.
+func TestReportNamesWhereItIsBehind(t *testing.T) {
+	row := Row{Clients: 1, Size: 1 << 10}
+	cell := func(side string, perCall ...float64) *Cell {
+		return &Cell{Side: side, Row: row, Calls: 1000, Elapsed: time.Second, PerCall: perCall, latency: load.NewHistogram()}
+	}
+	r := &Report{
+		Config: Config{Sides: []Side{{Name: "a"}, {Name: "b"}}, Rounds: 3, ElectionTicks: 10, Tick: 50 * time.Millisecond},
+		Cells:  []*Cell{cell("a", 12, 30, 11), cell("b", 10, 10, 10)},
+		Gaps:   []*Gaps{{Side: "a", All: []time.Duration{600 * time.Millisecond}}},
+		Disks:  []*Disk{{Side: "a", Payload: 1 << 20, Log: 1, Total: 2}},
+	}
+	text := r.Markdown()
+	require.Contains(t, text, "More than 1.1 times the CPU of b: a at 1 KB x 1 (1.20).")
+	require.Contains(t, text, "2.73 times apart in CPU/call (a at 1 KB x 1)")
+	require.Contains(t, text, "| a | 600ms | 1.20 | 600ms | 600ms | 1 |")
+	r.Cells[0].PerCall = []float64{10, 11, 9}
+	require.Contains(t, r.Markdown(), "No side used more than 1.1 times the CPU of b.")
+}

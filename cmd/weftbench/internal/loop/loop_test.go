@@ -1,0 +1,91 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+func entry(index uint64, size int) *pb.Entry {
+	return &pb.Entry{Index: proto.Uint64(index), Term: proto.Uint64(2), Data: make([]byte, size)}
+}
+
+// What was saved is there after a restart; what was written by half is cut.
+func TestWAL(t *testing.T) {
+	dir := t.TempDir()
+	w, err := openWAL(dir, []uint64{1, 2, 3})
+	require.NoError(t, err)
+	hard := &pb.HardState{Term: proto.Uint64(2), Vote: proto.Uint64(3), Commit: proto.Uint64(2)}
+	require.NoError(t, w.save(hard, []*pb.Entry{entry(2, 10), entry(3, 10)}, true))
+	require.NoError(t, w.save(nil, []*pb.Entry{entry(4, 10)}, true))
+	size := w.size
+	require.NoError(t, w.file.Close())
+	require.NoError(t, os.Truncate(filepath.Join(dir, walName), size-1))
+
+	w, err = openWAL(dir, nil)
+	require.NoError(t, err)
+	last, err := w.mem.LastIndex()
+	require.NoError(t, err)
+	require.EqualValues(t, 3, last)
+	got, conf, err := w.mem.InitialState()
+	require.NoError(t, err)
+	require.True(t, proto.Equal(hard, got))
+	require.Equal(t, []uint64{1, 2, 3}, conf.GetVoters())
+	require.NoError(t, w.save(nil, []*pb.Entry{entry(4, 20)}, true))
+	require.NoError(t, w.file.Close())
+}
+
+// The log drops what the state has, but for what laggards may need, and is as
+// short after a restart.
+func TestCompact(t *testing.T) {
+	dir := t.TempDir()
+	w, err := openWAL(dir, []uint64{1})
+	require.NoError(t, err)
+	for i := uint64(2); i < 42; i++ {
+		require.NoError(t, w.save(nil, []*pb.Entry{entry(i, 1<<20)}, false))
+	}
+	require.NoError(t, w.compact(41))
+	for range 2 {
+		first, err := w.mem.FirstIndex()
+		require.NoError(t, err)
+		require.EqualValues(t, 42-keepBytes>>20, first)
+		require.Less(t, w.size, int64(keepBytes+1<<20))
+		require.NoError(t, w.file.Close())
+		w, err = openWAL(dir, nil)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.file.Close())
+}
+
+// A snapshot carries the whole state, and takes the place of another.
+func TestState(t *testing.T) {
+	a, err := openState(t.TempDir())
+	require.NoError(t, err)
+	b, err := openState(t.TempDir())
+	require.NoError(t, err)
+	_, _, err = a.snapshot()
+	require.Error(t, err, "there is no state yet")
+	require.NoError(t, a.apply(5, [][]byte{encodePut("k", []byte("v")), encodePut("l", nil)}))
+	require.NoError(t, b.apply(3, [][]byte{encodePut("old", []byte("v"))}))
+	data, index, err := a.snapshot()
+	require.NoError(t, err)
+	require.EqualValues(t, 5, index)
+	require.Error(t, b.restore(data[:len(data)-1], index))
+	require.NoError(t, b.restore(data, index))
+	v, err := b.get(b.db, dataKey("k"))
+	require.NoError(t, err)
+	require.Equal(t, "v", string(v))
+	v, err = b.get(b.db, dataKey("old"))
+	require.NoError(t, err)
+	require.Nil(t, v)
+	require.EqualValues(t, 5, b.applied)
+	require.NoError(t, a.db.Close())
+	require.NoError(t, b.db.Close())
+}

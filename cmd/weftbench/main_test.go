@@ -1,0 +1,116 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the test binary be weftbench itself: the host verb starts its
+// own program as nodes of the minimal loop.
+func TestMain(m *testing.M) {
+	if os.Getenv("WEFTBENCH_TEST_AS_PROGRAM") == "" {
+		os.Exit(m.Run())
+	}
+	main()
+}
+
+// buildKvdemo builds the nodes' program.
+func buildKvdemo(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	path := filepath.Join(t.TempDir(), "kvdemo")
+	out, err := exec.Command("go", "build", "-o", path, "../kvdemo").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+// weftbench runs a command line and returns what it printed.
+func weftbench(t *testing.T, args ...string) (out, progress string, err error) {
+	t.Helper()
+	t.Setenv("WEFTBENCH_TEST_AS_PROGRAM", "1")
+	var o, p bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&o)
+	root.SetErr(&p)
+	err = root.ExecuteContext(t.Context())
+	return o.String(), p.String(), err
+}
+
+// A short form of make torture.
+func TestTorture(t *testing.T) {
+	kvdemo := buildKvdemo(t)
+	out, progress, err := weftbench(t, "torture", "--kvdemo", kvdemo, "--loops", "3", "--data", t.TempDir())
+	require.NoError(t, err, progress)
+	require.Regexp(t, `writes acknowledged +\d+, lost: 0`, out)
+	require.Regexp(t, `replicas that differ +0 \(\d+ keys each\)`, out)
+}
+
+// Disks of real nodes are full, and have room again.
+func TestFullDisk(t *testing.T) {
+	kvdemo := buildKvdemo(t)
+	out, progress, err := weftbench(t, "torture", "--kvdemo", kvdemo, "--full-disk", "--data", t.TempDir())
+	require.NoError(t, err, progress)
+	if !bytes.Contains([]byte(out), []byte("acknowledged")) {
+		t.Skip(out)
+	}
+	require.Contains(t, progress, "no space left on device")
+}
+
+// All three sides run, and the report says what was measured.
+func TestHost(t *testing.T) {
+	kvdemo := buildKvdemo(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	file := filepath.Join(t.TempDir(), "report.md")
+	_, progress, err := weftbench(t, "host", "--kvdemo", kvdemo, "--data", t.TempDir(), "--out", file,
+		"--clients", "2", "--sizes", "1024", "--rounds", "2", "--time", "200ms", "--kills", "1", "--rate", "50",
+		"--disk-bytes", "1048576", "--tick", "20ms")
+	require.NoError(t, err, progress)
+	report, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for _, want := range []string{
+		`\| 1 KB \| 2 \| weft \| \d+ \|.*\| \d\.\d\d \|`, `\| 1 KB \| 2 \| loop \| \d+ \|.*\| - \|`,
+		`\| 1 KB \| 64, open-loop 50/s \| upstream \|`, `\| 1 KB \| 16, reads \| loop \|`,
+		`\| weft \| \d+ms \| \d\.\d\d \|`, `\| loop \| \d+ms \| \d\.\d\d \|`, `\| upstream \| \d\.\d\d \| \d\.\d\d \|`,
+	} {
+		require.Regexp(t, want, string(report))
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"host", "--kvdemo", "x", "--sides", "weft,other"}, []string{`--sides: "weft,other", want some of weft, upstream, loop`}},
+		{
+			[]string{"host", "--kvdemo", "x", "--clients", "0", "--sizes", "0", "--rounds", "0", "--time", "0s", "--kills", "-1"},
+			[]string{"--clients: [0]", "--sizes: [0]", "--rounds: 0", "--time: 0s", "--kills: -1"},
+		},
+		{[]string{"torture", "--kvdemo", "x", "--loops", "0", "--nodes", "2"}, []string{"--loops: 0, want 1 or more", "--nodes: 2, want 3 to 9"}},
+		{[]string{"torture", "--kvdemo", "/nonexistent", "--loops", "1"}, []string{"/nonexistent"}},
+		{[]string{"torture", "--kvdemo", "x", "--data", "."}, []string{"--data: . is not empty"}},
+		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},
+		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{`--peers: "1=h:2", want id=host:port, each id once`}},
+	} {
+		_, _, err := weftbench(t, c.args...)
+		for _, want := range c.want {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
