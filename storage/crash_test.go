@@ -22,7 +22,7 @@ import (
 	"github.com/weftraft/weft/storage/storagetest"
 )
 
-var crashSeeds = flag.Int("crashseeds", 4, "workloads of TestCrashEverywhere")
+var crashSeeds = flag.Int("crashseeds", 3, "workloads of TestCrashEverywhere")
 
 var testIdentity = storage.Identity{Cluster: 3, Node: 1}
 
@@ -199,8 +199,14 @@ type crasher struct {
 
 func (c *crasher) wrap() vfs.FS {
 	return errorfs.Wrap(c.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite || op.Kind == errorfs.OpOpen {
+		switch op.Kind {
+		case errorfs.OpFileClose, errorfs.OpFilePreallocate: // nothing that a crash could undo
+		case errorfs.OpOpen:
 			c.crash(op)
+		default:
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				c.crash(op)
+			}
 		}
 		return nil
 	}))
@@ -210,7 +216,7 @@ func (c *crasher) wrap() vfs.FS {
 // unsynced blocks, or all of it.
 func (c *crasher) crash(at errorfs.Op) {
 	c.points++
-	for _, percent := range []int{0, 20, 50, 80, 100} {
+	for _, percent := range []int{0, 10 + c.rng.IntN(80), 100} {
 		fs := c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: c.rng})
 		c.reopen(fs, fmt.Sprintf("crash %d at %v %s, %d%% of the unsynced data stays", c.points, at.Kind, at.Path, percent))
 	}

@@ -42,14 +42,16 @@ type directory struct {
 	dir  vfs.File // open for syncing entries
 	sum  checksum
 
-	// spares are files to begin segments in, oldest first.
+	// spares are files to begin segments in, the first one first: those that were
+	// segments, whose blocks the file system need not prepare any more, and then
+	// perhaps one that was made for it.
 	spares     []spare
 	spareBytes atomic.Int64
 }
 
 // spare is a file that is kept, or made, to be the file of a segment.
 type spare struct {
-	number uint64 // in its name
+	number uint64 // in its name: of the segment that it was, or 0
 	bytes  int64
 	used   bool // it was a segment before
 }
@@ -244,8 +246,19 @@ func (d *directory) findSpares() error {
 }
 
 func (d *directory) addSpare(s spare) {
-	d.spares = append(d.spares, s)
+	at := len(d.spares)
+	if s.used {
+		at = d.usedSpares()
+	}
+	d.spares = slices.Insert(d.spares, at, s)
 	d.spareBytes.Add(s.bytes)
+}
+
+func (d *directory) usedSpares() (n int) {
+	for n < len(d.spares) && d.spares[n].used {
+		n++
+	}
+	return n
 }
 
 // create makes the file of a new segment, out of a spare one if there is any,
@@ -277,9 +290,10 @@ func (d *directory) create(number uint64) (f vfs.File, bytes int64, recycled boo
 	return f, info.Size(), info.Size() > 0 && !fresh, nil
 }
 
-// prepare makes a spare file of its full size, with blocks of its own.
-func (d *directory) prepare(number uint64, allocate func(f vfs.File) error, bytes int64) error {
-	name := d.spareName(number)
+// prepare makes a spare file of its full size, with blocks of its own. There is
+// no other one that was made.
+func (d *directory) prepare(allocate func(f vfs.File) error, bytes int64) error {
+	name := d.spareName(0)
 	f, err := d.fs.OpenReadWrite(name, diskCategory)
 	if err == nil {
 		if err = errors.Join(allocate(f), f.Close()); err != nil {
@@ -287,9 +301,9 @@ func (d *directory) prepare(number uint64, allocate func(f vfs.File) error, byte
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("storage: preparing segment %d: %w", number, err)
+		return fmt.Errorf("storage: making a spare file: %w", err)
 	}
-	d.addSpare(spare{number: number, bytes: bytes})
+	d.addSpare(spare{bytes: bytes})
 	return nil
 }
 
@@ -297,7 +311,7 @@ func (d *directory) prepare(number uint64, allocate func(f vfs.File) error, byte
 // synced before the next one goes, so that the segments there always have
 // consecutive numbers, and a missing one is known for what it is.
 func (d *directory) remove(number uint64, bytes int64, spares int) error {
-	name, keep := d.join(segmentName(number)), len(d.spares) < spares
+	name, keep := d.join(segmentName(number)), d.usedSpares() < spares
 	var err error
 	if keep {
 		err = d.fs.Rename(name, d.spareName(number))

@@ -78,6 +78,18 @@ func (r *recovery) findIndex(s, next *segment) (f foundIndex, err error) {
 	return f, err
 }
 
+// onlyIndexLost reports whether the frame at r.end, which is not valid, is the
+// index of its segment, as next says, and goes on behind it if so: all that it
+// held has been read.
+func (r *recovery) onlyIndexLost(next *segment) bool {
+	behind, m, err := r.readBegin(next)
+	if err != nil || m.index != r.end || r.end == 0 || behind.seq != r.seq+3 {
+		return false
+	}
+	r.seq += 2 // the index and the seal
+	return true
+}
+
 // readBegin reads the first frame of a segment.
 func (r *recovery) readBegin(s *segment) (frameHeader, beginMeta, error) {
 	h, meta, err := r.scanner(s, beginBytes).head(0)

@@ -59,7 +59,8 @@ type Options struct {
 
 	// Spares is how many purged segment files are kept to be written again,
 	// which spares the file system the allocation of blocks; 0 means
-	// DefaultSpares, negative none.
+	// DefaultSpares, negative none. Besides, the file of the next segment is made
+	// when the present one is half full.
 	Spares int
 
 	// NoSync leaves out every sync. A power failure or a crash of the operating

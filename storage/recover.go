@@ -124,6 +124,9 @@ func (r *recovery) segment(i int) error {
 	for !r.sealed {
 		err := r.frame(sc, last)
 		if errors.Is(err, errNoFrame) {
+			if !last && r.onlyIndexLost(r.e.segments[i+1]) {
+				break
+			}
 			if err := r.tail(sc, last, err); err != nil {
 				return err
 			}
@@ -134,7 +137,7 @@ func (r *recovery) segment(i int) error {
 		}
 		s.size.Store(r.end)
 	}
-	r.found.Bytes += r.end
+	r.found.Bytes += s.size.Load()
 	return nil
 }
 

@@ -291,7 +291,7 @@ func (w *writer) prepare() error {
 		return nil
 	}
 	bytes += minStepBytes // for a seal
-	return w.dir.prepare(w.out.seg.number+1, func(f vfs.File) error { return w.out.allocate(f, 0, bytes) }, bytes)
+	return w.dir.prepare(func(f vfs.File) error { return w.out.allocate(f, 0, bytes) }, bytes)
 }
 
 func (w *writer) beginMeta(recycled bool) beginMeta {
