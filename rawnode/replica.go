@@ -6,14 +6,12 @@ package rawnode
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
-	"github.com/weftraft/weft/storage"
 )
 
 // Replica drives one core: it is everything that a [Host] decides, and nothing
@@ -79,8 +77,9 @@ type Replica struct {
 	// restore, or 0.
 	restoring uint64
 
-	keep  retention
-	count Counters
+	writes writes
+	keep   retention
+	count  Counters
 }
 
 // NewReplica makes a replica from a log for which [PrepareLog] has nothing to
@@ -272,39 +271,6 @@ func (r *Replica) post(to uint64, body wire.Body) {
 	r.count.MessagesOut++
 	r.out.Sends = append(r.out.Sends, wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: body})
 }
-
-// appendEntries hands a write to the append stage, with held messages to send
-// when it is durable. Those are a candidate's requests for votes: its new term
-// and vote are in the write. A core that asked before, as upstream's does, could
-// lead a term, lose power, and lead it again with another log.
-func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
-	responses := m.Responses
-	if len(held) > 0 {
-		responses = slices.Concat(responses, held)
-	}
-	w := storage.Write{Snapshot: m.Snapshot, Entries: m.Entries, Lazy: len(responses) == 0}
-	if raft.IsEmptySnap(m.Snapshot) {
-		w.Snapshot = nil
-	} else {
-		r.last = m.Snapshot.GetMetadata().GetIndex()
-		r.keep.reset(r.last)
-	}
-	if m.GetTerm() != 0 || m.GetVote() != 0 || m.GetCommit() != 0 {
-		w.HardState = &pb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
-	}
-	bytes := uint64(0)
-	if n := len(m.Entries); n > 0 {
-		r.last = m.Entries[n-1].GetIndex()
-		r.count.AppendedEntries += uint64(n)
-		bytes = r.keep.appended(m.Entries)
-		r.count.AppendedBytes += bytes
-	}
-	r.count.Appends++
-	r.out.Appends = append(r.out.Appends, Append{Write: w, bytes: int(bytes), responses: responses})
-}
-
-// AppendDone says that a write, and all before it, is durable.
-func (r *Replica) AppendDone(a Append) { r.deliver(a.responses) }
 
 // deliver takes the responses of a storage thread to whom they are for.
 func (r *Replica) deliver(responses []*pb.Message) {

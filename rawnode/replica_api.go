@@ -43,6 +43,8 @@ func (o *Output) Empty() bool {
 type Append struct {
 	Write storage.Write
 	bytes int // of the entries
+	// number counts the writes of a replica.
+	number uint64
 	// responses are delivered when the write is durable.
 	responses []*pb.Message
 }
