@@ -83,6 +83,8 @@ type writer struct {
 	tables *tables
 	pebble *pebble.DB
 	batch  *pebble.Batch
+	// metaKey is the group's.
+	metaKey []byte
 	// touched says of keys that this batch changed whether they have a value.
 	// It is nil if no command of the batch has to know.
 	touched map[string]bool
@@ -96,7 +98,8 @@ func (s *Store) begin(commands [][]byte) *writer {
 		need += len(c) + 64
 		deletes = deletes || len(c) > 0 && Op(c[0]&^inSession) == OpDelete
 	}
-	w := &writer{space: s.space(), tables: s.tables, pebble: s.db.pebble}
+	w := &s.writer
+	*w = writer{space: s.space(), tables: s.tables, pebble: s.db.pebble, metaKey: s.metaKey}
 	switch {
 	case need > retainedBatchBytes:
 		w.batch = s.db.pebble.NewBatchWithSize(need)
@@ -128,9 +131,9 @@ func (w *writer) finish(m meta, host []byte) error {
 			return err
 		}
 	}
-	op := w.batch.SetDeferred(groupEnd+4, metaBytes+len(host))
-	copy(op.Key, metaKey(w.space.group))
-	copy(op.Value[copy(op.Value, m.append(make([]byte, 0, metaBytes))):], host)
+	op := w.batch.SetDeferred(len(w.metaKey), metaBytes+len(host))
+	copy(op.Key, w.metaKey)
+	copy(op.Value[len(m.append(op.Value[:0])):], host)
 	return errors.Join(op.Finish(), w.batch.Commit(pebble.NoSync))
 }
 

@@ -40,7 +40,8 @@ type gate struct {
 	err   error         // why the gate is shut
 	dead  chan struct{} // closed with err set
 
-	isFull atomic.Bool // stuck > 0
+	isFull  atomic.Bool   // stuck > 0
+	written atomic.Uint64 // bytes
 }
 
 func newGate(retry time.Duration, logf func(string, ...any)) *gate {

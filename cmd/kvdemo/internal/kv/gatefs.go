@@ -91,6 +91,7 @@ func (f *gateFile) Write(p []byte) (int, error) {
 	err := f.gate.do("write "+f.name, func() error {
 		m, err := f.File.Write(p[n:])
 		n += m
+		f.gate.written.Add(uint64(m))
 		return err
 	})
 	return n, err
@@ -101,6 +102,7 @@ func (f *gateFile) WriteAt(p []byte, off int64) (int, error) {
 	err := f.gate.do("write "+f.name, func() error {
 		m, err := f.File.WriteAt(p[n:], off+int64(n))
 		n += m
+		f.gate.written.Add(uint64(m))
 		return err
 	})
 	return n, err

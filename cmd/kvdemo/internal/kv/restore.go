@@ -57,7 +57,7 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	}
 	m := meta{generation: fresh.generation, applied: to.Index, position: t.position}
 	record := append(m.append(nil), to.Host...)
-	if err := s.db.pebble.Set(metaKey(s.group), record, pebble.NoSync); err != nil {
+	if err := s.db.pebble.Set(s.metaKey, record, pebble.NoSync); err != nil {
 		return s.breaks(fmt.Errorf("restore snapshot: %w", err))
 	}
 	s.meta, s.host, s.tables = m, bytes.Clone(to.Host), t

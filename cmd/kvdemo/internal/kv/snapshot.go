@@ -38,7 +38,7 @@ type Snapshot struct {
 	off     int              // up to where buf has been read
 	sum     hash.Hash32      // of what was produced
 	records uint64           // produced so far
-	part    partPlace        // of large values and uploads
+	parts   partPlace        // of large values and uploads
 	err     error            // what Read returns at the end of buf
 }
 
@@ -49,7 +49,7 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := get(v.snap, metaKey(s.group))
+	b, err := get(v.snap, s.metaKey)
 	var m meta
 	var host []byte
 	if err == nil {
@@ -64,10 +64,10 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 		return nil, errors.Join(err, v.close())
 	}
 	snap := &Snapshot{
-		view: v,
-		meta: rawnode.SnapshotMeta{Index: m.applied, Host: host},
-		sum:  crc32.New(castagnoli),
-		part: partPlace{},
+		view:  v,
+		meta:  rawnode.SnapshotMeta{Index: m.applied, Host: host},
+		sum:   crc32.New(castagnoli),
+		parts: partPlace{},
 	}
 	snap.buf = append(snap.buf, snapshotMagic...)
 	snap.buf = binary.BigEndian.AppendUint64(snap.buf, m.applied)
@@ -129,7 +129,7 @@ func (s *Snapshot) produce() error {
 	}
 	key := s.it.Key()
 	sec, name := section(key[nameStart-1]), key[nameStart:]
-	if err := s.part.check(sec, name, value); err != nil {
+	if err := s.parts.check(sec, name, value); err != nil {
 		return err
 	}
 	s.buf = append(s.buf, byte(sec))

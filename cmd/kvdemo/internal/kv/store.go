@@ -19,8 +19,9 @@ import (
 // read. Apply and Restore are for one goroutine; everything else may be called
 // by any.
 type Store struct {
-	db    *DB
-	group uint64
+	db      *DB
+	group   uint64
+	metaKey []byte
 
 	// Readers take the index first and the generation second, and Restore
 	// changes them in the opposite order: so what is read is never older than
@@ -39,7 +40,8 @@ type Store struct {
 	meta   meta // as of the last batch
 	host   []byte
 	// batch is used again and again.
-	batch *pebble.Batch
+	batch  *pebble.Batch
+	writer writer // of the batch under way
 	// broken says why nothing may be applied any more.
 	broken error
 }
@@ -83,12 +85,12 @@ func parseMeta(b []byte) (meta, []byte, error) {
 }
 
 func newStore(db *DB, group uint64) *Store {
-	return &Store{db: db, group: group, system: make(chan struct{}, 1)}
+	return &Store{db: db, group: group, metaKey: metaKey(group), system: make(chan struct{}, 1)}
 }
 
 // load finds out how far the state goes, and reads what Apply keeps in memory.
 func (s *Store) load() error {
-	b, err := get(s.db.pebble, metaKey(s.group))
+	b, err := get(s.db.pebble, s.metaKey)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (s *Store) Load() (applied uint64, host []byte, err error) {
 		return 0, nil, err
 	}
 	defer s.db.release()
-	b, err := get(s.db.pebble, metaKey(s.group))
+	b, err := get(s.db.pebble, s.metaKey)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -166,10 +168,9 @@ func (s *Store) Durable() (uint64, error) {
 	if flushes == s.seen.Load() {
 		return s.onDisk.Load(), nil
 	}
-	key := metaKey(s.group)
 	it, err := s.db.pebble.NewIter(&pebble.IterOptions{
-		LowerBound:                key,
-		UpperBound:                append(slices.Clone(key), 0),
+		LowerBound:                s.metaKey,
+		UpperBound:                append(slices.Clone(s.metaKey), 0),
 		OnlyReadGuaranteedDurable: true,
 	})
 	if err != nil {
