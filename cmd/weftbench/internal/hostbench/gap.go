@@ -80,7 +80,7 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	if err := <-done; err != nil {
 		return 0, err
 	}
-	gap := longestGap(result.Acks, killed)
+	gap := longestGap(result.Acks, killed, result.Start.Add(result.Elapsed))
 	if err := leader.Start(); err != nil {
 		return 0, err
 	}
@@ -88,12 +88,12 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	return gap, err
 }
 
-// longestGap returns the longest time without an answer, counted from a moment
-// on, that an answer ended.
-func longestGap(acks []time.Time, from time.Time) (longest time.Duration) {
+// longestGap returns the longest time without an answer between a moment and the
+// end of the load.
+func longestGap(acks []time.Time, from, end time.Time) (longest time.Duration) {
 	slices.SortFunc(acks, time.Time.Compare)
 	last := from
-	for _, t := range acks {
+	for _, t := range append(acks, end) {
 		if t.After(from) {
 			longest, last = max(longest, t.Sub(last)), t
 		}

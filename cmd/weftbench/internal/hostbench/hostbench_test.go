@@ -21,10 +21,10 @@ func TestLongestGap(t *testing.T) {
 		}
 		return all
 	}
-	kill := at(100)[0]
-	require.Equal(t, 600*time.Millisecond, longestGap(at(10, 90, 700, 710), kill))
-	require.Equal(t, 590*time.Millisecond, longestGap(at(710, 10, 110, 700), kill), "answers that were under way, in any order")
-	require.Equal(t, time.Duration(0), longestGap(at(10, 90), kill), "no answer at all")
+	kill, end := at(100)[0], at(1000)[0]
+	require.Equal(t, 600*time.Millisecond, longestGap(at(10, 90, 700, 710, 900), kill, end))
+	require.Equal(t, 590*time.Millisecond, longestGap(at(710, 10, 110, 700, 900), kill, end), "answers that were under way, in any order")
+	require.Equal(t, 900*time.Millisecond, longestGap(at(10, 90), kill, end), "no answer at all")
 }
 
 func TestMedian(t *testing.T) {

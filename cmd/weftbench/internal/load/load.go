@@ -47,6 +47,7 @@ type Plan struct {
 // Result is what was measured.
 type Result struct {
 	Calls, Failed int64
+	Start         time.Time
 	Elapsed       time.Duration
 	Latency       *hdrhistogram.Histogram // microseconds
 	Err           error                   // the last failure
@@ -103,7 +104,7 @@ func Run(ctx context.Context, plan Plan) (Result, error) {
 		wg.Go(func() { r.client(ctx, i, conns) })
 	}
 	wg.Wait()
-	r.result.Elapsed = time.Since(r.start)
+	r.result.Start, r.result.Elapsed = r.start, time.Since(r.start)
 	if r.result.Calls == 0 {
 		return r.result, fmt.Errorf("no call of %d was answered: %w", r.result.Failed, errors.Join(r.result.Err, ctx.Err()))
 	}
