@@ -69,7 +69,7 @@ func (f *benchFlags) validate() error {
 		}
 	}
 	bad("clients", f.clients, 1, 10000)
-	bad("size", f.size, 0, kv.MaxInlineBytes)
+	bad("size", f.size, 0, kv.MaxValueBytes)
 	bad("keys", f.keys, 1, 1<<30)
 	bad("reads", f.reads, 0, 100)
 	if f.duration <= 0 {
@@ -151,11 +151,16 @@ func (m *meter) side(seconds float64) benchSide {
 
 // run makes the load. It fails only if nothing at all succeeded.
 func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
+	cfg, err := f.config()
+	if err != nil {
+		return benchResult{}, err
+	}
 	writes, reads := newMeter(), newMeter()
 	start := time.Now()
 	var g errgroup.Group
 	for i := range f.clients {
-		c, err := client.New(client.Config{Endpoints: strings.Split(f.endpoints, ","), First: i, Timeout: f.timeout})
+		cfg.First = i
+		c, err := client.New(cfg)
 		if err != nil {
 			return benchResult{}, errors.Join(fmt.Errorf("--%w; %w", err, errUsage), g.Wait())
 		}
@@ -164,7 +169,7 @@ func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
 			return c.Close()
 		})
 	}
-	err := g.Wait()
+	err = g.Wait()
 	seconds := time.Since(start).Seconds()
 	r := benchResult{Clients: f.clients, Size: f.size, Seconds: seconds, Writes: writes.side(seconds), Reads: reads.side(seconds)}
 	failure := errors.Join(writes.err, reads.err)

@@ -21,8 +21,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
 // Real processes, real ports, real disks. What these tests wait for they poll
@@ -222,7 +220,7 @@ func checkVerbs(t *testing.T, s *servers) {
 	require.NoError(t, os.WriteFile(file, []byte{0, 1, 0xff}, 0o644))
 	s.put(s.all(), "binary", "--file", file)
 	require.Equal(t, "\x00\x01\xff", s.do(s.all(), "get", "binary").out)
-	big := make([]byte, kv.MaxInlineBytes)
+	big := make([]byte, 3<<20)
 	copy(big, "big")
 	require.NoError(t, os.WriteFile(file, big, 0o644))
 	s.put(s.all(), "big", "--file", file)

@@ -7,6 +7,7 @@
 //	kvdemo serve --id 1 ...     one node
 //	kvdemo put, get, del, ls    a client
 //	kvdemo status, bench
+//	kvdemo member, transfer, snapshot, certs    for operators
 //
 // Each command explains itself with --help; docs/kvdemo.md is a tour. The exit
 // status is 0 for success, 1 for failure, 2 for a command line that makes no
@@ -77,11 +78,18 @@ func newRoot() *cobra.Command {
 		return fmt.Errorf("%s: %w; %w", cmd.Name(), err, errUsage)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newBench())
-	for _, cmd := range append(root.Commands(), root) {
-		cmd.Args = usageArgs(cmd.Args)
-	}
+	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newBench(),
+		newMember(), newTransfer(), newSnapshot(), newCerts())
+	checkArgs(root)
 	return root
+}
+
+// checkArgs marks mistakes in the arguments of a command and those below it.
+func checkArgs(cmd *cobra.Command) {
+	cmd.Args = usageArgs(cmd.Args)
+	for _, sub := range cmd.Commands() {
+		checkArgs(sub)
+	}
 }
 
 // usageArgs marks a wrong number of arguments as a mistake in the command line.

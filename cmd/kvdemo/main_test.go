@@ -54,7 +54,7 @@ func TestBadCommandLines(t *testing.T) {
 	good := []string{"serve", "--id", "1", "--peers", "1=h:1,2=h:2", "--data", "d"}
 	with := func(args ...string) []string { return append(append([]string{}, good...), args...) }
 	big := filepath.Join(t.TempDir(), "big")
-	require.NoError(t, os.WriteFile(big, make([]byte, kv.MaxInlineBytes+1), 0o644))
+	require.NoError(t, os.WriteFile(big, make([]byte, kv.MaxValueBytes+1), 0o644))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -71,11 +71,11 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"get", "a", "--timeout", "0s"}, exitUsage, []string{"--timeout: 0s, want more than 0"}},
 		{[]string{"get", ""}, exitFailure, []string{"key: it is empty, want 1 to 4096 bytes"}},
 		{[]string{"put", "k", "v", "--file", "f"}, exitUsage, []string{"a value and --file f, want one of them"}},
-		{[]string{"put", "k", "--file", big}, exitFailure, []string{"more than 1048576 bytes", "split it"}},
+		{[]string{"put", "k", "--file", big}, exitFailure, []string{"67108865 bytes, want at most 67108864"}},
 		{[]string{"put", "k", "--file", "/nonexistent"}, exitFailure, []string{"--file: open /nonexistent"}},
 		{
 			[]string{"bench", "--clients", "0", "--size", "-1", "--reads", "101", "--keys", "0", "--duration", "0s"}, exitUsage,
-			[]string{"--clients: 0, want 1 to 10000", "--size: -1, want 0 to 1048576", "--reads: 101, want 0 to 100", "--keys: 0", "--duration: 0s"},
+			[]string{"--clients: 0, want 1 to 10000", "--size: -1, want 0 to 67108864", "--reads: 101, want 0 to 100", "--keys: 0", "--duration: 0s"},
 		},
 		{[]string{"demo", "--nodes", "1", "--loaders", "0"}, exitUsage, []string{"--nodes: 1, want 3 to 9", "--loaders: 0, want 1 to 256"}},
 		{[]string{"demo", "/nonexistent"}, exitFailure, []string{"/nonexistent", "name one that exists"}},

@@ -16,7 +16,7 @@ import (
 type (
 	putResult struct {
 		Key   string `json:"key"`
-		Bytes int    `json:"bytes"`
+		Bytes int64  `json:"bytes"`
 		Index uint64 `json:"index"` // in the log
 	}
 	getResult struct {
@@ -34,6 +34,17 @@ type (
 		Bytes  uint64 `json:"bytes"`
 		SHA256 string `json:"sha256,omitempty"`
 	}
+	transferResult struct {
+		Leader uint64 `json:"leader"`
+		Group  uint64 `json:"group,omitempty"` // 0: all
+	}
+	snapshotResult struct {
+		Endpoint   string `json:"endpoint"`
+		Group      uint64 `json:"group"`
+		Durable    uint64 `json:"durable"`
+		FirstIndex uint64 `json:"first_index"`
+		LogBytes   uint64 `json:"log_bytes"`
+	}
 )
 
 func (r putResult) String() string {
@@ -45,6 +56,13 @@ func (r delResult) String() string {
 		return fmt.Sprintf("%s had no value, at index %d", r.Key, r.Index)
 	}
 	return fmt.Sprintf("deleted %s at index %d", r.Key, r.Index)
+}
+
+func (r transferResult) String() string {
+	if r.Group == 0 {
+		return fmt.Sprintf("node %d leads", r.Leader)
+	}
+	return fmt.Sprintf("node %d leads group %d", r.Leader, r.Group)
 }
 
 // print prints a result as a line of text or JSON.
@@ -82,6 +100,19 @@ func (t *table) row(object any, cells ...any) error {
 	format := strings.TrimSuffix(strings.Repeat("%s\t", len(cells)), "\t") + "\n"
 	_, err := fmt.Fprintf(t.w, format, cells...)
 	return err
+}
+
+// rows prints the object, or a row for each list of cells.
+func (t *table) rows(object any, rows ...[]any) error {
+	if t.w == nil {
+		return t.enc.Encode(object)
+	}
+	for _, cells := range rows {
+		if err := t.row(object, cells...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *table) flush() error {

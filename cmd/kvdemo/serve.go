@@ -30,9 +30,10 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one node, until SIGTERM or SIGINT",
-		Long: "serve runs one node. All nodes of a cluster are given the same --cluster and --peers.\n" +
-			"A data directory belongs to one node for ever; a node whose directory got lost must not\n" +
-			"come back under its old id.",
+		Long: "serve runs one node. All first nodes of a cluster are given the same --cluster, --peers and\n" +
+			"--groups. One that comes later is started with --join and the members there are then, and\n" +
+			"added with: kvdemo member add. A data directory belongs to one node for ever; a node whose\n" +
+			"directory got lost must not come back under its old id.",
 		Example: "  kvdemo serve --id 1 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200 \\\n" +
 			"    --client-listen 10.0.0.1:7300 --data /var/lib/kvdemo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,12 +51,15 @@ func newServe() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Uint64Var(&f.cfg.ID, "id", 0, "this node, one of --peers")
 	flags.Uint64Var(&f.cfg.Cluster, "cluster", 1, "number of the cluster, the same at all nodes")
-	flags.StringVar(&f.peers, "peers", "", "all members and where they listen for each other, id=host:port,...")
+	flags.StringVar(&f.peers, "peers", "", "the members, this one too, and where they listen for each other, id=host:port,...")
 	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for peers (default: this node's address in --peers)")
 	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
+	flags.BoolVar(&f.cfg.Join, "join", false, "this node is new in a cluster that runs: wait for member add")
+	flags.IntVar(&f.cfg.Groups, "groups", 1, "Raft groups that share the keys, the same at all nodes for ever")
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
 	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
+	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then")
 	addTuning(cmd, &f.cfg)
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable")

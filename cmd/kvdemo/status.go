@@ -38,6 +38,23 @@ type statusResult struct {
 	Members    map[uint64]string `json:"members,omitempty"`
 	Links      []linkResult      `json:"links,omitempty"`
 	Dropped    uint64            `json:"dropped_messages,omitempty"`
+
+	LogWritten   uint64        `json:"log_written_bytes,omitempty"`
+	StateWritten uint64        `json:"state_written_bytes,omitempty"`
+	Stalled      string        `json:"stalled,omitempty"`
+	Groups       []groupResult `json:"groups,omitempty"`
+}
+
+type groupResult struct {
+	Group      uint64 `json:"group"`
+	Role       string `json:"role"`
+	Leader     uint64 `json:"leader,omitempty"`
+	Term       uint64 `json:"term,omitempty"`
+	Commit     uint64 `json:"commit,omitempty"`
+	Applied    uint64 `json:"applied,omitempty"`
+	Durable    uint64 `json:"durable,omitempty"`
+	FirstIndex uint64 `json:"first_index,omitempty"`
+	LastIndex  uint64 `json:"last_index,omitempty"`
 }
 
 type linkResult struct {
@@ -64,18 +81,16 @@ func newStatus() *cobra.Command {
 // printStatus prints a row for each node. That one of them does not answer is
 // an answer; that none does is an error.
 func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus) error {
-	t := f.table(cmd, "ENDPOINT", "NODE", "ROLE", "LEADER", "TERM", "COMMIT", "APPLIED", "DURABLE", "LOG", "STATE", "SENT", "UP", "CORE")
+	t := f.table(cmd, "ENDPOINT", "NODE", "GROUP", "ROLE", "LEADER", "TERM", "COMMIT", "APPLIED", "DURABLE", "LOG", "STATE", "SENT", "UP", "CORE")
 	var errs []error
 	for _, n := range nodes {
 		r := newStatusResult(n)
-		cells := []any{r.Endpoint, "-", r.Error}
-		if n.Err == nil {
-			up := (time.Duration(r.UptimeMS) * time.Millisecond).Round(time.Second)
-			cells = []any{r.Endpoint, r.ID, r.Role, r.Leader, r.Term, r.Commit, r.Applied, r.Durable, size(r.LogBytes), size(r.StateBytes), size(r.sent()), up, r.Core}
-		} else {
+		rows := r.rows()
+		if n.Err != nil {
 			errs = append(errs, n.Err)
+			rows = [][]any{{r.Endpoint, "-", "-", r.Error}}
 		}
-		if err := t.row(r, cells...); err != nil {
+		if err := t.rows(r, rows...); err != nil {
 			return err
 		}
 	}
@@ -86,6 +101,22 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 		return fmt.Errorf("no node answered: %w; check --endpoints and that the nodes run", errors.Join(errs...))
 	}
 	return nil
+}
+
+// rows are the lines of a node, one for each group. What is the node's stands in
+// the first.
+func (r statusResult) rows() (rows [][]any) {
+	up := (time.Duration(r.UptimeMS) * time.Millisecond).Round(time.Second)
+	node := []any{size(r.LogBytes), size(r.StateBytes), size(r.sent()), up, r.Core}
+	for _, g := range r.Groups {
+		role := g.Role
+		if r.Stalled != "" {
+			role += ", stalled"
+		}
+		rows = append(rows, append([]any{r.Endpoint, r.ID, g.Group, role, g.Leader, g.Term, g.Commit, g.Applied, g.Durable}, node...))
+		node = nil
+	}
+	return rows
 }
 
 func newStatusResult(n client.NodeStatus) statusResult {
@@ -100,6 +131,13 @@ func newStatusResult(n client.NodeStatus) statusResult {
 		FirstIndex: s.GetFirstIndex(), LastIndex: s.GetLastIndex(),
 		LogBytes: s.GetLogBytes(), StateBytes: s.GetStateBytes(),
 		UptimeMS: s.GetUptimeMs(), PID: s.GetPid(), Members: members(s), Dropped: s.GetDroppedMessages(),
+		LogWritten: s.GetLogWrittenBytes(), StateWritten: s.GetStateWrittenBytes(), Stalled: s.GetStalled(),
+	}
+	for _, g := range s.GetGroups() {
+		r.Groups = append(r.Groups, groupResult{
+			Group: g.GetId(), Role: g.GetRole(), Leader: g.GetLeader(), Term: g.GetTerm(), Commit: g.GetCommit(),
+			Applied: g.GetApplied(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LastIndex: g.GetLastIndex(),
+		})
 	}
 	for _, l := range s.GetLinks() {
 		r.Links = append(r.Links, linkResult{Peer: l.GetPeer(), Sent: l.GetSentBytes(), Received: l.GetReceivedBytes()})

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,45 +19,6 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
-
-// defaultClientAddress is where a node serves clients and clients look for one.
-const defaultClientAddress = "127.0.0.1:7300"
-
-// endpointsVariable names an environment variable with the default of
-// --endpoints.
-const endpointsVariable = "KVDEMO_ENDPOINTS"
-
-// clientFlags are those of all client verbs.
-type clientFlags struct {
-	endpoints string
-	timeout   time.Duration
-	json      bool
-}
-
-func (f *clientFlags) add(cmd *cobra.Command) {
-	def := os.Getenv(endpointsVariable)
-	if def == "" {
-		def = defaultClientAddress
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.endpoints, "endpoints", def, "client addresses of nodes, host:port,... (environment: "+endpointsVariable+")")
-	flags.DurationVar(&f.timeout, "timeout", client.DefaultTimeout, "how long the command may take at most")
-	flags.BoolVar(&f.json, "json", false, "print JSON, one object per line")
-}
-
-// with calls do with a client and the deadline.
-func (f *clientFlags) with(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
-	if f.timeout <= 0 {
-		return fmt.Errorf("--timeout: %v, want more than 0; %w", f.timeout, errUsage)
-	}
-	c, err := client.New(client.Config{Endpoints: strings.Split(f.endpoints, ",")})
-	if err != nil {
-		return fmt.Errorf("--%w; %w", err, errUsage)
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
-	defer cancel()
-	return errors.Join(do(ctx, c), c.Close())
-}
 
 func newPut() *cobra.Command {
 	var f clientFlags
@@ -70,16 +31,17 @@ func newPut() *cobra.Command {
 			"  date | kvdemo put now",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			value, err := readValue(cmd, args[1:], file)
+			value, size, err := openValue(cmd, args[1:], file)
 			if err != nil {
 				return err
 			}
+			defer func() { _ = value.Close() }() // it was only read
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				index, err := c.Put(ctx, args[0], value)
+				index, err := c.PutFrom(ctx, args[0], value, size)
 				if err != nil {
 					return err
 				}
-				return f.print(cmd, putResult{Key: args[0], Bytes: len(value), Index: index})
+				return f.print(cmd, putResult{Key: args[0], Bytes: size, Index: index})
 			})
 		},
 	}
@@ -88,31 +50,50 @@ func newPut() *cobra.Command {
 	return cmd
 }
 
-// readValue returns the value of a put. It reads no more than a value may have.
-func readValue(cmd *cobra.Command, args []string, file string) ([]byte, error) {
+// openValue returns the value of a put and its size. What comes from a pipe is
+// copied to a file first: the nodes want to know how much it is.
+func openValue(cmd *cobra.Command, args []string, file string) (io.ReadCloser, int64, error) {
 	switch {
 	case len(args) > 0 && file != "":
-		return nil, fmt.Errorf("put: a value and --file %s, want one of them; %w", file, errUsage)
+		return nil, 0, fmt.Errorf("put: a value and --file %s, want one of them; %w", file, errUsage)
 	case len(args) > 0:
-		return []byte(args[0]), nil
+		return io.NopCloser(strings.NewReader(args[0])), int64(len(args[0])), nil
+	case file == "" || file == "-":
+		return spool(cmd.InOrStdin())
 	}
-	in := cmd.InOrStdin()
-	if file != "" && file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("--file: %w", err)
-		}
-		defer func() { _ = f.Close() }() // it was only read
-		in = f
-	}
-	value, err := io.ReadAll(io.LimitReader(in, kv.MaxInlineBytes+1))
+	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("read value: %w", err)
+		return nil, 0, fmt.Errorf("--file: %w", err)
 	}
-	if len(value) > kv.MaxInlineBytes {
-		return nil, fmt.Errorf("%w value: more than %d bytes (1 MiB), which is the most a key can have; split it over several keys", kv.ErrInvalid, kv.MaxInlineBytes)
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, 0, errors.Join(fmt.Errorf("--file: %w", err), f.Close())
+	case info.Mode().IsRegular():
+		return f, info.Size(), nil
 	}
-	return value, nil
+	defer func() { _ = f.Close() }() // it was only read
+	return spool(f)
+}
+
+// spool copies a stream of unknown length to a temporary file that has no name.
+func spool(in io.Reader) (io.ReadCloser, int64, error) {
+	f, err := os.CreateTemp("", "kvdemo-put-")
+	if err != nil {
+		return nil, 0, fmt.Errorf("read value: %w", err)
+	}
+	_ = os.Remove(f.Name()) // where that is not possible, it stays
+	size, err := io.Copy(f, io.LimitReader(in, kv.MaxValueBytes+1))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		err = kv.CheckValue(int(size))
+	}
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("read value: %w", err), f.Close())
+	}
+	return f, size, nil
 }
 
 func newGet() *cobra.Command {
@@ -125,18 +106,18 @@ func newGet() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
+				switch {
+				case file != "":
+					return getFile(ctx, c, args[0], local, file)
+				case !f.json:
+					_, err := c.GetTo(ctx, args[0], local, cmd.OutOrStdout())
+					return err
+				}
 				resp, err := c.Get(ctx, args[0], local)
 				if err != nil {
 					return err
 				}
-				if file != "" {
-					return os.WriteFile(file, resp.GetValue(), 0o644)
-				}
-				if f.json {
-					return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), Applied: resp.GetApplied()})
-				}
-				_, err = cmd.OutOrStdout().Write(resp.GetValue())
-				return err
+				return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), Applied: resp.GetApplied()})
 			})
 		},
 	}
@@ -144,6 +125,22 @@ func newGet() *cobra.Command {
 	cmd.Flags().StringVarP(&file, "file", "f", "", "write the value to this file")
 	addLocal(cmd, &local)
 	return cmd
+}
+
+// getFile writes a value to a file, which is there only when it is complete.
+func getFile(ctx context.Context, c *client.Client, key string, local bool, file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-get-")
+	if err != nil {
+		return fmt.Errorf("--file: %w", err)
+	}
+	_, err = c.GetTo(ctx, key, local, f)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error counts
+	}
+	return err
 }
 
 func addLocal(cmd *cobra.Command, local *bool) {

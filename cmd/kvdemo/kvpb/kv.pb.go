@@ -47,12 +47,9 @@ const (
 	// The write may or may not be applied, now or later. Read before writing
 	// again, or write again if doing so twice does no harm.
 	Outcome_UNKNOWN Outcome_Verdict = 2
-	// The session is not known, or not any more. The write was not applied by
-	// this call; whether it was before cannot be told.
+	// The session is not known, or not any more: this call did nothing. Whether
+	// an earlier one with the same number did cannot be told.
 	Outcome_NO_SESSION Outcome_Verdict = 3
-	// A later write of the session was applied. This one was not applied by
-	// this call and never will be; whether it was before cannot be told.
-	Outcome_STALE Outcome_Verdict = 4
 )
 
 // Enum value maps for Outcome_Verdict.
@@ -62,14 +59,12 @@ var (
 		1: "REFUSED",
 		2: "UNKNOWN",
 		3: "NO_SESSION",
-		4: "STALE",
 	}
 	Outcome_Verdict_value = map[string]int32{
 		"VERDICT_UNSPECIFIED": 0,
 		"REFUSED":             1,
 		"UNKNOWN":             2,
 		"NO_SESSION":          3,
-		"STALE":               4,
 	}
 )
 
@@ -270,8 +265,8 @@ func (x *PutRequest) GetSession() *Session {
 
 type PutResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index at which the write was applied, in the group of the key. 0 if it
-	// had been applied before.
+	// Log index at which the write was applied, in the group of the key, or at
+	// which it turned out that the session had sent it before.
 	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -485,11 +480,12 @@ func (x *ReadRequest) GetOffset() uint64 {
 
 type ReadChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the first chunk: of the whole value. A reader that goes on with offset
-	// at another node compares them, to learn if the value is still the same.
-	Size          uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
-	Version       []byte `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Applied       uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	// In the first chunk, which has no data. A reader that goes on at an offset at
+	// another node compares the sums, to learn if the value is still the same.
+	Size    uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`    // of the whole value
+	Sha256  []byte `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole value; none up to 1 MiB
+	Applied uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	// In all others.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -532,9 +528,9 @@ func (x *ReadChunk) GetSize() uint64 {
 	return 0
 }
 
-func (x *ReadChunk) GetVersion() []byte {
+func (x *ReadChunk) GetSha256() []byte {
 	if x != nil {
-		return x.Version
+		return x.Sha256
 	}
 	return nil
 }
@@ -662,8 +658,9 @@ type PutPartRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Upload        []byte                 `protobuf:"bytes,2,opt,name=upload,proto3" json:"upload,omitempty"` // 16 bytes that the client draws for each large value
-	Part          uint32                 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`    // counts from 0
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`     // 1 MiB in each part but the last, which has 1 byte or more
+	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`    // of the whole value
+	Part          uint32                 `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`    // counts from 0
+	Data          []byte                 `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`     // 1 MiB in each part but the last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -710,6 +707,13 @@ func (x *PutPartRequest) GetUpload() []byte {
 		return x.Upload
 	}
 	return nil
+}
+
+func (x *PutPartRequest) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
 }
 
 func (x *PutPartRequest) GetPart() uint32 {
@@ -774,8 +778,9 @@ type FinishRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Upload        []byte                 `protobuf:"bytes,2,opt,name=upload,proto3" json:"upload,omitempty"`
-	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"` // of the value
-	Session       *Session               `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`    // of the value
+	Sha256        []byte                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the value
+	Session       *Session               `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,6 +834,13 @@ func (x *FinishRequest) GetSize() uint64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *FinishRequest) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
 }
 
 func (x *FinishRequest) GetSession() *Session {
@@ -2046,12 +2058,12 @@ type MembersResponse_Member struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Address string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// "voter", "learner", "joining" or "leaving" (in some groups only, or on
-	// the way in one), "known" (its address is, but no group has it).
+	// "voter" or "learner". While a change goes through the groups, or after one
+	// that was cut short: "becoming a voter", "joining or leaving", "no member".
 	Role  string   `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	Leads []uint64 `protobuf:"varint,4,rep,packed,name=leads,proto3" json:"leads,omitempty"` // groups
-	// Log entries that it has not got yet, in the group where that is most, as
-	// far as the leaders among the nodes that were asked say.
+	// Log entries that it has not got yet, in the group where that is most. Only
+	// of the groups that the node which is asked leads.
 	Behind        *uint64 `protobuf:"varint,5,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2186,17 +2198,16 @@ var File_kv_proto protoreflect.FileDescriptor
 
 const file_kv_proto_rawDesc = "" +
 	"\n" +
-	"\bkv.proto\x12\x0eweft.kvdemo.v1\"\xb5\x01\n" +
+	"\bkv.proto\x12\x0eweft.kvdemo.v1\"\xaa\x01\n" +
 	"\aOutcome\x129\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1f.weft.kvdemo.v1.Outcome.VerdictR\averdict\x12\x16\n" +
-	"\x06leader\x18\x02 \x01(\x04R\x06leader\"W\n" +
+	"\x06leader\x18\x02 \x01(\x04R\x06leader\"L\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aREFUSED\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\x0e\n" +
 	"\n" +
-	"NO_SESSION\x10\x03\x12\t\n" +
-	"\x05STALE\x10\x04\"5\n" +
+	"NO_SESSION\x10\x03\"5\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\"g\n" +
@@ -2217,10 +2228,10 @@ const file_kv_proto_rawDesc = "" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x04R\x06offset\"g\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offset\"e\n" +
 	"\tReadChunk\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\fR\aversion\x12\x18\n" +
+	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x18\n" +
 	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\"T\n" +
 	"\rDeleteRequest\x12\x10\n" +
@@ -2228,19 +2239,21 @@ const file_kv_proto_rawDesc = "" +
 	"\asession\x18\x02 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"@\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x18\n" +
-	"\aexisted\x18\x02 \x01(\bR\aexisted\"b\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\"v\n" +
 	"\x0ePutPartRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06upload\x18\x02 \x01(\fR\x06upload\x12\x12\n" +
-	"\x04part\x18\x03 \x01(\rR\x04part\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"'\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\rR\x04part\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\"'\n" +
 	"\x0fPutPartResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\x80\x01\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"\x98\x01\n" +
 	"\rFinishRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06upload\x18\x02 \x01(\fR\x06upload\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x04R\x04size\x121\n" +
-	"\asession\x18\x04 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"\x81\x01\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\x121\n" +
+	"\asession\x18\x05 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"\x81\x01\n" +
 	"\vListRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +

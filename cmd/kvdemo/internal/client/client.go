@@ -4,17 +4,19 @@
 // Package client talks to the nodes of kvdemo.
 //
 // A [Client] knows several nodes and stays with one that answers. It goes on to
-// the next when that is safe: always for reads; for writes when the node could
-// not be reached or refused, which it says in so many words (kvpb.Outcome). A
-// write that was under way when the answer got lost is not sent again, unless
-// the caller allows it: it may have been applied, and then another client may
-// have written since.
+// the next when one fails, until the deadline: a write carries the number of a
+// session, and however often and wherever it is sent, it is applied once. So
+// its outcome is unknown only if the deadline passes without an answer.
+//
+// Large values go in parts, each of which is tried again by itself.
 //
 // Every call ends by its deadline, or by the client's if it has none.
 package client
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +26,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
@@ -37,8 +40,10 @@ const (
 	// connectTimeout is how long one node may take to accept a connection
 	// before the next is tried.
 	connectTimeout = time.Second
-	// minAttempt is the least time that one node gets for an answer.
+	// minAttempt is the least time that one node gets for an answer, maxAttempt
+	// the most while there are others: it may be cut off from them.
 	minAttempt = 500 * time.Millisecond
+	maxAttempt = 3 * time.Second
 	// pause follows a round in which no node took the call.
 	pause = 50 * time.Millisecond
 )
@@ -53,13 +58,11 @@ type Config struct {
 	Endpoints []string
 	// Timeout bounds a call that has no deadline; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Repeat lets a write be sent again when its outcome is unknown. Right for
-	// callers to whom a write applied twice, or late, does no harm: one that
-	// writes each key once, for example.
-	Repeat bool
 	// First is which endpoint is asked first, counted from 0 and modulo their
 	// number: clients that share a list spread over the nodes by it.
 	First int
+	// TLS, unless nil, is how to talk to nodes that want certificates.
+	TLS *tls.Config
 }
 
 // Validate returns an error that names every mistake, or nil.
@@ -97,6 +100,8 @@ type Client struct {
 	cfg   Config
 	conns []*grpc.ClientConn
 	next  atomic.Int64 // index of the endpoint to ask first
+
+	sessions sessions
 }
 
 // New makes a client. It connects when it is first used.
@@ -109,9 +114,13 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg}
 	c.next.Store(int64(cfg.First % len(cfg.Endpoints)))
+	secure := insecure.NewCredentials()
+	if cfg.TLS != nil {
+		secure = credentials.NewTLS(cfg.TLS)
+	}
 	for _, e := range cfg.Endpoints {
 		conn, err := grpc.NewClient("passthrough:///"+e,
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithTransportCredentials(secure),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
 			grpc.WithDisableRetry(),
 		)
@@ -132,14 +141,15 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// Put sets a key to a value and returns the log index at which that happened.
+// Put sets a key to a value and returns the log index at which that happened, in
+// the key's group.
 func (c *Client) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := (kv.Command{Op: kv.OpPut, Key: key, Value: value}).Check(); err != nil {
-		return 0, err
+	if len(value) > kv.MaxInlineBytes {
+		return c.PutFrom(ctx, key, bytes.NewReader(value), int64(len(value)))
 	}
 	var resp *kvpb.PutResponse
-	err := c.do(ctx, true, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
+	err := c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
+		resp, err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value, Session: s})
 		return err
 	})
 	return resp.GetIndex(), err
@@ -148,12 +158,9 @@ func (c *Client) Put(ctx context.Context, key string, value []byte) (uint64, err
 // Delete removes a key and returns the log index at which that happened, and
 // whether the key had a value.
 func (c *Client) Delete(ctx context.Context, key string) (index uint64, existed bool, err error) {
-	if err := kv.CheckKey(key); err != nil {
-		return 0, false, err
-	}
 	var resp *kvpb.DeleteResponse
-	err = c.do(ctx, true, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.Delete(ctx, &kvpb.DeleteRequest{Key: key})
+	err = c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
+		resp, err = kv.Delete(ctx, &kvpb.DeleteRequest{Key: key, Session: s})
 		return err
 	})
 	return resp.GetIndex(), resp.GetExisted(), err
@@ -165,12 +172,19 @@ func (c *Client) Get(ctx context.Context, key string, local bool) (*kvpb.GetResp
 	if err := kv.CheckKey(key); err != nil {
 		return nil, err
 	}
+	ctx, cancel := c.deadline(ctx)
+	defer cancel()
 	var resp *kvpb.GetResponse
 	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
 		resp, err = kv.Get(ctx, &kvpb.GetRequest{Key: key, Local: local})
 		return err
 	})
-	return resp, err
+	if !errors.Is(err, kv.ErrLarge) {
+		return resp, err
+	}
+	var value bytes.Buffer
+	applied, err := c.GetTo(ctx, key, local, &value)
+	return &kvpb.GetResponse{Value: value.Bytes(), Applied: applied}, err
 }
 
 // List returns one page of keys.
@@ -192,31 +206,13 @@ type NodeStatus struct {
 
 // Status asks every endpoint at once.
 func (c *Client) Status(ctx context.Context) []NodeStatus {
-	ctx, cancel := c.deadline(ctx)
-	defer cancel()
-	all := make([]NodeStatus, len(c.conns))
-	done := make(chan struct{})
-	for i := range c.conns {
-		go func() {
-			all[i] = c.status(ctx, i)
-			done <- struct{}{}
-		}()
-	}
-	for range c.conns {
-		<-done
+	all := make([]NodeStatus, 0, len(c.conns))
+	for _, a := range everywhere(ctx, c, func(ctx context.Context, conn *grpc.ClientConn) (*kvpb.StatusResponse, error) {
+		return kvpb.NewKVClient(conn).Status(ctx, &kvpb.StatusRequest{})
+	}) {
+		all = append(all, NodeStatus{Endpoint: a.Endpoint, Status: a.Response, Err: a.Err})
 	}
 	return all
-}
-
-func (c *Client) status(ctx context.Context, i int) NodeStatus {
-	s := NodeStatus{Endpoint: c.cfg.Endpoints[i]}
-	if s.Err = c.connect(ctx, i); s.Err == nil {
-		s.Status, s.Err = kvpb.NewKVClient(c.conns[i]).Status(ctx, &kvpb.StatusRequest{})
-	}
-	if s.Err != nil {
-		s.Status, s.Err = nil, c.describe(i, s.Err)
-	}
-	return s
 }
 
 // deadline gives ctx the client's timeout if it has no deadline.

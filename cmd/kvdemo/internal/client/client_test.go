@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,10 +20,13 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
-// fakeNode answers every call with the same.
+// fakeNode answers every call with the same. It opens as many sessions as are
+// wanted.
 type fakeNode struct {
 	kvpb.UnimplementedKVServer
-	calls atomic.Int64
+	calls    atomic.Int64
+	opened   atomic.Uint64
+	sessions sync.Map // what writes there were, *kvpb.Session, by number of the call
 	// answer is the outcome of a call; nil waits for the deadline.
 	answer func() error
 }
@@ -36,8 +40,20 @@ func (n *fakeNode) call(ctx context.Context) error {
 	return n.answer()
 }
 
-func (n *fakeNode) Put(ctx context.Context, _ *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+func (n *fakeNode) OpenSession(context.Context, *kvpb.OpenSessionRequest) (*kvpb.OpenSessionResponse, error) {
+	return &kvpb.OpenSessionResponse{Id: n.opened.Add(1), Group: 1, Groups: 1}, nil
+}
+
+func (n *fakeNode) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+	n.sessions.Store(n.calls.Load()+1, req.GetSession())
 	return &kvpb.PutResponse{Index: 7}, n.call(ctx)
+}
+
+// sent returns the session and sequence of a write.
+func (n *fakeNode) sent(call int64) [2]uint64 {
+	v, _ := n.sessions.Load(call)
+	s, _ := v.(*kvpb.Session)
+	return [2]uint64{s.GetId(), s.GetSequence()}
 }
 
 func (n *fakeNode) Get(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
@@ -88,40 +104,82 @@ func newClient(t *testing.T, cfg Config) *Client {
 	return c
 }
 
-// What follows from each answer of the first of two nodes, for a write, a write
-// that may be repeated, and a read.
+// What follows from each answer of the first of two nodes, for a write and a
+// read.
 func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
-		name                string
-		answer              func() error
-		put, putAgain, read error // nil: the second node's answer
+		name      string
+		answer    func() error
+		put, read error // nil: the second node's answer
 	}{
-		{"success", ok, nil, nil, nil},
-		{"refused", failing(codes.Unavailable, kvpb.Outcome_REFUSED), nil, nil, nil},
-		{"refused, timeout", failing(codes.DeadlineExceeded, kvpb.Outcome_REFUSED), nil, nil, nil},
-		{"overloaded", failing(codes.ResourceExhausted, kvpb.Outcome_REFUSED), nil, nil, nil},
-		{"unknown", failing(codes.Unavailable, kvpb.Outcome_UNKNOWN), ErrUnknown, nil, nil},
-		{"no verdict", failing(codes.Unavailable, 0), ErrUnknown, nil, nil},
-		{"broken", failing(codes.Internal, 0), ErrUnknown, nil, nil},
-		{"invalid", failing(codes.InvalidArgument, 0), kv.ErrInvalid, kv.ErrInvalid, kv.ErrInvalid},
-		{"damaged", failing(codes.DataLoss, 0), kv.ErrDamaged, kv.ErrDamaged, kv.ErrDamaged},
-		{"not found", failing(codes.NotFound, 0), kv.ErrNotFound, kv.ErrNotFound, kv.ErrNotFound},
+		{"success", ok, nil, nil},
+		{"refused", failing(codes.Unavailable, kvpb.Outcome_REFUSED), nil, nil},
+		{"refused, timeout", failing(codes.DeadlineExceeded, kvpb.Outcome_REFUSED), nil, nil},
+		{"overloaded", failing(codes.ResourceExhausted, kvpb.Outcome_REFUSED), nil, nil},
+		{"unknown", failing(codes.Unavailable, kvpb.Outcome_UNKNOWN), nil, nil},
+		{"no verdict", failing(codes.Unavailable, 0), nil, nil},
+		{"broken", failing(codes.Internal, 0), nil, nil},
+		{"invalid", failing(codes.InvalidArgument, 0), kv.ErrInvalid, kv.ErrInvalid},
+		{"damaged", failing(codes.DataLoss, 0), kv.ErrDamaged, kv.ErrDamaged},
+		{"not found", failing(codes.NotFound, 0), kv.ErrNotFound, kv.ErrNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, second := &fakeNode{answer: c.answer}, &fakeNode{answer: ok}
-			cfg := Config{Endpoints: []string{first.serve(t), second.serve(t)}}
-			put := func(repeat bool) error {
-				cfg.Repeat = repeat
-				_, err := newClient(t, cfg).Put(t.Context(), "k", nil)
-				return err
-			}
-			require.ErrorIs(t, put(false), c.put)
-			require.ErrorIs(t, put(true), c.putAgain)
-			_, err := newClient(t, cfg).Get(t.Context(), "k", false)
-			require.ErrorIs(t, err, c.read)
-			require.EqualValues(t, 3, first.calls.Load())
+			cl := newClient(t, Config{Endpoints: []string{first.serve(t), second.serve(t)}})
+			_, err := cl.Put(t.Context(), "k", nil)
+			require.ErrorIs(t, err, c.put)
 			if c.put != nil {
-				require.ErrorContains(t, put(false), "the node's words")
+				require.ErrorContains(t, err, "the node's words")
+			} else if second.calls.Load() > 0 {
+				require.Equal(t, first.sent(1), second.sent(1), "the same write")
+			}
+			cl.next.Store(0)
+			_, err = cl.Get(t.Context(), "k", false)
+			require.ErrorIs(t, err, c.read)
+			require.EqualValues(t, 2, first.calls.Load())
+		})
+	}
+}
+
+// Writes one after the other share a session and count up; those at the same
+// time do not.
+func TestSessions(t *testing.T) {
+	node := &fakeNode{answer: ok}
+	c := newClient(t, Config{Endpoints: []string{node.serve(t)}})
+	for i := range uint64(3) {
+		_, err := c.Put(t.Context(), "k", nil)
+		require.NoError(t, err)
+		require.Equal(t, [2]uint64{1, i + 1}, node.sent(int64(i)+1))
+	}
+	busy := c.sessions.take("k")
+	_, err := c.Put(t.Context(), "k", nil)
+	require.NoError(t, err)
+	require.Equal(t, [2]uint64{2, 1}, node.sent(4))
+	require.EqualValues(t, 3, busy.sequence)
+}
+
+// A session that the nodes have forgotten is replaced, unless an earlier attempt
+// may have been applied in it.
+func TestForgottenSession(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first []error
+		want  error
+	}{
+		{"no doubt", []error{failing(codes.Unavailable, kvpb.Outcome_REFUSED)(), failing(codes.Aborted, kvpb.Outcome_NO_SESSION)()}, nil},
+		{"in doubt", []error{failing(codes.Unavailable, kvpb.Outcome_UNKNOWN)(), failing(codes.Aborted, kvpb.Outcome_NO_SESSION)()}, ErrUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answers := make(chan error, 3)
+			for _, err := range append(c.first, nil) {
+				answers <- err
+			}
+			node := &fakeNode{answer: func() error { return <-answers }}
+			cl := newClient(t, Config{Endpoints: []string{node.serve(t)}})
+			_, err := cl.Put(t.Context(), "k", nil)
+			require.ErrorIs(t, err, c.want)
+			if c.want == nil {
+				require.Equal(t, [2]uint64{2, 1}, node.sent(3))
 			}
 		})
 	}
@@ -149,7 +207,7 @@ func TestDeadline(t *testing.T) {
 		{"silent", &fakeNode{}, ErrUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cl := newClient(t, Config{Endpoints: []string{c.node.serve(t)}, Timeout: 300 * time.Millisecond, Repeat: true})
+			cl := newClient(t, Config{Endpoints: []string{c.node.serve(t)}, Timeout: 300 * time.Millisecond})
 			begin := time.Now()
 			_, err := cl.Put(t.Context(), "k", nil)
 			require.ErrorIs(t, err, c.want)
@@ -189,7 +247,7 @@ func TestInvalid(t *testing.T) {
 	_, err = New(Config{})
 	require.ErrorContains(t, err, "endpoints: none given")
 	c := newClient(t, Config{Endpoints: []string{nobody(t)}})
-	_, err = c.Put(t.Context(), "k", make([]byte, kv.MaxInlineBytes+1))
+	_, err = c.Put(t.Context(), "k", make([]byte, kv.MaxValueBytes+1))
 	require.ErrorIs(t, err, kv.ErrInvalid)
 	_, _, err = c.Delete(t.Context(), "")
 	require.ErrorIs(t, err, kv.ErrInvalid)

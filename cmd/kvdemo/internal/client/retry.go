@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -23,10 +24,11 @@ var (
 	ErrUnavailable = errors.New("no node could take the request in time")
 
 	// ErrUnknown says that a write may or may not have been applied, or may yet
-	// be.
+	// be: its deadline passed while an answer was missing.
 	ErrUnknown = errors.New("the outcome of the write is unknown")
 
 	errUnreachable = errors.New("cannot connect")
+	errNoSession   = errors.New("the session has expired")
 )
 
 // verdict says what the failure of one attempt means for the call.
@@ -39,8 +41,16 @@ const (
 )
 
 // do makes a call at one node after the other, until it succeeds, fails for
-// good, or the deadline passes.
+// good, or the deadline passes. One that writes must do no harm if it is made
+// several times.
 func (c *Client) do(ctx context.Context, write bool, call func(context.Context, kvpb.KVClient) error) error {
+	return c.doAt(ctx, write, func(ctx context.Context, conn *grpc.ClientConn) error {
+		return call(ctx, kvpb.NewKVClient(conn))
+	})
+}
+
+// doAt is do for any service.
+func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
 	var doubt error                         // why a write may have happened all the same
@@ -54,10 +64,10 @@ func (c *Client) do(ctx context.Context, write bool, call func(context.Context, 
 			}
 			err = c.describe(i, err)
 			switch v := judge(err, write); {
+			case v == final && doubt != nil:
+				return inDoubt(err)
 			case v == final:
 				return err
-			case v == unknown && !c.cfg.Repeat:
-				return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, err)
 			case v == unknown:
 				doubt = err
 			}
@@ -77,6 +87,10 @@ func (c *Client) do(ctx context.Context, write bool, call func(context.Context, 
 	}
 }
 
+func inDoubt(cause error) error {
+	return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, cause)
+}
+
 // informative reports whether an error is more than that the time was up: a
 // node's own words.
 func informative(err error) bool {
@@ -88,7 +102,7 @@ func informative(err error) bool {
 // cancelled.
 func (c *Client) expired(ctx context.Context, doubt error, refusals []error) error {
 	if doubt != nil {
-		return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, doubt)
+		return inDoubt(doubt)
 	}
 	var reasons []string
 	for _, err := range refusals {
@@ -105,17 +119,21 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 
 // attempt makes the call at endpoint i, leaving time for the endpoints behind
 // it.
-func (c *Client) attempt(ctx context.Context, i int, call func(context.Context, kvpb.KVClient) error) error {
+func (c *Client) attempt(ctx context.Context, i int, call func(context.Context, *grpc.ClientConn) error) error {
 	if err := c.connect(ctx, i); err != nil {
 		return err
 	}
-	if deadline, ok := ctx.Deadline(); ok && len(c.conns) > 1 {
+	if deadline, ok := ctx.Deadline(); ok && len(c.conns) > 1 && ctx.Value(wholeTime{}) == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(minAttempt, time.Until(deadline)/2))
+		ctx, cancel = context.WithTimeout(ctx, min(max(minAttempt, time.Until(deadline)/2), maxAttempt))
 		defer cancel()
 	}
-	return call(ctx, kvpb.NewKVClient(c.conns[i]))
+	return call(ctx, c.conns[i])
 }
+
+// wholeTime marks the context of a call that notices by itself when a node has
+// become silent: each attempt may take all the time there is.
+type wholeTime struct{}
 
 // describe adds the endpoint to an error and turns codes that have one into
 // this module's sentinels.
@@ -153,6 +171,10 @@ func (e *Error) Is(target error) bool {
 		return target == kv.ErrInvalid
 	case codes.DataLoss:
 		return target == kv.ErrDamaged
+	case codes.OutOfRange:
+		return target == kv.ErrLarge
+	case codes.Aborted:
+		return target == errNoSession && e.Verdict == kvpb.Outcome_NO_SESSION
 	case codes.DeadlineExceeded:
 		return target == context.DeadlineExceeded
 	}
@@ -169,9 +191,7 @@ func judge(err error, write bool) verdict {
 		return final
 	}
 	switch e.Code {
-	case codes.NotFound, codes.InvalidArgument, codes.DataLoss, codes.Unimplemented, codes.OutOfRange:
-		return final
-	case codes.ResourceExhausted, codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted, codes.Unknown, codes.Internal:
+	case codes.ResourceExhausted, codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown, codes.Internal:
 		if !write || e.Verdict == kvpb.Outcome_REFUSED {
 			return again
 		}

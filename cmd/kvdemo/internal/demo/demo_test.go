@@ -36,7 +36,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 func TestFindFiles(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"b.txt": "bee", "a/z": "zed", "a/empty": "",
-		"huge": strings.Repeat("x", kv.MaxInlineBytes+1), "bad\xff": "not UTF-8",
+		"huge": strings.Repeat("x", kv.MaxValueBytes+1), "bad\xff": "not UTF-8",
 	})
 	require.NoError(t, os.Symlink("b.txt", filepath.Join(dir, "link")))
 	set, err := findFiles(dir, 0)
@@ -49,7 +49,7 @@ func TestFindFiles(t *testing.T) {
 	require.EqualValues(t, 6, set.bytes)
 	require.Len(t, set.skipped, 2)
 	require.Contains(t, set.skipped[0], "not UTF-8")
-	require.Contains(t, set.skipped[1], "want at most 1048576")
+	require.Contains(t, set.skipped[1], "want at most 67108864")
 
 	sums, err := set.digests(t.Context())
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func findFiles(root string, limit int) (fileSet, error) {
 		return set, fmt.Errorf("list files to load: %w", err)
 	}
 	if len(set.files) == 0 {
-		return set, fmt.Errorf("no files to load in %s (%d left out); name a directory with files of at most %d bytes", root, len(set.skipped), kv.MaxInlineBytes)
+		return set, fmt.Errorf("no files to load in %s (%d left out); name a directory with files of at most %d bytes", root, len(set.skipped), kv.MaxValueBytes)
 	}
 	return set, nil
 }
@@ -74,7 +74,7 @@ func (s *fileSet) add(root, path string, d fs.DirEntry) error {
 		return err
 	}
 	f := file{key: filepath.ToSlash(rel), path: path, size: info.Size()}
-	if err := errors.Join(kv.CheckKey(f.key), checkSize(f.size)); err != nil {
+	if err := errors.Join(kv.CheckKey(f.key), kv.CheckValue(int(f.size))); err != nil {
 		s.skipped = append(s.skipped, fmt.Sprintf("%s: %v", path, err))
 		return nil
 	}
@@ -97,12 +97,4 @@ func (s *fileSet) digests(ctx context.Context) (map[string][sha256.Size]byte, er
 		sums[f.key] = sha256.Sum256(data)
 	}
 	return sums, nil
-}
-
-// checkSize returns an error if a file does not fit into one command.
-func checkSize(size int64) error {
-	if size > kv.MaxInlineBytes {
-		return fmt.Errorf("%w value: %d bytes, want at most %d", kv.ErrInvalid, size, kv.MaxInlineBytes)
-	}
-	return nil
 }

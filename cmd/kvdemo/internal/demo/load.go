@@ -74,7 +74,7 @@ func (d *run) clients() ([]*client.Client, error) {
 	}
 	var clients []*client.Client
 	for i := range endpoints {
-		c, err := client.New(client.Config{Endpoints: endpoints, First: i, Timeout: putTimeout, Repeat: true})
+		c, err := client.New(client.Config{Endpoints: endpoints, First: i, Timeout: putTimeout})
 		if err != nil {
 			return nil, err
 		}

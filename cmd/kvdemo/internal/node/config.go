@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/rawnode/transport/certs"
 )
 
 // Names of the libraries that can drive a node.
@@ -27,19 +28,27 @@ const (
 const (
 	MinTick = time.Millisecond
 	MaxTick = 10 * time.Second
+
+	MaxGroups = 1024
 )
 
 // Config says which node to run, and how.
 type Config struct {
 	ID           uint64            // this node, at least 1
 	Cluster      uint64            // the cluster it belongs to, at least 1
-	Peers        map[uint64]string // host:port of all members, this one too
+	Peers        map[uint64]string // host:port of all first members, or those at the time of Join, this one too
 	Listen       string            // where to listen for peers; empty: Peers[ID]
 	ClientListen string            // where to listen for clients
 	HTTPListen   string            // where to serve /metrics, /livez and /readyz; empty: nowhere
 	Pprof        bool              // serve /debug/pprof there, too
 	Data         string            // directory for log and state
+	Join         bool              // begin no group: wait to be added to those there are
+	Groups       int               // Raft groups that the keys are spread over, the same at all nodes
 	Core         string            // CoreWeft or CoreUpstream
+
+	// TLS names the node's certificate: peers and clients need one of the same
+	// authority then. Zero: plain TCP.
+	TLS certs.Files
 
 	Tick           time.Duration // the unit of the two below, MinTick to MaxTick
 	HeartbeatTicks int           // a leader says that it is there, 1 or more
@@ -81,6 +90,9 @@ func (c Config) Validate() error {
 	if c.Data == "" {
 		bad("data", "none", "a directory of this node's own")
 	}
+	if c.Groups < 1 || c.Groups > MaxGroups {
+		bad("groups", c.Groups, "1 to %d", MaxGroups)
+	}
 	if c.Core != CoreWeft && c.Core != CoreUpstream {
 		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
 	}
@@ -98,6 +110,9 @@ func (c Config) Validate() error {
 	}
 	if c.FlushInterval <= 0 {
 		bad("flush-interval", c.FlushInterval, "more than 0")
+	}
+	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
+		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
 	}
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }

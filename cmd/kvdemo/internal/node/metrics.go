@@ -5,6 +5,7 @@ package node
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -32,6 +35,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		s := g.host.Status()
 		labels := labels{{"group", strconv.FormatUint(g.id, 10)}}
 		collect(out, "host", labels, s)
+		for name, stage := range map[string]rawnode.StageStats{
+			"resolve": s.Resolve, "step": s.Step, "append": s.Append, "apply": s.Apply, "send": s.Send,
+		} {
+			collect(out, "stage", append(slices.Clone(labels), label{"stage", name}), stage)
+		}
 		collect(out, "group", labels, groupGauges{
 			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
 			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
@@ -41,9 +49,20 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	collect(out, "state", nil, n.stateGauges())
 	net := n.peers.Stats()
 	collect(out, "transport", nil, net)
+	for reason, count := range net.Refusals {
+		one(out, "transport", ".Refusals", labels{{"reason", transport.Refusal(reason).String()}}, "", float64(count))
+	}
+	if !net.CertificateExpiry.IsZero() {
+		one(out, "transport", ".CertificateExpiry", nil, "_timestamp_seconds", float64(net.CertificateExpiry.Unix()))
+	}
 	for peer, classes := range net.Peers {
+		one(out, "peer", ".ReceiveBytes", labels{peerLabel(peer)}, "", float64(net.ReceiveBytes[peer]))
 		for class, traffic := range classes {
-			collect(out, "link", linkLabels(peer, class), traffic)
+			l := labels{peerLabel(peer), {"class", wire.Class(class).String()}}
+			collect(out, "link", l, traffic)
+			for reason, count := range traffic.Dropped {
+				one(out, "link", ".Dropped", append(slices.Clone(l), label{"reason", transport.Drop(reason).String()}), "", float64(count))
+			}
 		}
 	}
 }
@@ -56,7 +75,13 @@ type groupGauges struct {
 
 // stateGauges are the numbers of the state's database that tell how it is.
 type stateGauges struct {
-	DiskBytes uint64
+	DiskBytes, WrittenBytes                     uint64
+	Flushes, Compactions                        int64
+	CompactionDebtBytes                         uint64
+	MemTableBytes, CacheBytes                   uint64
+	CacheHits, CacheMisses                      int64
+	Stalled                                     bool
+	Sessions, Uploads, LargeValues, UploadBytes int64
 }
 
 type label struct{ name, value string }
@@ -77,50 +102,56 @@ func (l labels) values() (values []string) {
 	return values
 }
 
-func linkLabels(peer uint64, class int) labels {
-	return labels{{"peer", strconv.FormatUint(peer, 10)}, {"class", wire.Class(class).String()}}
-}
+func peerLabel(peer uint64) label { return label{"peer", strconv.FormatUint(peer, 10)} }
 
 // collect sends a metric for each number in a struct.
 func collect(out chan<- prometheus.Metric, subsystem string, l labels, of any) {
-	numbers(reflect.ValueOf(of), "", func(path string, value float64) {
-		text, gauge := strings.CutPrefix(help[subsystem+path], "now: ")
-		if text == "" {
-			return // of no meaning to an operator
-		}
-		kind, name := prometheus.CounterValue, metricName(subsystem, path)
-		if gauge {
-			kind = prometheus.GaugeValue
-		} else {
-			name += "_total"
-		}
-		desc := prometheus.NewDesc(name, text, l.names(), nil)
-		out <- prometheus.MustNewConstMetric(desc, kind, value, l.values()...)
+	numbers(reflect.ValueOf(of), "", func(path, unit string, value float64) {
+		one(out, subsystem, path, l, unit, value)
 	})
 }
 
+// one sends a metric, unless help says that it is none.
+func one(out chan<- prometheus.Metric, subsystem, path string, l labels, unit string, value float64) {
+	text, gauge := strings.CutPrefix(help[subsystem+path], "now: ")
+	if text == "" {
+		return
+	}
+	kind, name := prometheus.CounterValue, metricName(subsystem, path)+unit
+	if gauge {
+		kind = prometheus.GaugeValue
+	} else {
+		name += "_total"
+	}
+	desc := prometheus.NewDesc(name, text, l.names(), nil)
+	out <- prometheus.MustNewConstMetric(desc, kind, value, l.values()...)
+}
+
 // numbers visits the numbers in a struct and the structs in it. A path has the
-// names of the fields, each behind a dot; durations are in seconds.
-func numbers(v reflect.Value, path string, visit func(path string, value float64)) {
+// names of the fields, each behind a dot. A unit is that of a duration.
+func numbers(v reflect.Value, path string, visit func(path, unit string, value float64)) {
 	for i := range v.NumField() {
 		field, f := v.Type().Field(i), v.Field(i)
+		if !field.IsExported() {
+			continue
+		}
 		at := path + "." + field.Name
 		if field.Anonymous || field.Name == "Counters" {
 			at = path
 		}
 		d, isDuration := reflect.TypeAssert[time.Duration](f)
 		switch {
-		case !field.IsExported():
 		case isDuration:
-			visit(at, d.Seconds())
+			visit(at, "_seconds", d.Seconds())
 		case f.CanUint():
-			visit(at, float64(f.Uint()))
+			visit(at, "", float64(f.Uint()))
 		case f.CanInt():
-			visit(at, float64(f.Int()))
+			visit(at, "", float64(f.Int()))
 		case f.Kind() == reflect.Bool && f.Bool():
-			visit(at, 1)
+			visit(at, "", 1)
 		case f.Kind() == reflect.Bool:
-			visit(at, 0)
+			visit(at, "", 0)
+		case f.Type() == reflect.TypeFor[rawnode.StageStats](): // see Collect
 		case f.Kind() == reflect.Struct:
 			numbers(f, at, visit)
 		}
@@ -144,15 +175,23 @@ func metricName(subsystem, path string) string {
 		}
 		before = r
 	}
-	name := b.String()
-	// A stage's durations say their unit.
-	if strings.Count(path, ".") > 1 && (strings.HasSuffix(name, "_busy") || strings.HasSuffix(name, "_queued")) {
-		name += "_seconds"
-	}
-	return name
+	return b.String()
 }
 
 // stateGauges returns the numbers of the state.
 func (n *node) stateGauges() stateGauges {
-	return stateGauges{DiskBytes: n.db.DiskBytes()}
+	g := stateGauges{DiskBytes: n.db.DiskBytes(), WrittenBytes: n.db.WrittenBytes(), Stalled: n.db.Stalled() != nil}
+	for _, group := range n.groups {
+		s := group.store.Stats()
+		g.Sessions += s.Sessions
+		g.Uploads += s.Uploads
+		g.LargeValues += s.LargeValues
+		g.UploadBytes += s.UploadBytes
+	}
+	if m := n.db.Metrics(); m != nil {
+		g.Flushes, g.Compactions = m.Flush.Count, m.Compact.Count
+		g.CompactionDebtBytes, g.MemTableBytes = m.Compact.EstimatedDebt, m.MemTable.Size
+		g.CacheBytes, g.CacheHits, g.CacheMisses = uint64(m.BlockCache.Size), m.BlockCache.Hits, m.BlockCache.Misses
+	}
+	return g
 }

@@ -14,22 +14,23 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/storage"
 )
 
-const (
-	// stopTimeout bounds an orderly stop; what remains is cut off.
-	stopTimeout = 5 * time.Second
-)
+// stopTimeout bounds an orderly stop; what remains is cut off.
+const stopTimeout = 5 * time.Second
 
 // Run runs a node until ctx ends, and then stops it in good order. An error
 // says why it could not start, or what made it give up.
@@ -37,7 +38,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := &node{cfg: cfg, started: time.Now()}
+	n := &node{cfg: cfg, started: time.Now(), settled: make(chan struct{}), gaveUp: make(chan error, 1)}
 	if err := n.open(); err != nil {
 		return errors.Join(err, n.close())
 	}
@@ -53,13 +54,19 @@ type node struct {
 
 	clients  net.Listener
 	web      net.Listener // nil without --http-listen
-	engine   *storage.Engine
 	peers    *transport.TCP
+	engine   *storage.Engine
 	db       *kv.DB
-	groups   []*group
+	groups   []*group // group 1 first
 	server   *grpc.Server
 	health   *health.Server
 	closeAll []func() error
+
+	// settled is closed when the cluster is known to have as many groups as
+	// this node was told.
+	settled chan struct{}
+	// gaveUp gets why the node cannot go on, or nil if it is not needed any more.
+	gaveUp chan error
 }
 
 // group is one Raft group at this node.
@@ -73,12 +80,11 @@ type group struct {
 // open opens all parts. The network comes first: that a port is taken is found
 // before anything is written.
 func (n *node) open() error {
-	for _, step := range []func() error{n.listen, n.openLog, n.openStore, n.startHost} {
+	for _, step := range []func() error{n.listen, n.openData, n.openLog, n.openStore, n.openPeers, n.newServer, n.startHosts} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	n.newServer()
 	return nil
 }
 
@@ -113,7 +119,7 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	n.peers, err = transport.New(transport.Config{
-		Cluster: n.cfg.Cluster, Node: n.cfg.ID, Listener: l, Peers: n.cfg.Peers,
+		Cluster: n.cfg.Cluster, Node: n.cfg.ID, Listener: l, Peers: n.cfg.Peers, TLS: n.cfg.TLS,
 		Logger: n.cfg.Log.With("part", "transport"),
 	})
 	if err != nil {
@@ -140,9 +146,16 @@ func closeListener(l net.Listener) error {
 	return nil
 }
 
+// openData checks whose directory it is, and how many groups it has.
+func (n *node) openData() error {
+	if err := checkSettings(n.cfg); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	return nil
+}
+
 func (n *node) openLog() (err error) {
-	dir := filepath.Join(n.cfg.Data, "log")
-	n.engine, err = storage.Open(dir, storage.Options{
+	n.engine, err = storage.Open(filepath.Join(n.cfg.Data, "log"), storage.Options{
 		Identity: storage.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
 		Logf:     n.logf("log"),
 	})
@@ -150,11 +163,13 @@ func (n *node) openLog() (err error) {
 		return fmt.Errorf("--data: %w", err)
 	}
 	n.then(n.engine.Close)
-	g := &group{id: 1}
-	if g.log, err = n.engine.Group(g.id); err != nil {
-		return err
+	for id := range uint64(n.cfg.Groups) {
+		g := &group{id: id + 1}
+		if g.log, err = n.engine.Group(g.id); err != nil {
+			return fmt.Errorf("--data: log of group %d: %w", g.id, err)
+		}
+		n.groups = append(n.groups, g)
 	}
-	n.groups = []*group{g}
 	return nil
 }
 
@@ -167,9 +182,12 @@ func (n *node) openStore() (err error) {
 		return fmt.Errorf("--data: %w", err)
 	}
 	n.then(n.db.Close)
-	g := n.groups[0]
-	g.store, err = n.db.Group(g.id)
-	return err
+	for _, g := range n.groups {
+		if g.store, err = n.db.Group(g.id); err != nil {
+			return fmt.Errorf("--data: state of group %d: %w", g.id, err)
+		}
+	}
+	return nil
 }
 
 // logf lets a part write to the log.
@@ -179,63 +197,96 @@ func (n *node) logf(part string) func(string, ...any) {
 	}
 }
 
-func (n *node) startHost() (err error) {
+func (n *node) startHosts() error {
 	core := rawnode.Weft
 	if n.cfg.Core == CoreUpstream {
 		core = rawnode.Upstream
 	}
-	g := n.groups[0]
-	g.host, err = rawnode.New(rawnode.Config{
-		Replica: rawnode.ReplicaConfig{
-			ID: n.cfg.ID, Group: g.id, Core: core, Log: g.log,
-			Peers:           n.cfg.ids(),
-			ElectionTick:    n.cfg.ElectionTicks,
-			HeartbeatTick:   n.cfg.HeartbeatTicks,
-			MaxCommandBytes: kv.MaxCommandBytes,
-			RetainBytes:     n.cfg.RetainBytes,
-		},
-		StateMachine: g.store,
-		Transport:    n.peers,
-		TickInterval: n.cfg.Tick,
-		Logger:       n.cfg.Log.With("part", "host"),
-	})
-	if err != nil {
-		return fmt.Errorf("start the node: %w", err)
+	var first []uint64 // members of a group that begins
+	if !n.cfg.Join {
+		first = n.cfg.ids()
+	}
+	for _, g := range n.groups {
+		var err error
+		g.host, err = rawnode.New(rawnode.Config{
+			Replica: rawnode.ReplicaConfig{
+				ID: n.cfg.ID, Group: g.id, Core: core, Log: g.log,
+				Peers:           first,
+				ElectionTick:    n.cfg.ElectionTicks,
+				HeartbeatTick:   n.cfg.HeartbeatTicks,
+				MaxCommandBytes: kv.MaxCommandBytes,
+				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
+			},
+			StateMachine: g.store,
+			Transport:    n.peers,
+			TickInterval: n.cfg.Tick,
+			Logger:       n.cfg.Log.With("part", "host"),
+		})
+		if err != nil {
+			return fmt.Errorf("start the node: %w", err)
+		}
+		n.then(func() error { return stopHost(g.host) })
 	}
 	return nil
 }
 
-func (n *node) newServer() {
-	n.server = grpc.NewServer(
-		grpc.MaxRecvMsgSize(client.MaxMessageBytes),
-		grpc.MaxSendMsgSize(client.MaxMessageBytes),
-	)
-	kvpb.RegisterKVServer(n.server, &service{host: hostCalls{n.groups[0].host}, store: n.groups[0].store, status: n.status})
+// stopHost makes sure that a host has ended.
+func stopHost(h *rawnode.Host) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = h.Stop(ctx) // serve stopped it in good order, or it never served
+	return nil
+}
+
+func (n *node) newServer() error {
+	opts := []grpc.ServerOption{grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes)}
+	if n.cfg.TLS != (certs.Files{}) {
+		keyring, err := certs.NewKeyring(n.cfg.TLS)
+		if err != nil {
+			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
+		}
+		opts = append(opts, grpc.Creds(credentials.NewTLS(secure.Server(keyring))))
+	}
+	n.server = grpc.NewServer(opts...)
+	kvpb.RegisterKVServer(n.server, n.newService())
+	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()
 	grpc_health_v1.RegisterHealthServer(n.server, n.health)
 	n.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	reflection.Register(n.server)
+	return nil
 }
 
-// serve answers clients until ctx ends or the host fails. Then it refuses what
+// serve answers clients until ctx ends or a part fails. Then it refuses what
 // is new and lets what is under way end.
 func (n *node) serve(ctx context.Context) error {
-	n.cfg.Log.Info("serving", "id", n.cfg.ID, "cluster", n.cfg.Cluster, "core", n.cfg.Core,
+	n.cfg.Log.Info("serving", "id", n.cfg.ID, "cluster", n.cfg.Cluster, "core", n.cfg.Core, "groups", n.cfg.Groups,
 		"clients", n.clients.Addr().String(), "peers", n.cfg.listen(), "pid", os.Getpid())
 	var running sync.WaitGroup
 	background, stopBackground := context.WithCancel(context.Background())
 	running.Go(func() { n.flush(background) })
+	running.Go(func() { n.follow(background) })
 	if n.web != nil {
 		running.Go(func() { n.serveWeb(background) })
 	}
 	served := make(chan error, 1)
 	running.Go(func() { served <- n.server.Serve(n.clients) })
+	for _, g := range n.groups {
+		running.Go(func() {
+			select {
+			case <-g.host.Done():
+				n.giveUp(fmt.Errorf("the node gave up: group %d: %w", g.id, g.host.Err()))
+			case <-background.Done():
+			}
+		})
+	}
 	var err error
+	patience := time.Duration(0) // nobody waits for what cannot end well
 	select {
 	case <-ctx.Done():
 		n.cfg.Log.Info("stopping", "reason", context.Cause(ctx))
-	case <-n.groups[0].host.Done():
-		err = fmt.Errorf("the node gave up: %w", n.alive())
+		patience = stopTimeout
+	case err = <-n.gaveUp:
 	case <-n.db.Failed():
 		err = fmt.Errorf("the node gave up: %w", n.db.Err())
 	case err = <-served:
@@ -243,21 +294,34 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	n.health.Shutdown()
 	stopBackground()
-	err = errors.Join(err, n.stopHost())
+	n.stopHosts(patience)
 	n.stopServer()
 	running.Wait()
 	return err
 }
 
-// stopHost stops the host while clients are still served, so that they hear of
-// it: what is under way ends, and what is new is refused.
-func (n *node) stopHost() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	if err := n.groups[0].host.Stop(ctx); err != nil {
-		n.cfg.Log.Warn("not everything ended in time", "error", err)
+// giveUp ends serve. The first reason counts.
+func (n *node) giveUp(reason error) {
+	select {
+	case n.gaveUp <- reason:
+	default:
 	}
-	return nil
+}
+
+// stopHosts stops the hosts while clients are still served, so that they hear
+// of it: what is under way ends, and what is new is refused.
+func (n *node) stopHosts(patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var stopping sync.WaitGroup
+	for _, g := range n.groups {
+		stopping.Go(func() {
+			if err := g.host.Stop(ctx); err != nil {
+				n.cfg.Log.Warn("not everything ended in time", "group", g.id, "error", err)
+			}
+		})
+	}
+	stopping.Wait()
 }
 
 func (n *node) stopServer() {
@@ -285,26 +349,22 @@ func (n *node) flush(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		store := n.groups[0].store
-		durable, err := store.Durable()
-		if err == nil && durable < store.Applied() {
-			err = store.Flush()
-		}
-		if err != nil {
+		if err := n.flushNow(); err != nil {
 			n.cfg.Log.Error("flush the state", "error", err)
 		}
 	}
 }
 
-// hostCalls is the host as the service wants to see it.
-type hostCalls struct{ host *rawnode.Host }
-
-func (h hostCalls) Propose(ctx context.Context, data []byte) (uint64, any, error) {
-	r, err := h.host.Propose(ctx, data)
-	return r.Index, r.Value, err
-}
-
-func (h hostCalls) Read(ctx context.Context) error {
-	_, err := h.host.Read(ctx)
-	return err
+// flushNow makes the state durable unless it is.
+func (n *node) flushNow() error {
+	for _, g := range n.groups {
+		durable, err := g.store.Durable()
+		if err != nil {
+			return err
+		}
+		if durable < g.store.Applied() {
+			return n.db.Flush() // of all groups
+		}
+	}
+	return nil
 }

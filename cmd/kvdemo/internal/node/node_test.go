@@ -30,7 +30,7 @@ func freePort(t *testing.T) string {
 func testConfig(t *testing.T) Config {
 	return Config{
 		ID: 1, Cluster: 3, Peers: map[uint64]string{1: freePort(t)}, ClientListen: freePort(t), Data: t.TempDir(),
-		Core: CoreWeft, Tick: 5 * time.Millisecond, HeartbeatTicks: 1, ElectionTicks: 10,
+		Groups: 1, Core: CoreWeft, Tick: 5 * time.Millisecond, HeartbeatTicks: 1, ElectionTicks: 10,
 		RetainBytes: DefaultRetainBytes, FlushInterval: DefaultFlushInterval,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
@@ -118,7 +118,7 @@ func checkReflection(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 
 func TestRunRefusesConfig(t *testing.T) {
 	err := Run(t.Context(), Config{})
-	for _, flag := range []string{"--id", "--cluster", "--peers", "--data", "--core", "--tick", "--heartbeat-ticks", "--election-ticks", "--client-listen", "--retain-bytes", "--flush-interval"} {
+	for _, flag := range []string{"--id", "--cluster", "--peers", "--data", "--groups", "--core", "--tick", "--heartbeat-ticks", "--election-ticks", "--client-listen", "--retain-bytes", "--flush-interval"} {
 		require.ErrorContains(t, err, flag+":")
 	}
 }

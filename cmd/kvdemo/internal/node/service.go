@@ -5,15 +5,20 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
 )
 
 const (
@@ -25,26 +30,102 @@ const (
 	maxMargin = 100 * time.Millisecond
 )
 
-// replicated is what the service needs of a host.
+// replicated is what the service needs of a group.
 type replicated interface {
-	// Propose replicates a command and returns where it stands in the log and
-	// the state machine's result.
-	Propose(ctx context.Context, data []byte) (index uint64, result any, err error)
-	// Read returns when this node has applied all that was committed anywhere
-	// when Read was called.
-	Read(ctx context.Context) error
+	// propose replicates a command and returns where it stands in the log and the
+	// state machine's result. An error may be the host's or the result's.
+	propose(ctx context.Context, c kv.Command) (index uint64, r kv.Result, err error)
+	// barrier returns when this node has applied all that was committed
+	// anywhere when it was called.
+	barrier(ctx context.Context) error
+	// state is what was applied.
+	state() *kv.Store
 }
 
 // service answers clients.
 type service struct {
 	kvpb.UnimplementedKVServer
-	host   replicated
-	store  *kv.Store
+	groups []replicated // group 1 first
+	// await returns when the groups are known to be all there are, or an error.
+	await  func(ctx context.Context) error
 	status func() *kvpb.StatusResponse
 }
 
+func (n *node) newService() *service {
+	s := &service{await: n.await, status: n.status}
+	for _, g := range n.groups {
+		s.groups = append(s.groups, g)
+	}
+	return s
+}
+
+// await waits until the node knows that it was told the right number of groups.
+// Before, it does not know where a key belongs.
+func (n *node) await(ctx context.Context) error {
+	select {
+	case <-n.settled:
+		return nil
+	default:
+	}
+	select {
+	case <-n.settled:
+		return nil
+	case <-ctx.Done():
+		return refusal(codes.Unavailable, "this node has not heard from its cluster yet: check that a majority of the nodes is up, and that this one is a member")
+	}
+}
+
+// propose implements replicated.
+func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
+	if err := c.Check(); err != nil {
+		return 0, kv.Result{}, err
+	}
+	done, err := g.host.Propose(ctx, c.Encode())
+	if err != nil {
+		return 0, kv.Result{}, err
+	}
+	r, ok := done.Value.(kv.Result)
+	if !ok {
+		return 0, kv.Result{}, fmt.Errorf("the state machine answered with a %T, want a kv.Result", done.Value)
+	}
+	return done.Index, r, r.Err
+}
+
+// barrier implements replicated.
+func (g *group) barrier(ctx context.Context) error {
+	_, err := g.host.Read(ctx)
+	return err
+}
+
+// state implements replicated.
+func (g *group) state() *kv.Store { return g.store }
+
+// of returns the group of a key.
+func (s *service) of(key string) replicated {
+	return s.groups[kv.GroupOf(key, len(s.groups))-1]
+}
+
+// write replicates a command. What is wrong with the command is found before it
+// enters the log.
+func (s *service) write(ctx context.Context, c kv.Command, in *kvpb.Session) (uint64, kv.Result, error) {
+	if err := kv.CheckKey(c.Key); err != nil {
+		return 0, kv.Result{}, toStatus(err)
+	}
+	if c.Session = session.ID(in.GetId()); c.Session != 0 {
+		// A session has one write under way: those before are acknowledged.
+		c.Sequence, c.Acknowledged = in.GetSequence(), max(in.GetSequence(), 1)-1
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	if err := s.await(ctx); err != nil {
+		return 0, kv.Result{}, err
+	}
+	index, r, err := s.of(c.Key).propose(ctx, c)
+	return index, r, toStatus(err)
+}
+
 func (s *service) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
-	index, _, err := s.write(ctx, kv.Command{Op: kv.OpPut, Key: req.GetKey(), Value: req.GetValue()})
+	index, _, err := s.write(ctx, kv.Command{Op: kv.OpPut, Key: req.GetKey(), Value: req.GetValue()}, req.GetSession())
 	if err != nil {
 		return nil, err
 	}
@@ -52,56 +133,133 @@ func (s *service) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutRespo
 }
 
 func (s *service) Delete(ctx context.Context, req *kvpb.DeleteRequest) (*kvpb.DeleteResponse, error) {
-	index, r, err := s.write(ctx, kv.Command{Op: kv.OpDelete, Key: req.GetKey()})
+	index, r, err := s.write(ctx, kv.Command{Op: kv.OpDelete, Key: req.GetKey()}, req.GetSession())
 	if err != nil {
 		return nil, err
 	}
 	return &kvpb.DeleteResponse{Index: index, Existed: r.Existed}, nil
 }
 
-// write replicates a command. What is wrong with the command is found before it
-// enters the log.
-func (s *service) write(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
-	if err := c.Check(); err != nil {
-		return 0, kv.Result{}, toStatus(err)
+func (s *service) PutPart(ctx context.Context, req *kvpb.PutPartRequest) (*kvpb.PutPartResponse, error) {
+	upload, err := uploadID(req.GetUpload())
+	if err != nil {
+		return nil, err
+	}
+	index, _, err := s.write(ctx, kv.Command{
+		Op: kv.OpPart, Key: req.GetKey(), Upload: upload, Size: int64(req.GetSize()), Part: int(req.GetPart()), Value: req.GetData(),
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &kvpb.PutPartResponse{Index: index}, nil
+}
+
+func (s *service) Finish(ctx context.Context, req *kvpb.FinishRequest) (*kvpb.PutResponse, error) {
+	upload, err := uploadID(req.GetUpload())
+	if err != nil {
+		return nil, err
+	}
+	if n := len(req.GetSha256()); n != sha256.Size {
+		return nil, status.Errorf(codes.InvalidArgument, "sha256: %d bytes, want %d", n, sha256.Size)
+	}
+	index, _, err := s.write(ctx, kv.Command{
+		Op: kv.OpFinish, Key: req.GetKey(), Upload: upload, Size: int64(req.GetSize()), SHA256: [sha256.Size]byte(req.GetSha256()),
+	}, req.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	return &kvpb.PutResponse{Index: index}, nil
+}
+
+func uploadID(b []byte) (id kv.UploadID, err error) {
+	if len(b) != len(id) {
+		return id, status.Errorf(codes.InvalidArgument, "upload: %d bytes, want %d", len(b), len(id))
+	}
+	return kv.UploadID(b), nil
+}
+
+func (s *service) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest) (*kvpb.OpenSessionResponse, error) {
+	if err := kv.CheckKey(req.GetKey()); err != nil {
+		return nil, toStatus(err)
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	index, result, err := s.host.Propose(ctx, c.Encode())
+	if err := s.await(ctx); err != nil {
+		return nil, err
+	}
+	group := kv.GroupOf(req.GetKey(), len(s.groups))
+	_, r, err := s.groups[group-1].propose(ctx, kv.Command{Op: kv.OpOpenSession})
 	if err != nil {
-		return 0, kv.Result{}, toStatus(err)
+		return nil, toStatus(err)
 	}
-	r, ok := result.(kv.Result)
-	if !ok {
-		return 0, kv.Result{}, status.Errorf(codes.Internal, "the state machine answered with a %T, want a kv.Result", result)
-	}
-	return index, r, toStatus(r.Err)
+	return &kvpb.OpenSessionResponse{Id: uint64(r.Session), Group: group, Groups: uint32(len(s.groups))}, nil
 }
 
 func (s *service) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-	if err := s.barrier(ctx, req.GetLocal()); err != nil {
+	if err := kv.CheckKey(req.GetKey()); err != nil {
+		return nil, toStatus(err)
+	}
+	g := s.of(req.GetKey())
+	if err := s.barrier(ctx, req.GetLocal(), g); err != nil {
 		return nil, err
 	}
-	value, applied, err := s.store.Get(req.GetKey())
+	value, applied, err := g.state().Get(req.GetKey())
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	return &kvpb.GetResponse{Value: value, Applied: applied}, nil
 }
 
+// Read sends a value in chunks, from one consistent view. Memory is bounded by
+// a part: Send waits for the reader.
+func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[kvpb.ReadChunk]) (err error) {
+	if err := kv.CheckKey(req.GetKey()); err != nil {
+		return toStatus(err)
+	}
+	g := s.of(req.GetKey())
+	if err := s.barrier(stream.Context(), req.GetLocal(), g); err != nil {
+		return err
+	}
+	value, err := g.state().Value(req.GetKey())
+	if err != nil {
+		return toStatus(err)
+	}
+	defer func() {
+		if e := value.Close(); err == nil {
+			err = toStatus(e)
+		}
+	}()
+	if req.GetOffset() > uint64(value.Size) {
+		return status.Errorf(codes.OutOfRange, "offset %d: the value has %d bytes", req.GetOffset(), value.Size)
+	}
+	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied})
+	for skip := req.GetOffset(); err == nil; {
+		var part []byte
+		part, err = value.Next()
+		cut := min(skip, uint64(len(part)))
+		if skip -= cut; err == nil && cut < uint64(len(part)) {
+			err = stream.Send(&kvpb.ReadChunk{Data: part[cut:]})
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return toStatus(err)
+}
+
 func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListResponse, error) {
-	if err := s.barrier(ctx, req.GetLocal()); err != nil {
+	if err := s.barrier(ctx, req.GetLocal(), s.groups...); err != nil {
 		return nil, err
 	}
-	page, err := s.store.List(kv.Query{
-		Prefix:  req.GetPrefix(),
-		After:   req.GetAfter(),
-		Limit:   int(req.GetLimit()),
-		Digests: req.GetDigests(),
-	})
-	if err != nil {
-		return nil, toStatus(err)
+	q := kv.Query{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: int(req.GetLimit()), Digests: req.GetDigests()}
+	pages := make([]kv.Page, len(s.groups))
+	for i, g := range s.groups {
+		var err error
+		if pages[i], err = g.state().List(q); err != nil {
+			return nil, toStatus(err)
+		}
 	}
+	page := mergePages(pages, q.Limit)
 	resp := &kvpb.ListResponse{Next: page.Next, Applied: page.Applied}
 	for _, item := range page.Items {
 		resp.Items = append(resp.Items, &kvpb.ListResponse_Item{Key: item.Key, Size: uint64(item.Size), Sha256: item.SHA256})
@@ -114,13 +272,23 @@ func (s *service) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResp
 }
 
 // barrier makes a read that follows it linearizable, unless it is to be local.
-func (s *service) barrier(ctx context.Context, local bool) error {
+func (s *service) barrier(ctx context.Context, local bool, groups ...replicated) error {
 	if local {
 		return nil
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	return toStatus(s.host.Read(ctx))
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	if len(groups) == 1 {
+		return toStatus(groups[0].barrier(ctx))
+	}
+	var all errgroup.Group
+	for _, g := range groups {
+		all.Go(func() error { return g.barrier(ctx) })
+	}
+	return toStatus(all.Wait())
 }
 
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -129,45 +297,4 @@ func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, defaultDeadline)
 	}
 	return context.WithDeadline(ctx, deadline.Add(-min(maxMargin, time.Until(deadline)/10)))
-}
-
-// toStatus turns an error into a gRPC status, with an Outcome where the host
-// gave a verdict.
-func toStatus(err error) error {
-	var call *rawnode.CallError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &call):
-		return verdict(call)
-	case errors.Is(err, kv.ErrNotFound):
-		return status.Error(codes.NotFound, err.Error())
-	case errors.Is(err, kv.ErrInvalid):
-		return status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, kv.ErrDamaged):
-		return status.Error(codes.DataLoss, err.Error())
-	case errors.Is(err, kv.ErrClosed):
-		return status.Error(codes.Unavailable, "the node is stopping")
-	}
-	return status.Error(codes.Internal, err.Error())
-}
-
-func verdict(call *rawnode.CallError) error {
-	code, outcome := codes.Unavailable, kvpb.Outcome_REFUSED
-	switch {
-	case errors.Is(call, rawnode.ErrTooLarge):
-		code = codes.InvalidArgument
-	case errors.Is(call, rawnode.ErrOverloaded):
-		code = codes.ResourceExhausted
-	case errors.Is(call, rawnode.ErrTimeout):
-		code = codes.DeadlineExceeded
-	}
-	if !errors.Is(call, rawnode.ErrRefused) {
-		outcome = kvpb.Outcome_UNKNOWN
-	}
-	s, err := status.New(code, call.Error()).WithDetails(&kvpb.Outcome{Verdict: outcome, Leader: call.Leader})
-	if err != nil { // a message of ours always marshals
-		return status.Error(code, call.Error())
-	}
-	return s.Err()
 }

@@ -27,25 +27,31 @@ type oneNode struct {
 	deadline time.Time // of the last call
 }
 
-func (o *oneNode) Propose(ctx context.Context, data []byte) (uint64, any, error) {
+func (o *oneNode) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
 	o.deadline, _ = ctx.Deadline()
-	if o.fail != nil {
-		return 0, nil, o.fail
+	if err := errors.Join(o.fail, c.Check()); err != nil {
+		return 0, kv.Result{}, err
 	}
 	o.index++
-	values, err := o.store.Apply(rawnode.Batch{Index: o.index, Commands: [][]byte{data}})
+	values, err := o.store.Apply(rawnode.Batch{Index: o.index, Commands: [][]byte{c.Encode()}})
 	if err != nil {
-		return 0, nil, err
+		return 0, kv.Result{}, err
 	}
-	return o.index, values[0], nil
+	r, ok := values[0].(kv.Result)
+	if !ok {
+		return 0, r, errors.New("not a result")
+	}
+	return o.index, r, r.Err
 }
 
-func (o *oneNode) Read(ctx context.Context) error {
+func (o *oneNode) barrier(ctx context.Context) error {
 	o.deadline, _ = ctx.Deadline()
 	return o.fail
 }
 
-func newService(t *testing.T) (*service, *oneNode) {
+func (o *oneNode) state() *kv.Store { return o.store }
+
+func testService(t *testing.T) (*service, *oneNode) {
 	t.Helper()
 	db, err := kv.Open("state", kv.Options{Identity: kv.Identity{Cluster: 1, Node: 1}, FS: vfs.NewMem()})
 	require.NoError(t, err)
@@ -53,11 +59,11 @@ func newService(t *testing.T) (*service, *oneNode) {
 	store, err := db.Group(1)
 	require.NoError(t, err)
 	host := &oneNode{store: store}
-	return &service{host: host, store: store}, host
+	return &service{groups: []replicated{host}, await: func(context.Context) error { return nil }}, host
 }
 
 func TestService(t *testing.T) {
-	s, _ := newService(t)
+	s, _ := testService(t)
 	ctx := t.Context()
 	for i, key := range []string{"a", "b", "c"} {
 		put, err := s.Put(ctx, &kvpb.PutRequest{Key: key, Value: []byte(key + key)})
@@ -79,7 +85,7 @@ func TestService(t *testing.T) {
 
 // What a client sends wrong does not enter the log.
 func TestServiceRefusesInput(t *testing.T) {
-	s, host := newService(t)
+	s, host := testService(t)
 	ctx := t.Context()
 	_, err1 := s.Put(ctx, &kvpb.PutRequest{Value: []byte("v")})
 	_, err2 := s.Put(ctx, &kvpb.PutRequest{Key: "k", Value: make([]byte, kv.MaxInlineBytes+1)})
@@ -96,7 +102,7 @@ func TestServiceRefusesInput(t *testing.T) {
 
 // Each verdict of the host reaches the client, with the leader.
 func TestVerdicts(t *testing.T) {
-	s, host := newService(t)
+	s, host := testService(t)
 	for _, c := range []struct {
 		verdict, cause error
 		code           codes.Code
@@ -129,7 +135,7 @@ func TestVerdicts(t *testing.T) {
 
 // A call ends a little before its client gives up.
 func TestDeadlines(t *testing.T) {
-	s, host := newService(t)
+	s, host := testService(t)
 	for _, c := range []struct{ timeout, margin time.Duration }{
 		{10 * time.Second, maxMargin},
 		{500 * time.Millisecond, 50 * time.Millisecond},

@@ -16,38 +16,63 @@ import (
 
 // status describes the node as it is now.
 func (n *node) status() *kvpb.StatusResponse {
-	g := n.groups[0]
-	s := g.host.Status()
 	stats, net := n.engine.Stats(), n.peers.Stats()
 	resp := &kvpb.StatusResponse{
 		Id:         n.cfg.ID,
 		Cluster:    n.cfg.Cluster,
 		Core:       n.cfg.Core,
-		Role:       role(s.Role),
-		Leader:     s.Lead,
-		Term:       s.Term,
-		Commit:     s.Commit,
-		Applied:    g.store.Applied(),
-		LastIndex:  s.LastIndex,
 		Links:      links(net),
 		UptimeMs:   uint64(time.Since(n.started) / time.Millisecond),
 		LogBytes:   uint64(stats.SegmentBytes),
 		StateBytes: n.db.DiskBytes(),
 		Pid:        uint64(os.Getpid()),
 
-		DroppedMessages: net.Dropped,
-		LogWrittenBytes: stats.WrittenBytes,
+		DroppedMessages:   net.Dropped,
+		LogWrittenBytes:   stats.WrittenBytes,
+		StateWrittenBytes: n.db.WrittenBytes(),
 	}
-	if s.Stalled != nil {
-		resp.Stalled = s.Stalled.Error()
+	if err := n.stalled(); err != nil {
+		resp.Stalled = err.Error()
 	}
-	// What cannot be read is left at zero: a status must not fail for it.
-	resp.Durable, _ = g.store.Durable()
-	resp.FirstIndex, _ = g.log.FirstIndex()
-	for _, id := range s.Members.GetVoters() {
-		resp.Members = append(resp.Members, &kvpb.StatusResponse_Member{Id: id, Address: n.cfg.Peers[id]})
+	for _, g := range n.groups {
+		resp.Groups = append(resp.Groups, g.status())
+	}
+	first := resp.GetGroups()[0]
+	resp.Role, resp.Leader, resp.Term = first.GetRole(), first.GetLeader(), first.GetTerm()
+	resp.Commit, resp.Applied, resp.Durable = first.GetCommit(), first.GetApplied(), first.GetDurable()
+	resp.FirstIndex, resp.LastIndex = first.GetFirstIndex(), first.GetLastIndex()
+	// What cannot be read is left out: a status must not fail for it.
+	t, _ := n.readTable()
+	for _, id := range n.groups[0].host.Status().Members.GetVoters() {
+		resp.Members = append(resp.Members, &kvpb.StatusResponse_Member{Id: id, Address: n.address(t, id)})
 	}
 	return resp
+}
+
+// status describes the group at this node.
+func (g *group) status() *kvpb.StatusResponse_Group {
+	s := g.host.Status()
+	r := &kvpb.StatusResponse_Group{
+		Id: g.id, Role: role(s.Role), Leader: s.Lead, Term: s.Term,
+		Commit: s.Commit, Applied: g.store.Applied(), LastIndex: s.LastIndex,
+	}
+	if slices.Contains(s.Members.GetLearners(), s.ID) {
+		r.Role = "learner"
+	}
+	r.Durable, _ = g.store.Durable()
+	r.FirstIndex, _ = g.log.FirstIndex()
+	return r
+}
+
+// stalled returns why something that this node has to write waits for room on
+// the disk, or nil.
+func (n *node) stalled() error {
+	for _, g := range n.groups {
+		if err := g.host.Status().Stalled; err != nil {
+			return err
+		}
+	}
+	return n.db.Stalled()
 }
 
 // links adds up the traffic with each peer, ascending by id.

@@ -1,0 +1,69 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/rawnode/transport/certs"
+)
+
+func newCerts() *cobra.Command {
+	var cluster uint64
+	var nodes, clients string
+	var hosts []string
+	var days int
+	cmd := &cobra.Command{
+		Use:   "certs DIRECTORY",
+		Short: "Make an authority and certificates for nodes and clients",
+		Long: "certs makes what serve and the client verbs want with --tls-cert, --tls-key and --tls-ca:\n" +
+			"ca.pem, and for each node and client a certificate and a key. An authority that is there is\n" +
+			"used; no file is overwritten. Keep ca-key.pem away from the nodes: it can make more.",
+		Example: "  kvdemo certs tls --nodes 1,2,3 --clients ann\n" +
+			"  kvdemo serve ... --tls-cert tls/node-1.pem --tls-key tls/node-1-key.pem --tls-ca tls/ca.pem\n" +
+			"  kvdemo get ... --tls-cert tls/client-ann.pem --tls-key tls/client-ann-key.pem --tls-ca tls/ca.pem",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var subjects []certs.Subject
+			for _, word := range words(nodes) {
+				id, err := strconv.ParseUint(word, 10, 64)
+				if err != nil || id == 0 {
+					return fmt.Errorf("--nodes: %q, want ids of 1 or more, separated by commas; %w", word, errUsage)
+				}
+				subjects = append(subjects, certs.Subject{Cluster: cluster, Node: id, Hosts: hosts})
+			}
+			for _, name := range words(clients) {
+				subjects = append(subjects, certs.Subject{Cluster: cluster, Client: name})
+			}
+			if len(subjects) == 0 || days < 1 || cluster == 0 {
+				return fmt.Errorf("--nodes %q, --clients %q, --days %d, --cluster %d: want somebody to certify, 1 day or more, and cluster 1 or more; %w", nodes, clients, days, cluster, errUsage)
+			}
+			if err := certs.Generate(args[0], certs.ValidFor(time.Duration(days)*24*time.Hour), subjects...); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%d certificates in %s, good for %d days\n", len(subjects), args[0], days)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&cluster, "cluster", 1, "number of the cluster")
+	flags.StringVar(&nodes, "nodes", "", "ids of nodes, separated by commas")
+	flags.StringVar(&clients, "clients", "", "names of clients, of small letters, digits and dashes, separated by commas")
+	flags.StringSliceVar(&hosts, "hosts", nil, "names and addresses of the nodes' machines, for other programs; kvdemo does not look at them")
+	flags.IntVar(&days, "days", 365, "how long they are good")
+	return cmd
+}
+
+// words splits a list at commas; an empty one has no words.
+func words(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// Admin makes a call of an operator at a node, and at the next if that one
+// cannot: each may be made several times.
+func Admin[Request, Response any](ctx context.Context, c *Client, call func(kvpb.AdminClient, context.Context, Request, ...grpc.CallOption) (Response, error), req Request) (resp Response, err error) {
+	ctx, cancel := c.deadline(ctx)
+	defer cancel()
+	err = c.doAt(ctx, false, func(ctx context.Context, conn *grpc.ClientConn) (err error) {
+		resp, err = call(kvpb.NewAdminClient(conn), ctx, req)
+		return err
+	})
+	return resp, err
+}
+
+// AdminAt makes a call of an operator at each of the endpoints.
+func AdminAt[Request, Response any](ctx context.Context, c *Client, call func(kvpb.AdminClient, context.Context, Request, ...grpc.CallOption) (Response, error), req Request) []Answer[Response] {
+	return everywhere(ctx, c, func(ctx context.Context, conn *grpc.ClientConn) (Response, error) {
+		return call(kvpb.NewAdminClient(conn), ctx, req)
+	})
+}
+
+// Answer is what one endpoint said, or why it did not.
+type Answer[Response any] struct {
+	Endpoint string
+	Response Response // zero if Err is not nil
+	Err      error
+}
+
+// everywhere asks every endpoint at once.
+func everywhere[Response any](ctx context.Context, c *Client, call func(context.Context, *grpc.ClientConn) (Response, error)) []Answer[Response] {
+	ctx, cancel := c.deadline(ctx)
+	defer cancel()
+	all := make([]Answer[Response], len(c.conns))
+	done := make(chan struct{})
+	for i := range c.conns {
+		go func() {
+			a := &all[i]
+			a.Endpoint = c.cfg.Endpoints[i]
+			if a.Err = c.connect(ctx, i); a.Err == nil {
+				a.Response, a.Err = call(ctx, c.conns[i])
+			}
+			if a.Err != nil {
+				a.Err = c.describe(i, a.Err)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range c.conns {
+		<-done
+	}
+	return all
+}

@@ -1,0 +1,367 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// admin answers operators. A change of the members is a row of steps, each of
+// which is left out if it is done already: so one that was cut short, by the
+// deadline or the end of this node, goes on when it is asked for again.
+type admin struct {
+	kvpb.UnimplementedAdminServer
+	n *node
+	// turn has room for one: changes at one node come one after the other.
+	// Those at several nodes may cross, and then fail or wait for each other.
+	turn chan struct{}
+}
+
+// retryPause is between attempts at a step that others may be in the way of.
+const retryPause = 50 * time.Millisecond
+
+// Members implements kvpb.AdminServer.
+func (a *admin) Members(ctx context.Context, _ *kvpb.MembersRequest) (*kvpb.MembersResponse, error) {
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	return a.members(ctx)
+}
+
+// AddMember implements kvpb.AdminServer.
+func (a *admin) AddMember(ctx context.Context, req *kvpb.AddMemberRequest) (*kvpb.MembersResponse, error) {
+	id, address := req.GetId(), req.GetAddress()
+	if err := client.CheckAddress(address); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return a.change(ctx, id, func(ctx context.Context, t table) error {
+		if err := a.publish(ctx, t, id, address); err != nil {
+			return err
+		}
+		for _, g := range a.n.groups {
+			if err := g.change(ctx, false, func(now *pb.ConfState) *pb.ConfChange {
+				if isMember(now, id) {
+					return nil
+				}
+				return confChange(pb.ConfChangeAddLearnerNode, id)
+			}); err != nil {
+				return err
+			}
+		}
+		if req.GetLearner() {
+			return nil
+		}
+		return a.promote(ctx, id)
+	})
+}
+
+// publish tells all nodes where a new one is.
+func (a *admin) publish(ctx context.Context, t table, id uint64, address string) error {
+	for other, at := range t.addresses {
+		if at == address && other != id {
+			return status.Errorf(codes.AlreadyExists, "%s is the address of node %d", address, other)
+		}
+	}
+	switch now := t.addresses[id]; {
+	case t.removed[id]:
+		return status.Errorf(codes.FailedPrecondition, "node %d was removed, and nobody may come back under its id: choose another", id)
+	case now == address:
+		return nil // asked for again
+	case now != "":
+		return status.Errorf(codes.AlreadyExists, "node %d is there already, at %s", id, now)
+	}
+	ok, err := a.n.setSystem(ctx, memberKey(id), "", addressMark+address)
+	if err == nil && !ok {
+		return status.Errorf(codes.Aborted, "node %d is being added or removed by somebody else", id)
+	}
+	return err
+}
+
+// PromoteMember implements kvpb.AdminServer.
+func (a *admin) PromoteMember(ctx context.Context, req *kvpb.PromoteMemberRequest) (*kvpb.MembersResponse, error) {
+	return a.change(ctx, req.GetId(), func(ctx context.Context, t table) error {
+		if err := a.known(t, req.GetId()); err != nil {
+			return err
+		}
+		return a.promote(ctx, req.GetId())
+	})
+}
+
+// promote makes a learner a voter of each group, as soon as it has caught up.
+func (a *admin) promote(ctx context.Context, id uint64) error {
+	for _, g := range a.n.groups {
+		err := g.change(ctx, false, func(now *pb.ConfState) *pb.ConfChange {
+			if slices.Contains(now.GetVoters(), id) {
+				return nil
+			}
+			return confChange(pb.ConfChangeAddNode, id)
+		})
+		if errors.Is(err, rawnode.ErrUnsafeChange) {
+			return fmt.Errorf("node %d stays a learner of group %d: %w; is it running (serve --join)? Ask again when it is", id, g.id, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveMember implements kvpb.AdminServer.
+func (a *admin) RemoveMember(ctx context.Context, req *kvpb.RemoveMemberRequest) (*kvpb.MembersResponse, error) {
+	id := req.GetId()
+	if id == a.n.cfg.ID {
+		return nil, refusal(codes.Unavailable, "a node does not remove itself: ask another one")
+	}
+	return a.change(ctx, id, func(ctx context.Context, t table) error {
+		if err := a.known(t, id); err != nil {
+			return err
+		}
+		// Group 1, by which nodes hear of each other's addresses, comes last.
+		for _, g := range slices.Backward(a.n.groups) {
+			if err := g.change(ctx, req.GetForce(), func(now *pb.ConfState) *pb.ConfChange {
+				if !isMember(now, id) {
+					return nil
+				}
+				return confChange(pb.ConfChangeRemoveNode, id)
+			}); err != nil {
+				return err
+			}
+		}
+		if t.removed[id] {
+			return nil
+		}
+		address := ""
+		if t.addresses[id] != "" {
+			address = addressMark + t.addresses[id]
+		}
+		_, err := a.n.setSystem(ctx, memberKey(id), address, removedMark)
+		return err
+	})
+}
+
+// Transfer implements kvpb.AdminServer.
+func (a *admin) Transfer(ctx context.Context, req *kvpb.TransferRequest) (*kvpb.TransferResponse, error) {
+	if int(req.GetGroup()) > len(a.n.groups) {
+		return nil, status.Errorf(codes.InvalidArgument, "group %d: want 1 to %d, or 0 for all", req.GetGroup(), len(a.n.groups))
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	for _, g := range a.n.groups {
+		if req.GetGroup() != 0 && req.GetGroup() != g.id {
+			continue
+		}
+		if err := g.host.TransferLeader(ctx, req.GetTo()); err != nil {
+			return nil, toStatus(fmt.Errorf("group %d: %w", g.id, err))
+		}
+	}
+	return &kvpb.TransferResponse{}, nil
+}
+
+// Snapshot implements kvpb.AdminServer.
+func (a *admin) Snapshot(context.Context, *kvpb.SnapshotRequest) (*kvpb.SnapshotResponse, error) {
+	if err := a.n.flushNow(); err != nil {
+		return nil, toStatus(err)
+	}
+	resp := &kvpb.SnapshotResponse{LogBytes: uint64(a.n.engine.Stats().SegmentBytes)}
+	for _, g := range a.n.groups {
+		durable, err := g.store.Durable()
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		first, err := g.log.FirstIndex()
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		resp.Groups = append(resp.Groups, &kvpb.SnapshotResponse_Group{Id: g.id, Durable: durable, FirstIndex: first})
+	}
+	return resp, nil
+}
+
+// change makes a change of the members in its turn, from the table as it is now.
+func (a *admin) change(ctx context.Context, id uint64, do func(context.Context, table) error) (*kvpb.MembersResponse, error) {
+	if id == raft.None || id >= raft.LocalApplyThread {
+		return nil, status.Errorf(codes.InvalidArgument, "node id %d: want 1 to %d", id, raft.LocalApplyThread-1)
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return nil, refusal(codes.DeadlineExceeded, "another change of the members is under way at this node")
+	}
+	if err := a.n.await(ctx); err != nil {
+		return nil, err
+	}
+	t, err := a.table(ctx)
+	if err == nil {
+		err = do(ctx, t)
+	}
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return a.members(ctx)
+}
+
+// table returns what the table is now, at all nodes.
+func (a *admin) table(ctx context.Context) (table, error) {
+	if _, err := a.n.groups[0].host.Read(ctx); err != nil {
+		return table{}, err
+	}
+	return a.n.readTable()
+}
+
+// known returns an error if there is no node of that id, and never was.
+func (a *admin) known(t table, id uint64) error {
+	members := maps.Clone(t.addresses)
+	for _, g := range a.n.groups {
+		conf := g.host.Status().Members
+		for _, ids := range [][]uint64{conf.GetVoters(), conf.GetLearners()} {
+			for _, member := range ids {
+				members[member] = "a member"
+			}
+		}
+	}
+	if members[id] != "" || t.removed[id] {
+		return nil
+	}
+	return status.Errorf(codes.NotFound, "node %d is no member: the members are %v", id, slices.Sorted(maps.Keys(members)))
+}
+
+func confChange(typ pb.ConfChangeType, id uint64) *pb.ConfChange {
+	return &pb.ConfChange{Type: &typ, NodeId: &id}
+}
+
+// change brings a group's members to where next has no more change for them. It
+// goes on after a change of the leader, and while others change members or a
+// learner catches up, up to the deadline.
+func (g *group) change(ctx context.Context, force bool, next func(now *pb.ConfState) *pb.ConfChange) (err error) {
+	for {
+		if _, readErr := g.host.Read(ctx); readErr != nil {
+			if err == nil {
+				err = readErr
+			}
+			return fmt.Errorf("group %d: %w", g.id, err)
+		}
+		cc := next(g.host.Status().Members)
+		if cc == nil {
+			return nil
+		}
+		propose := g.host.ProposeConfChange
+		if force {
+			propose = g.host.ForceConfChange
+		}
+		var members *pb.ConfState
+		if members, err = propose(ctx, cc); err == nil && next(members) == nil {
+			return nil
+		}
+		if err != nil && !passing(err, cc.GetType()) {
+			return fmt.Errorf("group %d: %w", g.id, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("group %d: %w", g.id, errors.Join(err, ctx.Err()))
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// passing reports whether a change that failed may succeed later.
+func passing(err error, typ pb.ConfChangeType) bool {
+	switch {
+	case errors.Is(err, rawnode.ErrUnsafeChange):
+		return typ == pb.ConfChangeAddNode // it may catch up
+	case errors.Is(err, rawnode.ErrStopped), errors.Is(err, rawnode.ErrFailed), errors.Is(err, rawnode.ErrNotMember):
+		return false
+	}
+	// A change that does not fit the configuration is one that another change
+	// came before of: next looks again.
+	return true
+}
+
+// members describes the members as of what this node knows.
+func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
+	t, err := a.table(ctx)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	rows := map[uint64]*memberRow{}
+	for id := range t.addresses {
+		rows[id] = &memberRow{}
+	}
+	for _, g := range a.n.groups {
+		s := g.host.Status()
+		for id, p := range s.Progress {
+			rowOf(rows, id).lags(s.LastIndex, p.Match)
+		}
+		if s.Lead != raft.None {
+			row := rowOf(rows, s.Lead)
+			row.leads = append(row.leads, g.id)
+		}
+		for _, id := range s.Members.GetVoters() {
+			rowOf(rows, id).voter++
+		}
+		for _, id := range s.Members.GetLearners() {
+			rowOf(rows, id).learner++
+		}
+	}
+	resp := &kvpb.MembersResponse{Removed: slices.Sorted(maps.Keys(t.removed))}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		row := rows[id]
+		resp.Members = append(resp.Members, &kvpb.MembersResponse_Member{
+			Id: id, Address: a.n.address(t, id), Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind,
+		})
+	}
+	return resp, nil
+}
+
+// memberRow is what the groups say of a node.
+type memberRow struct {
+	voter, learner int // of how many groups
+	leads          []uint64
+	behind         *uint64
+}
+
+func rowOf(rows map[uint64]*memberRow, id uint64) *memberRow {
+	if rows[id] == nil {
+		rows[id] = &memberRow{}
+	}
+	return rows[id]
+}
+
+// lags notes how far behind a leader's log the node is.
+func (r *memberRow) lags(last, match uint64) {
+	if lag := last - min(last, match); r.behind == nil || lag > *r.behind {
+		r.behind = &lag
+	}
+}
+
+// role puts the node's parts in all groups in a word.
+func (r *memberRow) role(groups int) string {
+	switch {
+	case r.voter == groups:
+		return "voter"
+	case r.learner == groups:
+		return "learner"
+	case r.voter+r.learner == groups:
+		return "becoming a voter"
+	case r.voter+r.learner == 0:
+		return "no member"
+	}
+	return "joining or leaving"
+}
