@@ -120,6 +120,9 @@ func (r *Replica) takeOwn(env envelope) *batch {
 	b := r.outbox.find(env.id.Sequence)
 	if b != nil {
 		r.outbox.remove(b)
+		if b.conf == nil {
+			r.outbox.took(r.now - b.since)
+		}
 	}
 	return b
 }

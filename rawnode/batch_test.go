@@ -169,3 +169,35 @@ func BenchmarkBatch(b *testing.B) {
 		}
 	}
 }
+
+// Under overload a command that would not be applied in time is refused, and not
+// sent: it would be work for nobody.
+func TestLateCommandsAreRefused(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	n := c.elect(1)
+	n.r.outbox.eager = 1
+	n.r.outbox.typical = 5 * tick
+	begin := func(left int) Call {
+		c.calls++
+		n.r.Propose(c.calls, []byte("x"), c.now+tick/2+tick*Deadline(left))
+		return c.calls
+	}
+	alone := begin(3)
+	c.settle()
+	require.NoError(t, c.result(alone).Err, "nothing is under way, so nobody knows better")
+	c.lose = func(m wire.Message) bool { return m.Class() == wire.ClassAppend }
+	first, late, early := begin(30), Call(0), Call(0)
+	c.turn(n)
+	late, early = begin(4), begin(12)
+	c.run(2)
+	require.ErrorIs(t, c.result(late).Err, ErrRefused)
+	require.ErrorIs(t, c.result(late).Err, ErrOverloaded)
+	require.Equal(t, uint64(1), n.r.count.RefusedLate)
+	c.lose = func(wire.Message) bool { return false }
+	c.run(5)
+	require.NoError(t, c.result(first).Err)
+	require.NoError(t, c.result(early).Err)
+	require.Less(t, n.r.outbox.typical, 5*tick)
+	require.Zero(t, n.r.Status().Queued)
+	require.Len(t, c.agree(), 3)
+}

@@ -6,6 +6,7 @@ package rawnode
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -42,11 +43,14 @@ type outbox struct {
 	// last empty.
 	unbatched  int
 	waitsSince uint64
-	budget     *Budget // has the queued bytes, too; may be nil
-	maxBatch   int     // bytes
-	window     int     // batches
-	eager      int     // batches that leave though they are not full
-	lastTerm   uint64  // of the last entry handed to the apply stage
+	// typical is about how long a batch is under way, from its making until it is
+	// handed to the apply stage.
+	typical  time.Duration
+	budget   *Budget // has the queued bytes, too; may be nil
+	maxBatch int     // bytes
+	window   int     // batches
+	eager    int     // batches that leave though they are not full
+	lastTerm uint64  // of the last entry handed to the apply stage
 }
 
 // queuedCall is a command with its call.
@@ -58,6 +62,7 @@ type queuedCall struct {
 // batch is an entry on its way.
 type batch struct {
 	seq   uint64
+	since time.Duration // when it was made
 	calls []*pendingCall
 	bytes int              // of the commands
 	entry []byte           // encoded; of a configuration change, its encoding
@@ -207,7 +212,7 @@ func (o *outbox) closes(ticks uint64) bool {
 // closeBatch makes a batch of the commands that wait, up to the limit.
 func (r *Replica) closeBatch() {
 	o := &r.outbox
-	b := &batch{seq: o.next}
+	b := &batch{seq: o.next, since: r.now}
 	var commands [][]byte
 	n := 0
 	for _, q := range o.queue {
@@ -216,6 +221,7 @@ func (r *Replica) closeBatch() {
 		}
 		n++
 		o.unbatched -= len(q.command)
+		r.refuseLate(q.pendingCall)
 		if q.ended {
 			o.release(len(q.command))
 			continue
@@ -234,6 +240,19 @@ func (r *Replica) closeBatch() {
 	b.entry = encodeBatch(r.id(b), o.floor(), commands)
 	r.count.Batches++
 }
+
+// refuseLate refuses a command that has waited so long that its deadline is
+// likely to pass before it is applied, while others are under way. Under overload
+// all commands wait that long: to send them would be work for nobody.
+func (r *Replica) refuseLate(c *pendingCall) {
+	if left := c.deadline - r.now; !c.ended && len(r.outbox.batches) > 0 && left < r.outbox.typical {
+		r.count.RefusedLate++
+		r.finishWith(c, fmt.Errorf("%w: %v are left until the deadline, and a command takes about %v; try again later", ErrOverloaded, left, r.outbox.typical))
+	}
+}
+
+// took notes how long a batch was under way.
+func (o *outbox) took(d time.Duration) { o.typical += (d - o.typical) / 8 }
 
 // due reports whether a batch is to be sent now.
 func (r *Replica) due(b *batch) bool {

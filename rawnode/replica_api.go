@@ -113,7 +113,7 @@ type Status struct {
 type MemberProgress struct {
 	Match, Next  uint64
 	State        string
-	RecentActive bool
+	RecentActive bool // heard from within an election timeout
 	Learner      bool
 }
 
@@ -131,6 +131,7 @@ type Counters struct {
 	ReadsWithoutRound                 uint64 // answered by their policy alone
 	SnapshotsSent, SnapshotsInstalled uint64
 	Refused, Unknown                  uint64 // calls that ended so
+	RefusedLate                       uint64 // of these: too near to their deadline to be sent
 	Elections                         uint64 // terms in which this node led
 	Stalls                            uint64 // times the log had no room
 }

@@ -1,0 +1,188 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rawnode/placement"
+)
+
+// Placer looks at the groups of one node, now and then, and says which of those
+// that it leads should be led by another. It is a plain value without a clock: a
+// [Balancer] runs it beside hosts, a simulator beside replicas.
+//
+// A group stays where it is while it recovers (a voter is not heard of, lags, or
+// gets a snapshot), while its members change, and for some looks after it moved
+// or its members changed.
+type Placer struct {
+	// Options are the planner's.
+	Options placement.Options
+	// Weight, unless nil, tells the load of a group that this node leads; of the
+	// others the load is not known and counts as the average of these. With nil,
+	// groups are counted.
+	Weight func(Status) uint64
+	// Settle is for how many looks a group stays after a move or a change; 0
+	// means 3.
+	Settle int
+
+	seen map[uint64]*placedGroup
+}
+
+// placedGroup is what a placer remembers of a group.
+type placedGroup struct {
+	leader uint64
+	conf   *pb.ConfState
+	holds  int // looks for which it stays
+}
+
+// Plan takes the status of each group of a node and returns the moves to make.
+func (p *Placer) Plan(statuses []Status) []placement.Move {
+	if p.seen == nil {
+		p.seen = map[uint64]*placedGroup{}
+	}
+	groups := make([]placement.Group, len(statuses))
+	for i, s := range statuses {
+		groups[i] = p.group(s)
+	}
+	p.weigh(statuses, groups)
+	moves := placement.Plan(groups, p.Options)
+	for _, m := range moves {
+		p.seen[m.Group].holds = p.settle()
+	}
+	return moves
+}
+
+func (p *Placer) settle() int {
+	if p.Settle > 0 {
+		return p.Settle
+	}
+	return 3
+}
+
+// group returns a group as the planner sees it.
+func (p *Placer) group(s Status) placement.Group {
+	g := placement.Group{ID: s.Group, Leader: s.Lead, Candidates: s.Members.GetVoters()}
+	was := p.seen[s.Group]
+	if was == nil || was.leader != s.Lead || !proto.Equal(was.conf, s.Members) {
+		was = &placedGroup{leader: s.Lead, conf: s.Members, holds: p.settle()}
+		p.seen[s.Group] = was
+	}
+	was.holds = max(was.holds-1, 0)
+	if s.Lead != s.ID {
+		g.Hold = true // its leader's business
+		return g
+	}
+	g.Hold = was.holds > 0 || s.Stalled != nil || len(s.Members.GetVotersOutgoing())+len(s.Members.GetLearnersNext()) > 0
+	for _, id := range g.Candidates {
+		if id != s.ID && !caughtUpMember(s, id) {
+			g.Hold = true
+		}
+	}
+	return g
+}
+
+// caughtUpMember reports whether a member could lead as well as the leader.
+func caughtUpMember(s Status, id uint64) bool {
+	const lag = 1000 // entries under way, under load
+	p, ok := s.Progress[id]
+	return ok && p.RecentActive && p.State == "StateReplicate" && p.Match+lag >= s.LastIndex
+}
+
+// weigh fills in the weights.
+func (p *Placer) weigh(statuses []Status, groups []placement.Group) {
+	if p.Weight == nil {
+		return
+	}
+	total, known := uint64(0), uint64(0)
+	for i, s := range statuses {
+		if s.Lead == s.ID {
+			groups[i].Weight = p.Weight(s)
+			total += groups[i].Weight
+			known++
+		}
+	}
+	for i, s := range statuses {
+		if s.Lead != s.ID && known > 0 {
+			groups[i].Weight = total / known
+		}
+	}
+}
+
+// BalancerConfig configures a [Balancer].
+type BalancerConfig struct {
+	// Hosts returns the hosts of this node, one for each group.
+	Hosts func() []*Host
+	// Placer decides.
+	Placer Placer
+	// Interval is the time between two looks; 0 means 5 s.
+	Interval time.Duration
+	// Logger is told of moves; nil means silence.
+	Logger *slog.Logger
+}
+
+// Balancer spreads the leaders of several groups over their nodes. Each node
+// runs one, which gives away what its node leads too much of.
+type Balancer struct{ cfg BalancerConfig }
+
+// NewBalancer makes a balancer. An error names every mistake.
+func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
+	errs := []error{cfg.Placer.Options.Validate()}
+	if cfg.Hosts == nil {
+		errs = append(errs, fmt.Errorf("%w: Hosts is nil, want the hosts of this node", ErrInvalid))
+	}
+	if cfg.Interval < 0 {
+		errs = append(errs, fmt.Errorf("%w: Interval is %v, want 0 or more", ErrInvalid, cfg.Interval))
+	}
+	if cfg.Interval == 0 {
+		cfg.Interval = 5 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Balancer{cfg: cfg}, errors.Join(errs...)
+}
+
+// Run looks and moves until ctx ends.
+func (b *Balancer) Run(ctx context.Context) {
+	ticker := time.NewTicker(b.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			b.round(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// round looks once.
+func (b *Balancer) round(ctx context.Context) {
+	hosts := b.cfg.Hosts()
+	statuses := make([]Status, len(hosts))
+	for i, h := range hosts {
+		statuses[i] = h.Status().Status
+	}
+	for _, m := range b.cfg.Placer.Plan(statuses) {
+		i := slices.IndexFunc(statuses, func(s Status) bool { return s.Group == m.Group })
+		limited, cancel := context.WithTimeout(ctx, b.cfg.Interval)
+		err := hosts[i].TransferLeader(limited, m.To)
+		cancel()
+		if err != nil {
+			b.cfg.Logger.Warn("group not moved", "group", m.Group, "to", m.To, "error", err)
+		} else {
+			b.cfg.Logger.Info("group moved, to spread load", "group", m.Group, "from", m.From, "to", m.To)
+		}
+	}
+}

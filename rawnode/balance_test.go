@@ -1,0 +1,85 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode/placement"
+)
+
+// led is the status of a group with voters 1 to 3, at node 1.
+func led(group, leader uint64, change func(*Status)) Status {
+	s := Status{ID: 1, Group: group, LastIndex: 5000, Members: &pb.ConfState{Voters: []uint64{1, 2, 3}}}
+	s.Lead = leader
+	if leader == 1 {
+		s.Role = raft.StateLeader
+		s.Progress = map[uint64]MemberProgress{}
+		for _, id := range s.Members.Voters {
+			s.Progress[id] = MemberProgress{Match: 5000, State: "StateReplicate", RecentActive: true}
+		}
+	}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func settled(p *Placer, statuses ...Status) []placement.Move {
+	for range 2 {
+		if moves := p.Plan(statuses); len(moves) > 0 {
+			return nil // too early
+		}
+	}
+	return p.Plan(statuses)
+}
+
+func TestPlacer(t *testing.T) {
+	require.Equal(t, []placement.Move{{Group: 1, From: 1, To: 2}},
+		settled(&Placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 3, nil)))
+	require.Empty(t, settled(&Placer{}, led(1, 1, nil), led(2, 2, nil), led(3, 3, nil)))
+	require.Empty(t, settled(&Placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "it is node 2 that gives away")
+	require.Empty(t, settled(&Placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)), "an election")
+
+	for name, change := range map[string]func(*Status){
+		"a voter is away": func(s *Status) { s.Progress[3] = MemberProgress{Match: 5000, State: "StateReplicate"} },
+		"a voter lags": func(s *Status) {
+			s.Progress[3] = MemberProgress{Match: 10, State: "StateReplicate", RecentActive: true}
+		},
+		"a snapshot is sent": func(s *Status) {
+			s.Progress[3] = MemberProgress{Match: 4999, State: "StateSnapshot", RecentActive: true}
+		},
+		"a joint change": func(s *Status) { s.Members.VotersOutgoing = []uint64{1, 2} },
+		"a full disk":    func(s *Status) { s.Stalled = errDiskFull },
+	} {
+		require.Empty(t, settled(&Placer{}, led(1, 1, change), led(2, 1, change)), name)
+	}
+
+	// A move, and a change of members, keep a group where it is for a while.
+	p := &Placer{Settle: 4}
+	for range 3 {
+		require.Empty(t, p.Plan([]Status{led(1, 1, nil), led(2, 1, nil)}))
+	}
+	require.Len(t, p.Plan([]Status{led(1, 1, nil), led(2, 1, nil)}), 1)
+	fewer := func(s *Status) { s.Members.Learners = []uint64{9} }
+	for range 3 {
+		require.Empty(t, p.Plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}))
+	}
+	require.Len(t, p.Plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}), 1)
+
+	byLoad := &Placer{Weight: func(s Status) uint64 { return s.Group }}
+	require.Equal(t, []placement.Move{{Group: 5, From: 1, To: 2}}, settled(byLoad, led(5, 1, nil), led(6, 1, nil)), "the smaller of the largest")
+}
+
+func TestBalancerConfig(t *testing.T) {
+	_, err := NewBalancer(BalancerConfig{Interval: -1, Placer: Placer{Options: placement.Options{Hysteresis: -5}}})
+	require.ErrorIs(t, err, ErrInvalid)
+	require.ErrorIs(t, err, placement.ErrInvalid)
+	require.ErrorContains(t, err, "Hosts is nil")
+}
