@@ -1,0 +1,114 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode_test
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
+)
+
+// A leader whose disk is full says so, takes no commands, and hands leadership
+// over; the group goes on without it, and it comes back when there is room.
+func TestFullDisk(t *testing.T) {
+	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+		var full [4]atomic.Bool // by node
+		hosts := fullDiskGroup(t, core, &full)
+		_, err := hosts[1].Read(within(20 * time.Second))
+		require.NoError(t, err)
+		must(t, hosts[1], "before")
+		old := hosts[1].Status().Lead
+		full[old].Store(true)
+
+		// The engine notices with its next write; that may be acknowledged by the
+		// others, or end unknown.
+		_, _ = hosts[old].Propose(within(2*time.Second), []byte("notice"))
+		other := hosts[old%3+1]
+		require.Eventually(t, func() bool {
+			lead := other.Status().Lead
+			return lead != 0 && lead != old
+		}, time.Minute, hostTick, "leadership moves")
+		must(t, other, "while it is full")
+		require.Eventually(t, func() bool { return hosts[old].Status().Stalled != nil }, time.Minute, hostTick)
+		require.ErrorIs(t, hosts[old].Status().Stalled, storage.ErrFull)
+		_, err = hosts[old].Propose(within(20*time.Second), []byte("refused"))
+		require.ErrorIs(t, err, rawnode.ErrRefused)
+		require.ErrorIs(t, err, rawnode.ErrStalled)
+		require.ErrorIs(t, err, storage.ErrFull)
+		require.NoError(t, hosts[old].Err(), "it has not failed")
+
+		full[old].Store(false)
+		require.Eventually(t, func() bool { return hosts[old].Status().Stalled == nil }, time.Minute, hostTick)
+		must(t, hosts[old], "after")
+	})
+}
+
+// A host whose disk is full can be stopped.
+func TestStopWithFullDisk(t *testing.T) {
+	var full [4]atomic.Bool
+	hosts := fullDiskGroup(t, rawnode.Weft, &full)
+	must(t, hosts[1], "before")
+	for id := range full {
+		full[id].Store(true)
+	}
+	_, err := hosts[1].Propose(within(time.Second), make([]byte, 1<<20))
+	require.Error(t, err)
+	start := time.Now()
+	_ = hosts[1].Stop(within(time.Second)) // it may say that a call was cut short
+	require.Less(t, time.Since(start), 30*time.Second)
+}
+
+// fullDiskGroup starts hosts 1 to 3 on disks that can be full.
+func fullDiskGroup(t *testing.T, core rawnode.NewCore, full *[4]atomic.Bool) map[uint64]*rawnode.Host {
+	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
+	peers := []uint64{1, 2, 3}
+	for _, id := range peers {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		listeners[id], addresses[id] = l, l.Addr().String()
+	}
+	hosts := map[uint64]*rawnode.Host{}
+	for _, id := range peers {
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			switch op.Kind {
+			case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFilePreallocate, errorfs.OpReuseForWrite:
+				if full[id].Load() {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		}))
+		engine, err := storage.Open("log", storage.Options{FS: fs, Identity: storage.Identity{Cluster: 9, Node: id}, QueueBytes: 64 << 10})
+		require.NoError(t, err)
+		log, err := engine.Group(1)
+		require.NoError(t, err)
+		tr, err := transport.New(transport.Config{Cluster: 9, Node: id, Listener: listeners[id], Peers: addresses})
+		require.NoError(t, err)
+		h, err := rawnode.New(rawnode.Config{
+			Replica:      rawnode.ReplicaConfig{ID: id, Group: 1, Core: core, Log: log, Peers: peers, ElectionTick: 20},
+			StateMachine: newCounts(10), Transport: tr, TickInterval: hostTick,
+		})
+		require.NoError(t, err)
+		hosts[id] = h
+		t.Cleanup(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = h.Stop(ctx) // cut short
+			_ = tr.Close()
+			_ = engine.Close() // its disk may be full
+		})
+	}
+	return hosts
+}
