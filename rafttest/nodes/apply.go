@@ -123,7 +123,4 @@ func (m *member) keep() {
 		w.reach.StatesKept++
 		n.bound(durable)()
 	})
-	if w.opts.Bug == EarlyDurable {
-		m.post(0, func(r *rawnode.Replica) { r.Durable(kept.index) })
-	}
 }

@@ -6,6 +6,7 @@ package nodes
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,25 +17,25 @@ func TestPlantedBugs(t *testing.T) {
 	for _, tt := range []struct {
 		bug    Bug
 		within uint64
+		tune   func(*plan) // for what needs a coincidence: where to look
 	}{
-		{TermIgnored, 1000},
-		{LostOrigins, 1000},
-		{LostSessions, 1000},
-		{NoSessions, 1000},
-		{FollowerBarrier, 1000},
-		{NoWait, 1000},
-		{NoFsync, 1000},
-		{EarlyAck, 1000},
-		{NoQueueBudget, 1000},
-		{NoInboxBudget, 1000},
-		{NoLinkBudget, 1000},
-		{ApplyAgain, 1000},
-		{NewerBody, 1000},
-		{RefusedLate, 1000},
-		{EarlyDurable, 1000},
+		{TermIgnored, 100, lateProposals},
+		{LostOrigins, 100, nil},
+		{LostSessions, 20, nil},
+		{NoSessions, 20, nil},
+		{FollowerBarrier, 20, nil},
+		{NoWait, 40, nil},
+		{NoFsync, 20, nil},
+		{EarlyAck, 40, nil},
+		{NoQueueBudget, 60, nil},
+		{NoInboxBudget, 100, narrow},
+		{NoLinkBudget, 100, narrow},
+		{ApplyAgain, 60, nil},
+		{NewerBody, 20, nil},
+		{RefusedLate, 20, nil},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
-			found := hunt(Options{Bug: tt.bug}, tt.within)
+			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)
 			require.NotNil(t, found, "not found within %d seeds", tt.within)
 			var v *Violation
 			require.True(t, errors.As(found.Err, &v))
@@ -52,4 +53,20 @@ func hunt(opts Options, within uint64) (found *Result) {
 		return found == nil
 	})
 	return found
+}
+
+// lateProposals makes a plan in which proposals come late: connections are held
+// up, leaders come and go, and callers are impatient.
+func lateProposals(p *plan) {
+	p.voters, p.groups = 3, 1
+	p.deadline, p.think, p.outage = 60*time.Millisecond, 2*time.Millisecond, 400*time.Millisecond
+	p.holdLink, p.transfer, p.isolate, p.campaign = 30*time.Millisecond, 40*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond
+	p.crash, p.kill, p.tornWrite, p.members, p.fullDisk, p.partition = 0, 0, 0, 0, 0, 0
+}
+
+// narrow makes a plan in which more is sent than links and inboxes take.
+func narrow(p *plan) {
+	p.linkBytes, p.receiveBytes, p.appendBytes, p.batchBytes = 64<<10, 4<<10, 4<<10, 16<<10
+	p.largest, p.costs.LinkKiB, p.flood = 16<<10, 100*time.Microsecond, 20*time.Millisecond
+	p.queueBytes, p.calls, p.inflightMsgs, p.inflightBytes = 8<<20, 4096, 256, 4<<20
 }

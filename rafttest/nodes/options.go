@@ -99,13 +99,12 @@ const (
 	ApplyAgain          // a restart applies again what the state has in it
 	NewerBody           // the body of a snapshot is newer than its header
 	RefusedLate         // a call that is open is told that it was refused
-	EarlyDurable        // state is called durable before it is
 	endOfBugs
 )
 
 var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
 	"no-wait", "no-fsync", "early-ack", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
-	"refused-late", "early-durable"}
+	"refused-late"}
 
 // String returns the bug's name.
 func (b Bug) String() string {

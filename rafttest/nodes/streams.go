@@ -89,6 +89,10 @@ func (m *member) sendSnapshot(s rawnode.SnapshotSend) {
 	o.body = binary.AppendUvarint(nil, uint64(len(body)))
 	o.body = append(append(o.body, body...), make([]byte, m.state.size())...)
 	m.out[o.stream] = o
+	if w.opts.Bug == NewerBody {
+		m.n.after(3*tickTime, func() { m.nextChunk(o) })
+		return
+	}
 	m.nextChunk(o)
 }
 

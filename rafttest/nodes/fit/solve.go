@@ -1,0 +1,74 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// fit returns factors, none below zero, for which the sum of factors times
+// counts is nearest to what was measured, in relative terms: by descent in one
+// factor after the other, which is enough for a few of them.
+func fit(all []sample, measured func(sample) float64, counts ...func(sample) float64) []float64 {
+	factors := make([]float64, len(counts))
+	for range 20_000 {
+		for k := range factors {
+			var num, den float64
+			for _, s := range all {
+				y := measured(s)
+				if y <= 0 {
+					continue
+				}
+				rest := 1.0
+				for j := range factors {
+					if j != k {
+						rest -= factors[j] * counts[j](s) / y
+					}
+				}
+				x := counts[k](s) / y
+				num += x * rest
+				den += x * x
+			}
+			if den > 0 {
+				factors[k] = max(0, num/den)
+			}
+		}
+	}
+	return factors
+}
+
+// print prints the table as Go.
+func print(all []sample, sync, kib time.Duration) {
+	step := fit(all, func(s sample) float64 { return s.step },
+		func(s sample) float64 { return s.stepItems }, func(s sample) float64 { return s.stepKiB })
+	apply := fit(all, func(s sample) float64 { return s.apply },
+		func(s sample) float64 { return s.applyItems }, func(s sample) float64 { return s.applied }, func(s sample) float64 { return s.applyKiB })
+	// What the process used besides is the network, the log's writers, and the
+	// callers. Their bytes go together, so they share a factor.
+	other := fit(all, func(s sample) float64 { return max(s.cpu-s.step-s.apply, s.cpu/10) },
+		func(s sample) float64 { return s.messages }, func(s sample) float64 { return s.writes },
+		func(s sample) float64 { return s.entries }, func(s sample) float64 { return s.commands },
+		func(s sample) float64 { return 2*s.wireKiB + s.logKiB })
+	line := func(name string, seconds float64) { fmt.Printf("\t%s: %d,\n", name, int64(seconds*1e9)) }
+	fmt.Println("var Measured = Costs{ // nanoseconds")
+	line("Turn", step[0])
+	line("Message", step[0])
+	line("Call", step[0]+other[3])
+	line("Sent", other[0]/2)
+	line("Received", other[0]/2)
+	line("Write", other[1])
+	line("Entry", other[2])
+	line("Apply", apply[0])
+	line("Command", apply[1])
+	line("LoopKiB", step[1])
+	line("WireKiB", other[4])
+	line("LogKiB", other[4])
+	line("ApplyKiB", apply[2])
+	line("Sync", sync.Seconds())
+	line("DiskKiB", kib.Seconds())
+	line("Delay", 100e-6)
+	line("LinkKiB", 1024*8/10e9)
+	fmt.Println("}")
+}
