@@ -7,13 +7,19 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 )
 
 // TestMain lets the test binary be weftbench itself: the host verb starts its
@@ -112,5 +118,31 @@ func TestBadCommandLines(t *testing.T) {
 		for _, want := range c.want {
 			require.ErrorContains(t, err, want)
 		}
+	}
+}
+
+// The metrics that docs/operations.md names are those of a node.
+func TestOperationsNamesMetrics(t *testing.T) {
+	kvdemo := buildKvdemo(t)
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile("`(weft_[a-z_]+)`").FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(names), 15)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	c, err := cluster.Start(t.Context(), cluster.Config{
+		Name: "one", Serve: []string{kvdemo, "serve"}, Args: []string{"--http-listen", address}, Nodes: 1, Dir: t.TempDir(),
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	resp, err := http.Get("http://" + address + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }() // only read
+	metrics, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	for _, m := range names {
+		require.Regexp(t, `(?m)^`+m[1]+`[ {]`, string(metrics))
 	}
 }

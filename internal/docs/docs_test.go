@@ -19,8 +19,9 @@ import (
 // executedElsewhere lists the snippets, by document and language, that a test
 // of another package executes as they stand.
 var executedElsewhere = map[[2]string]struct{ dir, test string }{
-	{"docs/adopt.md", "sh"}:       {"rafttest/shimtest", "TestAdopt"},
-	{"docs/kvdemo.md", "console"}: {"cmd/kvdemo", "TestDocs"},
+	{"docs/adopt.md", "sh"}:          {"rafttest/shimtest", "TestAdopt"},
+	{"docs/adopt-your-own.md", "sh"}: {"docs/adopt-your-own", "TestAdoptYourOwn"},
+	{"docs/kvdemo.md", "console"}:    {"cmd/kvdemo", "TestDocs"},
 }
 
 // documents lists the Markdown files that are written for users.

@@ -43,12 +43,13 @@ type Config struct {
 	DiskBytes int // payload written to measure disk bytes; 0: none
 	DiskSize  int // of a value then
 
+	// The nodes' clocks: ElectionTicks times Tick is the election timeout.
 	Tick           time.Duration
 	HeartbeatTicks int
 	ElectionTicks  int
 
-	Dir      string
-	Progress io.Writer
+	Dir      string    // for the nodes' data
+	Progress io.Writer // told of each row
 }
 
 // Validate returns an error that names every mistake, or nil.
