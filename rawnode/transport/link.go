@@ -24,7 +24,7 @@ type link struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	queue []queued
+	queue queue
 	// Invariant: bytes and messages count what is in queue and what the sender
 	// took from it and has neither written nor dropped. bytes is at most
 	// QueueBytes, or messages is 1.
@@ -33,13 +33,6 @@ type link struct {
 	failed          error         // why the last dial or write did not work; nil once one does
 	retryAt         time.Time     // no dial before
 	connected       bool
-}
-
-// queued is a message in a queue.
-type queued struct {
-	msg  wire.Message
-	size int
-	at   time.Time
 }
 
 // dropError is an error that says for what reason a message is not sent.
@@ -77,15 +70,20 @@ func (l *link) offer(q queued) error {
 // add queues a message if there is room. One that is larger than the bound fits
 // an empty queue. The caller holds l.mu.
 func (l *link) add(q queued) error {
-	switch {
-	case l.ctx.Err() != nil:
+	if l.ctx.Err() != nil {
 		return errClosed
-	case l.failed != nil && q.at.Before(l.retryAt):
+	}
+	if l.failed != nil && q.at.Before(l.retryAt) {
 		return dropped(DropDial, fmt.Errorf("%w: node %d: %w", ErrUnreachable, l.peer.id, l.failed))
-	case l.messages > 0 && l.bytes+q.size > l.t.cfg.QueueBytes[l.class]:
+	}
+	if messages, bytes := l.queue.supersede(q.msg); messages > 0 {
+		l.peer.traffic[l.class].superseded.Add(uint64(messages))
+		l.uncount(messages, bytes)
+	}
+	if l.messages > 0 && l.bytes+q.size > l.t.cfg.QueueBytes[l.class] {
 		return errNoRoom
 	}
-	l.queue = append(l.queue, q)
+	l.queue.put(q)
 	l.bytes += q.size
 	l.messages++
 	select {
@@ -124,24 +122,29 @@ func (l *link) offerWait(ctx context.Context, m wire.Message) error {
 	}
 }
 
-// take empties the queue. What it returns still counts. spare is memory for what
-// comes next.
-func (l *link) take(spare []queued) []queued {
+// take moves messages of up to so many bytes from the queue to batch. They still
+// count.
+func (l *link) take(batch []queued, bytes int) []queued {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queue
-	l.queue = spare
-	return q
+	return l.queue.take(batch, bytes)
 }
 
 // release stops counting what was taken: it is written or dropped.
 func (l *link) release(done []queued) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	bytes := 0
 	for _, q := range done {
-		l.bytes -= q.size
+		bytes += q.size
 	}
-	l.messages -= len(done)
+	l.uncount(len(done), bytes)
+}
+
+// uncount makes room. The caller holds l.mu.
+func (l *link) uncount(messages, bytes int) {
+	l.messages -= messages
+	l.bytes -= bytes
 	if l.room != nil {
 		close(l.room)
 		l.room = nil

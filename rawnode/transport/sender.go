@@ -6,6 +6,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"time"
 
@@ -22,82 +23,84 @@ type sender struct {
 	out     output        // writes to raw, or to the TLS connection over it
 	kinds   wire.Kinds    // that the peer takes
 	backoff time.Duration
+	batch   []queued // taken from the queue, neither written nor dropped
 	frame   wire.Frame
 }
 
 // run is the goroutine.
 func (s *sender) run() {
 	defer s.end()
-	var spare []queued
 	for {
 		select {
 		case <-s.wake:
 		case <-s.lost:
-			s.broke(fmt.Errorf("node %d closed the connection", s.peer.id), nil)
+			s.broke(fmt.Errorf("node %d closed the connection", s.peer.id))
 			continue
 		case <-s.ctx.Done():
 			return
 		}
-		batch := s.take(spare)
 		if s.raw == nil {
 			if err := s.dial(); err != nil {
 				s.traffic().dialFailures.Add(1)
-				s.fail(err, DropDial, batch)
-				batch = nil
+				s.fail(err, DropDial)
+				continue
 			}
 		}
-		s.send(batch)
-		clear(batch) // let go of the messages
-		if spare = batch[:0]; cap(spare) > keepQueue {
-			spare = nil
-		}
+		s.send()
 	}
 }
-
-// keepQueue bounds the memory that a link keeps for its next messages.
-const keepQueue = 4 << 10
 
 func (s *sender) traffic() *traffic { return &s.peer.traffic[s.class] }
-
-// send writes messages, a frame's worth at a time.
-func (s *sender) send(batch []queued) {
-	for len(batch) > 0 {
-		n, err := s.writeFrame(batch)
-		if err != nil {
-			s.broke(fmt.Errorf("write: %w", err), batch)
-			return
-		}
-		s.release(batch[:n])
-		batch = batch[n:]
-	}
-}
 
 // frameBytes is the size at which a frame is full: large enough that a header
 // costs nothing, small enough that the receiver works while the next is sent.
 const frameBytes = 256 << 10
 
-// writeFrame writes some of the messages and returns how many.
-func (s *sender) writeFrame(batch []queued) (n int, err error) {
-	start, sent := time.Now(), 0
+// send writes what is queued, a frame at a time.
+func (s *sender) send() {
+	full := min(frameBytes, s.t.cfg.maxFrame(s.class)-wire.HeaderLen)
+	for {
+		s.batch = s.take(s.batch, full)
+		if len(s.batch) == 0 {
+			return
+		}
+		if err := s.writeFrame(); err != nil {
+			s.broke(fmt.Errorf("write: %w", err))
+			return
+		}
+		s.release(s.batch)
+		s.forgetBatch()
+	}
+}
+
+// forgetBatch lets go of the messages in batch.
+func (s *sender) forgetBatch() {
+	clear(s.batch)
+	if s.batch = s.batch[:0]; cap(s.batch) > keepQueue {
+		s.batch = nil
+	}
+}
+
+// writeFrame writes the batch as one frame.
+func (s *sender) writeFrame() error {
+	start, sent, c := time.Now(), 0, s.traffic()
 	var waited time.Duration
 	s.frame.Reset()
-	for n < len(batch) && (n == 0 || s.frame.Len()+batch[n].size <= frameBytes) {
-		if q := batch[n]; s.kinds.Has(q.msg.Kind()) {
-			s.frame.AppendMessage(q.msg)
-			waited += start.Sub(q.at)
-			sent++
-		} else {
-			s.t.count.unsupported.Add(1)
-			s.traffic().dropped[DropKind].Add(1)
-		}
-		n++
-	}
 	defer s.frame.Reset() // let go of the payloads
+	for _, q := range s.batch {
+		if !s.kinds.Has(q.msg.Kind()) {
+			s.t.count.unsupported.Add(1)
+			c.dropped[DropKind].Add(1)
+			continue
+		}
+		s.frame.AppendMessage(q.msg)
+		waited += start.Sub(q.at)
+		sent++
+	}
 	if sent == 0 {
-		return n, nil
+		return nil
 	}
 	bytes, err := s.out.write(s.frame.Messages())
-	c := s.traffic()
 	c.sentBytes.Add(uint64(bytes))
 	c.queueTime.Add(int64(waited))
 	c.writeTime.Add(int64(time.Since(start)))
@@ -105,7 +108,7 @@ func (s *sender) writeFrame(batch []queued) (n int, err error) {
 		c.sentFrames.Add(1)
 		c.sentMessages.Add(uint64(sent))
 	}
-	return n, err
+	return err
 }
 
 // dial makes a connection and introduces this node.
@@ -185,37 +188,37 @@ func (s *sender) hangUp() {
 // end is what is left to do when the link is closed.
 func (s *sender) end() {
 	s.hangUp()
-	s.drop(DropClosed, s.take(nil))
+	s.drop(DropClosed)
 }
 
-// broke gives the connection up, and drops what was not written to it. What was
-// written may not have arrived, so all groups hear of it.
-func (s *sender) broke(err error, batch []queued) {
+// broke gives the connection up. What was written may not have arrived, so all
+// groups hear of it.
+func (s *sender) broke(err error) {
 	s.hangUp()
 	s.traffic().breaks.Add(1)
-	s.fail(err, DropBroken, batch)
+	s.fail(err, DropBroken)
 	s.t.broken(s.peer.id)
 }
 
-// fail notes that the peer cannot be reached, and drops messages, also those
-// that were queued since: they would wait for nothing.
-func (s *sender) fail(err error, reason Drop, batch []queued) {
+// fail notes that the peer cannot be reached, and drops what waits.
+func (s *sender) fail(err error, reason Drop) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
 	news := s.setState(false, err, time.Now().Add(s.backoff))
 	if news && s.ctx.Err() == nil {
 		s.t.cfg.Logger.Warn("peer unreachable", "peer", s.peer.id, "class", s.class, "error", err)
 	}
-	s.drop(reason, batch)
-	s.drop(reason, s.take(nil))
+	s.drop(reason)
 }
 
-// drop gives messages up that were taken from the queue.
-func (s *sender) drop(reason Drop, batch []queued) {
-	s.release(batch)
+// drop drops the batch and the queue.
+func (s *sender) drop(reason Drop) {
+	s.batch = s.take(s.batch, math.MaxInt)
+	s.release(s.batch)
 	drops := drops{t: s.t}
-	for _, q := range batch {
+	for _, q := range s.batch {
 		drops.add(q.msg, s.peer, reason)
 	}
+	s.forgetBatch()
 	drops.report()
 }
 

@@ -85,6 +85,9 @@ type Traffic struct {
 	QueueBytes    int // gauge: their size; at most Config.QueueBytes, or one message
 	// Dropped counts messages that were not sent, by reason.
 	Dropped [NumDrops]uint64
+	// Superseded counts appends that were taken out of the queue, because their
+	// leader had gone back to an earlier place and sends everything from there.
+	Superseded uint64
 	// QueueTime is how long messages waited until they were written, summed over
 	// messages; SentMessages counts them.
 	QueueTime time.Duration
@@ -132,6 +135,7 @@ type traffic struct {
 	sentBytes, sentFrames, sentMessages             atomic.Uint64
 	receivedBytes, receivedFrames, receivedMessages atomic.Uint64
 	unknown, connects, breaks, dialFailures, bad    atomic.Uint64
+	superseded                                      atomic.Uint64
 	queueTime, writeTime, budgetTime, deliverTime   atomic.Int64 // nanoseconds
 	dropped                                         [NumDrops]atomic.Uint64
 }
@@ -141,7 +145,7 @@ func (c *traffic) load() Traffic {
 		SentBytes: c.sentBytes.Load(), SentFrames: c.sentFrames.Load(), SentMessages: c.sentMessages.Load(),
 		ReceivedBytes: c.receivedBytes.Load(), ReceivedFrames: c.receivedFrames.Load(), ReceivedMessages: c.receivedMessages.Load(),
 		UnknownMessages: c.unknown.Load(), Connects: c.connects.Load(), Breaks: c.breaks.Load(), DialFailures: c.dialFailures.Load(),
-		BadFrames: c.bad.Load(), QueueTime: time.Duration(c.queueTime.Load()), WriteTime: time.Duration(c.writeTime.Load()),
+		BadFrames: c.bad.Load(), Superseded: c.superseded.Load(), QueueTime: time.Duration(c.queueTime.Load()), WriteTime: time.Duration(c.writeTime.Load()),
 		BudgetTime: time.Duration(c.budgetTime.Load()), DeliverTime: time.Duration(c.deliverTime.Load()),
 	}
 	for i := range c.dropped {

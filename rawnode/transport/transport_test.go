@@ -301,8 +301,8 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	var err error
-	for err == nil {
-		err = a.SendWait(ctx, appends(1, 2, 1, 500<<10))
+	for i := uint64(200); err == nil; i++ {
+		err = a.SendWait(ctx, appends(1, 2, i, 500<<10))
 	}
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	// Close does not wait for the peer to read.
@@ -316,8 +316,8 @@ func TestWriteTimeout(t *testing.T) {
 	l := listen(t)
 	stubborn(t, l, wire.AllKinds)
 	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: l.Addr().String()}, WriteTimeout: 20 * time.Millisecond})
-	for range 100 {
-		a.Send([]wire.Message{appends(1, 2, 1, 500<<10)})
+	for i := range uint64(100) {
+		a.Send([]wire.Message{appends(1, 2, i, 500<<10)})
 	}
 	require.Equal(t, uint64(2), box.unreachable(t))
 }
