@@ -146,6 +146,17 @@ func (f *fleet) members() map[uint64]string {
 	return roles
 }
 
+// leads returns how many groups each member leads.
+func (f *fleet) leads() map[uint64]int {
+	leads := map[uint64]int{}
+	for line := range strings.Lines(f.do("member", "list", "--json")) {
+		var m memberResult
+		require.NoError(f.t, json.Unmarshal([]byte(line), &m))
+		leads[m.ID] = len(m.Leads)
+	}
+	return leads
+}
+
 // leader returns who leads group 1.
 func (f *fleet) leader() (lead int) {
 	eventually(f.t, "a leader", func() bool {

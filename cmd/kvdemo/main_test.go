@@ -88,6 +88,18 @@ func TestBadCommandLines(t *testing.T) {
 				"--retain-bytes: 0, want 1 or more", "--flush-interval: 0s, want more than 0",
 			},
 		},
+		{with("--groups", "0", "--balance-interval", "-1s"), exitUsage, []string{"--groups: 0, want 1 to 1024", "--balance-interval: -1s, want 0 or more"}},
+		{with("--pprof"), exitUsage, []string{"--pprof: it is served at --http-listen"}},
+		{with("--http-listen", "h:1"), exitUsage, []string{"--http-listen: h:1 is listened at for something else"}},
+		{with("--http-listen", "h"), exitUsage, []string{`--http-listen: address "h"`}},
+		{with("--tls-cert", "c"), exitUsage, []string{"--tls-cert, --tls-key, --tls-ca: some are missing"}},
+		{[]string{"member", "add", "x", "h:1"}, exitUsage, []string{`node id "x", want a number of 1 or more`}},
+		{[]string{"member", "add", "4", "h"}, exitUsage, []string{`address "h": want host:port`}},
+		{[]string{"member", "remove"}, exitUsage, []string{"remove: accepts 1 arg(s), received 0"}},
+		{[]string{"member", "nonsense"}, exitUsage, []string{"nonsense"}},
+		{[]string{"transfer", "0"}, exitUsage, []string{`node id "0", want a number of 1 or more`}},
+		{[]string{"certs", "d"}, exitUsage, []string{`--nodes "", --clients ""`}},
+		{[]string{"certs", "d", "--nodes", "0"}, exitUsage, []string{`--nodes: "0", want ids of 1 or more`}},
 		{with("--id", "7"), exitUsage, []string{"--id: 7, want a member named in --peers (1, 2)"}},
 		{with("--peers", "1=h:1,1=h:2,x"), exitUsage, []string{"node 1 is named twice (h:1, h:2)", `--peers: "x", want id=host:port`}},
 		{with("--peers", "1=h:1,2=h:1"), exitUsage, []string{"h:1 is the address of nodes 1 and 2"}},
@@ -109,7 +121,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := kvdemo(t.Context(), "", "--help")
 	require.Zero(t, r.code)
-	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "bench"} {
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "bench", "member", "transfer", "snapshot", "certs"} {
 		require.Contains(t, r.out, "\n  "+verb+" ")
 		h := kvdemo(t.Context(), "", verb, "--help")
 		require.Zero(t, h.code)

@@ -59,6 +59,9 @@ type Config struct {
 	// how often an idle node makes its state durable, more than 0.
 	RetainBytes   uint64
 	FlushInterval time.Duration
+	// BalanceInterval is how often a node with several groups looks if it leads
+	// too many of them; 0: never.
+	BalanceInterval time.Duration
 
 	// Log is told what the node does. It must be set.
 	Log *slog.Logger
@@ -68,6 +71,8 @@ type Config struct {
 const (
 	DefaultRetainBytes   = 64 << 20
 	DefaultFlushInterval = 5 * time.Second
+
+	DefaultBalanceInterval = 5 * time.Second
 )
 
 // Validate returns an error that names every mistake by its flag, or nil.
@@ -110,6 +115,9 @@ func (c Config) Validate() error {
 	}
 	if c.FlushInterval <= 0 {
 		bad("flush-interval", c.FlushInterval, "more than 0")
+	}
+	if c.BalanceInterval < 0 {
+		bad("balance-interval", c.BalanceInterval, "0 or more")
 	}
 	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
 		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))

@@ -49,6 +49,7 @@ var help = map[string]string{
 	"host.SnapshotsSent":      "Snapshots sent.",
 	"host.SnapshotsInstalled": "Snapshots restored.",
 	"host.Refused":            "Calls that ended without effect.",
+	"host.RefusedLate":        "Commands refused because their deadline was nearer than a batch takes.",
 	"host.Unknown":            "Calls that ended with their outcome unknown.",
 	"host.Elections":          "Terms in which this node led.",
 	"host.Stalls":             "Times the log had no room.",

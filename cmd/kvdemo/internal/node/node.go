@@ -29,8 +29,12 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// stopTimeout bounds an orderly stop; what remains is cut off.
-const stopTimeout = 5 * time.Second
+const (
+	// stopTimeout bounds an orderly stop; what remains is cut off.
+	stopTimeout = 5 * time.Second
+	// queueBytes bounds the commands that wait at a node, in all groups.
+	queueBytes = 128 << 20
+)
 
 // Run runs a node until ctx ends, and then stops it in good order. An error
 // says why it could not start, or what made it give up.
@@ -58,6 +62,7 @@ type node struct {
 	engine   *storage.Engine
 	db       *kv.DB
 	groups   []*group // group 1 first
+	balancer *rawnode.Balancer
 	server   *grpc.Server
 	health   *health.Server
 	closeAll []func() error
@@ -155,7 +160,7 @@ func (n *node) openData() error {
 }
 
 func (n *node) openLog() (err error) {
-	n.engine, err = storage.Open(filepath.Join(n.cfg.Data, "log"), storage.Options{
+	n.engine, err = storage.Open(logDir(n.cfg.Data), storage.Options{
 		Identity: storage.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
 		Logf:     n.logf("log"),
 	})
@@ -202,6 +207,7 @@ func (n *node) startHosts() error {
 	if n.cfg.Core == CoreUpstream {
 		core = rawnode.Upstream
 	}
+	budget := rawnode.NewBudget(queueBytes)
 	var first []uint64 // members of a group that begins
 	if !n.cfg.Join {
 		first = n.cfg.ids()
@@ -215,6 +221,7 @@ func (n *node) startHosts() error {
 				ElectionTick:    n.cfg.ElectionTicks,
 				HeartbeatTick:   n.cfg.HeartbeatTicks,
 				MaxCommandBytes: kv.MaxCommandBytes,
+				Budget:          budget,
 				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
 			},
 			StateMachine: g.store,
@@ -227,7 +234,18 @@ func (n *node) startHosts() error {
 		}
 		n.then(func() error { return stopHost(g.host) })
 	}
-	return nil
+	var err error
+	n.balancer, err = rawnode.NewBalancer(rawnode.BalancerConfig{
+		Hosts: n.hosts, Interval: n.cfg.BalanceInterval, Logger: n.cfg.Log.With("part", "balancer"),
+	})
+	return err
+}
+
+func (n *node) hosts() (hosts []*rawnode.Host) {
+	for _, g := range n.groups {
+		hosts = append(hosts, g.host)
+	}
+	return hosts
 }
 
 // stopHost makes sure that a host has ended.
@@ -266,6 +284,9 @@ func (n *node) serve(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	running.Go(func() { n.flush(background) })
 	running.Go(func() { n.follow(background) })
+	if n.cfg.BalanceInterval > 0 && len(n.groups) > 1 {
+		running.Go(func() { n.balancer.Run(background) })
+	}
 	if n.web != nil {
 		running.Go(func() { n.serveWeb(background) })
 	}

@@ -46,16 +46,21 @@ func checkSettings(cfg Config) error {
 	case s.Groups != cfg.Groups:
 		return fmt.Errorf("%w: %s was made with --groups %d, which cannot be changed to %d", errSettings, cfg.Data, s.Groups, cfg.Groups)
 	}
+	if _, err := os.Stat(logDir(cfg.Data)); err != nil {
+		return fmt.Errorf("%w: %s has no log (%w): a node that lost its log has forgotten its promises; remove it from the cluster and add another", errSettings, cfg.Data, err)
+	}
 	return nil
 }
+
+func logDir(data string) string { return filepath.Join(data, "log") }
 
 // newData makes a data directory, unless there is a log already: then it is of
 // a version without settings, or somebody removed them.
 func newData(dir string, s settings) error {
-	if _, err := os.Stat(filepath.Join(dir, "log")); err == nil {
+	if _, err := os.Stat(filepath.Join(logDir(dir), "IDENTITY")); err == nil {
 		return fmt.Errorf("%w: %s has a log and no file %s: it was made by an older kvdemo, or is not complete; run the version that made it", errSettings, dir, settingsFile)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(logDir(dir), 0o755); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
 	return s.write(dir)
