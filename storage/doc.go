@@ -31,6 +31,10 @@
 // nothing is retried: the engine refuses all further writes with [ErrFailed],
 // and only a new Open finds out how far the log goes.
 //
+// A full disk is not a failure. Writes wait, nothing is acknowledged, and
+// [Group.Stalled] says why, early enough that a host can stop taking on work;
+// when there is room again, writes go on by themselves.
+//
 // Applied state and the bodies of snapshots are the host's; the engine keeps a
 // snapshot's metadata and, if the host wants, a small body.
 package storage

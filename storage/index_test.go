@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -205,6 +206,67 @@ func flip(t *testing.T, fs vfs.FS, segment uint64, at int64) {
 	_, err = f.WriteAt(b[:], at)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
+}
+
+// BenchmarkOpen opens logs of many groups and many segments, by their indexes and
+// by all their frames.
+func BenchmarkOpen(b *testing.B) {
+	for _, c := range []struct{ groups, entries, size, segment int }{
+		{1, 100_000, 100, 1 << 20},
+		{10_000, 10, 100, 1 << 20},
+		{10_000, 20, 1 << 10, 4 << 20},
+		{10, 300, 64 << 10, 4 << 20},
+	} {
+		opts := Options{Identity: Identity{Cluster: 1, Node: 1}, SegmentBytes: int64(c.segment), NoSync: true}
+		dir := b.TempDir()
+		e, err := Open(dir, opts)
+		require.NoError(b, err)
+		data := make([]byte, c.size)
+		for i := range uint64(c.entries) { // in turn, as busy groups do
+			for id := range uint64(c.groups) {
+				g, err := e.Group(id)
+				require.NoError(b, err)
+				require.NoError(b, g.Append(Write{
+					Entries:   []*pb.Entry{{Term: new(uint64(1)), Index: new(i + 1), Data: data}},
+					HardState: &pb.HardState{Term: new(uint64(1)), Vote: new(uint64(1)), Commit: new(i)},
+				}, nil))
+			}
+		}
+		require.NoError(b, e.Close())
+		for _, index := range []bool{true, false} {
+			b.Run(fmt.Sprintf("groups=%d/entries=%d/size=%d/index=%v", c.groups, c.entries, c.size, index), func(b *testing.B) {
+				opts.noIndex = !index
+				benchmarkOpen(b, dir, opts)
+			})
+		}
+	}
+}
+
+func benchmarkOpen(b *testing.B, dir string, opts Options) {
+	var heap float64
+	var found Recovery
+	for b.Loop() {
+		b.StopTimer()
+		before := heapBytes()
+		b.StartTimer()
+		e, err := Open(dir, opts)
+		b.StopTimer()
+		require.NoError(b, err)
+		heap, found = heapBytes()-before, e.Recovery()
+		require.NoError(b, e.Close())
+		b.StartTimer()
+	}
+	b.SetBytes(found.Bytes)
+	b.ReportMetric(float64(found.Segments), "segments")
+	b.ReportMetric(heap/float64(found.Groups), "heapbytes/group")
+	b.ReportMetric(float64(found.ReadBytes)/float64(found.Bytes), "readbytes/byte")
+}
+
+func heapBytes() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
 }
 
 // TestVersion1 reads segments that say nothing of indexes.
