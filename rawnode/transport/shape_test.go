@@ -133,11 +133,9 @@ func TestShapeBufferAndChange(t *testing.T) {
 		require.Error(t, err, "the connection is closed, so that its reader notices")
 
 		b := &arrivals{start: time.Now()}
-		stuck := shapedOn(t.Context(), &shaper{shape: Shape{Delay: time.Minute, BufferBytes: 1}}, b)
-		go func() {
-			time.Sleep(time.Second)
-			stuck.pipe.cancel()
-		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		stuck := shapedOn(ctx, &shaper{shape: Shape{Delay: time.Minute, BufferBytes: 1}}, b)
 		_, err = stuck.write(net.Buffers{[]byte("xy"), []byte("z")})
 		require.ErrorIs(t, err, ErrClosed)
 	})

@@ -227,6 +227,39 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
+// FuzzHello feeds arbitrary payloads, with the right checksum, to the readers of
+// hellos and answers. What they accept, they must read again as they wrote it.
+func FuzzHello(f *testing.F) {
+	for _, h := range []Hello{{}, {Cluster: 1, Node: 2, Peer: 3, Class: 200, Kinds: AllKinds, Capabilities: 1 << 63}} {
+		var b bytes.Buffer
+		require.NoError(f, h.Write(&b))
+		f.Add(b.Bytes()[HeaderLen:])
+	}
+	var b bytes.Buffer
+	require.NoError(f, Answer{Refused: "no", Kinds: 6}.Write(&b))
+	f.Add(b.Bytes()[HeaderLen:])
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		frame := func(typ FrameType) *bytes.Reader {
+			b := make([]byte, HeaderLen, HeaderLen+len(payload))
+			Header{typ: typ, length: uint32(len(payload)), crc: crc32.Checksum(payload, castagnoli)}.put(b)
+			return bytes.NewReader(append(b, payload...))
+		}
+		var out bytes.Buffer
+		if h, err := ReadHello(frame(FrameHello)); err == nil {
+			require.NoError(t, h.Write(&out))
+			again, err := ReadHello(&out)
+			require.NoError(t, err)
+			require.Equal(t, h, again)
+		}
+		if a, err := ReadAnswer(frame(FrameAnswer)); err == nil {
+			require.NoError(t, a.Write(&out))
+			again, err := ReadAnswer(&out)
+			require.NoError(t, err)
+			require.Equal(t, a, again)
+		}
+	})
+}
+
 // FuzzStream feeds arbitrary bytes to whoever reads a connection.
 func FuzzStream(f *testing.F) {
 	f.Add(encode(f, samples()))
