@@ -89,14 +89,13 @@ func conformance(ctx context.Context, o options) error {
 	if w.dir == "" {
 		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
 	}
-	start := time.Now()
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
 	if o.mutant {
 		return mutant(ctx, w, o.seed)
 	}
-	results := &results{core: o.core, began: start, dir: w.dir}
+	results := &results{core: o.core, dir: w.dir}
 	for _, s := range steps(o.full) {
 		if ctx.Err() != nil {
 			return ctx.Err()

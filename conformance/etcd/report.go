@@ -89,10 +89,9 @@ func reason(output string) string {
 
 // results are all rows of a run.
 type results struct {
-	core  string
-	began time.Time
-	dir   string
-	rows  []row
+	core string
+	dir  string
+	rows []row
 }
 
 // add takes rows and prints each.
@@ -144,7 +143,7 @@ func (r *results) report(w io.Writer) error {
 			failed++
 		}
 	}
-	fmt.Fprintf(t, "all\t%s\t%d\t%d\t%d\t%.1fs\t\n", r.core, tests, passed, skipped, time.Since(r.began).Seconds())
+	fmt.Fprintf(t, "all\t%s\t%d\t%d\t%d\t%.1fs\t\n", r.core, tests, passed, skipped, time.Since(began).Seconds())
 	if err := t.Flush(); err != nil {
 		return err
 	}
