@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,15 +64,17 @@ func TestDocs(t *testing.T) {
 	require.Greater(t, len(commands), 8)
 	ports := map[string]string{}
 	shown := regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	address := func(written string) string {
+		if ports[written] == "" {
+			ports[written] = freePort(t)
+		}
+		return ports[written]
+	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Symlink(license, "LICENSE"))
 	for _, c := range commands {
-		line := shown.ReplaceAllStringFunc(c.line, func(address string) string {
-			if ports[address] == "" {
-				ports[address] = freePort(t)
-			}
-			return ports[address]
-		})
+		line := shown.ReplaceAllStringFunc(c.line, address)
+		c.output = shown.ReplaceAllStringFunc(c.output, address)
 		if variable, ok := strings.CutPrefix(line, "export "); ok {
 			name, value, _ := strings.Cut(variable, "=")
 			t.Setenv(name, value)
@@ -96,7 +99,9 @@ func runInBackground(t *testing.T, args []string) {
 	cmd.Stderr = &log
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		if err := cmd.Process.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) { // else it was removed
+			require.NoError(t, err)
+		}
 		require.NoError(t, cmd.Wait(), log.String())
 	})
 }
