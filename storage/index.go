@@ -49,13 +49,6 @@ const (
 	indexParts // none of them, and nothing above
 )
 
-// indexed is one record of an index.
-type indexed struct {
-	group uint64
-	body  uint32
-	rec   record
-}
-
 // add notes that rec is in the segment, its entries from byte body on.
 func (x *index) add(group uint64, body uint32, rec *record) {
 	if rec.hardState != nil {
@@ -171,28 +164,31 @@ func (r *indexReader) message(m proto.Message) {
 	}
 }
 
-// decodeIndex returns what an index of a segment says whose frames end before
-// byte end.
-func decodeIndex(meta []byte, end int64) (needed uint64, records []indexed, err error) {
+// decodeIndex gives each record of an index to visit, up to the first that makes
+// no sense, for a segment whose frames end before byte end. The record's rows are
+// valid until visit returns.
+func decodeIndex(meta []byte, end int64, visit func(group uint64, body uint32, rec *record)) (needed uint64, err error) {
 	if len(meta) < 8 {
-		return 0, nil, fmt.Errorf("%w: an index of %d bytes", errBadRecord, len(meta))
+		return 0, fmt.Errorf("%w: an index of %d bytes", errBadRecord, len(meta))
 	}
-	r := &indexReader{b: meta[8:]}
-	body := uint64(0)
+	r, rec, body := &indexReader{b: meta[8:]}, &record{}, uint64(0)
 	for len(r.b) > 0 {
-		x := indexed{group: r.uvarint()}
+		group := r.uvarint()
 		body += r.uvarint()
-		r.record(&x.rec)
-		if bytes := uint64(x.rec.bodyLen()); body > uint64(end) || bytes > uint64(end)-body {
+		r.record(rec)
+		if bytes := uint64(rec.bodyLen()); body > uint64(end) || bytes > uint64(end)-body {
 			r.fail("a record behind the end")
 		}
-		x.body = uint32(body)
-		records = append(records, x)
+		if r.err != nil {
+			return 0, r.err
+		}
+		visit(group, uint32(body), rec)
 	}
-	return binary.LittleEndian.Uint64(meta), records, r.err
+	return binary.LittleEndian.Uint64(meta), nil
 }
 
 func (r *indexReader) record(rec *record) {
+	*rec = record{rows: rec.rows[:0]}
 	parts := r.uvarint()
 	if parts == 0 || parts >= indexParts || parts&indexMoved != 0 && parts&indexRows == 0 {
 		r.fail("unknown parts")
@@ -226,9 +222,9 @@ func (r *indexReader) rows(rec *record) {
 		r.fail(fmt.Sprintf("%d entries from index %d", n, first))
 		return
 	}
-	rec.first, rec.rows = first, make([]row, n)
+	rec.first = first
 	term := uint64(0)
-	for i := range rec.rows {
+	for range n {
 		term += r.uvarint()
 		size := r.uvarint()
 		crc := r.bytes(4)
@@ -236,6 +232,6 @@ func (r *indexReader) rows(rec *record) {
 			r.fail("a row")
 			return
 		}
-		rec.rows[i] = row{term: term, size: uint32(size), crc: binary.LittleEndian.Uint32(crc)}
+		rec.rows = append(rec.rows, row{term: term, size: uint32(size), crc: binary.LittleEndian.Uint32(crc)})
 	}
 }

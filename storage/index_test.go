@@ -315,14 +315,12 @@ func FuzzDecodeIndex(f *testing.F) {
 	f.Add(x.meta(), int64(10))
 	f.Add([]byte("01234567\x01\x01\x02\x01\xff\xff\xff\xff\x0f"), int64(1000))
 	f.Fuzz(func(t *testing.T, b []byte, end int64) {
-		_, records, err := decodeIndex(b, end)
+		_, err := decodeIndex(b, end, func(_ uint64, body uint32, rec *record) {
+			require.LessOrEqual(t, int64(body)+int64(rec.bodyLen()), end)
+			require.LessOrEqual(t, len(rec.rows)*6, len(b))
+		})
 		if err != nil {
 			require.ErrorIs(t, err, errBadRecord)
-			return
-		}
-		for _, r := range records {
-			require.LessOrEqual(t, int64(r.body)+int64(r.rec.bodyLen()), end)
-			require.LessOrEqual(t, len(r.rec.rows)*6, len(b))
 		}
 	})
 }

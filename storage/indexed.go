@@ -23,9 +23,10 @@ func (r *recovery) byIndex(s, next *segment) (bool, error) {
 		r.e.opts.Logf("storage: %s: all of segment %d is read, as it has no index: %v", r.e.w.dir.path, s.number, err)
 		return false, nil
 	}
-	for i := range found.records {
-		x := &found.records[i]
-		r.apply(x.group, &x.rec, s, x.body)
+	// It made sense as a whole before any of it takes effect.
+	_, err = decodeIndex(found.meta, found.at, func(group uint64, body uint32, rec *record) { r.apply(group, rec, s, body) })
+	if err != nil {
+		return false, fmt.Errorf("storage: the index of segment %d changed while it was read: %w", s.number, err)
 	}
 	r.needed = max(r.needed, found.needed)
 	r.found.Frames += int(found.seal - found.begin + 1)
@@ -38,8 +39,9 @@ func (r *recovery) byIndex(s, next *segment) (bool, error) {
 
 // foundIndex is the index of a segment, and where in the log that is.
 type foundIndex struct {
+	meta        []byte
+	at          int64
 	needed      uint64
-	records     []indexed
 	begin, seal uint64 // numbers of the first and the last frame
 	end         int64  // of the last
 }
@@ -64,7 +66,7 @@ func (r *recovery) findIndex(s, next *segment) (f foundIndex, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.begin, f.seal, f.end = first.seq, h.seq+1, m.index+h.len()+headerLen
+	f = foundIndex{meta: meta, at: m.index, begin: first.seq, seal: h.seq + 1, end: m.index + h.len() + headerLen}
 	switch {
 	case h.kind != frameIndex:
 		return f, fmt.Errorf("%w: a frame of kind %d at byte %d", errNoFrame, h.kind, m.index)
@@ -73,7 +75,7 @@ func (r *recovery) findIndex(s, next *segment) (f foundIndex, err error) {
 	case behind.seq != f.seal+1:
 		return f, fmt.Errorf("%w: the next segment's first frame has number %d, want %d", errNoFrame, behind.seq, f.seal+1)
 	}
-	f.needed, f.records, err = decodeIndex(meta, m.index)
+	f.needed, err = decodeIndex(meta, m.index, func(uint64, uint32, *record) {})
 	f.needed = max(f.needed, begin.first)
 	return f, err
 }

@@ -21,6 +21,7 @@ type recovery struct {
 	// needed is the oldest segment that must be there, as far as frames say.
 	needed uint64
 	logs   map[*Group]*spans
+	slots  []slot // scratch
 
 	// What is known of the segment being read.
 	begin   beginMeta
@@ -236,15 +237,15 @@ func (r *recovery) apply(group uint64, rec *record, seg *segment, body uint32) {
 		*log = nil
 	}
 	if len(rec.rows) > 0 {
-		slots := make([]slot, len(rec.rows))
-		for i, w := range rec.rows {
-			slots[i] = slot{term: w.term, seg: seg, off: body, size: w.size, crc: w.crc}
+		r.slots = r.slots[:0]
+		for _, w := range rec.rows {
+			r.slots = append(r.slots, slot{term: w.term, seg: seg, off: body, size: w.size, crc: w.crc})
 			body += w.size
 		}
 		if !rec.moved {
 			log.cutFrom(rec.first)
 		}
-		log.put(rec.first, slots)
+		log.put(rec.first, r.slots)
 	}
 	if rec.hardState != nil {
 		g.hardState = rec.hardState

@@ -43,8 +43,7 @@ func (sp *spans) cut(lo, hi uint64) {
 	*sp = out
 }
 
-// put adds a run in place of what is there. The caller does not use the slots
-// any more.
+// put adds a run in place of what is there. It copies the slots.
 func (sp *spans) put(first uint64, slots []slot) {
 	end := first + uint64(len(slots))
 	if n := len(*sp); n == 0 || (*sp)[n-1].end() == first {
@@ -63,7 +62,7 @@ func (sp *spans) put(first uint64, slots []slot) {
 		}
 		return 1
 	})
-	*sp = slices.Insert(*sp, at, span{first: first, slots: slots})
+	*sp = slices.Insert(*sp, at, span{first: first, slots: slices.Clone(slots)})
 	sp.join()
 }
 
