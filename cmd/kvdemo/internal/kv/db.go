@@ -25,8 +25,9 @@ type Identity struct {
 
 func (id Identity) String() string { return fmt.Sprintf("cluster %d, node %d", id.Cluster, id.Node) }
 
-// defaultPatience is how long Open and Close wait for room on a full disk.
-const defaultPatience = 10 * time.Second
+// defaultPatience is how long, or up to twice as long, Open and Close wait for
+// room on a full disk.
+const defaultPatience = 5 * time.Second
 
 // dbDir is where Pebble's files are in the state directory. Format 1 had others.
 const dbDir = "db"
@@ -87,6 +88,7 @@ func (db *DB) bounded(f func() error) error {
 	go func() { done <- f() }()
 	patience := time.NewTicker(db.opts.patience)
 	defer patience.Stop()
+	waits := false // since the tick before
 	for {
 		select {
 		case err := <-done:
@@ -95,9 +97,11 @@ func (db *DB) bounded(f func() error) error {
 			db.gate.settle()
 			return db.gate.failure()
 		case <-patience.C:
-			if err := db.gate.stalled(); err != nil {
+			err := db.gate.stalled()
+			if err != nil && waits {
 				db.gate.shut(err)
 			}
+			waits = err != nil
 		}
 	}
 }

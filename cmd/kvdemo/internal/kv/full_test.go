@@ -52,7 +52,7 @@ func (f *faulty) MaybeError(op errorfs.Op) error {
 // needsRoom are the operations that a full disk refuses, before any sync.
 func needsRoom(k errorfs.OpKind) bool {
 	switch k {
-	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFilePreallocate, errorfs.OpLink, errorfs.OpRename, errorfs.OpMkdirAll, errorfs.OpReuseForWrite:
+	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpLink, errorfs.OpRename, errorfs.OpMkdirAll, errorfs.OpReuseForWrite:
 		return true
 	}
 	return false
@@ -100,7 +100,7 @@ func fullAt(t *testing.T, from int64) bool {
 	f.from.Store(from)
 
 	done := make(chan error, 1)
-	go func() { done <- fill(s) }()
+	go func() { done <- fill(s, fillIndex) }()
 	for deadline := time.Now().Add(patient); db.Stalled() == nil; time.Sleep(100 * time.Microsecond) {
 		select {
 		case err := <-done: // everything had room
@@ -160,8 +160,8 @@ func flushEventually(db *DB) error {
 // fillIndex is the index that fill brings an almost empty store to.
 const fillIndex = 40
 
-func fill(s *Store) error {
-	for s.Applied() < fillIndex {
+func fill(s *Store, to uint64) error {
+	for s.Applied() < to {
 		index := s.Applied() + 1
 		commands := [][]byte{put(fmt.Sprint("key", index), string(pattern(9000, byte(index)))), put("index", fmt.Sprint(index))}
 		if _, err := s.Apply(rawnode.Batch{Index: index, Commands: commands}); err != nil {
@@ -210,7 +210,10 @@ func failAt(t *testing.T, from int64, fails func(errorfs.OpKind) bool, failure e
 	require.NoError(t, db.Flush())
 	f.ops.Store(0)
 	f.from.Store(from)
-	go func() { _ = fill(s) }() // it may wait for ever, as the node is to be stopped
+	go func() { // it may wait for ever, as the node is to be stopped
+		for to := uint64(fillIndex); fill(s, to) == nil && db.Flush() == nil; to++ {
+		}
+	}()
 	select {
 	case <-db.Failed():
 	case <-time.After(patient):
@@ -228,8 +231,9 @@ func failAt(t *testing.T, from int64, fails func(errorfs.OpKind) bool, failure e
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, s.Applied(), max(1, durable))
 	requireFilled(t, s, s.Applied())
-	require.NoError(t, fill(s), "the log replays the rest")
-	requireFilled(t, s, fillIndex)
+	to := s.Applied() + 3
+	require.NoError(t, fill(s, to), "the log replays the rest")
+	requireFilled(t, s, to)
 	require.NoError(t, db.Close())
 }
 
