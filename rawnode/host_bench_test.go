@@ -42,6 +42,37 @@ func benchmarkHost(b *testing.B, core rawnode.NewCore, size, clients int) {
 	command := make([]byte, size)
 	lead := benchLeader(b, hosts)
 	b.SetBytes(int64(size))
+	benchClients(b, clients, func() error {
+		_, err := lead.Propose(context.Background(), command)
+		return err
+	})
+	s := lead.Status()
+	b.ReportMetric(float64(s.Counters.Proposals)/float64(max(s.Counters.Batches, 1)), "commands/entry")
+}
+
+// BenchmarkHostRead is BenchmarkHost for linearizable reads.
+func BenchmarkHostRead(b *testing.B) {
+	for _, at := range []string{"leader", "follower"} {
+		for _, clients := range []int{1, 16} {
+			b.Run(fmt.Sprintf("at=%s/clients=%d", at, clients), func(b *testing.B) {
+				hosts := benchHosts(b, rawnode.Weft, 3)
+				h := benchLeader(b, hosts)
+				if at == "follower" {
+					h = hosts[h.Status().ID%3]
+				}
+				benchClients(b, clients, func() error {
+					_, err := h.Read(context.Background())
+					return err
+				})
+				s := h.Status()
+				b.ReportMetric(float64(s.Counters.Reads)/float64(max(s.Counters.ReadRounds, 1)), "reads/round")
+			})
+		}
+	}
+}
+
+// benchClients has clients do something b.N times, all together.
+func benchClients(b *testing.B, clients int, do func() error) {
 	b.ReportAllocs()
 	var left atomic.Int64
 	left.Store(int64(b.N))
@@ -51,7 +82,7 @@ func benchmarkHost(b *testing.B, core rawnode.NewCore, size, clients int) {
 	for range clients {
 		go func() {
 			for left.Add(-1) >= 0 {
-				if _, err := lead.Propose(context.Background(), command); err != nil {
+				if err := do(); err != nil {
 					done <- err
 					return
 				}
@@ -64,8 +95,6 @@ func benchmarkHost(b *testing.B, core rawnode.NewCore, size, clients int) {
 	}
 	b.StopTimer()
 	b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(b.N), "cpu-us/op")
-	s := lead.Status()
-	b.ReportMetric(float64(s.Counters.Proposals)/float64(max(s.Counters.Batches, 1)), "commands/entry")
 }
 
 func processorTime() time.Duration {
@@ -102,7 +131,9 @@ func benchHosts(b testing.TB, core rawnode.NewCore, n uint64) []*rawnode.Host {
 		require.NoError(b, err)
 		hosts = append(hosts, h)
 		b.Cleanup(func() {
-			_ = h.Stop(within(time.Second))
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = h.Stop(ctx) // at once
 			_ = t.Close()
 			_ = engine.Close()
 		})
