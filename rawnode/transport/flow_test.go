@@ -4,7 +4,9 @@
 package transport
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -109,7 +111,7 @@ func (r *reluctant) serve(t *testing.T, l net.Listener) (control chan wire.Messa
 			_, _ = wire.DecodeMessages(payload, func(m wire.Message) { // of our own making
 				if h.Class == wire.ClassControl {
 					control <- m
-				} else {
+				} else if m.Kind() == wire.KindRaft { // those before were proposals
 					r.appends.Add(1)
 				}
 			})
@@ -341,4 +343,33 @@ func (o *orderly) Receive(m wire.Message) {
 	o.waiting.Store(true)
 	<-o.let
 	o.inbox.Receive(m)
+}
+
+// What is queued while a dial fails is dropped with the rest, and is no reason to
+// dial again at once.
+func TestFailedDial(t *testing.T) {
+	dialing, release := make(chan struct{}), make(chan error)
+	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: "nowhere"}, MaxBackoff: time.Hour,
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			select {
+			case dialing <- struct{}{}:
+				return nil, <-release
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}})
+	a.Send([]wire.Message{heartbeat(1, 2)})
+	<-dialing
+	a.Send([]wire.Message{heartbeat(1, 2)})
+	release <- errors.New("no such place")
+	box.unreachable(t)
+	select {
+	case <-dialing:
+		t.Fatal("it dials again, for nothing")
+	case <-time.After(20 * time.Millisecond):
+	}
+	s := a.Stats().Peers[2][wire.ClassControl]
+	require.Equal(t, uint64(2), s.Dropped[DropDial])
+	require.Equal(t, "dial: no such place", s.Error)
+	require.Zero(t, s.QueueMessages)
 }

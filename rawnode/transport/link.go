@@ -122,6 +122,13 @@ func (l *link) offerWait(ctx context.Context, m wire.Message) error {
 	}
 }
 
+// waiting reports whether there is something to send.
+func (l *link) waiting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue.len() > 0
+}
+
 // take moves messages of up to so many bytes from the queue to batch. They still
 // count.
 func (l *link) take(batch []queued, bytes int) []queued {

@@ -40,6 +40,9 @@ func (s *sender) run() {
 			return
 		}
 		if s.raw == nil {
+			if !s.waiting() {
+				continue // it was dropped since
+			}
 			if err := s.dial(); err != nil {
 				s.traffic().dialFailures.Add(1)
 				s.fail(err, DropDial)

@@ -15,7 +15,7 @@ import (
 type Drop uint8
 
 // The reasons to drop a message. All but DropKind are reported to the message's
-// group.
+// group, as unreachable.
 const (
 	DropFull   Drop = iota // its queue was full
 	DropPeer               // the peer is not known, or has no address
@@ -119,8 +119,8 @@ type Stats struct {
 	Refusals [NumRefusals]uint64
 	// Strangers is a gauge: connections that have not said hello yet.
 	Strangers int
-	// CertificateErrors counts times that the files of Config.TLS had changed and
-	// were no good, so that the certificate from before was used.
+	// CertificateErrors counts connections for which the certificate from before
+	// was used, because the files of Config.TLS had changed and were no good.
 	CertificateErrors uint64
 	// CertificateExpiry is when this node's certificate expires; 0 without TLS.
 	CertificateExpiry time.Time
@@ -166,7 +166,8 @@ func (t *TCP) Stats() Stats {
 		s.Refused += s.Refusals[i]
 	}
 	if t.keys != nil {
-		s.CertificateExpiry = t.credentials().NotAfter
+		c, _ := t.keys.Current() // an error is for the next connection to count
+		s.CertificateExpiry = c.NotAfter
 	}
 	t.mu.Lock() // for incoming
 	defer t.mu.Unlock()
