@@ -281,13 +281,14 @@ func (w *writer) begin(number uint64) error {
 }
 
 // prepare gets room before it is needed: for the next frames, and from the middle
-// of a segment on for the next segment. See full.go.
+// of a segment on for the next segment. Once it got none, there is room again only
+// when there is for a segment. See full.go.
 func (w *writer) prepare() error {
 	if err := w.out.ahead(); err != nil {
 		return err
 	}
 	bytes := w.e.opts.SegmentBytes
-	if len(w.dir.spares) > 0 || w.out.end() < bytes/2 {
+	if len(w.dir.spares) > 0 || w.out.end() < bytes/2 && w.e.Stalled() == nil {
 		return nil
 	}
 	bytes += minStepBytes // for a seal
