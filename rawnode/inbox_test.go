@@ -140,6 +140,8 @@ func TestSharedTicker(t *testing.T) {
 		require.Len(t, b, 1)
 		stopB()
 		time.Sleep(2 * time.Second)
-		require.Empty(t, tickers)
+		tickersMu.Lock()
+		defer tickersMu.Unlock()
+		require.Nil(t, tickers[time.Second])
 	})
 }

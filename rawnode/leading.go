@@ -65,6 +65,9 @@ func (r *Replica) checkProposal(from uint64, p wire.Proposal) wire.Verdict {
 	if env.id != p.ID {
 		return malformed("proposal %v contains %v", p.ID, env.id)
 	}
+	if env.id.Sequence-env.floor > maxWindow {
+		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term} // until the origin knows more
+	}
 	return wire.Verdict{}
 }
 

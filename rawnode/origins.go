@@ -23,7 +23,13 @@ import (
 // cost the origin all that it has under way.)
 //
 // The table depends on nothing but the log, so all replicas have the same.
+//
+// Its size is bounded: a leader refuses a sequence that is more than maxWindow
+// above the floor that comes with it.
 type originTable map[uint64]*originRow
+
+// maxWindow bounds how far an origin may go on behind a batch whose fate is open.
+const maxWindow = 1 << 20
 
 type originRow struct {
 	boot uint64

@@ -192,6 +192,9 @@ func (c ReplicaConfig) Validate() error {
 			bad(f.field, f.value, fmt.Sprintf("%d to %d", f.least, math.MaxInt32))
 		}
 	}
+	if c.MaxBatches > maxWindow {
+		bad("MaxBatches", c.MaxBatches, fmt.Sprintf("1 to %d", maxWindow))
+	}
 	return errors.Join(append(errs, c.validatePeers()...)...)
 }
 

@@ -136,6 +136,9 @@ func TestBadProposalsAreRefused(t *testing.T) {
 	v := verdict(wire.Proposal{ID: good, Term: term - 1, Data: batch})
 	require.Equal(t, wire.NotLeader, v.Outcome)
 	require.Equal(t, uint64(1), v.Leader)
+	far := wire.CommandID{Origin: 2, Boot: 1, Sequence: maxWindow + 2}
+	v = verdict(wire.Proposal{ID: far, Term: term, Data: encodeBatch(far, 1, nil)})
+	require.Equal(t, wire.Busy, v.Outcome, "the table of origins is bounded")
 	before := n.r.last
 	v = verdict(wire.Proposal{ID: good, Term: term, Data: batch})
 	require.Equal(t, wire.Accepted, v.Outcome)
