@@ -19,20 +19,20 @@ func TestPlantedBugs(t *testing.T) {
 		within uint64
 		tune   func(*plan) // for what needs a coincidence: where to look
 	}{
-		{TermIgnored, 100, lateProposals},
-		{LostOrigins, 100, nil},
-		{LostSessions, 20, nil},
-		{NoSessions, 20, nil},
-		{FollowerBarrier, 20, nil},
-		{NoWait, 40, nil},
-		{NoFsync, 20, nil},
-		{EarlyAck, 40, nil},
-		{NoQueueBudget, 60, nil},
-		{NoInboxBudget, 100, narrow},
-		{NoLinkBudget, 100, narrow},
-		{ApplyAgain, 60, nil},
-		{NewerBody, 20, nil},
-		{RefusedLate, 20, nil},
+		{TermIgnored, 400, lateProposals},
+		{LostOrigins, 300, nil},
+		{LostSessions, 100, nil},
+		{NoSessions, 100, nil},
+		{FollowerBarrier, 100, nil},
+		{NoWait, 300, nil},
+		{NoFsync, 100, nil},
+		{EarlyAck, 100, nil},
+		{NoQueueBudget, 300, nil},
+		{NoInboxBudget, 300, narrow},
+		{NoLinkBudget, 300, narrow},
+		{ApplyAgain, 300, nil},
+		{NewerBody, 100, nil},
+		{RefusedLate, 100, nil},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
 			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)

@@ -15,7 +15,7 @@ type Costs struct {
 	// Sent is CPU time for a message that goes out, and Received for reading one
 	// from the network.
 	Sent, Received time.Duration
-	// Write is CPU time for a write to the log, Entry for an entry in it.
+	// Write is CPU time for a round of the log's writer, Entry for an entry in it.
 	Write, Entry time.Duration
 	// Apply is CPU time for a step of the state machine, Command for a command
 	// in it.

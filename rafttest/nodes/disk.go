@@ -198,24 +198,27 @@ func (d *disk) put(w logWork) {
 	d.write()
 }
 
-// write begins a round of the log's writer: what waits goes to the engine, and
-// is on the disk when that had the time.
+// write begins a round of the log's writer: what waits when the processor gets
+// to it goes to the engine, and is on the disk when that had the time.
 func (d *disk) write() {
 	if d.writing || len(d.queue) == 0 && d.stalled == nil {
 		return
 	}
+	d.writing = true
+	d.n.cpu.add(func() (time.Duration, func()) { return d.n.w.plan.costs.Write, d.round })
+}
+
+func (d *disk) round() {
 	bytes, sync, err := d.fill()
 	if err != nil {
 		d.n.fail(fmt.Errorf("write the log: %w", err))
 		return
 	}
-	d.writing = true
-	done := d.n.bound(d.written)
 	until := d.occupy(bytes, sync)
 	if d.stalled != nil && bytes == 0 {
 		until = max(until, d.n.w.now+electionTime/2) // no room: try again, not at once
 	}
-	d.n.w.at(until, done)
+	d.n.w.at(until, d.n.bound(d.written))
 }
 
 // fill gives the engine what it takes.

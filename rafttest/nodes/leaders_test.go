@@ -22,6 +22,7 @@ const leaderChanges = 200
 // by connections that are held up. No node stops. So every command has a definite
 // outcome: it is applied, or refused; once; and in the order of its session.
 func TestLeaderChanges(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 2; seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			s := newScenario(t, seed, func(p *plan) {

@@ -260,7 +260,6 @@ func (m *member) appendStage(w logWork) {
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	if w.append != nil {
-		cost = c.Write
 		for _, e := range w.append.Write.Entries {
 			cost += c.Entry + per(proto.Size(e), c.LogKiB)
 		}

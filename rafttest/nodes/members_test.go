@@ -16,6 +16,7 @@ import (
 // TestMembersUnderLoad changes the members while clients write: no time without
 // a successful write is longer than two election timeouts, and nothing is lost.
 func TestMembersUnderLoad(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		do   func(*change)

@@ -209,7 +209,6 @@ func (nw *network) arrive(from *node, l *lane, m wire.Message, life uint64) {
 	}
 	mm := to.members[m.Group]
 	if mm == nil {
-		nw.w.reach.Strangers++
 		return
 	}
 	l.blocked = append(l.blocked, blockedMessage{mm, m})

@@ -18,6 +18,7 @@ import (
 // which is checked in each turn; and what is done stays near the most that can
 // be done.
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	const deadline = 5 * electionTime
 	for _, tt := range []struct {
 		name    string
@@ -25,7 +26,7 @@ func TestOverload(t *testing.T) {
 		rates   []int // calls a second
 		tune    func(*plan)
 	}{
-		{"cpu", 16, []int{200, 1000, 4000, 16000}, func(p *plan) { p.costs = Measured.scaled(30) }},
+		{"cpu", 16, []int{200, 2000, 8000, 32000}, func(p *plan) { p.costs = Measured.scaled(40) }},
 		{"link", 8 << 10, []int{100, 500, 2000}, func(p *plan) { p.costs.LinkKiB = 100 * time.Microsecond }},
 		{"disk", 8 << 10, []int{100, 500, 2000, 8000}, func(p *plan) { p.costs.DiskKiB = 200 * time.Microsecond }},
 		{"sync", 16, []int{200, 1000, 8000}, func(p *plan) { p.costs.Sync = 40 * time.Millisecond; p.batches, p.batchBytes, p.calls = 4, 512, 60 }},
@@ -46,6 +47,9 @@ func TestOverload(t *testing.T) {
 				require.LessOrEqual(t, s.late, 5*tickTime, "a call ends late")
 				if i == 0 {
 					require.Zero(t, got.refused+got.unknown, "there is room for all of it")
+				}
+				if i == len(tt.rates)-1 {
+					require.NotZero(t, got.refused, "this is no overload")
 				}
 				most = max(most, got.perSecond)
 				require.GreaterOrEqual(t, got.perSecond, most/2, "overload has the work collapse")

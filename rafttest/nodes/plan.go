@@ -82,7 +82,7 @@ func (p *plan) drawBounds(d draws) {
 	p.inflightBytes = pick(d, 64<<10, 4<<20)
 	p.uncommitted = pick(d, 32<<10, 1<<20, 16<<20)
 	p.applyBytes = pick(d, 1, 16<<10, 1<<20)
-	p.receiveBytes = pick(d, 4<<10, 64<<10, 1<<20, 8<<20)
+	p.receiveBytes = pick(d, 1<<10, 64<<10, 1<<20, 8<<20)
 	p.linkBytes = pick(d, 64<<10, 1<<20, 8<<20)
 	p.chunkBytes = pick(d, 200, 4<<10, 64<<10)
 	p.segmentBytes = pick[int64](d, 8<<10, 32<<10, 128<<10)

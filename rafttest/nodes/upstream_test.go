@@ -15,7 +15,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-var upstreamSeeds = flag.Uint64("upstreamseeds", 60, "how many seeds TestUpstream runs")
+var upstreamSeeds = flag.Uint64("upstreamseeds", 40, "how many seeds TestUpstream runs")
 
 // TestUpstream runs nodes that drive upstream's library: what is around a core
 // must hold for either. One seed at a time: that library draws its election

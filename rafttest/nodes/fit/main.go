@@ -46,10 +46,20 @@ func run(dir string, each time.Duration) error {
 			all = append(all, s)
 		}
 	}
+	var alone []sample
+	for _, size := range []int{16, 1 << 10, 64 << 10} {
+		for _, entries := range []int{1, 32} {
+			s, err := logAlone(tmp, size, entries, 200)
+			if err != nil {
+				return fmt.Errorf("log alone, size %d: %w", size, err)
+			}
+			alone = append(alone, s)
+		}
+	}
 	sync, kib, err := disk(tmp)
 	if err != nil {
 		return err
 	}
-	print(all, sync, kib)
+	print(all, alone, sync, kib)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -36,7 +39,7 @@ type sample struct {
 // blackhole is a state machine that looks at its commands and forgets them.
 type blackhole struct {
 	applied atomic.Uint64
-	sum     byte
+	sum     uint32
 }
 
 func (b *blackhole) Load() (uint64, []byte, error) { return 0, nil, nil }
@@ -44,9 +47,7 @@ func (b *blackhole) Durable() (uint64, error)      { return 0, nil }
 
 func (b *blackhole) Apply(batch rawnode.Batch) ([]any, error) {
 	for _, c := range batch.Commands {
-		for _, x := range c {
-			b.sum ^= x
-		}
+		b.sum = crc32.Update(b.sum, crc32.IEEETable, c)
 	}
 	b.applied.Store(batch.Index)
 	return make([]any, len(batch.Commands)), nil
@@ -139,7 +140,12 @@ func measure(tmp string, size, clients int, d time.Duration) (_ sample, err erro
 			}
 		})
 	}
-	time.Sleep(d / 2) // a leader is elected, and things are warm
+	for begun := time.Now(); done.Load() < uint64(clients); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			cancel()
+			return sample{}, errors.New("no leader, or no progress, within a minute")
+		}
+	}
 	before := c.look(&done)
 	time.Sleep(d)
 	after := c.look(&done)
@@ -151,9 +157,7 @@ func measure(tmp string, size, clients int, d time.Duration) (_ sample, err erro
 // look adds up the counters of all nodes.
 func (c *cluster) look(done *atomic.Uint64) (s sample) {
 	s.commands = float64(done.Load())
-	var ru syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &ru) // fails for bad arguments only
-	s.cpu = time.Duration(ru.Utime.Nano() + ru.Stime.Nano()).Seconds()
+	s.cpu = used()
 	for i, h := range c.hosts {
 		st := h.Status()
 		s.step += st.Step.Busy.Seconds()
@@ -183,6 +187,43 @@ func (s sample) minus(o sample) sample {
 		s.apply - o.apply, s.applyItems - o.applyItems, s.applyKiB - o.applyKiB, s.applied - o.applied,
 		s.messages - o.messages, s.wireKiB - o.wireKiB, s.writes - o.writes, s.entries - o.entries, s.logKiB - o.logKiB,
 	}
+}
+
+// used returns the processor time of the process so far, in seconds.
+func used() float64 {
+	var ru syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &ru) // fails for bad arguments only
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano()).Seconds()
+}
+
+// logAlone has a log engine by itself make writes of some entries each.
+func logAlone(tmp string, size, entries, writes int) (s sample, err error) {
+	dir, err := os.MkdirTemp(tmp, "")
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e, err := storage.Open(dir, storage.Options{Identity: storage.Identity{Cluster: 1, Node: 1}})
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	g, err := e.Group(1)
+	if err != nil {
+		return s, err
+	}
+	begun, data := used(), make([]byte, size)
+	for i := range writes {
+		var w storage.Write
+		for k := range entries {
+			w.Entries = append(w.Entries, &pb.Entry{Term: new(uint64(1)), Index: new(uint64(i*entries + k + 1)), Data: data})
+		}
+		if err := g.AppendWait(context.Background(), w); err != nil {
+			return s, err
+		}
+	}
+	return sample{cpu: used() - begun, writes: float64(writes), entries: float64(writes * entries),
+		logKiB: float64(e.Stats().WrittenBytes) / 1024}, nil
 }
 
 // disk measures what a sync takes, and a KiB on top of it.

@@ -40,31 +40,32 @@ func fit(all []sample, measured func(sample) float64, counts ...func(sample) flo
 }
 
 // print prints the table as Go.
-func print(all []sample, sync, kib time.Duration) {
+func print(all, alone []sample, sync, kib time.Duration) {
 	step := fit(all, func(s sample) float64 { return s.step },
 		func(s sample) float64 { return s.stepItems }, func(s sample) float64 { return s.stepKiB })
 	apply := fit(all, func(s sample) float64 { return s.apply },
 		func(s sample) float64 { return s.applyItems }, func(s sample) float64 { return s.applied }, func(s sample) float64 { return s.applyKiB })
-	// What the process used besides is the network, the log's writers, and the
-	// callers. Their bytes go together, so they share a factor.
-	other := fit(all, func(s sample) float64 { return max(s.cpu-s.step-s.apply, s.cpu/10) },
-		func(s sample) float64 { return s.messages }, func(s sample) float64 { return s.writes },
-		func(s sample) float64 { return s.entries }, func(s sample) float64 { return s.commands },
-		func(s sample) float64 { return 2*s.wireKiB + s.logKiB })
+	log := fit(alone, func(s sample) float64 { return s.cpu },
+		func(s sample) float64 { return s.writes }, func(s sample) float64 { return s.entries }, func(s sample) float64 { return s.logKiB })
+	// What the process used besides is the network, which has every message and
+	// every byte twice, and the callers.
+	rest := fit(all, func(s sample) float64 {
+		return max(s.cpu-s.step-s.apply-log[0]*s.writes-log[1]*s.entries-log[2]*s.logKiB, s.cpu/10)
+	}, func(s sample) float64 { return 2 * s.messages }, func(s sample) float64 { return s.commands }, func(s sample) float64 { return 2 * s.wireKiB })
 	line := func(name string, seconds float64) { fmt.Printf("\t%s: %d,\n", name, int64(seconds*1e9)) }
 	fmt.Println("var Measured = Costs{ // nanoseconds")
 	line("Turn", step[0])
 	line("Message", step[0])
-	line("Call", step[0]+other[3])
-	line("Sent", other[0]/2)
-	line("Received", other[0]/2)
-	line("Write", other[1])
-	line("Entry", other[2])
+	line("Call", step[0]+rest[1])
+	line("Sent", rest[0])
+	line("Received", rest[0])
+	line("Write", log[0])
+	line("Entry", log[1])
 	line("Apply", apply[0])
 	line("Command", apply[1])
 	line("LoopKiB", step[1])
-	line("WireKiB", other[4])
-	line("LogKiB", other[4])
+	line("WireKiB", rest[2])
+	line("LogKiB", log[2])
 	line("ApplyKiB", apply[2])
 	line("Sync", sync.Seconds())
 	line("DiskKiB", kib.Seconds())
