@@ -79,12 +79,13 @@ func (e *Engine) Stalled() error {
 func (e *Engine) full(err error) {
 	err = e.w.dir.full(err)
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stall.reason == nil {
-		e.opts.Logf("%v", err)
-	}
+	first := e.stall.reason == nil
 	e.stall.reason, e.stall.stuck = err, len(e.w.batch) > 0
 	e.room.Broadcast() // nobody makes room in the queue
+	e.mu.Unlock()
+	if first {
+		e.opts.Logf("%v", err)
+	}
 	if !e.opts.Manual {
 		time.AfterFunc(retryFull, func() {
 			e.mu.Lock()
@@ -98,11 +99,12 @@ func (e *Engine) full(err error) {
 // hasRoom notes that there is room again, or still.
 func (e *Engine) hasRoom() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stall.reason != nil {
+	was := e.stall.reason != nil
+	e.stall = stall{}
+	e.mu.Unlock()
+	if was {
 		e.opts.Logf("storage: directory %s: there is room again, writes go on", e.w.dir.path)
 	}
-	e.stall = stall{}
 }
 
 // giveUp ends what waits for room in an engine that is being closed.
