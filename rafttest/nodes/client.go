@@ -27,7 +27,6 @@ type client struct {
 	patient bool
 	stopped bool
 	done    int // operations that ended with a result
-	idle    bool
 }
 
 // operation is one call of a client, with all its tries. Calls and returns are
@@ -61,7 +60,6 @@ func (w *world) addClient(g *group) *client {
 }
 
 func (c *client) later() {
-	c.idle = true
 	think := c.w.plan.think
 	if c.patient {
 		think = time.Millisecond
@@ -75,7 +73,6 @@ func (c *client) next() {
 	if c.stopped || w.calming && !c.patient || w.failure != nil {
 		return
 	}
-	c.idle = false
 	w.history.operations++
 	op := &operation{id: w.history.operations, client: c, call: w.history.stamp(), session: c.session}
 	if c.session == 0 {

@@ -103,7 +103,7 @@ func (f *finale) missing(g *group) string {
 			what = fmt.Sprintf("node %d has calls that do not end", m.n.id)
 		}
 	}
-	if what == "" || what != "" && f.w.now > f.w.plan.duration+10*electionTime {
+	if what == "" || f.w.now > f.w.plan.duration+10*electionTime {
 		g.retire(conf)
 	}
 	return what

@@ -34,6 +34,7 @@ type member struct {
 	bytes     [wire.NumClasses]int // of messages in the inbox
 	blocking  []func()             // connections that wait for room in it
 	scheduled bool                 // a turn waits for the processor
+	ticking   bool                 // a tick waits in the inbox
 
 	// atDoor are calls, and bytes of their commands, that the loop has not come
 	// to.
@@ -58,10 +59,8 @@ type member struct {
 
 // input is something for the loop.
 type input struct {
-	cost  time.Duration
-	class wire.Class
-	bytes int // 0 unless it is a message
-	do    func(*rawnode.Replica)
+	cost time.Duration
+	do   func(*rawnode.Replica)
 }
 
 // keptState is a state machine's own storage: what it finds at a start.
@@ -280,7 +279,7 @@ func (m *member) receive(msg wire.Message) bool {
 		return true
 	}
 	c := &w.plan.costs
-	in := input{class: class, bytes: size, cost: c.Received + c.Message + per(size, c.WireKiB+c.LoopKiB)}
+	in := input{cost: c.Received + c.Message + per(size, c.WireKiB+c.LoopKiB)}
 	switch b := msg.Body.(type) {
 	case wire.Chunk:
 		in.do = func(*rawnode.Replica) { m.chunk(msg.From, b) }
@@ -319,9 +318,13 @@ func (m *member) unreachable(peer uint64) {
 
 // ticked lets a tick pass. One that the loop has not come to swallows the next.
 func (m *member) ticked() {
-	m.post(0, func(r *rawnode.Replica) {
-		r.Tick(m.n.w.now)
-	})
+	if !m.ticking {
+		m.ticking = true
+		m.post(0, func(r *rawnode.Replica) {
+			m.ticking = false
+			r.Tick(m.n.w.now)
+		})
+	}
 	m.expireStreams()
 	m.keep()
 }
