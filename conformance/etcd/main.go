@@ -60,7 +60,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.only, "only", "", "run only the steps whose name matches this regular expression")
 	f.StringVar(&o.dir, "dir", "", "directory for what is generated and built (default: .cache/conformance-etcd in Weft)")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "what the clients of the live cluster do")
-	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (about half an hour)")
+	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (takes longer)")
 	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule and expect that the live cluster shows it")
 	cmd.AddCommand(execCommand())
 	return cmd
