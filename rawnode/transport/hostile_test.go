@@ -268,7 +268,7 @@ func FuzzConnection(f *testing.F) {
 	f.Add(uint8(9), helloFrameOf(f))
 	for class := range uint8(wire.NumClasses) {
 		f.Add(class, frameOf(f, heartbeat(2, 1), appends(2, 1, 1, 10)))
-		f.Add(class, append(frameOf(f, heartbeat(2, 1)), frameOf(f, appends(2, 1, 1, 80<<10))...))
+		f.Add(class, append(frameOf(f, heartbeat(2, 1)), frameOf(f, appends(2, 1, 1, 100))...))
 	}
 	f.Add(uint8(1), frameOf(f, appends(3, 1, 1, 10)))
 	f.Fuzz(func(t *testing.T, class uint8, data []byte) {

@@ -12,7 +12,7 @@ import (
 type decoder struct {
 	b     []byte
 	err   error
-	frame int // length of the frame whose memory large payloads stay in; 0: they are copied
+	share int // payloads from this length on stay in the frame's memory; 0: all are copied
 }
 
 func (d *decoder) fail(format string, args ...any) {
@@ -101,12 +101,12 @@ func DecodeMessages(payload []byte, each func(Message)) (unknown int, err error)
 	return decodeMessages(payload, 0, each)
 }
 
-func decodeMessages(payload []byte, frame int, each func(Message)) (unknown int, err error) {
+func decodeMessages(payload []byte, share int, each func(Message)) (unknown int, err error) {
 	d := decoder{b: payload}
 	for len(d.b) > 0 {
 		kind := Kind(d.byte())
 		m := Message{Group: d.uvarint(), From: d.uvarint(), To: d.uvarint()}
-		body := decoder{b: d.view(), frame: frame}
+		body := decoder{b: d.view(), share: share}
 		if d.err != nil {
 			return unknown, d.err
 		}

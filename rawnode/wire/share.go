@@ -24,13 +24,13 @@ const shareParts = 4
 
 // shares reports whether a payload of n bytes stays in the frame's memory.
 func (d *decoder) shares(n int) bool {
-	return d.frame > 0 && n >= referBytes && n >= d.frame/shareParts
+	return d.share > 0 && n >= d.share
 }
 
 // DecodeShared is DecodeMessages, but large payloads in the messages are parts
 // of payload. The caller must not touch payload again.
 func DecodeShared(payload []byte, each func(Message)) (unknown int, err error) {
-	return decodeMessages(payload, len(payload), each)
+	return decodeMessages(payload, max(referBytes, len(payload)/shareParts), each)
 }
 
 // sharedRaft decodes a Raft message whose large payloads of entries stay in b.
