@@ -33,7 +33,33 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
 		r.count.RefusedIn++
 	}
 	v.ID, v.Number = p.ID, p.Number
+	if v.Outcome == wire.Accepted && !p.ConfChange && len(r.answers) < maxAnswers {
+		r.answers = append(r.answers, lateAnswer{from, v})
+		return
+	}
 	r.post(from, v)
+}
+
+// lateAnswer is a leader's word that it has appended a batch. It waits for a
+// tick: an origin that meets its batch in the log by then need not hear it, and
+// one that does not must hear it before it sends the batch again.
+type lateAnswer struct {
+	to      uint64
+	verdict wire.Verdict
+}
+
+// maxAnswers bounds the answers that wait.
+const maxAnswers = 4096
+
+// answer sends the answers that waited, unless the batch is committed: then its
+// origin is about to hear of that.
+func (r *Replica) answer() {
+	for _, a := range r.answers {
+		if a.verdict.Index > r.emitted.index {
+			r.post(a.to, a.verdict)
+		}
+	}
+	r.answers = r.answers[:0]
 }
 
 // checkProposal looks at what a leader must not put into its log: nobody could

@@ -47,6 +47,7 @@ type Replica struct {
 	// the tick of the last message.
 	sendings map[uint64]sending
 	heard    map[uint64]uint64
+	answers  []lateAnswer
 
 	resolving resolveStage
 	sends     sendStage
@@ -158,6 +159,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.count.Ticks++
 	r.tickCore()
 	r.Resolve()
+	r.answer()
 	r.expireCalls()
 }
 

@@ -113,7 +113,7 @@ func TestLeaderLosesBatch(t *testing.T) {
 		// The leader appends what node 3 sends, and nobody else hears of it.
 		c.lose = func(m wire.Message) bool { return m.From == 1 && m.Class() == wire.ClassAppend }
 		call := c.propose(3, "x")
-		c.settle()
+		c.run(2)
 		require.True(t, c.nodes[3].r.outbox.batches[0].accepted)
 		c.lose = func(m wire.Message) bool { return m.From == 1 || m.To == 1 }
 		c.run(40) // the others elect

@@ -109,12 +109,15 @@ func TestBadProposalsAreRefused(t *testing.T) {
 		number++
 		p.Number = number
 		require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 2, To: 1, Body: p}))
-		out := n.r.Flush(c.now)
-		n.appends, n.applies = append(n.appends, out.Appends...), append(n.applies, out.Applies...)
-		for _, m := range out.Sends {
-			if v, ok := m.Body.(wire.Verdict); ok {
-				return v
+		for range 2 { // what was accepted is answered at the next tick
+			out := n.r.Flush(c.now)
+			n.appends, n.applies = append(n.appends, out.Appends...), append(n.applies, out.Applies...)
+			for _, m := range out.Sends {
+				if v, ok := m.Body.(wire.Verdict); ok {
+					return v
+				}
 			}
+			n.r.Tick(c.now)
 		}
 		t.Fatal("no verdict")
 		return wire.Verdict{}
