@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -294,9 +295,16 @@ func passing(err error, typ pb.ConfChangeType) bool {
 	return true
 }
 
-// members describes the members as of what this node knows.
+// members describes the members as they are now.
 func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
-	t, err := a.table(ctx)
+	var reads errgroup.Group
+	for _, g := range a.n.groups {
+		reads.Go(func() error { return g.barrier(ctx) })
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, toStatus(err)
+	}
+	t, err := a.n.readTable()
 	if err != nil {
 		return nil, toStatus(err)
 	}
