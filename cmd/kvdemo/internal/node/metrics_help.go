@@ -118,6 +118,7 @@ var help = map[string]string{
 	"link.QueueMessages":    "now: Messages that wait to be sent to a peer, by class.",
 	"link.QueueBytes":       "now: Bytes of those.",
 	"link.Dropped":          "Messages to a peer that were not sent, by class and reason.",
+	"link.Superseded":       "Messages left out because the leader sent older entries again behind them.",
 	"link.QueueTime":        "Seconds that messages waited until they were written, summed.",
 	"link.WriteTime":        "Seconds that writing to a peer took, waiting for it to read included.",
 	"link.Receiving":        "now: 1 if there is a connection from a peer, by class.",
