@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,28 +27,47 @@ import (
 // TestMain lets the test binary be weftbench itself: the host verb starts its
 // own program as nodes of the minimal loop.
 func TestMain(m *testing.M) {
-	if os.Getenv("WEFTBENCH_TEST_AS_PROGRAM") == "" {
-		os.Exit(m.Run())
+	const asProgram = "WEFTBENCH_TEST_AS_PROGRAM"
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
 	}
-	main()
+	if err := os.Setenv(asProgram, "1"); err != nil { // for the children
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(binDir) // what is left does no harm
+	os.Exit(code)
 }
 
-// buildKvdemo builds the nodes' program.
+var binDir = filepath.Join(os.TempDir(), fmt.Sprintf("weftbench-test-%d", os.Getpid()))
+
+// built builds the nodes' program, once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(binDir, "kvdemo")
+	out, err := exec.Command("go", "build", "-o", path, "../kvdemo").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// buildKvdemo returns the nodes' program for a test that runs beside others: its
+// nodes mostly wait.
 func buildKvdemo(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	path := filepath.Join(t.TempDir(), "kvdemo")
-	out, err := exec.Command("go", "build", "-o", path, "../kvdemo").CombinedOutput()
-	require.NoError(t, err, string(out))
+	t.Parallel()
+	path, err := built()
+	require.NoError(t, err)
 	return path
 }
 
 // weftbench runs a command line and returns what it printed.
 func weftbench(t *testing.T, args ...string) (out, progress string, err error) {
 	t.Helper()
-	t.Setenv("WEFTBENCH_TEST_AS_PROGRAM", "1")
 	var o, p bytes.Buffer
 	root := newRoot()
 	root.SetArgs(args)
@@ -92,7 +113,7 @@ func TestHost(t *testing.T) {
 	for _, want := range []string{
 		`\| 1 KB \| 2 \| weft \| \d+ \|.*\| \d\.\d\d \|`, `\| 1 KB \| 2 \| loop \| \d+ \|.*\| - \|`,
 		`\| 1 KB \| 64, open-loop 50/s \| upstream \|`, `\| 1 KB \| 16, reads \| loop \|`,
-		`\| weft \| \d+ms \| \d\.\d\d \|`, `\| loop \| \d+ms \| \d\.\d\d \|`, `\| upstream \| \d\.\d\d \| \d\.\d\d \|`,
+		`\| weft \| [0-9.]+m?s \| \d+\.\d\d \|`, `\| loop \| [0-9.]+m?s \| \d+\.\d\d \|`, `\| upstream \| \d\.\d\d \| \d\.\d\d \|`,
 	} {
 		require.Regexp(t, want, string(report))
 	}
@@ -105,8 +126,10 @@ func TestBadCommandLines(t *testing.T) {
 	}{
 		{[]string{"host", "--kvdemo", "x", "--sides", "weft,other"}, []string{`--sides: "weft,other", want some of weft, upstream, loop`}},
 		{
-			[]string{"host", "--kvdemo", "x", "--clients", "0", "--sizes", "0", "--rounds", "0", "--time", "0s", "--kills", "-1"},
-			[]string{"--clients: [0]", "--sizes: [0]", "--rounds: 0", "--time: 0s", "--kills: -1"},
+			[]string{"host", "--kvdemo", "x", "--clients", "0", "--sizes", "0", "--rounds", "0", "--time", "0s", "--kills", "-1",
+				"--rate", "-1", "--disk-bytes", "-1", "--disk-size", "0", "--tick", "0s", "--election-ticks", "1"},
+			[]string{"--clients: [0]", "--sizes: [0]", "--rounds: 0", "--time: 0s", "--kills: -1",
+				"--rate: -1", "--disk-bytes: -1", "--disk-size: 0", "--tick: 0s", "--election-ticks: 1, want more than --heartbeat-ticks (1)"},
 		},
 		{[]string{"torture", "--kvdemo", "x", "--loops", "0", "--nodes", "2"}, []string{"--loops: 0, want 1 or more", "--nodes: 2, want 3 to 9"}},
 		{[]string{"torture", "--kvdemo", "/nonexistent", "--loops", "1"}, []string{"/nonexistent"}},

@@ -133,19 +133,8 @@ func (n *Node) Kill() error {
 // Up reports whether the node has a process that runs.
 func (n *Node) Up() bool { return n.proc != nil && n.proc.running() }
 
-// PID returns the process's number, 0 if there is none.
-func (n *Node) PID() int {
-	if n.proc == nil {
-		return 0
-	}
-	return n.proc.cmd.Process.Pid
-}
-
 // KV returns a client of this node.
 func (n *Node) KV() kvpb.KVClient { return kvpb.NewKVClient(n.conn) }
-
-// Log returns the path of what the node's processes have printed.
-func (n *Node) Log() string { return n.log }
 
 // Addresses returns the nodes' addresses for clients.
 func (c *Cluster) Addresses() (all []string) {

@@ -76,6 +76,21 @@ func (c Config) Validate() error {
 	if c.Kills < 0 {
 		bad("kills", c.Kills, "0 or more")
 	}
+	if c.Rate < 0 {
+		bad("rate", c.Rate, "0 or more")
+	}
+	if c.DiskBytes < 0 {
+		bad("disk-bytes", c.DiskBytes, "0 or more")
+	}
+	if c.DiskSize < 1 || c.DiskSize > 4<<20 {
+		bad("disk-size", c.DiskSize, "1 to 4194304")
+	}
+	if c.Tick < time.Millisecond {
+		bad("tick", c.Tick, "1ms or more")
+	}
+	if c.HeartbeatTicks < 1 || c.ElectionTicks <= c.HeartbeatTicks {
+		bad("election-ticks", c.ElectionTicks, fmt.Sprintf("more than --heartbeat-ticks (%d), which is 1 or more", c.HeartbeatTicks))
+	}
 	return errors.Join(errs...)
 }
 
