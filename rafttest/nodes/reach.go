@@ -20,7 +20,7 @@ type Reach struct {
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
 	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
 	Transfers, Campaigns, Floods                         uint64
-	Changes, ChangesDone, Joins, Retirements, Strangers  uint64
+	Changes, ChangesDone, Joins, Retirements             uint64
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
 	StatesKept, Compactions                              uint64
 }
