@@ -57,6 +57,7 @@ type Replica struct {
 	reads   barrier
 	moves   transfers
 	stall   stalling
+	heir    succession
 	leaving parting
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
@@ -158,6 +159,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.ticks++
 	r.count.Ticks++
 	r.tickCore()
+	r.succeed()
 	r.Resolve()
 	r.answer()
 	r.expireCalls()
@@ -294,9 +296,11 @@ func (r *Replica) step(m *pb.Message) {
 	}
 }
 
-// Unreachable says that a message to a peer was dropped.
+// Unreachable says that a message to a peer was dropped, or that a connection to
+// it broke.
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
+	r.lost(peer)
 	r.dirty = true
 }
 
