@@ -186,9 +186,9 @@ func TestLateCommandsAreRefused(t *testing.T) {
 	c.settle()
 	require.NoError(t, c.result(alone).Err, "nothing is under way, so nobody knows better")
 	c.lose = func(m wire.Message) bool { return m.Class() == wire.ClassAppend }
-	first, late, early := begin(30), Call(0), Call(0)
+	first := begin(30)
 	c.turn(n)
-	late, early = begin(4), begin(12)
+	late, early := begin(4), begin(12)
 	c.run(2)
 	require.ErrorIs(t, c.result(late).Err, ErrRefused)
 	require.ErrorIs(t, c.result(late).Err, ErrOverloaded)

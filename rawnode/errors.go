@@ -30,9 +30,9 @@ var (
 	ErrTimeout = errors.New("the deadline passed")
 	// ErrOverloaded says that a queue is over its budget. Try again later.
 	ErrOverloaded = errors.New("too much is waiting")
-	// ErrStalled says that this node's log has no room, and wraps the log's
-	// reason. Another node may take the command.
-	ErrStalled = errors.New("the log of this node has no room")
+	// ErrStalled says that this node's log or state machine has no room to write,
+	// and wraps its reason. Another node may take the command.
+	ErrStalled = errors.New("this node has no room to write")
 	// ErrTooLarge says that a command is over the limit.
 	ErrTooLarge = errors.New("the command is too large")
 	// ErrStopped says that the host is stopping, or has stopped.

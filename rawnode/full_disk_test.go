@@ -5,7 +5,9 @@ package rawnode_test
 
 import (
 	"context"
+	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -25,7 +27,7 @@ import (
 func TestFullDisk(t *testing.T) {
 	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
 		var full [4]atomic.Bool // by node
-		hosts := fullDiskGroup(t, core, &full)
+		hosts := fullDiskGroup(t, core, &full, ordinary)
 		_, err := hosts[1].Read(within(20 * time.Second))
 		require.NoError(t, err)
 		must(t, hosts[1], "before")
@@ -55,10 +57,88 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
+// The same where only the disk of the state is full: the log takes everything,
+// and Apply waits.
+func TestFullDiskOfState(t *testing.T) {
+	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+		var full [4]atomic.Bool
+		var states [4]*fullState
+		hosts := fullDiskGroup(t, core, &full, func(id uint64) rawnode.StateMachine {
+			states[id] = &fullState{counts: newCounts(10)}
+			return states[id]
+		})
+		must(t, hosts[1], "before")
+		old := hosts[1].Status().Lead
+		states[old].fill(true)
+		t.Cleanup(func() { states[old].fill(false) })
+		require.Eventually(t, func() bool { return hosts[old].Status().Stalled != nil }, time.Minute, hostTick)
+
+		start := time.Now()
+		_, err := hosts[old].Propose(within(time.Minute), []byte("refused"))
+		require.ErrorIs(t, err, rawnode.ErrRefused)
+		require.ErrorIs(t, err, rawnode.ErrStalled)
+		require.ErrorIs(t, err, errStateFull)
+		require.Less(t, time.Since(start), 30*time.Second, "it is refused at once")
+		other := hosts[old%3+1]
+		require.Eventually(t, func() bool {
+			lead := other.Status().Lead
+			return lead != 0 && lead != old
+		}, time.Minute, hostTick, "leadership moves")
+		must(t, other, "while it is full")
+
+		states[old].fill(false)
+		require.Eventually(t, func() bool { return hosts[old].Status().Stalled == nil }, time.Minute, hostTick)
+		must(t, hosts[old], "after")
+		require.Equal(t, 1, states[old].times("while it is full"))
+		require.Zero(t, states[old].times("refused"))
+	})
+}
+
+var errStateFull = errors.New("no room for the state")
+
+// fullState is a state machine whose disk can be full.
+type fullState struct {
+	*counts
+	mu   sync.Mutex
+	room sync.Cond
+	full bool
+}
+
+func (s *fullState) fill(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room.L = &s.mu
+	s.full = full
+	s.room.Broadcast()
+}
+
+// Stalled implements what a state machine may have.
+func (s *fullState) Stalled() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full {
+		return errStateFull
+	}
+	return nil
+}
+
+// Apply waits while there is no room.
+func (s *fullState) Apply(b rawnode.Batch) ([]any, error) {
+	s.mu.Lock()
+	for s.full {
+		s.room.Wait()
+	}
+	s.mu.Unlock()
+	return s.counts.Apply(b)
+}
+
+// ordinary makes states that always have room.
+func ordinary(uint64) rawnode.StateMachine { return newCounts(10) }
+
 // A host whose disk is full can be stopped.
 func TestStopWithFullDisk(t *testing.T) {
 	var full [4]atomic.Bool
-	hosts := fullDiskGroup(t, rawnode.Weft, &full)
+	hosts := fullDiskGroup(t, rawnode.Weft, &full, ordinary)
 	must(t, hosts[1], "before")
 	for id := range full {
 		full[id].Store(true)
@@ -71,7 +151,7 @@ func TestStopWithFullDisk(t *testing.T) {
 }
 
 // fullDiskGroup starts hosts 1 to 3 on disks that can be full.
-func fullDiskGroup(t *testing.T, core rawnode.NewCore, full *[4]atomic.Bool) map[uint64]*rawnode.Host {
+func fullDiskGroup(t *testing.T, core rawnode.NewCore, full *[4]atomic.Bool, state func(id uint64) rawnode.StateMachine) map[uint64]*rawnode.Host {
 	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 	peers := []uint64{1, 2, 3}
 	for _, id := range peers {
@@ -98,7 +178,7 @@ func fullDiskGroup(t *testing.T, core rawnode.NewCore, full *[4]atomic.Bool) map
 		require.NoError(t, err)
 		h, err := rawnode.New(rawnode.Config{
 			Replica:      rawnode.ReplicaConfig{ID: id, Group: 1, Core: core, Log: log, Peers: peers, ElectionTick: 20},
-			StateMachine: newCounts(10), Transport: tr, TickInterval: hostTick,
+			StateMachine: state(id), Transport: tr, TickInterval: hostTick,
 		})
 		require.NoError(t, err)
 		hosts[id] = h

@@ -44,7 +44,7 @@ const pollTicks = 10
 func (h *Host) tick(r *Replica) {
 	h.ticks++
 	r.Tick(h.now())
-	h.lookAtLog(r)
+	h.lookForRoom(r)
 	if h.ticks%pollTicks == 0 && h.polling.CompareAndSwap(true, false) {
 		h.applies.put(applyJob{}, 0)
 	}
@@ -218,19 +218,27 @@ func (h *Host) untilRoom(do func() error) error {
 	}
 }
 
-// lookAtLog tells the replica if the log has no room, or has room again.
-func (h *Host) lookAtLog(r *Replica) {
-	log, ok := h.cfg.Replica.Log.(interface{ Stalled() error })
-	if !ok {
-		return
-	}
-	before, now := r.stall.reason, log.Stalled()
+// lookForRoom tells the replica if there is no room to write, or room again.
+func (h *Host) lookForRoom(r *Replica) {
+	before, now := r.stall.reason, h.noRoom()
 	if before == nil && now != nil {
-		h.cfg.Logger.Error("the log has no room; nothing is acknowledged here until it has", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "error", now)
+		h.cfg.Logger.Error("no room to write; no commands are taken here until there is", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "error", now)
 	} else if before != nil && now == nil {
-		h.cfg.Logger.Info("the log has room again", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group)
+		h.cfg.Logger.Info("there is room to write again", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group)
 	}
 	r.Stalled(now)
+}
+
+// noRoom returns why the log waits for room, or else the state machine, or nil.
+func (h *Host) noRoom() error {
+	for _, part := range []any{h.cfg.Replica.Log, h.cfg.StateMachine} {
+		if p, ok := part.(interface{ Stalled() error }); ok {
+			if err := p.Stalled(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // compactLog drops a part of the log. A snapshot that came from the leader in

@@ -103,7 +103,7 @@ type Status struct {
 	Progress map[uint64]MemberProgress // at a leader
 	Waiting  int                       // calls that have not ended
 	Queued   int                       // bytes of commands that wait or are under way
-	Stalled  error                     // why the log takes nothing now, or nil
+	Stalled  error                     // why nothing can be written now, or nil
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters
@@ -133,7 +133,7 @@ type Counters struct {
 	Refused, Unknown                  uint64 // calls that ended so
 	RefusedLate                       uint64 // of these: too near to their deadline to be sent
 	Elections                         uint64 // terms in which this node led
-	Stalls                            uint64 // times the log had no room
+	Stalls                            uint64 // times there was no room to write
 }
 
 // Deadline is a moment in the driver's time. Calls end then at the latest.

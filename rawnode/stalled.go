@@ -12,8 +12,9 @@ import (
 )
 
 // A log that has no room (a full disk) is not a failure: it keeps what it was
-// given, acknowledges nothing, and goes on when there is room. Until then this
-// node is of little use to its group, and must not stand in its way:
+// given, acknowledges nothing, and goes on when there is room. So does a state
+// machine, whose Apply waits. Until then this node is of little use to its
+// group, and must not stand in its way:
 //
 //   - it takes no new commands, as it could not say what became of them;
 //   - if it leads, it hands over. It cannot know who has room, so it tries one
@@ -24,13 +25,13 @@ import (
 //
 // It goes on to receive entries, up to the bounds of its group's leader.
 type stalling struct {
-	reason error  // nil while the log has room
+	reason error  // nil while there is room
 	tried  uint64 // transfers since the stall began
 	lastAt uint64 // tick of the last
 }
 
-// Stalled says that the log has no room, and why, or with nil that it has room
-// again. Writes that wait are the driver's: it goes on trying, and calls
+// Stalled says that the log or the state machine has no room, and why, or with
+// nil that there is room again. Writes that wait are the driver's: it goes on trying, and calls
 // AppendDone when they are durable.
 func (r *Replica) Stalled(reason error) {
 	if (reason == nil) != (r.stall.reason == nil) {

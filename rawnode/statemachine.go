@@ -22,6 +22,10 @@ import (
 //
 // Apply and Restore are called by one goroutine, one after the other; Durable
 // and Snapshot by others at the same time.
+//
+// A state machine may have a method Stalled() error, which must not wait: not
+// nil says that Apply waits, as there is no room to write, and why. Its host
+// takes no commands then ([ErrStalled]), and is not the leader if it can help it.
 type StateMachine interface {
 	// Load returns the index up to which the state that survived goes, and the
 	// host's bytes as of that index. An empty state machine returns 0 and nil.

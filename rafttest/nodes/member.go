@@ -387,8 +387,5 @@ func (m *member) ended(d rawnode.Done) {
 // here reports whether the member still runs.
 func (m *member) here() bool { return m.n.up && m.n.life == m.life && !m.stopped }
 
-// leads reports whether the member leads, as far as it knows.
-func (m *member) leads() bool { return m.core.State().Role == raft.StateLeader }
-
 // conf returns the members that the replica goes by.
 func (m *member) conf() *pb.ConfState { return m.r.Status().Members }

@@ -36,7 +36,6 @@ type outgoing struct {
 	header     *pb.Message
 	body       []byte
 	number     uint64 // of the next chunk
-	waiting    bool   // for room on the link
 	deadline   time.Duration
 	ended      bool
 }

@@ -1159,7 +1159,7 @@ type StatusResponse struct {
 	// Written to disk since the process started.
 	LogWrittenBytes   uint64 `protobuf:"varint,19,opt,name=log_written_bytes,json=logWrittenBytes,proto3" json:"log_written_bytes,omitempty"`
 	StateWrittenBytes uint64 `protobuf:"varint,20,opt,name=state_written_bytes,json=stateWrittenBytes,proto3" json:"state_written_bytes,omitempty"`
-	// Why the log cannot be written at present; empty if it can.
+	// Why log or state cannot be written at present; empty if they can.
 	Stalled       string                  `protobuf:"bytes,21,opt,name=stalled,proto3" json:"stalled,omitempty"`
 	Groups        []*StatusResponse_Group `protobuf:"bytes,22,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields

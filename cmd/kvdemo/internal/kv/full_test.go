@@ -118,6 +118,7 @@ func fullAt(t *testing.T, from int64) bool {
 	}
 	require.ErrorIs(t, db.Stalled(), ErrFull)
 	require.ErrorIs(t, db.Stalled(), syscall.ENOSPC)
+	require.ErrorIs(t, s.Stalled(), ErrFull)
 	require.Equal(t, "there", string(readAll(t, s, "before")))
 	require.ErrorIs(t, db.Flush(), ErrFull)
 	durable, err := s.Durable()

@@ -154,6 +154,9 @@ func (s *Store) Load() (applied uint64, host []byte, err error) {
 // Applied returns the log index up to which commands are applied.
 func (s *Store) Applied() uint64 { return s.applied.Load() }
 
+// Stalled is that of the database: Apply waits while it is not nil.
+func (s *Store) Stalled() error { return s.db.Stalled() }
+
 // Flush makes everything durable that any group applied before.
 func (s *Store) Flush() error { return s.db.Flush() }
 

@@ -135,10 +135,9 @@ func (p *parts) next() ([]byte, error) {
 }
 
 // read returns the next part, or io.EOF when all have been read.
-
 func (p *parts) read() ([]byte, error) {
 	l := &p.large
-	more := false
+	var more bool
 	if p.i == 0 {
 		more = p.it.First()
 	} else {

@@ -94,7 +94,7 @@ func (n *node) ready() error {
 func lacking(s rawnode.HostStatus) error {
 	switch {
 	case s.Stalled != nil:
-		return fmt.Errorf("the log cannot be written: %w", s.Stalled)
+		return fmt.Errorf("there is no room to write: %w", s.Stalled)
 	case s.Lead == raft.None:
 		return errors.New("no leader is known")
 	case s.Commit > s.Applied+readyLag:

@@ -11,7 +11,7 @@ var help = map[string]string{
 	"group.HasLeader": "now: 1 if this node knows who leads the group.",
 	"group.Voters":    "now: Voters of the group, as this node knows them.",
 	"group.Learners":  "now: Learners of the group, as this node knows them.",
-	"group.Stalled":   "now: 1 while the log cannot be written, most likely because the disk is full.",
+	"group.Stalled":   "now: 1 while log or state cannot be written, most likely because the disk is full.",
 
 	"host.ID":    "",
 	"host.Group": "",
@@ -52,7 +52,7 @@ var help = map[string]string{
 	"host.RefusedLate":        "Commands refused because their deadline was nearer than a batch takes.",
 	"host.Unknown":            "Calls that ended with their outcome unknown.",
 	"host.Elections":          "Terms in which this node led.",
-	"host.Stalls":             "Times the log had no room.",
+	"host.Stalls":             "Times there was no room to write.",
 
 	"stage.Items":   "Items that a stage of the host worked off: messages, calls, writes, steps.",
 	"stage.Bytes":   "Bytes of those.",

@@ -72,7 +72,7 @@ func (n *node) stalled() error {
 			return err
 		}
 	}
-	return n.db.Stalled()
+	return n.db.Stalled() // which hosts look at once a tick
 }
 
 // links adds up the traffic with each peer, ascending by id.

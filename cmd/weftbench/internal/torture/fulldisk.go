@@ -153,7 +153,7 @@ func (r *run) fillAll(ctx context.Context, d *disks) error {
 		for since := time.Now(); full && time.Since(since) < callTimeout; sleep(ctx, 50*time.Millisecond) {
 			full = r.majorityFull(ctx)
 		}
-		if after := r.tally(); full && after.acknowledged == before.acknowledged {
+		if after := r.tally(); full && after.acknowledged == before.acknowledged && after.refused > before.refused {
 			r.say("a majority says that it is full; in %v: acknowledged 0, refused %d, unknown %d",
 				callTimeout, after.refused-before.refused, after.unknown-before.unknown)
 			return nil
