@@ -219,6 +219,7 @@ func (r *Replica) sendTurn() {
 	var dropped []wire.Message
 	r.out.Sends, dropped = r.sends.turn(r.out.Sends, r.now, r.cfg.Stopwatch)
 	for _, m := range dropped {
+		delete(r.repeats, m.To) // it has not left
 		r.Unreachable(m.To)
 	}
 }

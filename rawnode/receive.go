@@ -52,6 +52,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		if b.GetType() == pb.MsgReadIndex && (r.follows() || r.tooEarly()) {
 			return nil // whoever asks asks again; a follower's core would pass it on
 		}
+		r.repeats.answered(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
 		r.receiveProposal(m.From, b)

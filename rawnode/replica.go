@@ -47,6 +47,7 @@ type Replica struct {
 	// the tick of the last message.
 	sendings map[uint64]sending
 	heard    map[uint64]uint64
+	repeats  repeats
 	answers  []lateAnswer
 
 	resolving resolveStage
@@ -91,7 +92,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 	}
@@ -250,6 +251,7 @@ func (r *Replica) refresh() {
 		r.moves.leaderChanged()
 		r.leaving = parting{}
 		r.outbox.leaderChanged()
+		clear(r.repeats)
 	}
 }
 
@@ -267,6 +269,10 @@ func (r *Replica) send(m *pb.Message) {
 	if m.GetType() == pb.MsgSnap {
 		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
 		return
+	}
+	m, repeated := r.repeats.cut(m)
+	if repeated {
+		r.count.Repeats++
 	}
 	r.post(m.GetTo(), wire.Raft{Message: m})
 }

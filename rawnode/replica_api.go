@@ -132,6 +132,7 @@ type Counters struct {
 	SnapshotsSent, SnapshotsInstalled uint64
 	Refused, Unknown                  uint64 // calls that ended so
 	RefusedLate                       uint64 // of these: too near to their deadline to be sent
+	Repeats                           uint64 // appends that were sent again, without entries
 	Elections                         uint64 // terms in which this node led
 	Stalls                            uint64 // times there was no room to write
 }

@@ -42,6 +42,7 @@ var help = map[string]string{
 	"host.ForwardedOut":       "Batches sent to a leader elsewhere.",
 	"host.ForwardedIn":        "Batches that other nodes sent here as to the leader.",
 	"host.RefusedIn":          "Those of them that were refused.",
+	"host.Repeats":            "Appends sent again to peers that had not answered, without their entries.",
 	"host.Resent":             "Batches sent again because they had got lost.",
 	"host.Reads":              "Linearizable reads asked of this node.",
 	"host.ReadsWithoutRound":  "Reads answered from what an earlier round had confirmed.",
