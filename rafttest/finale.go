@@ -54,7 +54,9 @@ func (f *finale) begin() {
 	f.look()
 }
 
-// calm makes links and disks as good as they get.
+// calm makes links and disks as good as they get. Links keep order, too: with a
+// long tail to catch up on, in messages of an entry each, each answer that
+// overtakes another makes a leader send all of it again.
 func (p *plan) calm() {
 	p.delayMax = min(p.delayMax, time.Millisecond)
 	p.delayMin = min(p.delayMin, p.delayMax)

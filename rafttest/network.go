@@ -22,6 +22,8 @@ type link struct {
 	cuts int
 	// free is when the link will have sent what it was given.
 	free time.Duration
+	// last is when the last packet arrives, once it is calm.
+	last time.Duration
 }
 
 // queueTime bounds what waits for a link: what would wait longer is lost.
@@ -77,6 +79,11 @@ func (n *network) deliver(p packet, start time.Duration) {
 	if !n.calm && s.net2.chance(s.plan.reorder) {
 		s.reach.Reordered++
 		at += s.net2.within(0, 20*s.plan.delayMax)
+	}
+	if n.calm { // in order, as on any connection
+		l := &n.links[p.from][p.to]
+		at = max(at, l.last)
+		l.last = at
 	}
 	s.at(at, func() {
 		if n.links[p.from][p.to].cuts > 0 {
