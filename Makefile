@@ -58,7 +58,7 @@ invariants: ## tests of the core with its invariants checked at each step
 fuzz: ## run each fuzz target for FUZZTIME (30s)
 	@$(GO) list -f '{{.Dir}}' ./... | while read -r dir; do \
 	  { grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go 2>/dev/null || true; } | sed 's/^func //' | while read -r f; do \
-	    echo "$$f in $${dir#$$PWD/}"; (cd "$$dir" && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .); \
+	    echo "$$f in $${dir#$$PWD/}"; (cd "$$dir" && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x .); \
 	  done; done
 
 .PHONY: mutants
