@@ -19,7 +19,7 @@ func TestPlantedBugs(t *testing.T) {
 		within uint64
 		tune   func(*plan) // for what needs a coincidence: where to look
 	}{
-		{TermIgnored, 400, lateProposals},
+		{TermIgnored, 800, lateProposals},
 		{LostOrigins, 300, nil},
 		{LostSessions, 100, nil},
 		{NoSessions, 100, nil},
@@ -58,9 +58,10 @@ func hunt(opts Options, within uint64) (found *Result) {
 // lateProposals makes a plan in which proposals come late: connections are held
 // up, leaders come and go, and callers are impatient.
 func lateProposals(p *plan) {
-	p.voters, p.groups = 3, 1
-	p.deadline, p.think, p.outage = 60*time.Millisecond, 2*time.Millisecond, 400*time.Millisecond
-	p.holdLink, p.transfer, p.isolate, p.campaign = 30*time.Millisecond, 40*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond
+	p.voters, p.groups, p.clients, p.largest, p.flood = 3, 1, 8, 17, 0
+	p.costs.Delay, p.costs.Sync = 200*time.Microsecond, 200*time.Microsecond
+	p.deadline, p.think, p.outage = 40*time.Millisecond, 2*time.Millisecond, 150*time.Millisecond
+	p.holdLink, p.transfer, p.isolate, p.campaign = 5*time.Millisecond, 15*time.Millisecond, 100*time.Millisecond, 0
 	p.crash, p.kill, p.tornWrite, p.members, p.fullDisk, p.partition = 0, 0, 0, 0, 0, 0
 }
 

@@ -5,6 +5,7 @@ package nodes
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
@@ -33,6 +34,9 @@ type lane struct {
 	laneID
 	waiting []wire.Message
 	bytes   int // of waiting
+	// places has where the last MsgApp of each group appends that was queued
+	// since the queue was empty.
+	places map[uint64]wire.Place
 	// blocked are messages that arrived and found the inbox full: the receiver
 	// does not read this connection, so nothing leaves on it either.
 	blocked []blockedMessage
@@ -45,7 +49,7 @@ func (e *egress) lane(to uint64, class wire.Class) *lane {
 	id := laneID{to, class}
 	l := e.lanes[id]
 	if l == nil {
-		l = &lane{laneID: id}
+		l = &lane{laneID: id, places: map[uint64]wire.Place{}}
 		e.lanes[id] = l
 		e.order = append(e.order, l)
 	}
@@ -58,6 +62,7 @@ func (e *egress) drop() { e.lanes, e.order, e.wakers = nil, nil, nil }
 // send queues a message, or drops and reports it if there is no room.
 func (e *egress) send(m wire.Message) {
 	l := e.lane(m.To, m.Class())
+	e.n.w.reach.Superseded += l.supersede(m)
 	bound := e.n.w.plan.linkBytes
 	if l.bytes >= bound && e.n.w.opts.Bug != NoLinkBudget {
 		e.n.w.reach.LinkDrops++
@@ -67,6 +72,28 @@ func (e *egress) send(m wire.Message) {
 	l.waiting = append(l.waiting, m)
 	l.bytes += m.Size()
 	e.next()
+}
+
+// supersede takes out of the queue what m makes pointless, by the transport's
+// rule, and returns how many messages that are.
+func (l *lane) supersede(m wire.Message) uint64 {
+	place, ok := wire.PlaceOf(m)
+	if !ok {
+		return 0
+	}
+	before := len(l.waiting)
+	if last, ok := l.places[m.Group]; ok && place.Supersedes(last) {
+		l.waiting = slices.DeleteFunc(l.waiting, func(old wire.Message) bool {
+			at, ok := wire.PlaceOf(old)
+			pointless := ok && old.Group == m.Group && place.Supersedes(at)
+			if pointless {
+				l.bytes -= old.Size()
+			}
+			return pointless
+		})
+	}
+	l.places[m.Group] = place
+	return uint64(before - len(l.waiting))
 }
 
 // lost reports that a message did not get through: the transport knows when a
@@ -89,6 +116,9 @@ func (e *egress) next() {
 	m := l.waiting[0]
 	l.waiting = l.waiting[1:]
 	l.bytes -= m.Size()
+	if len(l.waiting) == 0 {
+		clear(l.places)
+	}
 	e.busy = true
 	w, life := e.n.w, e.n.life
 	w.after(per(m.Size(), w.plan.costs.LinkKiB), func() {
@@ -124,6 +154,15 @@ func (e *egress) choose() *lane {
 		}
 	}
 	return best
+}
+
+// broken tells all groups that a connection to a peer broke.
+func (e *egress) broken(peer uint64) {
+	for _, g := range e.n.w.groups {
+		if mm := e.n.members[g.id]; mm != nil {
+			mm.unreachable(peer)
+		}
+	}
 }
 
 // network is what lies between the nodes.
@@ -237,6 +276,18 @@ func (l *lane) read(next func()) {
 		l.blocked = l.blocked[1:]
 	}
 	next()
+}
+
+// hangUp breaks the connections to a process that died: its system tells those
+// at their other ends, if it can reach them.
+func (nw *network) hangUp(dead *node) {
+	for _, other := range nw.w.nodes {
+		connected := slices.ContainsFunc(other.egress.order, func(l *lane) bool { return l.to == dead.id })
+		if other != dead && other.up && connected && nw.cuts[dead.id][other.id] == 0 {
+			nw.w.reach.HangUps++
+			other.after(nw.w.plan.costs.Delay, func() { other.egress.broken(dead.id) })
+		}
+	}
 }
 
 // cut blocks a direction until the returned function is called.

@@ -135,6 +135,9 @@ func (n *node) crash(power bool) {
 			m.unblock() // its connections break
 		}
 	}
+	if power {
+		n.w.net.hangUp(n)
+	}
 	n.w.tell(n.id, "down, power %v", power)
 }
 

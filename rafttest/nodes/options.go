@@ -16,8 +16,8 @@ import (
 type Options struct {
 	// Trace receives the story as it goes; nil: nobody listens.
 	Trace io.Writer
-	// Duration is the virtual length of the phase with faults; 0 means 2 s,
-	// which is twenty election timeouts.
+	// Duration is the virtual length of the phase with faults; 0 means 1.2 s,
+	// which is twelve election timeouts.
 	Duration time.Duration
 	// Core is the library that the nodes drive: rawnode.Weft if nil. Upstream's
 	// library draws from crypto/rand.Reader: a caller who wants the same story

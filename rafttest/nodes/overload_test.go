@@ -27,9 +27,9 @@ func TestOverload(t *testing.T) {
 		tune    func(*plan)
 	}{
 		{"cpu", 16, []int{200, 2000, 8000, 32000}, func(p *plan) { p.costs = Measured.scaled(40) }},
-		{"link", 8 << 10, []int{100, 500, 2000}, func(p *plan) { p.costs.LinkKiB = 100 * time.Microsecond }},
+		{"link", 8 << 10, []int{100, 500, 2000, 8000}, func(p *plan) { p.costs.LinkKiB = 100 * time.Microsecond }},
 		{"disk", 8 << 10, []int{100, 500, 2000, 8000}, func(p *plan) { p.costs.DiskKiB = 200 * time.Microsecond }},
-		{"sync", 16, []int{200, 1000, 8000}, func(p *plan) { p.costs.Sync = 40 * time.Millisecond; p.batches, p.batchBytes, p.calls = 4, 512, 60 }},
+		{"sync", 16, []int{200, 1000, 8000}, func(p *plan) { p.costs.Sync = 40 * time.Millisecond; p.batches, p.batchBytes = 4, 512 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			most := 0.0
@@ -53,7 +53,6 @@ func TestOverload(t *testing.T) {
 				}
 				most = max(most, got.perSecond)
 				require.GreaterOrEqual(t, got.perSecond, most/2, "overload has the work collapse")
-				s.pass(4 * time.Second) // a follower that fell behind is sent much twice
 				s.end()
 			}
 		})

@@ -57,7 +57,7 @@ type plan struct {
 func drawPlan(d draws, opts Options) plan {
 	p := plan{duration: opts.Duration, costs: Measured}
 	if p.duration == 0 {
-		p.duration = 2 * time.Second
+		p.duration = 1200 * time.Millisecond
 	}
 	p.voters = pick(d, 1, 3, 3, 3, 3, 4, 5, 5)
 	p.groups = pick(d, 1, 1, 2, 3)

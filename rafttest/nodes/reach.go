@@ -19,6 +19,7 @@ type Reach struct {
 	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
 	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
+	Superseded, HangUps                                  uint64
 	Transfers, Campaigns, Floods                         uint64
 	Changes, ChangesDone, Joins, Retirements             uint64
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
