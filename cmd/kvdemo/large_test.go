@@ -83,6 +83,11 @@ func TestLargeValue(t *testing.T) {
 	r := kvdemo(t.Context(), strings.Repeat("x", kv.MaxValueBytes+1), "put", "huge", "--endpoints", f.endpoints())
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.err, "want at most 67108864")
+	// The largest value there may be.
+	most := string(randomBytes(kv.MaxValueBytes))
+	r = kvdemo(t.Context(), most, "put", "most", "--endpoints", f.endpoints(), "--timeout", "60s")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, f.do("ls", "--digests"), fmt.Sprintf("%x", sha256.Sum256([]byte(most))))
 	f.do("put", "large", "small now")
 	require.Equal(t, "small now", f.do("get", "large"))
 	f.stop()

@@ -211,6 +211,9 @@ func (n *node) startHosts() error {
 	var first []uint64 // members of a group that begins
 	if !n.cfg.Join {
 		first = n.cfg.ids()
+		if last, err := n.groups[0].log.LastIndex(); err == nil && last == 0 {
+			n.cfg.Log.Info("begins a cluster; to join one that runs, use --join with an empty directory", "members", first)
+		}
 	}
 	for _, g := range n.groups {
 		var err error
