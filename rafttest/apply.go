@@ -60,7 +60,7 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 	wasMember := p.member(p.n.id)
 	p.changes--
 	p.conf = p.rn.ApplyConfChange(cc)
-	p.s.story.tell(p.s.now, p.n.id, "members %v at %d", confString(p.conf), p.applied)
+	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)
 	p.observe()
 	if wasMember && !p.member(p.n.id) {

@@ -3,11 +3,15 @@
 
 package rafttest
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
 
 // loseSynced plants [LoseSynced]: the disk forgets some of the last entries
 // that it said were durable.
-func loseSynced(d *disk, rng draws) {
+func loseSynced(d *disk, rng simkit.Draws) {
 	im := &d.durable
 	drop := min(rng.IntN(3), len(im.entries))
 	if im.last()-uint64(drop) < im.checkpoint.GetMetadata().GetIndex() {

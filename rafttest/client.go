@@ -41,7 +41,7 @@ func (c *client) renew() {
 }
 
 func (c *client) nextLater() {
-	c.s.after(c.s.rng.wait(c.s.plan.thinkTime), c.next)
+	c.s.After(c.s.rng.Wait(c.s.plan.thinkTime), c.next)
 }
 
 // next begins an operation, unless the run is about to end.
@@ -87,7 +87,7 @@ func (c *client) try(op *operation, left int) {
 	if left < attempts {
 		s.reach.Retries++
 		c.near = uint64(1 + s.rng.IntN(s.plan.voters+s.plan.spares))
-		if n := s.leading(); n != nil && s.rng.chance(0.6) {
+		if n := s.leading(); n != nil && s.rng.Chance(0.6) {
 			c.near = n.id
 		}
 	}
@@ -95,7 +95,7 @@ func (c *client) try(op *operation, left int) {
 	if n.up() {
 		n.bound(func() { c.send(op, n) })()
 	}
-	s.after(s.rng.within(100*time.Millisecond, 600*time.Millisecond), func() {
+	s.After(s.rng.Within(100*time.Millisecond, 600*time.Millisecond), func() {
 		if !op.abandoned {
 			c.try(op, left-1)
 		}
@@ -119,7 +119,7 @@ func (c *client) send(op *operation, n *node) {
 // a moment.
 func (c *client) answered(op *operation, n *node, r result) {
 	s := c.s
-	s.after(s.rng.within(0, 2*time.Millisecond), func() {
+	s.After(s.rng.Within(0, 2*time.Millisecond), func() {
 		if op.finished || op.abandoned {
 			return
 		}

@@ -32,7 +32,7 @@ func (f *faults) every(mean time.Duration, happen func()) {
 	if mean == 0 {
 		return
 	}
-	f.s.after(f.s.rng.wait(mean), func() {
+	f.s.After(f.s.rng.Wait(mean), func() {
 		if !f.s.calm() {
 			happen()
 			f.every(mean, happen)
@@ -43,7 +43,7 @@ func (f *faults) every(mean time.Duration, happen func()) {
 // anyNode returns a node that runs, often the leader; nil if none runs.
 func (f *faults) anyNode() *node {
 	s := f.s
-	if n := s.leading(); n != nil && s.rng.chance(0.4) {
+	if n := s.leading(); n != nil && s.rng.Chance(0.4) {
 		return n
 	}
 	up := s.running()
@@ -55,7 +55,7 @@ func (f *faults) anyNode() *node {
 
 // lasting returns how long a fault lasts.
 func (f *faults) lasting() time.Duration {
-	return f.s.rng.span(5*time.Millisecond, f.s.plan.outage)
+	return f.s.rng.Span(5*time.Millisecond, f.s.plan.outage)
 }
 
 // crash ends a node's process or its machine, and starts it again later.
@@ -64,13 +64,13 @@ func (f *faults) crash(n *node) {
 	if n == nil || !n.up() {
 		return
 	}
-	keepAll := s.plan.killOnly || s.rng.chance(0.2)
+	keepAll := s.plan.killOnly || s.rng.Chance(0.2)
 	s.reach.Crashes++
 	if keepAll {
 		s.reach.ProcessKills++
 	}
 	n.crash(keepAll)
-	s.after(f.lasting(), func() {
+	s.After(f.lasting(), func() {
 		if !n.retired && !s.calm() {
 			n.restart()
 		}
@@ -81,15 +81,15 @@ func (f *faults) crash(n *node) {
 // disk yet: others have voted for it in that term and would do so again.
 func (f *faults) depose(n *node) {
 	s, inc := f.s, n.incarnation
-	if !f.s.opts.Depose || s.calm() || !s.rng.chance(0.5) {
+	if !f.s.opts.Depose || s.calm() || !s.rng.Chance(0.5) {
 		return
 	}
-	s.after(s.rng.within(0, s.plan.syncMin), func() {
+	s.After(s.rng.Within(0, s.plan.syncMin), func() {
 		if n.incarnation != inc || !n.up() {
 			return
 		}
 		n.crash(false)
-		s.after(f.lasting(), func() {
+		s.After(f.lasting(), func() {
 			n.restart()
 			if n.up() && !n.paused && !s.calm() {
 				n.proc.campaign()
@@ -156,7 +156,7 @@ func (f *faults) isolate() {
 
 func (f *faults) mendLater(what string, mends []func()) {
 	s := f.s
-	s.after(f.lasting(), func() {
+	s.After(f.lasting(), func() {
 		if s.calm() {
 			return // all is mended
 		}
@@ -177,7 +177,7 @@ func (f *faults) pause() {
 	s.tell(n.id, "pause")
 	n.pause()
 	inc := n.incarnation
-	s.after(f.lasting(), func() {
+	s.After(f.lasting(), func() {
 		if n.incarnation == inc && n.paused {
 			s.tell(n.id, "resume")
 			n.resume()
@@ -191,7 +191,7 @@ func (f *faults) slowDisk() {
 	if n == nil {
 		return
 	}
-	n.slowUntil = f.s.now + f.lasting()
+	n.slowUntil = f.s.Now() + f.lasting()
 	f.s.tell(n.id, "slow disk")
 }
 
@@ -237,7 +237,7 @@ func (f *faults) burst() {
 		return
 	}
 	s.history.sessions++
-	size := s.rng.between(2, 24)
+	size := s.rng.Between(2, 24)
 	s.reach.Bursts++
 	s.tell(n.id, "burst of %d", size)
 	for i := range size {

@@ -75,21 +75,21 @@ func (f *finale) look() {
 		f.finish()
 		return
 	}
-	if s.now > s.plan.duration+finaleTime {
+	if s.Now() > s.plan.duration+finaleTime {
 		if s.minorityStayed && wrong == noLeader && f.stalemate() {
 			s.reach.Stalemates++
 			s.tell(0, "stalemate")
 			f.done = true
 			return
 		}
-		s.fail(Liveness, "%v after the last fault: %s", s.now-s.plan.duration, wrong)
+		s.fail(Liveness, "%v after the last fault: %s", s.Now()-s.plan.duration, wrong)
 		return
 	}
 	f.startMembers()
 	f.leaveJoint()
 	f.propose()
 	f.shutRemoved()
-	s.after(electionTime/4, f.look)
+	s.After(electionTime/4, f.look)
 }
 
 const noLeader = "there is no leader"
@@ -97,7 +97,7 @@ const noLeader = "there is no leader"
 // finish checks what must be true in the end.
 func (f *finale) finish() {
 	s := f.s
-	f.done, f.took = true, s.now-s.plan.duration
+	f.done, f.took = true, s.Now()-s.plan.duration
 	s.tell(0, "live again")
 	for _, n := range f.members() {
 		st := n.proc.state()
@@ -158,10 +158,10 @@ func (f *finale) propose() {
 		if s.plan.noForwarding {
 			at = leader
 		}
-		if pr.answered || at == nil || pr.proposed && s.now-pr.asked < 3*electionTime {
+		if pr.answered || at == nil || pr.proposed && s.Now()-pr.asked < 3*electionTime {
 			continue
 		}
-		pr.proposed, pr.asked = true, s.now
+		pr.proposed, pr.asked = true, s.Now()
 		s.history.values++
 		c := command{id: commandID{client: 1<<30 + uint32(n.id), seq: 1}, verb: verbPut, value: s.history.values, key: probeKey}
 		at.proc.propose(c, func(result) { pr.answered = true })
@@ -172,10 +172,10 @@ func (f *finale) propose() {
 // by itself.
 func (f *finale) leaveJoint() {
 	s, leader := f.s, f.s.leading()
-	if leader == nil || s.now-f.nudged < 3*electionTime || !isJoint(leader.proc.state().conf) || leader.proc.state().conf.GetAutoLeave() {
+	if leader == nil || s.Now()-f.nudged < 3*electionTime || !isJoint(leader.proc.state().conf) || leader.proc.state().conf.GetAutoLeave() {
 		return
 	}
-	f.nudged = s.now
+	f.nudged = s.Now()
 	s.tell(leader.id, "propose: leave joint")
 	leader.proc.change(&pb.ConfChangeV2{})
 }
@@ -219,7 +219,7 @@ func (f *finale) shutRemoved() {
 // configuration that some node may still go by.
 func (f *finale) mayStayDown() (asleep [maxNodes + 1]bool) {
 	s := f.s
-	if !s.rng.chance(0.4) || f.changePending() {
+	if !s.rng.Chance(0.4) || f.changePending() {
 		return asleep
 	}
 	oldest := s.check.newestConf().index

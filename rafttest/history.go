@@ -5,10 +5,9 @@ package rafttest
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
-	"github.com/anishathalye/porcupine"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // history is what clients saw.
@@ -37,65 +36,50 @@ func (s *sim) checkHistory() {
 	if s.failure != nil {
 		return
 	}
-	byKey := make([][]porcupine.Operation, storeKeys)
+	byKey := make([][]*operation, storeKeys)
 	for _, op := range s.history.ops {
-		ret := op.ret
-		if !op.finished {
-			if op.verb == verbGet {
-				continue // nobody saw what it read
-			}
-			ret = math.MaxInt64 // it may happen at any time from its call on
+		if op.finished || op.verb != verbGet { // else nobody saw what it read
+			byKey[op.key] = append(byKey[op.key], op)
 		}
-		byKey[op.key] = append(byKey[op.key], porcupine.Operation{
-			ClientId: int(op.command.id.client), Input: op, Call: op.call, Output: op, Return: ret})
 	}
 	for key, ops := range byKey {
 		if len(ops) == 0 {
 			continue
 		}
 		s.reach.Histories++
-		if !porcupine.CheckOperations(registerModel, ops) {
+		if !simkit.Linearizable(ops, (*operation).access) {
 			s.fail(Linearizability, "key %d:\n%s", key, describe(ops))
 			return
 		}
 	}
 }
 
-// registerModel is one key.
-var registerModel = porcupine.Model{
-	Init: func() any { return uint32(0) },
-	Step: func(state, in, _ any) (bool, any) {
-		value, op := state.(uint32), in.(*operation)
-		switch op.verb {
-		case verbGet:
-			return op.result.value == value, value
-		case verbPut:
-			return true, op.value
-		}
-		hit := value == op.old
-		if op.finished && op.result.done != hit {
-			return false, value
-		}
-		if hit {
-			return true, op.value
-		}
-		return true, value
-	},
+// access is the operation on its key, as the client saw it.
+func (op *operation) access() simkit.Access {
+	a := simkit.Access{Client: int(op.command.id.client), Kind: simkit.Swap, Call: op.call, Return: op.ret,
+		Value: op.value, Old: op.old, Swapped: op.result.done, Known: op.finished}
+	switch op.verb {
+	case verbGet:
+		a.Kind, a.Value = simkit.Read, op.result.value
+	case verbPut:
+		a.Kind = simkit.Write
+	}
+	return a
 }
 
-func describe(ops []porcupine.Operation) string {
+func describe(ops []*operation) string {
 	var b strings.Builder
-	for _, o := range ops {
-		op := o.Input.(*operation)
+	for _, op := range ops {
+		client := op.command.id.client
 		switch {
 		case op.verb == verbGet:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d reads %d\n", o.Call, op.ret, o.ClientId, op.result.value)
+			fmt.Fprintf(&b, "  [%5d %5d] client %d reads %d\n", op.call, op.ret, client, op.result.value)
 		case !op.finished:
-			fmt.Fprintf(&b, "  [%5d   ...] client %d verb %d old %d new %d\n", o.Call, o.ClientId, op.verb, op.old, op.value)
+			fmt.Fprintf(&b, "  [%5d   ...] client %d verb %d old %d new %d\n", op.call, client, op.verb, op.old, op.value)
 		case op.verb == verbPut:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d puts %d\n", o.Call, op.ret, o.ClientId, op.value)
+			fmt.Fprintf(&b, "  [%5d %5d] client %d puts %d\n", op.call, op.ret, client, op.value)
 		default:
-			fmt.Fprintf(&b, "  [%5d %5d] client %d swaps %d for %d: %v\n", o.Call, op.ret, o.ClientId, op.old, op.value, op.result.done)
+			fmt.Fprintf(&b, "  [%5d %5d] client %d swaps %d for %d: %v\n", op.call, op.ret, client, op.old, op.value, op.result.done)
 		}
 	}
 	return b.String()

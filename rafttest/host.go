@@ -132,7 +132,7 @@ func (p *hostProcess) turn() {
 	if p.s.failure != nil {
 		return
 	}
-	out := p.r.Flush(p.s.now)
+	out := p.r.Flush(p.s.Now())
 	if err := p.r.Err(); err != nil {
 		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
 		return
@@ -168,7 +168,7 @@ func (p *hostProcess) membersChanged() {
 	p.core.changed = false
 	wasMember := p.member(p.n.id)
 	p.conf = p.core.conf
-	p.s.story.tell(p.s.now, p.n.id, "members %v at %d", confString(p.conf), p.core.emitted)
+	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.core.emitted)
 	p.s.check.configured(p.n, p.core.emitted, p.conf)
 	if wasMember && !p.member(p.n.id) {
 		p.n.retire()
@@ -179,7 +179,7 @@ func (p *hostProcess) membersChanged() {
 func (p *hostProcess) begin(end func(rawnode.Done)) (rawnode.Call, rawnode.Deadline) {
 	p.nextCall++
 	p.calls[p.nextCall] = end
-	return p.nextCall, p.s.now + p.s.rng.within(100*time.Millisecond, time.Second)
+	return p.nextCall, p.s.Now() + p.s.rng.Within(100*time.Millisecond, time.Second)
 }
 
 // ended takes the end of a call: there is exactly one.
@@ -200,13 +200,13 @@ func (p *hostProcess) ended(d rawnode.Done) {
 }
 
 func (p *hostProcess) tick() {
-	p.r.Tick(p.s.now)
+	p.r.Tick(p.s.Now())
 	p.turn()
 }
 
 func (p *hostProcess) propose(c command, reply func(result)) {
 	call, deadline := p.begin(func(d rawnode.Done) {
-		p.s.story.aside(p.s.now, p.n.id, "sending %d of %v ends: %v at %d, %v", c.attempt, c.id, d.Result, d.Index, d.Err)
+		p.s.story.aside(p.s.Now(), p.n.id, "sending %d of %v ends: %v at %d, %v", c.attempt, c.id, d.Result, d.Index, d.Err)
 		switch {
 		case d.Err == nil:
 			reply(d.Result.(result))
@@ -214,7 +214,7 @@ func (p *hostProcess) propose(c command, reply func(result)) {
 			p.s.check.refused(p.n, c.attempt)
 		}
 	})
-	p.s.story.aside(p.s.now, p.n.id, "sending %d of %v", c.attempt, c.id)
+	p.s.story.aside(p.s.Now(), p.n.id, "sending %d of %v", c.attempt, c.id)
 	p.r.Propose(call, c.encode(), deadline)
 	p.turn()
 }

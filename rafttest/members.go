@@ -8,13 +8,15 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // changeMembers proposes a change of the members, as an operator would: to a
 // node that seems to lead, with what that node takes for the members.
 func (s *sim) changeMembers() {
 	n := s.leading()
-	if n == nil || s.rng.chance(0.1) {
+	if n == nil || s.rng.Chance(0.1) {
 		n = s.faults.anyNode()
 	}
 	if n == nil || n.paused || s.plan.oneByOne && !s.allKnowMembers(n) {
@@ -22,7 +24,7 @@ func (s *sim) changeMembers() {
 	}
 	conf := n.proc.state().conf
 	if isJoint(conf) {
-		if !conf.GetAutoLeave() || s.rng.chance(0.2) {
+		if !conf.GetAutoLeave() || s.rng.Chance(0.2) {
 			s.tell(n.id, "propose: leave joint")
 			n.proc.change(&pb.ConfChangeV2{})
 		}
@@ -95,7 +97,7 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 		least = 1
 	}
 	if !s.plan.oneByOne {
-		n = pick(s.rng, 1, 1, 2, 3)
+		n = simkit.Pick(s.rng, 1, 1, 2, 3)
 	}
 	var changes []*pb.ConfChangeSingle
 	for _, id := range ids[:min(n, len(ids))] {
@@ -105,18 +107,18 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 		voter := slices.Contains(conf.GetVoters(), id)
 		learner := slices.Contains(conf.GetLearners(), id)
 		switch {
-		case voter && voters > least && s.rng.chance(0.8):
+		case voter && voters > least && s.rng.Chance(0.8):
 			voters--
 			do(pb.ConfChangeRemoveNode)
 		case voter && voters > least:
 			voters--
 			do(pb.ConfChangeAddLearnerNode)
-		case learner && s.rng.chance(0.3):
+		case learner && s.rng.Chance(0.3):
 			do(pb.ConfChangeRemoveNode)
 		case learner:
 			s.reach.Promotions++
 			do(pb.ConfChangeAddNode)
-		case !voter && s.rng.chance(0.4):
+		case !voter && s.rng.Chance(0.4):
 			s.reach.Learners++
 			s.join(id)
 			do(pb.ConfChangeAddLearnerNode)
@@ -130,16 +132,16 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 
 // drawChange puts steps into one of the forms that a change can have.
 func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
-	if len(changes) == 1 && s.rng.chance(0.5) {
+	if len(changes) == 1 && s.rng.Chance(0.5) {
 		s.reach.SimpleChanges++
 		return &pb.ConfChange{Type: changes[0].Type, NodeId: changes[0].NodeId}
 	}
 	cc := &pb.ConfChangeV2{Changes: changes}
 	switch {
-	case s.plan.oneByOne || s.rng.chance(0.4):
+	case s.plan.oneByOne || s.rng.Chance(0.4):
 		s.reach.JointAuto++ // joint only if it takes more than one step
 		cc.Transition = pb.ConfChangeTransitionAuto.Enum()
-	case s.rng.chance(0.5):
+	case s.rng.Chance(0.5):
 		s.reach.JointImplicit++
 		cc.Transition = pb.ConfChangeTransitionJointImplicit.Enum()
 	default:

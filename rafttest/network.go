@@ -49,14 +49,14 @@ func (n *network) send(p packet) {
 		s.reach.Blocked++
 		n.drop(p)
 		return
-	case !n.calm && s.net2.chance(s.plan.loss):
+	case !n.calm && s.net2.Chance(s.plan.loss):
 		s.reach.Lost++
 		n.drop(p)
 		return
 	}
-	start := max(s.now, l.free)
+	start := max(s.Now(), l.free)
 	if s.plan.bandwidth > 0 {
-		if start-s.now > queueTime {
+		if start-s.Now() > queueTime {
 			s.reach.Lost++
 			n.drop(p)
 			return
@@ -65,7 +65,7 @@ func (n *network) send(p packet) {
 		l.free = start
 	}
 	n.deliver(p, start)
-	if !n.calm && s.net2.chance(s.plan.duplicate) {
+	if !n.calm && s.net2.Chance(s.plan.duplicate) {
 		s.reach.Duplicated++
 		p.lost, p.arrived = nil, nil
 		n.deliver(p, start)
@@ -75,17 +75,17 @@ func (n *network) send(p packet) {
 // deliver plans the arrival of a packet that leaves at an instant.
 func (n *network) deliver(p packet, start time.Duration) {
 	s := n.s
-	at := start + s.net2.within(s.plan.delayMin, s.plan.delayMax)
-	if !n.calm && s.net2.chance(s.plan.reorder) {
+	at := start + s.net2.Within(s.plan.delayMin, s.plan.delayMax)
+	if !n.calm && s.net2.Chance(s.plan.reorder) {
 		s.reach.Reordered++
-		at += s.net2.within(0, 20*s.plan.delayMax)
+		at += s.net2.Within(0, 20*s.plan.delayMax)
 	}
 	if n.calm { // in order, as on any connection
 		l := &n.links[p.from][p.to]
 		at = max(at, l.last)
 		l.last = at
 	}
-	s.at(at, func() {
+	s.At(at, func() {
 		if n.links[p.from][p.to].cuts > 0 {
 			s.reach.Blocked++
 			n.drop(p)
@@ -99,7 +99,7 @@ func (n *network) deliver(p packet, start time.Duration) {
 func (n *network) drop(p packet) {
 	s := n.s
 	if p.lost != nil {
-		s.after(s.net2.within(s.plan.delayMin, 10*s.plan.delayMax), p.lost)
+		s.After(s.net2.Within(s.plan.delayMin, 10*s.plan.delayMax), p.lost)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // process is what runs on a node between a start and a crash. It has no
@@ -68,7 +70,7 @@ type node struct {
 
 	tickEvery time.Duration // of this node's clock
 	slowUntil time.Duration // the disk is slow until then
-	rand      draws         // election timeouts
+	rand      simkit.Draws  // election timeouts
 }
 
 func (n *node) up() bool { return n.proc != nil }
@@ -86,13 +88,13 @@ func (n *node) start() {
 		n.s.check.started(n, n.disk.live.checkpoint.GetMetadata().GetIndex())
 		n.proc = newCoreProcess(n)
 	}
-	n.later(n.s.rng.within(0, n.tickEvery), n.clock)
+	n.later(n.s.rng.Within(0, n.tickEvery), n.clock)
 }
 
 // clock lets a tick pass and plans the next.
 func (n *node) clock() {
 	n.later(n.tickEvery, n.clock)
-	n.s.story.tick(n.s.now, n.id)
+	n.s.story.tick(n.s.Now(), n.id)
 	n.proc.tick()
 }
 
@@ -144,7 +146,7 @@ func (n *node) restart() {
 }
 
 // later plans something that the process does after a time.
-func (n *node) later(d time.Duration, do func()) { n.s.after(d, n.bound(do)) }
+func (n *node) later(d time.Duration, do func()) { n.s.After(d, n.bound(do)) }
 
 // bound binds something to the process that runs now. If that is paused when
 // the time comes, it does it afterwards; if it is gone, never.
@@ -182,13 +184,13 @@ func (n *node) receive(p packet) {
 	s.reach.Delivered++
 	n.whenAwake(func() { n.proc.receive(p.from, p.data) })
 	if p.arrived != nil {
-		s.after(s.net2.within(s.plan.delayMin, s.plan.delayMax), p.arrived)
+		s.After(s.net2.Within(s.plan.delayMin, s.plan.delayMax), p.arrived)
 	}
 }
 
 // pause stops the process for a time: its clock, its work and its reading of
 // the network, but not its disk.
-func (n *node) pause() { n.paused, n.pausedAt = true, n.s.now }
+func (n *node) pause() { n.paused, n.pausedAt = true, n.s.Now() }
 
 // resume lets the process go on: with what it missed, all at once. Of the
 // ticks that it missed it makes up for some, as hosts differ in that.
@@ -198,7 +200,7 @@ func (n *node) resume() {
 	}
 	todo, inc := n.frozen, n.incarnation
 	n.paused, n.frozen, n.waiting = false, nil, 0
-	ticks := min(int((n.s.now-n.pausedAt)/n.tickEvery), n.s.plan.catchUp)
+	ticks := min(int((n.s.Now()-n.pausedAt)/n.tickEvery), n.s.plan.catchUp)
 	for range ticks {
 		n.proc.tick()
 	}
@@ -212,10 +214,10 @@ func (n *node) resume() {
 
 // syncTime draws how long a sync takes.
 func (n *node) syncTime() time.Duration {
-	d := n.s.rng.within(n.s.plan.syncMin, n.s.plan.syncMax)
-	if n.s.now < n.slowUntil {
+	d := n.s.rng.Within(n.s.plan.syncMin, n.s.plan.syncMax)
+	if n.s.Now() < n.slowUntil {
 		n.s.reach.SlowSyncs++
-		d = n.s.rng.within(20*time.Millisecond, 400*time.Millisecond)
+		d = n.s.rng.Within(20*time.Millisecond, 400*time.Millisecond)
 	}
 	return d
 }
@@ -225,8 +227,8 @@ func (n *node) syncTime() time.Duration {
 // machine crashes instead.
 func (n *node) sync(done func()) {
 	s, written, inc := n.s, len(n.disk.pending), n.incarnation
-	hit := !s.calm() && s.rng.chance(s.plan.crashWrite)
-	s.after(n.syncTime(), func() {
+	hit := !s.calm() && s.rng.Chance(s.plan.crashWrite)
+	s.After(n.syncTime(), func() {
 		switch {
 		case n.incarnation != inc:
 			return
@@ -243,7 +245,7 @@ func (n *node) sync(done func()) {
 
 // retire shuts the node down some time after it learnt that it was removed.
 func (n *node) retire() {
-	n.later(n.s.rng.span(10*time.Millisecond, 2*time.Second), func() {
+	n.later(n.s.rng.Span(10*time.Millisecond, 2*time.Second), func() {
 		if n.s.net.calm || n.proc.state().member(n.id) {
 			return // added again, or the end is near: see finale
 		}

@@ -8,56 +8,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
-	"pgregory.net/rapid"
 
 	"github.com/weftraft/weft/raft"
 )
-
-func TestAgendaOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var a agenda
-		times := rapid.SliceOf(rapid.IntRange(0, 5)).Draw(t, "times")
-		type mark struct {
-			at time.Duration
-			no int
-		}
-		var got []mark
-		for no, at := range times {
-			a.at(time.Duration(at), func() { got = append(got, mark{a.now, no}) })
-		}
-		for a.step(4) {
-		}
-		require.EqualValues(t, 4, a.now)
-		due := 0
-		for _, at := range times {
-			if at <= 4 {
-				due++
-			}
-		}
-		require.Len(t, got, due)
-		for i, m := range got {
-			require.EqualValues(t, times[m.no], m.at)
-			if i > 0 {
-				before := got[i-1]
-				require.True(t, before.at < m.at || before.at == m.at && before.no < m.no, "%v before %v", before, m)
-			}
-		}
-	})
-}
-
-func TestAgendaPastIsNow(t *testing.T) {
-	var a agenda
-	require.False(t, a.step(10))
-	ran := false
-	a.at(3, func() { ran = true })
-	require.True(t, a.step(10))
-	require.True(t, ran)
-	require.EqualValues(t, 10, a.now)
-}
 
 func entry(index, term uint64) *pb.Entry { return &pb.Entry{Index: &index, Term: &term} }
 

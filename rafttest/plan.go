@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // plan is what a seed drew before the run: the cluster, its configuration, and
@@ -77,7 +79,7 @@ const (
 	maxNodes      = 7
 )
 
-func drawPlan(d draws, opts Options) plan {
+func drawPlan(d simkit.Draws, opts Options) plan {
 	p := plan{duration: opts.Duration}
 	if p.duration == 0 {
 		p.duration = 6 * time.Second
@@ -93,78 +95,67 @@ func drawPlan(d draws, opts Options) plan {
 	return p
 }
 
-func (p *plan) drawCluster(d draws, opts Options) {
-	p.voters = pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
+func (p *plan) drawCluster(d simkit.Draws, opts Options) {
+	p.voters = simkit.Pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
 	if opts.Nodes != 0 {
 		p.voters = min(opts.Nodes, 5)
 	}
 	p.spares = min(d.IntN(4), maxNodes-p.voters)
-	p.prepared = d.chance(0.5)
-	p.async = d.chance(0.5)
-	p.lease = d.chance(0.06)
+	p.prepared = d.Chance(0.5)
+	p.async = d.Chance(0.5)
+	p.lease = d.Chance(0.06)
 }
 
-func (p *plan) drawConfig(d draws) {
-	p.heartbeatTick = d.between(1, 3)
-	p.preVote = d.chance(0.5)
-	p.checkQuorum = d.chance(0.5) || p.lease
-	p.maxSizePerMsg = pick[uint64](d, 0, 64, 1024, math.MaxUint64, math.MaxUint64)
-	p.maxCommittedSizePerReady = pick[uint64](d, 1, 200, 4096, math.MaxUint64)
-	p.maxUncommittedEntriesSize = pick[uint64](d, 0, 0, 0, 300)
-	p.maxInflightMsgs = pick(d, 1, 2, 8, 256)
-	if p.maxSizePerMsg <= 1024 && d.chance(0.3) {
+func (p *plan) drawConfig(d simkit.Draws) {
+	p.heartbeatTick = d.Between(1, 3)
+	p.preVote = d.Chance(0.5)
+	p.checkQuorum = d.Chance(0.5) || p.lease
+	p.maxSizePerMsg = simkit.Pick[uint64](d, 0, 64, 1024, math.MaxUint64, math.MaxUint64)
+	p.maxCommittedSizePerReady = simkit.Pick[uint64](d, 1, 200, 4096, math.MaxUint64)
+	p.maxUncommittedEntriesSize = simkit.Pick[uint64](d, 0, 0, 0, 300)
+	p.maxInflightMsgs = simkit.Pick(d, 1, 2, 8, 256)
+	if p.maxSizePerMsg <= 1024 && d.Chance(0.3) {
 		p.maxInflightBytes = p.maxSizePerMsg + uint64(d.IntN(2000))
 	}
-	p.noForwarding = d.chance(0.15)
-	p.stepDownOnRemoval = d.chance(0.5)
+	p.noForwarding = d.Chance(0.15)
+	p.stepDownOnRemoval = d.Chance(0.5)
 }
 
-func (p *plan) drawHosts(d draws) {
-	p.checkpointEvery = pick[uint64](d, 3, 10, 40, 1000)
-	p.trailing = pick[uint64](d, 0, 0, 2, 10)
-	p.oneByOne = d.chance(0.4)
-	p.groupCommit = d.chance(0.5)
-	p.bold = d.chance(0.2)
-	p.catchUp = pick(d, 0, 1, 3, 15)
-	p.padding = pick(d, 0, 0, 50, 1000)
-	p.clients = d.between(2, 5)
-	p.keys = d.between(2, 5)
-	p.thinkTime = d.span(10*time.Millisecond, 200*time.Millisecond)
-	p.forgetful = d.chance(0.2)
-	p.killOnly = !p.forgetful && d.chance(0.1)
-	p.silent = pick(d, 0, 0.5, 1)
-	p.busySnap = pick(d, 0, 0, 0.5)
+func (p *plan) drawHosts(d simkit.Draws) {
+	p.checkpointEvery = simkit.Pick[uint64](d, 3, 10, 40, 1000)
+	p.trailing = simkit.Pick[uint64](d, 0, 0, 2, 10)
+	p.oneByOne = d.Chance(0.4)
+	p.groupCommit = d.Chance(0.5)
+	p.bold = d.Chance(0.2)
+	p.catchUp = simkit.Pick(d, 0, 1, 3, 15)
+	p.padding = simkit.Pick(d, 0, 0, 50, 1000)
+	p.clients = d.Between(2, 5)
+	p.keys = d.Between(2, 5)
+	p.thinkTime = d.Span(10*time.Millisecond, 200*time.Millisecond)
+	p.forgetful = d.Chance(0.2)
+	p.killOnly = !p.forgetful && d.Chance(0.1)
+	p.silent = simkit.Pick(d, 0, 0.5, 1)
+	p.busySnap = simkit.Pick(d, 0, 0, 0.5)
 }
 
-func (p *plan) drawTimes(d draws) {
-	if d.chance(0.6) {
-		p.drift = d.scale(0.001, 0.3)
+func (p *plan) drawTimes(d simkit.Draws) {
+	if d.Chance(0.6) {
+		p.drift = d.Scale(0.001, 0.3)
 	}
-	p.syncMin = d.span(10*time.Microsecond, 2*time.Millisecond)
-	p.syncMax = p.syncMin + d.span(100*time.Microsecond, 20*time.Millisecond)
-	p.applyMax = d.span(10*time.Microsecond, 10*time.Millisecond)
-	p.delayMin = d.span(50*time.Microsecond, 10*time.Millisecond)
-	p.delayMax = p.delayMin + d.span(50*time.Microsecond, 20*time.Millisecond)
-	if d.chance(0.3) {
-		p.bandwidth = d.scale(50e3, 10e6)
+	p.syncMin = d.Span(10*time.Microsecond, 2*time.Millisecond)
+	p.syncMax = p.syncMin + d.Span(100*time.Microsecond, 20*time.Millisecond)
+	p.applyMax = d.Span(10*time.Microsecond, 10*time.Millisecond)
+	p.delayMin = d.Span(50*time.Microsecond, 10*time.Millisecond)
+	p.delayMax = p.delayMin + d.Span(50*time.Microsecond, 20*time.Millisecond)
+	if d.Chance(0.3) {
+		p.bandwidth = d.Scale(50e3, 10e6)
 	}
 }
 
 // drawFaults draws which faults there are: each is absent from about half of
 // the runs, and where it is, anything between rare and relentless.
-func (p *plan) drawFaults(d draws) {
-	rate := func(chance, lo, hi float64) float64 {
-		if !d.chance(chance) {
-			return 0
-		}
-		return d.scale(lo, hi)
-	}
-	every := func(chance float64, lo, hi time.Duration) time.Duration {
-		if !d.chance(chance) {
-			return 0
-		}
-		return d.span(lo, hi)
-	}
+func (p *plan) drawFaults(d simkit.Draws) {
+	rate, every := d.Rate, d.Every
 	p.loss = rate(0.5, 0.001, 0.2)
 	p.duplicate = rate(0.4, 0.001, 0.2)
 	p.reorder = rate(0.4, 0.001, 0.3)
@@ -185,13 +176,13 @@ func (p *plan) drawFaults(d draws) {
 	// those who could lead. CheckQuorum does not help while there is no leader.
 	p.preVote = p.preVote || p.membership > 0
 	p.burst = every(0.4, 50*time.Millisecond, 2*time.Second)
-	p.outage = d.span(100*time.Millisecond, 3*time.Second)
+	p.outage = d.Span(100*time.Millisecond, 3*time.Second)
 }
 
 // drawProcess draws what the nodes run. It has a stream of its own, so that a
 // seed draws the same faults for either.
-func (p *plan) drawProcess(d draws, opts Options) {
-	p.host = d.chance(0.5)
+func (p *plan) drawProcess(d simkit.Draws, opts Options) {
+	p.host = d.Chance(0.5)
 	switch {
 	case opts.Process == ProcessCore || opts.Process == ProcessAny && opts.Bug != NoBug:
 		p.host = false

@@ -3,11 +3,7 @@
 
 package rafttest
 
-import (
-	"fmt"
-	"reflect"
-	"strings"
-)
+import "github.com/weftraft/weft/rafttest/internal/simkit"
 
 // Reach counts what runs came across. A harness that reaches nothing finds
 // nothing: tests fail if one of these stays at zero over many seeds.
@@ -34,36 +30,14 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) {
-	to, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(o)
-	for i := range to.NumField() {
-		to.Field(i).SetUint(to.Field(i).Uint() + from.Field(i).Uint())
-	}
-}
+func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached, but for stalemates,
 // which nobody needs.
 func (r Reach) Missing() []string {
 	r.Stalemates++
-	var names []string
-	v := reflect.ValueOf(r)
-	for i := range v.NumField() {
-		if v.Field(i).Uint() == 0 {
-			names = append(names, v.Type().Field(i).Name)
-		}
-	}
-	return names
+	return simkit.Zeros(r)
 }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string {
-	var b strings.Builder
-	v := reflect.ValueOf(r)
-	for i := range v.NumField() {
-		fmt.Fprintf(&b, "%20s %-10d", v.Type().Field(i).Name, v.Field(i).Uint())
-		if i%4 == 3 || i == v.NumField()-1 {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
+func (r Reach) String() string { return simkit.Table(r) }

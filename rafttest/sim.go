@@ -11,17 +11,18 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // sim is one run.
 type sim struct {
-	agenda
+	simkit.Agenda
 	story story
 	opts  Options
 	plan  plan
 	// rng draws what hosts, disks and faults do, net2 what the network does.
 	// Two streams, so that a change to one leaves the other's story alone.
-	rng, net2 draws
+	rng, net2 simkit.Draws
 
 	nodes   []*node // by id, from 1
 	net     *network
@@ -48,10 +49,10 @@ const mostEvents = 3_000_000
 
 // Run runs the cluster that the seed draws, and reports how that went.
 func Run(seed uint64, opts Options) Result {
-	s := &sim{opts: opts, rng: newDraws(seed, 1), net2: newDraws(seed, 2)}
+	s := &sim{opts: opts, rng: simkit.NewDraws(seed, 1), net2: simkit.NewDraws(seed, 2)}
 	s.story = story{hash: fnvOffset, out: opts.Trace}
-	s.plan = drawPlan(newDraws(seed, 0), opts)
-	s.plan.drawProcess(newDraws(seed, 3), opts)
+	s.plan = drawPlan(simkit.NewDraws(seed, 0), opts)
+	s.plan.drawProcess(simkit.NewDraws(seed, 3), opts)
 	s.live(seed)
 	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach}
 	if s.plan.host {
@@ -80,13 +81,13 @@ func (s *sim) live(seed uint64) {
 	s.found(seed)
 	s.faults.begin()
 	s.startClients()
-	s.at(s.plan.duration, s.begin)
+	s.At(s.plan.duration, s.begin)
 	for n := 0; s.failure == nil && !s.over(); n++ {
 		if n > mostEvents {
 			s.fail(Liveness, "%d events, and no end", n)
 			return
 		}
-		s.step(s.plan.duration + 2*finaleTime)
+		s.Step(s.plan.duration + 2*finaleTime)
 	}
 	s.checkHistory()
 }
@@ -119,7 +120,7 @@ func (s *sim) found(seed uint64) {
 	}
 	for id := uint64(1); id <= maxNodes; id++ {
 		drift := s.plan.drift * (2*s.rng.Float64() - 1)
-		n := &node{s: s, id: id, rand: newDraws(seed, 100+id)}
+		n := &node{s: s, id: id, rand: simkit.NewDraws(seed, 100+id)}
 		n.tickEvery = tickTime + timeOf(drift*float64(tickTime))
 		s.nodes = append(s.nodes, n)
 		if id <= uint64(s.plan.voters) {
@@ -152,7 +153,7 @@ func (s *sim) countPlan() {
 }
 
 func (s *sim) snapshotBusy() bool {
-	busy := !s.calm() && s.rng.chance(s.plan.busySnap)
+	busy := !s.calm() && s.rng.Chance(s.plan.busySnap)
 	if busy {
 		s.reach.SnapshotsBusy++
 	}
@@ -225,7 +226,7 @@ func (s *sim) foundingConf() *pb.ConfState {
 
 // tell adds a line to the story.
 func (s *sim) tell(node uint64, format string, args ...any) {
-	s.story.tell(s.now, node, format, args...)
+	s.story.tell(s.Now(), node, format, args...)
 }
 
 // fail records the first invariant that does not hold; the run ends.
@@ -233,6 +234,6 @@ func (s *sim) fail(invariant, format string, args ...any) {
 	if s.failure != nil {
 		return
 	}
-	s.failure = &Violation{Invariant: invariant, At: s.now, Detail: fmt.Sprintf(format, args...)}
+	s.failure = &Violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
 	s.tell(0, "VIOLATION %s: %s", invariant, s.failure.Detail)
 }

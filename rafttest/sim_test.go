@@ -9,15 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 var (
@@ -29,32 +28,9 @@ var (
 
 var processes = map[string]Process{"": ProcessAny, "core": ProcessCore, "host": ProcessHost}
 
-// runSeeds runs seeds on all cores and hands each result to take, one at a
-// time.
+// runSeeds runs seeds, and hands each result to take until that returns false.
 func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
-	var (
-		next atomic.Uint64
-		stop atomic.Bool
-		mu   sync.Mutex
-		wg   sync.WaitGroup
-	)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for !stop.Load() {
-				k := next.Add(1) - 1
-				if k >= n {
-					return
-				}
-				r := Run(first+k, opts)
-				mu.Lock()
-				if !stop.Load() && !take(r) {
-					stop.Store(true)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
+	simkit.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
 }
 
 // report describes a failed run and how to see it again.

@@ -147,12 +147,12 @@ func (p *hostProcess) startSteps() {
 	w := q.waiting[0]
 	q.waiting, q.busy = q.waiting[1:], true
 	if w.step != nil {
-		p.n.later(p.s.rng.within(0, p.s.plan.applyMax), func() { p.applyStep(*w.step) })
+		p.n.later(p.s.rng.Within(0, p.s.plan.applyMax), func() { p.applyStep(*w.step) })
 		return
 	}
 	// The state machine makes a restored state durable before it says so.
 	inc := p.n.incarnation
-	p.s.after(p.n.syncTime(), func() {
+	p.s.After(p.n.syncTime(), func() {
 		if p.n.incarnation == inc {
 			snap := w.restore.header.GetSnapshot()
 			p.n.kept = keptState{index: snap.GetMetadata().GetIndex(), host: snap.GetData(), store: w.restore.body}
@@ -196,7 +196,7 @@ func (p *hostProcess) keepState() {
 	p.flushing = true
 	state := keptState{index: p.applied, host: p.hostBytes, store: p.store.encode()}
 	inc := p.n.incarnation
-	p.s.after(p.n.syncTime(), func() {
+	p.s.After(p.n.syncTime(), func() {
 		if p.n.incarnation != inc {
 			return
 		}
@@ -254,7 +254,7 @@ func (p *hostProcess) send(m wire.Message) {
 	case isSnapshot && s.opts.Bug == SilentLoss:
 	case isSnapshot:
 		pkt.lost = n.bound(func() { p.streamEnded(c.Stream, errLost) })
-	case !s.rng.chance(s.plan.silent):
+	case !s.rng.Chance(s.plan.silent):
 		pkt.lost = n.bound(func() {
 			p.r.Unreachable(m.To)
 			p.turn()
@@ -311,9 +311,9 @@ func (p *hostProcess) receive(from uint64, data []byte) {
 func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 	switch b := m.Body.(type) {
 	case wire.Raft:
-		p.s.story.tellMessage(p.s.now, p.n.id, "<", b.Message)
+		p.s.story.tellMessage(p.s.Now(), p.n.id, "<", b.Message)
 	case wire.Chunk:
-		p.s.story.tellMessage(p.s.now, p.n.id, "< chunk", b.Header)
+		p.s.story.tellMessage(p.s.Now(), p.n.id, "< chunk", b.Header)
 		p.offered(from, b)
 		return
 	case wire.ChunkStatus:

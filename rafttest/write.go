@@ -204,7 +204,7 @@ func (p *coreProcess) startApplies() {
 	m := q.waiting[0]
 	q.waiting = q.waiting[1:]
 	q.busy = true
-	p.n.later(p.s.rng.within(0, p.s.plan.applyMax), func() {
+	p.n.later(p.s.rng.Within(0, p.s.plan.applyMax), func() {
 		q.busy = false
 		p.apply(m.GetEntries())
 		p.respond(m)
@@ -238,7 +238,7 @@ func (p *coreProcess) send(m *pb.Message) {
 			p.did(nil)
 		})
 	}
-	if snap && s.opts.Bug != SilentLoss || !snap && !s.rng.chance(s.plan.silent) {
+	if snap && s.opts.Bug != SilentLoss || !snap && !s.rng.Chance(s.plan.silent) {
 		pkt.lost = n.bound(func() {
 			if snap {
 				p.rn.ReportSnapshot(to, raft.SnapshotFailure)

@@ -110,7 +110,7 @@ func (m *member) keep() {
 		m.post(0, func(r *rawnode.Replica) { r.Durable(kept.index) })
 	}
 	life := n.life
-	w.at(n.disk.occupy(m.state.size(), true), func() {
+	w.At(n.disk.occupy(m.state.size(), true), func() {
 		if n.life != life || !n.up {
 			return
 		}

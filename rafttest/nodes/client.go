@@ -5,9 +5,9 @@ package nodes
 
 import (
 	"errors"
-	"math"
 	"time"
 
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 )
@@ -64,7 +64,7 @@ func (c *client) later() {
 	if c.patient {
 		think = time.Millisecond
 	}
-	c.w.after(c.w.cli.wait(think), c.next)
+	c.w.After(c.w.cli.Wait(think), c.next)
 }
 
 // next begins an operation.
@@ -81,11 +81,11 @@ func (c *client) next() {
 		return
 	}
 	op.key = uint8(w.cli.IntN(w.plan.keys))
-	op.verb = pick(w.cli, verbGet, verbPut, verbPut, verbSwap)
+	op.verb = simkit.Pick(w.cli, verbGet, verbPut, verbPut, verbSwap)
 	if op.verb != verbGet {
 		c.seq++
 		op.seq, op.acked, op.value, op.old = c.seq, c.seq-1, op.id, c.seen[op.key]
-		op.padding = int(w.cli.scale(w.plan.smallest, w.plan.largest))
+		op.padding = int(w.cli.Scale(w.plan.smallest, w.plan.largest))
 	}
 	w.history.ops = append(w.history.ops, op)
 	c.try(op)
@@ -95,7 +95,7 @@ func (c *client) next() {
 func (c *client) choose(op *operation) *node {
 	w := c.w
 	if op.tries > 1 {
-		if m := c.g.leading(); m != nil && w.cli.chance(0.3) {
+		if m := c.g.leading(); m != nil && w.cli.Chance(0.3) {
 			c.near = m.n.id
 		} else {
 			c.near = 1 + uint64(w.cli.IntN(maxNodes))
@@ -129,12 +129,12 @@ func (c *client) try(op *operation) {
 			c.try(op)
 		}
 	}
-	w.after(w.plan.costs.Delay, func() {
+	w.After(w.plan.costs.Delay, func() {
 		if m := n.members[c.g.id]; n.up && m != nil && c.g.knows(n.id) {
 			n.bound(func() { c.send(op, m, again) })()
 		}
 	})
-	w.after(w.plan.deadline+2*electionTime, again)
+	w.After(w.plan.deadline+2*electionTime, again)
 }
 
 func (c *client) giveUp(op *operation) {
@@ -147,7 +147,7 @@ func (c *client) giveUp(op *operation) {
 // send makes the call at a node.
 func (c *client) send(op *operation, m *member, again func()) {
 	w := c.w
-	soon := func() { w.after(w.cli.wait(2*tickTime), again) }
+	soon := func() { w.After(w.cli.Wait(2*tickTime), again) }
 	if op.verb == verbGet {
 		m.read(w.plan.deadline, func(err error) {
 			if err != nil {
@@ -217,7 +217,7 @@ func (m *member) read(deadline time.Duration, end func(error)) {
 func (c *client) answered(op *operation, m *member, a answer) {
 	w := c.w
 	op.waiting = false
-	w.after(w.plan.costs.Delay, func() {
+	w.After(w.plan.costs.Delay, func() {
 		if op.finished || op.abandoned {
 			return
 		}
@@ -247,6 +247,3 @@ func (c *client) answered(op *operation, m *member, a answer) {
 		c.later()
 	})
 }
-
-// forever is the return of an operation that may still happen.
-const forever = math.MaxInt64

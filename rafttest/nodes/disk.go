@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
@@ -58,7 +59,7 @@ func newDisk(n *node) disk { return disk{n: n, fs: vfs.NewCrashableMem()} }
 func (d *disk) open() (err error) {
 	p := &d.n.w.plan
 	d.queue, d.queued, d.writing, d.fuse, d.image, d.stalled = nil, 0, false, 0, nil, nil
-	d.free = d.n.w.now
+	d.free = d.n.w.Now()
 	d.engine, err = storage.Open(logDir, storage.Options{
 		Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
 		FS:           errorfs.Wrap(d.fs, errorfs.InjectorFunc(d.before)),
@@ -109,7 +110,7 @@ func (d *disk) crash(power bool) {
 // the order of a map.)
 func (d *disk) afterPowerFailure() *vfs.MemFS {
 	left := d.fs.CrashClone(vfs.CrashCloneCfg{})
-	percent := pick(d.n.w.disks, 0, 0, 20, 50, 80, 100)
+	percent := simkit.Pick(d.n.w.disks, 0, 0, 20, 50, 80, 100)
 	if percent == 0 {
 		return left
 	}
@@ -179,10 +180,10 @@ func (d *disk) occupy(bytes int, sync bool) (until time.Duration) {
 	if sync {
 		took += c.Sync
 	}
-	if d.n.w.now < d.slowUntil {
+	if d.n.w.Now() < d.slowUntil {
 		took *= 20
 	}
-	d.free = max(d.free, d.n.w.now) + took
+	d.free = max(d.free, d.n.w.Now()) + took
 	return d.free
 }
 
@@ -216,9 +217,9 @@ func (d *disk) round() {
 	}
 	until := d.occupy(bytes, sync)
 	if d.stalled != nil && bytes == 0 {
-		until = max(until, d.n.w.now+electionTime/2) // no room: try again, not at once
+		until = max(until, d.n.w.Now()+electionTime/2) // no room: try again, not at once
 	}
-	d.n.w.at(until, d.n.bound(d.written))
+	d.n.w.At(until, d.n.bound(d.written))
 }
 
 // fill gives the engine what it takes.
@@ -270,7 +271,7 @@ func (w logWork) give() error {
 // failed is called by the engine when it gives up.
 func (d *disk) failed(err error) {
 	n := d.n
-	n.w.after(0, n.bound(func() { n.fail(err) }))
+	n.w.After(0, n.bound(func() { n.fail(err) }))
 }
 
 // written ends a round: the engine writes and syncs, and says what is durable.
@@ -282,7 +283,7 @@ func (d *disk) written() {
 		if d.image != nil {
 			d.n.w.reach.TornWrites++
 			d.n.crash(true)
-			d.n.w.after(d.n.w.outage(), d.n.start)
+			d.n.w.After(d.n.w.outage(), d.n.start)
 			return
 		}
 		if err != nil {

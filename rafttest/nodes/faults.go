@@ -30,7 +30,7 @@ func (w *world) every(mean time.Duration, happen func()) {
 	if mean == 0 {
 		return
 	}
-	w.after(w.rng.wait(mean), func() {
+	w.After(w.rng.Wait(mean), func() {
 		if !w.calming && w.failure == nil {
 			happen()
 			w.every(mean, happen)
@@ -40,14 +40,14 @@ func (w *world) every(mean time.Duration, happen func()) {
 
 // outage draws how long a fault lasts.
 func (w *world) outage() time.Duration {
-	return w.rng.span(5*time.Millisecond, max(w.plan.outage, 6*time.Millisecond))
+	return w.rng.Span(5*time.Millisecond, max(w.plan.outage, 6*time.Millisecond))
 }
 
 func (w *world) anyGroup() *group { return w.groups[w.rng.IntN(len(w.groups))] }
 
 // anyNode returns a node that runs, often a leader; nil if none runs.
 func (w *world) anyNode() *node {
-	if m := w.anyGroup().leading(); m != nil && w.rng.chance(0.4) {
+	if m := w.anyGroup().leading(); m != nil && w.rng.Chance(0.4) {
 		return m.n
 	}
 	up := w.running()
@@ -68,7 +68,7 @@ func (w *world) crash(power bool) {
 		w.reach.Kills++
 	}
 	n.crash(power)
-	w.after(w.outage(), n.start)
+	w.After(w.outage(), n.start)
 }
 
 // tearWrite lets power fail at one of the next operations on the file system.
@@ -120,7 +120,7 @@ func (w *world) oneWay() {
 }
 
 func (w *world) mendLater(what string, d time.Duration, mends []func()) {
-	w.after(d, func() {
+	w.After(d, func() {
 		w.tell(0, "end of a %s", what)
 		for _, mend := range mends {
 			mend()
@@ -135,7 +135,7 @@ func (w *world) slowLink() {
 	}
 	w.reach.SlowLinks++
 	w.tell(n.id, "slow links")
-	until := w.now + w.outage()
+	until := w.Now() + w.outage()
 	for id := range w.net.slow {
 		w.net.slow[n.id][id] = until
 	}
@@ -151,14 +151,14 @@ func (w *world) holdLink() {
 	l := n.egress.order[w.rng.IntN(len(n.egress.order))]
 	w.reach.HeldLinks++
 	w.tell(n.id, "connection to %d is held up: %v", l.to, l.class)
-	w.net.held[l] = w.now + w.outage()
+	w.net.held[l] = w.Now() + w.outage()
 }
 
 func (w *world) slowDisk() {
 	if n := w.anyNode(); n != nil {
 		w.reach.SlowDisks++
 		w.tell(n.id, "slow disk")
-		n.disk.slowUntil = w.now + w.outage()
+		n.disk.slowUntil = w.Now() + w.outage()
 	}
 }
 
@@ -171,7 +171,7 @@ func (w *world) fillDisk() {
 	w.reach.FullDisks++
 	w.tell(n.id, "disk full")
 	n.disk.full = true
-	w.after(w.outage(), func() {
+	w.After(w.outage(), func() {
 		w.tell(n.id, "disk has room")
 		n.disk.full = false
 	})
@@ -207,7 +207,7 @@ func (w *world) burst(g *group, size int) {
 	for range size {
 		w.history.operations++
 		op := &operation{id: w.history.operations, verb: verbPut, key: storeKeys - 1, value: w.history.operations, session: 0, seq: 1,
-			padding: int(w.rng.scale(w.plan.smallest, w.plan.largest))}
+			padding: int(w.rng.Scale(w.plan.smallest, w.plan.largest))}
 		n.bound(func() { m.propose(op, w.plan.deadline, func(answer, error) {}) })()
 	}
 }

@@ -67,15 +67,15 @@ func (f *finale) look() {
 	switch {
 	case w.failure != nil:
 	case missing == "":
-		f.done, f.took = true, w.now-w.plan.duration
+		f.done, f.took = true, w.Now()-w.plan.duration
 		w.tell(0, "all is well")
 		for _, g := range w.groups {
 			g.compare()
 		}
-	case w.now > w.plan.duration+finaleTime:
-		w.fail(Liveness, "%v after the last fault: %s", w.now-w.plan.duration, missing)
+	case w.Now() > w.plan.duration+finaleTime:
+		w.fail(Liveness, "%v after the last fault: %s", w.Now()-w.plan.duration, missing)
 	default:
-		w.after(electionTime/4, f.look)
+		w.After(electionTime/4, f.look)
 	}
 }
 
@@ -103,7 +103,7 @@ func (f *finale) missing(g *group) string {
 			what = fmt.Sprintf("node %d has calls that do not end", m.n.id)
 		}
 	}
-	if what == "" || f.w.now > f.w.plan.duration+10*electionTime {
+	if what == "" || f.w.Now() > f.w.plan.duration+10*electionTime {
 		g.retire(conf)
 	}
 	return what
@@ -128,10 +128,10 @@ func (f *finale) probe(m *member) *probe {
 		pr = &probe{asked: -finaleTime}
 		f.probes[id] = pr
 	}
-	if pr.answered || w.now-pr.asked < 3*electionTime {
+	if pr.answered || w.Now()-pr.asked < 3*electionTime {
 		return pr
 	}
-	pr.asked = w.now
+	pr.asked = w.Now()
 	w.history.operations++
 	op := &operation{id: w.history.operations, verb: verbOpen}
 	m.n.bound(func() {

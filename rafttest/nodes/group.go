@@ -125,6 +125,6 @@ func (g *group) wasRefused(n *node, attempt uint32) {
 
 // wrote notes that a client has the result of a write.
 func (g *group) wrote() {
-	g.gap = max(g.gap, g.w.now-g.lastWrite)
-	g.lastWrite = g.w.now
+	g.gap = max(g.gap, g.w.Now()-g.lastWrite)
+	g.lastWrite = g.w.Now()
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anishathalye/porcupine"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // history is what clients did and saw.
@@ -34,22 +34,18 @@ func (w *world) checkHistory() {
 		group uint64
 		key   uint8
 	}
-	by := map[register][]porcupine.Operation{}
+	by := map[register][]*operation{}
 	for _, op := range w.history.ops {
-		ret := op.ret
-		if !op.finished {
-			if op.verb == verbGet || !op.client.g.effects[op.id] {
-				continue // nobody saw it, or it never took effect
-			}
-			ret = forever
+		if !op.finished && (op.verb == verbGet || !op.client.g.effects[op.id]) {
+			continue // nobody saw it, or it never took effect
 		}
 		at := register{op.client.g.id, op.key}
-		by[at] = append(by[at], porcupine.Operation{ClientId: op.client.id, Input: op, Call: op.call, Output: op, Return: ret})
+		by[at] = append(by[at], op)
 	}
 	for _, g := range w.groups {
 		for key := range uint8(storeKeys) {
 			ops := by[register{g.id, key}]
-			if len(ops) > 0 && !porcupine.CheckOperations(registerModel, ops) {
+			if !simkit.Linearizable(ops, (*operation).access) {
 				w.fail(Linearizability, "group %d, key %d:\n%s", g.id, key, describe(ops))
 				return
 			}
@@ -57,37 +53,27 @@ func (w *world) checkHistory() {
 	}
 }
 
-// registerModel is one key.
-var registerModel = porcupine.Model{
-	Init: func() any { return uint32(0) },
-	Step: func(state, in, _ any) (bool, any) {
-		value, op := state.(uint32), in.(*operation)
-		switch op.verb {
-		case verbGet:
-			return op.result.value == value, value
-		case verbPut:
-			return true, op.value
-		}
-		hit := value == op.old
-		if op.finished && op.result.done != hit {
-			return false, value
-		}
-		if hit {
-			return true, op.value
-		}
-		return true, value
-	},
+// access is the operation on its key, as the client saw it.
+func (op *operation) access() simkit.Access {
+	a := simkit.Access{Client: op.client.id, Kind: simkit.Swap, Call: op.call, Return: op.ret,
+		Value: op.value, Old: op.old, Swapped: op.result.done, Known: op.finished}
+	switch op.verb {
+	case verbGet:
+		a.Kind, a.Value = simkit.Read, op.result.value
+	case verbPut:
+		a.Kind = simkit.Write
+	}
+	return a
 }
 
-func describe(ops []porcupine.Operation) string {
+func describe(ops []*operation) string {
 	var b strings.Builder
-	for _, o := range ops {
-		op := o.Input.(*operation)
+	for _, op := range ops {
 		ret := fmt.Sprint(op.ret)
 		if !op.finished {
 			ret = "..."
 		}
-		fmt.Fprintf(&b, "  [%d %s] client %d: %v old %d new %d: %v %d\n", o.Call, ret, o.ClientId, op.verb, op.old, op.value, op.result.done, op.result.value)
+		fmt.Fprintf(&b, "  [%d %s] client %d: %v old %d new %d: %v %d\n", op.call, ret, op.client.id, op.verb, op.old, op.value, op.result.done, op.result.value)
 	}
 	return b.String()
 }

@@ -40,13 +40,13 @@ func TestLeaderChanges(t *testing.T) {
 				was := g.changes
 				s.until(5*electionTime, func() bool { return g.changes > was })
 				s.ok("leader change %d", g.changes)
-				s.pass(s.rng.span(time.Millisecond, electionTime/2))
+				s.pass(s.rng.Span(time.Millisecond, electionTime/2))
 			}
 			s.world.calming = true
 			s.net.mendAll()
 			s.reaches(2*s.plan.deadline, "all outcomes", func() bool { return outcomes.open == 0 })
 			s.end()
-			t.Logf("%d changes of the leader in %v: %+v", g.changes, s.now.Round(time.Millisecond), outcomes)
+			t.Logf("%d changes of the leader in %v: %+v", g.changes, s.Now().Round(time.Millisecond), outcomes)
 			require.Zero(t, outcomes.unknown)
 			require.Greater(t, outcomes.applied, 1000)
 			for id := range s.plan.voters {
@@ -65,9 +65,9 @@ func (s *scenario) disturb(g *group) {
 	voters := m.conf().GetVoters()
 	switch s.rng.IntN(4) {
 	case 0:
-		s.isolate(m.n, s.rng.span(electionTime, 3*electionTime))
+		s.isolate(m.n, s.rng.Span(electionTime, 3*electionTime))
 	case 1:
-		m.n.pause(s.rng.span(electionTime, 3*electionTime))
+		m.n.pause(s.rng.Span(electionTime, 3*electionTime))
 	case 2:
 		s.holdLink()
 		fallthrough
@@ -126,7 +126,7 @@ func (p *proposer) next() {
 				s.fail(Definite, "%v: command %d of session %d: %v", p.m.n, p.seq, p.session, a.verdict)
 			}
 			for range lanes {
-				s.after(s.rng.wait(s.plan.think), p.next)
+				s.After(s.rng.Wait(s.plan.think), p.next)
 			}
 		})
 	})()

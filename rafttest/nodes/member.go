@@ -202,7 +202,7 @@ func (m *member) unblock() {
 // flush ends a turn: it gives the stages what is to be done.
 func (m *member) flush() {
 	w := m.n.w
-	out := m.r.Flush(w.now)
+	out := m.r.Flush(w.Now())
 	if err := m.r.Err(); err != nil {
 		m.n.w.fail(NoFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
 		return
@@ -322,7 +322,7 @@ func (m *member) ticked() {
 		m.ticking = true
 		m.post(0, func(r *rawnode.Replica) {
 			m.ticking = false
-			r.Tick(m.n.w.now)
+			r.Tick(m.n.w.Now())
 		})
 	}
 	m.expireStreams()
@@ -350,8 +350,8 @@ func (m *member) call(deadline time.Duration, bytes int, do func(*rawnode.Replic
 	m.atDoor.bytes += bytes
 	m.nextCall++
 	id := m.nextCall
-	m.calls[id] = pendingCall{deadline: w.now + deadline, end: end}
-	c, by := &p.costs, w.now+deadline
+	m.calls[id] = pendingCall{deadline: w.Now() + deadline, end: end}
+	c, by := &p.costs, w.Now()+deadline
 	m.post(c.Call+per(bytes, c.LoopKiB), func(r *rawnode.Replica) { do(r, id, by) })
 }
 
@@ -364,7 +364,7 @@ func (m *member) ended(d rawnode.Done) {
 		return
 	}
 	delete(m.calls, d.Call)
-	w.late = max(w.late, w.now-c.deadline)
+	w.late = max(w.late, w.Now()-c.deadline)
 	var ce *rawnode.CallError
 	switch {
 	case d.Err == nil:

@@ -121,7 +121,7 @@ func (e *egress) next() {
 	}
 	e.busy = true
 	w, life := e.n.w, e.n.life
-	w.after(per(m.Size(), w.plan.costs.LinkKiB), func() {
+	w.After(per(m.Size(), w.plan.costs.LinkKiB), func() {
 		w.net.carry(e.n, l, m, life)
 		if e.n.life != life || !e.n.up {
 			return
@@ -179,23 +179,23 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 	w := nw.w
 	lost := func() {
 		w.reach.Lost++
-		if from.up && from.life == life && !w.nets.chance(w.plan.silent) {
-			w.after(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
+		if from.up && from.life == life && !w.nets.Chance(w.plan.silent) {
+			w.After(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
 		}
 	}
-	if nw.cuts[from.id][m.To] > 0 || w.nets.chance(w.plan.loss) {
+	if nw.cuts[from.id][m.To] > 0 || w.nets.Chance(w.plan.loss) {
 		lost()
 		return
 	}
 	delay := w.plan.costs.Delay + time.Duration(w.nets.Float64()*float64(w.plan.costs.Delay)/4)
-	if w.now < nw.slow[from.id][m.To] {
+	if w.Now() < nw.slow[from.id][m.To] {
 		delay = 5*delay + per(m.Size(), 20*w.plan.costs.LinkKiB)
 	}
 	m, ok := nw.encoded(m)
 	if !ok {
 		return
 	}
-	l.last = max(l.last+1, w.now+delay, nw.held[l])
+	l.last = max(l.last+1, w.Now()+delay, nw.held[l])
 	arrive := func() {
 		if nw.cuts[from.id][m.To] > 0 {
 			lost()
@@ -203,10 +203,10 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 		}
 		nw.arrive(from, l, m, life)
 	}
-	w.at(l.last, arrive)
-	if w.nets.chance(w.plan.duplicate) {
+	w.At(l.last, arrive)
+	if w.nets.Chance(w.plan.duplicate) {
 		w.reach.Duplicated++
-		w.at(l.last+delay, arrive)
+		w.At(l.last+delay, arrive)
 	}
 }
 

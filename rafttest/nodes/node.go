@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // node is a machine: a processor, a disk, a clock, and while it runs a process
@@ -29,11 +31,11 @@ type node struct {
 	egress  egress
 	// kept is what the state machines have made durable.
 	kept map[uint64]keptState
-	rand draws
+	rand simkit.Draws
 }
 
 func (w *world) newNode(id uint64, seed uint64) *node {
-	n := &node{w: w, id: id, rand: newDraws(seed, 100+id), kept: map[uint64]keptState{}}
+	n := &node{w: w, id: id, rand: simkit.NewDraws(seed, 100+id), kept: map[uint64]keptState{}}
 	n.tickEvery = tickTime + time.Duration(w.plan.drift*(2*w.rng.Float64()-1)*float64(tickTime))
 	n.disk = newDisk(n)
 	return n
@@ -41,7 +43,7 @@ func (w *world) newNode(id uint64, seed uint64) *node {
 
 // after has something happen to the process, unless it ends before; a process
 // that is paused does it when it goes on.
-func (n *node) after(d time.Duration, happen func()) { n.w.after(d, n.bound(happen)) }
+func (n *node) after(d time.Duration, happen func()) { n.w.After(d, n.bound(happen)) }
 
 func (n *node) bound(happen func()) func() {
 	life := n.life
@@ -105,7 +107,7 @@ func (n *node) join(g *group) {
 
 // tick is the clock of the process. A pause swallows ticks.
 func (n *node) tick(life uint64) {
-	n.w.after(n.tickEvery, func() {
+	n.w.After(n.tickEvery, func() {
 		if n.life != life || !n.up {
 			return
 		}
@@ -146,7 +148,7 @@ func (n *node) fail(err error) {
 	n.w.tell(n.id, "fails: %v", err)
 	n.w.reach.Failures++
 	n.crash(true)
-	n.w.after(electionTime, n.start)
+	n.w.After(electionTime, n.start)
 }
 
 // pause stops the process for a time; its disk and its links go on.
@@ -157,7 +159,7 @@ func (n *node) pause(d time.Duration) {
 	n.paused = true
 	n.w.tell(n.id, "pause")
 	life := n.life
-	n.w.after(d, func() {
+	n.w.After(d, func() {
 		if n.life == life {
 			n.resume()
 		}

@@ -90,7 +90,7 @@ func (w *world) drawChange(g *group, leader *member, conf *pb.ConfState) (change
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, joiner), single(pb.ConfChangeRemoveNode, voters[w.rng.IntN(len(voters))])}
 	case len(voters) > 2:
 		out := voters[w.rng.IntN(len(voters))]
-		if w.rng.chance(0.3) {
+		if w.rng.Chance(0.3) {
 			out = leader.n.id
 		}
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, out)}

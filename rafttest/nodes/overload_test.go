@@ -70,24 +70,24 @@ type offered struct {
 func (s *scenario) offer(rate, padding int, d time.Duration) *offered {
 	got := &offered{}
 	g := s.groups[0]
-	begun := s.now
+	begun := s.Now()
 	var next func()
 	next = func() {
-		if s.now >= begun+d {
+		if s.Now() >= begun+d {
 			return
 		}
-		s.after(time.Second/time.Duration(rate), next)
+		s.After(time.Second/time.Duration(rate), next)
 		s.history.operations++
 		op := &operation{id: s.history.operations, verb: verbPut, session: 0, seq: 1, padding: padding}
 		m := s.node(1 + uint64(s.history.operations)%uint64(s.plan.voters)).members[g.id]
 		got.open++
-		at := s.now
+		at := s.Now()
 		m.propose(op, s.plan.deadline, func(_ answer, err error) {
 			got.open--
-			got.slowest = max(got.slowest, s.now-at)
+			got.slowest = max(got.slowest, s.Now()-at)
 			switch {
 			case err == nil:
-				if s.now < begun+d {
+				if s.Now() < begun+d {
 					got.done++
 				}
 			case errors.Is(err, rawnode.ErrRefused):

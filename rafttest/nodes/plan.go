@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -54,13 +55,13 @@ type plan struct {
 	outage                                                             time.Duration // longest
 }
 
-func drawPlan(d draws, opts Options) plan {
+func drawPlan(d simkit.Draws, opts Options) plan {
 	p := plan{duration: opts.Duration, costs: Measured}
 	if p.duration == 0 {
 		p.duration = 1200 * time.Millisecond
 	}
-	p.voters = pick(d, 1, 3, 3, 3, 3, 4, 5, 5)
-	p.groups = pick(d, 1, 1, 2, 3)
+	p.voters = simkit.Pick(d, 1, 3, 3, 3, 3, 4, 5, 5)
+	p.groups = simkit.Pick(d, 1, 1, 2, 3)
 	p.drawBounds(d)
 	p.drawCosts(d)
 	p.drawClients(d)
@@ -72,72 +73,61 @@ func drawPlan(d draws, opts Options) plan {
 	return p
 }
 
-func (p *plan) drawBounds(d draws) {
-	p.batchBytes = pick(d, 1, 512, 16<<10, 256<<10)
-	p.batches = pick(d, 1, 4, 64, 256)
-	p.queueBytes = pick(d, 64<<10, 1<<20, 8<<20)
-	p.calls = pick(d, 8, 64, 4096)
-	p.appendBytes = pick(d, 1, 4<<10, 64<<10, 1<<20)
-	p.inflightMsgs = pick(d, 2, 16, 256)
-	p.inflightBytes = pick(d, 64<<10, 4<<20)
-	p.uncommitted = pick(d, 32<<10, 1<<20, 16<<20)
-	p.applyBytes = pick(d, 1, 16<<10, 1<<20)
-	p.receiveBytes = pick(d, 1<<10, 64<<10, 1<<20, 8<<20)
-	p.linkBytes = pick(d, 64<<10, 1<<20, 8<<20)
-	p.chunkBytes = pick(d, 200, 4<<10, 64<<10)
-	p.segmentBytes = pick[int64](d, 8<<10, 32<<10, 128<<10)
-	p.logBytes = pick[int64](d, 64<<10, 1<<20, 16<<20)
-	p.logBatch = pick[int64](d, 1<<10, 64<<10, 1<<20)
-	p.logCache = pick[int64](d, -1, 16<<10, 1<<20)
-	p.retainEntries = pick[uint64](d, 4, 30, 10_000)
-	p.retainBytes = pick[uint64](d, 16<<10, 16<<20)
-	p.heartbeatTick = pick(d, 1, 1, 2)
-	p.noCheckQuorum = d.chance(0.2)
-	p.keepEvery = pick[uint64](d, 5, 20, 200)
-	p.sessions = session.Limits{Sessions: pick(d, 3, 1000, 1000), Results: pick(d, 1, 8), ResultBytes: 1 << 10}
+func (p *plan) drawBounds(d simkit.Draws) {
+	p.batchBytes = simkit.Pick(d, 1, 512, 16<<10, 256<<10)
+	p.batches = simkit.Pick(d, 1, 4, 64, 256)
+	p.queueBytes = simkit.Pick(d, 64<<10, 1<<20, 8<<20)
+	p.calls = simkit.Pick(d, 8, 64, 4096)
+	p.appendBytes = simkit.Pick(d, 1, 4<<10, 64<<10, 1<<20)
+	p.inflightMsgs = simkit.Pick(d, 2, 16, 256)
+	p.inflightBytes = simkit.Pick(d, 64<<10, 4<<20)
+	p.uncommitted = simkit.Pick(d, 32<<10, 1<<20, 16<<20)
+	p.applyBytes = simkit.Pick(d, 1, 16<<10, 1<<20)
+	p.receiveBytes = simkit.Pick(d, 1<<10, 64<<10, 1<<20, 8<<20)
+	p.linkBytes = simkit.Pick(d, 64<<10, 1<<20, 8<<20)
+	p.chunkBytes = simkit.Pick(d, 200, 4<<10, 64<<10)
+	p.segmentBytes = simkit.Pick[int64](d, 8<<10, 32<<10, 128<<10)
+	p.logBytes = simkit.Pick[int64](d, 64<<10, 1<<20, 16<<20)
+	p.logBatch = simkit.Pick[int64](d, 1<<10, 64<<10, 1<<20)
+	p.logCache = simkit.Pick[int64](d, -1, 16<<10, 1<<20)
+	p.retainEntries = simkit.Pick[uint64](d, 4, 30, 10_000)
+	p.retainBytes = simkit.Pick[uint64](d, 16<<10, 16<<20)
+	p.heartbeatTick = simkit.Pick(d, 1, 1, 2)
+	p.noCheckQuorum = d.Chance(0.2)
+	p.keepEvery = simkit.Pick[uint64](d, 5, 20, 200)
+	p.sessions = session.Limits{Sessions: simkit.Pick(d, 3, 1000, 1000), Results: simkit.Pick(d, 1, 8), ResultBytes: 1 << 10}
 }
 
-func (p *plan) drawCosts(d draws) {
+func (p *plan) drawCosts(d simkit.Draws) {
 	c := &p.costs
-	*c = c.scaled(d.scale(0.5, 20))
-	c.Sync = d.span(20*time.Microsecond, 8*time.Millisecond)
-	c.DiskKiB = d.span(time.Microsecond, 50*time.Microsecond) // 1 GB/s to 20 MB/s
-	c.Delay = d.span(20*time.Microsecond, 10*time.Millisecond)
-	c.LinkKiB = d.span(time.Microsecond, 50*time.Microsecond)
+	*c = c.scaled(d.Scale(0.5, 20))
+	c.Sync = d.Span(20*time.Microsecond, 8*time.Millisecond)
+	c.DiskKiB = d.Span(time.Microsecond, 50*time.Microsecond) // 1 GB/s to 20 MB/s
+	c.Delay = d.Span(20*time.Microsecond, 10*time.Millisecond)
+	c.LinkKiB = d.Span(time.Microsecond, 50*time.Microsecond)
 }
 
-func (p *plan) drawClients(d draws) {
+func (p *plan) drawClients(d simkit.Draws) {
 	p.clients = 2 + d.IntN(5)
 	p.keys = 2 + d.IntN(storeKeys-1)
-	p.think = d.span(3*time.Millisecond, 100*time.Millisecond)
+	p.think = d.Span(3*time.Millisecond, 100*time.Millisecond)
 	p.smallest = 16
-	p.largest = pick[float64](d, 17, 17, 1<<10, 1<<10, 64<<10, 1<<20)
-	p.deadline = d.span(100*time.Millisecond, 2*time.Second)
-	if d.chance(0.3) {
-		p.flood = d.span(30*time.Millisecond, time.Second)
+	p.largest = simkit.Pick[float64](d, 17, 17, 1<<10, 1<<10, 64<<10, 1<<20)
+	p.deadline = d.Span(100*time.Millisecond, 2*time.Second)
+	if d.Chance(0.3) {
+		p.flood = d.Span(30*time.Millisecond, time.Second)
 	}
 }
 
 // drawFaults draws which faults there are: each is absent from about half of
 // the runs, and where it is, anything between rare and relentless.
-func (p *plan) drawFaults(d draws) {
-	every := func(chance float64, lo, hi time.Duration) time.Duration {
-		if !d.chance(chance) {
-			return 0
-		}
-		return d.span(lo, hi)
-	}
-	rate := func(chance, lo, hi float64) float64 {
-		if !d.chance(chance) {
-			return 0
-		}
-		return d.scale(lo, hi)
-	}
-	if d.chance(0.6) {
-		p.drift = d.scale(0.001, 0.3)
+func (p *plan) drawFaults(d simkit.Draws) {
+	rate, every := d.Rate, d.Every
+	if d.Chance(0.6) {
+		p.drift = d.Scale(0.001, 0.3)
 	}
 	p.loss = rate(0.4, 0.0005, 0.05)
-	p.silent = pick(d, 0, 0.5, 1)
+	p.silent = simkit.Pick(d, 0, 0.5, 1)
 	p.duplicate = rate(0.3, 0.001, 0.1)
 	p.crash = every(0.5, 150*time.Millisecond, 2*time.Second)
 	p.kill = every(0.3, 150*time.Millisecond, 2*time.Second)
@@ -155,8 +145,8 @@ func (p *plan) drawFaults(d draws) {
 	p.campaign = every(0.2, 100*time.Millisecond, 2*time.Second)
 	// Who was removed and does not know it campaigns; only PreVote makes that
 	// harmless to those who are behind.
-	p.noPreVote = p.members == 0 && d.chance(0.2)
-	p.outage = d.span(20*time.Millisecond, time.Second)
+	p.noPreVote = p.members == 0 && d.Chance(0.2)
+	p.outage = d.Span(20*time.Millisecond, time.Second)
 }
 
 // fit makes the bounds large enough for what has to pass.

@@ -3,11 +3,7 @@
 
 package nodes
 
-import (
-	"fmt"
-	"reflect"
-	"strings"
-)
+import "github.com/weftraft/weft/rafttest/internal/simkit"
 
 // Reach counts what runs came across. What is never reached is not tested.
 type Reach struct {
@@ -27,35 +23,10 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) {
-	to, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(o)
-	for i := range to.NumField() {
-		to.Field(i).SetUint(to.Field(i).Uint() + from.Field(i).Uint())
-	}
-}
+func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
 
 // Missing names what was not reached.
-func (r Reach) Missing() (names []string) {
-	v := reflect.ValueOf(r)
-	for i := range v.NumField() {
-		if v.Field(i).Uint() == 0 {
-			names = append(names, v.Type().Field(i).Name)
-		}
-	}
-	return names
-}
+func (r Reach) Missing() []string { return simkit.Zeros(r) }
 
-// String returns all counts.
-func (r Reach) String() string {
-	var b strings.Builder
-	v := reflect.ValueOf(r)
-	for i := range v.NumField() {
-		fmt.Fprintf(&b, "%s %d", v.Type().Field(i).Name, v.Field(i).Uint())
-		if i%6 == 5 {
-			b.WriteString("\n")
-		} else {
-			b.WriteString("  ")
-		}
-	}
-	return b.String()
-}
+// String lists the counts, some to a line.
+func (r Reach) String() string { return simkit.Table(r) }

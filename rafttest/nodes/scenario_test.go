@@ -59,7 +59,7 @@ func (s *scenario) ok(format string, args ...any) {
 // pass lets a time pass.
 func (s *scenario) pass(d time.Duration) {
 	s.until(d, func() bool { return false })
-	s.ok("after %v", s.now)
+	s.ok("after %v", s.Now())
 }
 
 // reaches runs until something is so.
@@ -79,7 +79,7 @@ func (s *scenario) end() {
 	for _, c := range s.clients {
 		c.stopped = true
 	}
-	s.plan.duration = s.now
+	s.plan.duration = s.Now()
 	s.calm()
 	s.reaches(2*finaleTime, "rest", func() bool { return s.finale.done })
 	s.checkHistory()

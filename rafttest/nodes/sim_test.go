@@ -8,13 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 var (
@@ -23,32 +22,9 @@ var (
 	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v its whole story is printed")
 )
 
-// runSeeds runs seeds on all processors, and hands each result to take, one at a
-// time, until that returns false.
+// runSeeds runs seeds, and hands each result to take until that returns false.
 func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
-	var (
-		next atomic.Uint64
-		stop atomic.Bool
-		mu   sync.Mutex
-		wg   sync.WaitGroup
-	)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for !stop.Load() {
-				k := next.Add(1) - 1
-				if k >= n {
-					return
-				}
-				r := Run(first+k, opts)
-				mu.Lock()
-				if !stop.Load() && !take(r) {
-					stop.Store(true)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
+	simkit.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
 }
 
 func report(r Result) string {

@@ -84,7 +84,7 @@ func (m *member) sendSnapshot(s rawnode.SnapshotSend) {
 	}
 	w.reach.SnapshotsSent++
 	m.nextStream++
-	o := &outgoing{stream: m.nextStream, to: s.To, header: header, deadline: w.now + streamTimeout}
+	o := &outgoing{stream: m.nextStream, to: s.To, header: header, deadline: w.Now() + streamTimeout}
 	o.body = binary.AppendUvarint(nil, uint64(len(body)))
 	o.body = append(append(o.body, body...), make([]byte, m.state.size())...)
 	m.out[o.stream] = o
@@ -117,7 +117,7 @@ func (m *member) nextChunk(o *outgoing) {
 	}
 	o.body = o.body[n:]
 	o.number++
-	o.deadline = w.now + streamTimeout
+	o.deadline = w.Now() + streamTimeout
 	costs := &w.plan.costs
 	m.n.cpu.add(func() (time.Duration, func()) {
 		return costs.Sent + per(n, costs.WireKiB), func() {
@@ -153,12 +153,12 @@ func (m *member) streamStatus(from uint64, st wire.ChunkStatus) {
 // expireStreams gives up what has waited too long.
 func (m *member) expireStreams() {
 	for _, o := range m.outgoing() {
-		if m.n.w.now > o.deadline {
+		if m.n.w.Now() > o.deadline {
 			m.endStream(o, errSilent)
 		}
 	}
 	for _, from := range slices.Sorted(maps.Keys(m.in)) {
-		if in := m.in[from]; m.n.w.now > in.deadline && !in.whole {
+		if in := m.in[from]; m.n.w.Now() > in.deadline && !in.whole {
 			m.failIncoming(in, errSilent)
 		}
 	}
@@ -186,7 +186,7 @@ func (m *member) chunk(from uint64, c wire.Chunk) {
 		return
 	}
 	in.next++
-	in.deadline = m.n.w.now + streamTimeout
+	in.deadline = m.n.w.Now() + streamTimeout
 	in.body = append(in.body, c.Data...)
 	if in.whole = c.Last; in.whole {
 		in.size = len(in.body)
@@ -227,7 +227,7 @@ func (m *member) restore(in *incoming) {
 		meta := in.header.GetSnapshot()
 		kept := keptState{index: meta.GetMetadata().GetIndex(), host: meta.GetData(), encoded: body}
 		life := n.life
-		w.at(n.disk.occupy(in.size, true), func() {
+		w.At(n.disk.occupy(in.size, true), func() {
 			if n.life == life && n.up {
 				n.kept[m.g.id] = kept
 				n.bound(func() { m.restored(in, kept) })()

@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // world is one run.
 type world struct {
-	agenda
+	simkit.Agenda
 	story story
 	opts  Options
 	plan  plan
 	// Streams of randomness: what hosts and faults do, what the network does,
 	// what disks do, what clients do.
-	rng, nets, disks, cli draws
+	rng, nets, disks, cli simkit.Draws
 
 	nodes   []*node // by id, from 1
 	groups  []*group
@@ -51,9 +52,9 @@ func Run(seed uint64, opts Options) Result {
 }
 
 func newWorld(seed uint64, opts Options) *world {
-	w := &world{opts: opts, rng: newDraws(seed, 1), nets: newDraws(seed, 2), disks: newDraws(seed, 3), cli: newDraws(seed, 4)}
+	w := &world{opts: opts, rng: simkit.NewDraws(seed, 1), nets: simkit.NewDraws(seed, 2), disks: simkit.NewDraws(seed, 3), cli: simkit.NewDraws(seed, 4)}
 	w.story.out = opts.Trace
-	w.plan = drawPlan(newDraws(seed, 0), opts)
+	w.plan = drawPlan(simkit.NewDraws(seed, 0), opts)
 	w.net = network{w: w, held: map[*lane]time.Duration{}}
 	return w
 }
@@ -100,7 +101,7 @@ func (w *world) begin() {
 			w.addClient(g)
 		}
 	}
-	w.at(w.plan.duration, w.calm)
+	w.At(w.plan.duration, w.calm)
 }
 
 func (w *world) run() {
@@ -117,19 +118,19 @@ func (w *world) next() {
 		w.fail(Liveness, "%d events, and no end", w.events)
 		return
 	}
-	w.step(w.plan.duration + 2*finaleTime)
+	w.Step(w.plan.duration + 2*finaleTime)
 }
 
 // until runs until something is so. It returns false if it is not within a
 // time.
 func (w *world) until(limit time.Duration, so func() bool) bool {
-	end := w.now + limit
+	end := w.Now() + limit
 	for w.failure == nil && !so() {
-		if w.now >= end {
+		if w.Now() >= end {
 			return false
 		}
 		w.events++
-		w.step(end)
+		w.Step(end)
 	}
 	return w.failure == nil
 }
@@ -147,7 +148,7 @@ func (w *world) running() []*node {
 }
 
 func (w *world) tell(node uint64, format string, args ...any) {
-	w.story.tell(w.now, node, fmt.Sprintf(format, args...))
+	w.story.tell(w.Now(), node, fmt.Sprintf(format, args...))
 }
 
 // fail records the first invariant that does not hold; the run ends.
@@ -155,7 +156,7 @@ func (w *world) fail(invariant, format string, args ...any) {
 	if w.failure != nil {
 		return
 	}
-	w.failure = &Violation{Invariant: invariant, At: w.now, Detail: fmt.Sprintf(format, args...)}
+	w.failure = &Violation{Invariant: invariant, At: w.Now(), Detail: fmt.Sprintf(format, args...)}
 	w.tell(0, "VIOLATION %s: %s", invariant, w.failure.Detail)
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rafttest
+package simkit
 
 import "time"
 
@@ -18,17 +18,20 @@ func (e event) before(o event) bool {
 	return e.at < o.at || e.at == o.at && e.seq < o.seq
 }
 
-// agenda is the events to come: a binary heap, earliest first. It is written
+// Agenda is the events to come: a binary heap, earliest first. It is written
 // out rather than built on container/heap, which would box each of some ten
-// thousand events a run.
-type agenda struct {
+// thousand events a run. The zero value is empty, at time 0.
+type Agenda struct {
 	now  time.Duration
 	seq  uint64
 	heap []event
 }
 
-// at plans run for an instant; what lies in the past happens next.
-func (a *agenda) at(t time.Duration, run func()) {
+// Now returns the virtual time.
+func (a *Agenda) Now() time.Duration { return a.now }
+
+// At plans run for an instant; what lies in the past happens next.
+func (a *Agenda) At(t time.Duration, run func()) {
 	a.seq++
 	a.heap = append(a.heap, event{at: max(t, a.now), seq: a.seq, run: run})
 	i := len(a.heap) - 1
@@ -42,12 +45,12 @@ func (a *agenda) at(t time.Duration, run func()) {
 	}
 }
 
-// after plans run for a time from now.
-func (a *agenda) after(d time.Duration, run func()) { a.at(a.now+d, run) }
+// After plans run for a time from now.
+func (a *Agenda) After(d time.Duration, run func()) { a.At(a.now+d, run) }
 
-// step lets the next event happen, and reports whether there was one up to the
+// Step lets the next event happen, and reports whether there was one up to the
 // instant until. If not, the time is until.
-func (a *agenda) step(until time.Duration) bool {
+func (a *Agenda) Step(until time.Duration) bool {
 	if len(a.heap) == 0 || a.heap[0].at > until {
 		a.now = max(a.now, until)
 		return false
@@ -63,7 +66,8 @@ func (a *agenda) step(until time.Duration) bool {
 	return true
 }
 
-func (a *agenda) sink() {
+// sink moves the event at the top down to its place.
+func (a *Agenda) sink() {
 	i := 0
 	for {
 		least := i

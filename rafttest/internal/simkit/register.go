@@ -1,0 +1,75 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simkit
+
+import (
+	"math"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Access is one operation of a client on a register: a number, 0 at first.
+type Access struct {
+	Client int
+	Kind   Kind
+	// Call and Return order what clients do and see. Nobody looks at Return if
+	// the result is not known.
+	Call, Return int64
+	// Value is what was read, or is to be written.
+	Value uint32
+	// Old is the value that a swap replaces, if it is there; Swapped says that
+	// it was.
+	Old     uint32
+	Swapped bool
+	// Known says that the client has the result. If not, it may happen at any
+	// time from its call on.
+	Known bool
+}
+
+// Kind is what an access does.
+type Kind byte
+
+// The kinds of accesses.
+const (
+	Read Kind = iota
+	Write
+	Swap // compare and swap
+)
+
+// Linearizable reports whether there is an order of the operations on a
+// register, each between its call and its return, in which every one has the
+// result that its client saw.
+func Linearizable[O any](ops []O, access func(O) Access) bool {
+	var history []porcupine.Operation
+	for _, op := range ops {
+		a := access(op)
+		if !a.Known {
+			a.Return = math.MaxInt64
+		}
+		history = append(history, porcupine.Operation{ClientId: a.Client, Input: a, Call: a.Call, Return: a.Return})
+	}
+	return porcupine.CheckOperations(register, history)
+}
+
+// register is the model: what each access finds, and leaves behind.
+var register = porcupine.Model{
+	Init: func() any { return uint32(0) },
+	Step: func(state, in, _ any) (bool, any) {
+		value, a := state.(uint32), in.(Access)
+		switch a.Kind {
+		case Read:
+			return !a.Known || a.Value == value, value
+		case Write:
+			return true, a.Value
+		}
+		hit := value == a.Old
+		if a.Known && a.Swapped != hit {
+			return false, value
+		}
+		if hit {
+			return true, a.Value
+		}
+		return true, value
+	},
+}

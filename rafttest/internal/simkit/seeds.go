@@ -1,0 +1,38 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simkit
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Seeds runs n seeds from the first on, on all processors, and hands each result
+// to take, one at a time, until that returns false.
+func Seeds[R any](first, n uint64, run func(seed uint64) R, take func(R) (goOn bool)) {
+	var (
+		next atomic.Uint64
+		stop atomic.Bool
+		mu   sync.Mutex
+		wg   sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for !stop.Load() {
+				k := next.Add(1) - 1
+				if k >= n {
+					return
+				}
+				r := run(first + k)
+				mu.Lock()
+				if !stop.Load() && !take(r) {
+					stop.Store(true)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
