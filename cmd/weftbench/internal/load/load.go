@@ -27,7 +27,7 @@ import (
 // Plan says what load to make.
 type Plan struct {
 	Addresses []string
-	Clients   int // each with a connection of its own, spread over the nodes
+	Clients   int // each with a connection of its own, spread over the nodes from node Seed on
 	Size      int // bytes of a value
 	Keys      int
 	Reads     int // percentage of calls that are linearizable reads
@@ -86,7 +86,7 @@ func Run(ctx context.Context, plan Plan) (Result, error) {
 	}()
 	for i := range conns {
 		var err error
-		if conns[i], err = cluster.Dial(plan.Addresses[i%len(plan.Addresses)]); err != nil {
+		if conns[i], err = cluster.Dial(plan.Addresses[(i+int(plan.Seed%uint64(len(plan.Addresses))))%len(plan.Addresses)]); err != nil {
 			return Result{}, err
 		}
 		conns[i].Connect()
