@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,7 +140,6 @@ func TestGroups(t *testing.T) {
 	f.start(3)
 	f.nodes[4] = &ship{peer: freePort(t)}
 	go func() { // it ends when the node is added for good
-		time.Sleep(100 * time.Millisecond)
 		kvdemo(t.Context(), "", "member", "add", "4", f.nodes[4].peer, "--endpoints", f.sure[1]+","+f.sure[2], "--timeout", limit.String())
 	}()
 	require.Contains(t, wrong(4, "--join"), "--groups: 3, but the cluster has 4 groups: start this node with --groups 4")
