@@ -77,7 +77,7 @@ func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "the unit of --heartbeat-ticks and --election-ticks")
 	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats of a leader")
-	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election; each wait is drawn from one to two times that")
+	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election; a follower whose connection to the leader did not break waits up to twice that")
 }
 
 // config reads the flags that are not numbers and checks them all.

@@ -153,7 +153,7 @@ func (r *Report) failover(b *strings.Builder) {
 	}
 	timeout := time.Duration(r.Config.ElectionTicks) * r.Config.Tick
 	fmt.Fprintf(b, "\n## The leader killed\n\nThe longest time without an answered write, from the moment the leader's process got SIGKILL, with 16 clients and an\n")
-	fmt.Fprintf(b, "election timeout of %v (a follower waits one to two times that):\n\n| side | median | times the timeout | least | most | kills |\n|---|---|---|---|---|---|\n", timeout)
+	fmt.Fprintf(b, "election timeout of %v (a follower waits that long if its connection to the leader broke, as it does here; the loop's waits up to twice that):\n\n| side | median | times the timeout | least | most | kills |\n|---|---|---|---|---|---|\n", timeout)
 	for _, g := range r.Gaps {
 		fmt.Fprintf(b, "| %s | %v | %.2f | %v | %v | %d |\n", g.Side, g.Median().Round(time.Millisecond), g.Median().Seconds()/timeout.Seconds(),
 			g.All[0].Round(time.Millisecond), g.All[len(g.All)-1].Round(time.Millisecond), len(g.All))
