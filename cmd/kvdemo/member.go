@@ -55,14 +55,15 @@ type memberResult struct {
 	Role    string   `json:"role"`
 	Leads   []uint64 `json:"leads,omitempty"`
 	Behind  *uint64  `json:"behind,omitempty"`
+	Silent  bool     `json:"silent,omitempty"`
 }
 
-// listMembers prints what the first endpoint said that said something, with how
-// far members are behind as all leaders among them say.
+// listMembers prints what the first endpoint said that said something, with what
+// all leaders among them say: how far members are behind, and who is silent.
 func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*kvpb.MembersResponse]) error {
 	var first *kvpb.MembersResponse
 	var errs []error
-	behind := map[uint64]*uint64{}
+	behind, silent := map[uint64]*uint64{}, map[uint64]bool{}
 	for _, a := range answers {
 		if a.Err != nil {
 			errs = append(errs, a.Err)
@@ -75,13 +76,14 @@ func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*k
 			if lag := m.Behind; lag != nil && (behind[m.GetId()] == nil || *lag > *behind[m.GetId()]) {
 				behind[m.GetId()] = lag
 			}
+			silent[m.GetId()] = silent[m.GetId()] || m.GetSilent()
 		}
 	}
 	if first == nil {
 		return fmt.Errorf("no node answered: %w", errors.Join(errs...))
 	}
 	for _, m := range first.GetMembers() {
-		m.Behind = behind[m.GetId()]
+		m.Behind, m.Silent = behind[m.GetId()], silent[m.GetId()]
 	}
 	return f.printMembers(cmd, first)
 }
@@ -89,10 +91,13 @@ func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*k
 func (f *clientFlags) printMembers(cmd *cobra.Command, resp *kvpb.MembersResponse) error {
 	t := f.table(cmd, "NODE", "ADDRESS", "ROLE", "LEADS", "BEHIND")
 	for _, m := range resp.GetMembers() {
-		r := memberResult{ID: m.GetId(), Address: m.GetAddress(), Role: m.GetRole(), Leads: m.GetLeads(), Behind: m.Behind}
+		r := memberResult{ID: m.GetId(), Address: m.GetAddress(), Role: m.GetRole(), Leads: m.GetLeads(), Behind: m.Behind, Silent: m.GetSilent()}
 		behind := "-"
 		if r.Behind != nil {
 			behind = strconv.FormatUint(*r.Behind, 10)
+		}
+		if r.Silent {
+			behind += ", silent"
 		}
 		if err := t.row(r, r.ID, r.Address, r.Role, groupList(r.Leads), behind); err != nil {
 			return err

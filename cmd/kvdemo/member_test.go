@@ -8,6 +8,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,10 +104,12 @@ func TestMemberMistakes(t *testing.T) {
 	refused("node 4 was removed, and nobody may come back under its id", "member", "add", "4", f.nodes[4].peer)
 	f.do("member", "remove", "4") // as it is
 
-	// With one of three dead, another cannot be spared. Leaders notice after an
-	// election timeout; this is ten of them.
+	// With one of three dead, another cannot be spared, as soon as the leader
+	// notices.
 	f.kill(3)
-	time.Sleep(2 * time.Second)
+	eventually(t, "the leader to notice", func() bool {
+		return strings.Contains(f.do("member", "list"), ", silent")
+	})
 	refused("the group might not go on after it", "member", "remove", "2")
 	f.do("member", "remove", "3")
 	require.Equal(t, map[uint64]string{1: "voter", 2: "voter"}, f.members())

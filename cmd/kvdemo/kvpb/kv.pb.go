@@ -2064,7 +2064,10 @@ type MembersResponse_Member struct {
 	Leads []uint64 `protobuf:"varint,4,rep,packed,name=leads,proto3" json:"leads,omitempty"` // groups
 	// Log entries that it has not got yet, in the group where that is most. Only
 	// of the groups that the node which is asked leads.
-	Behind        *uint64 `protobuf:"varint,5,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
+	Behind *uint64 `protobuf:"varint,5,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
+	// A leader at the node that is asked has not heard from it for an election
+	// timeout.
+	Silent        bool `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2132,6 +2135,13 @@ func (x *MembersResponse_Member) GetBehind() uint64 {
 		return *x.Behind
 	}
 	return 0
+}
+
+func (x *MembersResponse_Member) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
 }
 
 type SnapshotResponse_Group struct {
@@ -2322,16 +2332,17 @@ const file_kv_proto_rawDesc = "" +
 	"firstIndex\x12\x1d\n" +
 	"\n" +
 	"last_index\x18\t \x01(\x04R\tlastIndex\"\x10\n" +
-	"\x0eMembersRequest\"\xf4\x01\n" +
+	"\x0eMembersRequest\"\x8c\x02\n" +
 	"\x0fMembersResponse\x12@\n" +
 	"\amembers\x18\x01 \x03(\v2&.weft.kvdemo.v1.MembersResponse.MemberR\amembers\x12\x18\n" +
-	"\aremoved\x18\x02 \x03(\x04R\aremoved\x1a\x84\x01\n" +
+	"\aremoved\x18\x02 \x03(\x04R\aremoved\x1a\x9c\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
 	"\x05leads\x18\x04 \x03(\x04R\x05leads\x12\x1b\n" +
-	"\x06behind\x18\x05 \x01(\x04H\x00R\x06behind\x88\x01\x01B\t\n" +
+	"\x06behind\x18\x05 \x01(\x04H\x00R\x06behind\x88\x01\x01\x12\x16\n" +
+	"\x06silent\x18\x06 \x01(\bR\x06silentB\t\n" +
 	"\a_behind\"V\n" +
 	"\x10AddMemberRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +

@@ -315,7 +315,9 @@ func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
 	for _, g := range a.n.groups {
 		s := g.host.Status()
 		for id, p := range s.Progress {
-			rowOf(rows, id).lags(s.LastIndex, p.Match)
+			row := rowOf(rows, id)
+			row.lags(s.LastIndex, p.Match)
+			row.silent = row.silent || !p.RecentActive
 		}
 		if s.Lead != raft.None {
 			row := rowOf(rows, s.Lead)
@@ -332,7 +334,7 @@ func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[id]
 		resp.Members = append(resp.Members, &kvpb.MembersResponse_Member{
-			Id: id, Address: a.n.address(t, id), Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind,
+			Id: id, Address: a.n.address(t, id), Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind, Silent: row.silent,
 		})
 	}
 	return resp, nil
@@ -343,6 +345,7 @@ type memberRow struct {
 	voter, learner int // of how many groups
 	leads          []uint64
 	behind         *uint64
+	silent         bool // a leader here does not hear from it
 }
 
 func rowOf(rows map[uint64]*memberRow, id uint64) *memberRow {
