@@ -1,0 +1,102 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+// MaxUnits is how many units a codeword can have: one for each element of
+// GF(2^8), in which it is computed.
+const MaxUnits = 256
+
+// ID names an entry of the log. Two entries with the same ID are the same.
+type ID struct{ Term, Index uint64 }
+
+// Layout says how a payload is cut: into D data units, and with parity units
+// into a codeword of Slots*D units. Each slot owns D of them, and no other slot
+// has any of those: unit k of slot s is unit s+k*Slots of the codeword. The
+// data units, which cost nothing to make, so come first in every slot.
+//
+// D is 0 where nothing can be coded: all get the whole payload.
+type Layout struct{ D, Slots int }
+
+// NewLayout returns the layout for a group with so many voters, the leader
+// included, and so many slots: one for each member, voter or learner, but the
+// leader. D is the number of data units that comes closest to cutting a payload
+// evenly at every level, and the least such number.
+//
+//	voters   3   5   7   9
+//	D        2   6  12  24
+//
+// With one or two voters, and where there are so many slots that no payload can
+// be cut in two, D is 0.
+func NewLayout(voters, slots int) Layout {
+	l := Layout{Slots: max(slots, 0)}
+	if voters < 3 || slots < 1 {
+		return l
+	}
+	best := fraction{num: 1, den: 0}
+	for d := 2; d <= maxD && d*slots <= MaxUnits; d++ {
+		if o := overhead(d, Levels(voters)); o.less(best) {
+			l.D, best = d, o
+		}
+	}
+	return l
+}
+
+// maxD bounds D, so that a count of units fits a byte.
+const maxD = 255
+
+// UnitsAt returns how many units each holder has at a level, such that any
+// level holders have D between them. A level above D is like D.
+func (l Layout) UnitsAt(level int) int {
+	if level < 1 {
+		return l.D
+	}
+	return (l.D + level - 1) / level
+}
+
+// Spread fills units, one count per holder, with as few units in total as let
+// any level of them decode. Where D is no multiple of the level, some holders
+// need one unit less than UnitsAt says; turn chooses who, so that a caller who
+// counts it up with its entries spreads that evenly.
+func (l Layout) Spread(level, turn int, units []int) {
+	most := l.UnitsAt(level)
+	for i := range units {
+		units[i] = most
+	}
+	if level < 1 || len(units) == 0 {
+		return
+	}
+	// The least `level` holders may fall short by this much together.
+	for short := most*level - l.D; short > 0; short-- {
+		if short > len(units) || units[(turn+short)%len(units)] == 0 {
+			continue
+		}
+		units[(turn+short)%len(units)]--
+	}
+}
+
+// Unit returns the unit of the codeword that is unit k of a slot.
+func (l Layout) Unit(slot, k int) int { return slot + k*l.Slots }
+
+// Levels returns the highest level of a group: at level l an entry commits with
+// l + voters/2 acknowledgements, the leader's among them, and at this level
+// with those of all.
+func Levels(voters int) int { return max(voters-voters/2, 1) }
+
+// fraction is num/den; den 0 means infinity.
+type fraction struct{ num, den int }
+
+func (f fraction) less(g fraction) bool { return f.num*g.den < g.num*f.den }
+
+// overhead returns by what factor units of 1/d are, at the worst of the levels,
+// more than the exact share 1/level.
+func overhead(d, levels int) fraction {
+	worst := fraction{num: 1, den: 1}
+	for level := 1; level <= levels; level++ {
+		o := fraction{num: Layout{D: d}.UnitsAt(level) * level, den: d}
+		if worst.less(o) {
+			worst = o
+		}
+	}
+	return worst
+}
