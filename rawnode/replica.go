@@ -48,6 +48,7 @@ type Replica struct {
 	sendings map[uint64]sending
 	heard    map[uint64]uint64
 	repeats  repeats
+	acks     acks
 	answers  []lateAnswer
 
 	resolving resolveStage
@@ -163,6 +164,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.succeed()
 	r.Resolve()
 	r.answer()
+	r.sendAck(r.acks.late(r.ticks))
 	r.expireCalls()
 }
 
@@ -274,7 +276,21 @@ func (r *Replica) send(m *pb.Message) {
 	if repeated {
 		r.count.Repeats++
 	}
+	if !r.acks.put(m, r.ticks) {
+		r.count.LateAcks++
+		return
+	}
+	if m.GetType() == pb.MsgHeartbeatResp {
+		r.sendAck(r.acks.take(m.GetTo()))
+	}
 	r.post(m.GetTo(), wire.Raft{Message: m})
+}
+
+// sendAck sends an acknowledgement that has waited; nil is none.
+func (r *Replica) sendAck(m *pb.Message) {
+	if m != nil {
+		r.post(m.GetTo(), wire.Raft{Message: m})
+	}
 }
 
 func (r *Replica) post(to uint64, body wire.Body) {
@@ -307,6 +323,7 @@ func (r *Replica) step(m *pb.Message) {
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
 	r.lost(peer)
+	r.acks.lost(peer)
 	r.dirty = true
 }
 

@@ -133,6 +133,7 @@ type Counters struct {
 	Refused, Unknown                  uint64 // calls that ended so
 	RefusedLate                       uint64 // of these: too near to their deadline to be sent
 	Repeats                           uint64 // appends that were sent again, without entries
+	LateAcks                          uint64 // acknowledgements that told nothing and so waited
 	Elections                         uint64 // terms in which this node led
 	Stalls                            uint64 // times there was no room to write
 }
