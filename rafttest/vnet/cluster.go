@@ -1,0 +1,213 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// ErrDown is returned by Propose where the node is dead or paused.
+var ErrDown = errors.New("vnet: the node is down")
+
+// Cluster is a group of nodes in virtual time. Its methods must not be called
+// from several goroutines at a time.
+type Cluster struct {
+	opts   Options
+	agenda simkit.Agenda
+	nodes  []*node
+	logger raft.Logger
+	leader uint64
+	loads  []*Load
+	err    error
+
+	// sums are the digests at the indexes from start on, as the first replica
+	// that applied an entry had them.
+	sums  []uint32
+	start uint64
+
+	events, refused, snapshots uint64
+}
+
+// begin is where logs begin: a snapshot at this index has the configuration.
+const begin = 1
+
+// New makes a cluster. Nobody leads at first: see [Cluster.Campaign].
+func New(opts Options) (*Cluster, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.Tick == 0 {
+		opts.Tick = defaultTick
+	}
+	if opts.Keep == 0 {
+		opts.Keep = defaultKeep
+	}
+	c := &Cluster{
+		opts:   opts,
+		logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
+		sums:   []uint32{0},
+		start:  begin,
+	}
+	conf := &pb.ConfState{}
+	for i := range opts.Nodes {
+		conf.Voters = append(conf.Voters, uint64(i)+1)
+	}
+	for i, hw := range opts.Nodes {
+		if err := c.add(i, hw, conf); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.connect()
+}
+
+// add makes a node.
+func (c *Cluster) add(i int, hw Node, conf *pb.ConfState) error {
+	n := &node{
+		c: c, id: uint64(i) + 1, index: i, hardware: hw,
+		store: raft.NewMemoryStorage(), applied: begin,
+		draws: simkit.NewDraws(c.opts.Seed, uint64(i)+1),
+	}
+	n.disk.n = n
+	n.card = port{
+		agenda: &c.agenda, rate: hw.Egress,
+		begun: func(k *packet) { k.wire.begun(k) },
+		sent:  func(k *packet) { k.wire.carded(k) },
+	}
+	c.nodes = append(c.nodes, n)
+	one := uint64(begin)
+	err := n.store.ApplySnapshot(&pb.Snapshot{
+		Data:     make([]byte, 4),
+		Metadata: &pb.SnapshotMetadata{ConfState: conf, Index: &one, Term: &one},
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.store.SetHardState(&pb.HardState{Term: &one, Vote: new(uint64), Commit: &one}); err != nil {
+		return err
+	}
+	return n.start()
+}
+
+// connect makes the wires.
+func (c *Cluster) connect() error {
+	for _, from := range c.nodes {
+		from.wires = make([]*wire, len(c.nodes))
+		for _, to := range c.nodes {
+			if from == to {
+				continue
+			}
+			from.wires[to.index] = newWire(c, from, to)
+			if c.opts.Link == nil {
+				continue
+			}
+			if err := c.SetLink(from.id, to.id, c.opts.Link(from.id, to.id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// node returns the node with an id, or nil.
+func (c *Cluster) node(id uint64) *node {
+	if id == 0 || id > uint64(len(c.nodes)) {
+		return nil
+	}
+	return c.nodes[id-1]
+}
+
+// fail keeps the first thing that went wrong; the run ends there.
+func (c *Cluster) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// compare holds a replica to the others.
+func (c *Cluster) compare(n *node) {
+	at := n.applied - c.start
+	switch {
+	case at == uint64(len(c.sums)):
+		c.sums = append(c.sums, n.digest)
+	case at > uint64(len(c.sums)):
+		c.fail(fmt.Errorf("vnet: node %d applied %d, but nobody applied what is before", n.id, n.applied))
+	case c.sums[at] != n.digest:
+		c.fail(fmt.Errorf("vnet: node %d is not as the others at index %d", n.id, n.applied))
+	}
+}
+
+func (c *Cluster) digestAt(index uint64) (uint32, bool) {
+	at := index - c.start
+	if at >= uint64(len(c.sums)) {
+		return 0, false
+	}
+	return c.sums[at], true
+}
+
+// changed hears of a node's new role.
+func (c *Cluster) changed(n *node) {
+	if n.role == raft.StateLeader {
+		c.leader = n.id
+	} else if c.leader == n.id {
+		c.leader = 0
+	}
+	if c.opts.OnRole != nil {
+		c.opts.OnRole(n.id, n.role)
+	}
+	for _, l := range c.loads {
+		l.roleChanged()
+	}
+}
+
+// onApply tells all who want to know that a node has applied an entry.
+func (c *Cluster) onApply(n *node, e *pb.Entry) {
+	if c.opts.OnApply != nil {
+		c.opts.OnApply(n.id, e)
+	}
+	for _, l := range c.loads {
+		l.applied(n, e)
+	}
+}
+
+// Err returns the first thing that went wrong in the run: replicas that differ,
+// a contract that a core broke. nil if all is well.
+func (c *Cluster) Err() error { return c.err }
+
+// Now returns the virtual time.
+func (c *Cluster) Now() time.Duration { return c.agenda.Now() }
+
+// At plans what happens at an instant; After, at a time from now.
+func (c *Cluster) At(t time.Duration, run func()) { c.agenda.At(t, run) }
+
+// After plans what happens at a time from now.
+func (c *Cluster) After(d time.Duration, run func()) { c.agenda.After(d, run) }
+
+// Run lets time pass up to an instant.
+func (c *Cluster) Run(until time.Duration) error {
+	for c.err == nil && c.agenda.Step(until) {
+		c.events++
+	}
+	return c.err
+}
+
+// RunUntil lets time pass until done reports true, at the latest up to an
+// instant. It reports whether done did.
+func (c *Cluster) RunUntil(until time.Duration, done func() bool) (bool, error) {
+	for c.err == nil && !done() {
+		if !c.agenda.Step(until) {
+			break
+		}
+		c.events++
+	}
+	return c.err == nil && done(), c.err
+}

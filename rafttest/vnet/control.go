@@ -1,0 +1,224 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Nodes returns how many nodes there are; their ids are 1 up to that.
+func (c *Cluster) Nodes() int { return len(c.nodes) }
+
+// Leader returns the node that became leader last and that has not given it up,
+// or 0.
+func (c *Cluster) Leader() uint64 { return c.leader }
+
+// Core returns a node's core, to look at it. 0 and unknown ids: nil.
+func (c *Cluster) Core(id uint64) *raft.RawNode {
+	if n := c.node(id); n != nil {
+		return n.rn
+	}
+	return nil
+}
+
+// Alive reports whether a node runs: it is neither dead nor paused.
+func (c *Cluster) Alive(id uint64) bool {
+	n := c.node(id)
+	return n != nil && !n.dead && !n.paused
+}
+
+// Applied returns how far a node's state machine is; Committed, what it knows to
+// be committed.
+func (c *Cluster) Applied(id uint64) uint64 { return c.node(id).applied }
+
+// Committed returns the commit index that a node knows.
+func (c *Cluster) Committed(id uint64) uint64 { return c.node(id).commit }
+
+// Propose proposes at a node. Errors: [ErrDown], and those of raft.
+func (c *Cluster) Propose(id uint64, data []byte) error {
+	n := c.node(id)
+	if n == nil || n.dead || n.paused {
+		return fmt.Errorf("%w: node %d", ErrDown, id)
+	}
+	defer n.touch()
+	return n.rn.Propose(data)
+}
+
+// Campaign makes a node try to lead, now.
+func (c *Cluster) Campaign(id uint64) error {
+	n := c.node(id)
+	if n == nil || n.dead || n.paused {
+		return fmt.Errorf("%w: node %d", ErrDown, id)
+	}
+	defer n.touch()
+	return n.rn.Campaign()
+}
+
+// Elect lets a node campaign until it leads and has committed an entry, for at
+// most 100 election timeouts.
+func (c *Cluster) Elect(id uint64) error {
+	before := c.Committed(id)
+	for range 100 {
+		if err := c.Campaign(id); err != nil {
+			return err
+		}
+		until := c.Now() + 2*electionTicks*c.opts.Tick
+		ok, err := c.RunUntil(until, func() bool { return c.leader == id && c.Committed(id) > before })
+		if ok || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("vnet: node %d does not become leader", id)
+}
+
+// Kill stops a node: what it has not made durable and what has not left its card
+// is lost. Nobody is told.
+func (c *Cluster) Kill(id uint64) {
+	n := c.node(id)
+	if n == nil || n.dead {
+		return
+	}
+	n.dead, n.paused, n.held = true, false, nil
+	n.life++
+	n.flushing, n.wakeAt = false, 0
+	n.disk.clear()
+	n.card.clear()
+	for _, w := range n.wires {
+		if w != nil {
+			w.slow.clear()
+			w.waiting = 0
+		}
+	}
+	if c.leader == id {
+		c.leader = 0
+	}
+}
+
+// Restart starts a node that is dead from what was durable.
+func (c *Cluster) Restart(id uint64) error {
+	n := c.node(id)
+	if n == nil || !n.dead {
+		return fmt.Errorf("vnet: node %d is not dead", id)
+	}
+	n.dead = false
+	// The state machine is made durable as far as the log says it is committed.
+	hs, _, err := n.store.InitialState()
+	if err != nil {
+		return err
+	}
+	if commit := hs.GetCommit(); commit < n.applied {
+		n.applied = commit
+		n.digest, _ = c.digestAt(commit)
+	}
+	return n.start()
+}
+
+// Pause stops a node's process; its card goes on. What arrives waits.
+func (c *Cluster) Pause(id uint64) {
+	if n := c.node(id); n != nil {
+		n.paused = true
+	}
+}
+
+// Resume ends a pause: all that has waited happens now, in order.
+func (c *Cluster) Resume(id uint64) {
+	n := c.node(id)
+	if n == nil || !n.paused {
+		return
+	}
+	held := n.held
+	n.paused, n.held = false, nil
+	for _, run := range held {
+		n.do(run)
+	}
+	if !n.dead {
+		n.touch()
+	}
+}
+
+// SetNode changes a node's hardware from now on.
+func (c *Cluster) SetNode(id uint64, hw Node) error {
+	n := c.node(id)
+	if n == nil {
+		return fmt.Errorf("vnet: SetNode: there is no node %d", id)
+	}
+	if err := hw.Validate(); err != nil {
+		return fmt.Errorf("vnet: SetNode: node %d: %w", id, err)
+	}
+	n.hardware = hw
+	n.card.setRate(hw.Egress)
+	return nil
+}
+
+// SetLink changes what connects a node to another from now on.
+func (c *Cluster) SetLink(from, to uint64, l Link) error {
+	a, b := c.node(from), c.node(to)
+	if a == nil || b == nil || a == b {
+		return fmt.Errorf("vnet: SetLink: no link leads from %d to %d", from, to)
+	}
+	if err := l.Validate(); err != nil {
+		return fmt.Errorf("vnet: SetLink: %d to %d: %w", from, to, err)
+	}
+	a.wires[b.index].setLink(l)
+	return nil
+}
+
+// Sent returns what a node has sent to another since the cluster began.
+func (c *Cluster) Sent(from, to uint64) Traffic {
+	if w := c.wire(from, to); w != nil {
+		return w.sent
+	}
+	return Traffic{}
+}
+
+// SentBy returns what a node has sent to all others; SentByAll, what all have.
+func (c *Cluster) SentBy(from uint64) (sum Traffic) {
+	for to := range c.nodes {
+		sum = sum.Plus(c.Sent(from, uint64(to)+1))
+	}
+	return sum
+}
+
+// SentByAll returns what all nodes have sent.
+func (c *Cluster) SentByAll() (sum Traffic) {
+	for from := range c.nodes {
+		sum = sum.Plus(c.SentBy(uint64(from) + 1))
+	}
+	return sum
+}
+
+// Queued returns how many bytes wait at a node to be sent to another.
+func (c *Cluster) Queued(from, to uint64) int {
+	w := c.wire(from, to)
+	if w == nil {
+		return 0
+	}
+	if w.narrow() {
+		return max(w.waiting, w.slow.bytes)
+	}
+	return w.waiting
+}
+
+func (c *Cluster) wire(from, to uint64) *wire {
+	a, b := c.node(from), c.node(to)
+	if a == nil || b == nil || a == b {
+		return nil
+	}
+	return a.wires[b.index]
+}
+
+// Counts is what happened in a run.
+type Counts struct {
+	Events, Messages, Refused, Snapshots uint64
+	Time                                 time.Duration
+}
+
+// Counts returns what has happened up to now: events of the simulation, messages
+// sent, messages that a core refused, snapshots installed.
+func (c *Cluster) Counts() Counts {
+	return Counts{c.events, c.SentByAll().Messages, c.refused, c.snapshots, c.Now()}
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// disk writes one batch at a time: all that waits when the one before is done.
+type disk struct {
+	n       *node
+	waiting []*pb.Message
+	busy    bool
+}
+
+// write takes a MsgStorageAppend.
+func (d *disk) write(m *pb.Message) {
+	d.waiting = append(d.waiting, m)
+	if !d.busy {
+		d.sync()
+	}
+}
+
+func (d *disk) sync() {
+	batch := d.waiting
+	d.waiting, d.busy = nil, true
+	took := d.time(batch)
+	if took == 0 {
+		d.done(batch)
+		return
+	}
+	d.n.later(took, func() { d.done(batch) })
+}
+
+// time returns what a batch takes. What needs no answer need not be durable.
+func (d *disk) time(batch []*pb.Message) time.Duration {
+	hw, took := d.n.hardware, time.Duration(0)
+	size, must := 0, false
+	for _, m := range batch {
+		must = must || len(m.GetResponses()) > 0
+		for _, e := range m.GetEntries() {
+			size += len(e.GetData())
+		}
+	}
+	if must && hw.Sync > 0 {
+		took += hw.Sync
+	}
+	if must && hw.SyncJitter > 0 {
+		took += d.n.draws.Within(0, hw.SyncJitter)
+	}
+	if hw.Disk > 0 {
+		took += time.Duration(float64(size) / hw.Disk * float64(time.Second))
+	}
+	return took
+}
+
+// done makes a batch durable and says so.
+func (d *disk) done(batch []*pb.Message) {
+	for _, m := range batch {
+		d.n.keep(m)
+	}
+	for _, m := range batch {
+		d.n.deliver(m.GetResponses())
+	}
+	d.busy = false
+	if len(d.waiting) > 0 {
+		d.sync()
+	}
+}
+
+// clear forgets what is not durable.
+func (d *disk) clear() { d.waiting, d.busy = nil, false }
+
+// keep stores what a MsgStorageAppend carries.
+func (n *node) keep(m *pb.Message) {
+	if m.Term != nil { // all of the hard state, or nothing
+		n.must(n.store.SetHardState(&pb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}))
+	}
+	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
+		n.must(n.store.ApplySnapshot(s))
+		n.applied = s.GetMetadata().GetIndex()
+		n.digest = binary.LittleEndian.Uint32(s.GetData())
+		n.c.compare(n)
+		n.c.snapshots++
+	}
+	n.must(n.store.Append(m.GetEntries()))
+}
+
+// must takes note of an error that must not be.
+func (n *node) must(err error) {
+	if err != nil {
+		n.c.fail(fmt.Errorf("vnet: node %d: %w", n.id, err))
+	}
+}
+
+// compact drops entries that were applied long ago, many at a time.
+func (n *node) compact() {
+	first, err := n.store.FirstIndex()
+	n.must(err)
+	if keep := uint64(n.c.opts.Keep); n.applied > first+2*keep {
+		at := n.applied - keep
+		sum, ok := n.c.digestAt(at)
+		if !ok {
+			return
+		}
+		_, err := n.store.CreateSnapshot(at, nil, binary.LittleEndian.AppendUint32(nil, sum))
+		n.must(err)
+		n.must(n.store.Compact(at))
+	}
+}

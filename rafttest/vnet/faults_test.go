@@ -1,0 +1,113 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	lanNode = Node{Egress: 125e6, Sync: 100 * time.Microsecond, SyncJitter: 50 * time.Microsecond}
+	lanLink = Link{Delay: 50 * time.Microsecond, Jitter: 20 * time.Microsecond, StallChance: 0.001, Stall: 10 * time.Millisecond}
+)
+
+// settled runs a cluster until all calls are done and all that live agree.
+func settled(t *testing.T, c *Cluster, l *Load) {
+	t.Helper()
+	l.Stop()
+	done, err := c.RunUntil(c.Now()+time.Minute, func() bool {
+		if l.Open() > 0 || c.Leader() == 0 {
+			return false
+		}
+		for id := range c.Nodes() {
+			if id := uint64(id) + 1; c.Alive(id) && c.Applied(id) != c.Committed(c.Leader()) {
+				return false
+			}
+		}
+		return true
+	})
+	require.NoError(t, err)
+	require.True(t, done, "%d calls are open, node %d leads", l.Open(), c.Leader())
+}
+
+// The leader is killed again and again; what is lost in memory is proposed again.
+func TestLeadersDie(t *testing.T) {
+	c := cluster(t, 3, lanNode, lanLink)
+	require.NoError(t, c.Elect(1))
+	l := load(t, c, LoadOptions{Rate: 2000, Sizes: []int{64, 4096}})
+	for range 10 {
+		old := c.Leader()
+		c.Kill(old)
+		before := len(l.Calls())
+		done, err := c.RunUntil(c.Now()+time.Minute, func() bool { return len(l.Calls()) > before+100 })
+		require.NoError(t, err)
+		require.True(t, done)
+		require.NoError(t, c.Restart(old))
+		require.NoError(t, c.Run(c.Now()+3*time.Second))
+		require.NotZero(t, c.Leader())
+	}
+	settled(t, c, l)
+}
+
+// A follower that sleeps misses what the others have compacted, and gets a
+// snapshot.
+func TestPauseAndSnapshot(t *testing.T) {
+	c := cluster(t, 3, lanNode, lanLink, func(o *Options) { o.Keep = 100 })
+	require.NoError(t, c.Elect(1))
+	l := load(t, c, LoadOptions{Clients: 16, Sizes: []int{64}, Most: 10000})
+	c.Kill(3)
+	c.Pause(2)
+	require.NoError(t, c.Run(c.Now()+100*time.Millisecond))
+	require.Empty(t, l.Calls())
+	c.Resume(2)
+	require.NoError(t, c.Run(c.Now()+5*time.Second))
+	require.Len(t, l.Calls(), 10000)
+	require.Zero(t, c.Counts().Snapshots)
+	require.NoError(t, c.Restart(3))
+	settled(t, c, l)
+	require.NotZero(t, c.Counts().Snapshots)
+}
+
+// A run is a function of its options.
+func TestSameRun(t *testing.T) {
+	run := func(seed uint64) (Counts, Traffic, []Call) {
+		c := cluster(t, 5, lanNode, lanLink, func(o *Options) { o.Seed = seed })
+		require.NoError(t, c.Elect(1))
+		l := load(t, c, LoadOptions{Rate: 5000, Sizes: []int{64, 4096, 65536}, Most: 1000})
+		c.After(100*time.Millisecond, func() { c.Kill(1) })
+		require.NoError(t, c.Run(10*time.Second))
+		require.Zero(t, l.Open())
+		return c.Counts(), c.SentByAll(), l.Calls()
+	}
+	counts, sent, calls := run(1)
+	counts2, sent2, calls2 := run(1)
+	require.Equal(t, counts, counts2)
+	require.Equal(t, sent, sent2)
+	require.Equal(t, calls, calls2)
+	counts3, _, _ := run(2)
+	require.NotEqual(t, counts, counts3)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := New(Options{Nodes: []Node{{Egress: -1}}, Tick: -1})
+	require.ErrorContains(t, err, "Nodes[0].Egress is -1")
+	require.ErrorContains(t, err, "Tick is -1ns")
+	_, err = New(Options{})
+	require.ErrorContains(t, err, "Nodes has 0 nodes; 1 to 64")
+	_, err = New(Options{Nodes: make([]Node, 2), Link: func(_, _ uint64) Link { return Link{StallChance: 2} }})
+	require.ErrorContains(t, err, "1 to 2: StallChance is 2; it must lie in [0, 1]")
+	c := cluster(t, 2, Node{}, Link{})
+	require.ErrorContains(t, c.SetLink(1, 1, Link{}), "no link leads from 1 to 1")
+	require.ErrorContains(t, c.SetNode(3, Node{}), "there is no node 3")
+	require.ErrorContains(t, c.Restart(1), "node 1 is not dead")
+	c.Kill(1)
+	require.ErrorIs(t, c.Propose(1, nil), ErrDown)
+	require.ErrorIs(t, c.Campaign(9), ErrDown)
+	_, err = c.StartLoad(LoadOptions{Clients: 1, Rate: 1, Sizes: []int{7}})
+	require.ErrorContains(t, err, "exactly one must be above 0")
+	require.ErrorContains(t, err, "Sizes has 7; at least 8")
+}

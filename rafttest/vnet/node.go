@@ -1,0 +1,266 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// node is one core and what is around it.
+type node struct {
+	c        *Cluster
+	id       uint64
+	index    int // in Cluster.nodes
+	hardware Node
+	rn       *raft.RawNode
+	store    *raft.MemoryStorage
+	disk     disk
+	card     port
+	wires    []*wire // by index of the other node; nil to itself
+	draws    simkit.Draws
+
+	// applied is how far the state machine is, digest what it is: a checksum of
+	// all that was applied.
+	applied uint64
+	digest  uint32
+
+	role   raft.StateType
+	commit uint64
+	dead   bool
+	paused bool
+	held   []func() // what happens when the pause is over
+	// life numbers the node's processes: what an earlier one planned is void.
+	life int
+	// flushing says that a look at the core is planned for this instant.
+	flushing bool
+	// wakeAt is when the core wants to be polled; wakes numbers the plans.
+	wakeAt time.Duration
+	wakes  uint64
+}
+
+// poller is a core with timers between ticks.
+type poller interface {
+	NextDeadline() (time.Duration, bool)
+	Poll()
+}
+
+// start makes the core from what the disk has.
+func (n *node) start() error {
+	cfg := &raft.Config{
+		ID:                       n.id,
+		ElectionTick:             electionTicks,
+		HeartbeatTick:            1,
+		Storage:                  n.store,
+		Applied:                  n.applied,
+		AsyncStorageWrites:       true,
+		MaxSizePerMsg:            maxMessageSize,
+		MaxCommittedSizePerReady: 64 << 20,
+		MaxInflightMsgs:          maxInflight,
+		CheckQuorum:              true,
+		PreVote:                  true,
+		Logger:                   n.c.logger,
+		Rand:                     n.draws,
+		Clock:                    clock{n.c},
+	}
+	if n.c.opts.Configure != nil {
+		n.c.opts.Configure(n.id, cfg)
+	}
+	rn, err := raft.NewRawNode(cfg)
+	if err != nil {
+		return fmt.Errorf("vnet: node %d: %w", n.id, err)
+	}
+	n.rn, n.role, n.commit = rn, raft.StateFollower, n.applied
+	n.life++
+	n.ticker(n.draws.Within(0, n.c.opts.Tick))
+	return nil
+}
+
+// clock tells a core the virtual time.
+type clock struct{ c *Cluster }
+
+func (k clock) Now() time.Duration { return k.c.agenda.Now() }
+
+// later plans what this process of the node does: nothing if it has ended by
+// then, and after the pause if there is one.
+func (n *node) later(d time.Duration, run func()) {
+	life := n.life
+	n.c.agenda.After(d, func() {
+		if n.life == life {
+			n.do(run)
+		}
+	})
+}
+
+// do lets something happen at the node and looks at the core afterwards.
+func (n *node) do(run func()) {
+	switch {
+	case n.dead:
+	case n.paused:
+		n.held = append(n.held, run)
+	default:
+		run()
+		n.touch()
+	}
+}
+
+func (n *node) ticker(first time.Duration) {
+	n.later(first, func() {
+		n.rn.Tick()
+		n.ticker(n.c.opts.Tick)
+	})
+}
+
+// arrive takes a message from the network.
+func (n *node) arrive(m *pb.Message) {
+	n.do(func() { n.step(m) })
+}
+
+func (n *node) step(m *pb.Message) {
+	// An error says that the core refused the message, as is its right.
+	if err := n.rn.Step(m); err != nil {
+		n.c.refused++
+	}
+	if m.GetType() == pb.MsgSnap {
+		n.c.node(m.GetFrom()).reported(n.id)
+	}
+}
+
+// reported hears that a snapshot has arrived.
+func (n *node) reported(to uint64) {
+	n.do(func() { n.rn.ReportSnapshot(to, raft.SnapshotFinish) })
+}
+
+// touch plans to look at the core when all that happens at this instant has
+// happened: what arrives together is handled together.
+func (n *node) touch() {
+	if n.flushing {
+		return
+	}
+	n.flushing = true
+	life := n.life
+	n.c.agenda.After(0, func() {
+		if n.life != life {
+			return
+		}
+		n.flushing = false
+		if !n.dead && !n.paused {
+			n.flush()
+		}
+	})
+}
+
+// flush does what the core asks for.
+func (n *node) flush() {
+	for n.rn.HasReady() {
+		rd := n.rn.Ready()
+		if rd.SoftState != nil && rd.RaftState != n.role {
+			n.role = rd.RaftState
+			n.c.changed(n)
+		}
+		if commit := rd.HardState.GetCommit(); commit > n.commit {
+			n.commit = commit
+			if n.c.opts.OnCommit != nil {
+				n.c.opts.OnCommit(n.id, commit)
+			}
+		}
+		for _, m := range rd.Messages {
+			switch m.GetTo() {
+			case raft.LocalAppendThread:
+				n.disk.write(m)
+			case raft.LocalApplyThread:
+				n.apply(m)
+			default:
+				n.send(m)
+			}
+		}
+	}
+	n.planWake()
+}
+
+// send sends a message to a peer.
+func (n *node) send(m *pb.Message) {
+	to := n.c.node(m.GetTo())
+	if to == nil || to == n {
+		n.c.fail(fmt.Errorf("vnet: node %d sends %v to %d, which is no peer", n.id, m.GetType(), m.GetTo()))
+		return
+	}
+	n.wires[to.index].send(m)
+}
+
+// deliver passes on what a storage thread was told to say when it was done.
+func (n *node) deliver(responses []*pb.Message) {
+	for _, m := range responses {
+		if m.GetTo() == n.id {
+			n.step(m)
+		} else {
+			n.send(m)
+		}
+	}
+}
+
+// planWake wakes the core at its next deadline.
+func (n *node) planWake() {
+	p, ok := any(n.rn).(poller)
+	if !ok {
+		return
+	}
+	at, ok := p.NextDeadline()
+	if !ok {
+		n.wakes++ // what was planned is void
+		n.wakeAt = 0
+		return
+	}
+	if at = max(at, n.c.agenda.Now()+1); at == n.wakeAt {
+		return
+	}
+	n.wakeAt = at
+	n.wakes++
+	wake := n.wakes
+	n.later(at-n.c.agenda.Now(), func() {
+		if n.wakes == wake {
+			n.wakeAt = 0
+			p.Poll()
+		}
+	})
+}
+
+// apply lets the state machine take entries.
+func (n *node) apply(m *pb.Message) {
+	for _, e := range m.GetEntries() {
+		n.applied = e.GetIndex()
+		n.digest = digest(n.digest, e)
+		n.c.compare(n)
+		n.c.onApply(n, e)
+	}
+	n.compact()
+	n.deliver(m.GetResponses())
+}
+
+// digestEnds is how much of each end of a payload a digest takes.
+const digestEnds = 256
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// digest folds an entry into a checksum. Of a large payload it takes the ends:
+// these are runs that measure, and cores check the whole.
+func digest(sum uint32, e *pb.Entry) uint32 {
+	var id [16]byte
+	binary.LittleEndian.PutUint64(id[:8], e.GetTerm())
+	binary.LittleEndian.PutUint64(id[8:], e.GetIndex())
+	sum = crc32.Update(sum, castagnoli, id[:])
+	data := e.GetData()
+	if len(data) > 2*digestEnds {
+		sum = crc32.Update(sum, castagnoli, data[:digestEnds])
+		data = data[len(data)-digestEnds:]
+	}
+	return crc32.Update(sum, castagnoli, data)
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Options describe a cluster. The zero value of every field but Nodes is useful.
+type Options struct {
+	// Nodes are the voters: the first has id 1.
+	Nodes []Node
+	// Link returns what connects a node to another. nil: links that take no
+	// time.
+	Link func(from, to uint64) Link
+	// Seed feeds all that is drawn: jitter, stalls, election timeouts.
+	Seed uint64
+
+	// Tick is the time between two ticks of a node: 100 ms if it is 0. An
+	// election timeout is 10 to 20 ticks, a heartbeat one.
+	Tick time.Duration
+	// Keep is how many applied entries a node keeps in its log for those that
+	// lag: 4096 if it is 0.
+	Keep int
+	// Configure has the last word on a node's configuration. nil: as it is.
+	Configure func(id uint64, c *raft.Config)
+
+	// OnApply hears of each entry that a node applies, OnCommit of each commit
+	// index that it learns, OnRole of each new role. nil: not wanted. They may
+	// propose, and plan events, but not run the cluster.
+	OnApply  func(node uint64, e *pb.Entry)
+	OnCommit func(node, index uint64)
+	OnRole   func(node uint64, role raft.StateType)
+	// OnSend hears of each message as it is handed to the card. nil: not wanted.
+	OnSend func(m *pb.Message, k Kind, size int)
+}
+
+// Node is what a node's hardware can do.
+type Node struct {
+	// Egress is what its network card sends, in bytes a second; 0: no bound.
+	Egress float64
+	// Sync is what one sync of its disk takes, SyncJitter what is added to it at
+	// most, drawn evenly.
+	Sync, SyncJitter time.Duration
+	// Disk is what its disk writes, in bytes a second; 0: no bound.
+	Disk float64
+}
+
+// Link is what connects a node to another, in one direction.
+type Link struct {
+	// Delay is what a message takes beside its transmission, Jitter what is
+	// added to that at most, drawn evenly for each message.
+	Delay, Jitter time.Duration
+	// Rate is in bytes a second; 0, or more than the card has: no bound of its
+	// own.
+	Rate float64
+	// StallChance is the likelihood that a message, and all behind it in its
+	// class, waits for Stall more, as after a lost packet.
+	StallChance float64
+	Stall       time.Duration
+}
+
+// defaults of Options.
+const (
+	defaultTick    = 100 * time.Millisecond
+	defaultKeep    = 4096
+	electionTicks  = 10
+	maxNodes       = 64
+	maxInflight    = 4096
+	maxMessageSize = 1 << 20
+)
+
+// Validate reports every mistake in the options, joined into one error.
+func (o *Options) Validate() error {
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("vnet: Options."+format, args...))
+		}
+	}
+	refuse(len(o.Nodes) == 0 || len(o.Nodes) > maxNodes, "Nodes has %d nodes; 1 to %d are possible", len(o.Nodes), maxNodes)
+	refuse(o.Tick < 0, "Tick is %v; it must not be negative", o.Tick)
+	refuse(o.Keep < 0, "Keep is %d; it must not be negative", o.Keep)
+	for i, n := range o.Nodes {
+		if err := n.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("vnet: Options.Nodes[%d].%w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Validate reports the first quantity that is negative.
+func (n Node) Validate() error {
+	switch {
+	case n.Egress < 0:
+		return fmt.Errorf("Egress is %v; it must not be negative", n.Egress)
+	case n.Sync < 0:
+		return fmt.Errorf("Sync is %v; it must not be negative", n.Sync)
+	case n.SyncJitter < 0:
+		return fmt.Errorf("SyncJitter is %v; it must not be negative", n.SyncJitter)
+	case n.Disk < 0:
+		return fmt.Errorf("Disk is %v; it must not be negative", n.Disk)
+	}
+	return nil
+}
+
+// Validate reports the first quantity that is out of bounds.
+func (l Link) Validate() error {
+	switch {
+	case l.Delay < 0:
+		return fmt.Errorf("Delay is %v; it must not be negative", l.Delay)
+	case l.Jitter < 0:
+		return fmt.Errorf("Jitter is %v; it must not be negative", l.Jitter)
+	case l.Rate < 0:
+		return fmt.Errorf("Rate is %v; it must not be negative", l.Rate)
+	case l.StallChance < 0 || l.StallChance > 1:
+		return fmt.Errorf("StallChance is %v; it must lie in [0, 1]", l.StallChance)
+	case l.Stall < 0:
+		return fmt.Errorf("Stall is %v; it must not be negative", l.Stall)
+	}
+	return nil
+}

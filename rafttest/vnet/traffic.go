@@ -1,0 +1,109 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package vnet
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Kind says what bytes are for.
+type Kind uint8
+
+// The kinds of bytes. A message is of one kind, but for riders: they are parts
+// of entries.
+const (
+	Control Kind = iota // heartbeats, answers, votes, commit indexes
+	Append              // entries and snapshots
+	Rider               // more units of older entries
+	Gossip              // units that members send each other, and asks for them
+	kinds
+)
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	return [...]string{"control", "append", "rider", "gossip"}[k]
+}
+
+// Traffic is what was sent, by kind.
+type Traffic struct {
+	// Bytes are those of the messages, as encoded.
+	Bytes [kinds]uint64
+	// Messages counts them.
+	Messages uint64
+}
+
+// Total returns the bytes of all kinds.
+func (t Traffic) Total() (sum uint64) {
+	for _, b := range t.Bytes {
+		sum += b
+	}
+	return sum
+}
+
+// Plus returns the sum of two.
+func (t Traffic) Plus(o Traffic) Traffic {
+	for k := range t.Bytes {
+		t.Bytes[k] += o.Bytes[k]
+	}
+	t.Messages += o.Messages
+	return t
+}
+
+// Minus returns what was sent since o.
+func (t Traffic) Minus(o Traffic) Traffic {
+	for k := range t.Bytes {
+		t.Bytes[k] -= o.Bytes[k]
+	}
+	t.Messages -= o.Messages
+	return t
+}
+
+// Messages of coded replication, by their numbers on the wire.
+const (
+	msgUnits    = pb.MessageType(64)
+	msgUnitsAsk = pb.MessageType(65)
+)
+
+// classes of messages, in the order in which a card sends them.
+type class uint8
+
+const (
+	control class = iota
+	bulk
+	gossip
+	classes
+)
+
+// classify returns how urgent a message is. All appends are bulk, also those
+// without entries: one that overtakes another would be refused.
+func classify(m *pb.Message) class {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgSnap:
+		return bulk
+	case msgUnits:
+		return gossip
+	}
+	return control
+}
+
+// sizeOf returns the encoded size of a message, and what of it is for riders.
+func sizeOf(m *pb.Message) (k Kind, size, riders int) {
+	size = proto.Size(m)
+	switch m.GetType() {
+	case pb.MsgApp:
+		if len(m.GetEntries()) == 0 {
+			return Control, size, 0
+		}
+		return Append, size, riderBytes(m)
+	case pb.MsgSnap:
+		return Append, size, 0
+	case msgUnits, msgUnitsAsk:
+		return Gossip, size, 0
+	}
+	return Control, size, 0
+}
+
+// riderBytes returns how many bytes of an append are for riders.
+func riderBytes(*pb.Message) int { return 0 }
