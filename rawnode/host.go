@@ -49,6 +49,13 @@ type Host struct {
 	last Status // as of the end of the loop
 }
 
+// readyLog is a log that can be written from the loop.
+type readyLog interface {
+	TryAppend(w storage.Write, done func(error)) error
+}
+
+var _ readyLog = (*storage.Group)(nil)
+
 // New starts a host from what its log and its state machine hold. An empty log
 // with Replica.Peers begins a group; one without waits to be added to a group.
 func New(cfg Config) (*Host, error) {
@@ -74,9 +81,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	h.context, h.cancel = context.WithCancel(context.Background())
 	h.appends = newStage(h.spawn, h.writeLog)
-	if log, ok := cfg.Replica.Log.(interface {
-		TryAppend(storage.Write, func(error)) error
-	}); ok {
+	if log, ok := cfg.Replica.Log.(readyLog); ok {
 		h.tryAppend = log.TryAppend
 	}
 	h.applies = newStage(h.spawn, h.advanceState(cfg.Replica.Applied))

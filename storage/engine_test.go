@@ -299,6 +299,8 @@ func queueBudget(t *testing.T) {
 	require.NoError(t, write(2))
 	synctest.Wait()
 	require.Greater(t, e.Stats().QueuedBytes, int64(1200))
+	notNow := func(error) { t.Error("nothing was queued") }
+	require.ErrorIs(t, g.TryAppend(storage.Write{Entries: storagetest.Entries(1, 3, 1, 1)}, notNow), storage.ErrBusy)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, appended := make(chan error), make(chan error)
@@ -315,7 +317,9 @@ func queueBudget(t *testing.T) {
 	close(gate)
 	require.NoError(t, <-appended)
 	require.NoError(t, e.Sync(t.Context()))
-	require.Equal(t, []int{1, 2, 3}, order)
+	require.NoError(t, g.TryAppend(storage.Write{Entries: storagetest.Entries(1, 4, 1, 1)}, func(error) { order = append(order, 4) }))
+	require.NoError(t, e.Sync(t.Context()))
+	require.Equal(t, []int{1, 2, 3, 4}, order)
 	require.NoError(t, e.Close())
 }
 

@@ -99,6 +99,22 @@ func (g *Group) Append(w Write, done func(error)) error {
 	})
 }
 
+// TryAppend is Append for callers that must not wait: where Append would, it
+// returns [ErrBusy].
+func (g *Group) TryAppend(w Write, done func(error)) error {
+	return g.e.enqueue(noWait, request{
+		group: g, lazy: w.Lazy, done: done,
+		stage: func() (*record, error) { return g.stage(w) },
+	})
+}
+
+// noWait is a context that has ended.
+var noWait = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 // AppendWait is Append followed by a wait until w is durable. When ctx ends
 // first, its error is returned, and w may or may not be written.
 func (g *Group) AppendWait(ctx context.Context, w Write) error {
