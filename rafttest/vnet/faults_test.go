@@ -92,6 +92,24 @@ func TestSameRun(t *testing.T) {
 	require.NotEqual(t, counts, counts3)
 }
 
+// A leader that is told stops sending to the dead; one that is not fills its
+// window.
+func TestNotice(t *testing.T) {
+	sent := func(notice time.Duration) uint64 {
+		c := cluster(t, 3, lanNode, lanLink, func(o *Options) { o.Notice = notice })
+		require.NoError(t, c.Elect(1))
+		require.NoError(t, c.Run(c.Now()+100*time.Millisecond))
+		c.Kill(3)
+		l := load(t, c, LoadOptions{Clients: 4, Sizes: []int{64}, Most: 2000})
+		done, err := c.RunUntil(c.Now()+10*time.Second, func() bool { return len(l.Calls()) == 2000 })
+		require.NoError(t, err)
+		require.True(t, done)
+		return c.Sent(1, 3).Messages
+	}
+	require.Less(t, sent(time.Millisecond), uint64(200))
+	require.Greater(t, sent(0), uint64(2000))
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	_, err := New(Options{Nodes: []Node{{Egress: -1}}, Tick: -1})
 	require.ErrorContains(t, err, "Nodes[0].Egress is -1")

@@ -121,7 +121,25 @@ func (n *node) ticker(first time.Duration) {
 
 // arrive takes a message from the network.
 func (n *node) arrive(m *pb.Message) {
+	if n.dead {
+		n.notice(m)
+		return
+	}
 	n.do(func() { n.step(m) })
+}
+
+// notice tells the sender of a message that nobody is here.
+func (n *node) notice(m *pb.Message) {
+	from := n.c.node(m.GetFrom())
+	if n.c.opts.Notice == 0 || from.dead {
+		return
+	}
+	from.later(n.c.opts.Notice, func() {
+		from.rn.ReportUnreachable(n.id)
+		if m.GetType() == pb.MsgSnap {
+			from.rn.ReportSnapshot(n.id, raft.SnapshotFailure)
+		}
+	})
 }
 
 func (n *node) step(m *pb.Message) {

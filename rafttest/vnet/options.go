@@ -29,6 +29,9 @@ type Options struct {
 	// Keep is how many applied entries a node keeps in its log for those that
 	// lag: 4096 if it is 0.
 	Keep int
+	// Notice is how long after a message reached a dead node its sender is told
+	// that it is unreachable, as by a connection that is refused. 0: never.
+	Notice time.Duration
 	// Configure has the last word on a node's configuration. nil: as it is.
 	Configure func(id uint64, c *raft.Config)
 
@@ -87,6 +90,7 @@ func (o *Options) Validate() error {
 	}
 	refuse(len(o.Nodes) == 0 || len(o.Nodes) > maxNodes, "Nodes has %d nodes; 1 to %d are possible", len(o.Nodes), maxNodes)
 	refuse(o.Tick < 0, "Tick is %v; it must not be negative", o.Tick)
+	refuse(o.Notice < 0, "Notice is %v; it must not be negative", o.Notice)
 	refuse(o.Keep < 0, "Keep is %d; it must not be negative", o.Keep)
 	for i, n := range o.Nodes {
 		if err := n.Validate(); err != nil {
