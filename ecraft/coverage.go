@@ -4,6 +4,7 @@
 package ecraft
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -47,6 +48,19 @@ func (s *Set) Len() int {
 		n += bits.OnesCount64(w)
 	}
 	return n
+}
+
+// all yields the units in ascending order.
+func (s *Set) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, w := range s {
+			for ; w != 0; w &= w - 1 {
+				if !yield(i*64 + bits.TrailingZeros64(w)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Union returns the units of both sets.

@@ -1,0 +1,135 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import "slices"
+
+// Assembly gathers units of one coded entry until they are enough to decode.
+type Assembly struct {
+	h     *Header
+	units [][]byte // by unit of the codeword; nil: not held
+	held  []uint8  // units held, by slot
+	count int
+}
+
+// NewAssembly returns an Assembly without units. The header is valid and of
+// kind Coded.
+func NewAssembly(h *Header) *Assembly {
+	return &Assembly{h: h, units: make([][]byte, h.D*h.Slots), held: make([]uint8, h.Slots)}
+}
+
+// Add takes in the units of a strip that it does not hold yet, and returns how
+// many. It keeps the strip's memory. Units with a wrong checksum are left out,
+// with an error that wraps ErrCorrupt; a strip that is not of this entry's
+// layout is refused with one that wraps ErrMalformed.
+func (a *Assembly) Add(s Strip) (added int, err error) {
+	if s.Count == 0 {
+		return 0, nil
+	}
+	if s.Slot < 0 || s.Slot >= a.h.Slots || s.First < 0 || s.First+s.Count > a.h.D || s.UnitLen != a.h.UnitLen() {
+		return 0, malformed("units %d+%d of slot %d, %d bytes each, of an entry with %d slots, D %d, %d bytes each",
+			s.First, s.Count, s.Slot, s.UnitLen, a.h.Slots, a.h.D, a.h.UnitLen())
+	}
+	for i := range s.Count {
+		u := a.h.Unit(s.Slot, s.First+i)
+		if a.units[u] != nil {
+			continue
+		}
+		unit, bad := s.Unit(i)
+		if bad != nil {
+			err = bad
+			continue
+		}
+		a.units[u] = unit
+		a.held[s.Slot]++
+		a.count++
+		added++
+	}
+	return added, err
+}
+
+// Missing returns how many units are lacking to decode.
+func (a *Assembly) Missing() int { return max(a.h.D-a.count, 0) }
+
+// Held returns how many units of a slot are held.
+func (a *Assembly) Held(slot int) int { return int(a.held[slot]) }
+
+// Bytes returns the bytes of the units held.
+func (a *Assembly) Bytes() int { return a.count * a.h.UnitLen() }
+
+// Drop forgets all units but those of one slot; of -1, all. It is for a payload
+// that failed its CRC: some unit is wrong although its checksum is right.
+func (a *Assembly) Drop(except int) {
+	for slot := range a.held {
+		if slot == except || a.held[slot] == 0 {
+			continue
+		}
+		for k := range a.h.D {
+			a.units[a.h.Unit(slot, k)] = nil
+		}
+		a.count -= int(a.held[slot])
+		a.held[slot] = 0
+	}
+}
+
+// Payload decodes the payload and checks it, in memory of its own. It returns
+// ErrIncomplete if units are missing, and an error that wraps ErrCorrupt if the
+// payload is not the one of the header.
+func (a *Assembly) Payload() ([]byte, error) { return a.AppendPayload(nil) }
+
+// AppendPayload is Payload into memory of the caller's.
+func (a *Assembly) AppendPayload(dst []byte) ([]byte, error) {
+	if a.Missing() > 0 || a.h.D == 0 {
+		return dst, ErrIncomplete
+	}
+	d, n := a.h.D, a.h.UnitLen()
+	at := len(dst)
+	dst = slices.Grow(dst, d*n)
+	out := dst[at : at+d*n : at+d*n]
+	if err := a.decode(out); err != nil {
+		return dst, err
+	}
+	out = out[:a.h.PayloadLen:a.h.PayloadLen]
+	if sum := Checksum(out); sum != a.h.PayloadCRC {
+		return dst, corrupt("CRC %#x of a decoded payload, the header says %#x", sum, a.h.PayloadCRC)
+	}
+	return dst[: at+a.h.PayloadLen : at+a.h.PayloadLen], nil
+}
+
+// decode writes the data units one behind the other: those held are copied, the
+// others computed from the first D that are held, data units before parity.
+func (a *Assembly) decode(out []byte) error {
+	d, n := a.h.D, a.h.UnitLen()
+	var in Set
+	var buf [32][]byte
+	shards := buf[:0]
+	missing := false
+	for u, unit := range a.units {
+		if len(shards) == d {
+			break
+		}
+		if unit == nil {
+			missing = missing || u < d
+			continue
+		}
+		in.Add(u)
+		shards = append(shards, unit)
+		if u < d {
+			copy(out[u*n:], unit)
+		}
+	}
+	if !missing {
+		return nil
+	}
+	for u := range d {
+		if !in.Has(u) {
+			shards = append(shards, out[u*n:(u+1)*n:(u+1)*n])
+		}
+	}
+	coder, err := decoderFor(d, in)
+	if err != nil {
+		return err
+	}
+	return coder.code(shards)
+}

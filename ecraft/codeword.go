@@ -1,0 +1,205 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// Codeword makes the units of a payload that is complete. Data units are parts
+// of the payload. Parity units are computed when they are asked for, each once,
+// into memory that comes from a pool and goes back with Free.
+//
+// It is for one goroutine at a time. The payload must not change while it lives.
+type Codeword struct {
+	h       *Header
+	payload []byte
+	// parity[u-D] is unit u, or nil: not computed.
+	parity [][]byte
+	// data are the data units, those at the end padded; filled for parity.
+	data    [][]byte
+	buffers []*buffer
+	size    int
+}
+
+var codewords = sync.Pool{New: func() any { return new(Codeword) }}
+
+// NewCodeword returns the codeword of a payload under its header, which is
+// valid and the payload's.
+func NewCodeword(h *Header, payload []byte) *Codeword {
+	c := codewords.Get().(*Codeword)
+	c.h, c.payload = h, payload
+	n := max(h.D*h.Slots-h.D, 0)
+	c.parity = slices.Grow(c.parity[:0], n)[:n]
+	clear(c.parity)
+	return c
+}
+
+// Header returns the header.
+func (c *Codeword) Header() *Header { return c.h }
+
+// Payload returns the payload.
+func (c *Codeword) Payload() []byte { return c.payload }
+
+// Size returns the bytes of memory that the codeword uses beside the payload.
+func (c *Codeword) Size() int { return c.size }
+
+// Free gives the memory back. The codeword must not be used afterwards; what was
+// sealed, and strips that were returned, are not affected.
+func (c *Codeword) Free() {
+	for _, b := range c.buffers {
+		b.free()
+	}
+	clear(c.buffers)
+	clear(c.parity)
+	clear(c.data[:cap(c.data)])
+	*c = Codeword{parity: c.parity[:0], data: c.data[:0], buffers: c.buffers[:0]}
+	codewords.Put(c)
+}
+
+// Prepare computes, in one pass, what is needed to send so many units to each
+// slot. A slot with D units is sent the payload and needs nothing. It is never
+// necessary, but one pass for all slots is cheaper than one for each.
+func (c *Codeword) Prepare(units []int) {
+	var rows Set
+	for slot, n := range units[:min(len(units), c.h.Slots)] {
+		if n < c.h.D {
+			c.lacking(&rows, slot, 0, n)
+		}
+	}
+	c.compute(rows)
+}
+
+// lacking adds those of a slot's units that have yet to be computed.
+func (c *Codeword) lacking(rows *Set, slot, first, count int) {
+	for k := first; k < first+count; k++ {
+		if u := c.h.Unit(slot, k); u >= c.h.D && c.parity[u-c.h.D] == nil {
+			rows.Add(u)
+		}
+	}
+}
+
+// dataUnit returns data unit u as far as the payload reaches.
+func (c *Codeword) dataUnit(u int) []byte {
+	n := c.h.UnitLen()
+	return c.payload[min(u*n, len(c.payload)):min((u+1)*n, len(c.payload))]
+}
+
+func (c *Codeword) compute(rows Set) {
+	count := rows.Len()
+	if count == 0 {
+		return
+	}
+	coder, err := encoderFor(c.h.D, rows)
+	if err != nil {
+		panic(fmt.Sprintf("ecraft: invariant broken: a coder for D %d: %v", c.h.D, err))
+	}
+	n := c.h.UnitLen()
+	stride := (n + 63) &^ 63 // units begin at cache lines
+	out := c.buffer(count * stride)
+	shards := c.dataUnits()
+	for u := range rows.all() {
+		unit := out[:n:n]
+		c.parity[u-c.h.D] = unit
+		shards = append(shards, unit)
+		out = out[stride:]
+	}
+	if err := coder.code(shards); err != nil {
+		panic(fmt.Sprintf("ecraft: invariant broken: D %d, units of %d bytes: %v", c.h.D, n, err))
+	}
+	clear(shards[c.h.D:])
+	c.data = shards[:c.h.D]
+}
+
+// dataUnits returns the data units, all of one length.
+func (c *Codeword) dataUnits() [][]byte {
+	if len(c.data) != 0 {
+		return c.data
+	}
+	n := c.h.UnitLen()
+	for u := range c.h.D {
+		unit := c.dataUnit(u)
+		switch len(unit) {
+		case n:
+		case 0:
+			unit = zeros[:n] // the units behind the end are few and short
+		default:
+			padded := c.buffer(n)
+			clear(padded[copy(padded, unit):])
+			unit = padded
+		}
+		c.data = append(c.data, unit)
+	}
+	return c.data
+}
+
+// AppendStrip appends the encoding of count units of a slot from first on.
+func (c *Codeword) AppendStrip(dst []byte, slot, first, count int) []byte {
+	if count <= 0 {
+		return appendStripHeader(dst, 0, 0, 0, 0)
+	}
+	n := c.h.UnitLen()
+	dst = slices.Grow(dst, stripHeaderLen+count*(n+crcLen))
+	dst = appendStripHeader(dst, slot, first, count, n)
+	return c.appendUnits(dst, slot, first, count)
+}
+
+func (c *Codeword) appendUnits(dst []byte, slot, first, count int) []byte {
+	var rows Set
+	c.lacking(&rows, slot, first, count)
+	c.compute(rows)
+	n := c.h.UnitLen()
+	for k := first; k < first+count; k++ {
+		u := c.h.Unit(slot, k)
+		if u < c.h.D {
+			dst = appendUnit(dst, slot, k, n, c.dataUnit(u))
+		} else {
+			dst = appendUnit(dst, slot, k, n, c.parity[u-c.h.D])
+		}
+	}
+	return dst
+}
+
+// Strip returns count units of a slot from first on, in memory of their own.
+func (c *Codeword) Strip(slot, first, count int) Strip {
+	if count <= 0 {
+		return Strip{}
+	}
+	n := c.h.UnitLen()
+	raw := make([]byte, 0, count*(n+crcLen))
+	return Strip{Slot: slot, First: first, Count: count, UnitLen: n, raw: c.appendUnits(raw, slot, first, count)}
+}
+
+// buffer returns pooled memory that Free gives back.
+func (c *Codeword) buffer(size int) []byte {
+	b := newBuffer(size)
+	c.buffers = append(c.buffers, b)
+	c.size += cap(b.bytes)
+	return b.bytes[:size]
+}
+
+// buffer is memory from a pool. Sizes go up by a quarter of a power of two, so
+// that at most a fifth is wasted.
+type buffer struct {
+	bytes []byte
+	pool  *sync.Pool
+}
+
+var buffers [5 * (bits.UintSize + 1)]sync.Pool
+
+func newBuffer(size int) *buffer {
+	power := max(bits.Len(uint(size)), 9) // 256 bytes at least
+	quarter := 1 << (power - 3)
+	quarters := max((size+quarter-1)/quarter, 4) // 4 to 8
+	pool := &buffers[5*power+quarters-4]
+	if b, ok := pool.Get().(*buffer); ok {
+		return b
+	}
+	return &buffer{bytes: make([]byte, quarters*quarter), pool: pool}
+}
+
+func (b *buffer) free() { b.pool.Put(b) }
