@@ -1,0 +1,235 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	poolLimit  = 1.75 // own costs above this many medians are private
+	queueShare = 0.5  // weight of the delay through the shared interface
+	orderShare = 0.5  // weight of the delay through commit order
+	hysteresis = 0.95 // the last level must be beaten by more than 5%
+	unevenGain = 0.8  // an uneven assignment must be this much better
+
+	goneAfter  = 0.250 // an oldest message this late, and goneFactor
+	goneFactor = 8     // predictions beyond, is for one who is gone
+	silence    = 1.0   // without any answer, if the host calls it unhealthy too
+
+	guardEntries = 8   // uncommitted entries below which no queue is feared
+	guardFactor  = 2   // how many round trips of them are a queue
+	guardSlack   = 1.5 // what time may then be given for fewer bytes
+
+	maxBusy       = 0.97 // of the shared interface: where its formula ends
+	alphaJitter   = 1.0 / 32
+	recentEntries = 32
+	unitOverhead  = 4  // a unit's checksum
+	entryOverhead = 64 // an entry and its envelope's header, about
+)
+
+// AdaptiveOptions are the knobs of the adaptive policy. There is none so far:
+// it learns what it needs.
+type AdaptiveOptions struct{}
+
+// Adaptive is the policy that picks, entry by entry, the assignment with the
+// least estimated cost: the time to the last answer that it needs, and the
+// delay that it causes to later entries through the leader's interface and
+// through commit in order. It sees only when messages are handed over and when
+// answers come; see estimator.go for what it makes of that.
+//
+// A slow, paused or dead follower is not a special case. An oldest message
+// that is overdue raises the follower's prediction at once, so new entries
+// leave it out; its next answer clears that. There is no failure detector and
+// no mode, and no probing is needed: every answer at any level teaches.
+//
+// It is not safe for concurrent use.
+type Adaptive struct {
+	links     []*link // sorted by id
+	shared    float64 // seconds a byte, behind the leader's own interface
+	jitter    []float64
+	recent    ring[proposal]
+	bytes     float64 // of all in recent
+	index     uint64  // of the newest entry
+	committed uint64
+	lastLevel int
+
+	answers [answered]answerSet
+	choice  choice
+}
+
+// proposal is an entry that was appended.
+type proposal struct{ at, bytes float64 }
+
+// NewAdaptive returns the policy. It is told of followers by Joined; until then
+// it gives everybody the fewest units that can commit.
+func NewAdaptive(AdaptiveOptions) *Adaptive {
+	a := &Adaptive{}
+	a.recent.init(recentEntries)
+	return a
+}
+
+// Reset implements Observer. What was learnt of the links stays: links do not
+// change because leaders do.
+func (a *Adaptive) Reset(now time.Duration) {
+	for _, l := range a.links {
+		l.forgetFlights(now.Seconds())
+	}
+	a.recent.clear()
+	a.bytes, a.index, a.committed = 0, 0, 0
+	for i := range a.answers {
+		a.answers[i].index, a.answers[i].n = 0, 0
+	}
+}
+
+func (a *Adaptive) find(member uint64) (int, bool) {
+	return slices.BinarySearchFunc(a.links, member, func(l *link, id uint64) int { return cmp.Compare(l.id, id) })
+}
+
+func (a *Adaptive) link(member uint64) *link {
+	if i, ok := a.find(member); ok {
+		return a.links[i]
+	}
+	return nil
+}
+
+// Joined implements Observer.
+func (a *Adaptive) Joined(member uint64, now time.Duration) {
+	i, ok := a.find(member)
+	if ok {
+		return
+	}
+	l := new(link)
+	l.init(member, len(a.links)+1, now.Seconds())
+	a.links = slices.Insert(a.links, i, l)
+	for _, l := range a.links {
+		if l.sumXX == firstSample*firstSample { // nothing learnt yet
+			l.init(l.id, len(a.links), now.Seconds())
+		}
+	}
+	a.resized()
+}
+
+// Left implements Observer.
+func (a *Adaptive) Left(member uint64) {
+	if i, ok := a.find(member); ok {
+		a.links = slices.Delete(a.links, i, i+1)
+		a.resized()
+	}
+}
+
+func (a *Adaptive) resized() {
+	a.jitter = make([]float64, len(a.links))
+	for i := range a.answers {
+		a.answers[i] = answerSet{}
+		a.answers[i].took = make([]float64, len(a.links))
+	}
+	a.choice.resize(len(a.links))
+	a.pool()
+}
+
+// Proposed implements Observer.
+func (a *Adaptive) Proposed(index uint64, size int, now time.Duration) {
+	if a.recent.n == recentEntries {
+		a.bytes -= a.recent.popFront().bytes
+	}
+	p := proposal{now.Seconds(), float64(size)}
+	a.recent.push(p)
+	a.bytes += p.bytes
+	a.index = index
+}
+
+// rates returns entries and payload bytes a second of the last proposals.
+func (a *Adaptive) rates(now float64) (entries, bytes float64) {
+	if a.recent.n < 2 {
+		return 0, 0
+	}
+	span := max(now-a.recent.front().at, 1e-6)
+	return float64(a.recent.n) / span, a.bytes / span
+}
+
+// Sent implements Observer.
+func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
+	if l := a.link(to); l != nil {
+		l.sent(last, float64(bytes), now.Seconds())
+	}
+}
+
+// Acked implements Observer.
+func (a *Adaptive) Acked(from, index uint64, held, now time.Duration) {
+	i, ok := a.find(from)
+	if !ok {
+		return
+	}
+	l := a.links[i]
+	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds()); ok {
+		a.pool()
+		a.answer(i, m, now.Seconds())
+	}
+}
+
+// Committed implements Observer.
+func (a *Adaptive) Committed(index uint64) { a.committed = max(a.committed, index) }
+
+// HeartbeatSent implements Observer.
+func (a *Adaptive) HeartbeatSent(to uint64, now time.Duration) {
+	if l := a.link(to); l != nil {
+		l.heartbeatSent(now.Seconds())
+	}
+}
+
+// HeartbeatAnswered implements Observer.
+func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
+	if l := a.link(from); l != nil {
+		l.heartbeatAnswered(now.Seconds())
+		a.pool()
+	}
+}
+
+// QueueHint implements Observer.
+func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Duration) {
+	l := a.link(to)
+	if l == nil || bytes < 0 {
+		return
+	}
+	l.drain(now.Seconds())
+	l.queue = min(float64(bytes), l.flying)
+	if rate > 0 && l.sumXX == firstSample*firstSample {
+		l.sumXY = l.sumXX / rate // better than the guess
+		l.own = 1 / rate
+		a.pool()
+	}
+}
+
+// pool lets all connections behind the same interface share one cost. Costs of
+// their own would be self-fulfilling: whoever is sent more bytes looks faster.
+// A connection that is much slower than the median is slow by itself.
+func (a *Adaptive) pool() {
+	if len(a.links) == 0 {
+		return
+	}
+	own := a.choice.sorted[:0]
+	for _, l := range a.links {
+		own = append(own, l.own)
+	}
+	slices.Sort(own)
+	limit := poolLimit * own[(len(own)-1)/2]
+	var xx, xy float64
+	for _, l := range a.links {
+		if l.own <= limit {
+			xx += l.sumXX
+			xy += max(0, l.sumXY)
+		}
+	}
+	a.shared = max(xy/xx, 1e-12)
+	for _, l := range a.links {
+		l.private = l.own > limit
+		l.cost = a.shared
+		if l.private {
+			l.cost = l.own
+		}
+	}
+}

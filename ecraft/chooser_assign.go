@@ -1,0 +1,219 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// peer is a follower at the instant of a choice.
+type peer struct {
+	*link
+	voter bool
+	gone  bool
+	ready float64 // seconds until it would have answered a message of no bytes
+}
+
+// candidate is an assignment and what it would cost.
+type candidate struct {
+	level int     // 0: uneven
+	need  int     // answers of followers
+	bytes float64 // to all
+	time  float64 // to the last answer needed
+	later float64 // delay of later entries through the leader's interface
+}
+
+// choice is memory for one choice.
+type choice struct {
+	peers         []peer
+	levels        []candidate
+	sorted, times []float64
+	order         []int // peers by what they can be given, most first
+	units         []int // of the uneven candidate, by peer
+	spread        []int
+
+	entries, payload float64 // rates, a second
+}
+
+func (c *choice) resize(n int) {
+	c.peers, c.levels = make([]peer, 0, n), make([]candidate, 0, n+1)
+	c.sorted, c.times = make([]float64, 0, n), make([]float64, 0, n)
+	c.order = make([]int, 0, n)
+	c.units, c.spread = make([]int, n), make([]int, n)
+}
+
+// Assign implements Policy.
+func (a *Adaptive) Assign(r *Round, units []int) Plan {
+	alive, known := a.look(r)
+	if !known {
+		return Levelled{}.Assign(r, units)
+	}
+	highest := min(alive-r.Voters/2+1, Levels(r.Voters))
+	if highest < 1 || r.Layout.D == 0 {
+		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
+	}
+	c := &a.choice
+	c.levels = c.levels[:0]
+	for level := 1; level <= highest; level++ {
+		c.levels = append(c.levels, a.level(r, level))
+	}
+	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return compare(x.time, y.time) }).time
+	best, cost := c.levels[0], math.Inf(1)
+	for _, l := range c.levels {
+		x := a.cost(l, fastest)
+		if l.level == a.lastLevel {
+			x *= hysteresis
+		}
+		if x < cost {
+			best, cost = l, x
+		}
+	}
+	if a.backlog(r, best) {
+		for _, l := range c.levels {
+			if l.time <= guardSlack*fastest && l.bytes < best.bytes {
+				best = l
+			}
+		}
+	} else if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
+		copy(units, c.units)
+		return Plan{Level: 0, Predicted: inSeconds(u.time)}
+	}
+	a.lastLevel = best.level
+	c.assign(r, best.level, units)
+	return Plan{Level: best.level, Predicted: inSeconds(best.time)}
+}
+
+func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func compare(x, y float64) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// look reads what is known of the followers. alive counts the voters that are
+// not gone; known is false if a voter was never announced.
+func (a *Adaptive) look(r *Round) (alive int, known bool) {
+	c, now := &a.choice, r.Now.Seconds()
+	c.entries, c.payload = a.rates(now)
+	c.peers = c.peers[:0]
+	if len(r.Followers) > len(a.links) {
+		return 0, false
+	}
+	for _, f := range r.Followers {
+		l := a.link(f.ID)
+		if l == nil {
+			return 0, false
+		}
+		l.drain(now)
+		p := peer{link: l, voter: f.Voter, ready: l.base + l.held + l.queue*l.cost}
+		if late := l.overdue(now); late > 0 {
+			p.ready += late
+			p.gone = late > goneAfter+goneFactor*l.out.front().pred
+		}
+		p.gone = p.gone || !f.Healthy && now-l.heard > silence
+		if p.voter && !p.gone {
+			alive++
+		}
+		c.peers = append(c.peers, p)
+	}
+	return alive, true
+}
+
+// assign gives the units of a level to those who are not gone.
+func (c *choice) assign(r *Round, level int, units []int) {
+	holders := c.spread[:0]
+	for _, p := range c.peers {
+		if !p.gone {
+			holders = append(holders, 0)
+		}
+	}
+	r.Layout.Spread(level, int(r.Index%MaxUnits), holders)
+	for i, p := range c.peers {
+		units[i] = 0
+		if !p.gone {
+			units[i], holders = holders[0], holders[1:]
+		}
+	}
+}
+
+// unitBytes is what one unit adds to a message.
+func unitBytes(r *Round) float64 {
+	return float64((r.Size+r.Layout.D-1)/r.Layout.D + unitOverhead)
+}
+
+// level weighs a level: the same for all that are not gone.
+func (a *Adaptive) level(r *Round, level int) candidate {
+	c := &a.choice
+	size := float64(r.Size + entryOverhead)
+	if level > 1 {
+		size = float64(r.Layout.UnitsAt(level))*unitBytes(r) + entryOverhead
+	}
+	l := candidate{level: level, need: level + r.Voters/2 - 1}
+	c.sorted = c.sorted[:0]
+	sent := 0
+	for _, p := range c.peers {
+		if p.gone {
+			continue
+		}
+		sent++
+		if p.voter {
+			c.sorted = append(c.sorted, p.ready+p.cost*size)
+		}
+	}
+	slices.Sort(c.sorted)
+	last := c.sorted[l.need-1]
+	l.time = max(last+a.jitter[l.need-1], 1e-6)
+	l.bytes = size * float64(sent)
+
+	var queued, tx float64
+	for _, p := range c.peers {
+		if !p.gone && p.voter && p.ready+p.cost*size <= last {
+			queued += p.queue * p.cost
+			tx = max(tx, p.cost*size)
+		}
+	}
+	l.later = a.later(r, tx, queued/float64(l.need))
+	return l
+}
+
+// later is the delay that an entry causes to later ones through the interface
+// that all connections share: tx is how long it holds it, queued how long the
+// queue is already. The form is that of a queue with random arrivals.
+func (a *Adaptive) later(r *Round, tx, queued float64) float64 {
+	busy := min(maxBusy, a.choice.payload*tx/float64(max(r.Size, 1)))
+	return queueShare * tx * a.choice.entries * (queued + tx) / (1 - busy)
+}
+
+// cost adds what a candidate costs others. An entry that is later than it could
+// be holds up those behind it, which commit after it.
+func (a *Adaptive) cost(l candidate, fastest float64) float64 {
+	over := l.time - fastest
+	return l.time + l.later + orderShare*a.choice.entries*over*over
+}
+
+// backlog reports whether entries wait longer than the round trips explain:
+// then a queue exists, whatever its model says.
+func (a *Adaptive) backlog(r *Round, best candidate) bool {
+	waiting := float64(a.index - min(a.committed, a.index))
+	if waiting <= guardEntries || a.choice.entries == 0 {
+		return false
+	}
+	c := &a.choice
+	c.sorted = c.sorted[:0]
+	for _, p := range c.peers {
+		if p.voter && !p.gone {
+			c.sorted = append(c.sorted, p.base+p.held)
+		}
+	}
+	slices.Sort(c.sorted)
+	trip := c.sorted[best.need-1] + a.jitter[best.need-1]
+	return waiting/c.entries > guardFactor*trip
+}

@@ -1,0 +1,49 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import "slices"
+
+// answered is how many entries are remembered until all have answered.
+const answered = 64
+
+// answerSet is the answers to one entry, bytes' time taken off.
+type answerSet struct {
+	index uint64
+	n     int
+	took  []float64 // by link; 0: none yet
+}
+
+// answer notes an answer for the jitter: how much later than the k-th smallest
+// base the k-th answer comes. Waiting for more answers costs more of it.
+func (a *Adaptive) answer(i int, m flight, now float64) {
+	set := &a.answers[m.last%answered]
+	if set.index > m.last {
+		return // too old
+	}
+	if set.index < m.last {
+		set.index, set.n = m.last, 0
+	}
+	if set.n == 0 {
+		clear(set.took)
+	}
+	if set.took[i] != 0 {
+		return
+	}
+	set.n++
+	set.took[i] = max(now-m.sentAt-m.queued*a.links[i].cost, 1e-9)
+	if set.n < len(a.links) {
+		return
+	}
+	took, base := a.choice.sorted[:0], a.choice.times[:0]
+	for j, l := range a.links {
+		took = append(took, set.took[j])
+		base = append(base, l.base+l.held)
+	}
+	slices.Sort(took)
+	slices.Sort(base)
+	for k := range took {
+		a.jitter[k] += (took[k] - base[k] - a.jitter[k]) * alphaJitter
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import "time"
+
+// A Member is a follower as the leader sees it.
+type Member struct {
+	ID      uint64
+	Voter   bool // counts for commits; learners do not
+	Healthy bool // heard from lately
+}
+
+// A Round is an entry that is about to be sent, and those it goes to.
+type Round struct {
+	Index  uint64        // of the entry
+	Now    time.Duration // by the leader's own clock; 0 for ever if it has none
+	Size   int           // bytes of the payload
+	Voters int           // the leader included
+	Layout Layout
+	// Followers are in slot order. The slice is the caller's: nothing keeps it.
+	Followers []Member
+}
+
+// A Plan says what an assignment was meant to be.
+type Plan struct {
+	// Level is 1 for full copies, l if every l followers hold the payload,
+	// and 0 if the followers' shares differ by more than who gets none.
+	Level int
+	// Predicted is the time to the last answer that the entry needs. 0: unknown.
+	Predicted time.Duration
+}
+
+// A Policy decides what each follower stores of an entry.
+//
+// Assign fills units[i] for r.Followers[i], each 0..r.Layout.D. Where all of
+// them are D the entry travels as it is, uncoded. A policy must leave enough
+// for the commit rule: see Enough.
+type Policy interface {
+	Assign(r *Round, units []int) Plan
+}
+
+// An Observer is a Policy that learns. All times are of the leader's clock.
+// Members that were not announced are ignored in all calls.
+type Observer interface {
+	// Reset begins a new term as leader: what was in flight is forgotten.
+	Reset(now time.Duration)
+	// Joined announces a follower, voter or not; Left takes it back.
+	Joined(member uint64, now time.Duration)
+	Left(member uint64)
+
+	// Proposed is called for each entry that the leader appends, plain ones as
+	// well, before Assign for it.
+	Proposed(index uint64, size int, now time.Duration)
+	// Sent is called for each message with entries: the last index in it, and
+	// its bytes, roughly. A last that is not above an earlier one is a resend.
+	Sent(to, last uint64, bytes int, now time.Duration)
+	// Acked is called for each answer that accepts entries up to index. held
+	// is how long the follower had the message; 0 if it did not say.
+	Acked(from, index uint64, held, now time.Duration)
+	// Committed is called when the commit index moves.
+	Committed(index uint64)
+
+	// HeartbeatSent and HeartbeatAnswered show the round trip of few bytes.
+	HeartbeatSent(to uint64, now time.Duration)
+	HeartbeatAnswered(from uint64, now time.Duration)
+	// QueueHint is what a host may know better: bytes that wait to be sent to
+	// a follower, and the bytes a second at which they leave (0: unknown).
+	QueueHint(to uint64, bytes int, rate float64, now time.Duration)
+}
+
+// Hedging. An entry that is later than HedgeAfter its append gets more units
+// at the followers that already answered, instead of waiting for the others.
+const (
+	// HedgeBudget is the share of the payload bytes that hedges may add.
+	HedgeBudget = 0.05
+
+	hedgeFactor = 6
+	hedgeFloor  = time.Millisecond
+	waiveFactor = 10
+)
+
+// HedgeAfter returns how long an entry may wait for its plan's answers. Earlier
+// hedges send bytes against mere jitter, and slow down what they should speed
+// up: at twice the prediction a network with jitter melts down. 0: the plan
+// predicts nothing, so there is nothing to be late for.
+func HedgeAfter(p Plan) time.Duration {
+	if p.Predicted <= 0 {
+		return 0
+	}
+	return max(hedgeFactor*p.Predicted, hedgeFloor)
+}
+
+// HedgeWaived reports whether an entry is so late that the budget of hedges no
+// longer binds: jitter may have spent it, and this is a failure.
+func HedgeWaived(p Plan, waited time.Duration) bool {
+	return p.Predicted > 0 && waited > max(waiveFactor*p.Predicted, hedgeFloor)
+}
+
+// Enough reports whether an assignment can commit at all: whether, once all
+// that are given units have answered, a majority of the voters has, and the
+// commit rule's sum holds.
+func Enough(r *Round, units []int) bool {
+	if r.Layout.D == 0 {
+		return true // full copies
+	}
+	held := make([]int, 1, len(units)+1)
+	held[0] = r.Layout.D // the leader
+	answering := 1
+	for i, f := range r.Followers {
+		if f.Voter {
+			held = append(held, units[i])
+			if units[i] > 0 {
+				answering++
+			}
+		}
+	}
+	return answering > r.Voters/2 && Covered(r.Layout.D, (r.Voters+1)/2, held)
+}
+
+// fill gives all followers the same.
+func fill(units []int, n int) {
+	for i := range units {
+		units[i] = n
+	}
+}
+
+// Full is the policy of full copies: Raft's own.
+type Full struct{}
+
+// Assign gives everybody everything.
+func (Full) Assign(r *Round, units []int) Plan {
+	fill(units, r.Layout.D)
+	return Plan{Level: 1}
+}
+
+// Fixed is the policy of one level, whatever happens. Levels that the number
+// of voters does not have become the nearest one. With followers dead it needs
+// riders for every entry above the level that the others allow.
+type Fixed int
+
+// Assign gives everybody the units of the level.
+func (f Fixed) Assign(r *Round, units []int) Plan {
+	if r.Layout.D == 0 {
+		return Full{}.Assign(r, units)
+	}
+	level := min(max(int(f), 1), Levels(r.Voters))
+	fill(units, r.Layout.UnitsAt(level))
+	return Plan{Level: level}
+}
+
+// Levelled is the policy of the highest level that the healthy voters can
+// commit: the fewest bytes at every number of failures. It needs no clock. The
+// silent get nothing; what they missed they fetch from the others.
+type Levelled struct{}
+
+// Assign gives the healthy the units of their level.
+func (Levelled) Assign(r *Round, units []int) Plan {
+	healthy := 1
+	for _, f := range r.Followers {
+		if f.Voter && f.Healthy {
+			healthy++
+		}
+	}
+	level := healthy - r.Voters/2
+	if level < 1 || r.Layout.D == 0 {
+		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
+	}
+	level = min(level, Levels(r.Voters))
+	for i, f := range r.Followers {
+		units[i] = 0
+		if f.Healthy {
+			units[i] = r.Layout.UnitsAt(level)
+		}
+	}
+	return Plan{Level: level}
+}
