@@ -8,6 +8,12 @@
 //	weftbench host      the three side by side: time, CPU, disk, failover
 //	weftbench torture   processes killed in a loop; nothing acknowledged is lost
 //	weftbench loop      one node of the minimal loop
+//
+// And it measures cores alone, over a simulated network in virtual time:
+//
+//	weftbench bytes     bytes sent for a byte of payload, members failed or not
+//	weftbench gossip    when followers have what they know to be committed
+//	weftbench failover  how long nothing commits after the leader is lost
 package main
 
 import (
@@ -42,7 +48,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop())
+	root.AddCommand(newHost(), newTorture(), newLoop(), newBytes(), newFailover())
 	return root
 }
 

@@ -1,0 +1,227 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// advance moves the commit index as far as the answers allow.
+func (m *model) advance() {
+	before := m.committed
+	for m.step() {
+	}
+	for i := len(m.carriers) - 1; i >= 0; i-- {
+		if c := m.carriers[i]; c > m.committed && m.committable(c) {
+			m.commit(c)
+			for m.step() {
+			}
+			break
+		}
+	}
+	if m.committed == before {
+		return
+	}
+	m.carriers = slices.DeleteFunc(m.carriers, func(c uint64) bool { return c <= m.committed })
+	if m.observer != nil {
+		m.observer.Committed(m.committed)
+	}
+	m.retry = 0
+	m.arm()
+}
+
+// step commits the next entry, if it may be by itself.
+func (m *model) step() bool {
+	next := m.committed + 1
+	if next > uint64(len(m.log)) || !m.majority(next) || !m.covered(next, next) {
+		return false
+	}
+	m.commit(next)
+	return true
+}
+
+func (m *model) commit(to uint64) {
+	for m.committed < to {
+		m.committed++
+		if m.log[m.committed-1].size > 0 && m.onCommit != nil {
+			m.onCommit(m.committed, m.now)
+		}
+	}
+}
+
+// committable reports whether all entries up to k may commit, by what riders
+// up to k brought.
+func (m *model) committable(k uint64) bool {
+	if !m.majority(k) {
+		return false
+	}
+	for e := m.committed + 1; e <= k; e++ {
+		if !m.covered(e, k) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *model) majority(index uint64) bool {
+	n := 1
+	for _, f := range m.followers {
+		if f.match >= index {
+			n++
+		}
+	}
+	return n > m.n/2
+}
+
+// covered reports whether the answers that came cover an entry, where riders up
+// to k count.
+func (m *model) covered(index, k uint64) bool {
+	e := &m.log[index-1]
+	if e.need > 0 {
+		n := 1
+		for _, f := range m.followers {
+			if f.match >= index {
+				n++
+			}
+		}
+		return n >= e.need
+	}
+	if e.size == 0 {
+		return true // a carrier has no payload
+	}
+	held := make([]int, 1, maxFollowers+1)
+	held[0] = m.layout.D
+	for i := range m.followers {
+		held = append(held, m.held(i, e, index, k))
+	}
+	return ecraft.Covered(m.layout.D, (m.n+1)/2, held)
+}
+
+// held is what a follower is known to hold of an entry.
+func (m *model) held(i int, e *entry, index, k uint64) int {
+	f := m.followers[i]
+	if f.match < index {
+		return 0
+	}
+	h := int(e.units[i])
+	for _, r := range e.riders {
+		if r.carrier <= k && f.match >= r.carrier {
+			h = max(h, int(r.units[i]))
+		}
+	}
+	return h
+}
+
+// arm sets the timer for the oldest entry that is not committed.
+func (m *model) arm() {
+	if m.hedging || m.committed == uint64(len(m.log)) {
+		return
+	}
+	at := max(m.now, m.due(), m.retry)
+	if at == never {
+		return
+	}
+	m.hedging = true
+	m.add(event{at: at, kind: hedgeAt})
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// due is when the oldest entry is late.
+func (m *model) due() time.Duration {
+	e := &m.log[m.committed]
+	if m.side.Detect > 0 {
+		return e.at + m.side.Detect
+	}
+	if after := ecraft.HedgeAfter(e.plan); after > 0 {
+		return e.at + after
+	}
+	return e.at + unhealthy
+}
+
+// hedge raises, if the oldest entry is late, every entry that would not commit
+// without those who are late, at those who are not.
+func (m *model) hedge() {
+	if m.committed == uint64(len(m.log)) {
+		return
+	}
+	if m.now < max(m.due(), m.retry) {
+		m.arm()
+		return
+	}
+	first := m.committed + 1
+	e := &m.log[first-1]
+	t := max(e.plan.Predicted, ms)
+	answeredBy := 0
+	for _, f := range m.followers {
+		if f.match >= first {
+			answeredBy++
+		}
+	}
+	level := answeredBy - m.n/2 + 1
+	switch {
+	case m.covered(first, uint64(len(m.log))):
+		m.retry = m.now + t // a carrier is on its way
+	case level < 1:
+		m.retry = m.now + t/4
+	default:
+		m.carry(first, min(level, ecraft.Levels(m.n)), ecraft.HedgeWaived(e.plan, m.now-e.at) || m.side.Detect > 0)
+		m.retry = m.now + t
+	}
+	m.arm()
+}
+
+// carry appends a carrier that raises all entries from first on to a level, at
+// those who acknowledged the first.
+func (m *model) carry(first uint64, level int, waived bool) {
+	carrier := uint64(len(m.log)) + 1
+	c := entry{at: m.now}
+	for i := range c.bytes {
+		c.bytes[i] = messageBytes
+	}
+	want := m.layout.UnitsAt(level)
+	var total int64
+	var raised []rider
+	for index := first; index < carrier; index++ {
+		e := &m.log[index-1]
+		if e.size == 0 {
+			continue
+		}
+		r := rider{carrier: carrier, entry: index}
+		unit := (e.size+m.layout.D-1)/m.layout.D + unitBytes
+		for i, f := range m.followers {
+			have := int(e.units[i])
+			for _, x := range e.riders {
+				have = max(have, int(x.units[i]))
+			}
+			if f.match < first || have >= want {
+				continue
+			}
+			r.units[i] = uint8(want)
+			bytes := (want - int(e.units[i])) * unit
+			c.bytes[i] += int32(bytes)
+			total += int64(bytes)
+		}
+		if r.units != (shares{}) {
+			raised = append(raised, r)
+		}
+	}
+	if len(raised) == 0 || !waived && float64(total) > m.tokens {
+		return
+	}
+	for _, r := range raised {
+		e := &m.log[r.entry-1]
+		e.riders = append(e.riders, r)
+	}
+	m.tokens = max(0, m.tokens-float64(total))
+	m.usage.Hedged += total
+	m.usage.Hedges++
+	m.carriers = append(m.carriers, carrier)
+	m.hedging = true // the caller arms
+	m.append(c)
+	m.hedging = false
+}

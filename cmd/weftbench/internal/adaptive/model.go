@@ -1,0 +1,318 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+const (
+	threshold     = 512 // payloads below it are not coded
+	messageBytes  = 64  // a message and the header of an entry in it
+	unitBytes     = 4   // a unit's checksum
+	windowEntries = 256 // messages to a follower that it did not answer yet
+	heartbeat     = 100 * ms
+	unhealthy     = time.Second // silent for so long
+)
+
+// entry is an entry of the leader's log.
+type entry struct {
+	size  int
+	at    time.Duration
+	plan  ecraft.Plan
+	units shares
+	bytes [maxFollowers]int32 // of the message that carries it
+	need  int                 // answers, the leader's included, where they are counted; 0: the commit rule
+
+	riders []rider // of a carrier, and of the entries that it raises
+}
+
+// rider raises an entry: from carrier on, followers hold that many units of it.
+type rider struct {
+	carrier, entry uint64
+	units          shares
+}
+
+// follower is the leader's view of one, and the one itself.
+type follower struct {
+	link *Link
+	rng  *rand.Rand
+	to   pipe
+	back time.Duration // when its last answer arrives
+
+	next, match uint64
+	flying      int
+	heard       time.Duration
+
+	durable, received uint64        // at the follower
+	firstAt           time.Duration // when the newest received came
+	since             []time.Duration
+	syncing           bool
+	pausedUntil       time.Duration
+	dead              bool
+}
+
+// model is a small model of the protocol: appends, answers, the commit rule,
+// riders and hedges. Messages are lost only with their receiver.
+type model struct {
+	agenda
+	n      int
+	now    time.Duration
+	net    Network
+	layout ecraft.Layout
+	side   Side
+
+	policy   ecraft.Policy
+	observer ecraft.Observer
+	round    ecraft.Round
+	units    []int
+
+	busy      time.Duration // until when the interface sends
+	followers []*follower
+	log       []entry // log[i] has index i+1
+	committed uint64
+	carriers  []uint64 // not committed yet
+	tokens    float64
+	hedging   bool // a timer runs
+	retry     time.Duration
+
+	onCommit func(index uint64, now time.Duration)
+	calls    []func()
+	usage    Usage
+}
+
+// newModel returns a cluster at time 0, with a leader of that moment.
+func newModel(net Network, side Side, seed uint64) *model {
+	n := len(net.Links) + 1
+	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1)}
+	m.net.Links = append([]Link(nil), net.Links...)
+	m.policy = side.policy(n).(ecraft.Policy)
+	m.observer, _ = m.policy.(ecraft.Observer)
+	m.round = ecraft.Round{Voters: n, Layout: m.layout, Followers: make([]ecraft.Member, n-1)}
+	for i := range net.Links {
+		m.followers = append(m.followers, &follower{link: &m.net.Links[i], next: 1, rng: rand.New(rand.NewPCG(seed, uint64(i)))})
+		m.round.Followers[i] = ecraft.Member{ID: uint64(i) + 2, Voter: true}
+		if m.observer != nil {
+			m.observer.Joined(uint64(i)+2, 0)
+		}
+	}
+	if m.observer != nil {
+		m.observer.Reset(0)
+	}
+	m.add(event{at: 0, kind: beat})
+	return m
+}
+
+func (m *model) Now() time.Duration                     { return m.now }
+func (m *model) OnCommit(f func(uint64, time.Duration)) { m.onCommit = f }
+func (m *model) Usage() Usage                           { return m.usage }
+func (m *model) Size(index uint64) int                  { return m.log[index-1].size }
+func (m *model) Plan(index uint64) ecraft.Plan          { return m.log[index-1].plan }
+func (m *model) Kill(i int)                             { m.followers[i].dead = true }
+func (m *model) Pause(i int, until time.Duration)       { m.followers[i].pausedUntil = until }
+func (m *model) Change(f func(net *Network))            { f(&m.net) }
+func (m *model) Schedule(at time.Duration, do func()) {
+	m.calls = append(m.calls, do)
+	m.add(event{at: at, kind: client, index: uint64(len(m.calls) - 1)})
+}
+
+// Step runs the next event.
+func (m *model) Step() bool {
+	e, ok := m.pop()
+	if !ok {
+		return false
+	}
+	m.now = e.at
+	switch e.kind {
+	case client:
+		do := m.calls[e.index]
+		m.calls[e.index] = nil
+		do()
+	case beat:
+		m.beat()
+	case hedgeAt:
+		m.hedging = false
+		m.hedge()
+	default:
+		m.remote(int(e.node), e)
+	}
+	return true
+}
+
+// Propose appends an entry and sends it.
+func (m *model) Propose(size int) uint64 {
+	index := uint64(len(m.log)) + 1
+	r := &m.round
+	r.Index, r.Now, r.Size = index, m.now, size
+	for i, f := range m.followers {
+		r.Followers[i].Healthy = m.now-f.heard < unhealthy
+	}
+	if m.observer != nil {
+		m.observer.Proposed(index, size, m.now)
+	}
+	e := entry{size: size, at: m.now}
+	if size < threshold {
+		e.plan = ecraft.Full{}.Assign(r, m.units)
+	} else {
+		e.plan = m.policy.Assign(r, m.units)
+	}
+	whole := true
+	for i, u := range m.units {
+		e.units[i] = uint8(u)
+		whole = whole && u == m.layout.D
+	}
+	unit := (size + m.layout.D - 1) / m.layout.D
+	for i, u := range m.units {
+		e.bytes[i] = int32(messageBytes + u*(unit+unitBytes))
+		if whole || u == m.layout.D {
+			e.bytes[i] = int32(messageBytes + size)
+		}
+	}
+	m.tokens += ecraft.HedgeBudget * float64(size)
+	m.usage.Payload += int64(size)
+	m.append(e)
+	return index
+}
+
+func (m *model) append(e entry) {
+	m.log = append(m.log, e)
+	m.send()
+	m.arm()
+}
+
+// send sends what the windows allow: entry by entry, to each follower in turn.
+func (m *model) send() {
+	for {
+		sent := false
+		for i, f := range m.followers {
+			if f.next > uint64(len(m.log)) || f.flying >= windowEntries {
+				continue
+			}
+			index := f.next
+			f.next++
+			f.flying++
+			bytes := int(m.log[index-1].bytes[i])
+			m.transmit(i, bytes, event{kind: arrival, node: int16(i), index: index}, false)
+			if m.observer != nil {
+				m.observer.Sent(uint64(i)+2, index, bytes, m.now)
+			}
+			sent = true
+		}
+		if !sent {
+			return
+		}
+	}
+}
+
+// transmit puts bytes on their way to a follower.
+func (m *model) transmit(i, bytes int, e event, control bool) {
+	f := m.followers[i]
+	m.usage.Egress += int64(bytes)
+	if control && !m.net.Together {
+		// What passes by the queue waits for the packet that is being sent.
+		e.at = m.now + transfer(1500, m.net.Egress) + f.link.late(f.rng)
+		m.add(e)
+		return
+	}
+	start := max(m.busy, m.now)
+	m.busy = start + transfer(bytes, m.net.Egress)
+	done := m.busy
+	if f.link.Rate > 0 {
+		f.to.free = max(f.to.free, start) + transfer(bytes, f.link.Rate)
+		done = max(done, f.to.free)
+	}
+	f.to.arrived = max(f.to.arrived, done+f.link.late(f.rng))
+	e.at = f.to.arrived
+	m.add(e)
+}
+
+// reply puts an answer on its way back.
+func (m *model) reply(f *follower, e event) {
+	f.back = max(f.back, m.now+f.link.late(f.rng))
+	e.at = f.back
+	m.add(e)
+}
+
+// remote runs what happens at a follower, and its answers' arrival.
+func (m *model) remote(i int, e event) {
+	f := m.followers[i]
+	switch e.kind {
+	case answer:
+		m.answered(i, f, e)
+		return
+	case beatBack:
+		f.heard = m.now
+		if m.observer != nil {
+			m.observer.HeartbeatAnswered(uint64(i)+2, m.now)
+		}
+		return
+	}
+	if f.dead {
+		return
+	}
+	if f.pausedUntil > m.now {
+		e.at = f.pausedUntil
+		m.add(e)
+		return
+	}
+	switch e.kind {
+	case arrival:
+		f.received = e.index
+		if f.link.Sync == 0 && f.link.Disk == 0 {
+			f.durable = e.index
+			m.reply(f, event{kind: answer, node: e.node, index: e.index})
+			return
+		}
+		f.since = append(f.since, m.now)
+		m.sync(i, f)
+	case synced:
+		f.syncing = false
+		held := m.now - f.since[e.index-f.durable-1]
+		f.since = append(f.since[:0], f.since[e.index-f.durable:]...)
+		f.durable = e.index
+		m.reply(f, event{kind: answer, node: e.node, index: e.index, held: held})
+		m.sync(i, f)
+	case beatAt:
+		m.reply(f, event{kind: beatBack, node: e.node})
+	}
+}
+
+// sync makes all that came durable, in one go, when the disk is free.
+func (m *model) sync(i int, f *follower) {
+	if f.syncing || f.durable == f.received {
+		return
+	}
+	f.syncing = true
+	bytes := 0
+	for x := f.durable + 1; x <= f.received; x++ {
+		bytes += int(m.log[x-1].bytes[i])
+	}
+	m.add(event{at: m.now + f.link.Sync + transfer(bytes, f.link.Disk), kind: synced, node: int16(i), index: f.received})
+}
+
+func (m *model) answered(i int, f *follower, e event) {
+	f.heard = m.now
+	if e.index > f.match {
+		f.flying -= int(e.index - f.match)
+		f.match = e.index
+	}
+	if m.observer != nil {
+		m.observer.Acked(uint64(i)+2, e.index, e.held, m.now)
+	}
+	m.advance()
+	m.send()
+}
+
+func (m *model) beat() {
+	for i := range m.followers {
+		m.transmit(i, messageBytes, event{kind: beatAt, node: int16(i)}, true)
+		if m.observer != nil {
+			m.observer.HeartbeatSent(uint64(i)+2, m.now)
+		}
+	}
+	m.add(event{at: m.now + heartbeat, kind: beat})
+}

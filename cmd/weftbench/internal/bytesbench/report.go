@@ -1,0 +1,51 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytesbench
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// Report puts the cells into tables: rows are groups, failures and sizes,
+// columns are ways of replication.
+func Report(cells []Cell) *virtual.Section {
+	s := &virtual.Section{
+		Verb:  "bytes",
+		Title: "Bytes for a byte of payload",
+		Intro: "Under each way: what the leader sends, and what all nodes send together (net), for a byte of committed payload,\n" +
+			"control messages and headers included. Least is (healthy-1)/(healthy-f), below which an entry that all healthy\n" +
+			"members acknowledge cannot survive any f failures.",
+		Data: cells,
+	}
+	var sides []string
+	for _, c := range cells {
+		if !slices.Contains(sides, c.Side) {
+			sides = append(sides, c.Side)
+		}
+	}
+	t := virtual.Table{Title: "1 Gbit a node, saturated by closed loops, in virtual time:"}
+	head := []string{"N", "failed", "size", "least"}
+	for _, side := range sides {
+		head = append(head, side, "net")
+	}
+	t.Rows = append(t.Rows, head)
+	for i := 0; i < len(cells); {
+		row := []string{strconv.Itoa(cells[i].Voters), strconv.Itoa(cells[i].Failed), virtual.Bytes(cells[i].Size), fmt.Sprintf("%.3f", cells[i].Least)}
+		first := i
+		for ; i < len(cells) && sameRow(cells[i], cells[first]); i++ {
+			row = append(row, fmt.Sprintf("%.3f", cells[i].Leader), fmt.Sprintf("%.3f", cells[i].Network))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	s.Tables = append(s.Tables, t)
+	return s
+}
+
+func sameRow(a, b Cell) bool {
+	return a.Voters == b.Voters && a.Failed == b.Failed && a.Size == b.Size
+}

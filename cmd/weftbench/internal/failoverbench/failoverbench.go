@@ -1,0 +1,135 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package failoverbench measures how long nothing commits after a group has lost
+// its leader under load, with each way of replication.
+//
+// The same seeds kill the leader at the same instant on every side. Most of a gap
+// is the election timeout, which is drawn; so the time from the election to the
+// first commit is measured on its own. That is where a leader that must first
+// complete what its predecessor left behind would be slower.
+package failoverbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/vnet"
+)
+
+// Config says what to measure.
+type Config struct {
+	// Voters are the sizes of the groups.
+	Voters []int
+	// Size is that of a payload in bytes, Clients how many closed loops there
+	// are.
+	Size, Clients int
+	// Delay is that of a message in one direction.
+	Delay time.Duration
+	// Seeds is how many leaders are killed on each side, the first with the
+	// seed First.
+	Seeds int
+	First uint64
+	// Sides run in the core. The others are compared with the first.
+	Sides []virtual.Side
+	// Progress hears of each row.
+	Progress io.Writer
+}
+
+// Gap is one loss of a leader.
+type Gap struct {
+	Seed uint64 `json:"seed"`
+	// Whole is from the kill to the next commit of a client's proposal;
+	// Elected, from the kill to the election that lasts; Commit, from there to
+	// the first commit of anything.
+	Whole   time.Duration `json:"whole_ns"`
+	Elected time.Duration `json:"elected_ns"`
+	Commit  time.Duration `json:"commit_ns"`
+}
+
+// Row is what one side did with one size of group.
+type Row struct {
+	Voters int           `json:"voters"`
+	Side   string        `json:"side"`
+	RTT    time.Duration `json:"rtt_ns"`
+	Gaps   []Gap         `json:"gaps"`
+}
+
+// Run kills all the leaders.
+func Run(ctx context.Context, cfg Config) ([]Row, error) {
+	var rows []Row
+	for _, n := range cfg.Voters {
+		for _, side := range cfg.Sides {
+			row := Row{Voters: n, Side: side.Name, RTT: 2 * cfg.Delay}
+			for i := range cfg.Seeds {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				gap, err := cfg.kill(side, n, cfg.First+uint64(i))
+				if err != nil {
+					return nil, fmt.Errorf("N=%d, %s, seed %d: %w", n, side.Name, cfg.First+uint64(i), err)
+				}
+				row.Gaps = append(row.Gaps, gap)
+			}
+			rows = append(rows, row)
+			fmt.Fprintf(cfg.Progress, "N=%d, %s\n", n, side.Name)
+		}
+	}
+	return rows, nil
+}
+
+const patient = time.Minute // of virtual time
+
+// kill runs a group under load, kills its leader, and waits for a commit.
+func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error) {
+	gap := Gap{Seed: seed}
+	o := virtual.Network(voters, seed, cfg.Delay)
+	o.Keep = virtual.Keep(cfg.Size)
+	side.Use(&o)
+	var elected, committed time.Duration
+	var c *vnet.Cluster
+	o.OnRole = func(node uint64, role raft.StateType) {
+		if role == raft.StateLeader {
+			elected, committed = c.Now(), 0
+		}
+	}
+	o.OnCommit = func(node, _ uint64) {
+		if committed == 0 && node == c.Leader() {
+			committed = c.Now()
+		}
+	}
+	c, err := vnet.New(o)
+	if err != nil {
+		return gap, err
+	}
+	if err := c.Elect(1); err != nil {
+		return gap, err
+	}
+	load, err := c.StartLoad(vnet.LoadOptions{Clients: cfg.Clients, Sizes: []int{cfg.Size}, Seed: seed})
+	if err != nil {
+		return gap, err
+	}
+	// Some time into the load, at an instant that is the same on all sides.
+	at := c.Now() + 200*time.Millisecond + time.Duration(seed%1000)*50*time.Microsecond
+	if err := c.Run(at); err != nil {
+		return gap, err
+	}
+	if c.Leader() != 1 {
+		return gap, fmt.Errorf("node %d leads before the kill, not node 1", c.Leader())
+	}
+	c.Kill(1)
+	before := len(load.Calls())
+	done, err := c.RunUntil(at+patient, func() bool { return len(load.Calls()) > before })
+	if err != nil {
+		return gap, err
+	}
+	if !done {
+		return gap, fmt.Errorf("nothing committed within %v", patient)
+	}
+	gap.Whole, gap.Elected, gap.Commit = c.Now()-at, elected-at, committed-elected
+	return gap, nil
+}
