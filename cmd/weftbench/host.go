@@ -22,9 +22,12 @@ type hostFlags struct {
 	cfg   hostbench.Config
 	sides []string
 	quick bool
-	data  string
-	out   string
-	json  string
+	// callsOnly leaves out all but the closed-loop writes.
+	callsOnly bool
+
+	data string
+	out  string
+	json string
 }
 
 func newHost() *cobra.Command {
@@ -43,7 +46,9 @@ func newHost() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.sides, "sides", []string{"weft", "upstream", "loop"}, "what to compare")
 	flags.IntSliceVar(&f.cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients")
-	flags.IntSliceVar(&f.cfg.Sizes, "sizes", []int{16, 1 << 10, 64 << 10, 1 << 20}, "bytes of a value")
+	f.cfg.Sizes = []int{16, 1 << 10, 64 << 10, 1 << 20}
+	flags.Var((*sizes)(&f.cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB")
+	flags.BoolVar(&f.callsOnly, "calls-only", false, "measure the rows of --sizes and --clients, and nothing else")
 	flags.IntVar(&f.cfg.Rounds, "rounds", 6, "how often each row is measured for each side, in turn")
 	flags.DurationVar(&f.cfg.Time, "time", 1300*time.Millisecond, "of one measurement")
 	flags.Float64Var(&f.cfg.Rate, "rate", 200, "calls a second of an open-loop row (0: none)")
@@ -65,6 +70,9 @@ func (f *hostFlags) run(cmd *cobra.Command) (err error) {
 	if f.quick {
 		f.cfg.Rounds, f.cfg.Time, f.cfg.Kills = 1, 700*time.Millisecond, 3
 		f.cfg.DiskBytes = 64 << 20
+	}
+	if f.callsOnly {
+		f.cfg.Rate, f.cfg.Reads, f.cfg.Kills, f.cfg.DiskBytes = 0, false, 0, 0
 	}
 	if f.cfg.Sides, err = f.chosen(); err != nil {
 		return err
