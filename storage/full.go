@@ -49,6 +49,9 @@ func (f failedSync) Unwrap() error { return f.error }
 // noSpace reports whether err says that the disk, or the user's share of it, is
 // used up, and that the operation can be tried again.
 func noSpace(err error) bool {
+	if err == nil {
+		return false
+	}
 	var sync failedSync
 	return (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT)) && !errors.As(err, &sync)
 }

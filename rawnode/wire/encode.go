@@ -113,7 +113,29 @@ func (f *Frame) AppendMessage(m Message) {
 // maxBody is what the four bytes can say.
 const maxBody = 1<<28 - 1
 
-func (b Raft) size() int { return proto.Size(b.Message) }
+// The most that the fixed fields of a Raft message and of an entry take, with
+// tags, and with the lengths of what has its own.
+const (
+	raftOverhead  = 8*11 + 2*3 + 6
+	entryOverhead = 6 + 3 + 2*11 + 6
+)
+
+// size is a bound from above: it is asked for at each queue, and the exact size
+// would cost a walk by reflection each time.
+func (b Raft) size() int {
+	m := b.Message
+	n := raftOverhead + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
+	for _, e := range m.GetEntries() {
+		n += entryOverhead + len(e.GetData()) + len(e.ProtoReflect().GetUnknown())
+	}
+	if m.Snapshot != nil {
+		n += 6 + proto.Size(m.Snapshot)
+	}
+	for _, r := range m.GetResponses() {
+		n += 6 + proto.Size(r)
+	}
+	return n
+}
 
 func (b Raft) encode(e *encoder) { encodeRaft(e, b.Message) }
 
