@@ -1,0 +1,355 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossip
+
+import (
+	"slices"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// Lacking is an entry whose payload a node wants and cannot produce yet.
+type Lacking struct {
+	ecraft.ID
+	Header  *ecraft.Header
+	Need    int // units, of any slot, until there are D
+	OwnHeld int // first unit of the own slot that is not held
+	// First gives, per slot, the first unit that is not held. It may be nil:
+	// then nothing is known of the others' slots.
+	First []uint8
+}
+
+// An Ask is what to ask one peer for, in one message.
+type Ask struct {
+	To    uint64
+	Wants []Want
+}
+
+// PullerOptions are the settings of a Puller. The zero value is useful.
+type PullerOptions struct {
+	// Patience is for how many ticks pushes are waited for before anybody is
+	// asked; 0 means 2. Where peers defer their pushes, it should be longer
+	// than they do.
+	Patience int
+	// Timeout is after how many ticks an answer is given up; 0 means 2.
+	Timeout int
+	// Batch is how many bytes of units may be on order at a time; 0 means
+	// 1 MiB. One entry is asked for whatever its size.
+	Batch int
+}
+
+// Bounds of a Puller.
+const (
+	SilentRounds = 10  // a peer that left so many rounds of asks unanswered is skipped
+	ProbeRounds  = 10  // a silent peer is tried again after so many timeouts
+	StuckPasses  = 10  // an entry is stuck after so many passes without progress
+	MaxWants     = 128 // wants in one Ask
+)
+
+// Puller decides whom to ask for the units that pushes did not bring.
+//
+// For each entry it goes around the ring that begins behind the own slot, then
+// to the encoder and to the members without a slot. On the first round each is
+// asked for the units of its own slot that are still lacking, several peers at
+// a time; one that has none left to give is asked for everything, as it may have
+// completed the payload. On the second round each in turn is asked for
+// everything. Then the leader is. It comes last, because its link is what coded
+// entries are there to spare.
+//
+// An entry is stuck when such a pass brought nothing, although everybody answered
+// or has long been silent; or when several passes brought nothing, whoever
+// answered. The Puller goes on trying, but only a snapshot may help.
+//
+// Invariant: an entry is on order at a peer once at a time, and every order ends
+// with an answer or after Timeout.
+type Puller struct {
+	self    uint64
+	options PullerOptions
+	members []uint64
+	peers   map[uint64]*pullPeer
+	wants   map[ecraft.ID]*wanted
+	onOrder int // bytes
+	round   int // counts calls of Plan, to see which entries are gone
+	lowest  uint64
+	counts  PullerCounts
+}
+
+// PullerCounts count what a Puller did.
+type PullerCounts struct {
+	Asks     uint64 // messages
+	Wants    uint64 // entries asked for, once for each peer
+	Answers  uint64 // with units
+	Empty    uint64 // answers without
+	Timeouts uint64
+	Stuck    uint64 // entries that became stuck
+}
+
+// pullPeer is what is known of a peer.
+type pullPeer struct {
+	unanswered int // rounds, since it was last heard
+	asked      int // tick of the last ask
+	round      int // tick of the last round that was counted as unanswered
+}
+
+// wanted is an entry that is being pulled.
+type wanted struct {
+	seen   int  // round of Plan in which it was last lacking
+	since  int  // tick at which it was first lacking, or is to be tried again
+	need   int  // units lacking when the pass began
+	cursor int  // position in the order of peers
+	passes int  // without progress
+	unsure bool // somebody who may be there did not answer in this pass
+	orders []order
+	stuck  bool
+}
+
+// order is what has been asked of a peer and not answered yet.
+type order struct {
+	peer  uint64
+	tick  int
+	bytes int
+}
+
+// NewPuller returns a Puller for the node self.
+func NewPuller(self uint64, o PullerOptions) *Puller {
+	if o.Patience <= 0 {
+		o.Patience = 2
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 2
+	}
+	if o.Batch <= 0 {
+		o.Batch = 1 << 20
+	}
+	return &Puller{self: self, options: o, peers: map[uint64]*pullPeer{}, wants: map[ecraft.ID]*wanted{}}
+}
+
+// SetMembers says who is in the group. Only members are asked.
+func (p *Puller) SetMembers(ids []uint64) {
+	p.members = slices.Clone(ids)
+	for id := range p.peers {
+		if !slices.Contains(ids, id) {
+			delete(p.peers, id)
+		}
+	}
+}
+
+// Counts returns the counters.
+func (p *Puller) Counts() PullerCounts { return p.counts }
+
+// OnOrder returns the bytes of the units that were asked for and are neither
+// answered nor given up.
+func (p *Puller) OnOrder() int { return p.onOrder }
+
+// Stuck returns the lowest index of an entry that nobody could be got to give.
+func (p *Puller) Stuck() (index uint64, ok bool) {
+	for id, w := range p.wants {
+		if w.stuck && (!ok || id.Index < index) {
+			index, ok = id.Index, true
+		}
+	}
+	return index, ok
+}
+
+// Heard notes that a peer is alive.
+func (p *Puller) Heard(from uint64) {
+	if peer := p.peers[from]; peer != nil {
+		peer.unanswered = 0
+	}
+}
+
+// Answered notes that a peer answered for an entry, with so many units.
+func (p *Puller) Answered(from uint64, id ecraft.ID, units int) {
+	p.Heard(from)
+	if units > 0 {
+		p.counts.Answers++
+	} else {
+		p.counts.Empty++
+	}
+	if w := p.wants[id]; w != nil {
+		w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
+			if o.peer == from {
+				p.onOrder -= o.bytes
+			}
+			return o.peer == from
+		})
+	}
+}
+
+// Plan appends to out what to ask whom at a tick, given what is lacking in
+// ascending order of index, oldest first. It may be called at any time: again
+// within a tick when answers came.
+func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []Ask {
+	if len(missing) == 0 && len(p.wants) == 0 {
+		return out
+	}
+	p.round++
+	first := len(out)
+	for i := range missing {
+		w := p.want(&missing[i], now)
+		p.expire(w, now)
+		full := p.onOrder >= p.options.Batch
+		if len(w.orders) == 0 && now-w.since >= p.options.Patience && !full {
+			out = p.ask(w, &missing[i], now, leader, out, first)
+		}
+	}
+	p.sweep()
+	return out
+}
+
+// want returns the state of an entry that is lacking.
+func (p *Puller) want(l *Lacking, now int) *wanted {
+	w := p.wants[l.ID]
+	if w == nil {
+		w = &wanted{since: now, need: l.Need}
+		p.wants[l.ID] = w
+	}
+	if l.Need < w.need {
+		w.stuck, w.passes = false, 0 // somebody had something
+	}
+	w.seen = p.round
+	return w
+}
+
+// sweep forgets the entries that are lacking no more.
+func (p *Puller) sweep() {
+	for id, w := range p.wants {
+		if w.seen != p.round {
+			for _, o := range w.orders {
+				p.onOrder -= o.bytes
+			}
+			delete(p.wants, id)
+		}
+	}
+}
+
+// expire gives up orders that were not answered in time. A peer is charged with
+// one round a tick, however many orders it left.
+func (p *Puller) expire(w *wanted, now int) {
+	w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
+		if now-o.tick < p.options.Timeout {
+			return false
+		}
+		p.counts.Timeouts++
+		p.onOrder -= o.bytes
+		if peer := p.peers[o.peer]; peer != nil {
+			if peer.round != now {
+				peer.round = now
+				peer.unanswered++
+			}
+			w.unsure = w.unsure || peer.unanswered < SilentRounds
+		}
+		return true
+	})
+}
+
+// ask orders what an entry lacks from the next peers in its order.
+func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, first int) []Ask {
+	var buf [16]uint64
+	ring := p.ring(l.Header, leader, buf[:0])
+	left, own := l.Need, l.OwnHeld
+	for left > 0 {
+		if w.cursor >= len(ring) && len(w.orders) > 0 {
+			return out // first the answers to what was asked of several at a time
+		}
+		if w.cursor > 2*len(ring) {
+			p.endPass(w, l.Need, now)
+			return out
+		}
+		peer := leader
+		if w.cursor < 2*len(ring) {
+			peer = ring[w.cursor%len(ring)]
+		}
+		if !p.mayAsk(peer, now) {
+			w.cursor++
+			continue
+		}
+		want := Want{ID: l.ID, Need: left, OwnHeld: own}
+		if slot := l.Header.SlotOf(peer); slot >= 0 && slot < len(l.First) {
+			want.Theirs = int(l.First[slot])
+			if n := int(l.Header.Units[slot]) - want.Theirs; n > 0 && w.cursor < len(ring) {
+				want.Need = min(left, n)
+			}
+		}
+		bytes := want.Need * l.Header.UnitLen()
+		if p.onOrder > 0 && p.onOrder+bytes > p.options.Batch {
+			return out
+		}
+		var ok bool
+		if out, ok = p.put(out, first, peer, want); !ok {
+			return out
+		}
+		w.cursor++
+		w.orders = append(w.orders, order{peer: peer, tick: now, bytes: bytes})
+		p.onOrder += bytes
+		p.peers[peer].asked = now
+		left, own = left-want.Need, own+want.Need
+	}
+	return out
+}
+
+// endPass notes that everybody has been asked, and lets the entry be tried again
+// after a while.
+func (p *Puller) endPass(w *wanted, need, now int) {
+	w.passes++
+	if need < w.need {
+		w.passes = 0
+	}
+	if w.passes >= StuckPasses || w.passes > 0 && !w.unsure {
+		if !w.stuck {
+			p.counts.Stuck++
+		}
+		w.stuck = true
+	}
+	w.need, w.unsure, w.cursor, w.since = need, false, 0, now+p.options.Timeout
+}
+
+// ring appends whom to ask for an entry before the leader, in order: the slots
+// behind the own one, then members without a slot, the encoder among them.
+func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
+	slot := h.SlotOf(p.self)
+	for i := 1; i <= h.Slots; i++ {
+		if id := h.Members[(slot+i)%h.Slots]; id != p.self && id != leader && slices.Contains(p.members, id) {
+			dst = append(dst, id)
+		}
+	}
+	for _, id := range p.members {
+		if id != p.self && id != leader && h.SlotOf(id) < 0 {
+			dst = append(dst, id)
+		}
+	}
+	return dst
+}
+
+// mayAsk reports whether a peer is worth asking: it answered of late, or is due
+// to be tried again.
+func (p *Puller) mayAsk(id uint64, now int) bool {
+	if id == 0 || id == p.self {
+		return false
+	}
+	peer := p.peers[id]
+	if peer == nil {
+		peer = &pullPeer{round: now - 1}
+		p.peers[id] = peer
+	}
+	return peer.unanswered < SilentRounds || now-peer.asked >= ProbeRounds*p.options.Timeout
+}
+
+// put adds a want to the ask for a peer, among those of this round. It fails if
+// that is full.
+func (p *Puller) put(out []Ask, first int, to uint64, want Want) ([]Ask, bool) {
+	at := slices.IndexFunc(out[first:], func(a Ask) bool { return a.To == to })
+	if at < 0 {
+		at = len(out) - first
+		out = append(out, Ask{To: to})
+		p.counts.Asks++
+	}
+	a := &out[first+at]
+	if len(a.Wants) >= MaxWants {
+		return out, false
+	}
+	a.Wants = append(a.Wants, want)
+	p.counts.Wants++
+	return out, true
+}

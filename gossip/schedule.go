@@ -1,0 +1,195 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossip
+
+import "github.com/weftraft/weft/ecraft"
+
+// A Push is a run of units on their way between this node and a peer: units
+// First to First+Count-1 of the sender's own slot.
+type Push struct {
+	Peer         uint64 // whom Targets sends to; from whom Expected receives
+	First, Count int
+}
+
+// Targets appends to dst what the node self pushes to whom when its units of an
+// entry are durable. Without a slot it pushes nothing.
+//
+// Every node computes the same schedule from the header alone. By it,
+//
+//   - a node with a slot gets what it lacks to D units, if the others with
+//     slots hold as many;
+//   - it gets no unit twice, as each sender has a strip of its own;
+//   - no sender can be relieved by one that sends less (up to evenSlots slots).
+//
+// Where all hold the same, this is a ring: at level l each sends its strip to
+// the l-1 slots before it.
+func Targets(h *ecraft.Header, self uint64, dst []Push) []Push {
+	slot := h.SlotOf(self)
+	if slot < 0 || !anyLacks(h) {
+		return dst
+	}
+	var buf grid
+	g := newSchedule(h, &buf)
+	for i := 1; i < h.Slots; i++ {
+		to := (slot - i + h.Slots) % h.Slots
+		if n := g.at(to, slot); n > 0 {
+			dst = append(dst, Push{Peer: h.Members[to], Count: int(n)})
+		}
+	}
+	return dst
+}
+
+// Expected appends to dst what is due to arrive at the node self by the
+// schedule.
+func Expected(h *ecraft.Header, self uint64, dst []Push) []Push {
+	slot := h.SlotOf(self)
+	if slot < 0 || h.BaseOf(self) == h.D {
+		return dst
+	}
+	var buf grid
+	g := newSchedule(h, &buf)
+	for i := 1; i < h.Slots; i++ {
+		from := (slot + i) % h.Slots
+		if n := g.at(slot, from); n > 0 {
+			dst = append(dst, Push{Peer: h.Members[from], Count: int(n)})
+		}
+	}
+	return dst
+}
+
+// anyLacks reports whether any slot holds less than the payload.
+func anyLacks(h *ecraft.Header) bool {
+	for _, n := range h.Units {
+		if int(n) < h.D {
+			return true
+		}
+	}
+	return false
+}
+
+// evenSlots is up to how many slots a schedule is evened out. Finding out who
+// can relieve whom takes the cube of it.
+const evenSlots = 16
+
+// grid is room for the schedule of a group of usual size.
+type grid [evenSlots * evenSlots]uint8
+
+// schedule is who sends how many units to whom, for each pair of slots.
+type schedule struct {
+	h     *ecraft.Header
+	units []uint8 // by receiver, then sender
+}
+
+// newSchedule computes the schedule of a header, in buf if it has room.
+func newSchedule(h *ecraft.Header, buf *grid) schedule {
+	g := schedule{h: h}
+	if h.Slots <= evenSlots {
+		g.units = buf[:h.Slots*h.Slots]
+	} else {
+		g.units = make([]uint8, h.Slots*h.Slots)
+	}
+	g.fill()
+	if h.Slots <= evenSlots {
+		g.even()
+	}
+	return g
+}
+
+func (g schedule) at(to, from int) uint8 { return g.units[to*g.h.Slots+from] }
+
+// fill lets each slot receive whole strips of its successors on the ring until
+// it has D units.
+func (g schedule) fill() {
+	for to := range g.h.Slots {
+		lacks := uint8(g.h.D) - g.h.Units[to]
+		for i := 1; i < g.h.Slots && lacks > 0; i++ {
+			from := (to + i) % g.h.Slots
+			n := min(lacks, g.h.Units[from])
+			g.units[to*g.h.Slots+from] = n
+			lacks -= n
+		}
+	}
+}
+
+// even moves deliveries from senders with much to send to senders with little,
+// as long as that brings any two closer. Each move lowers the sum of the
+// squares of what they send, so it ends; and where no move is left, the
+// schedule is the most even there is.
+func (g schedule) even() {
+	var loads [evenSlots]int
+	for to := range g.h.Slots {
+		for from := range g.h.Slots {
+			loads[from] += int(g.at(to, from))
+		}
+	}
+	var exact uint32 // senders that nobody can relieve, as things stand
+	for {
+		from, least := -1, 0
+		for s := range g.h.Slots {
+			if exact&(1<<s) == 0 && (from < 0 || loads[s] > loads[from]) {
+				from = s
+			}
+			if loads[s] < loads[least] {
+				least = s
+			}
+		}
+		if from < 0 || loads[from]-loads[least] < 2 {
+			return
+		}
+		if n, last := g.relieve(from, &loads); n > 0 {
+			loads[from] -= n
+			loads[last] += n
+			exact = 0
+		} else {
+			exact |= 1 << from
+		}
+	}
+}
+
+// relieve finds the sender with the least to send that can take units off the
+// sender from, directly or through others: a chain in which each takes over a
+// delivery of the one before it. It moves so many units that the two ends come
+// close, and returns how many, and who has them.
+func (g schedule) relieve(from int, loads *[evenSlots]int) (n, last int) {
+	var before, via [evenSlots]int // the chain: who hands over to a slot, and whose delivery
+	var queue [evenSlots]int
+	seen, length := uint32(1)<<from, 1
+	queue[0], last = from, from
+	for i := 0; i < length; i++ {
+		s := queue[i]
+		for t := range g.h.Slots {
+			if seen&(1<<t) != 0 {
+				continue
+			}
+			if to := g.delivery(s, t); to >= 0 {
+				seen |= 1 << t
+				before[t], via[t] = s, to
+				queue[length] = t
+				length++
+				if loads[t] < loads[last] {
+					last = t
+				}
+			}
+		}
+	}
+	n = (loads[from] - loads[last]) / 2
+	for t := last; t != from; t = before[t] {
+		n = min(n, int(g.at(via[t], before[t])), int(g.h.Units[t]-g.at(via[t], t)))
+	}
+	for t := last; t != from && n > 0; t = before[t] {
+		g.units[via[t]*g.h.Slots+before[t]] -= uint8(n)
+		g.units[via[t]*g.h.Slots+t] += uint8(n)
+	}
+	return n, last
+}
+
+// delivery returns a slot to which t can send units in the place of s, or -1.
+func (g schedule) delivery(s, t int) int {
+	for to := range g.h.Slots {
+		if to != t && g.at(to, s) > 0 && g.at(to, t) < g.h.Units[t] {
+			return to
+		}
+	}
+	return -1
+}
