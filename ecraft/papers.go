@@ -1,0 +1,207 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+// The policies of published systems, to compare with. Their units overlap, or
+// the number of data units changes from entry to entry, so they speak of sets
+// of units where the core's policies count those of disjoint strips. The core
+// does not run them: each gives a guarantee that is weaker than the core's, and
+// says which.
+//
+// Words are as elsewhere: N voters, m the majority, f = N-m the failures that
+// Raft survives. Server 0 is the leader and holds every payload whole; server
+// i+1 is Round.Followers[i]. Only voters are looked at.
+
+// A SetPolicy decides which units each follower stores of an entry, in the
+// general form.
+type SetPolicy interface {
+	// Name is how reports call it.
+	Name() string
+	// AssignSets fills sets[i] for r.Followers[i].
+	AssignSets(r *Round, sets []Set) SetPlan
+}
+
+// A SetPlan is what an assignment means.
+type SetPlan struct {
+	Plan
+	// D units decode. Each has ceil(Round.Size / D) bytes.
+	D int
+	// Quorum is how many servers must have answered, the leader included.
+	Quorum int
+	// Survives is how many servers may fail right after the commit, such that
+	// what is left still decodes.
+	Survives int
+	// Covers says that the answers must also cover the payload: see Commits.
+	Covers bool
+}
+
+// Commits reports whether an entry may commit by its paper's rule, when the
+// leader and these followers have stored what sets assigned them.
+func (p SetPlan) Commits(sets []Set, answered []bool) bool {
+	n, held := 1, []Set{whole(p.D)}
+	for i, yes := range answered {
+		if yes {
+			n++
+			held = append(held, sets[i])
+		} else {
+			held = append(held, Set{})
+		}
+	}
+	if n < p.Quorum {
+		return false
+	}
+	return !p.Covers || CoveredSets(p.D, len(held)/2+1, held)
+}
+
+// whole is a payload's data units.
+func whole(d int) (s Set) {
+	for u := range d {
+		s.Add(u)
+	}
+	return s
+}
+
+// servers returns N, f and how many servers are healthy, the leader included.
+func servers(r *Round) (n, f, healthy int) {
+	n, healthy = len(r.Followers)+1, 1
+	for _, m := range r.Followers {
+		if m.Healthy {
+			healthy++
+		}
+	}
+	return n, (n - 1) / 2, healthy
+}
+
+// full assigns full copies.
+func full(r *Round, sets []Set) SetPlan {
+	n, f, _ := servers(r)
+	for i := range sets {
+		sets[i] = whole(1)
+	}
+	return SetPlan{Plan: Plan{Level: 1}, D: 1, Quorum: n - f, Survives: f}
+}
+
+// RSPaxos cuts a payload into m units, codes them into N, and sends one to
+// each server, always (Mu et al., HPDC 2014). Two quorums must share m servers,
+// so a quorum is ceil((N+m)/2).
+//
+// Weaker: it survives N less the quorum, at N = 5 one failure instead of two.
+// With more nothing commits, and what was committed may be beyond recovery.
+type RSPaxos struct{}
+
+// Name implements SetPolicy.
+func (RSPaxos) Name() string { return "rs-paxos" }
+
+// AssignSets implements SetPolicy.
+func (RSPaxos) AssignSets(r *Round, sets []Set) SetPlan {
+	n, f, _ := servers(r)
+	m := n - f
+	one(sets)
+	quorum := (n + m + 1) / 2
+	return SetPlan{Plan: Plan{Level: m}, D: m, Quorum: quorum, Survives: n - quorum}
+}
+
+// one assigns server i unit i.
+func one(sets []Set) {
+	for i := range sets {
+		sets[i] = Set{}
+		sets[i].Add(i + 1)
+	}
+}
+
+// CRaft sends one of m units to each server while all that it takes to survive
+// f failures are healthy, f+m servers, and full copies otherwise (Wang et al.,
+// FAST 2020).
+//
+// Weaker: what was sent as one unit when a server fails cannot commit until the
+// failure is detected and the entry was stored again, whole, in the place of
+// the unit. Stores must be able to rewrite what was acknowledged, and what an
+// acknowledgement means depends on when it was sent.
+type CRaft struct{}
+
+// Name implements SetPolicy.
+func (CRaft) Name() string { return "craft" }
+
+// AssignSets implements SetPolicy.
+func (CRaft) AssignSets(r *Round, sets []Set) SetPlan {
+	n, f, healthy := servers(r)
+	m := n - f
+	if healthy < f+m {
+		return full(r, sets)
+	}
+	one(sets)
+	return SetPlan{Plan: Plan{Level: m}, D: m, Quorum: f + m, Survives: f}
+}
+
+// HRaft keeps to m units when servers fail: the unit of each that is missing
+// goes to f healthy followers besides their own (Jia et al., IPDPS 2022).
+//
+// Weaker: as CRaft, entries in flight wait for the failure to be detected, and
+// for more units, which are appended to what was acknowledged before.
+type HRaft struct{}
+
+// Name implements SetPolicy.
+func (HRaft) Name() string { return "hraft" }
+
+// AssignSets implements SetPolicy.
+func (HRaft) AssignSets(r *Round, sets []Set) SetPlan {
+	n, f, healthy := servers(r)
+	m := n - f
+	if healthy <= f {
+		return full(r, sets) // nothing can commit
+	}
+	one(sets)
+	for i, missing := range r.Followers {
+		if missing.Healthy {
+			continue
+		}
+		sets[i] = Set{}
+		copies := 0
+		for j, other := range r.Followers {
+			if other.Healthy && copies < f {
+				sets[j].Add(i + 1)
+				copies++
+			}
+		}
+	}
+	return SetPlan{Plan: Plan{Level: m}, D: m, Quorum: healthy, Survives: f, Covers: true}
+}
+
+// FlexRaft cuts a payload into as many units as the healthy servers allow,
+// healthy-f, and sends one to each (Zhang et al., ICPP 2023). Its bytes are the
+// least that survive f failures.
+//
+// Weaker: when servers fail, entries in flight are coded anew with fewer units,
+// and their holders overwrite what they had acknowledged. A late answer to the
+// old coding must not count for the new one, an old message must not overwrite
+// a new one, and a store that tears a rewrite in a crash loses entries.
+type FlexRaft struct{}
+
+// Name implements SetPolicy.
+func (FlexRaft) Name() string { return "flexraft" }
+
+// AssignSets implements SetPolicy.
+func (FlexRaft) AssignSets(r *Round, sets []Set) SetPlan {
+	_, f, healthy := servers(r)
+	k := healthy - f
+	if k <= 1 {
+		return silentGetNothing(r, sets, full(r, sets))
+	}
+	one(sets)
+	return silentGetNothing(r, sets, SetPlan{Plan: Plan{Level: k}, D: k, Quorum: healthy, Survives: f})
+}
+
+// silentGetNothing takes their units from those who are not healthy, unless
+// that leaves no majority.
+func silentGetNothing(r *Round, sets []Set, p SetPlan) SetPlan {
+	if _, f, healthy := servers(r); healthy > f {
+		for i, m := range r.Followers {
+			if !m.Healthy {
+				sets[i] = Set{}
+				p.Covers = true // their answers are worth nothing
+			}
+		}
+	}
+	return p
+}
