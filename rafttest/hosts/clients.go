@@ -1,0 +1,84 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// beginClients lets clients put and get until the calm.
+func (w *world) beginClients() {
+	for c := range clients {
+		var next func()
+		next = func() {
+			if w.calm || w.err != nil {
+				return
+			}
+			m := simkit.Pick(w.clients, w.live()...)
+			if m.proc == nil {
+				w.After(5*time.Millisecond, next)
+				return
+			}
+			kind := simkit.Write
+			if w.clients.Chance(0.3) {
+				kind = simkit.Read
+			}
+			answered := false
+			goOn := func() {
+				if !answered {
+					answered = true
+					w.After(w.clients.Wait(w.plan.think), next)
+				}
+			}
+			w.call(c, m, kind, goOn)
+			w.After(callTime, goOn)
+		}
+		w.After(w.clients.Wait(w.plan.think), next)
+	}
+}
+
+// size draws the length of a payload.
+func (w *world) size() int {
+	if w.clients.Chance(w.plan.big) {
+		return int(w.clients.Scale(4<<10, 64<<10))
+	}
+	return w.clients.IntN(600)
+}
+
+// call asks a member for one operation. done is called with its answer, if
+// there is one.
+func (w *world) call(client int, m *machine, kind simkit.Kind, done func()) {
+	at := len(w.history)
+	seq := uint32(at + 1)
+	key := byte(w.clients.IntN(keys))
+	w.history = append(w.history, access{key: key, Access: simkit.Access{
+		Client: client, Kind: kind, Call: int64(w.Now()), Return: never, Value: seq}})
+	c := command{head: head{id: newCommandID(client, seq)}, key: key, value: seq}
+	answer := func(value uint32) {
+		a := &w.history[at]
+		if a.Known {
+			return
+		}
+		a.Known, a.Return = true, int64(w.Now())
+		if kind == simkit.Read {
+			a.Value = value
+		}
+		done()
+	}
+	if kind == simkit.Read {
+		c.op = opGet
+		m.run(func() { m.proc.get(c, answer); m.proc.work() })
+		return
+	}
+	c.size = w.size()
+	switch {
+	case c.size > 32<<10:
+		c.encoding = sideloaded
+	case w.clients.Chance(0.7):
+		c.encoding, c.priority = admitted, byte(1+w.clients.IntN(8))
+	}
+	m.run(func() { m.proc.put(c, func() { answer(0) }); m.proc.work() })
+}

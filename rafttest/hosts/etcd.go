@@ -1,0 +1,285 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"encoding/binary"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// etcd is a host with a Ready loop that writes synchronously: a leader sends
+// while it writes, a follower afterwards. Entries are applied beside the loop.
+type etcd struct {
+	replica
+	// busy is set from a Ready to its Advance.
+	busy bool
+	// todo is what waits to be applied.
+	todo     []toApply
+	applying bool
+
+	asked     map[uint64]reading
+	confirmed []confirmedRead
+	reads     uint64
+}
+
+// toApply is a part of a Ready for the state machine.
+type toApply struct {
+	snapshot *pb.Snapshot
+	entries  []*pb.Entry
+	done     func()
+}
+
+type reading struct {
+	key  byte
+	done func(uint32)
+}
+
+type confirmedRead struct {
+	reading
+	index uint64
+}
+
+func newEtcd(m *machine) *etcd {
+	h := &etcd{asked: map[uint64]reading{}}
+	h.begin(m, false)
+	return h
+}
+
+func (h *etcd) common() *replica { return &h.replica }
+
+func (h *etcd) tick() {
+	h.core.Tick()
+	h.checkProgress()
+}
+
+// work does what the core asks for, one Ready at a time.
+func (h *etcd) work() {
+	for !h.busy && h.core.HasReady() {
+		h.busy = true
+		h.handle(h.core.Ready())
+	}
+	h.w.check.sees(&h.replica)
+}
+
+func (h *etcd) handle(rd raft.Ready) {
+	h.confirm(rd.ReadStates)
+	leads := h.core.State().Role == raft.StateLeader
+	if leads {
+		h.send(rd.Messages)
+	}
+	h.write(rd)
+	written, applied := false, true
+	finish := func() {
+		if !written || !applied {
+			return
+		}
+		if !leads {
+			h.send(rd.Messages)
+		}
+		h.core.Advance()
+		h.busy = false
+		h.work()
+	}
+	if len(rd.CommittedEntries) > 0 || !raft.IsEmptySnap(rd.Snapshot) {
+		// What follows a change of the members goes by it, so it waits.
+		waits := h.handedOut(rd.CommittedEntries)
+		applied = !waits
+		h.enqueue(toApply{rd.Snapshot, rd.CommittedEntries, func() {
+			if waits {
+				applied = true
+				finish()
+			}
+		}})
+	}
+	after := func() { written = true; finish() }
+	if rd.MustSync || !raft.IsEmptySnap(rd.Snapshot) {
+		h.m.sync(after)
+	} else {
+		after()
+	}
+}
+
+// write appends a Ready to the write-ahead log: entry by entry, and then the
+// hard state, so that a crash may leave any beginning of it.
+func (h *etcd) write(rd raft.Ready) {
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		s, err := stateOf(rd.Snapshot)
+		if err != nil {
+			die("snapshot: %w", err)
+		}
+		h.m.disk.write(record{play: func(im *image) { im.restore(s) }})
+	}
+	h.checkAppend(rd.Entries)
+	for i := range rd.Entries {
+		one := rd.Entries[i : i+1]
+		h.m.disk.write(record{entries: 1, play: func(im *image) { im.append(one) }})
+	}
+	if !raft.IsEmptyHardState(rd.HardState) {
+		hs := hardStateOf(rd.HardState)
+		h.m.disk.write(record{play: func(im *image) { im.hard = hs }})
+	}
+}
+
+func (h *etcd) enqueue(t toApply) {
+	h.todo = append(h.todo, t)
+	if !h.applying {
+		h.applying = true
+		h.m.later(h.w.faults.Within(0, h.w.plan.syncMax/4), h.applyNext)
+	}
+}
+
+// applyNext is the thread that applies.
+func (h *etcd) applyNext() {
+	t := h.todo[0]
+	h.todo = h.todo[1:]
+	if !raft.IsEmptySnap(t.snapshot) {
+		s, err := stateOf(t.snapshot)
+		if err != nil {
+			die("snapshot: %w", err)
+		}
+		h.w.reach.SnapshotsRestored++
+		h.state, h.confAt = s, s.at.index
+	}
+	for _, e := range t.entries {
+		h.apply(e)
+	}
+	h.answerReads()
+	h.checkpoint()
+	if len(h.todo) > 0 {
+		h.m.later(h.w.faults.Within(0, h.w.plan.syncMax/4), h.applyNext)
+	} else {
+		h.applying = false
+	}
+	t.done()
+}
+
+// checkpoint writes the state now and then, and cuts the log behind it.
+func (h *etcd) checkpoint() {
+	was := h.m.disk.live.state.at.index
+	if h.state.at.index < was+h.w.plan.snapshotEvery {
+		return
+	}
+	s := h.state
+	h.m.disk.write(record{play: func(im *image) { im.state = s }})
+	if s.at.index > h.w.plan.keep {
+		h.m.truncate(s.at.index - h.w.plan.keep)
+	}
+}
+
+// send sends a Ready's messages. Of several answers to appends the last is
+// enough.
+func (h *etcd) send(messages []*pb.Message) {
+	answered := false
+	keep := make([]bool, len(messages))
+	for i := len(messages) - 1; i >= 0; i-- {
+		keep[i] = true
+		if messages[i].GetType() == pb.MsgAppResp {
+			if answered {
+				h.w.reach.AnswersDropped++
+			}
+			keep[i] = !answered
+			answered = true
+		}
+	}
+	for i, m := range messages {
+		if keep[i] {
+			h.sendOne(m)
+		}
+	}
+}
+
+func (h *etcd) sendOne(m *pb.Message) {
+	to := m.GetTo()
+	lost := func() { h.core.ReportUnreachable(to); h.work() }
+	f := frame{lane: laneMessage}
+	switch m.GetType() {
+	case pb.MsgApp:
+		f = frame{laneAppend, h.w.links[h.m.id][to].stream.out.encode(m, &h.w.reach)}
+	case pb.MsgSnap:
+		h.sendSnapshot(to)
+		return
+	default:
+		f.data = marshal(m)
+	}
+	h.w.send(h.m.id, to, f, lost, nil)
+}
+
+// sendSnapshot sends the state as it is when it is sent, not as the core has
+// seen it.
+func (h *etcd) sendSnapshot(to uint64) {
+	report := func(ok bool) func() {
+		return func() {
+			if !ok {
+				h.core.ReportUnreachable(to)
+			}
+			h.core.ReportSnapshot(to, ok)
+			h.work()
+		}
+	}
+	h.m.later(h.w.plan.delayMax, func() {
+		m := h.snapshotFor(to)
+		if m == nil {
+			return
+		}
+		h.w.send(h.m.id, to, frame{laneSnapshot, marshal(m)}, report(false), report(true))
+	})
+}
+
+func (h *etcd) receive(from uint64, f frame) {
+	switch f.lane {
+	case laneAppend:
+		h.step(h.w.links[from][h.m.id].stream.in.decode(f.data, from, h.m.id))
+	default:
+		h.step(unmarshal(f.data))
+	}
+}
+
+func (h *etcd) put(c command, done func()) {
+	h.waiting[c.id] = func(uint32) { done() }
+	if err := h.core.Propose(c.encode()); err != nil {
+		delete(h.waiting, c.id) // an error is not an answer: the client waits
+	}
+}
+
+// get asks for the index to wait for, under a number that no other request of
+// any process has.
+func (h *etcd) get(c command, done func(uint32)) {
+	h.reads++
+	id := h.m.id<<56 | uint64(h.m.life)<<32 | h.reads
+	if h.w.opts.Bug == ReusedReadIDs {
+		id = h.reads
+	}
+	h.asked[id] = reading{c.key, done}
+	h.core.ReadIndex(word(id))
+}
+
+func (h *etcd) confirm(states []raft.ReadState) {
+	for _, s := range states {
+		if len(s.RequestCtx) != 8 {
+			die("read state for the request %x", s.RequestCtx)
+		}
+		id := binary.LittleEndian.Uint64(s.RequestCtx)
+		if r, ok := h.asked[id]; ok {
+			delete(h.asked, id)
+			h.confirmed = append(h.confirmed, confirmedRead{r, s.Index})
+		}
+	}
+	h.answerReads()
+}
+
+func (h *etcd) answerReads() {
+	left := h.confirmed[:0]
+	for _, r := range h.confirmed {
+		if r.index <= h.state.at.index {
+			h.w.reach.Reads++
+			r.done(h.state.values[r.key])
+		} else {
+			left = append(left, r)
+		}
+	}
+	h.confirmed = left
+}

@@ -1,0 +1,269 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// repeat lets something happen once in mean on average, until the calm.
+func (w *world) repeat(mean time.Duration, f func()) {
+	if mean == 0 {
+		return
+	}
+	w.After(w.faults.Wait(mean), func() {
+		if !w.calm && w.err == nil {
+			f()
+			w.repeat(mean, f)
+		}
+	})
+}
+
+// someone returns a machine on which a process runs, or nil.
+func (w *world) someone() *machine {
+	m := simkit.Pick(w.faults, w.live()...)
+	if m.proc == nil {
+		return nil
+	}
+	return m
+}
+
+func (w *world) beginFaults() {
+	p := w.plan
+	w.repeat(p.crashEvery, func() { w.down((*machine).crash, &w.reach.Crashes) })
+	w.repeat(p.killEvery, func() { w.down((*machine).stop, &w.reach.Kills) })
+	w.repeat(p.pauseEvery, func() {
+		if m := w.someone(); m != nil && !m.paused {
+			w.reach.Pauses++
+			d := w.faults.Span(50*time.Millisecond, 2500*time.Millisecond)
+			w.say(m.id, "pauses for %v", d)
+			m.pause(d)
+		}
+	})
+	w.repeat(p.cutEvery, w.cut)
+	w.repeat(p.breakEvery, func() {
+		n := len(w.machines)
+		from, to := uint64(w.faults.Between(1, n)), uint64(w.faults.Between(1, n))
+		w.reach.StreamBreaks++
+		w.breakStream(from, to)
+	})
+	w.repeat(p.transferEvery, w.transfer)
+}
+
+// down takes a process down for a while.
+func (w *world) down(how func(*machine), count *uint64) {
+	m := w.someone()
+	if m == nil {
+		return
+	}
+	*count++
+	how(m)
+	w.After(w.faults.Span(20*time.Millisecond, 1500*time.Millisecond), func() {
+		if m.proc == nil && !m.gone && !w.calm {
+			m.start()
+		}
+	})
+}
+
+// cut blocks links for a while: all of a machine, in one direction or both.
+func (w *world) cut() {
+	m := w.someone()
+	if m == nil {
+		return
+	}
+	w.reach.Cuts++
+	out, in := true, true
+	switch w.faults.IntN(4) {
+	case 0:
+		in = false
+	case 1:
+		out = false
+	}
+	change := func(by int) {
+		for other := range uint64(maxMachines + 1) {
+			if out {
+				w.links[m.id][other].cuts += by
+			}
+			if in {
+				w.links[other][m.id].cuts += by
+			}
+		}
+	}
+	w.say(m.id, "is cut off, out %v in %v", out, in)
+	change(1)
+	w.After(w.faults.Span(50*time.Millisecond, 1500*time.Millisecond), func() {
+		if !w.calm {
+			change(-1)
+		}
+	})
+}
+
+// transfer hands leadership to a member that has all that is committed.
+func (w *world) transfer() {
+	p := w.leader()
+	if p == nil {
+		return
+	}
+	r := p.common()
+	commit := r.core.State().Commit
+	var to []uint64
+	r.visit(func(id uint64, learner bool, pr tracker.Progress) {
+		if !learner && pr.Match >= commit {
+			to = append(to, id)
+		}
+	})
+	if len(to) > 0 {
+		w.reach.Transfers++
+		r.m.run(func() { r.core.TransferLeader(simkit.Pick(w.faults, to...)); p.work() })
+	}
+}
+
+// beginOperator lets an operator replace members one after the other: a new one
+// learns, votes, and an old one goes.
+func (w *world) beginOperator() {
+	w.repeat(w.plan.churnEvery, func() {
+		if p := w.leader(); p != nil && w.changesAreKnown(p.common()) {
+			w.changeMembers(p.common())
+		}
+	})
+	var reap func()
+	reap = func() {
+		if p := w.leader(); p != nil {
+			w.reap(p.common().state.conf)
+		}
+		if w.err == nil {
+			w.After(100*time.Millisecond, reap)
+		}
+	}
+	w.After(100*time.Millisecond, reap)
+}
+
+// members lists whom a configuration names.
+func members(conf *pb.ConfState) map[uint64]bool {
+	ids := map[uint64]bool{}
+	for _, list := range [][]uint64{conf.GetVoters(), conf.GetLearners(), conf.GetVotersOutgoing(), conf.GetLearnersNext()} {
+		for _, id := range list {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
+// changesAreKnown reports whether all members know durably that the last change
+// is committed, and have applied it. With less, two changes could be unapplied
+// at once after a torn write.
+func (w *world) changesAreKnown(leader *replica) bool {
+	in := members(leader.state.conf)
+	for _, m := range w.live() {
+		if in[m.id] && (m.proc == nil || m.proc.common().confAt != leader.confAt || m.disk.durable.hard.commit < leader.confAt) {
+			return false
+		}
+	}
+	return true
+}
+
+// changeMembers takes the next step of a replacement.
+func (w *world) changeMembers(leader *replica) {
+	conf := leader.state.conf
+	change := func(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
+		return &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: &id}
+	}
+	switch {
+	case len(conf.GetVotersOutgoing()) > 0:
+		if !conf.GetAutoLeave() {
+			w.propose(leader, &pb.ConfChangeV2{})
+		}
+	case len(conf.GetLearners()) > 0:
+		id := conf.GetLearners()[0]
+		if !w.caughtUp(leader, id) {
+			return
+		}
+		w.reach.Promotions++
+		if w.opts.Kind == EtcdLike {
+			w.propose(leader, &pb.ConfChange{Type: pb.ConfChangeAddNode.Enum(), NodeId: &id})
+			return
+		}
+		w.reach.Joints++
+		w.propose(leader, &pb.ConfChangeV2{
+			Transition: simkit.Pick(w.faults, pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum(),
+			Changes: []*pb.ConfChangeSingle{
+				change(pb.ConfChangeAddNode, id), change(pb.ConfChangeRemoveNode, w.victim(leader))},
+		})
+	case len(conf.GetVoters()) > w.plan.founders:
+		id := w.victim(leader)
+		w.propose(leader, &pb.ConfChange{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: &id})
+	default:
+		if m := w.newcomer(conf); m != nil {
+			w.propose(leader, &pb.ConfChange{Type: pb.ConfChangeAddLearnerNode.Enum(), NodeId: &m.id})
+		}
+	}
+}
+
+func (w *world) propose(leader *replica, cc pb.ConfChangeI) {
+	leader.m.run(func() {
+		if err := leader.core.ProposeConfChange(cc); err != nil {
+			w.say(leader.m.id, "does not change the members: %v", err)
+		}
+		leader.m.proc.work()
+	})
+}
+
+// victim returns a voter that does not lead.
+func (w *world) victim(leader *replica) uint64 {
+	var ids []uint64
+	for _, id := range leader.state.conf.GetVoters() {
+		if id != leader.m.id {
+			ids = append(ids, id)
+		}
+	}
+	return simkit.Pick(w.faults, ids...)
+}
+
+// caughtUp reports whether a learner may vote: it has what is committed.
+func (w *world) caughtUp(leader *replica, id uint64) (ok bool) {
+	commit := leader.core.State().Commit
+	leader.visit(func(member uint64, _ bool, pr tracker.Progress) {
+		if member == id {
+			ok = pr.Match >= commit
+		}
+	})
+	return ok
+}
+
+// newcomer returns a machine that is no member, with an empty disk: its process
+// begins when the leader first speaks to it.
+func (w *world) newcomer(conf *pb.ConfState) *machine {
+	in := members(conf)
+	for _, m := range w.live() {
+		if m.lazy && m.proc == nil && !in[m.id] {
+			return m
+		}
+	}
+	if len(w.machines) >= maxMachines {
+		return nil
+	}
+	m := w.addMachine(newDisk(nil))
+	m.lazy = true
+	return m
+}
+
+// reap shuts down who is no member any more.
+func (w *world) reap(conf *pb.ConfState) {
+	in := members(conf)
+	for _, m := range w.live() {
+		if in[m.id] {
+			m.member = true
+		} else if m.member {
+			w.reach.Removals++
+			w.say(m.id, "is removed")
+			m.gone = true
+			m.stop()
+		}
+	}
+}

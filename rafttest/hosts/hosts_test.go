@@ -1,0 +1,62 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"bufio"
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seedCount = flag.Uint64("seeds", 40, "how many seeds TestHosts runs for each library and host")
+	firstSeed = flag.Uint64("first", 1, "the first of them")
+	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v it tells its story")
+)
+
+// libraries are what the suite runs.
+func libraries() []Library { return []Library{Upstream(), Weft()} }
+
+var kinds = []Kind{EtcdLike, CockroachLike}
+
+// runSeeds runs the seeds of the flags.
+func runSeeds(t *testing.T, opts Options) (reached Reach) {
+	first, n := *firstSeed, *seedCount
+	if testing.Short() {
+		n = min(n, 10)
+	}
+	if *oneSeed != 0 {
+		first, n = *oneSeed, 1
+		if testing.Verbose() {
+			out := bufio.NewWriter(os.Stdout)
+			defer func() { require.NoError(t, out.Flush()) }()
+			opts.Trace = out
+		}
+	}
+	for seed := first; seed < first+n; seed++ {
+		r := Run(seed, opts)
+		if r.Err != nil {
+			t.Errorf("%v\nagain: go test ./rafttest/hosts -run '%s' -seed %d -v", r.Err, t.Name(), seed)
+		}
+		reached.Add(r.Reached)
+	}
+	return reached
+}
+
+// TestHosts runs both hosts with each library through faults.
+func TestHosts(t *testing.T) {
+	for _, lib := range libraries() {
+		for _, kind := range kinds {
+			t.Run(lib.Name+"/"+kind.String(), func(t *testing.T) {
+				begun := time.Now()
+				reached := runSeeds(t, Options{Kind: kind, Library: lib})
+				t.Logf("%v\n%v", time.Since(begun).Round(time.Millisecond), reached)
+			})
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// Core is the RawNode of a library, with one set of types for what each library
+// declares for itself.
+type Core interface {
+	rawnode.Shared
+	TickQuiesced()
+	Ready() raft.Ready
+	// Advance is RawNode's, for the last Ready.
+	Advance()
+	ReportSnapshot(id uint64, ok bool)
+	State() rawnode.CoreState
+	// Visit shows what a leader knows of each member, in order of id.
+	Visit(func(id uint64, learner bool, pr tracker.Progress))
+}
+
+// Library makes cores.
+type Library struct {
+	Name string
+	New  func(raft.Config) (Core, error)
+	// Coded says that entries may travel coded.
+	Coded bool
+	// Types is the number of message types that the library may send, for hosts
+	// that count by type.
+	Types int
+}
+
+// upstreamTypes is the number of message types that raftpb names.
+var upstreamTypes = len(pb.MessageType_name)
+
+// Weft is this module's library, as a host gets it that swaps the import.
+func Weft() Library {
+	return Library{Name: "weft", Types: upstreamTypes, New: newWeft}
+}
+
+func newWeft(cfg raft.Config) (Core, error) {
+	rn, err := raft.NewRawNode(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	return weftCore{rn}, nil
+}
+
+type weftCore struct{ *raft.RawNode }
+
+var _ Core = weftCore{}
+
+// Advance implements Core.
+func (c weftCore) Advance() { c.RawNode.Advance(raft.Ready{}) }
+
+// ReportSnapshot implements Core.
+func (c weftCore) ReportSnapshot(id uint64, ok bool) {
+	status := raft.SnapshotFinish
+	if !ok {
+		status = raft.SnapshotFailure
+	}
+	c.RawNode.ReportSnapshot(id, status)
+}
+
+// State implements Core.
+func (c weftCore) State() rawnode.CoreState {
+	s := c.BasicStatus()
+	return rawnode.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: s.RaftState}
+}
+
+// Visit implements Core.
+func (c weftCore) Visit(see func(id uint64, learner bool, pr tracker.Progress)) {
+	c.WithProgress(func(id uint64, typ raft.ProgressType, pr tracker.Progress) {
+		see(id, typ == raft.ProgressTypeLearner, pr)
+	})
+}

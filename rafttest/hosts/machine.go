@@ -1,0 +1,165 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"time"
+)
+
+// machine is a member's computer.
+type machine struct {
+	w    *world
+	id   uint64
+	disk *disk
+	lib  Library
+	// proc is nil while none runs. A lazy one is made by the first message.
+	proc process
+	lazy bool
+	// member says that the operator has seen it among the members.
+	member bool
+	// gone says that the member was removed for good.
+	gone bool
+	// life counts processes: what an earlier one began does not go on.
+	life int
+	// paused processes let everything wait.
+	paused  bool
+	backlog []func()
+
+	// written and synced count records; diskFree is when the last sync ends.
+	synced   int
+	diskFree time.Duration
+}
+
+// process is a host's program.
+type process interface {
+	common() *replica
+	tick()
+	receive(from uint64, f frame)
+	// put and get call done at most once, unless the process ends before.
+	put(c command, done func())
+	get(c command, done func(value uint32))
+	// work does what the core asks for.
+	work()
+}
+
+// start runs a process on the machine.
+func (m *machine) start() {
+	m.life++
+	m.paused, m.backlog = false, nil
+	m.diskFree = m.w.Now()
+	m.synced = 0
+	m.lazy = false
+	m.w.say(m.id, "starts %s: log %d..%d, hard state %+v, state at %+v", m.lib.Name,
+		m.disk.live.base.index+1, m.disk.live.last(), m.disk.live.hard, m.disk.live.state.at)
+	m.w.guard(m.id, func() {
+		switch m.w.opts.Kind {
+		case EtcdLike:
+			m.proc = newEtcd(m)
+		case CockroachLike:
+			m.proc = newCockroach(m)
+		}
+	})
+	if m.proc == nil {
+		return
+	}
+	m.every(tickTime, func() { m.proc.tick(); m.proc.work() })
+}
+
+// every calls f again and again during this life.
+func (m *machine) every(d time.Duration, f func()) {
+	life := m.life
+	var again func()
+	again = func() {
+		if m.life != life || m.proc == nil {
+			return
+		}
+		if !m.paused { // a tick that nobody hears is lost
+			m.w.guard(m.id, f)
+		}
+		m.w.After(d, again)
+	}
+	m.w.After(m.w.faults.Within(0, d), again)
+}
+
+// later calls f in a while, in this life, when the process is not paused.
+func (m *machine) later(d time.Duration, f func()) {
+	life := m.life
+	m.w.After(d, func() {
+		if m.life == life {
+			m.run(f)
+		}
+	})
+}
+
+// run calls f now, or when the process goes on.
+func (m *machine) run(f func()) {
+	switch {
+	case m.proc == nil:
+	case m.paused:
+		m.backlog = append(m.backlog, f)
+	default:
+		m.w.guard(m.id, f)
+	}
+}
+
+// sync makes durable what has been written, and then calls f.
+func (m *machine) sync(f func()) {
+	w, life := m.w, m.life
+	upTo := m.synced + len(m.disk.pending)
+	m.diskFree = max(m.diskFree, w.Now()) + w.faults.Within(w.plan.syncMin, w.plan.syncMax)
+	w.At(m.diskFree, func() {
+		if m.life != life {
+			return
+		}
+		if n := upTo - m.synced; n > 0 {
+			m.disk.sync(n)
+			m.synced = upTo
+		}
+		m.run(f)
+	})
+}
+
+// stop ends the process. What it wrote stays written.
+func (m *machine) stop() {
+	m.end()
+	m.disk.sync(len(m.disk.pending))
+}
+
+// crash takes the power away.
+func (m *machine) crash() {
+	m.end()
+	n := len(m.disk.pending)
+	keep := m.w.faults.IntN(n + 1)
+	torn := m.disk.crash(keep)
+	if torn {
+		m.w.reach.TornAppends++
+	}
+	m.w.say(m.id, "crashes: %d of %d records stay, torn %v", keep, n, torn)
+}
+
+func (m *machine) end() {
+	m.life++
+	m.proc, m.backlog, m.paused = nil, nil, false
+	m.w.breakStreams(m.id)
+}
+
+// pause holds the process up for a while.
+func (m *machine) pause(d time.Duration) {
+	m.paused = true
+	life := m.life
+	m.w.After(d, func() {
+		if m.life == life {
+			m.resume()
+		}
+	})
+}
+
+func (m *machine) resume() {
+	m.paused = false
+	for len(m.backlog) > 0 && !m.paused {
+		f := m.backlog[0]
+		m.backlog = m.backlog[1:]
+		m.run(f)
+	}
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import "time"
+
+// frame is what goes over a link at once.
+type frame struct {
+	lane lane
+	data []byte
+}
+
+// lane is a kind of frame.
+type lane byte
+
+const (
+	laneMessage   lane = iota // an encoded message
+	laneAppend                // part of a stream of appends
+	laneHeartbeat             // several heartbeats, merged
+	laneAdmitted              // a report of what was admitted
+	laneProposal              // a command for the leader
+	laneSnapshot              // an encoded message with a snapshot
+)
+
+// link is one direction between two machines.
+type link struct {
+	cuts int
+	// waiting is the number of frames on their way.
+	waiting int
+	// stream is the one of appends: in order, nothing lost, until it breaks.
+	// When it breaks all on its way is lost, and both ends begin anew.
+	stream struct {
+		breaks  int
+		out, in cursor
+		arrives time.Duration
+	}
+}
+
+const maxMachines = 12
+
+// send puts a frame on its way. lost, if not nil, tells the sender that it will
+// not arrive; arrived that it did.
+func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
+	if to == 0 || to > uint64(len(w.machines)) {
+		return
+	}
+	l := &w.links[from][to]
+	sender := w.machines[from-1]
+	drop := func() {
+		if lost != nil {
+			sender.later(w.plan.delayMax, lost)
+		}
+	}
+	switch {
+	case l.cuts > 0:
+		w.reach.Blocked++
+		drop()
+		return
+	case l.waiting >= w.plan.linkQueue && !w.calm:
+		w.reach.QueuesFull++
+		drop()
+		return
+	case f.lane == laneAppend:
+		w.stream(l, from, to, f, drop)
+		return
+	case w.net.Chance(w.plan.loss) && !w.calm:
+		w.reach.Lost++
+		drop()
+		return
+	}
+	at := w.Now() + w.net.Within(w.plan.delayMin, w.plan.delayMax)
+	if w.net.Chance(w.plan.reorder) && !w.calm {
+		w.reach.Reordered++
+		at += w.net.Within(0, 20*w.plan.delayMax)
+	}
+	copies := 1
+	if w.net.Chance(w.plan.dup) && !w.calm && f.lane != laneSnapshot {
+		w.reach.Doubled++
+		copies = 2
+	}
+	for range copies {
+		l.waiting++
+		w.At(at, func() {
+			l.waiting--
+			if l.cuts > 0 {
+				drop()
+				return
+			}
+			w.deliver(from, to, f, func() bool { return true })
+			if arrived != nil {
+				sender.later(w.plan.delayMin, arrived)
+			}
+		})
+		at += w.net.Within(0, 4*w.plan.delayMax)
+	}
+}
+
+// stream sends a part of a stream.
+func (w *world) stream(l *link, from, to uint64, f frame, drop func()) {
+	s := &l.stream
+	breaks := s.breaks
+	s.arrives = max(s.arrives, w.Now()+w.net.Within(w.plan.delayMin, w.plan.delayMax))
+	l.waiting++
+	w.At(s.arrives, func() {
+		l.waiting--
+		m := w.machines[to-1]
+		switch {
+		case s.breaks != breaks:
+			drop()
+		case l.cuts > 0 || m.proc == nil && !m.lazy:
+			w.breakStream(from, to)
+			drop()
+		default:
+			w.deliver(from, to, f, func() bool { return s.breaks == breaks })
+		}
+	})
+}
+
+// deliver hands a frame to the process on a machine, and makes one if that is
+// what the machine waits for. The process may be paused: valid says whether the
+// frame still counts when it looks.
+func (w *world) deliver(from, to uint64, f frame, valid func() bool) {
+	m := w.machines[to-1]
+	if m.proc == nil && m.lazy {
+		w.reach.LazyMembers++
+		m.start()
+	}
+	m.run(func() {
+		if valid() {
+			m.proc.receive(from, f)
+			m.proc.work()
+		}
+	})
+}
+
+func (w *world) breakStream(from, to uint64) {
+	s := &w.links[from][to].stream
+	s.breaks++
+	s.out, s.in = cursor{}, cursor{}
+}
+
+// breakStreams breaks all streams of a machine.
+func (w *world) breakStreams(id uint64) {
+	for other := range uint64(len(w.machines) + 1) {
+		w.breakStream(id, other)
+		w.breakStream(other, id)
+	}
+}

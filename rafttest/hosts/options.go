@@ -1,0 +1,76 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// Kind is a kind of host.
+type Kind byte
+
+// The kinds of hosts.
+const (
+	EtcdLike Kind = iota
+	CockroachLike
+)
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	switch k {
+	case EtcdLike:
+		return "etcd-like"
+	case CockroachLike:
+		return "cockroach-like"
+	}
+	return fmt.Sprintf("Kind(%d)", byte(k))
+}
+
+// Options says what a run is about.
+type Options struct {
+	Kind    Kind
+	Library Library
+	// Rolling moves the group, while it runs, to these libraries one after the
+	// other, each a member at a time.
+	Rolling []Library
+	// Bug is broken on purpose.
+	Bug Bug
+	// Trace receives what happens, line by line; nil for nothing.
+	Trace io.Writer
+}
+
+// Result is what became of a run.
+type Result struct {
+	Seed    uint64
+	Err     error
+	Reached Reach
+}
+
+// Reach counts what runs came across: what stays at zero was not tested.
+type Reach struct {
+	Commands, Reads, Unknown, Duplicates, Histories    uint64
+	Lost, Doubled, Reordered, Blocked, QueuesFull      uint64
+	Crashes, TornAppends, Kills, Restarts              uint64
+	Pauses, Cuts, StreamBreaks, Leaders                uint64
+	WholeAppends, ShortAppends, AnswersDropped         uint64
+	HeartbeatsMerged, HeartbeatsAnswered               uint64
+	HeadsRead, Sideloaded, Inlined, ReadBack           uint64
+	LocalsShuffled, Conflicts, SnapshotsSent           uint64
+	SnapshotsRestored, SnapshotsHeld, LogCuts          uint64
+	LazyMembers, Promotions, Joints, Removals          uint64
+	Transfers, QuotaRefusals, TokensTaken, TokensGiven uint64
+	LibraryChanges                                     uint64
+}
+
+// Add adds the counts of another run.
+func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
+
+// Missing returns the names of what was never reached.
+func (r Reach) Missing() []string { return simkit.Zeros(r) }
+
+// String lists the counts, some to a line.
+func (r Reach) String() string { return simkit.Table(r) }

@@ -1,0 +1,87 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+const (
+	tickTime      = 20 * time.Millisecond
+	electionTicks = 10
+	// runTime is how long faults last; calmTime bounds what comes after.
+	runTime  = 4 * time.Second
+	calmTime = 30 * time.Second
+	// callTime is how long a client waits for an answer.
+	callTime = 1200 * time.Millisecond
+)
+
+// plan is what a seed draws before a run begins.
+type plan struct {
+	founders int
+
+	delayMin, delayMax time.Duration
+	loss, dup, reorder float64
+	// linkQueue bounds the messages on their way over a link.
+	linkQueue int
+	syncMin   time.Duration
+	syncMax   time.Duration
+
+	// The mean times between two faults of a kind; 0: none.
+	crashEvery, killEvery, pauseEvery, cutEvery time.Duration
+	breakEvery, transferEvery, churnEvery       time.Duration
+
+	// snapshotEvery is after how many entries the log is cut, keep how many of
+	// them stay.
+	snapshotEvery, keep uint64
+	// quota bounds the bytes that a leader has proposed and members in touch
+	// have not.
+	quota int
+
+	maxSizePerMsg, maxInflightBytes, maxUncommitted, maxApplying uint64
+	maxInflightMsgs                                              int
+	checkQuorum                                                  bool
+
+	think time.Duration
+	// big is how often a payload is large.
+	big float64
+}
+
+func drawPlan(d simkit.Draws) plan {
+	p := plan{
+		founders:      simkit.Pick(d, 3, 3, 4, 5),
+		delayMin:      100 * time.Microsecond,
+		delayMax:      d.Span(200*time.Microsecond, 8*time.Millisecond),
+		loss:          d.Rate(0.5, 0.001, 0.1),
+		dup:           d.Rate(0.5, 0.01, 0.2),
+		reorder:       d.Rate(0.5, 0.01, 0.2),
+		linkQueue:     d.Between(16, 128),
+		syncMin:       50 * time.Microsecond,
+		syncMax:       d.Span(100*time.Microsecond, 20*time.Millisecond),
+		crashEvery:    d.Every(0.6, 300*time.Millisecond, 3*time.Second),
+		killEvery:     d.Every(0.4, 300*time.Millisecond, 3*time.Second),
+		pauseEvery:    d.Every(0.5, 400*time.Millisecond, 3*time.Second),
+		cutEvery:      d.Every(0.5, 300*time.Millisecond, 3*time.Second),
+		breakEvery:    d.Every(0.7, 50*time.Millisecond, time.Second),
+		transferEvery: d.Every(0.5, 300*time.Millisecond, 3*time.Second),
+		churnEvery:    d.Every(0.5, 300*time.Millisecond, 2*time.Second),
+		snapshotEvery: uint64(d.Between(10, 150)),
+		keep:          uint64(d.Between(0, 40)),
+		quota:         d.Between(64<<10, 512<<10),
+
+		maxSizePerMsg:   simkit.Pick(d, uint64(0), 4<<10, 128<<10, 1<<20),
+		maxUncommitted:  simkit.Pick(d, uint64(0), 256<<10, 1<<20),
+		maxApplying:     simkit.Pick(d, uint64(1), 64<<10, 1<<20),
+		maxInflightMsgs: d.Between(4, 64),
+		checkQuorum:     d.Chance(0.7),
+		think:           d.Span(2*time.Millisecond, 30*time.Millisecond),
+		big:             d.Rate(0.8, 0.02, 0.3),
+	}
+	if d.Chance(0.5) {
+		p.maxInflightBytes = p.maxSizePerMsg + 256<<10
+	}
+	return p
+}

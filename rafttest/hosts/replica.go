@@ -1,0 +1,232 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// replica is what both hosts have: a core, and a state machine.
+type replica struct {
+	m    *machine
+	w    *world
+	core Core
+	// state is what was applied.
+	state state
+	// confAt is the last change of the members that was applied.
+	confAt uint64
+	// changing counts those that were handed out and are not applied yet.
+	changing int
+	// waiting are calls whose command has yet to be applied here.
+	waiting map[commandID]func(value uint32)
+	// settled reports whether everything that was taken is given back.
+	settled func() bool
+}
+
+// begin makes the core.
+func (r *replica) begin(m *machine, async bool) {
+	w := m.w
+	*r = replica{m: m, w: w, state: m.disk.live.state, waiting: map[commandID]func(uint32){}, settled: func() bool { return true }}
+	if m.life > 1 {
+		w.reach.Restarts++
+	}
+	p := w.plan
+	core, err := m.lib.New(raft.Config{
+		ID: m.id, ElectionTick: electionTicks, HeartbeatTick: 1,
+		Storage: m.disk, Applied: r.state.at.index, AsyncStorageWrites: async,
+		MaxSizePerMsg: p.maxSizePerMsg, MaxCommittedSizePerReady: p.maxApplying, MaxUncommittedEntriesSize: p.maxUncommitted,
+		MaxInflightMsgs: p.maxInflightMsgs, MaxInflightBytes: p.maxInflightBytes,
+		CheckQuorum: p.checkQuorum, PreVote: true, Logger: logger{m},
+		DisableProposalForwarding: async,
+		Rand:                      w.faults, Clock: w,
+	})
+	if err != nil {
+		die("no core: %w", err)
+	}
+	r.core = w.opts.Bug.wrap(core, m)
+}
+
+// die ends a run: a host found something that it cannot bear.
+func die(format string, args ...any) { panic(broken{fmt.Errorf(format, args...)}) }
+
+// apply applies an entry that the core says is committed.
+func (r *replica) apply(e *pb.Entry) {
+	if e.GetIndex() != r.state.at.index+1 {
+		die("entry %d to apply behind %d", e.GetIndex(), r.state.at.index)
+	}
+	r.w.check.applies(r, e)
+	r.state.at = position{e.GetIndex(), e.GetTerm()}
+	switch e.GetType() {
+	case pb.EntryConfChange, pb.EntryConfChangeV2:
+		r.applyChange(e)
+	default:
+		if len(e.GetData()) > 0 {
+			r.applyCommand(e)
+		}
+	}
+}
+
+func (r *replica) applyCommand(e *pb.Entry) {
+	c, err := parseCommand(e.GetData())
+	if err != nil {
+		die("entry %d of term %d is committed: %w", e.GetIndex(), e.GetTerm(), err)
+	}
+	r.w.reach.Commands++
+	if c.op == opTruncate {
+		r.m.truncate(min(uint64(c.value), r.state.at.index))
+		return
+	}
+	if !r.state.apply(c) {
+		r.w.reach.Duplicates++
+		return
+	}
+	if done := r.waiting[c.id]; done != nil {
+		delete(r.waiting, c.id)
+		done(r.state.values[c.key])
+	}
+}
+
+func (r *replica) applyChange(e *pb.Entry) {
+	r.changing--
+	var cc pb.ConfChangeI
+	if e.GetType() == pb.EntryConfChange {
+		v1 := &pb.ConfChange{}
+		if err := proto.Unmarshal(e.GetData(), v1); err != nil {
+			die("change %d: %w", e.GetIndex(), err)
+		}
+		cc = v1
+	} else {
+		v2 := &pb.ConfChangeV2{}
+		if err := proto.Unmarshal(e.GetData(), v2); err != nil {
+			die("change %d: %w", e.GetIndex(), err)
+		}
+		cc = v2
+	}
+	r.state.conf = proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState)
+	r.confAt = e.GetIndex()
+	r.w.say(r.m.id, "members from %d on: %v", r.confAt, r.state.conf)
+}
+
+// handedOut takes note of committed changes that wait to be applied.
+func (r *replica) handedOut(entries []*pb.Entry) (changes bool) {
+	for _, e := range entries {
+		if e.GetType() != pb.EntryNormal {
+			r.changing++
+			changes = true
+		}
+	}
+	return changes
+}
+
+// step gives a message to the core, a snapshot only when no change of the
+// members waits to be applied: the core goes by a snapshot's members at once.
+func (r *replica) step(m *pb.Message) {
+	if m.GetType() == pb.MsgSnap && r.changing > 0 {
+		r.w.reach.SnapshotsHeld++
+		r.m.later(tickTime/10, func() { r.step(m); r.m.proc.work() })
+		return
+	}
+	if r.w.opts.Trace != nil {
+		r.w.say(r.m.id, "< %s", raft.DescribeMessage(m, func(b []byte) string { return fmt.Sprint(len(b)) }))
+	}
+	if err := r.core.Step(m); err != nil {
+		r.w.say(r.m.id, "refuses %v: %v", m.GetType(), err)
+	}
+}
+
+// visit shows what a leader knows of the others.
+func (r *replica) visit(see func(id uint64, learner bool, pr tracker.Progress)) {
+	r.core.Visit(func(id uint64, learner bool, pr tracker.Progress) {
+		if id != r.m.id {
+			see(id, learner, pr)
+		}
+	})
+}
+
+// checkProgress compares what a leader says of the others with what they have.
+func (r *replica) checkProgress() {
+	s := r.core.State()
+	if s.Role != raft.StateLeader {
+		return
+	}
+	for _, m := range r.w.machines {
+		if m.disk.live.hard.term > s.Term {
+			return // deposed: what it knows is old
+		}
+	}
+	r.visit(func(id uint64, _ bool, pr tracker.Progress) {
+		if has := r.w.machines[id-1].disk.durable.last(); pr.Match > has {
+			r.w.fail("n%d leads term %d and says that n%d matches up to %d; it has %d", r.m.id, s.Term, id, pr.Match, has)
+		}
+	})
+}
+
+// snapshotFor returns the message that brings a member up to date, or nil if
+// this one does not lead.
+func (r *replica) snapshotFor(to uint64) *pb.Message {
+	s := r.core.State()
+	if s.Role != raft.StateLeader {
+		return nil
+	}
+	r.w.reach.SnapshotsSent++
+	return &pb.Message{Type: pb.MsgSnap.Enum(), From: &r.m.id, To: &to, Term: &s.Term, Snapshot: r.state.snapshot()}
+}
+
+// checkAppend looks at entries that go into the log: they go on from its end,
+// or replace what conflicts with them, and nothing else.
+func (r *replica) checkAppend(entries []*pb.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	im, first := &r.m.disk.live, entries[0]
+	switch index := first.GetIndex(); {
+	case index <= im.base.index || index > im.last()+1:
+		die("append at %d to a log of %d to %d", index, im.base.index+1, im.last())
+	case index <= r.state.at.index:
+		die("append at %d; %d is applied", index, r.state.at.index)
+	case index <= im.last() && im.term(index) == first.GetTerm():
+		die("append rewrites entry %d of term %d", index, first.GetTerm())
+	case index <= im.last():
+		r.w.reach.Conflicts++
+	}
+}
+
+// truncate cuts the log up to an index.
+func (m *machine) truncate(index uint64) {
+	if index > m.disk.live.base.index {
+		m.w.reach.LogCuts++
+		m.disk.write(record{play: func(im *image) { im.truncate(index) }})
+	}
+}
+
+// sumOf returns a checksum of what an entry says.
+func sumOf(e *pb.Entry) uint64 {
+	return uint64(crc32.Checksum(e.GetData(), castagnoli))<<32 | uint64(e.GetType())<<28 | uint64(len(e.GetData()))
+}
+
+func marshal(m *pb.Message) []byte {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		die("message does not marshal: %w", err)
+	}
+	return data
+}
+
+func unmarshal(data []byte) *pb.Message {
+	m := &pb.Message{}
+	if err := proto.Unmarshal(data, m); err != nil {
+		die("message does not unmarshal: %w", err)
+	}
+	return m
+}
+
+func word(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }

@@ -1,0 +1,79 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	keys    = 4
+	clients = 4
+)
+
+// state is a state machine: a few registers. It is small and a value, so that
+// hosts may keep as many copies as they like.
+type state struct {
+	at     position // the last entry that is in it
+	values [keys]uint32
+	// done is the last command of each client that was applied: one that
+	// arrives again, or after a later one, has no effect.
+	done [clients]uint32
+	conf *pb.ConfState // never changed in place
+}
+
+// position names an entry.
+type position struct{ index, term uint64 }
+
+// apply puts a command into effect. It reports whether it had any.
+func (s *state) apply(c command) bool {
+	if c.op == opTruncate {
+		return true
+	}
+	seen := &s.done[c.id.client()]
+	if c.id.seq() <= *seen {
+		return false
+	}
+	*seen = c.id.seq()
+	if c.op == opPut {
+		s.values[c.key] = c.value
+	}
+	return true
+}
+
+// snapshot returns the state for a node that lacks it.
+func (s *state) snapshot() *pb.Snapshot {
+	data := make([]byte, 0, 4*(keys+clients))
+	for _, v := range append(s.values[:], s.done[:]...) {
+		data = binary.LittleEndian.AppendUint32(data, v)
+	}
+	at := s.at
+	return &pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{
+		Index: &at.index, Term: &at.term, ConfState: proto.Clone(s.conf).(*pb.ConfState)}}
+}
+
+// stateOf is snapshot's inverse.
+func stateOf(snap *pb.Snapshot) (state, error) {
+	data, meta := snap.GetData(), snap.GetMetadata()
+	if len(data) != 4*(keys+clients) {
+		return state{}, fmt.Errorf("snapshot at %d has %d bytes, not %d", meta.GetIndex(), len(data), 4*(keys+clients))
+	}
+	s := state{at: position{meta.GetIndex(), meta.GetTerm()}, conf: meta.GetConfState()}
+	for i := range s.values {
+		s.values[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	for i := range s.done {
+		s.done[i] = binary.LittleEndian.Uint32(data[4*(keys+i):])
+	}
+	return s, nil
+}
+
+// equal compares all but configurations, which members may know in other forms.
+func (s *state) equal(o *state) bool {
+	return s.at == o.at && s.values == o.values && s.done == o.done
+}

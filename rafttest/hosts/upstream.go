@@ -1,0 +1,134 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	upstream "go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// Upstream is go.etcd.io/raft.
+//
+// It draws election timeouts from crypto/rand, so runs with it set that
+// package's reader: one at a time.
+func Upstream() Library {
+	return Library{Name: "upstream", Types: upstreamTypes, New: newUpstream}
+}
+
+func newUpstream(cfg raft.Config) (Core, error) {
+	rn, err := upstream.NewRawNode(&upstream.Config{
+		ID: cfg.ID, ElectionTick: cfg.ElectionTick, HeartbeatTick: cfg.HeartbeatTick,
+		Storage: upstreamStorage{cfg.Storage}, Applied: cfg.Applied, AsyncStorageWrites: cfg.AsyncStorageWrites,
+		MaxSizePerMsg: cfg.MaxSizePerMsg, MaxCommittedSizePerReady: cfg.MaxCommittedSizePerReady,
+		MaxUncommittedEntriesSize: cfg.MaxUncommittedEntriesSize,
+		MaxInflightMsgs:           cfg.MaxInflightMsgs, MaxInflightBytes: cfg.MaxInflightBytes,
+		CheckQuorum: cfg.CheckQuorum, PreVote: cfg.PreVote, Logger: cfg.Logger,
+		DisableProposalForwarding: cfg.DisableProposalForwarding,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return upstreamCore{rn}, nil
+}
+
+type upstreamCore struct{ *upstream.RawNode }
+
+var _ Core = upstreamCore{}
+
+// Ready implements Core.
+func (c upstreamCore) Ready() raft.Ready {
+	rd := c.RawNode.Ready()
+	out := raft.Ready{
+		HardState: rd.HardState, Entries: rd.Entries, Snapshot: rd.Snapshot,
+		CommittedEntries: rd.CommittedEntries, Messages: rd.Messages, MustSync: rd.MustSync,
+	}
+	if rd.SoftState != nil {
+		out.SoftState = &raft.SoftState{Lead: rd.Lead, RaftState: raft.StateType(rd.RaftState)}
+	}
+	for _, s := range rd.ReadStates {
+		out.ReadStates = append(out.ReadStates, raft.ReadState{Index: s.Index, RequestCtx: s.RequestCtx})
+	}
+	return out
+}
+
+// Advance implements Core.
+func (c upstreamCore) Advance() { c.RawNode.Advance(upstream.Ready{}) }
+
+// ReportSnapshot implements Core.
+func (c upstreamCore) ReportSnapshot(id uint64, ok bool) {
+	status := upstream.SnapshotFinish
+	if !ok {
+		status = upstream.SnapshotFailure
+	}
+	c.RawNode.ReportSnapshot(id, status)
+}
+
+// State implements Core.
+func (c upstreamCore) State() rawnode.CoreState {
+	s := c.BasicStatus()
+	return rawnode.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: raft.StateType(s.RaftState)}
+}
+
+// Visit implements Core.
+func (c upstreamCore) Visit(see func(id uint64, learner bool, pr tracker.Progress)) {
+	c.WithProgress(func(id uint64, typ upstream.ProgressType, pr tracker.Progress) {
+		see(id, typ == upstream.ProgressTypeLearner, pr)
+	})
+}
+
+// upstreamStorage gives a Storage the errors that upstream compares by identity.
+type upstreamStorage struct{ raft.Storage }
+
+func upstreamError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrCompacted):
+		return upstream.ErrCompacted
+	case errors.Is(err, raft.ErrUnavailable):
+		return upstream.ErrUnavailable
+	}
+	return fmt.Errorf("storage: %w", err)
+}
+
+func (s upstreamStorage) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
+	entries, err := s.Storage.Entries(lo, hi, maxSize)
+	return entries, upstreamError(err)
+}
+
+func (s upstreamStorage) Term(i uint64) (uint64, error) {
+	term, err := s.Storage.Term(i)
+	return term, upstreamError(err)
+}
+
+// entropy stands in for crypto/rand's reader during a run.
+type entropy struct{ simkit.Draws }
+
+// Read fills b with what the seed draws.
+func (e entropy) Read(b []byte) (int, error) {
+	for i := 0; i < len(b); i += 8 {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], e.Uint64())
+		copy(b[i:], word[:])
+	}
+	return len(b), nil
+}
+
+// seedEntropy makes crypto/rand draw from the run's randomness, until the
+// returned function is called.
+func seedEntropy(d simkit.Draws) (restore func()) {
+	before := cryptorand.Reader
+	cryptorand.Reader = entropy{d}
+	return func() { cryptorand.Reader = before }
+}

@@ -1,0 +1,310 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// world is a run.
+type world struct {
+	simkit.Agenda
+	opts Options
+	plan plan
+	// Streams of randomness, so that more draws from one leave the others alone.
+	faults, net, clients simkit.Draws
+
+	machines []*machine // by id, from 1
+	links    [maxMachines + 1][maxMachines + 1]link
+	// calm is set when the faults are over.
+	calm bool
+
+	check   checker
+	history []access
+	reach   Reach
+	err     error
+}
+
+// Run runs a seed.
+func Run(seed uint64, opts Options) Result {
+	draw := func(stream uint64) simkit.Draws { return simkit.NewDraws(seed, stream) }
+	w := &world{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
+	w.check.w = w
+	// The reader of crypto/rand is one for the process, so only those set it
+	// who need it.
+	if opts.Library.Name == "upstream" || len(opts.Rolling) > 0 {
+		defer seedEntropy(draw(5))()
+	}
+	w.say(0, "plan: %+v", w.plan)
+	w.found()
+	w.beginFaults()
+	w.beginClients()
+	w.beginOperator()
+	w.runUntil(runTime, nil)
+	if w.err == nil {
+		w.finale()
+	}
+	if w.err == nil {
+		w.checkHistory()
+	}
+	r := Result{Seed: seed, Err: w.err, Reached: w.reach}
+	if r.Err != nil {
+		r.Err = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, r.Err)
+	}
+	return r
+}
+
+// found makes the first members, with one state.
+func (w *world) found() {
+	conf := &pb.ConfState{}
+	for id := range uint64(w.plan.founders) {
+		conf.Voters = append(conf.Voters, id+1)
+	}
+	for range conf.Voters {
+		w.addMachine(newDisk(conf)).start()
+	}
+}
+
+func (w *world) addMachine(d *disk) *machine {
+	m := &machine{w: w, id: uint64(len(w.machines) + 1), disk: d, lib: w.opts.Library}
+	w.machines = append(w.machines, m)
+	return m
+}
+
+// runUntil lets time pass until an instant, or until done.
+func (w *world) runUntil(t time.Duration, done func() bool) bool {
+	for w.err == nil && (done == nil || !done()) {
+		if !w.Step(t) {
+			return done != nil && done()
+		}
+	}
+	return w.err == nil
+}
+
+// fail ends the run.
+func (w *world) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("at %v: %w", w.Now(), fmt.Errorf(format, args...))
+		w.say(0, "%v", w.err)
+	}
+}
+
+func (w *world) say(id uint64, format string, args ...any) {
+	if w.opts.Trace != nil {
+		fmt.Fprintf(w.opts.Trace, "%10.3f n%d %s\n", float64(w.Now())/float64(time.Millisecond), id, fmt.Sprintf(format, args...))
+	}
+}
+
+// broken is what a host panics with that finds a contract broken.
+type broken struct{ what error }
+
+// guard runs a part of a process. What a host or a core cannot bear ends the
+// run.
+func (w *world) guard(id uint64, f func()) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case broken:
+			w.fail("n%d dies: %w", id, p.what)
+		default:
+			w.fail("n%d panics: %v", id, p)
+		}
+	}()
+	f()
+}
+
+// live returns the machines that are members, as far as the operator knows.
+func (w *world) live() (ms []*machine) {
+	for _, m := range w.machines {
+		if !m.gone {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+// leader returns the process that leads in the latest term, or nil.
+func (w *world) leader() process {
+	var p process
+	term := uint64(0)
+	for _, m := range w.machines {
+		if m.proc == nil || m.paused {
+			continue
+		}
+		if s := m.proc.common().core.State(); s.Role == raft.StateLeader && s.Term > term {
+			p, term = m.proc, s.Term
+		}
+	}
+	return p
+}
+
+// checker holds what must be true of all members at once.
+type checker struct {
+	w *world
+	// leaders is who led in each term.
+	leaders map[uint64]uint64
+	// applied is what stands at each index: its term, and a checksum.
+	applied map[uint64]appliedEntry
+}
+
+type appliedEntry struct {
+	term uint64
+	sum  uint64
+}
+
+// sees looks at a member after a step.
+func (c *checker) sees(r *replica) {
+	s := r.core.State()
+	if s.Role != raft.StateLeader {
+		return
+	}
+	if c.leaders == nil {
+		c.leaders = map[uint64]uint64{}
+	}
+	if other, ok := c.leaders[s.Term]; !ok {
+		c.leaders[s.Term] = r.m.id
+		c.w.reach.Leaders++
+		c.w.say(r.m.id, "leads term %d", s.Term)
+	} else if other != r.m.id {
+		c.w.fail("n%d and n%d lead term %d", other, r.m.id, s.Term)
+	}
+}
+
+// applies notes what a member applies.
+func (c *checker) applies(r *replica, e *pb.Entry) {
+	if c.applied == nil {
+		c.applied = map[uint64]appliedEntry{}
+	}
+	is := appliedEntry{e.GetTerm(), sumOf(e)}
+	was, ok := c.applied[e.GetIndex()]
+	if !ok {
+		c.applied[e.GetIndex()] = is
+	} else if was != is {
+		c.w.fail("n%d applies entry %d of term %d with checksum %x; another member applied term %d, checksum %x",
+			r.m.id, e.GetIndex(), is.term, is.sum, was.term, was.sum)
+	}
+}
+
+// access is a client's operation on a key.
+type access struct {
+	simkit.Access
+	key byte
+}
+
+// checkHistory asks whether what clients saw is linearizable.
+func (w *world) checkHistory() {
+	for key := range byte(keys) {
+		var ops []access
+		for _, a := range w.history {
+			if a.key == key && (a.Known || a.Kind != simkit.Read) {
+				ops = append(ops, a)
+			}
+		}
+		w.reach.Histories++
+		if !simkit.Linearizable(ops, func(a access) simkit.Access { return a.Access }) {
+			w.fail("what clients saw of key %d is not linearizable", key)
+			return
+		}
+	}
+}
+
+// finale ends the faults. The group must then elect a leader, answer at each
+// member, and come to one state.
+func (w *world) finale() {
+	w.say(0, "calm")
+	w.calm = true
+	for i := range w.links {
+		for j := range w.links[i] {
+			w.links[i][j].cuts = 0
+		}
+	}
+	for _, m := range w.live() {
+		switch {
+		case m.proc == nil && !m.lazy:
+			m.start()
+		case m.paused:
+			m.resume()
+		}
+	}
+	answered := w.askAll()
+	if !w.runUntil(w.Now()+calmTime, func() bool { return answered() && w.agree() }) && w.err == nil {
+		w.fail("no agreement within %v of calm: %s", calmTime, w.describe())
+	}
+}
+
+// askAll puts and gets through each member, again and again, until each has
+// answered both.
+func (w *world) askAll() (answered func() bool) {
+	type question struct {
+		m    *machine
+		done bool
+	}
+	var questions []*question
+	for i, m := range w.live() {
+		for _, kind := range []simkit.Kind{simkit.Write, simkit.Read} {
+			q := &question{m: m}
+			questions = append(questions, q)
+			var ask func()
+			ask = func() {
+				if !q.done && w.err == nil {
+					w.call(i%clients, m, kind, func() { q.done = true })
+					w.After(callTime, ask)
+				}
+			}
+			ask()
+		}
+	}
+	return func() bool {
+		return !slices.ContainsFunc(questions, func(q *question) bool {
+			idle := q.m.lazy && q.m.proc == nil // nobody made it a member
+			return !q.done && !q.m.gone && !idle
+		})
+	}
+}
+
+// agree reports whether all members have one state and nothing on the way.
+func (w *world) agree() bool {
+	var first *replica
+	for _, m := range w.live() {
+		if m.lazy && m.proc == nil {
+			continue // nobody made it a member
+		}
+		if m.proc == nil {
+			return false
+		}
+		r := m.proc.common()
+		if first == nil {
+			first = r
+		}
+		if !r.state.equal(&first.state) || r.state.at.index != m.disk.live.last() || !r.settled() {
+			return false
+		}
+	}
+	return first != nil
+}
+
+// describe says where each member is.
+func (w *world) describe() (text string) {
+	for _, m := range w.live() {
+		if m.proc == nil {
+			text += fmt.Sprintf(" n%d down;", m.id)
+			continue
+		}
+		r := m.proc.common()
+		text += fmt.Sprintf(" n%d %+v log %d..%d applied %d settled %v;", m.id, r.core.State(),
+			m.disk.live.base.index+1, m.disk.live.last(), r.state.at.index, r.settled())
+	}
+	return text
+}
+
+// never is the return of a call without an answer.
+const never = math.MaxInt64
