@@ -29,7 +29,7 @@ func newFailover() *cobra.Command {
 			cfg.Sides = virtual.Sides()
 			cfg.Progress = cmd.ErrOrStderr()
 			if err := errors.Join(atLeast("voters", 3, cfg.Voters...), atLeast("size", 8, cfg.Size),
-				atLeast("clients", 1, cfg.Clients), atLeast("seeds", 1, cfg.Seeds), atLeast("delay", time.Microsecond, cfg.Delay)); err != nil {
+				atLeast("load", 0.01, cfg.Load), atLeast("seeds", 1, cfg.Seeds), atLeast("delay", time.Microsecond, cfg.Delay)); err != nil {
 				return err
 			}
 			rows, err := failoverbench.Run(cmd.Context(), cfg)
@@ -43,7 +43,7 @@ func newFailover() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7}, "sizes of the groups")
 	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload")
-	flags.IntVar(&cfg.Clients, "clients", 16, "closed loops")
+	flags.Float64Var(&cfg.Load, "load", 0.5, "the share of what full copies can do that clients ask for")
 	flags.DurationVar(&cfg.Delay, "delay", time.Millisecond, "of a message, in one direction")
 	flags.IntVar(&cfg.Seeds, "seeds", 200, "leaders killed on each side")
 	flags.Uint64Var(&cfg.First, "first", 1, "the first seed")
@@ -51,7 +51,7 @@ func newFailover() *cobra.Command {
 }
 
 // atLeast refuses values of a flag that are too small.
-func atLeast[T int | time.Duration](flag string, least T, values ...T) error {
+func atLeast[T int | float64 | time.Duration](flag string, least T, values ...T) error {
 	for _, v := range values {
 		if v < least {
 			return fmt.Errorf("--%s: %v, want at least %v", flag, v, least)

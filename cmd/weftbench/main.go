@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop(), newBytes(), newFailover())
+	root.AddCommand(newHost(), newTorture(), newLoop(), newBytes(), newFailover(), newGossip())
 	return root
 }
 

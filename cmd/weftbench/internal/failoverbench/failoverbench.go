@@ -25,9 +25,10 @@ import (
 type Config struct {
 	// Voters are the sizes of the groups.
 	Voters []int
-	// Size is that of a payload in bytes, Clients how many closed loops there
-	// are.
-	Size, Clients int
+	// Size is that of a payload in bytes.
+	Size int
+	// Load is the share of what full copies can do that clients ask for.
+	Load float64
 	// Delay is that of a message in one direction.
 	Delay time.Duration
 	// Seeds is how many leaders are killed on each side, the first with the
@@ -109,7 +110,8 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 	if err := c.Elect(1); err != nil {
 		return gap, err
 	}
-	load, err := c.StartLoad(vnet.LoadOptions{Clients: cfg.Clients, Sizes: []int{cfg.Size}, Seed: seed})
+	rate := cfg.Load * virtual.Egress / float64((voters-1)*cfg.Size)
+	load, err := c.StartLoad(vnet.LoadOptions{Rate: rate, Sizes: []int{cfg.Size}, Seed: seed})
 	if err != nil {
 		return gap, err
 	}

@@ -16,15 +16,16 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 	s := &virtual.Section{
 		Verb:  "failover",
 		Title: "How long nothing commits after the leader is lost",
-		Intro: fmt.Sprintf("%d leaders a row, killed under load (%d closed loops, values of %s) at the same instants on all sides. In ms of\n"+
-			"virtual time, median / 90%% / worst: from the kill to the next commit of a client; from the election to the first commit,\n"+
-			"where payloads are recovered; and how much more that is than with %s, at the same seed.",
-			cfg.Seeds, cfg.Clients, virtual.Bytes(cfg.Size), cfg.Sides[0].Name),
+		Intro: fmt.Sprintf("%d leaders a row, killed under load (values of %s at random times, %.0f%% of what full copies\n"+
+			"can do at 1 Gbit) at the same instants on all sides. In ms of virtual time, median / 90%% / worst: from the kill to the\n"+
+			"next commit of a client; from the election to the first commit, where payloads are recovered; and how much more that\n"+
+			"is than with %s, at the same seed, in round trips.",
+			cfg.Seeds, virtual.Bytes(cfg.Size), 100*cfg.Load, cfg.Sides[0].Name),
 		Data: rows,
 	}
 	t := virtual.Table{
 		Title: fmt.Sprintf("A round trip takes %s ms, a sync 0.1 ms; an election timeout is 100 to 200 ms:", virtual.Millis(2*cfg.Delay)),
-		Rows:  [][]string{{"N", "side", "kill to commit", "election to commit", "more, in round trips"}},
+		Rows:  [][]string{{"N", "side", "kill to commit", "election to commit", "more, round trips"}},
 	}
 	base := map[int]Row{}
 	for _, r := range rows {

@@ -16,6 +16,8 @@ type Side struct {
 	// Configure makes a node's configuration that of this side. Each node gets
 	// what it must not share.
 	Configure func(c *raft.Config)
+	// Coded says that followers need not get full copies.
+	Coded bool
 }
 
 // FullCopies is Raft as it is.
@@ -25,6 +27,9 @@ func FullCopies() Side {
 		Configure: func(*raft.Config) {},
 	}
 }
+
+// Egress is what a node's card sends: a gigabit, in bytes a second.
+const Egress = 125e6
 
 // LAN returns a network of machines with one gigabit card each, 0.1 ms apart,
 // whose disks sync in 0.1 ms.
@@ -43,7 +48,7 @@ func Network(voters int, seed uint64, delay time.Duration) vnet.Options {
 		Notice: 2*delay + time.Millisecond,
 	}
 	for i := range o.Nodes {
-		o.Nodes[i] = vnet.Node{Egress: 125e6, Sync: 100 * time.Microsecond}
+		o.Nodes[i] = vnet.Node{Egress: Egress, Sync: 100 * time.Microsecond}
 	}
 	return o
 }
@@ -59,3 +64,6 @@ func Keep(size int) int { return max(16, (16<<20)/size) }
 
 // Sides returns the ways of replication that the core knows.
 func Sides() []Side { return []Side{FullCopies()} }
+
+// GossipSides returns full copies, and coded entries with each way to gossip.
+func GossipSides() []Side { return []Side{FullCopies()} }

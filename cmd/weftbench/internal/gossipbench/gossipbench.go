@@ -1,0 +1,180 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gossipbench measures when followers have the payloads of what they
+// know to be committed, and how far they are behind the leader.
+package gossipbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/rafttest/vnet"
+)
+
+// Config says what to measure.
+type Config struct {
+	// Voters is the size of the group, Size that of a payload in bytes.
+	Voters, Size int
+	// Loads are shares of what full copies can do; 0 is a group that is idle but
+	// for a proposal every 20 ms. Sides that send full copies are left out from
+	// 1 on.
+	Loads []float64
+	// Time is how long a row runs, in virtual time.
+	Time time.Duration
+	// Delay is that of a message in one direction.
+	Delay time.Duration
+	// Sides run in the core.
+	Sides []virtual.Side
+	Seed  uint64
+	// Progress hears of each row.
+	Progress io.Writer
+}
+
+// Row is what followers saw with one way of replication under one load.
+type Row struct {
+	Side string  `json:"side"`
+	Load float64 `json:"load"`
+	// Wait has, for each entry and follower, the time from when it learnt that
+	// the entry is committed until it had applied it; Stale, the time from the
+	// commit at the leader until then.
+	Wait  []time.Duration `json:"-"`
+	Stale []time.Duration `json:"-"`
+	// Quantiles of those, in nanoseconds: 0.5, 0.9, 0.99, 1.
+	WaitNS  [4]int64 `json:"wait_ns"`
+	StaleNS [4]int64 `json:"stale_ns"`
+	// Prompt is the share of entries that were complete no later than the
+	// follower learnt of their commit.
+	Prompt float64 `json:"prompt"`
+	// Calls counts proposals, P50 and P99 are their latencies.
+	Calls int           `json:"calls"`
+	P50   time.Duration `json:"p50_ns"`
+	P99   time.Duration `json:"p99_ns"`
+}
+
+var quantiles = [4]float64{0.5, 0.9, 0.99, 1}
+
+// Run measures all rows.
+func Run(ctx context.Context, cfg Config) ([]Row, error) {
+	var rows []Row
+	for _, load := range cfg.Loads {
+		for _, side := range cfg.Sides {
+			if load >= 1 && !side.Coded {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			row, err := cfg.measure(side, load)
+			if err != nil {
+				return nil, fmt.Errorf("%s at a load of %v: %w", side.Name, load, err)
+			}
+			rows = append(rows, row)
+			fmt.Fprintf(cfg.Progress, "%s at a load of %v\n", side.Name, load)
+		}
+	}
+	return rows, nil
+}
+
+const (
+	idleRate = 50 // proposals a second
+	leader   = 1
+	drain    = 2 * time.Second
+)
+
+func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
+	row := Row{Side: side.Name, Load: load}
+	o := virtual.Network(cfg.Voters, cfg.Seed, cfg.Delay)
+	o.Keep = virtual.Keep(cfg.Size)
+	side.Use(&o)
+	w := watch{size: cfg.Size, learnt: make([][]time.Duration, cfg.Voters+1)}
+	o.OnCommit, o.OnApply = w.committed, w.applied
+	c, err := vnet.New(o)
+	if err != nil {
+		return row, err
+	}
+	w.c = c
+	if err := c.Elect(leader); err != nil {
+		return row, err
+	}
+	if err := c.Run(c.Now() + 100*time.Millisecond); err != nil {
+		return row, err
+	}
+	rate := float64(idleRate)
+	if load > 0 {
+		rate = load * virtual.Egress / float64((cfg.Voters-1)*cfg.Size)
+	}
+	l, err := c.StartLoad(vnet.LoadOptions{Rate: rate, Sizes: []int{cfg.Size}, Seed: cfg.Seed})
+	if err != nil {
+		return row, err
+	}
+	if err := c.Run(c.Now() + cfg.Time); err != nil {
+		return row, err
+	}
+	l.Stop()
+	until := c.Now() + drain
+	if done, err := c.RunUntil(until, func() bool { return l.Open() == 0 && w.all() }); err != nil || !done {
+		return row, fmt.Errorf("within %v %d proposals were not done, followers not all complete: %w", drain, l.Open(), err)
+	}
+	row.summarize(&w, l.Calls())
+	return row, nil
+}
+
+func (r *Row) summarize(w *watch, calls []vnet.Call) {
+	r.Wait, r.Stale = w.wait, w.stale
+	prompt := 0
+	for _, d := range r.Wait {
+		if d == 0 {
+			prompt++
+		}
+	}
+	r.Prompt = float64(prompt) / float64(max(len(r.Wait), 1))
+	for i, q := range quantiles {
+		r.WaitNS[i], r.StaleNS[i] = int64(virtual.Quantile(r.Wait, q)), int64(virtual.Quantile(r.Stale, q))
+	}
+	var latency []time.Duration
+	for _, c := range calls {
+		latency = append(latency, c.Latency())
+	}
+	r.Calls, r.P50, r.P99 = len(calls), virtual.Quantile(latency, 0.5), virtual.Quantile(latency, 0.99)
+}
+
+// watch sees when nodes learn of commits, and when they apply.
+type watch struct {
+	c    *vnet.Cluster
+	size int
+	// learnt has the time at which a node learnt that an index is committed, by
+	// node and index.
+	learnt      [][]time.Duration
+	wait, stale []time.Duration
+}
+
+func (w *watch) committed(node, index uint64) {
+	for uint64(len(w.learnt[node])) <= index {
+		w.learnt[node] = append(w.learnt[node], w.c.Now())
+	}
+}
+
+func (w *watch) applied(node uint64, e *pb.Entry) {
+	if node == leader || len(e.GetData()) != w.size {
+		return
+	}
+	now, i := w.c.Now(), e.GetIndex()
+	w.wait = append(w.wait, now-w.learnt[node][i])
+	w.stale = append(w.stale, now-w.learnt[leader][i])
+}
+
+// all reports whether all followers have applied what is committed.
+func (w *watch) all() bool {
+	for id := range w.c.Nodes() {
+		if w.c.Applied(uint64(id)+1) != w.c.Committed(leader) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossipbench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// Report puts the rows into a table.
+func Report(cfg Config, rows []Row) *virtual.Section {
+	s := &virtual.Section{
+		Verb:  "gossip",
+		Title: "When followers have the payloads",
+		Intro: fmt.Sprintf("%d members, values of %s, %s ms between members, 1 Gbit each, disks that sync in 0.1 ms. Load is a share of what\n"+
+			"full copies can do. For every follower and entry, in ms of virtual time, median / 90%% / 99%% / worst: the wait from when\n"+
+			"it learns that the entry is committed until it can apply it, and its staleness, from the commit at the leader until then.\n"+
+			"Prompt is the share that did not wait at all. The last columns are what clients see.",
+			cfg.Voters, virtual.Bytes(cfg.Size), virtual.Millis(cfg.Delay)),
+		Data: rows,
+	}
+	t := virtual.Table{Title: "Waits and staleness:", Rows: [][]string{{"load", "side", "wait", "stale", "prompt", "p50", "p99"}}}
+	for _, r := range rows {
+		load := fmt.Sprintf("%.0f%%", 100*r.Load)
+		if r.Load == 0 {
+			load = "idle"
+		}
+		t.Rows = append(t.Rows, []string{
+			load, r.Side, spread(r.WaitNS), spread(r.StaleNS), fmt.Sprintf("%.1f%%", 100*r.Prompt),
+			virtual.Millis(r.P50), virtual.Millis(r.P99),
+		})
+	}
+	for _, side := range cfg.Sides {
+		t.Notes = append(t.Notes, fmt.Sprintf("- %s: %s", side.Name, side.About))
+	}
+	s.Tables = append(s.Tables, t)
+	return s
+}
+
+func spread(ns [4]int64) string {
+	text := ""
+	for i, v := range ns {
+		if i > 0 {
+			text += " / "
+		}
+		text += virtual.Millis(time.Duration(v))
+	}
+	return text
+}
