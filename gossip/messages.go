@@ -1,0 +1,157 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossip
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// ErrMalformed is wrapped by the errors of messages that say what cannot be.
+var ErrMalformed = errors.New("gossip: malformed")
+
+// A Want is what a node asks a peer for, of one entry.
+type Want struct {
+	ecraft.ID
+	Need    int // units it still needs
+	OwnHeld int // first unit of the asker's own slot that it lacks
+	Theirs  int // first unit of the responder's own slot that it lacks
+}
+
+// Units is what a node sends of one entry: pushed, or as the answer to a Want.
+type Units struct {
+	Asked    bool           // the answer to a Want
+	Complete bool           // the sender has the whole payload
+	Strips   []ecraft.Strip // none: it holds nothing of what was asked for
+}
+
+// Answer returns what a node gives a peer that asks. With the payload, as a
+// codeword, it gives units of the asker's own slot: no other node holds those,
+// so they never overlap with what the asker gets elsewhere. An asker without a
+// slot gets units of self's. Without the payload it gives what it has of its own
+// slot; c is nil then. The strips share the memory of own, or are c's.
+func Answer(h *ecraft.Header, self, asker uint64, w Want, own []ecraft.Strip, c *ecraft.Codeword) []ecraft.Strip {
+	if h.Kind != ecraft.Coded || w.Need < 1 {
+		return nil
+	}
+	if c != nil {
+		slot, first := h.SlotOf(asker), w.OwnHeld
+		if slot < 0 {
+			slot, first = h.SlotOf(self), w.Theirs
+		}
+		if slot < 0 || first < 0 || first >= h.D {
+			return nil
+		}
+		return []ecraft.Strip{c.Strip(slot, first, min(w.Need, h.D-first))}
+	}
+	var strips []ecraft.Strip
+	left := w.Need
+	for _, s := range own {
+		// From the first that the asker lacks to the last that there can be.
+		s = s.Sub(w.Theirs, ecraft.MaxUnits)
+		if s = s.Sub(s.First, left); s.Count > 0 {
+			strips = append(strips, s)
+			left -= s.Count
+		}
+	}
+	return strips
+}
+
+// Messages begin with their version. A node that does not know it refuses the
+// message, and is asked and answered as if it had been lost.
+const (
+	unitsVersion = 1
+	askVersion   = 1
+
+	flagAsked    = 1 << 0
+	flagComplete = 1 << 1
+	knownFlags   = flagAsked | flagComplete
+)
+
+// MaxStrips is how many strips a message has for an entry at most: more than any
+// node holds, with the units that later entries brought.
+const MaxStrips = 32
+
+// AppendUnits appends the encoding of u: version, flags, number of strips, and
+// the strips as package ecraft encodes them.
+func AppendUnits(dst []byte, u Units) []byte {
+	flags := byte(0)
+	if u.Asked {
+		flags |= flagAsked
+	}
+	if u.Complete {
+		flags |= flagComplete
+	}
+	strips := u.Strips[:min(len(u.Strips), MaxStrips)]
+	dst = append(dst, unitsVersion, flags, byte(len(strips)))
+	for _, s := range strips {
+		dst = ecraft.AppendStrip(dst, s)
+	}
+	return dst
+}
+
+// ParseUnits is the inverse of AppendUnits; no data at all stands for no units.
+// The strips share data's memory, and their units are not verified yet:
+// Store.Add does that.
+func ParseUnits(data []byte) (Units, error) {
+	switch {
+	case len(data) == 0:
+		return Units{}, nil
+	case len(data) < 3:
+		return Units{}, malformed("units in %d bytes, at least 3", len(data))
+	case data[0] != unitsVersion:
+		return Units{}, malformed("units of version %d, want %d", data[0], unitsVersion)
+	case data[1]&^knownFlags != 0:
+		return Units{}, malformed("units with flags %#x, known are %#x", data[1], knownFlags)
+	case data[2] > MaxStrips:
+		return Units{}, malformed("%d strips, at most %d", data[2], MaxStrips)
+	}
+	u := Units{Asked: data[1]&flagAsked != 0, Complete: data[1]&flagComplete != 0}
+	count, rest := int(data[2]), data[3:]
+	for i := range count {
+		s, after, err := ecraft.ParseStrip(rest)
+		if err != nil {
+			return Units{}, fmt.Errorf("%w: strip %d of %d: %w", ErrMalformed, i, count, err)
+		}
+		if s.Count == 0 {
+			return Units{}, malformed("strip %d of %d is empty", i, count)
+		}
+		u.Strips, rest = append(u.Strips, s), after
+	}
+	if len(rest) > 0 {
+		return Units{}, malformed("%d bytes after %d strips", len(rest), count)
+	}
+	return u, nil
+}
+
+// askLen is the length of a Want without the entry's ID, which stands beside it.
+const askLen = 4
+
+// AppendAsk appends the encoding of w, but for its ID: version, Need, OwnHeld
+// and Theirs, a byte each.
+func AppendAsk(dst []byte, w Want) []byte {
+	return append(dst, askVersion, countByte(w.Need), countByte(w.OwnHeld), countByte(w.Theirs))
+}
+
+// countByte is a count of units, of which a slot has at most 255.
+func countByte(n int) byte { return byte(min(max(n, 0), ecraft.MaxUnits-1)) }
+
+// ParseAsk is the inverse of AppendAsk.
+func ParseAsk(id ecraft.ID, data []byte) (Want, error) {
+	switch {
+	case len(data) != askLen:
+		return Want{}, malformed("an ask of %d bytes, want %d", len(data), askLen)
+	case data[0] != askVersion:
+		return Want{}, malformed("an ask of version %d, want %d", data[0], askVersion)
+	case data[1] == 0:
+		return Want{}, malformed("an ask for 0 units, at least 1")
+	}
+	return Want{ID: id, Need: int(data[1]), OwnHeld: int(data[2]), Theirs: int(data[3])}, nil
+}
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,370 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossip
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// entry is a coded entry with all that can be known of it.
+type entry struct {
+	ecraft.ID
+	h       *ecraft.Header
+	payload []byte
+	word    *ecraft.Codeword
+}
+
+// newEntry makes an entry of node 1 for slots of nodes 2, 3, ....
+func newEntry(id ecraft.ID, size, d int, units ...uint8) *entry {
+	e := &entry{ID: id, h: coded(d, units...), payload: make([]byte, size)}
+	rng := rand.NewChaCha8([32]byte{byte(id.Term), byte(id.Index), byte(id.Index >> 8), byte(size)})
+	_, _ = rng.Read(e.payload) // never fails
+	e.h.PayloadLen, e.h.PayloadCRC = size, ecraft.Checksum(e.payload)
+	e.word = ecraft.NewCodeword(e.h, e.payload)
+	return e
+}
+
+// units returns units of a node's slot.
+func (e *entry) units(node uint64, first, count int) ecraft.Strip {
+	return e.word.Strip(e.h.SlotOf(node), first, count)
+}
+
+// base returns the units that a node was assigned.
+func (e *entry) base(node uint64) ecraft.Strip { return e.units(node, 0, e.h.BaseOf(node)) }
+
+// lie returns a strip whose checksums are right and whose units are not.
+func (e *entry) lie(node uint64, first, count int) ecraft.Strip {
+	payload := bytes.Clone(e.payload)
+	for i := range payload {
+		payload[i] ^= byte(node + 1)
+	}
+	word := ecraft.NewCodeword(e.h, payload)
+	return word.Strip(e.h.SlotOf(node), first, count)
+}
+
+// corrupted returns a strip with one byte of one unit changed.
+func corrupted(s ecraft.Strip, unit int) ecraft.Strip {
+	data := ecraft.AppendStrip(nil, s)
+	data[len(data)-(s.Count-unit)*(s.UnitLen+4)] ^= 1
+	s, _, err := ecraft.ParseStrip(data)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func TestUnitsBecomeThePayload(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	require.False(t, s.Expect(e.ID, e.h, e.base(2)))
+	require.True(t, s.Known(e.ID))
+	units, own := s.Missing(e.ID)
+	require.Equal(t, 4, units)
+	require.Equal(t, 2, own)
+	complete, err := s.Add(e.ID, 3, e.base(3))
+	require.NoError(t, err)
+	require.False(t, complete)
+	require.Nil(t, s.Payload(e.ID))
+	list := s.Lacking(7, 10, nil)
+	require.Len(t, list, 1)
+	require.Equal(t, []uint8{2, 2, 0, 0}, list[0].First)
+	require.Equal(t, 2, list[0].Need)
+	require.Empty(t, s.Lacking(6, 10, nil))
+	// The rest comes from a peer that has the payload: units of our own slot.
+	complete, err = s.Add(e.ID, 5, e.units(2, 2, 2))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.Equal(t, e.payload, s.Payload(e.ID))
+	require.Empty(t, s.Lacking(7, 10, nil))
+	require.NoError(t, s.Check())
+	require.Equal(t, StoreCounts{Units: 4, Decodes: 1}, s.Counts())
+}
+
+func TestUnitsThatComeEarlyCount(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	for _, from := range []uint64{3, 4} {
+		complete, err := s.Add(e.ID, from, e.base(from))
+		require.NoError(t, err)
+		require.False(t, complete)
+	}
+	other := newEntry(ecraft.ID{Term: 2, Index: 7}, 1000, 6, 2, 2, 2, 2)
+	_, err := s.Add(other.ID, 5, other.base(5))
+	require.NoError(t, err)
+	require.True(t, s.Expect(e.ID, e.h, e.base(2)), "units of another term do no harm")
+	require.Equal(t, e.payload, s.Payload(e.ID))
+	require.NoError(t, s.Check())
+	s.Applied(7)
+	require.Equal(t, recordBytes+1000, s.Bytes(), "early units of what is applied are gone")
+	require.EqualValues(t, 1, s.Counts().EarlyLost)
+}
+
+// A unit that was damaged on the way is refused; others of the strip count.
+func TestDamagedUnitsAreRefused(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	s.Expect(e.ID, e.h, e.base(2))
+	_, err := s.Add(e.ID, 3, corrupted(e.base(3), 1))
+	require.ErrorIs(t, err, ecraft.ErrCorrupt)
+	require.ErrorContains(t, err, "peer 3")
+	units, _ := s.Missing(e.ID)
+	require.Equal(t, 3, units)
+	require.EqualValues(t, 1, s.Rejected(3))
+	_, err = s.Add(e.ID, 3, e.base(3))
+	require.NoError(t, err, "the same peer may send it again")
+	complete, err := s.Add(e.ID, 4, e.base(4))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.NoError(t, s.Check())
+}
+
+func TestUnitsOfOthersSlotsAreRefused(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	s.Expect(e.ID, e.h, e.base(2))
+	for _, from := range []uint64{3, 1, 77} {
+		_, err := s.Add(e.ID, from, e.base(5))
+		require.ErrorIs(t, err, ErrRefused)
+		require.EqualValues(t, 1, s.Rejected(from))
+	}
+	_, err := s.Add(e.ID, 3, newEntry(at(7), 2000, 6, 2, 2, 2, 2).base(3))
+	require.ErrorIs(t, err, ecraft.ErrMalformed, "units of another length")
+	units, _ := s.Missing(e.ID)
+	require.Equal(t, 4, units)
+}
+
+// Units from the log that rotted there are got from others.
+func TestOwnUnitsMayBeDamaged(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	s.Expect(e.ID, e.h, corrupted(e.base(2), 0))
+	units, own := s.Missing(e.ID)
+	require.Equal(t, 5, units)
+	require.Equal(t, 0, own)
+	complete, err := s.Add(e.ID, 3, e.units(2, 0, 6))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.Equal(t, e.payload, s.Payload(e.ID))
+}
+
+// Own units that lie are of no use: the payload is made of the peers' alone.
+func TestOwnUnitsMayBeWrong(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	for _, own := range []ecraft.Strip{e.lie(2, 0, 2), e.lie(2, 0, 6)} {
+		s := NewStore(2, 1<<20)
+		s.Expect(e.ID, e.h, own)
+		for _, from := range []uint64{3, 4, 3, 4, 5} {
+			_, err := s.Add(e.ID, from, e.base(from))
+			if err != nil {
+				require.ErrorIs(t, err, ErrLied)
+			}
+			s.Expect(e.ID, e.h, own) // a host may say so at any time
+			require.NoError(t, s.Check())
+		}
+		require.Equal(t, e.payload, s.Payload(e.ID))
+	}
+}
+
+// One that lies can delay the payload, not prevent it, and is found out.
+func TestLiarsCannotPreventThePayload(t *testing.T) {
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	s.Expect(e.ID, e.h, e.base(2))
+	_, err := s.Add(e.ID, 3, e.lie(3, 0, 2))
+	require.NoError(t, err)
+	_, err = s.Add(e.ID, 4, e.base(4))
+	require.ErrorIs(t, err, ErrLied)
+	units, own := s.Missing(e.ID)
+	require.Equal(t, 4, units, "all that was not in the log is wanted again")
+	require.Equal(t, 2, own)
+	require.Zero(t, s.Rejected(3)+s.Rejected(4), "nobody knows who it was")
+	for _, from := range []uint64{3, 4, 5} {
+		complete, err := s.Add(e.ID, from, map[uint64]ecraft.Strip{3: e.lie(3, 0, 2), 4: e.base(4), 5: e.base(5)}[from])
+		require.NoError(t, err)
+		require.Equal(t, from == 5, complete, "4 and 5 are honest, and enough")
+		require.NoError(t, s.Check())
+	}
+	require.Equal(t, e.payload, s.Payload(e.ID))
+	require.EqualValues(t, 1, s.Rejected(3), "now it is known")
+	require.Zero(t, s.Rejected(4)+s.Rejected(5))
+}
+
+// Even if all lie but one that is complete, it is enough.
+func TestOneHonestPeerIsEnough(t *testing.T) {
+	e := newEntry(at(7), 500, 12, 3, 3, 3, 3, 3, 3)
+	s := NewStore(2, 1<<20)
+	s.Expect(e.ID, e.h, e.base(2))
+	for _, from := range []uint64{3, 4, 5, 6, 3, 4, 5, 6} { // 6 lies about our slot too
+		_, _ = s.Add(e.ID, from, e.lie(from, 0, 3))
+		_, _ = s.Add(e.ID, from, e.lie(2, 3, 9))
+		require.NoError(t, s.Check())
+		require.Nil(t, s.Payload(e.ID))
+	}
+	complete, err := s.Add(e.ID, 7, e.units(2, 3, 9))
+	require.NoError(t, err)
+	require.True(t, complete)
+	for _, from := range []uint64{3, 4, 5, 6} {
+		require.Positive(t, s.Rejected(from), from)
+	}
+	require.Zero(t, s.Rejected(7))
+}
+
+// A liar that completes the truth in the same strip as its lie is named.
+func TestLiarNamedAtOnce(t *testing.T) {
+	e := newEntry(at(7), 500, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	s.Expect(e.ID, e.h, e.base(2))
+	_, _ = s.Add(e.ID, 3, e.lie(3, 0, 2))
+	_, err := s.Add(e.ID, 4, e.base(4))
+	require.ErrorIs(t, err, ErrLied)
+	_, err = s.Add(e.ID, 3, e.lie(3, 0, 2))
+	require.NoError(t, err)
+	complete, err := s.Add(e.ID, 3, e.units(2, 2, 4))
+	require.False(t, complete, "the truth of one that lied is not taken apart from its lies")
+	require.NoError(t, err)
+	_, err = s.Add(e.ID, 4, e.base(4))
+	require.NoError(t, err)
+	complete, err = s.Add(e.ID, 5, e.base(5))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.Positive(t, s.Rejected(3))
+}
+
+// Work on an entry that cannot be had is bounded, and so is the memory.
+func TestDoubtIsBounded(t *testing.T) {
+	units := make([]uint8, 24)
+	for i := range units {
+		units[i] = 5
+	}
+	e := newEntry(at(7), 10000, 10, units...)
+	s := NewStore(2, 0) // the oldest is exempt from the budget, not from the bounds
+	s.Expect(e.ID, e.h, e.base(2))
+	most := 0
+	for range 3 {
+		for from := uint64(3); from < 26; from++ {
+			for k := range 10 {
+				_, _ = s.Add(e.ID, from, e.lie(from, k, 1))
+				_, _ = s.Add(e.ID, from, e.lie(from, k, 1))
+			}
+			require.NoError(t, s.Check())
+			most = max(most, s.Bytes())
+		}
+	}
+	require.LessOrEqual(t, s.Counts().Decodes, uint64(maxTrials+1))
+	require.Less(t, most, 10*len(e.payload))
+	require.Nil(t, s.Payload(e.ID))
+	need, _ := s.Missing(e.ID)
+	require.Positive(t, need, "the puller goes on, and finds it stuck")
+}
+
+func TestOldestIsAlwaysAdmitted(t *testing.T) {
+	s := NewStore(2, 6000)
+	big := newEntry(at(5), 10000, 6, 2, 2, 2, 2)
+	small := newEntry(at(6), 100, 6, 2, 2, 2, 2)
+	s.Expect(small.ID, small.h, small.base(2))
+	require.True(t, s.Known(small.ID))
+	s.Expect(big.ID, big.h, big.base(2))
+	require.True(t, s.Known(big.ID))
+	require.True(t, s.Known(small.ID), "there is room as yet")
+	_, _ = s.Add(big.ID, 3, big.base(3))
+	require.False(t, s.Known(small.ID))
+	_, ok := s.Resume()
+	require.False(t, ok)
+	complete, err := s.Add(big.ID, 4, big.base(4))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.NoError(t, s.Check())
+	require.Greater(t, s.Bytes(), 6000)
+	s.Applied(5)
+	require.Zero(t, s.Bytes(), "what is applied has no privilege")
+	from, ok := s.Resume()
+	require.True(t, ok)
+	require.EqualValues(t, 6, from)
+	_, ok = s.Resume()
+	require.False(t, ok, "once")
+}
+
+func TestPinnedEntriesStay(t *testing.T) {
+	s := NewStore(2, 3000)
+	list := []*entry{}
+	for i := range uint64(4) {
+		e := newEntry(at(i+1), 1000, 6, 2, 2, 2, 2)
+		list = append(list, e)
+		s.Put(e.ID, e.h, e.payload)
+		require.Equal(t, i < 2, s.Pin(e.ID))
+		require.NoError(t, s.Check())
+	}
+	s.Applied(4)
+	s.Put(at(9), nil, make([]byte, 5000))
+	require.Equal(t, list[0].payload, s.Payload(list[0].ID))
+	require.Equal(t, list[1].payload, s.Payload(list[1].ID))
+	require.NoError(t, s.Check())
+	s.Unpin(list[0].ID)
+	require.False(t, s.Known(list[0].ID))
+	require.True(t, s.Known(list[1].ID))
+}
+
+// A peer that floods displaces its own early units, not those of others.
+func TestFloodOfEarlyUnits(t *testing.T) {
+	s := NewStore(2, 80000)
+	e := newEntry(at(3), 1000, 6, 2, 2, 2, 2)
+	_, _ = s.Add(e.ID, 3, e.base(3))
+	flood := newEntry(at(1), 1000, 6, 2, 2, 2, 2)
+	for i := range uint64(1000) {
+		_, _ = s.Add(at(i+100), 5, flood.base(5))
+	}
+	require.NoError(t, s.Check())
+	require.LessOrEqual(t, s.Bytes(), 80000/earlyShare)
+	_, _ = s.Add(e.ID, 4, e.base(4))
+	require.True(t, s.Expect(e.ID, e.h, e.base(2)))
+	require.Less(t, len(s.early.peers[5].queue), 200)
+	s.Applied(2000)
+	require.Zero(t, s.early.bytes)
+}
+
+func TestCutForgetsEntries(t *testing.T) {
+	s := NewStore(2, 1<<20)
+	for i := range uint64(5) {
+		e := newEntry(at(i+1), 100, 6, 2, 2, 2, 2)
+		s.Put(e.ID, e.h, e.payload)
+	}
+	s.Cut(3)
+	require.True(t, s.Known(at(2)))
+	require.False(t, s.Known(at(3)))
+	e := newEntry(ecraft.ID{Term: 2, Index: 2}, 100, 6, 2, 2, 2, 2)
+	s.Expect(e.ID, e.h)
+	require.False(t, s.Known(at(2)), "one entry an index")
+	require.NoError(t, s.Check())
+}
+
+// An entry that was applied and is needed once more, to make units of it, can be
+// had again.
+func TestAppliedEntriesCanBeExpected(t *testing.T) {
+	s := NewStore(2, 1<<20)
+	s.Applied(10)
+	e := newEntry(at(7), 1000, 6, 2, 2, 2, 2)
+	s.Expect(e.ID, e.h, e.base(2))
+	require.True(t, s.Pin(e.ID))
+	s.Applied(11)
+	require.Len(t, s.Lacking(10, 9, nil), 1)
+	complete, err := s.Add(e.ID, 3, e.units(2, 2, 4))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.NoError(t, s.Check())
+}
+
+func TestEntriesThatAreNotCoded(t *testing.T) {
+	s := NewStore(2, 1<<20)
+	require.False(t, s.Expect(at(1), &ecraft.Header{Kind: ecraft.Whole}))
+	require.False(t, s.Known(at(1)))
+	s.Put(at(1), nil, nil)
+	require.NotNil(t, s.Payload(at(1)), "an empty payload is one")
+	require.NoError(t, s.Check())
+}
