@@ -37,7 +37,7 @@ func newBytes() *cobra.Command {
 			if quick {
 				cfg.Bytes, cfg.MinCalls, cfg.MaxCalls = cfg.Bytes/4, cfg.MinCalls/4, cfg.MaxCalls/4
 			}
-			cfg.Sides = virtual.Sides()
+			cfg.Sides, cfg.Models = virtual.Sides(), bytesbench.Papers()
 			cfg.Progress = cmd.ErrOrStderr()
 			cells, err := bytesbench.Run(cmd.Context(), cfg)
 			if err != nil {

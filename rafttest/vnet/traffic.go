@@ -6,6 +6,8 @@ package vnet
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // Kind says what bytes are for.
@@ -105,5 +107,21 @@ func sizeOf(m *pb.Message) (k Kind, size, riders int) {
 	return Control, size, 0
 }
 
-// riderBytes returns how many bytes of an append are for riders.
-func riderBytes(*pb.Message) int { return 0 }
+// riderBytes returns how many bytes of an append are for riders: all of a
+// carrier, and of other entries what they would not have without riders.
+func riderBytes(m *pb.Message) (sum int) {
+	for _, e := range m.GetEntries() {
+		if data := e.GetData(); ecraft.IsEnvelope(data, 0) {
+			h, err := ecraft.ParseHeader(data, 0)
+			switch {
+			case err != nil || len(h.Riders) == 0:
+			case h.Kind == ecraft.Carrier:
+				sum += len(data)
+			default:
+				h.Riders = nil
+				sum += len(data) - ecraft.SealedLen(h, m.GetTo(), 0, nil)
+			}
+		}
+	}
+	return sum
+}

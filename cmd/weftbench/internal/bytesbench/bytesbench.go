@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
@@ -27,8 +28,10 @@ type Config struct {
 	// Bytes is how much payload a cell commits, between MinCalls and MaxCalls
 	// proposals.
 	Bytes, MinCalls, MaxCalls int
-	// Sides run in the core.
+	// Sides run in the core. The first sends full copies.
 	Sides []virtual.Side
+	// Models are worked out beside them.
+	Models []ecraft.SetPolicy
 	// Seed feeds the runs.
 	Seed uint64
 	// Progress hears of each row.
@@ -52,6 +55,11 @@ type Cell struct {
 	// Kinds is Network by the kind of bytes.
 	Kinds map[string]float64 `json:"kinds,omitempty"`
 	Calls int                `json:"calls,omitempty"`
+	// Stuck says that nothing commits with so many failures.
+	Stuck bool `json:"stuck,omitempty"`
+
+	// control is what of Leader is for control messages.
+	control float64
 }
 
 // Least returns the least bytes that a leader can send for a byte of payload:
@@ -71,19 +79,33 @@ func Run(ctx context.Context, cfg Config) ([]Cell, error) {
 	for _, n := range cfg.Voters {
 		for failed := 0; failed <= (n-1)/2; failed++ {
 			for _, size := range cfg.Sizes {
-				for _, side := range cfg.Sides {
-					if err := ctx.Err(); err != nil {
-						return nil, err
-					}
-					cell, err := cfg.measure(side, n, failed, size)
-					if err != nil {
-						return nil, fmt.Errorf("N=%d, %d failed, %s, %s: %w", n, failed, virtual.Bytes(size), side.Name, err)
-					}
-					cells = append(cells, cell)
+				row, err := cfg.row(ctx, n, failed, size)
+				if err != nil {
+					return nil, err
 				}
+				cells = append(cells, row...)
 				fmt.Fprintf(cfg.Progress, "N=%d, %d failed, %s\n", n, failed, virtual.Bytes(size))
 			}
 		}
+	}
+	return cells, nil
+}
+
+// row measures all sides, then works out the models.
+func (cfg *Config) row(ctx context.Context, voters, failed, size int) (cells []Cell, err error) {
+	for _, side := range cfg.Sides {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		cell, err := cfg.measure(side, voters, failed, size)
+		if err != nil {
+			return nil, fmt.Errorf("N=%d, %d failed, %s, %s: %w", voters, failed, virtual.Bytes(size), side.Name, err)
+		}
+		cells = append(cells, cell)
+	}
+	full := cells[0]
+	for _, m := range cfg.Models {
+		cells = append(cells, model(m, full))
 	}
 	return cells, nil
 }
@@ -159,6 +181,7 @@ func (cfg *Config) measure(side virtual.Side, voters, failed, size int) (Cell, e
 	payload := float64(cell.Calls * size)
 	leader, network = c.SentBy(1).Minus(leader), c.SentByAll().Minus(network)
 	cell.Leader, cell.Network = float64(leader.Total())/payload, float64(network.Total())/payload
+	cell.control = float64(leader.Bytes[vnet.Control]) / payload
 	cell.Kinds = map[string]float64{}
 	for k, b := range network.Bytes {
 		cell.Kinds[vnet.Kind(k).String()] = float64(b) / payload
