@@ -3,9 +3,14 @@
 
 package ecraft
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Assembly gathers units of one coded entry until they are enough to decode.
+//
+// It is for one goroutine at a time.
 type Assembly struct {
 	h     *Header
 	units [][]byte // by unit of the codeword; nil: not held
@@ -13,10 +18,25 @@ type Assembly struct {
 	count int
 }
 
+var assemblies = sync.Pool{New: func() any { return new(Assembly) }}
+
 // NewAssembly returns an Assembly without units. The header is valid and of
 // kind Coded.
 func NewAssembly(h *Header) *Assembly {
-	return &Assembly{h: h, units: make([][]byte, h.D*h.Slots), held: make([]uint8, h.Slots)}
+	a := assemblies.Get().(*Assembly)
+	a.h = h
+	a.units = slices.Grow(a.units[:0], h.D*h.Slots)[:h.D*h.Slots]
+	a.held = slices.Grow(a.held[:0], h.Slots)[:h.Slots]
+	clear(a.held)
+	return a
+}
+
+// Free lets the memory be used for another Assembly. This one must not be used
+// afterwards. To forget to call it costs an allocation.
+func (a *Assembly) Free() {
+	clear(a.units)
+	*a = Assembly{units: a.units[:0], held: a.held[:0]}
+	assemblies.Put(a)
 }
 
 // Add takes in the units of a strip that it does not hold yet, and returns how
@@ -51,6 +71,9 @@ func (a *Assembly) Add(s Strip) (added int, err error) {
 
 // Missing returns how many units are lacking to decode.
 func (a *Assembly) Missing() int { return max(a.h.D-a.count, 0) }
+
+// Has reports whether unit k of a slot is held.
+func (a *Assembly) Has(slot, k int) bool { return a.units[a.h.Unit(slot, k)] != nil }
 
 // Held returns how many units of a slot are held.
 func (a *Assembly) Held(slot int) int { return int(a.held[slot]) }

@@ -20,7 +20,7 @@ type Codeword struct {
 	payload []byte
 	// parity[u-D] is unit u, or nil: not computed.
 	parity [][]byte
-	// data are the data units, those at the end padded; filled for parity.
+	// data are what parity is computed from.
 	data    [][]byte
 	buffers []*buffer
 	size    int
@@ -98,15 +98,14 @@ func (c *Codeword) compute(rows Set) {
 	if err != nil {
 		panic(fmt.Sprintf("ecraft: invariant broken: a coder for D %d: %v", c.h.D, err))
 	}
-	n := c.h.UnitLen()
-	stride := (n + 63) &^ 63 // units begin at cache lines
-	out := c.buffer(count * stride)
+	// Whole blocks are computed: what is behind a unit's end is not looked at.
+	n, wide := c.h.UnitLen(), c.wide()
+	out := c.buffer(count * wide)
 	shards := c.dataUnits()
 	for u := range rows.all() {
-		unit := out[:n:n]
-		c.parity[u-c.h.D] = unit
-		shards = append(shards, unit)
-		out = out[stride:]
+		c.parity[u-c.h.D] = out[:n:n]
+		shards = append(shards, out[:wide:wide])
+		out = out[wide:]
 	}
 	if err := coder.code(shards); err != nil {
 		panic(fmt.Sprintf("ecraft: invariant broken: D %d, units of %d bytes: %v", c.h.D, n, err))
@@ -115,24 +114,29 @@ func (c *Codeword) compute(rows Set) {
 	c.data = shards[:c.h.D]
 }
 
-// dataUnits returns the data units, all of one length.
+// wide is the length of a unit in whole blocks.
+func (c *Codeword) wide() int { return (c.h.UnitLen() + blockUnit - 1) &^ (blockUnit - 1) }
+
+// dataUnits returns the data units, in whole blocks: they reach into the unit
+// behind them, and those for which the payload is too short are copied.
 func (c *Codeword) dataUnits() [][]byte {
 	if len(c.data) != 0 {
 		return c.data
 	}
-	n := c.h.UnitLen()
+	n, wide := c.h.UnitLen(), c.wide()
+	inside := 0
+	if len(c.payload) >= wide {
+		inside = min((len(c.payload)-wide)/n+1, c.h.D)
+	}
+	padded := c.buffer((c.h.D - inside) * wide)
 	for u := range c.h.D {
-		unit := c.dataUnit(u)
-		switch len(unit) {
-		case n:
-		case 0:
-			unit = zeros[:n] // the units behind the end are few and short
-		default:
-			padded := c.buffer(n)
-			clear(padded[copy(padded, unit):])
-			unit = padded
+		if u < inside {
+			c.data = append(c.data, c.payload[u*n:u*n+wide:u*n+wide])
+			continue
 		}
-		c.data = append(c.data, unit)
+		clear(padded[copy(padded[:wide], c.dataUnit(u)):wide])
+		c.data = append(c.data, padded[:wide:wide])
+		padded = padded[wide:]
 	}
 	return c.data
 }
