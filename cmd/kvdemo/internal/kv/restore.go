@@ -151,11 +151,14 @@ func (r *snapshotReader) ReadByte() (byte, error) {
 
 // bytes reads bytes with their length in front, which is at most limit.
 func (r *snapshotReader) bytes(of string, limit int) ([]byte, error) {
+	before := r.n
 	n, err := binary.ReadUvarint(r)
-	if err != nil {
+	switch {
+	case err != nil && r.n-before == binary.MaxVarintLen64:
+		return nil, r.bad("length of %s: %v", of, err) // not an error of read
+	case err != nil:
 		return nil, fmt.Errorf("length of %s: %w", of, err)
-	}
-	if n > uint64(limit) {
+	case n > uint64(limit):
 		return nil, r.bad("length of %s: %d, want at most %d", of, n, limit)
 	}
 	b := make([]byte, n)
