@@ -67,8 +67,8 @@ type Config struct {
 	Shape Shape
 
 	// QueueBytes bounds what waits, or is being written, for each class of a
-	// peer; a single message may be larger. 0 means 64 MiB for
-	// appends and 4 MiB for each other class.
+	// peer; a single message may be larger. 0 means 64 MiB for appends, 16 MiB
+	// for the background and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
 	// MaxFrameBytes bounds one frame, sent or received; 0 means
 	// wire.DefaultMaxFrame. A larger message cannot be sent. Control frames have
@@ -95,7 +95,7 @@ type Config struct {
 const firstBackoff = 20 * time.Millisecond
 
 func (c Config) withDefaults() Config {
-	for class, bytes := range [wire.NumClasses]int{4 << 20, 64 << 20, 4 << 20, 4 << 20} {
+	for class, bytes := range [wire.NumClasses]int{4 << 20, 64 << 20, 4 << 20, 16 << 20} {
 		if c.QueueBytes[class] == 0 {
 			c.QueueBytes[class] = bytes
 		}

@@ -122,6 +122,20 @@ func (l *link) offerWait(ctx context.Context, m wire.Message) error {
 	}
 }
 
+// drains returns a channel that is closed when some of what waits has gone, or
+// nil if nothing waits.
+func (l *link) drains() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.messages == 0 {
+		return nil
+	}
+	if l.room == nil {
+		l.room = make(chan struct{})
+	}
+	return l.room
+}
+
 // waiting reports whether there is something to send.
 func (l *link) waiting() bool {
 	l.mu.Lock()

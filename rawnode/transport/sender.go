@@ -62,7 +62,11 @@ const frameBytes = 256 << 10
 // send writes what is queued, a frame at a time.
 func (s *sender) send() {
 	full := min(frameBytes, s.t.cfg.maxFrame(s.class)-wire.HeaderLen)
+	if s.class == wire.ClassBackground {
+		full = min(full, backgroundBytes)
+	}
 	for {
+		s.giveWay()
 		s.batch = s.take(s.batch, full)
 		if len(s.batch) == 0 {
 			return
@@ -73,6 +77,35 @@ func (s *sender) send() {
 		}
 		s.release(s.batch)
 		s.forgetBatch()
+	}
+}
+
+// Background frames give way to appends to the same peer, a frame at a time, and
+// not for ever: so they get backgroundBytes each givesWay at least.
+const (
+	backgroundBytes = 64 << 10
+	givesWay        = 5 * time.Millisecond
+)
+
+// giveWay waits while appends wait, if this is the background.
+func (s *sender) giveWay() {
+	if s.class != wire.ClassBackground {
+		return
+	}
+	appends := s.peer.sending[wire.ClassAppend].Load()
+	if appends == nil || appends.drains() == nil {
+		return
+	}
+	enough := time.NewTimer(givesWay)
+	defer enough.Stop()
+	for drains := appends.drains(); drains != nil; drains = appends.drains() {
+		select {
+		case <-drains:
+		case <-enough.C:
+			return
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 
@@ -237,6 +270,9 @@ func (d *drops) add(m wire.Message, p *peer, reason Drop) {
 	d.t.count.dropped.Add(1)
 	if p != nil {
 		p.traffic[m.Class()].dropped[reason].Add(1)
+	}
+	if reason == DropFull && m.Repaired() {
+		return
 	}
 	if d.lost == nil {
 		d.lost = map[[2]uint64]struct{}{}

@@ -15,7 +15,7 @@ import (
 type Drop uint8
 
 // The reasons to drop a message. All but DropKind are reported to the message's
-// group, as unreachable.
+// group, as unreachable; DropFull only if nobody will ask for the message.
 const (
 	DropFull   Drop = iota // its queue was full
 	DropPeer               // the peer is not known, or has no address

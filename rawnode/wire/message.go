@@ -84,8 +84,8 @@ const (
 	ClassAppend
 	// ClassBulk carries snapshots.
 	ClassBulk
-	// ClassBackground carries what nobody waits for, such as appends for a
-	// replica that only has to catch up some time.
+	// ClassBackground carries what nobody waits for: units that followers push to
+	// each other, and appends for a replica that only has to catch up some time.
 	ClassBackground
 	// NumClasses is how many there are.
 	NumClasses
@@ -222,6 +222,8 @@ func (b Raft) class() Class {
 		return ClassAppend
 	case pb.MsgSnap:
 		return ClassBulk
+	case msgUnits:
+		return b.unitsClass()
 	}
 	return ClassControl
 }

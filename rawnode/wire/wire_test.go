@@ -18,6 +18,33 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
+// units returns a message of units of entries.
+func units(context string, sizes ...int) Raft {
+	m := &pb.Message{Type: msgUnits.Enum(), From: new(uint64(1)), To: new(uint64(2)), LogTerm: new(uint64(3)), Context: []byte(context)}
+	for i, size := range sizes {
+		m.Entries = append(m.Entries, &pb.Entry{Term: new(uint64(3)), Index: new(uint64(i + 1)), Data: bytes.Repeat([]byte{byte(i)}, size)})
+	}
+	return Raft{m}
+}
+
+// Units that are pushed stay in the background; answers travel by their size.
+func TestUnitsClass(t *testing.T) {
+	for _, c := range []struct {
+		context string
+		size    int
+		class   Class
+	}{
+		{"p", 10, ClassBackground}, {"p", 1 << 20, ClassBackground},
+		{"a", 10, ClassControl}, {"a", 1 << 20, ClassAppend},
+		{"r", 10, ClassControl}, {"r", 1 << 20, ClassAppend},
+		{"", 10, ClassControl}, {"pp", 1 << 20, ClassAppend},
+	} {
+		m := Message{Group: 1, From: 1, To: 2, Body: units(c.context, c.size)}
+		require.Equal(t, c.class, m.Class(), "%q, %d bytes", c.context, c.size)
+		require.Equal(t, c.context == "p", m.Repaired())
+	}
+}
+
 // samples returns messages of each kind, with large and small payloads.
 func samples() []Message {
 	entry := func(index uint64, size int) *pb.Entry {
@@ -31,6 +58,7 @@ func samples() []Message {
 	bodies := []Body{
 		Raft{app},
 		Raft{&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}},
+
 		Proposal{ID: id, Number: 2, Term: 9, Data: bytes.Repeat([]byte("x"), 2*referBytes)},
 		Proposal{ID: id, Number: 1, Term: 9, ConfChange: true, Data: []byte("cc")},
 		Verdict{ID: id, Number: 2, Outcome: Accepted, Index: 12, Term: 9},
@@ -41,6 +69,8 @@ func samples() []Message {
 		Chunk{Stream: 9, Number: 5, Broken: "disk"},
 		ChunkStatus{Stream: 8, OK: true},
 		ChunkStatus{Stream: 8, Reason: "no"},
+		units("p", 10, referBytes, 0),
+		units("a", 3*referBytes),
 	}
 	var ms []Message
 	for i, b := range bodies {
