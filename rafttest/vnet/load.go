@@ -22,6 +22,8 @@ type LoadOptions struct {
 	// Clients is how many clients there are, each of which proposes when its
 	// last proposal is done: a closed loop.
 	Clients int
+	// Pause is how long a client of a closed loop rests between two proposals.
+	Pause time.Duration
 	// Rate is how many proposals there are a second, at random times (a Poisson
 	// process) whatever is done by then: an open loop.
 	Rate float64
@@ -84,6 +86,7 @@ func (c *Cluster) StartLoad(opts LoadOptions) (*Load, error) {
 		}
 	}
 	refuse(opts.Clients < 0, "Clients is %d; it must not be negative", opts.Clients)
+	refuse(opts.Pause < 0, "Pause is %v; it must not be negative", opts.Pause)
 	refuse(opts.Rate < 0, "Rate is %v; it must not be negative", opts.Rate)
 	refuse((opts.Clients > 0) == (opts.Rate > 0), "Clients is %d and Rate is %v; exactly one must be above 0", opts.Clients, opts.Rate)
 	refuse(len(opts.Sizes) == 0, "Sizes is empty; at least one size is needed")
@@ -198,6 +201,6 @@ func (l *Load) applied(n *node, e *pb.Entry) {
 	delete(l.open, id)
 	l.done = append(l.done, Call{Begun: o.begun, Done: l.c.Now(), Size: o.size, Index: e.GetIndex()})
 	if l.opts.Clients > 0 {
-		l.c.After(0, l.begin)
+		l.c.After(l.opts.Pause, l.begin)
 	}
 }

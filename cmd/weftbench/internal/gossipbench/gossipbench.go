@@ -22,7 +22,7 @@ type Config struct {
 	// Voters is the size of the group, Size that of a payload in bytes.
 	Voters, Size int
 	// Loads are shares of what full copies can do; 0 is a group that is idle but
-	// for a proposal every 20 ms. Sides that send full copies are left out from
+	// for one client, which rests for 50 ms between proposals. Sides that send full copies are left out from
 	// 1 on.
 	Loads []float64
 	// Time is how long a row runs, in virtual time.
@@ -82,9 +82,9 @@ func Run(ctx context.Context, cfg Config) ([]Row, error) {
 }
 
 const (
-	idleRate = 50 // proposals a second
-	leader   = 1
-	drain    = 2 * time.Second
+	idlePause = 50 * time.Millisecond
+	leader    = 1
+	drain     = 2 * time.Second
 )
 
 func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
@@ -105,11 +105,13 @@ func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
 	if err := c.Run(c.Now() + 100*time.Millisecond); err != nil {
 		return row, err
 	}
-	rate := float64(idleRate)
-	if load > 0 {
-		rate = load * virtual.Egress / float64((cfg.Voters-1)*cfg.Size)
+	clients := vnet.LoadOptions{Sizes: []int{cfg.Size}, Seed: cfg.Seed}
+	if load == 0 {
+		clients.Clients, clients.Pause = 1, idlePause
+	} else {
+		clients.Rate = load * virtual.Egress / float64((cfg.Voters-1)*cfg.Size)
 	}
-	l, err := c.StartLoad(vnet.LoadOptions{Rate: rate, Sizes: []int{cfg.Size}, Seed: cfg.Seed})
+	l, err := c.StartLoad(clients)
 	if err != nil {
 		return row, err
 	}

@@ -18,6 +18,8 @@ type Side struct {
 	Configure func(c *raft.Config)
 	// Coded says that followers need not get full copies.
 	Coded bool
+	// Deferred says that followers wait before they complete payloads.
+	Deferred bool
 }
 
 // FullCopies is Raft as it is.
@@ -28,8 +30,12 @@ func FullCopies() Side {
 	}
 }
 
-// Egress is what a node's card sends: a gigabit, in bytes a second.
-const Egress = 125e6
+// Egress is what a node's card sends, a gigabit, in bytes a second; Sync is what
+// its disk takes to make something durable.
+const (
+	Egress = 125e6
+	Sync   = 100 * time.Microsecond
+)
 
 // LAN returns a network of machines with one gigabit card each, 0.1 ms apart,
 // whose disks sync in 0.1 ms.
@@ -48,7 +54,7 @@ func Network(voters int, seed uint64, delay time.Duration) vnet.Options {
 		Notice: 2*delay + time.Millisecond,
 	}
 	for i := range o.Nodes {
-		o.Nodes[i] = vnet.Node{Egress: Egress, Sync: 100 * time.Microsecond}
+		o.Nodes[i] = vnet.Node{Egress: Egress, Sync: Sync}
 	}
 	return o
 }

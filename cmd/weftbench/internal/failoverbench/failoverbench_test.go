@@ -1,0 +1,37 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package failoverbench
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// TestFailover: at the median a new leader commits within a round trip of when
+// one with full copies does.
+func TestFailover(t *testing.T) {
+	cfg := Config{
+		Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Delay: time.Millisecond, Seeds: 25, First: 1,
+		Sides: virtual.Sides(), Progress: io.Discard,
+	}
+	rows, err := Run(t.Context(), cfg)
+	require.NoError(t, err)
+	base := map[int]Row{}
+	for _, r := range rows {
+		require.Len(t, r.Gaps, cfg.Seeds)
+		if r.Side == cfg.Sides[0].Name {
+			base[r.Voters] = r
+		}
+		for _, g := range r.Gaps {
+			require.Positive(t, g.Commit)
+			require.Less(t, g.Elected+g.Commit, g.Whole+1)
+		}
+		require.LessOrEqual(t, trips(r.more(base[r.Voters]), 0.5, r.RTT), 1.0, "%s, N=%d", r.Side, r.Voters)
+	}
+}

@@ -1,0 +1,41 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossipbench
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// TestPromptWhenIdle: on an idle network, with eager gossip, no follower waits
+// for a payload that it knows to be committed.
+func TestPromptWhenIdle(t *testing.T) {
+	for _, voters := range []int{3, 5, 7} {
+		for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
+			cfg := Config{
+				Voters: voters, Size: size, Loads: []float64{0}, Time: time.Second, Delay: time.Millisecond,
+				Sides: virtual.GossipSides(), Seed: 1, Progress: io.Discard,
+			}
+			rows, err := Run(t.Context(), cfg)
+			require.NoError(t, err)
+			require.Len(t, rows, len(cfg.Sides))
+			for i, row := range rows {
+				require.Greater(t, row.Calls, 9)
+				require.Len(t, row.Wait, row.Calls*(voters-1))
+				name := []any{"%s, N=%d, %s", row.Side, voters, virtual.Bytes(size)}
+				switch side := cfg.Sides[i]; {
+				case !side.Coded: // the last to get its copy may have to sync it
+					require.LessOrEqual(t, virtual.Quantile(row.Wait, 1), virtual.Sync, name...)
+				case !side.Deferred:
+					require.InDelta(t, 1, row.Prompt, 1e-9, name...)
+				}
+			}
+		}
+	}
+}

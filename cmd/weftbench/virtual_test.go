@@ -1,0 +1,56 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The commands that run in virtual time print tables and JSON, put themselves
+// into a document, and refuse what they cannot do.
+func TestVirtualTime(t *testing.T) {
+	verbs := map[string][]string{
+		"bytes":    {"--voters", "3", "--sizes", "4096", "--max", "50"},
+		"gossip":   {"--voters", "3", "--loads", "0,0.5", "--time", "100ms"},
+		"failover": {"--voters", "3", "--seeds", "3"},
+	}
+	doc := filepath.Join(t.TempDir(), "doc.md")
+	for verb, args := range verbs {
+		args = append([]string{verb}, args...)
+		text, _, err := weftbench(t, args...)
+		require.NoError(t, err)
+		require.Contains(t, text, "full")
+
+		out, _, err := weftbench(t, append(args, "--json")...)
+		require.NoError(t, err)
+		var rows []map[string]any
+		require.NoError(t, json.Unmarshal([]byte(out), &rows))
+		require.NotEmpty(t, rows)
+
+		out, _, err = weftbench(t, append(args, "--out", doc)...)
+		require.NoError(t, err)
+		require.Empty(t, out)
+		written, err := os.ReadFile(doc)
+		require.NoError(t, err)
+		require.Contains(t, string(written), "<!-- begin: weftbench "+verb+" -->")
+	}
+	for _, bad := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"bytes", "--voters", "1"}, "voters: 1, want 3 to 15"},
+		{[]string{"gossip", "--loads", "-1"}, "--loads: -1, want at least 0"},
+		{[]string{"failover", "--seeds", "0", "--size", "7"}, "--seeds: 0, want at least 1"},
+	} {
+		_, _, err := weftbench(t, bad.args...)
+		require.ErrorContains(t, err, bad.want)
+	}
+}
