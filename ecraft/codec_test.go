@@ -70,9 +70,13 @@ func testLevel(t *testing.T, h *ecraft.Header, p []byte, level int) {
 		require.NoError(t, err)
 		require.Equal(t, *h, e.Header)
 		require.Equal(t, append(bytes.Clone(p[:min(prefix, len(p))]), 0, 0, 0)[:prefix], e.Prefix)
-		alone, err := ecraft.ParseHeader(data, prefix)
+		alone, _, err := ecraft.ParseHeader(data, prefix)
 		require.NoError(t, err)
 		require.Equal(t, h, alone)
+		alone, rest, err := ecraft.ParseHeader(append(ecraft.AppendHeader(nil, h), "rest"...), 0)
+		require.NoError(t, err)
+		require.Equal(t, h, alone)
+		require.Equal(t, "rest", string(rest))
 		return e
 	}
 	for _, to := range []uint64{1, 99} { // the encoder; a member that came later

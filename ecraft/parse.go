@@ -53,14 +53,14 @@ func Parse(data []byte, prefix int, node uint64) (*Envelope, error) {
 	return e.withPrefix(data[:prefix:prefix])
 }
 
-// ParseHeader returns the header of an entry's Data, without a look at the
-// body.
-func ParseHeader(data []byte, prefix int) (*Header, error) {
-	h := new(Header)
-	if _, err := parseHeader(data, prefix, h); err != nil {
-		return nil, err
+// ParseHeader returns the header of an entry's Data, and the body behind it,
+// which it does not look at. The header shares no memory with data.
+func ParseHeader(data []byte, prefix int) (h *Header, body []byte, err error) {
+	h = new(Header)
+	if body, err = parseHeader(data, prefix, h); err != nil {
+		return nil, nil, err
 	}
-	return h, nil
+	return h, body, nil
 }
 
 // parseUnits reads the node's own units and those of riders, and returns what
@@ -109,7 +109,7 @@ func (e *Envelope) withPrefix(prefix []byte) (*Envelope, error) {
 	return e, nil
 }
 
-// parseHeader fills h, and returns the body. h shares no memory with data.
+// parseHeader fills h, and returns the body.
 func parseHeader(data []byte, prefix int, h *Header) (body []byte, err error) {
 	if prefix < 0 || prefix > MaxPrefix {
 		return nil, malformed("a clear prefix of %d bytes, 0 to %d", prefix, MaxPrefix)

@@ -115,6 +115,10 @@ func headerLen(h *Header) int {
 	return n
 }
 
+// AppendHeader appends the header alone, as it stands in an envelope without a
+// clear prefix. ParseHeader takes it apart.
+func AppendHeader(dst []byte, h *Header) []byte { return appendHeader(dst, h, 0, nil) }
+
 // appendHeader appends the clear prefix and the header.
 func appendHeader(dst []byte, h *Header, prefix int, c *Codeword) []byte {
 	start := len(dst)
