@@ -105,7 +105,12 @@ type logView struct {
 	raft.Storage
 	start   *hostState
 	present func() *pb.SnapshotMetadata // nil while there is none
+	durable func() uint64               // the index of the durable state
 }
+
+// Released tells a core that codes which entries this node will not ask for any
+// more: those of its durable state, from which a restart begins.
+func (v logView) Released() uint64 { return v.durable() }
 
 // InitialState implements raft.Storage.
 func (v logView) InitialState() (*pb.HardState, *pb.ConfState, error) {

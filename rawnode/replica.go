@@ -100,7 +100,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
-	view := logView{Storage: cfg.Log, present: r.presentSnapshot}
+	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
 	}

@@ -6,12 +6,14 @@ package rawnode
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // Messages are checked before they reach a core. Weft's core checks for itself;
@@ -32,14 +34,16 @@ func checkRaft(from, to uint64, m *pb.Message) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %v from node %d: %s", ErrBadMessage, m.GetType(), from, fmt.Sprintf(format, args...))
 	}
-	typ := m.GetType()
+	typ, units := m.GetType(), wire.AboutUnits(m)
 	switch {
-	case !fromPeers[typ]:
+	case !fromPeers[typ] && !units:
 		return bad("this type does not come from peers")
 	case m.GetFrom() != from || m.GetTo() != to:
 		return bad("it says that it goes from %d to %d", m.GetFrom(), m.GetTo())
-	case m.GetTerm() == 0 && typ != pb.MsgReadIndex:
+	case m.GetTerm() == 0 && typ != pb.MsgReadIndex && !units:
 		return bad("it has no term")
+	case units && (m.GetTerm() != 0 || slices.Contains(m.Entries, nil)):
+		return bad("it has term %d and %d entries, want no term, and none that is missing", m.GetTerm(), len(m.Entries))
 	case m.GetTerm() == math.MaxUint64:
 		return bad("no term can follow %d", m.GetTerm())
 	case len(m.Responses) > 0 || !raft.IsEmptySnap(m.Snapshot):
@@ -57,7 +61,7 @@ func checkRaft(from, to uint64, m *pb.Message) error {
 			return bad("it has a context of %d bytes, want none or 8", n)
 		}
 	}
-	if typ != pb.MsgReadIndex && typ != pb.MsgReadIndexResp && len(m.Entries) > 0 {
+	if typ != pb.MsgReadIndex && typ != pb.MsgReadIndexResp && !units && len(m.Entries) > 0 {
 		return bad("it carries entries")
 	}
 	return nil

@@ -66,3 +66,11 @@ func (s *watchedStorage) Snapshot() (*pb.Snapshot, error) {
 	s.note(err)
 	return snap, err
 }
+
+// Released passes on what the storage says of itself; see logView.
+func (s *watchedStorage) Released() uint64 {
+	if r, ok := s.Storage.(interface{ Released() uint64 }); ok {
+		return r.Released()
+	}
+	return 0
+}

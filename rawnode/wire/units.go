@@ -6,7 +6,18 @@ package wire
 import pb "go.etcd.io/raft/v3/raftpb"
 
 // msgUnits is raft.MsgUnits: units of entries, from one follower to another.
-const msgUnits = pb.MessageType(64)
+// msgUnitsAsk is raft.MsgUnitsAsk: a question for some.
+const (
+	msgUnits    = pb.MessageType(64)
+	msgUnitsAsk = pb.MessageType(65)
+)
+
+// AboutUnits reports whether a message is one of those by which nodes complete
+// each other's payloads. They have no term: nodes that do not know them ignore
+// them.
+func AboutUnits(m *pb.Message) bool {
+	return m.GetType() == msgUnits || m.GetType() == msgUnitsAsk
+}
 
 // forPush is the context of units that nobody asked for.
 const forPush = 'p'
