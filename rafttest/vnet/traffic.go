@@ -112,7 +112,7 @@ func sizeOf(m *pb.Message) (k Kind, size, riders int) {
 func riderBytes(m *pb.Message) (sum int) {
 	for _, e := range m.GetEntries() {
 		if data := e.GetData(); ecraft.IsEnvelope(data, 0) {
-			h, err := ecraft.ParseHeader(data, 0)
+			h, _, err := ecraft.ParseHeader(data, 0)
 			switch {
 			case err != nil || len(h.Riders) == 0:
 			case h.Kind == ecraft.Carrier:
