@@ -192,10 +192,18 @@ func (c *Cluster) At(t time.Duration, run func()) { c.agenda.At(t, run) }
 // After plans what happens at a time from now.
 func (c *Cluster) After(d time.Duration, run func()) { c.agenda.After(d, run) }
 
+// Step lets the next event happen, if there is one up to an instant.
+func (c *Cluster) Step(until time.Duration) bool {
+	if c.err != nil || !c.agenda.Step(until) {
+		return false
+	}
+	c.events++
+	return true
+}
+
 // Run lets time pass up to an instant.
 func (c *Cluster) Run(until time.Duration) error {
-	for c.err == nil && c.agenda.Step(until) {
-		c.events++
+	for c.Step(until) {
 	}
 	return c.err
 }
@@ -203,11 +211,10 @@ func (c *Cluster) Run(until time.Duration) error {
 // RunUntil lets time pass until done reports true, at the latest up to an
 // instant. It reports whether done did.
 func (c *Cluster) RunUntil(until time.Duration, done func() bool) (bool, error) {
-	for c.err == nil && !done() {
-		if !c.agenda.Step(until) {
-			break
+	for !done() {
+		if !c.Step(until) {
+			return false, c.err
 		}
-		c.events++
 	}
-	return c.err == nil && done(), c.err
+	return true, c.err
 }

@@ -58,8 +58,8 @@ type Node struct {
 
 // Link is what connects a node to another, in one direction.
 type Link struct {
-	// Delay is what a message takes beside its transmission, Jitter what is
-	// added to that at most, drawn evenly for each message.
+	// Delay is what a message takes beside its transmission, Jitter the mean of
+	// what is added to that, drawn from an exponential distribution.
 	Delay, Jitter time.Duration
 	// Rate is in bytes a second; 0, or more than the card has: no bound of its
 	// own.

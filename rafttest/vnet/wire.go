@@ -65,7 +65,7 @@ func (w *wire) carded(k *packet) {
 func (w *wire) fly(k *packet) {
 	at := w.c.agenda.Now() + w.link.Delay
 	if w.link.Jitter > 0 {
-		at += w.draws.Within(0, w.link.Jitter)
+		at += w.draws.Wait(w.link.Jitter)
 	}
 	if w.draws.Chance(w.link.StallChance) {
 		at += w.link.Stall
