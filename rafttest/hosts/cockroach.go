@@ -21,6 +21,8 @@ type cockroach struct {
 	byType []uint64
 	// locals are answers of the storage threads, delivered in any order.
 	locals []*pb.Message
+	// due is set while a pass is to come.
+	due bool
 	// beats are heartbeats and their answers that wait for more, by member.
 	beats    map[uint64][]byte
 	beatsDue bool
@@ -49,8 +51,17 @@ func (h *cockroach) tick() {
 	}
 }
 
-// work lets the core and the host talk until neither has anything to say.
+// work asks for a pass, a little later, so that it meets several messages.
 func (h *cockroach) work() {
+	if !h.due && (len(h.locals) > 0 || h.core.HasReady()) {
+		h.due = true
+		h.m.later(h.w.net.Within(0, h.w.plan.passMax), h.pass)
+	}
+}
+
+// pass lets the core and the host talk until neither has anything to say.
+func (h *cockroach) pass() {
+	h.due = false
 	for len(h.locals) > 0 || h.core.HasReady() {
 		for len(h.locals) > 0 {
 			batch := h.locals

@@ -118,6 +118,9 @@ func (h *etcd) write(rd raft.Ready) {
 		one := rd.Entries[i : i+1]
 		h.m.disk.write(record{entries: 1, play: func(im *image) { im.append(one) }})
 	}
+	if len(rd.Entries) > 1 && h.w.faults.Chance(h.w.plan.tear) && !h.w.calm {
+		h.m.later(0, func() { h.w.down(h.m, (*machine).crash, &h.w.reach.Crashes) })
+	}
 	if !raft.IsEmptyHardState(rd.HardState) {
 		hs := hardStateOf(rd.HardState)
 		h.m.disk.write(record{play: func(im *image) { im.hard = hs }})

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
@@ -36,8 +37,8 @@ func (w *world) someone() *machine {
 
 func (w *world) beginFaults() {
 	p := w.plan
-	w.repeat(p.crashEvery, func() { w.down((*machine).crash, &w.reach.Crashes) })
-	w.repeat(p.killEvery, func() { w.down((*machine).stop, &w.reach.Kills) })
+	w.repeat(p.crashEvery, func() { w.down(w.someone(), (*machine).crash, &w.reach.Crashes) })
+	w.repeat(p.killEvery, func() { w.down(w.someone(), (*machine).stop, &w.reach.Kills) })
 	w.repeat(p.pauseEvery, func() {
 		if m := w.someone(); m != nil && !m.paused {
 			w.reach.Pauses++
@@ -57,9 +58,8 @@ func (w *world) beginFaults() {
 }
 
 // down takes a process down for a while.
-func (w *world) down(how func(*machine), count *uint64) {
-	m := w.someone()
-	if m == nil {
+func (w *world) down(m *machine, how func(*machine), count *uint64) {
+	if m == nil || m.proc == nil {
 		return
 	}
 	*count++
@@ -205,14 +205,28 @@ func (w *world) changeMembers(leader *replica) {
 	}
 }
 
+// propose proposes a change of the members, marshalled by the host.
 func (w *world) propose(leader *replica, cc pb.ConfChangeI) {
+	typ, data, err := pb.MarshalConfChange(cc)
+	if err != nil {
+		w.fail("change does not marshal: %w", err)
+		return
+	}
+	// A field that nobody knows: who marshals it again does not keep its place.
+	data = append(protowire.AppendVarint(protowire.AppendTag(nil, oddField, protowire.VarintType), uint64(len(w.check.changes))), data...)
+	w.check.changes = append(w.check.changes, string(data))
 	leader.m.run(func() {
-		if err := leader.core.ProposeConfChange(cc); err != nil {
+		err := leader.core.Step(&pb.Message{Type: pb.MsgProp.Enum(), From: &leader.m.id, To: &leader.m.id,
+			Entries: []*pb.Entry{{Type: typ.Enum(), Data: data}}})
+		if err != nil {
 			w.say(leader.m.id, "does not change the members: %v", err)
 		}
 		leader.m.proc.work()
 	})
 }
+
+// oddField is no field of a change.
+const oddField = 100
 
 // victim returns a voter that does not lead.
 func (w *world) victim(leader *replica) uint64 {

@@ -26,9 +26,13 @@ type machine struct {
 	paused  bool
 	backlog []func()
 
-	// written and synced count records; diskFree is when the last sync ends.
-	synced   int
-	diskFree time.Duration
+	// target is what the member must have applied soon; since when it knows.
+	target   uint64
+	targetAt time.Duration
+
+	// wanted are callers that wait for a sync which has not begun.
+	wanted  []func()
+	syncing bool
 }
 
 // process is a host's program.
@@ -47,8 +51,8 @@ type process interface {
 func (m *machine) start() {
 	m.life++
 	m.paused, m.backlog = false, nil
-	m.diskFree = m.w.Now()
-	m.synced = 0
+	m.wanted, m.syncing = nil, false
+	m.target = 0
 	m.lazy = false
 	m.w.say(m.id, "starts %s: log %d..%d, hard state %+v, state at %+v", m.lib.Name,
 		m.disk.live.base.index+1, m.disk.live.last(), m.disk.live.hard, m.disk.live.state.at)
@@ -103,20 +107,30 @@ func (m *machine) run(f func()) {
 	}
 }
 
-// sync makes durable what has been written, and then calls f.
+// sync makes durable what has been written, and then calls f. Who asks while a
+// sync is under way shares the next one.
 func (m *machine) sync(f func()) {
-	w, life := m.w, m.life
-	upTo := m.synced + len(m.disk.pending)
-	m.diskFree = max(m.diskFree, w.Now()) + w.faults.Within(w.plan.syncMin, w.plan.syncMax)
-	w.At(m.diskFree, func() {
+	m.wanted = append(m.wanted, f)
+	if !m.syncing {
+		m.beginSync()
+	}
+}
+
+func (m *machine) beginSync() {
+	n, done, life := len(m.disk.pending), m.wanted, m.life
+	m.wanted, m.syncing = nil, true
+	m.w.After(m.w.faults.Within(m.w.plan.syncMin, m.w.plan.syncMax), func() {
 		if m.life != life {
 			return
 		}
-		if n := upTo - m.synced; n > 0 {
-			m.disk.sync(n)
-			m.synced = upTo
+		m.disk.sync(n)
+		m.syncing = false
+		if len(m.wanted) > 0 {
+			m.beginSync()
 		}
-		m.run(f)
+		for _, f := range done {
+			m.run(f)
+		}
 	})
 }
 

@@ -26,6 +26,10 @@ const (
 // link is one direction between two machines.
 type link struct {
 	cuts int
+	// delay is added to what every frame takes.
+	delay time.Duration
+	// last is when the last frame arrives, once it is calm.
+	last time.Duration
 	// waiting is the number of frames on their way.
 	waiting int
 	// stream is the one of appends: in order, nothing lost, until it breaks.
@@ -48,6 +52,9 @@ func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 	l := &w.links[from][to]
 	sender := w.machines[from-1]
 	drop := func() {
+		if f.lane == laneAppend {
+			l.stream.out = cursor{} // the next one does not go on from here
+		}
 		if lost != nil {
 			sender.later(w.plan.delayMax, lost)
 		}
@@ -69,10 +76,18 @@ func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 		drop()
 		return
 	}
-	at := w.Now() + w.net.Within(w.plan.delayMin, w.plan.delayMax)
+	at := w.Now() + l.delay + w.net.Within(w.plan.delayMin, w.plan.delayMax)
 	if w.net.Chance(w.plan.reorder) && !w.calm {
 		w.reach.Reordered++
 		at += w.net.Within(0, 20*w.plan.delayMax)
+	}
+	if w.net.Chance(w.plan.late) && !w.calm {
+		w.reach.Late++
+		at += w.net.Span(100*time.Millisecond, 2*time.Second)
+	}
+	if w.calm { // in order, as on any connection
+		at = max(at, l.last)
+		l.last = at
 	}
 	copies := 1
 	if w.net.Chance(w.plan.dup) && !w.calm && f.lane != laneSnapshot {
@@ -100,7 +115,7 @@ func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 func (w *world) stream(l *link, from, to uint64, f frame, drop func()) {
 	s := &l.stream
 	breaks := s.breaks
-	s.arrives = max(s.arrives, w.Now()+w.net.Within(w.plan.delayMin, w.plan.delayMax))
+	s.arrives = max(s.arrives, w.Now()+l.delay+w.net.Within(w.plan.delayMin, w.plan.delayMax))
 	l.waiting++
 	w.At(s.arrives, func() {
 		l.waiting--

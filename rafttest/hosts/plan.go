@@ -24,15 +24,20 @@ type plan struct {
 	founders int
 
 	delayMin, delayMax time.Duration
-	loss, dup, reorder float64
+	// late is how often a message comes much later.
+	loss, dup, reorder, late float64
 	// linkQueue bounds the messages on their way over a link.
 	linkQueue int
 	syncMin   time.Duration
 	syncMax   time.Duration
+	// passMax is how long messages wait for each other.
+	passMax time.Duration
 
 	// The mean times between two faults of a kind; 0: none.
 	crashEvery, killEvery, pauseEvery, cutEvery time.Duration
 	breakEvery, transferEvery, churnEvery       time.Duration
+	// tear is how often the power fails while several entries are written.
+	tear float64
 
 	// snapshotEvery is after how many entries the log is cut, keep how many of
 	// them stay.
@@ -58,9 +63,12 @@ func drawPlan(d simkit.Draws) plan {
 		loss:          d.Rate(0.5, 0.001, 0.1),
 		dup:           d.Rate(0.5, 0.01, 0.2),
 		reorder:       d.Rate(0.5, 0.01, 0.2),
+		late:          d.Rate(0.5, 0.001, 0.02),
 		linkQueue:     d.Between(16, 128),
 		syncMin:       50 * time.Microsecond,
 		syncMax:       d.Span(100*time.Microsecond, 20*time.Millisecond),
+		passMax:       d.Span(10*time.Microsecond, 4*time.Millisecond),
+		tear:          d.Rate(0.5, 0.003, 0.1),
 		crashEvery:    d.Every(0.6, 300*time.Millisecond, 3*time.Second),
 		killEvery:     d.Every(0.4, 300*time.Millisecond, 3*time.Second),
 		pauseEvery:    d.Every(0.5, 400*time.Millisecond, 3*time.Second),

@@ -63,7 +63,6 @@ func (r *replica) apply(e *pb.Entry) {
 	if e.GetIndex() != r.state.at.index+1 {
 		die("entry %d to apply behind %d", e.GetIndex(), r.state.at.index)
 	}
-	r.w.check.applies(r, e)
 	r.state.at = position{e.GetIndex(), e.GetTerm()}
 	switch e.GetType() {
 	case pb.EntryConfChange, pb.EntryConfChangeV2:
@@ -73,6 +72,7 @@ func (r *replica) apply(e *pb.Entry) {
 			r.applyCommand(e)
 		}
 	}
+	r.w.check.applies(r, e)
 }
 
 func (r *replica) applyCommand(e *pb.Entry) {
@@ -97,6 +97,7 @@ func (r *replica) applyCommand(e *pb.Entry) {
 
 func (r *replica) applyChange(e *pb.Entry) {
 	r.changing--
+	r.w.check.changed(r, e)
 	var cc pb.ConfChangeI
 	if e.GetType() == pb.EntryConfChange {
 		v1 := &pb.ConfChange{}
@@ -131,7 +132,6 @@ func (r *replica) handedOut(entries []*pb.Entry) (changes bool) {
 // members waits to be applied: the core goes by a snapshot's members at once.
 func (r *replica) step(m *pb.Message) {
 	if m.GetType() == pb.MsgSnap && r.changing > 0 {
-		r.w.reach.SnapshotsHeld++
 		r.m.later(tickTime/10, func() { r.step(m); r.m.proc.work() })
 		return
 	}
@@ -154,6 +154,7 @@ func (r *replica) visit(see func(id uint64, learner bool, pr tracker.Progress)) 
 
 // checkProgress compares what a leader says of the others with what they have.
 func (r *replica) checkProgress() {
+	r.w.check.keepsUp(r)
 	s := r.core.State()
 	if s.Role != raft.StateLeader {
 		return

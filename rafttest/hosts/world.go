@@ -34,16 +34,18 @@ type world struct {
 	err     error
 }
 
-// Run runs a seed.
-func Run(seed uint64, opts Options) Result {
+func newWorld(seed uint64, opts Options) *world {
 	draw := func(stream uint64) simkit.Draws { return simkit.NewDraws(seed, stream) }
 	w := &world{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
-	// The reader of crypto/rand is one for the process, so only those set it
-	// who need it.
-	if opts.Library.Name == "upstream" || len(opts.Rolling) > 0 {
-		defer seedEntropy(draw(5))()
-	}
+	return w
+}
+
+// Run runs a seed. It sets the reader of crypto/rand, as upstream's library
+// draws from it: one run at a time.
+func Run(seed uint64, opts Options) Result {
+	w := newWorld(seed, opts)
+	defer seedEntropy(simkit.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)
 	w.found()
 	w.beginFaults()
@@ -154,6 +156,8 @@ type checker struct {
 	leaders map[uint64]uint64
 	// applied is what stands at each index: its term, and a checksum.
 	applied map[uint64]appliedEntry
+	// changes are the changes of the members that were proposed, as bytes.
+	changes []string
 }
 
 type appliedEntry struct {
@@ -193,6 +197,32 @@ func (c *checker) applies(r *replica, e *pb.Entry) {
 			r.m.id, e.GetIndex(), is.term, is.sum, was.term, was.sum)
 	}
 }
+
+// changed looks whether a change that is applied is one that was proposed.
+func (c *checker) changed(r *replica, e *pb.Entry) {
+	if len(e.GetData()) > 0 && !slices.Contains(c.changes, string(e.GetData())) {
+		c.w.fail("n%d applies the change %x at %d, which nobody proposed", r.m.id, e.GetData(), e.GetIndex())
+	}
+}
+
+// keepsUp looks whether a member applies what it knows to be committed, once
+// faults are over.
+func (c *checker) keepsUp(r *replica) {
+	m, w := r.m, c.w
+	if !w.calm || r.state.at.index >= m.target {
+		m.target, m.targetAt = r.core.State().Commit, w.Now()
+		return
+	}
+	if late := w.Now() - m.targetAt; late > lagTime {
+		w.fail("n%d has known for %v that %d is committed, and has applied %d", m.id, late, m.target, r.state.at.index)
+	}
+}
+
+// quietTime is several election timeouts.
+const quietTime = 2 * time.Second
+
+// lagTime is within what members apply what they know to be committed.
+const lagTime = 3 * time.Second
 
 // access is a client's operation on a key.
 type access struct {
@@ -238,6 +268,14 @@ func (w *world) finale() {
 	answered := w.askAll()
 	if !w.runUntil(w.Now()+calmTime, func() bool { return answered() && w.agree() }) && w.err == nil {
 		w.fail("no agreement within %v of calm: %s", calmTime, w.describe())
+	}
+	if w.err != nil {
+		return
+	}
+	// Nothing happens any more, so the leader stays.
+	terms := len(w.check.leaders)
+	if w.runUntil(w.Now()+quietTime, nil); len(w.check.leaders) != terms {
+		w.fail("a calm and idle group elected another leader: %s", w.describe())
 	}
 }
 

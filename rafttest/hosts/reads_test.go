@@ -1,0 +1,73 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// calmWorld founds a group without faults, and lets it elect a leader.
+func calmWorld(t *testing.T, seed uint64, opts Options) (w *world, lead *replica) {
+	t.Helper()
+	w = newWorld(seed, opts)
+	t.Cleanup(seedEntropy(simkit.NewDraws(seed, 5)))
+	w.plan = calmPlan()
+	w.found()
+	require.True(t, w.runUntil(calmTime, func() bool { return w.leader() != nil && w.agree() }), "no leader: %v", w.err)
+	return w, w.leader().common()
+}
+
+func calmPlan() plan {
+	return plan{
+		founders: 3, delayMin: time.Millisecond, delayMax: 2 * time.Millisecond,
+		linkQueue: 1 << 20, syncMin: 100 * time.Microsecond, syncMax: 200 * time.Microsecond,
+		passMax: 100 * time.Microsecond, snapshotEvery: 1000, keep: 100, quota: 1 << 30,
+		maxSizePerMsg: 1 << 20, maxApplying: 1 << 20, maxInflightMsgs: 256, think: time.Millisecond,
+	}
+}
+
+// TestAnswerToAnEarlierProcess is a schedule for fact 14: an answer to a read
+// request is held up, the process that asked ends, the next one asks again, and
+// then the old answer arrives.
+func TestAnswerToAnEarlierProcess(t *testing.T) {
+	stale := func(lib Library, bug Bug) error {
+		w, lead := calmWorld(t, 1, Options{Kind: EtcdLike, Library: lib, Bug: bug})
+		reader := w.machines[lead.m.id%3]
+		slow := &w.links[lead.m.id][reader.id]
+		call := func(m *machine, kind simkit.Kind) (answered *bool) {
+			answered = new(bool)
+			for range keys { // of keys that are drawn
+				w.call(0, m, kind, func() { *answered = true })
+			}
+			return answered
+		}
+		pass := func(d time.Duration) { w.runUntil(w.Now()+d, nil) }
+
+		slow.delay = 150 * time.Millisecond
+		pass(300 * time.Millisecond)
+		call(reader, simkit.Read)
+		pass(20 * time.Millisecond)
+		reader.stop()
+		reader.start()
+		for range 10 {
+			call(lead.m, simkit.Write)
+		}
+		pass(50 * time.Millisecond)
+		read := call(reader, simkit.Read)
+		pass(time.Second)
+		slow.delay = 0
+		require.True(t, w.runUntil(w.Now()+calmTime, func() bool { return *read }), "no answer to the second read")
+		w.checkHistory()
+		return w.err
+	}
+	for _, lib := range libraries() {
+		require.NoError(t, stale(lib, NoBug), lib.Name)
+		require.ErrorContains(t, stale(lib, ReusedReadIDs), "not linearizable", lib.Name)
+	}
+}
