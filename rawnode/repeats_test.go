@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -40,7 +41,7 @@ func stalledFollower(t *testing.T, core NewCore, change, lossy bool) {
 	sent := 0
 	c.lose = func(m wire.Message) bool {
 		if raft, ok := m.Body.(wire.Raft); ok && m.To == 3 && raft.GetType() == pb.MsgApp {
-			sent += m.Size()
+			sent += proto.Size(raft.Message)
 		}
 		return false
 	}
