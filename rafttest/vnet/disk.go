@@ -5,6 +5,7 @@ package vnet
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,13 +106,27 @@ func (n *node) compact() {
 	first, err := n.store.FirstIndex()
 	n.must(err)
 	if keep := uint64(n.c.opts.Keep); n.applied > first+2*keep {
-		at := n.applied - keep
-		sum, ok := n.c.digestAt(at)
-		if !ok {
-			return
-		}
-		_, err := n.store.CreateSnapshot(at, nil, binary.LittleEndian.AppendUint32(nil, sum))
-		n.must(err)
-		n.must(n.store.Compact(at))
+		n.snapshot()
+		n.must(n.store.Compact(n.applied - keep))
 	}
+}
+
+// snapshot makes a snapshot of the state machine as it is, if there is none.
+func (n *node) snapshot() {
+	_, err := n.store.CreateSnapshot(n.applied, nil, binary.LittleEndian.AppendUint32(nil, n.digest))
+	if !errors.Is(err, raft.ErrSnapOutOfDate) {
+		n.must(err)
+	}
+}
+
+// storage is what a core reads: its node's log, and a snapshot that is new.
+type storage struct {
+	*raft.MemoryStorage
+	n *node
+}
+
+// Snapshot implements raft.Storage.
+func (s storage) Snapshot() (*pb.Snapshot, error) {
+	s.n.snapshot()
+	return s.MemoryStorage.Snapshot()
 }

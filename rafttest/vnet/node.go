@@ -59,7 +59,7 @@ func (n *node) start() error {
 		ID:                       n.id,
 		ElectionTick:             electionTicks,
 		HeartbeatTick:            1,
-		Storage:                  n.store,
+		Storage:                  storage{n.store, n},
 		Applied:                  n.applied,
 		AsyncStorageWrites:       true,
 		MaxSizePerMsg:            maxMessageSize,
