@@ -33,7 +33,7 @@ type cockroach struct {
 }
 
 func newCockroach(m *machine) *cockroach {
-	h := &cockroach{byType: make([]uint64, m.lib.Types), beats: map[uint64][]byte{}, tokens: map[uint64]*tokens{}}
+	h := &cockroach{byType: make([]uint64, m.w.types()), beats: map[uint64][]byte{}, tokens: map[uint64]*tokens{}}
 	m.disk.inline = h.inline
 	h.begin(m, true)
 	h.settled = h.allReturned

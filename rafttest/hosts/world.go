@@ -29,6 +29,7 @@ type world struct {
 	calm bool
 
 	check   checker
+	roll    upgrade
 	history []access
 	reach   Reach
 	err     error
@@ -51,7 +52,11 @@ func Run(seed uint64, opts Options) Result {
 	w.beginFaults()
 	w.beginClients()
 	w.beginOperator()
+	w.beginRolling()
 	w.runUntil(runTime, nil)
+	if !w.runUntil(w.Now()+rollTime, func() bool { return w.roll.done }) && w.err == nil {
+		w.fail("some members do not run %s after %v: %s", w.target().Name, rollTime, w.describe())
+	}
 	if w.err == nil {
 		w.finale()
 	}
@@ -78,6 +83,9 @@ func (w *world) found() {
 
 func (w *world) addMachine(d *disk) *machine {
 	m := &machine{w: w, id: uint64(len(w.machines) + 1), disk: d, lib: w.opts.Library}
+	if w.roll.w != nil {
+		m.lib = w.target()
+	}
 	w.machines = append(w.machines, m)
 	return m
 }
