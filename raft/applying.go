@@ -36,9 +36,9 @@ type hostProgress struct {
 // entry only in part stops here, before it.
 func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 	if allowUnwritten {
-		return l.committed
+		return l.coded.holdBack(l.committed)
 	}
-	return min(l.committed, l.tail.base.index)
+	return l.coded.holdBack(min(l.committed, l.tail.base.index))
 }
 
 // hasNextCommitted reports whether nextCommitted would return anything, without
@@ -62,7 +62,7 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 		l.fail(err, "entries [%d, %d) are committed and not yet applied", lo, hi)
 		return nil
 	}
-	return ents
+	return l.coded.unwrap(ents, l.limit-l.outstanding)
 }
 
 // acceptApplying records that the host was given the entries.

@@ -64,7 +64,7 @@ func (r *raft) mayCampaign() bool {
 	switch {
 	case !r.promotable():
 		r.logger.Warningf("raft: node %x cannot campaign: it is no voter, or has a snapshot to apply", r.id)
-	case r.log.anyUnappliedConfChange():
+	case r.log.anyUnappliedConfChange() && !r.coded.mayCampaignBlocked():
 		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
 			r.id, r.term, r.log.applied, r.log.committed)
 	default:
@@ -85,7 +85,7 @@ func (r *raft) runFor(why CampaignType) {
 		r.vote = r.id
 	}
 	last := r.log.last()
-	for _, id := range r.members.VoterNodes() {
+	for _, id := range r.voters() {
 		if id == r.id {
 			r.vouch(r.message(answer, id).withTerm(term))
 			continue
@@ -121,7 +121,7 @@ func (c *candidate) count(m *pb.Message) {
 	if _, again := c.votes[from]; !again {
 		c.votes[from] = !m.GetReject()
 	}
-	result := c.members.Voters.VoteResult(c.votes)
+	result := c.tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {
 	case result == quorum.VoteLost:
@@ -129,7 +129,7 @@ func (c *candidate) count(m *pb.Message) {
 	case result == quorum.VoteWon && c.pre:
 		c.runFor(election)
 	case result == quorum.VoteWon && c.termIsDurable():
-		c.becomeLeader()
+		c.win()
 	}
 }
 

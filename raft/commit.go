@@ -10,29 +10,29 @@ func (l *leader) advanceCommit() bool {
 	if k <= l.log.committed {
 		return false
 	}
+	from := l.log.committed
 	l.log.commitTo(k)
+	if l.enc != nil {
+		l.committedTo(from, k)
+	}
 	return true
 }
 
 // committable returns the highest index that may be committed, or one at or
 // below the commit index if there is none. Index K may be committed when
 //
-//  1. a majority of each voter set in force holds the log up to K durably, and
-//  2. the entry at K is of this leader's term: one of an earlier term could
+//  1. a majority of each voter set in force holds the log up to K durably,
+//  2. any majority could restore each entry up to K: a matter of course where
+//     members hold entries whole (see coded_commit.go), and
+//  3. the entry at K is of this leader's term: one of an earlier term could
 //     still be replaced, although a majority holds it (thesis 3.6.2).
 func (l *leader) committable() uint64 {
 	k := l.members.Committed()
+	if l.coded != nil {
+		k = l.coveredUpTo(l.log.committed, l.coded.acknowledgedByAll())
+	}
 	if k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k}) {
 		return 0
 	}
-	return l.covered(l.log.committed, k)
+	return k
 }
-
-// covered returns the highest index in (committed, k] up to which every entry,
-// one by one, could be restored by any majority, given who has acknowledged
-// what.
-//
-// This is the place where the commit rule looks at single entries. Here every
-// member holds entries whole, so a majority that holds the log up to k can
-// restore all of them.
-func (l *leader) covered(_, k uint64) uint64 { return k }

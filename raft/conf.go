@@ -32,6 +32,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config, err))
 	}
 	r.switchConfig(cfg, progress)
+	r.coded.confSwitched()
 	cs := r.members.ConfState()
 	if l := r.leading(); l != nil {
 		l.configSwitched()
@@ -46,6 +47,9 @@ func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
 
 // configSwitched draws a leader's consequences from new members.
 func (l *leader) configSwitched() {
+	if l.enc != nil {
+		l.arrangeSlots()
+	}
 	if pr := l.members.Progress[l.id]; pr == nil || pr.IsLearner {
 		// It leads a group it is no voter of, until that group has another
 		// leader (thesis 4.2.2), unless it was told to stop.
@@ -81,7 +85,7 @@ func isVoter(c tracker.Config, id uint64) bool {
 // left by itself, once it is the last one in the log. If that fails, as during
 // a transfer, the next applied entry brings us here again.
 func (l *leader) leaveJointIfDue() {
-	if !l.members.AutoLeave || l.log.applied < l.confChangeAt {
+	if !l.members.AutoLeave || l.log.applied < l.confChangeAt || !l.mayLeaveJoint() {
 		return
 	}
 	// No data: read as the empty change, which leaves, and fits every limit.

@@ -154,9 +154,13 @@ type Config struct {
 	Rand Rand
 
 	// Clock tells the time. nil means that the node knows no time but its
-	// ticks. Raft itself needs none: no decision of this version depends on the
-	// clock; roster leases will read it.
+	// ticks. Raft itself needs none. With Coding it shows how fast links are,
+	// and which entries are late; nothing that must be safe depends on it.
 	Clock Clock
+
+	// Coding turns coded replication on; nil leaves it off, and the node then
+	// behaves as upstream's in every detail.
+	Coding *Coding
 }
 
 // Validate reports every mistake in the configuration, joined into one error.
@@ -179,6 +183,9 @@ func (c *Config) Validate() error {
 		"MaxInflightBytes is %d; it must be 0 (no bound) or at least MaxSizePerMsg, which is %d", c.MaxInflightBytes, c.MaxSizePerMsg)
 	refuse(c.ReadOnlyOption == ReadOnlyLeaseBased && !c.CheckQuorum,
 		"ReadOnlyOption is ReadOnlyLeaseBased but CheckQuorum is false; a lease needs a leader that steps down without a quorum")
+	if c.Coding != nil {
+		c.Coding.mistakes(refuse)
+	}
 	return errors.Join(errs...)
 }
 

@@ -101,6 +101,15 @@ type entryCopy struct {
 // copyEntry returns a copy of e, payload included, with the identity id: the
 // leader's own, which no proposer can change any more.
 func copyEntry(e *pb.Entry, id entryID) *pb.Entry {
+	c := copyShell(e, id)
+	if e.Data != nil { // empty and absent are not the same on the wire
+		c.Data = append(make([]byte, 0, len(e.Data)), e.Data...)
+	}
+	return c
+}
+
+// copyShell returns a copy of e without its payload, with the identity id.
+func copyShell(e *pb.Entry, id entryID) *pb.Entry {
 	c := &entryCopy{term: id.term, index: id.index}
 	if unknown := e.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.entry.ProtoReflect().SetUnknown(append([]byte(nil), unknown...))
@@ -109,9 +118,6 @@ func copyEntry(e *pb.Entry, id entryID) *pb.Entry {
 	if e.Type != nil {
 		c.typ = e.GetType()
 		c.entry.Type = &c.typ
-	}
-	if e.Data != nil { // empty and absent are not the same on the wire
-		c.entry.Data = append(make([]byte, 0, len(e.Data)), e.Data...)
 	}
 	return &c.entry
 }

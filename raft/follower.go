@@ -24,7 +24,7 @@ func (f *follower) step(m *pb.Message) error {
 	switch m.GetType() {
 	case pb.MsgApp:
 		f.hearFrom(m)
-		f.handleAppend(m)
+		return f.handleAppend(m)
 	case pb.MsgHeartbeat:
 		f.hearFrom(m)
 		return f.handleHeartbeat(m)
@@ -66,23 +66,39 @@ func (f *follower) hearFrom(m *pb.Message) {
 
 // handleAppend makes this log agree with the leader's, if the two meet at the
 // message's base, and acknowledges how far they do (thesis 3.5).
-func (f *follower) handleAppend(m *pb.Message) {
+func (f *follower) handleAppend(m *pb.Message) error {
 	base := entryID{term: m.GetLogTerm(), index: m.GetIndex()}
 	switch {
 	case base.index < f.log.committed:
 		// Late or repeated: this much is known to agree already.
-		f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(f.log.committed))
-		return
+		f.acknowledge(m.GetFrom(), f.log.committed)
+		return nil
 	case !f.log.holds(base):
 		f.rejectAppend(m, base)
-		return
+		return nil
 	}
 	ents := m.GetEntries()
 	n, after := f.log.firstNew(base, ents)
-	f.log.appendAfter(after, ents[n:])
+	fresh := ents[n:]
+	envs, err := f.coded.read(fresh)
+	if err != nil {
+		return err
+	}
+	f.coded.replaced(after, fresh)
+	f.log.appendAfter(after, fresh)
+	f.coded.took(fresh, envs)
 	last := base.index + uint64(len(ents))
 	f.log.commitTo(min(m.GetCommit(), last))
-	f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(last))
+	f.acknowledge(m.GetFrom(), last)
+	f.coded.share(fresh, envs, m.GetCommit())
+	return nil
+}
+
+// acknowledge tells the leader that the logs agree up to index, once that much
+// is durable here.
+func (f *follower) acknowledge(to, index uint64) {
+	f.coded.acknowledged(index)
+	f.vouch(f.appendResp(to).withIndex(index))
 }
 
 // rejectAppend tells the leader that the logs differ at base, with the latest
@@ -90,7 +106,7 @@ func (f *follower) handleAppend(m *pb.Message) {
 func (f *follower) rejectAppend(m *pb.Message, base entryID) {
 	upTo := entryID{term: base.term, index: min(base.index, f.log.last().index)}
 	hint := f.log.match(upTo)
-	e := f.message(pb.MsgAppResp, m.GetFrom()).withEntryID(entryID{term: hint.term, index: base.index}).withReject()
+	e := f.appendResp(m.GetFrom()).withEntryID(entryID{term: hint.term, index: base.index}).withReject()
 	e.msg.RejectHint = new(hint.index)
 	f.vouch(e)
 }
@@ -106,6 +122,7 @@ func (f *follower) handleHeartbeat(m *pb.Message) error {
 	e := f.message(pb.MsgHeartbeatResp, m.GetFrom())
 	e.msg.Context = m.GetContext()
 	f.send(e)
+	f.coded.reportNews()
 	return nil
 }
 
@@ -122,7 +139,7 @@ func (f *follower) handleSnapshot(m *pb.Message) error {
 		shared = f.log.last().index
 	}
 	f.logger.Infof("raft: node %x got snapshot %v from %x, took it: %t, commit index %d", f.id, snapshotID(s), m.GetFrom(), took, f.log.committed)
-	f.vouch(f.message(pb.MsgAppResp, m.GetFrom()).withIndex(shared))
+	f.acknowledge(m.GetFrom(), shared)
 	return nil
 }
 
@@ -132,12 +149,12 @@ func (f *follower) handleSnapshot(m *pb.Message) error {
 func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	id, cs := snapshotID(s), s.GetMetadata().GetConfState()
 	switch {
-	case id.index <= f.log.committed:
+	case id.index <= f.log.committed && !f.coded.mayRestore(id):
 		return false, nil
 	case !slices.Contains(cs.GetVoters(), f.id) && !slices.Contains(cs.GetLearners(), f.id) && !slices.Contains(cs.GetVotersOutgoing(), f.id):
 		f.logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
 		return false, nil
-	case f.log.holds(id):
+	case f.log.holds(id) && !f.coded.mayRestore(id):
 		// The log leads to the snapshot's state and may go on behind it, with
 		// entries that were acknowledged. It stays; only the news that all this
 		// is committed is taken.
@@ -151,6 +168,7 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	}
 	f.log.restore(s)
 	f.members = members
+	f.coded.restored(id.index)
 	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config)
 	return true, nil
 }

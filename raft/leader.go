@@ -25,6 +25,8 @@ type leader struct {
 	// uncommitted is the payload in the log behind the commit index, counted
 	// from the beginning of the term, so it may be too low but not too high.
 	uncommitted entryPayloadSize
+	// enc is what this leadership needs to code; nil without coding.
+	enc *encoder
 	// reads are ReadIndex requests that wait for a quorum's word.
 	reads readQueue
 }
@@ -42,7 +44,12 @@ func (r *raft) becomeLeader() {
 	l.confChangeAt = last.index
 	// An entry of its own term lets a leader commit those of earlier terms
 	// (thesis 3.6.2).
-	l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))
+	if l.coded != nil {
+		l.beginCoding()
+		l.takeOver()
+	} else {
+		l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))
+	}
 	r.logger.Infof("raft: node %x leads at term %d", r.id, r.term)
 	l.broadcastAppend()
 }
@@ -109,6 +116,7 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 			return fmt.Errorf("%w: %x acknowledges index %d, but this leader's log ends at %d", ErrMalformedMessage, m.GetFrom(), m.GetIndex(), last)
 		}
 		pr.RecentActive = true
+		l.heardAppend(m)
 		if m.GetReject() {
 			l.appendRejected(pr, m)
 		} else {
@@ -120,6 +128,7 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 		l.snapshotSent(pr, m)
 	case pb.MsgUnreachable:
 		// What is on its way to it is probably lost; ask before sending more.
+		l.coded.lost(m.GetFrom())
 		if pr.State == tracker.StateReplicate {
 			pr.BecomeProbe()
 		}

@@ -29,6 +29,9 @@ type raftLog struct {
 	//
 	// Invariant: it never falls, and is at most the last index.
 	committed uint64
+	// coded holds back and restores what entries carry in parts; nil without
+	// coding.
+	coded *coded
 	// applying and its neighbours: see applying.go.
 	hostProgress
 }

@@ -24,6 +24,9 @@ func (l *leader) propose(ents []*pb.Entry) error {
 	case l.transferee != None:
 		return ErrProposalDropped // the log must come to rest
 	}
+	if waits, err := l.postpones(ents); waits || err != nil {
+		return err
+	}
 	last := l.log.last().index
 	own := make([]*pb.Entry, len(ents))
 	for i, e := range ents {
@@ -37,12 +40,13 @@ func (l *leader) propose(ents []*pb.Entry) error {
 			// applied, that the change was refused.
 			e = &pb.Entry{Type: pb.EntryNormal.Enum()}
 		}
-		own[i] = copyEntry(e, id)
+		own[i] = l.ownEntry(e, id)
 	}
 	if !l.reserve(own) {
 		l.logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
 		return ErrProposalDropped
 	}
+	l.sealAll(own)
 	l.append(own...)
 	l.broadcastAppend()
 	return nil
@@ -52,6 +56,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 // when it hears, through an acknowledgement to itself, that they are durable.
 func (l *leader) append(ents ...*pb.Entry) {
 	l.log.appendAfter(l.log.last(), ents)
+	l.coded.noteChanges(ents)
 	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().index))
 }
 
@@ -78,23 +83,31 @@ func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: %w: %w", ErrProposalDropped, ErrMalformedMessage, err)
 	}
-	joint := len(l.members.Voters[1]) > 0
-	leaves := len(cc.Changes) == 0
-	var why string
-	switch {
-	case l.confChangeAt > l.log.applied:
-		why = fmt.Sprintf("there may be one at index %d that is not applied yet (applied index %d)", l.confChangeAt, l.log.applied)
-	case joint && !leaves:
-		why = "the present configuration is joint and must be left first"
-	case !joint && leaves:
-		why = "there is no joint configuration to leave"
-	}
-	if why != "" && !l.cfg.DisableConfChangeValidation {
+	if why := l.objection(cc); why != "" {
 		l.logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config, why)
 		return false, nil
 	}
 	l.confChangeAt = index
 	return true, nil
+}
+
+// objection says why a configuration change does not fit; empty if it does, or
+// if that is not to be checked.
+func (l *leader) objection(cc *pb.ConfChangeV2) string {
+	joint := len(l.members.Voters[1]) > 0
+	leaves := len(cc.Changes) == 0
+	switch {
+	case l.cfg.DisableConfChangeValidation:
+	case l.confChangeAt > l.log.applied:
+		return fmt.Sprintf("there may be one at index %d that is not applied yet (applied index %d)", l.confChangeAt, l.log.applied)
+	case joint && !leaves:
+		return "the present configuration is joint and must be left first"
+	case !joint && leaves:
+		return "there is no joint configuration to leave"
+	case l.enc != nil && l.enc.waiting != nil:
+		return "another one waits until coded entries are safe under it"
+	}
+	return ""
 }
 
 // decodeConfChange reads a proposed configuration change of either version. It

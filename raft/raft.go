@@ -34,6 +34,8 @@ type raft struct {
 	// known of each member's log. The latter means something at a leader only,
 	// but hosts can see it anywhere (WithProgress).
 	members tracker.ProgressTracker
+	// coded is what coding adds; nil without it.
+	coded *coded
 
 	// outbox holds messages that may leave at once; vouching holds those that
 	// vouch for state: votes and acknowledgements. They leave when everything
@@ -89,12 +91,17 @@ func newRaft(config *Config) (*raft, error) {
 		members: tracker.MakeProgressTracker(cfg.MaxInflightMsgs, cfg.MaxInflightBytes),
 	}
 	r.role = &follower{raft: r}
+	r.coded = newCoded(r)
+	log.coded = r.coded
 	members, err := r.restoredMembers(cs, log.last().index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
 	}
 	r.switchConfig(members.Config, members.Progress)
 	if err := r.resume(hs, cfg.Applied); err != nil {
+		return nil, err
+	}
+	if err := r.coded.load(); err != nil {
 		return nil, err
 	}
 	r.becomeFollower(r.term, None)
@@ -152,6 +159,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 		r.term, r.vote = term, None
 	}
 	r.role, r.lead = ro, lead
+	r.coded.entered(lead)
 	r.quietTicks = 0
 	r.patience = r.cfg.ElectionTick + r.cfg.Rand.IntN(r.cfg.ElectionTick)
 	last := r.log.last().index
@@ -182,6 +190,7 @@ func (r *raft) promotable() bool {
 // appliedTo hears that the host has applied everything up to index.
 func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.log.appliedTo(max(index, r.log.applied), size)
+	r.coded.applied(r.log.applied)
 	if l := r.leading(); l != nil {
 		l.leaveJointIfDue()
 	}

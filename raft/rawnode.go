@@ -51,6 +51,7 @@ func (rn *RawNode) Tick() {
 		return
 	}
 	rn.raft.role.tick()
+	rn.raft.coded.tick()
 	rn.raft.checkInvariants()
 }
 
@@ -124,7 +125,7 @@ func (rn *RawNode) Step(m *pb.Message) error {
 // from members or from the host.
 func (rn *RawNode) expects(m *pb.Message) bool {
 	from := m.GetFrom()
-	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress[from] != nil
+	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress[from] != nil || rn.raft.coded.expects(from)
 }
 
 // ReportUnreachable says that a message to the member could not be sent.
@@ -180,6 +181,6 @@ func (rn *RawNode) WithProgress(visitor func(id uint64, typ ProgressType, pr tra
 			typ = ProgressTypeLearner
 		}
 		pr.Inflights = nil
-		visitor(id, typ, pr)
+		visitor(id, typ, rn.raft.visible(id, pr))
 	})
 }

@@ -188,6 +188,9 @@ func (rn *RawNode) accept(rd Ready) {
 		rn.planAdvance(rd)
 	}
 	r.readStates, r.outbox, r.vouching = nil, nil, nil
+	if len(rd.Entries) > 0 {
+		r.coded.handedOut()
+	}
 	r.log.tail.hand()
 	r.log.acceptApplying(rd.CommittedEntries, rn.appliesUnwritten())
 	r.checkInvariants()

@@ -57,6 +57,7 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	e.msg.Entries = ents
 	l.send(e)
 	pr.SentEntries(len(ents), uint64(payloadSize(ents)))
+	l.sentEntries(to, ents)
 	pr.SentCommit(l.log.committed)
 	return true
 }
@@ -65,9 +66,16 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // member carries.
 //
 // This is the place where the leader decides what a member is sent for an
-// entry: here, the entry itself, the same for all.
-func (l *leader) entriesFor(_ uint64, next uint64) ([]*pb.Entry, error) {
-	return l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
+// entry: the entry itself, the same for all, or the member's units of it.
+func (l *leader) entriesFor(to, next uint64) ([]*pb.Entry, error) {
+	if l.enc != nil && l.withheld(to) {
+		return nil, nil
+	}
+	ents, err := l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
+	if l.enc == nil || err != nil {
+		return ents, err
+	}
+	return l.forMember(to, ents), nil
 }
 
 // sendSnapshot sends a member that needs compacted entries the snapshot
@@ -110,6 +118,7 @@ func (l *leader) broadcastHeartbeat() {
 		e.msg.Context = ctx
 		l.send(e)
 		pr.SentCommit(commit)
+		l.sentHeartbeat(id)
 	})
 }
 
@@ -169,6 +178,7 @@ func (l *leader) appendAccepted(pr *tracker.Progress, m *pb.Message) {
 func (l *leader) heartbeatAnswered(pr *tracker.Progress, m *pb.Message) {
 	pr.RecentActive = true
 	pr.MsgAppFlowPaused = false
+	l.gotHeartbeat(m.GetFrom())
 	// It is there but lags, or it is not known where its log agrees: an append
 	// gets things going again, also when everything in flight was lost.
 	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe {

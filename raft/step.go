@@ -22,6 +22,7 @@ func (r *raft) Step(m *pb.Message) error {
 	if err := r.checkShape(m); err != nil {
 		return err
 	}
+	r.coded.heard(m.GetFrom())
 	if t := m.GetTerm(); t < r.term && t != 0 {
 		r.answerOutdated(m)
 	} else if t <= r.term || r.catchUp(m) {
@@ -29,6 +30,7 @@ func (r *raft) Step(m *pb.Message) error {
 			return err
 		}
 	}
+	r.pollCoding()
 	r.checkInvariants()
 	return r.log.err
 }
@@ -55,6 +57,10 @@ func (r *raft) checkShape(m *pb.Message) error {
 	case pb.MsgReadIndex:
 		if len(m.GetEntries()) == 0 {
 			return fmt.Errorf("%w: MsgReadIndex from %x has no entry for its context", ErrMalformedMessage, m.GetFrom())
+		}
+	case MsgUnits, MsgUnitsAsk:
+		if r.coded != nil {
+			return checkUnits(m)
 		}
 	case pb.MsgVote, pb.MsgPreVote:
 		if m.GetTerm() == 0 {
@@ -124,7 +130,7 @@ func (r *raft) answerOutdated(m *pb.Message) {
 		// leader would never learn of our higher term, nor we get its entries.
 		// Any answer shows it the term and makes it step down.
 		if r.cfg.CheckQuorum || r.cfg.PreVote {
-			r.vouch(r.message(pb.MsgAppResp, m.GetFrom()))
+			r.vouch(r.appendResp(m.GetFrom()))
 		}
 	case pb.MsgPreVote:
 		// Must be answered: a node without PreVote may have raised the term
@@ -153,7 +159,12 @@ func (r *raft) dispatch(m *pb.Message) error {
 		}
 	case pb.MsgVote, pb.MsgPreVote:
 		r.handleVote(m)
+	case MsgUnits:
+		return r.coded.stepUnits(m)
+	case MsgUnitsAsk:
+		return r.coded.stepAsk(m)
 	case pb.MsgStorageAppendResp:
+		r.coded.stored()
 		if i := m.GetIndex(); i != 0 {
 			r.log.tail.written(entryID{term: m.GetLogTerm(), index: i})
 		}

@@ -24,7 +24,7 @@ func (l *leader) transferTo(pr *tracker.Progress, to uint64) {
 	l.logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
 	l.quietTicks = 0
 	l.transferee = to
-	if pr.Match == l.log.last().index {
+	if pr.Match == l.log.last().index && l.readyToLead(to) {
 		l.send(l.message(pb.MsgTimeoutNow, to))
 	} else {
 		l.sendAppend(to, pr, true)
@@ -33,7 +33,7 @@ func (l *leader) transferTo(pr *tracker.Progress, to uint64) {
 
 // continueTransfer finishes a transfer when the transferee's log is complete.
 func (l *leader) continueTransfer(from uint64, pr *tracker.Progress) {
-	if from == l.transferee && pr.Match == l.log.last().index {
+	if from == l.transferee && pr.Match == l.log.last().index && l.readyToLead(from) {
 		l.send(l.message(pb.MsgTimeoutNow, from))
 	}
 }

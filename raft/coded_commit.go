@@ -1,0 +1,100 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"go.etcd.io/raft/v3/quorum"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// The commit rule for coded entries. Index k may be committed when Raft's rule
+// allows it and, for every entry up to it, the voters that hold the fewest
+// units of the entry could restore it, if only half of them (rounded up) were
+// left:
+//
+//	the ceil(N/2) least holdings of the N voters sum to at least D.
+//
+// Strips are disjoint, so holdings add up. For an odd N the rule says that any
+// majority decodes; for an even N that any half does, and so does any majority
+// of a configuration that is one member larger or smaller. Riders count in
+// entries up to k only: a later leader may replace what lies behind it.
+
+// coveredUpTo returns the highest index in (committed, k] that may be
+// committed, or committed.
+func (l *leader) coveredUpTo(committed, k uint64) uint64 {
+	g := &l.coded.ledger
+	for k > committed {
+		low := k
+		for _, rec := range g.recs[g.at(committed+1):] {
+			if rec.id.index > k {
+				break
+			}
+			if !l.coveredBy(rec, k) {
+				low = rec.id.index - 1
+				break
+			}
+		}
+		if low == k {
+			break
+		}
+		k = low // with fewer riders counting, look again
+	}
+	return k
+}
+
+// coveredBy reports whether the rule holds for an entry if riders up to upTo
+// count.
+func (l *leader) coveredBy(rec *record, upTo uint64) bool {
+	if rec.covered {
+		return true
+	}
+	for _, v := range l.members.Voters {
+		if !l.coveredIn(v, rec, upTo) {
+			return false
+		}
+	}
+	rec.covered = len(rec.raised) == 0
+	return true
+}
+
+// coveredIn reports whether the rule holds in one set of voters.
+func (l *leader) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bool {
+	if len(v) == 0 {
+		return true
+	}
+	var buf [16]int
+	held := buf[:0]
+	for id := range v {
+		match := uint64(0)
+		if pr := l.members.Progress[id]; pr != nil {
+			match = pr.Match
+		}
+		held = append(held, rec.holds(id, match, upTo))
+	}
+	return ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)
+}
+
+// committedTo notes that the commit index has risen.
+func (l *leader) committedTo(from, to uint64) {
+	c := l.coded
+	now := c.now()
+	g := &c.ledger
+	for _, rec := range g.recs[g.at(from+1):] {
+		if rec.id.index > to {
+			break
+		}
+		rec.hedgeAt, rec.since = 0, now
+		if len(rec.raised) == 0 {
+			continue
+		}
+		alone := record{id: rec.id, hdr: rec.hdr}
+		if !l.coveredBy(&alone, to) {
+			c.record(CodingEvent{Kind: CodingRiderCommit, Index: rec.id.index})
+		}
+	}
+	if o := l.observer(); o != nil {
+		o.Committed(to)
+	}
+}

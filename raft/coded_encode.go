@@ -1,0 +1,422 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// encoder is what a leader needs to code: who gets which slot, and what is on
+// its way. It begins and ends with the leadership.
+type encoder struct {
+	// members are the followers by slot, voters first, then learners, in order
+	// of id; round has them as the policy wants to see them. Both are made anew
+	// when the configuration changes, and not changed: headers share members.
+	members []uint64
+	round   ecraft.Round
+	units   []int
+
+	// blocked are members that wait for entries this leader must complete.
+	blocked map[uint64]bool
+	// leftOut are rider units that were not sent, although the carrier was.
+	leftOut map[omission]bool
+	// waiting is a configuration change that waits for coverage.
+	waiting *pb.Entry
+	check   memberCheck
+	// askedHeaders is the tick of the last question for headers.
+	askedHeaders int
+	// credit is what hedges may still send, in bytes.
+	credit int
+	// stuck is how many ticks a member has been stuck.
+	stuck map[uint64]int
+}
+
+// omission names the units of an entry that a carrier went without.
+type omission struct{ carrier, index, member uint64 }
+
+func (l *leader) beginCoding() {
+	l.enc = &encoder{blocked: map[uint64]bool{}, leftOut: map[omission]bool{}, stuck: map[uint64]int{}}
+	if o := l.observer(); o != nil {
+		o.Reset(l.coded.now())
+	}
+	l.arrangeSlots()
+}
+
+// arrangeSlots gives each follower its slot, for entries from now on.
+func (l *leader) arrangeSlots() {
+	enc, was := l.enc, l.enc.members
+	enc.members = nil
+	for id, pr := range l.members.Progress {
+		if id != l.id && !pr.IsLearner {
+			enc.members = append(enc.members, id)
+		}
+	}
+	slices.Sort(enc.members)
+	voters := len(enc.members)
+	for id, pr := range l.members.Progress {
+		if id != l.id && pr.IsLearner {
+			enc.members = append(enc.members, id)
+		}
+	}
+	slices.Sort(enc.members[voters:])
+	enc.units = make([]int, len(enc.members))
+	// In a joint configuration each half must be able to decode: the smaller
+	// one sets the level.
+	smallest := len(l.members.Voters[0])
+	if n := len(l.members.Voters[1]); n > 0 {
+		smallest = min(smallest, n)
+	}
+	enc.round = ecraft.Round{
+		Voters:    smallest,
+		Layout:    ecraft.NewLayout(smallest, len(enc.members)),
+		Followers: make([]ecraft.Member, len(enc.members)),
+	}
+	for i, id := range enc.members {
+		enc.round.Followers[i] = ecraft.Member{ID: id, Voter: i < voters}
+	}
+	for _, rec := range l.coded.ledger.recs {
+		rec.covered = false
+	}
+	if o := l.observer(); o != nil {
+		now := l.coded.now()
+		for _, id := range was {
+			if !slices.Contains(enc.members, id) {
+				o.Left(id)
+			}
+		}
+		for _, id := range enc.members {
+			if !slices.Contains(was, id) {
+				o.Joined(id, now)
+			}
+		}
+	}
+}
+
+// observer returns the policy if it learns and there is a clock to learn by.
+func (l *leader) observer() ecraft.Observer {
+	if l.enc == nil || l.cfg.Clock == nil {
+		return nil
+	}
+	o, _ := l.coded.opt.Policy.(ecraft.Observer)
+	return o
+}
+
+// mayCode reports whether every member can read coded entries, and wants to.
+func (l *leader) mayCode() bool {
+	if l.enc == nil || l.coded.plain || l.enc.round.Layout.D == 0 || !l.everyoneReads() {
+		return false
+	}
+	for _, id := range l.enc.members {
+		if l.coded.accounts[id].plain {
+			return false
+		}
+	}
+	return true
+}
+
+// everyoneReads reports whether every member can read envelopes.
+func (l *leader) everyoneReads() bool {
+	for _, id := range l.enc.members {
+		if a := l.coded.accounts[id]; a == nil || !a.capable {
+			return false
+		}
+	}
+	return true
+}
+
+// sealAll makes appended entries what this node stores. They share the memory of
+// the proposal until then.
+func (l *leader) sealAll(ents []*pb.Entry) {
+	if l.enc == nil {
+		return
+	}
+	for _, e := range ents {
+		data := e.Data
+		e.Data = nil
+		l.seal(e, data)
+	}
+}
+
+// ownEntry returns this leader's copy of a proposed entry. With coding it shares
+// the payload until it is sealed.
+func (l *leader) ownEntry(e *pb.Entry, id entryID) *pb.Entry {
+	if l.enc == nil {
+		return copyEntry(e, id)
+	}
+	own := copyShell(e, id)
+	own.Data = e.Data
+	return own
+}
+
+// errReserved refuses a payload that members without coding could not be told
+// apart from an envelope.
+var errReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
+
+// seal makes an appended entry, in place, what this node stores: as it is, or
+// with its payload in an envelope. data is the payload; the entry does not
+// share its memory.
+func (l *leader) seal(e *pb.Entry, data []byte) {
+	c := l.coded
+	now := c.now()
+	if o := l.observer(); o != nil {
+		o.Proposed(e.GetIndex(), len(data), now)
+	}
+	worth := e.GetType() == pb.EntryNormal && len(data) >= c.opt.Threshold && l.mayCode() && (c.opt.Veto == nil || !c.opt.Veto(data))
+	reserved := e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(data, c.opt.ClearPrefix)
+	if worth {
+		plan, whole := l.assign(e.GetIndex(), len(data), now)
+		if !whole {
+			l.sealCoded(e, data, plan, now)
+			return
+		}
+		c.record(CodingEvent{Kind: CodingWhole, Index: e.GetIndex(), Bytes: len(data)})
+	}
+	if reserved {
+		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
+		e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, ecraft.NewCodeword(h, data), nil)
+		return
+	}
+	if data != nil {
+		e.Data = append(make([]byte, 0, len(data)), data...)
+	}
+}
+
+// assign asks the policy for the units of each follower. It reports whether
+// that means full copies.
+func (l *leader) assign(index uint64, size int, now time.Duration) (plan ecraft.Plan, whole bool) {
+	enc := l.enc
+	for i := range enc.round.Followers {
+		f := &enc.round.Followers[i]
+		f.Healthy = l.coded.healthy(f.ID)
+	}
+	enc.round.Index, enc.round.Size, enc.round.Now = index, size, now
+	plan = l.coded.opt.Policy.Assign(&enc.round, enc.units)
+	d := enc.round.Layout.D
+	for i, u := range enc.units {
+		enc.units[i] = min(max(u, 0), d)
+	}
+	if !slices.ContainsFunc(enc.units, func(u int) bool { return u != d }) {
+		return plan, true
+	}
+	return plan, false
+}
+
+// sealCoded wraps the payload as units by the assignment in l.enc.units.
+func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.Duration) {
+	c, enc := l.coded, l.enc
+	h := &ecraft.Header{
+		Kind: ecraft.Coded, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data),
+		Layout: enc.round.Layout, Encoder: l.id, Members: enc.members, Units: make([]uint8, len(enc.units)),
+	}
+	for i, u := range enc.units {
+		h.Units[i] = uint8(u)
+	}
+	e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, ecraft.NewCodeword(h, data), nil)
+	rec := &record{id: idOf(e), hdr: h, complete: true, plan: plan, born: now, bornTick: c.ticks}
+	// The codeword shares the memory of the entry, where the payload is last.
+	rec.word = ecraft.NewCodeword(h, e.Data[len(e.Data)-len(data):])
+	rec.word.Prepare(enc.units)
+	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
+		rec.hedgeAt = now + after
+	}
+	c.ledger.add(rec)
+	c.record(CodingEvent{Kind: CodingEncoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
+	enc.credit = min(enc.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
+}
+
+// maxCredit bounds what a quiet time may save up for hedges, in bytes.
+const maxCredit = 4 << 20
+
+// forMember turns entries of this node's log into what a member is sent. It
+// stops before the first one that cannot be made yet, and sees to it that it
+// will be.
+func (l *leader) forMember(to uint64, ents []*pb.Entry) []*pb.Entry {
+	c := l.coded
+	if !slices.ContainsFunc(ents, c.isEnvelope) {
+		delete(l.enc.blocked, to)
+		return ents
+	}
+	made := make([]*pb.Entry, 0, len(ents))
+	bytes, n := 0, 0
+	capable := c.account(to).capable
+	for i, e := range ents {
+		if c.isEnvelope(e) {
+			if !capable {
+				// It might take an envelope for a payload. The answer to an
+				// append without entries will tell.
+				l.enc.blocked[to] = true
+				break
+			}
+			data, err := l.dataFor(to, e)
+			if err != nil {
+				l.enc.blocked[to] = true
+				c.wantAhead(ents[i:])
+				break
+			}
+			e = copyWithData(e, data)
+			bytes += len(data)
+			n++
+		}
+		made = append(made, e)
+	}
+	if len(made) == len(ents) {
+		delete(l.enc.blocked, to)
+	}
+	if n > 0 {
+		c.record(CodingEvent{Kind: CodingSent, Peer: to, Bytes: bytes, Count: n})
+	}
+	return made
+}
+
+// dataFor makes a member's form of an entry in this node's form.
+// [ecraft.ErrIncomplete]: this node lacks units for it.
+func (l *leader) dataFor(to uint64, e *pb.Entry) ([]byte, error) {
+	c := l.coded
+	if rec := c.ledger.find(e.GetIndex()); rec != nil && rec.word != nil && len(rec.hdr.Riders) == 0 {
+		return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), nil
+	}
+	env, err := c.open(e)
+	if err != nil {
+		l.log.fail(err, "an entry to send")
+		return nil, err
+	}
+	var word *ecraft.Codeword
+	if env.Kind != ecraft.Carrier {
+		if word, err = c.codeword(idOf(e), env); err != nil {
+			return nil, err
+		}
+		defer word.Free()
+	}
+	riders, err := l.riderWords(to, e.GetIndex(), env)
+	if err != nil {
+		return nil, err
+	}
+	return ecraft.Seal(nil, &env.Header, to, c.opt.ClearPrefix, word, riders), nil
+}
+
+// codeword returns the whole payload of an entry of the log as a codeword. The
+// caller frees it.
+func (c *coded) codeword(id entryID, env *ecraft.Envelope) (*ecraft.Codeword, error) {
+	payload := env.Payload
+	if payload == nil {
+		payload = c.store.Payload(coID(id))
+	}
+	if payload == nil {
+		return nil, ecraft.ErrIncomplete
+	}
+	return ecraft.NewCodeword(&env.Header, payload), nil
+}
+
+// riderWords returns the codewords of the entries that ride in one, nil for
+// those whose units are left out: they are committed, applied and gone here, so
+// that the commit rule no longer needs them.
+func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft.Codeword, error) {
+	if len(env.Riders) == 0 {
+		return nil, nil
+	}
+	words := make([]*ecraft.Codeword, len(env.Riders))
+	for i, rider := range env.Riders {
+		word, err := l.riderWord(entryID{term: rider.Term, index: rider.Index})
+		switch {
+		case err == nil:
+			words[i] = word
+		case errors.Is(err, errReleased):
+			l.enc.leftOut[omission{carrier: carrier, index: rider.Index, member: to}] = true
+			l.coded.record(CodingEvent{Kind: CodingLeftOut, Index: rider.Index, Peer: to})
+		default:
+			return nil, err
+		}
+	}
+	return words, nil
+}
+
+var errReleased = errors.New("the entry is released here")
+
+// riderWord returns the codeword of an entry that rides in another.
+func (l *leader) riderWord(id entryID) (*ecraft.Codeword, error) {
+	c := l.coded
+	if rec := c.ledger.find(id.index); rec != nil {
+		return l.word(rec)
+	}
+	released := c.released()
+	e, err := c.entry(id)
+	if err != nil {
+		if id.index <= released {
+			return nil, errReleased
+		}
+		return nil, err
+	}
+	env, err := c.open(e)
+	if err != nil || env == nil {
+		return nil, errors.Join(ecraft.ErrIncomplete, err)
+	}
+	word, err := c.codeword(id, env)
+	if err != nil && id.index <= released {
+		return nil, errReleased
+	}
+	return word, err
+}
+
+// word returns the codeword of a record, and keeps it.
+func (l *leader) word(rec *record) (*ecraft.Codeword, error) {
+	if rec.word != nil {
+		return rec.word, nil
+	}
+	if !rec.complete {
+		return nil, ecraft.ErrIncomplete
+	}
+	payload, err := l.coded.payload(rec)
+	if err != nil {
+		return nil, err
+	}
+	rec.word = ecraft.NewCodeword(rec.hdr, payload)
+	return rec.word, nil
+}
+
+// payload returns the payload of a complete record.
+func (c *coded) payload(rec *record) ([]byte, error) {
+	if p := c.store.Payload(coID(rec.id)); p != nil {
+		return p, nil
+	}
+	e, err := c.entry(rec.id)
+	if err != nil {
+		return nil, err
+	}
+	env, err := c.open(e)
+	if err != nil {
+		return nil, err
+	}
+	if env == nil || env.Payload == nil {
+		c.ledger.lose(rec) // its units were given up for lack of room
+		return nil, ecraft.ErrIncomplete
+	}
+	return env.Payload, nil
+}
+
+// entry reads one entry of the log, if that is the one meant.
+func (c *coded) entry(id entryID) (*pb.Entry, error) {
+	l := c.r.log
+	if id.index > l.last().index || id.index < l.firstIndex() || !l.holds(id) {
+		return nil, ecraft.ErrIncomplete
+	}
+	ents, err := l.slice(id.index, id.index+1, noLimit)
+	if err != nil || len(ents) == 0 {
+		return nil, errors.Join(ecraft.ErrIncomplete, err)
+	}
+	return ents[0], nil
+}
+
+// copyWithData returns an entry that differs from e in its Data, which it
+// shares with the caller.
+func copyWithData(e *pb.Entry, data []byte) *pb.Entry {
+	c := copyEntry(&pb.Entry{Type: e.Type}, idOf(e))
+	c.Data = data
+	return c
+}

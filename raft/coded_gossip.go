@@ -1,0 +1,456 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/gossip"
+)
+
+// Followers complete each other's payloads. When a follower's units of an entry
+// are durable, which is when it acknowledges, it pushes them to those that need
+// them, by a schedule that follows from the header: no request, one delay. Who
+// still lacks units of a committed entry asks for them.
+//
+// The Context of MsgUnits and MsgUnitsAsk is one byte, what the message is for.
+const (
+	forPush    = 'p' // units that nobody asked for
+	forAnswer  = 'a' // units that were asked for
+	forAsk     = 'q' // a question of a node that applies, or sends on
+	forRecover = 'r' // a question of a new leader, and its answer
+)
+
+// answerBytes bounds the units in an answer: who needs more asks again.
+const answerBytes = 1 << 20
+
+// unitsMessage begins a message about units. Its LogTerm is the sender's term,
+// its index the last one that the sender acknowledged in it.
+func (c *coded) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *envelope {
+	e := c.r.message(typ, to).withTerm(0).withEntryID(entryID{term: c.r.term, index: c.acked.index}).withCommit(c.r.log.committed)
+	e.msg.Context = []byte{purpose}
+	return e
+}
+
+// share has this node's units of entries follow their acknowledgement: at once,
+// or when they lie far enough behind. An old entry, sent to a member that lagged,
+// is not shared: the others have it.
+func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
+	if c == nil {
+		return
+	}
+	var now parcels
+	for i, env := range envs {
+		if env == nil || env.Kind != ecraft.Coded || env.Own.Count == 0 || ents[i].GetIndex() <= commit {
+			continue
+		}
+		if c.opt.GossipGap == 0 {
+			now.pack(c, idOf(ents[i]), env)
+		} else {
+			c.later.Add(coID(idOf(ents[i])), env.PayloadLen, c.ticks)
+		}
+	}
+	c.ship(&now)
+	c.shareDue()
+}
+
+// shareDue pushes what lies far enough behind the commit index, or has waited
+// long enough.
+func (c *coded) shareDue() {
+	var due parcels
+	for {
+		id, ok := c.later.Next(c.r.log.committed, c.ticks)
+		if !ok {
+			break
+		}
+		eid := entryID{term: id.Term, index: id.Index}
+		if e, err := c.entry(eid); err == nil {
+			if env, err := c.open(e); err == nil && env != nil {
+				due.pack(c, eid, env)
+			}
+		}
+	}
+	c.ship(&due)
+}
+
+// parcels are units on their way, one message for each receiver.
+type parcels struct {
+	to      []uint64
+	content []*envelope
+	targets []gossip.Push
+}
+
+// pack adds what the schedule says of one entry.
+func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
+	p.targets = gossip.Targets(&env.Header, c.r.id, p.targets[:0])
+	for _, t := range p.targets {
+		i := slices.Index(p.to, t.Peer)
+		if i < 0 {
+			i = len(p.to)
+			p.to = append(p.to, t.Peer)
+			p.content = append(p.content, c.unitsMessage(MsgUnits, t.Peer, forPush))
+		}
+		data := gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{env.Own.Sub(t.First, t.Count)}})
+		p.content[i].msg.Entries = append(p.content[i].msg.Entries, unitsEntry(id, data))
+	}
+}
+
+// ship sends the parcels when what they hold is durable here.
+func (c *coded) ship(p *parcels) {
+	for i, to := range p.to {
+		ents := p.content[i].msg.Entries
+		c.r.vouch(p.content[i])
+		c.record(CodingEvent{Kind: CodingPushed, Peer: to, Count: len(ents), Bytes: int(payloadSize(ents))})
+	}
+}
+
+// unitsEntry is an entry of a message about units.
+func unitsEntry(id entryID, data []byte) *pb.Entry {
+	e := copyEntry(&pb.Entry{}, id)
+	e.Data = data
+	return e
+}
+
+// checkUnits refuses a message about units that no correct node sends.
+func checkUnits(m *pb.Message) error {
+	if len(m.GetContext()) != 1 || m.GetTerm() != 0 {
+		return fmt.Errorf("%w: message of type %d from %x has term %d and a context of %d bytes; it must have term 0 and 1 byte",
+			ErrMalformedMessage, m.GetType(), m.GetFrom(), m.GetTerm(), len(m.GetContext()))
+	}
+	for i, e := range m.GetEntries() {
+		if e.GetTerm() == 0 || e.GetTerm() > maxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
+			return fmt.Errorf("%w: message of type %d from %x has entry %d/%d out of order or without a term",
+				ErrMalformedMessage, m.GetType(), m.GetFrom(), e.GetTerm(), e.GetIndex())
+		}
+	}
+	return nil
+}
+
+// stepUnits takes what another node sends of entries.
+func (c *coded) stepUnits(m *pb.Message) error {
+	if c == nil {
+		return nil
+	}
+	from := m.GetFrom()
+	if c.r.members.Progress[from] == nil {
+		return nil // no member, as far as is known here
+	}
+	c.heard(from)
+	purpose := m.GetContext()[0]
+	if purpose == forRecover {
+		if rc, ok := c.r.role.(*recoverer); ok {
+			return rc.answered(m)
+		}
+		return nil
+	}
+	if purpose == forHeader {
+		if l := c.r.leading(); l != nil {
+			return l.headersArrived(m)
+		}
+		return nil
+	}
+	var refused error
+	for _, e := range m.GetEntries() {
+		n, err := c.stepUnitsOf(from, e)
+		if purpose == forAnswer {
+			c.puller.Answered(from, coID(idOf(e)), n)
+		}
+		refused = errors.Join(refused, err)
+	}
+	c.advanced()
+	return refused
+}
+
+// stepUnitsOf takes the units of one entry, and returns how many there are.
+func (c *coded) stepUnitsOf(from uint64, e *pb.Entry) (n int, refused error) {
+	id := idOf(e)
+	units, err := gossip.ParseUnits(e.GetData())
+	if err != nil {
+		c.record(CodingEvent{Kind: CodingRejected, Index: id.index, Peer: from})
+		return 0, fmt.Errorf("%w: units of %v from %x: %w", ErrMalformedMessage, id, from, err)
+	}
+	for _, s := range units.Strips {
+		if err := c.unitsArrived(id, from, s); err != nil {
+			refused = errors.Join(refused, err)
+		} else {
+			n += s.Count
+		}
+	}
+	return n, refused
+}
+
+// unitsArrived adds units of an entry, from another node or from this one's own
+// log.
+func (c *coded) unitsArrived(id entryID, from uint64, s ecraft.Strip) error {
+	complete, err := c.store.Add(coID(id), from, s)
+	if err != nil && from != c.r.id {
+		c.record(CodingEvent{Kind: CodingRejected, Index: id.index, Peer: from})
+		return fmt.Errorf("%w: units of %v from %x: %w", ErrMalformedMessage, id, from, err)
+	}
+	if complete {
+		c.completed(id)
+	}
+	return nil
+}
+
+// completed notes that the payload of an entry is all here.
+func (c *coded) completed(id entryID) {
+	rec := c.ledger.find(id.index)
+	if rec == nil || rec.id != id {
+		rec = c.wanted[id.index]
+	}
+	if rec == nil || rec.id != id || rec.complete {
+		return
+	}
+	rec.complete = true
+	c.record(CodingEvent{Kind: CodingCompleted, Index: id.index, Bytes: rec.hdr.PayloadLen})
+	if rec.since > 0 {
+		c.record(CodingEvent{Kind: CodingDelayed, Index: id.index, Count: int((c.now() - rec.since) / time.Microsecond)})
+	}
+}
+
+// advanced draws the consequences of completed payloads.
+func (c *coded) advanced() {
+	if l := c.r.leading(); l != nil {
+		l.unblock()
+	}
+	if rc, ok := c.r.role.(*recoverer); ok {
+		rc.proceed()
+	}
+}
+
+// want has the payload of an entry completed although this node need not apply
+// it, or not yet.
+func (c *coded) want(rec *record) {
+	if !rec.complete && c.wanted[rec.id.index] == nil {
+		c.wanted[rec.id.index] = rec
+	}
+}
+
+// wantAhead has entries of the log completed: those that a member is to be sent
+// next, and some more, so that it need not wait for each.
+func (c *coded) wantAhead(ents []*pb.Entry) {
+	for i, e := range ents {
+		env, err := c.open(e)
+		if err != nil || i >= maxWanted || len(c.wanted) >= 2*maxWanted {
+			return
+		}
+		if env == nil || c.wanted[e.GetIndex()] != nil {
+			continue
+		}
+		if env.Kind == ecraft.Coded {
+			c.wantEntry(idOf(e), env)
+		}
+		for _, r := range env.Riders {
+			id := entryID{term: r.Term, index: r.Index}
+			if id.index <= c.released() {
+				continue
+			}
+			if under, err := c.entry(id); err == nil {
+				if env, err := c.open(under); err == nil && env != nil && env.Kind == ecraft.Coded {
+					c.wantEntry(id, env)
+				}
+			}
+		}
+	}
+}
+
+// maxWanted bounds how many entries a leader completes ahead for a member.
+const maxWanted = 32
+
+// wantEntry has one entry of the log completed.
+func (c *coded) wantEntry(id entryID, env *ecraft.Envelope) {
+	if rec := c.ledger.find(id.index); rec != nil {
+		c.want(rec)
+		return
+	}
+	if env.Payload != nil || c.wanted[id.index] != nil || c.store.Payload(coID(id)) != nil {
+		return
+	}
+	hdr := env.Header
+	rec := &record{id: id, hdr: &hdr, bornTick: c.ticks}
+	rec.complete = c.store.Expect(coID(id), rec.hdr, env.Own)
+	c.store.Pin(coID(id))
+	c.wanted[id.index] = rec
+}
+
+// pull asks for what is lacking: of committed entries, in order, and of those
+// that a leader needs to send on.
+func (c *coded) pull() {
+	lacking := c.lacking()
+	if len(lacking) == 0 {
+		return
+	}
+	for _, ask := range c.puller.Plan(c.ticks, lacking, c.r.lead, nil) {
+		if ask.To == c.r.id {
+			continue
+		}
+		e := c.unitsMessage(MsgUnitsAsk, ask.To, forAsk)
+		for _, w := range ask.Wants {
+			e.msg.Entries = append(e.msg.Entries, unitsEntry(entryID{term: w.Term, index: w.Index}, gossip.AppendAsk(nil, w)))
+		}
+		c.r.send(e)
+		c.record(CodingEvent{Kind: CodingAsked, Peer: ask.To, Count: len(ask.Wants)})
+	}
+}
+
+// maxLacking bounds the entries that are asked for at a time.
+const maxLacking = 128
+
+// lacking lists what this node must have and has not, the oldest first.
+func (c *coded) lacking() []gossip.Lacking {
+	g := &c.ledger
+	upTo := c.r.log.committed
+	if g.incomplete() != nil {
+		n := 0
+		for _, rec := range g.recs[g.ready:] {
+			if rec.id.index > upTo || n == maxLacking {
+				break
+			}
+			if !rec.complete && c.expect(rec) {
+				n++
+			}
+		}
+	}
+	for index, rec := range c.wanted {
+		if rec.complete || c.unneeded(index) {
+			c.store.Unpin(coID(rec.id))
+			delete(c.wanted, index)
+			continue
+		}
+		upTo = max(upTo, index)
+	}
+	return c.store.Lacking(upTo, maxLacking, nil)
+}
+
+// unneeded reports whether an entry that was wanted no longer is: this node
+// does not lead any more, or has compacted it.
+func (c *coded) unneeded(index uint64) bool {
+	return c.r.leading() == nil || index < c.r.log.firstIndex()
+}
+
+// expect sees to it that the store knows an entry that is not complete. If it
+// had given up its units for lack of room, it gets those of the log again. It
+// reports whether units are lacking.
+func (c *coded) expect(rec *record) bool {
+	id := coID(rec.id)
+	if c.store.Known(id) {
+		return true
+	}
+	own, err := c.ownUnits(rec.id)
+	if err != nil {
+		return false
+	}
+	rec.complete = c.store.Expect(id, rec.hdr, own...)
+	return !rec.complete
+}
+
+// ownUnits returns the units of an entry that this node's log has: those
+// assigned to it, and riders.
+func (c *coded) ownUnits(id entryID) ([]ecraft.Strip, error) {
+	e, err := c.entry(id)
+	if err != nil {
+		return nil, err
+	}
+	env, err := c.open(e)
+	if err != nil || env == nil {
+		return nil, errors.Join(ecraft.ErrIncomplete, err)
+	}
+	units := []ecraft.Strip{env.Own}
+	rec := c.ledger.find(id.index)
+	if rec == nil {
+		return units, nil
+	}
+	for _, ra := range rec.raised {
+		term, err := c.r.log.term(ra.at)
+		if err != nil {
+			continue
+		}
+		if carrier, err := c.entry(entryID{term: term, index: ra.at}); err == nil {
+			if env, err := c.open(carrier); err == nil && env != nil {
+				for i, r := range env.Riders {
+					if r.ID == coID(id) && env.RiderUnits[i].Count > 0 {
+						units = append(units, env.RiderUnits[i])
+					}
+				}
+			}
+		}
+	}
+	return units, nil
+}
+
+// stepAsk answers a question for units.
+func (c *coded) stepAsk(m *pb.Message) error {
+	if c == nil {
+		return nil
+	}
+	from := m.GetFrom()
+	switch m.GetContext()[0] {
+	case forAsk:
+		c.heard(from)
+		e := c.unitsMessage(MsgUnits, from, forAnswer)
+		if err := c.answer(e, m); err != nil {
+			return err
+		}
+		c.r.send(e)
+	case forHeaders:
+		c.answerHeaders(m)
+	case forRecover:
+		return c.stepRecoveryAsk(m)
+	}
+	return nil
+}
+
+// answer puts what this node holds of the entries that are asked for into e.
+func (c *coded) answer(e *envelope, m *pb.Message) error {
+	size := 0
+	for _, q := range m.GetEntries() {
+		want, err := gossip.ParseAsk(coID(idOf(q)), q.GetData())
+		if err != nil {
+			c.record(CodingEvent{Kind: CodingRejected, Index: q.GetIndex(), Peer: m.GetFrom()})
+			return fmt.Errorf("%w: question of %x for %d/%d: %w", ErrMalformedMessage, m.GetFrom(), q.GetTerm(), q.GetIndex(), err)
+		}
+		data := gossip.AppendUnits(nil, c.unitsFor(m.GetFrom(), idOf(q), want))
+		e.msg.Entries = append(e.msg.Entries, unitsEntry(idOf(q), data))
+		if size += len(data); size >= answerBytes {
+			break
+		}
+	}
+	c.record(CodingEvent{Kind: CodingAnswered, Peer: m.GetFrom(), Count: len(e.msg.Entries), Bytes: size})
+	return nil
+}
+
+// unitsFor returns units of an entry for a member that lacks some: of the
+// member's own strip if this node has the payload, so that they cannot be what
+// it gets elsewhere, and otherwise of this node's.
+func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units gossip.Units) {
+	units.Asked = true
+	e, err := c.entry(id)
+	if err != nil {
+		return units
+	}
+	env, err := c.open(e)
+	if err != nil || env == nil || env.Kind != ecraft.Coded {
+		return units
+	}
+	own, err := c.ownUnits(id)
+	if err != nil {
+		return units
+	}
+	word, err := c.codeword(id, env)
+	if err == nil {
+		defer word.Free()
+		units.Complete = true
+	} else {
+		word = nil
+	}
+	units.Strips = gossip.Answer(&env.Header, c.r.id, asker, want, own, word)
+	return units
+}

@@ -1,0 +1,384 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// Configuration changes. What is committed later satisfies the commit rule of
+// the configuration in force, which covers one that is one step away. What was
+// committed earlier may not: entries coded for five, of which three decode, are
+// not safe with a majority of three. So before a simple change is appended, and
+// before a joint configuration is left, every committed coded entry must be
+// decodable by any majority of the voters to come, or released by enough of
+// them. Entering a joint configuration needs no check: its old half protects.
+//
+// Where an entry fails the check, the leader raises it by riders; where it
+// cannot, it waits for members to release it.
+
+// memberCheck is how far the check for a change has come.
+type memberCheck struct {
+	// voters are those to come; nil if nothing is being checked.
+	voters quorum.MajorityConfig
+	// okTo is the index up to which all entries pass. What passes once passes
+	// for good: logs grow, and nothing released comes back.
+	okTo uint64
+	// raised are riders in carriers that were appended for this check.
+	raised map[uint64][]raise
+	// headers are those of entries that are compacted here, as others told,
+	// known up to headersTo.
+	headers   map[uint64]*record
+	headersTo uint64
+}
+
+// checkPage bounds how much of the log a check reads at a time.
+const checkPage = 8 << 20
+
+// mayBecome reports whether the voters to come can restore all that is
+// committed.
+func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
+	check := &l.enc.check
+	if !sameVoters(check.voters, voters) {
+		*check = memberCheck{voters: voters, raised: map[uint64][]raise{}, headers: map[uint64]*record{}}
+	}
+	check.okTo = max(check.okTo, l.releasedByEnough(voters))
+	first := l.log.firstIndex()
+	if check.okTo+1 < first && !l.compactedPass(first-1) {
+		return false
+	}
+	var failing []*record
+	for lo := max(check.okTo+1, first); lo <= l.log.committed && len(failing) < ridersPerCarrier; {
+		ents, err := l.log.slice(lo, l.log.committed+1, checkPage)
+		if err != nil || len(ents) == 0 {
+			return false
+		}
+		failing = l.checkEntries(ents, failing)
+		lo += uint64(len(ents))
+	}
+	if len(failing) == 0 {
+		return true
+	}
+	l.coded.record(CodingEvent{Kind: CodingChecked, Index: failing[0].id.index, Count: len(failing)})
+	l.raiseCommitted(failing)
+	return false
+}
+
+func sameVoters(a, b quorum.MajorityConfig) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for id := range a {
+		if _, ok := b[id]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// releasedByEnough returns the index up to which so many voters have released
+// the log that each majority has one of them.
+func (l *leader) releasedByEnough(voters quorum.MajorityConfig) uint64 {
+	n := len(voters)
+	if n == 0 {
+		return 0
+	}
+	released := make([]uint64, 0, n)
+	for id := range voters {
+		released = append(released, l.releasedBy(id))
+	}
+	slices.Sort(released)
+	// A majority is n/2+1 of n, so n - n/2 of them meet every one.
+	return released[n-(n-n/2)]
+}
+
+// releasedBy returns the index up to which a member has released the log.
+func (l *leader) releasedBy(id uint64) uint64 {
+	if id == l.id {
+		return l.coded.released()
+	}
+	if a := l.coded.accounts[id]; a != nil {
+		return a.released
+	}
+	return 0
+}
+
+// checkEntries adds the entries that fail to failing, and advances the check as
+// far as none has.
+func (l *leader) checkEntries(ents []*pb.Entry, failing []*record) []*record {
+	check := &l.enc.check
+	for _, e := range ents {
+		env, err := l.coded.open(e)
+		if err != nil {
+			l.log.fail(err, "a committed entry")
+			return failing
+		}
+		if env != nil && env.Kind == ecraft.Coded {
+			hdr := env.Header
+			rec := &record{id: idOf(e), hdr: &hdr, raised: check.raised[e.GetIndex()]}
+			if !l.passes(rec) {
+				if failing = append(failing, rec); len(failing) == ridersPerCarrier {
+					return failing
+				}
+			}
+		}
+		if len(failing) == 0 {
+			check.okTo = e.GetIndex()
+			delete(check.raised, e.GetIndex())
+		}
+	}
+	return failing
+}
+
+// passes reports whether any majority of the voters to come can decode a
+// committed entry from what is durable there.
+func (l *leader) passes(rec *record) bool {
+	voters := l.enc.check.voters
+	var buf [16]int
+	held := buf[:0]
+	for id := range voters {
+		held = append(held, l.heldFor(rec, id))
+	}
+	return ecraft.Covered(rec.hdr.D, len(voters)/2+1, held)
+}
+
+// heldFor returns how much of a committed entry a member is known to hold: all
+// if it has released it; else what the header assigns it, and riders in carriers
+// of this leader that it was sent with the units.
+func (l *leader) heldFor(rec *record, id uint64) int {
+	if l.releasedBy(id) >= rec.id.index {
+		return rec.hdr.D
+	}
+	pr := l.members.Progress[id]
+	if pr == nil {
+		return 0
+	}
+	sent := *rec
+	sent.raised = slices.DeleteFunc(slices.Clone(rec.raised), func(ra raise) bool {
+		return l.enc.leftOut[omission{carrier: ra.at, index: rec.id.index, member: id}]
+	})
+	return sent.holds(id, pr.Match, noLimit)
+}
+
+// raiseCommitted appends a carrier that brings committed entries to what the
+// voters to come need, unless one is on its way.
+func (l *leader) raiseCommitted(recs []*record) {
+	check := &l.enc.check
+	alive := func(id uint64) bool {
+		_, voter := check.voters[id]
+		return voter && (id == l.id || l.coded.healthy(id))
+	}
+	level := countIf(check.voters, alive) - len(check.voters)/2
+	if level < 1 {
+		return
+	}
+	var late []*record
+	for _, rec := range recs {
+		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.committed {
+			continue // not acknowledged by all yet
+		}
+		if !slices.ContainsFunc(rec.hdr.Members, alive) {
+			continue // those that are there hold it whole
+		}
+		if _, err := l.riderWord(rec.id); err != nil {
+			if env, err := l.coded.entry(rec.id); err == nil {
+				l.coded.wantAhead([]*pb.Entry{env})
+			}
+			continue
+		}
+		late = append(late, rec)
+	}
+	if len(late) == 0 {
+		return
+	}
+	at := l.log.last().index + 1
+	l.appendCarrier(late, level, alive)
+	for _, rec := range late {
+		totals := make([]uint8, rec.hdr.Slots)
+		for s, member := range rec.hdr.Members {
+			if alive(member) {
+				totals[s] = max(rec.hdr.Units[s], uint8(rec.hdr.UnitsAt(level)))
+			}
+		}
+		check.raised[rec.id.index] = append(check.raised[rec.id.index], raise{at: at, totals: totals})
+	}
+	l.broadcastAppend()
+}
+
+// compactedPass checks entries that this node has compacted, up to index to, by
+// the headers that others have. Where nobody has them it waits until enough have
+// released them.
+func (l *leader) compactedPass(to uint64) bool {
+	check := &l.enc.check
+	for i := check.okTo + 1; i <= min(to, check.headersTo); i++ {
+		if rec := check.headers[i]; rec != nil && !l.passes(rec) {
+			return false
+		}
+		delete(check.headers, i)
+		check.okTo = i
+	}
+	if check.okTo >= to {
+		return true
+	}
+	l.askHeaders(max(check.okTo, check.headersTo)+1, to)
+	return false
+}
+
+// mayLeaveJoint reports whether the joint configuration in force may be left.
+func (l *leader) mayLeaveJoint() bool {
+	return l.coded == nil || l.mayBecome(l.members.Voters[0])
+}
+
+// mayAppend reports whether a configuration change may be appended now, as far
+// as coded entries are concerned.
+func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
+	if l.coded == nil {
+		return true
+	}
+	if cc.LeaveJoint() {
+		return l.mayLeaveJoint()
+	}
+	if _, joint := cc.EnterJoint(); joint {
+		return true
+	}
+	t := l.members
+	t.Config, t.Progress = l.members.Clone(), cloneProgress(l.members.Progress)
+	cfg, _, err := changed(t, cc)
+	if err != nil || sameVoters(cfg.Voters[0], l.members.Voters[0]) {
+		return true // it will be refused; or it is about learners
+	}
+	return l.mayBecome(cfg.Voters[0])
+}
+
+// postpones reports whether a proposal is a configuration change that must wait
+// for coverage; it is kept, and appended when it may be.
+func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
+	if l.enc == nil {
+		return false, nil
+	}
+	for _, e := range ents {
+		if !isConfChange(e) {
+			if ecraft.IsEnvelope(e.GetData(), l.coded.opt.ClearPrefix) && !l.everyoneReads() {
+				return false, fmt.Errorf("%w: %w", ErrProposalDropped, errReserved)
+			}
+			continue
+		}
+		cc, err := decodeConfChange(e)
+		if err != nil || l.objection(cc) != "" || l.mayAppend(cc) {
+			continue
+		}
+		if len(ents) > 1 {
+			return false, fmt.Errorf("%w: a configuration change must wait until coded entries are safe under it; propose it by itself", ErrProposalDropped)
+		}
+		l.enc.waiting = copyEntry(e, entryID{})
+		l.logger.Infof("raft: node %x has configuration change %s wait until coded entries are safe under it", l.id, DescribeConfChange(cc))
+		return true, nil
+	}
+	return false, nil
+}
+
+// retryChange appends the configuration change that waits for coverage, if it
+// may be appended by now.
+func (l *leader) retryChange() {
+	if l.enc.waiting == nil {
+		l.leaveJointIfDue()
+		return
+	}
+	e := l.enc.waiting
+	cc, err := decodeConfChange(e)
+	if err != nil || !l.mayAppend(cc) {
+		return
+	}
+	l.enc.waiting = nil
+	if err := l.propose([]*pb.Entry{e}); err != nil {
+		l.logger.Infof("raft: node %x drops configuration change %s, which has waited: %v", l.id, DescribeConfChange(cc), err)
+	}
+}
+
+// The Context of questions and answers about headers; see coded_gossip.go.
+const (
+	forHeaders = 'h'
+	forHeader  = 'H'
+)
+
+// maxHeaders bounds the headers in an answer.
+const maxHeaders = 512
+
+// askHeaders asks a member that has entries [from, to] of the log for the headers
+// of those that are coded.
+func (l *leader) askHeaders(from, to uint64) {
+	c := l.coded
+	if l.enc.askedHeaders == c.ticks {
+		return
+	}
+	best, released := None, to
+	for id, pr := range l.members.Progress {
+		if id != l.id && c.healthy(id) && pr.Match >= from && l.releasedBy(id) < from && l.releasedBy(id) < released {
+			best, released = id, l.releasedBy(id)
+		}
+	}
+	if best == None {
+		return
+	}
+	l.enc.askedHeaders = c.ticks
+	e := c.unitsMessage(MsgUnitsAsk, best, forHeaders)
+	e.withIndex(from).withCommit(to)
+	l.send(e)
+}
+
+// answerHeaders tells a leader the headers of the coded entries between the
+// message's index and its commit index. The answer's commit index is how far it
+// goes.
+func (c *coded) answerHeaders(m *pb.Message) {
+	l := c.r.log
+	lo, hi := m.GetIndex(), min(m.GetCommit(), l.committed)
+	if lo < l.firstIndex() || lo > hi || m.GetLogTerm() != c.r.term {
+		return
+	}
+	ents, err := l.slice(lo, hi+1, checkPage)
+	if err != nil || len(ents) == 0 {
+		return
+	}
+	e := c.unitsMessage(MsgUnits, m.GetFrom(), forHeader).withIndex(lo)
+	to := lo - 1
+	for _, ent := range ents {
+		if len(e.msg.Entries) == maxHeaders {
+			break
+		}
+		env, err := c.open(ent)
+		if err != nil {
+			l.fail(err, "a committed entry")
+			return
+		}
+		if env != nil && env.Kind == ecraft.Coded {
+			e.msg.Entries = append(e.msg.Entries, unitsEntry(idOf(ent), ecraft.AppendHeader(nil, &env.Header)))
+		}
+		to = ent.GetIndex()
+	}
+	c.r.send(e.withCommit(to))
+}
+
+// headersArrived takes the answer.
+func (l *leader) headersArrived(m *pb.Message) error {
+	check := &l.enc.check
+	if check.voters == nil || m.GetLogTerm() != l.term || m.GetIndex() != max(check.okTo, check.headersTo)+1 || m.GetCommit() < m.GetIndex() {
+		return nil // late
+	}
+	for _, e := range m.GetEntries() {
+		hdr, err := ecraft.ParseHeader(e.GetData(), 0)
+		if err != nil || e.GetIndex() < m.GetIndex() || e.GetIndex() > m.GetCommit() {
+			return fmt.Errorf("%w: header of %d/%d from %x: %w", ErrMalformedMessage, e.GetTerm(), e.GetIndex(), m.GetFrom(), errors.Join(err))
+		}
+		check.headers[e.GetIndex()] = &record{id: idOf(e), hdr: hdr}
+	}
+	check.headersTo = min(m.GetCommit(), l.log.committed)
+	return nil
+}

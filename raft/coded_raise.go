@@ -1,0 +1,218 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// More units for entries that are late. A rider counts at its carrier, and the
+// carrier commits only if everything before it does: so a carrier raises every
+// entry before it that those who are there could not commit alone. One that
+// leaves an entry out helps none.
+
+// ridersPerCarrier bounds what rides in one entry.
+const ridersPerCarrier = 64
+
+// raise appends carriers with which the members in alive, this node included if
+// it is among them, could commit everything up to the end of the log. It
+// returns how many entries ride; 0 if there is nothing to raise, or nothing
+// that this could do about it now.
+func (l *leader) raise(alive func(id uint64) bool) int {
+	level := l.levelOf(alive)
+	if level < 1 {
+		return 0
+	}
+	g := &l.coded.ledger
+	var late []*record
+	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+		if l.enoughWith(rec, alive) {
+			continue
+		}
+		if _, err := l.word(rec); err != nil {
+			l.coded.want(rec)
+			return 0
+		}
+		late = append(late, rec)
+	}
+	for part := range slices.Chunk(late, ridersPerCarrier) {
+		l.appendCarrier(part, level, alive)
+	}
+	return len(late)
+}
+
+// levelOf returns the level at which the members in alive can commit: so many
+// of those that any half leaves of them must hold a payload together.
+func (l *leader) levelOf(alive func(id uint64) bool) int {
+	level := ecraft.MaxUnits
+	for _, v := range l.members.Voters {
+		if len(v) > 0 {
+			level = min(level, countIf(v, alive)-len(v)/2)
+		}
+	}
+	return level
+}
+
+func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
+	for id := range v {
+		if ok(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// enoughWith reports whether an entry could be committed if nobody but the
+// members in alive were to acknowledge the whole log.
+func (l *leader) enoughWith(rec *record, alive func(id uint64) bool) bool {
+	for _, v := range l.members.Voters {
+		var buf [16]int
+		held := buf[:0]
+		for id := range v {
+			units := 0
+			if alive(id) {
+				units = rec.holds(id, noLimit, noLimit)
+			}
+			held = append(held, units)
+		}
+		if len(v) > 0 && !ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held) {
+			return false
+		}
+	}
+	return true
+}
+
+// appendCarrier appends an entry in which units ride that bring the members in
+// alive to a level.
+func (l *leader) appendCarrier(recs []*record, level int, alive func(id uint64) bool) {
+	c := l.coded
+	id := entryID{term: l.term, index: l.log.last().index + 1}
+	h := &ecraft.Header{Kind: ecraft.Carrier, Encoder: l.id, Riders: make([]ecraft.Rider, len(recs))}
+	words := make([]*ecraft.Codeword, len(recs))
+	for i, rec := range recs {
+		totals := make([]uint8, rec.hdr.Slots)
+		target := rec.hdr.UnitsAt(level)
+		units := make([]int, len(totals))
+		for s, member := range rec.hdr.Members {
+			if alive(member) && target > int(rec.hdr.Units[s]) {
+				totals[s], units[s] = uint8(target), target
+			}
+		}
+		h.Riders[i] = ecraft.Rider{ID: coID(rec.id), Totals: totals}
+		words[i], _ = l.word(rec) // raise has seen that there is one
+		words[i].Prepare(units)
+	}
+	e := copyEntry(&pb.Entry{Type: pb.EntryNormal.Enum()}, id)
+	e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, nil, words)
+	for _, r := range h.Riders {
+		c.ledger.ride(id.index, r)
+	}
+	c.ledger.carriers = id.index
+	l.append(e)
+}
+
+// acknowledged returns who has acknowledged an index, this node among them.
+func (l *leader) acknowledged(index uint64) func(id uint64) bool {
+	return func(id uint64) bool {
+		pr := l.members.Progress[id]
+		return id == l.id || pr != nil && pr.Match >= index
+	}
+}
+
+// hedge raises what is late: entries whose time is over, without a clock those
+// that have waited for lateTicks. It raises them at the members that have
+// answered, whom nothing keeps from answering again.
+func (l *leader) hedge() {
+	g := &l.coded.ledger
+	now := l.coded.now()
+	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+		if !l.late(rec, now) || rec.covered {
+			continue
+		}
+		waited := now - rec.born
+		alive := l.acknowledged(rec.id.index)
+		if l.levelOf(alive) < 1 {
+			rec.postpone(l.coded.ticks, now)
+			break // who answers later answers for the ones behind, too
+		}
+		if cost := l.raiseCost(alive); cost > l.enc.credit && !ecraft.HedgeWaived(rec.plan, waited) && rec.hedgeAt > 0 {
+			rec.postpone(l.coded.ticks, now)
+			break
+		} else if n := l.raise(alive); n > 0 {
+			l.enc.credit = max(l.enc.credit-cost, 0)
+			kind := CodingHedged
+			if !l.othersAreWell(alive) {
+				kind = CodingFallback
+			}
+			l.coded.record(CodingEvent{Kind: kind, Index: rec.id.index, Count: n, Bytes: cost})
+			l.broadcastAppend()
+		}
+		rec.postpone(l.coded.ticks, now)
+		break
+	}
+}
+
+// lateTicks is how many ticks make an entry late where no clock tells.
+const lateTicks = 2
+
+func (l *leader) late(rec *record, now time.Duration) bool {
+	if rec.hedgeAt > 0 {
+		return now >= rec.hedgeAt
+	}
+	return l.coded.ticks-rec.bornTick >= lateTicks
+}
+
+// postpone sets the timer again: for the time that the entry was expected to
+// take, or a tick.
+func (rec *record) postpone(ticks int, now time.Duration) {
+	if rec.hedgeAt > 0 {
+		rec.hedgeAt = now + max(rec.plan.Predicted, time.Millisecond)
+	}
+	rec.bornTick = ticks - lateTicks + 1
+}
+
+// othersAreWell reports whether those who have not answered were heard from.
+func (l *leader) othersAreWell(answered func(id uint64) bool) bool {
+	for _, id := range l.enc.members {
+		if !answered(id) && !l.coded.healthy(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// raiseCost returns the bytes of units that raise would send.
+func (l *leader) raiseCost(alive func(id uint64) bool) (bytes int) {
+	level := l.levelOf(alive)
+	g := &l.coded.ledger
+	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+		if l.enoughWith(rec, alive) {
+			continue
+		}
+		for s, member := range rec.hdr.Members {
+			if more := rec.hdr.UnitsAt(level) - int(rec.hdr.Units[s]); more > 0 && alive(member) {
+				bytes += more * rec.hdr.UnitLen()
+			}
+		}
+	}
+	return bytes
+}
+
+// nextHedge returns when the first entry will be late; false: none will by the
+// clock.
+func (l *leader) nextHedge() (at time.Duration, ok bool) {
+	g := &l.coded.ledger
+	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+		if rec.hedgeAt > 0 && !rec.covered && (!ok || rec.hedgeAt < at) {
+			at, ok = rec.hedgeAt, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,230 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3/confchange"
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// The sets of voters that count. They are those of the configuration in force,
+// and one further configuration in the log changes nothing: it is one step away,
+// so that majorities of both have a member in common. But a write that a crash
+// tore can leave more than one: the last of them survives, and the commit index
+// that says that the first is committed is lost. Then majorities of all of them
+// are needed, to win, to cut and to commit.
+
+// pendingConf is the configuration changes of the log that are not in force.
+type pendingConf struct {
+	// changes are their indexes, ascending.
+	changes []uint64
+	// sets are the voters after each of them, if there is more than one.
+	sets []quorum.MajorityConfig
+	// members are all members of those configurations, by id.
+	members []uint64
+}
+
+// voterSets returns the sets of voters that count.
+func (c *coded) voterSets() []quorum.MajorityConfig {
+	inForce := c.r.members.Voters[:]
+	if len(c.pending.sets) == 0 {
+		return inForce
+	}
+	return append(slices.Clone(inForce), c.pending.sets...)
+}
+
+// everyone returns the ids of all members, in order.
+func (c *coded) everyone() []uint64 {
+	ids := slices.Clone(c.pending.members)
+	for id := range c.r.members.Progress {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// noteChanges notes the configuration changes among entries that were appended.
+func (c *coded) noteChanges(ents []*pb.Entry) {
+	if c == nil {
+		return
+	}
+	n := len(c.pending.changes)
+	for _, e := range ents {
+		if isConfChange(e) {
+			c.pending.changes = append(c.pending.changes, e.GetIndex())
+		}
+	}
+	if len(c.pending.changes) > n {
+		c.derivePending()
+	}
+}
+
+// dropChanges forgets changes in entries from index on.
+func (c *coded) dropChanges(index uint64) {
+	n := len(c.pending.changes)
+	for n > 0 && c.pending.changes[n-1] >= index {
+		n--
+	}
+	if n < len(c.pending.changes) {
+		c.pending.changes = c.pending.changes[:n]
+		c.derivePending()
+	}
+}
+
+// changesApplied forgets changes up to index.
+func (c *coded) changesApplied(index uint64) {
+	n := 0
+	for n < len(c.pending.changes) && c.pending.changes[n] <= index {
+		n++
+	}
+	if n > 0 {
+		c.pending.changes = c.pending.changes[n:]
+		c.derivePending()
+	}
+}
+
+// confSwitched hears that the next change was put into force.
+func (c *coded) confSwitched() {
+	if c == nil {
+		return
+	}
+	if len(c.pending.changes) > 0 {
+		c.pending.changes = c.pending.changes[1:]
+	}
+	c.derivePending()
+	c.puller.SetMembers(c.everyone())
+}
+
+// derivePending works out the configurations that are not in force.
+func (c *coded) derivePending() {
+	p := &c.pending
+	p.sets, p.members = nil, nil
+	if len(p.changes) < 2 {
+		return
+	}
+	r := c.r
+	t := tracker.MakeProgressTracker(1, 0)
+	t.Config, t.Progress = r.members.Clone(), cloneProgress(r.members.Progress)
+	for _, index := range p.changes {
+		term, err := r.log.term(index)
+		if err != nil {
+			return
+		}
+		e, err := c.entry(entryID{term: term, index: index})
+		if err != nil {
+			return
+		}
+		cc, err := decodeConfChange(e)
+		if err != nil {
+			return
+		}
+		cfg, progress, err := changed(t, cc)
+		if err != nil {
+			continue // refused when it is applied, as the host may
+		}
+		t.Config, t.Progress = cfg, progress
+		for _, v := range cfg.Voters {
+			if len(v) > 0 {
+				p.sets = append(p.sets, v)
+			}
+		}
+		for id := range progress {
+			p.members = append(p.members, id)
+		}
+	}
+}
+
+// changed returns what a configuration becomes by a change.
+func changed(t tracker.ProgressTracker, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
+	change := confchange.Changer{Tracker: t, LastIndex: 1}
+	if cc.LeaveJoint() {
+		return change.LeaveJoint()
+	}
+	if autoLeave, joint := cc.EnterJoint(); joint {
+		return change.EnterJoint(autoLeave, cc.Changes...)
+	}
+	return change.Simple(cc.Changes...)
+}
+
+func cloneProgress(m tracker.ProgressMap) tracker.ProgressMap {
+	out := make(tracker.ProgressMap, len(m))
+	for id, pr := range m {
+		p := *pr
+		out[id] = &p
+	}
+	return out
+}
+
+// acks are the acknowledged indexes of members, as package quorum asks for them.
+type acks tracker.ProgressMap
+
+// AckedIndex implements quorum.AckedIndexer.
+func (a acks) AckedIndex(id uint64) (quorum.Index, bool) {
+	pr, ok := a[id]
+	if !ok {
+		return 0, false
+	}
+	return quorum.Index(pr.Match), true
+}
+
+// acknowledgedByAll returns the highest index that a majority of each set of
+// voters that counts has acknowledged.
+func (c *coded) acknowledgedByAll() uint64 {
+	k := c.r.members.Committed()
+	for _, v := range c.pending.sets {
+		k = min(k, uint64(v.CommittedIndex(acks(c.r.members.Progress))))
+	}
+	return k
+}
+
+// voteResult counts votes in all sets that count.
+func (c *coded) voteResult(votes map[uint64]bool) quorum.VoteResult {
+	result := c.r.members.Voters.VoteResult(votes)
+	for _, v := range c.pending.sets {
+		switch vr := v.VoteResult(votes); {
+		case vr == quorum.VoteLost || result == quorum.VoteLost:
+			result = quorum.VoteLost
+		case vr == quorum.VotePending:
+			result = quorum.VotePending
+		}
+	}
+	return result
+}
+
+// tally counts votes.
+func (r *raft) tally(votes map[uint64]bool) quorum.VoteResult {
+	if r.coded != nil {
+		return r.coded.voteResult(votes)
+	}
+	return r.members.Voters.VoteResult(votes)
+}
+
+// voters returns whose votes count, in order of id.
+func (r *raft) voters() []uint64 {
+	ids := r.members.VoterNodes()
+	if r.coded == nil || len(r.coded.pending.sets) == 0 {
+		return ids
+	}
+	for _, v := range r.coded.pending.sets {
+		ids = append(ids, v.Slice()...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// mayCampaignBlocked reports whether this node may campaign although it has not
+// applied a committed configuration: it cannot, as it lacks a payload before it.
+// With the longest log it may be the only one that can win, and who leads can
+// bring it what it lacks.
+func (c *coded) mayCampaignBlocked() bool {
+	if c == nil || len(c.pending.changes) == 0 {
+		return false
+	}
+	rec := c.ledger.incomplete()
+	return rec != nil && rec.id.index < c.pending.changes[0]
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// A follower may lack what nobody has any more in parts: the others have applied
+// the entry and compacted it. Then it needs a snapshot, although its log is as
+// long as anybody's. It goes on acknowledging, which others may depend on, and
+// says that it is stuck. A snapshot helps it only if it covers all that stands in
+// its log: what it acknowledged must not be dropped. So the leader sends one
+// when its state has caught up with what it has sent there; under load it holds
+// new entries back from that follower for a while, so that it can.
+
+// stuckAt returns the first committed entry that nobody can complete here.
+func (c *coded) stuckAt() (uint64, bool) {
+	index, ok := c.puller.Stuck()
+	rec := c.ledger.incomplete()
+	if !ok || rec == nil || rec.id.index > c.r.log.committed || index < rec.id.index {
+		return 0, false
+	}
+	return rec.id.index, true
+}
+
+// withheld reports whether new entries are held back from a member: for one
+// election timeout out of two, so that a host whose snapshots lag behind costs
+// time and not the member.
+func (l *leader) withheld(to uint64) bool {
+	ticks, stuck := l.enc.stuck[to]
+	return stuck && ticks%(2*l.cfg.ElectionTick) < l.cfg.ElectionTick
+}
+
+// serveStuck sends snapshots to members that cannot go on without.
+func (l *leader) serveStuck() {
+	for id, a := range l.coded.accounts {
+		pr := l.members.Progress[id]
+		if !a.stuck || pr == nil || id == l.id {
+			delete(l.enc.stuck, id)
+			continue
+		}
+		l.enc.stuck[id]++
+		if pr.State == tracker.StateSnapshot || l.log.applied < pr.Next-1 {
+			continue
+		}
+		// Asking costs the host a snapshot, so it is asked only when one of
+		// what is applied would do.
+		s, err := l.log.snapshot()
+		if err != nil || s.GetMetadata().GetIndex() < pr.Next-1 {
+			continue
+		}
+		l.coded.record(CodingEvent{Kind: CodingSnapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
+		if l.sendSnapshot(id, pr) {
+			l.enc.stuck[id] = 0
+		}
+	}
+}
+
+// mayRestore reports whether a snapshot helps this node although its log holds
+// the snapshot's last entry: it cannot complete an entry that the snapshot
+// covers, and has acknowledged nothing behind it.
+func (c *coded) mayRestore(id entryID) bool {
+	if c == nil {
+		return false
+	}
+	rec := c.ledger.incomplete()
+	return rec != nil && rec.id.index <= id.index && id.index > c.r.log.applied && c.r.log.last().index <= id.index
+}
+
+// restored notes that a snapshot has replaced the log.
+func (c *coded) restored(index uint64) {
+	if c == nil {
+		return
+	}
+	c.ledger = ledger{}
+	c.lastCoded = index
+	c.store.Cut(0)
+	c.store.Applied(index)
+	clear(c.wanted)
+	c.pending = pendingConf{}
+	c.puller.SetMembers(c.everyone())
+}
+
+// handOverIfStuck gives leadership away where this node cannot apply what it
+// commits, and never will: to the member that has applied most, among the voters
+// of the newest configuration in the log.
+func (l *leader) handOverIfStuck() {
+	c := l.coded
+	if _, stuck := c.stuckAt(); !stuck || l.transferee != None {
+		return
+	}
+	best, applied := None, l.log.applied
+	sets := c.voterSets()
+	newest := sets[0]
+	if len(c.pending.sets) > 0 {
+		newest = sets[len(sets)-1]
+	}
+	for id := range newest {
+		a, pr := c.accounts[id], l.members.Progress[id]
+		if a != nil && pr != nil && id != l.id && c.healthy(id) && a.applied > applied {
+			best, applied = id, a.applied
+		}
+	}
+	if best == None {
+		return
+	}
+	l.logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.applied+1, best, applied)
+	c.record(CodingEvent{Kind: CodingHandOver, Peer: best, Index: applied})
+	l.transferTo(l.members.Progress[best], best)
+}
+
+// readyToLead reports whether a member has all payloads, so that leadership can
+// go to it without a gap.
+func (l *leader) readyToLead(id uint64) bool {
+	c := l.coded
+	if c == nil {
+		return true
+	}
+	a := c.accounts[id]
+	if a == nil || !a.capable {
+		return true // it holds nothing but plain entries
+	}
+	if a.completed >= l.log.last().index {
+		return true
+	}
+	// It may have completed more since it last said; this makes it say.
+	if pr := l.members.Progress[id]; pr != nil {
+		e := l.message(pb.MsgHeartbeat, id).withCommit(min(pr.Match, l.log.committed))
+		l.send(e)
+	}
+	return false
+}
