@@ -70,7 +70,7 @@ type coded struct {
 	// handed is when the oldest append that is not stored was handed out,
 	// storing a mean of how long that takes. Both are 0 without a clock.
 	handed, storing time.Duration
-	held                     uint64 // the last index reported as held back
+	held            uint64 // the last index reported as held back
 	// pending are configuration changes that are not in force.
 	pending pendingConf
 	// former is the last leader that this node followed.

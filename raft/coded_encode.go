@@ -211,9 +211,11 @@ func (l *leader) assign(index uint64, size int, now time.Duration) (plan ecraft.
 // sealCoded wraps the payload as units by the assignment in l.enc.units.
 func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.Duration) {
 	c, enc := l.coded, l.enc
+	// The same shares in as few units as can be are cheaper to compute.
+	layout := enc.round.Layout.Reduce(enc.units)
 	h := &ecraft.Header{
 		Kind: ecraft.Coded, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data),
-		Layout: enc.round.Layout, Encoder: l.id, Members: enc.members, Units: make([]uint8, len(enc.units)),
+		Layout: layout, Encoder: l.id, Members: enc.members, Units: make([]uint8, len(enc.units)),
 	}
 	for i, u := range enc.units {
 		h.Units[i] = uint8(u)

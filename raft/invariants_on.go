@@ -39,7 +39,7 @@ func (r *raft) checkInvariants() {
 	_, campaigning := r.role.(*candidate)
 	holds(!campaigning || r.lead == None, "a candidate has no leader")
 	for _, m := range r.vouching {
-		holds(vouches(m), "only votes and acknowledgements wait for durability")
+		holds(vouches(m) || m.GetType() == MsgUnits, "only votes, acknowledgements and units wait for durability")
 	}
 	for _, m := range r.outbox {
 		holds(m.GetTo() != r.id && !vouches(m), "messages to this node, votes and acknowledgements wait for durability")

@@ -8,4 +8,10 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
+require (
+	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
+	github.com/klauspost/reedsolomon v1.14.2 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
 replace github.com/weftraft/weft => ../..

@@ -9,7 +9,7 @@ var table = []mutant{
 	// Elections.
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
-	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange():", "case false:"},
+	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.coded.mayCampaignBlocked():", "case false:"},
 	{"election", "campaigns with a snapshot to apply", "raft.go", "!pr.IsLearner && r.log.tail.snapshot == nil", "!pr.IsLearner"},
 	{"election", "learners campaign", "raft.go", "pr != nil && !pr.IsLearner &&", "pr != nil &&"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
@@ -45,7 +45,7 @@ var table = []mutant{
 	// Snapshots.
 	{"snapshot", "sent to members that are away", "replicate.go", "if !pr.RecentActive {\n		return false", "if false {\n		return false"},
 	{"snapshot", "a failed one is believed to have arrived", "replicate.go", "		pr.PendingSnapshot = 0 // so that probing starts from what is known\n", ""},
-	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id):", "case false:"},
+	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.coded.mayRestore(id):", "case false:"},
 	{"snapshot", "the leader stays in snapshot mode one entry too long", "replicate.go", "if pr.Match+1 >= l.log.firstIndex() {", "if pr.Match >= l.log.firstIndex() {"},
 	{"snapshot", "a report of an earlier term is ignored", "step.go", "		if s := m.GetSnapshot(); s != nil {\n			r.snapshotApplied(s)\n		}\n	}\n}", "	}\n}"},
 	{"snapshot", "any report counts for the pending one", "tail.go", "t.snapshot != nil && t.snapshot.GetMetadata().GetIndex() == index", "t.snapshot != nil"},
@@ -69,7 +69,7 @@ var table = []mutant{
 	// Configurations.
 	{"joint configuration", "a second change is taken while joint", "propose.go", "case joint && !leaves:", "case false:"},
 	{"joint configuration", "a new leader does not reckon with unapplied changes", "leader.go", "	l.confChangeAt = last.index\n", ""},
-	{"joint configuration", "left an entry too late", "conf.go", "l.log.applied < l.confChangeAt {", "l.log.applied <= l.confChangeAt {"},
+	{"joint configuration", "left an entry too late", "conf.go", "l.log.applied < l.confChangeAt ||", "l.log.applied <= l.confChangeAt ||"},
 	{"joint configuration", "a removed leader steps down unasked", "conf.go", "if l.cfg.StepDownOnRemoval {", "if true {"},
 	{"joint configuration", "new members wait for a heartbeat", "conf.go", "				l.sendAppend(id, pr, false) // new ones need not wait for a heartbeat\n", ""},
 	{"joint configuration", "a transfer to a voter on its way out ends", "conf.go", "return incoming || outgoing", "return incoming || outgoing && false"},
@@ -82,7 +82,7 @@ var table = []mutant{
 	{"limits", "a message that fits exactly is cut", "entry.go", "size > limit && i > 0", "size >= limit && i > 0"},
 
 	// Asynchronous writes.
-	{"async writes", "applies what is not written", "applying.go", "return min(l.committed, l.tail.base.index)", "return l.committed"},
+	{"async writes", "applies what is not written", "applying.go", "min(l.committed, l.tail.base.index)", "l.committed"},
 	{"async writes", "reports only its own entries as written", "async.go", "pending := len(r.log.tail.entries) > 0", "pending := len(rd.Entries) > 0"},
 	{"async writes", "believes a report about entries that were replaced", "tail.go", "!ok || have != id.term", "!ok || have == 0"},
 	{"async writes", "a report of applied entries has a term", "async.go", "e := r.message(pb.MsgStorageApplyResp, r.id).withTerm(0)", "e := r.message(pb.MsgStorageApplyResp, r.id)"},

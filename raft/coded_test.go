@@ -1,0 +1,250 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
+)
+
+// group is a few nodes that code, without time: messages are delivered until
+// there are none.
+type group struct {
+	t      *testing.T
+	nodes  map[uint64]*codingNode
+	down   map[uint64]bool
+	drop   func(m *pb.Message) bool
+	events map[raft.CodingEventKind]int
+	policy func() ecraft.Policy
+}
+
+type codingNode struct {
+	id      uint64
+	rn      *raft.RawNode
+	storage *raft.MemoryStorage
+	applied [][]byte
+	index   uint64
+	conf    *pb.ConfState
+	outbox  []*pb.Message
+}
+
+func (g *group) RecordCoding(e raft.CodingEvent) { g.events[e.Kind] += max(e.Count, 1) }
+
+func newGroup(t *testing.T, n int) *group {
+	g := &group{t: t, nodes: map[uint64]*codingNode{}, down: map[uint64]bool{}, events: map[raft.CodingEventKind]int{}}
+	g.policy = func() ecraft.Policy { return ecraft.Levelled{} }
+	var voters []uint64
+	for i := range n {
+		voters = append(voters, uint64(i+1))
+	}
+	for _, id := range voters {
+		g.nodes[id] = &codingNode{id: id, storage: newStorage(t, voters...), index: 1}
+		g.start(id)
+	}
+	return g
+}
+
+func (g *group) start(id uint64) {
+	n := g.nodes[id]
+	c := config(n.storage)
+	c.ID, c.Applied = id, n.index
+	c.CheckQuorum, c.PreVote = true, true
+	c.Rand = rand.New(rand.NewPCG(id, 1))
+	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g}
+	n.rn = newNode(g.t, c)
+	g.down[id] = false
+}
+
+// stop kills a node; everything it wrote stays.
+func (g *group) stop(ids ...uint64) {
+	for _, id := range ids {
+		g.down[id] = true
+	}
+}
+
+// settle delivers messages until there are none.
+func (g *group) settle() {
+	for moved := true; moved; {
+		moved = false
+		for _, id := range g.ids() {
+			n := g.nodes[id]
+			if g.down[id] {
+				continue
+			}
+			for n.rn.HasReady() {
+				moved = true
+				g.handle(n)
+			}
+			for _, m := range n.outbox {
+				if to := g.nodes[m.GetTo()]; to != nil && !g.down[m.GetTo()] && (g.drop == nil || !g.drop(m)) {
+					err := to.rn.Step(m)
+					if err != nil {
+						g.t.Logf("node %d: %v", to.id, err)
+					}
+				}
+			}
+			n.outbox = nil
+		}
+	}
+}
+
+func (g *group) handle(n *codingNode) {
+	t := g.t
+	rd := n.rn.Ready()
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		require.NoError(t, n.storage.ApplySnapshot(rd.Snapshot))
+		n.index = rd.Snapshot.GetMetadata().GetIndex()
+		n.applied = decodeAll(rd.Snapshot.GetData())
+	}
+	require.NoError(t, n.storage.Append(rd.Entries))
+	if !raft.IsEmptyHardState(rd.HardState) {
+		require.NoError(t, n.storage.SetHardState(rd.HardState))
+	}
+	n.outbox = append(n.outbox, rd.Messages...)
+	for _, e := range rd.CommittedEntries {
+		require.Equal(t, n.index+1, e.GetIndex())
+		n.index = e.GetIndex()
+		switch e.GetType() {
+		case pb.EntryConfChange, pb.EntryConfChangeV2:
+			var cc pb.ConfChangeV2
+			require.NoError(t, proto.Unmarshal(e.GetData(), &cc)) // all changes here are of version 2
+			n.conf = n.rn.ApplyConfChange(&cc)
+		default:
+			if len(e.GetData()) > 0 {
+				n.applied = append(n.applied, bytes.Clone(e.GetData()))
+			}
+		}
+	}
+	n.rn.Advance(rd)
+}
+
+func encodeAll(all [][]byte) []byte { return bytes.Join(all, []byte("|")) }
+func decodeAll(b []byte) [][]byte   { return bytes.Split(b, []byte("|")) }
+
+func (g *group) ids() []uint64 {
+	var ids []uint64
+	for id := range g.nodes {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (g *group) tick(n int) {
+	for range n {
+		for _, id := range g.ids() {
+			if !g.down[id] {
+				g.nodes[id].rn.Tick()
+			}
+		}
+		g.settle()
+	}
+}
+
+func (g *group) elect(id uint64) {
+	require.NoError(g.t, g.nodes[id].rn.Campaign())
+	g.settle()
+	require.Equal(g.t, raft.StateLeader, g.nodes[id].rn.BasicStatus().RaftState)
+}
+
+// payload returns a payload that is like no other.
+func payload(i, size int) []byte {
+	b := fmt.Appendf(nil, "payload %d of %d bytes ", i, size)
+	return bytes.Repeat(b, size/len(b)+1)[:size]
+}
+
+func (g *group) propose(id uint64, data []byte) {
+	require.NoError(g.t, g.nodes[id].rn.Propose(data))
+	g.settle()
+}
+
+func (g *group) requireApplied(want [][]byte, ids ...uint64) {
+	g.t.Helper()
+	for _, id := range ids {
+		require.Equal(g.t, len(want), len(g.nodes[id].applied), "node %d", id)
+		for i := range want {
+			require.Equal(g.t, want[i], g.nodes[id].applied[i], "node %d, payload %d", id, i)
+		}
+	}
+}
+
+func TestCodedEntriesReachEveryNode(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5, 6, 7} {
+		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
+			g := newGroup(t, n)
+			g.elect(1)
+			var want [][]byte
+			for i := range 20 {
+				p := payload(i, 1+i*97)
+				want = append(want, p)
+				g.propose(1, p)
+			}
+			g.tick(2)
+			g.requireApplied(want, g.ids()...)
+			if n > 2 {
+				require.NotZero(t, g.events[raft.CodingEncoded])
+				require.NotZero(t, g.events[raft.CodingPushed])
+				require.Zero(t, g.events[raft.CodingAsked])
+			}
+			t.Log(g.events)
+		})
+	}
+}
+
+func TestCodedEntriesSurviveTheLeader(t *testing.T) {
+	for _, n := range []int{3, 4, 5, 7} {
+		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
+			g := newGroup(t, n)
+			g.elect(1)
+			var want [][]byte
+			for i := range 10 {
+				p := payload(i, 1000+i)
+				want = append(want, p)
+				if i == 5 { // from here on no gossip, and nobody hears of commits
+					g.drop = func(m *pb.Message) bool {
+						return m.GetType() == raft.MsgUnits || m.GetType() == pb.MsgApp && len(m.GetEntries()) == 0
+					}
+				}
+				g.propose(1, p)
+			}
+			g.requireApplied(want, 1)
+			dead := []uint64{1}
+			for f := (n - 1) / 2; len(dead) < f; {
+				dead = append(dead, uint64(1+len(dead)))
+			}
+			g.stop(dead...)
+			g.drop = nil
+			g.tick(40)
+			last := g.nodes[uint64(n)]
+			lead := last.rn.BasicStatus().Lead
+			require.NotZero(t, lead)
+			p := payload(99, 2000)
+			want = append(want, p)
+			g.propose(lead, p)
+			g.tick(20)
+			for _, id := range g.ids() {
+				if !g.down[id] {
+					g.requireApplied(want, id)
+				}
+			}
+			require.NotZero(t, g.events[raft.CodingRecovery])
+			for _, id := range dead {
+				g.start(id)
+			}
+			g.tick(30)
+			g.requireApplied(want, g.ids()...)
+			t.Log(g.events)
+		})
+	}
+}
