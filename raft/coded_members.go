@@ -373,7 +373,7 @@ func (l *leader) headersArrived(m *pb.Message) error {
 		return nil // late
 	}
 	for _, e := range m.GetEntries() {
-		hdr, err := ecraft.ParseHeader(e.GetData(), 0)
+		hdr, _, err := ecraft.ParseHeader(e.GetData(), 0)
 		if err != nil || e.GetIndex() < m.GetIndex() || e.GetIndex() > m.GetCommit() {
 			return fmt.Errorf("%w: header of %d/%d from %x: %w", ErrMalformedMessage, e.GetTerm(), e.GetIndex(), m.GetFrom(), errors.Join(err))
 		}
