@@ -25,10 +25,10 @@ type Core interface {
 	Visit(func(id uint64, learner bool, pr tracker.Progress))
 }
 
-// Library makes cores.
+// Library makes cores. New may count in Reach what it comes across.
 type Library struct {
 	Name string
-	New  func(raft.Config) (Core, error)
+	New  func(*Reach, raft.Config) (Core, error)
 	// Coded says that entries may travel coded.
 	Coded bool
 	// Types is the number of message types that the library may send, for hosts
@@ -47,7 +47,7 @@ func Weft() Library {
 	return Library{Name: "weft", Types: upstreamTypes, New: newWeft}
 }
 
-func newWeft(cfg raft.Config) (Core, error) {
+func newWeft(_ *Reach, cfg raft.Config) (Core, error) {
 	rn, err := raft.NewRawNode(&cfg)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (r *replica) begin(m *machine, async bool) {
 		w.reach.Restarts++
 	}
 	p := w.plan
-	core, err := m.lib.New(raft.Config{
+	core, err := m.lib.New(&w.reach, raft.Config{
 		ID: m.id, ElectionTick: electionTicks, HeartbeatTick: 1,
 		Storage: m.disk, Applied: r.state.at.index, AsyncStorageWrites: async,
 		MaxSizePerMsg: p.maxSizePerMsg, MaxCommittedSizePerReady: p.maxApplying, MaxUncommittedEntriesSize: p.maxUncommitted,
@@ -135,6 +135,12 @@ func (r *replica) step(m *pb.Message) {
 		r.m.later(tickTime/10, func() { r.step(m); r.m.proc.work() })
 		return
 	}
+	switch m.GetType() {
+	case unitsType:
+		r.w.reach.Units++
+	case asksType:
+		r.w.reach.Asks++
+	}
 	if r.w.opts.Trace != nil {
 		r.w.say(r.m.id, "< %s", raft.DescribeMessage(m, func(b []byte) string { return fmt.Sprint(len(b)) }))
 	}
@@ -187,6 +193,11 @@ func (r *replica) snapshotFor(to uint64) *pb.Message {
 func (r *replica) checkAppend(entries []*pb.Entry) {
 	if len(entries) == 0 {
 		return
+	}
+	for _, e := range entries {
+		if r.w.isCoded(e) {
+			r.w.reach.CodedEntries++
+		}
 	}
 	im, first := &r.m.disk.live, entries[0]
 	switch index := first.GetIndex(); {

@@ -26,7 +26,7 @@ func Upstream() Library {
 	return Library{Name: "upstream", Types: upstreamTypes, New: newUpstream}
 }
 
-func newUpstream(cfg raft.Config) (Core, error) {
+func newUpstream(_ *Reach, cfg raft.Config) (Core, error) {
 	rn, err := upstream.NewRawNode(&upstream.Config{
 		ID: cfg.ID, ElectionTick: cfg.ElectionTick, HeartbeatTick: cfg.HeartbeatTick,
 		Storage: upstreamStorage{cfg.Storage}, Applied: cfg.Applied, AsyncStorageWrites: cfg.AsyncStorageWrites,
