@@ -94,12 +94,12 @@ type pullPeer struct {
 
 // wanted is an entry that is being pulled.
 type wanted struct {
-	seen   int  // round of Plan in which it was last lacking
-	since  int  // tick at which it was first lacking, or is to be tried again
-	need   int  // units lacking when the pass began
-	cursor int  // position in the order of peers
-	passes int  // without progress
-	unsure bool // somebody who may be there did not answer in this pass
+	seen   int      // round of Plan in which it was last lacking
+	since  int      // tick at which it was first lacking, or is to be tried again
+	need   int      // units lacking when the pass began
+	cursor int      // position in the order of peers
+	passes int      // without progress
+	unsure []uint64 // peers that did not answer in this pass, and may be there
 	orders []order
 	stuck  bool
 }
@@ -168,6 +168,7 @@ func (p *Puller) Answered(from uint64, id ecraft.ID, units int) {
 		p.counts.Empty++
 	}
 	if w := p.wants[id]; w != nil {
+		w.unsure = slices.DeleteFunc(w.unsure, func(id uint64) bool { return id == from }) // late, but sure
 		w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
 			if o.peer == from {
 				p.onOrder -= o.bytes
@@ -238,7 +239,9 @@ func (p *Puller) expire(w *wanted, now int) {
 				peer.round = now
 				peer.unanswered++
 			}
-			w.unsure = w.unsure || peer.unanswered < SilentRounds
+			if peer.unanswered < SilentRounds {
+				w.unsure = append(w.unsure, o.peer)
+			}
 		}
 		return true
 	})
@@ -296,13 +299,13 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 	if need < w.need {
 		w.passes = 0
 	}
-	if w.passes >= StuckPasses || w.passes > 0 && !w.unsure {
+	if w.passes >= StuckPasses || w.passes > 0 && len(w.unsure) == 0 {
 		if !w.stuck {
 			p.counts.Stuck++
 		}
 		w.stuck = true
 	}
-	w.need, w.unsure, w.cursor, w.since = need, false, 0, now+p.options.Timeout
+	w.need, w.unsure, w.cursor, w.since = need, nil, 0, now+p.options.Timeout
 }
 
 // ring appends whom to ask for an entry before the leader, in order: the slots

@@ -29,7 +29,8 @@ var (
 //  2. units that came before their entry (early ones), of the peer that sent
 //     most of them;
 //  3. entries that are not applied, newest first. Resume tells when and from
-//     where to Expect them again.
+//     where to Expect them again. So a host that calls Resume after each
+//     Applied, and the Expects it asks for, always has its next entry here.
 //
 // The oldest entry that is not applied always has room, or a node could be unable
 // to go on; so have entries that are pinned.
@@ -258,11 +259,15 @@ func (s *Store) Unpin(id ecraft.ID) {
 	}
 }
 
-// Resume returns the lowest index of the entries that were forgotten for lack of
-// room, once half of the room is free again. The caller should Expect the
-// entries of its log from there, until one is not Known afterwards.
+// Resume returns from which index on entries were forgotten for lack of room,
+// once half of the room is free again, or the oldest entry that is wanted is
+// among them. The caller should Expect the entries of its log from there, until
+// one is not Known afterwards.
 func (s *Store) Resume() (from uint64, ok bool) {
-	if s.resume == 0 || s.bytes-s.cached > s.budget/2 {
+	if s.resume == 0 {
+		return 0, false
+	}
+	if oldest := s.after(s.applied); oldest < len(s.entries) && s.entries[oldest].id.Index < s.resume && s.bytes-s.cached > s.budget/2 {
 		return 0, false
 	}
 	from, s.resume = s.resume, 0
