@@ -16,6 +16,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -30,31 +32,52 @@ var (
 // doubled and reordered, nodes are cut off, stop and start again, leaders and
 // members change, logs are compacted.
 func TestVerdicts(t *testing.T) {
-	bothCores(t, func(t *testing.T, core NewCore) {
-		total := map[string]int{}
-		for seed := range uint64(*chaosSeeds) {
-			if *chaosSeed != 0 {
-				seed = *chaosSeed
+	bothCores(t, func(t *testing.T, core NewCore) { verdicts(t, core, nil) })
+	t.Run("coded", func(t *testing.T) {
+		verdicts(t, Weft, func(rng *rand.Rand) *raft.Coding {
+			c := &raft.Coding{Threshold: 1}
+			if level := rng.IntN(4); level > 0 {
+				c.Policy = ecraft.Fixed(level)
 			}
-			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-				if core == nil {
-					return
-				}
-				ch := newChaos(t, core, seed)
-				ch.run()
-				for k, v := range ch.seen {
-					total[k] += v
-				}
-			})
-			if *chaosSeed != 0 {
+			return c
+		})
+	})
+}
+
+// verdicts runs the schedules with a core, and with coding unless nil.
+func verdicts(t *testing.T, core NewCore, coding func(*rand.Rand) *raft.Coding) {
+	total := map[string]int{}
+	seeds := uint64(*chaosSeeds)
+	if coding != nil {
+		seeds = min(seeds, 90)
+	}
+	for seed := range seeds {
+		if *chaosSeed != 0 {
+			seed = *chaosSeed
+		}
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			if core == nil {
 				return
 			}
+			ch := newChaos(t, core, coding, seed)
+			ch.run()
+			for k, v := range ch.seen {
+				total[k] += v
+			}
+		})
+		if *chaosSeed != 0 {
+			return
 		}
-		t.Log(total)
-		for _, k := range []string{"applied", "refused", "unknown", "read", "crash", "cut", "snapshot", "resent", "forwarded", "duplicate", "change", "transfer", "stall"} {
+	}
+	t.Log(total)
+	for _, k := range []string{"applied", "refused", "unknown", "read", "crash", "cut", "snapshot", "resent", "forwarded", "duplicate", "change", "transfer", "stall"} {
+		require.NotZero(t, total[k], "no schedule reached: %s", k)
+	}
+	if coding != nil {
+		for _, k := range []string{"coded", "completed", "pushed", "asked"} {
 			require.NotZero(t, total[k], "no schedule reached: %s", k)
 		}
-	})
+	}
 }
 
 type chaos struct {
@@ -68,7 +91,7 @@ type chaos struct {
 	seen     map[string]int
 }
 
-func newChaos(t *testing.T, core NewCore, seed uint64) *chaos {
+func newChaos(t *testing.T, core NewCore, coding func(*rand.Rand) *raft.Coding, seed uint64) *chaos {
 	pinUpstream(t, seed)
 	ch := &chaos{t: t, commands: map[Call]string{}, reads: map[Call]uint64{}, seen: map[string]int{}}
 	ch.cluster = newCluster(t, core, 1, 2, 3)
@@ -77,7 +100,12 @@ func newChaos(t *testing.T, core NewCore, seed uint64) *chaos {
 		n := ch.nodes[id]
 		n.cfg.Rand = ch.rand
 		n.cfg.RetainEntries = 16
-		ch.start(n)
+	}
+	if coding != nil {
+		ch.coding = func() *raft.Coding { return coding(ch.rand) }
+	}
+	for _, id := range ch.ids() {
+		ch.start(ch.nodes[id])
 	}
 	ch.shuffle = true
 	ch.lose = func(m wire.Message) bool {
@@ -185,6 +213,10 @@ func (ch *chaos) retire(n *node) {
 	ch.seen["resent"] += int(c.Resent)
 	ch.seen["forwarded"] += int(c.ForwardedIn)
 	ch.seen["duplicate"] += int(c.DuplicateBatches)
+	ch.seen["coded"] += int(n.r.coding.counts.Encoded)
+	ch.seen["completed"] += int(n.r.coding.counts.Completed)
+	ch.seen["pushed"] += int(n.r.coding.counts.Pushed)
+	ch.seen["asked"] += int(n.r.coding.counts.Asked)
 }
 
 // note looks at what has ended.

@@ -117,6 +117,7 @@ type cluster struct {
 	shuffle bool
 	done    map[Call]Done
 	core    NewCore
+	coding  func() *raft.Coding // of each start of a node; nil: none
 	calls   Call
 }
 
@@ -155,6 +156,9 @@ func (c *cluster) add(id uint64, peers []uint64) *node {
 func (c *cluster) start(n *node) {
 	n.boots++
 	n.cfg.Boot = n.boots
+	if c.coding != nil {
+		n.cfg.Coding = c.coding()
+	}
 	n.cfg.Applied, n.cfg.HostState, _ = n.sm.Load()
 	w, err := PrepareLog(n.cfg)
 	require.NoError(c.t, err)

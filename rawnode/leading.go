@@ -29,6 +29,9 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
 	if v.Outcome == 0 {
 		v = r.appendProposal(p)
 	}
+	if v.Outcome == 0 {
+		return // it waits: see appendProposal
+	}
 	if v.Outcome != wire.Accepted {
 		r.count.RefusedIn++
 	}
@@ -99,6 +102,11 @@ func (r *Replica) checkProposal(from uint64, p wire.Proposal) wire.Verdict {
 
 // appendProposal appends to the log of the leader of a term, in the turn in
 // which the term is compared: the entry gets this term, or there is none.
+//
+// A core that codes lets a change of members wait until the log is safe under it,
+// and appends it later. Where it will stand is not known then, so the verdict has
+// no outcome: its origin hears nothing, and asks again. Of two that get into the
+// log the first counts.
 func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 	r.drain() // the core may have lost, or won, leadership since it was looked at
 	if !r.leads() || r.state.Term != p.Term {
@@ -117,6 +125,11 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 		if err != nil {
 			return wire.Verdict{Outcome: outcome, Term: r.state.Term, Reason: err.Error()}
 		}
+		last := r.last
+		if r.drain(); r.last == last || r.lastHasData {
+			return wire.Verdict{} // nothing was appended, or units that it waits for
+		}
+		return wire.Verdict{Outcome: wire.Accepted, Index: r.last, Term: r.state.Term}
 	} else if err := r.core.Propose(p.Data); err != nil {
 		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}
 	}

@@ -20,15 +20,22 @@ func (h *Host) run(r *Replica) {
 	ticks, stop := newTicks(h.cfg.TickInterval)
 	defer stop()
 	var items []input
+	var between alarm
+	defer between.stop()
 	for {
-		h.dispatch(r.Flush(h.now()))
+		now := h.now()
+		h.dispatch(r.Flush(now))
 		if r.Err() != nil {
 			return
 		}
+		at, due := r.Deadline()
 		select {
 		case <-h.inbox.ready:
 		case <-ticks:
 			h.tick(r)
+		case <-between.arm(at, due, now):
+			between.rang()
+			r.Poll(h.now())
 		case <-h.stopLoop:
 			return
 		}
@@ -55,6 +62,7 @@ func (h *Host) tick(r *Replica) {
 // turn feeds the replica what has come in, and returns the memory of it.
 func (h *Host) turn(r *Replica, spare []input) []input {
 	start := time.Now()
+	r.At(start.Sub(h.start))
 	items := h.inbox.take(spare, start)
 	for i := range items {
 		h.input(r, &items[i])

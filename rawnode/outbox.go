@@ -102,6 +102,7 @@ const (
 	waitLeader   = "a leader to accept the command"
 	waitAnswer   = "the leader's answer"
 	waitMajority = "a majority to store the command, which the leader has appended"
+	waitCovered  = "the leader to append the change, once coded entries are safe under it"
 	waitApply    = "the state machine to apply the command"
 )
 
@@ -287,6 +288,8 @@ func (r *Replica) sendBatch(b *batch) bool {
 	}
 	v := r.appendProposal(p)
 	switch v.Outcome {
+	case 0:
+		r.opened(b, p.Term, waitCovered)
 	case wire.Accepted:
 		r.opened(b, v.Term, waitMajority)
 		b.accepted, b.index = true, v.Index

@@ -46,6 +46,9 @@ func (r *Replica) arrived(m wire.Message) error {
 		if err := r.checkLog(b.Message); err != nil {
 			return err
 		}
+		if wire.AboutUnits(b.Message) && r.coding.core == nil {
+			return nil // a member that codes has not heard that this one does not
+		}
 		if b.GetType() == pb.MsgTimeoutNow && r.stall.reason != nil {
 			return nil // the leader tries another one
 		}

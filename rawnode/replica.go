@@ -40,8 +40,10 @@ type Replica struct {
 	dirty bool // the core may have a Ready
 
 	// last is the end of the log: entries handed to the append stage, and
-	// proposals that the core has appended and not handed out yet.
-	last uint64
+	// proposals that the core has appended and not handed out yet. lastHasData
+	// tells that the last one handed out is no change of members and not empty.
+	last        uint64
+	lastHasData bool
 
 	// sendings has the last proposal of each node that sent one here; heard has
 	// the tick of the last message.
@@ -51,6 +53,7 @@ type Replica struct {
 	acks     acks
 	answers  []lateAnswer
 
+	coding    coding
 	resolving resolveStage
 	sends     sendStage
 
@@ -104,11 +107,16 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	if cfg.Applied > 0 {
 		view.start = r.host
 	}
-	core, err := cfg.Core(cfg.core(view))
+	coreConfig := cfg.core(view)
+	r.codes(&coreConfig)
+	core, err := cfg.Core(coreConfig)
 	if err != nil {
 		return nil, fmt.Errorf("start the core: %w", err)
 	}
 	r.core = core
+	if err := r.startCoding(); err != nil {
+		return nil, err
+	}
 	if r.last, err = cfg.Log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
@@ -157,7 +165,7 @@ func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
 // Tick lets one tick of the host's clock pass. now is the driver's time: it
 // never goes back, and deadlines are measured by it.
 func (r *Replica) Tick(now time.Duration) {
-	r.now = max(r.now, now)
+	r.At(now)
 	r.ticks++
 	r.count.Ticks++
 	r.tickCore()
@@ -170,7 +178,7 @@ func (r *Replica) Tick(now time.Duration) {
 
 // Flush ends a turn and returns what is to be done. The caller owns it.
 func (r *Replica) Flush(now time.Duration) Output {
-	r.now = max(r.now, now)
+	r.At(now)
 	r.cancelCalls()
 	r.drain()
 	r.sendBatches()

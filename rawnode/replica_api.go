@@ -107,6 +107,7 @@ type Status struct {
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters
+	Coding        *CodingState // nil without coding
 }
 
 // MemberProgress is what a leader knows of a member.

@@ -36,6 +36,11 @@ type ReplicaConfig struct {
 
 	// ElectionTick and HeartbeatTick are as in raft.Config; 0 means 10 and 1.
 	ElectionTick, HeartbeatTick int
+	// Coding, unless nil, has large entries travel coded: each member gets what
+	// it needs of them, and they complete each other's. The core must be [Weft];
+	// a Policy belongs to one replica. What it measures is in the driver's time.
+	Coding *raft.Coding
+
 	// ReadOnly says how reads are confirmed.
 	ReadOnly raft.ReadOnlyOption
 	// NoPreVote and NoCheckQuorum switch off what is on by default.

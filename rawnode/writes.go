@@ -62,7 +62,8 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 	}
 	bytes := uint64(0)
 	if n := len(m.Entries); n > 0 {
-		r.last = m.Entries[n-1].GetIndex()
+		end := m.Entries[n-1]
+		r.last, r.lastHasData = end.GetIndex(), end.GetType() == pb.EntryNormal && len(end.GetData()) > 0
 		r.count.AppendedEntries += uint64(n)
 		bytes = r.keep.appended(m.Entries)
 		r.count.AppendedBytes += bytes

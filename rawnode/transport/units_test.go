@@ -12,13 +12,14 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // pushed is a message of units that nobody asked for.
 func pushed(from, to uint64, size int) wire.Message {
 	return wire.Message{Group: 1, From: from, To: to, Body: wire.Raft{Message: &pb.Message{
-		Type: pb.MessageType(64).Enum(), From: &from, To: &to, Context: []byte("p"),
+		Type: raft.MsgUnits.Enum(), From: &from, To: &to, Context: []byte("p"),
 		Entries: []*pb.Entry{{Term: new(uint64(1)), Index: new(uint64(1)), Data: make([]byte, size)}},
 	}}}
 }
