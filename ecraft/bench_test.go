@@ -49,31 +49,58 @@ func BenchmarkEncode(b *testing.B) {
 	})
 }
 
-// BenchmarkDecode puts a payload together from the followers that have the
-// fewest data units, into memory that is used again.
+// BenchmarkDecode puts a payload together from units that were checked when they
+// came, of the followers that have the fewest data units, into memory that is
+// used again. The payload's checksum is part of it.
 func BenchmarkDecode(b *testing.B) {
 	levels(b, func(b *testing.B, n, level int, p []byte) {
-		h, _ := sent(n, level, p)
-		c := ecraft.NewCodeword(h, p)
-		defer c.Free()
-		var strips []ecraft.Strip
-		for slot := h.Slots - level; slot < h.Slots; slot++ {
-			strips = append(strips, c.Strip(slot, 0, int(h.Units[slot])))
-		}
+		h, strips := fewest(n, level, p)
+		a := assemble(b, h, strips)
+		defer a.Free()
 		dst := make([]byte, 0, len(p)+h.D)
 		for b.Loop() {
-			a := ecraft.NewAssembly(h)
-			for _, s := range strips {
-				if _, err := a.Add(s); err != nil {
-					b.Fatal(err)
-				}
+			if _, err := a.AppendPayload(dst); err != nil {
+				b.Fatal(err)
 			}
+		}
+	})
+}
+
+// BenchmarkAssemble is BenchmarkDecode with the checks of the units.
+func BenchmarkAssemble(b *testing.B) {
+	levels(b, func(b *testing.B, n, level int, p []byte) {
+		h, strips := fewest(n, level, p)
+		dst := make([]byte, 0, len(p)+h.D)
+		for b.Loop() {
+			a := assemble(b, h, strips)
 			if _, err := a.AppendPayload(dst); err != nil {
 				b.Fatal(err)
 			}
 			a.Free()
 		}
 	})
+}
+
+// fewest returns the strips of the last slots, which suffice at a level.
+func fewest(n, level int, p []byte) (*ecraft.Header, []ecraft.Strip) {
+	h, _ := sent(n, level, p)
+	c := ecraft.NewCodeword(h, p)
+	defer c.Free()
+	var strips []ecraft.Strip
+	for slot := h.Slots - level; slot < h.Slots; slot++ {
+		strips = append(strips, c.Strip(slot, 0, int(h.Units[slot])))
+	}
+	return h, strips
+}
+
+func assemble(tb testing.TB, h *ecraft.Header, strips []ecraft.Strip) *ecraft.Assembly {
+	a := ecraft.NewAssembly(h)
+	for _, s := range strips {
+		if _, err := a.Add(s); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return a
 }
 
 // BenchmarkSeal makes the Data of all followers: parity, copies, checksums.

@@ -37,8 +37,7 @@ type pass struct {
 
 const (
 	maxIn, maxOut = 10, 10
-	// blockUnit is what the kernels work in; the bytes behind the last whole
-	// block of a unit are worked on in a padded block.
+	// blockUnit is what the kernels work in.
 	blockUnit = 64
 	// piece is how many bytes of each unit a chained group takes at a time.
 	piece = 8 << 10
@@ -97,10 +96,10 @@ func newPass(rows [][]byte, from, to int) (reedsolomon.Encoder, error) {
 
 // scratch is what a call needs beside its shards.
 type scratch struct {
-	args  [][]byte
-	sums  [2][]byte
-	tails [][]byte
-	tail  []byte
+	args   [][]byte
+	sums   [2][]byte
+	short  [][]byte // one block of blocks each
+	blocks []byte
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -124,30 +123,33 @@ func (c *coder) code(shards [][]byte) error {
 			return err
 		}
 	}
-	if whole == n {
+	switch {
+	case whole == n:
 		return nil
+	case whole > 0: // the last block overlaps the one before it
+		return c.block(shards, n-blockUnit, n, s)
 	}
-	s.padTails(shards, whole)
-	if err := c.block(s.tails, 0, blockUnit, s); err != nil {
+	if err := c.block(s.padded(shards), 0, blockUnit, s); err != nil {
 		return err
 	}
 	for i := c.in; i < len(shards); i++ {
-		copy(shards[i][whole:], s.tails[i])
+		copy(shards[i], s.short[i])
 	}
 	return nil
 }
 
-// padTails makes shards of one block each, which begin with what the given ones
-// have from a position on.
-func (s *scratch) padTails(shards [][]byte, from int) {
-	if need := len(shards) * blockUnit; len(s.tail) < need {
-		s.tail = make([]byte, need)
+// padded returns shards of one block each that begin with the given ones.
+func (s *scratch) padded(shards [][]byte) [][]byte {
+	if need := len(shards) * blockUnit; len(s.blocks) < need {
+		s.blocks = make([]byte, need)
 	}
+	s.short = s.short[:0]
 	for i, shard := range shards {
-		tail := s.tail[i*blockUnit : (i+1)*blockUnit]
-		clear(tail[copy(tail, shard[from:]):])
-		s.tails = append(s.tails, tail)
+		block := s.blocks[i*blockUnit : (i+1)*blockUnit]
+		clear(block[copy(block, shard):])
+		s.short = append(s.short, block)
 	}
+	return s.short
 }
 
 // block computes bytes from..to of the outputs.
@@ -190,6 +192,6 @@ func (s *scratch) appendSums(args [][]byte, parity, count, length int) [][]byte 
 // free forgets the shards, which others own.
 func (s *scratch) free() {
 	clear(s.args[:cap(s.args)])
-	s.args, s.tails = s.args[:0], s.tails[:0]
+	s.args = s.args[:0]
 	scratches.Put(s)
 }

@@ -67,11 +67,11 @@ func (l Layout) Spread(level, turn int, units []int) {
 		return
 	}
 	// The least `level` holders may fall short by this much together.
-	for short := most*level - l.D; short > 0; short-- {
-		if short > len(units) || units[(turn+short)%len(units)] == 0 {
-			continue
+	short := min(most*level-l.D, len(units))
+	for i := range short {
+		if at := (turn%len(units) + len(units) + i) % len(units); units[at] > 0 {
+			units[at]--
 		}
-		units[(turn+short)%len(units)]--
 	}
 }
 
