@@ -15,6 +15,8 @@ type Lacking struct {
 	Header  *ecraft.Header
 	Need    int // units, of any slot, until there are D
 	OwnHeld int // first unit of the own slot that is not held
+	// Urgent entries are asked for before others, without waiting for pushes.
+	Urgent bool
 	// First gives, per slot, the first unit that is not held. It may be nil:
 	// then nothing is known of the others' slots.
 	First []uint8
@@ -95,7 +97,8 @@ type pullPeer struct {
 // wanted is an entry that is being pulled.
 type wanted struct {
 	seen   int      // round of Plan in which it was last lacking
-	since  int      // tick at which it was first lacking, or is to be tried again
+	since  int      // tick at which it was first lacking
+	again  int      // tick from which on it may be asked for again
 	need   int      // units lacking when the pass began
 	cursor int      // position in the order of peers
 	passes int      // without progress
@@ -178,24 +181,30 @@ func (p *Puller) Answered(from uint64, id ecraft.ID, units int) {
 	}
 }
 
-// Plan appends to out what to ask whom at a tick, given what is lacking in
-// ascending order of index, oldest first. It may be called at any time: again
-// within a tick when answers came.
+// Plan appends to out what to ask whom at a tick, given what is lacking, oldest
+// first. It may be called at any time: again within a tick when answers came.
 func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []Ask {
 	if len(missing) == 0 && len(p.wants) == 0 {
 		return out
 	}
 	p.round++
-	first := len(out)
 	for i := range missing {
-		w := p.want(&missing[i], now)
-		p.expire(w, now)
-		full := p.onOrder >= p.options.Batch
-		if len(w.orders) == 0 && now-w.since >= p.options.Patience && !full {
-			out = p.ask(w, &missing[i], now, leader, out, first)
-		}
+		p.expire(p.want(&missing[i], now), now)
 	}
 	p.sweep()
+	first := len(out)
+	for _, urgent := range []bool{true, false} {
+		for i := range missing {
+			l := &missing[i]
+			if l.Urgent != urgent || p.onOrder >= p.options.Batch {
+				continue
+			}
+			w := p.wants[l.ID]
+			if len(w.orders) == 0 && now >= w.again && (urgent || now-w.since >= p.options.Patience) {
+				out = p.ask(w, l, now, leader, out, first)
+			}
+		}
+	}
 	return out
 }
 
@@ -305,7 +314,7 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 		}
 		w.stuck = true
 	}
-	w.need, w.unsure, w.cursor, w.since = need, nil, 0, now+p.options.Timeout
+	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+p.options.Timeout
 }
 
 // ring appends whom to ask for an entry before the leader, in order: the slots

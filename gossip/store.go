@@ -120,6 +120,11 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 	for _, e := range s.takeEarly(id) {
 		_, _ = s.addFrom(r, e.from, e.strip) // what is wrong with them is counted
 	}
+	if id.Index <= s.applied { // it is not the first to go, so that it can be pinned
+		r.pins++
+		s.trim()
+		r.pins--
+	}
 	s.trim()
 	return s.Payload(id) != nil
 }
@@ -190,7 +195,7 @@ func (s *Store) Missing(id ecraft.ID) (units, ownHeld int) {
 }
 
 // Lacking appends to out the oldest entries that lack units, up to an index and
-// so many at most: what Puller.Plan is to work on. It shares memory with the
+// so many at most, those that are pinned as urgent: what Puller.Plan is to work on. It shares memory with the
 // store, so it is good until the next call.
 func (s *Store) Lacking(upTo uint64, most int, out []Lacking) []Lacking {
 	first := len(out)
@@ -199,7 +204,8 @@ func (s *Store) Lacking(upTo uint64, most int, out []Lacking) []Lacking {
 			break
 		}
 		if r.payload == nil {
-			out = append(out, Lacking{ID: r.id, Header: r.h, Need: r.missing(), OwnHeld: r.ownHeld(s.self), First: r.first})
+			out = append(out, Lacking{ID: r.id, Header: r.h, Need: r.missing(), OwnHeld: r.ownHeld(s.self),
+				Urgent: r.pins > 0, First: r.first})
 		}
 	}
 	return out
@@ -216,8 +222,9 @@ func (s *Store) Cut(from uint64) {
 }
 
 // Applied says that the entries up to an index have been applied, here or in a
-// snapshot. What was wanted of them is wanted no more. An entry may be expected
-// once more afterwards, to make units for a peer; it should be pinned then.
+// snapshot. What was wanted of them is wanted no more, unless it is pinned, and
+// what is complete is pinned no more. An entry may be expected once more
+// afterwards, to make units for a peer; it should be pinned at once then.
 func (s *Store) Applied(index uint64) {
 	if index <= s.applied {
 		return
@@ -227,6 +234,9 @@ func (s *Store) Applied(index uint64) {
 		if r.payload == nil && r.pins == 0 {
 			s.grow(r, -r.bytes)
 			continue
+		}
+		if r.payload != nil {
+			r.pins = 0
 		}
 		s.cached += r.bytes
 		s.entries[keep] = r
@@ -241,8 +251,8 @@ func (s *Store) Applied(index uint64) {
 	s.trim()
 }
 
-// Pin keeps an entry in the store until Unpin is called as many times. It
-// reports whether the entry is Known.
+// Pin keeps an entry in the store until Unpin is called as many times, or until
+// it is complete and applied. It reports whether the entry is Known.
 func (s *Store) Pin(id ecraft.ID) bool {
 	r := s.lookup(id)
 	if r != nil {

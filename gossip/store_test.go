@@ -301,14 +301,41 @@ func TestPinnedEntriesStay(t *testing.T) {
 		require.Equal(t, i < 2, s.Pin(e.ID))
 		require.NoError(t, s.Check())
 	}
-	s.Applied(4)
 	s.Put(at(9), nil, make([]byte, 5000))
 	require.Equal(t, list[0].payload, s.Payload(list[0].ID))
 	require.Equal(t, list[1].payload, s.Payload(list[1].ID))
+	require.False(t, s.Known(at(9)))
+	s.Unpin(list[1].ID)
+	require.True(t, s.Known(list[1].ID), "there is room")
+	s.Applied(1)
+	s.Put(list[2].ID, list[2].h, list[2].payload)
+	require.False(t, s.Known(list[0].ID), "what is complete and applied needs no pin")
 	require.NoError(t, s.Check())
-	s.Unpin(list[0].ID)
-	require.False(t, s.Known(list[0].ID))
-	require.True(t, s.Known(list[1].ID))
+}
+
+// An old entry that is needed once more can be pinned before it has to go,
+// however full the store is of newer ones.
+func TestOldEntriesCanBePinned(t *testing.T) {
+	s := NewStore(2, 10000)
+	for i := range uint64(20) {
+		e := newEntry(at(i+10), 1000, 6, 2, 2, 2, 2)
+		s.Put(e.ID, e.h, e.payload)
+		if i < 15 {
+			s.Applied(e.Index)
+		}
+	}
+	e := newEntry(at(3), 1000, 6, 2, 2, 2, 2)
+	s.Expect(e.ID, e.h, e.base(2))
+	require.True(t, s.Pin(e.ID))
+	require.True(t, s.Lacking(3, 1, nil)[0].Urgent)
+	s.Put(at(40), nil, make([]byte, 5000))
+	complete, err := s.Add(e.ID, 3, e.units(2, 2, 4))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.NoError(t, s.Check())
+	s.Unpin(e.ID)
+	require.LessOrEqual(t, s.Bytes(), 10000)
+	require.NoError(t, s.Check())
 }
 
 // A peer that floods displaces its own early units, not those of others.
