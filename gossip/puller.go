@@ -128,7 +128,7 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	return &Puller{self: self, options: o, peers: map[uint64]*pullPeer{}, wants: map[ecraft.ID]*wanted{}}
 }
 
-// SetMembers says who is in the group. Only members are asked.
+// SetMembers says who is in the group. Only members are asked, and the leader.
 func (p *Puller) SetMembers(ids []uint64) {
 	p.members = slices.Clone(ids)
 	for id := range p.peers {

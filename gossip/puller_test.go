@@ -1,0 +1,217 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gossip
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newPuller returns the puller of node 2 in a group of nodes 1 to 6.
+func newPuller(o PullerOptions) *Puller {
+	p := NewPuller(2, o)
+	p.SetMembers([]uint64{1, 2, 3, 4, 5, 6})
+	return p
+}
+
+// lacking returns entries of node 1 at level 3, of which node 2 has its own
+// units: 4 are lacking.
+func lacking(count int) (list []Lacking) {
+	h := coded(6, 2, 2, 2, 2, 2)
+	for i := range count {
+		list = append(list, Lacking{ID: at(uint64(i + 1)), Header: h, Need: 4, OwnHeld: 2, First: []uint8{2, 0, 0, 0, 0}})
+	}
+	return list
+}
+
+// asked returns, by peer in order, the needs and offsets that are asked for.
+func asked(asks []Ask) (list [][4]int) {
+	for _, a := range asks {
+		for _, w := range a.Wants {
+			list = append(list, [4]int{int(a.To), w.Need, w.OwnHeld, w.Theirs})
+		}
+	}
+	return list
+}
+
+// Pushes get their time. Then shares are asked of ring successors, such that
+// complete ones would send different units.
+func TestPullSharesAmongSuccessors(t *testing.T) {
+	p := newPuller(PullerOptions{})
+	missing := lacking(1)
+	require.Empty(t, p.Plan(0, missing, 1, nil))
+	require.Empty(t, p.Plan(1, missing, 1, nil))
+	require.Equal(t, [][4]int{{3, 2, 2, 0}, {4, 2, 4, 0}}, asked(p.Plan(2, missing, 1, nil)))
+	require.Equal(t, 4*8, p.OnOrder())
+	require.Empty(t, p.Plan(3, missing, 1, nil), "the answers are awaited")
+	// One answers, the other does not.
+	p.Answered(3, at(1), 2)
+	missing[0].Need, missing[0].First = 2, []uint8{2, 2, 0, 0, 0}
+	require.Empty(t, p.Plan(3, missing, 1, nil))
+	require.Equal(t, [][4]int{{5, 2, 2, 0}}, asked(p.Plan(4, missing, 1, nil)))
+	p.Answered(5, at(1), 2)
+	require.Empty(t, p.Plan(4, nil, 1, nil))
+	require.Zero(t, p.OnOrder())
+	require.Equal(t, PullerCounts{Asks: 3, Wants: 3, Answers: 2, Timeouts: 1}, p.Counts())
+}
+
+// A peer that has given its own strip may have completed the payload.
+func TestPullAsksForAllOfWhoHasNothingLeft(t *testing.T) {
+	p := newPuller(PullerOptions{Patience: 1})
+	missing := lacking(1)
+	missing[0].Need, missing[0].First = 2, []uint8{2, 2, 0, 0, 0}
+	p.Plan(0, missing, 1, nil)
+	require.Equal(t, [][4]int{{3, 2, 2, 2}}, asked(p.Plan(1, missing, 1, nil)))
+}
+
+// The leader is asked when everybody else was, twice; and then the entry is
+// stuck, if all answered, until somebody has something after all.
+func TestPullOrder(t *testing.T) {
+	p := newPuller(PullerOptions{})
+	missing := lacking(1)
+	var order []int
+	now := 0
+	for ; len(order) < 9; now++ {
+		for _, a := range asked(p.Plan(now, missing, 1, nil)) {
+			order = append(order, a[0])
+			p.Answered(uint64(a[0]), at(1), 0)
+		}
+		require.Less(t, now, 100)
+	}
+	require.Equal(t, []int{3, 4, 5, 6, 3, 4, 5, 6, 1}, order)
+	_, stuck := p.Stuck()
+	require.False(t, stuck)
+	p.Plan(now, missing, 1, nil)
+	index, stuck := p.Stuck()
+	require.True(t, stuck)
+	require.EqualValues(t, 1, index)
+	// It goes on asking: those that restarted may have the units again.
+	again := 0
+	for ; again == 0; now++ {
+		again += len(p.Plan(now, missing, 1, nil))
+	}
+	_, stuck = p.Stuck()
+	require.True(t, stuck)
+	missing[0].Need = 3
+	p.Plan(now, missing, 1, nil)
+	_, stuck = p.Stuck()
+	require.False(t, stuck, "somebody had something")
+	p.Plan(now, nil, 1, nil)
+	require.Zero(t, p.OnOrder())
+}
+
+// Lost messages are no reason to call an entry stuck, nor to stop asking.
+func TestPullGoesOnWhileSomebodyMayAnswer(t *testing.T) {
+	p := newPuller(PullerOptions{})
+	missing := lacking(1)
+	asks := 0
+	for now := range 60 {
+		p.Heard(3)
+		asks += len(p.Plan(now, missing, 1, nil))
+		_, stuck := p.Stuck()
+		require.False(t, stuck)
+	}
+	require.Greater(t, asks, 15)
+	// But not for ever.
+	for now := 60; ; now++ {
+		p.Heard(3)
+		p.Plan(now, missing, 1, nil)
+		if _, stuck := p.Stuck(); stuck {
+			break
+		}
+		require.Less(t, now, 1000)
+	}
+}
+
+// A peer that never answers costs little after ten rounds, and is tried again.
+func TestSilentPeersAreSkipped(t *testing.T) {
+	p := newPuller(PullerOptions{})
+	toDead, rounds := []int{}, 0
+	for now := range 300 {
+		// A new entry each tick, so that there is always something to ask for.
+		missing := lacking(now + 10)[now:]
+		for _, a := range p.Plan(now, missing, 1, nil) {
+			if a.To == 3 {
+				toDead = append(toDead, now)
+				continue
+			}
+			for _, w := range a.Wants {
+				p.Answered(a.To, w.ID, 0)
+			}
+		}
+		rounds++
+	}
+	late := 0
+	for _, now := range toDead {
+		if now >= 100 {
+			late++
+		}
+	}
+	require.LessOrEqual(t, late, 200/(ProbeRounds*2)+1)
+	require.GreaterOrEqual(t, late, 5)
+	p.Heard(3)
+	missing := lacking(1)
+	missing[0].Urgent = true
+	require.Equal(t, [][4]int{{3, 2, 2, 0}, {4, 2, 4, 0}}, asked(p.Plan(300, missing, 1, nil)), "it is back")
+}
+
+// What is on order is bounded, but for a single entry; urgent ones come first.
+func TestPullIsBounded(t *testing.T) {
+	p := newPuller(PullerOptions{Patience: 1, Batch: 100}) // three entries of 32 bytes
+	missing := lacking(10)
+	missing[7].Urgent = true
+	asks := p.Plan(0, missing, 1, nil)
+	require.Equal(t, at(8), asks[0].Wants[0].ID)
+	require.Equal(t, 32, p.OnOrder())
+	p.Plan(1, missing, 1, nil)
+	require.Equal(t, 96, p.OnOrder())
+	p.Answered(3, at(8), 2)
+	p.Answered(4, at(8), 2)
+	require.Equal(t, 64, p.OnOrder())
+	p.Plan(1, append(missing[:7:7], missing[8:]...), 1, nil)
+	require.Equal(t, 96, p.OnOrder())
+
+	p = newPuller(PullerOptions{Patience: 1, Batch: 1})
+	p.Plan(0, missing, 1, nil)
+	require.Equal(t, 16, p.OnOrder(), "one order, whatever its size")
+
+	p = newPuller(PullerOptions{Patience: 1})
+	many := lacking(3 * MaxWants)
+	p.Plan(0, many, 1, nil)
+	for _, a := range p.Plan(1, many, 1, nil) {
+		require.LessOrEqual(t, len(a.Wants), MaxWants)
+	}
+}
+
+// Only members are asked; the node itself, or no leader, never is.
+func TestPullAsksMembersOnly(t *testing.T) {
+	for _, leader := range []uint64{0, 1, 2, 9} {
+		p := NewPuller(2, PullerOptions{})
+		p.SetMembers([]uint64{2, 4, 9})
+		to := map[uint64]bool{}
+		for now := range 60 {
+			for _, a := range p.Plan(now, lacking(1), leader, nil) {
+				to[a.To] = true
+				p.Answered(a.To, at(1), 0)
+			}
+		}
+		want := map[uint64]bool{4: true, 9: true}
+		if leader == 1 {
+			want[1] = true
+		}
+		require.Equal(t, want, to, "leader %d", leader)
+		_, stuck := p.Stuck()
+		require.True(t, stuck)
+	}
+}
+
+func TestPlanningNothingCostsNothing(t *testing.T) {
+	p := newPuller(PullerOptions{})
+	require.Zero(t, testing.AllocsPerRun(100, func() { p.Plan(1, nil, 1, nil) }))
+	missing := lacking(64)
+	p.Plan(0, missing, 1, nil)
+	p.Plan(5, missing, 1, nil)
+	require.Zero(t, testing.AllocsPerRun(100, func() { p.Plan(5, missing, 1, nil) }), "nor does waiting")
+}
