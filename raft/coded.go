@@ -176,10 +176,15 @@ func (c *coded) entered(lead uint64) {
 	if c == nil {
 		return
 	}
-	if lead != None && lead != c.r.id {
+	c.follows(lead)
+	c.acked = entryID{}
+}
+
+// follows notes whom this node follows, or None.
+func (c *coded) follows(lead uint64) {
+	if c != nil && lead != None && lead != c.r.id {
 		c.former = lead
 	}
-	c.acked = entryID{}
 }
 
 // tick lets a tick pass.

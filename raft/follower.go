@@ -62,6 +62,7 @@ func (f *follower) step(m *pb.Message) error {
 func (f *follower) hearFrom(m *pb.Message) {
 	f.quietTicks = 0
 	f.lead = m.GetFrom()
+	f.coded.follows(f.lead)
 }
 
 // handleAppend makes this log agree with the leader's, if the two meet at the

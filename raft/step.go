@@ -22,7 +22,9 @@ func (r *raft) Step(m *pb.Message) error {
 	if err := r.checkShape(m); err != nil {
 		return err
 	}
-	r.coded.heard(m.GetFrom())
+	if t := m.GetType(); !IsLocalMsg(t) && t != pb.MsgTransferLeader {
+		r.coded.heard(m.GetFrom()) // of the others, From is whom they are about
+	}
 	if t := m.GetTerm(); t < r.term && t != 0 {
 		r.answerOutdated(m)
 	} else if t <= r.term || r.catchUp(m) {
