@@ -127,7 +127,8 @@ func (cfg *Config) validate() error {
 
 // The times, in virtual time, of a cell.
 const (
-	settle  = 400 * time.Millisecond // until failures are known
+	tick    = 100 * time.Millisecond
+	settle  = 50 * tick              // until failures are known
 	warm    = 200 * time.Millisecond // under load
 	patient = time.Hour
 )
@@ -137,7 +138,8 @@ const (
 func (cfg *Config) measure(side virtual.Side, voters, failed, size int) (Cell, error) {
 	cell := Cell{Voters: voters, Failed: failed, Size: size, Side: side.Name, Least: Least(voters, failed)}
 	o := virtual.LAN(voters, cfg.Seed)
-	o.Keep = virtual.Keep(size)
+	// Queues are longer than the ticks of the other commands.
+	o.Tick, o.Keep = tick, virtual.Keep(size)
 	side.Use(&o)
 	c, err := vnet.New(o)
 	if err != nil {

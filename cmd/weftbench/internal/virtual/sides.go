@@ -4,8 +4,10 @@
 package virtual
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
@@ -22,19 +24,64 @@ type Side struct {
 	Deferred bool
 }
 
+// Full is the name of the side that sends full copies.
+const Full = "full"
+
 // FullCopies is Raft as it is.
 func FullCopies() Side {
+	return Side{Name: Full, About: "full copies, Raft as it is", Configure: func(*raft.Config) {}}
+}
+
+// Coded is coded replication; policy makes a node's own policy, nil is the
+// default one. change has the last word on the options; nil: as they are.
+func Coded(name, about string, policy func(voters int) ecraft.Policy, change func(*raft.Coding)) Side {
 	return Side{
-		Name: "full", About: "full copies, Raft as it is",
-		Configure: func(*raft.Config) {},
+		Name: name, About: about, Coded: true,
+		Configure: func(c *raft.Config) {
+			c.Coding = &raft.Coding{}
+			if policy != nil {
+				_, cs, _ := c.Storage.InitialState() // a cluster's storage has one
+				c.Coding.Policy = policy(len(cs.GetVoters()))
+			}
+			if change != nil {
+				change(c.Coding)
+			}
+		},
 	}
 }
 
+// Ours is coded replication as it is by default.
+func Ours() Side { return Coded("ours", "coded, the default policy: levels by estimate", nil, nil) }
+
+// Sides returns the ways of replication that the core knows.
+func Sides() []Side {
+	return []Side{
+		FullCopies(), Ours(),
+		Coded("levelled", "coded, the highest level that the healthy can commit", func(int) ecraft.Policy { return ecraft.Levelled{} }, nil),
+		Coded("fixed", "coded, the highest level whatever happens; riders for what then cannot commit",
+			func(voters int) ecraft.Policy { return ecraft.Fixed(ecraft.Levels(voters)) }, nil),
+	}
+}
+
+// GossipSides returns full copies, and coded entries with ways to gossip.
+func GossipSides() []Side {
+	sides := []Side{FullCopies(), Coded("eager", "coded, units pushed as soon as they are durable", nil, nil)}
+	for _, d := range []struct{ gap, ticks int }{{400 << 10, 1}, {4 << 20, 5}} {
+		s := Coded(fmt.Sprintf("gap %s", Bytes(d.gap)),
+			fmt.Sprintf("coded, pushed when %s behind the commit index, or %d ticks of %v later", Bytes(d.gap), d.ticks, Tick),
+			nil, func(c *raft.Coding) { c.GossipGap, c.GossipDelay = d.gap, d.ticks })
+		s.Deferred = true
+		sides = append(sides, s)
+	}
+	return sides
+}
+
 // Egress is what a node's card sends, a gigabit, in bytes a second; Sync is what
-// its disk takes to make something durable.
+// its disk takes to make something durable; Tick is the time between two ticks.
 const (
 	Egress = 125e6
 	Sync   = 100 * time.Microsecond
+	Tick   = 10 * time.Millisecond
 )
 
 // LAN returns a network of machines with one gigabit card each, 0.1 ms apart,
@@ -49,7 +96,7 @@ func Network(voters int, seed uint64, delay time.Duration) vnet.Options {
 		Nodes: make([]vnet.Node, voters),
 		Link:  func(_, _ uint64) vnet.Link { return vnet.Link{Delay: delay} },
 		Seed:  seed,
-		Tick:  10 * time.Millisecond,
+		Tick:  Tick,
 		// What a transport finds out when a connection is refused.
 		Notice: 2*delay + time.Millisecond,
 	}
@@ -67,9 +114,3 @@ func (s Side) Use(o *vnet.Options) {
 // Keep bounds a node's log for entries of a size: some 16 MB of what was
 // applied, at least 16 entries.
 func Keep(size int) int { return max(16, (16<<20)/size) }
-
-// Sides returns the ways of replication that the core knows.
-func Sides() []Side { return []Side{FullCopies()} }
-
-// GossipSides returns full copies, and coded entries with each way to gossip.
-func GossipSides() []Side { return []Side{FullCopies()} }
