@@ -129,10 +129,32 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 		Index: new(p.applied), Term: &term, ConfState: proto.Clone(conf).(*pb.ConfState)}}})
 	p.s.reach.Checkpoints++
 	p.s.check.equal(p.n, p.applied, p.store.digest())
-	if p.applied > pl.trailing && p.applied-pl.trailing > d.live.baseIndex {
-		p.s.reach.LogCuts++
-		d.write(record{cut: p.applied - pl.trailing})
+	to := p.applied
+	if pl.coded != nil {
+		// With coding on, others take what is cut for released: the checkpoint
+		// that stands for it must be durable first.
+		to = released(&d.durable)
 	}
+	if to > pl.trailing && to-pl.trailing > d.live.baseIndex {
+		p.s.reach.LogCuts++
+		d.write(record{cut: to - pl.trailing})
+	}
+}
+
+// checkpointSoon makes a checkpoint of what is applied, if there is anything new,
+// as a snapshot was asked for: a node that lacks payloads which nobody has any
+// more can use no older one.
+func (p *coreProcess) checkpointSoon() {
+	if p.checkpointing || p.applied <= p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
+		return
+	}
+	p.checkpointing = true
+	p.n.later(p.n.syncTime(), func() {
+		p.checkpointing = false
+		if p.applied > p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
+			p.maybeCheckpoint(true)
+		}
+	})
 }
 
 func isMember(c *pb.ConfState, id uint64) bool {

@@ -34,6 +34,10 @@ type checker struct {
 	digests map[uint64]uint64
 	// confs is the configurations that came into force, by index.
 	confs []confAt
+	// truth is what is known of coded entries; nil in a run without coding.
+	truth *truth
+	// lastCoded is the highest index at which some log had a coded entry.
+	lastCoded uint64
 	// fates is what is known of the sendings of commands.
 	fates map[uint32]fate
 	nodes [maxNodes + 1]facts
@@ -89,13 +93,17 @@ func (f *facts) termOf(i uint64) (uint64, bool) {
 }
 
 func newChecker(s *sim) *checker {
-	return &checker{s: s,
+	c := &checker{s: s,
 		leaders: map[uint64]reign{},
 		votes:   map[ballot]uint64{},
 		entries: map[entryName]entryFact{},
 		digests: map[uint64]uint64{},
 		fates:   map[uint32]fate{},
 	}
+	if p := s.plan.coded; p != nil {
+		c.truth = newTruth(p.prefix)
+	}
+	return c
 }
 
 // founded records the snapshot that the founding members share.
@@ -108,6 +116,9 @@ func (c *checker) founded(meta *pb.SnapshotMetadata, digest uint64) {
 	c.committed[index] = term
 	c.digests[index] = digest
 	c.confs = append(c.confs, confAt{index, meta.GetConfState()})
+	if c.truth != nil {
+		c.truth.configured(index, meta.GetConfState())
+	}
 }
 
 // started checks what a restart finds, and takes it for what the node has.
@@ -145,8 +156,13 @@ func (c *checker) appended(n *node, e *pb.Entry) {
 		return
 	}
 	before, _ := f.termOf(i - 1)
-	fact := entryFact{before: before, content: mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())}
 	name := entryName{i, term}
+	if c.truth != nil {
+		c.looked(n, e, before)
+		f.terms = append(f.terms[:i-f.base.index-1], term)
+		return
+	}
+	fact := entryFact{before: before, content: mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())}
 	if known, ok := c.entries[name]; ok && known != fact {
 		c.s.fail(LogMatching, "node %d has entry %d of term %d with %+v; another had it with %+v", n.id, i, term, fact, known)
 		return
@@ -262,17 +278,25 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 			c.s.leaderElected(n, term)
 		}
 	}
-	if commit := st.commit; commit != f.commit {
-		if commit < f.commit {
-			c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, f.commit, commit)
+	if commit, old := st.commit, f.commit; commit != old {
+		if commit < old {
+			c.s.fail(CommitMonotony, "node %d takes its commit index back from %d to %d", n.id, old, commit)
 			return
 		}
 		f.commit = commit
-		if st.role == raft.StateLeader && !c.s.opts.Outside {
+		if st.role == raft.StateLeader && !c.s.opts.Outside && !c.learnt(n, commit) {
 			c.majorityHolds(n, conf, entryName{commit, term})
+			c.covers(n, conf, old, commit)
 		}
 	}
 	f.role = st.role
+}
+
+// learnt reports whether a leader, when it was elected, was told by others that
+// an entry of an earlier term is committed: nodes that code ask.
+func (c *checker) learnt(n *node, commit uint64) bool {
+	term, ok := c.nodes[n.id].termOf(commit)
+	return c.truth != nil && ok && c.wasCommitted(commit, term)
 }
 
 // majorityHolds checks that an entry which a leader has just committed is of

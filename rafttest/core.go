@@ -39,6 +39,11 @@ type coreProcess struct {
 	// changes is the number of configuration changes that were handed out and
 	// are not applied yet.
 	changes int
+	// pollAt is when the core wants to be called between two ticks.
+	pollAt time.Duration
+	// checkpointing is set while a checkpoint is on its way that a snapshot was
+	// asked for.
+	checkpointing bool
 }
 
 type confirmedRead struct {
@@ -55,6 +60,9 @@ func newCoreProcess(n *node) *coreProcess {
 	p.conf = &pb.ConfState{}
 	cp := n.disk.live.checkpoint
 	fresh := cp == nil && n.disk.live.last() == 0
+	if s.plan.coded != nil {
+		n.disk.asked = n.bound(p.checkpointSoon)
+	}
 	if cp != nil {
 		p.load(cp)
 	}
@@ -99,6 +107,9 @@ func (p *coreProcess) config() *raft.Config {
 	if pl.lease {
 		c.ReadOnlyOption = raft.ReadOnlyLeaseBased
 	}
+	if c.Coding = p.coding(); c.Coding != nil && pl.coded.clock {
+		c.Clock = skewedClock{p.n}
+	}
 	return c
 }
 
@@ -128,6 +139,7 @@ func (p *coreProcess) did(err error) {
 	// node's right: whoever sent it tries again.
 	p.observe()
 	p.serve()
+	p.planPoll()
 }
 
 // observe shows the node to the checker.

@@ -25,6 +25,7 @@ func (f *faults) begin() {
 	f.every(p.forget, f.forget)
 	f.every(p.membership, f.s.changeMembers)
 	f.every(p.burst, f.burst)
+	f.beginCoded()
 }
 
 // every lets something happen once in mean on average; never if mean is 0.

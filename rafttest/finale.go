@@ -42,6 +42,7 @@ func (f *finale) begin() {
 	s.tell(0, "calm")
 	s.net.mendAll()
 	s.plan.calm()
+	f.killMany()
 	f.asleep = f.mayStayDown()
 	for _, n := range s.nodes {
 		n.slowUntil = 0
@@ -219,7 +220,11 @@ func (f *finale) shutRemoved() {
 // configuration that some node may still go by.
 func (f *finale) mayStayDown() (asleep [maxNodes + 1]bool) {
 	s := f.s
-	if !s.rng.Chance(0.4) || f.changePending() {
+	chance := 0.4
+	if c := s.plan.coded; c != nil {
+		chance = c.dead
+	}
+	if !s.rng.Chance(chance) || f.changePending() {
 		return asleep
 	}
 	oldest := s.check.newestConf().index
@@ -228,14 +233,20 @@ func (f *finale) mayStayDown() (asleep [maxNodes + 1]bool) {
 			oldest = min(oldest, n.disk.live.checkpoint.GetMetadata().GetIndex())
 		}
 	}
+	stay := 0
 	for _, n := range s.nodes {
 		if n.disk == nil || n.up() {
 			continue
 		}
 		asleep[n.id] = true
-		if !f.majoritiesWithout(asleep, oldest) {
+		if f.majoritiesWithout(asleep, oldest) {
+			stay++
+		} else {
 			asleep[n.id] = false
 		}
+	}
+	if v := len(s.check.newestConf().conf.GetVoters()); s.plan.coded != nil && v > 2 && stay >= (v-1)/2 {
+		s.coded.MostDead++
 	}
 	return asleep
 }

@@ -4,6 +4,7 @@
 package rafttest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -67,7 +68,22 @@ func (c command) encode() []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.value)
 	b = binary.LittleEndian.AppendUint32(b, c.old)
 	b = binary.LittleEndian.AppendUint32(b, c.attempt)
-	return b[:cap(b)][:commandSize+c.padding]
+	return c.pad(b)
+}
+
+// pad appends the padding: bytes that follow from the command, so that any
+// other bytes in their place are noticed.
+func (c command) pad(b []byte) []byte {
+	x := uint64(c.value)<<32 | uint64(c.id.client)<<8 | 1
+	for n := c.padding; n > 0; n -= 8 {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], x)
+		b = append(b, word[:min(n, 8)]...)
+	}
+	return b
 }
 
 func decodeCommand(b []byte) (command, error) {
@@ -86,6 +102,9 @@ func decodeCommand(b []byte) (command, error) {
 	}
 	if c.key >= storeKeys {
 		return command{}, fmt.Errorf("a command has key %d; keys end at %d", c.key, storeKeys-1)
+	}
+	if !bytes.Equal(c.pad(nil), b[commandSize:]) {
+		return command{}, fmt.Errorf("command %v has padding of %d bytes that is not its own", c.id, c.padding)
 	}
 	return c, nil
 }

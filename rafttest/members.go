@@ -19,7 +19,7 @@ func (s *sim) changeMembers() {
 	if n == nil || s.rng.Chance(0.1) {
 		n = s.faults.anyNode()
 	}
-	if n == nil || n.paused || s.plan.oneByOne && !s.allKnowMembers(n) {
+	if n == nil || n.paused || s.plan.oneByOne && !s.impatient() && !s.allKnowMembers(n) {
 		return
 	}
 	conf := n.proc.state().conf

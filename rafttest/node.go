@@ -62,6 +62,8 @@ type node struct {
 	paused      bool
 	// retired says that the host has shut the node down because it was removed.
 	retired bool
+	// uncoded says that the node runs without coding, in a run that has it.
+	uncoded bool
 	// frozen is what happens when the pause is over.
 	frozen  []func()
 	waiting int // packets in frozen
@@ -114,9 +116,13 @@ func (n *node) crash(keepAll bool) {
 	}
 	lost := len(d.pending) - keep
 	s.reach.LostRecords += uint64(lost)
+	knew := d.live.state.commit
 	torn := d.crash(keep)
 	if torn {
 		s.reach.TornWrites++
+	}
+	if s.plan.coded != nil {
+		s.coded.crashed(torn, d.live.state.commit < min(knew, d.live.last()))
 	}
 	if s.opts.Bug == LoseSynced && !keepAll {
 		loseSynced(d, s.rng)

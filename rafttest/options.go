@@ -30,6 +30,9 @@ type Options struct {
 	Outside bool
 	// Process says what the nodes run. ProcessAny: drawn.
 	Process Process
+	// Coded turns coding on: entries travel as units, at least at some nodes
+	// and for some of the time.
+	Coded bool
 }
 
 // Process is what a simulated node runs.
@@ -79,6 +82,8 @@ type Result struct {
 	Recovery time.Duration
 	// Reached counts what the run came across.
 	Reached Reach
+	// Coded counts what it came across because of coding.
+	Coded CodedReach
 }
 
 // Violation is an invariant that did not hold.
@@ -114,6 +119,10 @@ const (
 	Liveness           = "liveness"
 	NoPanic            = "no panic"
 	Verdicts           = "verdicts" // what was refused has no effect, and no call has two
+	AssignedHeld       = "assigned means held"
+	Coverage           = "coverage"       // committed: any half of the voters can restore it
+	Recoverability     = "recoverability" // committed: whoever may lead can restore it
+	Budget             = "budget"         // no buffer is larger than it may be
 )
 
 // Bug is a mistake of a host, planted to see whether it is found.

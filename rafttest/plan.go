@@ -68,6 +68,9 @@ type plan struct {
 	crash, partition, oneWay, isolate, pause, slowDsk time.Duration
 	membership, transfer, campaign, forget, burst     time.Duration
 	outage                                            time.Duration // most a fault lasts
+
+	// coded is what is drawn about coding; nil: it is off.
+	coded *codedPlan
 }
 
 // The time scale: a tick of an undisturbed clock, and the ticks of the least
@@ -213,5 +216,10 @@ func (p *plan) soften() {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("%+v", *p)
+	if p.coded == nil {
+		return fmt.Sprintf("%+v", *p)
+	}
+	bare := *p
+	bare.coded = nil
+	return fmt.Sprintf("%+v coded:%+v", bare, *p.coded)
 }

@@ -72,13 +72,22 @@ func (c *checker) applied(n *node, e *pb.Entry) {
 		c.s.fail(StateMachineSafety, "node %d applies entry %d of term %d, which is not committed", n.id, i, e.GetTerm())
 		return
 	}
-	content := mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())
-	if known := c.entries[entryName{i, e.GetTerm()}]; known.content != content {
+	if !c.asAppended(e) {
 		c.s.fail(StateMachineSafety, "node %d applies entry %d of term %d with other content than was appended", n.id, i, e.GetTerm())
 		return
 	}
 	f.applied = i
 	c.s.reach.Applied++
+}
+
+// asAppended reports whether an entry that is applied has the content that was
+// appended.
+func (c *checker) asAppended(e *pb.Entry) bool {
+	name := entryName{e.GetIndex(), e.GetTerm()}
+	if c.truth != nil {
+		return c.truth.isPayload(name, e)
+	}
+	return c.entries[name].content == mix(mixInt(fnvOffset, uint64(e.GetType())), e.GetData())
 }
 
 // restored checks a state that comes from a snapshot or a checkpoint.
@@ -118,6 +127,9 @@ func (c *checker) configured(n *node, index uint64, conf *pb.ConfState) {
 		return
 	}
 	c.confs = append(c.confs, confAt{index, conf})
+	if c.truth != nil {
+		c.truth.configured(index, conf)
+	}
 	c.s.membersChanged(conf)
 }
 

@@ -32,12 +32,15 @@ type sim struct {
 	history history
 	finale  *finale
 	reach   Reach
+	coded   CodedReach
 
 	// leader is the last node that was elected.
 	leader uint64
 	// minorityStayed is set when a change of the members left half of the
 	// voters, or fewer, in office: see stalemate.
 	minorityStayed bool
+	// densifying is set while logs are to have no coded entries.
+	densifying bool
 	// stamp numbers the calls and returns of clients, in order.
 	stamp int64
 
@@ -53,8 +56,11 @@ func Run(seed uint64, opts Options) Result {
 	s.story = story{hash: fnvOffset, out: opts.Trace}
 	s.plan = drawPlan(simkit.NewDraws(seed, 0), opts)
 	s.plan.drawProcess(simkit.NewDraws(seed, 3), opts)
+	if opts.Coded {
+		s.plan.drawCoded(simkit.NewDraws(seed, 4))
+	}
 	s.live(seed)
-	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach}
+	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded}
 	if s.plan.host {
 		r.Process = ProcessHost
 	}
@@ -107,6 +113,7 @@ func (s *sim) found(seed uint64) {
 	s.check = newChecker(s)
 	s.faults = &faults{s: s}
 	s.countPlan()
+	s.countCoded()
 	var first *pb.Snapshot
 	switch {
 	case s.plan.host:
@@ -122,6 +129,7 @@ func (s *sim) found(seed uint64) {
 		drift := s.plan.drift * (2*s.rng.Float64() - 1)
 		n := &node{s: s, id: id, rand: simkit.NewDraws(seed, 100+id)}
 		n.tickEvery = tickTime + timeOf(drift*float64(tickTime))
+		n.uncoded = s.plan.coded != nil && s.plan.coded.late>>id&1 == 1
 		s.nodes = append(s.nodes, n)
 		if id <= uint64(s.plan.voters) {
 			n.disk = newDisk(first, s.snapshotBusy)
@@ -236,4 +244,5 @@ func (s *sim) fail(invariant, format string, args ...any) {
 	}
 	s.failure = &Violation{Invariant: invariant, At: s.Now(), Detail: fmt.Sprintf(format, args...)}
 	s.tell(0, "VIOLATION %s: %s", invariant, s.failure.Detail)
+	s.tellCoding()
 }

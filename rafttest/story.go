@@ -9,6 +9,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // storyTail is the number of lines that are kept for the report of a failure.
@@ -108,7 +110,7 @@ func (s *story) tellMessage(at time.Duration, node uint64, verb string, m *pb.Me
 // appendMessage appends the fields of a message that are set, in a few
 // characters each.
 func appendMessage(b []byte, m *pb.Message) []byte {
-	b = fmt.Appendf(b, " %d>%d %s t%d", m.GetFrom(), m.GetTo(), m.GetType().String()[3:], m.GetTerm())
+	b = fmt.Appendf(b, " %d>%d %s t%d", m.GetFrom(), m.GetTo(), typeName(m.GetType()), m.GetTerm())
 	if m.Index != nil || m.LogTerm != nil {
 		b = fmt.Appendf(b, " at %d/%d", m.GetIndex(), m.GetLogTerm())
 	}
@@ -125,6 +127,17 @@ func appendMessage(b []byte, m *pb.Message) []byte {
 		b = fmt.Appendf(b, " snap %d/%d", s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm())
 	}
 	return b
+}
+
+// typeName returns the name of a message type without its beginning.
+func typeName(t pb.MessageType) string {
+	switch t {
+	case raft.MsgUnits:
+		return "Units"
+	case raft.MsgUnitsAsk:
+		return "UnitsAsk"
+	}
+	return t.String()[3:]
 }
 
 // recent returns the last lines.

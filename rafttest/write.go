@@ -224,6 +224,9 @@ func (p *coreProcess) sendAll(msgs []*pb.Message) {
 func (p *coreProcess) send(m *pb.Message) {
 	s, n, to := p.s, p.n, m.GetTo()
 	s.check.sent(n, m)
+	if m = s.spoil(m); m == nil {
+		return
+	}
 	data, err := proto.Marshal(m)
 	if err != nil {
 		s.fail(NoPanic, "node %d: %s does not encode: %v", n.id, m.GetType(), err)

@@ -1,0 +1,217 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// codedPlan is what a seed draws about coding. Plans without coding have none:
+// their runs are what they were before there was any.
+type codedPlan struct {
+	threshold int
+	prefix    int // length of the clear prefix
+	memory    int // bytes of the unit store; 0 is the default
+	gap       int // gossip waits until it is so many bytes behind
+	delay     int // and so many ticks
+	policy    policyKind
+	level     int     // of a fixed policy
+	clock     bool    // nodes can tell the time between ticks
+	poll      bool    // and the host calls when they want to be called
+	veto      bool    // some payloads must not be coded
+	stale     float64 // the wild policy's chance to assign too little
+
+	// late is the nodes that begin with coding off, by bit; the operator
+	// restarts them with it on one after the other.
+	late    uint
+	upgrade time.Duration
+	// dense is the mean time between wishes for a log without coded entries,
+	// after which nodes run without coding for a while.
+	dense time.Duration
+
+	unitLoss, unitCorrupt float64 // chances of a message with units
+	// impatient operators do not wait, between two changes of the members,
+	// until all know durably of the first.
+	impatient bool
+	// replace is the mean time between changes of two or more voters at once.
+	replace time.Duration
+	// blackout is the mean time between losses of power at all nodes.
+	blackout time.Duration
+	// dead is the chance that as many nodes as may be dead are, in the end.
+	dead float64
+}
+
+// policyKind is how units are assigned.
+type policyKind int
+
+const (
+	policyAdaptive policyKind = iota
+	policyLevelled
+	policyFull
+	policyFixed
+	policyWild
+	policyKinds
+)
+
+// String returns the kind's name.
+func (k policyKind) String() string {
+	return [...]string{"adaptive", "levelled", "full", "fixed", "wild"}[k]
+}
+
+// drawCoded draws a plan with coding over one without. It has a stream of its
+// own.
+func (p *plan) drawCoded(d simkit.Draws) {
+	c := &codedPlan{
+		threshold: simkit.Pick(d, 1, 64, 64, 300),
+		prefix:    simkit.Pick(d, 0, 0, 0, 4, 22),
+		memory:    simkit.Pick(d, 0, 0, 600, 5000),
+		gap:       simkit.Pick(d, 0, 0, 2000, 20000),
+		delay:     simkit.Pick(d, 0, 0, 1, 5),
+		policy:    simkit.Pick(d, policyAdaptive, policyLevelled, policyFixed, policyFixed, policyWild, policyWild, policyFull),
+		level:     d.Between(1, 5),
+		clock:     d.Chance(0.6),
+		veto:      d.Chance(0.2),
+		impatient: d.Chance(0.5),
+		dead:      simkit.Pick(d, 0, 0.5, 1),
+	}
+	c.poll = c.clock && d.Chance(0.7)
+	c.stale = d.Rate(0.5, 0.01, 0.5)
+	if d.Chance(0.25) {
+		c.late = uint(d.IntN(1 << maxNodes))
+		c.upgrade = d.Span(100*time.Millisecond, time.Second)
+	}
+	c.dense = d.Every(0.15, 300*time.Millisecond, 3*time.Second)
+	c.unitLoss = d.Rate(0.4, 0.01, 0.6)
+	c.unitCorrupt = d.Rate(0.4, 0.01, 0.5)
+	c.replace = d.Every(0.4, 200*time.Millisecond, 2*time.Second)
+	c.blackout = d.Every(0.25, time.Second, 4*time.Second)
+	p.coded = c
+
+	p.voters = simkit.Pick(d, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7)
+	p.spares = min(d.IntN(4), maxNodes-p.voters)
+	p.padding = simkit.Pick(d, 60, 300, 1500, 4000)
+	p.lease = false
+	p.preVote = p.preVote || c.replace > 0
+	if p.maxInflightBytes > 0 {
+		p.maxInflightBytes += 8000
+	}
+	if p.maxUncommittedEntriesSize > 0 {
+		p.maxUncommittedEntriesSize = uint64(p.padding)
+	}
+	p.duration = p.duration * 2 / 3
+}
+
+// coding returns a node's configuration of coding; nil if it runs without.
+func (p *coreProcess) coding() *raft.Coding {
+	c := p.s.plan.coded
+	if c == nil || p.n.uncoded {
+		return nil
+	}
+	cfg := &raft.Coding{
+		Threshold:   c.threshold,
+		Policy:      p.policy(),
+		ClearPrefix: c.prefix,
+		Memory:      c.memory,
+		GossipGap:   c.gap,
+		GossipDelay: c.delay,
+		Recorder:    &codingRecorder{p.n},
+	}
+	if c.veto {
+		cfg.Veto = vetoed
+	}
+	return cfg
+}
+
+// vetoed says which payloads must travel whole.
+func vetoed(data []byte) bool {
+	c, err := decodeCommand(data)
+	return err == nil && c.value%16 == 3
+}
+
+func (p *coreProcess) policy() ecraft.Policy {
+	switch c := p.s.plan.coded; c.policy {
+	case policyFull:
+		return ecraft.Full{}
+	case policyFixed:
+		return ecraft.Fixed(c.level)
+	case policyLevelled:
+		return ecraft.Levelled{}
+	case policyWild:
+		return &wildPolicy{s: p.s}
+	default:
+		return ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
+	}
+}
+
+// wildPolicy assigns units at random: mostly so that with the answers of all
+// who are there the entry can commit, and sometimes less than that.
+type wildPolicy struct{ s *sim }
+
+// Assign implements [ecraft.Policy].
+func (w *wildPolicy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
+	d := r.Layout.D
+	for i := range units {
+		units[i] = w.s.rng.IntN(d + 1)
+	}
+	if w.s.rng.Chance(w.s.plan.coded.stale) {
+		return ecraft.Plan{}
+	}
+	for !ecraft.Enough(r, units) {
+		i := w.s.rng.IntN(len(units))
+		units[i] = min(units[i]+1+w.s.rng.IntN(d), d)
+	}
+	return ecraft.Plan{}
+}
+
+// skewedClock is the clock of a node: as fast or slow as its ticks.
+type skewedClock struct{ n *node }
+
+// Now implements [raft.Clock].
+func (c skewedClock) Now() time.Duration {
+	return time.Duration(float64(c.n.s.Now()) * float64(tickTime) / float64(c.n.tickEvery))
+}
+
+// dense reports whether no disk has a coded entry, so that a node may run
+// without coding.
+func (s *sim) dense() bool {
+	for _, n := range s.nodes {
+		if n.disk == nil {
+			continue
+		}
+		for _, im := range []*image{&n.disk.live, &n.disk.durable} {
+			for _, e := range im.entries {
+				if e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), s.plan.coded.prefix) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// planPoll plans the core's next call between two ticks, if the host makes
+// such calls.
+func (p *coreProcess) planPoll() {
+	if c := p.s.plan.coded; c == nil || !c.poll || p.n.uncoded {
+		return
+	}
+	at, ok := p.rn.NextDeadline()
+	now := skewedClock{p.n}.Now()
+	if !ok || at == p.pollAt && at > now {
+		return
+	}
+	p.pollAt = at
+	wait := timeOf(float64(at-now) * float64(p.n.tickEvery) / float64(tickTime))
+	p.n.later(max(wait, time.Microsecond)+time.Microsecond, func() {
+		p.s.coded.Polls++
+		p.rn.Poll()
+		p.did(nil)
+	})
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"hash/maphash"
+	"math"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// This file checks what is true of coded entries only; see truth and view.
+
+// looked reads an entry that a node appends: its copy must be what its header
+// assigns the node, and the header what other copies say.
+func (c *checker) looked(n *node, e *pb.Entry, before uint64) {
+	if _, err := c.truth.look(n.id, e, before); err != nil {
+		c.s.fail(LogMatching, "node %d: %v", n.id, err)
+		return
+	}
+	if c.truth.coded(entryName{e.GetIndex(), e.GetTerm()}) {
+		c.s.coded.CodedAppends++
+		c.lastCoded = max(c.lastCoded, e.GetIndex())
+	}
+	if err := c.truth.complete(n.id, e, c.releasedAnywhere()); err != nil {
+		c.s.fail(AssignedHeld, "%v", err)
+	}
+}
+
+// releasedAnywhere returns the highest index that some node has released.
+func (c *checker) releasedAnywhere() uint64 {
+	most := uint64(0)
+	for _, n := range c.s.nodes {
+		if n.disk != nil {
+			most = max(most, released(&n.disk.durable))
+		}
+	}
+	return most
+}
+
+// coded reports whether an entry is known to be coded.
+func (t *truth) coded(e entryName) bool {
+	f := t.facts[e]
+	return f != nil && f.header != nil && f.header.Kind == ecraft.Coded
+}
+
+// isPayload reports whether an entry that a host gets has the payload that was
+// proposed. A carrier has none.
+func (t *truth) isPayload(name entryName, e *pb.Entry) bool {
+	f := t.facts[name]
+	switch {
+	case f == nil || f.typ != e.GetType():
+		return false
+	case f.header == nil:
+		return f.print == maphash.Bytes(t.seed, e.GetData())
+	case f.header.Kind == ecraft.Carrier:
+		return len(e.GetData()) == 0
+	}
+	return len(e.GetData()) == f.header.PayloadLen && ecraft.Checksum(e.GetData()) == f.header.PayloadCRC
+}
+
+// durableView looks at all disks as they would be after a loss of power.
+func (c *checker) durableView(upTo uint64) *view {
+	v := &view{t: c.truth, disks: map[uint64]*image{}, upTo: upTo}
+	for _, n := range c.s.nodes {
+		if n.disk != nil {
+			v.disks[n.id] = &n.disk.durable
+		}
+	}
+	return v
+}
+
+// covers checks what a leader has just committed: entry by entry, enough units
+// are on the disks.
+func (c *checker) covers(n *node, conf *pb.ConfState, old, commit uint64) {
+	if c.truth == nil {
+		return
+	}
+	v, f := c.durableView(commit), &c.nodes[n.id]
+	for i := max(old, f.base.index) + 1; i <= commit; i++ {
+		term, ok := f.termOf(i)
+		e := entryName{i, term}
+		if !ok || c.truth.facts[e] == nil {
+			continue
+		}
+		c.countCommit(v, conf, e)
+		if err := v.covered(conf, e); err != nil {
+			c.s.fail(Coverage, "node %d, leader of term %d: %v", n.id, f.hard.term, err)
+			return
+		}
+	}
+}
+
+// countCommit counts an entry that commits coded, and whether it took riders.
+func (c *checker) countCommit(v *view, conf *pb.ConfState, e entryName) {
+	if !c.truth.coded(e) {
+		return
+	}
+	c.s.coded.CodedCommits++
+	if v.upTo == e.index {
+		return
+	}
+	bare := *v
+	bare.upTo = e.index
+	if bare.covered(conf, e) != nil {
+		c.s.coded.RidersDecided++
+	}
+}
+
+// watchEvery is the time between looks at everything that is committed.
+const watchEvery = 200 * time.Millisecond
+
+// watch looks at everything now and then.
+func (c *checker) watch() {
+	c.recoverable()
+	if !c.s.over() {
+		c.s.After(watchEvery, c.watch)
+	}
+}
+
+// recoverable checks that whatever is committed can be restored by whoever may
+// yet lead, from what is on the disks now.
+func (c *checker) recoverable() {
+	if c.truth == nil || c.s.opts.Outside || c.s.failure != nil {
+		return
+	}
+	v, live := c.durableView(math.MaxUint64), map[uint64]confAt{}
+	first := uint64(math.MaxUint64)
+	for _, n := range c.s.nodes {
+		if n.disk == nil {
+			continue
+		}
+		first = min(first, released(&n.disk.durable))
+		if n.up() {
+			st := n.proc.state()
+			live[n.id] = confAt{st.applied, st.conf}
+		}
+	}
+	cands := v.candidacies(live)
+	for i := first + 1; i < uint64(len(c.committed)); i++ {
+		if c.committed[i] == 0 {
+			continue
+		}
+		if err := v.recoverable(cands, entryName{i, c.committed[i]}); err != nil {
+			c.s.fail(Recoverability, "%v", err)
+			return
+		}
+	}
+	c.s.coded.RecoveryLooks++
+}
+
+// tellCoding shows, to who listens, what each node says of coding.
+func (s *sim) tellCoding() {
+	for _, n := range s.nodes {
+		if p, ok := n.proc.(*coreProcess); ok && s.plan.coded != nil && p.rn != nil {
+			s.story.aside(s.Now(), n.id, "log %d..%d commit %d applied %d, coding: %+v", n.disk.live.baseIndex+1, n.disk.live.last(),
+				s.check.nodes[n.id].commit, p.applied, p.rn.CodingStatus())
+		}
+	}
+}

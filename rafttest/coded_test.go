@@ -1,0 +1,84 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	codedCount = flag.Uint64("coded-seeds", 2000, "how many seeds TestCoded runs")
+	codedFirst = flag.Uint64("coded-first", 1, "the first of the seeds that TestCoded runs")
+	codedStop  = flag.Int("coded-stop", 5, "TestCoded ends when so many seeds have failed")
+	codedSeed  = flag.Uint64("coded-seed", 0, "run this seed with coding only; with -v its whole story is printed")
+)
+
+// reportCoded describes a failed run with coding and how to see it again.
+func reportCoded(r Result) string {
+	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestCoded$' -coded-seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+}
+
+// TestCoded runs clusters that code through faults, and looks besides all else
+// whether everything committed stays recoverable from what is on the disks.
+func TestCoded(t *testing.T) {
+	opts := Options{Coded: true, Process: ProcessCore}
+	if *codedSeed != 0 {
+		if testing.Verbose() {
+			w := bufio.NewWriter(os.Stdout)
+			defer func() { require.NoError(t, w.Flush()) }()
+			opts.Trace = w
+		}
+		r := Run(*codedSeed, opts)
+		t.Logf("plan: %s", r.Plan)
+		require.NoError(t, r.Err)
+		return
+	}
+	n := *codedCount
+	if testing.Short() {
+		n = min(n, 150)
+	}
+	var (
+		reached CodedReach
+		worst   Result
+		failed  int
+		begun   = time.Now()
+	)
+	runSeeds(*codedFirst, n, opts, func(r Result) bool {
+		reached.Add(r.Coded)
+		if r.Recovery > worst.Recovery {
+			worst = r
+		}
+		if r.Err != nil {
+			t.Error(reportCoded(r))
+			failed++
+		}
+		return failed < *codedStop
+	})
+	t.Logf("%d seeds in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, time.Since(begun).Round(time.Millisecond),
+		worst.Recovery, worst.Seed, finaleTime, reached)
+	if n >= 1000 && failed == 0 {
+		require.Empty(t, reached.Missing(), "never reached")
+	}
+}
+
+// TestCodedSameStory shows that a run with coding is a function of its seed.
+func TestCodedSameStory(t *testing.T) {
+	last := uint64(40)
+	if testing.Short() {
+		last = 10
+	}
+	opts := Options{Coded: true, Process: ProcessCore}
+	for seed := uint64(1); seed <= last; seed++ {
+		a, b := Run(seed, opts), Run(seed, opts)
+		require.Equal(t, a.Hash, b.Hash, "seed %d", seed)
+		require.Equal(t, a.Coded, b.Coded, "seed %d", seed)
+	}
+}

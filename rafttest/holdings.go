@@ -1,0 +1,226 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"hash/maphash"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// truth knows what is to be known about coded entries: what each header says,
+// and what each disk therefore holds. It looks at disks only, and asks no node
+// for its opinion.
+//
+// What a node holds is a function of its log. So this is all there is to it:
+//
+//   - of an entry that a disk has, it holds the units which the header assigns
+//     to the node, or the whole payload;
+//   - a rider in a later entry of the same log adds units;
+//   - an entry that the node's durable checkpoint covers is released there:
+//     the node knows that it is committed, and needs it no more.
+type truth struct {
+	// prefix is the length of the clear prefix.
+	prefix int
+	// stored is each copy of an entry that was looked at, by its address: every
+	// node has its own.
+	stored map[*pb.Entry]*stored
+	// facts is what an entry is, by its name.
+	facts map[entryName]*codedFact
+	// carriers is which entries have riders for an entry.
+	carriers map[entryName][]carried
+	// confs is the configurations that came into force, by index.
+	confs []confAt
+	// seed makes the hashes of plain entries.
+	seed maphash.Seed
+}
+
+// carried is one rider of an entry.
+type carried struct {
+	carrier entryName
+	rider   int
+}
+
+// codedFact is what is the same for all copies of an entry.
+type codedFact struct {
+	typ    pb.EntryType
+	before uint64 // term of the entry before
+	// print is the header's fingerprint, or a hash of a plain entry.
+	print uint64
+	// header is nil if the entry is plain.
+	header *ecraft.Header
+}
+
+// need returns how many units restore the entry. A plain one counts as one unit.
+func (f *codedFact) need() int {
+	if f.header == nil || f.header.Kind != ecraft.Coded {
+		return 1
+	}
+	return f.header.D
+}
+
+// stored is one node's copy of an entry.
+type stored struct {
+	fact *codedFact
+	// units of the entry itself; as many as it needs if the payload is there.
+	units int
+	// riders is the units that came for each rider of the header.
+	riders []int
+}
+
+func newTruth(prefix int) *truth {
+	return &truth{prefix: prefix, stored: map[*pb.Entry]*stored{}, facts: map[entryName]*codedFact{}, carriers: map[entryName][]carried{},
+		seed: maphash.MakeSeed()}
+}
+
+// configured records a configuration that came into force.
+func (t *truth) configured(index uint64, conf *pb.ConfState) {
+	if k := len(t.confs); k == 0 || t.confs[k-1].index < index {
+		t.confs = append(t.confs, confAt{index, conf})
+	}
+}
+
+// look reads a node's copy of an entry, and compares it with what other copies
+// said. An error says what is wrong with it.
+func (t *truth) look(node uint64, e *pb.Entry, before uint64) (*stored, error) {
+	if st := t.stored[e]; st != nil {
+		return st, nil
+	}
+	st, fact, err := t.read(node, e)
+	if err != nil {
+		return nil, err
+	}
+	fact.typ, fact.before = e.GetType(), before
+	name := entryName{e.GetIndex(), e.GetTerm()}
+	known := t.facts[name]
+	if known == nil {
+		known = fact
+		t.facts[name] = fact
+		t.note(name, fact)
+	}
+	if known.typ != fact.typ || known.before != fact.before || known.print != fact.print {
+		return nil, fmt.Errorf("entry %d of term %d is %v; another node has it as %v", name.index, name.term, fact, known)
+	}
+	st.fact = known
+	t.stored[e] = st
+	return st, nil
+}
+
+// note registers the riders of an entry that was not seen before.
+func (t *truth) note(name entryName, fact *codedFact) {
+	if fact.header == nil {
+		return
+	}
+	for k, r := range fact.header.Riders {
+		about := entryName{r.Index, r.Term}
+		t.carriers[about] = append(t.carriers[about], carried{name, k})
+	}
+}
+
+// String says what an entry is.
+func (f *codedFact) String() string {
+	what := "plain"
+	if f.header != nil {
+		what = fmt.Sprintf("%v of %d units in %d slots, assigned %v, riders %v", f.header.Kind, f.header.D, f.header.Slots, f.header.Units, f.header.Riders)
+	}
+	return fmt.Sprintf("%s of type %v behind term %d", what, f.typ, f.before)
+}
+
+// read reads a copy by itself.
+func (t *truth) read(node uint64, e *pb.Entry) (*stored, *codedFact, error) {
+	data := e.GetData()
+	if e.GetType() != pb.EntryNormal || !ecraft.IsEnvelope(data, t.prefix) {
+		return &stored{units: 1}, &codedFact{print: maphash.Bytes(t.seed, data)}, nil
+	}
+	env, err := ecraft.Parse(data, t.prefix, node)
+	if err != nil {
+		return nil, nil, fmt.Errorf("entry %d of term %d: %w", e.GetIndex(), e.GetTerm(), err)
+	}
+	h := env.Header.Clone()
+	fact := &codedFact{header: h, print: h.Fingerprint() ^ maphash.Bytes(t.seed, env.Prefix)}
+	st := &stored{units: fact.need()}
+	if err := verify(env); err != nil {
+		return nil, nil, fmt.Errorf("entry %d of term %d: %w", e.GetIndex(), e.GetTerm(), err)
+	}
+	if h.Kind == ecraft.Coded {
+		st.units = h.BaseOf(node)
+		if held := env.Own.Count; held != st.units && env.Payload == nil {
+			return nil, nil, fmt.Errorf("entry %d of term %d: it holds %d units, its header assigns %d", e.GetIndex(), e.GetTerm(), held, st.units)
+		}
+	}
+	for _, u := range env.RiderUnits {
+		st.riders = append(st.riders, u.Count)
+	}
+	return st, fact, nil
+}
+
+// verify checks all units of an envelope, and a whole payload, against their
+// checksums.
+func verify(env *ecraft.Envelope) error {
+	if env.Payload != nil && ecraft.Checksum(env.Payload) != env.PayloadCRC {
+		return fmt.Errorf("the payload of %d bytes does not fit its checksum", len(env.Payload))
+	}
+	for _, u := range append([]ecraft.Strip{env.Own}, env.RiderUnits...) {
+		if u.Count > 0 {
+			if err := u.Verify(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// released returns the index up to which a disk's node needs no entry any more:
+// it has applied them durably.
+func released(im *image) uint64 { return im.checkpoint.GetMetadata().GetIndex() }
+
+// holds returns how many units of an entry a node's image holds, counting the
+// riders in entries up to an index.
+func (t *truth) holds(im *image, e entryName, upTo uint64) int {
+	switch {
+	case im == nil:
+		return 0
+	case released(im) >= e.index:
+		return whole
+	case e.index <= im.baseIndex || !im.holds(e.index, e.term):
+		return 0
+	}
+	base := t.stored[im.entries[e.index-im.baseIndex-1]].units
+	most := base
+	for _, c := range t.carriers[e] {
+		if at := c.carrier; at.index <= upTo && at.index > im.baseIndex && im.holds(at.index, at.term) {
+			// A rider carries all above the base, so the one with most says it all.
+			most = max(most, base+t.stored[im.entries[at.index-im.baseIndex-1]].riders[c.rider])
+		}
+	}
+	return most
+}
+
+// complete checks that a copy has the rider units that its header promises the
+// node, or that the entry they are for is released somewhere: then its sender
+// may have been unable to make them.
+func (t *truth) complete(node uint64, e *pb.Entry, releasedAnywhere uint64) error {
+	st := t.stored[e]
+	if st == nil || st.fact.header == nil {
+		return nil
+	}
+	for k, r := range st.fact.header.Riders {
+		about := t.facts[entryName{r.Index, r.Term}]
+		if about == nil || about.header == nil || r.Index <= releasedAnywhere {
+			continue
+		}
+		slot := about.header.SlotOf(node)
+		if slot < 0 {
+			continue
+		}
+		if want := int(r.Totals[slot]) - about.header.BaseOf(node); want > 0 && st.riders[k] != want {
+			return fmt.Errorf("node %d: entry %d carries %d units of entry %d; its header says %d more than the %d assigned, and nobody has released it",
+				node, e.GetIndex(), st.riders[k], r.Index, want, about.header.BaseOf(node))
+		}
+	}
+	return nil
+}
