@@ -42,6 +42,8 @@ func newDemo() *cobra.Command {
 			cfg.Serve = []string{self, "serve"}
 			cfg.Args = []string{
 				"--core", tuning.Core,
+				"--coding", tuning.Coding,
+				"--coding-threshold", strconv.Itoa(tuning.CodingThreshold),
 				"--tick", tuning.Tick.String(),
 				"--heartbeat-ticks", strconv.Itoa(tuning.HeartbeatTicks),
 				"--election-ticks", strconv.Itoa(tuning.ElectionTicks),

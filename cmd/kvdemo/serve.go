@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
+	"github.com/weftraft/weft/raft"
 )
 
 // serveFlags are those of serve that need to be read further.
@@ -75,6 +76,8 @@ func newServe() *cobra.Command {
 func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
+	flags.StringVar(&cfg.Coding, "coding", node.CodingAuto, "send each member only what it needs of large entries: on, off, or auto, which is on with --core weft")
+	flags.IntVar(&cfg.CodingThreshold, "coding-threshold", raft.DefaultCodingThreshold, "bytes of an entry from which it is coded")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "the unit of --heartbeat-ticks and --election-ticks")
 	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats of a leader")
 	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election; a follower whose connection to the leader did not break waits up to twice that")

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/transport/certs"
 )
 
@@ -22,6 +24,13 @@ import (
 const (
 	CoreWeft     = "weft"
 	CoreUpstream = "upstream"
+)
+
+// Values of Config.Coding.
+const (
+	CodingAuto = "auto"
+	CodingOn   = "on"
+	CodingOff  = "off"
 )
 
 // Bounds of [Config].
@@ -45,6 +54,11 @@ type Config struct {
 	Join         bool              // begin no group: wait to be added to those there are
 	Groups       int               // Raft groups that the keys are spread over, the same at all nodes
 	Core         string            // CoreWeft or CoreUpstream
+	// Coding is CodingOn, CodingOff or CodingAuto, which is on with CoreWeft.
+	// CodingThreshold is the least size of an entry that is coded, 1 or more;
+	// 0: raft.DefaultCodingThreshold.
+	Coding          string
+	CodingThreshold int
 
 	// TLS names the node's certificate: peers and clients need one of the same
 	// authority then. Zero: plain TCP.
@@ -100,6 +114,15 @@ func (c Config) Validate() error {
 	}
 	if c.Core != CoreWeft && c.Core != CoreUpstream {
 		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
+	}
+	switch {
+	case c.Coding != CodingAuto && c.Coding != CodingOn && c.Coding != CodingOff:
+		bad("coding", strconv.Quote(c.Coding), "%s, %s or %s", CodingAuto, CodingOn, CodingOff)
+	case c.Coding == CodingOn && c.Core == CoreUpstream:
+		bad("coding", c.Coding, "%s or %s with --core %s, which cannot code", CodingAuto, CodingOff, CoreUpstream)
+	}
+	if c.CodingThreshold < 0 || c.CodingThreshold > kv.MaxCommandBytes {
+		bad("coding-threshold", c.CodingThreshold, "0 (%d) to %d bytes", raft.DefaultCodingThreshold, kv.MaxCommandBytes)
 	}
 	if c.Tick < MinTick || c.Tick > MaxTick {
 		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
@@ -168,6 +191,15 @@ func (c Config) listen() string {
 		return c.Listen
 	}
 	return c.Peers[c.ID]
+}
+
+// coding is how entries are coded, or nil if they are not. Each group needs one
+// of its own.
+func (c Config) coding() *raft.Coding {
+	if c.Coding == CodingOff || c.Core == CoreUpstream {
+		return nil
+	}
+	return &raft.Coding{Threshold: c.CodingThreshold}
 }
 
 // ids are the members, ascending.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,7 +83,9 @@ func TestMetricsHelp(t *testing.T) {
 	for subsystem, of := range map[string]any{
 		"host": rawnode.HostStatus{}, "stage": rawnode.StageStats{}, "group": groupGauges{}, "log": storage.Stats{},
 		"state": stateGauges{}, "transport": transport.Stats{}, "link": transport.Traffic{},
+		"coding": codingGauges{}, "coding ": rawnode.CodingCounters{},
 	} {
+		subsystem = strings.TrimSpace(subsystem)
 		numbers(reflect.ValueOf(of), "", func(path, _ string, _ float64) {
 			if _, ok := help[subsystem+path]; !ok {
 				missing = append(missing, subsystem+path)
@@ -90,7 +93,7 @@ func TestMetricsHelp(t *testing.T) {
 			delete(unused, subsystem+path)
 		})
 	}
-	for _, special := range []string{"transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped"} {
+	for _, special := range []string{"coding.Levels", "transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped"} {
 		delete(unused, special)
 	}
 	slices.Sort(missing)

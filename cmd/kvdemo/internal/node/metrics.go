@@ -40,6 +40,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		} {
 			collect(out, "stage", append(slices.Clone(labels), label{"stage", name}), stage)
 		}
+		collectCoding(out, labels, s.Coding)
 		collect(out, "group", labels, groupGauges{
 			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
 			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),

@@ -224,6 +224,7 @@ func (n *node) startHosts() error {
 				ElectionTick:    n.cfg.ElectionTicks,
 				HeartbeatTick:   n.cfg.HeartbeatTicks,
 				MaxCommandBytes: kv.MaxCommandBytes,
+				Coding:          n.cfg.coding(),
 				Budget:          budget,
 				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
 			},

@@ -30,7 +30,7 @@ func freePort(t *testing.T) string {
 func testConfig(t *testing.T) Config {
 	return Config{
 		ID: 1, Cluster: 3, Peers: map[uint64]string{1: freePort(t)}, ClientListen: freePort(t), Data: t.TempDir(),
-		Groups: 1, Core: CoreWeft, Tick: 5 * time.Millisecond, HeartbeatTicks: 1, ElectionTicks: 10,
+		Groups: 1, Core: CoreWeft, Coding: CodingAuto, Tick: 5 * time.Millisecond, HeartbeatTicks: 1, ElectionTicks: 10,
 		RetainBytes: DefaultRetainBytes, FlushInterval: DefaultFlushInterval,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
