@@ -85,6 +85,9 @@ func TestDocumentedBounds(t *testing.T) {
 		fmt.Sprintf("at most %d GiB", ecraft.MaxPayload>>30),
 		fmt.Sprintf("1 to %d", ecraft.MaxSlots),
 		fmt.Sprintf("at most %d |", ecraft.MaxRiders),
+		fmt.Sprintf("coded: 1 to %d, and", ecraft.MaxD),
+		fmt.Sprintf("first + count at most %d", ecraft.MaxD),
+		fmt.Sprintf("not raised | at most %d |", ecraft.MaxD),
 		fmt.Sprintf("D times slots at most %d", ecraft.MaxUnits),
 		fmt.Sprintf("%d whole, %d coded, %d carrier", ecraft.Whole, ecraft.Coded, ecraft.Carrier),
 	} {

@@ -125,8 +125,8 @@ func (h *Header) Validate() error {
 
 func (h *Header) validateLayout() error {
 	switch {
-	case h.D < 1 || h.D > maxD || h.Slots < 1 || h.Slots > MaxSlots || h.D*h.Slots > MaxUnits:
-		return malformed("D %d and %d slots: both at least 1, their product at most %d", h.D, h.Slots, MaxUnits)
+	case h.D < 1 || h.D > MaxD || h.Slots < 1 || h.Slots > MaxSlots || h.D*h.Slots > MaxUnits:
+		return malformed("D %d and %d slots: both at least 1, D at most %d, their product %d", h.D, h.Slots, MaxD, MaxUnits)
 	case h.PayloadLen == 0:
 		return malformed("an empty payload is coded")
 	}
@@ -156,6 +156,8 @@ func (h *Header) validateRiders() error {
 			return malformed("a rider for index %d of term 0", r.Index)
 		case len(r.Totals) < 1 || len(r.Totals) > MaxSlots:
 			return malformed("a rider with totals for %d slots, 1 to %d", len(r.Totals), MaxSlots)
+		case slices.Max(r.Totals) > MaxD:
+			return malformed("a rider with a total of %d units, at most %d", slices.Max(r.Totals), MaxD)
 		}
 		last = r.Index
 	}

@@ -7,6 +7,10 @@ package ecraft
 // GF(2^8), in which it is computed.
 const MaxUnits = 256
 
+// MaxD is the largest D. With more, the levels of large groups would be a little
+// more exact, and all matrices much larger.
+const MaxD = 32
+
 // ID names an entry of the log. Two entries with the same ID are the same.
 type ID struct{ Term, Index uint64 }
 
@@ -34,16 +38,13 @@ func NewLayout(voters, slots int) Layout {
 		return l
 	}
 	best := fraction{num: 1, den: 0}
-	for d := 2; d <= maxD && d*slots <= MaxUnits; d++ {
+	for d := 2; d <= MaxD && d*slots <= MaxUnits; d++ {
 		if o := overhead(d, Levels(voters)); o.less(best) {
 			l.D, best = d, o
 		}
 	}
 	return l
 }
-
-// maxD bounds D, so that a count of units fits a byte.
-const maxD = 255
 
 // UnitsAt returns how many units each holder has at a level, such that any
 // level holders have D between them. A level above D is like D.

@@ -23,7 +23,7 @@ const (
 )
 
 // zeros pads the last units of a payload.
-var zeros [maxD]byte
+var zeros [MaxD]byte
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -127,8 +127,8 @@ func ParseStrip(data []byte) (s Strip, rest []byte, err error) {
 			return Strip{}, nil, malformed("an empty strip of slot %d, unit %d, %d bytes", s.Slot, s.First, unitLen)
 		}
 		return s, body, nil
-	case s.Slot >= MaxSlots || s.First+s.Count > maxD:
-		return Strip{}, nil, malformed("units %d+%d of slot %d: below %d, %d", s.First, s.Count, s.Slot, maxD, MaxSlots)
+	case s.Slot >= MaxSlots || s.First+s.Count > MaxD:
+		return Strip{}, nil, malformed("units %d+%d of slot %d: %d units at most, %d slots", s.First, s.Count, s.Slot, MaxD, MaxSlots)
 	case unitLen == 0 || unitLen > MaxPayload:
 		return Strip{}, nil, malformed("units of %d bytes, 1 to %d", unitLen, MaxPayload)
 	}
