@@ -14,12 +14,14 @@ import (
 )
 
 // TestPromptWhenIdle: on an idle network, with eager gossip, no follower waits
-// for a payload that it knows to be committed.
+// for a payload that it knows to be committed. That is so while sending a
+// follower's units takes no longer than a message's delay; so large payloads
+// have a longer way here.
 func TestPromptWhenIdle(t *testing.T) {
 	for _, voters := range []int{3, 5, 7} {
-		for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
+		for size, delay := range map[int]time.Duration{4 << 10: time.Millisecond, 64 << 10: time.Millisecond, 1 << 20: 10 * time.Millisecond} {
 			cfg := Config{
-				Voters: voters, Size: size, Loads: []float64{0}, Time: time.Second, Delay: time.Millisecond,
+				Voters: voters, Size: size, Loads: []float64{0}, Time: time.Second, Delay: delay,
 				Sides: virtual.GossipSides(), Seed: 1, Progress: io.Discard,
 			}
 			rows, err := Run(t.Context(), cfg)
