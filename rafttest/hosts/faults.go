@@ -18,7 +18,11 @@ func (w *world) repeat(mean time.Duration, f func()) {
 	if mean == 0 {
 		return
 	}
-	w.After(w.faults.Wait(mean), func() {
+	wait := w.faults.Wait(mean)
+	if w.Now() > runTime {
+		wait *= 4 // the group is on the move, and must get somewhere
+	}
+	w.After(wait, func() {
 		if !w.calm && w.err == nil {
 			f()
 			w.repeat(mean, f)

@@ -19,8 +19,8 @@ var (
 	oneSeed   = flag.Uint64("seed", 0, "run this seed only; with -v it tells its story")
 )
 
-// libraries are what the suite runs.
-func libraries() []Library { return []Library{Upstream(), Weft()} }
+// libraries are what the suite runs in a kind of host.
+func libraries(kind Kind) []Library { return []Library{Upstream(), Weft(), Coded(kind)} }
 
 var kinds = []Kind{EtcdLike, CockroachLike}
 
@@ -53,9 +53,9 @@ func runSeeds(t *testing.T, opts Options, n uint64) (reached Reach) {
 
 // TestHosts runs both hosts with each library through faults.
 func TestHosts(t *testing.T) {
-	for _, lib := range libraries() {
-		for _, kind := range kinds {
-			t.Run(lib.Name+"/"+kind.String(), func(t *testing.T) {
+	for _, kind := range kinds {
+		for _, lib := range libraries(kind) {
+			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
 				begun := time.Now()
 				reached := runSeeds(t, Options{Kind: kind, Library: lib}, 40)
 				t.Logf("%v\n%v", time.Since(begun).Round(time.Millisecond), reached)

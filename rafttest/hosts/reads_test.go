@@ -66,7 +66,7 @@ func TestAnswerToAnEarlierProcess(t *testing.T) {
 		w.checkHistory()
 		return w.err
 	}
-	for _, lib := range libraries() {
+	for _, lib := range libraries(EtcdLike) {
 		require.NoError(t, stale(lib, NoBug), lib.Name)
 		require.ErrorContains(t, stale(lib, ReusedReadIDs), "not linearizable", lib.Name)
 	}

@@ -78,11 +78,11 @@ func (u *upgrade) next() {
 	w.After(wait, u.next)
 }
 
-// mayMove reports whether an operator would restart a member now: the others
+// mayMove reports whether an operator would restart a member now: all members
 // run, and what it leaves behind can be read by the next library.
 func (u *upgrade) mayMove(m *machine, to Library) bool {
 	for _, other := range u.w.live() {
-		if other != m && other.proc == nil && !other.lazy {
+		if other.proc == nil && !other.lazy {
 			return false
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestRollingUpgrade(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {
-			reached := runSeeds(t, Options{Kind: kind, Library: Upstream(), Rolling: []Library{Weft(), Upstream()}}, 15)
+			reached := runSeeds(t, Options{Kind: kind, Library: Upstream(), Rolling: []Library{Weft(), Coded(kind), Upstream()}}, 15)
 			require.NotZero(t, reached.LibraryChanges)
 			t.Logf("\n%v", reached)
 		})

@@ -1,0 +1,91 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
+)
+
+// codedThreshold is small, so that most commands with a payload are coded.
+const codedThreshold = 128
+
+// codingMemory is small, so that units compete for room.
+const codingMemory = 256 << 10
+
+// Coded is this module's library with coded entries, configured as each kind of
+// host needs it: one that looks into entries names how far, and which it must
+// have whole.
+func Coded(kind Kind) Library {
+	return Library{
+		Name: "weft coded", Coded: true, Types: int(raft.MsgUnitsAsk) + 1,
+		New: func(reach *Reach, cfg raft.Config) (Core, error) {
+			cfg.Coding = codingFor(kind)
+			cfg.Coding.Recorder = reach
+			return newWeft(reach, cfg)
+		},
+		mayLeave: leaveCoded,
+	}
+}
+
+func codingFor(kind Kind) *raft.Coding {
+	c := &raft.Coding{Threshold: codedThreshold, Memory: codingMemory}
+	if kind == CockroachLike {
+		c.ClearPrefix = headLen
+		c.Veto = func(data []byte) bool { return len(data) > 0 && encoding(data[0]) == sideloaded }
+	}
+	return c
+}
+
+// codedCore is what a core with coded entries has beside the rest.
+type codedCore interface {
+	CodingStatus() raft.CodingStatus
+	Densify(on bool)
+}
+
+// leaveCoded has all members write plain entries, until the logs of all have
+// none that are coded.
+func leaveCoded(w *world, m *machine, to Library) bool {
+	if to.Coded {
+		return true
+	}
+	ready := true
+	for _, other := range w.live() {
+		if other.proc == nil {
+			continue
+		}
+		if c, ok := other.proc.common().core.(codedCore); ok {
+			c.Densify(true)
+			ready = ready && c.CodingStatus().Dense
+		}
+	}
+	return ready
+}
+
+// The types of messages with units and of those that ask for some.
+const (
+	unitsType = raft.MsgUnits
+	asksType  = raft.MsgUnitsAsk
+)
+
+// isCoded reports whether an entry is stored as an envelope.
+func (w *world) isCoded(e *pb.Entry) bool {
+	prefix := 0
+	if w.opts.Kind == CockroachLike {
+		prefix = headLen
+	}
+	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
+}
+
+// RecordCoding counts what a core says that it does.
+func (r *Reach) RecordCoding(e raft.CodingEvent) {
+	switch e.Kind {
+	case raft.CodingFallback, raft.CodingHedged:
+		r.Riders++
+	case raft.CodingHeldBack:
+		r.HeldBack++
+	}
+}
