@@ -50,7 +50,7 @@ func (l *leader) coveredBy(rec *record, upTo uint64) bool {
 	if rec.covered {
 		return true
 	}
-	for _, v := range l.members.Voters {
+	for _, v := range l.coded.voterSets() {
 		if !l.coveredIn(v, rec, upTo) {
 			return false
 		}

@@ -25,7 +25,8 @@ type encoder struct {
 
 	// blocked are members that wait for entries this leader must complete.
 	blocked map[uint64]bool
-	// leftOut are rider units that were not sent, although the carrier was.
+	// leftOut are rider units that were not sent, although the carrier was;
+	// kept while a configuration change is checked.
 	leftOut map[omission]bool
 	// waiting is a configuration change that waits for coverage.
 	waiting *pb.Entry
@@ -46,6 +47,7 @@ func (l *leader) beginCoding() {
 	if o := l.observer(); o != nil {
 		o.Reset(l.coded.now())
 	}
+	l.followPending()
 	l.arrangeSlots()
 }
 
@@ -181,6 +183,7 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 	if reserved {
 		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
 		e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, ecraft.NewCodeword(h, data), nil)
+		c.lastCoded = e.GetIndex()
 		return
 	}
 	if data != nil {
@@ -229,6 +232,7 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 		rec.hedgeAt = now + after
 	}
 	c.ledger.add(rec)
+	c.lastCoded = e.GetIndex()
 	c.record(CodingEvent{Kind: CodingEncoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	enc.credit = min(enc.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
 }
@@ -330,7 +334,9 @@ func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft
 		case err == nil:
 			words[i] = word
 		case errors.Is(err, errReleased):
-			l.enc.leftOut[omission{carrier: carrier, index: rider.Index, member: to}] = true
+			if l.enc.check.voters != nil {
+				l.enc.leftOut[omission{carrier: carrier, index: rider.Index, member: to}] = true
+			}
 			l.coded.record(CodingEvent{Kind: CodingLeftOut, Index: rider.Index, Peer: to})
 		default:
 			return nil, err

@@ -6,6 +6,7 @@ package raft
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -91,6 +92,9 @@ type parcels struct {
 func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 	p.targets = gossip.Targets(&env.Header, c.r.id, p.targets[:0])
 	for _, t := range p.targets {
+		if a := c.accounts[t.Peer]; a != nil && a.unreachable {
+			continue // it asks for what it missed when it is back
+		}
 		i := slices.Index(p.to, t.Peer)
 		if i < 0 {
 			i = len(p.to)
@@ -165,6 +169,9 @@ func (c *coded) stepUnits(m *pb.Message) error {
 		refused = errors.Join(refused, err)
 	}
 	c.advanced()
+	if purpose == forAnswer {
+		c.pull() // there may be more to ask for
+	}
 	return refused
 }
 
@@ -229,7 +236,7 @@ func (c *coded) advanced() {
 // want has the payload of an entry completed although this node need not apply
 // it, or not yet.
 func (c *coded) want(rec *record) {
-	if !rec.complete && c.wanted[rec.id.index] == nil {
+	if !rec.complete && c.wanted[rec.id.index] == nil && c.expectPinned(rec) {
 		c.wanted[rec.id.index] = rec
 	}
 }
@@ -237,6 +244,12 @@ func (c *coded) want(rec *record) {
 // wantAhead has entries of the log completed: those that a member is to be sent
 // next, and some more, so that it need not wait for each.
 func (c *coded) wantAhead(ents []*pb.Entry) {
+	n := len(c.wanted)
+	defer func() {
+		if len(c.wanted) > n {
+			c.pull()
+		}
+	}()
 	for i, e := range ents {
 		env, err := c.open(e)
 		if err != nil || i >= maxWanted || len(c.wanted) >= 2*maxWanted {
@@ -276,9 +289,9 @@ func (c *coded) wantEntry(id entryID, env *ecraft.Envelope) {
 	}
 	hdr := env.Header
 	rec := &record{id: id, hdr: &hdr, bornTick: c.ticks}
-	rec.complete = c.store.Expect(coID(id), rec.hdr, env.Own)
-	c.store.Pin(coID(id))
-	c.wanted[id.index] = rec
+	if c.expectPinned(rec) {
+		c.wanted[id.index] = rec
+	}
 }
 
 // pull asks for what is lacking: of committed entries, in order, and of those
@@ -319,9 +332,10 @@ func (c *coded) lacking() []gossip.Lacking {
 			}
 		}
 	}
-	for index, rec := range c.wanted {
+	for _, index := range slices.Sorted(maps.Keys(c.wanted)) {
+		rec := c.wanted[index]
 		if rec.complete || c.unneeded(index) {
-			c.store.Unpin(coID(rec.id))
+			c.unpin(rec)
 			delete(c.wanted, index)
 			continue
 		}
@@ -349,6 +363,20 @@ func (c *coded) expect(rec *record) bool {
 		return false
 	}
 	rec.complete = c.store.Expect(id, rec.hdr, own...)
+	return !rec.complete
+}
+
+// expectPinned is expect for an entry that there must be room for.
+func (c *coded) expectPinned(rec *record) bool {
+	if rec.pinned {
+		return !rec.complete
+	}
+	own, err := c.ownUnits(rec.id)
+	if err != nil {
+		return false
+	}
+	rec.pinned = true
+	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr, own...)
 	return !rec.complete
 }
 

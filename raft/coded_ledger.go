@@ -21,8 +21,6 @@ type ledger struct {
 	recs []*record
 	// ready is the number of leading records that are complete.
 	ready int
-	// carriers is the index of the last carrier in the log, 0 if there is none.
-	carriers uint64
 }
 
 // record is a coded entry.
@@ -37,6 +35,8 @@ type record struct {
 	// covered says, at a leader, that the units of the header alone satisfy
 	// the commit rule. It is forgotten when the configuration changes.
 	covered bool
+	// pinned says that the store must not give the payload up.
+	pinned bool
 
 	// word is the codeword, at a leader that has made one. nil otherwise.
 	word *ecraft.Codeword
@@ -244,7 +244,6 @@ func (c *coded) note(id entryID, env *ecraft.Envelope) {
 		rec.complete = env.Payload != nil || c.store.Expect(coID(id), rec.hdr, env.Own)
 	}
 	for i, rider := range env.Riders {
-		c.ledger.carriers = id.index
 		c.ledger.ride(id.index, rider)
 		if u := env.RiderUnits[i]; u.Count > 0 {
 			// Units that prove bad are as good as absent: others have more.
@@ -279,7 +278,27 @@ func (c *coded) applied(index uint64) {
 	if c == nil {
 		return
 	}
+	for _, rec := range c.ledger.recs {
+		if rec.id.index > index {
+			break
+		}
+		c.unpin(rec)
+	}
 	c.ledger.release(index)
 	c.store.Applied(index)
 	c.changesApplied(index)
+}
+
+// pin keeps what the store has of an entry until it is applied.
+func (c *coded) pin(rec *record) {
+	if !rec.pinned {
+		rec.pinned = c.store.Pin(coID(rec.id))
+	}
+}
+
+func (c *coded) unpin(rec *record) {
+	if rec.pinned {
+		c.store.Unpin(coID(rec.id))
+		rec.pinned = false
+	}
 }

@@ -49,6 +49,7 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 	check := &l.enc.check
 	if !sameVoters(check.voters, voters) {
 		*check = memberCheck{voters: voters, raised: map[uint64][]raise{}, headers: map[uint64]*record{}}
+		clear(l.enc.leftOut)
 	}
 	check.okTo = max(check.okTo, l.releasedByEnough(voters))
 	first := l.log.firstIndex()
@@ -180,7 +181,7 @@ func (l *leader) raiseCommitted(recs []*record) {
 	if level < 1 {
 		return
 	}
-	var late []*record
+	var late []rising
 	for _, rec := range recs {
 		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.committed {
 			continue // not acknowledged by all yet
@@ -188,20 +189,22 @@ func (l *leader) raiseCommitted(recs []*record) {
 		if !slices.ContainsFunc(rec.hdr.Members, alive) {
 			continue // those that are there hold it whole
 		}
-		if _, err := l.riderWord(rec.id); err != nil {
+		word, err := l.riderWord(rec.id)
+		if err != nil {
 			if env, err := l.coded.entry(rec.id); err == nil {
 				l.coded.wantAhead([]*pb.Entry{env})
 			}
 			continue
 		}
-		late = append(late, rec)
+		late = append(late, rising{rec, word})
 	}
 	if len(late) == 0 {
 		return
 	}
 	at := l.log.last().index + 1
 	l.appendCarrier(late, level, alive)
-	for _, rec := range late {
+	for _, up := range late {
+		rec := up.rec
 		totals := make([]uint8, rec.hdr.Slots)
 		for s, member := range rec.hdr.Members {
 			if alive(member) {
@@ -320,8 +323,9 @@ func (l *leader) askHeaders(from, to uint64) {
 		return
 	}
 	best, released := None, to
-	for id, pr := range l.members.Progress {
-		if id != l.id && c.healthy(id) && pr.Match >= from && l.releasedBy(id) < from && l.releasedBy(id) < released {
+	for _, id := range l.enc.members {
+		pr := l.members.Progress[id]
+		if pr != nil && c.healthy(id) && pr.Match >= from && l.releasedBy(id) < from && l.releasedBy(id) < released {
 			best, released = id, l.releasedBy(id)
 		}
 	}

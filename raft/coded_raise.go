@@ -31,16 +31,17 @@ func (l *leader) raise(alive func(id uint64) bool) int {
 		return 0
 	}
 	g := &l.coded.ledger
-	var late []*record
+	var late []rising
 	for _, rec := range g.recs[g.at(l.log.committed+1):] {
 		if l.enoughWith(rec, alive) {
 			continue
 		}
-		if _, err := l.word(rec); err != nil {
+		word, err := l.word(rec)
+		if err != nil {
 			l.coded.want(rec)
 			return 0
 		}
-		late = append(late, rec)
+		late = append(late, rising{rec, word})
 	}
 	for part := range slices.Chunk(late, ridersPerCarrier) {
 		l.appendCarrier(part, level, alive)
@@ -52,7 +53,7 @@ func (l *leader) raise(alive func(id uint64) bool) int {
 // of those that any half leaves of them must hold a payload together.
 func (l *leader) levelOf(alive func(id uint64) bool) int {
 	level := ecraft.MaxUnits
-	for _, v := range l.members.Voters {
+	for _, v := range l.coded.voterSets() {
 		if len(v) > 0 {
 			level = min(level, countIf(v, alive)-len(v)/2)
 		}
@@ -72,7 +73,7 @@ func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
 // enoughWith reports whether an entry could be committed if nobody but the
 // members in alive were to acknowledge the whole log.
 func (l *leader) enoughWith(rec *record, alive func(id uint64) bool) bool {
-	for _, v := range l.members.Voters {
+	for _, v := range l.coded.voterSets() {
 		var buf [16]int
 		held := buf[:0]
 		for id := range v {
@@ -89,14 +90,21 @@ func (l *leader) enoughWith(rec *record, alive func(id uint64) bool) bool {
 	return true
 }
 
+// rising is an entry that is to be raised, with its codeword.
+type rising struct {
+	rec  *record
+	word *ecraft.Codeword
+}
+
 // appendCarrier appends an entry in which units ride that bring the members in
 // alive to a level.
-func (l *leader) appendCarrier(recs []*record, level int, alive func(id uint64) bool) {
+func (l *leader) appendCarrier(late []rising, level int, alive func(id uint64) bool) {
 	c := l.coded
 	id := entryID{term: l.term, index: l.log.last().index + 1}
-	h := &ecraft.Header{Kind: ecraft.Carrier, Encoder: l.id, Riders: make([]ecraft.Rider, len(recs))}
-	words := make([]*ecraft.Codeword, len(recs))
-	for i, rec := range recs {
+	h := &ecraft.Header{Kind: ecraft.Carrier, Encoder: l.id, Riders: make([]ecraft.Rider, len(late))}
+	words := make([]*ecraft.Codeword, len(late))
+	for i, up := range late {
+		rec := up.rec
 		totals := make([]uint8, rec.hdr.Slots)
 		target := rec.hdr.UnitsAt(level)
 		units := make([]int, len(totals))
@@ -106,7 +114,7 @@ func (l *leader) appendCarrier(recs []*record, level int, alive func(id uint64) 
 			}
 		}
 		h.Riders[i] = ecraft.Rider{ID: coID(rec.id), Totals: totals}
-		words[i], _ = l.word(rec) // raise has seen that there is one
+		words[i] = up.word
 		words[i].Prepare(units)
 	}
 	e := copyEntry(&pb.Entry{Type: pb.EntryNormal.Enum()}, id)
@@ -114,7 +122,7 @@ func (l *leader) appendCarrier(recs []*record, level int, alive func(id uint64) 
 	for _, r := range h.Riders {
 		c.ledger.ride(id.index, r)
 	}
-	c.ledger.carriers = id.index
+	c.lastCoded = id.index
 	l.append(e)
 }
 
@@ -139,11 +147,11 @@ func (l *leader) hedge() {
 		waited := now - rec.born
 		alive := l.acknowledged(rec.id.index)
 		if l.levelOf(alive) < 1 {
-			rec.postpone(l.coded.ticks, now)
+			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
 		}
 		if cost := l.raiseCost(alive); cost > l.enc.credit && !ecraft.HedgeWaived(rec.plan, waited) && rec.hedgeAt > 0 {
-			rec.postpone(l.coded.ticks, now)
+			l.postpone(rec, now)
 			break
 		} else if n := l.raise(alive); n > 0 {
 			l.enc.credit = max(l.enc.credit-cost, 0)
@@ -154,28 +162,29 @@ func (l *leader) hedge() {
 			l.coded.record(CodingEvent{Kind: kind, Index: rec.id.index, Count: n, Bytes: cost})
 			l.broadcastAppend()
 		}
-		rec.postpone(l.coded.ticks, now)
+		l.postpone(rec, now)
 		break
 	}
 }
 
-// lateTicks is how many ticks make an entry late where no clock tells.
-const lateTicks = 2
+// lateTicks is how many ticks make an entry late where no clock tells: a part of
+// an election timeout, which is many round trips.
+func (l *leader) lateTicks() int { return max(2, l.cfg.ElectionTick/3) }
 
 func (l *leader) late(rec *record, now time.Duration) bool {
 	if rec.hedgeAt > 0 {
 		return now >= rec.hedgeAt
 	}
-	return l.coded.ticks-rec.bornTick >= lateTicks
+	return l.coded.ticks-rec.bornTick >= l.lateTicks()
 }
 
 // postpone sets the timer again: for the time that the entry was expected to
 // take, or a tick.
-func (rec *record) postpone(ticks int, now time.Duration) {
+func (l *leader) postpone(rec *record, now time.Duration) {
 	if rec.hedgeAt > 0 {
 		rec.hedgeAt = now + max(rec.plan.Predicted, time.Millisecond)
 	}
-	rec.bornTick = ticks - lateTicks + 1
+	rec.bornTick = l.coded.ticks - l.lateTicks() + 1
 }
 
 // othersAreWell reports whether those who have not answered were heard from.

@@ -29,6 +29,8 @@ type recoverer struct {
 	*raft
 	// answers are the members that have answered, by index of the entry.
 	answers map[uint64]map[uint64]bool
+	// heard are the members that have answered at all.
+	heard map[uint64]bool
 	// sinceAsk counts ticks since the last question, ticks since the first.
 	sinceAsk, ticks int
 }
@@ -42,7 +44,7 @@ func (r *raft) win() {
 		r.becomeLeader()
 		return
 	}
-	rc := &recoverer{raft: r, answers: map[uint64]map[uint64]bool{}}
+	rc := &recoverer{raft: r, answers: map[uint64]map[uint64]bool{}, heard: map[uint64]bool{r.id: true}}
 	r.enter(rc, r.term, None)
 	n := len(rc.lacking())
 	r.logger.Infof("raft: node %x has won term %d and lacks the payloads of %d entries behind its commit index %d", r.id, r.term, n, r.log.committed)
@@ -69,7 +71,7 @@ func (c *coded) mustRecover() bool {
 func (c *coded) secured(rec *record) bool {
 	if rec.complete {
 		if _, err := c.payload(rec); err == nil {
-			c.store.Pin(coID(rec.id))
+			c.pin(rec)
 			return true
 		}
 	}
@@ -97,12 +99,9 @@ func (rc *recoverer) ask() {
 	var ents []*pb.Entry
 	for _, rec := range rc.lacking() {
 		id := coID(rec.id)
-		if !c.store.Known(id) {
-			if own, err := c.ownUnits(rec.id); err == nil {
-				rec.complete = c.store.Expect(id, rec.hdr, own...)
-			}
+		if !c.expectPinned(rec) {
+			continue
 		}
-		c.store.Pin(id)
 		need, own := c.store.Missing(id)
 		ents = append(ents, unitsEntry(rec.id, gossip.AppendAsk(nil, gossip.Want{ID: id, Need: need, OwnHeld: own})))
 		if len(ents) == maxRecovered {
@@ -183,6 +182,7 @@ func (rc *recoverer) answered(m *pb.Message) error {
 		return err
 	}
 	rc.log.commitTo(m.GetCommit())
+	rc.heard[m.GetFrom()] = true
 	var refused error
 	for _, e := range m.GetEntries() {
 		rec := c.ledger.find(e.GetIndex())
@@ -208,8 +208,11 @@ func (rc *recoverer) proceed() {
 	if rc.role != role(rc) {
 		return
 	}
+	if len(rc.coded.pending.sets) > 0 && !rc.majority(rc.heard) {
+		return
+	}
 	for _, rec := range rc.lacking() {
-		if !rc.majorityAnswered(rec.id.index) {
+		if !rc.majority(rc.answers[rec.id.index]) {
 			return
 		}
 		rc.cut(rec.id.index)
@@ -219,16 +222,15 @@ func (rc *recoverer) proceed() {
 	rc.becomeLeader()
 }
 
-// majorityAnswered reports whether a majority of every set of voters that
-// counts has answered for an entry.
-func (rc *recoverer) majorityAnswered(index uint64) bool {
-	answered := rc.answers[index]
+// majority reports whether the members in answered are a majority of every set of
+// voters that counts.
+func (rc *recoverer) majority(answered map[uint64]bool) bool {
 	for _, v := range rc.coded.voterSets() {
 		if len(v) > 0 && countIf(v, func(id uint64) bool { return answered[id] }) <= len(v)/2 {
 			return false
 		}
 	}
-	return len(answered) > 0
+	return true
 }
 
 // cut drops the log from index on.

@@ -84,6 +84,8 @@ type account struct {
 	// capable says that the member reads envelopes like this node's: it said
 	// so, or has a slot in an entry of the log.
 	capable bool
+	// known says that it has reported to this node.
+	known bool
 	// heardTick is when it was last heard from, unreachable set when the host
 	// could not reach it since.
 	heardTick   int
@@ -168,11 +170,11 @@ func (l *leader) reported(m *pb.Message) {
 	was := *a
 	p, err := parseReport(m.GetContext())
 	if err != nil {
-		a.report, a.capable = report{}, false
+		a.report, a.capable, a.known = report{}, false, true
 		return
 	}
 	p.released = max(p.released, a.released) // a late message says less
-	a.report = p
+	a.report, a.known = p, true
 	a.capable = p.prefix == uint64(c.opt.ClearPrefix)
 	if !was.capable && a.capable {
 		l.enc.blocked[m.GetFrom()] = true
@@ -248,7 +250,7 @@ func (c *coded) acknowledged(index uint64) {
 
 // lost notes that the host could not reach a member.
 func (c *coded) lost(id uint64) {
-	if c != nil {
+	if c != nil && c.r.members.Progress[id] != nil {
 		c.account(id).unreachable = true
 	}
 }
@@ -256,3 +258,13 @@ func (c *coded) lost(id uint64) {
 // expects reports whether a node that is no member in force may answer: it is
 // one of a configuration in the log.
 func (c *coded) expects(id uint64) bool { return c != nil && slices.Contains(c.pending.members, id) }
+
+// lags reports whether a member, as far as it last said, lacks payloads of what
+// it has acknowledged. That may be old news: the answer to an append tells.
+func (c *coded) lags(id, match uint64) bool {
+	if c == nil {
+		return false
+	}
+	a := c.accounts[id]
+	return a != nil && a.capable && a.known && a.completed < match
+}

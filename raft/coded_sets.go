@@ -104,6 +104,9 @@ func (c *coded) confSwitched() {
 func (c *coded) derivePending() {
 	p := &c.pending
 	p.sets, p.members = nil, nil
+	for _, rec := range c.ledger.recs {
+		rec.covered = false // that was in other sets
+	}
 	if len(p.changes) < 2 {
 		return
 	}
@@ -135,6 +138,32 @@ func (c *coded) derivePending() {
 		}
 		for id := range progress {
 			p.members = append(p.members, id)
+		}
+	}
+	if l := r.leading(); l != nil {
+		l.followPending()
+	}
+}
+
+// followPending has a leader replicate to members of configurations that are not
+// in force: their acknowledgements count.
+func (l *leader) followPending() {
+	p := &l.coded.pending
+	for _, id := range p.members {
+		if l.members.Progress[id] == nil {
+			voter := slices.ContainsFunc(p.sets, func(v quorum.MajorityConfig) bool { _, ok := v[id]; return ok })
+			l.members.Progress[id] = &tracker.Progress{
+				Next:      l.log.last().index + 1,
+				Inflights: tracker.NewInflights(l.members.MaxInflight, l.members.MaxInflightBytes),
+				IsLearner: !voter,
+			}
+		}
+	}
+	for id := range l.members.Progress {
+		_, learner := l.members.Learners[id]
+		_, next := l.members.LearnersNext[id]
+		if !learner && !next && !isVoter(l.members.Config, id) && !slices.Contains(p.members, id) && id != l.id {
+			delete(l.members.Progress, id)
 		}
 	}
 }

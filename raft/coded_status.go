@@ -155,7 +155,7 @@ func (rn *RawNode) QueueHint(to uint64, bytes int, rate float64) {
 // does not count as matching, as hosts truncate and hand over by it.
 func (r *raft) visible(id uint64, pr tracker.Progress) tracker.Progress {
 	if l := r.leading(); l != nil && l.coded != nil && id != l.id {
-		if a := l.coded.accounts[id]; a != nil && a.capable {
+		if a := l.coded.accounts[id]; a != nil && a.capable && a.known {
 			pr.Match = min(pr.Match, a.completed)
 		}
 	}
@@ -180,10 +180,15 @@ func (l *leader) unblock() {
 		return
 	}
 	for _, id := range l.enc.members {
-		if l.enc.blocked[id] {
-			if pr := l.members.Progress[id]; pr != nil {
-				l.sendAppend(id, pr, false)
-			}
-		}
+		l.unblockOne(id)
+	}
+}
+
+func (l *leader) unblockOne(id uint64) {
+	if l.enc == nil || !l.enc.blocked[id] {
+		return
+	}
+	if pr := l.members.Progress[id]; pr != nil {
+		l.sendAppend(id, pr, false)
 	}
 }

@@ -36,26 +36,34 @@ func (l *leader) withheld(to uint64) bool {
 
 // serveStuck sends snapshots to members that cannot go on without.
 func (l *leader) serveStuck() {
-	for id, a := range l.coded.accounts {
-		pr := l.members.Progress[id]
-		if !a.stuck || pr == nil || id == l.id {
-			delete(l.enc.stuck, id)
+	for _, id := range l.enc.members {
+		a, pr := l.coded.accounts[id], l.members.Progress[id]
+		if a == nil || pr == nil {
 			continue
 		}
-		l.enc.stuck[id]++
-		if pr.State == tracker.StateSnapshot || l.log.applied < pr.Next-1 {
+		// The first index that the snapshot must cover: all that was sent; or,
+		// for a member that does not read envelopes, the one it waits for.
+		least := pr.Next - 1
+		switch {
+		case a.stuck:
+			l.enc.stuck[id]++
+		case a.known && !a.capable && l.enc.blocked[id]:
+			least = pr.Next
+		default:
+			continue
+		}
+		if pr.State == tracker.StateSnapshot || l.log.applied < least {
 			continue
 		}
 		// Asking costs the host a snapshot, so it is asked only when one of
-		// what is applied would do.
+		// what is applied would do. Some hosts send their state of now instead
+		// of a snapshot that is too old, so that one is sent now and then.
 		s, err := l.log.snapshot()
-		if err != nil || s.GetMetadata().GetIndex() < pr.Next-1 {
+		if err != nil || s.GetMetadata().GetIndex() < least && l.coded.ticks%l.cfg.ElectionTick != 0 {
 			continue
 		}
 		l.coded.record(CodingEvent{Kind: CodingSnapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
-		if l.sendSnapshot(id, pr) {
-			l.enc.stuck[id] = 0
-		}
+		l.sendSnapshot(id, pr)
 	}
 }
 
@@ -98,7 +106,7 @@ func (l *leader) handOverIfStuck() {
 	if len(c.pending.sets) > 0 {
 		newest = sets[len(sets)-1]
 	}
-	for id := range newest {
+	for _, id := range newest.Slice() {
 		a, pr := c.accounts[id], l.members.Progress[id]
 		if a != nil && pr != nil && id != l.id && c.healthy(id) && a.applied > applied {
 			best, applied = id, a.applied

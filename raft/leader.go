@@ -121,6 +121,7 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 			l.appendRejected(pr, m)
 		} else {
 			l.appendAccepted(pr, m)
+			l.unblockOne(m.GetFrom())
 		}
 	case pb.MsgHeartbeatResp:
 		l.heartbeatAnswered(pr, m)
@@ -128,7 +129,6 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 		l.snapshotSent(pr, m)
 	case pb.MsgUnreachable:
 		// What is on its way to it is probably lost; ask before sending more.
-		l.coded.lost(m.GetFrom())
 		if pr.State == tracker.StateReplicate {
 			pr.BecomeProbe()
 		}

@@ -181,7 +181,7 @@ func (l *leader) heartbeatAnswered(pr *tracker.Progress, m *pb.Message) {
 	l.gotHeartbeat(m.GetFrom())
 	// It is there but lags, or it is not known where its log agrees: an append
 	// gets things going again, also when everything in flight was lost.
-	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe {
+	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe || l.coded.lags(m.GetFrom(), pr.Match) {
 		l.sendAppend(m.GetFrom(), pr, true)
 	}
 	if l.cfg.ReadOnlyOption == ReadOnlySafe && len(m.GetContext()) > 0 {

@@ -161,6 +161,9 @@ func (r *raft) dispatch(m *pb.Message) error {
 		}
 	case pb.MsgVote, pb.MsgPreVote:
 		r.handleVote(m)
+	case pb.MsgUnreachable:
+		r.coded.lost(m.GetFrom())
+		return r.role.step(m)
 	case MsgUnits:
 		return r.coded.stepUnits(m)
 	case MsgUnitsAsk:
