@@ -108,7 +108,9 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 	}
 	r := s.lookup(id)
 	if r == nil {
-		r = s.begin(id, h)
+		r = &record{id: id, h: h, units: ecraft.NewAssembly(h), first: make([]uint8, h.Slots)}
+		s.insert(r)
+		s.grow(r, recordBytes+unitsBytes(h))
 	}
 	for _, strip := range own {
 		if r.payload == nil {

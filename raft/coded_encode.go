@@ -205,11 +205,14 @@ func (l *leader) assign(index uint64, size int, now time.Duration) (plan ecraft.
 	for i, u := range enc.units {
 		enc.units[i] = min(max(u, 0), d)
 	}
-	if !slices.ContainsFunc(enc.units, func(u int) bool { return u != d }) {
-		return plan, true
-	}
-	return plan, false
+	partial := func(u int) bool { return u != d && (u != 0 || size >= leastLevelOne) }
+	return plan, !slices.ContainsFunc(enc.units, partial)
 }
+
+// leastLevelOne is the size of a payload from which an envelope is worth while
+// although those that get anything get everything: the others need no copy when
+// they are back. Below, it only adds its header.
+const leastLevelOne = 16 << 10
 
 // sealCoded wraps the payload as units by the assignment in l.enc.units.
 func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.Duration) {

@@ -146,7 +146,9 @@ func (l *leader) hedge() {
 		}
 		waited := now - rec.born
 		alive := l.acknowledged(rec.id.index)
-		if l.levelOf(alive) < 1 {
+		// Without a prediction it may be a queue that takes its time. Then only
+		// the silence of those who have not answered is a sign.
+		if l.levelOf(alive) < 1 || rec.hedgeAt == 0 && l.othersAreWell(alive) {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
 		}

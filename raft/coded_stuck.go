@@ -49,6 +49,7 @@ func (l *leader) serveStuck() {
 			l.enc.stuck[id]++
 		case a.known && !a.capable && l.enc.blocked[id]:
 			least = pr.Next
+			l.enc.stuck[id] = 0 // an older one would be of no use
 		default:
 			continue
 		}
@@ -59,7 +60,7 @@ func (l *leader) serveStuck() {
 		// what is applied would do. Some hosts send their state of now instead
 		// of a snapshot that is too old, so that one is sent now and then.
 		s, err := l.log.snapshot()
-		if err != nil || s.GetMetadata().GetIndex() < least && l.coded.ticks%l.cfg.ElectionTick != 0 {
+		if err != nil || s.GetMetadata().GetIndex() < least && l.enc.stuck[id]%l.cfg.ElectionTick != l.cfg.ElectionTick/2 {
 			continue
 		}
 		l.coded.record(CodingEvent{Kind: CodingSnapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
