@@ -46,7 +46,10 @@ func atLevel(n, level int, p []byte) *ecraft.Header {
 func TestEveryLevel(t *testing.T) {
 	for n := 3; n <= 9; n++ {
 		for level := 1; level <= ecraft.Levels(n); level++ {
-			for _, size := range []int{1, 2, 7, 30, 255, 256, 1000, 4097, 65536 + n} {
+			for _, size := range []int{1, 2, 7, 30, 255, 256, 1000, 4097, 65536 + n, 300_001} {
+				if testing.Short() && size > 1<<16 {
+					continue
+				}
 				p := payload(uint64(level), size)
 				h := atLevel(n, level, p)
 				t.Run(fmt.Sprintf("N=%d/level=%d/size=%d", n, level, size), func(t *testing.T) {

@@ -30,15 +30,7 @@ func mul(a, b byte) byte {
 // inverse returns 1/a; a is not 0.
 func inverse(a byte) byte { return expTable[255-logTable[a]] }
 
-// generator returns how much of data unit c is in unit r of a codeword with d
-// data units. Any d rows of this matrix can be inverted: that is Cauchy's
-// theorem, since r and c are never equal below.
-func generator(d, r, c int) byte {
-	switch {
-	case r >= d:
-		return inverse(byte(r ^ c))
-	case r == c:
-		return 1
-	}
-	return 0
-}
+// generator returns how much of data unit c is in parity unit r. As r and c are
+// never equal, the parity rows are a Cauchy matrix: each square part of it can be
+// inverted, and so any D units, data or parity, give the data back.
+func generator(r, c int) byte { return inverse(byte(r ^ c)) }

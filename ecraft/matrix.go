@@ -23,15 +23,14 @@ var coders = struct {
 // come up where members fail in many ways.
 const maxCoders = 256
 
-func coderFor(key coderKey, make func(coderKey) [][]byte) (*coder, error) {
+func coderFor(key coderKey, rows func(coderKey) [][]byte) (*coder, error) {
 	coders.RLock()
 	c := coders.made[key]
 	coders.RUnlock()
 	if c != nil {
 		return c, nil
 	}
-	rows := make(key)
-	c, err := newCoder(rows)
+	c, err := newCoder(rows(key))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func encodingRows(key coderKey) [][]byte {
 	for r := range key.out.all() {
 		row := make([]byte, key.d)
 		for c := range row {
-			row[c] = generator(key.d, r, c)
+			row[c] = generator(r, c)
 		}
 		rows = append(rows, row)
 	}
@@ -90,7 +89,7 @@ func decodingRows(key coderKey) [][]byte {
 	for i, r := range parity {
 		square[i] = make([]byte, len(missing))
 		for j, c := range missing {
-			square[i][j] = generator(key.d, r, c)
+			square[i][j] = generator(r, c)
 		}
 	}
 	inv := invert(square)
@@ -101,7 +100,7 @@ func decodingRows(key coderKey) [][]byte {
 			for i, r := range parity {
 				switch {
 				case u < key.d:
-					rows[m][j] ^= mul(inv[m][i], generator(key.d, r, u))
+					rows[m][j] ^= mul(inv[m][i], generator(r, u))
 				case u == r:
 					rows[m][j] = inv[m][i]
 				}
@@ -111,8 +110,9 @@ func decodingRows(key coderKey) [][]byte {
 	return rows
 }
 
-// invert returns the inverse of a matrix that has one, and destroys it: by
-// Gauss and Jordan, without a search for pivots beyond the first that is not 0.
+// invert returns the inverse of a square part of a Cauchy matrix, by Gauss and
+// Jordan, and destroys it. No pivot is ever 0, since its top left parts can all
+// be inverted too.
 func invert(a [][]byte) [][]byte {
 	n := len(a)
 	inv := make([][]byte, n)
@@ -121,12 +121,6 @@ func invert(a [][]byte) [][]byte {
 		inv[i][i] = 1
 	}
 	for col := range n {
-		pivot := col
-		for a[pivot][col] == 0 {
-			pivot++
-		}
-		a[col], a[pivot] = a[pivot], a[col]
-		inv[col], inv[pivot] = inv[pivot], inv[col]
 		scale := inverse(a[col][col])
 		for j := range n {
 			a[col][j], inv[col][j] = mul(a[col][j], scale), mul(inv[col][j], scale)
