@@ -75,6 +75,8 @@ type coded struct {
 	pending pendingConf
 	// former is the last leader that this node followed.
 	former uint64
+	// saidStuck is the last entry that was recorded as one nobody completes.
+	saidStuck uint64
 	// lastCoded is at or above the last entry of the log that is not plain.
 	lastCoded uint64
 }
@@ -193,6 +195,10 @@ func (c *coded) tick() {
 		return
 	}
 	c.ticks++
+	if at, ok := c.stuckAt(); ok && at != c.saidStuck {
+		c.saidStuck = at
+		c.record(CodingEvent{Kind: CodingStuck, Index: at})
+	}
 	c.shareDue()
 	c.pull()
 	if l := c.r.leading(); l != nil {

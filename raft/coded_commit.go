@@ -79,13 +79,13 @@ func (l *leader) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bo
 // committedTo notes that the commit index has risen.
 func (l *leader) committedTo(from, to uint64) {
 	c := l.coded
-	now := c.now()
+	c.learnt(from, to)
 	g := &c.ledger
 	for _, rec := range g.recs[g.at(from+1):] {
 		if rec.id.index > to {
 			break
 		}
-		rec.hedgeAt, rec.since = 0, now
+		rec.hedgeAt = 0
 		if len(rec.raised) == 0 {
 			continue
 		}
@@ -96,5 +96,23 @@ func (l *leader) committedTo(from, to uint64) {
 	}
 	if o := l.observer(); o != nil {
 		o.Committed(to)
+	}
+}
+
+// learnt notes that the commit index has risen here, for the time that payloads
+// take from then on.
+func (c *coded) learnt(from, to uint64) {
+	if c == nil || to <= from || c.r.cfg.Clock == nil {
+		return
+	}
+	now := c.now()
+	g := &c.ledger
+	for _, rec := range g.recs[g.at(from+1):] {
+		if rec.id.index > to {
+			break
+		}
+		if rec.since = now; rec.complete {
+			c.record(CodingEvent{Kind: CodingDelayed, Index: rec.id.index})
+		}
 	}
 }

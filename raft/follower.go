@@ -89,10 +89,17 @@ func (f *follower) handleAppend(m *pb.Message) error {
 	f.log.appendAfter(after, fresh)
 	f.coded.took(fresh, envs)
 	last := base.index + uint64(len(ents))
-	f.log.commitTo(min(m.GetCommit(), last))
+	f.learnCommit(min(m.GetCommit(), last))
 	f.acknowledge(m.GetFrom(), last)
 	f.coded.share(fresh, envs, m.GetCommit())
 	return nil
+}
+
+// learnCommit raises the commit index on the leader's word.
+func (f *follower) learnCommit(index uint64) {
+	from := f.log.committed
+	f.log.commitTo(index)
+	f.coded.learnt(from, f.log.committed)
 }
 
 // acknowledge tells the leader that the logs agree up to index, once that much
@@ -119,7 +126,7 @@ func (f *follower) handleHeartbeat(m *pb.Message) error {
 		f.logger.Error(err)
 		return err
 	}
-	f.log.commitTo(m.GetCommit())
+	f.learnCommit(m.GetCommit())
 	e := f.message(pb.MsgHeartbeatResp, m.GetFrom())
 	e.msg.Context = m.GetContext()
 	f.send(e)
