@@ -83,13 +83,16 @@ func testLevel(t *testing.T, h *ecraft.Header, p []byte, level int) {
 		return e
 	}
 	for _, to := range []uint64{1, 99} { // the encoder; a member that came later
+		require.True(t, h.Whole(to))
 		require.Equal(t, p, seal(to).Payload)
 	}
 	var strips []ecraft.Strip
 	for _, to := range h.Members {
 		e := seal(to)
+		require.Equal(t, level == 1, h.Whole(to))
 		if level == 1 {
 			require.Equal(t, p, e.Payload)
+			require.Equal(t, ecraft.Seal(nil, h, 1, prefix, c, nil), ecraft.Seal(nil, h, to, prefix, c, nil))
 			continue
 		}
 		require.Nil(t, e.Payload)

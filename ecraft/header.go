@@ -86,8 +86,9 @@ func (h *Header) UnitLen() int {
 	return (h.PayloadLen + h.D - 1) / h.D
 }
 
-// whole reports whether the envelope of a node has the whole payload in it.
-func (h *Header) whole(node uint64) bool {
+// Whole reports whether the envelope of a node has the whole payload in it. All
+// such envelopes of an entry are the same, unless it has riders.
+func (h *Header) Whole(node uint64) bool {
 	return h.Kind == Whole || h.Kind == Coded && h.BaseOf(node) == h.D
 }
 

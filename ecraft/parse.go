@@ -37,7 +37,7 @@ func Parse(data []byte, prefix int, node uint64) (*Envelope, error) {
 	if body, err = e.parseUnits(body, node); err != nil {
 		return nil, err
 	}
-	if !e.whole(node) {
+	if !e.Whole(node) {
 		if len(body) != 0 {
 			return nil, malformed("%d bytes behind the units of node %d", len(body), node)
 		}
@@ -67,7 +67,7 @@ func ParseHeader(data []byte, prefix int) (h *Header, body []byte, err error) {
 // is behind them.
 func (e *Envelope) parseUnits(body []byte, node uint64) (rest []byte, err error) {
 	base := e.BaseOf(node)
-	if e.Kind == Coded && base > 0 && !e.whole(node) {
+	if e.Kind == Coded && base > 0 && !e.Whole(node) {
 		if e.Own, body, err = ParseStrip(body); err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func IsEnvelope(data []byte, prefix int) bool {
 func Seal(dst []byte, h *Header, to uint64, prefix int, c *Codeword, riders []*Codeword) []byte {
 	dst = slices.Grow(dst, SealedLen(h, to, prefix, riders))
 	dst = appendHeader(dst, h, prefix, c)
-	whole := h.whole(to)
+	whole := h.Whole(to)
 	if slot := h.SlotOf(to); slot >= 0 && !whole && h.Units[slot] > 0 {
 		dst = c.AppendStrip(dst, slot, 0, int(h.Units[slot]))
 	}
@@ -77,7 +77,7 @@ func Seal(dst []byte, h *Header, to uint64, prefix int, c *Codeword, riders []*C
 // SealedLen returns the bytes that Seal appends.
 func SealedLen(h *Header, to uint64, prefix int, riders []*Codeword) int {
 	n := prefix + headerLen(h)
-	if h.whole(to) {
+	if h.Whole(to) {
 		n += h.PayloadLen
 	} else if base := h.BaseOf(to); h.Kind == Coded && base > 0 {
 		n += Strip{Count: base, UnitLen: h.UnitLen()}.EncodedLen()
