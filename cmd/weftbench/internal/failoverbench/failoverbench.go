@@ -6,8 +6,9 @@
 //
 // The same seeds kill the leader at the same instant on every side. Most of a gap
 // is the election timeout, which is drawn; so the time from the election to the
-// first commit is measured on its own. That is where a leader that must first
-// complete what its predecessor left behind would be slower.
+// first commit, and to the first commit of something new, is measured on its
+// own. That is where a leader that must first complete what its predecessor left
+// behind would be slower, or one that counts on a member that is gone.
 package failoverbench
 
 import (
@@ -15,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/raft"
@@ -46,10 +49,12 @@ type Gap struct {
 	Seed uint64 `json:"seed"`
 	// Whole is from the kill to the next commit of a client's proposal;
 	// Elected, from the kill to the election that lasts; Commit, from there to
-	// the first commit of anything.
+	// the first commit of anything; Fresh, to the first commit of a proposal
+	// that the new leader appended.
 	Whole   time.Duration `json:"whole_ns"`
 	Elected time.Duration `json:"elected_ns"`
 	Commit  time.Duration `json:"commit_ns"`
+	Fresh   time.Duration `json:"fresh_ns"`
 }
 
 // Row is what one side did with one size of group.
@@ -90,23 +95,13 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 	gap := Gap{Seed: seed}
 	o := virtual.Network(voters, seed, cfg.Delay)
 	o.Keep = virtual.Keep(cfg.Size)
-	side.Use(&o)
-	var elected, committed time.Duration
-	var c *vnet.Cluster
-	o.OnRole = func(node uint64, role raft.StateType) {
-		if role == raft.StateLeader {
-			elected, committed = c.Now(), 0
-		}
-	}
-	o.OnCommit = func(node, _ uint64) {
-		if committed == 0 && node == c.Leader() {
-			committed = c.Now()
-		}
-	}
+	var w watch
+	w.use(side, &o)
 	c, err := vnet.New(o)
 	if err != nil {
 		return gap, err
 	}
+	w.c = c
 	if err := c.Elect(1); err != nil {
 		return gap, err
 	}
@@ -124,14 +119,75 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 		return gap, fmt.Errorf("node %d leads before the kill, not node 1", c.Leader())
 	}
 	c.Kill(1)
+	w = watch{c: c}
 	before := len(load.Calls())
-	done, err := c.RunUntil(at+patient, func() bool { return len(load.Calls()) > before })
+	var first time.Duration
+	done, err := c.RunUntil(at+patient, func() bool {
+		if first == 0 && len(load.Calls()) > before {
+			first = c.Now()
+		}
+		return w.fresh > 0
+	})
 	if err != nil {
 		return gap, err
 	}
 	if !done {
 		return gap, fmt.Errorf("nothing committed within %v", patient)
 	}
-	gap.Whole, gap.Elected, gap.Commit = c.Now()-at, elected-at, committed-elected
+	gap.Whole, gap.Elected, gap.Commit, gap.Fresh = first-at, w.won-at, w.committed-w.won, w.fresh-w.won
 	return gap, nil
+}
+
+// watch sees what a new leader does.
+type watch struct {
+	c *vnet.Cluster
+	// won is when the votes were in, which with coded entries may be before the
+	// winner leads; term is that of the leader. committed and fresh are when
+	// something, and something new, was committed.
+	won, committed, fresh time.Duration
+	term                  uint64
+	recovering            uint64
+}
+
+// use has a cluster replicate in the way of a side, and watches it.
+func (w *watch) use(side virtual.Side, o *vnet.Options) {
+	o.Configure = func(id uint64, c *raft.Config) {
+		side.Configure(c)
+		if c.Coding != nil {
+			c.Coding.Recorder = winner{w, id}
+		}
+	}
+	o.OnRole = func(node uint64, role raft.StateType) {
+		if role != raft.StateLeader {
+			return
+		}
+		if w.recovering != node {
+			w.won = w.c.Now()
+		}
+		w.recovering, w.committed, w.fresh = 0, 0, 0
+		w.term = w.c.Core(node).BasicStatus().GetTerm()
+	}
+	o.OnCommit = func(node, _ uint64) {
+		if w.committed == 0 && node == w.c.Leader() {
+			w.committed = w.c.Now()
+		}
+	}
+	o.OnApply = func(node uint64, e *pb.Entry) {
+		if w.fresh == 0 && node == w.c.Leader() && e.GetTerm() == w.term && len(e.GetData()) > 0 {
+			w.fresh = w.c.Now()
+		}
+	}
+}
+
+// winner hears of an election that is won by a node which does not lead yet.
+type winner struct {
+	w    *watch
+	node uint64
+}
+
+// RecordCoding implements raft.CodingRecorder.
+func (k winner) RecordCoding(e raft.CodingEvent) {
+	if e.Kind == raft.CodingRecovery {
+		k.w.won, k.w.recovering = k.w.c.Now(), k.node
+	}
 }
