@@ -60,11 +60,13 @@ func (l *leader) serveStuck() {
 		// what is applied would do. Some hosts send their state of now instead
 		// of a snapshot that is too old, so that one is sent now and then.
 		s, err := l.log.snapshot()
-		if err != nil || s.GetMetadata().GetIndex() < least && l.enc.stuck[id]%l.cfg.ElectionTick != l.cfg.ElectionTick/2 {
+		if err != nil || s.GetMetadata().GetIndex() < least && l.enc.stuck[id] < l.cfg.ElectionTick/2 {
 			continue
 		}
 		l.coded.record(CodingEvent{Kind: CodingSnapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
-		l.sendSnapshot(id, pr)
+		if l.sendSnapshot(id, pr) {
+			l.enc.stuck[id] = 0
+		}
 	}
 }
 
