@@ -332,6 +332,9 @@ func (c *coded) lacking() []gossip.Lacking {
 			}
 		}
 	}
+	if len(c.wanted) == 0 {
+		return c.store.Lacking(upTo, maxLacking, nil) // sorting nothing allocates
+	}
 	for _, index := range slices.Sorted(maps.Keys(c.wanted)) {
 		rec := c.wanted[index]
 		if rec.complete || c.unneeded(index) {

@@ -46,23 +46,29 @@ type codedCore interface {
 	Densify(on bool)
 }
 
-// leaveCoded has all members write plain entries, until the logs of all have
-// none that are coded.
+// leaveCoded has all members write plain entries, and lets one go when its log
+// has none that are coded.
 func leaveCoded(w *world, m *machine, to Library) bool {
 	if to.Coded {
 		return true
 	}
-	ready := true
 	for _, other := range w.live() {
 		if other.proc == nil {
 			continue
 		}
 		if c, ok := other.proc.common().core.(codedCore); ok {
 			c.Densify(true)
-			ready = ready && c.CodingStatus().Dense
 		}
 	}
-	return ready
+	if !m.proc.common().core.(codedCore).CodingStatus().Dense {
+		return false
+	}
+	for _, e := range m.disk.live.entries {
+		if w.isCoded(e) {
+			w.fail("n%d says that its log is dense; entry %d of term %d is coded", m.id, e.GetIndex(), e.GetTerm())
+		}
+	}
+	return true
 }
 
 // The types of messages with units and of those that ask for some.

@@ -6,6 +6,7 @@ package hosts
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -126,7 +127,7 @@ func (w *world) guard(id uint64, f func()) {
 		case broken:
 			w.fail("n%d dies: %w", id, p.what)
 		default:
-			w.fail("n%d panics: %v", id, p)
+			w.fail("n%d panics: %v\n%s", id, p, debug.Stack())
 		}
 	}()
 	f()
