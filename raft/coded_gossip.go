@@ -197,12 +197,12 @@ func (c *coded) stepUnitsOf(from uint64, e *pb.Entry) (n int, refused error) {
 // log.
 func (c *coded) unitsArrived(id entryID, from uint64, s ecraft.Strip) error {
 	complete, err := c.store.Add(coID(id), from, s)
+	if complete { // in spite of units that were bad
+		c.completed(id)
+	}
 	if err != nil && from != c.r.id {
 		c.record(CodingEvent{Kind: CodingRejected, Index: id.index, Peer: from})
 		return fmt.Errorf("%w: units of %v from %x: %w", ErrMalformedMessage, id, from, err)
-	}
-	if complete {
-		c.completed(id)
 	}
 	return nil
 }
