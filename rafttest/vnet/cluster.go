@@ -52,6 +52,9 @@ func New(opts Options) (*Cluster, error) {
 	if opts.Keep == 0 {
 		opts.Keep = defaultKeep
 	}
+	if opts.KeepBytes == 0 {
+		opts.KeepBytes = defaultKeepBytes
+	}
 	c := &Cluster{
 		opts:   opts,
 		logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
@@ -74,7 +77,7 @@ func New(opts Options) (*Cluster, error) {
 func (c *Cluster) add(i int, hw Node, conf *pb.ConfState) error {
 	n := &node{
 		c: c, id: uint64(i) + 1, index: i, hardware: hw,
-		store: raft.NewMemoryStorage(), applied: begin,
+		store: raft.NewMemoryStorage(), applied: begin, mark: begin,
 		draws: simkit.NewDraws(c.opts.Seed, uint64(i)+1),
 	}
 	n.disk.n = n

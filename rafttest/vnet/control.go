@@ -114,6 +114,7 @@ func (c *Cluster) Restart(id uint64) error {
 		n.applied = commit
 		n.digest, _ = c.digestAt(commit)
 	}
+	n.mark, n.sinceMark = n.applied, 0
 	return n.start()
 }
 

@@ -88,6 +88,7 @@ func (n *node) keep(m *pb.Message) {
 		n.must(n.store.ApplySnapshot(s))
 		n.applied = s.GetMetadata().GetIndex()
 		n.digest = binary.LittleEndian.Uint32(s.GetData())
+		n.mark, n.sinceMark = n.applied, 0
 		n.c.compare(n)
 		n.c.snapshots++
 	}
@@ -101,14 +102,19 @@ func (n *node) must(err error) {
 	}
 }
 
-// compact drops entries that were applied long ago, many at a time.
+// compact drops entries that were applied long ago, many at a time: all up to
+// where the state machine was at the compaction before.
 func (n *node) compact() {
+	if n.applied-n.mark < uint64(n.c.opts.Keep) && n.sinceMark < n.c.opts.KeepBytes {
+		return
+	}
 	first, err := n.store.FirstIndex()
 	n.must(err)
-	if keep := uint64(n.c.opts.Keep); n.applied > first+2*keep {
+	if n.mark >= first {
 		n.snapshot()
-		n.must(n.store.Compact(n.applied - keep))
+		n.must(n.store.Compact(n.mark))
 	}
+	n.mark, n.sinceMark = n.applied, 0
 }
 
 // snapshot makes a snapshot of the state machine as it is, if there is none.

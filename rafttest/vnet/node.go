@@ -33,6 +33,11 @@ type node struct {
 	applied uint64
 	digest  uint32
 
+	// mark is where it was when the log was last compacted, sinceMark the bytes
+	// of payload that it has applied since.
+	mark      uint64
+	sinceMark int
+
 	role   raft.StateType
 	commit uint64
 	dead   bool
@@ -256,6 +261,7 @@ func (n *node) apply(m *pb.Message) {
 	for _, e := range m.GetEntries() {
 		n.applied = e.GetIndex()
 		n.digest = digest(n.digest, e)
+		n.sinceMark += len(e.GetData())
 		n.c.compare(n)
 		n.c.onApply(n, e)
 	}

@@ -27,8 +27,9 @@ type Options struct {
 	// election timeout is 10 to 20 ticks, a heartbeat one.
 	Tick time.Duration
 	// Keep is how many applied entries a node keeps in its log for those that
-	// lag: 4096 if it is 0.
-	Keep int
+	// lag, and KeepBytes how many bytes of payload if that is less: at least so
+	// much, at most twice. 4096 and 16 MB if they are 0.
+	Keep, KeepBytes int
 	// Notice is how long after a message reached a dead node its sender is told
 	// that it is unreachable, as by a connection that is refused. 0: never.
 	Notice time.Duration
@@ -72,12 +73,13 @@ type Link struct {
 
 // defaults of Options.
 const (
-	defaultTick    = 100 * time.Millisecond
-	defaultKeep    = 4096
-	electionTicks  = 10
-	maxNodes       = 64
-	maxInflight    = 4096
-	maxMessageSize = 1 << 20
+	defaultTick      = 100 * time.Millisecond
+	defaultKeep      = 4096
+	defaultKeepBytes = 16 << 20
+	electionTicks    = 10
+	maxNodes         = 64
+	maxInflight      = 4096
+	maxMessageSize   = 1 << 20
 )
 
 // Validate reports every mistake in the options, joined into one error.
@@ -92,6 +94,7 @@ func (o *Options) Validate() error {
 	refuse(o.Tick < 0, "Tick is %v; it must not be negative", o.Tick)
 	refuse(o.Notice < 0, "Notice is %v; it must not be negative", o.Notice)
 	refuse(o.Keep < 0, "Keep is %d; it must not be negative", o.Keep)
+	refuse(o.KeepBytes < 0, "KeepBytes is %d; it must not be negative", o.KeepBytes)
 	for i, n := range o.Nodes {
 		if err := n.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("vnet: Options.Nodes[%d].%w", i, err))

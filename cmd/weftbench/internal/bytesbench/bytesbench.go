@@ -139,7 +139,7 @@ func (cfg *Config) measure(side virtual.Side, voters, failed, size int) (Cell, e
 	cell := Cell{Voters: voters, Failed: failed, Size: size, Side: side.Name, Least: Least(voters, failed)}
 	o := virtual.LAN(voters, cfg.Seed)
 	// Queues are longer than the ticks of the other commands.
-	o.Tick, o.Keep = tick, virtual.Keep(size)
+	o.Tick = tick
 	side.Use(&o)
 	c, err := vnet.New(o)
 	if err != nil {

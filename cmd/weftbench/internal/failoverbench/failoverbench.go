@@ -94,7 +94,6 @@ const patient = time.Minute // of virtual time
 func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error) {
 	gap := Gap{Seed: seed}
 	o := virtual.Network(voters, seed, cfg.Delay)
-	o.Keep = virtual.Keep(cfg.Size)
 	var w watch
 	w.use(side, &o)
 	c, err := vnet.New(o)

@@ -90,7 +90,6 @@ const (
 func (cfg *Config) measure(side virtual.Side, load float64) (Row, error) {
 	row := Row{Side: side.Name, Load: load}
 	o := virtual.Network(cfg.Voters, cfg.Seed, cfg.Delay)
-	o.Keep = virtual.Keep(cfg.Size)
 	side.Use(&o)
 	w := watch{size: cfg.Size, learnt: make([][]time.Duration, cfg.Voters+1)}
 	o.OnCommit, o.OnApply = w.committed, w.applied

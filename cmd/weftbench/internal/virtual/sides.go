@@ -110,7 +110,3 @@ func Network(voters int, seed uint64, delay time.Duration) vnet.Options {
 func (s Side) Use(o *vnet.Options) {
 	o.Configure = func(_ uint64, c *raft.Config) { s.Configure(c) }
 }
-
-// Keep bounds a node's log for entries of a size: some 16 MB of what was
-// applied, at least 16 entries.
-func Keep(size int) int { return max(16, (16<<20)/size) }
