@@ -61,6 +61,8 @@ func (l *leader) levelOf(alive func(id uint64) bool) int {
 	return level
 }
 
+func anybody(uint64) bool { return true }
+
 func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
 	for id := range v {
 		if ok(id) {
@@ -147,8 +149,10 @@ func (l *leader) hedge() {
 		waited := now - rec.born
 		alive := l.acknowledged(rec.id.index)
 		// Without a prediction it may be a queue that takes its time. Then only
-		// the silence of those who have not answered is a sign.
-		if l.levelOf(alive) < 1 || rec.hedgeAt == 0 && l.othersAreWell(alive) {
+		// the silence of those who have not answered is a sign, or that their
+		// answers would not be enough.
+		patient := rec.hedgeAt == 0 && l.othersAreWell(alive) && l.enoughWith(rec, anybody)
+		if l.levelOf(alive) < 1 || patient {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
 		}
