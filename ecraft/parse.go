@@ -98,11 +98,11 @@ func (e *Envelope) parseUnits(body []byte, node uint64) (rest []byte, err error)
 func (e *Envelope) withPrefix(prefix []byte) (*Envelope, error) {
 	n := min(len(prefix), len(e.Payload))
 	if !bytes.Equal(prefix[:n], e.Payload[:n]) {
-		return nil, malformed("the clear prefix %x is not the payload's", prefix)
+		return nil, malformed("a clear prefix of %d bytes that is not the payload's", len(prefix))
 	}
 	for _, b := range prefix[min(len(prefix), e.PayloadLen):] {
 		if b != 0 {
-			return nil, malformed("a clear prefix %x of a payload of %d bytes", prefix, e.PayloadLen)
+			return nil, malformed("a clear prefix of %d bytes goes on behind a payload of %d bytes", len(prefix), e.PayloadLen)
 		}
 	}
 	e.Prefix = prefix
