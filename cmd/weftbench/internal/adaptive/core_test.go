@@ -1,0 +1,40 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCoreIsLikeModel: the small model of the protocol says of bytes and times
+// what real cores do.
+func TestCoreIsLikeModel(t *testing.T) {
+	scale := Scale{Time: time.Second, Min: 300, Max: 500}
+	mix, n := one("64KB", 64<<10), 5
+	for _, net := range Networks(n) {
+		if net.Name != "lan1g" && net.Name != "wan200" && net.Name != "fsync" {
+			continue
+		}
+		for _, load := range []Load{{Name: "5 clients", Clients: 5}, {Name: "70%", Share: 0.7}} {
+			for _, side := range []Side{Ours(), FixedLevel(1), FixedLevel(3)} {
+				name := net.Name + ", " + load.Name + ", " + side.Name
+				want := drive(newModel(net, side, 1), &net, mix, load, scale, 1)
+				k, err := newCore(net, side, 1)
+				require.NoError(t, err, name)
+				got := drive(k, &net, mix, load, scale, 1)
+				require.NoError(t, k.c.Err(), name)
+				within := 0.05
+				if side.Name == "ours" {
+					within = 0.25 // it learns from other messages
+				}
+				require.InEpsilon(t, want.mean, got.mean, within, name)
+				require.InEpsilon(t, want.perSecond, got.perSecond, within, name)
+				require.InEpsilon(t, want.usage.Egress, got.usage.Egress, within, name)
+			}
+		}
+	}
+}
