@@ -29,6 +29,14 @@ func (s *Store) lookup(id ecraft.ID) *record {
 	return nil
 }
 
+// begin puts in an entry of which nothing is held yet.
+func (s *Store) begin(id ecraft.ID, h *ecraft.Header) *record {
+	r := &record{id: id, h: h, units: ecraft.NewAssembly(h), first: make([]uint8, h.Slots)}
+	s.insert(r)
+	s.grow(r, recordBytes+unitsBytes(h))
+	return r
+}
+
 // insert puts in an entry that is not known. One of another term at its index
 // has lost its place in the log.
 func (s *Store) insert(r *record) {

@@ -108,9 +108,7 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 	}
 	r := s.lookup(id)
 	if r == nil {
-		r = &record{id: id, h: h, units: ecraft.NewAssembly(h), first: make([]uint8, h.Slots)}
-		s.insert(r)
-		s.grow(r, recordBytes+unitsBytes(h))
+		r = s.begin(id, h)
 	}
 	for _, strip := range own {
 		if r.payload == nil {
@@ -120,13 +118,22 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 	for _, e := range s.takeEarly(id) {
 		_, _ = s.addFrom(r, e.from, e.strip) // what is wrong with them is counted
 	}
-	if id.Index <= s.applied { // it is not the first to go, so that it can be pinned
-		r.pins++
-		s.trim()
-		r.pins--
-	}
 	s.trim()
 	return s.Payload(id) != nil
+}
+
+// ExpectPinned is Expect and Pin in one: an entry that there would be no room
+// for is taken in all the same. Unpin ends it.
+func (s *Store) ExpectPinned(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (complete bool) {
+	if h.Kind != ecraft.Coded {
+		return false
+	}
+	r := s.lookup(id)
+	if r == nil {
+		r = s.begin(id, h)
+	}
+	r.pins++
+	return s.Expect(id, h, own...)
 }
 
 // unitsBytes is what an entry costs beside its units while they are gathered.
@@ -167,6 +174,7 @@ func (s *Store) Put(id ecraft.ID, h *ecraft.Header, payload []byte) {
 	}
 	if r.payload == nil {
 		s.finish(r, payload)
+		s.counts.EarlyLost += uint64(len(s.takeEarly(id)))
 	}
 	s.trim()
 }
@@ -223,8 +231,8 @@ func (s *Store) Cut(from uint64) {
 
 // Applied says that the entries up to an index have been applied, here or in a
 // snapshot. What was wanted of them is wanted no more, unless it is pinned, and
-// what is complete is pinned no more. An entry may be expected once more
-// afterwards, to make units for a peer; it should be pinned at once then.
+// what is complete is pinned no more. An entry that is needed once more
+// afterwards, to make units for a peer, should be ExpectPinned.
 func (s *Store) Applied(index uint64) {
 	if index <= s.applied {
 		return
