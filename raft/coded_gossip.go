@@ -237,6 +237,7 @@ func (c *coded) advanced() {
 // it, or not yet.
 func (c *coded) want(rec *record) {
 	if !rec.complete && c.wanted[rec.id.index] == nil && c.expectPinned(rec) {
+		rec.wantedAt = c.ticks
 		c.wanted[rec.id.index] = rec
 	}
 }
@@ -288,7 +289,7 @@ func (c *coded) wantEntry(id entryID, env *ecraft.Envelope) {
 		return
 	}
 	hdr := env.Header
-	rec := &record{id: id, hdr: &hdr, bornTick: c.ticks}
+	rec := &record{id: id, hdr: &hdr, wantedAt: c.ticks}
 	if c.expectPinned(rec) {
 		c.wanted[id.index] = rec
 	}
@@ -337,7 +338,7 @@ func (c *coded) lacking() []gossip.Lacking {
 	}
 	for _, index := range slices.Sorted(maps.Keys(c.wanted)) {
 		rec := c.wanted[index]
-		if rec.complete || c.unneeded(index) {
+		if rec.complete && !c.keeps(rec) || c.unneeded(index) {
 			c.unpin(rec)
 			delete(c.wanted, index)
 			continue
@@ -345,6 +346,13 @@ func (c *coded) lacking() []gossip.Lacking {
 		upTo = max(upTo, index)
 	}
 	return c.store.Lacking(upTo, maxLacking, nil)
+}
+
+// keeps reports whether a payload that was completed for a member is kept for a
+// while: a carrier can be sent only when all that rides in it is there.
+func (c *coded) keeps(rec *record) bool {
+	l := c.r.leading()
+	return l != nil && len(l.enc.blocked) > 0 && c.ticks-rec.wantedAt < c.r.cfg.ElectionTick
 }
 
 // unneeded reports whether an entry that was wanted no longer is: this node

@@ -45,6 +45,8 @@ type record struct {
 	plan          ecraft.Plan
 	born, hedgeAt time.Duration
 	bornTick      int
+	// wantedAt is the tick at which it was wanted for another member.
+	wantedAt int
 	// since is when the entry was known to be committed here, for metrics.
 	since time.Duration
 }
