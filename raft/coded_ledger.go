@@ -44,7 +44,8 @@ type record struct {
 	// hedgeAt when it is overdue; 0: no timer.
 	plan          ecraft.Plan
 	born, hedgeAt time.Duration
-	bornTick      int
+	// bornTick is the tick of that, retryTick the first at which to look again.
+	bornTick, retryTick int
 	// wantedAt is the tick at which it was wanted for another member.
 	wantedAt int
 	// since is when the entry was known to be committed here, for metrics.

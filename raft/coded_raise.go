@@ -148,11 +148,7 @@ func (l *leader) hedge() {
 		}
 		waited := now - rec.born
 		alive := l.acknowledged(rec.id.index)
-		// Without a prediction it may be a queue that takes its time. Then only
-		// the silence of those who have not answered is a sign, or that their
-		// answers would not be enough.
-		patient := rec.hedgeAt == 0 && l.othersAreWell(alive) && l.enoughWith(rec, anybody)
-		if l.levelOf(alive) < 1 || patient {
+		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive) {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
 		}
@@ -181,7 +177,7 @@ func (l *leader) late(rec *record, now time.Duration) bool {
 	if rec.hedgeAt > 0 {
 		return now >= rec.hedgeAt
 	}
-	return l.coded.ticks-rec.bornTick >= l.lateTicks()
+	return l.coded.ticks >= max(rec.retryTick, rec.bornTick+l.lateTicks())
 }
 
 // postpone sets the timer again: for the time that the entry was expected to
@@ -190,7 +186,15 @@ func (l *leader) postpone(rec *record, now time.Duration) {
 	if rec.hedgeAt > 0 {
 		rec.hedgeAt = now + max(rec.plan.Predicted, time.Millisecond)
 	}
-	rec.bornTick = l.coded.ticks - l.lateTicks() + 1
+	rec.retryTick = l.coded.ticks + 1
+}
+
+// takesItsTime reports whether what is late may be a queue, where no prediction
+// says otherwise: nobody is silent, and what is still to be answered would be
+// enough. That is not waited for longer than two election timeouts.
+func (l *leader) takesItsTime(rec *record, answered func(id uint64) bool) bool {
+	return rec.hedgeAt == 0 && l.coded.ticks-rec.bornTick < 2*l.cfg.ElectionTick &&
+		l.othersAreWell(answered) && l.enoughWith(rec, anybody)
 }
 
 // othersAreWell reports whether those who have not answered were heard from.
