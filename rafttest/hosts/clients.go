@@ -43,9 +43,9 @@ func (w *world) beginClients() {
 // size draws the length of a payload.
 func (w *world) size() int {
 	if w.clients.Chance(w.plan.big) {
-		return int(w.clients.Scale(4<<10, 64<<10))
+		return int(w.clients.Scale(4<<10, largePayload))
 	}
-	return w.clients.IntN(600)
+	return w.clients.IntN(smallPayload)
 }
 
 // call asks a member for one operation. done is called with its answer, if

@@ -18,16 +18,38 @@ const codingMemory = 256 << 10
 
 // Coded is this module's library with coded entries, configured as each kind of
 // host needs it: one that looks into entries names how far, and which it must
-// have whole.
-func Coded(kind Kind) Library {
+// have whole. Changes, if any, are made to that.
+func Coded(kind Kind, changes ...func(*raft.Coding)) Library {
 	return Library{
 		Name: "weft coded", Coded: true, Types: int(raft.MsgUnitsAsk) + 1,
 		New: func(reach *Reach, cfg raft.Config) (Core, error) {
-			cfg.Coding = codingFor(kind)
-			cfg.Coding.Recorder = reach
+			c := codingFor(kind)
+			c.Recorder, c.Policy = reach, drawPolicy(cfg.Rand)
+			for _, change := range changes {
+				change(c)
+			}
+			cfg.Coding = c
 			return newWeft(reach, cfg)
 		},
 		mayLeave: leaveCoded,
+	}
+}
+
+// drawPolicy draws the policy of a process: on links without a bandwidth the
+// adaptive one alone would hardly code. Members need not have the same.
+func drawPolicy(r raft.Rand) ecraft.Policy {
+	if r == nil {
+		return nil
+	}
+	switch n := r.IntN(6); n {
+	case 0:
+		return ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
+	case 1:
+		return ecraft.Levelled{}
+	case 2:
+		return ecraft.Full{}
+	default:
+		return ecraft.Fixed(n - 1)
 	}
 }
 
@@ -69,6 +91,22 @@ func leaveCoded(w *world, m *machine, to Library) bool {
 		}
 	}
 	return true
+}
+
+// checkCoding looks at what a core keeps for coding, and at what it says of the
+// others.
+func (r *replica) checkCoding() {
+	c, ok := r.core.(codedCore)
+	if !ok || !r.m.lib.Coded {
+		return
+	}
+	s := c.CodingStatus()
+	if most := codingMemory + maxCommand; s.Memory > most {
+		r.w.fail("n%d keeps %d bytes of units; %d are allowed, and one entry", r.m.id, s.Memory, codingMemory)
+	}
+	if s.Completed < r.state.at.index {
+		r.w.fail("n%d has applied %d and says that it has payloads up to %d", r.m.id, r.state.at.index, s.Completed)
+	}
 }
 
 // The types of messages with units and of those that ask for some.

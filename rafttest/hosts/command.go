@@ -29,6 +29,13 @@ const (
 	tailLen = 4
 )
 
+// Bounds of payloads that clients put.
+const (
+	smallPayload = 600
+	largePayload = 64 << 10
+	maxCommand   = headLen + bodyLen + largePayload + tailLen
+)
+
 // encoding is the first byte of a command.
 type encoding byte
 

@@ -53,6 +53,8 @@ type tokens struct {
 	// sent is the last entry that was charged: a retransmission is free.
 	sent    uint64
 	charges []charge
+	// bytes is all that was charged.
+	bytes int
 }
 
 // takeTokens charges an append by the bytes that travel.
@@ -69,6 +71,7 @@ func (h *cockroach) takeTokens(m *pb.Message) {
 		t.sent = e.GetIndex()
 		if h.look(e).encoding == admitted {
 			h.w.reach.TokensTaken++
+			t.bytes += len(e.GetData())
 			t.charges = append(t.charges, charge{e.GetIndex(), len(e.GetData())})
 		}
 	}

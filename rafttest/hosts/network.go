@@ -30,6 +30,8 @@ type link struct {
 	delay time.Duration
 	// last is when the last frame arrives, once it is calm.
 	last time.Duration
+	// bytes is what was sent.
+	bytes int
 	// waiting is the number of frames on their way.
 	waiting int
 	// stream is the one of appends: in order, nothing lost, until it breaks.
@@ -50,6 +52,7 @@ func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 		return
 	}
 	l := &w.links[from][to]
+	l.bytes += len(f.data)
 	sender := w.machines[from-1]
 	drop := func() {
 		if f.lane == laneAppend {

@@ -161,6 +161,7 @@ func (r *replica) visit(see func(id uint64, learner bool, pr tracker.Progress)) 
 // checkProgress compares what a leader says of the others with what they have.
 func (r *replica) checkProgress() {
 	r.w.check.keepsUp(r)
+	r.checkCoding()
 	s := r.core.State()
 	if s.Role != raft.StateLeader {
 		return

@@ -13,11 +13,14 @@ import (
 )
 
 // calmWorld founds a group without faults, and lets it elect a leader.
-func calmWorld(t *testing.T, seed uint64, opts Options) (w *world, lead *replica) {
+func calmWorld(t *testing.T, seed uint64, opts Options, changes ...func(*plan)) (w *world, lead *replica) {
 	t.Helper()
 	w = newWorld(seed, opts)
 	t.Cleanup(seedEntropy(simkit.NewDraws(seed, 5)))
 	w.plan = calmPlan()
+	for _, change := range changes {
+		change(&w.plan)
+	}
 	w.found()
 	require.True(t, w.runUntil(calmTime, func() bool { return w.leader() != nil && w.agree() }), "no leader: %v", w.err)
 	return w, w.leader().common()
