@@ -68,29 +68,38 @@ type codedCore interface {
 	Densify(on bool)
 }
 
-// leaveCoded has all members write plain entries, and lets one go when its log
-// has none that are coded.
-func leaveCoded(w *world, m *machine, to Library) bool {
+// leaveCoded has all members write plain entries from now on, and lets the first
+// go when the logs of all have none that are coded: a member whose own log is
+// free of them could still be sent some.
+func leaveCoded(w *world, to Library) bool {
 	if to.Coded {
 		return true
 	}
-	for _, other := range w.live() {
-		if other.proc == nil {
+	w.roll.densify = true
+	dense := true
+	for _, m := range w.live() {
+		if m.proc == nil || !m.lib.Coded {
 			continue
 		}
-		if c, ok := other.proc.common().core.(codedCore); ok {
-			c.Densify(true)
+		m.proc.common().densify()
+		if !m.proc.common().core.(codedCore).CodingStatus().Dense {
+			dense = false
+			continue
+		}
+		for _, e := range m.disk.live.entries {
+			if w.isCoded(e) {
+				w.fail("n%d says that its log is dense; entry %d of term %d is coded", m.id, e.GetIndex(), e.GetTerm())
+			}
 		}
 	}
-	if !m.proc.common().core.(codedCore).CodingStatus().Dense {
-		return false
+	return dense
+}
+
+// densify tells a core to write plain entries, if the operator wants it so.
+func (r *replica) densify() {
+	if c, ok := r.core.(codedCore); ok && r.w.roll.densify {
+		c.Densify(true)
 	}
-	for _, e := range m.disk.live.entries {
-		if w.isCoded(e) {
-			w.fail("n%d says that its log is dense; entry %d of term %d is coded", m.id, e.GetIndex(), e.GetTerm())
-		}
-	}
-	return true
 }
 
 // checkCoding looks at what a core keeps for coding, and at what it says of the

@@ -34,9 +34,9 @@ type Library struct {
 	// Types is the number of message types that the library may send, for hosts
 	// that count by type.
 	Types int
-	// mayLeave, if set, prepares a member for another library, and reports
+	// mayLeave, if set, prepares a group for another library, and reports
 	// whether it is.
-	mayLeave func(w *world, m *machine, to Library) bool
+	mayLeave func(w *world, to Library) bool
 }
 
 // upstreamTypes is the number of message types that raftpb names.

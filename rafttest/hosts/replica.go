@@ -52,6 +52,8 @@ func (r *replica) begin(m *machine, async bool) {
 	if err != nil {
 		die("no core: %w", err)
 	}
+	r.core = core
+	r.densify()
 	r.core = w.opts.Bug.wrap(core, m)
 }
 

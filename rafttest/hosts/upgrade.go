@@ -14,6 +14,8 @@ type upgrade struct {
 	w     *world
 	stage int // of Options.Rolling; all members of earlier stages have moved
 	done  bool
+	// densify says that coded entries are to come to an end.
+	densify bool
 }
 
 // target is the library that new processes run.
@@ -86,5 +88,5 @@ func (u *upgrade) mayMove(m *machine, to Library) bool {
 			return false
 		}
 	}
-	return m.lib.mayLeave == nil || m.lib.mayLeave(u.w, m, to)
+	return m.lib.mayLeave == nil || m.lib.mayLeave(u.w, to)
 }
