@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -92,6 +95,34 @@ func (r *Replica) Densify(on bool) {
 		r.coding.core.Densify(on)
 	}
 }
+
+// FindCoded returns the first coded entry of a log, or 0 if there is none. A node
+// that does not code must not be started on such a log: it would take units for
+// commands. Before that, Densify and wait until the node's log is dense. clear is
+// raft.Coding.ClearPrefix. It reads the whole log.
+func FindCoded(log raft.Storage, clear int) (uint64, error) {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return 0, err
+	}
+	last, err := log.LastIndex()
+	for err == nil && first <= last {
+		var entries []*pb.Entry
+		if entries, err = log.Entries(first, last+1, findCodedBytes); err != nil || len(entries) == 0 {
+			break
+		}
+		for _, e := range entries {
+			if e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), clear) {
+				return e.GetIndex(), nil
+			}
+		}
+		first += uint64(len(entries))
+	}
+	return 0, err
+}
+
+// findCodedBytes is how much of the log FindCoded reads at a time.
+const findCodedBytes = 1 << 20
 
 // CodingState is a replica's view of coded replication.
 type CodingState struct {

@@ -192,6 +192,10 @@ func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
 	return err
 }
 
+// Densify has the group append nothing coded any more, while on; see
+// [Replica.Densify].
+func (h *Host) Densify(on bool) { h.inbox.post(func(r *Replica) { r.Densify(on) }) }
+
 // gone is the cause for calls on a host that is no more.
 func (h *Host) gone() error {
 	if err := h.Err(); err != nil {

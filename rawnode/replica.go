@@ -284,6 +284,11 @@ func (r *Replica) send(m *pb.Message) {
 	if repeated {
 		r.count.Repeats++
 	}
+	if m.GetType() == pb.MsgApp {
+		for _, e := range m.GetEntries() {
+			r.count.AppendBytesOut += uint64(len(e.GetData()))
+		}
+	}
 	if !r.acks.put(m, r.ticks) {
 		r.count.LateAcks++
 		return

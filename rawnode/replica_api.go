@@ -122,6 +122,7 @@ type MemberProgress struct {
 type Counters struct {
 	Ticks, MessagesIn, MessagesOut    uint64
 	BadMessages                       uint64 // dropped, see ErrBadMessage
+	AppendBytesOut                    uint64 // of entries, sent as a leader
 	Appends, AppendedEntries          uint64
 	AppendedBytes                     uint64
 	AppliedEntries, AppliedCommands   uint64

@@ -43,6 +43,7 @@ type statusResult struct {
 	StateWritten uint64        `json:"state_written_bytes,omitempty"`
 	Stalled      string        `json:"stalled,omitempty"`
 	Groups       []groupResult `json:"groups,omitempty"`
+	Appended     uint64        `json:"appended_bytes,omitempty"`
 }
 
 type groupResult struct {
@@ -55,6 +56,8 @@ type groupResult struct {
 	Durable    uint64 `json:"durable,omitempty"`
 	FirstIndex uint64 `json:"first_index,omitempty"`
 	LastIndex  uint64 `json:"last_index,omitempty"`
+
+	Coding *codingResult `json:"coding,omitempty"`
 }
 
 type linkResult struct {
@@ -97,6 +100,9 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 	if err := t.flush(); err != nil {
 		return err
 	}
+	if err := f.printCoding(cmd, nodes); err != nil {
+		return err
+	}
 	if len(errs) == len(nodes) {
 		return fmt.Errorf("no node answered: %w; check --endpoints and that the nodes run", errors.Join(errs...))
 	}
@@ -132,11 +138,13 @@ func newStatusResult(n client.NodeStatus) statusResult {
 		LogBytes: s.GetLogBytes(), StateBytes: s.GetStateBytes(),
 		UptimeMS: s.GetUptimeMs(), PID: s.GetPid(), Members: members(s), Dropped: s.GetDroppedMessages(),
 		LogWritten: s.GetLogWrittenBytes(), StateWritten: s.GetStateWrittenBytes(), Stalled: s.GetStalled(),
+		Appended: s.GetAppendedBytes(),
 	}
 	for _, g := range s.GetGroups() {
 		r.Groups = append(r.Groups, groupResult{
 			Group: g.GetId(), Role: g.GetRole(), Leader: g.GetLeader(), Term: g.GetTerm(), Commit: g.GetCommit(),
 			Applied: g.GetApplied(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LastIndex: g.GetLastIndex(),
+			Coding: newCodingResult(g.GetCoding()),
 		})
 	}
 	for _, l := range s.GetLinks() {

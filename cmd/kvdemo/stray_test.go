@@ -49,7 +49,8 @@ func TestStrayNode(t *testing.T) {
 
 // leadership returns the columns of a status that tell who leads.
 func leadership(status string) (rows []string) {
-	for _, line := range strings.Split(strings.TrimSpace(status), "\n") {
+	nodes, _, _ := strings.Cut(strings.TrimSpace(status), "\n\n") // coded replication follows
+	for _, line := range strings.Split(nodes, "\n") {
 		rows = append(rows, strings.Join(strings.Fields(line)[1:6], " "))
 	}
 	return rows

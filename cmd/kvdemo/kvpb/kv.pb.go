@@ -1160,8 +1160,11 @@ type StatusResponse struct {
 	LogWrittenBytes   uint64 `protobuf:"varint,19,opt,name=log_written_bytes,json=logWrittenBytes,proto3" json:"log_written_bytes,omitempty"`
 	StateWrittenBytes uint64 `protobuf:"varint,20,opt,name=state_written_bytes,json=stateWrittenBytes,proto3" json:"state_written_bytes,omitempty"`
 	// Why log or state cannot be written at present; empty if they can.
-	Stalled       string                  `protobuf:"bytes,21,opt,name=stalled,proto3" json:"stalled,omitempty"`
-	Groups        []*StatusResponse_Group `protobuf:"bytes,22,rep,name=groups,proto3" json:"groups,omitempty"`
+	Stalled string                  `protobuf:"bytes,21,opt,name=stalled,proto3" json:"stalled,omitempty"`
+	Groups  []*StatusResponse_Group `protobuf:"bytes,22,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Bytes of entries that this node sent to followers, as a leader, since the
+	// process started.
+	AppendedBytes uint64 `protobuf:"varint,23,opt,name=appended_bytes,json=appendedBytes,proto3" json:"appended_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1348,6 +1351,13 @@ func (x *StatusResponse) GetGroups() []*StatusResponse_Group {
 		return x.Groups
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetAppendedBytes() uint64 {
+	if x != nil {
+		return x.AppendedBytes
+	}
+	return 0
 }
 
 type MembersRequest struct {
@@ -1954,9 +1964,10 @@ type StatusResponse_Group struct {
 	Commit  uint64                 `protobuf:"varint,5,opt,name=commit,proto3" json:"commit,omitempty"`
 	Applied uint64                 `protobuf:"varint,6,opt,name=applied,proto3" json:"applied,omitempty"`
 	// Log index up to which the applied state survives a crash without the log.
-	Durable       uint64 `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
-	FirstIndex    uint64 `protobuf:"varint,8,opt,name=first_index,json=firstIndex,proto3" json:"first_index,omitempty"` // of the log
-	LastIndex     uint64 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	Durable       uint64                 `protobuf:"varint,7,opt,name=durable,proto3" json:"durable,omitempty"`
+	FirstIndex    uint64                 `protobuf:"varint,8,opt,name=first_index,json=firstIndex,proto3" json:"first_index,omitempty"` // of the log
+	LastIndex     uint64                 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	Coding        *StatusResponse_Coding `protobuf:"bytes,10,opt,name=coding,proto3" json:"coding,omitempty"` // absent if this node does not code
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2054,6 +2065,232 @@ func (x *StatusResponse_Group) GetLastIndex() uint64 {
 	return 0
 }
 
+func (x *StatusResponse_Group) GetCoding() *StatusResponse_Coding {
+	if x != nil {
+		return x.Coding
+	}
+	return nil
+}
+
+// Coded replication of a group; bytes and counts since the process started.
+type StatusResponse_Coding struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Active         bool                   `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`       // a leader that codes what is new
+	Completed      uint64                 `protobuf:"varint,2,opt,name=completed,proto3" json:"completed,omitempty"` // index up to which the node has all payloads
+	EncodedEntries uint64                 `protobuf:"varint,3,opt,name=encoded_entries,json=encodedEntries,proto3" json:"encoded_entries,omitempty"`
+	EncodedBytes   uint64                 `protobuf:"varint,4,opt,name=encoded_bytes,json=encodedBytes,proto3" json:"encoded_bytes,omitempty"`       // of payloads that this node coded, as a leader
+	PushedBytes    uint64                 `protobuf:"varint,5,opt,name=pushed_bytes,json=pushedBytes,proto3" json:"pushed_bytes,omitempty"`          // of units that it pushed to other followers
+	CompletedBytes uint64                 `protobuf:"varint,6,opt,name=completed_bytes,json=completedBytes,proto3" json:"completed_bytes,omitempty"` // of payloads that it put together
+	MemoryBytes    uint64                 `protobuf:"varint,7,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`          // of units and payloads beside the log, now
+	// Committed entries that waited for their payload, and how long, summed.
+	Delayed       uint64                       `protobuf:"varint,8,opt,name=delayed,proto3" json:"delayed,omitempty"`
+	DelayUs       uint64                       `protobuf:"varint,9,opt,name=delay_us,json=delayUs,proto3" json:"delay_us,omitempty"`
+	Recent        []*StatusResponse_CodedEntry `protobuf:"bytes,10,rep,name=recent,proto3" json:"recent,omitempty"` // the last ones of the log, newest first
+	Dense         bool                         `protobuf:"varint,11,opt,name=dense,proto3" json:"dense,omitempty"`  // no coded entry is left in the log
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_Coding) Reset() {
+	*x = StatusResponse_Coding{}
+	mi := &file_kv_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_Coding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_Coding) ProtoMessage() {}
+
+func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_Coding.ProtoReflect.Descriptor instead.
+func (*StatusResponse_Coding) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{18, 3}
+}
+
+func (x *StatusResponse_Coding) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+func (x *StatusResponse_Coding) GetCompleted() uint64 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetEncodedEntries() uint64 {
+	if x != nil {
+		return x.EncodedEntries
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetEncodedBytes() uint64 {
+	if x != nil {
+		return x.EncodedBytes
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetPushedBytes() uint64 {
+	if x != nil {
+		return x.PushedBytes
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetCompletedBytes() uint64 {
+	if x != nil {
+		return x.CompletedBytes
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetDelayed() uint64 {
+	if x != nil {
+		return x.Delayed
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetDelayUs() uint64 {
+	if x != nil {
+		return x.DelayUs
+	}
+	return 0
+}
+
+func (x *StatusResponse_Coding) GetRecent() []*StatusResponse_CodedEntry {
+	if x != nil {
+		return x.Recent
+	}
+	return nil
+}
+
+func (x *StatusResponse_Coding) GetDense() bool {
+	if x != nil {
+		return x.Dense
+	}
+	return false
+}
+
+type StatusResponse_CodedEntry struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Index        uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Term         uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	PayloadBytes uint64                 `protobuf:"varint,3,opt,name=payload_bytes,json=payloadBytes,proto3" json:"payload_bytes,omitempty"`
+	// So many members with the largest share restore it; 1: each has all of it.
+	Level         uint64            `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
+	Encoder       uint64            `protobuf:"varint,5,opt,name=encoder,proto3" json:"encoder,omitempty"`                                                                        // the leader that coded it; it has all of it
+	RestoredBy    uint64            `protobuf:"varint,6,opt,name=restored_by,json=restoredBy,proto3" json:"restored_by,omitempty"`                                                // units that restore it
+	Units         map[uint64]uint64 `protobuf:"bytes,7,rep,name=units,proto3" json:"units,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // that each other member was assigned
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_CodedEntry) Reset() {
+	*x = StatusResponse_CodedEntry{}
+	mi := &file_kv_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_CodedEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_CodedEntry) ProtoMessage() {}
+
+func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_CodedEntry.ProtoReflect.Descriptor instead.
+func (*StatusResponse_CodedEntry) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{18, 4}
+}
+
+func (x *StatusResponse_CodedEntry) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *StatusResponse_CodedEntry) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *StatusResponse_CodedEntry) GetPayloadBytes() uint64 {
+	if x != nil {
+		return x.PayloadBytes
+	}
+	return 0
+}
+
+func (x *StatusResponse_CodedEntry) GetLevel() uint64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *StatusResponse_CodedEntry) GetEncoder() uint64 {
+	if x != nil {
+		return x.Encoder
+	}
+	return 0
+}
+
+func (x *StatusResponse_CodedEntry) GetRestoredBy() uint64 {
+	if x != nil {
+		return x.RestoredBy
+	}
+	return 0
+}
+
+func (x *StatusResponse_CodedEntry) GetUnits() map[uint64]uint64 {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
 type MembersResponse_Member struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2074,7 +2311,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2323,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2392,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2404,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2521,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\x04R\x05group\x12\x16\n" +
 	"\x06groups\x18\x03 \x01(\rR\x06groups\"\x0f\n" +
-	"\rStatusRequest\"\xde\b\n" +
+	"\rStatusRequest\"\x85\x0f\n" +
 	"\x0eStatusResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x12\n" +
@@ -2311,7 +2548,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x11log_written_bytes\x18\x13 \x01(\x04R\x0flogWrittenBytes\x12.\n" +
 	"\x13state_written_bytes\x18\x14 \x01(\x04R\x11stateWrittenBytes\x12\x18\n" +
 	"\astalled\x18\x15 \x01(\tR\astalled\x12<\n" +
-	"\x06groups\x18\x16 \x03(\v2$.weft.kvdemo.v1.StatusResponse.GroupR\x06groups\x1a`\n" +
+	"\x06groups\x18\x16 \x03(\v2$.weft.kvdemo.v1.StatusResponse.GroupR\x06groups\x12%\n" +
+	"\x0eappended_bytes\x18\x17 \x01(\x04R\rappendedBytes\x1a`\n" +
 	"\x04Link\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\x04R\x04peer\x12\x1d\n" +
 	"\n" +
@@ -2319,7 +2557,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\x1a2\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\x1a\xe3\x01\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x1a\xa2\x02\n" +
 	"\x05Group\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x16\n" +
@@ -2331,7 +2569,36 @@ const file_kv_proto_rawDesc = "" +
 	"\vfirst_index\x18\b \x01(\x04R\n" +
 	"firstIndex\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\t \x01(\x04R\tlastIndex\"\x10\n" +
+	"last_index\x18\t \x01(\x04R\tlastIndex\x12=\n" +
+	"\x06coding\x18\n" +
+	" \x01(\v2%.weft.kvdemo.v1.StatusResponse.CodingR\x06coding\x1a\x89\x03\n" +
+	"\x06Coding\x12\x16\n" +
+	"\x06active\x18\x01 \x01(\bR\x06active\x12\x1c\n" +
+	"\tcompleted\x18\x02 \x01(\x04R\tcompleted\x12'\n" +
+	"\x0fencoded_entries\x18\x03 \x01(\x04R\x0eencodedEntries\x12#\n" +
+	"\rencoded_bytes\x18\x04 \x01(\x04R\fencodedBytes\x12!\n" +
+	"\fpushed_bytes\x18\x05 \x01(\x04R\vpushedBytes\x12'\n" +
+	"\x0fcompleted_bytes\x18\x06 \x01(\x04R\x0ecompletedBytes\x12!\n" +
+	"\fmemory_bytes\x18\a \x01(\x04R\vmemoryBytes\x12\x18\n" +
+	"\adelayed\x18\b \x01(\x04R\adelayed\x12\x19\n" +
+	"\bdelay_us\x18\t \x01(\x04R\adelayUs\x12A\n" +
+	"\x06recent\x18\n" +
+	" \x03(\v2).weft.kvdemo.v1.StatusResponse.CodedEntryR\x06recent\x12\x14\n" +
+	"\x05dense\x18\v \x01(\bR\x05dense\x1a\xb2\x02\n" +
+	"\n" +
+	"CodedEntry\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12#\n" +
+	"\rpayload_bytes\x18\x03 \x01(\x04R\fpayloadBytes\x12\x14\n" +
+	"\x05level\x18\x04 \x01(\x04R\x05level\x12\x18\n" +
+	"\aencoder\x18\x05 \x01(\x04R\aencoder\x12\x1f\n" +
+	"\vrestored_by\x18\x06 \x01(\x04R\n" +
+	"restoredBy\x12J\n" +
+	"\x05units\x18\a \x03(\v24.weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntryR\x05units\x1a8\n" +
+	"\n" +
+	"UnitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x04R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x10\n" +
 	"\x0eMembersRequest\"\x8c\x02\n" +
 	"\x0fMembersResponse\x12@\n" +
 	"\amembers\x18\x01 \x03(\v2&.weft.kvdemo.v1.MembersResponse.MemberR\amembers\x12\x18\n" +
@@ -2397,43 +2664,46 @@ func file_kv_proto_rawDescGZIP() []byte {
 }
 
 var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_kv_proto_goTypes = []any{
-	(Outcome_Verdict)(0),           // 0: weft.kvdemo.v1.Outcome.Verdict
-	(*Outcome)(nil),                // 1: weft.kvdemo.v1.Outcome
-	(*Session)(nil),                // 2: weft.kvdemo.v1.Session
-	(*PutRequest)(nil),             // 3: weft.kvdemo.v1.PutRequest
-	(*PutResponse)(nil),            // 4: weft.kvdemo.v1.PutResponse
-	(*GetRequest)(nil),             // 5: weft.kvdemo.v1.GetRequest
-	(*GetResponse)(nil),            // 6: weft.kvdemo.v1.GetResponse
-	(*ReadRequest)(nil),            // 7: weft.kvdemo.v1.ReadRequest
-	(*ReadChunk)(nil),              // 8: weft.kvdemo.v1.ReadChunk
-	(*DeleteRequest)(nil),          // 9: weft.kvdemo.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 10: weft.kvdemo.v1.DeleteResponse
-	(*PutPartRequest)(nil),         // 11: weft.kvdemo.v1.PutPartRequest
-	(*PutPartResponse)(nil),        // 12: weft.kvdemo.v1.PutPartResponse
-	(*FinishRequest)(nil),          // 13: weft.kvdemo.v1.FinishRequest
-	(*ListRequest)(nil),            // 14: weft.kvdemo.v1.ListRequest
-	(*ListResponse)(nil),           // 15: weft.kvdemo.v1.ListResponse
-	(*OpenSessionRequest)(nil),     // 16: weft.kvdemo.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),    // 17: weft.kvdemo.v1.OpenSessionResponse
-	(*StatusRequest)(nil),          // 18: weft.kvdemo.v1.StatusRequest
-	(*StatusResponse)(nil),         // 19: weft.kvdemo.v1.StatusResponse
-	(*MembersRequest)(nil),         // 20: weft.kvdemo.v1.MembersRequest
-	(*MembersResponse)(nil),        // 21: weft.kvdemo.v1.MembersResponse
-	(*AddMemberRequest)(nil),       // 22: weft.kvdemo.v1.AddMemberRequest
-	(*PromoteMemberRequest)(nil),   // 23: weft.kvdemo.v1.PromoteMemberRequest
-	(*RemoveMemberRequest)(nil),    // 24: weft.kvdemo.v1.RemoveMemberRequest
-	(*TransferRequest)(nil),        // 25: weft.kvdemo.v1.TransferRequest
-	(*TransferResponse)(nil),       // 26: weft.kvdemo.v1.TransferResponse
-	(*SnapshotRequest)(nil),        // 27: weft.kvdemo.v1.SnapshotRequest
-	(*SnapshotResponse)(nil),       // 28: weft.kvdemo.v1.SnapshotResponse
-	(*ListResponse_Item)(nil),      // 29: weft.kvdemo.v1.ListResponse.Item
-	(*StatusResponse_Link)(nil),    // 30: weft.kvdemo.v1.StatusResponse.Link
-	(*StatusResponse_Member)(nil),  // 31: weft.kvdemo.v1.StatusResponse.Member
-	(*StatusResponse_Group)(nil),   // 32: weft.kvdemo.v1.StatusResponse.Group
-	(*MembersResponse_Member)(nil), // 33: weft.kvdemo.v1.MembersResponse.Member
-	(*SnapshotResponse_Group)(nil), // 34: weft.kvdemo.v1.SnapshotResponse.Group
+	(Outcome_Verdict)(0),              // 0: weft.kvdemo.v1.Outcome.Verdict
+	(*Outcome)(nil),                   // 1: weft.kvdemo.v1.Outcome
+	(*Session)(nil),                   // 2: weft.kvdemo.v1.Session
+	(*PutRequest)(nil),                // 3: weft.kvdemo.v1.PutRequest
+	(*PutResponse)(nil),               // 4: weft.kvdemo.v1.PutResponse
+	(*GetRequest)(nil),                // 5: weft.kvdemo.v1.GetRequest
+	(*GetResponse)(nil),               // 6: weft.kvdemo.v1.GetResponse
+	(*ReadRequest)(nil),               // 7: weft.kvdemo.v1.ReadRequest
+	(*ReadChunk)(nil),                 // 8: weft.kvdemo.v1.ReadChunk
+	(*DeleteRequest)(nil),             // 9: weft.kvdemo.v1.DeleteRequest
+	(*DeleteResponse)(nil),            // 10: weft.kvdemo.v1.DeleteResponse
+	(*PutPartRequest)(nil),            // 11: weft.kvdemo.v1.PutPartRequest
+	(*PutPartResponse)(nil),           // 12: weft.kvdemo.v1.PutPartResponse
+	(*FinishRequest)(nil),             // 13: weft.kvdemo.v1.FinishRequest
+	(*ListRequest)(nil),               // 14: weft.kvdemo.v1.ListRequest
+	(*ListResponse)(nil),              // 15: weft.kvdemo.v1.ListResponse
+	(*OpenSessionRequest)(nil),        // 16: weft.kvdemo.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),       // 17: weft.kvdemo.v1.OpenSessionResponse
+	(*StatusRequest)(nil),             // 18: weft.kvdemo.v1.StatusRequest
+	(*StatusResponse)(nil),            // 19: weft.kvdemo.v1.StatusResponse
+	(*MembersRequest)(nil),            // 20: weft.kvdemo.v1.MembersRequest
+	(*MembersResponse)(nil),           // 21: weft.kvdemo.v1.MembersResponse
+	(*AddMemberRequest)(nil),          // 22: weft.kvdemo.v1.AddMemberRequest
+	(*PromoteMemberRequest)(nil),      // 23: weft.kvdemo.v1.PromoteMemberRequest
+	(*RemoveMemberRequest)(nil),       // 24: weft.kvdemo.v1.RemoveMemberRequest
+	(*TransferRequest)(nil),           // 25: weft.kvdemo.v1.TransferRequest
+	(*TransferResponse)(nil),          // 26: weft.kvdemo.v1.TransferResponse
+	(*SnapshotRequest)(nil),           // 27: weft.kvdemo.v1.SnapshotRequest
+	(*SnapshotResponse)(nil),          // 28: weft.kvdemo.v1.SnapshotResponse
+	(*ListResponse_Item)(nil),         // 29: weft.kvdemo.v1.ListResponse.Item
+	(*StatusResponse_Link)(nil),       // 30: weft.kvdemo.v1.StatusResponse.Link
+	(*StatusResponse_Member)(nil),     // 31: weft.kvdemo.v1.StatusResponse.Member
+	(*StatusResponse_Group)(nil),      // 32: weft.kvdemo.v1.StatusResponse.Group
+	(*StatusResponse_Coding)(nil),     // 33: weft.kvdemo.v1.StatusResponse.Coding
+	(*StatusResponse_CodedEntry)(nil), // 34: weft.kvdemo.v1.StatusResponse.CodedEntry
+	nil,                               // 35: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	(*MembersResponse_Member)(nil),    // 36: weft.kvdemo.v1.MembersResponse.Member
+	(*SnapshotResponse_Group)(nil),    // 37: weft.kvdemo.v1.SnapshotResponse.Group
 }
 var file_kv_proto_depIdxs = []int32{
 	0,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
@@ -2444,43 +2714,46 @@ var file_kv_proto_depIdxs = []int32{
 	31, // 5: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
 	30, // 6: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
 	32, // 7: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	33, // 8: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
-	34, // 9: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
-	3,  // 10: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
-	5,  // 11: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
-	7,  // 12: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
-	9,  // 13: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
-	11, // 14: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
-	13, // 15: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
-	14, // 16: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
-	16, // 17: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
-	18, // 18: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
-	20, // 19: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
-	22, // 20: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
-	23, // 21: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
-	24, // 22: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
-	25, // 23: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
-	27, // 24: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	4,  // 25: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	6,  // 26: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	8,  // 27: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	10, // 28: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	12, // 29: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	4,  // 30: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	15, // 31: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	17, // 32: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	19, // 33: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	21, // 34: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	21, // 35: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	21, // 36: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	21, // 37: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	26, // 38: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	28, // 39: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	25, // [25:40] is the sub-list for method output_type
-	10, // [10:25] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	36, // 8: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	37, // 9: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	33, // 10: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	34, // 11: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	35, // 12: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	3,  // 13: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
+	5,  // 14: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
+	7,  // 15: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
+	9,  // 16: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
+	11, // 17: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
+	13, // 18: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
+	14, // 19: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
+	16, // 20: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
+	18, // 21: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
+	20, // 22: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
+	22, // 23: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
+	23, // 24: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
+	24, // 25: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
+	25, // 26: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
+	27, // 27: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
+	4,  // 28: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	6,  // 29: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	8,  // 30: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	10, // 31: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	12, // 32: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	4,  // 33: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	15, // 34: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	17, // 35: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	19, // 36: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	21, // 37: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	21, // 38: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	21, // 39: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	21, // 40: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	26, // 41: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	28, // 42: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	28, // [28:43] is the sub-list for method output_type
+	13, // [13:28] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -2488,14 +2761,14 @@ func file_kv_proto_init() {
 	if File_kv_proto != nil {
 		return
 	}
-	file_kv_proto_msgTypes[32].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

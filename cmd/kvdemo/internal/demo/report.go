@@ -14,20 +14,23 @@ import (
 // Report is the result of a demonstration, as --json prints it. Durations are
 // in milliseconds.
 type Report struct {
-	Files        int        `json:"files"`
-	Bytes        int64      `json:"bytes"`
-	Replicas     int        `json:"replicas"`
-	Verified     int        `json:"verified"` // files that every replica holds bit for bit
-	LoadSeconds  float64    `json:"load_seconds"`
-	FilesPerSec  float64    `json:"files_per_second"`
-	BytesPerSec  float64    `json:"bytes_per_second"`
-	CommitP50    float64    `json:"commit_p50_ms"`
-	CommitP99    float64    `json:"commit_p99_ms"`
-	CommitMax    float64    `json:"commit_max_ms"`
-	FailoverGap  float64    `json:"failover_gap_ms"`
-	FollowerGap  float64    `json:"follower_gap_ms"`
-	LinkBytes    [][]uint64 `json:"link_bytes"` // sent by row to column
-	TotalSeconds float64    `json:"total_seconds"`
+	Files       int        `json:"files"`
+	Bytes       int64      `json:"bytes"`
+	Replicas    int        `json:"replicas"`
+	Verified    int        `json:"verified"` // files that every replica holds bit for bit
+	LoadSeconds float64    `json:"load_seconds"`
+	FilesPerSec float64    `json:"files_per_second"`
+	BytesPerSec float64    `json:"bytes_per_second"`
+	CommitP50   float64    `json:"commit_p50_ms"`
+	CommitP99   float64    `json:"commit_p99_ms"`
+	CommitMax   float64    `json:"commit_max_ms"`
+	FailoverGap float64    `json:"failover_gap_ms"`
+	FollowerGap float64    `json:"follower_gap_ms"`
+	LinkBytes   [][]uint64 `json:"link_bytes"` // sent by row to column
+	// LeaderEgress is the bytes of entries that leaders sent for each byte
+	// loaded; with full copies it would be one for each other node.
+	LeaderEgress float64 `json:"leader_egress"`
+	TotalSeconds float64 `json:"total_seconds"`
 }
 
 // summary makes the report of a demonstration that went well to its end.
@@ -47,6 +50,7 @@ func (d *run) summary() Report {
 		CommitP99:    quantile(99),
 		CommitMax:    float64(l.latency.Max()) / 1e3,
 		LinkBytes:    d.cluster.traffic.sent(),
+		LeaderEgress: float64(d.cluster.traffic.egress()) / float64(max(1, l.bytes.Load())),
 		TotalSeconds: time.Since(d.p.start).Seconds(),
 	}
 	for _, o := range d.outages {
@@ -81,6 +85,7 @@ func (r Report) print(w io.Writer) error {
 	row("commit", "p50 %.1f ms, p99 %.1f ms, longest %.0f ms", r.CommitP50, r.CommitP99, r.CommitMax)
 	row("failover gap", "%.0f ms without an acknowledged write after the leader was killed", r.FailoverGap)
 	row("follower gap", "%.0f ms after a follower was killed", r.FollowerGap)
+	row("leaders sent", "%.2f bytes of entries for each byte loaded; full copies take %d, while all are up", r.LeaderEgress, r.Replicas-1)
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -81,6 +81,13 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// codingMemory is for units and payloads of all groups together, as long as each
+// has leastCodingMemory.
+const (
+	codingMemory      = raft.DefaultCodingMemory
+	leastCodingMemory = 2 << 20
+)
+
 // Defaults of [Config].
 const (
 	DefaultRetainBytes   = 64 << 20
@@ -193,13 +200,14 @@ func (c Config) listen() string {
 	return c.Peers[c.ID]
 }
 
-// coding is how entries are coded, or nil if they are not. Each group needs one
-// of its own.
+// coding is how entries are coded, or nil if the core cannot do that. Each group
+// needs one of its own. With CodingOff there is one, too: the log may have coded
+// entries from before.
 func (c Config) coding() *raft.Coding {
-	if c.Coding == CodingOff || c.Core == CoreUpstream {
+	if c.Core == CoreUpstream {
 		return nil
 	}
-	return &raft.Coding{Threshold: c.CodingThreshold}
+	return &raft.Coding{Threshold: c.CodingThreshold, Memory: max(codingMemory/c.Groups, leastCodingMemory)}
 }
 
 // ids are the members, ascending.

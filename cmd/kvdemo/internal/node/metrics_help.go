@@ -31,6 +31,7 @@ var help = map[string]string{
 	"host.MessagesOut":        "Raft messages sent.",
 	"host.BadMessages":        "Messages of peers dropped for what they said.",
 	"host.DroppedMessages":    "Control messages dropped for want of room.",
+	"host.AppendBytesOut":     "Bytes of entries sent to followers, as a leader.",
 	"host.Appends":            "Writes to the log.",
 	"host.AppendedEntries":    "Entries written to the log.",
 	"host.AppendedBytes":      "Bytes of those entries.",

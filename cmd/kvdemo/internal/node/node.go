@@ -216,7 +216,10 @@ func (n *node) startHosts() error {
 		}
 	}
 	for _, g := range n.groups {
-		var err error
+		err := n.checkDense(g)
+		if err != nil {
+			return err
+		}
 		g.host, err = rawnode.New(rawnode.Config{
 			Replica: rawnode.ReplicaConfig{
 				ID: n.cfg.ID, Group: g.id, Core: core, Log: g.log,
@@ -236,6 +239,7 @@ func (n *node) startHosts() error {
 		if err != nil {
 			return fmt.Errorf("start the node: %w", err)
 		}
+		g.host.Densify(n.cfg.Coding == CodingOff)
 		n.then(func() error { return stopHost(g.host) })
 	}
 	var err error
@@ -243,6 +247,22 @@ func (n *node) startHosts() error {
 		Hosts: n.hosts, Interval: n.cfg.BalanceInterval, Logger: n.cfg.Log.With("part", "balancer"),
 	})
 	return err
+}
+
+// checkDense refuses a log with coded entries if the core cannot read them.
+func (n *node) checkDense(g *group) error {
+	if n.cfg.Core != CoreUpstream {
+		return nil
+	}
+	index, err := rawnode.FindCoded(g.log, 0)
+	if err != nil {
+		return fmt.Errorf("--data: log of group %d: %w", g.id, err)
+	}
+	if index != 0 {
+		return fmt.Errorf("--core: %s cannot read the log of group %d, whose entry %d is coded: run the node with --core %s --coding %s until its status says that no coded entry is left",
+			CoreUpstream, g.id, index, CoreWeft, CodingOff)
+	}
+	return nil
 }
 
 func (n *node) hosts() (hosts []*rawnode.Host) {

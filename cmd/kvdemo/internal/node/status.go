@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
@@ -35,7 +36,9 @@ func (n *node) status() *kvpb.StatusResponse {
 		resp.Stalled = err.Error()
 	}
 	for _, g := range n.groups {
-		resp.Groups = append(resp.Groups, g.status())
+		s := g.host.Status()
+		resp.Groups = append(resp.Groups, g.status(s))
+		resp.AppendedBytes += s.Counters.AppendBytesOut
 	}
 	first := resp.GetGroups()[0]
 	resp.Role, resp.Leader, resp.Term = first.GetRole(), first.GetLeader(), first.GetTerm()
@@ -50,11 +53,11 @@ func (n *node) status() *kvpb.StatusResponse {
 }
 
 // status describes the group at this node.
-func (g *group) status() *kvpb.StatusResponse_Group {
-	s := g.host.Status()
+func (g *group) status(s rawnode.HostStatus) *kvpb.StatusResponse_Group {
 	r := &kvpb.StatusResponse_Group{
 		Id: g.id, Role: role(s.Role), Leader: s.Lead, Term: s.Term,
 		Commit: s.Commit, Applied: g.store.Applied(), LastIndex: s.LastIndex,
+		Coding: g.coding(s.Coding),
 	}
 	if slices.Contains(s.Members.GetLearners(), s.ID) {
 		r.Role = "learner"

@@ -1,0 +1,152 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// codingResult is coded replication of a group in the output of status --json.
+type codingResult struct {
+	Active         bool          `json:"active"`
+	Dense          bool          `json:"dense,omitempty"`
+	Completed      uint64        `json:"completed"`
+	EncodedEntries uint64        `json:"encoded_entries,omitempty"`
+	EncodedBytes   uint64        `json:"encoded_bytes,omitempty"`
+	PushedBytes    uint64        `json:"pushed_bytes,omitempty"`
+	CompletedBytes uint64        `json:"completed_bytes,omitempty"`
+	MemoryBytes    uint64        `json:"memory_bytes,omitempty"`
+	Delayed        uint64        `json:"delayed,omitempty"`
+	DelayUS        uint64        `json:"delay_us,omitempty"`
+	Recent         []codedResult `json:"recent,omitempty"`
+}
+
+type codedResult struct {
+	Index      uint64            `json:"index"`
+	Term       uint64            `json:"term"`
+	Payload    uint64            `json:"payload_bytes"`
+	Level      uint64            `json:"level"`
+	Encoder    uint64            `json:"encoder"`
+	RestoredBy uint64            `json:"restored_by"`
+	Units      map[uint64]uint64 `json:"units"`
+}
+
+func newCodingResult(c *kvpb.StatusResponse_Coding) *codingResult {
+	if c == nil {
+		return nil
+	}
+	r := &codingResult{
+		Active: c.GetActive(), Dense: c.GetDense(), Completed: c.GetCompleted(), EncodedEntries: c.GetEncodedEntries(), EncodedBytes: c.GetEncodedBytes(),
+		PushedBytes: c.GetPushedBytes(), CompletedBytes: c.GetCompletedBytes(), MemoryBytes: c.GetMemoryBytes(),
+		Delayed: c.GetDelayed(), DelayUS: c.GetDelayUs(),
+	}
+	for _, e := range c.GetRecent() {
+		r.Recent = append(r.Recent, codedResult{
+			Index: e.GetIndex(), Term: e.GetTerm(), Payload: e.GetPayloadBytes(), Level: e.GetLevel(),
+			Encoder: e.GetEncoder(), RestoredBy: e.GetRestoredBy(), Units: e.GetUnits(),
+		})
+	}
+	return r
+}
+
+// printCoding prints what nodes say of coded replication, and the last coded
+// entries, of each group once. With --json that stands with the nodes.
+func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus) error {
+	if f.json {
+		return nil
+	}
+	var rows [][]any
+	recent := map[uint64][]codedResult{}
+	for _, n := range nodes {
+		r := newStatusResult(n)
+		for _, g := range r.Groups {
+			if g.Coding == nil {
+				continue
+			}
+			rows = append(rows, g.codingRow(r.ID, r.Appended))
+			if last := recent[g.Group]; len(g.Coding.Recent) > 0 && (len(last) == 0 || g.Coding.Recent[0].Index > last[0].Index) {
+				recent[g.Group] = g.Coding.Recent
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	t := f.table(cmd, "NODE", "GROUP", "CODES", "COMPLETE", "LAG", "DELAY", "CODED", "APPENDED", "PUSHED", "JOINED", "MEMORY")
+	if err := t.rows(nil, rows...); err != nil {
+		return err
+	}
+	if err := t.flush(); err != nil || len(recent) == 0 {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	t = f.table(cmd, "GROUP", "INDEX", "TERM", "PAYLOAD", "LEVEL", "UNITS", "HELD")
+	for _, group := range sortedKeys(recent) {
+		for _, e := range recent[group] {
+			if err := t.rows(nil, []any{group, e.Index, e.Term, size(e.Payload), e.level(), e.RestoredBy, e.held()}); err != nil {
+				return err
+			}
+		}
+	}
+	return t.flush()
+}
+
+// codingRow is a node's line for a group. APPENDED is the node's.
+func (g groupResult) codingRow(node, appended uint64) []any {
+	c, codes := g.Coding, "-"
+	if c.Active {
+		codes = "yes"
+	} else if g.Role == "leader" {
+		codes = "no"
+	}
+	if c.Dense {
+		codes += ", none left"
+	}
+	lag := max(g.Commit, c.Completed) - c.Completed
+	delay := "-"
+	if c.Delayed > 0 {
+		delay = (time.Duration(c.DelayUS/c.Delayed) * time.Microsecond).String()
+	}
+	return []any{node, g.Group, codes, c.Completed, lag, delay, size(c.EncodedBytes), size(appended), size(c.PushedBytes), size(c.CompletedBytes), size(c.MemoryBytes)}
+}
+
+// level says how many restore the entry, or that shares differ.
+func (e codedResult) level() string {
+	var shares []uint64
+	for _, n := range e.Units {
+		shares = append(shares, n)
+	}
+	if len(shares) > 0 && slices.Max(shares)-slices.Min(shares) > 1 {
+		return fmt.Sprintf("%d, uneven", e.Level)
+	}
+	return fmt.Sprint(e.Level)
+}
+
+// held says what each member was given.
+func (e codedResult) held() string {
+	parts := []string{fmt.Sprintf("%d: all", e.Encoder)}
+	for _, id := range sortedKeys(e.Units) {
+		parts = append(parts, fmt.Sprintf("%d: %d", id, e.Units[id]))
+	}
+	return strings.Join(parts, "  ")
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
