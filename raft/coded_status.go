@@ -16,8 +16,10 @@ type CodingStatus struct {
 	Active bool
 	// Plain says that Densify(true) is in force at this node.
 	Plain bool
-	// Dense says that no coded entry is left in this node's log, so that it may
-	// go on with a library that does not code.
+	// Dense says that no coded entry is left in this node's log. When it is true
+	// at every member, with Densify(true) in force at all, they may go on one by
+	// one with a library that does not code: not earlier, as those that have
+	// coded entries would send them.
 	Dense bool
 	// Completed is the highest index up to which this node has all payloads.
 	Completed uint64
@@ -102,7 +104,8 @@ func (rec *record) status() CodedEntry {
 // Densify prepares a log for nodes that do not code, before a downgrade. With
 // on set, new entries are plain in the whole group, as long as this node is
 // heard from; coded ones go as the host compacts its log. CodingStatus.Dense
-// says when this node's log has none left. Set it at every node.
+// says when this node's log has none left. Set it at every node, also after a
+// restart, and wait for Dense at every node.
 func (rn *RawNode) Densify(on bool) {
 	if c := rn.raft.coded; c != nil {
 		c.plain = on

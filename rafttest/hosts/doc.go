@@ -8,7 +8,7 @@
 // says, and do things to its messages and entries that its authors may not
 // expect: they cut fields off, rebuild messages, look into payloads, throw
 // answers away. A library that is to take another's place must bear all of it.
-// The two hosts here do what [Fact] lists:
+// README.md lists such facts. The two hosts here act by them:
 //
 //   - [EtcdLike] writes in its Ready loop, sends appends through a stream that
 //     keeps only entries and commit index of a message in sequence, applies
