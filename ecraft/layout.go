@@ -83,7 +83,12 @@ func (l Layout) Spread(level, turn int, units []int) {
 // units, and returns the layout for the header of that entry.
 //
 //	N=7, level 2: D 12, 6 units each, becomes D 2, 1 unit each
+//
+// Where the level does not divide D, it cuts the payload anew: see recut.
 func (l Layout) Reduce(units []int) Layout {
+	if r, ok := l.recut(units); ok {
+		return r
+	}
 	factor, least := l.D, l.D
 	for _, n := range units {
 		factor = gcd(factor, n)

@@ -5,6 +5,7 @@ package ecraft_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,6 +95,9 @@ func TestReduce(t *testing.T) {
 		{7, []int{4, 4, 4, 4, 4, 4}, 6, []int{2, 2, 2, 2, 2, 2}},
 		{7, []int{3, 3, 3, 3, 3, 3}, 12, []int{3, 3, 3, 3, 3, 3}},
 		{9, []int{6, 6, 6, 6, 6, 6, 6, 6}, 12, []int{3, 3, 3, 3, 3, 3, 3, 3}},
+		{9, []int{5, 5, 5, 5, 5, 5, 5, 5}, 20, []int{4, 4, 4, 4, 4, 4, 4, 4}},
+		{9, []int{5, 4, 5, 0, 5, 5, 5, 5}, 20, []int{4, 4, 4, 0, 4, 4, 4, 4}},
+		{9, []int{5, 4, 4, 5, 5, 5, 5, 5}, 24, []int{5, 4, 4, 5, 5, 5, 5, 5}}, // 5 of them may lack a unit
 		{2, []int{0}, 0, []int{0}},
 	} {
 		l := ecraft.NewLayout(c.n, len(c.units)).Reduce(c.units)
@@ -101,6 +105,38 @@ func TestReduce(t *testing.T) {
 		require.Equal(t, c.want, c.units)
 		require.Equal(t, len(c.units), l.Slots)
 	}
+}
+
+// TestRecutDecodesAlike: sets of holders decode after a payload was cut anew if
+// and only if they did before.
+func TestRecutDecodesAlike(t *testing.T) {
+	changed := 0
+	for voters := 3; voters <= 16; voters++ {
+		l := ecraft.NewLayout(voters, voters-1)
+		for level := 1; level <= ecraft.Levels(voters); level++ {
+			for turn := range 3 {
+				before := make([]int, voters-1)
+				l.Spread(level, turn, before)
+				after := slices.Clone(before)
+				r := l.Reduce(after)
+				if r.D < 1 || l.D%r.D != 0 {
+					changed++
+				}
+				for set := range 1 << (voters - 1) {
+					b, a := 0, 0
+					for i := range before {
+						if set>>i&1 == 1 {
+							b, a = b+before[i], a+after[i]
+						}
+					}
+					if b >= l.D != (a >= r.D) {
+						t.Fatalf("%d voters, level %d: %v of %d, then %v of %d", voters, level, before, l.D, after, r.D)
+					}
+				}
+			}
+		}
+	}
+	require.Positive(t, changed)
 }
 
 // TestValidate refuses each thing that a header may not say, and names it.
