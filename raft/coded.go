@@ -88,7 +88,7 @@ func newCoded(r *raft) *coded {
 	}
 	opt := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	return &coded{
-		r: r, opt: opt,
+		r: r, opt: opt, plain: opt.Plain,
 		store:    gossip.NewStore(r.id, opt.Memory),
 		puller:   gossip.NewPuller(r.id, gossip.PullerOptions{Patience: 1 + opt.GossipDelay*min(opt.GossipGap, 1)}),
 		wanted:   map[uint64]*record{},

@@ -54,6 +54,9 @@ type Coding struct {
 	// GossipDelay is the number of ticks after which units are sent whatever
 	// GossipGap says. 0 means 1.
 	GossipDelay int
+	// Plain begins as after Densify(true) (see [RawNode.Densify]): for hosts that
+	// drive a [Node], which prepare a downgrade by a restart.
+	Plain bool
 	// Recorder, if set, hears of what coding does, for metrics.
 	Recorder CodingRecorder
 }

@@ -43,6 +43,7 @@ func TestMistakes(t *testing.T) {
 		args []string
 	}{
 		{"accepts 1 arg(s), received 0", []string{"shim"}},
+		{"coding from -1 bytes on", []string{"shim", "--coding", "-1", dir}},
 		{"not empty", []string{"shim", "--weft", "../..", dir}},
 		{"no version of github.com/weftraft/weft is known", []string{"shim", filepath.Join(dir, "new")}},
 		{"no such file", []string{"imports", filepath.Join(dir, "missing")}},

@@ -33,6 +33,7 @@ A host that replaces ` + shim.UpstreamPath + ` by it runs on Weft, unedited.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.WeftDir, "weft", "", "directory of a checkout of Weft (default: this program's own version, from the module proxy)")
+	cmd.Flags().IntVar(&o.Coding, "coding", 0, "turn coded replication on in every node, for payloads of so many bytes and more (0: off)")
 	cmd.Flags().BoolVar(&o.Tests, "tests", false, "add the tests of upstream's sub-packages")
 	return cmd
 }

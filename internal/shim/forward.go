@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// rootFile is the one file of the shim's root package.
+	// rootFile is the file of the shim's root package with all names.
 	rootFile = "raft.go"
+	// codingFile is a second one, in shims that turn coding on.
+	codingFile = "coding.go"
 	// target is how the root package names Weft's package.
 	target = "weft"
 	// generated marks the root file, and so a directory that may be replaced.
@@ -26,8 +28,9 @@ const (
 
 // forward prints the root package: each name of theirs, bound to ours. Names
 // that only Weft has are left out, so that the shim is exactly upstream's API;
-// whoever wants them imports Weft.
-func forward(theirs, ours *api) ([]byte, error) {
+// whoever wants them imports Weft. With coding, functions that take a *Config
+// pass it through withCoding.
+func forward(theirs, ours *api, coding bool) ([]byte, error) {
 	var body bytes.Buffer
 	imports := map[string]string{target: WeftPath + "/raft"}
 	for _, kind := range []token.Token{token.CONST, token.VAR, token.TYPE, token.FUNC} {
@@ -39,7 +42,7 @@ func forward(theirs, ours *api) ([]byte, error) {
 			if !ok || d.kind != kind {
 				return nil, fmt.Errorf("%w: %s %s", ErrMissing, kind, name)
 			}
-			if err := d.print(&body, name, ours, imports); err != nil {
+			if err := d.print(&body, name, ours, imports, coding); err != nil {
 				return nil, err
 			}
 		}
@@ -59,7 +62,7 @@ func forward(theirs, ours *api) ([]byte, error) {
 	return src, nil
 }
 
-func (d decl) print(w *bytes.Buffer, name string, from *api, imports map[string]string) error {
+func (d decl) print(w *bytes.Buffer, name string, from *api, imports map[string]string, coding bool) error {
 	w.WriteByte('\n')
 	if d.doc != nil {
 		for _, c := range d.doc.List {
@@ -70,18 +73,18 @@ func (d decl) print(w *bytes.Buffer, name string, from *api, imports map[string]
 		fmt.Fprintf(w, "%s %s = %s.%s\n", d.kind, name, target, name)
 		return nil
 	}
-	return d.printFunc(w, name, from, imports)
+	return d.printFunc(w, name, from, imports, coding)
 }
 
 // printFunc prints a function with the signature of the one that it calls.
-func (d decl) printFunc(w *bytes.Buffer, name string, from *api, imports map[string]string) error {
+func (d decl) printFunc(w *bytes.Buffer, name string, from *api, imports map[string]string, coding bool) error {
 	if d.fn.Type.TypeParams != nil {
 		return fmt.Errorf("shim: func %s has type parameters; upstream's API has none", name)
 	}
 	if err := useImports(d.fn.Type, from, imports); err != nil {
 		return fmt.Errorf("shim: func %s: %w", name, err)
 	}
-	args := nameParams(d.fn.Type.Params)
+	args := nameParams(d.fn.Type.Params, coding)
 	var sig bytes.Buffer
 	if err := printer.Fprint(&sig, from.fset, d.fn.Type); err != nil {
 		return fmt.Errorf("shim: func %s: %w", name, err)
@@ -96,7 +99,7 @@ func (d decl) printFunc(w *bytes.Buffer, name string, from *api, imports map[str
 
 // nameParams gives each parameter a name that can be passed on, and returns the
 // argument list. Blank and missing names become p0, p1, ...
-func nameParams(params *ast.FieldList) []string {
+func nameParams(params *ast.FieldList, coding bool) []string {
 	var args []string
 	for _, f := range params.List {
 		if len(f.Names) == 0 {
@@ -111,10 +114,50 @@ func nameParams(params *ast.FieldList) []string {
 			if variadic {
 				arg += "..."
 			}
+			if coding && isConfig(f.Type) {
+				arg = "withCoding(" + arg + ")"
+			}
 			args = append(args, arg)
 		}
 	}
 	return args
+}
+
+// isConfig reports whether a type is *Config.
+func isConfig(t ast.Expr) bool {
+	star, ok := t.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	name, ok := star.X.(*ast.Ident)
+	return ok && name.Name == "Config"
+}
+
+// codingSource is the file that turns coding on for hosts which do not know of
+// it.
+func codingSource(pkg string, threshold int) ([]byte, error) {
+	return format.Source(fmt.Appendf(nil, `%s
+
+package %s
+
+import (
+	"os"
+
+	%s %q
+)
+
+// withCoding returns c with coded replication, from %d bytes on, if its host
+// says nothing about it. With %s set in the environment the
+// node codes nothing new, and asks the others not to.
+func withCoding(c *Config) *Config {
+	if c == nil || c.Coding != nil {
+		return c
+	}
+	coded := *c
+	coded.Coding = &%s.Coding{Threshold: %d, Plain: os.Getenv(%q) != ""}
+	return &coded
+}
+`, generated, pkg, target, WeftPath+"/raft", threshold, DensifyVariable, target, threshold, DensifyVariable))
 }
 
 // useImports adds the imports that a signature needs.

@@ -37,6 +37,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 const (
@@ -46,6 +48,9 @@ const (
 	UpstreamVersion = "v3.7.0"
 	// WeftPath is the module that a shim forwards to.
 	WeftPath = "github.com/weftraft/weft"
+	// DensifyVariable is the environment variable that, set to anything, keeps a
+	// host on a shim with coding from coding anything new.
+	DensifyVariable = "WEFT_DENSIFY"
 )
 
 // placeholderVersion is what go.mod says of a module that a replace directive
@@ -70,6 +75,9 @@ type Options struct {
 	WeftDir string
 	// WeftVersion is the version of Weft to require when WeftDir is empty.
 	WeftVersion string
+	// Coding, if it is not 0, turns coded replication on in every node whose
+	// host does not: for payloads of so many bytes and more.
+	Coding int
 	// Tests adds the tests of upstream's sub-packages, and their test data.
 	Tests bool
 }
@@ -91,6 +99,9 @@ type Result struct {
 // cache yet.
 func Generate(ctx context.Context, o Options) (Result, error) {
 	var res Result
+	if o.Coding < 0 || o.Coding > ecraft.MaxPayload {
+		return res, fmt.Errorf("shim: coding from %d bytes on; it must be 0 (off) to %d", o.Coding, ecraft.MaxPayload)
+	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return res, fmt.Errorf("shim: target directory: %w", err)
@@ -108,7 +119,7 @@ func Generate(ctx context.Context, o Options) (Result, error) {
 	if err := writeModule(o, res); err != nil {
 		return res, err
 	}
-	if res.Names, err = writeRoot(res); err != nil {
+	if res.Names, err = writeRoot(res, o.Coding); err != nil {
 		return res, err
 	}
 	if res.Packages, err = copyPackages(res.UpstreamDir, dir, o.Tests); err != nil {
@@ -128,7 +139,7 @@ func weftSources(ctx context.Context, o Options) (string, error) {
 }
 
 // writeRoot writes the root package and returns the number of names in it.
-func writeRoot(res Result) (int, error) {
+func writeRoot(res Result, coding int) (int, error) {
 	theirs, err := parseAPI(res.UpstreamDir)
 	if err != nil {
 		return 0, err
@@ -137,9 +148,18 @@ func writeRoot(res Result) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	src, err := forward(theirs, ours)
+	src, err := forward(theirs, ours, coding > 0)
 	if err != nil {
 		return 0, err
+	}
+	if coding > 0 {
+		on, err := codingSource(theirs.pkg, coding)
+		if err != nil {
+			return 0, fmt.Errorf("shim: generated %s: %w", codingFile, err)
+		}
+		if err := os.WriteFile(filepath.Join(res.Dir, codingFile), on, 0o644); err != nil {
+			return 0, err
+		}
 	}
 	return len(theirs.decls), os.WriteFile(filepath.Join(res.Dir, rootFile), src, 0o644)
 }

@@ -15,13 +15,13 @@ import (
 )
 
 // TestAdopt executes docs/adopt.md on the sample host: the import swap on one
-// copy of it, the shim and the way back on another.
+// copy of it, the shim and the way back on another, on which coding is then turned on.
 func TestAdopt(t *testing.T) {
 	root, err := docs.Root()
 	require.NoError(t, err)
 	snippets, err := docs.Snippets(filepath.Join(root, "docs", "adopt.md"))
 	require.NoError(t, err)
-	require.Len(t, snippets, 6, "three pairs of commands and what they print")
+	require.Len(t, snippets, 8, "four pairs of commands and what they print")
 
 	swapped, shimmed := copyHost(t), copyHost(t)
 	before, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
@@ -29,6 +29,8 @@ func TestAdopt(t *testing.T) {
 	follow(t, root, swapped, snippets[0:2])
 	follow(t, root, shimmed, snippets[2:4])
 	follow(t, root, shimmed, snippets[4:6])
+	follow(t, root, shimmed, snippets[6:8])
+	require.FileExists(t, filepath.Join(shimmed, "raft-shim", "coding.go"))
 	after, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "the shim needs no edit of the host")

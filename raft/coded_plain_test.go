@@ -1,0 +1,37 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// A member that starts with Coding.Plain keeps the whole group plain until it is
+// restarted without.
+func TestMemberThatStartsPlain(t *testing.T) {
+	g := newGroup(t, 3)
+	n := g.nodes[3]
+	c := config(n.storage)
+	c.ID, c.Applied = 3, n.index
+	c.Coding = &raft.Coding{Threshold: 64, Plain: true}
+	n.rn = newNode(t, c)
+	require.True(t, n.rn.CodingStatus().Plain)
+
+	g.elect(1)
+	g.propose(1, payload(0, 1000))
+	g.settle()
+	require.Zero(t, g.events[raft.CodingEncoded])
+	g.start(3)
+	g.tick(3)
+	g.propose(1, payload(1, 1000)) // its acknowledgement says that the member codes again
+	g.settle()
+	g.propose(1, payload(2, 1000))
+	g.settle()
+	require.Equal(t, 1, g.events[raft.CodingEncoded])
+	g.requireApplied([][]byte{payload(0, 1000), payload(1, 1000), payload(2, 1000)}, 1, 2, 3)
+}
