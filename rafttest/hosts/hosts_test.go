@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,15 +52,45 @@ func runSeeds(t *testing.T, opts Options, n uint64) (reached Reach) {
 	return reached
 }
 
-// TestHosts runs both hosts with each library through faults.
+// TestHosts runs both hosts with each library through faults, and looks whether
+// everything happened that can.
 func TestHosts(t *testing.T) {
+	var all Reach
 	for _, kind := range kinds {
 		for _, lib := range libraries(kind) {
 			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
 				begun := time.Now()
 				reached := runSeeds(t, Options{Kind: kind, Library: lib}, 40)
 				t.Logf("%v\n%v", time.Since(begun).Round(time.Millisecond), reached)
+				all.Add(reached)
 			})
+		}
+	}
+	if all.Histories >= 6*40*keys {
+		all.LibraryChanges++ // that is TestRollingUpgrade's
+		require.Empty(t, all.Missing(), "never reached")
+	}
+}
+
+// TestSameStory shows that a run is a function of its seed.
+func TestSameStory(t *testing.T) {
+	for _, kind := range kinds {
+		for _, lib := range libraries(kind) {
+			for seed := uint64(1); seed <= 4; seed++ {
+				story := func() (string, Result) {
+					var b strings.Builder
+					r := Run(seed, Options{Kind: kind, Library: lib, Trace: &b})
+					return b.String(), r
+				}
+				a, ra := story()
+				b, rb := story()
+				require.Equal(t, ra, rb, "seed %d, %v on %s", seed, kind, lib.Name)
+				if a != b {
+					for i, la := range strings.Split(a, "\n") {
+						require.Equal(t, la, strings.Split(b, "\n")[i], "seed %d, %v on %s, line %d", seed, kind, lib.Name, i+1)
+					}
+				}
+			}
 		}
 	}
 }
