@@ -63,11 +63,11 @@ type Cell struct {
 }
 
 // Least returns the least bytes that a leader can send for a byte of payload:
-// the acknowledgements of all that are healthy, f of which may then fail.
+// all that are healthy acknowledge, and f of them may then fail. Where the number
+// of voters is even, any half must do, so that the group can change by one.
 func Least(voters, failed int) float64 {
-	f := (voters - 1) / 2
 	healthy := voters - failed
-	return float64(healthy-1) / float64(healthy-f)
+	return float64(healthy-1) / float64(healthy-voters/2)
 }
 
 // Run measures all cells.

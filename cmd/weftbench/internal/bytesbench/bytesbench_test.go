@@ -6,6 +6,7 @@ package bytesbench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,32 +19,57 @@ func TestLeast(t *testing.T) {
 		voters, failed int
 		want           float64
 	}{
-		{3, 0, 1}, {3, 1, 1}, {5, 0, 4. / 3}, {5, 1, 1.5}, {5, 2, 2}, {9, 0, 1.6}, {9, 4, 4}, {4, 0, 1},
+		{3, 0, 1}, {3, 1, 1}, {5, 0, 4. / 3}, {5, 1, 1.5}, {5, 2, 2}, {9, 0, 1.6}, {9, 4, 4}, {4, 0, 1.5}, {8, 3, 4},
 	} {
 		require.InDelta(t, c.want, Least(c.voters, c.failed), 1e-9, "%+v", c)
 	}
 }
 
-// TestBounds holds a part of the table to what is promised.
+// TestBounds holds a part of the table to what is promised: what the leader sends
+// is within 2% of the least from 64 KB on, no more than with any other way that
+// has the same guarantee, and all together send each payload to each that is
+// healthy, and once.
 func TestBounds(t *testing.T) {
-	cells, err := Run(t.Context(), Config{
-		Voters: []int{3, 5, 7}, Sizes: []int{4 << 10, 64 << 10}, Bytes: 4 << 20, MinCalls: 60, MaxCalls: 400,
-		Sides: virtual.Sides(), Models: Papers(), Seed: 1, Progress: io.Discard,
-	})
+	sides := virtual.Sides()
+	cfg := Config{
+		Voters: []int{3, 5}, Sizes: []int{4 << 10, 64 << 10}, Bytes: 4 << 20, MinCalls: 60, MaxCalls: 300,
+		Sides: sides, Models: Papers(), Seed: 1, Progress: io.Discard,
+	}
+	cells, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
-	require.Len(t, cells, (2+3+4)*2*(len(virtual.Sides())+len(Papers())))
-	for _, c := range cells {
-		name := fmt.Sprintf("%s, N=%d, %d failed, %s", c.Side, c.Voters, c.Failed, virtual.Bytes(c.Size))
-		healthy := float64(c.Voters - c.Failed)
-		switch {
-		case c.Side == "full":
-			require.InEpsilon(t, healthy-1, c.Leader, 0.02, name)
-			require.InEpsilon(t, healthy-1, c.Network, 0.02, name)
-		case c.Side == "rs-paxos":
-			quorum := (c.Voters + c.Voters/2 + 2) / 2
-			require.Equal(t, int(healthy) < quorum, c.Stuck, name)
-		case c.Side == "flexraft" && c.Size >= 64<<10:
-			require.InEpsilon(t, c.Least, c.Leader, 0.02, name)
+	cfg.Voters, cfg.Sizes = []int{9}, []int{64 << 10}
+	more, err := Run(t.Context(), cfg)
+	require.NoError(t, err)
+	cells = append(cells, more...)
+	each := len(sides) + len(Papers())
+	require.Len(t, cells, ((2+3)*2+5)*each)
+	for row := range slices.Chunk(cells, each) {
+		least := row[0].Leader
+		for _, c := range row[1:len(sides)] {
+			least = min(least, c.Leader)
+		}
+		for _, c := range row {
+			name := fmt.Sprintf("%s, N=%d, %d failed, %s", c.Side, c.Voters, c.Failed, virtual.Bytes(c.Size))
+			healthy := float64(c.Voters - c.Failed)
+			switch c.Side {
+			case virtual.Full:
+				require.InEpsilon(t, healthy-1, c.Leader, 0.02, name)
+				require.InEpsilon(t, healthy-1, c.Network, 0.02, name)
+			case "ours":
+				// Envelopes that let the dead catch up are some bytes.
+				require.LessOrEqual(t, c.Leader, least*1.002, name)
+				if c.Size >= 64<<10 {
+					require.InEpsilon(t, c.Least, c.Leader, 0.02, name)
+					require.InEpsilon(t, healthy-1, c.Network, 0.05, name)
+				}
+			case "rs-paxos":
+				quorum := (c.Voters + c.Voters/2 + 2) / 2
+				require.Equal(t, int(healthy) < quorum, c.Stuck, name)
+			case "flexraft":
+				if c.Size >= 64<<10 {
+					require.InEpsilon(t, c.Least, c.Leader, 0.02, name)
+				}
+			}
 		}
 	}
 }
