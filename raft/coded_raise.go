@@ -147,7 +147,8 @@ func (l *leader) hedge() {
 			continue
 		}
 		waited := now - rec.born
-		alive := l.acknowledged(rec.id.index)
+		answered := l.acknowledged(rec.id.index)
+		alive := func(id uint64) bool { return answered(id) && (id == l.id || l.coded.healthy(id)) }
 		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive) {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
