@@ -24,7 +24,10 @@ func Coded(kind Kind, changes ...func(*raft.Coding)) Library {
 		Name: "weft coded", Coded: true, Types: int(raft.MsgUnitsAsk) + 1,
 		New: func(reach *Reach, cfg raft.Config) (Core, error) {
 			c := codingFor(kind)
-			c.Recorder, c.Policy = reach, drawPolicy(cfg.Rand)
+			c.Recorder = reach
+			if cfg.Rand != nil {
+				drawCoding(c, cfg.Rand)
+			}
 			for _, change := range changes {
 				change(c)
 			}
@@ -35,21 +38,22 @@ func Coded(kind Kind, changes ...func(*raft.Coding)) Library {
 	}
 }
 
-// drawPolicy draws the policy of a process: on links without a bandwidth the
-// adaptive one alone would hardly code. Members need not have the same.
-func drawPolicy(r raft.Rand) ecraft.Policy {
-	if r == nil {
-		return nil
+// drawCoding draws what members need not have in common: when they gossip, and
+// the policy, as on links without a bandwidth the adaptive one alone would
+// hardly code.
+func drawCoding(c *raft.Coding, r raft.Rand) {
+	if r.IntN(3) == 0 {
+		c.GossipGap, c.GossipDelay = r.IntN(128<<10), r.IntN(6)
 	}
 	switch n := r.IntN(6); n {
 	case 0:
-		return ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
+		c.Policy = ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
 	case 1:
-		return ecraft.Levelled{}
+		c.Policy = ecraft.Levelled{}
 	case 2:
-		return ecraft.Full{}
+		c.Policy = ecraft.Full{}
 	default:
-		return ecraft.Fixed(n - 1)
+		c.Policy = ecraft.Fixed(n - 1)
 	}
 }
 

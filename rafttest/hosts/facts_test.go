@@ -57,8 +57,8 @@ func putMany(t *testing.T, w *world, m *machine, n, size int) {
 	require.True(t, w.runUntil(w.Now()+calmTime, w.agree), "no agreement: %v %s", w.err, w.describe())
 }
 
-// halves has each of three members hold half of an entry.
-func halves(c *raft.Coding) { c.Policy = ecraft.Fixed(2) }
+// halves has each of three members hold half of an entry, and send it on at once.
+func halves(c *raft.Coding) { c.Policy, c.GossipGap, c.GossipDelay = ecraft.Fixed(2), 0, 0 }
 
 // TestTokensAreWhatTravels is fact 11: a leader charges what it sends a member
 // by len(Data) of the entries in its messages, and gets all of it back.

@@ -43,7 +43,7 @@ type link struct {
 	}
 }
 
-const maxMachines = 12
+const maxMachines = 16
 
 // send puts a frame on its way. lost, if not nil, tells the sender that it will
 // not arrive; arrived that it did.

@@ -57,7 +57,7 @@ type plan struct {
 
 func drawPlan(d simkit.Draws) plan {
 	p := plan{
-		founders:      simkit.Pick(d, 3, 3, 4, 5),
+		founders:      simkit.Pick(d, 3, 3, 3, 4, 5, 5, 6, 7),
 		delayMin:      100 * time.Microsecond,
 		delayMax:      d.Span(200*time.Microsecond, 8*time.Millisecond),
 		loss:          d.Rate(0.5, 0.001, 0.1),
