@@ -22,11 +22,16 @@ const (
 
 	guardEntries = 8   // uncommitted entries below which no queue is feared
 	guardFactor  = 2   // how many round trips of them are a queue
-	guardSlack   = 1.5 // what time may then be given for fewer bytes
+	guardSlack   = 1.5 // what time may then be given for less load: so many of
+	guardWait    = 0.5 // the fastest, or so much of how long entries wait anyway
+
+	cutFactor  = 2    // who would answer later than so many predictions gets nothing
+	probeEvery = 0.25 // but gets something that often, to see if it still would
+	horizon    = 2    // seconds for which an overload is thought to last
 
 	maxBusy       = 0.97 // of the shared interface: where its formula ends
 	alphaJitter   = 1.0 / 32
-	recentEntries = 32
+	recentEntries = 128
 	unitOverhead  = 4  // a unit's checksum
 	entryOverhead = 64 // an entry and its envelope's header, about
 )
@@ -44,7 +49,7 @@ type AdaptiveOptions struct{}
 // A slow, paused or dead follower is not a special case. An oldest message
 // that is overdue raises the follower's prediction at once, so new entries
 // leave it out; its next answer clears that. There is no failure detector and
-// no mode, and no probing is needed: every answer at any level teaches.
+// no mode: every answer at any level teaches.
 //
 // It is not safe for concurrent use.
 type Adaptive struct {
@@ -106,7 +111,7 @@ func (a *Adaptive) Joined(member uint64, now time.Duration) {
 	l.init(member, len(a.links)+1, now.Seconds())
 	a.links = slices.Insert(a.links, i, l)
 	for _, l := range a.links {
-		if l.sumXX == firstSample*firstSample { // nothing learnt yet
+		if l.fresh() {
 			l.init(l.id, len(a.links), now.Seconds())
 		}
 	}
@@ -154,7 +159,14 @@ func (a *Adaptive) rates(now float64) (entries, bytes float64) {
 // Sent implements Observer.
 func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
-		l.sent(last, float64(bytes), now.Seconds())
+		others := 0.0
+		for _, o := range a.links {
+			if o != l {
+				o.drain(now.Seconds())
+				others += o.queue
+			}
+		}
+		l.send(last, float64(bytes), others, now.Seconds())
 	}
 }
 
@@ -165,7 +177,7 @@ func (a *Adaptive) Acked(from, index uint64, held, now time.Duration) {
 		return
 	}
 	l := a.links[i]
-	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds()); ok {
+	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links))); ok {
 		a.pool()
 		a.answer(i, m, now.Seconds())
 	}
@@ -185,7 +197,6 @@ func (a *Adaptive) HeartbeatSent(to uint64, now time.Duration) {
 func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
 	if l := a.link(from); l != nil {
 		l.heartbeatAnswered(now.Seconds())
-		a.pool()
 	}
 }
 
@@ -197,9 +208,9 @@ func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Durati
 	}
 	l.drain(now.Seconds())
 	l.queue = min(float64(bytes), l.flying)
-	if rate > 0 && l.sumXX == firstSample*firstSample {
-		l.sumXY = l.sumXX / rate // better than the guess
-		l.own = 1 / rate
+	if rate > 0 && l.fresh() {
+		l.own = 1 / rate // better than the guess
+		l.sumXY = l.sumXX * l.own
 		a.pool()
 	}
 }

@@ -21,9 +21,11 @@ type peer struct {
 type candidate struct {
 	level int     // 0: uneven
 	need  int     // answers of followers
-	bytes float64 // to all
+	size  float64 // bytes to each
+	cut   float64 // who would answer later than this gets nothing
 	time  float64 // to the last answer needed
-	later float64 // delay of later entries through the leader's interface
+	tx    float64 // how long it holds what is slowest: the interface, or a link
+	later float64 // delay of later entries through that
 }
 
 // choice is memory for one choice.
@@ -71,9 +73,9 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 			best, cost = l, x
 		}
 	}
-	if a.backlog(r, best) {
+	if wait := a.backlog(best); wait > 0 {
 		for _, l := range c.levels {
-			if l.time <= guardSlack*fastest && l.bytes < best.bytes {
+			if l.time <= max(guardSlack*fastest, guardWait*wait) && l.tx < best.tx {
 				best = l
 			}
 		}
@@ -82,7 +84,7 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 		return Plan{Level: 0, Predicted: inSeconds(u.time)}
 	}
 	a.lastLevel = best.level
-	c.assign(r, best.level, units)
+	c.assign(r, best, units)
 	return Plan{Level: best.level, Predicted: inSeconds(best.time)}
 }
 
@@ -118,7 +120,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 			p.ready += late
 			p.gone = late > goneAfter+goneFactor*l.out.front().pred
 		}
-		p.gone = p.gone || !f.Healthy && now-l.heard > silence
+		p.gone = p.gone || !f.Healthy && now-l.heard >= silence
 		if p.voter && !p.gone {
 			alive++
 		}
@@ -127,15 +129,25 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 	return alive, true
 }
 
-// assign gives the units of a level to those who are not gone.
-func (c *choice) assign(r *Round, level int, units []int) {
+// assign gives the units of a level to those who are not gone and would not be
+// too late. A link that was found slow is given its units now and then in spite
+// of it, though nothing waits for them: it may have become fast.
+func (c *choice) assign(r *Round, l candidate, units []int) {
+	now := r.Now.Seconds()
 	holders := c.spread[:0]
-	for _, p := range c.peers {
-		if !p.gone {
+	for i, p := range c.peers {
+		if late := p.ready+p.cost*l.size > l.cut; late && !p.gone {
+			probe := p.private && now-p.probed > probeEvery
+			if probe {
+				p.probed = now
+			}
+			c.peers[i].gone = !probe
+		}
+		if !c.peers[i].gone {
 			holders = append(holders, 0)
 		}
 	}
-	r.Layout.Spread(level, int(r.Index%MaxUnits), holders)
+	r.Layout.Spread(l.level, int(r.Index%MaxUnits), holders)
 	for i, p := range c.peers {
 		units[i] = 0
 		if !p.gone {
@@ -149,47 +161,45 @@ func unitBytes(r *Round) float64 {
 	return float64((r.Size+r.Layout.D-1)/r.Layout.D + unitOverhead)
 }
 
-// level weighs a level: the same for all that are not gone.
+// level weighs a level: the same for all that are not gone, and nothing for
+// those who would answer long after the last answer that is needed. What is
+// sent to them would only be in the way of what is needed.
 func (a *Adaptive) level(r *Round, level int) candidate {
 	c := &a.choice
-	size := float64(r.Size + entryOverhead)
+	l := candidate{level: level, need: level + r.Voters/2 - 1, size: float64(r.Size + entryOverhead)}
 	if level > 1 {
-		size = float64(r.Layout.UnitsAt(level))*unitBytes(r) + entryOverhead
+		l.size = float64(r.Layout.UnitsAt(level))*unitBytes(r) + entryOverhead
 	}
-	l := candidate{level: level, need: level + r.Voters/2 - 1}
 	c.sorted = c.sorted[:0]
-	sent := 0
 	for _, p := range c.peers {
-		if p.gone {
-			continue
-		}
-		sent++
-		if p.voter {
-			c.sorted = append(c.sorted, p.ready+p.cost*size)
+		if p.voter && !p.gone {
+			c.sorted = append(c.sorted, p.ready+p.cost*l.size)
 		}
 	}
 	slices.Sort(c.sorted)
 	last := c.sorted[l.need-1]
-	l.time = max(last+a.jitter[l.need-1], 1e-6)
-	l.bytes = size * float64(sent)
+	jitter := a.jitter[l.need-1]
+	l.time = max(last+jitter, 1e-6)
+	l.cut = cutFactor * max(last+jitter, last)
 
-	var queued, tx float64
+	var queued float64
 	for _, p := range c.peers {
-		if !p.gone && p.voter && p.ready+p.cost*size <= last {
+		if p.voter && !p.gone && p.ready+p.cost*l.size <= last {
 			queued += p.queue * p.cost
-			tx = max(tx, p.cost*size)
+			l.tx = max(l.tx, p.cost*l.size)
 		}
 	}
-	l.later = a.later(r, tx, queued/float64(l.need))
+	l.later = a.later(r, l.tx, queued/float64(l.need))
 	return l
 }
 
-// later is the delay that an entry causes to later ones through the interface
-// that all connections share: tx is how long it holds it, queued how long the
-// queue is already. The form is that of a queue with random arrivals.
+// later is the delay that an entry causes to later ones through what is slowest:
+// tx is how long it holds it, queued how long the queue is already. The form is
+// that of a queue with random arrivals. It ends where more comes than goes;
+// from there on every entry waits for what is too much, for as long as it lasts.
 func (a *Adaptive) later(r *Round, tx, queued float64) float64 {
-	busy := min(maxBusy, a.choice.payload*tx/float64(max(r.Size, 1)))
-	return queueShare * tx * a.choice.entries * (queued + tx) / (1 - busy)
+	busy := a.choice.payload * tx / float64(max(r.Size, 1))
+	return queueShare*tx*a.choice.entries*(queued+tx)/(1-min(maxBusy, busy)) + horizon*max(0, busy-maxBusy)
 }
 
 // cost adds what a candidate costs others. An entry that is later than it could
@@ -199,12 +209,12 @@ func (a *Adaptive) cost(l candidate, fastest float64) float64 {
 	return l.time + l.later + orderShare*a.choice.entries*over*over
 }
 
-// backlog reports whether entries wait longer than the round trips explain:
-// then a queue exists, whatever its model says.
-func (a *Adaptive) backlog(r *Round, best candidate) bool {
+// backlog is how long entries wait to be committed, if that is more than round
+// trips explain: then a queue exists, whatever its model says. Otherwise 0.
+func (a *Adaptive) backlog(best candidate) float64 {
 	waiting := float64(a.index - min(a.committed, a.index))
 	if waiting <= guardEntries || a.choice.entries == 0 {
-		return false
+		return 0
 	}
 	c := &a.choice
 	c.sorted = c.sorted[:0]
@@ -215,5 +225,8 @@ func (a *Adaptive) backlog(r *Round, best candidate) bool {
 	}
 	slices.Sort(c.sorted)
 	trip := c.sorted[best.need-1] + a.jitter[best.need-1]
-	return waiting/c.entries > guardFactor*trip
+	if wait := waiting / a.choice.entries; wait > guardFactor*trip {
+		return wait
+	}
+	return 0
 }

@@ -35,10 +35,9 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 	}
 	c.pour(r, most)
 
-	var queued, tx, pooled, behind float64
+	var queued, pooled, behind float64
 	for i, p := range c.peers {
 		size := float64(c.units[i])*unitBytes(r) + entryOverhead
-		u.bytes += size
 		if !p.private {
 			pooled += size
 			behind++
@@ -50,14 +49,14 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 		u.time = max(u.time, p.ready+p.cost*size)
 		queued += p.queue * p.cost
 		if p.private {
-			tx = max(tx, p.cost*size)
+			u.tx = max(u.tx, p.cost*size)
 		}
 	}
 	if behind > 0 {
-		tx = max(tx, a.shared*pooled/behind)
+		u.tx = max(u.tx, a.shared*pooled/behind)
 	}
 	u.time = max(u.time+a.jitter[u.need-1], 1e-6)
-	u.later = a.later(r, tx, queued/float64(u.need))
+	u.later = a.later(r, u.tx, queued/float64(u.need))
 	return u, true
 }
 

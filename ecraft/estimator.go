@@ -14,7 +14,11 @@ import "math"
 // link is saturated: every point on it explains the samples, and it ends at
 // "all delay, no bytes", which asks for full copies exactly where they hurt.
 //
-// Times in here are seconds, rates are seconds per byte.
+// How much was queued is counted, once the answer is there, from what was
+// answered when: see served. A model of the queue would need the cost, and a
+// wrong cost would so confirm itself; there is one, but only to look ahead.
+//
+// Times in here are seconds, costs are seconds a byte.
 
 const (
 	alphaBase = 1.0 / 16
@@ -24,13 +28,21 @@ const (
 	forget     = 0.150
 	minSamples = 32
 
-	// slowLink is a cost a byte before anything was seen: of 100 Mbit/s.
+	// A sample may say that bytes cost at most clip times what was thought,
+	// and clipFloor: a stall must not look like a slow link.
+	clip      = 3
+	clipFloor = 20e-6
+
+	// slowLink is a cost a byte before anything was seen: of 100 Mbit/s. It is
+	// high, so a new leader begins with few bytes.
 	slowLink = 1 / 12.5e6
 	// firstSample is the weight of that guess, in bytes.
 	firstSample = 1 << 10
 
 	// window is the half of the time over which the least round trip counts.
 	window = 5.0
+	// baseSlack is what a heartbeat may take beyond twice the least.
+	baseSlack = 50e-6
 
 	maxFlying     = 256 // messages remembered for each follower
 	maxHeartbeats = 16
@@ -40,10 +52,18 @@ const (
 type flight struct {
 	last   uint64  // index of its last entry
 	sentAt float64 // when
-	queued float64 // bytes on the connection up to its end
+	queued float64 // bytes on the connection up to its end, by the model
 	bytes  float64
 	pred   float64 // the time its answer was expected to take
+	upTo   float64 // bytes ever sent on the connection, its own included
+	others float64 // bytes queued on all other connections
 }
+
+// ackMark says how many bytes were answered by a time.
+type ackMark struct{ at, bytes float64 }
+
+// heartbeat is when one was sent, and how many bytes were queued.
+type heartbeat struct{ sentAt, queued float64 }
 
 // link is what the leader knows of one follower.
 type link struct {
@@ -56,15 +76,19 @@ type link struct {
 	// own is the cost of this connection alone: sumXY / sumXX, decaying.
 	own, sumXX, sumXY float64
 	sampled           float64 // when the sums were last brought to now
+	probed            float64 // when a sample last told of this connection alone
 	private           bool    // own is in use, not the pool's
 
 	// Invariant: 0 <= queue <= flying.
 	queue   float64 // bytes thought to wait on the connection
 	drained float64 // when that was so
 	flying  float64 // bytes of all in out
+	sent    float64 // bytes ever
 
 	out        ring[flight]
-	heartbeats ring[flight] // last is unused
+	acks       ring[ackMark] // answers of late
+	marked     float64       // bytes answered before the oldest of acks
+	heartbeats ring[heartbeat]
 
 	least, leastBefore float64 // round trips of this window and the one before
 	windowFrom         float64
@@ -72,22 +96,24 @@ type link struct {
 }
 
 func (l *link) init(id uint64, followers int, now float64) {
-	l.id = id
-	l.cost = float64(followers) * slowLink
-	l.own = l.cost
-	l.sumXX = firstSample * firstSample
-	l.sumXY = l.cost * l.sumXX
-	l.sampled, l.drained, l.heard, l.windowFrom = now, now, now, now
-	l.least, l.leastBefore = math.Inf(1), math.Inf(1)
+	cost := float64(followers) * slowLink
+	*l = link{id: id, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
+		sampled: now, probed: now, drained: now, windowFrom: now, heard: now,
+		least: math.Inf(1), leastBefore: math.Inf(1)}
 	l.out.init(maxFlying)
+	l.acks.init(2 * maxFlying)
 	l.heartbeats.init(maxHeartbeats)
 }
+
+// fresh reports whether nothing was learnt of the cost yet.
+func (l *link) fresh() bool { return l.sumXX == firstSample*firstSample }
 
 // forgetFlights drops what was on its way: a new term, a new connection.
 func (l *link) forgetFlights(now float64) {
 	l.out.clear()
+	l.acks.clear()
 	l.heartbeats.clear()
-	l.queue, l.flying, l.drained, l.heard = 0, 0, now, now
+	l.queue, l.flying, l.marked, l.drained, l.heard = 0, 0, l.sent, now, now
 }
 
 // drain lets the queue's model run up to now.
@@ -99,15 +125,21 @@ func (l *link) drain(now float64) {
 	l.queue = max(0, min(l.queue, l.flying))
 }
 
-func (l *link) sent(last uint64, bytes, now float64) {
+// send notes a message. others is what is queued on all other connections.
+func (l *link) send(last uint64, bytes, others, now float64) {
+	l.drain(now)
 	// A resend: what was sent from there on is on its way once more, or lost.
 	for l.out.n > 0 && l.out.back().last >= last {
-		l.flying -= l.out.popBack().bytes
+		b := l.out.popBack()
+		l.flying -= b.bytes
+		l.sent -= b.bytes
+		l.queue = max(0, l.queue-b.bytes)
 	}
-	l.drain(now)
 	l.queue += bytes
 	l.flying += bytes
-	m := flight{last, now, l.queue, bytes, l.base + l.held + l.queue*l.cost}
+	l.sent += bytes
+	m := flight{last: last, sentAt: now, queued: l.queue, bytes: bytes, upTo: l.sent, others: others,
+		pred: l.base + l.held + l.queue*l.cost}
 	if !l.out.push(m) {
 		// Too many to tell apart: the newest become one message.
 		b := l.out.back()
@@ -116,8 +148,9 @@ func (l *link) sent(last uint64, bytes, now float64) {
 	}
 }
 
-// acked takes an answer. ok is false if it answers nothing that was in flight.
-func (l *link) acked(index uint64, held, now float64) (m flight, ok bool) {
+// acked takes an answer; peers is how many share the leader's interface. ok is
+// false if it answers nothing that was in flight.
+func (l *link) acked(index uint64, held, now, peers float64) (m flight, ok bool) {
 	l.heard = now
 	for l.out.n > 0 && l.out.front().last <= index {
 		m, ok = l.out.popFront(), true
@@ -129,10 +162,48 @@ func (l *link) acked(index uint64, held, now float64) (m flight, ok bool) {
 	if !ok {
 		return m, false
 	}
-	t := max(0, now-m.sentAt-held)
 	l.held += (held - l.held) * alphaHeld
-	l.learn(t, m.queued, now)
+	m.queued = l.served(m, now)
+	l.learn(max(0, now-m.sentAt-held), m, now, peers)
+	// The model of the queue is put right downwards: a cost that was thought
+	// too high leaves a queue that is not there.
+	l.drain(now)
+	l.queue = max(0, min(l.queue, m.queued+l.sent-m.upTo-(now-m.sentAt)/l.cost))
 	return m, true
+}
+
+// served is how many bytes were queued on the connection when m was sent, its
+// own included: those that were answered later than what was sent before an
+// empty queue would have been.
+func (l *link) served(m flight, now float64) float64 {
+	for l.acks.n > 0 && (l.acks.front().at <= m.sentAt+l.base+l.held || l.acks.n == len(l.acks.buf)) {
+		l.marked = l.acks.popFront().bytes
+	}
+	l.acks.push(ackMark{now, m.upTo})
+	return max(m.upTo-l.marked, m.bytes)
+}
+
+// learn takes the time t that m took, the follower's own left out.
+func (l *link) learn(t float64, m flight, now, peers float64) {
+	decay := max(math.Exp(-(now-l.sampled)/forget), 1-1.0/minSamples)
+	l.sampled = now
+	// Bytes of other connections may have held it up at the interface that all
+	// share. A message that had less than an equal part of what was queued in
+	// front of it on its own connection tells little of that one: it counts as
+	// if it had that part, and for less.
+	x, weight := m.queued, 1.0
+	if equal := (x + m.others) / peers; x < equal {
+		weight = (x / equal) * (x / equal)
+		decay = 1 - weight*(1-decay)
+		x = equal
+	}
+	if weight > 0.5 {
+		l.probed = now
+	}
+	y := min(max(t-l.base, -l.base/2), clip*x*l.cost+l.base/2+clipFloor)
+	l.sumXX = l.sumXX*decay + weight*x*x
+	l.sumXY = l.sumXY*decay + weight*x*y
+	l.own = max(0, l.sumXY) / l.sumXX
 }
 
 func (l *link) heartbeatSent(now float64) {
@@ -140,9 +211,13 @@ func (l *link) heartbeatSent(now float64) {
 	if l.heartbeats.n == maxHeartbeats {
 		l.heartbeats.popFront()
 	}
-	l.heartbeats.push(flight{sentAt: now, queued: l.queue})
+	l.heartbeats.push(heartbeat{now, l.queue})
 }
 
+// heartbeatAnswered learns the base. Whether heartbeats wait behind entries or
+// pass them by, what the queue may have cost is taken off, but no more than
+// leaves the least of late. So it says nothing of the cost: a host that sends
+// heartbeats on a connection of their own would make bytes look free.
 func (l *link) heartbeatAnswered(now float64) {
 	l.heard = now
 	if l.heartbeats.n == 0 {
@@ -150,35 +225,16 @@ func (l *link) heartbeatAnswered(now float64) {
 	}
 	h := l.heartbeats.popFront()
 	t := now - h.sentAt
-	l.lowest(t, now)
-	least := min(l.least, l.leastBefore)
-	seen := min(max(t-h.queued*l.cost, least), 2*least+50e-6)
-	if l.base == 0 {
-		l.base = seen
-	}
-	l.base += (seen - l.base) * alphaBase
-	if h.queued > 0 {
-		l.learn(t, h.queued, now)
-	}
-}
-
-// lowest keeps the least round trip of the last 5 to 10 seconds.
-func (l *link) lowest(t, now float64) {
 	if now-l.windowFrom >= window {
 		l.least, l.leastBefore, l.windowFrom = math.Inf(1), l.least, now
 	}
 	l.least = min(l.least, t)
-}
-
-// learn takes the time t that x queued bytes took, the follower's own left out.
-func (l *link) learn(t, x, now float64) {
-	w := max(math.Exp(-(now-l.sampled)/forget), 1-1.0/minSamples)
-	// A stall must not look like a slow link.
-	y := min(max(t-l.base, -l.base/2), 3*x*l.cost+l.base/2+20e-6)
-	l.sumXX = l.sumXX*w + x*x
-	l.sumXY = l.sumXY*w + x*y
-	l.own = max(0, l.sumXY) / l.sumXX
-	l.sampled = now
+	least := min(l.least, l.leastBefore)
+	seen := min(max(t-h.queued*l.cost, least), 2*least+baseSlack)
+	if l.base == 0 {
+		l.base = seen
+	}
+	l.base += (seen - l.base) * alphaBase
 }
 
 // overdue is by how much the oldest message is later than expected, at least.
@@ -188,36 +244,4 @@ func (l *link) overdue(now float64) float64 {
 	}
 	m := l.out.front()
 	return now - max(m.sentAt, l.heard) - 1.25*m.pred
-}
-
-// ring is a queue of a fixed size that allocates once.
-type ring[T any] struct {
-	buf     []T
-	head, n int
-}
-
-func (r *ring[T]) init(size int) { r.buf = make([]T, size) }
-func (r *ring[T]) clear()        { r.head, r.n = 0, 0 }
-func (r *ring[T]) front() *T     { return &r.buf[r.head] }
-func (r *ring[T]) back() *T      { return &r.buf[(r.head+r.n-1)%len(r.buf)] }
-
-func (r *ring[T]) push(v T) bool {
-	if r.n == len(r.buf) {
-		return false
-	}
-	r.n++
-	*r.back() = v
-	return true
-}
-
-func (r *ring[T]) popFront() T {
-	v := *r.front()
-	r.head, r.n = (r.head+1)%len(r.buf), r.n-1
-	return v
-}
-
-func (r *ring[T]) popBack() T {
-	v := *r.back()
-	r.n--
-	return v
 }
