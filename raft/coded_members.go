@@ -106,10 +106,16 @@ func (l *leader) releasedBy(id uint64) uint64 {
 	if id == l.id {
 		return l.coded.released()
 	}
-	if a := l.coded.accounts[id]; a != nil {
-		return a.released
+	a, pr := l.coded.accounts[id], l.members.Progress[id]
+	switch {
+	case a == nil:
+		return 0
+	case a.known && !a.capable && pr != nil:
+		// It has no coded entry, and is sent none: what of its log was coded
+		// once, it released before it went on without coding.
+		return pr.Match
 	}
-	return 0
+	return a.released
 }
 
 // checkEntries adds the entries that fail to failing, and advances the check as
