@@ -47,11 +47,7 @@ func TestVerdicts(t *testing.T) {
 // verdicts runs the schedules with a core, and with coding unless nil.
 func verdicts(t *testing.T, core NewCore, coding func(*rand.Rand) *raft.Coding) {
 	total := map[string]int{}
-	seeds := uint64(*chaosSeeds)
-	if coding != nil {
-		seeds = min(seeds, 90)
-	}
-	for seed := range seeds {
+	for seed := range uint64(*chaosSeeds) {
 		if *chaosSeed != 0 {
 			seed = *chaosSeed
 		}
