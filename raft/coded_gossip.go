@@ -49,7 +49,7 @@ func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) 
 	}
 	var now parcels
 	for i, env := range envs {
-		if env == nil || env.Kind != ecraft.Coded || env.Own.Count == 0 || ents[i].GetIndex() <= commit {
+		if env == nil || env.Kind != ecraft.Coded || env.Own.Count == 0 && env.Payload == nil || ents[i].GetIndex() <= commit {
 			continue
 		}
 		if c.opt.GossipGap == 0 {
@@ -88,9 +88,15 @@ type parcels struct {
 	targets []gossip.Push
 }
 
-// pack adds what the schedule says of one entry.
+// pack adds what the schedule says of one entry. A node that was assigned the
+// whole payload makes the units of its slot.
 func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 	p.targets = gossip.Targets(&env.Header, c.r.id, p.targets[:0])
+	var word *ecraft.Codeword
+	if env.Payload != nil && len(p.targets) > 0 {
+		word = ecraft.NewCodeword(&env.Header, env.Payload)
+		defer word.Free()
+	}
 	for _, t := range p.targets {
 		if a := c.accounts[t.Peer]; a != nil && a.unreachable {
 			continue // it asks for what it missed when it is back
@@ -101,7 +107,11 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 			p.to = append(p.to, t.Peer)
 			p.content = append(p.content, c.unitsMessage(MsgUnits, t.Peer, forPush))
 		}
-		data := gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{env.Own.Sub(t.First, t.Count)}})
+		strip := env.Own.Sub(t.First, t.Count)
+		if word != nil {
+			strip = word.Strip(env.SlotOf(c.r.id), t.First, t.Count)
+		}
+		data := gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{strip}})
 		p.content[i].msg.Entries = append(p.content[i].msg.Entries, unitsEntry(id, data))
 	}
 }
