@@ -4,7 +4,6 @@
 package hosts
 
 import (
-	"fmt"
 	"maps"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -69,17 +68,12 @@ func (im *image) term(index uint64) uint64 {
 	return im.entries[index-im.base.index-1].GetTerm()
 }
 
-// append replaces everything from the first entry on.
-func (im *image) append(entries []*pb.Entry) error {
-	if len(entries) == 0 {
-		return nil
+// append replaces everything from the first entry on, which is at most one
+// behind the last.
+func (im *image) append(entries []*pb.Entry) {
+	if len(entries) > 0 {
+		im.entries = append(im.entries[:entries[0].GetIndex()-im.base.index-1], entries...)
 	}
-	first := entries[0].GetIndex()
-	if first <= im.base.index || first > im.last()+1 {
-		return fmt.Errorf("append at %d to a log of %d to %d", first, im.base.index+1, im.last())
-	}
-	im.entries = append(im.entries[:first-im.base.index-1], entries...)
-	return nil
 }
 
 // truncate drops entries up to an index that is applied.
