@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ const liveTimeout = 8 * time.Minute
 
 // liveCluster runs etcd processes on one core under faults.
 func liveCluster(ctx context.Context, w *workdir, o options) []row {
-	return []row{live1(ctx, w, o, "live cluster under kill -9", o.core)}
+	return []row{played(ctx, w, o, "live cluster under kill -9", live.Run, 0, o.core)}
 }
 
 // mixedCluster does the same with members on both cores. At each start a member
@@ -34,10 +35,32 @@ func mixedCluster(ctx context.Context, w *workdir, o options) []row {
 	if o.core == coreUpstream {
 		return nil
 	}
-	return []row{live1(ctx, w, o, "live cluster, members change cores", coreWeft, coreUpstream)}
+	return []row{played(ctx, w, o, "live cluster, members change cores", live.Run, 0, coreWeft, coreUpstream)}
 }
 
-func live1(ctx context.Context, w *workdir, o options, name string, cores ...string) row {
+// largest is the size of the largest values where coding is on.
+const largest = 64 << 10
+
+// codedCluster runs the faults with coding on.
+func codedCluster(ctx context.Context, w *workdir, o options) []row {
+	if o.core == coreUpstream {
+		return nil
+	}
+	return []row{played(ctx, w, o, "live cluster"+codedFrom(o), live.Run, largest, coreCoded)}
+}
+
+// rollingCluster upgrades a cluster from upstream's library to coding and back.
+func rollingCluster(ctx context.Context, w *workdir, o options) []row {
+	if o.core == coreUpstream {
+		return nil
+	}
+	return []row{played(ctx, w, o, "rolling upgrade and downgrade"+codedFrom(o), live.Roll, largest, coreUpstream, coreCoded)}
+}
+
+// scenario is what is done to a live cluster.
+type scenario func(context.Context, live.Options) (live.Report, error)
+
+func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
 	r := row{Name: name, Core: strings.Join(cores, "+")}
 	start := time.Now()
 	var binaries []string
@@ -49,7 +72,7 @@ func live1(ctx context.Context, w *workdir, o options, name string, cores ...str
 		}
 		binaries = append(binaries, binary)
 	}
-	report, err := runLive(ctx, w, o.seed, r.Core, binaries)
+	report, err := runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Coded: slices.Contains(cores, coreCoded)}, r.Core)
 	r.Took, r.err = time.Since(start), err
 	if err == nil {
 		r.Notes = []string{report.String()}
@@ -57,18 +80,14 @@ func live1(ctx context.Context, w *workdir, o options, name string, cores ...str
 	return r
 }
 
-func runLive(ctx context.Context, w *workdir, seed uint64, name string, binaries []string) (live.Report, error) {
+func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, name string) (live.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	report, err := live.Run(ctx, live.Options{
-		Binaries:  binaries,
-		Dir:       w.path("live", name),
-		FirstPort: firstPort(),
-		Seed:      seed,
-		Progress:  func(line string) { progress("  %s", line) },
-	})
+	o.Dir, o.FirstPort = w.path("live", name), firstPort()
+	o.Progress = func(line string) { progress("  %s", line) }
+	report, err := play(ctx, o)
 	if err != nil {
-		err = fmt.Errorf("seed %d: %w", seed, err)
+		err = fmt.Errorf("seed %d: %w", o.Seed, err)
 	}
 	return report, err
 }
@@ -105,7 +124,7 @@ func mutant(ctx context.Context, w *workdir, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = runLive(ctx, w, seed, "mutant", []string{binary})
+	_, err = runLive(ctx, w, live.Run, live.Options{Seed: seed, Binaries: []string{binary}}, "mutant")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/docs"
 )
 
@@ -43,6 +44,7 @@ type options struct {
 	seed   uint64
 	full   bool
 	mutant bool
+	coding int
 }
 
 func command() *cobra.Command {
@@ -62,6 +64,7 @@ func command() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "what the clients of the live cluster do")
 	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (takes longer)")
 	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule and expect that the live cluster shows it")
+	f.IntVar(&o.coding, "coding", 1024, "payload bytes from which the steps with coding code")
 	cmd.AddCommand(execCommand())
 	return cmd
 }
@@ -75,6 +78,9 @@ func conformance(ctx context.Context, o options) error {
 	if o.core != coreWeft && o.core != coreUpstream {
 		return fmt.Errorf("--core %s: it must be %s or %s", o.core, coreWeft, coreUpstream)
 	}
+	if o.coding < 1 || o.coding > ecraft.MaxPayload {
+		return fmt.Errorf("--coding %d: it must be 1 to %d", o.coding, ecraft.MaxPayload)
+	}
 	if o.mutant && o.core != coreWeft {
 		return fmt.Errorf("--mutant breaks Weft; it does not go with --core %s", o.core)
 	}
@@ -85,7 +91,7 @@ func conformance(ctx context.Context, o options) error {
 	if _, err := os.Stat(filepath.Join(module, "cachestub")); err != nil {
 		return fmt.Errorf("run this in conformance/etcd of a checkout of Weft: %w", err)
 	}
-	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: o.dir}
+	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: o.dir, coding: o.coding}
 	if w.dir == "" {
 		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
 	}

@@ -19,6 +19,8 @@ import (
 var (
 	weftSymbol     = []byte("github.com/weftraft/weft/raft.(*leader).committable")
 	upstreamSymbol = []byte("go.etcd.io/raft/v3.stepLeader")
+	// codedSymbol is in those on a shim that turns coding on.
+	codedSymbol = []byte("go.etcd.io/raft/v3.withCoding")
 )
 
 // coreNone is the core of programs that need none, such as a test of a codec.
@@ -36,6 +38,8 @@ func coreOf(binary string) (string, error) {
 	switch {
 	case weft && upstream:
 		return "", fmt.Errorf("%s: %w", binary, errTwoCores)
+	case weft && bytes.Contains(data, codedSymbol):
+		return coreCoded, nil
 	case weft:
 		return coreWeft, nil
 	case upstream:

@@ -35,8 +35,28 @@ func steps(full bool) []step {
 		{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
 		{"live", liveCluster},
 		{"mixed", mixedCluster},
+		{"coded-unit", coded(codedUnitTests)},
+		{"coded-integration", coded(integration)},
+		{"coded-live", codedCluster},
+		{"coded-rolling", rollingCluster},
 	}
 }
+
+// coded runs tests on a shim that turns coding on.
+func coded(chosen []selection) func(context.Context, *workdir, options) []row {
+	return func(ctx context.Context, w *workdir, o options) []row {
+		if o.core == coreUpstream {
+			return nil
+		}
+		rows := runTests(ctx, w, coreCoded, chosen)
+		for i := range rows {
+			rows[i].Name += codedFrom(o)
+		}
+		return rows
+	}
+}
+
+func codedFrom(o options) string { return fmt.Sprintf(", coded from %d B", o.coding) }
 
 // selection is tests of a package: all of them, or those of some files.
 type selection struct {
@@ -49,6 +69,12 @@ type selection struct {
 var unitTests = []selection{
 	{path: serverPath + "/etcdserver/..."},
 	{path: serverPath + "/storage/wal/..."},
+}
+
+// codedUnitTests are those of them that start nodes.
+var codedUnitTests = []selection{
+	{path: serverPath + "/etcdserver"},
+	{path: serverPath + "/etcdserver/api/rafthttp"},
 }
 
 // raftFacing are those of etcd's integration tests whose subject is Raft's:

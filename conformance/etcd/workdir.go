@@ -23,6 +23,8 @@ import (
 const (
 	coreWeft     = "weft"
 	coreUpstream = "upstream"
+	// coreCoded is Weft by a shim that turns coding on.
+	coreCoded = "coded"
 
 	etcdVersion = "v3.7.3"
 	serverPath  = "go.etcd.io/etcd/server/v3"
@@ -39,6 +41,7 @@ type workdir struct {
 	weft   string // the checkout of Weft
 	module string // this module, in it
 	dir    string // what is generated
+	coding int    // payload bytes from which coreCoded codes
 }
 
 func (w *workdir) path(elem ...string) string {
@@ -56,6 +59,10 @@ func (w *workdir) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	coded, err := shim.Generate(ctx, shim.Options{Dir: w.path("shim-coded"), WeftDir: w.weft, Coding: w.coding})
+	if err != nil {
+		return err
+	}
 	tests, err := shim.Download(ctx, testsPath, etcdVersion)
 	if err != nil {
 		return err
@@ -66,6 +73,7 @@ func (w *workdir) prepare(ctx context.Context) error {
 	return errors.Join(
 		w.writeModule(coreUpstream, map[string]string{testsPath: w.path("tests")}),
 		w.writeModule(coreWeft, map[string]string{testsPath: w.path("tests"), shim.UpstreamPath: s.Dir}),
+		w.writeModule(coreCoded, map[string]string{testsPath: w.path("tests"), shim.UpstreamPath: coded.Dir}),
 	)
 }
 

@@ -23,6 +23,7 @@ const patience = time.Minute
 // cluster is the members and what an operator does with them.
 type cluster struct {
 	binaries []string
+	env      []string // of processes, besides this one's
 	dir      string
 	port     func() (int, error)
 	starts   int // of processes
@@ -75,7 +76,7 @@ func (c *cluster) initial() string {
 func (c *cluster) start(m *member, state string) error {
 	binary := c.binaries[c.starts%len(c.binaries)]
 	c.starts++
-	return m.start(binary, c.initial(), state)
+	return m.start(binary, c.env, c.initial(), state)
 }
 
 func (c *cluster) stop() {

@@ -22,6 +22,10 @@ type Options struct {
 	FirstPort int
 	// Seed decides what the clients do. When they do it is up to the machine.
 	Seed uint64
+	// Largest is the size of the largest values, in bytes; 0 for short ones.
+	Largest int
+	// Coded says that members are to code: that they did is checked.
+	Coded bool
 	// Progress is told what happens.
 	Progress func(string)
 }
@@ -35,12 +39,18 @@ type Report struct {
 	Gap time.Duration
 	// Snapshots were sent to new members.
 	Snapshots int
+	// Coded entries were in the logs that were looked at.
+	Coded int
 }
 
 // String says in one line what a run has covered.
 func (r Report) String() string {
-	return fmt.Sprintf("%d operations, %d of unknown outcome, linearizable; writes paused %v after the kill of the leader; %d snapshots sent",
+	s := fmt.Sprintf("%d operations, %d of unknown outcome, linearizable; writes paused %v after the kill of the leader; %d snapshots sent",
 		r.Operations, r.Unknown, r.Gap.Round(time.Millisecond), r.Snapshots)
+	if r.Coded > 0 {
+		s += fmt.Sprintf("; %d coded entries seen in logs", r.Coded)
+	}
+	return s
 }
 
 // run is a scenario in progress.
@@ -48,27 +58,31 @@ type run struct {
 	Options
 	*cluster
 	history *history
+	values  values
 	report  Report
 }
 
-// Run plays the scenario: each step is a fault under load, after which the
-// cluster must take writes again.
-func Run(ctx context.Context, o Options) (report Report, err error) {
+// Run plays the faults: each is a step under load, after which the cluster must
+// take writes again.
+func Run(ctx context.Context, o Options) (Report, error) { return play(ctx, o, (*run).faults) }
+
+func play(ctx context.Context, o Options, scenario func(*run, context.Context) error) (report Report, err error) {
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return Report{}, err
 	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory()}
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
+		values: values{largest: o.Largest}}
 	defer r.cluster.stop()
 	if err := r.boot(ctx); err != nil {
 		return Report{}, err
 	}
-	stop, err := startLoad(ctx, r.cluster, r.history, o.Seed)
+	stop, err := startLoad(ctx, r.cluster, r.history, r.values, o.Seed)
 	if err != nil {
 		return Report{}, err
 	}
 	// Clients are stopped in any case, and whatever failed, what they have seen
 	// is checked: a cluster that stands still may also have lost something.
-	err = r.faults(ctx)
+	err = scenario(r, ctx)
 	stop()
 	return r.report, errors.Join(err, r.verify(ctx, err == nil))
 }
@@ -184,7 +198,7 @@ func (r *run) callAlone(ctx context.Context, leader *member) {
 	for i := range keys {
 		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		o := operation{verb: put, key: keyName(i), value: fmt.Sprintf("alone.%d", i), call: r.history.now()}
-		o.answered = o.run(ctx, leader.api) == nil
+		o.answered = o.run(ctx, leader.api, r.values) == nil
 		o.ret = r.history.now()
 		cancel()
 		r.history.add(o)
@@ -252,6 +266,12 @@ func (r *run) killAll(ctx context.Context) error {
 		m.kill()
 	}
 	r.say("all members were killed")
+	if err := r.countCoded(r.members...); err != nil {
+		return err
+	}
+	if r.Coded && r.report.Coded == 0 {
+		return errNothingCoded
+	}
 	return r.back(ctx, r.members...)
 }
 
@@ -286,7 +306,7 @@ func (r *run) readAll(ctx context.Context, m *member) error {
 	for i := range keys {
 		err := r.until(ctx, "reading at "+m.name, func() error {
 			o := operation{verb: get, key: keyName(i), call: r.history.now()}
-			if err := o.run(ctx, m.api); err != nil {
+			if err := o.run(ctx, m.api, r.values); err != nil {
 				return err
 			}
 			o.ret, o.answered = r.history.now(), true

@@ -46,12 +46,13 @@ type client struct {
 	rng     *rand.Rand
 	api     *clientv3.Client
 	history *history
+	values  values
 	calls   int
 	known   map[string]string // what it saw last, by key
 }
 
 // startLoad starts the clients. The function that it returns stops them.
-func startLoad(ctx context.Context, c *cluster, h *history, seed uint64) (stop func(), err error) {
+func startLoad(ctx context.Context, c *cluster, h *history, v values, seed uint64) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	stop = func() { cancel(); group.Wait() }
@@ -62,7 +63,7 @@ func startLoad(ctx context.Context, c *cluster, h *history, seed uint64) (stop f
 			stop()
 			return nil, fmt.Errorf("client %d: %w", i, err)
 		}
-		user := &client{i, rand.New(rand.NewPCG(seed, uint64(i))), api, h, 0, map[string]string{}}
+		user := &client{i, rand.New(rand.NewPCG(seed, uint64(i))), api, h, v, 0, map[string]string{}}
 		group.Go(func() {
 			defer func() { _ = api.Close() }() // nothing depends on how it parts
 			for ctx.Err() == nil {
@@ -93,7 +94,7 @@ func (c *client) step(ctx context.Context) {
 	o.call = c.history.now()
 	// Stopping must not cut a call short: its outcome would be unknown.
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	err := o.run(callCtx, c.api)
+	err := o.run(callCtx, c.api, c.values)
 	cancel()
 	o.ret = c.history.now()
 	o.answered = err == nil
@@ -119,7 +120,7 @@ func (c *client) learn(o *operation) {
 }
 
 // run makes the call and fills in its outcome.
-func (o *operation) run(ctx context.Context, api clientv3.KV) error {
+func (o *operation) run(ctx context.Context, api clientv3.KV, v values) error {
 	switch o.verb {
 	case get:
 		resp, err := api.Get(ctx, o.key)
@@ -128,27 +129,27 @@ func (o *operation) run(ctx context.Context, api clientv3.KV) error {
 		}
 		o.revision = resp.Header.Revision
 		if len(resp.Kvs) > 0 {
-			o.read = string(resp.Kvs[0].Value)
+			o.read = v.id(resp.Kvs[0].Value)
 		}
 	case put:
-		resp, err := api.Put(ctx, o.key, o.value)
+		resp, err := api.Put(ctx, o.key, v.of(o.value))
 		if err != nil {
 			return err
 		}
 		o.revision = resp.Header.Revision
 	case swap:
-		same := clientv3.Compare(clientv3.Value(o.key), "=", o.old)
+		same := clientv3.Compare(clientv3.Value(o.key), "=", v.of(o.old))
 		if o.old == "" {
 			same = clientv3.Compare(clientv3.CreateRevision(o.key), "=", 0)
 		}
-		resp, err := api.Txn(ctx).If(same).Then(clientv3.OpPut(o.key, o.value)).Else(clientv3.OpGet(o.key)).Commit()
+		resp, err := api.Txn(ctx).If(same).Then(clientv3.OpPut(o.key, v.of(o.value))).Else(clientv3.OpGet(o.key)).Commit()
 		if err != nil {
 			return err
 		}
 		o.revision, o.swapped = resp.Header.Revision, resp.Succeeded
 		if !o.swapped {
 			if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-				o.read = string(kvs[0].Value)
+				o.read = v.id(kvs[0].Value)
 			}
 		}
 	}

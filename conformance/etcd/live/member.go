@@ -52,9 +52,12 @@ func newMember(dir, name string, port func() (int, error)) (*member, error) {
 	return m, err
 }
 
+// snapshotCount is how many entries pass between snapshots.
+const snapshotCount = 200
+
 // start runs binary as this member. What it prints is appended to a file
 // beside its data.
-func (m *member) start(binary, initialCluster, state string) error {
+func (m *member) start(binary string, env []string, initialCluster, state string) error {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
@@ -70,9 +73,10 @@ func (m *member) start(binary, initialCluster, state string) error {
 		"--initial-cluster", initialCluster, "--initial-cluster-state", state,
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
 		// Few entries are kept, so that a new member needs a snapshot.
-		"--snapshot-count", "200", "--snapshot-catchup-entries", "50",
+		"--snapshot-count", strconv.Itoa(snapshotCount), "--snapshot-catchup-entries", "50",
 		"--logger", "zap", "--log-outputs", "stderr")
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", m.name, err)
 	}
