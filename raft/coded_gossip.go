@@ -358,11 +358,12 @@ func (c *coded) lacking() []gossip.Lacking {
 	return c.store.Lacking(upTo, maxLacking, nil)
 }
 
-// keeps reports whether a payload that was completed for a member is kept for a
-// while: a carrier can be sent only when all that rides in it is there.
+// keeps reports whether a payload that was completed to be sent on is kept for a
+// while: a carrier can be sent only when all that rides in it is there, and a
+// change of the members waits for many.
 func (c *coded) keeps(rec *record) bool {
 	l := c.r.leading()
-	return l != nil && len(l.enc.blocked) > 0 && c.ticks-rec.wantedAt < c.r.cfg.ElectionTick
+	return l != nil && (len(l.enc.blocked) > 0 || c.ticks-l.enc.check.failedAt < 2) && c.ticks-rec.wantedAt < c.r.cfg.ElectionTick
 }
 
 // unneeded reports whether an entry that was wanted no longer is: this node

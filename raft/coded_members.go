@@ -32,6 +32,8 @@ type memberCheck struct {
 	// okTo is the index up to which all entries pass. What passes once passes
 	// for good: logs grow, and nothing released comes back.
 	okTo uint64
+	// failedAt is the tick at which it last failed.
+	failedAt int
 	// raised are riders in carriers that were appended for this check.
 	raised map[uint64][]raise
 	// headers are those of entries that are compacted here, as others told,
@@ -68,6 +70,7 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 	if len(failing) == 0 {
 		return true
 	}
+	check.failedAt = l.coded.ticks
 	l.coded.record(CodingEvent{Kind: CodingChecked, Index: failing[0].id.index, Count: len(failing)})
 	l.raiseCommitted(failing)
 	return false

@@ -36,13 +36,16 @@ func (l *leader) withheld(to uint64) bool {
 
 // serveStuck sends snapshots to members that cannot go on without.
 func (l *leader) serveStuck() {
+	lost, beyond := l.coded.puller.Stuck()
+	beyond = beyond && lost <= l.log.applied // so a snapshot stands for it
 	for _, id := range l.enc.members {
 		a, pr := l.coded.accounts[id], l.members.Progress[id]
 		if a == nil || pr == nil {
 			continue
 		}
-		// The first index that the snapshot must cover: all that was sent; or,
-		// for a member that does not read envelopes, the one it waits for.
+		// The first index that the snapshot must cover: all that was sent; or
+		// the one it waits for, if it does not read envelopes, or if nobody can
+		// complete any more what it is to be sent.
 		least := pr.Next - 1
 		switch {
 		case a.stuck:
@@ -50,6 +53,8 @@ func (l *leader) serveStuck() {
 		case a.known && !a.capable && l.enc.blocked[id]:
 			least = pr.Next
 			l.enc.stuck[id] = 0 // an older one would be of no use
+		case beyond && l.enc.blocked[id]:
+			least = pr.Next
 		default:
 			continue
 		}
