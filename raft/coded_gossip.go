@@ -413,7 +413,13 @@ func (c *coded) ownUnits(id entryID) ([]ecraft.Strip, error) {
 	if err != nil || env == nil {
 		return nil, errors.Join(ecraft.ErrIncomplete, err)
 	}
-	units := []ecraft.Strip{env.Own}
+	var units []ecraft.Strip
+	add := func(s ecraft.Strip) {
+		if s.Count > 0 && s.Verify() == nil { // what the disk has damaged others have
+			units = append(units, s)
+		}
+	}
+	add(env.Own)
 	rec := c.ledger.find(id.index)
 	if rec == nil {
 		return units, nil
@@ -426,8 +432,8 @@ func (c *coded) ownUnits(id entryID) ([]ecraft.Strip, error) {
 		if carrier, err := c.entry(entryID{term: term, index: ra.at}); err == nil {
 			if env, err := c.open(carrier); err == nil && env != nil {
 				for i, r := range env.Riders {
-					if r.ID == coID(id) && env.RiderUnits[i].Count > 0 {
-						units = append(units, env.RiderUnits[i])
+					if r.ID == coID(id) {
+						add(env.RiderUnits[i])
 					}
 				}
 			}

@@ -21,7 +21,7 @@ import (
 // group is a few nodes that code, without time: messages are delivered until
 // there are none.
 type group struct {
-	t      *testing.T
+	t      testing.TB
 	nodes  map[uint64]*codingNode
 	down   map[uint64]bool
 	drop   func(m *pb.Message) bool
@@ -41,7 +41,7 @@ type codingNode struct {
 
 func (g *group) RecordCoding(e raft.CodingEvent) { g.events[e.Kind] += max(e.Count, 1) }
 
-func newGroup(t *testing.T, n int) *group {
+func newGroup(t testing.TB, n int) *group {
 	g := &group{t: t, nodes: map[uint64]*codingNode{}, down: map[uint64]bool{}, events: map[raft.CodingEventKind]int{}}
 	g.policy = func() ecraft.Policy { return ecraft.Levelled{} }
 	var voters []uint64

@@ -1,0 +1,145 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// recovering returns a group of three in which node 2 has won an election and
+// lacks the payload of the last entry, with the question it asks node 3.
+func recovering(t testing.TB) (g *group, ask *pb.Message) {
+	g = newGroup(t, 3)
+	g.elect(1)
+	g.propose(1, payload(0, 500))
+	g.drop = func(m *pb.Message) bool {
+		return m.GetType() == raft.MsgUnits || m.GetType() == pb.MsgApp && len(m.GetEntries()) == 0
+	}
+	g.propose(1, payload(1, 500))
+	g.stop(1)
+	g.drop = func(m *pb.Message) bool {
+		if m.GetType() == raft.MsgUnitsAsk && m.GetFrom() == 2 {
+			ask = m
+		}
+		return m.GetType() == raft.MsgUnits || m.GetType() == raft.MsgUnitsAsk
+	}
+	require.NoError(t, g.nodes[3].rn.ForgetLeader())
+	require.NoError(t, g.nodes[2].rn.Campaign())
+	g.settle()
+	require.NotNil(t, ask)
+	return g, ask
+}
+
+// TestDamagedLog flips each byte of an entry that a node has stored and starts
+// the node again: it refuses to start, or to go on, or gets what it needs from
+// the others. It never applies anything else than was proposed.
+func TestDamagedLog(t *testing.T) {
+	g := newGroup(t, 3)
+	g.elect(1)
+	want := payload(7, 300)
+	g.propose(1, want)
+	first, err := g.nodes[3].storage.FirstIndex()
+	require.NoError(t, err)
+	for id := uint64(1); id <= 3; id++ {
+		last, err := g.nodes[id].storage.LastIndex()
+		require.NoError(t, err)
+		ents, err := g.nodes[id].storage.Entries(first, last+1, 1<<20)
+		require.NoError(t, err)
+		coded := slices.IndexFunc(ents, func(e *pb.Entry) bool { return len(e.GetData()) > 0 })
+		good := ents[coded].Data
+		for i := range good {
+			bad := bytes.Clone(good)
+			bad[i] ^= 0x10
+			ents[coded].Data = bad
+			requireNothingElseApplied(t, g, id, want)
+			ents[coded].Data = good
+		}
+	}
+}
+
+// requireNothingElseApplied starts a node from its storage, from the beginning,
+// beside the others as they are.
+func requireNothingElseApplied(t *testing.T, g *group, id uint64, want []byte) {
+	t.Helper()
+	c := config(g.nodes[id].storage)
+	c.ID, c.Coding = id, &raft.Coding{Threshold: 64}
+	rn, err := raft.NewRawNode(c)
+	if err != nil {
+		require.ErrorIs(t, err, raft.ErrStorage)
+		return
+	}
+	for range 5 {
+		rn.Tick()
+		for rn.HasReady() {
+			rd := rn.Ready()
+			for _, e := range rd.CommittedEntries {
+				if len(e.GetData()) > 0 {
+					require.Equal(t, want, e.GetData())
+				}
+			}
+			rn.Advance(rd)
+		}
+	}
+}
+
+// FuzzCodedMessages steps arbitrary messages about units at nodes of all roles,
+// one of which waits for answers after an election. They may be refused; nothing
+// else than was proposed is ever applied, and nothing panics.
+func FuzzCodedMessages(f *testing.F) {
+	_, ask := recovering(f)
+	answer := proto.Clone(ask).(*pb.Message)
+	answer.Type, answer.From, answer.To = new(raft.MsgUnits), new(uint64(3)), new(uint64(2))
+	for _, m := range []*pb.Message{ask, answer} {
+		b, err := proto.Marshal(m)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := &pb.Message{}
+		if proto.Unmarshal(data, m) != nil {
+			return
+		}
+		g, _ := recovering(t)
+		g.drop = func(*pb.Message) bool { return true }
+		for _, typ := range []pb.MessageType{raft.MsgUnits, raft.MsgUnitsAsk} {
+			for _, to := range []uint64{2, 3} {
+				c := proto.Clone(m).(*pb.Message)
+				c.Type, c.To, c.From = &typ, &to, new(uint64(5-to))
+				_ = g.nodes[to].rn.Step(c) // refused or not, it must do no harm
+			}
+			g.settle()
+		}
+		g.drop = nil
+		g.start(1)
+		g.tick(60)
+		for _, id := range g.ids() {
+			for i, p := range g.nodes[id].applied {
+				require.Less(t, i, 2)
+				require.Equal(t, payload(i, 500), p, "node %d", id)
+			}
+		}
+	})
+}
+
+// TestRecoveryAnswerBeyondTheLog: an answer that knows more to be committed than
+// the winner of the election has is refused, and counted.
+func TestRecoveryAnswerBeyondTheLog(t *testing.T) {
+	g, ask := recovering(t)
+	m := &pb.Message{
+		Type: new(raft.MsgUnits), From: new(uint64(3)), To: new(uint64(2)), Context: []byte{'r'},
+		LogTerm: ask.LogTerm, Index: new(uint64(1)), Commit: new(uint64(1000)),
+	}
+	before := g.events[raft.CodingRejected]
+	require.ErrorIs(t, g.nodes[2].rn.Step(m), raft.ErrMalformedMessage)
+	require.Greater(t, g.events[raft.CodingRejected], before)
+	require.Equal(t, raft.StateCandidate, g.nodes[2].rn.BasicStatus().RaftState)
+}
