@@ -182,7 +182,7 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 	}
 	if reserved {
 		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
-		e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, ecraft.NewCodeword(h, data), nil)
+		e.Data = l.sealSelf(h, data)
 		c.lastCoded = e.GetIndex()
 		return
 	}
@@ -226,7 +226,7 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	for i, u := range enc.units {
 		h.Units[i] = uint8(u)
 	}
-	e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, ecraft.NewCodeword(h, data), nil)
+	e.Data = l.sealSelf(h, data)
 	rec := &record{id: idOf(e), hdr: h, complete: true, plan: plan, born: now, bornTick: c.ticks}
 	// The codeword shares the memory of the entry, where the payload is last.
 	rec.word = ecraft.NewCodeword(h, e.Data[len(e.Data)-len(data):])
@@ -238,6 +238,13 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	c.lastCoded = e.GetIndex()
 	c.record(CodingEvent{Kind: CodingEncoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	enc.credit = min(enc.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
+}
+
+// sealSelf returns this node's form of a payload.
+func (l *leader) sealSelf(h *ecraft.Header, data []byte) []byte {
+	word := ecraft.NewCodeword(h, data)
+	defer word.Free()
+	return ecraft.Seal(nil, h, l.id, l.coded.opt.ClearPrefix, word, nil)
 }
 
 // maxCredit bounds what a quiet time may save up for hedges, in bytes.
@@ -289,6 +296,9 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) []*pb.Entry {
 func (l *leader) dataFor(to uint64, e *pb.Entry) ([]byte, error) {
 	c := l.coded
 	if rec := c.ledger.find(e.GetIndex()); rec != nil && rec.word != nil && len(rec.hdr.Riders) == 0 {
+		if rec.hdr.Whole(to) && rec.hdr.Whole(l.id) {
+			return e.GetData(), nil // the same bytes
+		}
 		return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), nil
 	}
 	env, err := c.open(e)
