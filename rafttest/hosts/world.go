@@ -230,6 +230,9 @@ func (c *checker) keepsUp(r *replica) {
 // quietTime is several election timeouts.
 const quietTime = 2 * time.Second
 
+// lateTime is more than any message takes.
+const lateTime = 2500 * time.Millisecond
+
 // lagTime is within what members apply what they know to be committed.
 const lagTime = 3 * time.Second
 
@@ -281,7 +284,9 @@ func (w *world) finale() {
 	if w.err != nil {
 		return
 	}
-	// Nothing happens any more, so the leader stays.
+	// When what was on its way has arrived, nothing happens any more, and the
+	// leader stays.
+	w.runUntil(w.Now()+lateTime, nil)
 	terms := len(w.check.leaders)
 	if w.runUntil(w.Now()+quietTime, nil); len(w.check.leaders) != terms {
 		w.fail("a calm and idle group elected another leader: %s", w.describe())
