@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop(), newBytes(), newFailover(), newGossip())
+	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newBytes(), newFailover(), newGossip())
 	return root
 }
 

@@ -24,6 +24,8 @@ type Cluster interface {
 	// Plan is what was chosen for an entry.
 	Plan(index uint64) ecraft.Plan
 	Usage() Usage
+	// Err is what went wrong in the run.
+	Err() error
 
 	// Change changes the network, Pause and Kill stop a follower.
 	Change(func(net *Network))

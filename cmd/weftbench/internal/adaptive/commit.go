@@ -67,28 +67,27 @@ func (m *model) committable(k uint64) bool {
 	return true
 }
 
-func (m *model) majority(index uint64) bool {
+// answers counts those who hold the log up to an index, the leader included.
+func (m *model) answers(index uint64) int {
 	n := 1
 	for _, f := range m.followers {
 		if f.match >= index {
 			n++
 		}
 	}
-	return n > m.n/2
+	return n
 }
+
+func (m *model) majority(index uint64) bool { return m.answers(index) > m.n/2 }
 
 // covered reports whether the answers that came cover an entry, where riders up
 // to k count.
 func (m *model) covered(index, k uint64) bool {
 	e := &m.log[index-1]
 	if e.need > 0 {
-		n := 1
-		for _, f := range m.followers {
-			if f.match >= index {
-				n++
-			}
-		}
-		return n >= e.need
+		// Sent again whole, it needs a majority of the second time.
+		again := slices.ContainsFunc(e.riders, func(r rider) bool { return r.carrier <= k && m.majority(r.carrier) })
+		return again || m.answers(index) >= e.need
 	}
 	if e.size == 0 {
 		return true // a carrier has no payload
@@ -156,13 +155,10 @@ func (m *model) hedge() {
 	first := m.committed + 1
 	e := &m.log[first-1]
 	t := max(e.plan.Predicted, ms)
-	answeredBy := 0
-	for _, f := range m.followers {
-		if f.match >= first {
-			answeredBy++
-		}
+	level := m.answers(first) - m.n/2
+	if m.general != nil {
+		level = min(level, 1) // what is late is sent again, whole
 	}
-	level := answeredBy - m.n/2 + 1
 	switch {
 	case m.covered(first, uint64(len(m.log))):
 		m.retry = m.now + t // a carrier is on its way
@@ -195,6 +191,9 @@ func (m *model) carry(first uint64, level int, waived bool) {
 		unit := (e.size+m.layout.D-1)/m.layout.D + unitBytes
 		for i, f := range m.followers {
 			have := int(e.units[i])
+			if m.general != nil {
+				have = 0
+			}
 			for _, x := range e.riders {
 				have = max(have, int(x.units[i]))
 			}
@@ -203,6 +202,9 @@ func (m *model) carry(first uint64, level int, waived bool) {
 			}
 			r.units[i] = uint8(want)
 			bytes := (want - int(e.units[i])) * unit
+			if m.general != nil {
+				bytes = e.size
+			}
 			c.bytes[i] += int32(bytes)
 			total += int64(bytes)
 		}

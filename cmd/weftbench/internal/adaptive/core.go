@@ -41,7 +41,7 @@ func node(follower int) uint64 { return uint64(follower) + 2 }
 func newCore(net Network, side Side, seed uint64) (*core, error) {
 	k := &core{net: net, plans: map[uint64]ecraft.Plan{}, proposed: map[uint64]bool{}}
 	k.net.Links = append([]Link(nil), net.Links...)
-	policy, ok := side.policy(len(net.Links) + 1).(ecraft.Policy)
+	policy, ok := side.policy().(ecraft.Policy)
 	if !ok {
 		return nil, fmt.Errorf("side %s: the core runs policies of strips only", side.Name)
 	}
@@ -171,6 +171,7 @@ func (k *core) learnt(node, index uint64) {
 	}
 }
 
+func (k *core) Err() error                             { return k.c.Err() }
 func (k *core) Now() time.Duration                     { return k.c.Now() - k.start }
 func (k *core) OnCommit(f func(uint64, time.Duration)) { k.onCommit = f }
 func (k *core) Plan(index uint64) ecraft.Plan          { return k.plans[index] }

@@ -101,89 +101,151 @@ type Scale struct {
 	Min, Max int           // entries
 }
 
-// run is what one run of a cell measured. Times are of entries that committed
-// after the first part of the run, unless the first part is what matters.
-type run struct {
-	perSecond float64 // entries
-	mean, p99 time.Duration
-	usage     Usage
-	levels    [8]int // how often each was chosen
+// trial is one run: who proposes what, and what happens meanwhile.
+type trial struct {
+	mix     Mix
+	clients int     // a closed loop of so many; 0: an open loop
+	rate    float64 // of it, entries a second
+	entries int
+	skip    int // entries at the beginning that do not count
+	seed    uint64
+	limit   time.Duration // when it is given up
+	during  func(c Cluster)
 }
 
-// drive proposes by load until the run is over.
+// run is what one run measured, of the entries that count.
+type run struct {
+	perSecond float64
+	mean, p99 time.Duration
+	longest   time.Duration // between two commits, while entries waited
+	took      []timing      // by entry
+	usage     Usage
+}
+
+// timing is when an entry was proposed, and how long it took to commit.
+type timing struct{ at, took time.Duration }
+
+// drive runs a cell's load.
 func drive(c Cluster, net *Network, mix Mix, load Load, s Scale, seed uint64) run {
-	rng := rand.New(rand.NewPCG(seed, 99))
 	rate := best(net, mix.mean())
-	entries := int(min(max(rate*s.Time.Seconds(), float64(s.Min)), float64(s.Max)))
+	t := trial{mix: mix, clients: load.Clients, rate: rate * load.Share, seed: seed}
+	t.entries = int(min(max(rate*s.Time.Seconds(), float64(s.Min)), float64(s.Max)))
 	if load.Clients > 0 {
-		entries = max(s.Min, entries/2) + load.Clients
+		t.entries = max(s.Min, t.entries/2) + load.Clients
 	}
-	took := make([]time.Duration, 0, entries)
-	starts := make([]time.Duration, entries+1)
-	proposed, done := 0, 0
-	// Riders take indexes too, so what was proposed is found by index.
-	number := make(map[uint64]int, 64)
-	propose := func() {
-		if proposed == entries {
-			return
-		}
-		starts[proposed] = c.Now()
-		size := mix.draw(rng)
-		proposed++
-		number[c.Propose(size)] = proposed - 1
+	if load.Share < 0.9 {
+		t.skip = t.entries / 4
 	}
-	var from, to time.Duration
-	skip := entries / 4
-	if load.Share > 0.9 {
-		skip = 0
+	t.limit = max(100*time.Duration(float64(t.entries)/rate*float64(time.Second)), 100*s.Time)
+	return t.run(c)
+}
+
+// bench is a trial that runs.
+type bench struct {
+	trial
+	c        Cluster
+	rng      *rand.Rand
+	proposed int
+	done     int
+	number   map[uint64]int // by index: riders take indexes as well
+	from, to time.Duration  // of the commits that count
+	lastAt   time.Duration
+	out      run
+}
+
+func (t trial) run(c Cluster) run {
+	b := &bench{trial: t, c: c, rng: rand.New(rand.NewPCG(t.seed, 99)), number: map[uint64]int{}}
+	b.out.took = make([]timing, t.entries)
+	c.OnCommit(b.committed)
+	if t.during != nil {
+		t.during(c)
 	}
-	c.OnCommit(func(index uint64, now time.Duration) {
-		i, ok := number[index]
-		if !ok {
-			return
-		}
-		delete(number, index)
-		done++
-		switch {
-		case i == skip:
-			from = now
-		case i > skip:
-			to = now
-		}
-		if i >= skip {
-			took = append(took, now-starts[i])
-		}
-		if load.Clients > 0 {
-			c.Schedule(now, propose)
-		}
-	})
-	if load.Clients > 0 {
-		for range load.Clients {
-			c.Schedule(c.Now(), propose)
-		}
-	} else {
-		var next func()
-		next = func() {
-			propose()
-			if proposed < entries {
-				c.Schedule(c.Now()+time.Duration(rng.ExpFloat64()/(rate*load.Share)*float64(time.Second)), next)
-			}
-		}
-		c.Schedule(c.Now(), next)
+	if t.clients == 0 {
+		c.Schedule(c.Now(), b.arrive)
 	}
-	limit := 100 * time.Duration(float64(entries)/rate*float64(time.Second))
-	limit = max(limit, 100*s.Time)
-	for done < entries && c.Now() < limit && c.Step() {
+	for range t.clients {
+		c.Schedule(c.Now(), b.propose)
 	}
-	r := run{usage: c.Usage(), perSecond: float64(len(took)-1) / max(1e-9, (to-from).Seconds())}
-	for _, i := range number { // what never committed was late by so much at least
-		took = append(took, c.Now()-starts[i])
+	for b.done < t.entries && c.Now() < t.limit && c.Step() {
 	}
-	slices.Sort(took)
+	return b.result()
+}
+
+func (b *bench) propose() {
+	if b.proposed == b.entries {
+		return
+	}
+	if b.proposed == b.done {
+		b.lastAt = b.c.Now() // nothing waited
+	}
+	size := b.mix.draw(b.rng)
+	index := b.c.Propose(size)
+	b.out.took[b.proposed].at = b.c.Now()
+	b.number[index] = b.proposed
+	b.proposed++
+}
+
+func (b *bench) arrive() {
+	b.propose()
+	if b.proposed < b.entries {
+		b.c.Schedule(b.c.Now()+time.Duration(b.rng.ExpFloat64()/b.rate*float64(time.Second)), b.arrive)
+	}
+}
+
+func (b *bench) committed(index uint64, now time.Duration) {
+	i, ok := b.number[index]
+	if !ok {
+		return
+	}
+	delete(b.number, index)
+	b.done++
+	b.out.took[i].took = now - b.out.took[i].at
+	if i == b.skip {
+		b.from = now
+	}
+	if i >= b.skip {
+		b.to = now
+		b.out.longest = max(b.out.longest, now-b.lastAt)
+	}
+	b.lastAt = now
+	if b.clients > 0 {
+		b.c.Schedule(now, b.propose)
+	}
+}
+
+func (b *bench) result() run {
+	r := b.out
+	if b.done < b.entries {
+		b.to = b.c.Now() // given up
+	}
+	r.usage = b.c.Usage()
+	for _, i := range b.number { // what never committed was late by so much at least
+		r.took[i].took = b.c.Now() - r.took[i].at
+	}
+	r.took = r.took[:b.proposed]
+	counted := make([]time.Duration, 0, len(r.took))
 	var sum time.Duration
-	for _, t := range took {
-		sum += t
+	for _, t := range r.took[min(b.skip, len(r.took)):] {
+		counted = append(counted, t.took)
+		sum += t.took
 	}
-	r.mean, r.p99 = sum/time.Duration(len(took)), took[len(took)*99/100]
+	r.perSecond = float64(max(b.done-b.skip-1, 1)) / max(b.to-b.from, us).Seconds()
+	if len(counted) > 0 {
+		slices.Sort(counted)
+		r.mean, r.p99 = sum/time.Duration(len(counted)), counted[len(counted)*99/100]
+	}
 	return r
+}
+
+// between returns the mean time of the entries proposed in a span; 0: none.
+func (r *run) between(from, to time.Duration) time.Duration {
+	var sum time.Duration
+	n := 0
+	for _, t := range r.took {
+		if t.at >= from && t.at < to {
+			sum += t.took
+			n++
+		}
+	}
+	return sum / time.Duration(max(n, 1))
 }

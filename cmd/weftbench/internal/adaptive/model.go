@@ -67,6 +67,8 @@ type model struct {
 	side   Side
 
 	policy   ecraft.Policy
+	general  ecraft.SetPolicy // or this one
+	sets     []ecraft.Set
 	observer ecraft.Observer
 	round    ecraft.Round
 	units    []int
@@ -90,8 +92,11 @@ func newModel(net Network, side Side, seed uint64) *model {
 	n := len(net.Links) + 1
 	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1)}
 	m.net.Links = append([]Link(nil), net.Links...)
-	m.policy = side.policy(n).(ecraft.Policy)
-	m.observer, _ = m.policy.(ecraft.Observer)
+	policy := side.policy()
+	m.policy, _ = policy.(ecraft.Policy)
+	m.general, _ = policy.(ecraft.SetPolicy)
+	m.observer, _ = policy.(ecraft.Observer)
+	m.sets = make([]ecraft.Set, n-1)
 	m.round = ecraft.Round{Voters: n, Layout: m.layout, Followers: make([]ecraft.Member, n-1)}
 	for i := range net.Links {
 		m.followers = append(m.followers, &follower{link: &m.net.Links[i], next: 1, rng: rand.New(rand.NewPCG(seed, uint64(i)))})
@@ -107,10 +112,14 @@ func newModel(net Network, side Side, seed uint64) *model {
 	return m
 }
 
+var _ Cluster = (*model)(nil)
+
+// Now and what follows implement Cluster.
+
 func (m *model) Now() time.Duration                     { return m.now }
 func (m *model) OnCommit(f func(uint64, time.Duration)) { m.onCommit = f }
+func (m *model) Err() error                             { return nil }
 func (m *model) Usage() Usage                           { return m.usage }
-func (m *model) Size(index uint64) int                  { return m.log[index-1].size }
 func (m *model) Plan(index uint64) ecraft.Plan          { return m.log[index-1].plan }
 func (m *model) Kill(i int)                             { m.followers[i].dead = true }
 func (m *model) Pause(i int, until time.Duration)       { m.followers[i].pausedUntil = until }
@@ -155,27 +164,40 @@ func (m *model) Propose(size int) uint64 {
 		m.observer.Proposed(index, size, m.now)
 	}
 	e := entry{size: size, at: m.now}
-	if size < threshold {
-		e.plan = ecraft.Full{}.Assign(r, m.units)
-	} else {
-		e.plan = m.policy.Assign(r, m.units)
-	}
-	whole := true
-	for i, u := range m.units {
-		e.units[i] = uint8(u)
-		whole = whole && u == m.layout.D
-	}
-	unit := (size + m.layout.D - 1) / m.layout.D
-	for i, u := range m.units {
-		e.bytes[i] = int32(messageBytes + u*(unit+unitBytes))
-		if whole || u == m.layout.D {
-			e.bytes[i] = int32(messageBytes + size)
-		}
-	}
+	m.assign(&e)
 	m.tokens += ecraft.HedgeBudget * float64(size)
 	m.usage.Payload += int64(size)
 	m.append(e)
 	return index
+}
+
+// assign asks the policy for an entry's shares.
+func (m *model) assign(e *entry) {
+	d := m.layout.D
+	switch {
+	case e.size < threshold:
+		e.plan = ecraft.Full{}.Assign(&m.round, m.units)
+	case m.general != nil:
+		p := m.general.AssignSets(&m.round, m.sets)
+		e.plan, e.need, d = p.Plan, p.Quorum, p.D
+		for i := range m.sets {
+			m.units[i] = m.sets[i].Len()
+		}
+	default:
+		e.plan = m.policy.Assign(&m.round, m.units)
+	}
+	whole := true
+	for i, u := range m.units {
+		e.units[i] = uint8(u)
+		whole = whole && u == d
+	}
+	unit := (e.size + d - 1) / d
+	for i, u := range m.units {
+		e.bytes[i] = int32(messageBytes + u*(unit+unitBytes))
+		if whole || u == d {
+			e.bytes[i] = int32(messageBytes + e.size)
+		}
+	}
 }
 
 func (m *model) append(e entry) {

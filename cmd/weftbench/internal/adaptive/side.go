@@ -4,6 +4,7 @@
 package adaptive
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
@@ -18,16 +19,24 @@ type shares [maxFollowers]uint8
 // Side is a way to replicate, one column of the report.
 type Side struct {
 	Name string
-	// Detect is when entries in flight are given up for late: 0 hedges by the
+	// Detect is when entries in flight are given up for late; 0 hedges by the
 	// policy's own prediction.
 	Detect time.Duration
-	policy func(n int) any // an ecraft.Policy or an ecraft.SetPolicy
+
+	level  int        // of a fixed one
+	policy func() any // an ecraft.Policy or an ecraft.SetPolicy
+}
+
+// general reports whether a side's units overlap: the core does not run those.
+func (s Side) general() bool {
+	_, ok := s.policy().(ecraft.SetPolicy)
+	return ok
 }
 
 // Sides returns those of the table, for n nodes: ours, the published chooser,
 // and every level that does not change, the first of which is full copies.
 func Sides(n int) []Side {
-	sides := []Side{Ours()}
+	sides := []Side{Ours(), Published()}
 	for level := 1; level <= ecraft.Levels(n); level++ {
 		sides = append(sides, FixedLevel(level))
 	}
@@ -36,11 +45,19 @@ func Sides(n int) []Side {
 
 // Ours is the adaptive policy.
 func Ours() Side {
-	return Side{Name: "ours", policy: func(int) any { return ecraft.NewAdaptive(ecraft.AdaptiveOptions{}) }}
+	return Side{Name: "ours", policy: func() any { return ecraft.NewAdaptive(ecraft.AdaptiveOptions{}) }}
+}
+
+// Published is Crossword's chooser and commit rule.
+func Published() Side {
+	return Side{Name: "published", Detect: time.Second, policy: func() any { return ecraft.NewCrosswordAdaptive() }}
 }
 
 // FixedLevel is a level that does not change.
 func FixedLevel(level int) Side {
-	name := []string{"", "full", "level2", "level3", "level4", "level5"}[level]
-	return Side{Name: name, Detect: time.Second, policy: func(int) any { return ecraft.Fixed(level) }}
+	s := Side{Name: fmt.Sprintf("level %d", level), Detect: time.Second, level: level, policy: func() any { return ecraft.Fixed(level) }}
+	if level == 1 {
+		s.Name = "full copies"
+	}
+	return s
 }

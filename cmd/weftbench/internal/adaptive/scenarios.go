@@ -1,0 +1,194 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// Outage is what clients saw when a follower stopped in the middle of a run of
+// 64 KB entries at 70% load.
+type Outage struct {
+	Network string        `json:"network"`
+	What    string        `json:"what"` // died, or paused for how long
+	Side    string        `json:"side"`
+	P50     time.Duration `json:"p50_ns"`
+	P99     time.Duration `json:"p99_ns"`
+	Max     time.Duration `json:"max_ns"`
+	Stall   time.Duration `json:"longest_without_commit_ns"`
+	Extra   float64       `json:"rider_bytes_per_payload_byte"`
+	Riders  int           `json:"carriers"`
+}
+
+const outageAt = 1500 * ms
+
+// outages stops the last follower of a group of five.
+func (o *Options) outages() (list []Outage, err error) {
+	const n, size = 5, 64 << 10
+	for _, net := range Networks(n) {
+		if net.Name != "lan1g" && net.Name != "reg1g" && net.Name != "jitter" {
+			continue
+		}
+		for _, pause := range []time.Duration{0, 300 * ms} {
+			for _, side := range []Side{Ours(), Published(), FixedLevel(ecraft.Levels(n))} {
+				if o.Cores && side.general() {
+					continue
+				}
+				out, err := o.outage(net, size, pause, side)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, out)
+			}
+		}
+	}
+	return list, nil
+}
+
+// outage stops a follower for good, or for a while.
+func (o *Options) outage(net Network, size int, pause time.Duration, side Side) (Outage, error) {
+	rate := 0.7 * best(&net, float64(size))
+	last := len(net.Links) - 1
+	t := trial{mix: one("", size), rate: rate, entries: int(rate * 4.5), seed: o.Seed, limit: time.Minute}
+	t.during = func(c Cluster) {
+		c.Schedule(outageAt, func() {
+			if pause == 0 {
+				c.Kill(last)
+			} else {
+				c.Pause(last, outageAt+pause)
+			}
+		})
+	}
+	c, err := o.cluster(net, side)
+	if err != nil {
+		return Outage{}, err
+	}
+	r := t.run(c)
+	out := Outage{Network: net.Name, What: "dead", Side: side.Name, Stall: r.longest, Riders: r.usage.Hedges,
+		Extra: float64(r.usage.Hedged) / float64(r.usage.Payload)}
+	if pause > 0 {
+		out.What = "paused " + pause.String()
+	}
+	took := make([]time.Duration, 0, len(r.took))
+	for _, e := range r.took {
+		took = append(took, e.took)
+	}
+	slices.Sort(took)
+	out.P50, out.P99, out.Max = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
+	return out, c.Err()
+}
+
+// Shift is how soon a side was where it should be after the network changed.
+type Shift struct {
+	What string `json:"what"`
+	// Settled is when the last span began in which entries were more than a
+	// quarter slower than at the level that is best from then on, 250 ms if they
+	// were in the first five spans: the time it took to learn.
+	Settled time.Duration `json:"settled_ns"`
+	// Before and After are mean times divided by those of the best fixed level
+	// of each phase.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+}
+
+// change is a shift of the network.
+type change struct {
+	name string
+	size int
+	do   func(net *Network)
+}
+
+var changes = []change{
+	{"the interface has a tenth left", 64 << 10, func(net *Network) { net.Egress = gbit / 10 }},
+	{"one link has a twentieth left", 64 << 10, func(net *Network) { net.Links[len(net.Links)-1].Rate = gbit / 80 }},
+	{"a half of the links has a tenth left", 64 << 10, func(net *Network) {
+		for i := range net.Links[:len(net.Links)/2] {
+			net.Links[i].Rate = gbit / 40
+		}
+	}},
+	{"delays of 100 us become 5 ms", 16 << 10, func(net *Network) {
+		for i := range net.Links {
+			net.Links[i].Delay = 5 * ms
+		}
+	}},
+	{"one follower moves 10 ms away", 4 << 10, func(net *Network) { net.Links[0].Delay = 10 * ms }},
+}
+
+const (
+	shiftAt   = 1500 * ms
+	shiftSpan = 50 * ms
+	shiftEnd  = 3500 * ms
+)
+
+// shifts changes a network of five, and changes it back.
+func (o *Options) shifts() (list []Shift, err error) {
+	nets := Networks(5)
+	from := nets[slices.IndexFunc(nets, func(n Network) bool { return n.Name == "lan1g" })]
+	for _, ch := range changes {
+		to := from
+		to.Links = slices.Clone(from.Links)
+		ch.do(&to)
+		for _, back := range []bool{false, true} {
+			a, b, name := from, to, ch.name
+			if back {
+				a, b, name = to, from, name+": and back"
+			}
+			s, err := o.shift(name, a, b, ch.size)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+// shift runs all sides through one change, at half of what both networks carry.
+func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
+	rate := 0.5 * min(best(&a, float64(size)), best(&b, float64(size)))
+	t := trial{mix: one("", size), rate: rate, seed: o.Seed, limit: time.Minute}
+	t.entries = int(rate * shiftEnd.Seconds())
+	t.during = func(c Cluster) {
+		c.Schedule(shiftAt, func() {
+			c.Change(func(net *Network) { net.Egress, net.Links = b.Egress, append(net.Links[:0], b.Links...) })
+		})
+	}
+	var runs []run
+	for _, side := range append([]Side{Ours()}, Sides(5)[2:]...) {
+		c, err := o.cluster(a, side)
+		if err != nil {
+			return Shift{}, err
+		}
+		runs = append(runs, t.run(c))
+		if err := c.Err(); err != nil {
+			return Shift{}, err
+		}
+	}
+	s := Shift{What: name}
+	_, s.Before = fixed(runs, 500*ms, shiftAt)
+	best, after := fixed(runs, shiftEnd-time.Second, shiftEnd)
+	s.After = after
+	for at := shiftAt; at < shiftEnd-shiftSpan; at += shiftSpan {
+		ours, theirs := runs[0].between(at, at+shiftSpan), best.between(at, at+shiftSpan)
+		if float64(ours) > 1.25*float64(theirs)+float64(200*us) {
+			s.Settled = at + shiftSpan - shiftAt
+		}
+	}
+	return s, nil
+}
+
+// fixed returns the best of all runs but the first in a span, and how the first
+// compares.
+func fixed(runs []run, from, to time.Duration) (*run, float64) {
+	best := &runs[1]
+	for i := range runs[1:] {
+		if r := &runs[i+1]; r.between(from, to) < best.between(from, to) {
+			best = r
+		}
+	}
+	return best, float64(runs[0].between(from, to)) / float64(best.between(from, to))
+}
