@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
 )
 
 // truth knows what is to be known about coded entries: what each header says,
@@ -220,6 +221,34 @@ func (t *truth) complete(node uint64, e *pb.Entry, releasedAnywhere uint64) erro
 		if want := int(r.Totals[slot]) - about.header.BaseOf(node); want > 0 && st.riders[k] != want {
 			return fmt.Errorf("node %d: entry %d carries %d units of entry %d; its header says %d more than the %d assigned, and nobody has released it",
 				node, e.GetIndex(), st.riders[k], r.Index, want, about.header.BaseOf(node))
+		}
+	}
+	return nil
+}
+
+// What a message with units is for stands in its context.
+const (
+	unitsPushed    = "p"
+	unitsRecovered = "r"
+)
+
+// vouchedUnits checks what a message with units vouches for. Units that are pushed
+// say that the entry is stored; the answer to a new leader, that the node
+// follows no older one any more.
+func vouchedUnits(durable *image, m *pb.Message) error {
+	if m.GetType() != raft.MsgUnits {
+		return nil
+	}
+	switch string(m.GetContext()) {
+	case unitsPushed:
+		for _, e := range m.GetEntries() {
+			if durable.state.term == m.GetLogTerm() && !durable.holds(e.GetIndex(), e.GetTerm()) {
+				return fmt.Errorf("pushes units of entry %d of term %d, which is not on its disk", e.GetIndex(), e.GetTerm())
+			}
+		}
+	case unitsRecovered:
+		if durable.state.term < m.GetLogTerm() {
+			return fmt.Errorf("answers the leader of term %d; on its disk it is at term %d", m.GetLogTerm(), durable.state.term)
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ package rafttest
 
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // This file checks what nodes promise each other, and what they apply.
@@ -39,6 +41,10 @@ func (c *checker) sent(n *node, m *pb.Message) {
 	case pb.MsgAppResp:
 		if !m.GetReject() {
 			c.vouched(n, m, m.GetIndex())
+		}
+	case raft.MsgUnits:
+		if err := vouchedUnits(&n.disk.durable, m); err != nil && !c.s.opts.Outside {
+			c.s.fail(DurableFirst, "node %d %v", n.id, err)
 		}
 	}
 }

@@ -213,8 +213,8 @@ func (n *scriptNode) compact(to uint64) {
 	n.disk.sync(len(n.disk.pending))
 }
 
-// checkpoint writes what is applied. A host does so when the members change, as
-// an older snapshot is of no use to a new one.
+// checkpoint writes what is applied. A leader's host does so when the members
+// change, as an older snapshot is of no use to a new one.
 func (n *scriptNode) checkpoint() {
 	term, ok := n.disk.live.term(n.applied)
 	if !ok {
@@ -237,7 +237,7 @@ func (n *scriptNode) work() {
 				case raft.LocalApplyThread:
 					n.applies = append(n.applies, m)
 				default:
-					n.s.send(m)
+					n.send(m)
 				}
 			}
 		case !n.held && len(n.appends) > 0:
@@ -266,10 +266,18 @@ func (n *scriptNode) writeAppend(m *pb.Message) {
 	n.appends = append(n.appends, m)
 }
 
+// send sends a message, which must vouch for nothing that is not durable.
+func (n *scriptNode) send(m *pb.Message) {
+	if err := vouchedUnits(&n.disk.durable, m); err != nil {
+		n.s.rules.breaks("node %d %v", n.id, err)
+	}
+	n.s.send(m)
+}
+
 func (n *scriptNode) respond(m *pb.Message) {
 	for _, r := range m.GetResponses() {
 		if r.GetTo() != n.id {
-			n.s.send(r)
+			n.send(r)
 			continue
 		}
 		_ = n.rn.Step(r) // refused only if it is out of date
@@ -304,7 +312,9 @@ func (n *scriptNode) apply(ents []*pb.Entry) {
 			}
 			n.conf = n.rn.ApplyConfChange(cc)
 			n.s.truth.configured(i, n.conf)
-			n.checkpoint()
+			if n.rn.BasicStatus().RaftState == raft.StateLeader {
+				n.checkpoint()
+			}
 			what = confString(n.conf)
 		case len(e.GetData()) > 0:
 			name, err := nameOf(e.GetData())

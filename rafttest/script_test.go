@@ -35,6 +35,7 @@ import (
 //	pass 1 2 3 [n=10] [except=Snap]  ticks pass at these nodes, and they run after each
 //	deliver [from=1] [to=2] [type=App] [count=1]   delivers these messages only
 //	lose [from=1] [to=2] [type=App]                and these never arrive
+//	copy [from=1] [to=2] [type=App]                these are doubled: the copy comes last
 //	hold N, write N        the log writer stops; it makes everything durable and goes on
 //	hold-apply N, apply N  the same for the state machine
 //	crash N [keep=3]       loses power: of what was not durable some records stay
@@ -197,8 +198,8 @@ func (s *script) command(d *datadriven.TestData) error {
 		return s.run(ids, a.named["except"])
 	case "pass":
 		return s.pass(a)
-	case "deliver", "lose":
-		return s.deliver(a, d.Cmd == "deliver")
+	case "deliver", "lose", "copy":
+		return s.deliver(a, d.Cmd)
 	case "status":
 		return s.status(a)
 	case "holdings":
@@ -385,8 +386,9 @@ func (s *script) pass(a scriptArgs) error {
 	return nil
 }
 
-// deliver lets the messages that fit arrive, or be lost: those there are now.
-func (s *script) deliver(a scriptArgs, arrive bool) error {
+// deliver lets the messages that fit arrive, or be lost, or doubled: those there
+// are now.
+func (s *script) deliver(a scriptArgs, how string) error {
 	var from, to, count uint64
 	for name, into := range map[string]*uint64{"from": &from, "to": &to, "count": &count} {
 		n, err := a.number(name, 0)
@@ -409,7 +411,10 @@ func (s *script) deliver(a scriptArgs, arrive bool) error {
 		}
 		taken = append(taken, p)
 	}
-	if arrive {
+	if how == "copy" {
+		s.pool = append(append(taken[:len(taken):len(taken)], s.pool...), taken...)
+	}
+	if how == "deliver" {
 		for _, p := range taken {
 			s.arrive(p)
 		}
