@@ -78,6 +78,7 @@ func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
 	flags.StringVar(&cfg.Coding, "coding", node.CodingAuto, "send each member only what it needs of large entries: on, off, or auto, which is on with --core weft")
 	flags.IntVar(&cfg.CodingThreshold, "coding-threshold", raft.DefaultCodingThreshold, "bytes of an entry from which it is coded")
+	flags.IntVar(&cfg.Egress, "egress", 0, "bytes a second that the node sends to its peers at most, for experiments (0: no bound)")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "the unit of --heartbeat-ticks and --election-ticks")
 	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats of a leader")
 	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "ticks of silence before an election; a follower whose connection to the leader did not break waits up to twice that")

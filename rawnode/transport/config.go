@@ -65,6 +65,9 @@ type Config struct {
 	Capabilities wire.Capabilities
 	// Shape is that of the links to all peers, until SetShape; for experiments.
 	Shape Shape
+	// Egress, if not 0, bounds the bytes a second that this node sends to all
+	// peers together, as a network card does; for experiments.
+	Egress int
 
 	// QueueBytes bounds what waits, or is being written, for each class of a
 	// peer; a single message may be larger. 0 means 64 MiB for appends, 16 MiB
@@ -158,6 +161,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Shape.validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if c.Egress != 0 && (c.Egress < minRate || c.Egress > maxRate) {
+		bad("Egress", c.Egress, fmt.Sprintf("0, or %d to %d", minRate, maxRate))
 	}
 	for _, d := range []struct {
 		field string

@@ -86,6 +86,31 @@ type shaper struct {
 	shape Shape
 	free  time.Time // when the last byte that was sent has left
 	rng   *rand.Rand
+	card  *card // nil: its bytes a second are not bounded
+}
+
+// card is what the links of a node share: so many bytes a second leave by it.
+type card struct {
+	bytesPerSecond int
+
+	mu   sync.Mutex
+	free time.Time
+}
+
+// leave returns when the last of n bytes has left.
+func (c *card) leave(n int, now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.free.Before(now) {
+		c.free = now
+	}
+	c.free = c.free.Add(takes(n, c.bytesPerSecond))
+	return c.free
+}
+
+// takes returns how long n bytes take.
+func takes(n, bytesPerSecond int) time.Duration {
+	return time.Duration(float64(n) / float64(bytesPerSecond) * float64(time.Second))
 }
 
 func (s *shaper) set(shape Shape) {
@@ -94,10 +119,15 @@ func (s *shaper) set(shape Shape) {
 	s.shape = shape
 }
 
+// get returns the shape, with the card's rate if that is the lower one.
 func (s *shaper) get() Shape {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shape
+	shape := s.shape
+	if s.card != nil && (shape.BytesPerSecond == 0 || shape.BytesPerSecond > s.card.bytesPerSecond) {
+		shape.BytesPerSecond = s.card.bytesPerSecond
+	}
+	return shape
 }
 
 // arrival sends n bytes, and returns when they are at the other end.
@@ -108,7 +138,12 @@ func (s *shaper) arrival(n int, now time.Time) time.Time {
 		s.free = now
 	}
 	if s.shape.BytesPerSecond > 0 {
-		s.free = s.free.Add(time.Duration(float64(n) / float64(s.shape.BytesPerSecond) * float64(time.Second)))
+		s.free = s.free.Add(takes(n, s.shape.BytesPerSecond))
+	}
+	if s.card != nil {
+		if left := s.card.leave(n, now); s.free.Before(left) {
+			s.free = left
+		}
 	}
 	at := s.free.Add(s.shape.Delay)
 	if s.shape.Jitter > 0 {

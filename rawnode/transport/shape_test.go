@@ -99,6 +99,31 @@ func TestShapeIsShared(t *testing.T) {
 	})
 }
 
+// Links to two peers share the node's card, and a slower link stays slower.
+func TestEgressIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &card{bytesPerSecond: 1 << 20}
+		var all []*arrivals
+		for _, shape := range []Shape{{}, {Delay: time.Second}, {BytesPerSecond: 64 << 10}} {
+			s, a := &shaper{shape: shape, card: shared}, &arrivals{start: time.Now()}
+			all = append(all, a)
+			out := shapedOn(t.Context(), s, a)
+			go func() {
+				_, err := out.write(net.Buffers{make([]byte, 512<<10)})
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		left := max(all[0].last, all[1].last-time.Second)
+		require.InDelta(t, time.Second, left, float64(150*time.Millisecond), "half of the card each, and a bit for the slow link")
+		require.Greater(t, min(all[0].last, all[1].last-time.Second), 500*time.Millisecond, "neither has the card alone")
+		require.InDelta(t, 8*time.Second, all[2].last, float64(100*time.Millisecond))
+	})
+}
+
 // What is on its way is bounded, and a shape can change on the way.
 func TestShapeBufferAndChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

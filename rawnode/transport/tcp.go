@@ -30,6 +30,7 @@ type TCP struct {
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
 	strangers  strangers
+	card       *card // nil without Config.Egress
 	count      counters
 	groups     sync.Map // group to rawnode.Receiver
 
@@ -89,6 +90,9 @@ func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 	cfg = cfg.withDefaults()
 	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now}
 	t.strangers.gone = map[net.Conn]bool{}
+	if cfg.Egress > 0 {
+		t.card = &card{bytesPerSecond: cfg.Egress}
+	}
 	if t.listener == nil {
 		var err error
 		if t.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
@@ -112,7 +116,7 @@ func (t *TCP) newPeer(id uint64, address string) *peer {
 	for class := range p.reading {
 		p.reading[class] = make(chan struct{}, 1)
 	}
-	p.shaper = shaper{shape: t.cfg.Shape, rng: rand.New(rand.NewPCG(t.cfg.Node, id))}
+	p.shaper = shaper{shape: t.cfg.Shape, rng: rand.New(rand.NewPCG(t.cfg.Node, id)), card: t.card}
 	return p
 }
 

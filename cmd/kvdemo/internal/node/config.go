@@ -64,6 +64,10 @@ type Config struct {
 	// authority then. Zero: plain TCP.
 	TLS certs.Files
 
+	// Egress bounds the bytes a second that the node sends to its peers, for
+	// experiments; 0: no bound.
+	Egress int
+
 	Tick           time.Duration // the unit of the two below, MinTick to MaxTick
 	HeartbeatTicks int           // a leader says that it is there, 1 or more
 	ElectionTicks  int           // silence before an election, above HeartbeatTicks

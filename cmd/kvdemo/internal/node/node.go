@@ -124,7 +124,7 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	n.peers, err = transport.New(transport.Config{
-		Cluster: n.cfg.Cluster, Node: n.cfg.ID, Listener: l, Peers: n.cfg.Peers, TLS: n.cfg.TLS,
+		Cluster: n.cfg.Cluster, Node: n.cfg.ID, Listener: l, Peers: n.cfg.Peers, TLS: n.cfg.TLS, Egress: n.cfg.Egress,
 		Logger: n.cfg.Log.With("part", "transport"),
 	})
 	if err != nil {
