@@ -160,6 +160,10 @@ func TestOwnUnitsMayBeWrong(t *testing.T) {
 	for _, own := range []ecraft.Strip{e.lie(2, 0, 2), e.lie(2, 0, 6)} {
 		s := NewStore(2, 1<<20)
 		s.Expect(e.ID, e.h, own)
+		if own.Count == 6 {
+			need, held := s.Missing(e.ID)
+			require.Equal(t, []int{6, 0}, []int{need, held}, "nothing of it is of use")
+		}
 		for _, from := range []uint64{3, 4, 3, 4, 5} {
 			_, err := s.Add(e.ID, from, e.base(from))
 			if err != nil {
