@@ -21,7 +21,7 @@ import "math"
 // Times in here are seconds, costs are seconds a byte.
 
 const (
-	alphaBase = 1.0 / 16
+	alphaBase = 1.0 / 16 // of heartbeats
 	alphaHeld = 1.0 / 16
 
 	// Samples are forgotten in forget seconds, but about minSamples stay.
@@ -39,8 +39,10 @@ const (
 	// firstSample is the weight of that guess, in bytes.
 	firstSample = 1 << 10
 
-	// window is the half of the time over which the least round trip counts.
-	window = 5.0
+	// window is the half of the heartbeats over which the least round trip
+	// counts, and jump is what the base takes of a round trip that is far off.
+	window = 4
+	jump   = 0.5
 	// baseSlack is what a heartbeat may take beyond twice the least.
 	baseSlack = 50e-6
 
@@ -91,14 +93,14 @@ type link struct {
 	heartbeats ring[heartbeat]
 
 	least, leastBefore float64 // round trips of this window and the one before
-	windowFrom         float64
+	inWindow           int
 	heard              float64 // when anything came last
 }
 
 func (l *link) init(id uint64, followers int, now float64) {
 	cost := float64(followers) * slowLink
 	*l = link{id: id, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
-		sampled: now, probed: now, drained: now, windowFrom: now, heard: now,
+		sampled: now, probed: now, drained: now, heard: now,
 		least: math.Inf(1), leastBefore: math.Inf(1)}
 	l.out.init(maxFlying)
 	l.acks.init(2 * maxFlying)
@@ -163,6 +165,9 @@ func (l *link) acked(index uint64, held, now, peers float64) (m flight, ok bool)
 		return m, false
 	}
 	l.held += (held - l.held) * alphaHeld
+	if t := now - m.sentAt - held; t < l.base/2 {
+		l.base += (t - l.base) * jump // it came nearer
+	}
 	m.queued = l.served(m, now)
 	l.learn(max(0, now-m.sentAt-held), m, now, peers)
 	// The model of the queue is put right downwards: a cost that was thought
@@ -225,16 +230,20 @@ func (l *link) heartbeatAnswered(now float64) {
 	}
 	h := l.heartbeats.popFront()
 	t := now - h.sentAt
-	if now-l.windowFrom >= window {
-		l.least, l.leastBefore, l.windowFrom = math.Inf(1), l.least, now
+	if l.inWindow++; l.inWindow > window {
+		l.least, l.leastBefore, l.inWindow = math.Inf(1), l.least, 1
 	}
 	l.least = min(l.least, t)
 	least := min(l.least, l.leastBefore)
 	seen := min(max(t-h.queued*l.cost, least), 2*least+baseSlack)
-	if l.base == 0 {
-		l.base = seen
+	gain := alphaBase
+	switch {
+	case l.base == 0:
+		gain = 1
+	case seen > 2*l.base || seen < l.base/2:
+		gain = jump
 	}
-	l.base += (seen - l.base) * alphaBase
+	l.base += (seen - l.base) * gain
 }
 
 // overdue is by how much the oldest message is later than expected, at least.
