@@ -366,6 +366,11 @@ func (l *leader) riderWord(id entryID) (*ecraft.Codeword, error) {
 	if rec := c.ledger.find(id.index); rec != nil {
 		return l.word(rec)
 	}
+	if rec := l.enc.check.headers[id.index]; rec != nil && rec.id == id {
+		if p := c.store.Payload(coID(id)); p != nil { // compacted here, and completed once more
+			return ecraft.NewCodeword(rec.hdr, p), nil
+		}
+	}
 	released := c.released()
 	e, err := c.entry(id)
 	if err != nil {

@@ -305,6 +305,18 @@ func (c *coded) wantEntry(id entryID, env *ecraft.Envelope) {
 	}
 }
 
+// wantLost has an entry completed that this node has compacted, of which it knows
+// the header.
+func (c *coded) wantLost(rec *record) {
+	if c.wanted[rec.id.index] != nil || len(c.wanted) >= 2*maxWanted {
+		return
+	}
+	rec.wantedAt, rec.pinned = c.ticks, true
+	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr)
+	c.wanted[rec.id.index] = rec
+	c.pull()
+}
+
 // pull asks for what is lacking: of committed entries, in order, and of those
 // that a leader needs to send on.
 func (c *coded) pull() {
@@ -367,9 +379,10 @@ func (c *coded) keeps(rec *record) bool {
 }
 
 // unneeded reports whether an entry that was wanted no longer is: this node
-// does not lead any more, or has compacted it.
+// does not lead any more, or has compacted it and no check of members needs it.
 func (c *coded) unneeded(index uint64) bool {
-	return c.r.leading() == nil || index < c.r.log.firstIndex()
+	l := c.r.leading()
+	return l == nil || index < c.r.log.firstIndex() && l.enc.check.headers[index] == nil
 }
 
 // expect sees to it that the store knows an entry that is not complete. If it

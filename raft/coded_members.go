@@ -70,10 +70,15 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 	if len(failing) == 0 {
 		return true
 	}
-	check.failedAt = l.coded.ticks
-	l.coded.record(CodingEvent{Kind: CodingChecked, Index: failing[0].id.index, Count: len(failing)})
-	l.raiseCommitted(failing)
+	l.failed(failing)
 	return false
+}
+
+// failed does what can be done about entries that do not pass: it raises them.
+func (l *leader) failed(recs []*record) {
+	l.enc.check.failedAt = l.coded.ticks
+	l.coded.record(CodingEvent{Kind: CodingChecked, Index: recs[0].id.index, Count: len(recs)})
+	l.raiseCommitted(recs)
 }
 
 func sameVoters(a, b quorum.MajorityConfig) bool {
@@ -200,8 +205,10 @@ func (l *leader) raiseCommitted(recs []*record) {
 		}
 		word, err := l.riderWord(rec.id)
 		if err != nil {
-			if env, err := l.coded.entry(rec.id); err == nil {
-				l.coded.wantAhead([]*pb.Entry{env})
+			if e, err := l.coded.entry(rec.id); err == nil {
+				l.coded.wantAhead([]*pb.Entry{e})
+			} else {
+				l.coded.wantLost(rec)
 			}
 			continue
 		}
@@ -226,16 +233,27 @@ func (l *leader) raiseCommitted(recs []*record) {
 }
 
 // compactedPass checks entries that this node has compacted, up to index to, by
-// the headers that others have. Where nobody has them it waits until enough have
-// released them.
+// the headers that others have, and raises those that fail as any other. Where
+// nobody has headers or units it waits until enough have released the entries.
 func (l *leader) compactedPass(to uint64) bool {
 	check := &l.enc.check
-	for i := check.okTo + 1; i <= min(to, check.headersTo); i++ {
-		if rec := check.headers[i]; rec != nil && !l.passes(rec) {
-			return false
+	var failing []*record
+	for i := check.okTo + 1; i <= min(to, check.headersTo) && len(failing) < ridersPerCarrier; i++ {
+		if rec := check.headers[i]; rec != nil {
+			if rec.raised = check.raised[i]; !l.passes(rec) {
+				failing = append(failing, rec)
+				continue
+			}
 		}
-		delete(check.headers, i)
-		check.okTo = i
+		if len(failing) == 0 {
+			delete(check.headers, i)
+			delete(check.raised, i)
+			check.okTo = i
+		}
+	}
+	if len(failing) > 0 {
+		l.failed(failing)
+		return false
 	}
 	if check.okTo >= to {
 		return true

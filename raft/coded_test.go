@@ -248,3 +248,53 @@ func TestCodedEntriesSurviveTheLeader(t *testing.T) {
 		})
 	}
 }
+
+// compact drops the log of a node up to index, with the state there as its
+// snapshot.
+func (g *group) compact(id, index uint64) {
+	n := g.nodes[id]
+	_, cs, err := n.storage.InitialState()
+	require.NoError(g.t, err)
+	_, err = n.storage.CreateSnapshot(index, cs, encodeAll(n.applied))
+	require.NoError(g.t, err)
+	require.NoError(g.t, n.storage.Compact(index))
+}
+
+// change proposes a configuration change of version 2.
+func (g *group) change(id uint64, changes ...*pb.ConfChangeSingle) {
+	cc := &pb.ConfChangeV2{Changes: changes}
+	require.NoError(g.t, g.nodes[id].rn.ProposeConfChange(cc))
+	g.settle()
+}
+
+func remove(id uint64) *pb.ConfChangeSingle {
+	return &pb.ConfChangeSingle{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: &id}
+}
+
+// TestFiveToThreeRaisesWhatIsCommitted: entries coded for five, three of which
+// restore them, are raised before two members leave for good; also where the
+// leader has compacted them and knows them no more.
+func TestFiveToThreeRaisesWhatIsCommitted(t *testing.T) {
+	for _, compacted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("compacted=%t", compacted), func(t *testing.T) {
+			g := newGroup(t, 5)
+			g.elect(1)
+			var want [][]byte
+			for i := range 10 {
+				want = append(want, payload(i, 3000))
+				g.propose(1, want[i])
+			}
+			g.tick(2)
+			if compacted {
+				g.compact(1, g.nodes[1].index)
+			}
+			g.change(1, remove(4), remove(5))
+			g.tick(30)
+			require.Equal(t, 3, len(g.nodes[1].rn.Status().Config.Voters[0]), "%v", g.nodes[1].rn.Status().Config)
+			require.Empty(t, g.nodes[1].rn.Status().Config.Voters[1])
+			require.NotZero(t, g.events[raft.CodingChecked])
+			g.requireApplied(want, 1, 2, 3)
+			t.Log(g.events)
+		})
+	}
+}
