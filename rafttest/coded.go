@@ -36,7 +36,7 @@ type codedPlan struct {
 	// after which nodes run without coding for a while.
 	dense time.Duration
 
-	unitLoss, unitCorrupt float64 // chances of a message with units
+	unitLoss, unitCorrupt, unitLies float64 // chances of a message with units
 	// impatient operators do not wait, between two changes of the members,
 	// until all know durably of the first.
 	impatient bool
@@ -89,6 +89,7 @@ func (p *plan) drawCoded(d simkit.Draws) {
 	c.dense = d.Every(0.15, 300*time.Millisecond, 3*time.Second)
 	c.unitLoss = d.Rate(0.4, 0.01, 0.6)
 	c.unitCorrupt = d.Rate(0.4, 0.01, 0.5)
+	c.unitLies = d.Rate(0.2, 0.01, 0.2)
 	c.replace = d.Every(0.4, 200*time.Millisecond, 2*time.Second)
 	c.blackout = d.Every(0.25, time.Second, 4*time.Second)
 	p.coded = c

@@ -10,6 +10,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
@@ -40,7 +42,12 @@ func (s *sim) spoil(m *pb.Message) *pb.Message {
 		s.coded.UnitsLost++
 		return nil
 	}
-	if m.GetType() != raft.MsgUnits || !s.net2.Chance(c.unitCorrupt) {
+	switch {
+	case m.GetType() != raft.MsgUnits:
+		return m
+	case s.net2.Chance(c.unitLies):
+		return s.lie(m)
+	case !s.net2.Chance(c.unitCorrupt):
 		return m
 	}
 	m = proto.Clone(m).(*pb.Message)
@@ -50,6 +57,30 @@ func (s *sim) spoil(m *pb.Message) *pb.Message {
 			s.coded.UnitsCorrupted++
 			break
 		}
+	}
+	return m
+}
+
+// lie changes the units in a message into those of another payload: each has a
+// right checksum, and the payload that comes of them has not.
+func (s *sim) lie(m *pb.Message) *pb.Message {
+	m = proto.Clone(m).(*pb.Message)
+	for _, e := range m.GetEntries() {
+		fact := s.check.truth.facts[entryName{e.GetIndex(), e.GetTerm()}]
+		units, err := gossip.ParseUnits(e.GetData())
+		if err != nil || fact == nil || fact.header == nil || fact.header.Kind != ecraft.Coded {
+			continue
+		}
+		payload := make([]byte, fact.header.PayloadLen)
+		for i := range payload {
+			payload[i] = byte(s.net2.Uint32())
+		}
+		word := ecraft.NewCodeword(fact.header, payload)
+		for i, u := range units.Strips {
+			units.Strips[i] = word.Strip(u.Slot, u.First, u.Count)
+		}
+		e.Data = gossip.AppendUnits(nil, units)
+		s.coded.UnitsWrong++
 	}
 	return m
 }

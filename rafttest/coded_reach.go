@@ -17,7 +17,7 @@ type CodedReach struct {
 	Recoveries, Recovered, Cuts, CutEntries             uint64
 	Stuck, StuckSnapshots, HandOvers                    uint64
 	ChangesChecked, Replacements, Shrinks               uint64
-	UnitsLost, UnitsCorrupted                           uint64
+	UnitsLost, UnitsCorrupted, UnitsWrong               uint64
 	Upgrades, Densified, Downgrades, MixedRuns          uint64
 	MostDead, TornWrites, LostCommitIndexes             uint64
 	FullPolicies, FixedPolicies, WildPolicies           uint64
