@@ -119,6 +119,9 @@ func (s *snapshotsIn) offer(in *incoming) error {
 	answer := make(chan error, 1)
 	if !s.h.inbox.post(func(r *Replica) {
 		err := r.OfferSnapshot(in.from, in.header)
+		if errors.Is(err, ErrRestoring) {
+			s.giveUpOlder(in)
+		}
 		if err == nil {
 			s.mu.Lock()
 			if s.closed {
@@ -141,6 +144,19 @@ func (s *snapshotsIn) offer(in *incoming) error {
 		return err
 	case <-s.h.finished:
 		return ErrStopped
+	}
+}
+
+// giveUpOlder ends what comes from leaders of earlier terms: they may be gone,
+// and what they began would keep this node waiting for its end. The one that
+// came now is refused, and comes again.
+func (s *snapshotsIn) giveUpOlder(in *incoming) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, old := range s.active {
+		if old.header.GetTerm() < in.header.GetTerm() {
+			old.fail(fmt.Errorf("node %d leads since", in.from))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
 )
@@ -57,8 +58,22 @@ func (s *snapshotsOut) start(send SnapshotSend) {
 		s.mu.Lock()
 		delete(s.active, stream)
 		s.mu.Unlock()
+		s.pause(err)
 		s.report(send.To, err)
 	})
+}
+
+// pause waits after a refusal: the core sends the next snapshot as soon as it
+// hears of that, and a peer that is busy with another one, or cannot write, is so
+// for a while. Each attempt is megabytes before the refusal is here.
+func (s *snapshotsOut) pause(err error) {
+	if !errors.Is(err, errRefusedThere) {
+		return
+	}
+	select {
+	case <-time.After(s.h.cfg.TickInterval * time.Duration(s.h.cfg.Replica.ElectionTick)):
+	case <-s.h.context.Done():
+	}
 }
 
 func (s *snapshotsOut) report(to uint64, err error) {
@@ -121,7 +136,7 @@ func (s *snapshotsOut) await(ctx context.Context, o *outgoing) error {
 	select {
 	case st := <-o.status:
 		if !st.OK {
-			return fmt.Errorf("node %d: %s", o.to, st.Reason)
+			return refusedBy(o.to, st)
 		}
 		return nil
 	case <-limited.Done():
@@ -142,8 +157,14 @@ func (s *snapshotsOut) ended(from uint64, st wire.ChunkStatus) {
 	default:
 	}
 	if !st.OK { // it may come in the middle
-		o.cancel(fmt.Errorf("node %d: %s", from, st.Reason))
+		o.cancel(refusedBy(from, st))
 	}
+}
+
+var errRefusedThere = errors.New("refused")
+
+func refusedBy(node uint64, st wire.ChunkStatus) error {
+	return fmt.Errorf("%w by node %d: %s", errRefusedThere, node, st.Reason)
 }
 
 // unreachable gives up what is being sent to a peer.
