@@ -132,6 +132,8 @@ func TestBadCommandLines(t *testing.T) {
 				"--rate: -1", "--disk-bytes: -1", "--disk-size: 0", "--tick: 0s", "--election-ticks: 1, want more than --heartbeat-ticks (1)"},
 		},
 		{[]string{"torture", "--kvdemo", "x", "--loops", "0", "--nodes", "2"}, []string{"--loops: 0, want 1 or more", "--nodes: 2, want 3 to 9"}},
+		{[]string{"torture", "--kvdemo", "x", "--max-value", "65MiB"}, []string{"--max-value: 68157440, want 8 to 67108864"}},
+		{[]string{"torture", "--kvdemo", "x", "--max-value", "1MiB,2MiB"}, []string{"--max-value: 1MiB,2MiB, want one size"}},
 		{[]string{"torture", "--kvdemo", "/nonexistent", "--loops", "1"}, []string{"/nonexistent"}},
 		{[]string{"torture", "--kvdemo", "x", "--data", "."}, []string{"--data: . is not empty"}},
 		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},

@@ -17,6 +17,8 @@ func newTorture() *cobra.Command {
 		p        programs
 		cfg      torture.Config
 		core     string
+		coding   string
+		largest  sizes
 		data     string
 		fullDisk bool
 	)
@@ -30,6 +32,9 @@ func newTorture() *cobra.Command {
 			"instead, which are small ones that it mounts. The data stays if something is wrong.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(largest) != 1 {
+				return fmt.Errorf("--max-value: %v, want one size", &largest)
+			}
 			kvdemo, err := p.find()
 			if err != nil {
 				return err
@@ -38,9 +43,10 @@ func newTorture() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core}
+			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core, "--coding", coding}
+			cfg.MaxValue = largest[0]
 			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
-			fmt.Fprintf(cfg.Progress, "torture: core %s, seed %d, data in %s\n", core, cfg.Seed, dir)
+			fmt.Fprintf(cfg.Progress, "torture: core %s, coding %s, seed %d, values up to %v, data in %s\n", core, coding, cfg.Seed, &largest, dir)
 			run := torture.Run
 			if fullDisk {
 				run = torture.FullDisk
@@ -63,6 +69,9 @@ func newTorture() *cobra.Command {
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
 	flags.StringVar(&core, "core", "weft", "the Raft library: weft or upstream")
+	flags.StringVar(&coding, "coding", "auto", "send each member what it needs of large entries: on, off, or auto, which is on with --core weft")
+	largest = sizes{8 << 20}
+	flags.Var(&largest, "max-value", "size of the largest values, such as 8MiB")
 	flags.BoolVar(&fullDisk, "full-disk", false, "fill the nodes' disks instead of killing them (as root, on Linux)")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd

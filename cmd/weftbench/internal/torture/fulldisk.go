@@ -30,6 +30,7 @@ func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg.MaxValue = min(cfg.MaxValue, smallValue) // or the disks are full at once
 	begin := time.Now()
 	small := &disks{dir: filepath.Join(cfg.Dir, "disks")}
 	defer func() { err = errors.Join(err, small.unmount()) }()

@@ -31,6 +31,7 @@ type Config struct {
 	Nodes    int
 	Loops    int // how often processes are killed
 	Seed     uint64
+	MaxValue int // bytes of the largest values, 8 to MaxValue
 	Dir      string
 	Progress io.Writer
 }
@@ -43,6 +44,9 @@ func (c Config) Validate() error {
 	}
 	if c.Nodes < 3 || c.Nodes > 9 {
 		errs = append(errs, fmt.Errorf("--nodes: %d, want 3 to 9", c.Nodes))
+	}
+	if c.MaxValue < 8 || c.MaxValue > MaxValue {
+		errs = append(errs, fmt.Errorf("--max-value: %d, want 8 to %d", c.MaxValue, MaxValue))
 	}
 	return errors.Join(errs...)
 }
@@ -85,6 +89,7 @@ func (s *Summary) String() string {
 type run struct {
 	progress io.Writer
 	seed     uint64
+	maxValue int
 	rng      *rand.Rand
 	cluster  *cluster.Cluster
 	writers  []*writer
@@ -102,7 +107,7 @@ func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) s
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{progress: cfg.Progress, seed: cfg.Seed, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
+	r := &run{progress: cfg.Progress, seed: cfg.Seed, maxValue: cfg.MaxValue, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
 	ctx, cancel := context.WithCancel(ctx)
 	wait := r.startLoad(ctx)
 	return r, func() { cancel(); wait() }, nil

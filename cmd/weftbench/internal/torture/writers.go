@@ -24,7 +24,6 @@ type statusResponse = kvpb.StatusResponse
 const (
 	writers     = 6
 	callTimeout = 3 * time.Second
-	maxValue    = 32 << 10
 )
 
 // outcome is what a writer knows of a call.
@@ -86,8 +85,9 @@ func (t *tally) note(o outcome) {
 // writer writes each of its keys once, with a value of its own, and deletes some
 // of them again.
 type writer struct {
-	id  int
-	rng *rand.Rand
+	id       int
+	rng      *rand.Rand
+	maxValue int // bytes
 
 	mu    sync.Mutex
 	wants map[string]want
@@ -98,7 +98,7 @@ type writer struct {
 func (r *run) startLoad(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	for i := range writers {
-		w := &writer{id: i, rng: rand.New(rand.NewPCG(r.seed, uint64(100+i))), wants: map[string]want{}}
+		w := &writer{id: i, maxValue: r.maxValue, rng: rand.New(rand.NewPCG(r.seed, uint64(100+i))), wants: map[string]want{}}
 		r.writers = append(r.writers, w)
 		wg.Go(func() { w.run(ctx, r.clients()) })
 	}
@@ -120,16 +120,12 @@ func (r *run) clients() (all []kvpb.KVClient) {
 func (w *writer) run(ctx context.Context, nodes []kvpb.KVClient) {
 	for n := 0; ctx.Err() == nil; n++ {
 		key := fmt.Sprintf("w%d/%06d", w.id, n)
-		value := make([]byte, 8+w.rng.IntN(maxValue>>w.rng.IntN(10)))
+		value := make([]byte, w.size())
 		for at := 0; at+8 <= len(value); at += 8 {
 			binary.LittleEndian.PutUint64(value[at:], w.rng.Uint64())
 		}
-		node := nodes[w.rng.IntN(len(nodes))]
 		k := want{sum: sha256.Sum256(value)}
-		k.put = call(ctx, func(ctx context.Context) error {
-			_, err := node.Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
-			return err
-		})
+		k.put = w.put(ctx, nodes, key, value, k.sum)
 		w.note(key, k, k.put)
 		if k.put == acknowledged && w.rng.IntN(8) == 0 {
 			node := nodes[w.rng.IntN(len(nodes))]
