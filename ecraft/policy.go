@@ -3,7 +3,10 @@
 
 package ecraft
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A Member is a follower as the leader sees it.
 type Member struct {
@@ -139,6 +142,14 @@ func (Full) Assign(r *Round, units []int) Plan {
 // of voters does not have become the nearest one. With followers dead it needs
 // riders for every entry above the level that the others allow.
 type Fixed int
+
+// Validate refuses levels that no group can have.
+func (f Fixed) Validate() error {
+	if f < 1 || f > MaxUnits {
+		return fmt.Errorf("ecraft: level %d is fixed; levels begin with 1, full copies, and go up to half the voters", int(f))
+	}
+	return nil
+}
 
 // Assign gives everybody the units of the level.
 func (f Fixed) Assign(r *Round, units []int) Plan {

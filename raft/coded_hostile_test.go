@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -142,4 +143,16 @@ func TestRecoveryAnswerBeyondTheLog(t *testing.T) {
 	require.ErrorIs(t, g.nodes[2].rn.Step(m), raft.ErrMalformedMessage)
 	require.Greater(t, g.events[raft.CodingRejected], before)
 	require.Equal(t, raft.StateCandidate, g.nodes[2].rn.BasicStatus().RaftState)
+}
+
+// TestCodingMistakes: one error names each field that is out of its bounds.
+func TestCodingMistakes(t *testing.T) {
+	c := config(newStorage(t, 1, 2, 3))
+	c.Coding = &raft.Coding{
+		Threshold: ecraft.MaxPayload + 1, Policy: ecraft.Fixed(0), ClearPrefix: -1, Memory: -1, GossipGap: -1, GossipDelay: -1,
+	}
+	_, err := raft.NewRawNode(c)
+	for _, field := range []string{"Threshold", "Policy", "ClearPrefix", "Memory", "GossipGap", "GossipDelay"} {
+		require.ErrorContains(t, err, "Coding."+field)
+	}
 }
