@@ -30,6 +30,11 @@ type cockroach struct {
 	quota  quota
 	tokens map[uint64]*tokens
 	ticks  int
+
+	// quiesced groups are at rest: nobody ticks, and nothing is sent, until
+	// somebody wants something. idle counts ticks without work.
+	quiesced bool
+	idle     int
 }
 
 func newCockroach(m *machine) *cockroach {
@@ -43,6 +48,10 @@ func newCockroach(m *machine) *cockroach {
 func (h *cockroach) common() *replica { return &h.replica }
 
 func (h *cockroach) tick() {
+	if h.maybeQuiesce(); h.quiesced {
+		h.core.TickQuiesced()
+		return
+	}
 	h.core.Tick()
 	h.checkProgress()
 	if h.ticks++; h.ticks%5 == 0 {
@@ -220,20 +229,33 @@ func (h *cockroach) sendSnapshot(to uint64) {
 	})
 }
 
+// beat is a kind of merged heartbeat.
+type beat = byte
+
+const (
+	beatAsk     beat = iota
+	beatAnswer       // to beatAsk
+	beatQuiesce      // the last one: the group comes to rest
+	beatRefuse       // to beatQuiesce: not yet
+)
+
 // beatLen is the length of a merged heartbeat: its kind, term and commit index.
 const beatLen = 17
 
 // mergeBeat keeps a heartbeat or an answer to one for a while, to send it with
 // others. Only its term and commit index travel.
 func (h *cockroach) mergeBeat(m *pb.Message) {
-	kind := byte(0)
+	kind := beatAsk
 	if m.GetType() == pb.MsgHeartbeatResp {
-		kind = 1
+		kind = beatAnswer
 	}
-	to := m.GetTo()
+	h.addBeat(m.GetTo(), kind, m.GetTerm(), m.GetCommit())
+}
+
+func (h *cockroach) addBeat(to uint64, kind beat, term, commit uint64) {
 	b := append(h.beats[to], kind)
-	b = binary.LittleEndian.AppendUint64(b, m.GetTerm())
-	h.beats[to] = binary.LittleEndian.AppendUint64(b, m.GetCommit())
+	b = binary.LittleEndian.AppendUint64(b, term)
+	h.beats[to] = binary.LittleEndian.AppendUint64(b, commit)
 	h.w.reach.HeartbeatsMerged++
 	if h.beatsDue {
 		return
@@ -254,7 +276,15 @@ func (h *cockroach) receive(from uint64, f frame) {
 	switch f.lane {
 	case laneHeartbeat:
 		for b := f.data; len(b) >= beatLen; b = b[beatLen:] {
-			h.receiveMessage(rebuildBeat(b, from, h.m.id))
+			if b[0] == beatRefuse {
+				h.wake()
+				continue
+			}
+			m := rebuildBeat(b, from, h.m.id)
+			h.receiveMessage(m)
+			if b[0] == beatQuiesce {
+				h.followToRest(from, m.GetTerm(), m.GetCommit())
+			}
 		}
 	case laneAdmitted:
 		h.giveTokens(from, binary.LittleEndian.Uint64(f.data), binary.LittleEndian.Uint64(f.data[8:]))
@@ -267,7 +297,7 @@ func (h *cockroach) receive(from uint64, f frame) {
 
 func rebuildBeat(b []byte, from, to uint64) *pb.Message {
 	term, commit := binary.LittleEndian.Uint64(b[1:]), binary.LittleEndian.Uint64(b[9:])
-	if b[0] == 1 {
+	if b[0] == beatAnswer {
 		return &pb.Message{Type: pb.MsgHeartbeatResp.Enum(), From: &from, To: &to, Term: &term}
 	}
 	return &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: &from, To: &to, Term: &term, Commit: &commit}
@@ -277,6 +307,8 @@ func (h *cockroach) receiveMessage(m *pb.Message) {
 	h.byType[m.GetType()]++
 	if m.GetType() == pb.MsgHeartbeatResp {
 		h.w.reach.HeartbeatsAnswered++
+	} else {
+		h.wake()
 	}
 	h.step(m)
 }
@@ -362,6 +394,7 @@ func (h *cockroach) route(data []byte) {
 
 // propose proposes as a leader, within its quota.
 func (h *cockroach) propose(data []byte) {
+	h.wake()
 	if h.core.State().Role != raft.StateLeader {
 		return
 	}

@@ -53,6 +53,9 @@ func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 	}
 	l := &w.links[from][to]
 	l.bytes += len(f.data)
+	if f.lane != laneAdmitted { // which is the host's own
+		w.sent++
+	}
 	sender := w.machines[from-1]
 	drop := func() {
 		if f.lane == laneAppend {

@@ -52,18 +52,18 @@ type Result struct {
 
 // Reach counts what runs came across: what stays at zero was not tested.
 type Reach struct {
-	Commands, Reads, Duplicates, Histories                      uint64
-	Lost, Doubled, Reordered, Late, Blocked, QueuesFull         uint64
-	Crashes, TornAppends, Kills, Restarts                       uint64
-	Pauses, Cuts, StreamBreaks, Leaders                         uint64
-	WholeAppends, ShortAppends, AnswersDropped                  uint64
-	HeartbeatsMerged, HeartbeatsAnswered                        uint64
-	HeadsRead, Sideloaded, Inlined, ReadBack                    uint64
-	LocalsShuffled, Conflicts, SnapshotsSent                    uint64
-	SnapshotsRestored, LogCuts                                  uint64
-	LazyMembers, Promotions, Joints, Removals                   uint64
-	Transfers, QuotaRefusals, TokensTaken, TokensGiven          uint64
-	CodedEntries, Units, Asks, Riders, HeldBack, LibraryChanges uint64
+	Commands, Reads, Duplicates, Histories                             uint64
+	Lost, Doubled, Reordered, Late, Blocked, QueuesFull                uint64
+	Crashes, TornAppends, Kills, Restarts                              uint64
+	Pauses, Cuts, StreamBreaks, Leaders                                uint64
+	WholeAppends, ShortAppends, AnswersDropped                         uint64
+	HeartbeatsMerged, HeartbeatsAnswered                               uint64
+	HeadsRead, Sideloaded, Inlined, ReadBack                           uint64
+	LocalsShuffled, Conflicts, SnapshotsSent                           uint64
+	SnapshotsRestored, LogCuts                                         uint64
+	LazyMembers, Promotions, Joints, Removals                          uint64
+	Transfers, QuotaRefusals, TokensTaken, TokensGiven                 uint64
+	CodedEntries, Units, Asks, Riders, HeldBack, LibraryChanges, Rests uint64
 }
 
 // Add adds the counts of another run.

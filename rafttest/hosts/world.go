@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
@@ -26,6 +27,7 @@ type world struct {
 
 	machines []*machine // by id, from 1
 	links    [maxMachines + 1][maxMachines + 1]link
+	sent     int // frames, of cores
 	// calm is set when the faults are over.
 	calm bool
 
@@ -291,6 +293,9 @@ func (w *world) finale() {
 	if w.runUntil(w.Now()+quietTime, nil); len(w.check.leaders) != terms {
 		w.fail("a calm and idle group elected another leader: %s", w.describe())
 	}
+	if w.err == nil {
+		w.checkRest()
+	}
 }
 
 // askAll puts and gets through each member, again and again, until each has
@@ -354,6 +359,7 @@ func (w *world) describe() (text string) {
 		r := m.proc.common()
 		text += fmt.Sprintf(" n%d %+v log %d..%d applied %d settled %v;", m.id, r.core.State(),
 			m.disk.live.base.index+1, m.disk.live.last(), r.state.at.index, r.settled())
+		r.visit(func(id uint64, _ bool, pr tracker.Progress) { text += fmt.Sprintf(" (n%d %v)", id, pr.Match) })
 	}
 	return text
 }

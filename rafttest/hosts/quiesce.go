@@ -1,0 +1,108 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// restTicks is after how many ticks without work a group comes to rest.
+const restTicks = 10
+
+// mayRest reports whether groups of this run come to rest. They do without
+// CheckQuorum, by which a leader that was at rest would step down.
+func (h *cockroach) mayRest() bool { return !h.w.plan.checkQuorum }
+
+// maybeQuiesce brings the group to rest if nobody wants anything: all that the
+// leader has is committed and applied, and every member has it. By Match, so
+// that it must not count what a member has yet to complete: nobody would
+// complete it any more.
+func (h *cockroach) maybeQuiesce() {
+	if h.quiesced || h.core.HasReady() {
+		return
+	}
+	h.idle++
+	s := h.core.State()
+	if !h.mayRest() || s.Role != raft.StateLeader || h.idle < restTicks ||
+		!h.level(s.Term, s.Commit) || !h.allReturned() {
+		return
+	}
+	all := true
+	h.visit(func(_ uint64, _ bool, pr tracker.Progress) { all = all && pr.Match == s.Commit })
+	if !all {
+		return
+	}
+	h.visit(func(id uint64, _ bool, _ tracker.Progress) { h.addBeat(id, beatQuiesce, s.Term, s.Commit) })
+	h.rest()
+}
+
+// level reports whether a member is where the group comes to rest, and has
+// nothing to do.
+func (h *cockroach) level(term, commit uint64) bool {
+	s := h.core.State()
+	return s.Term == term && s.Commit == commit && h.m.disk.live.last() == commit && h.state.at.index == commit &&
+		len(h.locals) == 0 && len(h.m.wanted) == 0 && !h.m.syncing
+}
+
+// followToRest brings a follower to rest that is where its leader says. One that
+// is not has the leader go on.
+func (h *cockroach) followToRest(from, term, commit uint64) {
+	if h.level(term, commit) {
+		h.rest()
+	} else {
+		h.addBeat(from, beatRefuse, term, commit)
+	}
+}
+
+func (h *cockroach) rest() {
+	h.quiesced = true
+	h.w.reach.Rests++
+	h.w.say(h.m.id, "rests")
+}
+
+// wake ends a rest.
+func (h *cockroach) wake() {
+	if h.quiesced {
+		h.w.say(h.m.id, "wakes")
+	}
+	h.quiesced, h.idle = false, 0
+}
+
+// checkRest looks whether a group to which nothing happens comes to rest, sends
+// nothing then, and wakes when it is needed.
+func (w *world) checkRest() {
+	if w.opts.Kind != CockroachLike || w.plan.checkQuorum {
+		return
+	}
+	if !w.runUntil(w.Now()+calmTime, w.atRest) {
+		w.fail("an idle group does not come to rest: %s", w.describe())
+		return
+	}
+	w.runUntil(w.Now()+lateTime, nil) // what was sent before
+	before := w.sent
+	if w.runUntil(w.Now()+quietTime, nil); w.sent != before {
+		w.fail("a group at rest sent %d frames", w.sent-before)
+	}
+	answered := w.askAll()
+	if !w.runUntil(w.Now()+calmTime, func() bool { return answered() && w.agree() }) && w.err == nil {
+		w.fail("no agreement within %v of a rest: %s", calmTime, w.describe())
+	}
+}
+
+// atRest reports whether all voters rest. A learner that something woke may stay
+// awake: it does not campaign.
+func (w *world) atRest() bool {
+	p := w.leader()
+	if p == nil {
+		return false
+	}
+	for _, id := range p.common().state.conf.GetVoters() {
+		if h, ok := w.machines[id-1].proc.(*cockroach); !ok || !h.quiesced {
+			return false
+		}
+	}
+	return true
+}
