@@ -43,7 +43,11 @@ func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
 // largestMessage bounds a message: entries up to a limit and one more, or a
 // piece of a snapshot.
 func (p *plan) largestMessage() int {
-	return p.appendBytes + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
+	n := p.appendBytes + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
+	if p.coding.on {
+		n += max(p.uncommitted, p.inflightBytes) // units of all that is not committed, in a carrier
+	}
+	return n
 }
 
 var inboxNames = func() (names [wire.NumClasses]string) {

@@ -47,10 +47,11 @@ type member struct {
 	applied uint64 // index of the state
 	host    []byte // what the replica wants kept beside it
 	steps   []step
-	stepped bool // the apply stage is at work
-	stepLen int  // bytes of commands in steps
-	stopped bool // it was removed from its group, and shut down
-	keeping bool // a copy of the state is on its way to the disk
+	stepped bool          // the apply stage is at work
+	stepLen int           // bytes of commands in steps
+	stopped bool          // it was removed from its group, and shut down
+	pollAt  time.Duration // when the replica asked to be looked at; 0: not
+	keeping bool          // a copy of the state is on its way to the disk
 
 	out        map[uint64]*outgoing // by stream
 	in         map[uint64]*incoming // by sender
@@ -126,7 +127,8 @@ func (m *member) config(kept keptState) rawnode.ReplicaConfig {
 		MaxAppendBytes: p.appendBytes, MaxInflightMsgs: p.inflightMsgs, MaxInflightBytes: p.inflightBytes,
 		MaxUncommittedBytes: p.uncommitted, MaxApplyBytes: p.applyBytes,
 		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
-		Rand: m.n.rand,
+		Coding: m.coded(),
+		Rand:   m.n.rand,
 	}
 	if w.opts.Bug == NoQueueBudget {
 		cfg.MaxQueueBytes, cfg.MaxCalls = 1<<30, 1<<30
@@ -180,6 +182,7 @@ func (m *member) turn() (cost time.Duration, effect func()) {
 		if m.stopped {
 			return
 		}
+		m.r.At(m.n.w.Now())
 		for i := range items {
 			items[i].do(m.r)
 		}
@@ -226,6 +229,7 @@ func (m *member) flush() {
 		m.ended(d)
 	}
 	m.observe()
+	m.poll()
 }
 
 // observe looks at what has become of the replica.

@@ -66,7 +66,9 @@ func (e *egress) send(m wire.Message) {
 	bound := e.n.w.plan.linkBytes
 	if l.bytes >= bound && e.n.w.opts.Bug != NoLinkBudget {
 		e.n.w.reach.LinkDrops++
-		e.lost(m)
+		if !m.Repaired() {
+			e.lost(m)
+		}
 		return
 	}
 	l.waiting = append(l.waiting, m)

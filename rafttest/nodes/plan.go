@@ -46,6 +46,8 @@ type plan struct {
 	deadline          time.Duration
 	flood             time.Duration // between bursts of unwaited commands
 
+	coding coding
+
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
 	loss, silent, duplicate                                            float64
@@ -66,6 +68,7 @@ func drawPlan(d simkit.Draws, opts Options) plan {
 	p.drawCosts(d)
 	p.drawClients(d)
 	p.drawFaults(d)
+	p.coding = drawCoding(d)
 	if opts.tune != nil {
 		opts.tune(&p)
 	}

@@ -20,6 +20,8 @@ type Reach struct {
 	Changes, ChangesDone, Joins, Retirements             uint64
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
 	StatesKept, Compactions                              uint64
+	Coded, Pushed, Asked, Completed, HeldBack            uint64
+	Raised, Recoveries                                   uint64
 }
 
 // Add adds the counts of another run.

@@ -1,0 +1,87 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// coding is how entries are coded in a run.
+type coding struct {
+	on        bool
+	threshold int
+	level     int // 0: as the adaptive policy finds
+	memory    int
+	gap       int
+	delay     int
+}
+
+// drawCoding has coding on in two of three runs.
+func drawCoding(d simkit.Draws) coding {
+	return coding{
+		on:        d.Chance(0.67),
+		threshold: simkit.Pick(d, 1, 1, 64, 512),
+		level:     simkit.Pick(d, 0, 0, 0, 1, 2, 3),
+		memory:    simkit.Pick(d, 0, 0, 4<<20), // some payloads at least
+		gap:       simkit.Pick(d, 0, 0, 1000, 100_000),
+		delay:     simkit.Pick(d, 0, 3),
+	}
+}
+
+// coded returns a member's part of it, or nil.
+func (m *member) coded() *raft.Coding {
+	w := m.n.w
+	c := w.plan.coding
+	if !c.on || w.opts.Core != nil {
+		return nil // another core may not be able to
+	}
+	cfg := &raft.Coding{Threshold: c.threshold, Memory: c.memory, GossipGap: c.gap, GossipDelay: c.delay, Recorder: &w.reach}
+	if c.level > 0 {
+		cfg.Policy = ecraft.Fixed(c.level)
+	}
+	return cfg
+}
+
+// RecordCoding counts what a core reports.
+func (r *Reach) RecordCoding(e raft.CodingEvent) {
+	switch e.Kind {
+	case raft.CodingEncoded:
+		r.Coded++
+	case raft.CodingPushed:
+		r.Pushed++
+	case raft.CodingAsked:
+		r.Asked++
+	case raft.CodingCompleted:
+		r.Completed++
+	case raft.CodingHeldBack:
+		r.HeldBack++
+	case raft.CodingFallback, raft.CodingHedged:
+		r.Raised++
+	case raft.CodingRecovery:
+		r.Recoveries++
+	}
+}
+
+// poll has the replica look when something is due between ticks, as a host's
+// alarm does.
+func (m *member) poll() {
+	at, due := m.r.Deadline()
+	if !due || m.pollAt == at {
+		return
+	}
+	m.pollAt = at
+	m.n.w.At(max(at, m.n.w.Now()+time.Microsecond), func() {
+		if m.here() && m.pollAt == at {
+			m.post(0, func(r *rawnode.Replica) {
+				m.pollAt = 0
+				r.Poll(m.n.w.Now())
+			})
+		}
+	})
+}
