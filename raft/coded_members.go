@@ -212,13 +212,12 @@ func (l *leader) raiseCommitted(recs []*record) {
 			}
 			continue
 		}
-		late = append(late, rising{rec, word})
+		late = append(late, rising{rec: rec, word: word})
 	}
 	if len(late) == 0 {
 		return
 	}
-	at := l.log.last().index + 1
-	l.appendCarrier(late, level, alive)
+	l.appendCarriers(late, level, alive)
 	for _, up := range late {
 		rec := up.rec
 		totals := make([]uint8, rec.hdr.Slots)
@@ -227,7 +226,7 @@ func (l *leader) raiseCommitted(recs []*record) {
 				totals[s] = max(rec.hdr.Units[s], uint8(rec.hdr.UnitsAt(level)))
 			}
 		}
-		check.raised[rec.id.index] = append(check.raised[rec.id.index], raise{at: at, totals: totals})
+		check.raised[rec.id.index] = append(check.raised[rec.id.index], raise{at: up.at, totals: totals})
 	}
 	l.broadcastAppend()
 }

@@ -4,7 +4,6 @@
 package raft
 
 import (
-	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3/quorum"
@@ -18,8 +17,12 @@ import (
 // entry before it that those who are there could not commit alone. One that
 // leaves an entry out helps none.
 
-// ridersPerCarrier bounds what rides in one entry.
-const ridersPerCarrier = 64
+// What rides in one entry is bounded in number, and in bytes for one member like
+// the entries of a message: a carrier is sent in one piece.
+const (
+	ridersPerCarrier = 64
+	carrierBytes     = 4 << 20
+)
 
 // raise appends carriers with which the members in alive, this node included if
 // it is among them, could commit everything up to the end of the log. It
@@ -41,11 +44,9 @@ func (l *leader) raise(alive func(id uint64) bool) int {
 			l.coded.want(rec)
 			return 0
 		}
-		late = append(late, rising{rec, word})
+		late = append(late, rising{rec: rec, word: word})
 	}
-	for part := range slices.Chunk(late, ridersPerCarrier) {
-		l.appendCarrier(part, level, alive)
-	}
+	l.appendCarriers(late, level, alive)
 	return len(late)
 }
 
@@ -96,6 +97,25 @@ func (l *leader) enoughWith(rec *record, alive func(id uint64) bool) bool {
 type rising struct {
 	rec  *record
 	word *ecraft.Codeword
+	// at is the index of its carrier, once there is one.
+	at uint64
+}
+
+// appendCarriers appends as many carriers as the entries need.
+func (l *leader) appendCarriers(late []rising, level int, alive func(id uint64) bool) {
+	most := int(min(l.cfg.MaxSizePerMsg, carrierBytes))
+	for len(late) > 0 {
+		n, bytes := 0, 0
+		for n < len(late) && n < ridersPerCarrier {
+			hdr := late[n].rec.hdr
+			if bytes += hdr.UnitsAt(level) * hdr.UnitLen(); bytes > most && n > 0 {
+				break
+			}
+			n++
+		}
+		l.appendCarrier(late[:n], level, alive)
+		late = late[n:]
+	}
 }
 
 // appendCarrier appends an entry in which units ride that bring the members in
@@ -116,7 +136,7 @@ func (l *leader) appendCarrier(late []rising, level int, alive func(id uint64) b
 			}
 		}
 		h.Riders[i] = ecraft.Rider{ID: coID(rec.id), Totals: totals}
-		words[i] = up.word
+		words[i], late[i].at = up.word, id.index
 		words[i].Prepare(units)
 	}
 	e := copyEntry(&pb.Entry{Type: pb.EntryNormal.Enum()}, id)
