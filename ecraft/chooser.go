@@ -54,7 +54,8 @@ type AdaptiveOptions struct{}
 // It is not safe for concurrent use.
 type Adaptive struct {
 	links     []*link // sorted by id
-	shared    float64 // seconds a byte, behind the leader's own interface
+	shared    float64 // seconds a byte of a connection that shares the leader's interface
+	egress    float64 // seconds a byte through the interface, on whatever connection
 	jitter    []float64
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
@@ -228,14 +229,17 @@ func (a *Adaptive) pool() {
 	}
 	slices.Sort(own)
 	limit := poolLimit * own[(len(own)-1)/2]
-	var xx, xy float64
+	var xx, xy, allXX, allXY float64
 	for _, l := range a.links {
 		if l.own <= limit {
+			allXX += l.allXX
+			allXY += max(0, l.allXY)
 			xx += l.sumXX
 			xy += max(0, l.sumXY)
 		}
 	}
 	a.shared = max(xy/xx, 1e-12)
+	a.egress = max(allXY/allXX, 1e-12)
 	for _, l := range a.links {
 		l.private = l.own > limit
 		l.cost = a.shared

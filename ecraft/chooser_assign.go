@@ -14,6 +14,7 @@ type peer struct {
 	*link
 	voter bool
 	gone  bool
+	late  bool    // its oldest message is overdue
 	ready float64 // seconds until it would have answered a message of no bytes
 }
 
@@ -26,6 +27,7 @@ type candidate struct {
 	time  float64 // to the last answer needed
 	tx    float64 // how long it holds what is slowest: the interface, or a link
 	later float64 // delay of later entries through that
+	risky bool    // needs a follower that is overdue
 }
 
 // choice is memory for one choice.
@@ -75,7 +77,7 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 	}
 	if wait := a.backlog(best); wait > 0 {
 		for _, l := range c.levels {
-			if l.time <= max(guardSlack*fastest, guardWait*wait) && l.tx < best.tx {
+			if l.time <= max(guardSlack*fastest, guardWait*wait) && l.tx < best.tx && !l.risky {
 				best = l
 			}
 		}
@@ -117,7 +119,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		l.drain(now)
 		p := peer{link: l, voter: f.Voter, ready: l.base + l.held + l.queue*l.cost}
 		if late := l.overdue(now); late > 0 {
-			p.ready += late
+			p.ready, p.late = p.ready+late, true
 			p.gone = late > goneAfter+goneFactor*l.out.front().pred
 		}
 		p.gone = p.gone || !f.Healthy && now-l.heard >= silence
@@ -184,9 +186,17 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 
 	var queued float64
 	for _, p := range c.peers {
+		if !p.gone && p.ready+p.cost*l.size <= l.cut {
+			l.tx += l.size * a.egress
+		}
+	}
+	for _, p := range c.peers {
 		if p.voter && !p.gone && p.ready+p.cost*l.size <= last {
 			queued += p.queue * p.cost
-			l.tx = max(l.tx, p.cost*l.size)
+			if p.private {
+				l.tx = max(l.tx, p.cost*l.size)
+			}
+			l.risky = l.risky || p.late
 		}
 	}
 	l.later = a.later(r, l.tx, queued/float64(l.need))

@@ -35,13 +35,10 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 	}
 	c.pour(r, most)
 
-	var queued, pooled, behind float64
+	var queued, slowest float64
 	for i, p := range c.peers {
 		size := float64(c.units[i])*unitBytes(r) + entryOverhead
-		if !p.private {
-			pooled += size
-			behind++
-		}
+		u.tx += size * a.egress
 		if c.units[i] == 0 {
 			continue
 		}
@@ -49,12 +46,10 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 		u.time = max(u.time, p.ready+p.cost*size)
 		queued += p.queue * p.cost
 		if p.private {
-			u.tx = max(u.tx, p.cost*size)
+			slowest = max(slowest, p.cost*size)
 		}
 	}
-	if behind > 0 {
-		u.tx = max(u.tx, a.shared*pooled/behind)
-	}
+	u.tx = max(u.tx, slowest)
 	u.time = max(u.time+a.jitter[u.need-1], 1e-6)
 	u.later = a.later(r, u.tx, queued/float64(u.need))
 	return u, true

@@ -77,6 +77,7 @@ type link struct {
 
 	// own is the cost of this connection alone: sumXY / sumXX, decaying.
 	own, sumXX, sumXY float64
+	allXX, allXY      float64 // the same for the bytes on all connections
 	sampled           float64 // when the sums were last brought to now
 	probed            float64 // when a sample last told of this connection alone
 	private           bool    // own is in use, not the pool's
@@ -100,6 +101,7 @@ type link struct {
 func (l *link) init(id uint64, followers int, now float64) {
 	cost := float64(followers) * slowLink
 	*l = link{id: id, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
+		allXX: firstSample * firstSample, allXY: slowLink * firstSample * firstSample,
 		sampled: now, probed: now, drained: now, heard: now,
 		least: math.Inf(1), leastBefore: math.Inf(1)}
 	l.out.init(maxFlying)
@@ -197,6 +199,8 @@ func (l *link) learn(t float64, m flight, now, peers float64) {
 	// front of it on its own connection tells little of that one: it counts as
 	// if it had that part, and for less.
 	x, weight := m.queued, 1.0
+	all := x + m.others
+	before := decay
 	if equal := (x + m.others) / peers; x < equal {
 		weight = (x / equal) * (x / equal)
 		decay = 1 - weight*(1-decay)
@@ -209,6 +213,8 @@ func (l *link) learn(t float64, m flight, now, peers float64) {
 	l.sumXX = l.sumXX*decay + weight*x*x
 	l.sumXY = l.sumXY*decay + weight*x*y
 	l.own = max(0, l.sumXY) / l.sumXX
+	l.allXX = l.allXX*before + all*all
+	l.allXY = l.allXY*before + all*y
 }
 
 func (l *link) heartbeatSent(now float64) {
