@@ -102,7 +102,7 @@ func (l *link) init(id uint64, followers int, now float64) {
 	cost := float64(followers) * slowLink
 	*l = link{id: id, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
 		allXX: firstSample * firstSample, allXY: slowLink * firstSample * firstSample,
-		sampled: now, probed: now, drained: now, heard: now,
+		sampled: now, probed: now, drained: now, heard: now - 2*silence, // gone, if the host says so
 		least: math.Inf(1), leastBefore: math.Inf(1)}
 	l.out.init(maxFlying)
 	l.acks.init(2 * maxFlying)
@@ -117,7 +117,7 @@ func (l *link) forgetFlights(now float64) {
 	l.out.clear()
 	l.acks.clear()
 	l.heartbeats.clear()
-	l.queue, l.flying, l.marked, l.drained, l.heard = 0, 0, l.sent, now, now
+	l.queue, l.flying, l.marked, l.drained, l.heard = 0, 0, l.sent, now, now-2*silence
 }
 
 // drain lets the queue's model run up to now.
