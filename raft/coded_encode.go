@@ -33,6 +33,9 @@ type encoder struct {
 	check   memberCheck
 	// askedHeaders is the tick of the last question for headers.
 	askedHeaders int
+	// hedgeNext is when to look for late entries, by the clock; 0: there is no
+	// entry with a timer.
+	hedgeNext time.Duration
 	// credit is what hedges may still send, in bytes.
 	credit int
 	// stuck is how many ticks a member has been stuck.
@@ -233,6 +236,9 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	rec.word.Prepare(enc.units)
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
+		if enc.hedgeNext == 0 || rec.hedgeAt < enc.hedgeNext {
+			enc.hedgeNext = rec.hedgeAt
+		}
 	}
 	c.ledger.add(rec)
 	c.lastCoded = e.GetIndex()

@@ -245,14 +245,22 @@ func (l *leader) raiseCost(alive func(id uint64) bool) (bytes int) {
 	return bytes
 }
 
-// nextHedge returns when the first entry will be late; false: none will by the
-// clock.
-func (l *leader) nextHedge() (at time.Duration, ok bool) {
+// planHedge sets when to look for late entries next: when the first will be, but
+// if entries are late already not before some more time has passed, the more the
+// longer they wait. Looking costs as much as there are entries.
+func (l *leader) planHedge(now time.Duration) {
 	g := &l.coded.ledger
+	at, oldest := time.Duration(0), now
 	for _, rec := range g.recs[g.at(l.log.committed+1):] {
-		if rec.hedgeAt > 0 && !rec.covered && (!ok || rec.hedgeAt < at) {
-			at, ok = rec.hedgeAt, true
+		if rec.hedgeAt > 0 && !rec.covered {
+			oldest = min(oldest, rec.born)
+			if at == 0 || rec.hedgeAt < at {
+				at = rec.hedgeAt
+			}
 		}
 	}
-	return at, ok
+	if at > 0 {
+		at = max(at, now+time.Millisecond, now+(now-oldest)/8)
+	}
+	l.enc.hedgeNext = at
 }

@@ -125,7 +125,7 @@ func (rn *RawNode) NextDeadline() (time.Duration, bool) {
 	if l == nil || l.enc == nil || l.cfg.Clock == nil {
 		return 0, false
 	}
-	return l.nextHedge()
+	return l.enc.hedgeNext, l.enc.hedgeNext > 0
 }
 
 // Poll does what is due by Config.Clock.
@@ -136,10 +136,13 @@ func (rn *RawNode) Poll() {
 }
 
 func (r *raft) pollCoding() {
-	if l := r.leading(); l != nil && l.enc != nil && l.cfg.Clock != nil {
-		if at, ok := l.nextHedge(); ok && at <= l.coded.now() {
-			l.hedge()
-		}
+	l := r.leading()
+	if l == nil || l.enc == nil || l.enc.hedgeNext == 0 {
+		return
+	}
+	if now := l.coded.now(); now >= l.enc.hedgeNext {
+		l.hedge()
+		l.planHedge(now)
 	}
 }
 
