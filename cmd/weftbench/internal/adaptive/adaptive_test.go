@@ -1,0 +1,212 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adaptive
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// network returns one of the table's.
+func network(t *testing.T, n int, name string) Network {
+	t.Helper()
+	nets := Networks(n)
+	i := slices.IndexFunc(nets, func(net Network) bool { return net.Name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return nets[i]
+}
+
+var small = Scale{Time: time.Second, Min: 300, Max: 1000}
+
+// ratio is ours against the best fixed level in a cell.
+func ratio(t *testing.T, n int, name string, mix Mix, load Load, m metric) float64 {
+	t.Helper()
+	net := network(t, n, name)
+	best, ours := math.Inf(1), 0.0
+	for _, s := range Sides(n) {
+		r := drive(newModel(net, s, 1), &net, mix, load, small, 1)
+		switch {
+		case s.Name == "ours":
+			ours = m.of(&r)
+		case s.level > 0:
+			best = min(best, m.of(&r))
+		}
+	}
+	return ours / best
+}
+
+// TestOursIsNearTheBestLevel holds a sample of the table's cells to it, for all
+// sizes of groups.
+func TestOursIsNearTheBestLevel(t *testing.T) {
+	for _, n := range []int{3, 5, 7, 9} {
+		for _, name := range []string{"lan1g", "lan100m", "wan200", "fsync", "slow20", "geo", "stalls"} {
+			logs, cells := 0.0, 0.0
+			for _, mix := range []Mix{one("4KB", 4<<10), one("64KB", 64<<10), one("1MB", 1<<20)} {
+				for _, load := range Loads {
+					for _, m := range metrics[:2] {
+						if m.in(load) {
+							x := ratio(t, n, name, mix, load, m)
+							require.Less(t, x, 3.5, "N=%d %s %s %s", n, name, mix.Name, load.Name)
+							logs += math.Log(x)
+							cells++
+						}
+					}
+				}
+			}
+			require.Less(t, math.Exp(logs/cells), 1.25, "N=%d %s", n, name)
+		}
+	}
+}
+
+// TestModelKnowsItsLimits: closed loops of many clients come to what the
+// interface can carry at each level, and full copies to a third of the best.
+func TestModelKnowsItsLimits(t *testing.T) {
+	net := network(t, 5, "lan1g")
+	for level := 1; level <= 3; level++ {
+		r := drive(newModel(net, FixedLevel(level), 1), &net, one("64KB", 64<<10), Loads[1], small, 1)
+		require.InEpsilon(t, capacity(&net, 64<<10, level), r.perSecond, 0.01, "level %d", level)
+	}
+}
+
+// TestOutage: one dead follower at 70% load is one stall of at most 50 ms, and
+// under 1% of bytes more; one that pauses as well.
+func TestOutage(t *testing.T) {
+	o := Options{Seed: 1}
+	for _, name := range []string{"lan1g", "reg1g"} {
+		for _, pause := range []time.Duration{0, 300 * ms} {
+			out, err := o.outage(network(t, 5, name), 64<<10, pause, Ours())
+			require.NoError(t, err)
+			require.LessOrEqual(t, out.Stall, 51*ms, "%+v", out)
+			require.Less(t, out.Extra, 0.01, "%+v", out)
+			require.Positive(t, out.Riders, "%+v", out)
+			require.Less(t, out.P99, 60*ms, "%+v", out)
+		}
+	}
+}
+
+// TestShiftsSettle: within 250 ms after each change of the network ours is
+// where the best level is.
+func TestShiftsSettle(t *testing.T) {
+	o := Options{Seed: 1}
+	shifts, err := o.shifts()
+	require.NoError(t, err)
+	require.Len(t, shifts, 2*len(changes))
+	for _, s := range shifts {
+		require.LessOrEqual(t, s.Settled, 250*ms, s.What)
+		require.Less(t, s.After, 1.15, s.What)
+	}
+}
+
+// TestSmallPayloadsAreNotCoded: below the threshold all sides are full copies.
+func TestSmallPayloadsAreNotCoded(t *testing.T) {
+	net := network(t, 5, "lan100m")
+	var first *run
+	for _, s := range Sides(5) {
+		r := drive(newModel(net, s, 1), &net, one("256B", 256), Loads[3], small, 1)
+		if first == nil {
+			first = &r
+		}
+		require.Equal(t, first.mean, r.mean, s.Name)
+	}
+}
+
+// TestCarrierRaisesAllBefore is pitfall 1: a carrier that raised the late entry
+// alone would leave those before it where they are, and the log with them.
+func TestCarrierRaisesAllBefore(t *testing.T) {
+	m := newModel(network(t, 5, "lan1g"), FixedLevel(3), 1)
+	m.Kill(3)
+	for range 20 {
+		m.Propose(64 << 10)
+	}
+	for m.Now() < 5*time.Second && m.committed < 20 && m.Step() {
+	}
+	require.GreaterOrEqual(t, m.committed, uint64(20), "with one of four followers dead")
+	require.Equal(t, 1, m.usage.Hedges, "one carrier for all")
+	for i := range 20 {
+		require.NotEmpty(t, m.log[i].riders)
+	}
+}
+
+// TestRidersCountAtTheirCarrier: what a carrier brings does not commit entries
+// before the carrier itself may.
+func TestRidersCountAtTheirCarrier(t *testing.T) {
+	m := newModel(network(t, 5, "lan1g"), FixedLevel(3), 1)
+	m.Propose(64 << 10)
+	m.followers[0].match, m.followers[1].match, m.followers[2].match = 1, 1, 1
+	m.advance()
+	require.Zero(t, m.committed, "level 3 needs all four")
+	m.carry(1, 2, true)
+	m.advance()
+	require.Zero(t, m.committed, "the carrier was sent, not stored")
+	m.followers[0].match, m.followers[1].match = 2, 2
+	m.advance()
+	require.Zero(t, m.committed, "at level 2 three must have the carrier")
+	m.followers[2].match = 2
+	m.advance()
+	require.EqualValues(t, 2, m.committed)
+}
+
+// TestRunsAreRepeatable: the same options find the same.
+func TestRunsAreRepeatable(t *testing.T) {
+	net := network(t, 5, "jitter")
+	run := func(seed uint64) run {
+		return drive(newModel(net, Ours(), seed), &net, Mixes[9], Loads[3], small, seed)
+	}
+	require.Equal(t, run(7), run(7))
+	require.NotEqual(t, run(7).mean, run(8).mean)
+}
+
+// TestReport runs the command's quick form for the smallest group.
+func TestReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	r, err := Run(t.Context(), Options{Nodes: []int{3}, Quick: true, Seed: 1}, io.Discard)
+	require.NoError(t, err)
+	for _, row := range r.Rows {
+		require.Positive(t, row.Cells)
+		require.NotEmpty(t, row.WorstCell)
+		if row.Side == "ours" {
+			require.Less(t, row.Mean, 1.35, "%+v", row)
+		}
+	}
+	var b strings.Builder
+	r.Text(&b)
+	require.Contains(t, b.String(), "N = 3, symmetric networks")
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	var again Report
+	require.NoError(t, json.Unmarshal(data, &again))
+	require.Equal(t, *r, again)
+}
+
+func TestBadNodes(t *testing.T) {
+	for _, n := range []int{2, 12} {
+		_, err := Run(t.Context(), Options{Nodes: []int{n}}, io.Discard)
+		require.ErrorContains(t, err, "want 3..11")
+	}
+}
+
+func TestAgenda(t *testing.T) {
+	var a agenda
+	for i := range 1000 {
+		a.add(event{at: time.Duration(i * 7919 % 101), index: uint64(i)})
+	}
+	var last event
+	for i := range 1000 {
+		e, ok := a.pop()
+		require.True(t, ok)
+		require.True(t, i == 0 || last.before(&e))
+		last = e
+	}
+	_, ok := a.pop()
+	require.False(t, ok)
+}
