@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/raft"
 )
 
 var (
@@ -34,9 +36,25 @@ func settled(t *testing.T, c *Cluster, l *Load) {
 	require.True(t, done, "%d calls are open, node %d leads", l.Open(), c.Leader())
 }
 
+// coded turns coded replication on.
+func coded(o *Options) {
+	o.Configure = func(_ uint64, c *raft.Config) { c.Coding = &raft.Coding{} }
+}
+
+// plain leaves it off.
+func plain(*Options) {}
+
+// either runs a test with full copies and with coded entries.
+func either(t *testing.T, test func(t *testing.T, how func(*Options))) {
+	t.Run("plain", func(t *testing.T) { test(t, plain) })
+	t.Run("coded", func(t *testing.T) { test(t, coded) })
+}
+
 // The leader is killed again and again; what is lost in memory is proposed again.
-func TestLeadersDie(t *testing.T) {
-	c := cluster(t, 3, lanNode, lanLink)
+func TestLeadersDie(t *testing.T) { either(t, leadersDie) }
+
+func leadersDie(t *testing.T, how func(*Options)) {
+	c := cluster(t, 3, lanNode, lanLink, how)
 	require.NoError(t, c.Elect(1))
 	l := load(t, c, LoadOptions{Rate: 2000, Sizes: []int{64, 4096}})
 	for range 10 {
@@ -55,10 +73,12 @@ func TestLeadersDie(t *testing.T) {
 
 // A follower that sleeps misses what the others have compacted, and gets a
 // snapshot.
-func TestPauseAndSnapshot(t *testing.T) {
-	c := cluster(t, 3, lanNode, lanLink, func(o *Options) { o.Keep = 100 })
+func TestPauseAndSnapshot(t *testing.T) { either(t, pauseAndSnapshot) }
+
+func pauseAndSnapshot(t *testing.T, how func(*Options)) {
+	c := cluster(t, 3, lanNode, lanLink, how, func(o *Options) { o.Keep = 100 })
 	require.NoError(t, c.Elect(1))
-	l := load(t, c, LoadOptions{Clients: 16, Sizes: []int{64}, Most: 10000})
+	l := load(t, c, LoadOptions{Clients: 16, Sizes: []int{64, 2048}, Most: 10000})
 	c.Kill(3)
 	c.Pause(2)
 	require.NoError(t, c.Run(c.Now()+100*time.Millisecond))
@@ -73,9 +93,11 @@ func TestPauseAndSnapshot(t *testing.T) {
 }
 
 // A run is a function of its options.
-func TestSameRun(t *testing.T) {
+func TestSameRun(t *testing.T) { either(t, sameRun) }
+
+func sameRun(t *testing.T, how func(*Options)) {
 	run := func(seed uint64) (Counts, Traffic, []Call) {
-		c := cluster(t, 5, lanNode, lanLink, func(o *Options) { o.Seed = seed })
+		c := cluster(t, 5, lanNode, lanLink, how, func(o *Options) { o.Seed = seed })
 		require.NoError(t, c.Elect(1))
 		l := load(t, c, LoadOptions{Rate: 5000, Sizes: []int{64, 4096, 65536}, Most: 1000})
 		c.After(100*time.Millisecond, func() { c.Kill(1) })
