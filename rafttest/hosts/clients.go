@@ -9,12 +9,19 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
+// breakEvery is how often clients rest for a while, all at once.
+const breakEvery = 1500 * time.Millisecond
+
 // beginClients lets clients put and get until the calm.
 func (w *world) beginClients() {
 	for c := range clients {
 		var next func()
 		next = func() {
 			if w.calm || w.err != nil {
+				return
+			}
+			if since := w.Now() % breakEvery; since < w.plan.idle {
+				w.After(w.plan.idle-since, next)
 				return
 			}
 			m := simkit.Pick(w.clients, w.live()...)

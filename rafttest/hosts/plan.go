@@ -51,6 +51,8 @@ type plan struct {
 	checkQuorum                                                  bool
 
 	think time.Duration
+	// idle is how long clients rest now and then.
+	idle time.Duration
 	// big is how often a payload is large.
 	big float64
 }
@@ -87,6 +89,9 @@ func drawPlan(d simkit.Draws) plan {
 		checkQuorum:     d.Chance(0.7),
 		think:           d.Span(2*time.Millisecond, 30*time.Millisecond),
 		big:             d.Rate(0.8, 0.02, 0.3),
+	}
+	if d.Chance(0.3) {
+		p.idle = d.Span(100*time.Millisecond, time.Second)
 	}
 	if d.Chance(0.5) {
 		p.maxInflightBytes = p.maxSizePerMsg + 256<<10
