@@ -37,7 +37,6 @@ type choice struct {
 	sorted, times []float64
 	order         []int // peers by what they can be given, most first
 	units         []int // of the uneven candidate, by peer
-	spread        []int
 
 	entries, payload float64 // rates, a second
 }
@@ -46,7 +45,7 @@ func (c *choice) resize(n int) {
 	c.peers, c.levels = make([]peer, 0, n), make([]candidate, 0, n+1)
 	c.sorted, c.times = make([]float64, 0, n), make([]float64, 0, n)
 	c.order = make([]int, 0, n)
-	c.units, c.spread = make([]int, n), make([]int, n)
+	c.units = make([]int, n)
 }
 
 // Assign implements Policy.
@@ -136,7 +135,6 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 // of it, though nothing waits for them: it may have become fast.
 func (c *choice) assign(r *Round, l candidate, units []int) {
 	now := r.Now.Seconds()
-	holders := c.spread[:0]
 	for i, p := range c.peers {
 		if late := p.ready+p.cost*l.size > l.cut; late && !p.gone {
 			probe := p.private && now-p.probed > probeEvery
@@ -145,17 +143,8 @@ func (c *choice) assign(r *Round, l candidate, units []int) {
 			}
 			c.peers[i].gone = !probe
 		}
-		if !c.peers[i].gone {
-			holders = append(holders, 0)
-		}
 	}
-	r.Layout.Spread(l.level, int(r.Index%MaxUnits), holders)
-	for i, p := range c.peers {
-		units[i] = 0
-		if !p.gone {
-			units[i], holders = holders[0], holders[1:]
-		}
-	}
+	share(r, l.level, units, func(i int) bool { return !c.peers[i].gone })
 }
 
 // unitBytes is what one unit adds to a message.

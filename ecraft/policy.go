@@ -122,6 +122,27 @@ func Enough(r *Round, units []int) bool {
 	return answering > r.Voters/2 && Covered(r.Layout.D, (r.Voters+1)/2, held)
 }
 
+// share gives the units of a level to the followers that hold says, and none
+// to the others.
+func share(r *Round, level int, units []int, hold func(i int) bool) {
+	holders := 0
+	for i := range units {
+		if hold(i) {
+			holders++
+		}
+	}
+	r.Layout.Spread(level, int(r.Index%MaxUnits), units[:holders])
+	// The shares stand in front; each moves to its holder, the last one first.
+	for i := len(units) - 1; i >= 0; i-- {
+		n := 0
+		if hold(i) {
+			holders--
+			n = units[holders]
+		}
+		units[i] = n
+	}
+}
+
 // fill gives all followers the same.
 func fill(units []int, n int) {
 	for i := range units {
@@ -157,7 +178,7 @@ func (f Fixed) Assign(r *Round, units []int) Plan {
 		return Full{}.Assign(r, units)
 	}
 	level := min(max(int(f), 1), Levels(r.Voters))
-	fill(units, r.Layout.UnitsAt(level))
+	share(r, level, units, func(int) bool { return true })
 	return Plan{Level: level}
 }
 
@@ -179,11 +200,6 @@ func (Levelled) Assign(r *Round, units []int) Plan {
 		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
 	}
 	level = min(level, Levels(r.Voters))
-	for i, f := range r.Followers {
-		units[i] = 0
-		if f.Healthy {
-			units[i] = r.Layout.UnitsAt(level)
-		}
-	}
+	share(r, level, units, func(i int) bool { return r.Followers[i].Healthy })
 	return Plan{Level: level}
 }
