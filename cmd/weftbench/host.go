@@ -37,7 +37,7 @@ func newHost() *cobra.Command {
 		Short: "Compare Host on both cores with a minimal loop",
 		Long: "host starts three clusters of three processes each and drives them in turn: kvdemo on\n" +
 			"Weft's core (weft), kvdemo on upstream's library (upstream), and a minimal loop on\n" +
-			"upstream's library (loop). It measures time, CPU, disk bytes, and the gap after the leader\n" +
+			"upstream's library (loop); or, with --sides, kvdemo with coded entries (coded). It measures time, CPU, disk bytes, and the gap after the leader\n" +
 			"is killed. Logs are synced before anything is acknowledged, on all sides.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -111,7 +111,8 @@ func (f *hostFlags) chosen() ([]hostbench.Side, error) {
 		return nil, err
 	}
 	all := []hostbench.Side{
-		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft"}},
+		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "off"}},
+		{Name: "coded", About: "kvdemo: Host on Weft's core, large entries coded", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "on"}},
 		{Name: "upstream", About: "kvdemo: Host on go.etcd.io/raft", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "upstream"}},
 		{Name: "loop", About: "a minimal loop on go.etcd.io/raft", Serve: []string{self, "loop"}},
 	}
@@ -119,7 +120,7 @@ func (f *hostFlags) chosen() ([]hostbench.Side, error) {
 	for _, name := range f.sides {
 		i := slices.IndexFunc(all, func(s hostbench.Side) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--sides: %q, want some of weft, upstream, loop", strings.Join(f.sides, ","))
+			return nil, fmt.Errorf("--sides: %q, want some of weft, coded, upstream, loop", strings.Join(f.sides, ","))
 		}
 		chosen = append(chosen, all[i])
 	}

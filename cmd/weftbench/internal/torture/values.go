@@ -20,11 +20,12 @@ const (
 	smallValue = 32 << 10
 )
 
-// size draws the size of a value: most are small, one in 16 is up to 1 MiB, and
-// one in 200 as large as may be.
+// size draws the size of a value: most are small, one in 64 is up to 1 MiB, and
+// one in 800 as large as may be. More would be all that the nodes do: a state of
+// gigabytes is sent to each that lags.
 func (w *writer) size() int {
 	small := min(smallValue, w.maxValue)
-	switch x := w.rng.IntN(200); {
+	switch x := w.rng.IntN(800); {
 	case x == 0:
 		return 8 + w.rng.IntN(w.maxValue)
 	case x <= 12:
