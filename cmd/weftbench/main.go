@@ -6,6 +6,7 @@
 // library that is part of this program.
 //
 //	weftbench host      the three side by side: time, CPU, disk, failover
+//	weftbench coding    coding on beside off: time, CPU, bytes sent
 //	weftbench torture   processes killed in a loop; nothing acknowledged is lost
 //	weftbench loop      one node of the minimal loop
 //
@@ -48,7 +49,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newBytes(), newFailover(), newGossip())
+	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newBytes(), newFailover(), newGossip())
 	return root
 }
 

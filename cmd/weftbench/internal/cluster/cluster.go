@@ -211,14 +211,19 @@ func (c *Cluster) Wait(ctx context.Context, what string, done func([]*kvpb.Statu
 	}
 }
 
+// Usage returns what the node's processes have used.
+func (n *Node) Usage() (Usage, error) {
+	if n.proc == nil {
+		return n.past, nil
+	}
+	u, err := processUsage(n.proc.cmd.Process.Pid)
+	return Usage{n.past.CPU + u.CPU, n.past.WriteBytes + u.WriteBytes}, err
+}
+
 // Usage adds up what all nodes have used.
 func (c *Cluster) Usage() (sum Usage, err error) {
 	for _, n := range c.Nodes {
-		sum = Usage{sum.CPU + n.past.CPU, sum.WriteBytes + n.past.WriteBytes}
-		if n.proc == nil {
-			continue
-		}
-		u, err := processUsage(n.proc.cmd.Process.Pid)
+		u, err := n.Usage()
 		if err != nil {
 			return sum, err
 		}

@@ -1,8 +1,6 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codingbench compares coded replication with full copies on real
-// processes and sockets.
 package codingbench
 
 import "fmt"
@@ -16,4 +14,17 @@ func bytesName(n int) string {
 		return fmt.Sprintf("%dKiB", n>>10)
 	}
 	return fmt.Sprintf("%dB", n)
+}
+
+// rateName writes what leaves a node, as cards are sold.
+func rateName(bytesPerSecond int) string {
+	switch bits := 8 * bytesPerSecond; {
+	case bytesPerSecond == 0:
+		return "no bound"
+	case bits%1e9 == 0:
+		return fmt.Sprintf("%d Gbit/s", bits/1e9)
+	case bits%1e6 == 0:
+		return fmt.Sprintf("%d Mbit/s", bits/1e6)
+	}
+	return fmt.Sprintf("%d B/s", bytesPerSecond)
 }

@@ -1,0 +1,276 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package codingbench compares coded replication with full copies on real
+// processes and sockets.
+package codingbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+)
+
+// The sides: full copies come first, as what the other is compared with.
+const (
+	full  = "full"
+	coded = "coded"
+)
+
+var sides = []struct {
+	name string
+	args []string
+}{
+	{full, []string{"--coding", "off"}},
+	// Everything may be coded: where that begins to pay is what is looked for.
+	{coded, []string{"--coding", "on", "--coding-threshold", "1"}},
+}
+
+// Config says what to measure. The sides are measured in turn in each round, and
+// each round begins with the other one.
+type Config struct {
+	Kvdemo  string // the nodes' program
+	Nodes   []int
+	Egress  []int // bytes a second that leave a node, 0: no bound
+	Sizes   []int
+	Clients []int
+	Rounds  int
+	Time    time.Duration // of one measurement
+
+	Dir      string    // for the nodes' data
+	Progress io.Writer // told of each row
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	within := func(flag string, values []int, least, most int) {
+		if len(values) == 0 || slices.Min(values) < least || slices.Max(values) > most {
+			errs = append(errs, fmt.Errorf("--%s: %v, want numbers of %d to %d", flag, values, least, most))
+		}
+	}
+	within("nodes", c.Nodes, 3, 9)
+	within("egress", c.Egress, 0, 1<<40)
+	within("sizes", c.Sizes, 1, 4<<20)
+	within("clients", c.Clients, 1, 1000)
+	if c.Rounds < 1 {
+		errs = append(errs, fmt.Errorf("--rounds: %d, want 1 or more", c.Rounds))
+	}
+	if c.Time < 100*time.Millisecond {
+		errs = append(errs, fmt.Errorf("--time: %v, want 100ms or more", c.Time))
+	}
+	return errors.Join(errs...)
+}
+
+// Cell is what was measured of a side under a load, all rounds together. Bytes
+// are those that nodes sent to each other.
+type Cell struct {
+	Side    string `json:"side"`
+	Nodes   int    `json:"nodes"`
+	Egress  int    `json:"egress_bytes_per_s"`
+	Size    int    `json:"size"`
+	Clients int    `json:"clients"`
+
+	Calls       int64         `json:"calls"`
+	Failed      int64         `json:"failed"`
+	Elapsed     time.Duration `json:"elapsed_ns"`
+	P50         float64       `json:"p50_ms"`
+	P99         float64       `json:"p99_ms"`
+	LeaderCPU   time.Duration `json:"leader_cpu_ns"`
+	AllCPU      time.Duration `json:"all_cpu_ns"`
+	LeaderBytes uint64        `json:"leader_sent_bytes"`
+	AllBytes    uint64        `json:"all_sent_bytes"`
+
+	latency *hdrhistogram.Histogram
+}
+
+func (c *Cell) perSecond() float64 { return float64(c.Calls) / c.Elapsed.Seconds() }
+
+// perCall returns CPU time for a call, in microseconds.
+func (c *Cell) perCall(cpu time.Duration) float64 {
+	return float64(cpu.Microseconds()) / float64(max(c.Calls, 1))
+}
+
+// perByte returns bytes for a byte of payload.
+func (c *Cell) perByte(sent uint64) float64 {
+	return float64(sent) / float64(max(c.Calls, 1)) / float64(c.Size)
+}
+
+// Run measures everything. Cells come in pairs, the sides of one load.
+func Run(ctx context.Context, cfg Config) (all []*Cell, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	for _, nodes := range cfg.Nodes {
+		for _, egress := range cfg.Egress {
+			cells, err := runSetting(ctx, cfg, nodes, egress)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, cells...)
+		}
+	}
+	return all, nil
+}
+
+// runSetting measures all loads on clusters of one kind.
+func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell, err error) {
+	var clusters []*cluster.Cluster
+	defer func() {
+		for _, c := range clusters {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	for _, s := range sides {
+		name := fmt.Sprintf("%s-%d-%d", s.name, nodes, egress)
+		c, err := cluster.Start(ctx, cluster.Config{
+			Name: name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: nodes, Dir: filepath.Join(cfg.Dir, name),
+			Args: append([]string{"--egress", fmt.Sprint(egress)}, s.args...),
+		})
+		if err != nil {
+			return nil, err
+		}
+		clusters = append(clusters, c)
+		if err := warmUp(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, size := range cfg.Sizes {
+		for _, clients := range cfg.Clients {
+			row := make([]*Cell, len(sides))
+			for i, s := range sides {
+				row[i] = &Cell{Side: s.name, Nodes: nodes, Egress: egress, Size: size, Clients: clients, latency: load.NewHistogram()}
+			}
+			for round := range cfg.Rounds {
+				for i := range sides {
+					i = (i + round) % len(sides)
+					if err := measure(ctx, cfg, clusters[i], uint64(round), row[i]); err != nil {
+						return nil, fmt.Errorf("%s, %d clients, %d bytes: %w", clusters[i].Name, clients, size, err)
+					}
+				}
+			}
+			for _, c := range row {
+				c.P50 = float64(c.latency.ValueAtQuantile(50)) / 1e3
+				c.P99 = float64(c.latency.ValueAtQuantile(99)) / 1e3
+				_, _ = fmt.Fprintln(cfg.Progress, c) // progress is a courtesy
+			}
+			all = append(all, row...)
+		}
+	}
+	return all, nil
+}
+
+// String is a line of progress.
+func (c *Cell) String() string {
+	return fmt.Sprintf("%d nodes, %s: %8s x %2d  %-5s  %7.0f/s  p50 %7.2f ms  p99 %8.2f ms  CPU leader %6.0f us, all %6.0f us  sent leader %5.2f, all %5.2f  %d failed",
+		c.Nodes, rateName(c.Egress), bytesName(c.Size), c.Clients, c.Side, c.perSecond(), c.P50, c.P99,
+		c.perCall(c.LeaderCPU), c.perCall(c.AllCPU), c.perByte(c.LeaderBytes), c.perByte(c.AllBytes), c.Failed)
+}
+
+// warmUp lets policies and connections find their pace.
+func warmUp(ctx context.Context, c *cluster.Cluster) error {
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = load.Run(ctx, plan(leader, &Cell{Size: 16 << 10, Clients: 4}, 0, 500*time.Millisecond))
+	return errors.Join(err, c.Settle(ctx, 5*time.Second))
+}
+
+// plan lets all clients call the leader: what followers pass on would be counted
+// as theirs.
+func plan(leader *cluster.Node, c *Cell, seed uint64, d time.Duration) load.Plan {
+	return load.Plan{
+		Addresses: []string{leader.Address}, Clients: c.Clients, Size: c.Size, Keys: load.KeysFor(c.Size),
+		Duration: d, Timeout: 30 * time.Second, Seed: seed,
+	}
+}
+
+// attempts is how often a measurement is made anew because the leader changed in
+// the middle.
+const attempts = 5
+
+var errRestless = errors.New("the leader changed in each attempt")
+
+// measure adds one measurement to a cell. It ends when the nodes rest, so that
+// what they put off counts too.
+func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, cell *Cell) error {
+	for range attempts {
+		leader, err := c.WaitLeader(ctx)
+		if err != nil {
+			return err
+		}
+		before, err := read(ctx, c, leader)
+		if err != nil {
+			return err
+		}
+		r, err := load.Run(ctx, plan(leader, cell, seed, cfg.Time))
+		if err != nil {
+			return err
+		}
+		if err := c.Settle(ctx, 3*time.Second); err != nil {
+			return err
+		}
+		after, err := read(ctx, c, leader)
+		if err != nil {
+			return err
+		}
+		if after.term != before.term {
+			continue
+		}
+		cell.Calls += r.Calls
+		cell.Failed += r.Failed
+		cell.Elapsed += r.Elapsed
+		cell.LeaderCPU += after.leader.CPU - before.leader.CPU
+		cell.AllCPU += after.all.CPU - before.all.CPU
+		cell.LeaderBytes += after.leaderBytes - before.leaderBytes
+		cell.AllBytes += after.allBytes - before.allBytes
+		cell.latency.Merge(r.Latency)
+		return nil
+	}
+	return errRestless
+}
+
+// reading is what the nodes have used since they started.
+type reading struct {
+	term                  uint64
+	leader, all           cluster.Usage
+	leaderBytes, allBytes uint64
+}
+
+func read(ctx context.Context, c *cluster.Cluster, leader *cluster.Node) (r reading, err error) {
+	err = c.Wait(ctx, "word of all nodes", func(all []*kvpb.StatusResponse) bool {
+		r.leaderBytes, r.allBytes = 0, 0
+		for i, s := range all {
+			if s == nil {
+				return false
+			}
+			for _, link := range s.GetLinks() {
+				r.allBytes += link.GetSentBytes()
+				if c.Nodes[i] == leader {
+					r.leaderBytes += link.GetSentBytes()
+				}
+			}
+			r.term = max(r.term, s.GetTerm())
+		}
+		return true
+	})
+	if err != nil {
+		return r, err
+	}
+	if r.leader, err = leader.Usage(); err != nil {
+		return r, err
+	}
+	r.all, err = c.Usage()
+	return r, err
+}

@@ -1,0 +1,47 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codingbench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestValidate(t *testing.T) {
+	good := Config{Nodes: []int{3}, Egress: []int{0}, Sizes: []int{1}, Clients: []int{1}, Rounds: 1, Time: time.Second}
+	require.NoError(t, good.Validate())
+	bad := Config{Nodes: []int{2}, Egress: []int{-1}, Sizes: []int{5 << 20}, Rounds: 0, Time: time.Millisecond}
+	err := bad.Validate()
+	for _, says := range []string{
+		"--nodes: [2], want numbers of 3 to 9", "--egress: [-1], want", "--sizes: [5242880], want", "--clients: [], want",
+		"--rounds: 0, want 1 or more", "--time: 1ms, want 100ms or more",
+	} {
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func TestReport(t *testing.T) {
+	cell := func(side string, egress, size, calls int) *Cell {
+		return &Cell{
+			Side: side, Nodes: 3, Egress: egress, Size: size, Clients: 16, Calls: int64(calls), Elapsed: time.Second,
+			LeaderCPU: time.Duration(calls) * 20 * time.Microsecond, LeaderBytes: uint64(2 * calls * size),
+		}
+	}
+	s := Report(Config{Rounds: 1, Time: time.Second}, []*Cell{
+		cell(full, 0, 512, 1000), cell(coded, 0, 512, 850),
+		cell(full, 0, 1024, 1000), cell(coded, 0, 1024, 1050),
+		cell(full, 125e6, 64<<10, 500), cell(coded, 125e6, 64<<10, 1000),
+	})
+	require.Len(t, s.Tables, 2)
+	require.Equal(t, "3 nodes, egress no bound (full → coded)", s.Tables[0].Title)
+	require.Equal(t, "3 nodes, egress 1 Gbit/s (full → coded)", s.Tables[1].Title)
+	require.Equal(t, []string{"512B", "16", "1000 → 850", "0.85"}, s.Tables[0].Rows[1][:4])
+	require.Equal(t, []string{"20 → 20", "0 → 0", "2.00 → 2.00", "0.00 → 0.00"}, s.Tables[0].Rows[1][6:])
+	require.Equal(t, []string{
+		"Full copies are as good, within 10%, at: 1KiB x 16.", "Full copies are more than 10% better at: 512B x 16 (0.85).",
+	}, s.Tables[0].Notes)
+	require.Equal(t, []string{"Coding gets more than 10% more calls through at: 64KiB x 16."}, s.Tables[1].Notes)
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codingbench
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// noise is how far two figures of a machine that is busy with nodes and clients
+// may lie apart by chance.
+const noise = 0.1
+
+// Report makes a section of what was measured.
+func Report(cfg Config, cells []*Cell) *virtual.Section {
+	s := &virtual.Section{
+		Verb:  "coding",
+		Title: "Real processes: coding on beside off",
+		Intro: fmt.Sprintf("kvdemo nodes as processes of their own on one machine with the clients (%d CPUs, %s, %s/%s), real sockets, logs synced\n"+
+			"before anything is acknowledged. All clients call the leader, closed-loop. `full` is `--coding off`, `coded` is\n"+
+			"`--coding on` with everything coded that the policy wants, whatever its size. The sides take turns: %d rounds of %v. CPU is for a\n"+
+			"call, until the nodes rest again; sent is bytes to other nodes for a byte of value. Egress is what the node's card lets\n"+
+			"through in all (`--egress`); loopback itself has no bound, and there the CPUs are what all wait for.",
+			runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cfg.Rounds, cfg.Time),
+		Data: cells,
+	}
+	setting := func(c *Cell) [2]int { return [2]int{c.Nodes, c.Egress} }
+	for len(cells) > 0 {
+		n := slices.IndexFunc(cells, func(c *Cell) bool { return setting(c) != setting(cells[0]) })
+		if n < 0 {
+			n = len(cells)
+		}
+		s.Tables = append(s.Tables, table(cells[:n]))
+		cells = cells[n:]
+	}
+	return s
+}
+
+func table(cells []*Cell) virtual.Table {
+	t := virtual.Table{
+		Title: fmt.Sprintf("%d nodes, egress %s (full → coded)", cells[0].Nodes, rateName(cells[0].Egress)),
+		Rows:  [][]string{{"value", "clients", "calls/s", "ratio", "p50 ms", "p99 ms", "CPU leader µs", "CPU all µs", "sent by leader", "sent by all"}},
+	}
+	var better, same, worse []string
+	for pair := range slices.Chunk(cells, len(sides)) {
+		f, c := pair[0], pair[1]
+		ratio := c.perSecond() / f.perSecond()
+		t.Rows = append(t.Rows, []string{
+			bytesName(f.Size), fmt.Sprint(f.Clients),
+			fmt.Sprintf("%.0f → %.0f", f.perSecond(), c.perSecond()), fmt.Sprintf("%.2f", ratio),
+			fmt.Sprintf("%.2f → %.2f", f.P50, c.P50), fmt.Sprintf("%.2f → %.2f", f.P99, c.P99),
+			fmt.Sprintf("%.0f → %.0f", f.perCall(f.LeaderCPU), c.perCall(c.LeaderCPU)),
+			fmt.Sprintf("%.0f → %.0f", f.perCall(f.AllCPU), c.perCall(c.AllCPU)),
+			fmt.Sprintf("%.2f → %.2f", f.perByte(f.LeaderBytes), c.perByte(c.LeaderBytes)),
+			fmt.Sprintf("%.2f → %.2f", f.perByte(f.AllBytes), c.perByte(c.AllBytes)),
+		})
+		name := fmt.Sprintf("%s x %d", bytesName(f.Size), f.Clients)
+		switch {
+		case ratio > 1+noise:
+			better = append(better, name)
+		case ratio < 1-noise:
+			worse = append(worse, fmt.Sprintf("%s (%.2f)", name, ratio))
+		default:
+			same = append(same, name)
+		}
+		if failed := f.Failed + c.Failed; failed > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s: %d calls with full copies and %d with coding failed.", name, f.Failed, c.Failed))
+		}
+	}
+	for _, l := range []struct {
+		says string
+		list []string
+	}{
+		{fmt.Sprintf("Coding gets more than %.0f%% more calls through at", 100*noise), better},
+		{fmt.Sprintf("Full copies are as good, within %.0f%%, at", 100*noise), same},
+		{fmt.Sprintf("Full copies are more than %.0f%% better at", 100*noise), worse},
+	} {
+		if len(l.list) > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s: %s.", l.says, strings.Join(l.list, ", ")))
+		}
+	}
+	return t
+}
