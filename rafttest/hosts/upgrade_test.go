@@ -10,13 +10,37 @@ import (
 )
 
 // TestRollingUpgrade moves groups from upstream's library to this one, a member
-// at a time, under load and faults, and back.
+// at a time, under load and faults, and back: with coding as a step of its own,
+// and straight there, with a change of mind.
 func TestRollingUpgrade(t *testing.T) {
 	for _, kind := range kinds {
-		t.Run(kind.String(), func(t *testing.T) {
-			reached := runSeeds(t, Options{Kind: kind, Library: Upstream(), Rolling: []Library{Weft(), Coded(kind), Upstream()}}, 15)
-			require.NotZero(t, reached.LibraryChanges)
-			t.Logf("\n%v", reached)
-		})
+		for name, way := range map[string][]Library{
+			"in steps": {Weft(), Coded(kind), Upstream()},
+			"straight": {Coded(kind), Weft(), Coded(kind), Upstream()},
+		} {
+			t.Run(kind.String()+"/"+name, func(t *testing.T) {
+				reached := runSeeds(t, Options{Kind: kind, Library: Upstream(), Rolling: way}, 10)
+				require.NotZero(t, reached.LibraryChanges)
+				require.NotZero(t, reached.CodedEntries, "nothing was coded")
+				t.Logf("\n%v", reached)
+			})
+		}
+	}
+}
+
+// TestLeavingNeedsDenseLogs leaves out what an operator does before a group
+// leaves coding: members then apply parts of payloads.
+func TestLeavingNeedsDenseLogs(t *testing.T) {
+	for _, kind := range kinds {
+		hasty := Coded(kind)
+		hasty.mayLeave = nil
+		found := false
+		for seed := uint64(1); seed <= 20 && !found; seed++ {
+			r := Run(seed, Options{Kind: kind, Library: hasty, Rolling: []Library{Upstream()}})
+			if found = r.Err != nil; found {
+				require.ErrorContains(t, r.Err, "dies: entry")
+			}
+		}
+		require.True(t, found, "%v: not found within 20 seeds", kind)
 	}
 }
