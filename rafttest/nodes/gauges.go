@@ -33,7 +33,12 @@ func (m *member) gauges() {
 	// or what a leader sends a follower.
 	over("append stage", n.disk.queued, len(w.groups)*(max(p.uncommitted, p.inflightBytes)+2*one))
 	if e := n.disk.engine; e != nil {
-		over("log", int(e.Stats().QueuedBytes), int(p.logBytes)+one)
+		write := one
+		if p.coding.on {
+			// A new leader has units of all that is uncommitted in its first write.
+			write += max(p.uncommitted, p.inflightBytes)
+		}
+		over("log", int(e.Stats().QueuedBytes), int(p.logBytes)+write)
 	}
 }
 
@@ -43,11 +48,7 @@ func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
 // largestMessage bounds a message: entries up to a limit and one more, or a
 // piece of a snapshot.
 func (p *plan) largestMessage() int {
-	n := p.appendBytes + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
-	if p.coding.on {
-		n += max(p.uncommitted, p.inflightBytes) // units of all that is not committed, in a carrier
-	}
-	return n
+	return p.appendBytes + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
 }
 
 var inboxNames = func() (names [wire.NumClasses]string) {
