@@ -169,7 +169,7 @@ func (l *leader) hedge() {
 		waited := now - rec.born
 		answered := l.acknowledged(rec.id.index)
 		alive := func(id uint64) bool { return answered(id) && (id == l.id || l.coded.healthy(id)) }
-		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive) {
+		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive, now) {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
 		}
@@ -210,12 +210,20 @@ func (l *leader) postpone(rec *record, now time.Duration) {
 	rec.retryTick = l.coded.ticks + 1
 }
 
-// takesItsTime reports whether what is late may be a queue, where no prediction
-// says otherwise: nobody is silent, and what is still to be answered would be
-// enough. That is not waited for longer than two election timeouts.
-func (l *leader) takesItsTime(rec *record, answered func(id uint64) bool) bool {
-	return rec.hedgeAt == 0 && l.coded.ticks-rec.bornTick < 2*l.cfg.ElectionTick &&
-		l.othersAreWell(answered) && l.enoughWith(rec, anybody)
+// takesItsTime reports whether what is late may be a queue: what is still to be
+// answered would be enough, and those who are to answer it are busy answering
+// what came before; or, where no prediction says what busy is, nobody is silent.
+// That is not waited for for ever.
+func (l *leader) takesItsTime(rec *record, answered func(id uint64) bool, now time.Duration) bool {
+	if rec.hedgeAt == 0 {
+		return l.coded.ticks-rec.bornTick < 2*l.cfg.ElectionTick && l.othersAreWell(answered) && l.enoughWith(rec, anybody)
+	}
+	pace := max(rec.plan.Predicted, time.Millisecond)
+	coming := func(id uint64) bool {
+		a := l.coded.accounts[id]
+		return answered(id) || a != nil && a.ackedAt > 0 && now-a.ackedAt <= pace
+	}
+	return !ecraft.HedgeWaived(rec.plan, now-rec.born) && l.levelOf(coming) >= 1 && l.enoughWith(rec, coming)
 }
 
 // othersAreWell reports whether those who have not answered were heard from.

@@ -90,6 +90,8 @@ type account struct {
 	// could not reach it since.
 	heardTick   int
 	unreachable bool
+	// ackedAt is when it last acknowledged something new, by the clock.
+	ackedAt time.Duration
 }
 
 func (c *coded) account(id uint64) *account {
@@ -217,6 +219,9 @@ func (l *leader) heardAppend(m *pb.Message) {
 		return
 	}
 	l.reported(m)
+	if m.GetIndex() > l.members.Progress[m.GetFrom()].Match && !m.GetReject() {
+		l.coded.accounts[m.GetFrom()].ackedAt = l.coded.now()
+	}
 	if o := l.observer(); o != nil && !m.GetReject() {
 		o.Acked(m.GetFrom(), m.GetIndex(), l.coded.accounts[m.GetFrom()].held, l.coded.now())
 	}
