@@ -218,6 +218,11 @@ func (rc *recoverer) proceed() {
 		rc.cut(rec.id.index)
 		break
 	}
+	if !rc.promotable() {
+		// It learnt meanwhile that it is no voter any more.
+		rc.becomeFollower(rc.term, None)
+		return
+	}
 	rc.coded.record(CodingEvent{Kind: CodingRecovered, Count: rc.ticks})
 	rc.becomeLeader()
 }

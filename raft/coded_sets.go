@@ -170,7 +170,7 @@ func (l *leader) followPending() {
 
 // changed returns what a configuration becomes by a change.
 func changed(t tracker.ProgressTracker, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
-	change := confchange.Changer{Tracker: t, LastIndex: 1}
+	change := confchange.Changer{Tracker: inForce(t), LastIndex: 1}
 	if cc.LeaveJoint() {
 		return change.LeaveJoint()
 	}

@@ -15,7 +15,7 @@ import (
 // checked when it was proposed; one that does not fit now breaks an invariant
 // and panics, as this node would from here on count other quorums than the rest.
 func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
-	change := confchange.Changer{Tracker: r.members, LastIndex: r.log.last().index}
+	change := confchange.Changer{Tracker: inForce(r.members), LastIndex: r.log.last().index}
 	var (
 		cfg      tracker.Config
 		progress tracker.ProgressMap
@@ -31,6 +31,13 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	if err != nil {
 		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config, err))
 	}
+	for id, pr := range progress {
+		// What a leader knows already of members of configurations to come.
+		if was := r.members.Progress[id]; was != nil && change.Tracker.Progress[id] == nil {
+			was.IsLearner = pr.IsLearner
+			progress[id] = was
+		}
+	}
 	r.switchConfig(cfg, progress)
 	r.coded.confSwitched()
 	cs := r.members.ConfState()
@@ -38,6 +45,31 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		l.configSwitched()
 	}
 	return cs
+}
+
+// inForce returns a tracker with the members of its configuration only. A leader
+// that codes may follow members of configurations to come as well: see followPending.
+// To a change these are no members yet, or it would have another outcome here than
+// elsewhere.
+func inForce(t tracker.ProgressTracker) tracker.ProgressTracker {
+	member := func(id uint64) bool {
+		_, learner := t.Learners[id]
+		_, next := t.LearnersNext[id]
+		return learner || next || isVoter(t.Config, id)
+	}
+	for id := range t.Progress {
+		if !member(id) {
+			only := tracker.ProgressMap{}
+			for id, pr := range t.Progress {
+				if member(id) {
+					only[id] = pr
+				}
+			}
+			t.Progress = only
+			break
+		}
+	}
+	return t
 }
 
 func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
