@@ -65,6 +65,10 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 mutants: ## put each known bug into a copy of the core and show which test finds it
 	cd $(LOCKSTEP) && $(GO) run ./mutants
 
+.PHONY: mutants-coded
+mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 20 minutes)
+	$(GO) run ./rafttest/mutants
+
 .PHONY: cover
 cover: ## coverage of ./raft by lockstep and its own tests; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover

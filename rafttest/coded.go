@@ -89,7 +89,6 @@ func (p *plan) drawCoded(d simkit.Draws) {
 	c.dense = d.Every(0.15, 300*time.Millisecond, 3*time.Second)
 	c.unitLoss = d.Rate(0.4, 0.01, 0.6)
 	c.unitCorrupt = d.Rate(0.4, 0.01, 0.5)
-	c.unitLies = d.Rate(0.2, 0.01, 0.2)
 	c.replace = d.Every(0.4, 200*time.Millisecond, 2*time.Second)
 	c.blackout = d.Every(0.25, time.Second, 4*time.Second)
 	p.coded = c
@@ -107,6 +106,7 @@ func (p *plan) drawCoded(d simkit.Draws) {
 		p.maxUncommittedEntriesSize = uint64(p.padding)
 	}
 	p.duration = p.duration * 2 / 3
+	c.unitLies = d.Rate(0.2, 0.01, 0.2)
 }
 
 // coding returns a node's configuration of coding; nil if it runs without.
