@@ -24,6 +24,10 @@ type Codeword struct {
 	data    [][]byte
 	buffers []*buffer
 	size    int
+	// sums are the CRC-32C of the data units, if Sum was called, and shift what
+	// a unit's length multiplies a sum by.
+	sums  []uint32
+	shift uint32
 }
 
 var codewords = sync.Pool{New: func() any { return new(Codeword) }}
@@ -57,7 +61,7 @@ func (c *Codeword) Free() {
 	clear(c.buffers)
 	clear(c.parity)
 	clear(c.data[:cap(c.data)])
-	*c = Codeword{parity: c.parity[:0], data: c.data[:0], buffers: c.buffers[:0]}
+	*c = Codeword{parity: c.parity[:0], data: c.data[:0], buffers: c.buffers[:0], sums: c.sums[:0]}
 	codewords.Put(c)
 }
 
@@ -160,7 +164,7 @@ func (c *Codeword) appendUnits(dst []byte, slot, first, count int) []byte {
 	for k := first; k < first+count; k++ {
 		u := c.h.Unit(slot, k)
 		if u < c.h.D {
-			dst = appendUnit(dst, slot, k, n, c.dataUnit(u))
+			dst = c.appendDataUnit(dst, slot, k, u)
 		} else {
 			dst = appendUnit(dst, slot, k, n, c.parity[u-c.h.D])
 		}

@@ -55,9 +55,14 @@ func IsEnvelope(data []byte, prefix int) bool {
 // entry that h.Riders[i] tops up, or nil: its units are left out. The first
 // prefix bytes of the payload stand clear in front.
 func Seal(dst []byte, h *Header, to uint64, prefix int, c *Codeword, riders []*Codeword) []byte {
-	dst = slices.Grow(dst, SealedLen(h, to, prefix, riders))
-	dst = appendHeader(dst, h, prefix, c)
 	whole := h.Whole(to)
+	if size := SealedLen(h, to, prefix, riders); whole && dst == nil {
+		// Append needs not clear the memory that it gets for a payload.
+		dst = make([]byte, 0, size-h.PayloadLen)
+	} else {
+		dst = slices.Grow(dst, size)
+	}
+	dst = appendHeader(dst, h, prefix, c)
 	if slot := h.SlotOf(to); slot >= 0 && !whole && h.Units[slot] > 0 {
 		dst = c.AppendStrip(dst, slot, 0, int(h.Units[slot]))
 	}

@@ -31,13 +31,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func Checksum(payload []byte) uint32 { return crc32.Checksum(payload, castagnoli) }
 
 // unitCRC returns the checksum of unit k of a slot: the CRC-32C of two bytes,
-// slot and k, and the unit. The two bytes are fed by hand, since a slice of them
-// would be allocated.
+// slot and k, and the unit.
 func unitCRC(slot, k int, unit []byte) uint32 {
-	sum := ^uint32(0)
-	sum = castagnoli[byte(sum)^byte(slot)] ^ sum>>8
-	sum = castagnoli[byte(sum)^byte(k)] ^ sum>>8
-	return crc32.Update(^sum, castagnoli, unit)
+	return crc32.Update(sumPlace(slot, k), castagnoli, unit)
 }
 
 // appendUnit appends unit k of a slot with its checksum. What is beyond the end

@@ -223,17 +223,19 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	// The same shares in as few units as can be are cheaper to compute.
 	layout := enc.round.Layout.Reduce(enc.units)
 	h := &ecraft.Header{
-		Kind: ecraft.Coded, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data),
+		Kind: ecraft.Coded, PayloadLen: len(data),
 		Layout: layout, Encoder: l.id, Members: enc.members, Units: make([]uint8, len(enc.units)),
 	}
 	for i, u := range enc.units {
 		h.Units[i] = uint8(u)
 	}
-	e.Data = l.sealSelf(h, data)
-	rec := &record{id: idOf(e), hdr: h, complete: true, plan: plan, born: now, bornTick: c.ticks}
+	word := ecraft.NewCodeword(h, data)
+	h.PayloadCRC = word.Sum()
+	e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, word, nil)
 	// The codeword shares the memory of the entry, where the payload is last.
-	rec.word = ecraft.NewCodeword(h, e.Data[len(e.Data)-len(data):])
-	rec.word.Prepare(enc.units)
+	word.Moved(e.Data[len(e.Data)-len(data):])
+	word.Prepare(enc.units)
+	rec := &record{id: idOf(e), hdr: h, complete: true, word: word, plan: plan, born: now, bornTick: c.ticks}
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
 		if enc.hedgeNext == 0 || rec.hedgeAt < enc.hedgeNext {
