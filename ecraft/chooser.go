@@ -209,7 +209,7 @@ func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Durati
 	}
 	l.drain(now.Seconds())
 	l.queue = min(float64(bytes), l.flying)
-	if rate > 0 && l.fresh() {
+	if rate >= 1 && l.fresh() {
 		l.own = 1 / rate // better than the guess
 		l.sumXY = l.sumXX * l.own
 		a.pool()

@@ -14,7 +14,7 @@ type peer struct {
 	*link
 	voter bool
 	gone  bool
-	late  bool    // its oldest message is overdue
+	late  float64 // by so much its oldest message is overdue
 	ready float64 // seconds until it would have answered a message of no bytes
 }
 
@@ -27,7 +27,7 @@ type candidate struct {
 	time  float64 // to the last answer needed
 	tx    float64 // how long it holds what is slowest: the interface, or a link
 	later float64 // delay of later entries through that
-	risky bool    // needs a follower that is overdue
+	late  float64 // by how much a follower is overdue that it needs
 }
 
 // choice is memory for one choice.
@@ -76,7 +76,7 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 	}
 	if wait := a.backlog(best); wait > 0 {
 		for _, l := range c.levels {
-			if l.time <= max(guardSlack*fastest, guardWait*wait) && l.tx < best.tx && !l.risky {
+			if l.time <= max(guardSlack*fastest, guardWait*wait) && l.tx < best.tx && l.late == 0 {
 				best = l
 			}
 		}
@@ -86,10 +86,12 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 	}
 	a.lastLevel = best.level
 	c.assign(r, best, units)
-	return Plan{Level: best.level, Predicted: inSeconds(best.time)}
+	// Who hedges shall not wait longer because a follower is late already.
+	return Plan{Level: best.level, Predicted: inSeconds(max(best.time-best.late, 1e-6))}
 }
 
-func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// inSeconds is bounded to an hour.
+func inSeconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
 
 func compare(x, y float64) int {
 	switch {
@@ -118,7 +120,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		l.drain(now)
 		p := peer{link: l, voter: f.Voter, ready: l.base + l.held + l.queue*l.cost}
 		if late := l.overdue(now); late > 0 {
-			p.ready, p.late = p.ready+late, true
+			p.ready, p.late = p.ready+late, late
 			p.gone = late > goneAfter+goneFactor*l.out.front().pred
 		}
 		p.gone = p.gone || !f.Healthy && now-l.heard >= silence
@@ -185,7 +187,7 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 			if p.private {
 				l.tx = max(l.tx, p.cost*l.size)
 			}
-			l.risky = l.risky || p.late
+			l.late = max(l.late, p.late)
 		}
 	}
 	l.later = a.later(r, l.tx, queued/float64(l.need))

@@ -33,6 +33,9 @@ const (
 	clip      = 3
 	clipFloor = 20e-6
 
+	// telling is the weight from which on a sample tells of its connection.
+	telling = 0.25
+
 	// slowLink is a cost a byte before anything was seen: of 100 Mbit/s. It is
 	// high, so a new leader begins with few bytes.
 	slowLink = 1 / 12.5e6
@@ -61,8 +64,9 @@ type flight struct {
 	others float64 // bytes queued on all other connections
 }
 
-// ackMark says how many bytes were answered by a time.
-type ackMark struct{ at, bytes float64 }
+// ackMark says how many bytes were answered by a time, and since when those of
+// the last message were on their way by themselves.
+type ackMark struct{ since, at, bytes float64 }
 
 // heartbeat is when one was sent, and how many bytes were queued.
 type heartbeat struct{ sentAt, queued float64 }
@@ -181,13 +185,24 @@ func (l *link) acked(index uint64, held, now, peers float64) (m flight, ok bool)
 
 // served is how many bytes were queued on the connection when m was sent, its
 // own included: those that were answered later than what was sent before an
-// empty queue would have been.
+// empty queue would have been. Of a message that was just being sent it is the
+// rest.
 func (l *link) served(m flight, now float64) float64 {
-	for l.acks.n > 0 && (l.acks.front().at <= m.sentAt+l.base+l.held || l.acks.n == len(l.acks.buf)) {
+	empty := m.sentAt + l.base + l.held
+	since := empty
+	for l.acks.n > 0 && (l.acks.front().at <= empty || l.acks.n == len(l.acks.buf)) {
 		l.marked = l.acks.popFront().bytes
 	}
-	l.acks.push(ackMark{now, m.upTo})
-	return max(m.upTo-l.marked, m.bytes)
+	done := l.marked
+	if l.acks.n > 0 {
+		f := l.acks.front()
+		if empty > f.since {
+			done += (f.bytes - done) * (empty - f.since) / (f.at - f.since)
+		}
+		since = l.acks.back().at
+	}
+	l.acks.push(ackMark{since, now, m.upTo})
+	return max(m.upTo-done, m.bytes)
 }
 
 // learn takes the time t that m took, the follower's own left out.
@@ -206,10 +221,13 @@ func (l *link) learn(t float64, m flight, now, peers float64) {
 		decay = 1 - weight*(1-decay)
 		x = equal
 	}
-	if weight > 0.5 {
+	if weight > telling {
 		l.probed = now
 	}
 	y := min(max(t-l.base, -l.base/2), clip*x*l.cost+l.base/2+clipFloor)
+	if l.private && weight > telling && x*l.own > l.base && y < x*l.own/2 {
+		decay = min(decay, 0.5) // a slow link is not sent much, so what it shows counts
+	}
 	l.sumXX = l.sumXX*decay + weight*x*x
 	l.sumXY = l.sumXY*decay + weight*x*y
 	l.own = max(0, l.sumXY) / l.sumXX
