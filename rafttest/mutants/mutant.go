@@ -97,7 +97,7 @@ func (m mutant) test(ctx context.Context, root, scratch string, number int) (r r
 	}
 	defer func() { _ = os.Remove(binary) }() // the whole directory goes in the end
 	start := time.Now()
-	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.timeout=200s")...)
+	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.timeout=20m")...)
 	cmd.Dir = filepath.Join(root, pkg)
 	out, err := cmd.CombinedOutput()
 	took := time.Since(start)
@@ -148,6 +148,8 @@ func (m mutant) verdict(out string) result {
 		r.invariant = f[1][:min(len(f[1]), 60)]
 	}
 	switch {
+	case strings.Contains(out, "test timed out") && m.by == "":
+		r.err = errors.New("the tests take too long")
 	case strings.Contains(out, "test timed out"):
 		r.invariant = "it hangs"
 	case strings.Contains(out, "no tests to run"):

@@ -37,7 +37,9 @@ func TestMutants(t *testing.T) {
 	}
 	for _, f := range files {
 		name := filepath.Base(f)
-		if _, err := os.Stat(f); err != nil || !slices.ContainsFunc(table, func(m mutant) bool { return m.by == name || strings.HasPrefix(name, m.by) && m.by != "" || variant(name) }) {
+		if _, err := os.Stat(f); err != nil || !slices.ContainsFunc(table, func(m mutant) bool {
+			return m.by == name || strings.HasPrefix(name, m.by) && m.by != "" || variant(name)
+		}) {
 			t.Errorf("no mutant fails the schedule %s", name)
 		}
 	}

@@ -27,7 +27,7 @@ var table = []mutant{
 	{"riders count as soon as they are appended", "raft/coded_ledger.go",
 		edit("if ra.at > upTo || ra.at > match {", "if ra.at > noLimit-1 {"), "02-late-acknowledgement", 0},
 	{"each rider counts on top of the ones before", "raft/coded_ledger.go",
-		edit("		units = max(units, ra.totals[s])\n", "		units += max(ra.totals[s], rec.hdr.Units[s]) - rec.hdr.Units[s]\n"), "", 1000},
+		edit("		units = max(units, ra.totals[s])\n", "		units += max(ra.totals[s], rec.hdr.Units[s]) - rec.hdr.Units[s]\n"), "02c-carriers-do-not-add-up", 0},
 	{"only the first late entry is raised", "raft/coded_raise.go",
 		edit("	l.appendCarriers(late, level, alive)\n	return len(late)\n", "	late = late[:min(len(late), 1)]\n	l.appendCarriers(late, level, alive)\n	return len(late)\n"), "05-old-entries", 0},
 	{"nothing is raised at any time", "raft/coded_raise.go",
