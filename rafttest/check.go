@@ -78,6 +78,8 @@ type facts struct {
 	lead uint64
 	// commit is the commit index last seen.
 	commit uint64
+	// led says that it was no follower at the last look at its budget.
+	led bool
 }
 
 func (f *facts) last() uint64 { return f.base.index + uint64(len(f.terms)) }

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft"
 )
 
 // This file checks what is true of coded entries only; see truth and view.
@@ -117,10 +118,37 @@ const watchEvery = 200 * time.Millisecond
 // watch looks at everything now and then.
 func (c *checker) watch() {
 	c.recoverable()
+	c.budgets()
 	if !c.s.over() {
 		c.s.After(watchEvery, c.watch)
 	}
 }
+
+// budgets checks that what followers keep in memory stays within the budget, but for
+// one entry: the oldest that is not applied always has room. (What a leader must
+// send on, and a new one restore, is kept whatever it takes.)
+func (c *checker) budgets() {
+	if c.truth == nil || c.s.plan.coded.memory == 0 {
+		return
+	}
+	most := c.s.plan.coded.memory + 2*(commandSize+c.s.plan.padding) + bookkeeping
+	for _, n := range c.s.nodes {
+		f := &c.nodes[n.id]
+		since := f.led
+		f.led = f.role != raft.StateFollower
+		p, ok := n.proc.(*coreProcess)
+		if !ok || n.paused || since || f.led {
+			continue
+		}
+		if bytes := p.rn.CodingStatus().Memory; bytes > most {
+			c.s.fail(Budget, "node %d, a follower, keeps %d bytes of units and payloads; its budget is %d", n.id, bytes, c.s.plan.coded.memory)
+		}
+		c.s.coded.BudgetLooks++
+	}
+}
+
+// bookkeeping bounds what an entry costs beside its payload.
+const bookkeeping = 6000
 
 // recoverable checks that whatever is committed can be restored by whoever may
 // yet lead, from what is on the disks now.
