@@ -129,7 +129,7 @@ func (cfg *Config) validate() error {
 const (
 	tick    = 100 * time.Millisecond
 	settle  = 50 * tick              // until failures are known
-	warm    = 200 * time.Millisecond // under load
+	warm    = 100 * time.Millisecond // under load
 	patient = time.Hour
 )
 

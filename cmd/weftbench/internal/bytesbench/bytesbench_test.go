@@ -32,7 +32,7 @@ func TestLeast(t *testing.T) {
 func TestBounds(t *testing.T) {
 	sides := virtual.Sides()
 	cfg := Config{
-		Voters: []int{3, 5}, Sizes: []int{4 << 10, 64 << 10}, Bytes: 4 << 20, MinCalls: 60, MaxCalls: 300,
+		Voters: []int{3, 5}, Sizes: []int{4 << 10, 64 << 10}, Bytes: 4 << 20, MinCalls: 60, MaxCalls: 200,
 		Sides: sides, Models: Papers(), Seed: 1, Progress: io.Discard,
 	}
 	cells, err := Run(t.Context(), cfg)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 )
@@ -35,7 +36,10 @@ func Report(cells []Cell) *virtual.Section {
 	t := virtual.Table{Title: "1 Gbit a node, saturated by closed loops, in virtual time:"}
 	head := []string{"N", "failed", "size", "least"}
 	for _, side := range sides {
-		head = append(head, side, "net")
+		head = append(head, side)
+		if !strings.HasSuffix(side, "*") {
+			head = append(head, "net")
+		}
 	}
 	t.Rows = append(t.Rows, head)
 	for i := 0; i < len(cells); {
@@ -47,16 +51,21 @@ func Report(cells []Cell) *virtual.Section {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Notes = []string{
-		"* worked out from the sizes of messages, not run. -: nothing commits with so many failures. Of these, only crossword's\n" +
-			"followers complete payloads; all have guarantees that are weaker than Raft's, see package ecraft.",
+		"*: worked out from the sizes of messages, not run; -: nothing commits with so many failures. All of these have guarantees\n" +
+			"that are weaker than Raft's, see package ecraft; only crossword's followers complete payloads.",
+		"full: full copies. ours: coded, the default policy. levelled: coded, the highest level that the healthy can commit.\n" +
+			"fixed: coded, the highest level whatever happens; what then cannot commit gets more units in later entries.",
 	}
 	s.Tables = append(s.Tables, t)
 	return s
 }
 
 func (c Cell) figures() []string {
-	if c.Stuck {
-		return []string{"-", "-"}
+	switch {
+	case c.Stuck:
+		return []string{"-"}
+	case c.Model:
+		return []string{fmt.Sprintf("%.3f", c.Leader)}
 	}
 	return []string{fmt.Sprintf("%.3f", c.Leader), fmt.Sprintf("%.3f", c.Network)}
 }
