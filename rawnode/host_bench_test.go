@@ -15,30 +15,36 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
 )
 
 // BenchmarkHost runs three hosts in one process, with logs on disk and TCP on the
-// loopback interface. cpu-us/op is the processor time of all three.
+// loopback interface. cpu-us/op is the processor time of all three. With
+// "coded" they code what has 512 bytes or more; "dense" could, and does not.
 func BenchmarkHost(b *testing.B) {
 	for _, lib := range []struct {
-		name string
-		core rawnode.NewCore
-	}{{"weft", rawnode.Weft}, {"upstream", rawnode.Upstream}} {
+		name   string
+		core   rawnode.NewCore
+		coding bool
+	}{{"weft", rawnode.Weft, false}, {"upstream", rawnode.Upstream, false}, {"coded", rawnode.Weft, true}, {"dense", rawnode.Weft, true}} {
 		for _, size := range []int{16, 1 << 10, 64 << 10} {
 			for _, clients := range []int{1, 64} {
 				b.Run(fmt.Sprintf("core=%s/size=%d/clients=%d", lib.name, size, clients), func(b *testing.B) {
-					benchmarkHost(b, lib.core, size, clients)
+					hosts := benchHosts(b, lib.core, 3, lib.coding)
+					for _, h := range hosts {
+						h.Densify(lib.name == "dense")
+					}
+					benchmarkHost(b, hosts, size, clients)
 				})
 			}
 		}
 	}
 }
 
-func benchmarkHost(b *testing.B, core rawnode.NewCore, size, clients int) {
-	hosts := benchHosts(b, core, 3)
+func benchmarkHost(b *testing.B, hosts []*rawnode.Host, size, clients int) {
 	command := make([]byte, size)
 	lead := benchLeader(b, hosts)
 	b.SetBytes(int64(size))
@@ -55,7 +61,7 @@ func BenchmarkHostRead(b *testing.B) {
 	for _, at := range []string{"leader", "follower"} {
 		for _, clients := range []int{1, 16} {
 			b.Run(fmt.Sprintf("at=%s/clients=%d", at, clients), func(b *testing.B) {
-				hosts := benchHosts(b, rawnode.Weft, 3)
+				hosts := benchHosts(b, rawnode.Weft, 3, false)
 				h := benchLeader(b, hosts)
 				if at == "follower" {
 					h = hosts[h.Status().ID%3]
@@ -106,7 +112,7 @@ func processorTime() time.Duration {
 }
 
 // benchHosts starts a group of n hosts.
-func benchHosts(b testing.TB, core rawnode.NewCore, n uint64) []*rawnode.Host {
+func benchHosts(b testing.TB, core rawnode.NewCore, n uint64, coded bool) []*rawnode.Host {
 	var hosts []*rawnode.Host
 	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 	var peers []uint64
@@ -124,10 +130,14 @@ func benchHosts(b testing.TB, core rawnode.NewCore, n uint64) []*rawnode.Host {
 		require.NoError(b, err)
 		log, err := engine.Group(1)
 		require.NoError(b, err)
-		h, err := rawnode.New(rawnode.Config{
+		cfg := rawnode.Config{
 			Replica:      rawnode.ReplicaConfig{ID: id, Group: 1, Core: core, Log: log, Peers: peers},
 			StateMachine: &last{}, Transport: t,
-		})
+		}
+		if coded {
+			cfg.Replica.Coding = &raft.Coding{}
+		}
+		h, err := rawnode.New(cfg)
 		require.NoError(b, err)
 		hosts = append(hosts, h)
 		b.Cleanup(func() {
