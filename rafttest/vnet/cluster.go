@@ -26,9 +26,10 @@ type Cluster struct {
 	agenda simkit.Agenda
 	nodes  []*node
 	logger raft.Logger
-	leader uint64
-	loads  []*Load
-	err    error
+	// leader is who leads, 0: nobody; reign numbers leaders.
+	leader, reign uint64
+	loads         []*Load
+	err           error
 
 	// sums are the digests at the indexes from start on, as the first replica
 	// that applied an entry had them.
@@ -161,14 +162,15 @@ func (c *Cluster) digestAt(index uint64) (uint32, bool) {
 func (c *Cluster) changed(n *node) {
 	if n.role == raft.StateLeader {
 		c.leader = n.id
+		c.reign++
+		for _, l := range c.loads {
+			c.After(0, l.resend)
+		}
 	} else if c.leader == n.id {
 		c.leader = 0
 	}
 	if c.opts.OnRole != nil {
 		c.opts.OnRole(n.id, n.role)
-	}
-	for _, l := range c.loads {
-		l.roleChanged()
 	}
 }
 

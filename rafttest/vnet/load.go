@@ -66,8 +66,8 @@ func (c Call) Latency() time.Duration { return c.Done - c.Begun }
 type call struct {
 	begun time.Duration
 	size  int
-	// sent says that a leader took it, which may since have been lost.
-	sent bool
+	// reign is that of the leader which took it; 0: none did.
+	reign uint64
 }
 
 const (
@@ -149,8 +149,11 @@ func (l *Load) begin() {
 func (l *Load) propose(id uint64, o *call) {
 	binary.LittleEndian.PutUint64(l.payload, id)
 	at := l.c.leader
-	o.sent = at != 0 && l.c.Propose(at, l.payload[:o.size]) == nil
-	if !o.sent && at != 0 {
+	if at == 0 {
+		return // there will be another
+	}
+	if o.reign = l.c.reign; l.c.Propose(at, l.payload[:o.size]) != nil {
+		o.reign = 0
 		l.again()
 	}
 }
@@ -167,21 +170,14 @@ func (l *Load) again() {
 	})
 }
 
-// roleChanged hears that there may be another leader, which knows nothing of
-// what the one before was sent.
-func (l *Load) roleChanged() {
-	for _, o := range l.open {
-		o.sent = false
-	}
-	if l.c.leader != 0 {
-		l.c.After(0, l.resend)
-	}
-}
-
-// resend proposes what no leader has, in the order in which clients had it.
+// resend proposes what the leader was not sent, in the order in which clients
+// had it. Another leader knows nothing of what the one before was sent.
 func (l *Load) resend() {
+	if l.c.leader == 0 {
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(l.open)) {
-		if o := l.open[id]; o != nil && !o.sent {
+		if o := l.open[id]; o != nil && o.reign != l.c.reign {
 			l.propose(id, o)
 		}
 	}
