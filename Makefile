@@ -124,6 +124,10 @@ bench-upstream: ## benchmarks against upstream's library, written to docs/benchm
 bench-host: ## Host beside a minimal loop, real processes, written to docs/benchmarks-host.md (about 10 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/benchmarks-host.md
 
+.PHONY: bench-coding
+bench-coding: ## coding on beside off, real processes, into docs/benchmarks-coded.md (about 20 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/benchmarks-coded.md
+
 .PHONY: bench-host-quick
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
