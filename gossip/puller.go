@@ -155,6 +155,12 @@ func (p *Puller) Stuck() (index uint64, ok bool) {
 	return index, ok
 }
 
+// IsStuck reports whether nobody could be got to give what an entry lacks.
+func (p *Puller) IsStuck(id ecraft.ID) bool {
+	w := p.wants[id]
+	return w != nil && w.stuck
+}
+
 // Heard notes that a peer is alive.
 func (p *Puller) Heard(from uint64) {
 	if peer := p.peers[from]; peer != nil {

@@ -18,9 +18,8 @@ import (
 
 // stuckAt returns the first committed entry that nobody can complete here.
 func (c *coded) stuckAt() (uint64, bool) {
-	index, ok := c.puller.Stuck()
 	rec := c.ledger.incomplete()
-	if !ok || rec == nil || rec.id.index > c.r.log.committed || index < rec.id.index {
+	if rec == nil || rec.id.index > c.r.log.committed || !c.puller.IsStuck(coID(rec.id)) {
 		return 0, false
 	}
 	return rec.id.index, true
