@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
 )
@@ -19,7 +20,7 @@ import (
 // codedCluster is a cluster in which everything that can be is coded.
 func codedCluster(t *testing.T, ids ...uint64) *cluster {
 	c := newCluster(t, Weft, ids...)
-	c.coding = func() *raft.Coding { return &raft.Coding{Threshold: 64} }
+	c.coding = func() *raft.Coding { return &raft.Coding{Threshold: 64, Policy: ecraft.Levelled{}} } // links take no time here
 	for _, id := range c.ids() {
 		c.start(c.nodes[id])
 	}
