@@ -82,3 +82,13 @@ func TestCodedSameStory(t *testing.T) {
 		require.Equal(t, a.Coded, b.Coded, "seed %d", seed)
 	}
 }
+
+// FuzzCoded runs seeds that the fuzzer makes up, for as long as it is let.
+func FuzzCoded(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		if r := Run(seed, Options{Coded: true, Process: ProcessCore}); r.Err != nil {
+			t.Error(reportCoded(r))
+		}
+	})
+}

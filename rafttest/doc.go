@@ -42,8 +42,8 @@
 //
 // # The invariants
 //
-// The constants of type string name them; check.go and promises.go say how
-// each is checked. Those which look into disks ([CommitDurability],
+// The constants of type string name them; check.go, promises.go and, for coded
+// entries, coded_check.go say how each is checked. Those which look into disks ([CommitDurability],
 // [DurableFirst], and [StateMonotony] at restarts) can be left out with
 // Options.Outside, to see what a mistake does to others. In the end the history
 // of the clients is checked for linearizability by porcupine, key by key.
