@@ -15,6 +15,7 @@ const (
 	orderShare = 0.5  // weight of the delay through commit order
 	hysteresis = 0.95 // the last level must be beaten by more than 5%
 	unevenGain = 0.8  // an uneven assignment must be this much better
+	unlikeBy   = 1.25 // and followers this unlike, or none is looked for
 
 	goneAfter  = 0.250 // an oldest message this late, and goneFactor
 	goneFactor = 8     // predictions beyond, is for one who is gone

@@ -80,9 +80,11 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 				best = l
 			}
 		}
-	} else if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
-		copy(units, c.units)
-		return Plan{Level: 0, Predicted: inSeconds(u.time)}
+	} else if c.unlike(c.levels[len(c.levels)-1].size) {
+		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
+			copy(units, c.units)
+			return Plan{Level: 0, Predicted: inSeconds(u.time)}
+		}
 	}
 	a.lastLevel = best.level
 	c.assign(r, best, units)
@@ -130,6 +132,19 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		c.peers = append(c.peers, p)
 	}
 	return alive, true
+}
+
+// unlike reports whether followers differ so much, in when they would have
+// answered a message, that an uneven assignment may be worth its choosing.
+func (c *choice) unlike(size float64) bool {
+	least, most := math.Inf(1), 0.0
+	for _, p := range c.peers {
+		if p.voter && !p.gone {
+			t := p.ready + p.cost*size
+			least, most = min(least, t), max(most, t)
+		}
+	}
+	return most > unlikeBy*least
 }
 
 // assign gives the units of a level to those who are not gone and would not be
