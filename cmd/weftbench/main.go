@@ -15,6 +15,7 @@
 //	weftbench bytes     bytes sent for a byte of payload, members failed or not
 //	weftbench gossip    when followers have what they know to be committed
 //	weftbench failover  how long nothing commits after the leader is lost
+//	weftbench away      what the loss and the return of a follower cost
 package main
 
 import (
@@ -49,7 +50,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newBytes(), newFailover(), newGossip())
+	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newBytes(), newFailover(), newAway(), newGossip())
 	return root
 }
 

@@ -21,6 +21,7 @@ func TestVirtualTime(t *testing.T) {
 		"bytes":    {"--voters", "3", "--sizes", "4096", "--max", "50"},
 		"gossip":   {"--voters", "3", "--loads", "0,0.5", "--time", "100ms"},
 		"failover": {"--voters", "3", "--seeds", "2"},
+		"away":     {"--voters", "3", "--away", "1s"},
 	}
 	doc := filepath.Join(t.TempDir(), "doc.md")
 	for verb, args := range verbs {
