@@ -147,9 +147,13 @@ func (c *CrosswordAdaptive) Joined(member uint64, _ time.Duration) {
 // Left implements Observer.
 func (c *CrosswordAdaptive) Left(member uint64) { delete(c.links, member) }
 
-// Proposed, Committed and QueueHint implement Observer; it looks at none.
-func (*CrosswordAdaptive) Proposed(uint64, int, time.Duration)           {}
-func (*CrosswordAdaptive) Committed(uint64)                              {}
+// Proposed implements Observer; it is not looked at.
+func (*CrosswordAdaptive) Proposed(uint64, int, time.Duration) {}
+
+// Committed implements Observer; it is not looked at.
+func (*CrosswordAdaptive) Committed(uint64) {}
+
+// QueueHint implements Observer; it is not looked at.
 func (*CrosswordAdaptive) QueueHint(uint64, int, float64, time.Duration) {}
 
 // Sent implements Observer.
