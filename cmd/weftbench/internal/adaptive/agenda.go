@@ -17,7 +17,6 @@ const (
 	beatBack             // its answer reaches the leader
 	hedgeAt              // an entry's hedge timer
 	client               // a client proposes
-	shift                // the network changes
 )
 
 // event is something that happens at an instant of virtual time. It is a plain

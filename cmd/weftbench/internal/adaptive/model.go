@@ -48,8 +48,7 @@ type follower struct {
 	flying      int
 	heard       time.Duration
 
-	durable, received uint64        // at the follower
-	firstAt           time.Duration // when the newest received came
+	durable, received uint64 // at the follower
 	since             []time.Duration
 	syncing           bool
 	pausedUntil       time.Duration
