@@ -1,6 +1,14 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package adaptive compares the adaptive policy of package ecraft with fixed
+// levels, in virtual time: on many networks, with many payloads and loads, when
+// a follower stops, and when the network changes.
+//
+// A cell is a network, a mix of payloads and a load. All sides run it with the
+// same arrivals. The best fixed level of each cell, known only in hindsight, is
+// what they are held to. The cluster is a small model of the protocol, or real
+// cores over rafttest/vnet; a test holds one to the other.
 package adaptive
 
 import (
