@@ -35,5 +35,9 @@ func TestFailover(t *testing.T) {
 		}
 		more := r.more(base[r.Voters], commit)
 		require.LessOrEqual(t, virtual.Quantile(more, 0.5), r.RTT, "%s, N=%d", r.Side, r.Voters)
+		if r.Side == "ours" {
+			more = r.more(base[r.Voters], fresh)
+			require.LessOrEqual(t, virtual.Quantile(more, 0.5), r.RTT, "new: N=%d", r.Voters)
+		}
 	}
 }

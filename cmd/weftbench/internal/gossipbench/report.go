@@ -5,6 +5,7 @@ package gossipbench
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
@@ -34,9 +35,11 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 			virtual.Millis(r.P50), virtual.Millis(r.P99),
 		})
 	}
+	var sides []string
 	for _, side := range cfg.Sides {
-		t.Notes = append(t.Notes, fmt.Sprintf("- %s: %s", side.Name, side.About))
+		sides = append(sides, fmt.Sprintf("- %s: %s", side.Name, side.About))
 	}
+	t.Notes = []string{strings.Join(sides, "\n")}
 	s.Tables = append(s.Tables, t)
 	return s
 }

@@ -68,7 +68,7 @@ func GossipSides() []Side {
 	sides := []Side{FullCopies(), Coded("eager", "coded, units pushed as soon as they are durable", nil, nil)}
 	for _, d := range []struct{ gap, ticks int }{{400 << 10, 1}, {4 << 20, 5}} {
 		s := Coded(fmt.Sprintf("gap %s", Bytes(d.gap)),
-			fmt.Sprintf("coded, pushed when %s behind the commit index, or %d ticks of %v later", Bytes(d.gap), d.ticks, Tick),
+			fmt.Sprintf("coded, pushed when %s behind the commit index, or %v later", Bytes(d.gap), time.Duration(d.ticks)*Tick),
 			nil, func(c *raft.Coding) { c.GossipGap, c.GossipDelay = d.gap, d.ticks })
 		s.Deferred = true
 		sides = append(sides, s)
