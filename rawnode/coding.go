@@ -17,7 +17,6 @@ import (
 type codingCore interface {
 	CodingStatus() raft.CodingStatus
 	Densify(on bool)
-	QueueHint(to uint64, bytes int, rate float64)
 	NextDeadline() (time.Duration, bool)
 	Poll()
 }
@@ -76,14 +75,6 @@ func (r *Replica) Poll(now time.Duration) {
 	if r.coding.core != nil && r.err == nil {
 		r.coding.core.Poll()
 		r.dirty = true
-	}
-}
-
-// QueueHint tells a leader that codes what waits to be sent to a peer, and how
-// many bytes of it leave in a second (0: unknown).
-func (r *Replica) QueueHint(to uint64, bytes int, rate float64) {
-	if r.coding.core != nil && r.err == nil {
-		r.coding.core.QueueHint(to, bytes, rate)
 	}
 }
 
