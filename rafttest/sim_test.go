@@ -93,6 +93,12 @@ func TestSeedsOfOld(t *testing.T) {
 		require.GreaterOrEqual(t, len(fields), 3, "a seed, a process, and what was found: %q", line)
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		require.NoError(t, err)
+		if fields[1] == "coded" {
+			if r := Run(seed, Options{Coded: true, Process: ProcessCore}); r.Err != nil {
+				t.Error(reportCoded(r))
+			}
+			continue
+		}
 		process, ok := processes[fields[1]]
 		require.True(t, ok, "no process %q", fields[1])
 		if r := Run(seed, Options{Process: process}); r.Err != nil {
