@@ -134,12 +134,12 @@ func TestNotice(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	_, err := New(Options{Nodes: []Node{{Egress: -1}}, Tick: -1})
-	require.ErrorContains(t, err, "Nodes[0].Egress is -1")
+	require.ErrorContains(t, err, "Nodes[0]: vnet: Node.Egress is -1; it must not be negative")
 	require.ErrorContains(t, err, "Tick is -1ns")
 	_, err = New(Options{})
 	require.ErrorContains(t, err, "Nodes has 0 nodes; 1 to 64")
 	_, err = New(Options{Nodes: make([]Node, 2), Link: func(_, _ uint64) Link { return Link{StallChance: 2} }})
-	require.ErrorContains(t, err, "1 to 2: StallChance is 2; it must lie in [0, 1]")
+	require.ErrorContains(t, err, "1 to 2: vnet: Link.StallChance is 2; it must lie in [0, 1]")
 	c := cluster(t, 2, Node{}, Link{})
 	require.ErrorContains(t, c.SetLink(1, 1, Link{}), "no link leads from 1 to 1")
 	require.ErrorContains(t, c.SetNode(3, Node{}), "there is no node 3")

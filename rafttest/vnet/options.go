@@ -97,7 +97,7 @@ func (o *Options) Validate() error {
 	refuse(o.KeepBytes < 0, "KeepBytes is %d; it must not be negative", o.KeepBytes)
 	for i, n := range o.Nodes {
 		if err := n.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("vnet: Options.Nodes[%d].%w", i, err))
+			errs = append(errs, fmt.Errorf("vnet: Options.Nodes[%d]: %w", i, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -107,13 +107,13 @@ func (o *Options) Validate() error {
 func (n Node) Validate() error {
 	switch {
 	case n.Egress < 0:
-		return fmt.Errorf("Egress is %v; it must not be negative", n.Egress)
+		return fmt.Errorf("vnet: Node.Egress is %v; it must not be negative", n.Egress)
 	case n.Sync < 0:
-		return fmt.Errorf("Sync is %v; it must not be negative", n.Sync)
+		return fmt.Errorf("vnet: Node.Sync is %v; it must not be negative", n.Sync)
 	case n.SyncJitter < 0:
-		return fmt.Errorf("SyncJitter is %v; it must not be negative", n.SyncJitter)
+		return fmt.Errorf("vnet: Node.SyncJitter is %v; it must not be negative", n.SyncJitter)
 	case n.Disk < 0:
-		return fmt.Errorf("Disk is %v; it must not be negative", n.Disk)
+		return fmt.Errorf("vnet: Node.Disk is %v; it must not be negative", n.Disk)
 	}
 	return nil
 }
@@ -122,15 +122,15 @@ func (n Node) Validate() error {
 func (l Link) Validate() error {
 	switch {
 	case l.Delay < 0:
-		return fmt.Errorf("Delay is %v; it must not be negative", l.Delay)
+		return fmt.Errorf("vnet: Link.Delay is %v; it must not be negative", l.Delay)
 	case l.Jitter < 0:
-		return fmt.Errorf("Jitter is %v; it must not be negative", l.Jitter)
+		return fmt.Errorf("vnet: Link.Jitter is %v; it must not be negative", l.Jitter)
 	case l.Rate < 0:
-		return fmt.Errorf("Rate is %v; it must not be negative", l.Rate)
+		return fmt.Errorf("vnet: Link.Rate is %v; it must not be negative", l.Rate)
 	case l.StallChance < 0 || l.StallChance > 1:
-		return fmt.Errorf("StallChance is %v; it must lie in [0, 1]", l.StallChance)
+		return fmt.Errorf("vnet: Link.StallChance is %v; it must lie in [0, 1]", l.StallChance)
 	case l.Stall < 0:
-		return fmt.Errorf("Stall is %v; it must not be negative", l.Stall)
+		return fmt.Errorf("vnet: Link.Stall is %v; it must not be negative", l.Stall)
 	}
 	return nil
 }
