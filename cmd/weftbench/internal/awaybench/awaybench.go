@@ -69,7 +69,7 @@ func Run(ctx context.Context, cfg Config) ([]Row, error) {
 			}
 			row, err := cfg.measure(side, n)
 			if err != nil {
-				return nil, fmt.Errorf("N=%d, %s: %w", n, side.Name, err)
+				return nil, fmt.Errorf("%d voters, %s: %w", n, side.Name, err)
 			}
 			rows = append(rows, row)
 			fmt.Fprintf(cfg.Progress, "N=%d, %s\n", n, side.Name)

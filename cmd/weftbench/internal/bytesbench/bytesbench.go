@@ -99,7 +99,7 @@ func (cfg *Config) row(ctx context.Context, voters, failed, size int) (cells []C
 		}
 		cell, err := cfg.measure(side, voters, failed, size)
 		if err != nil {
-			return nil, fmt.Errorf("N=%d, %d failed, %s, %s: %w", voters, failed, virtual.Bytes(size), side.Name, err)
+			return nil, fmt.Errorf("%d voters, %d failed, %s, %s: %w", voters, failed, virtual.Bytes(size), side.Name, err)
 		}
 		cells = append(cells, cell)
 	}

@@ -77,7 +77,7 @@ func Run(ctx context.Context, cfg Config) ([]Row, error) {
 				}
 				gap, err := cfg.kill(side, n, cfg.First+uint64(i))
 				if err != nil {
-					return nil, fmt.Errorf("N=%d, %s, seed %d: %w", n, side.Name, cfg.First+uint64(i), err)
+					return nil, fmt.Errorf("%d voters, %s, seed %d: %w", n, side.Name, cfg.First+uint64(i), err)
 				}
 				row.Gaps = append(row.Gaps, gap)
 			}
