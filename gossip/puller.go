@@ -73,7 +73,6 @@ type Puller struct {
 	wants   map[ecraft.ID]*wanted
 	onOrder int // bytes
 	round   int // counts calls of Plan, to see which entries are gone
-	lowest  uint64
 	counts  PullerCounts
 }
 

@@ -114,7 +114,7 @@ func FuzzCodedMessages(f *testing.F) {
 		for _, typ := range []pb.MessageType{raft.MsgUnits, raft.MsgUnitsAsk} {
 			for _, to := range []uint64{2, 3} {
 				c := proto.Clone(m).(*pb.Message)
-				c.Type, c.To, c.From = &typ, &to, new(uint64(5-to))
+				c.Type, c.To, c.From = &typ, &to, new(5-to)
 				_ = g.nodes[to].rn.Step(c) // refused or not, it must do no harm
 			}
 			g.settle()

@@ -211,12 +211,12 @@ func (rc *recoverer) proceed() {
 	if len(rc.coded.pending.sets) > 0 && !rc.majority(rc.heard) {
 		return
 	}
-	for _, rec := range rc.lacking() {
-		if !rc.majority(rc.answers[rec.id.index]) {
+	if lacking := rc.lacking(); len(lacking) > 0 {
+		first := lacking[0].id.index
+		if !rc.majority(rc.answers[first]) {
 			return
 		}
-		rc.cut(rec.id.index)
-		break
+		rc.cut(first)
 	}
 	if !rc.promotable() {
 		// It learnt meanwhile that it is no voter any more.

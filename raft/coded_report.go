@@ -68,7 +68,7 @@ func parseReport(b []byte) (p report, err error) {
 	b = b[2:]
 	var held uint64
 	for _, v := range []*uint64{&p.prefix, &p.released, &p.completed, &p.applied, &held, &p.stuckAt} {
-		n := 0
+		var n int
 		if *v, n = binary.Uvarint(b); n <= 0 {
 			return report{}, fmt.Errorf("%w: it ends early", errReport)
 		}

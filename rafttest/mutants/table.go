@@ -62,7 +62,7 @@ var table = []mutant{
 	{"the commit index of the answers is ignored", "raft/coded_recover.go",
 		edit("	rc.log.commitTo(m.GetCommit())\n", ""), "18-commit-index-of-answers", 0},
 	{"the log is cut behind the leader's own entries", "raft/coded_recover.go",
-		edit("		rc.cut(rec.id.index)\n		break\n", "		defer rc.cut(rec.id.index)\n		break\n"), "03-one-unit-each", 0},
+		edit("		rc.cut(first)\n", "		defer rc.cut(first)\n"), "03-one-unit-each", 0},
 	{"a recovered tail is written again", "raft/coded_recover.go",
 		edit("	rc.coded.record(CodingEvent{Kind: CodingRecovered, Count: rc.ticks})\n", "	if lo := rc.log.committed; lo < rc.log.last().index {\n		term, _ := rc.log.term(lo)\n		ents, _ := rc.log.slice(lo+1, rc.log.last().index+1, noLimit)\n		rc.log.tail.append(entryID{term: term, index: lo}, ents)\n	}\n	rc.coded.record(CodingEvent{Kind: CodingRecovered, Count: rc.ticks})\n"), "19-recovered-tail-stays", 0},
 	{"votes compare last terms, and not lengths", "raft/entry.go",
