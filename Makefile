@@ -66,7 +66,7 @@ mutants: ## put each known bug into a copy of the core and show which test finds
 	cd $(LOCKSTEP) && $(GO) run ./mutants
 
 .PHONY: mutants-coded
-mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 20 minutes)
+mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 5 minutes)
 	$(GO) run ./rafttest/mutants
 
 .PHONY: cover
