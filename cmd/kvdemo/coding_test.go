@@ -103,7 +103,9 @@ func TestCodingOff(t *testing.T) {
 	require.Error(t, f.nodes[3].cmd.Wait())
 	text, err := os.ReadFile(f.nodes[3].log)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "--core: upstream cannot read the log of group 1, whose entry")
+	require.Contains(t, string(text), "--core upstream --coding auto: cannot read the log of group 1, whose entry")
+	f.start(3, "--coding", "never")
+	require.Error(t, f.nodes[3].cmd.Wait())
 
 	f.start(3, "--coding", "off")
 	f.holds(value)

@@ -76,7 +76,7 @@ func newServe() *cobra.Command {
 func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
-	flags.StringVar(&cfg.Coding, "coding", node.CodingAuto, "send each member only what it needs of large entries: on, off, or auto, which is on with --core weft")
+	flags.StringVar(&cfg.Coding, "coding", node.CodingAuto, "send each member only what it needs of large entries: on; off; never, if this node cannot read such entries either; or auto, which is on with --core weft")
 	flags.IntVar(&cfg.CodingThreshold, "coding-threshold", raft.DefaultCodingThreshold, "bytes of an entry from which it is coded")
 	flags.IntVar(&cfg.Egress, "egress", 0, "bytes a second that the node sends to its peers at most, for experiments (0: no bound)")
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "the unit of --heartbeat-ticks and --election-ticks")

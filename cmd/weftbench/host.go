@@ -111,7 +111,7 @@ func (f *hostFlags) chosen() ([]hostbench.Side, error) {
 		return nil, err
 	}
 	all := []hostbench.Side{
-		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "off"}},
+		{Name: "weft", About: "kvdemo: Host on Weft's core", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "never"}},
 		{Name: "coded", About: "kvdemo: Host on Weft's core, large entries coded", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "weft", "--coding", "on"}},
 		{Name: "upstream", About: "kvdemo: Host on go.etcd.io/raft", Serve: []string{kvdemo, "serve"}, Args: []string{"--core", "upstream"}},
 		{Name: "loop", About: "a minimal loop on go.etcd.io/raft", Serve: []string{self, "loop"}},

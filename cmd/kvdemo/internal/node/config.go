@@ -31,6 +31,9 @@ const (
 	CodingAuto = "auto"
 	CodingOn   = "on"
 	CodingOff  = "off"
+	// CodingNever is CodingOff for a node that cannot read coded entries either,
+	// as all nodes with CoreUpstream: its log must have none.
+	CodingNever = "never"
 )
 
 // Bounds of [Config].
@@ -54,7 +57,8 @@ type Config struct {
 	Join         bool              // begin no group: wait to be added to those there are
 	Groups       int               // Raft groups that the keys are spread over, the same at all nodes
 	Core         string            // CoreWeft or CoreUpstream
-	// Coding is CodingOn, CodingOff or CodingAuto, which is on with CoreWeft.
+	// Coding is CodingOn, CodingOff, CodingNever or CodingAuto, which is on with
+	// CoreWeft.
 	// CodingThreshold is the least size of an entry that is coded, 1 or more;
 	// 0: raft.DefaultCodingThreshold.
 	Coding          string
@@ -127,8 +131,8 @@ func (c Config) Validate() error {
 		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
 	}
 	switch {
-	case c.Coding != CodingAuto && c.Coding != CodingOn && c.Coding != CodingOff:
-		bad("coding", strconv.Quote(c.Coding), "%s, %s or %s", CodingAuto, CodingOn, CodingOff)
+	case !slices.Contains([]string{CodingAuto, CodingOn, CodingOff, CodingNever}, c.Coding):
+		bad("coding", strconv.Quote(c.Coding), "%s, %s, %s or %s", CodingAuto, CodingOn, CodingOff, CodingNever)
 	case c.Coding == CodingOn && c.Core == CoreUpstream:
 		bad("coding", c.Coding, "%s or %s with --core %s, which cannot code", CodingAuto, CodingOff, CoreUpstream)
 	}
@@ -204,11 +208,14 @@ func (c Config) listen() string {
 	return c.Peers[c.ID]
 }
 
-// coding is how entries are coded, or nil if the core cannot do that. Each group
+// codes reports whether the node can read coded entries.
+func (c Config) codes() bool { return c.Core != CoreUpstream && c.Coding != CodingNever }
+
+// coding is how entries are coded, or nil if the node cannot do that. Each group
 // needs one of its own. With CodingOff there is one, too: the log may have coded
 // entries from before.
 func (c Config) coding() *raft.Coding {
-	if c.Core == CoreUpstream {
+	if !c.codes() {
 		return nil
 	}
 	return &raft.Coding{Threshold: c.CodingThreshold, Memory: max(codingMemory/c.Groups, leastCodingMemory)}

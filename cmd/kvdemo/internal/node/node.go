@@ -249,9 +249,9 @@ func (n *node) startHosts() error {
 	return err
 }
 
-// checkDense refuses a log with coded entries if the core cannot read them.
+// checkDense refuses a log with coded entries if the node cannot read them.
 func (n *node) checkDense(g *group) error {
-	if n.cfg.Core != CoreUpstream {
+	if n.cfg.codes() {
 		return nil
 	}
 	index, err := rawnode.FindCoded(g.log, 0)
@@ -259,8 +259,8 @@ func (n *node) checkDense(g *group) error {
 		return fmt.Errorf("--data: log of group %d: %w", g.id, err)
 	}
 	if index != 0 {
-		return fmt.Errorf("--core: %s cannot read the log of group %d, whose entry %d is coded: run the node with --core %s --coding %s until its status says that no coded entry is left",
-			CoreUpstream, g.id, index, CoreWeft, CodingOff)
+		return fmt.Errorf("--core %s --coding %s: cannot read the log of group %d, whose entry %d is coded: run all nodes with --core %s --coding %s until status says of each that no coded entry is left",
+			n.cfg.Core, n.cfg.Coding, g.id, index, CoreWeft, CodingOff)
 	}
 	return nil
 }
