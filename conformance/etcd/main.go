@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -102,16 +104,30 @@ func conformance(ctx context.Context, o options) error {
 		return mutant(ctx, w, o.seed)
 	}
 	results := &results{core: o.core, dir: w.dir}
-	for _, s := range steps(o.full) {
+	for _, lanes := range stages(o.full) {
+		rows := make([][]row, len(lanes))
+		var wg sync.WaitGroup
+		for i, lane := range lanes {
+			wg.Go(func() { rows[i] = runLane(ctx, w, o, only, lane) })
+		}
+		wg.Wait()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if only.MatchString(s.name) {
-			progress("%s", s.name)
-			results.add(s.run(ctx, w, o)...)
-		}
+		results.add(slices.Concat(rows...)...)
 	}
 	return results.report(os.Stdout)
+}
+
+// runLane runs those of some steps that are wanted, one after the other.
+func runLane(ctx context.Context, w *workdir, o options, only *regexp.Regexp, lane []step) (rows []row) {
+	for _, s := range lane {
+		if ctx.Err() == nil && only.MatchString(s.name) {
+			progress("%s", s.name)
+			rows = append(rows, s.run(ctx, w, o)...)
+		}
+	}
+	return rows
 }
 
 var began = time.Now()

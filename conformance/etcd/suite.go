@@ -24,21 +24,25 @@ type step struct {
 	run  func(context.Context, *workdir, options) []row
 }
 
-func steps(full bool) []step {
+// stages returns the steps: stages follow one another, the lanes of a stage run
+// side by side, and the steps of a lane in turn. Tests mostly wait, so that two
+// lanes of them do not starve each other; live clusters have the machine for
+// themselves.
+func stages(full bool) [][][]step {
 	unit, integration := unitTests, raftFacing
 	if full {
 		unit, integration = everything(serverPath), everything(testsPath+"/integration")
 	}
-	return []step{
-		{"vet", vet},
-		{"unit", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, unit) }},
-		{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
-		{"live", liveCluster},
-		{"mixed", mixedCluster},
-		{"coded-unit", coded(codedUnitTests)},
-		{"coded-integration", coded(integration)},
-		{"coded-live", codedCluster},
-		{"coded-rolling", rollingCluster},
+	return [][][]step{
+		{
+			{
+				{"vet", vet},
+				{"unit", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, unit) }},
+				{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
+			},
+			{{"coded-unit", coded(codedUnitTests)}, {"coded-integration", coded(integration)}},
+		},
+		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}}},
 	}
 }
 
