@@ -191,7 +191,9 @@ func (l *leader) raiseCommitted(recs []*record) {
 		_, voter := check.voters[id]
 		return voter && (id == l.id || l.coded.healthy(id))
 	}
-	level := countIf(check.voters, alive) - len(check.voters)/2
+	// A majority misses at most so many voters; the rest must do.
+	n := len(check.voters)
+	level := countIf(check.voters, alive) - (n - (n/2 + 1))
 	if level < 1 {
 		return
 	}
