@@ -305,3 +305,14 @@ func (c *coded) unpin(rec *record) {
 		rec.pinned = false
 	}
 }
+
+// unpinAll lets go of what was kept to lead with, by a node that leads no more, or
+// that gave up the term it had won.
+func (c *coded) unpinAll() {
+	if c == nil {
+		return
+	}
+	for _, rec := range c.ledger.recs {
+		c.unpin(rec)
+	}
+}

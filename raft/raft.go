@@ -177,6 +177,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 
 func (r *raft) becomeFollower(term, lead uint64) {
 	r.enter(&follower{raft: r}, term, lead)
+	r.coded.unpinAll()
 	r.logger.Infof("raft: node %x follows %x at term %d", r.id, r.lead, r.term)
 }
 
