@@ -54,15 +54,7 @@ type codingRecorder struct{ n *node }
 func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 	s := c.n.s
 	r := &s.coded
-	one := map[raft.CodingEventKind]*uint64{
-		raft.CodingEncoded: &r.Encoded, raft.CodingWhole: &r.SentWhole, raft.CodingPushed: &r.Pushes,
-		raft.CodingAsked: &r.Pulls, raft.CodingAnswered: &r.Answers, raft.CodingCompleted: &r.Completed,
-		raft.CodingHeldBack: &r.HeldBack, raft.CodingRejected: &r.Rejected, raft.CodingFallback: &r.Fallbacks,
-		raft.CodingHedged: &r.Hedges, raft.CodingRiderCommit: &r.RiderCommits, raft.CodingRecovery: &r.Recoveries,
-		raft.CodingRecovered: &r.Recovered, raft.CodingCut: &r.Cuts, raft.CodingStuck: &r.Stuck,
-		raft.CodingSnapshot: &r.StuckSnapshots, raft.CodingHandOver: &r.HandOvers, raft.CodingLeftOut: &r.LeftOut,
-		raft.CodingChecked: &r.ChangesChecked, raft.CodingDelayed: &r.Delayed,
-	}[e.Kind]
+	one := r.counter(e.Kind)
 	if one != nil {
 		*one++
 	}
@@ -78,6 +70,53 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 		return // too common for a line
 	}
 	s.story.aside(s.Now(), c.n.id, "coding: %+v", e)
+}
+
+// counter returns what counts a kind of event; nil if nothing does.
+func (r *CodedReach) counter(kind raft.CodingEventKind) *uint64 {
+	switch kind {
+	case raft.CodingEncoded:
+		return &r.Encoded
+	case raft.CodingWhole:
+		return &r.SentWhole
+	case raft.CodingPushed:
+		return &r.Pushes
+	case raft.CodingAsked:
+		return &r.Pulls
+	case raft.CodingAnswered:
+		return &r.Answers
+	case raft.CodingCompleted:
+		return &r.Completed
+	case raft.CodingHeldBack:
+		return &r.HeldBack
+	case raft.CodingRejected:
+		return &r.Rejected
+	case raft.CodingFallback:
+		return &r.Fallbacks
+	case raft.CodingHedged:
+		return &r.Hedges
+	case raft.CodingRiderCommit:
+		return &r.RiderCommits
+	case raft.CodingRecovery:
+		return &r.Recoveries
+	case raft.CodingRecovered:
+		return &r.Recovered
+	case raft.CodingCut:
+		return &r.Cuts
+	case raft.CodingStuck:
+		return &r.Stuck
+	case raft.CodingSnapshot:
+		return &r.StuckSnapshots
+	case raft.CodingHandOver:
+		return &r.HandOvers
+	case raft.CodingLeftOut:
+		return &r.LeftOut
+	case raft.CodingChecked:
+		return &r.ChangesChecked
+	case raft.CodingDelayed:
+		return &r.Delayed
+	}
+	return nil
 }
 
 // countCoded counts what a plan has.

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,9 +36,7 @@ func TestMutants(t *testing.T) {
 	}
 	for _, f := range files {
 		name := filepath.Base(f)
-		if _, err := os.Stat(f); err != nil || !slices.ContainsFunc(table, func(m mutant) bool {
-			return m.by == name || strings.HasPrefix(name, m.by) && m.by != "" || variant(name)
-		}) {
+		if !variant(name) && !slices.ContainsFunc(table, func(m mutant) bool { return m.by == name }) {
 			t.Errorf("no mutant fails the schedule %s", name)
 		}
 	}
