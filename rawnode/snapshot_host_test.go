@@ -16,7 +16,10 @@ import (
 )
 
 // tapped is a transport whose other end is the test.
-type tapped struct{ out chan wire.Message }
+type tapped struct {
+	out  chan wire.Message
+	seen map[uint64]wire.ChunkStatus // by stream
+}
 
 func (t tapped) Join(uint64, Receiver) error { return nil }
 func (t tapped) Leave(uint64)                {}
@@ -35,15 +38,18 @@ func (t tapped) SendWait(ctx context.Context, m wire.Message) error {
 	}
 }
 
-// status returns the next word on a stream.
+// status returns the word on a stream, whichever comes first.
 func (t tapped) status(test *testing.T, stream uint64) wire.ChunkStatus {
 	test.Helper()
 	timeout := time.After(time.Minute)
 	for {
+		if s, ok := t.seen[stream]; ok {
+			return s
+		}
 		select {
 		case m := <-t.out:
-			if s, ok := m.Body.(wire.ChunkStatus); ok && s.Stream == stream {
-				return s
+			if s, ok := m.Body.(wire.ChunkStatus); ok {
+				t.seen[s.Stream] = s
 			}
 		case <-timeout:
 			test.Fatalf("no word on stream %d", stream)
@@ -54,7 +60,7 @@ func (t tapped) status(test *testing.T, stream uint64) wire.ChunkStatus {
 // A leader that died in the middle of a snapshot does not keep its successor's
 // out: that is refused once, and taken when it comes again.
 func TestSnapshotOfALaterLeader(t *testing.T) {
-	tr := tapped{make(chan wire.Message, 10_000)}
+	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
 	h, err := New(Config{
 		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: newMemLog()},
 		StateMachine: &journal{}, Transport: tr, TickInterval: time.Second, SnapshotTimeout: time.Hour,
