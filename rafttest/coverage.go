@@ -91,7 +91,7 @@ func (v *view) candidacies(live map[uint64]confAt) []candidacy {
 			confs = append(confs, at)
 		}
 		for _, at := range confs {
-			if !isVoter(at.conf, id) || len(at.conf.GetVoters()) == 0 {
+			if !isVoter(at.conf, id) || len(at.conf.GetVoters()) == 0 || v.appliesFirst(id, im, at) {
 				continue
 			}
 			c := candidacy{node: id, needs: v.needs(im, at)}
@@ -102,6 +102,25 @@ func (v *view) candidacies(live map[uint64]confAt) []candidacy {
 	}
 	slices.SortFunc(found, func(a, b candidacy) int { return int(a.node) - int(b.node) })
 	return found
+}
+
+// appliesFirst reports whether a node that goes by a configuration applies a later
+// one before it may campaign: it knows that it is committed, and lacks no payload
+// before it.
+func (v *view) appliesFirst(node uint64, im *image, at confAt) bool {
+	for _, e := range im.entries {
+		i, name := e.GetIndex(), entryName{e.GetIndex(), e.GetTerm()}
+		switch {
+		case i <= at.index:
+		case i > im.state.commit:
+			return false
+		case e.GetType() != pb.EntryNormal:
+			return true
+		case v.t.coded(name) && v.holds(node, name) < v.t.facts[name].need():
+			return false
+		}
+	}
+	return false
 }
 
 // needs returns the voter sets whose majorities a node needs that goes by a
