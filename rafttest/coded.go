@@ -96,7 +96,7 @@ func (p *plan) drawCoded(d simkit.Draws) {
 	p.voters = simkit.Pick(d, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7)
 	p.spares = min(d.IntN(4), maxNodes-p.voters)
 	p.padding = simkit.Pick(d, 60, 300, 1500, 4000)
-	c.memory = simkit.Pick(d, 0, 0, 3000+2*p.padding, 3000+10*p.padding)
+	c.memory = simkit.Pick(d, 0, 0, 10_000+2*p.padding, 10_000+10*p.padding)
 	p.lease = false
 	p.preVote = p.preVote || c.replace > 0
 	if p.maxInflightBytes > 0 {
