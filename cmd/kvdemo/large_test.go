@@ -118,7 +118,8 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, keys, listed)
 	require.Equal(t, 5, strings.Count(f.do("ls", "--limit", "5", "--json"), "\n"))
 	require.Equal(t, "39", f.do("get", "key 39"))
-	require.Equal(t, 1+3*4, strings.Count(f.do("status"), "\n"))
+	// A line for each node and group, and again for what they say of coding.
+	require.Equal(t, 2*(1+3*4)+1, strings.Count(f.do("status"), "\n"))
 	f.do("transfer", "1") // of all groups; they do not stay there
 	eventually(t, "leaders on all nodes", func() bool {
 		leads := f.leads()
