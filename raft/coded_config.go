@@ -13,7 +13,7 @@ import (
 const (
 	// DefaultCodingThreshold is the payload size, in bytes, below which entries
 	// travel whole.
-	DefaultCodingThreshold = 512
+	DefaultCodingThreshold = 4 << 10
 	// DefaultCodingMemory is the budget, in bytes, for units and payloads that
 	// a node keeps in memory.
 	DefaultCodingMemory = 64 << 20

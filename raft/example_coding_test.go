@@ -28,6 +28,6 @@ func ExampleCoding() {
 	fmt.Println(err)
 	// Output:
 	// error: <nil>
-	// raft: Config.Coding.Threshold is -1 bytes; it must be 0 (meaning 512) or more
+	// raft: Config.Coding.Threshold is -1 bytes; it must be 0 (meaning 4096) or more
 	// raft: Config.Coding.ClearPrefix is 1048576 bytes; it must lie in [0, 4096]
 }
