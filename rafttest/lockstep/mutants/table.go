@@ -38,7 +38,7 @@ var table = []mutant{
 
 	// Committing.
 	{"commit", "commits entries of earlier terms by counting", "commit.go", "k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k})", "k <= l.log.committed"},
-	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.log.commitTo(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().index))"},
+	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.learnCommit(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().index))"},
 	{"commit", "a heartbeat commits what may not agree", "replicate.go", "commit := min(pr.Match, l.log.committed)", "commit := l.log.committed"},
 	{"commit", "followers are not told of a commit at once", "replicate.go", "case from != l.id && pr.CanBumpCommit(l.log.committed):", "case false:"},
 
