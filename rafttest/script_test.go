@@ -275,10 +275,10 @@ func (s *script) assign(a scriptArgs) error {
 	}
 	s.policy = scriptPolicy{level: int(level), units: map[uint64]int{}}
 	for name, value := range a.named {
-		switch {
-		case name == "level":
+		switch name {
+		case "level":
 			continue
-		case name == "policy":
+		case "policy":
 			s.policy.other = map[string]ecraft.Policy{"full": ecraft.Full{}, "levelled": ecraft.Levelled{},
 				"adaptive": ecraft.NewAdaptive(ecraft.AdaptiveOptions{})}[value]
 			if s.policy.other == nil {
