@@ -70,7 +70,7 @@ mutants-coded: ## the same for coded replication: which schedule or seed finds w
 	$(GO) run ./rafttest/mutants
 
 .PHONY: cover
-cover: ## coverage of ./raft by lockstep and its own tests; fails under 90%
+cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover
 
 ##@ code

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command cover measures how much of the raft package the lockstep tests and
-// the package's own tests run together, and fails if it is too little.
+// the package's own tests and coded clusters run together, and fails if it is too
+// little.
 //
 // Run it in rafttest/lockstep: go run ./cover. With -v it lists what no test
 // runs.
@@ -41,6 +42,8 @@ func run(least float64, verbose bool) error {
 		// A quarter of the fixed seeds: more add nothing to what is run.
 		{"lockstep", ".", []string{".", "-first", "-seeds=140", "-fresh=0"}},
 		{"its own tests", "../..", []string{"./raft"}},
+		// Coded entries: a tenth of the seeds, and the schedules.
+		{"coded clusters", "../..", []string{"./rafttest", "-run=TestCoded$|TestScripts", "-coded-seeds=200"}},
 	}
 	var all profile
 	for i, suite := range suites {
