@@ -4,6 +4,7 @@
 package raft
 
 import (
+	"errors"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -53,7 +54,7 @@ type coded struct {
 	// store has the units and payloads that are not in the log.
 	store  *gossip.Store
 	puller *gossip.Puller
-	// wanted are applied entries that a leader must complete to send them on.
+	// wanted are entries that a leader must complete to send them on, by index.
 	wanted map[uint64]*record
 	later  *gossip.Deferred
 
@@ -109,7 +110,7 @@ func (c *coded) load() error {
 	for lo, last := l.applied+1, l.last().index; lo <= last; {
 		ents, err := l.from(lo, loadPage)
 		if err != nil || len(ents) == 0 {
-			l.fail(err, "entries from %d on, to look for coded ones", lo)
+			l.fail(errors.Join(err, ErrUnavailable), "entries from %d on, to look for coded ones", lo)
 			return l.err
 		}
 		envs, err := c.openAll(ents)

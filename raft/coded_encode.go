@@ -185,7 +185,9 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 	}
 	if reserved {
 		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
-		e.Data = l.sealSelf(h, data)
+		word := ecraft.NewCodeword(h, data)
+		e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, word, nil)
+		word.Free()
 		c.lastCoded = e.GetIndex()
 		return
 	}
@@ -246,13 +248,6 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	c.lastCoded = e.GetIndex()
 	c.record(CodingEvent{Kind: CodingEncoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	enc.credit = min(enc.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
-}
-
-// sealSelf returns this node's form of a payload.
-func (l *leader) sealSelf(h *ecraft.Header, data []byte) []byte {
-	word := ecraft.NewCodeword(h, data)
-	defer word.Free()
-	return ecraft.Seal(nil, h, l.id, l.coded.opt.ClearPrefix, word, nil)
 }
 
 // maxCredit bounds what a quiet time may save up for hedges, in bytes.
@@ -380,22 +375,17 @@ func (l *leader) riderWord(id entryID) (*ecraft.Codeword, error) {
 		}
 	}
 	released := c.released()
-	e, err := c.entry(id)
-	if err != nil {
-		if id.index <= released {
-			return nil, errReleased
+	env, err := c.envelopeOf(id)
+	if err == nil {
+		var word *ecraft.Codeword
+		if word, err = c.codeword(id, env); err == nil {
+			return word, nil
 		}
-		return nil, err
 	}
-	env, err := c.open(e)
-	if err != nil || env == nil {
-		return nil, errors.Join(ecraft.ErrIncomplete, err)
+	if id.index <= released {
+		err = errReleased
 	}
-	word, err := c.codeword(id, env)
-	if err != nil && id.index <= released {
-		return nil, errReleased
-	}
-	return word, err
+	return nil, err
 }
 
 // word returns the codeword of a record, and keeps it.
@@ -419,15 +409,11 @@ func (c *coded) payload(rec *record) ([]byte, error) {
 	if p := c.store.Payload(coID(rec.id)); p != nil {
 		return p, nil
 	}
-	e, err := c.entry(rec.id)
+	env, err := c.envelopeOf(rec.id)
 	if err != nil {
 		return nil, err
 	}
-	env, err := c.open(e)
-	if err != nil {
-		return nil, err
-	}
-	if env == nil || env.Payload == nil {
+	if env.Payload == nil {
 		c.ledger.lose(rec) // its units were given up for lack of room
 		return nil, ecraft.ErrIncomplete
 	}
@@ -447,10 +433,24 @@ func (c *coded) entry(id entryID) (*pb.Entry, error) {
 	return ents[0], nil
 }
 
+// envelopeOf reads one entry of the log that is not plain.
+// [ecraft.ErrIncomplete]: there is no such entry.
+func (c *coded) envelopeOf(id entryID) (*ecraft.Envelope, error) {
+	e, err := c.entry(id)
+	if err != nil {
+		return nil, err
+	}
+	env, err := c.open(e)
+	if err == nil && env == nil {
+		err = ecraft.ErrIncomplete
+	}
+	return env, err
+}
+
 // copyWithData returns an entry that differs from e in its Data, which it
 // shares with the caller.
 func copyWithData(e *pb.Entry, data []byte) *pb.Entry {
-	c := copyEntry(&pb.Entry{Type: e.Type}, idOf(e))
+	c := copyShell(&pb.Entry{Type: e.Type}, idOf(e))
 	c.Data = data
 	return c
 }

@@ -72,10 +72,8 @@ func (c *coded) shareDue() {
 			break
 		}
 		eid := entryID{term: id.Term, index: id.Index}
-		if e, err := c.entry(eid); err == nil {
-			if env, err := c.open(e); err == nil && env != nil {
-				due.pack(c, eid, env)
-			}
+		if env, err := c.envelopeOf(eid); err == nil {
+			due.pack(c, eid, env)
 		}
 	}
 	c.ship(&due)
@@ -277,10 +275,8 @@ func (c *coded) wantAhead(ents []*pb.Entry) {
 			if id.index <= c.released() {
 				continue
 			}
-			if under, err := c.entry(id); err == nil {
-				if env, err := c.open(under); err == nil && env != nil && env.Kind == ecraft.Coded {
-					c.wantEntry(id, env)
-				}
+			if under, err := c.envelopeOf(id); err == nil && under.Kind == ecraft.Coded {
+				c.wantEntry(id, under)
 			}
 		}
 	}
@@ -393,11 +389,11 @@ func (c *coded) expect(rec *record) bool {
 	if c.store.Known(id) {
 		return true
 	}
-	own, err := c.ownUnits(rec.id)
+	env, err := c.envelopeOf(rec.id)
 	if err != nil {
 		return false
 	}
-	rec.complete = c.store.Expect(id, rec.hdr, own...)
+	rec.complete = c.store.Expect(id, rec.hdr, c.ownUnits(rec.id, env)...)
 	return !rec.complete
 }
 
@@ -406,27 +402,18 @@ func (c *coded) expectPinned(rec *record) bool {
 	if rec.pinned {
 		return !rec.complete
 	}
-	own, err := c.ownUnits(rec.id)
+	env, err := c.envelopeOf(rec.id)
 	if err != nil {
 		return false
 	}
 	rec.pinned = true
-	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr, own...)
+	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr, c.ownUnits(rec.id, env)...)
 	return !rec.complete
 }
 
 // ownUnits returns the units of an entry that this node's log has: those
-// assigned to it, and riders.
-func (c *coded) ownUnits(id entryID) ([]ecraft.Strip, error) {
-	e, err := c.entry(id)
-	if err != nil {
-		return nil, err
-	}
-	env, err := c.open(e)
-	if err != nil || env == nil {
-		return nil, errors.Join(ecraft.ErrIncomplete, err)
-	}
-	var units []ecraft.Strip
+// assigned to it, which stand in its envelope, and riders.
+func (c *coded) ownUnits(id entryID, env *ecraft.Envelope) (units []ecraft.Strip) {
 	add := func(s ecraft.Strip) {
 		if s.Count > 0 && s.Verify() == nil { // what the disk has damaged others have
 			units = append(units, s)
@@ -435,24 +422,24 @@ func (c *coded) ownUnits(id entryID) ([]ecraft.Strip, error) {
 	add(env.Own)
 	rec := c.ledger.find(id.index)
 	if rec == nil {
-		return units, nil
+		return units
 	}
 	for _, ra := range rec.raised {
 		term, err := c.r.log.term(ra.at)
 		if err != nil {
 			continue
 		}
-		if carrier, err := c.entry(entryID{term: term, index: ra.at}); err == nil {
-			if env, err := c.open(carrier); err == nil && env != nil {
-				for i, r := range env.Riders {
-					if r.ID == coID(id) {
-						add(env.RiderUnits[i])
-					}
-				}
+		carrier, err := c.envelopeOf(entryID{term: term, index: ra.at})
+		if err != nil {
+			continue
+		}
+		for i, r := range carrier.Riders {
+			if r.ID == coID(id) {
+				add(carrier.RiderUnits[i])
 			}
 		}
 	}
-	return units, nil
+	return units
 }
 
 // stepAsk answers a question for units.
@@ -501,16 +488,8 @@ func (c *coded) answer(e *envelope, m *pb.Message) error {
 // it gets elsewhere, and otherwise of this node's.
 func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units gossip.Units) {
 	units.Asked = true
-	e, err := c.entry(id)
-	if err != nil {
-		return units
-	}
-	env, err := c.open(e)
-	if err != nil || env == nil || env.Kind != ecraft.Coded {
-		return units
-	}
-	own, err := c.ownUnits(id)
-	if err != nil {
+	env, err := c.envelopeOf(id)
+	if err != nil || env.Kind != ecraft.Coded {
 		return units
 	}
 	word, err := c.codeword(id, env)
@@ -520,6 +499,6 @@ func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units goss
 	} else {
 		word = nil
 	}
-	units.Strips = gossip.Answer(&env.Header, c.r.id, asker, want, own, word)
+	units.Strips = gossip.Answer(&env.Header, c.r.id, asker, want, c.ownUnits(id, env), word)
 	return units
 }
