@@ -1,101 +1,80 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the tests of coded replication find bugs. It puts
-// small bugs into the sources, one at a time and without touching the files (go
-// test -overlay), runs the directed schedules of rafttest and then its seeds on
-// each, and prints which found it. It fails if a bug is not found, or can no
-// longer be put in.
+// Command mutants shows that the tests of coded replication find bugs: it takes
+// rules of coding out of the sources, one at a time, runs on each the directed
+// schedule of rafttest that needs the rule, or seeds, and prints which found it.
+// It fails if a bug is not found, or can no longer be put in.
 //
 // Run it at the root of the module: go run ./rafttest/mutants
 package main
 
 import (
-	"context"
-	"flag"
+	"errors"
 	"fmt"
-	"os"
-	"os/signal"
+	"path"
 	"regexp"
-	"runtime"
-	"sync"
-	"text/tabwriter"
-	"time"
+	"strings"
+
+	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-func main() {
-	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants to build and run at a time")
-	only := flag.String("only", "", "run only mutants whose description matches this regular expression")
-	quick := flag.Bool("quick", false, "run only mutants that a directed schedule finds")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *workers, *only, *quick); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1)
-	}
+func main() { mutate.Main(mutants()) }
+
+// bug is put into one file: texts that occur once each are replaced.
+type bug struct {
+	what string
+	file string
+	// edits are pairs: a text, and what takes its place.
+	edits [][2]string
+	// by is the directed schedule that must find it, a file of
+	// rafttest/testdata/coded; or a test of the file's own package, if it begins
+	// with "Test"; or seeds of TestCoded, if it is empty.
+	by string
+	// within bounds the seeds.
+	within int
 }
 
-func run(ctx context.Context, workers int, only string, quick bool) error {
-	filter, err := regexp.Compile(only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
-	root, err := moduleRoot(ctx)
-	if err != nil {
-		return err
-	}
-	scratch, err := os.MkdirTemp("", "mutants")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }() // the system's temporary directory is cleaned anyway
-	var chosen []mutant
-	for _, m := range table {
-		if filter.MatchString(m.what) && (m.by != "" || !quick) {
-			chosen = append(chosen, m)
+func mutants() []mutate.Mutant {
+	var all []mutate.Mutant
+	for _, b := range table {
+		m := mutate.Mutant{What: b.what, File: b.file, Edits: b.edits, Tests: "rafttest", Verdict: b.verdict}
+		flags := []string{"-test.run=^TestScripts$/^" + b.by + "$", "-test.timeout=2m"}
+		switch {
+		case b.by == "":
+			flags = []string{"-test.run=^TestCoded$", fmt.Sprintf("-coded-seeds=%d", b.within), "-coded-stop=1", "-test.timeout=20m"}
+		case strings.HasPrefix(b.by, "Test"):
+			m.Tests, flags[0] = path.Dir(b.file), "-test.run=^"+b.by+"$"
 		}
+		m.Stages = [][]string{flags}
+		all = append(all, m)
 	}
-	results := make([]result, len(chosen))
-	start := time.Now()
-	var group sync.WaitGroup
-	next := make(chan int)
-	for range workers {
-		group.Go(func() {
-			for i := range next {
-				results[i] = chosen[i].test(ctx, root, scratch, i)
-				fmt.Fprintf(os.Stderr, "%2d of %d: %s: %s\n", i+1, len(chosen), chosen[i].what, results[i])
-			}
-		})
-	}
-	for i := range chosen {
-		next <- i
-	}
-	close(next)
-	group.Wait()
-	missed := report(chosen, results)
-	fmt.Printf("\n%d mutants in %v\n", len(chosen), time.Since(start).Round(time.Second))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if missed > 0 {
-		return fmt.Errorf("%d of %d were not found as they should be, or are no longer to be put in", missed, len(chosen))
-	}
-	return nil
+	return all
 }
 
-// report prints the table and returns how many mutants were not found.
-func report(mutants []mutant, results []result) (missed int) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MUTANT\tFILE\tFOUND BY\tINVARIANT\tTESTS TOOK")
-	for i, r := range results {
-		if r.err != nil {
-			missed++
+var (
+	foundSeed = regexp.MustCompile(`seed (\d+): ([a-z ]+) does not hold`)
+	violation = regexp.MustCompile(`VIOLATION (.*)`)
+)
+
+// verdict reads from the output of a failed run what found the bug.
+func (b bug) verdict(out string, _ []string) mutate.Finding {
+	f := mutate.Finding{By: b.by, Detail: "the text differs"}
+	switch {
+	case b.by == "":
+		f.By, f.Detail = fmt.Sprintf("one of %d seeds", b.within), "it panics"
+	case strings.HasPrefix(b.by, "Test"):
+		f.Detail = "it fails"
+	}
+	if m := foundSeed.FindStringSubmatch(out); m != nil {
+		f.By, f.Detail = fmt.Sprintf("seed %s of %d", m[1], b.within), m[2]
+	} else if m := violation.FindStringSubmatch(out); m != nil {
+		f.Detail = m[1][:min(len(m[1]), 60)]
+	}
+	if strings.Contains(out, "test timed out") {
+		if f.Detail = "it hangs"; b.by == "" {
+			f.Err = errors.New("the tests take too long")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1fs\n", mutants[i].what, mutants[i].file, r, r.invariant, r.took.Seconds())
 	}
-	if err := w.Flush(); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants: printing the table:", err)
-	}
-	return missed
+	return f
 }

@@ -6,7 +6,7 @@ package main
 // table is the bugs. Each takes out one rule of coded replication, or one that
 // somebody might think he can do without. When code moves or changes its words, its
 // mutants change too.
-var table = []mutant{
+var table = []bug{
 	// The commit rule.
 	{"commits on Raft's majority alone", "raft/coded_commit.go",
 		edit("	if rec.covered {\n		return true\n	}\n	for _, v", "	if rec.covered || len(l.members.Voters[0]) > 0 {\n		return true\n	}\n	for _, v"), "03-one-unit-each", 0},

@@ -1,107 +1,78 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the lockstep tests find bugs. It puts one-line
-// bugs into the raft package, one at a time and without touching its files (go
-// test -overlay), runs the tests on each, and prints which test found it, by
-// which seed. It fails if a bug is not found, or can no longer be put in.
+// Command mutants shows that the lockstep tests find bugs: it puts one-line bugs
+// into the raft package, one at a time, runs the tests on each, and prints which
+// test found it, by which seed. It fails if a bug is not found, or can no longer
+// be put in.
 //
 // Run it in rafttest/lockstep: go run ./mutants
 package main
 
 import (
-	"context"
-	"flag"
-	"fmt"
-	"os"
-	"os/signal"
 	"regexp"
-	"runtime"
-	"sync"
-	"text/tabwriter"
-	"time"
+	"strings"
+
+	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-func main() {
-	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants to build and run at a time")
-	only := flag.String("only", "", "run only mutants whose area or description matches this regular expression")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *workers, *only); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1)
-	}
+func main() { mutate.Main(mutants()) }
+
+// bug is put into the raft package: in one file, a text that occurs once is
+// replaced.
+type bug struct {
+	area, what string
+	file       string
+	old, now   string
 }
 
-func run(ctx context.Context, workers int, only string) error {
-	filter, err := regexp.Compile(only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
-	source, err := sourceDir(ctx)
-	if err != nil {
-		return err
-	}
-	scratch, err := os.MkdirTemp("", "mutants")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }() // the system's temporary directory is cleaned anyway
-	chosen := choose(filter)
-	results := make([]result, len(chosen))
-	start := time.Now()
-	var group sync.WaitGroup
-	next := make(chan int)
-	for range workers {
-		group.Go(func() {
-			for i := range next {
-				results[i] = chosen[i].test(ctx, source, scratch, i)
-				fmt.Fprintf(os.Stderr, "%2d of %d: %s: %s (%s)\n", i+1, len(chosen), chosen[i].area, chosen[i].what, results[i])
-			}
+func mutants() []mutate.Mutant {
+	var all []mutate.Mutant
+	for _, b := range table {
+		all = append(all, mutate.Mutant{
+			What: b.area + ": " + b.what, File: "raft/" + b.file, Edits: [][2]string{{b.old, b.now}},
+			Tests: "rafttest/lockstep", Stages: stages(b.area), Verdict: verdict,
 		})
 	}
-	for i := range chosen {
-		next <- i
-	}
-	close(next)
-	group.Wait()
-	missed := report(chosen, results)
-	fmt.Printf("\n%d mutants in %v\n", len(chosen), time.Since(start).Round(time.Second))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if missed > 0 {
-		return fmt.Errorf("%d of %d were not found, or are no longer to be put in", missed, len(chosen))
-	}
-	return nil
+	return all
 }
 
-func choose(filter *regexp.Regexp) []mutant {
-	var chosen []mutant
-	for _, m := range table {
-		if filter.MatchString(m.area + ": " + m.what) {
-			chosen = append(chosen, m)
-		}
+// stages returns the tests that a bug is run through: those of its own area
+// first, to save time. Only fixed seeds are used, so that the outcome does not
+// depend on luck.
+func stages(area string) [][]string {
+	const hangs = "-test.timeout=100s"
+	cores := []string{"-test.run=^TestLockstep$", hangs, "-first", "-fresh=0"}
+	nodes := []string{"-test.run=^TestNode$", hangs, "-first", "-fresh=0"}
+	rest := []string{"-test.run=^(TestMemoryStorage|TestUtil|TestConfig)$", hangs}
+	switch area {
+	case "Node":
+		return [][]string{nodes, cores, rest}
+	case "MemoryStorage":
+		return [][]string{rest, cores, nodes}
+	default:
+		return [][]string{cores, nodes, rest}
 	}
-	return chosen
 }
 
-// report prints the table and returns how many mutants were not found.
-func report(mutants []mutant, results []result) (missed int) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AREA\tMUTANT\tFILE\tFOUND BY\tSEED\tTESTS TOOK")
-	for i, r := range results {
-		m := mutants[i]
-		by := r.by
-		if r.err != nil {
-			by = "NOT FOUND: " + r.err.Error()
-			missed++
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.1fs\n", m.area, m.what, m.file, by, r.seed, r.took.Seconds())
+var (
+	failedTest = regexp.MustCompile(`--- FAIL: (\w+)`)
+	foundSeed  = regexp.MustCompile(`seed (\d+), call \d+: (.*)`)
+)
+
+// verdict reads from the output of a failed run what found the bug.
+func verdict(out string, flags []string) mutate.Finding {
+	f := mutate.Finding{By: strings.Trim(strings.TrimPrefix(flags[0], "-test.run="), "^$")}
+	if m := failedTest.FindStringSubmatch(out); m != nil {
+		f.By = m[1]
 	}
-	if err := w.Flush(); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants: printing the table:", err)
+	switch m := foundSeed.FindStringSubmatch(out); {
+	case m != nil:
+		f.By, f.Detail = f.By+", seed "+m[1], m[2]
+	case strings.Contains(out, "test timed out"):
+		f.Detail = "it hangs"
+	case strings.Contains(out, "panic:"):
+		f.Detail = "a goroutine of Node panicked"
 	}
-	return missed
+	return f
 }

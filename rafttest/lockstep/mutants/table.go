@@ -5,7 +5,7 @@ package main
 
 // table is the bugs: each a slip that is easy to make, in each part of the
 // package. When code here moves or changes its words, its mutants change too.
-var table = []mutant{
+var table = []bug{
 	// Elections.
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},

@@ -1,0 +1,152 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mutate puts small bugs into the module's sources, one at a time and
+// without touching the files (go test -overlay), and runs tests on each, to show
+// that they find it.
+package mutate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Mutant is a bug, and the tests that should find it.
+type Mutant struct {
+	// What says what is wrong.
+	What string
+	// File is where, by its path in the module.
+	File string
+	// Edits are pairs: a text that occurs once in the file, and what takes its
+	// place.
+	Edits [][2]string
+	// Tests is the directory of the package that finds the mutant, by its path
+	// in the module.
+	Tests string
+	// Stages are flags for its tests, run in this order until one run fails.
+	Stages [][]string
+	// Verdict reads from the output of the failed run, the one with these flags,
+	// what found the mutant.
+	Verdict func(output string, flags []string) Finding
+}
+
+// Finding says what found a mutant.
+type Finding struct {
+	By     string // the test, schedule or seed
+	Detail string // more about it
+	Took   time.Duration
+	Err    error // not found, or not tested
+}
+
+func (f Finding) String() string {
+	if f.Err != nil {
+		return "NOT FOUND: " + f.Err.Error()
+	}
+	return f.By
+}
+
+var (
+	errSurvived = errors.New("all tests pass")
+	errAbsent   = errors.New("the text to replace does not occur exactly once")
+	errSame     = errors.New("the edit changes nothing")
+)
+
+// Root returns the directory of the module.
+func Root(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/weftraft/weft").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Apply returns the mutated file.
+func (m Mutant) Apply(root string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(root, m.File))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range m.Edits {
+		if bytes.Count(text, []byte(e[0])) != 1 {
+			return nil, fmt.Errorf("%s: %q: %w", m.File, e[0], errAbsent)
+		}
+		if e[0] == e[1] {
+			return nil, fmt.Errorf("%s: %q: %w", m.File, e[0], errSame)
+		}
+		text = bytes.Replace(text, []byte(e[0]), []byte(e[1]), 1)
+	}
+	return text, nil
+}
+
+// Check returns what keeps mutants from being put in, without running them.
+func Check(ctx context.Context, mutants []Mutant) error {
+	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	seen := map[string]bool{}
+	for _, m := range mutants {
+		if _, err := m.Apply(root); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.What, err))
+		}
+		if seen[m.What] {
+			errs = append(errs, fmt.Errorf("%s: it is there twice", m.What))
+		}
+		seen[m.What] = true
+	}
+	return errors.Join(errs...)
+}
+
+// test builds the tests with the mutant and runs them.
+func (m Mutant) test(ctx context.Context, root, scratch string, number int) (f Finding) {
+	binary, err := m.build(ctx, root, scratch, number)
+	if err != nil {
+		return Finding{Err: err}
+	}
+	defer func() { _ = os.Remove(binary) }() // the whole directory goes in the end
+	start := time.Now()
+	defer func() { f.Took = time.Since(start) }()
+	for _, flags := range m.Stages {
+		cmd := exec.CommandContext(ctx, binary, flags...)
+		cmd.Dir = filepath.Join(root, m.Tests)
+		out, err := cmd.CombinedOutput()
+		switch {
+		case ctx.Err() != nil:
+			return Finding{Err: ctx.Err()}
+		case err != nil:
+			return m.Verdict(string(out), flags)
+		}
+	}
+	return Finding{Err: errSurvived}
+}
+
+// build compiles the tests against the mutated file.
+func (m Mutant) build(ctx context.Context, root, scratch string, number int) (string, error) {
+	text, err := m.Apply(root)
+	if err != nil {
+		return "", err
+	}
+	name := func(suffix string) string { return filepath.Join(scratch, fmt.Sprintf("%d%s", number, suffix)) }
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.File): name(".go")}})
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.WriteFile(name(".go"), text, 0o600), os.WriteFile(name(".json"), overlay, 0o600)); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", name(".json"), "-o", name(".test"), ".")
+	cmd.Dir = filepath.Join(root, m.Tests)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("it does not compile: %w: %s", err, out)
+	}
+	return name(".test"), nil
+}
