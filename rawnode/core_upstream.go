@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -26,34 +27,18 @@ func Upstream(cfg raft.Config) (Core, error) {
 		return nil, err
 	}
 	c := &upstreamCore{storage: &watchedStorage{Storage: cfg.Storage}}
+	cfg.Storage = c.storage
+	if cfg.Logger == nil {
+		cfg.Logger = discard{}
+	}
 	err := c.guarded(func() (err error) {
-		c.rn, err = upstream.NewRawNode(upstreamConfig(cfg, upstreamStorage{c.storage}))
+		c.rn, err = upstream.NewRawNode(theirs.Config(&cfg))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-func upstreamConfig(cfg raft.Config, s upstream.Storage) *upstream.Config {
-	logger := cfg.Logger
-	if logger == nil {
-		logger = upstream.Logger(discard{})
-	}
-	return &upstream.Config{
-		ID: cfg.ID, ElectionTick: cfg.ElectionTick, HeartbeatTick: cfg.HeartbeatTick,
-		Storage: s, Applied: cfg.Applied, AsyncStorageWrites: cfg.AsyncStorageWrites,
-		MaxSizePerMsg: cfg.MaxSizePerMsg, MaxCommittedSizePerReady: cfg.MaxCommittedSizePerReady,
-		MaxUncommittedEntriesSize: cfg.MaxUncommittedEntriesSize,
-		MaxInflightMsgs:           cfg.MaxInflightMsgs, MaxInflightBytes: cfg.MaxInflightBytes,
-		CheckQuorum: cfg.CheckQuorum, PreVote: cfg.PreVote,
-		ReadOnlyOption:              upstream.ReadOnlyOption(cfg.ReadOnlyOption),
-		Logger:                      logger,
-		DisableProposalForwarding:   cfg.DisableProposalForwarding,
-		DisableConfChangeValidation: cfg.DisableConfChangeValidation,
-		StepDownOnRemoval:           cfg.StepDownOnRemoval,
-	}
 }
 
 // upstreamCore calls upstream's RawNode, each time behind guarded.
@@ -112,21 +97,13 @@ func (c *upstreamCore) ReportUnreachable(id uint64) { c.do(func() { c.rn.ReportU
 func (c *upstreamCore) HasReady() (has bool)        { c.do(func() { has = c.rn.HasReady() }); return has }
 func (c *upstreamCore) Err() error                  { return c.storage.failure() }
 func (c *upstreamCore) ReportSnapshot(id uint64, ok bool) {
-	status := upstream.SnapshotFinish
-	if !ok {
-		status = upstream.SnapshotFailure
-	}
-	c.do(func() { c.rn.ReportSnapshot(id, status) })
+	c.do(func() { c.rn.ReportSnapshot(id, theirs.SnapshotStatus(ok)) })
 }
 
 func (c *upstreamCore) Ready() (rd Ready) {
 	c.do(func() {
 		r := c.rn.Ready()
-		var reads []raft.ReadState
-		for _, s := range r.ReadStates {
-			reads = append(reads, raft.ReadState{Index: s.Index, RequestCtx: s.RequestCtx})
-		}
-		rd = sortMessages(reads, r.Messages)
+		rd = sortMessages(theirs.ReadStates(r.ReadStates), r.Messages)
 		rd.Changed = r.SoftState != nil || !raft.IsEmptyHardState(r.HardState)
 	})
 	return rd
@@ -162,38 +139,4 @@ func translated(err error) error {
 		return raft.ErrStepLocalMsg
 	}
 	return fmt.Errorf("upstream core: %w", err)
-}
-
-// upstreamStorage gives a Storage the errors that upstream compares by identity.
-type upstreamStorage struct{ raft.Storage }
-
-func storageError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, raft.ErrCompacted):
-		return upstream.ErrCompacted
-	case errors.Is(err, raft.ErrUnavailable):
-		return upstream.ErrUnavailable
-	case errors.Is(err, raft.ErrSnapshotTemporarilyUnavailable):
-		return upstream.ErrSnapshotTemporarilyUnavailable
-	case errors.Is(err, raft.ErrSnapOutOfDate):
-		return upstream.ErrSnapOutOfDate
-	}
-	return err
-}
-
-func (s upstreamStorage) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
-	entries, err := s.Storage.Entries(lo, hi, maxSize)
-	return entries, storageError(err)
-}
-
-func (s upstreamStorage) Term(i uint64) (uint64, error) {
-	term, err := s.Storage.Term(i)
-	return term, storageError(err)
-}
-
-func (s upstreamStorage) Snapshot() (*pb.Snapshot, error) {
-	snap, err := s.Storage.Snapshot()
-	return snap, storageError(err)
 }

@@ -1,10 +1,9 @@
-// Copyright 2026 The Upstream Authors
+// Code generated from weft_test.go; DO NOT EDIT.
+
+// Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
 package bench
-
-// upstream_test.go is this file with the other library in it.
-//go:generate sh -c "sed -e s,go.etcd.io/raft/v3,go.etcd.io/raft/v3, -e s/upstream/upstream/g -e s/Upstream/Upstream/g upstream_test.go > upstream_test.go"
 
 import (
 	"context"

@@ -3,9 +3,6 @@
 
 package bench
 
-// upstream_test.go is this file with the other library in it.
-//go:generate sh -c "sed -e s,github.com/weftraft/weft/raft,go.etcd.io/raft/v3, -e s/weft/upstream/g -e s/Weft/Upstream/g weft_test.go > upstream_test.go"
-
 import (
 	"context"
 	"errors"

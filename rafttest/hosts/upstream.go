@@ -6,13 +6,11 @@ package hosts
 import (
 	cryptorand "crypto/rand"
 	"encoding/binary"
-	"errors"
-	"fmt"
 
 	upstream "go.etcd.io/raft/v3"
-	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode"
@@ -27,15 +25,7 @@ func Upstream() Library {
 }
 
 func newUpstream(_ *Reach, cfg raft.Config) (Core, error) {
-	rn, err := upstream.NewRawNode(&upstream.Config{
-		ID: cfg.ID, ElectionTick: cfg.ElectionTick, HeartbeatTick: cfg.HeartbeatTick,
-		Storage: upstreamStorage{cfg.Storage}, Applied: cfg.Applied, AsyncStorageWrites: cfg.AsyncStorageWrites,
-		MaxSizePerMsg: cfg.MaxSizePerMsg, MaxCommittedSizePerReady: cfg.MaxCommittedSizePerReady,
-		MaxUncommittedEntriesSize: cfg.MaxUncommittedEntriesSize,
-		MaxInflightMsgs:           cfg.MaxInflightMsgs, MaxInflightBytes: cfg.MaxInflightBytes,
-		CheckQuorum: cfg.CheckQuorum, PreVote: cfg.PreVote, Logger: cfg.Logger,
-		DisableProposalForwarding: cfg.DisableProposalForwarding,
-	})
+	rn, err := upstream.NewRawNode(theirs.Config(&cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +42,10 @@ func (c upstreamCore) Ready() raft.Ready {
 	out := raft.Ready{
 		HardState: rd.HardState, Entries: rd.Entries, Snapshot: rd.Snapshot,
 		CommittedEntries: rd.CommittedEntries, Messages: rd.Messages, MustSync: rd.MustSync,
+		ReadStates: theirs.ReadStates(rd.ReadStates),
 	}
 	if rd.SoftState != nil {
 		out.SoftState = &raft.SoftState{Lead: rd.Lead, RaftState: raft.StateType(rd.RaftState)}
-	}
-	for _, s := range rd.ReadStates {
-		out.ReadStates = append(out.ReadStates, raft.ReadState{Index: s.Index, RequestCtx: s.RequestCtx})
 	}
 	return out
 }
@@ -67,11 +55,7 @@ func (c upstreamCore) Advance() { c.RawNode.Advance(upstream.Ready{}) }
 
 // ReportSnapshot implements Core.
 func (c upstreamCore) ReportSnapshot(id uint64, ok bool) {
-	status := upstream.SnapshotFinish
-	if !ok {
-		status = upstream.SnapshotFailure
-	}
-	c.RawNode.ReportSnapshot(id, status)
+	c.RawNode.ReportSnapshot(id, theirs.SnapshotStatus(ok))
 }
 
 // State implements Core.
@@ -85,31 +69,6 @@ func (c upstreamCore) Visit(see func(id uint64, learner bool, pr tracker.Progres
 	c.WithProgress(func(id uint64, typ upstream.ProgressType, pr tracker.Progress) {
 		see(id, typ == upstream.ProgressTypeLearner, pr)
 	})
-}
-
-// upstreamStorage gives a Storage the errors that upstream compares by identity.
-type upstreamStorage struct{ raft.Storage }
-
-func upstreamError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, raft.ErrCompacted):
-		return upstream.ErrCompacted
-	case errors.Is(err, raft.ErrUnavailable):
-		return upstream.ErrUnavailable
-	}
-	return fmt.Errorf("storage: %w", err)
-}
-
-func (s upstreamStorage) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
-	entries, err := s.Storage.Entries(lo, hi, maxSize)
-	return entries, upstreamError(err)
-}
-
-func (s upstreamStorage) Term(i uint64) (uint64, error) {
-	term, err := s.Storage.Term(i)
-	return term, upstreamError(err)
 }
 
 // entropy stands in for crypto/rand's reader during a run.

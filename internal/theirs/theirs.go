@@ -1,0 +1,84 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package theirs translates what is given to this module's library into what
+// upstream's, go.etcd.io/raft, takes.
+package theirs
+
+import (
+	"errors"
+
+	upstream "go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Config is a configuration for upstream's library. What it does not have
+// (Coding, Rand, Clock) is left out; a Logger must be given.
+func Config(c *raft.Config) *upstream.Config {
+	return &upstream.Config{
+		ID: c.ID, ElectionTick: c.ElectionTick, HeartbeatTick: c.HeartbeatTick,
+		Storage: storage{c.Storage}, Applied: c.Applied, AsyncStorageWrites: c.AsyncStorageWrites,
+		MaxSizePerMsg: c.MaxSizePerMsg, MaxCommittedSizePerReady: c.MaxCommittedSizePerReady,
+		MaxUncommittedEntriesSize: c.MaxUncommittedEntriesSize,
+		MaxInflightMsgs:           c.MaxInflightMsgs, MaxInflightBytes: c.MaxInflightBytes,
+		CheckQuorum: c.CheckQuorum, PreVote: c.PreVote,
+		ReadOnlyOption:              upstream.ReadOnlyOption(c.ReadOnlyOption),
+		Logger:                      c.Logger,
+		DisableProposalForwarding:   c.DisableProposalForwarding,
+		DisableConfChangeValidation: c.DisableConfChangeValidation,
+		StepDownOnRemoval:           c.StepDownOnRemoval,
+	}
+}
+
+// ReadStates returns upstream's read states as ours.
+func ReadStates(states []upstream.ReadState) (out []raft.ReadState) {
+	for _, s := range states {
+		out = append(out, raft.ReadState{Index: s.Index, RequestCtx: s.RequestCtx})
+	}
+	return out
+}
+
+// SnapshotStatus says how the sending of a snapshot ended.
+func SnapshotStatus(ok bool) upstream.SnapshotStatus {
+	if ok {
+		return upstream.SnapshotFinish
+	}
+	return upstream.SnapshotFailure
+}
+
+// storage gives a Storage the errors that upstream compares by identity.
+type storage struct{ raft.Storage }
+
+func storageError(err error) error {
+	for _, e := range [...]struct{ ours, theirs error }{
+		{raft.ErrCompacted, upstream.ErrCompacted},
+		{raft.ErrUnavailable, upstream.ErrUnavailable},
+		{raft.ErrSnapshotTemporarilyUnavailable, upstream.ErrSnapshotTemporarilyUnavailable},
+		{raft.ErrSnapOutOfDate, upstream.ErrSnapOutOfDate},
+	} {
+		if errors.Is(err, e.ours) {
+			return e.theirs
+		}
+	}
+	return err
+}
+
+// Entries implements upstream's Storage.
+func (s storage) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
+	entries, err := s.Storage.Entries(lo, hi, maxSize)
+	return entries, storageError(err)
+}
+
+// Term implements upstream's Storage.
+func (s storage) Term(i uint64) (uint64, error) {
+	term, err := s.Storage.Term(i)
+	return term, storageError(err)
+}
+
+// Snapshot implements upstream's Storage.
+func (s storage) Snapshot() (*pb.Snapshot, error) {
+	snap, err := s.Storage.Snapshot()
+	return snap, storageError(err)
+}
