@@ -4,12 +4,9 @@
 package rafttest
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,41 +27,9 @@ func reportCoded(r Result) string {
 // whether everything committed stays recoverable from what is on the disks.
 func TestCoded(t *testing.T) {
 	opts := Options{Coded: true, Process: ProcessCore}
-	if *codedSeed != 0 {
-		if testing.Verbose() {
-			w := bufio.NewWriter(os.Stdout)
-			defer func() { require.NoError(t, w.Flush()) }()
-			opts.Trace = w
-		}
-		r := Run(*codedSeed, opts)
-		t.Logf("plan: %s", r.Plan)
-		require.NoError(t, r.Err)
-		return
-	}
-	n := *codedCount
-	if testing.Short() {
-		n = min(n, 150)
-	}
-	var (
-		reached CodedReach
-		worst   Result
-		failed  int
-		begun   = time.Now()
-	)
-	runSeeds(*codedFirst, n, opts, func(r Result) bool {
-		reached.Add(r.Coded)
-		if r.Recovery > worst.Recovery {
-			worst = r
-		}
-		if r.Err != nil {
-			t.Error(reportCoded(r))
-			failed++
-		}
-		return failed < *codedStop
-	})
-	t.Logf("%d seeds in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, time.Since(begun).Round(time.Millisecond),
-		worst.Recovery, worst.Seed, finaleTime, reached)
-	if n >= 1000 && failed == 0 {
+	_, reached, enough := suite{*codedFirst, inShort(*codedCount, 150), *codedSeed, *codedStop, opts, reportCoded}.run(t)
+	t.Logf("\n%s", reached)
+	if enough {
 		require.Empty(t, reached.Missing(), "never reached")
 	}
 }

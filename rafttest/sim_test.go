@@ -38,45 +38,62 @@ func report(r Result) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestSim$' -process %v -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Process, r.Seed, r.Story)
 }
 
-// TestSim runs clusters through faults and looks whether every invariant holds,
-// histories are linearizable, and clusters are live again afterwards.
-func TestSim(t *testing.T) {
-	opts := Options{Process: processes[*onlyOn]}
-	if *oneSeed != 0 {
+// suite is seeds to run in one way.
+type suite struct {
+	first, count, one uint64
+	stop              int // after so many failures
+	opts              Options
+	report            func(Result) string
+}
+
+// run runs the seeds, or tells the story of the one. It returns what they
+// reached, and whether there were enough of them to reach all.
+func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) {
+	if u.one != 0 {
 		if testing.Verbose() {
 			w := bufio.NewWriter(os.Stdout)
 			defer func() { require.NoError(t, w.Flush()) }()
-			opts.Trace = w
+			u.opts.Trace = w
 		}
-		r := Run(*oneSeed, opts)
+		r := Run(u.one, u.opts)
 		t.Logf("plan: %s", r.Plan)
 		require.NoError(t, r.Err)
-		return
+		return r.Reached, r.Coded, false
 	}
-	n := *seedCount
-	if testing.Short() {
-		n = min(n, 200)
-	}
-	var (
-		reached Reach
-		worst   Result
-		failed  int
-		begun   = time.Now()
-	)
-	runSeeds(*firstSeed, n, opts, func(r Result) bool {
+	var worst Result
+	failed, begun := 0, time.Now()
+	runSeeds(u.first, u.count, u.opts, func(r Result) bool {
 		reached.Add(r.Reached)
+		coded.Add(r.Coded)
 		if r.Recovery > worst.Recovery {
 			worst = r
 		}
 		if r.Err != nil {
-			t.Error(report(r))
+			t.Error(u.report(r))
 			failed++
 		}
-		return failed < 5
+		return failed < u.stop
 	})
-	t.Logf("%d seeds in %v; slowest recovery %v (seed %d, bound %v)\n%s", n, time.Since(begun).Round(time.Millisecond),
-		worst.Recovery, worst.Seed, finaleTime, reached)
-	if n >= 1000 && opts.Process == ProcessAny {
+	t.Logf("%d seeds in %v; slowest recovery %v (seed %d, bound %v)", u.count, time.Since(begun).Round(time.Millisecond),
+		worst.Recovery, worst.Seed, finaleTime)
+	return reached, coded, u.count >= 1000 && failed == 0
+}
+
+// inShort is fewer seeds where tests are to be short.
+func inShort(n, most uint64) uint64 {
+	if testing.Short() {
+		return min(n, most)
+	}
+	return n
+}
+
+// TestSim runs clusters through faults and looks whether every invariant holds,
+// histories are linearizable, and clusters are live again afterwards.
+func TestSim(t *testing.T) {
+	opts := Options{Process: processes[*onlyOn]}
+	reached, _, enough := suite{*firstSeed, inShort(*seedCount, 200), *oneSeed, 5, opts, report}.run(t)
+	t.Logf("\n%s", reached)
+	if enough && opts.Process == ProcessAny {
 		require.Empty(t, reached.Missing(), "never reached")
 	}
 }

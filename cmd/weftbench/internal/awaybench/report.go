@@ -38,5 +38,5 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 
 // String returns median, 99% and worst.
 func (l Latency) String() string {
-	return virtual.Millis(l.P50) + " / " + virtual.Millis(l.P99) + " / " + virtual.Millis(l.Max)
+	return virtual.Spread(l.P50, l.P99, l.Max)
 }

@@ -72,6 +72,5 @@ func (r Row) trips(base Row, what func(Gap) time.Duration) string {
 }
 
 func spread(d []time.Duration) string {
-	ms := func(q float64) string { return virtual.Millis(virtual.Quantile(d, q)) }
-	return ms(0.5) + " / " + ms(0.9) + " / " + ms(1)
+	return virtual.Spread(virtual.Quantile(d, 0.5), virtual.Quantile(d, 0.9), virtual.Quantile(d, 1))
 }

@@ -46,8 +46,8 @@ type Row struct {
 	Wait  []time.Duration `json:"-"`
 	Stale []time.Duration `json:"-"`
 	// Quantiles of those, in nanoseconds: 0.5, 0.9, 0.99, 1.
-	WaitNS  [4]int64 `json:"wait_ns"`
-	StaleNS [4]int64 `json:"stale_ns"`
+	WaitNS  [4]time.Duration `json:"wait_ns"`
+	StaleNS [4]time.Duration `json:"stale_ns"`
 	// Prompt is the share of entries that were complete no later than the
 	// follower learnt of their commit.
 	Prompt float64 `json:"prompt"`
@@ -136,7 +136,7 @@ func (r *Row) summarize(w *watch, calls []vnet.Call) {
 	}
 	r.Prompt = float64(prompt) / float64(max(len(r.Wait), 1))
 	for i, q := range quantiles {
-		r.WaitNS[i], r.StaleNS[i] = int64(virtual.Quantile(r.Wait, q)), int64(virtual.Quantile(r.Stale, q))
+		r.WaitNS[i], r.StaleNS[i] = virtual.Quantile(r.Wait, q), virtual.Quantile(r.Stale, q)
 	}
 	var latency []time.Duration
 	for _, c := range calls {

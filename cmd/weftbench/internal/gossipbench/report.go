@@ -6,7 +6,6 @@ package gossipbench
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 )
@@ -31,7 +30,7 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 			load = "idle"
 		}
 		t.Rows = append(t.Rows, []string{
-			load, r.Side, spread(r.WaitNS), spread(r.StaleNS), fmt.Sprintf("%.1f%%", 100*r.Prompt),
+			load, r.Side, virtual.Spread(r.WaitNS[:]...), virtual.Spread(r.StaleNS[:]...), fmt.Sprintf("%.1f%%", 100*r.Prompt),
 			virtual.Millis(r.P50), virtual.Millis(r.P99),
 		})
 	}
@@ -42,15 +41,4 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 	t.Notes = []string{strings.Join(sides, "\n")}
 	s.Tables = append(s.Tables, t)
 	return s
-}
-
-func spread(ns [4]int64) string {
-	text := ""
-	for i, v := range ns {
-		if i > 0 {
-			text += " / "
-		}
-		text += virtual.Millis(time.Duration(v))
-	}
-	return text
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,15 @@ func Quantile(times []time.Duration, q float64) time.Duration {
 // Millis returns a time in milliseconds with three digits behind the point.
 func Millis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 3, 64)
+}
+
+// Spread returns times in milliseconds, one after the other.
+func Spread(times ...time.Duration) string {
+	var text []string
+	for _, d := range times {
+		text = append(text, Millis(d))
+	}
+	return strings.Join(text, " / ")
 }
 
 // Bytes returns a number of bytes, with a unit if it is a multiple of one.
