@@ -102,8 +102,10 @@ func (rc *recoverer) ask() {
 		if !c.expectPinned(rec) {
 			continue
 		}
-		need, own := c.store.Missing(id)
-		ents = append(ents, unitsEntry(rec.id, gossip.AppendAsk(nil, gossip.Want{ID: id, Need: need, OwnHeld: own})))
+		// For all that a member holds, and not for as many units as are lacking:
+		// those might be ones that are here already, and the log would be cut.
+		_, own := c.store.Missing(id)
+		ents = append(ents, unitsEntry(rec.id, gossip.AppendAsk(nil, gossip.Want{ID: id, Need: rec.hdr.D, OwnHeld: own})))
 		if len(ents) == maxRecovered {
 			break
 		}

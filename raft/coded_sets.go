@@ -98,6 +98,11 @@ func (c *coded) confSwitched() {
 	}
 	c.derivePending()
 	c.puller.SetMembers(c.everyone())
+	// Who may campaign in spite of a change (mayCampaignBlocked) may be removed
+	// by it meanwhile.
+	if s := c.r.role.state(); (s == StateCandidate || s == StatePreCandidate) && !isVoter(c.r.members.Config, c.r.id) {
+		c.r.becomeFollower(c.r.term, None)
+	}
 }
 
 // derivePending works out the configurations that are not in force.

@@ -59,6 +59,11 @@ var table = []bug{
 		edit("	r.vouch(e)\n	return nil\n}\n\n// answered", "	r.send(e)\n	return nil\n}\n\n// answered"), "17-recovery-moves-the-term", 0},
 	{"the log is cut on too few answers", "raft/coded_recover.go",
 		edit("<= len(v)/2 {", "< len(v)/2 {"), "", 2000},
+	{"a new leader asks for as many units as it lacks, not for all", "raft/coded_recover.go",
+		[][2]string{
+			{"		_, own := c.store.Missing(id)\n", "		lacks, own := c.store.Missing(id)\n"},
+			{"Need: rec.hdr.D, OwnHeld: own", "Need: lacks, OwnHeld: own"},
+		}, "21-answers-repeat", 0},
 	{"the commit index of the answers is ignored", "raft/coded_recover.go",
 		edit("	rc.log.commitTo(m.GetCommit())\n", ""), "18-commit-index-of-answers", 0},
 	{"the log is cut behind the leader's own entries", "raft/coded_recover.go",
