@@ -93,6 +93,14 @@ func (c *Codeword) dataUnit(u int) []byte {
 	return c.payload[min(u*n, len(c.payload)):min((u+1)*n, len(c.payload))]
 }
 
+// unit returns unit u, which has been computed, as far as the payload reaches.
+func (c *Codeword) unit(u int) []byte {
+	if u < c.h.D {
+		return c.dataUnit(u)
+	}
+	return c.parity[u-c.h.D]
+}
+
 func (c *Codeword) compute(rows Set) {
 	count := rows.Len()
 	if count == 0 {

@@ -54,6 +54,13 @@ type Coding struct {
 	// GossipDelay is the number of ticks after which units are sent whatever
 	// GossipGap says. 0 means 1.
 	GossipDelay int
+	// LateSeal leaves a part of the work to the host: coded entries leave in
+	// messages in this node's form, with all of the payload, and the host makes
+	// of them what each receiver is to have as it writes the message, by
+	// [ecraft.NewOutgoing]. That takes less processor time and memory, as
+	// nothing is copied, and none of the node's own. A receiver refuses what a
+	// host forgot. rawnode.Host does it by itself.
+	LateSeal bool
 	// Plain begins as after Densify(true) (see [RawNode.Densify]): for hosts that
 	// drive a [Node], which prepare a downgrade by a restart.
 	Plain bool

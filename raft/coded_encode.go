@@ -4,6 +4,7 @@
 package raft
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -191,9 +192,7 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 		c.lastCoded = e.GetIndex()
 		return
 	}
-	if data != nil {
-		e.Data = append(make([]byte, 0, len(data)), data...)
-	}
+	e.Data = bytes.Clone(data)
 }
 
 // assign asks the policy for the units of each follower. It reports whether
@@ -236,7 +235,9 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, word, nil)
 	// The codeword shares the memory of the entry, where the payload is last.
 	word.Moved(e.Data[len(e.Data)-len(data):])
-	word.Prepare(enc.units)
+	if !c.opt.LateSeal {
+		word.Prepare(enc.units)
+	}
 	rec := &record{id: idOf(e), hdr: h, complete: true, word: word, plan: plan, born: now, bornTick: c.ticks}
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
@@ -255,15 +256,15 @@ const maxCredit = 4 << 20
 
 // forMember turns entries of this node's log into what a member is sent. It
 // stops before the first one that cannot be made yet, and sees to it that it
-// will be.
-func (l *leader) forMember(to uint64, ents []*pb.Entry) []*pb.Entry {
+// will be. What is left to the host to make will be so many bytes shorter.
+func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved int) {
 	c := l.coded
 	if !slices.ContainsFunc(ents, c.isEnvelope) {
 		delete(l.enc.blocked, to)
-		return ents
+		return ents, 0
 	}
-	made := make([]*pb.Entry, 0, len(ents))
-	bytes, n := 0, 0
+	made = make([]*pb.Entry, 0, len(ents))
+	size, n := 0, 0
 	capable := c.account(to).capable
 	for i, e := range ents {
 		if c.isEnvelope(e) {
@@ -273,14 +274,17 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) []*pb.Entry {
 				l.enc.blocked[to] = true
 				break
 			}
-			data, err := l.dataFor(to, e)
+			data, less, err := l.dataFor(to, e)
 			if err != nil {
 				l.enc.blocked[to] = true
 				c.wantAhead(ents[i:])
 				break
 			}
-			e = copyWithData(e, data)
-			bytes += len(data)
+			if data != nil {
+				e = copyWithData(e, data)
+			}
+			size += len(e.GetData()) - less
+			saved += less
 			n++
 		}
 		made = append(made, e)
@@ -289,26 +293,51 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) []*pb.Entry {
 		delete(l.enc.blocked, to)
 	}
 	if n > 0 {
-		c.record(CodingEvent{Kind: CodingSent, Peer: to, Bytes: bytes, Count: n})
+		c.record(CodingEvent{Kind: CodingSent, Peer: to, Bytes: size, Count: n})
 	}
-	return made
+	return made, saved
 }
 
-// dataFor makes a member's form of an entry in this node's form.
-// [ecraft.ErrIncomplete]: this node lacks units for it.
-func (l *leader) dataFor(to uint64, e *pb.Entry) ([]byte, error) {
+// dataFor makes a member's form of an entry in this node's form; nil if it is to
+// be sent in that, as it is the same or the host makes the other of it, which
+// saves so many bytes. [ecraft.ErrIncomplete]: this node lacks units for it.
+func (l *leader) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err error) {
 	c := l.coded
-	if rec := c.ledger.find(e.GetIndex()); rec != nil && rec.word != nil && len(rec.hdr.Riders) == 0 {
-		if rec.hdr.Whole(to) && rec.hdr.Whole(l.id) {
-			return e.GetData(), nil // the same bytes
+	if rec := c.ledger.find(e.GetIndex()); rec != nil && len(rec.hdr.Riders) == 0 {
+		if saved, ok := l.asItIs(rec.hdr, to, e); ok {
+			return nil, saved, nil
 		}
-		return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), nil
+		if rec.word != nil {
+			return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), 0, nil
+		}
 	}
 	env, err := c.open(e)
 	if err != nil {
 		l.log.fail(err, "an entry to send")
-		return nil, err
+		return nil, 0, err
 	}
+	if saved, ok := l.asItIs(&env.Header, to, e); ok {
+		return nil, saved, nil
+	}
+	data, err = l.sealedFor(to, e, env)
+	return data, 0, err
+}
+
+// asItIs reports whether a member is sent an entry in this node's form, and how
+// many bytes are saved when the host makes the member's of it.
+func (l *leader) asItIs(h *ecraft.Header, to uint64, e *pb.Entry) (saved int, ok bool) {
+	switch {
+	case len(h.Riders) == 0 && h.Whole(to) && h.Whole(l.id):
+		return 0, true // the same bytes
+	case l.coded.opt.LateSeal && h.LeavesLate(l.id, to):
+		return len(e.GetData()) - ecraft.SealedLen(h, to, l.coded.opt.ClearPrefix, nil), true
+	}
+	return 0, false
+}
+
+// sealedFor makes a member's form of an entry, riders included.
+func (l *leader) sealedFor(to uint64, e *pb.Entry, env *ecraft.Envelope) (data []byte, err error) {
+	c := l.coded
 	var word *ecraft.Codeword
 	if env.Kind != ecraft.Carrier {
 		if word, err = c.codeword(idOf(e), env); err != nil {

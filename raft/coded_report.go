@@ -228,9 +228,9 @@ func (l *leader) heardAppend(m *pb.Message) {
 }
 
 // sentEntries notes that an append with entries left for a member.
-func (l *leader) sentEntries(to uint64, ents []*pb.Entry) {
+func (l *leader) sentEntries(to uint64, ents []*pb.Entry, saved int) {
 	if o := l.observer(); o != nil && len(ents) > 0 {
-		o.Sent(to, ents[len(ents)-1].GetIndex(), int(encodingSize(ents)), l.coded.now())
+		o.Sent(to, ents[len(ents)-1].GetIndex(), int(encodingSize(ents))-saved, l.coded.now())
 	}
 }
 

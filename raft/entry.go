@@ -4,6 +4,7 @@
 package raft
 
 import (
+	"bytes"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -102,9 +103,7 @@ type entryCopy struct {
 // leader's own, which no proposer can change any more.
 func copyEntry(e *pb.Entry, id entryID) *pb.Entry {
 	c := copyShell(e, id)
-	if e.Data != nil { // empty and absent are not the same on the wire
-		c.Data = append(make([]byte, 0, len(e.Data)), e.Data...)
-	}
+	c.Data = bytes.Clone(e.Data) // empty and absent are not the same on the wire
 	return c
 }
 

@@ -42,10 +42,11 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 		return l.sendSnapshot(to, pr)
 	}
 	var ents []*pb.Entry
+	var saved int
 	// When the window is full an append without entries still goes out: if all
 	// that filled the window was lost, its answer is what empties it.
 	if pr.State != tracker.StateReplicate || !pr.Inflights.Full() {
-		ents, err = l.entriesFor(to, pr.Next)
+		ents, saved, err = l.entriesFor(to, pr.Next)
 	}
 	switch {
 	case len(ents) == 0 && !evenEmpty:
@@ -56,8 +57,8 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	e := l.message(pb.MsgApp, to).withEntryID(entryID{term: prevTerm, index: pr.Next - 1}).withCommit(l.log.committed)
 	e.msg.Entries = ents
 	l.send(e)
-	pr.SentEntries(len(ents), uint64(payloadSize(ents)))
-	l.sentEntries(to, ents)
+	pr.SentEntries(len(ents), uint64(int(payloadSize(ents))-saved))
+	l.sentEntries(to, ents, saved)
 	pr.SentCommit(l.log.committed)
 	return true
 }
@@ -66,16 +67,19 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // member carries.
 //
 // This is the place where the leader decides what a member is sent for an
-// entry: the entry itself, the same for all, or the member's units of it.
-func (l *leader) entriesFor(to, next uint64) ([]*pb.Entry, error) {
+// entry: the entry itself, the same for all, or the member's units of it. What
+// the host turns into units ([Coding.LateSeal]) takes so many bytes less than it
+// has here.
+func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
 	if l.enc != nil && l.withheld(to) {
-		return nil, nil
+		return nil, 0, nil
 	}
-	ents, err := l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
+	ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
 	if l.enc == nil || err != nil {
-		return ents, err
+		return ents, 0, err
 	}
-	return l.forMember(to, ents), nil
+	ents, saved = l.forMember(to, ents)
+	return ents, saved, nil
 }
 
 // sendSnapshot sends a member that needs compacted entries the snapshot

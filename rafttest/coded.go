@@ -6,6 +6,8 @@ package rafttest
 import (
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
@@ -26,6 +28,7 @@ type codedPlan struct {
 	clock     bool    // nodes can tell the time between ticks
 	poll      bool    // and the host calls when they want to be called
 	veto      bool    // some payloads must not be coded
+	lateSeal  bool    // hosts make each member's form of an entry
 	stale     float64 // the wild policy's chance to assign too little
 
 	// late is the nodes that begin with coding off, by bit; the operator
@@ -107,6 +110,7 @@ func (p *plan) drawCoded(d simkit.Draws) {
 	}
 	p.duration = p.duration * 2 / 3
 	c.unitLies = d.Rate(0.2, 0.01, 0.2)
+	c.lateSeal = d.Chance(0.5)
 }
 
 // coding returns a node's configuration of coding; nil if it runs without.
@@ -123,11 +127,29 @@ func (p *coreProcess) coding() *raft.Coding {
 		GossipGap:   c.gap,
 		GossipDelay: c.delay,
 		Recorder:    &codingRecorder{p.n},
+		LateSeal:    c.lateSeal,
 	}
 	if c.veto {
 		cfg.Veto = vetoed
 	}
 	return cfg
+}
+
+// sealLate makes, of the entries in a message that leaves, what the receiver is
+// to have, if that is the host's part.
+func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
+	c := p.coding()
+	if c == nil || !c.LateSeal || m.GetType() != pb.MsgApp {
+		return m
+	}
+	m = proto.Clone(m).(*pb.Message)
+	for _, e := range m.GetEntries() {
+		if o := ecraft.NewOutgoing(e.GetData(), c.ClearPrefix, m.GetFrom(), m.GetTo()); o != nil {
+			e.Data = o.Append(nil)
+			o.Free()
+		}
+	}
+	return m
 }
 
 // vetoed says which payloads must travel whole.

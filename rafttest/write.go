@@ -223,6 +223,7 @@ func (p *coreProcess) sendAll(msgs []*pb.Message) {
 // the losses, and what becomes of each snapshot.
 func (p *coreProcess) send(m *pb.Message) {
 	s, n, to := p.s, p.n, m.GetTo()
+	m = p.sealLate(m)
 	s.check.sent(n, m)
 	if m = s.spoil(m); m == nil {
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // codingCore is what a core that codes has beyond Core. Weft's has it.
@@ -42,6 +43,31 @@ func (r *Replica) codes(cfg *raft.Config) {
 	own := *r.cfg.Coding
 	own.Recorder = &codingRecorder{counts: &r.coding.counts, next: own.Recorder}
 	cfg.Coding, cfg.Clock = &own, replicaClock{r}
+}
+
+// sealsLate returns the configuration of coding for a host with that transport.
+func sealsLate(c *raft.Coding, t Transport) *raft.Coding {
+	if _, ok := t.(LateSealer); !ok || c == nil {
+		return c
+	}
+	own := *c
+	own.LateSeal = true
+	return &own
+}
+
+// body is what carries a message of the core.
+func (r *Replica) body(m *pb.Message) wire.Raft {
+	b := wire.Raft{Message: m}
+	if c := r.cfg.Coding; c != nil && c.LateSeal && m.GetType() == pb.MsgApp {
+		b.OwnForm, b.ClearPrefix = true, c.ClearPrefix
+		for _, e := range m.GetEntries() {
+			if o := ecraft.NewOutgoing(e.GetData(), c.ClearPrefix, r.cfg.ID, m.GetTo()); o != nil {
+				b.Saves += len(e.GetData()) - o.Len()
+				o.Free()
+			}
+		}
+	}
+	return b
 }
 
 // startCoding looks whether the core can code, if it should.

@@ -63,6 +63,7 @@ func New(cfg Config) (*Host, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	cfg.Replica.Coding = sealsLate(cfg.Replica.Coding, cfg.Transport)
 	start := time.Now()
 	if cfg.Replica.Stopwatch == nil && (cfg.Replica.Resolve != nil || cfg.Replica.Bundle != nil) {
 		cfg.Replica.Stopwatch = func() time.Duration { return time.Since(start) }

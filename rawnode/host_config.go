@@ -31,6 +31,12 @@ type Transport interface {
 	SendWait(ctx context.Context, m wire.Message) error
 }
 
+// LateSealer is an optional interface of a [Transport] that encodes messages with
+// package wire, and so makes of coded entries what each receiver is to have as it
+// writes them (see [wire.Raft] and raft.Coding.LateSeal). For another, the core
+// does, which takes more memory and processor time.
+type LateSealer interface{ SealsLate() }
+
 // Receiver is a group at this node, as a Transport sees it. Its methods may be
 // called from several goroutines.
 type Receiver interface {

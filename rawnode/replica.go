@@ -284,10 +284,13 @@ func (r *Replica) send(m *pb.Message) {
 	if repeated {
 		r.count.Repeats++
 	}
+	body := r.body(m)
 	if m.GetType() == pb.MsgApp {
+		bytes := -body.Saves
 		for _, e := range m.GetEntries() {
-			r.count.AppendBytesOut += uint64(len(e.GetData()))
+			bytes += len(e.GetData())
 		}
+		r.count.AppendBytesOut += uint64(bytes)
 	}
 	if !r.acks.put(m, r.ticks) {
 		r.count.LateAcks++
@@ -296,7 +299,7 @@ func (r *Replica) send(m *pb.Message) {
 	if m.GetType() == pb.MsgHeartbeatResp {
 		r.sendAck(r.acks.take(m.GetTo()))
 	}
-	r.post(m.GetTo(), wire.Raft{Message: m})
+	r.post(m.GetTo(), body)
 }
 
 // sendAck sends an acknowledgement that has waited; nil is none.

@@ -44,7 +44,7 @@ var table = []bug{
 
 	// What a node holds is a function of its log.
 	{"units are assigned anew when an entry is sent again", "raft/coded_encode.go",
-		edit("		return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), nil\n", "		hdr := rec.hdr.Clone()\n		if s := hdr.SlotOf(to); s >= 0 && l.members.Progress[to].Match == 0 {\n			hdr.Units[s] = min(hdr.Units[s], 1)\n		}\n		return ecraft.Seal(nil, hdr, to, c.opt.ClearPrefix, rec.word, nil), nil\n"), "", 200},
+		edit("			return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), 0, nil\n", "			hdr := rec.hdr.Clone()\n			if s := hdr.SlotOf(to); s >= 0 && l.members.Progress[to].Match == 0 {\n				hdr.Units[s] = min(hdr.Units[s], 1)\n			}\n			return ecraft.Seal(nil, hdr, to, c.opt.ClearPrefix, rec.word, nil), 0, nil\n"), "", 200},
 	{"a later leader sends fewer units than were assigned", "raft/coded_encode.go",
 		edit("	return ecraft.Seal(nil, &env.Header, to, c.opt.ClearPrefix, word, riders), nil\n", "	hdr := env.Header.Clone()\n	if s := hdr.SlotOf(to); s >= 0 && hdr.Units[s] > 0 {\n		hdr.Units[s]--\n	}\n	return ecraft.Seal(nil, hdr, to, c.opt.ClearPrefix, word, riders), nil\n"), "01-narrowed-window", 0},
 	{"a follower writes again what it has", "raft/follower.go",

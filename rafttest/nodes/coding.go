@@ -20,6 +20,7 @@ type coding struct {
 	memory    int
 	gap       int
 	delay     int
+	lateSeal  bool
 }
 
 // drawCoding has coding on in two of three runs.
@@ -31,6 +32,7 @@ func drawCoding(d simkit.Draws) coding {
 		memory:    simkit.Pick(d, 0, 0, 4<<20), // some payloads at least
 		gap:       simkit.Pick(d, 0, 0, 1000, 100_000),
 		delay:     simkit.Pick(d, 0, 3),
+		lateSeal:  d.Chance(0.5),
 	}
 }
 
@@ -41,7 +43,7 @@ func (m *member) coded() *raft.Coding {
 	if !c.on || w.opts.Core != nil {
 		return nil // another core may not be able to
 	}
-	cfg := &raft.Coding{Threshold: c.threshold, Memory: c.memory, GossipGap: c.gap, GossipDelay: c.delay, Recorder: &w.reach}
+	cfg := &raft.Coding{Threshold: c.threshold, Memory: c.memory, GossipGap: c.gap, GossipDelay: c.delay, Recorder: &w.reach, LateSeal: c.lateSeal}
 	if c.level > 0 {
 		cfg.Policy = ecraft.Fixed(c.level)
 	}

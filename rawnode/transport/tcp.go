@@ -39,7 +39,13 @@ type TCP struct {
 	closed bool
 }
 
-var _ rawnode.Transport = (*TCP)(nil)
+var (
+	_ rawnode.Transport  = (*TCP)(nil)
+	_ rawnode.LateSealer = (*TCP)(nil)
+)
+
+// SealsLate implements [rawnode.LateSealer].
+func (*TCP) SealsLate() {}
 
 // peer is what there is for a known node.
 type peer struct {

@@ -85,7 +85,7 @@ func (b Chunk) encode(e *encoder) {
 	e.text(b.Broken)
 	if b.Header != nil {
 		e.uvarint(uint64(proto.Size(b.Header)))
-		encodeRaft(e, b.Header)
+		Raft{Message: b.Header}.encode(e)
 	}
 	e.bytes(b.Data)
 }
@@ -107,7 +107,7 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		if m == nil {
 			return nil, d.err
 		}
-		body = Raft{m}
+		body = Raft{Message: m}
 	case KindProposal:
 		p := Proposal{ID: d.id(), Number: d.uvarint(), Term: d.uvarint()}
 		flags := d.byte()

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // referBytes is the length from which a payload is referred to rather than
@@ -24,17 +26,26 @@ type encoder struct {
 	arena []byte
 	cuts  []cut
 	refer int // bytes in cuts
+	// outgoing are what cuts refer to, beside messages.
+	outgoing []*ecraft.Outgoing
 }
 
 // cut is a payload that stands behind the first at bytes of the arena.
 type cut struct {
 	at   int
 	data []byte
+	sum  ecraft.PieceSum // if it is summed
+	// summed says that there is no need to go over it once more.
+	summed bool
 }
 
 func (e *encoder) reset() {
 	clear(e.cuts)
-	*e = encoder{arena: append(e.arena[:0], make([]byte, HeaderLen)...), cuts: e.cuts[:0]}
+	for _, o := range e.outgoing {
+		o.Free()
+	}
+	clear(e.outgoing)
+	*e = encoder{arena: append(e.arena[:0], make([]byte, HeaderLen)...), cuts: e.cuts[:0], outgoing: e.outgoing[:0]}
 }
 
 func (e *encoder) len() int { return len(e.arena) + e.refer }
@@ -44,13 +55,24 @@ func (e *encoder) uvarint(v uint64) { e.arena = binary.AppendUvarint(e.arena, v)
 func (e *encoder) bool(b bool)      { e.uvarint(protowire.EncodeBool(b)) }
 
 // tail appends bytes without their length.
-func (e *encoder) tail(b []byte) {
-	if len(b) < referBytes {
-		e.arena = append(e.arena, b...)
+func (e *encoder) tail(b []byte) { e.cut(cut{data: b}) }
+
+// Copy implements [ecraft.Sink].
+func (e *encoder) Copy(b []byte) { e.arena = append(e.arena, b...) }
+
+// Refer implements [ecraft.Sink].
+func (e *encoder) Refer(b []byte, sum ecraft.PieceSum) {
+	e.cut(cut{data: b, sum: sum, summed: true})
+}
+
+func (e *encoder) cut(c cut) {
+	if len(c.data) < referBytes {
+		e.Copy(c.data)
 		return
 	}
-	e.cuts = append(e.cuts, cut{at: len(e.arena), data: b})
-	e.refer += len(b)
+	c.at = len(e.arena)
+	e.cuts = append(e.cuts, c)
+	e.refer += len(c.data)
 }
 
 func (e *encoder) bytes(b []byte) {
@@ -69,19 +91,21 @@ func (e *encoder) text(s string) {
 func (e *encoder) seal(bufs net.Buffers) (net.Buffers, uint32) {
 	var crc uint32
 	from := 0
-	piece := func(b []byte, sum []byte) {
-		if len(b) > 0 {
-			bufs = append(bufs, b)
-			crc = crc32.Update(crc, castagnoli, sum)
-		}
-	}
 	arena := func(to int) {
-		piece(e.arena[from:to], e.arena[max(from, HeaderLen):max(to, HeaderLen)])
+		if to > from {
+			bufs = append(bufs, e.arena[from:to])
+			crc = crc32.Update(crc, castagnoli, e.arena[max(from, HeaderLen):max(to, HeaderLen)])
+		}
 		from = to
 	}
 	for _, c := range e.cuts {
 		arena(c.at)
-		piece(c.data, c.data)
+		bufs = append(bufs, c.data)
+		if c.summed {
+			crc = c.sum.After(crc)
+		} else {
+			crc = crc32.Update(crc, castagnoli, c.data)
+		}
 	}
 	arena(len(e.arena))
 	return bufs, crc
@@ -124,7 +148,7 @@ const (
 // would cost a walk by reflection each time.
 func (b Raft) size() int {
 	m := b.Message
-	n := raftOverhead + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
+	n := raftOverhead - b.Saves + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
 	for _, e := range m.GetEntries() {
 		n += entryOverhead + len(e.GetData()) + len(e.ProtoReflect().GetUnknown())
 	}
@@ -137,25 +161,25 @@ func (b Raft) size() int {
 	return n
 }
 
-func (b Raft) encode(e *encoder) { encodeRaft(e, b.Message) }
-
-// encodeRaft appends m as protobuf, with large payloads of entries by reference.
-func encodeRaft(e *encoder, m *pb.Message) {
-	large := false
-	for _, entry := range m.GetEntries() {
+func (b Raft) encode(e *encoder) {
+	large := b.OwnForm
+	for _, entry := range b.GetEntries() {
 		large = large || len(entry.GetData()) >= referBytes
 	}
-	if !large || len(m.ProtoReflect().GetUnknown()) > 0 {
+	m := b.Message
+	if !large {
 		e.arena = appendProto(e.arena, m)
 		return
 	}
-	e.arena = appendProto(e.arena, &pb.Message{
+	head := &pb.Message{
 		Type: m.Type, To: m.To, From: m.From, Term: m.Term, LogTerm: m.LogTerm, Index: m.Index,
 		Commit: m.Commit, Vote: m.Vote, Snapshot: m.Snapshot, Reject: m.Reject,
 		RejectHint: m.RejectHint, Context: m.Context, Responses: m.Responses,
-	})
+	}
+	keepUnknown(head, m)
+	e.arena = appendProto(e.arena, head)
 	for _, entry := range m.Entries {
-		encodeEntry(e, entry)
+		b.encodeEntry(e, entry)
 	}
 }
 
@@ -166,19 +190,40 @@ const (
 )
 
 // encodeEntry appends one element of Message.entries.
-func encodeEntry(e *encoder, entry *pb.Entry) {
+func (b Raft) encodeEntry(e *encoder, entry *pb.Entry) {
 	e.arena = protowire.AppendTag(e.arena, fieldMessageEntries, protowire.BytesType)
-	if len(entry.GetData()) < referBytes || len(entry.ProtoReflect().GetUnknown()) > 0 {
+	var out *ecraft.Outgoing
+	size := len(entry.GetData())
+	if b.OwnForm {
+		if out = ecraft.NewOutgoing(entry.GetData(), b.ClearPrefix, b.GetFrom(), b.GetTo()); out != nil {
+			size = out.Len()
+			e.outgoing = append(e.outgoing, out)
+		}
+	}
+	if size < referBytes && out == nil {
 		e.uvarint(uint64(proto.Size(entry)))
 		e.arena = appendProto(e.arena, entry)
 		return
 	}
 	head := &pb.Entry{Type: entry.Type, Term: entry.Term, Index: entry.Index}
-	n := proto.Size(head) + protowire.SizeTag(fieldEntryData) + protowire.SizeBytes(len(entry.Data))
+	keepUnknown(head, entry)
+	n := proto.Size(head) + protowire.SizeTag(fieldEntryData) + protowire.SizeBytes(size)
 	e.uvarint(uint64(n))
 	e.arena = appendProto(e.arena, head)
 	e.arena = protowire.AppendTag(e.arena, fieldEntryData, protowire.BytesType)
-	e.bytes(entry.Data)
+	e.uvarint(uint64(size))
+	if out == nil {
+		e.tail(entry.Data)
+	} else {
+		out.WriteTo(e)
+	}
+}
+
+// keepUnknown gives dst the fields of src that this version does not know.
+func keepUnknown(dst, src proto.Message) {
+	if unknown := src.ProtoReflect().GetUnknown(); len(unknown) > 0 {
+		dst.ProtoReflect().SetUnknown(unknown)
+	}
 }
 
 // appendProto appends the encoding of m, which only fails for strings that are

@@ -114,7 +114,15 @@ type Body interface {
 
 // Raft carries a message of the Raft core. Its addresses are those of the
 // Message around it.
-type Raft struct{ *pb.Message }
+type Raft struct {
+	*pb.Message
+	// OwnForm says that coded entries are in the sending node's form, behind a
+	// clear prefix of ClearPrefix bytes (see raft.Coding.LateSeal). As the
+	// message is encoded they become what the receiver is to have, which takes
+	// Saves bytes less. None of the three is encoded.
+	OwnForm            bool
+	ClearPrefix, Saves int
+}
 
 // CommandID names a batch of commands: the node where they entered, the start
 // of that node's process, and a number counted from 1 in each boot.

@@ -28,7 +28,7 @@ func largeBodies(size int) []Body {
 	data := bytes.Repeat([]byte("abcdefgh"), size/8)
 	app := &pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)), Commit: new(uint64(2)),
 		Entries: []*pb.Entry{{Type: pb.EntryNormal.Enum(), Term: new(uint64(3)), Index: new(uint64(4)), Data: data}, {Term: new(uint64(3)), Index: new(uint64(5)), Data: []byte("small")}}}
-	return []Body{Raft{app}, Proposal{ID: CommandID{Origin: 1, Boot: 2, Sequence: 3}, Data: data}, Chunk{Stream: 1, Number: 2, Data: data}}
+	return []Body{Raft{Message: app}, Proposal{ID: CommandID{Origin: 1, Boot: 2, Sequence: 3}, Data: data}, Chunk{Stream: 1, Number: 2, Data: data}}
 }
 
 func largePart(b Body) []byte {

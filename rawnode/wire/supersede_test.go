@@ -38,6 +38,6 @@ func TestPlaceOf(t *testing.T) {
 			require.Equal(t, Place{Term: 3, Index: 6}, p)
 		}
 	}
-	_, ok := PlaceOf(Message{Body: Raft{&pb.Message{Type: pb.MsgHeartbeat.Enum()}}})
+	_, ok := PlaceOf(Message{Body: Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum()}}})
 	require.False(t, ok)
 }

@@ -24,7 +24,7 @@ func units(context string, sizes ...int) Raft {
 	for i, size := range sizes {
 		m.Entries = append(m.Entries, &pb.Entry{Term: new(uint64(3)), Index: new(uint64(i + 1)), Data: bytes.Repeat([]byte{byte(i)}, size)})
 	}
-	return Raft{m}
+	return Raft{Message: m}
 }
 
 // Units that are pushed stay in the background; answers travel by their size.
@@ -56,8 +56,8 @@ func samples() []Message {
 		Snapshot: &pb.Snapshot{Data: []byte("host"), Metadata: &pb.SnapshotMetadata{Index: new(uint64(9)), Term: new(uint64(3))}}}
 	id := CommandID{Origin: 1, Boot: 1 << 60, Sequence: 77}
 	bodies := []Body{
-		Raft{app},
-		Raft{&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}},
+		Raft{Message: app},
+		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}},
 
 		Proposal{ID: id, Number: 2, Term: 9, Data: bytes.Repeat([]byte("x"), 2*referBytes)},
 		Proposal{ID: id, Number: 1, Term: 9, ConfChange: true, Data: []byte("cc")},
@@ -310,7 +310,7 @@ func FuzzStream(f *testing.F) {
 func BenchmarkEncode(b *testing.B) {
 	data := make([]byte, 64<<10)
 	rand.NewChaCha8([32]byte{}).Read(data) //nolint:errcheck // it never fails
-	m := Message{Group: 1, From: 1, To: 2, Body: Raft{&pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)),
+	m := Message{Group: 1, From: 1, To: 2, Body: Raft{Message: &pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3)),
 		Entries: []*pb.Entry{{Term: new(uint64(3)), Index: new(uint64(9)), Data: data}}}}}
 	var f Frame
 	b.SetBytes(int64(len(data)))
