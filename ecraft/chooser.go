@@ -57,6 +57,7 @@ type Adaptive struct {
 	links     []*link // sorted by id
 	shared    float64 // seconds a byte of a connection that shares the leader's interface
 	egress    float64 // seconds a byte through the interface, on whatever connection
+	nic       nic     // that interface
 	jitter    []float64
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
@@ -76,6 +77,7 @@ type proposal struct{ at, bytes float64 }
 func NewAdaptive(AdaptiveOptions) *Adaptive {
 	a := &Adaptive{}
 	a.recent.init(recentEntries)
+	a.nic.reset(0)
 	return a
 }
 
@@ -86,6 +88,7 @@ func (a *Adaptive) Reset(now time.Duration) {
 		l.forgetFlights(now.Seconds())
 	}
 	a.recent.clear()
+	a.nic.reset(now.Seconds())
 	a.bytes, a.index, a.committed = 0, 0, 0
 	for i := range a.answers {
 		a.answers[i].index, a.answers[i].n = 0, 0
@@ -161,14 +164,8 @@ func (a *Adaptive) rates(now float64) (entries, bytes float64) {
 // Sent implements Observer.
 func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
-		others := 0.0
-		for _, o := range a.links {
-			if o != l {
-				o.drain(now.Seconds())
-				others += o.queue
-			}
-		}
-		l.send(last, float64(bytes), others, now.Seconds())
+		a.nic.sent += float64(bytes)
+		l.send(last, float64(bytes), a.nic.sent, now.Seconds())
 	}
 }
 
@@ -179,7 +176,7 @@ func (a *Adaptive) Acked(from, index uint64, held, now time.Duration) {
 		return
 	}
 	l := a.links[i]
-	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links))); ok {
+	if m, ok := l.acked(index, max(0, held.Seconds()), now.Seconds(), float64(len(a.links)), &a.nic); ok {
 		a.pool()
 		a.answer(i, m, now.Seconds())
 	}
@@ -219,7 +216,8 @@ func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Durati
 
 // pool lets all connections behind the same interface share one cost. Costs of
 // their own would be self-fulfilling: whoever is sent more bytes looks faster.
-// A connection that is much slower than the median is slow by itself.
+// A connection that is much slower than the median is slow by itself, unless
+// nothing ever came back on it: then it may as well be far.
 func (a *Adaptive) pool() {
 	if len(a.links) == 0 {
 		return
@@ -242,8 +240,8 @@ func (a *Adaptive) pool() {
 	a.shared = max(xy/xx, 1e-12)
 	a.egress = max(allXY/allXX, 1e-12)
 	for _, l := range a.links {
-		l.private = l.own > limit
-		l.cost = a.shared
+		l.private = l.own > limit && l.seen
+		l.cost, l.egress = a.shared, a.egress
 		if l.private {
 			l.cost = l.own
 		}

@@ -35,6 +35,7 @@ type choice struct {
 	peers         []peer
 	levels        []candidate
 	sorted, times []float64
+	byCost        []int // voters that are not gone, the least cost first
 	order         []int // peers by what they can be given, most first
 	units         []int // of the uneven candidate, by peer
 
@@ -44,7 +45,7 @@ type choice struct {
 func (c *choice) resize(n int) {
 	c.peers, c.levels = make([]peer, 0, n), make([]candidate, 0, n+1)
 	c.sorted, c.times = make([]float64, 0, n), make([]float64, 0, n)
-	c.order = make([]int, 0, n)
+	c.byCost, c.order = make([]int, 0, n), make([]int, 0, n)
 	c.units = make([]int, n)
 }
 
@@ -131,6 +132,13 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		}
 		c.peers = append(c.peers, p)
 	}
+	c.byCost = c.byCost[:0]
+	for i, p := range c.peers {
+		if p.voter && !p.gone {
+			c.byCost = append(c.byCost, i)
+		}
+	}
+	slices.SortFunc(c.byCost, func(i, j int) int { return compare(c.peers[i].cost, c.peers[j].cost) })
 	return alive, true
 }
 
@@ -199,11 +207,13 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 	for _, p := range c.peers {
 		if p.voter && !p.gone && p.ready+p.cost*l.size <= last {
 			queued += p.queue * p.cost
-			if p.private {
-				l.tx = max(l.tx, p.cost*l.size)
-			}
 			l.late = max(l.late, p.late)
 		}
+	}
+	// Whoever happens to be idle may answer first, but what a level needs for
+	// ever is as many links as it needs answers.
+	if p := &c.peers[c.byCost[l.need-1]]; p.private {
+		l.tx = max(l.tx, p.cost*l.size)
 	}
 	l.later = a.later(r, l.tx, queued/float64(l.need))
 	return l

@@ -254,6 +254,79 @@ func TestColdStartIsCareful(t *testing.T) {
 	require.Equal(t, 3, p.Level)
 }
 
+// TestFirstAnswersAreNotLate: a new leader of a wide network knows nothing of
+// round trips. Whoever hedged entries before the first answers can be there
+// would send all of them twice.
+func TestFirstAnswersAreNotLate(t *testing.T) {
+	w := newWorld(5, fast, four(wire{trip: 30 * time.Millisecond})...)
+	for w.now < 20*time.Millisecond {
+		p := w.propose(4 << 10)
+		require.Greater(t, HedgeAfter(p), 100*time.Millisecond)
+		require.Equal(t, 3, p.Level)
+		w.run(w.now + 250*time.Microsecond)
+	}
+	w.run(35 * time.Millisecond)
+	for _, l := range w.a.links {
+		require.InDelta(t, 0.030, l.base, 0.003)
+	}
+	w.load(4<<10, 250*time.Microsecond, 100*time.Millisecond)
+	require.Less(t, HedgeAfter(w.propose(4<<10)), 300*time.Millisecond)
+}
+
+// TestUnheardOfIsNoSlowLink: those that are near answer first. Of the others
+// nothing is known, and what is not known must not look like a slow link.
+func TestUnheardOfIsNoSlowLink(t *testing.T) {
+	links := four(near)
+	links[2].trip, links[3].trip = 40*time.Millisecond, 40*time.Millisecond
+	w := newWorld(5, fast, links...)
+	w.load(64<<10, inSeconds(4*(64<<10)/3/fast/0.7), 20*time.Millisecond)
+	require.True(t, w.a.links[0].seen)
+	require.False(t, w.a.links[3].seen)
+	for _, l := range w.a.links {
+		require.False(t, l.private, "follower %d", l.id)
+		require.Equal(t, w.a.shared, l.cost)
+	}
+}
+
+// TestSlowLinkBehindABusyInterface: a message on a slow link that also waited
+// for the interface still shows how slow the link is.
+func TestSlowLinkBehindABusyInterface(t *testing.T) {
+	links := four(near)
+	links[3].rate = fast / 80
+	w := newWorld(5, fast, links...)
+	w.load(64<<10, inSeconds(1.5*(64<<10)/fast/0.6), time.Second)
+	for range 20 { // mixed payloads, and small ones for the slow link behind them
+		w.propose(1 << 20)
+		w.index++
+		w.a.Proposed(w.index, 32<<10, w.now)
+		w.send(3, 32<<10)
+		w.run(w.now + 60*time.Millisecond)
+	}
+	require.InEpsilon(t, 80/fast, w.a.links[3].own, 0.35)
+}
+
+// TestNic: what has left is what was answered for, in the order of sending.
+func TestNic(t *testing.T) {
+	var n nic
+	n.sent = 100
+	n.reset(1)
+	require.EqualValues(t, 100, n.leftBy(0))
+	n.left(3, 300)
+	n.left(2, 200) // known already to have left by 3; by 2 is not worth its place
+	n.left(4, 250) // not news
+	require.EqualValues(t, 100, n.leftBy(2.9))
+	require.EqualValues(t, 300, n.leftBy(5))
+	n.left(2.5, 400) // so all of 300 had left by then as well
+	require.EqualValues(t, 400, n.leftBy(3))
+	require.EqualValues(t, 100, n.leftBy(2.4))
+	for i := range 10 * nicMarks {
+		n.left(float64(10+i), float64(1000+i))
+		require.LessOrEqual(t, n.marks.n, nicMarks)
+		require.EqualValues(t, 1000+i, n.leftBy(float64(10+i)))
+	}
+	require.Equal(t, n.marks.front().bytes, n.leftBy(1000), "older ones are forgotten")
+}
+
 // TestStallIsNoSlowLink: one answer that is 50 ms late must not make a link
 // look slow.
 func TestStallIsNoSlowLink(t *testing.T) {

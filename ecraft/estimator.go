@@ -33,6 +33,10 @@ const (
 	clip      = 3
 	clipFloor = 20e-6
 
+	// explained is how many times longer than the bytes in front of it at the
+	// interface a message may take for them to explain it.
+	explained = 2
+
 	// telling is the weight from which on a sample tells of its connection.
 	telling = 0.25
 
@@ -41,6 +45,10 @@ const (
 	slowLink = 1 / 12.5e6
 	// firstSample is the weight of that guess, in bytes.
 	firstSample = 1 << 10
+
+	// farTrip is a round trip before anything was seen: across the world, about.
+	// A new leader must not take its first answers for late.
+	farTrip = 0.050
 
 	// window is the half of the heartbeats over which the least round trip
 	// counts, and jump is what the base takes of a round trip that is far off.
@@ -61,7 +69,7 @@ type flight struct {
 	bytes  float64
 	pred   float64 // the time its answer was expected to take
 	upTo   float64 // bytes ever sent on the connection, its own included
-	others float64 // bytes queued on all other connections
+	all    float64 // bytes ever sent on all connections, its own included
 }
 
 // ackMark says how many bytes were answered by a time, and since when those of
@@ -75,9 +83,11 @@ type heartbeat struct{ sentAt, queued float64 }
 type link struct {
 	id uint64
 
-	base float64 // round trip of few bytes
-	held float64 // how long the follower has a message before it answers
-	cost float64 // seconds a byte, in use
+	base   float64 // round trip of few bytes
+	seen   bool    // base is no guess any more
+	held   float64 // how long the follower has a message before it answers
+	cost   float64 // seconds a byte, in use
+	egress float64 // seconds a byte through the leader's interface
 
 	// own is the cost of this connection alone: sumXY / sumXX, decaying.
 	own, sumXX, sumXY float64
@@ -104,7 +114,7 @@ type link struct {
 
 func (l *link) init(id uint64, followers int, now float64) {
 	cost := float64(followers) * slowLink
-	*l = link{id: id, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
+	*l = link{id: id, base: farTrip, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
 		allXX: firstSample * firstSample, allXY: slowLink * firstSample * firstSample,
 		sampled: now, probed: now, drained: now, heard: now - 2*silence, // gone, if the host says so
 		least: math.Inf(1), leastBefore: math.Inf(1)}
@@ -133,8 +143,8 @@ func (l *link) drain(now float64) {
 	l.queue = max(0, min(l.queue, l.flying))
 }
 
-// send notes a message. others is what is queued on all other connections.
-func (l *link) send(last uint64, bytes, others, now float64) {
+// send notes a message. all is what was ever sent on all connections.
+func (l *link) send(last uint64, bytes, all, now float64) {
 	l.drain(now)
 	// A resend: what was sent from there on is on its way once more, or lost.
 	for l.out.n > 0 && l.out.back().last >= last {
@@ -146,7 +156,7 @@ func (l *link) send(last uint64, bytes, others, now float64) {
 	l.queue += bytes
 	l.flying += bytes
 	l.sent += bytes
-	m := flight{last: last, sentAt: now, queued: l.queue, bytes: bytes, upTo: l.sent, others: others,
+	m := flight{last: last, sentAt: now, queued: l.queue, bytes: bytes, upTo: l.sent, all: all,
 		pred: l.base + l.held + l.queue*l.cost}
 	if !l.out.push(m) {
 		// Too many to tell apart: the newest become one message.
@@ -156,9 +166,9 @@ func (l *link) send(last uint64, bytes, others, now float64) {
 	}
 }
 
-// acked takes an answer; peers is how many share the leader's interface. ok is
-// false if it answers nothing that was in flight.
-func (l *link) acked(index uint64, held, now, peers float64) (m flight, ok bool) {
+// acked takes an answer; peers is how many share the leader's interface, n. ok
+// is false if it answers nothing that was in flight.
+func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, ok bool) {
 	l.heard = now
 	for l.out.n > 0 && l.out.front().last <= index {
 		m, ok = l.out.popFront(), true
@@ -171,11 +181,18 @@ func (l *link) acked(index uint64, held, now, peers float64) (m flight, ok bool)
 		return m, false
 	}
 	l.held += (held - l.held) * alphaHeld
-	if t := now - m.sentAt - held; t < l.base/2 {
+	t, first := max(0, now-m.sentAt-held), !l.seen
+	switch {
+	case first:
+		l.base, l.seen = t, true // and tells nothing of bytes
+	case t < l.base/2:
 		l.base += (t - l.base) * jump // it came nearer
 	}
 	m.queued = l.served(m, now)
-	l.learn(max(0, now-m.sentAt-held), m, now, peers)
+	if !first {
+		l.learn(t, m, now, peers, m.all-n.leftBy(m.sentAt))
+	}
+	n.left(now-held-l.base, m.all)
 	// The model of the queue is put right downwards: a cost that was thought
 	// too high leaves a queue that is not there.
 	l.drain(now)
@@ -205,18 +222,25 @@ func (l *link) served(m flight, now float64) float64 {
 	return max(m.upTo-done, m.bytes)
 }
 
-// learn takes the time t that m took, the follower's own left out.
-func (l *link) learn(t float64, m flight, now, peers float64) {
+// line is what bytes may have taken of a time t.
+func (l *link) line(t, bytes float64) float64 {
+	return min(max(t-l.base, -l.base/2), clip*bytes*l.cost+l.base/2+clipFloor)
+}
+
+// learn takes the time t that m took, the follower's own left out. all is how
+// many bytes were queued at the leader's interface, on whatever connection.
+func (l *link) learn(t float64, m flight, now, peers, all float64) {
 	decay := max(math.Exp(-(now-l.sampled)/forget), 1-1.0/minSamples)
 	l.sampled = now
 	// Bytes of other connections may have held it up at the interface that all
 	// share. A message that had less than an equal part of what was queued in
 	// front of it on its own connection tells little of that one: it counts as
-	// if it had that part, and for less.
+	// if it had that part, and for less. Unless all of it does not explain the
+	// time: then the connection is slow by itself.
 	x, weight := m.queued, 1.0
-	all := x + m.others
+	all = max(all, x)
 	before := decay
-	if equal := (x + m.others) / peers; x < equal {
+	if equal := all / peers; x < equal && l.line(t, x) < explained*all*l.egress {
 		weight = (x / equal) * (x / equal)
 		decay = 1 - weight*(1-decay)
 		x = equal
@@ -224,7 +248,7 @@ func (l *link) learn(t float64, m flight, now, peers float64) {
 	if weight > telling {
 		l.probed = now
 	}
-	y := min(max(t-l.base, -l.base/2), clip*x*l.cost+l.base/2+clipFloor)
+	y := l.line(t, x)
 	if l.private && weight > telling && x*l.own > l.base && y < x*l.own/2 {
 		decay = min(decay, 0.5) // a slow link is not sent much, so what it shows counts
 	}
@@ -262,8 +286,8 @@ func (l *link) heartbeatAnswered(now float64) {
 	seen := min(max(t-h.queued*l.cost, least), 2*least+baseSlack)
 	gain := alphaBase
 	switch {
-	case l.base == 0:
-		gain = 1
+	case !l.seen:
+		gain, l.seen = 1, true
 	case seen > 2*l.base || seen < l.base/2:
 		gain = jump
 	}

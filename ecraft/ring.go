@@ -12,7 +12,8 @@ type ring[T any] struct {
 func (r *ring[T]) init(size int) { r.buf = make([]T, size) }
 func (r *ring[T]) clear()        { r.head, r.n = 0, 0 }
 func (r *ring[T]) front() *T     { return &r.buf[r.head] }
-func (r *ring[T]) back() *T      { return &r.buf[(r.head+r.n-1)%len(r.buf)] }
+func (r *ring[T]) at(i int) *T   { return &r.buf[(r.head+i)%len(r.buf)] }
+func (r *ring[T]) back() *T      { return r.at(r.n - 1) }
 
 // push reports whether there was room.
 func (r *ring[T]) push(v T) bool {

@@ -1,0 +1,53 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+// nicMarks are remembered of late.
+const nicMarks = 1024
+
+// nic is the leader's interface, which all connections share: bytes leave it
+// in the order in which they were handed over.
+type nic struct {
+	sent  float64 // bytes ever
+	marks ring[nicMark]
+}
+
+// nicMark says that so many of all bytes had left by a time. A mark is later
+// than the one before it, and of more bytes.
+type nicMark struct{ at, bytes float64 }
+
+// reset begins anew with nothing on its way.
+func (n *nic) reset(now float64) {
+	n.marks.init(nicMarks)
+	n.marks.push(nicMark{now, n.sent})
+}
+
+// left notes what an answer shows: its message had left by then, and with it
+// all that was handed over earlier.
+func (n *nic) left(at, bytes float64) {
+	if n.marks.n > 0 && n.marks.back().bytes >= bytes {
+		return
+	}
+	for n.marks.n > 0 && n.marks.back().at >= at {
+		n.marks.popBack()
+	}
+	if n.marks.n == nicMarks {
+		n.marks.popFront()
+	}
+	n.marks.push(nicMark{at, bytes})
+}
+
+// leftBy returns how many of all bytes are known to have left by a time, or by
+// the oldest mark if that is later.
+func (n *nic) leftBy(at float64) float64 {
+	lo, hi := 1, n.marks.n // all before lo are by then, none from hi on
+	for lo < hi {
+		if mid := (lo + hi) / 2; n.marks.at(mid).at <= at {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return n.marks.at(lo - 1).bytes
+}
