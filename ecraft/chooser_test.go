@@ -228,6 +228,7 @@ func TestGoneLate(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	every := 5 * time.Millisecond
 	w.load(64<<10, every, time.Second)
+	before := w.a.lastLevel
 	w.links[0].dead = true
 	w.load(64<<10, every, 20*time.Millisecond)
 	alive, known := w.a.look(w.r)
@@ -242,7 +243,11 @@ func TestGoneLate(t *testing.T) {
 	w.links[0].dead = false
 	w.load(64<<10, every, 500*time.Millisecond)
 	require.Positive(t, w.units[0])
-	require.Equal(t, 3, w.a.lastLevel)
+	require.Equal(t, before, w.a.lastLevel)
+	// Of the heartbeats that it missed no answer ever comes; they are not what
+	// the next answers are for.
+	require.InDelta(t, near.trip.Seconds(), w.a.links[0].base, 5e-6)
+	require.InDelta(t, 1/fast, w.a.links[0].own, 0.1/fast)
 }
 
 // TestColdStartIsCareful is pitfall 8: before anything is known the choice is

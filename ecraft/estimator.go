@@ -182,6 +182,7 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 	}
 	l.held += (held - l.held) * alphaHeld
 	t, first := max(0, now-m.sentAt-held), !l.seen
+	l.dropLost(m.sentAt, t)
 	switch {
 	case first:
 		l.base, l.seen = t, true // and tells nothing of bytes
@@ -198,6 +199,17 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 	l.drain(now)
 	l.queue = max(0, min(l.queue, m.queued+l.sent-m.upTo-(now-m.sentAt)/l.cost))
 	return m, true
+}
+
+// dropLost forgets heartbeats that were sent a whole round trip before a message
+// that is answered by now: they are lost. Their places would make the next ones
+// look late for good, so what was learnt from them is not believed either.
+func (l *link) dropLost(sentAt, trip float64) {
+	for l.heartbeats.n > 0 && l.heartbeats.front().sentAt < sentAt-trip {
+		l.heartbeats.popFront()
+		l.base = min(l.base, trip)
+		l.least, l.leastBefore, l.inWindow = math.Inf(1), math.Inf(1), 0
+	}
 }
 
 // served is how many bytes were queued on the connection when m was sent, its
@@ -286,7 +298,7 @@ func (l *link) heartbeatAnswered(now float64) {
 	seen := min(max(t-h.queued*l.cost, least), 2*least+baseSlack)
 	gain := alphaBase
 	switch {
-	case !l.seen:
+	case !l.seen, l.inWindow == 1 && math.IsInf(l.leastBefore, 1): // the first, or the first again
 		gain, l.seen = 1, true
 	case seen > 2*l.base || seen < l.base/2:
 		gain = jump
