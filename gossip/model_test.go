@@ -145,8 +145,8 @@ func TestStoreIsTheModel(t *testing.T) {
 					}
 				}
 			},
-			"resume": func(t *rapid.T) {
-				if from, ok := s.Resume(); ok {
+			"expect again": func(t *rapid.T) {
+				if from, ok := s.Forgot(); ok {
 					for i := from; i <= indexes; i++ {
 						for term := uint64(1); term <= terms; term++ {
 							if e := entries[ecraft.ID{Term: term, Index: i}]; m.put[e.ID] {
@@ -177,7 +177,7 @@ func TestStoreIsTheModel(t *testing.T) {
 					}
 				}
 				if low := m.oldest(); low != 0 {
-					known := s.resume != 0 && s.resume <= low // Resume will say so
+					known := s.forgot != 0 && s.forgot <= low // Forgot will say so
 					for term := uint64(1); term <= terms; term++ {
 						known = known || s.Known(ecraft.ID{Term: term, Index: low})
 					}

@@ -17,6 +17,8 @@ type Lacking struct {
 	OwnHeld int // first unit of the own slot that is not held
 	// Urgent entries are asked for before others, without waiting for pushes.
 	Urgent bool
+	// Overdue says that no push will bring what is lacking any more.
+	Overdue bool
 	// First gives, per slot, the first unit that is not held. It may be nil:
 	// then nothing is known of the others' slots.
 	First []uint8
@@ -26,6 +28,7 @@ type Lacking struct {
 type Ask struct {
 	To    uint64
 	Wants []Want
+	bytes int // of the units
 }
 
 // PullerOptions are the settings of a Puller. The zero value is useful.
@@ -34,10 +37,11 @@ type PullerOptions struct {
 	// asked; 0 means 2. Where peers defer their pushes, it should be longer
 	// than they do.
 	Patience int
-	// Timeout is after how many ticks an answer is given up; 0 means 2.
+	// Timeout is after how many ticks an answer is given up at least; 0 means
+	// 2. A peer that was seen to take longer gets more.
 	Timeout int
 	// Batch is how many bytes of units may be on order at a time; 0 means
-	// 1 MiB. One entry is asked for whatever its size.
+	// 4 MiB. One entry is asked for whatever its size.
 	Batch int
 }
 
@@ -47,6 +51,10 @@ const (
 	ProbeRounds  = 10  // a silent peer is tried again after so many timeouts
 	StuckPasses  = 10  // an entry is stuck after so many passes without progress
 	MaxWants     = 128 // wants in one Ask
+	// AskBytes is how many bytes of units one Ask is for, unless a single entry
+	// is more. Several are on their way to a peer at a time, so that it always
+	// has something to send, and each answer tells how it gets on.
+	AskBytes = 256 << 10
 )
 
 // Puller decides whom to ask for the units that pushes did not bring.
@@ -73,6 +81,7 @@ type Puller struct {
 	wants   map[ecraft.ID]*wanted
 	onOrder int // bytes
 	round   int // counts calls of Plan, to see which entries are gone
+	now     int // tick of the last one
 	counts  PullerCounts
 }
 
@@ -84,13 +93,6 @@ type PullerCounts struct {
 	Empty    uint64 // answers without
 	Timeouts uint64
 	Stuck    uint64 // entries that became stuck
-}
-
-// pullPeer is what is known of a peer.
-type pullPeer struct {
-	unanswered int // rounds, since it was last heard
-	asked      int // tick of the last ask
-	round      int // tick of the last round that was counted as unanswered
 }
 
 // wanted is an entry that is being pulled.
@@ -122,7 +124,7 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 		o.Timeout = 2
 	}
 	if o.Batch <= 0 {
-		o.Batch = 1 << 20
+		o.Batch = 4 << 20
 	}
 	return &Puller{self: self, options: o, peers: map[uint64]*pullPeer{}, wants: map[ecraft.ID]*wanted{}}
 }
@@ -175,15 +177,25 @@ func (p *Puller) Answered(from uint64, id ecraft.ID, units int) {
 	} else {
 		p.counts.Empty++
 	}
+	peer := p.peers[from]
+	if peer == nil {
+		return // it has left
+	}
 	if w := p.wants[id]; w != nil {
+		gaveUp := slices.Contains(w.unsure, from)
 		w.unsure = slices.DeleteFunc(w.unsure, func(id uint64) bool { return id == from }) // late, but sure
 		w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
-			if o.peer == from {
-				p.onOrder -= o.bytes
+			if o.peer != from {
+				return false
 			}
-			return o.peer == from
+			p.closed(o)
+			if !gaveUp { // or it may be the answer to the order before
+				p.answered(peer, o)
+			}
+			return true
 		})
 	}
+	p.spoke(peer)
 }
 
 // Plan appends to out what to ask whom at a tick, given what is lacking, oldest
@@ -193,19 +205,22 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 		return out
 	}
 	p.round++
+	p.now = now
 	for i := range missing {
 		p.expire(p.want(&missing[i], now), now)
 	}
 	p.sweep()
 	first := len(out)
+	room := p.options.Batch - p.onOrder
+	full := p.onOrder > 0 && room < min(AskBytes, p.options.Batch/4)
 	for _, urgent := range []bool{true, false} {
 		for i := range missing {
 			l := &missing[i]
-			if l.Urgent != urgent || p.onOrder >= p.options.Batch {
+			if l.Urgent != urgent || full && !urgent || p.onOrder >= p.options.Batch {
 				continue
 			}
 			w := p.wants[l.ID]
-			if len(w.orders) == 0 && now >= w.again && (urgent || now-w.since >= p.options.Patience) {
+			if len(w.orders) == 0 && now >= w.again && (urgent || l.Overdue || now-w.since >= p.options.Patience) {
 				out = p.ask(w, l, now, leader, out, first)
 			}
 		}
@@ -232,7 +247,7 @@ func (p *Puller) sweep() {
 	for id, w := range p.wants {
 		if w.seen != p.round {
 			for _, o := range w.orders {
-				p.onOrder -= o.bytes
+				p.closed(o)
 			}
 			delete(p.wants, id)
 		}
@@ -243,16 +258,14 @@ func (p *Puller) sweep() {
 // one round a tick, however many orders it left.
 func (p *Puller) expire(w *wanted, now int) {
 	w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
-		if now-o.tick < p.options.Timeout {
+		peer := p.peers[o.peer]
+		if peer != nil && !peer.due(o, now) {
 			return false
 		}
 		p.counts.Timeouts++
-		p.onOrder -= o.bytes
-		if peer := p.peers[o.peer]; peer != nil {
-			if peer.round != now {
-				peer.round = now
-				peer.unanswered++
-			}
+		p.closed(o)
+		if peer != nil {
+			p.late(peer, now)
 			if peer.unanswered < SilentRounds {
 				w.unsure = append(w.unsure, o.peer)
 			}
@@ -282,6 +295,9 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 			w.cursor++
 			continue
 		}
+		if left == l.Need && !l.Urgent && !p.hasRoom(p.peers[peer]) {
+			return out
+		}
 		want := Want{ID: l.ID, Need: left, OwnHeld: own}
 		if slot := l.Header.SlotOf(peer); slot >= 0 && slot < len(l.First) {
 			want.Theirs = int(l.First[slot])
@@ -293,14 +309,10 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 		if p.onOrder > 0 && p.onOrder+bytes > p.options.Batch {
 			return out
 		}
-		var ok bool
-		if out, ok = p.put(out, first, peer, want); !ok {
-			return out
-		}
+		out = p.put(out, first, peer, want, bytes)
 		w.cursor++
 		w.orders = append(w.orders, order{peer: peer, tick: now, bytes: bytes})
-		p.onOrder += bytes
-		p.peers[peer].asked = now
+		p.ordered(p.peers[peer], bytes, now)
 		left, own = left-want.Need, own+want.Need
 	}
 	return out
@@ -347,26 +359,27 @@ func (p *Puller) mayAsk(id uint64, now int) bool {
 	}
 	peer := p.peers[id]
 	if peer == nil {
-		peer = &pullPeer{round: now - 1}
+		peer = p.newPeer(now)
 		p.peers[id] = peer
 	}
 	return peer.unanswered < SilentRounds || now-peer.asked >= ProbeRounds*p.options.Timeout
 }
 
-// put adds a want to the ask for a peer, among those of this round. It fails if
-// that is full.
-func (p *Puller) put(out []Ask, first int, to uint64, want Want) ([]Ask, bool) {
-	at := slices.IndexFunc(out[first:], func(a Ask) bool { return a.To == to })
-	if at < 0 {
-		at = len(out) - first
+// put adds a want to the last ask for a peer of this round, or to a new one if
+// there is none or it is full.
+func (p *Puller) put(out []Ask, first int, to uint64, want Want, bytes int) []Ask {
+	at := len(out) - 1
+	for at >= first && out[at].To != to {
+		at--
+	}
+	if at < first || out[at].bytes+bytes > AskBytes || len(out[at].Wants) == MaxWants {
+		at = len(out)
 		out = append(out, Ask{To: to})
 		p.counts.Asks++
 	}
-	a := &out[first+at]
-	if len(a.Wants) >= MaxWants {
-		return out, false
-	}
+	a := &out[at]
 	a.Wants = append(a.Wants, want)
+	a.bytes += bytes
 	p.counts.Wants++
-	return out, true
+	return out
 }

@@ -89,8 +89,8 @@ func (s *Store) trim() {
 		if r := s.entries[i]; r.pins == 0 {
 			s.remove(i)
 			s.counts.Forgotten++
-			if s.resume == 0 || r.id.Index < s.resume {
-				s.resume = r.id.Index
+			if s.forgot == 0 || r.id.Index < s.forgot {
+				s.forgot = r.id.Index
 			}
 		}
 	}

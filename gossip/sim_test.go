@@ -163,7 +163,7 @@ func (n *node) step() {
 		n.push(n.log[id.Index-1])
 	}
 	n.reached.deferred += n.pushes.Len()
-	if from, ok := n.store.Resume(); ok {
+	if from, ok := n.store.Forgot(); ok {
 		n.reached.resumed++
 		n.expect(from)
 	}

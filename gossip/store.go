@@ -28,9 +28,9 @@ var (
 //  1. payloads of applied entries, oldest first;
 //  2. units that came before their entry (early ones), of the peer that sent
 //     most of them;
-//  3. entries that are not applied, newest first. Resume tells when and from
-//     where to Expect them again. So a host that calls Resume after each
-//     Applied, and the Expects it asks for, always has its next entry here.
+//  3. entries that are not applied, newest first. Forgot tells from where on to
+//     Expect them again. So a host that Expects the oldest of them whenever it
+//     has applied something always has its next entry here.
 //
 // The oldest entry that is not applied always has room, or a node could be unable
 // to go on; so have entries that are pinned.
@@ -53,7 +53,7 @@ type Store struct {
 	cached  int       // bytes of the entries at or below applied
 	entries []*record // ascending index
 	applied uint64
-	resume  uint64 // lowest index that was forgotten for lack of room, or 0
+	forgot  uint64 // lowest index that was forgotten for lack of room, or 0
 	early   earlyUnits
 	counts  StoreCounts
 	rejects map[uint64]uint64
@@ -224,8 +224,8 @@ func (s *Store) Cut(from uint64) {
 	for n := len(s.entries); n > 0 && s.entries[n-1].id.Index >= from; n-- {
 		s.remove(n - 1)
 	}
-	if s.resume >= from {
-		s.resume = 0
+	if s.forgot >= from {
+		s.forgot = 0
 	}
 }
 
@@ -252,9 +252,6 @@ func (s *Store) Applied(index uint64) {
 	}
 	s.entries = slices.Delete(s.entries, keep, end)
 	s.applied = index
-	if s.resume != 0 {
-		s.resume = max(s.resume, index+1)
-	}
 	s.forgetEarly()
 	s.trim()
 }
@@ -277,19 +274,11 @@ func (s *Store) Unpin(id ecraft.ID) {
 	}
 }
 
-// Resume returns from which index on entries were forgotten for lack of room,
-// once half of the room is free again, or the oldest entry that is wanted is
-// among them. The caller should Expect the entries of its log from there, until
-// one is not Known afterwards.
-func (s *Store) Resume() (from uint64, ok bool) {
-	if s.resume == 0 {
-		return 0, false
-	}
-	if oldest := s.after(s.applied); oldest < len(s.entries) && s.entries[oldest].id.Index < s.resume && s.bytes-s.cached > s.budget/2 {
-		return 0, false
-	}
-	from, s.resume = s.resume, 0
-	return from, true
+// Forgot returns the lowest index of the entries that were forgotten for lack of
+// room since it was last called, if there are any: they are to be Expected again.
+func (s *Store) Forgot() (from uint64, ok bool) {
+	from, s.forgot = s.forgot, 0
+	return max(from, s.applied+1), from != 0
 }
 
 // Bytes returns the memory in use, own units and early ones included.

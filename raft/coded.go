@@ -82,6 +82,9 @@ type coded struct {
 	lastCoded uint64
 }
 
+// maxOnOrder bounds the bytes of units that a node has asked for.
+const maxOnOrder = 4 << 20
+
 // newCoded returns the coding of a node, or nil if it does not code.
 func newCoded(r *raft) *coded {
 	if r.cfg.Coding == nil {
@@ -90,8 +93,11 @@ func newCoded(r *raft) *coded {
 	opt := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	return &coded{
 		r: r, opt: opt, plain: opt.Plain,
-		store:    gossip.NewStore(r.id, opt.Memory),
-		puller:   gossip.NewPuller(r.id, gossip.PullerOptions{Patience: 1 + opt.GossipDelay*min(opt.GossipGap, 1)}),
+		store: gossip.NewStore(r.id, opt.Memory),
+		puller: gossip.NewPuller(r.id, gossip.PullerOptions{
+			Patience: 1 + opt.GossipDelay*min(opt.GossipGap, 1),
+			Batch:    max(1, min(maxOnOrder, opt.Memory/8)),
+		}),
 		wanted:   map[uint64]*record{},
 		accounts: map[uint64]*account{},
 		later:    gossip.NewDeferred(opt.GossipGap, opt.GossipDelay),

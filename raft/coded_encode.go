@@ -238,7 +238,7 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	if !c.opt.LateSeal {
 		word.Prepare(enc.units)
 	}
-	rec := &record{id: idOf(e), hdr: h, complete: true, word: word, plan: plan, born: now, bornTick: c.ticks}
+	rec := &record{id: idOf(e), hdr: h, complete: true, whole: true, word: word, plan: plan, born: now, bornTick: c.ticks}
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
 		if enc.hedgeNext == 0 || rec.hedgeAt < enc.hedgeNext {

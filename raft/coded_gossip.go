@@ -42,14 +42,21 @@ func (c *coded) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *envel
 
 // share has this node's units of entries follow their acknowledgement: at once,
 // or when they lie far enough behind. An old entry, sent to a member that lagged,
-// is not shared: the others have it.
+// is not shared: the others have it. So they will not push theirs, either.
 func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
 	if c == nil {
 		return
 	}
 	var now parcels
 	for i, env := range envs {
-		if env == nil || env.Kind != ecraft.Coded || env.Own.Count == 0 && env.Payload == nil || ents[i].GetIndex() <= commit {
+		if env == nil || env.Kind != ecraft.Coded {
+			continue
+		}
+		if ents[i].GetIndex() <= commit {
+			c.ledger.find(ents[i].GetIndex()).unpushed = true
+			continue
+		}
+		if env.Own.Count == 0 && env.Payload == nil {
 			continue
 		}
 		if c.opt.GossipGap == 0 {
@@ -334,13 +341,13 @@ func (c *coded) pull() {
 }
 
 // maxLacking bounds the entries that are asked for at a time.
-const maxLacking = 128
+const maxLacking = 512
 
 // lacking lists what this node must have and has not, the oldest first.
 func (c *coded) lacking() []gossip.Lacking {
 	g := &c.ledger
 	upTo := c.r.log.committed
-	if g.incomplete() != nil {
+	if c.incomplete() != nil {
 		n := 0
 		for _, rec := range g.recs[g.ready:] {
 			if rec.id.index > upTo || n == maxLacking {
@@ -351,9 +358,20 @@ func (c *coded) lacking() []gossip.Lacking {
 			}
 		}
 	}
-	if len(c.wanted) == 0 {
-		return c.store.Lacking(upTo, maxLacking, nil) // sorting nothing allocates
+	if len(c.wanted) > 0 { // sorting nothing allocates
+		upTo = max(upTo, c.lastWanted())
 	}
+	list := c.store.Lacking(upTo, maxLacking, nil)
+	for i := range list {
+		rec := g.find(list[i].Index)
+		list[i].Overdue = rec != nil && rec.unpushed
+	}
+	return list
+}
+
+// lastWanted forgets the entries that are wanted no more, and returns the last
+// that is.
+func (c *coded) lastWanted() (last uint64) {
 	for _, index := range slices.Sorted(maps.Keys(c.wanted)) {
 		rec := c.wanted[index]
 		if rec.complete && !c.keeps(rec) || c.unneeded(index) {
@@ -361,9 +379,9 @@ func (c *coded) lacking() []gossip.Lacking {
 			delete(c.wanted, index)
 			continue
 		}
-		upTo = max(upTo, index)
+		last = index
 	}
-	return c.store.Lacking(upTo, maxLacking, nil)
+	return last
 }
 
 // keeps reports whether a payload that was completed to be sent on is kept for a

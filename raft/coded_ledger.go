@@ -35,6 +35,11 @@ type record struct {
 	// covered says, at a leader, that the units of the header alone satisfy
 	// the commit rule. It is forgotten when the configuration changes.
 	covered bool
+	// whole says that the log has the payload, and not the store.
+	whole bool
+	// unpushed says that nobody will push units of it any more: they are to be
+	// asked for.
+	unpushed bool
 	// pinned says that the store must not give the payload up.
 	pinned bool
 
@@ -127,6 +132,23 @@ func (g *ledger) incomplete() *record {
 func (g *ledger) lose(rec *record) {
 	rec.complete = false
 	g.ready = min(g.ready, g.at(rec.id.index))
+}
+
+// incomplete returns the first record whose payload is lacking, or nil. What the
+// store gave up for lack of room is lacking again.
+func (c *coded) incomplete() *record {
+	if from, ok := c.store.Forgot(); ok {
+		for _, rec := range c.ledger.recs[c.ledger.at(from):] {
+			if rec.whole || c.store.Known(coID(rec.id)) {
+				continue
+			}
+			rec.unpushed = true
+			if rec.complete {
+				c.ledger.lose(rec)
+			}
+		}
+	}
+	return c.ledger.incomplete()
 }
 
 // drop gives back the memory of the codeword.
@@ -244,7 +266,8 @@ func (c *coded) note(id entryID, env *ecraft.Envelope) {
 			c.account(member).capable = true
 		}
 		c.account(env.Encoder).capable = true
-		rec.complete = env.Payload != nil || c.store.Expect(coID(id), rec.hdr, env.Own)
+		rec.whole = env.Payload != nil
+		rec.complete = rec.whole || c.store.Expect(coID(id), rec.hdr, env.Own)
 	}
 	for i, rider := range env.Riders {
 		c.ledger.ride(id.index, rider)

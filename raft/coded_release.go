@@ -14,7 +14,7 @@ import (
 
 // completeTo returns the highest index up to which every entry is complete.
 func (c *coded) completeTo() uint64 {
-	if rec := c.ledger.incomplete(); rec != nil {
+	if rec := c.incomplete(); rec != nil {
 		return rec.id.index - 1
 	}
 	return c.r.log.last().index

@@ -18,7 +18,7 @@ import (
 
 // stuckAt returns the first committed entry that nobody can complete here.
 func (c *coded) stuckAt() (uint64, bool) {
-	rec := c.ledger.incomplete()
+	rec := c.incomplete()
 	if rec == nil || rec.id.index > c.r.log.committed || !c.puller.IsStuck(coID(rec.id)) {
 		return 0, false
 	}
@@ -81,7 +81,7 @@ func (c *coded) mayRestore(id entryID) bool {
 	if c == nil {
 		return false
 	}
-	rec := c.ledger.incomplete()
+	rec := c.incomplete()
 	return rec != nil && rec.id.index <= id.index && id.index > c.r.log.applied && c.r.log.last().index <= id.index
 }
 

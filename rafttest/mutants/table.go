@@ -91,7 +91,7 @@ var table = []bug{
 
 	// Followers.
 	{"a payload is asked for once", "gossip/puller.go",
-		edit("		if now-o.tick < p.options.Timeout {\n			return false\n		}\n", "		if now-o.tick < 1<<30 {\n			return false\n		}\n"), "06-asked-once", 0},
+		edit("		if peer != nil && !peer.due(o, now) {\n", "		if peer != nil {\n"), "06-asked-once", 0},
 	{"who is stuck gets no snapshot", "raft/coded_stuck.go",
 		edit("		case a.stuck:\n			l.enc.stuck[id]++\n", "		case a.stuck && beyond && false:\n			l.enc.stuck[id]++\n"), "07-compacted-by-others", 0},
 	{"a snapshot for the stuck drops what was acknowledged", "raft/coded_stuck.go",

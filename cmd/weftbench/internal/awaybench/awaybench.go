@@ -49,6 +49,9 @@ type Row struct {
 	Caught time.Duration `json:"caught_ns"`
 	Missed int           `json:"missed"`
 	Sent   float64       `json:"sent"`
+	// Link is what came to the follower meanwhile, in bytes a second, from the
+	// member that sent it most.
+	Link float64 `json:"link_bytes_per_second"`
 }
 
 // Latency is of proposals that were done within a time.
@@ -134,6 +137,7 @@ func (cfg *Config) measure(side virtual.Side, voters int) (Row, error) {
 		return row, err
 	}
 	back, egress, applied := c.Now(), c.SentBy(leader), c.Applied(away)
+	received := sentTo(c, away)
 	row.Missed = int(c.Applied(leader)-applied) * cfg.Size
 	if err := c.Restart(away); err != nil {
 		return row, err
@@ -147,6 +151,9 @@ func (cfg *Config) measure(side virtual.Side, voters int) (Row, error) {
 		if err != nil {
 			return err
 		}
+		for from, bytes := range sentTo(c, away) {
+			row.Link = max(row.Link, float64(bytes-received[from])/row.Caught.Seconds())
+		}
 		return c.Run(c.Now() + phase)
 	})
 	if err != nil {
@@ -157,6 +164,17 @@ func (cfg *Config) measure(side virtual.Side, voters int) (Row, error) {
 	}
 	row.Sent = float64(c.SentBy(leader).Minus(egress).Total()) / float64(max(row.Back.Calls, 1)*cfg.Size)
 	return row, nil
+}
+
+// sentTo returns the bytes that each member has sent another.
+func sentTo(c *vnet.Cluster, to uint64) map[uint64]uint64 {
+	bytes := map[uint64]uint64{}
+	for i := range c.Nodes() {
+		if from := uint64(i) + 1; from != to {
+			bytes[from] = c.Sent(from, to).Total()
+		}
+	}
+	return bytes
 }
 
 func latency(calls []vnet.Call) Latency {

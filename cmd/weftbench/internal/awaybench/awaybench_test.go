@@ -14,7 +14,8 @@ import (
 )
 
 // TestAway: with coded entries the loss of a follower is one short stall, and
-// its return slows nobody down: the others bring it up to date.
+// its return slows nobody down: the others bring it up to date, as fast as a
+// link can.
 func TestAway(t *testing.T) {
 	rows, err := Run(t.Context(), Config{
 		Voters: []int{3, 5}, Size: 64 << 10, Load: 0.5, Away: time.Second, Delay: 500 * time.Microsecond,
@@ -28,6 +29,9 @@ func TestAway(t *testing.T) {
 		require.Less(t, ours.Lost.Max, 50*time.Millisecond, "N=%d", ours.Voters)
 		require.Less(t, ours.Back.P50, ours.Before.P50*11/10, "N=%d", ours.Voters)
 		require.Less(t, ours.Back.Max, full.Back.Max/4, "N=%d", ours.Voters)
+		require.Less(t, ours.Back.P99, ours.Before.P99*11/10, "N=%d", ours.Voters)
 		require.Less(t, ours.Sent, full.Sent/2, "N=%d", ours.Voters)
+		require.Greater(t, ours.Link, []float64{0.9, 0.75}[i/2]*virtual.Egress, "N=%d", ours.Voters)
+		require.Less(t, ours.Caught, full.Caught*4/5, "N=%d", ours.Voters)
 	}
 }
