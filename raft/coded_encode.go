@@ -366,8 +366,8 @@ func (c *coded) codeword(id entryID, env *ecraft.Envelope) (*ecraft.Codeword, er
 }
 
 // riderWords returns the codewords of the entries that ride in one, nil for
-// those whose units are left out: they are committed, applied and gone here, so
-// that the commit rule no longer needs them.
+// those whose units are left out: they are committed, applied and gone here or
+// there, so that neither the commit rule nor the receiver needs them any more.
 func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft.Codeword, error) {
 	if len(env.Riders) == 0 {
 		return nil, nil
@@ -378,7 +378,7 @@ func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft
 		switch {
 		case err == nil:
 			words[i] = word
-		case errors.Is(err, errReleased):
+		case errors.Is(err, errReleased), l.coded.account(to).released >= rider.Index:
 			if l.enc.check.voters != nil {
 				l.enc.leftOut[omission{carrier: carrier, index: rider.Index, member: to}] = true
 			}

@@ -158,7 +158,7 @@ func (c *coded) stepUnits(m *pb.Message) error {
 		return nil
 	}
 	from := m.GetFrom()
-	if c.r.members.Progress[from] == nil {
+	if c.r.members.Progress[from] == nil && !c.expects(from) {
 		return nil // no member, as far as is known here
 	}
 	c.heard(from)

@@ -27,6 +27,8 @@ type pendingConf struct {
 	sets []quorum.MajorityConfig
 	// members are all members of those configurations, by id.
 	members []uint64
+	// newest is the voters after the last of them; nil if there is none.
+	newest quorum.MajorityConfig
 }
 
 // voterSets returns the sets of voters that count.
@@ -108,11 +110,11 @@ func (c *coded) confSwitched() {
 // derivePending works out the configurations that are not in force.
 func (c *coded) derivePending() {
 	p := &c.pending
-	p.sets, p.members = nil, nil
+	p.sets, p.members, p.newest = nil, nil, nil
 	for _, rec := range c.ledger.recs {
 		rec.covered = false // that was in other sets
 	}
-	if len(p.changes) < 2 {
+	if len(p.changes) == 0 {
 		return
 	}
 	r := c.r
@@ -135,7 +137,10 @@ func (c *coded) derivePending() {
 		if err != nil {
 			continue // refused when it is applied, as the host may
 		}
-		t.Config, t.Progress = cfg, progress
+		t.Config, t.Progress, p.newest = cfg, progress, cfg.Voters[0]
+		if len(p.changes) < 2 {
+			return
+		}
 		for _, v := range cfg.Voters {
 			if len(v) > 0 {
 				p.sets = append(p.sets, v)

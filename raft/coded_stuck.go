@@ -108,10 +108,9 @@ func (l *leader) handOverIfStuck() {
 		return
 	}
 	best, applied := None, l.log.applied
-	sets := c.voterSets()
-	newest := sets[0]
-	if len(c.pending.sets) > 0 {
-		newest = sets[len(sets)-1]
+	newest := c.pending.newest // who leaves with it may not campaign
+	if newest == nil {
+		newest = l.members.Voters[0]
 	}
 	for _, id := range newest.Slice() {
 		a, pr := c.accounts[id], l.members.Progress[id]

@@ -40,7 +40,7 @@ var table = []bug{
 	{"entries are coded for two voters", "ecraft/layout.go",
 		edit("	if voters < 3 || slots < 1 {", "	if voters < 2 || slots < 1 {"), "08-no-failure-allowed", 0},
 	{"a carrier waits for units that nobody can make", "raft/coded_encode.go",
-		edit("		case errors.Is(err, errReleased):\n", "		case errors.Is(err, errReleased) && to == 0:\n"), "12e-carrier-nobody-can-send", 0},
+		edit("		case errors.Is(err, errReleased), l.coded.account(to)", "		case errors.Is(err, errReleased) && to == 0, l.coded.account(to)"), "12e-carrier-nobody-can-send", 0},
 
 	// What a node holds is a function of its log.
 	{"units are assigned anew when an entry is sent again", "raft/coded_encode.go",
@@ -87,7 +87,7 @@ var table = []bug{
 	{"what is applied in memory counts as released", "raft/coded_report.go",
 		edit("	r := c.r.log.firstIndex() - 1\n", "	r := c.r.log.applied\n"), "13-shrink-by-two", 0},
 	{"unapplied configurations do not count", "raft/coded_sets.go",
-		edit("	if len(p.changes) < 2 {\n", "	if len(p.changes) < 1<<30 {\n"), "12h-two-unapplied-changes", 0},
+		edit("		if len(p.changes) < 2 {\n", "		if len(p.changes) < 1<<30 {\n"), "12h-two-unapplied-changes", 0},
 
 	// Followers.
 	{"a payload is asked for once", "gossip/puller.go",
