@@ -48,13 +48,14 @@ func Answer(h *ecraft.Header, self, asker uint64, w Want, own []ecraft.Strip, c 
 		return []ecraft.Strip{c.Strip(slot, first, min(w.Need, h.D-first))}
 	}
 	var strips []ecraft.Strip
-	left := w.Need
+	next, left := w.Theirs, w.Need
 	for _, s := range own {
-		// From the first that the asker lacks to the last that there can be.
-		s = s.Sub(w.Theirs, ecraft.MaxUnits)
+		// From the first that the asker lacks, and that no other strip had, to
+		// the last that there can be.
+		s = s.Sub(next, ecraft.MaxUnits)
 		if s = s.Sub(s.First, left); s.Count > 0 {
 			strips = append(strips, s)
-			left -= s.Count
+			next, left = s.First+s.Count, left-s.Count
 		}
 	}
 	return strips

@@ -99,6 +99,11 @@ func TestAnswer(t *testing.T) {
 		}
 		require.Equal(t, c.want, places(Answer(e.h, 3, c.asker, c.w, own, word)), c.name)
 	}
+	// Each rider has all units above the base ones: those of an earlier rider do
+	// not count once more.
+	ridden := []ecraft.Strip{e.units(3, 0, 2), e.units(3, 2, 1), e.units(3, 2, 2), e.units(3, 2, 1), e.units(3, 2, 3)}
+	require.Equal(t, [][3]int{{1, 0, 2}, {1, 2, 1}, {1, 3, 1}, {1, 4, 1}}, places(Answer(e.h, 3, 2, Want{Need: 6}, ridden, nil)))
+
 	require.Nil(t, Answer(e.h, 1, 99, Want{Need: 6}, nil, e.word), "neither has a slot")
 	require.Nil(t, Answer(&ecraft.Header{Kind: ecraft.Carrier}, 3, 2, Want{Need: 6}, nil, nil))
 }

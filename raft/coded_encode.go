@@ -6,6 +6,7 @@ package raft
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -451,16 +452,23 @@ func (c *coded) payload(rec *record) ([]byte, error) {
 
 // entry reads one entry of the log, if that is the one meant.
 func (c *coded) entry(id entryID) (*pb.Entry, error) {
-	l := c.r.log
-	if id.index > l.last().index || id.index < l.firstIndex() || !l.holds(id) {
+	if !c.stands(id) {
 		return nil, ecraft.ErrIncomplete
 	}
-	ents, err := l.slice(id.index, id.index+1, noLimit)
+	ents, err := c.r.log.slice(id.index, id.index+1, noLimit)
 	if err != nil || len(ents) == 0 {
 		return nil, errors.Join(ecraft.ErrIncomplete, err)
 	}
 	return ents[0], nil
 }
+
+// stands reports whether the log has an entry.
+func (c *coded) stands(id entryID) bool {
+	l := c.r.log
+	return id.index <= l.last().index && id.index >= l.firstIndex() && l.holds(id)
+}
+
+var errPlain = fmt.Errorf("%w: the entry is plain", ecraft.ErrIncomplete)
 
 // envelopeOf reads one entry of the log that is not plain.
 // [ecraft.ErrIncomplete]: there is no such entry.
@@ -471,7 +479,7 @@ func (c *coded) envelopeOf(id entryID) (*ecraft.Envelope, error) {
 	}
 	env, err := c.open(e)
 	if err == nil && env == nil {
-		err = ecraft.ErrIncomplete
+		err = errPlain
 	}
 	return env, err
 }

@@ -411,7 +411,8 @@ func (c *coded) expect(rec *record) bool {
 	if err != nil {
 		return false
 	}
-	rec.complete = c.store.Expect(id, rec.hdr, c.ownUnits(rec.id, env)...)
+	own, _ := c.ownUnits(rec.id, env)
+	rec.complete = c.store.Expect(id, rec.hdr, own...)
 	return !rec.complete
 }
 
@@ -425,30 +426,39 @@ func (c *coded) expectPinned(rec *record) bool {
 		return false
 	}
 	rec.pinned = true
-	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr, c.ownUnits(rec.id, env)...)
+	own, sound := c.ownUnits(rec.id, env)
+	rec.damaged = !sound
+	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr, own...)
 	return !rec.complete
 }
 
 // ownUnits returns the units of an entry that this node's log has: those
-// assigned to it, which stand in its envelope, and riders.
-func (c *coded) ownUnits(id entryID, env *ecraft.Envelope) (units []ecraft.Strip) {
+// assigned to it, which stand in its envelope, and riders. They are sound if
+// none is lacking because the log is damaged: others have what is, but must not
+// be told that this is all there is.
+func (c *coded) ownUnits(id entryID, env *ecraft.Envelope) (units []ecraft.Strip, sound bool) {
+	sound = true
 	add := func(s ecraft.Strip) {
-		if s.Count > 0 && s.Verify() == nil { // what the disk has damaged others have
+		if s.Verify() != nil {
+			sound = false
+		} else if s.Count > 0 {
 			units = append(units, s)
 		}
 	}
 	add(env.Own)
 	rec := c.ledger.find(id.index)
 	if rec == nil {
-		return units
+		return units, sound
 	}
 	for _, ra := range rec.raised {
 		term, err := c.r.log.term(ra.at)
 		if err != nil {
+			sound = false
 			continue
 		}
 		carrier, err := c.envelopeOf(entryID{term: term, index: ra.at})
 		if err != nil {
+			sound = false
 			continue
 		}
 		for i, r := range carrier.Riders {
@@ -457,7 +467,7 @@ func (c *coded) ownUnits(id entryID, env *ecraft.Envelope) (units []ecraft.Strip
 			}
 		}
 	}
-	return units
+	return units, sound
 }
 
 // stepAsk answers a question for units.
@@ -491,7 +501,11 @@ func (c *coded) answer(e *envelope, m *pb.Message) error {
 			c.record(CodingEvent{Kind: CodingRejected, Index: q.GetIndex(), Peer: m.GetFrom()})
 			return fmt.Errorf("%w: question of %x for %d/%d: %w", ErrMalformedMessage, m.GetFrom(), q.GetTerm(), q.GetIndex(), err)
 		}
-		data := gossip.AppendUnits(nil, c.unitsFor(m.GetFrom(), idOf(q), want))
+		units, sound := c.unitsFor(m.GetFrom(), idOf(q), want)
+		if !sound && m.GetContext()[0] == forRecover {
+			continue // no answer: what is damaged may be what a committed entry needs
+		}
+		data := gossip.AppendUnits(nil, units)
 		e.msg.Entries = append(e.msg.Entries, unitsEntry(idOf(q), data))
 		if size += len(data); size >= answerBytes {
 			break
@@ -503,12 +517,16 @@ func (c *coded) answer(e *envelope, m *pb.Message) error {
 
 // unitsFor returns units of an entry for a member that lacks some: of the
 // member's own strip if this node has the payload, so that they cannot be what
-// it gets elsewhere, and otherwise of this node's.
-func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units gossip.Units) {
+// it gets elsewhere, and otherwise of this node's. They are not sound if this
+// node's log may once have had more.
+func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units gossip.Units, sound bool) {
 	units.Asked = true
+	if !c.stands(id) {
+		return units, true
+	}
 	env, err := c.envelopeOf(id)
 	if err != nil || env.Kind != ecraft.Coded {
-		return units
+		return units, err == nil || errors.Is(err, errPlain)
 	}
 	word, err := c.codeword(id, env)
 	if err == nil {
@@ -517,6 +535,7 @@ func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units goss
 	} else {
 		word = nil
 	}
-	units.Strips = gossip.Answer(&env.Header, c.r.id, asker, want, c.ownUnits(id, env), word)
-	return units
+	own, sound := c.ownUnits(id, env)
+	units.Strips = gossip.Answer(&env.Header, c.r.id, asker, want, own, word)
+	return units, sound || word != nil
 }

@@ -145,6 +145,32 @@ func TestRecoveryAnswerBeyondTheLog(t *testing.T) {
 	require.Equal(t, raft.StateCandidate, g.nodes[2].rn.BasicStatus().RaftState)
 }
 
+// TestDamagedAnswerIsNone: a node whose own units have rotted does not answer a
+// new leader for that entry, which so does not take it for one that nobody can
+// restore, and does not cut it.
+func TestDamagedAnswerIsNone(t *testing.T) {
+	for _, damage := range []bool{false, true} {
+		g, ask := recovering(t)
+		last, err := g.nodes[3].storage.LastIndex()
+		require.NoError(t, err)
+		ents, err := g.nodes[3].storage.Entries(last, last+1, 1<<20)
+		require.NoError(t, err)
+		if damage {
+			ents[0].Data[len(ents[0].Data)-10] ^= 1
+		}
+		g.drop = nil
+		ask.To = new(uint64(3))
+		require.NoError(t, g.nodes[3].rn.Step(ask))
+		g.settle()
+		require.Zero(t, g.events[raft.CodingCut], "damaged %t", damage)
+		want := raft.StateLeader
+		if damage {
+			want = raft.StateCandidate
+		}
+		require.Equal(t, want, g.nodes[2].rn.BasicStatus().RaftState, "damaged %t", damage)
+	}
+}
+
 // TestCodingMistakes: one error names each field that is out of its bounds.
 func TestCodingMistakes(t *testing.T) {
 	c := config(newStorage(t, 1, 2, 3))

@@ -42,6 +42,8 @@ type record struct {
 	unpushed bool
 	// pinned says that the store must not give the payload up.
 	pinned bool
+	// damaged says that this node's log has lost units that it had.
+	damaged bool
 
 	// word is the codeword, at a leader that has made one. nil otherwise.
 	word *ecraft.Codeword
@@ -263,9 +265,9 @@ func (c *coded) note(id entryID, env *ecraft.Envelope) {
 		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now()}
 		c.ledger.add(rec)
 		for _, member := range env.Members {
-			c.account(member).capable = true
+			c.account(member).reads(true)
 		}
-		c.account(env.Encoder).capable = true
+		c.account(env.Encoder).reads(true)
 		rec.whole = env.Payload != nil
 		rec.complete = rec.whole || c.store.Expect(coID(id), rec.hdr, env.Own)
 	}

@@ -54,6 +54,9 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 		clear(l.enc.leftOut)
 	}
 	check.okTo = max(check.okTo, l.releasedByEnough(voters))
+	if check.okTo >= l.coded.lastCoded {
+		return true // all behind it is plain
+	}
 	first := l.log.firstIndex()
 	if check.okTo+1 < first && !l.compactedPass(first-1) {
 		return false
@@ -118,9 +121,8 @@ func (l *leader) releasedBy(id uint64) uint64 {
 	switch {
 	case a == nil:
 		return 0
-	case a.known && !a.capable && pr != nil:
-		// It has no coded entry, and is sent none: what of its log was coded
-		// once, it released before it went on without coding.
+	case a.known && !a.was && pr != nil:
+		// It has no coded entry, and is sent none.
 		return pr.Match
 	}
 	return a.released

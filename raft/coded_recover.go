@@ -166,7 +166,9 @@ func (c *coded) stepRecoveryAsk(m *pb.Message) error {
 	if err := c.answer(e, m); err != nil {
 		return err
 	}
-	r.vouch(e)
+	if r.log.err == nil { // else it may have less than it should
+		r.vouch(e)
+	}
 	return nil
 }
 
@@ -196,7 +198,7 @@ func (rc *recoverer) answered(m *pb.Message) error {
 			continue
 		}
 		if rc.answers[e.GetIndex()] == nil {
-			rc.answers[e.GetIndex()] = map[uint64]bool{rc.id: true}
+			rc.answers[e.GetIndex()] = map[uint64]bool{rc.id: !rec.damaged}
 		}
 		rc.answers[e.GetIndex()][m.GetFrom()] = true
 	}

@@ -84,6 +84,8 @@ type account struct {
 	// capable says that the member reads envelopes like this node's: it said
 	// so, or has a slot in an entry of the log.
 	capable bool
+	// was says that it has been capable: there may be coded entries in its log.
+	was bool
 	// known says that it has reported to this node.
 	known bool
 	// heardTick is when it was last heard from, unreachable set when the host
@@ -101,6 +103,12 @@ func (c *coded) account(id uint64) *account {
 		c.accounts[id] = a
 	}
 	return a
+}
+
+// reads notes whether the member reads envelopes.
+func (a *account) reads(capable bool) {
+	a.capable = capable
+	a.was = a.was || capable
 }
 
 // heard notes that a member is alive.
@@ -169,16 +177,15 @@ func (c *coded) released() uint64 {
 func (l *leader) reported(m *pb.Message) {
 	c := l.coded
 	a := c.account(m.GetFrom())
-	was := *a
+	before := a.capable
 	p, err := parseReport(m.GetContext())
-	if err != nil {
-		a.report, a.capable, a.known = report{}, false, true
-		return
-	}
 	p.released = max(p.released, a.released) // a late message says less
 	a.report, a.known = p, true
-	a.capable = p.prefix == uint64(c.opt.ClearPrefix)
-	if !was.capable && a.capable {
+	a.reads(err == nil && p.prefix == uint64(c.opt.ClearPrefix))
+	if err != nil {
+		return
+	}
+	if !before && a.capable {
 		l.enc.blocked[m.GetFrom()] = true
 	}
 	if !p.stuck {

@@ -4,6 +4,7 @@
 package raft
 
 import (
+	"maps"
 	"slices"
 
 	"go.etcd.io/raft/v3/confchange"
@@ -99,7 +100,10 @@ func (c *coded) confSwitched() {
 		c.pending.changes = c.pending.changes[1:]
 	}
 	c.derivePending()
-	c.puller.SetMembers(c.everyone())
+	everyone := c.everyone()
+	c.puller.SetMembers(everyone)
+	// One that comes back under its old id may be another.
+	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool { return !slices.Contains(everyone, id) })
 	// Who may campaign in spite of a change (mayCampaignBlocked) may be removed
 	// by it meanwhile.
 	if s := c.r.role.state(); (s == StateCandidate || s == StatePreCandidate) && !isVoter(c.r.members.Config, c.r.id) {

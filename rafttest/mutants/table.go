@@ -50,13 +50,13 @@ var table = []bug{
 	{"a follower writes again what it has", "raft/follower.go",
 		edit("	n, after := f.log.firstNew(base, ents)\n", "	n, after := f.log.firstNew(base, ents)\n	if f.coded != nil && base.index >= f.log.committed {\n		n, after = 0, base\n	}\n"), "12a-torn-append", 0},
 	{"units of an entry with another term are given out", "raft/coded_encode.go",
-		edit("id.index < l.firstIndex() || !l.holds(id) {", "id.index < l.firstIndex() {"), "16-entry-of-another-term", 0},
+		edit("id.index >= l.firstIndex() && l.holds(id)", "id.index >= l.firstIndex()"), "16-entry-of-another-term", 0},
 
 	// A new leader.
 	{"answers to a new leader do not move the term", "raft/coded_recover.go",
 		edit("	case term > r.term:\n		r.becomeFollower(term, m.GetFrom())\n", "	case term > r.term:\n"), "17-recovery-moves-the-term", 0},
 	{"answers to a new leader leave before the term is durable", "raft/coded_recover.go",
-		edit("	r.vouch(e)\n	return nil\n}\n\n// answered", "	r.send(e)\n	return nil\n}\n\n// answered"), "17-recovery-moves-the-term", 0},
+		edit("		r.vouch(e)\n	}\n	return nil\n}\n\n// answered", "		r.send(e)\n	}\n	return nil\n}\n\n// answered"), "17-recovery-moves-the-term", 0},
 	{"the log is cut on too few answers", "raft/coded_recover.go",
 		edit("<= len(v)/2 {", "< len(v)/2 {"), "", 2000},
 	{"a new leader asks for as many units as it lacks, not for all", "raft/coded_recover.go",
