@@ -53,7 +53,9 @@ func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) 
 			continue
 		}
 		if ents[i].GetIndex() <= commit {
-			c.ledger.find(ents[i].GetIndex()).unpushed = true
+			if rec := c.ledger.find(ents[i].GetIndex()); rec != nil {
+				rec.unpushed = true
+			}
 			continue
 		}
 		if env.Own.Count == 0 && env.Payload == nil {
