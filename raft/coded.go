@@ -23,6 +23,7 @@ import (
 // later entry, a carrier.
 //
 //	coded_ledger.go    what the headers in the log say
+//	coded_riders.go    which entries carry units of which others
 //	coded_encode.go    envelopes made, and made over for each receiver
 //	coded_commit.go    the commit rule: what any half can decode
 //	coded_raise.go     riders: fallback and hedge
@@ -111,6 +112,7 @@ func (c *coded) load() error {
 	}
 	l := c.r.log
 	c.lastCoded = l.applied // what is applied may be coded; it is not read again
+	c.ledger.riders.from = l.applied + 1
 	c.puller.SetMembers(c.everyone())
 	c.store.Applied(l.applied)
 	for lo, last := l.applied+1, l.last().index; lo <= last; {

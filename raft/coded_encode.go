@@ -457,7 +457,7 @@ func (c *coded) entry(id entryID) (*pb.Entry, error) {
 	}
 	ents, err := c.r.log.slice(id.index, id.index+1, noLimit)
 	if err != nil || len(ents) == 0 {
-		return nil, errors.Join(ecraft.ErrIncomplete, err)
+		return nil, errors.Join(ErrUnavailable, err)
 	}
 	return ents[0], nil
 }

@@ -448,28 +448,11 @@ func (c *coded) ownUnits(id entryID, env *ecraft.Envelope) (units []ecraft.Strip
 		}
 	}
 	add(env.Own)
-	rec := c.ledger.find(id.index)
-	if rec == nil {
-		return units, sound
+	riding, read := c.riderUnits(id)
+	for _, s := range riding {
+		add(s)
 	}
-	for _, ra := range rec.raised {
-		term, err := c.r.log.term(ra.at)
-		if err != nil {
-			sound = false
-			continue
-		}
-		carrier, err := c.envelopeOf(entryID{term: term, index: ra.at})
-		if err != nil {
-			sound = false
-			continue
-		}
-		for i, r := range carrier.Riders {
-			if r.ID == coID(id) {
-				add(carrier.RiderUnits[i])
-			}
-		}
-	}
-	return units, sound
+	return units, sound && read
 }
 
 // stepAsk answers a question for units.

@@ -21,6 +21,8 @@ type ledger struct {
 	recs []*record
 	// ready is the number of leading records that are complete.
 	ready int
+	// riders are also those for applied entries.
+	riders riders
 }
 
 // record is a coded entry.
@@ -82,6 +84,7 @@ func (g *ledger) add(rec *record) { g.recs = append(g.recs, rec) }
 
 // ride notes a rider that an entry of the log carries.
 func (g *ledger) ride(at uint64, r ecraft.Rider) {
+	g.riders.add(r.ID, at)
 	if rec := g.find(r.Index); rec != nil && rec.id.term == r.Term {
 		rec.raised = append(rec.raised, raise{at: at, totals: r.Totals})
 	}
@@ -89,6 +92,7 @@ func (g *ledger) ride(at uint64, r ecraft.Rider) {
 
 // cut forgets what stands in entries from index on.
 func (g *ledger) cut(index uint64) {
+	g.riders.keep(0, index)
 	i := g.at(index)
 	for _, rec := range g.recs[i:] {
 		rec.drop()
@@ -313,6 +317,9 @@ func (c *coded) applied(index uint64) {
 		c.unpin(rec)
 	}
 	c.ledger.release(index)
+	if x := &c.ledger.riders; len(x.carriers) > 0 {
+		x.keep(c.r.log.firstIndex(), noLimit)
+	}
 	c.store.Applied(index)
 	c.changesApplied(index)
 }

@@ -29,7 +29,7 @@ type pendingConf struct {
 	// members are all members of those configurations, by id.
 	members []uint64
 	// newest is the voters after the last of them; nil if there is none.
-	newest quorum.MajorityConfig
+	newest map[uint64]struct{}
 }
 
 // voterSets returns the sets of voters that count.
@@ -141,7 +141,7 @@ func (c *coded) derivePending() {
 		if err != nil {
 			continue // refused when it is applied, as the host may
 		}
-		t.Config, t.Progress, p.newest = cfg, progress, cfg.Voters[0]
+		t.Config, t.Progress, p.newest = cfg, progress, cfg.Voters.IDs()
 		if len(p.changes) < 2 {
 			return
 		}

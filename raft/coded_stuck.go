@@ -4,6 +4,9 @@
 package raft
 
 import (
+	"maps"
+	"slices"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
@@ -90,7 +93,7 @@ func (c *coded) restored(index uint64) {
 	if c == nil {
 		return
 	}
-	c.ledger = ledger{}
+	c.ledger = ledger{riders: riders{from: index + 1}}
 	c.lastCoded = index
 	c.store.Cut(0)
 	c.store.Applied(index)
@@ -110,9 +113,9 @@ func (l *leader) handOverIfStuck() {
 	best, applied := None, l.log.applied
 	newest := c.pending.newest // who leaves with it may not campaign
 	if newest == nil {
-		newest = l.members.Voters[0]
+		newest = l.members.Voters.IDs()
 	}
-	for _, id := range newest.Slice() {
+	for _, id := range slices.Sorted(maps.Keys(newest)) {
 		a, pr := c.accounts[id], l.members.Progress[id]
 		if a != nil && pr != nil && id != l.id && c.healthy(id) && a.applied > applied {
 			best, applied = id, a.applied

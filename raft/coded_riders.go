@@ -1,0 +1,106 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"slices"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// Units that ride are in the log for as long as their carrier is, also when the
+// entry they are for is applied and its record gone. Others may still need them:
+// nobody may have more, and who has not released the entry must be able to give
+// all it was assigned.
+
+// riders says which entries of the log carry units of which others.
+type riders struct {
+	// carriers are their indexes, ascending, by the entry that rides in them.
+	carriers map[ecraft.ID][]uint64
+	// Those at from and behind are known. Those from seekFrom up to seekTo, which
+	// is below from, were looked for later.
+	from, seekFrom, seekTo uint64
+	// seekTick is when this was last done.
+	seekTick int
+}
+
+func (x *riders) add(id ecraft.ID, at uint64) {
+	if x.carriers == nil {
+		x.carriers = map[ecraft.ID][]uint64{}
+	}
+	if list := x.carriers[id]; !slices.Contains(list, at) {
+		list = append(list, at)
+		slices.Sort(list)
+		x.carriers[id] = list
+	}
+}
+
+// keep forgets carriers that are not in [first, end) any more.
+func (x *riders) keep(first, end uint64) {
+	x.from, x.seekTo = min(x.from, end), min(x.seekTo, end)
+	for id, list := range x.carriers {
+		list = slices.DeleteFunc(list, func(at uint64) bool { return at < first || at >= end })
+		if x.carriers[id] = list; len(list) == 0 {
+			delete(x.carriers, id)
+		}
+	}
+}
+
+// seekPage bounds how much of the log is read in a tick.
+const seekPage = 1 << 20
+
+// seek looks for carriers behind an applied entry, in what this node did not read
+// when it started. It reads a page; who asks again has it read the next.
+func (c *coded) seek(index uint64) {
+	x, l := &c.ledger.riders, c.r.log
+	first := l.firstIndex()
+	lo := max(index+1, first)
+	if lo >= x.from || x.seekTick == c.ticks {
+		return
+	}
+	x.seekTick = c.ticks
+	if lo < x.seekFrom || x.seekTo < first {
+		x.seekFrom, x.seekTo = lo, lo
+	}
+	ents, err := l.slice(x.seekTo, min(x.from, l.last().index+1), seekPage)
+	if err != nil || len(ents) == 0 {
+		return
+	}
+	for _, e := range ents {
+		if env, err := c.open(e); err == nil && env != nil {
+			for _, r := range env.Riders {
+				x.add(r.ID, e.GetIndex())
+			}
+		}
+	}
+	if x.seekTo += uint64(len(ents)); x.seekTo >= x.from {
+		x.from, x.seekFrom, x.seekTo = x.seekFrom, 0, 0
+	}
+}
+
+// riderUnits returns the units of an entry that later entries of this node's log
+// carry, and whether these could all be read.
+func (c *coded) riderUnits(id entryID) (units []ecraft.Strip, read bool) {
+	if c.ledger.find(id.index) == nil {
+		c.seek(id.index)
+	}
+	read = true
+	for _, at := range c.ledger.riders.carriers[coID(id)] {
+		var carrier *ecraft.Envelope
+		term, err := c.r.log.term(at)
+		if err == nil {
+			carrier, err = c.envelopeOf(entryID{term: term, index: at})
+		}
+		if err != nil {
+			read = false
+			continue
+		}
+		for i, r := range carrier.Riders {
+			if r.ID == coID(id) {
+				units = append(units, carrier.RiderUnits[i])
+			}
+		}
+	}
+	return units, read
+}
