@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ type link struct {
 	peer  *peer
 	class wire.Class
 
-	wake   chan struct{}   // has a token while the queue is not empty
+	wake   chan struct{}   // has a token when the sender is to look at the queue
 	ctx    context.Context // ends with the link
 	cancel context.CancelFunc
 
@@ -33,6 +34,9 @@ type link struct {
 	failed          error         // why the last dial or write did not work; nil once one does
 	retryAt         time.Time     // no dial before
 	connected       bool
+	direct          direct
+
+	frame wire.Frame // of who writes: the sender, or a caller of Send
 }
 
 // dropError is an error that says for what reason a message is not sent.
@@ -60,7 +64,7 @@ func newLink(t *TCP, p *peer, class wire.Class) *link {
 	return l
 }
 
-// offer queues a message, or says why not.
+// offer queues a message, or says why not. Somebody is to call start then.
 func (l *link) offer(q queued) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,10 +90,6 @@ func (l *link) add(q queued) error {
 	l.queue.put(q)
 	l.bytes += q.size
 	l.messages++
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
 	return nil
 }
 
@@ -109,6 +109,9 @@ func (l *link) offerWait(ctx context.Context, m wire.Message) error {
 		}
 		room := l.room
 		l.mu.Unlock()
+		if err == nil {
+			signal(l.wake)
+		}
 		if err != errNoRoom { //nolint:errorlint // the same
 			return err
 		}
@@ -143,18 +146,47 @@ func (l *link) waiting() bool {
 	return l.queue.len() > 0
 }
 
-// take moves messages of up to so many bytes from the queue to batch. They still
-// count.
-func (l *link) take(batch []queued, bytes int) []queued {
+// takeToWrite moves messages of up to so many bytes from the queue to batch, for
+// the sender to write; rest is what is left to write of their frame, if it was
+// begun. They still count. There are none while a caller writes, who wakes the
+// sender afterwards.
+func (l *link) takeToWrite(batch []queued, bytes int) (_ []queued, rest []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.queue.take(batch, bytes)
+	d := &l.direct
+	switch {
+	case d.writing:
+		return batch, nil
+	case d.rest != nil:
+		batch, rest = append(batch, d.batch...), d.rest
+		d.batch, d.rest = nil, nil
+	default:
+		batch = l.queue.take(batch, bytes)
+	}
+	d.sender = len(batch) > 0
+	return batch, rest
+}
+
+// takeToDrop moves all messages to batch that nobody is writing.
+func (l *link) takeToDrop(batch []queued) []queued {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d := &l.direct; d.rest != nil {
+		batch = append(batch, d.batch...)
+		d.batch, d.rest = nil, nil
+	}
+	return l.queue.take(batch, math.MaxInt)
 }
 
 // release stops counting what was taken: it is written or dropped.
 func (l *link) release(done []queued) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.releaseLocked(done)
+}
+
+func (l *link) releaseLocked(done []queued) {
+	l.direct.sender = false
 	bytes := 0
 	for _, q := range done {
 		bytes += q.size

@@ -17,6 +17,9 @@ type output interface {
 	// write writes all pieces, or returns an error if the peer has read nothing
 	// for a while. It consumes pieces.
 	write(pieces net.Buffers) (int64, error)
+	// try writes as much as it can without waiting. After an error the connection
+	// is closed.
+	try(b []byte) (int, error)
 	// close ends what write may have left to do.
 	close()
 }
@@ -25,7 +28,7 @@ type output interface {
 func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s *shaper, spawn func(func())) output {
 	var out output
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		out = vectorOutput{tcp, timeout}
+		out = &vectorOutput{conn: tcp, timeout: timeout}
 	} else {
 		out = bufferedOutput{bufio.NewWriterSize(patientWriter{conn, timeout}, 16<<10)}
 	}
@@ -36,9 +39,10 @@ func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s
 type vectorOutput struct {
 	conn    *net.TCPConn
 	timeout time.Duration
+	attempt attempt
 }
 
-func (o vectorOutput) write(pieces net.Buffers) (total int64, err error) {
+func (o *vectorOutput) write(pieces net.Buffers) (total int64, err error) {
 	for {
 		if err := o.conn.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil {
 			return total, err
@@ -52,7 +56,9 @@ func (o vectorOutput) write(pieces net.Buffers) (total int64, err error) {
 	}
 }
 
-func (vectorOutput) close() {}
+func (o *vectorOutput) try(b []byte) (int, error) { return o.attempt.write(o.conn, b) }
+
+func (*vectorOutput) close() {}
 
 // bufferedOutput is for connections that have no way to take several pieces at
 // once. Of those, TLS copies all bytes when it encrypts them; small pieces are
@@ -69,6 +75,8 @@ func (o bufferedOutput) write(pieces net.Buffers) (total int64, err error) {
 	}
 	return total, o.w.Flush()
 }
+
+func (bufferedOutput) try([]byte) (int, error) { return 0, nil }
 
 func (bufferedOutput) close() {}
 

@@ -6,7 +6,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"math"
 	"net"
 	"time"
 
@@ -20,11 +19,9 @@ type sender struct {
 	raw     net.Conn      // nil when there is none
 	stop    func() bool   // undoes that raw is closed when the link ends
 	lost    chan struct{} // closed when the peer has closed raw
-	out     output        // writes to raw, or to the TLS connection over it
-	kinds   wire.Kinds    // that the peer takes
+	out     *target       // writes to raw, or to the TLS connection over it
 	backoff time.Duration
 	batch   []queued // taken from the queue, neither written nor dropped
-	frame   wire.Frame
 }
 
 // run is the goroutine.
@@ -53,7 +50,7 @@ func (s *sender) run() {
 	}
 }
 
-func (s *sender) traffic() *traffic { return &s.peer.traffic[s.class] }
+func (l *link) traffic() *traffic { return &l.peer.traffic[l.class] }
 
 // frameBytes is the size at which a frame is full: large enough that a header
 // costs nothing, small enough that the receiver works while the next is sent.
@@ -67,11 +64,11 @@ func (s *sender) send() {
 	}
 	for {
 		s.giveWay()
-		s.batch = s.take(s.batch, full)
-		if len(s.batch) == 0 {
+		var rest []byte
+		if s.batch, rest = s.takeToWrite(s.batch, full); len(s.batch) == 0 {
 			return
 		}
-		if err := s.writeFrame(); err != nil {
+		if err := s.write(rest); err != nil {
 			s.broke(fmt.Errorf("write: %w", err))
 			return
 		}
@@ -117,34 +114,56 @@ func (s *sender) forgetBatch() {
 	}
 }
 
-// writeFrame writes the batch as one frame.
-func (s *sender) writeFrame() error {
-	start, sent, c := time.Now(), 0, s.traffic()
-	var waited time.Duration
-	s.frame.Reset()
-	defer s.frame.Reset() // let go of the payloads
-	for _, q := range s.batch {
-		if !s.kinds.Has(q.msg.Kind()) {
-			s.t.count.unsupported.Add(1)
-			c.dropped[DropKind].Add(1)
-			continue
-		}
-		s.frame.AppendMessage(q.msg)
-		waited += start.Sub(q.at)
-		sent++
+// write writes the batch as one frame; or the rest of its frame, if it was begun.
+func (s *sender) write(rest []byte) error {
+	start := time.Now()
+	if rest != nil {
+		bytes, err := s.out.write(net.Buffers{rest})
+		s.wrote(bytes, 0, start)
+		return err
 	}
+	defer s.frame.Reset() // let go of the payloads
+	sent := s.encode(s.batch, s.out.kinds, start)
 	if sent == 0 {
 		return nil
 	}
 	bytes, err := s.out.write(s.frame.Messages())
-	c.sentBytes.Add(uint64(bytes))
-	c.queueTime.Add(int64(waited))
-	c.writeTime.Add(int64(time.Since(start)))
-	if err == nil {
-		c.sentFrames.Add(1)
-		c.sentMessages.Add(uint64(sent))
+	if err != nil {
+		sent = 0
 	}
+	s.wrote(bytes, sent, start)
 	return err
+}
+
+// encode puts the messages of some kinds into the link's frame, and returns how
+// many those are.
+func (l *link) encode(batch []queued, kinds wire.Kinds, now time.Time) (sent int) {
+	c := l.traffic()
+	var waited time.Duration
+	l.frame.Reset()
+	for _, q := range batch {
+		if !kinds.Has(q.msg.Kind()) {
+			l.t.count.unsupported.Add(1)
+			c.dropped[DropKind].Add(1)
+			continue
+		}
+		l.frame.AppendMessage(q.msg)
+		waited += now.Sub(q.at)
+		sent++
+	}
+	c.queueTime.Add(int64(waited))
+	return sent
+}
+
+// wrote counts bytes, and a frame if it has messages.
+func (l *link) wrote(bytes int64, messages int, start time.Time) {
+	c := l.traffic()
+	c.sentBytes.Add(uint64(bytes))
+	c.writeTime.Add(int64(time.Since(start)))
+	if messages > 0 {
+		c.sentFrames.Add(1)
+		c.sentMessages.Add(uint64(messages))
+	}
 }
 
 // dial makes a connection and introduces this node.
@@ -160,7 +179,7 @@ func (s *sender) dial() error {
 		return fmt.Errorf("dial: %w", err)
 	}
 	stop := context.AfterFunc(s.ctx, func() { _ = raw.Close() }) // so that whatever waits ends
-	conn, err := s.introduce(ctx, raw)
+	conn, kinds, err := s.introduce(ctx, raw)
 	if err != nil {
 		stop()
 		_ = raw.Close() // it is given up
@@ -169,37 +188,39 @@ func (s *sender) dial() error {
 	s.t.cfg.Logger.Info("connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
 	s.traffic().connects.Add(1)
 	s.raw, s.stop, s.backoff = raw, stop, 0
-	s.out = newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn)
+	s.out = &target{newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn), kinds}
 	s.setState(true, nil, time.Time{})
+	if conn == raw { // a connection with TLS would wait
+		s.writable(s.out)
+	}
 	s.watch(conn)
 	return nil
 }
 
 // introduce makes the connection secure, if this node has a certificate, says
-// hello and reads the answer.
-func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, error) {
+// hello and reads the answer: which kinds the peer takes.
+func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, wire.Kinds, error) {
 	if err := raw.SetDeadline(time.Now().Add(s.t.cfg.DialTimeout)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	conn, err := s.t.secure(ctx, raw, s.peer.id)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	cfg := s.t.cfg
 	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: cfg.Capabilities}
 	if err := hello.Write(conn); err != nil {
-		return nil, fmt.Errorf("say hello: %w", err)
+		return nil, 0, fmt.Errorf("say hello: %w", err)
 	}
 	answer, err := wire.ReadAnswer(conn)
 	if err != nil {
-		return nil, fmt.Errorf("read the answer to hello: %w", err)
+		return nil, 0, fmt.Errorf("read the answer to hello: %w", err)
 	}
 	if answer.Refused != "" {
-		return nil, fmt.Errorf("%w by node %d at %v: %s", ErrRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
+		return nil, 0, fmt.Errorf("%w by node %d at %v: %s", ErrRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
 	}
-	s.kinds = answer.Kinds
 	s.peer.learn(answer.Kinds, answer.Capabilities)
-	return conn, conn.SetDeadline(time.Time{})
+	return conn, answer.Kinds, conn.SetDeadline(time.Time{})
 }
 
 // watch notices when the peer closes the connection, which sends nothing.
@@ -214,6 +235,7 @@ func (s *sender) watch(conn net.Conn) {
 
 func (s *sender) hangUp() {
 	if s.raw != nil {
+		s.writable(nil)
 		s.stop()
 		s.out.close()
 		_ = s.raw.Close() // not politely: a peer that does not read would hold this up
@@ -248,7 +270,7 @@ func (s *sender) fail(err error, reason Drop) {
 
 // drop drops the batch and the queue.
 func (s *sender) drop(reason Drop) {
-	s.batch = s.take(s.batch, math.MaxInt)
+	s.batch = s.takeToDrop(s.batch)
 	s.release(s.batch)
 	drops := drops{t: s.t}
 	for _, q := range s.batch {

@@ -194,6 +194,17 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 	return total, nil
 }
 
+func (o *shapedOutput) try(b []byte) (int, error) {
+	if o.pipe != nil || o.shaper.get().active() {
+		return 0, nil
+	}
+	n, err := o.plain.try(b)
+	if err != nil {
+		_ = o.conn.Close() // so that the sender learns of it
+	}
+	return n, err
+}
+
 func (o *shapedOutput) close() {
 	if o.pipe != nil {
 		o.pipe.cancel()

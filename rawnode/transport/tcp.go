@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,6 +232,8 @@ func (t *TCP) Leave(group uint64) { t.groups.Delete(group) }
 func (t *TCP) Send(messages []wire.Message) {
 	now := time.Now()
 	drops := drops{t: t}
+	var space [8]*link
+	links := space[:0]
 	for _, m := range messages {
 		size := m.Size()
 		l, err := t.link(m, size)
@@ -239,7 +242,12 @@ func (t *TCP) Send(messages []wire.Message) {
 		}
 		if err != nil {
 			drops.add(m, t.peer(m.To), reasonOf(err))
+		} else if !slices.Contains(links, l) {
+			links = append(links, l)
 		}
+	}
+	for _, l := range links {
+		l.start(now, &drops)
 	}
 	drops.report()
 }

@@ -70,7 +70,7 @@ func TestBackgroundGivesWay(t *testing.T) {
 		require.NoError(t, appends.offer(queued{msg: pushed(1, 2, 10), size: 10}))
 		require.Equal(t, givesWay, waits(), "one waits and waits")
 
-		gone := appends.take(nil, 1000)
+		gone, _ := appends.takeToWrite(nil, 1000)
 		go func() {
 			time.Sleep(givesWay / 2)
 			appends.release(gone)
