@@ -157,13 +157,7 @@ func (d *decoder) proto(b []byte) *pb.Message {
 	if d.err != nil {
 		return nil
 	}
-	m := &pb.Message{}
-	var err error
-	if d.shares(len(b)) {
-		m, err = d.sharedRaft(b)
-	} else {
-		err = proto.Unmarshal(b, m)
-	}
+	m, err := d.raft(b)
 	if err != nil {
 		d.err = fmt.Errorf("%w: Raft message of %d bytes: %w", ErrFrame, len(b), err)
 		return nil

@@ -11,8 +11,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/ecraft"
 )
 
@@ -159,79 +157,4 @@ func (b Raft) size() int {
 		n += 6 + proto.Size(r)
 	}
 	return n
-}
-
-func (b Raft) encode(e *encoder) {
-	large := b.OwnForm
-	for _, entry := range b.GetEntries() {
-		large = large || len(entry.GetData()) >= referBytes
-	}
-	m := b.Message
-	if !large {
-		e.arena = appendProto(e.arena, m)
-		return
-	}
-	head := &pb.Message{
-		Type: m.Type, To: m.To, From: m.From, Term: m.Term, LogTerm: m.LogTerm, Index: m.Index,
-		Commit: m.Commit, Vote: m.Vote, Snapshot: m.Snapshot, Reject: m.Reject,
-		RejectHint: m.RejectHint, Context: m.Context, Responses: m.Responses,
-	}
-	keepUnknown(head, m)
-	e.arena = appendProto(e.arena, head)
-	for _, entry := range m.Entries {
-		b.encodeEntry(e, entry)
-	}
-}
-
-// Numbers of fields in raftpb's definition.
-const (
-	fieldMessageEntries protowire.Number = 7
-	fieldEntryData      protowire.Number = 4
-)
-
-// encodeEntry appends one element of Message.entries.
-func (b Raft) encodeEntry(e *encoder, entry *pb.Entry) {
-	e.arena = protowire.AppendTag(e.arena, fieldMessageEntries, protowire.BytesType)
-	var out *ecraft.Outgoing
-	size := len(entry.GetData())
-	if b.OwnForm {
-		if out = ecraft.NewOutgoing(entry.GetData(), b.ClearPrefix, b.GetFrom(), b.GetTo()); out != nil {
-			size = out.Len()
-			e.outgoing = append(e.outgoing, out)
-		}
-	}
-	if size < referBytes && out == nil {
-		e.uvarint(uint64(proto.Size(entry)))
-		e.arena = appendProto(e.arena, entry)
-		return
-	}
-	head := &pb.Entry{Type: entry.Type, Term: entry.Term, Index: entry.Index}
-	keepUnknown(head, entry)
-	n := proto.Size(head) + protowire.SizeTag(fieldEntryData) + protowire.SizeBytes(size)
-	e.uvarint(uint64(n))
-	e.arena = appendProto(e.arena, head)
-	e.arena = protowire.AppendTag(e.arena, fieldEntryData, protowire.BytesType)
-	e.uvarint(uint64(size))
-	if out == nil {
-		e.tail(entry.Data)
-	} else {
-		out.WriteTo(e)
-	}
-}
-
-// keepUnknown gives dst the fields of src that this version does not know.
-func keepUnknown(dst, src proto.Message) {
-	if unknown := src.ProtoReflect().GetUnknown(); len(unknown) > 0 {
-		dst.ProtoReflect().SetUnknown(unknown)
-	}
-}
-
-// appendProto appends the encoding of m, which only fails for strings that are
-// not UTF-8 or for missing required fields; raftpb has neither.
-func appendProto(b []byte, m proto.Message) []byte {
-	out, err := proto.MarshalOptions{}.MarshalAppend(b, m)
-	if err != nil {
-		return b
-	}
-	return out
 }

@@ -90,7 +90,7 @@ func TestSmallPartsAreCopied(t *testing.T) {
 func TestFieldsThatComeTwice(t *testing.T) {
 	large := []byte("larger")
 	field := func(data []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(nil, fieldEntryData, protowire.BytesType), data)
+		return protowire.AppendBytes([]byte{tagEntryData}, data)
 	}
 	for name, b := range map[string][]byte{
 		"small behind": append(field(large), field([]byte("small"))...),
@@ -102,23 +102,45 @@ func TestFieldsThatComeTwice(t *testing.T) {
 }
 
 func wrapEntry(entry []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(nil, fieldMessageEntries, protowire.BytesType), entry)
+	return protowire.AppendBytes([]byte{tagEntries}, entry)
 }
 
 func requireSameAsProto(t *testing.T, b []byte) {
 	want := &pb.Message{}
 	wantErr := proto.Unmarshal(b, want)
-	d := decoder{share: 1} // so that the smallest payload may be shared
-	got, err := d.sharedRaft(bytes.Clone(b))
-	require.Equal(t, wantErr == nil, err == nil, "protobuf says %v, we say %v", wantErr, err)
-	if err == nil {
+	for _, share := range []int{0, 1} { // none, and the smallest payload
+		d, memory := decoder{share: share}, bytes.Clone(b)
+		got, err := d.raft(memory)
+		require.Equal(t, wantErr == nil, err == nil, "protobuf says %v, we say %v", wantErr, err)
+		if err != nil {
+			continue
+		}
+		if share == 0 {
+			clear(memory) // none of it is used any more
+		}
 		require.True(t, proto.Equal(want, got), "%v\n%v", want, got)
+		var e encoder
+		e.reset()
+		Raft{Message: got}.encode(&e)
+		pieces, _ := e.seal(nil)
+		written := bytes.Join(pieces, nil)[HeaderLen:]
+		require.Len(t, written, proto.Size(want))
+		again := &pb.Message{}
+		require.NoError(t, proto.Unmarshal(written, again))
+		require.True(t, proto.Equal(want, again), "%v\n%v", want, again)
 	}
 }
 
-// FuzzSharedRaft compares the reader of large Raft messages with protobuf's own.
-func FuzzSharedRaft(f *testing.F) {
-	for _, m := range append(samples()[1:], Message{Body: largeBodies(8)[0]}) {
+// FuzzRaft compares the reader of Raft messages with protobuf's own.
+func FuzzRaft(f *testing.F) {
+	full := &pb.Message{Type: pb.MsgAppResp.Enum(), To: new(uint64(1)), From: new(uint64(1 << 63)), Term: new(uint64(0)), LogTerm: new(uint64(4)),
+		Index: new(uint64(5)), Commit: new(uint64(6)), Vote: new(uint64(7)), Reject: new(true), RejectHint: new(uint64(8)), Context: []byte{}}
+	later := proto.CloneOf(full)
+	later.ProtoReflect().SetUnknown([]byte{8 * 15, 1})
+	f.Add([]byte{tagTerm | 0x80, 0, 1})                                                        // a tag that is longer than it need be
+	f.Add([]byte{tagType, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})            // a type of -1
+	f.Add([]byte{tagTerm, 1, tagTerm, 2, tagReject, 7, tagEntries, 2, tagEntryIndex, 0x83, 0}) // cut off
+	for _, m := range append(samples()[1:], Message{Body: largeBodies(8)[0]}, Message{Body: Raft{Message: full}}, Message{Body: Raft{Message: later}}) {
 		if raft, ok := m.Body.(Raft); ok {
 			b, err := proto.Marshal(raft.Message)
 			require.NoError(f, err)
