@@ -31,6 +31,7 @@ type Engine struct {
 	refuse      error // why no more writes are taken: ErrFailed, ErrClosed
 	closing     bool
 	stall       stall
+	marks       marking
 	groups      map[uint64]*Group
 	// segments are consecutive and ascending; the last is the one written to.
 	segments []*segment

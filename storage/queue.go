@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // request is an element of the queue.
@@ -121,7 +122,7 @@ func (e *Engine) wait(ctx context.Context, r request) error {
 func (e *Engine) take(block bool) (batch []*request, retry bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for block && (len(e.queue) == 0 || e.stall.stuck) && !e.closing && !e.stall.due {
+	for block && (len(e.queue) == 0 && !e.marks.due || e.stall.stuck) && !e.closing && !e.stall.due {
 		e.work.Wait()
 	}
 	retry = e.stall.retry(e.opts.Manual || e.closing)
@@ -170,7 +171,7 @@ func (e *Engine) round(block bool) bool {
 	if len(w.batch) == 0 {
 		w.batch = batch
 	}
-	if len(w.batch) == 0 && e.Stalled() == nil {
+	if len(w.batch) == 0 && !e.toDo() {
 		return false
 	}
 	wrote := false
@@ -195,10 +196,7 @@ func (e *Engine) round(block bool) bool {
 
 // afterBatch does what nobody waits for.
 func (e *Engine) afterBatch(retry bool) error {
-	e.mu.Lock()
-	idle := len(e.queue) == 0
-	e.mu.Unlock()
-	if idle {
+	if e.timeToMark() {
 		if err := e.w.mark(); err != nil {
 			return err
 		}
@@ -214,6 +212,47 @@ func (e *Engine) afterBatch(retry bool) error {
 	}
 	e.w.purge()
 	return nil
+}
+
+// toDo reports whether there is something to do besides writing a batch.
+func (e *Engine) toDo() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stall.reason != nil || e.marks.due
+}
+
+// marking says when a mark is written: some time after the queue was found empty,
+// so that a log which is written to all the time has few.
+type marking struct {
+	waits bool // a timer runs, or due is set
+	due   bool
+}
+
+// markAfter is how long after a batch its mark is written, at most.
+const markAfter = 20 * time.Millisecond
+
+// timeToMark reports whether a mark is to be written now, and else sees to it that
+// one is later.
+func (e *Engine) timeToMark() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := &e.marks
+	switch {
+	case len(e.queue) > 0:
+		return false
+	case e.opts.Manual || e.closing || m.due:
+		*m = marking{}
+		return true
+	case !m.waits:
+		m.waits = true
+		time.AfterFunc(markAfter, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			m.due = e.refuse == nil
+			e.work.Signal()
+		})
+	}
+	return false
 }
 
 // finish gives back the batch's room and runs its callbacks.
@@ -237,7 +276,7 @@ func (e *Engine) finish(batch []*request, err error) {
 func (e *Engine) fail(err error, batch []*request) {
 	err = fmt.Errorf("%w: %w; nothing is lost that was reported durable: mend the cause, close, and open again", ErrFailed, err)
 	e.mu.Lock()
-	e.refuse, e.stall = err, stall{}
+	e.refuse, e.stall, e.marks = err, stall{}, marking{waits: true}
 	batch = append(batch[:len(batch):len(batch)], e.queue...)
 	e.queue = nil
 	e.mu.Unlock()
