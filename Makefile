@@ -121,7 +121,7 @@ bench-upstream: ## benchmarks against upstream's library, written to docs/benchm
 	$(GO) run ./rafttest/bench/report
 
 .PHONY: bench-host
-bench-host: ## Host beside a minimal loop, real processes, written to docs/benchmarks-host.md (about 10 minutes)
+bench-host: ## Host beside a minimal loop, real processes, written to docs/benchmarks-host.md (about 11 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/benchmarks-host.md
 
 .PHONY: bench-coding

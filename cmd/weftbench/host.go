@@ -49,8 +49,8 @@ func newHost() *cobra.Command {
 	f.cfg.Sizes = []int{16, 1 << 10, 64 << 10, 1 << 20}
 	flags.Var((*sizes)(&f.cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB")
 	flags.BoolVar(&f.callsOnly, "calls-only", false, "measure the rows of --sizes and --clients, and nothing else")
-	flags.IntVar(&f.cfg.Rounds, "rounds", 6, "how often each row is measured for each side, in turn")
-	flags.DurationVar(&f.cfg.Time, "time", 1300*time.Millisecond, "of one measurement")
+	flags.IntVar(&f.cfg.Rounds, "rounds", 12, "how often rows of 1 and 64 KiB are measured for each side, in turn; others half as often")
+	flags.DurationVar(&f.cfg.Time, "time", time.Second, "of one measurement")
 	flags.Float64Var(&f.cfg.Rate, "rate", 200, "calls a second of an open-loop row (0: none)")
 	flags.BoolVar(&f.cfg.Reads, "reads", true, "measure linearizable reads as well")
 	flags.IntVar(&f.cfg.Kills, "kills", 9, "leaders killed for each side")

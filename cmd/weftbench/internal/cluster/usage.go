@@ -23,29 +23,16 @@ func (u Usage) Sub(before Usage) Usage {
 	return Usage{u.CPU - before.CPU, u.WriteBytes - before.WriteBytes}
 }
 
-// clockTick is the unit of times in /proc. It is 1/100 s on every Linux system
-// that Go runs on.
-const clockTick = 10 * time.Millisecond
-
-// processUsage reads a living process's usage from /proc.
-func processUsage(pid int) (Usage, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return Usage{}, fmt.Errorf("usage of a process: %w (this needs Linux)", err)
+// processUsage asks the kernel what a living process has used.
+func processUsage(pid int) (u Usage, err error) {
+	if u.CPU, err = processCPU(pid); err != nil {
+		return Usage{}, fmt.Errorf("CPU time of process %d: %w (this needs Linux)", pid, err)
 	}
-	// Fields are counted from behind the name, which may hold anything.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 13 {
-		return Usage{}, fmt.Errorf("/proc/%d/stat has %d fields behind the name, want 13 or more", pid, len(fields))
-	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	u := Usage{CPU: time.Duration(user+system) * clockTick}
-	io, err3 := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	io, ioErr := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	for line := range strings.Lines(string(io)) {
 		if v, ok := strings.CutPrefix(line, "write_bytes: "); ok {
 			u.WriteBytes, err = strconv.ParseUint(strings.TrimSpace(v), 10, 64)
 		}
 	}
-	return u, errors.Join(err, err1, err2, err3)
+	return u, errors.Join(err, ioErr)
 }

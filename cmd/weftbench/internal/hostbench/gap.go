@@ -31,7 +31,8 @@ func (b *bench) gaps(ctx context.Context) error {
 	for _, s := range b.cfg.Sides {
 		b.report.Gaps = append(b.report.Gaps, &Gaps{Side: s.Name})
 	}
-	for range b.cfg.Kills {
+	for kill := range b.cfg.Kills {
+		b.say("[%v] kill %d of %d", b.elapsed(), kill+1, b.cfg.Kills)
 		for i, c := range b.clusters {
 			gap, err := b.gap(ctx, c)
 			if err != nil {
@@ -55,7 +56,7 @@ func (b *bench) gap(ctx context.Context, c *cluster.Cluster) (time.Duration, err
 	}
 	before := 500 * time.Millisecond
 	after := time.Duration(4*b.cfg.ElectionTicks) * b.cfg.Tick
-	plan := b.plan(c, Row{Clients: 16, Size: 1 << 10}, 0, before+after)
+	plan := b.plan(c.Addresses(), Row{Clients: 16, Size: 1 << 10}, 0, before+after)
 	plan.Acks, plan.Timeout = true, 2*time.Second
 	var result load.Result
 	done := make(chan error, 1)

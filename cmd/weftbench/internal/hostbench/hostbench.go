@@ -34,7 +34,7 @@ type Config struct {
 	Sides   []Side
 	Clients []int
 	Sizes   []int
-	Rounds  int
+	Rounds  int           // of the rows that matter most; the others have half as many
 	Time    time.Duration // of one measurement
 	Rate    float64       // of the open-loop rows, calls a second; 0: none
 	Reads   bool          // also measure linearizable reads
@@ -168,11 +168,14 @@ func Run(ctx context.Context, cfg Config) (_ *Report, err error) {
 	if err := b.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	for _, row := range b.rows() {
+	rows := b.rows()
+	for i, row := range rows {
+		b.say("[%v] row %d of %d: %v, %d rounds", b.elapsed(), i+1, len(rows), row, cfg.rounds(row))
 		if err := b.row(ctx, row); err != nil {
 			return nil, err
 		}
 	}
+	b.say("[%v] rows done; %d kills for each side, then bytes on disk", b.elapsed(), cfg.Kills)
 	if err := b.gaps(ctx); err != nil {
 		return nil, err
 	}
@@ -182,6 +185,17 @@ func Run(ctx context.Context, cfg Config) (_ *Report, err error) {
 		}
 	}
 	return b.report, b.disks(ctx)
+}
+
+func (b *bench) elapsed() time.Duration { return time.Since(b.report.Start).Round(time.Second) }
+
+// rounds returns how often a row is measured: those of 1 KB and 64 KB, for which
+// there are bounds, twice as often as the others.
+func (c Config) rounds(row Row) int {
+	if bounded := row.Size == 1<<10 || row.Size == 64<<10; bounded && row.Rate == 0 && row.Reads == 0 {
+		return c.Rounds
+	}
+	return (c.Rounds + 1) / 2
 }
 
 // start starts a cluster of a side; what names its directory.
@@ -210,7 +224,7 @@ func (b *bench) rows() (rows []Row) {
 
 func (b *bench) warmUp(ctx context.Context) error {
 	for i, c := range b.clusters {
-		if _, err := load.Run(ctx, b.plan(c, Row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
+		if _, err := load.Run(ctx, b.plan(c.Addresses(), Row{Clients: 16, Size: 16 << 10}, 0, min(b.cfg.Time, 500*time.Millisecond))); err != nil {
 			return fmt.Errorf("%s: %w", b.cfg.Sides[i].Name, err)
 		}
 		if err := c.Settle(ctx, 5*time.Second); err != nil {
@@ -220,9 +234,9 @@ func (b *bench) warmUp(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) plan(c *cluster.Cluster, row Row, round int, d time.Duration) load.Plan {
+func (b *bench) plan(addresses []string, row Row, round int, d time.Duration) load.Plan {
 	return load.Plan{
-		Addresses: c.Addresses(), Clients: row.Clients, Size: row.Size, Reads: row.Reads, Rate: row.Rate,
+		Addresses: addresses, Clients: row.Clients, Size: row.Size, Reads: row.Reads, Rate: row.Rate,
 		Keys: load.KeysFor(row.Size), Duration: d, Timeout: 30 * time.Second, Seed: uint64(round),
 	}
 }
@@ -233,7 +247,7 @@ func (b *bench) row(ctx context.Context, row Row) error {
 	for _, s := range b.cfg.Sides {
 		cells = append(cells, &Cell{Side: s.Name, Row: row, latency: load.NewHistogram()})
 	}
-	for round := range b.cfg.Rounds {
+	for round := range b.cfg.rounds(row) {
 		for i := range b.cfg.Sides {
 			side := (i + round) % len(b.cfg.Sides)
 			if err := b.measure(ctx, side, round, cells[side]); err != nil {
@@ -251,16 +265,32 @@ func (b *bench) row(ctx context.Context, row Row) error {
 	return nil
 }
 
+// fromLeader returns the nodes' addresses, the leader's first. What a call costs
+// depends on where it enters: so in each round the first client of each side asks
+// the same node, counted from the leader, and the next one in the next round.
+func fromLeader(ctx context.Context, c *cluster.Cluster) ([]string, error) {
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, all := slices.Index(c.Nodes, leader), c.Addresses()
+	return slices.Concat(all[at:], all[:at]), nil
+}
+
 // measure adds one measurement to a cell. It ends when the nodes rest, so that
 // what they put off counts too.
 func (b *bench) measure(ctx context.Context, side, round int, cell *Cell) error {
 	c := b.clusters[side]
+	addresses, err := fromLeader(ctx, c)
+	if err != nil {
+		return err
+	}
 	before, err := c.Usage()
 	if err != nil {
 		return err
 	}
 	ownBefore := ownCPU()
-	r, err := load.Run(ctx, b.plan(c, cell.Row, round, b.cfg.Time))
+	r, err := load.Run(ctx, b.plan(addresses, cell.Row, round, b.cfg.Time))
 	if err != nil {
 		return err
 	}

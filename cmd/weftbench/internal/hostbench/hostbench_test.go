@@ -33,6 +33,20 @@ func TestMedian(t *testing.T) {
 	require.Equal(t, time.Duration(0), median([]time.Duration(nil)))
 }
 
+func TestMiddleHalf(t *testing.T) {
+	require.Equal(t, "2.00 to 4.00", middleHalf([]float64{5, 1, 4, 2, 3}))
+	require.Equal(t, "1.00 to 1.00", middleHalf([]float64{1}))
+	require.Equal(t, "1.00 to 2.00", middleHalf([]float64{2, 1}))
+}
+
+// Rows with a bound are measured twice as often.
+func TestRounds(t *testing.T) {
+	c := Config{Rounds: 5}
+	require.Equal(t, 5, c.rounds(Row{Clients: 1, Size: 1 << 10}))
+	require.Equal(t, 3, c.rounds(Row{Clients: 1, Size: 1 << 10, Rate: 200}))
+	require.Equal(t, 3, c.rounds(Row{Clients: 1, Size: 16}))
+}
+
 // The report names where a side costs more than it should.
 func TestReportNamesWhereItIsBehind(t *testing.T) {
 	row := Row{Clients: 1, Size: 1 << 10}
@@ -48,6 +62,7 @@ func TestReportNamesWhereItIsBehind(t *testing.T) {
 	text := r.Markdown()
 	require.Contains(t, text, "More than 1.1 times the CPU of b: a at 1 KB x 1 (1.20).")
 	require.Contains(t, text, "2.73 times apart in CPU/call (a at 1 KB x 1)")
+	require.Contains(t, text, "| 1.20 | 1.20 to 1.20 |")
 	require.Contains(t, text, "| a | 600ms | 1.20 | 600ms | 600ms | 1 |")
 	r.Cells[0].PerCall = []float64{10, 11, 9}
 	require.Contains(t, r.Markdown(), "No side used more than 1.1 times the CPU of b.")

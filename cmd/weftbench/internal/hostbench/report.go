@@ -47,8 +47,8 @@ func (r *Report) head(b *strings.Builder) {
 	fmt.Fprintf(b, "Written by `make bench-host` on %s: three nodes a side, each a process of its own, all on one machine with the\n", r.Start.UTC().Format(time.DateOnly))
 	fmt.Fprintf(b, "clients (%s, %d CPUs, %s on %s/%s). Every write is synced to a majority's logs before it is acknowledged.\n",
 		cpuModel(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Fprintf(b, "The sides take turns: %d rounds of %v for each row, another side first each time. Look at the ratios; the\n", c.Rounds, c.Time)
-	fmt.Fprintf(b, "absolute figures are of a small virtual machine whose processors all nodes and clients share.\n\n")
+	fmt.Fprintf(b, "The sides take turns: %d rounds of %v for the rows of 1 KB and 64 KB, %d for the others, another side first each time. Look at\n", c.Rounds, c.Time, (c.Rounds+1)/2)
+	fmt.Fprintf(b, "the ratios; the absolute figures are of a small virtual machine whose processors all nodes and clients share.\n\n")
 	for _, s := range c.Sides {
 		fmt.Fprintf(b, "- **%s**: %s.\n", s.Name, s.About)
 	}
@@ -59,30 +59,32 @@ and the same Pebble state. It neither bounds its memory, nor knows what became o
 members; its doc.go lists what it lacks.
 
 **CPU/call** is the CPU time of all three server processes, until they rest again, divided by the calls answered; the
-clients' is not in it. **vs %s** is the ratio of that, median over the rounds. Clients are closed-loop unless a rate is named:
-each waits for its answer before it asks again, and they are spread over all three nodes, so two thirds of the calls
-reach a follower first.
+clients' is not in it. **vs %s** is the ratio of that, median over the rounds, and between which two ratios the middle half of
+the rounds lies. Clients are closed-loop unless a rate is named: each waits for its answer before it asks again, and they are
+spread over all three nodes, so two thirds of the calls reach a follower first; one that is alone asks the leader in one round and
+a follower in the next two, on all sides alike.
 `, r.base())
 }
 
 // loads is the table of what each load cost.
 func (r *Report) loads(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Writes and reads\n\n")
-	fmt.Fprintf(b, "| value | clients | side | calls/s | p50 ms | p99 ms | CPU/call µs | vs %s |\n|---|---|---|---|---|---|---|---|\n", r.base())
+	fmt.Fprintf(b, "| value | clients | side | calls/s | p50 ms | p99 ms | CPU/call µs | vs %s | middle half |\n|---|---|---|---|---|---|---|---|---|\n", r.base())
 	var behind []string
 	for _, rowCells := range r.byRow() {
 		base := rowCells[len(rowCells)-1]
 		for _, c := range rowCells {
-			ratio := "-"
+			ratio, half := "-", "-"
 			if c != base {
-				x := medianRatio(c, base)
-				ratio = fmt.Sprintf("%.2f", x)
+				all := ratios(c, base)
+				x := median(all)
+				ratio, half = fmt.Sprintf("%.2f", x), middleHalf(all)
 				if x > 1.1 {
 					behind = append(behind, fmt.Sprintf("%s at %s (%.2f)", c.Side, c.Row, x))
 				}
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %.0f | %.2f | %.2f | %.0f | %s |\n",
-				bytesName(c.Row.Size), c.Row.load(), c.Side, c.PerSecond(), c.P50, c.P99, c.CPUPerCall(), ratio)
+			fmt.Fprintf(b, "| %s | %s | %s | %.0f | %.2f | %.2f | %.0f | %s | %s |\n",
+				bytesName(c.Row.Size), c.Row.load(), c.Side, c.PerSecond(), c.P50, c.P99, c.CPUPerCall(), ratio, half)
 		}
 	}
 	if len(behind) == 0 {
@@ -113,14 +115,20 @@ func (r *Report) byRow() (rows [][]*Cell) {
 	return rows
 }
 
-// medianRatio is the median over the rounds of how one cell's CPU compares with
-// another's. Noise that comes and goes hits both sides of a round.
-func medianRatio(c, base *Cell) float64 {
-	var ratios []float64
+// ratios is how one cell's CPU compares with another's, round by round. Noise that
+// comes and goes hits both sides of a round.
+func ratios(c, base *Cell) (all []float64) {
 	for i := range c.PerCall {
-		ratios = append(ratios, c.PerCall[i]/base.PerCall[i])
+		all = append(all, c.PerCall[i]/base.PerCall[i])
 	}
-	return median(ratios)
+	return all
+}
+
+// middleHalf names the ratios that a quarter of the rounds lie below and above.
+func middleHalf(all []float64) string {
+	all = slices.Sorted(slices.Values(all))
+	n := len(all) - 1
+	return fmt.Sprintf("%.2f to %.2f", all[(n+2)/4], all[n-(n+2)/4])
 }
 
 func median[T float64 | time.Duration](all []T) T {

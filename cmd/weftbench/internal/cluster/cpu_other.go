@@ -1,0 +1,15 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package cluster
+
+import (
+	"errors"
+	"time"
+)
+
+func processCPU(int) (time.Duration, error) {
+	return 0, errors.New("this system does not say")
+}
