@@ -58,12 +58,19 @@ func (l *link) mayWrite() (to *target, wake bool) {
 	switch {
 	case l.queue.len() == 0 || d.writing: // who writes will look again
 		return nil, false
-	case d.to == nil || d.sender || d.rest != nil || l.bytes > directBytes:
+	case d.to == nil || d.sender || d.rest != nil || l.bytes > directBytes || slices.ContainsFunc(l.queue.items[l.queue.head:], isWork):
 		return nil, true
 	}
 	d.writing = true
 	d.batch = l.queue.take(d.batch[:0], directBytes)
 	return d.to, false
+}
+
+// isWork reports whether a message has coded entries, which become what their
+// receiver is to have as they are encoded.
+func isWork(q queued) bool {
+	b, ok := q.msg.Body.(wire.Raft)
+	return ok && b.Saves > 0
 }
 
 // writeDirect writes direct.batch, and returns whether there is something for the
