@@ -111,8 +111,8 @@ func (c *coded) load() error {
 		return nil
 	}
 	l := c.r.log
-	c.lastCoded = l.applied // what is applied may be coded; it is not read again
-	c.ledger.riders.from = l.applied + 1
+	c.lastCoded = l.applied // what is applied may be coded; see seek
+	c.ledger.riders = riders{from: l.applied + 1, loaded: l.applied}
 	c.puller.SetMembers(c.everyone())
 	c.store.Applied(l.applied)
 	for lo, last := l.applied+1, l.last().index; lo <= last; {
@@ -210,6 +210,9 @@ func (c *coded) tick() {
 	}
 	c.shareDue()
 	c.pull()
+	if c.plain && !c.dense() {
+		c.seek(0) // all of the log may be plain: see what there is
+	}
 	if l := c.r.leading(); l != nil {
 		l.tickCoding()
 	}

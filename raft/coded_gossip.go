@@ -305,7 +305,7 @@ func (c *coded) wantEntry(id entryID, env *ecraft.Envelope) {
 	}
 	hdr := env.Header
 	rec := &record{id: id, hdr: &hdr, wantedAt: c.ticks}
-	if c.expectPinned(rec) {
+	if c.expectPinned(rec); rec.pinned { // also if this node's own units make it complete
 		c.wanted[id.index] = rec
 	}
 }

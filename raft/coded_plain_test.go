@@ -35,3 +35,25 @@ func TestMemberThatStartsPlain(t *testing.T) {
 	require.Equal(t, 1, g.events[raft.CodingEncoded])
 	g.requireApplied([][]byte{payload(0, 1000), payload(1, 1000), payload(2, 1000)}, 1, 2, 3)
 }
+
+// A member that was restarted looks whether what it has applied is coded, before
+// it says that its log is not dense: an idle host may not compact for long.
+func TestDenseAfterRestart(t *testing.T) {
+	for _, coded := range []bool{false, true} {
+		g := newGroup(t, 3)
+		g.elect(1)
+		size := 10 // below the threshold
+		if coded {
+			size = 1000
+		}
+		g.propose(1, payload(0, size))
+		g.propose(1, []byte("small"))
+		g.tick(3)
+		g.start(2)
+		n := g.nodes[2].rn
+		require.False(t, n.CodingStatus().Dense, "not known yet")
+		n.Densify(true)
+		g.tick(3)
+		require.Equal(t, !coded, n.CodingStatus().Dense)
+	}
+}

@@ -21,8 +21,11 @@ type riders struct {
 	// Those at from and behind are known. Those from seekFrom up to seekTo, which
 	// is below from, were looked for later.
 	from, seekFrom, seekTo uint64
-	// seekTick is when this was last done.
+	// seekTick is when this was last done; found is the last coded entry there.
 	seekTick int
+	found    uint64
+	// loaded is what was applied when the node started.
+	loaded uint64
 }
 
 func (x *riders) add(id ecraft.ID, at uint64) {
@@ -50,8 +53,8 @@ func (x *riders) keep(first, end uint64) {
 // seekPage bounds how much of the log is read in a tick.
 const seekPage = 1 << 20
 
-// seek looks for carriers behind an applied entry, in what this node did not read
-// when it started. It reads a page; who asks again has it read the next.
+// seek looks for coded entries behind an applied entry, in what this node did not
+// read when it started. It reads a page; who asks again has it read the next.
 func (c *coded) seek(index uint64) {
 	x, l := &c.ledger.riders, c.r.log
 	first := l.firstIndex()
@@ -68,14 +71,21 @@ func (c *coded) seek(index uint64) {
 		return
 	}
 	for _, e := range ents {
-		if env, err := c.open(e); err == nil && env != nil {
+		if !c.isEnvelope(e) {
+			continue
+		}
+		x.found = max(x.found, e.GetIndex())
+		if env, err := c.open(e); err == nil {
 			for _, r := range env.Riders {
 				x.add(r.ID, e.GetIndex())
 			}
 		}
 	}
-	if x.seekTo += uint64(len(ents)); x.seekTo >= x.from {
-		x.from, x.seekFrom, x.seekTo = x.seekFrom, 0, 0
+	if x.seekTo += uint64(len(ents)); x.seekTo < x.from {
+		return
+	}
+	if x.from = x.seekFrom; x.from == first && c.lastCoded <= x.loaded {
+		c.lastCoded = max(x.found, first-1) // what is compacted may have been coded
 	}
 }
 
