@@ -33,6 +33,8 @@ type encoder struct {
 	// waiting is a configuration change that waits for coverage.
 	waiting *pb.Entry
 	check   memberCheck
+	// anewFrom is the entry from which on acknowledgements say who reads envelopes.
+	anewFrom uint64
 	// askedHeaders is the tick of the last question for headers.
 	askedHeaders int
 	// hedgeNext is when to look for late entries, by the clock; 0: there is no

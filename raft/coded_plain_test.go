@@ -57,3 +57,33 @@ func TestDenseAfterRestart(t *testing.T) {
 		require.Equal(t, !coded, n.CodingStatus().Dense)
 	}
 }
+
+// Members that were restarted without coding, while all were to write plain
+// entries, are sent no envelope when that ends, although no acknowledgement has
+// told the leader.
+func TestPlainMemberAfterDensify(t *testing.T) {
+	g := newGroup(t, 3)
+	g.elect(1)
+	g.propose(1, payload(0, 10)) // plain
+	for _, id := range g.ids() {
+		g.nodes[id].rn.Densify(true)
+	}
+	g.tick(3)
+	n := g.nodes[2]
+	require.True(t, n.rn.CodingStatus().Dense)
+	c := config(n.storage)
+	c.ID, c.Applied = 2, n.index
+	n.rn = newNode(t, c)
+	for _, id := range []uint64{1, 3} {
+		g.nodes[id].rn.Densify(false)
+	}
+	g.propose(1, payload(1, 1000))
+	require.Zero(t, g.events[raft.CodingEncoded])
+	g.requireApplied([][]byte{payload(0, 10), payload(1, 1000)}, 1, 2, 3)
+	g.start(2) // with coding
+	g.tick(3)
+	g.propose(1, payload(2, 1000))
+	g.propose(1, payload(3, 1000))
+	require.NotZero(t, g.events[raft.CodingEncoded])
+	g.requireApplied([][]byte{payload(0, 10), payload(1, 1000), payload(2, 1000), payload(3, 1000)}, 1, 2, 3)
+}

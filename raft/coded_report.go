@@ -176,6 +176,9 @@ func (c *coded) released() uint64 {
 // reported takes a member's report from an acknowledgement.
 func (l *leader) reported(m *pb.Message) {
 	c := l.coded
+	if m.GetIndex() < l.enc.anewFrom {
+		return // it may be of an earlier process: see askAnew
+	}
 	a := c.account(m.GetFrom())
 	before := a.capable
 	p, err := parseReport(m.GetContext())

@@ -6,6 +6,7 @@ package raft
 import (
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
 
@@ -108,7 +109,25 @@ func (rec *record) status() CodedEntry {
 // restart, and wait for Dense at every node.
 func (rn *RawNode) Densify(on bool) {
 	if c := rn.raft.coded; c != nil {
+		again := c.plain && !on
 		c.plain = on
+		if again && c.dense() {
+			c.askAnew()
+		}
+	}
+}
+
+// askAnew forgets who reads envelopes: with a dense log, members may have been
+// restarted without coding, and a leader need not have heard of it.
+func (c *coded) askAnew() {
+	for _, a := range c.accounts {
+		a.capable, a.known = false, false
+	}
+	if l := c.r.leading(); l != nil {
+		// What acknowledges this entry is a process of now.
+		l.enc.anewFrom = l.log.last().index + 1
+		l.append(copyEntry(&pb.Entry{}, entryID{term: l.term, index: l.enc.anewFrom}))
+		l.broadcastAppend()
 	}
 }
 
