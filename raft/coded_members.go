@@ -6,6 +6,7 @@ package raft
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.etcd.io/raft/v3/quorum"
@@ -53,7 +54,12 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 		*check = memberCheck{voters: voters, raised: map[uint64][]raise{}, headers: map[uint64]*record{}}
 		clear(l.enc.leftOut)
 	}
-	check.okTo = max(check.okTo, l.releasedByEnough(voters))
+	if to := l.releasedByEnough(voters); to > check.okTo {
+		check.okTo = to
+		// Nobody may be able to restore these any more: do not go on trying.
+		maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= to })
+		maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= to })
+	}
 	if check.okTo >= l.coded.lastCoded {
 		return true // all behind it is plain
 	}
