@@ -87,6 +87,9 @@ func (h *Host) enter(c *hostCall) error {
 	if errors.Is(err, ErrStopped) {
 		return h.gone()
 	}
+	if err == nil {
+		h.driver.offer(h)
+	}
 	return err
 }
 

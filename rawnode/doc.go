@@ -15,8 +15,8 @@
 // what may be dropped from the log. It has no goroutine, no clock and no I/O:
 // inputs in, [Output] out. Simulators run it as it is.
 //
-// A [Host] runs a replica: a goroutine that owns it, and stages that write,
-// apply, send and restore, each behind a queue. It is what programs use:
+// A [Host] runs a replica, one turn at a time, and has stages that write, apply,
+// send and restore, each behind a queue. It is what programs use:
 //
 //	host, err := rawnode.New(rawnode.Config{...})
 //	result, err := host.Propose(ctx, command)   // at any node

@@ -23,6 +23,7 @@ type Host struct {
 	start time.Time
 
 	inbox   *inbox
+	driver  driver
 	appends *stage[logJob]
 	applies *stage[applyJob]
 	out     *snapshotsOut
@@ -31,8 +32,11 @@ type Host struct {
 	// tryAppend, unless nil, is Append of a log that says ErrBusy rather than
 	// waits.
 	tryAppend func(storage.Write, func(error)) error
+	// logRests, unless nil, is asked where a write is done: whether nobody needs
+	// the log's goroutine.
+	logRests func() bool
 
-	calls callTable // of the loop
+	calls callTable // of who takes a turn
 	ticks uint64    // of the loop
 
 	goroutines atomic.Int64
@@ -54,7 +58,13 @@ type readyLog interface {
 	TryAppend(w storage.Write, done func(error)) error
 }
 
-var _ readyLog = (*storage.Group)(nil)
+// restingLog is a log whose goroutine can be used, if it says so.
+type restingLog interface{ Rests() bool }
+
+var (
+	_ readyLog   = (*storage.Group)(nil)
+	_ restingLog = (*storage.Group)(nil)
+)
 
 // New starts a host from what its log and its state machine hold. An empty log
 // with Replica.Peers begins a group; one without waits to be added to a group.
@@ -85,14 +95,18 @@ func New(cfg Config) (*Host, error) {
 	if log, ok := cfg.Replica.Log.(readyLog); ok {
 		h.tryAppend = log.TryAppend
 	}
+	if log, ok := cfg.Replica.Log.(restingLog); ok {
+		h.logRests = log.Rests
+	}
 	h.applies = newStage(h.spawn, h.advanceState(cfg.Replica.Applied))
 	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
 	h.last = replica.Status()
+	h.driver.replica = replica
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
-	h.spawn(func() { h.run(replica) })
+	h.spawn(h.run)
 	return h, nil
 }
 
@@ -219,8 +233,8 @@ func (h *Host) Done() <-chan struct{} { return h.context.Done() }
 // HostStatus is a replica's status and what its host's stages did.
 type HostStatus struct {
 	Status
-	// Step is the goroutine that owns the replica: its items are messages and
-	// everything else that comes in; Queued is the age of the oldest, summed over
+	// Step is what owns the replica: its items are messages and everything else
+	// that comes in; Queued is the age of the oldest, summed over
 	// turns; Refused are calls.
 	Step, Append, Apply StageStats
 	// DroppedMessages is how many control messages found no room.
@@ -254,6 +268,26 @@ func (h *Host) Receive(m wire.Message) {
 		h.out.ended(m.From, b)
 	default:
 		h.inbox.receive(m)
+		h.inbox.wake()
+	}
+}
+
+// ReceiveNext implements BatchReceiver.
+func (h *Host) ReceiveNext(m wire.Message) {
+	switch m.Body.(type) {
+	case wire.Chunk, wire.ChunkStatus:
+		h.Receive(m)
+	default:
+		h.inbox.receive(m)
+	}
+}
+
+// Received implements BatchReceiver.
+func (h *Host) Received(busy bool) {
+	if busy {
+		h.inbox.wake()
+	} else {
+		h.driver.offer(h)
 	}
 }
 

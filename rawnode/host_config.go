@@ -49,6 +49,19 @@ type Receiver interface {
 	Unreachable(peer uint64)
 }
 
+// BatchReceiver is a Receiver that can take messages that came together as one.
+// [Host] is one.
+type BatchReceiver interface {
+	Receiver
+	// ReceiveNext is Receive for one of several messages. The caller calls
+	// Received behind the last.
+	ReceiveNext(m wire.Message)
+	// Received says that the last has come. Unless the caller is busy, its
+	// goroutine may be used to look at them: to step the core, to read the log, to
+	// queue what is to be done.
+	Received(busy bool)
+}
+
 // Config configures a [Host]. StateMachine, Transport, and in Replica the ID and
 // the Log, must be set.
 type Config struct {

@@ -36,7 +36,7 @@ type inboxLimits struct {
 
 // inbox is the queue in front of the goroutine that owns the replica.
 type inbox struct {
-	ready  chan struct{} // has a token while items is not empty
+	ready  chan struct{} // has a token if the loop is to look at items
 	limits inboxLimits
 
 	mu        sync.Mutex
@@ -58,25 +58,39 @@ func newInbox(limits inboxLimits) *inbox {
 	return b
 }
 
+// add queues something. Who has added is to see to it that somebody looks.
 func (b *inbox) add(in input) {
 	b.items = append(b.items, in)
-	if len(b.items) > 1 {
-		return // the token is there
+	if len(b.items) == 1 {
+		b.oldest = time.Now()
 	}
-	b.oldest = time.Now()
+}
+
+// wake has the loop look, if there is something.
+func (b *inbox) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wakeLocked()
+}
+
+func (b *inbox) wakeLocked() {
+	if len(b.items) == 0 {
+		return
+	}
 	select {
 	case b.ready <- struct{}{}:
 	default:
 	}
 }
 
-// post queues a function. It never waits: what posts is bounded by what it
-// answers. It returns false if nobody will call it.
+// post queues a function and wakes the loop. It never waits: what posts is bounded
+// by what it answers. It returns false if nobody will call it.
 func (b *inbox) post(do func(*Replica)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
 		b.add(input{do: do})
+		b.wakeLocked()
 	}
 	return !b.closed
 }
@@ -126,6 +140,7 @@ func (b *inbox) receive(m wire.Message) {
 			b.dropped++
 			return
 		}
+		b.wakeLocked()
 		b.room.Wait()
 	}
 	if b.closed {

@@ -12,34 +12,34 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// run is the goroutine that owns the replica. It never waits for a disk, a peer
-// or the state machine: those have goroutines of their own, and answer through
-// the inbox.
-func (h *Host) run(r *Replica) {
+// run is the loop: the goroutine that lets time pass for the replica, and takes
+// the turns that nobody else takes. It never waits for a disk, a peer or the state
+// machine: those have goroutines of their own, and answer through the inbox.
+func (h *Host) run() {
+	r := h.driver.replica
 	defer h.end(r)
 	ticks, stop := newTicks(h.cfg.TickInterval)
 	defer stop()
-	var items []input
 	var between alarm
 	defer between.stop()
+	h.driver.take(h, func(*Replica) {})
 	for {
-		now := h.now()
-		h.dispatch(r.Flush(now))
-		if r.Err() != nil {
+		at, due, ended := h.driver.next()
+		if ended {
 			return
 		}
-		at, due := r.Deadline()
 		select {
 		case <-h.inbox.ready:
+			h.driver.take(h, func(*Replica) {})
 		case <-ticks:
-			h.tick(r)
-		case <-between.arm(at, due, now):
+			h.driver.take(h, h.tick)
+		case <-between.arm(at, due, h.now()):
 			between.rang()
-			r.Poll(h.now())
+			h.driver.take(h, func(r *Replica) { r.Poll(h.now()) })
 		case <-h.stopLoop:
+			h.driver.end()
 			return
 		}
-		items = h.turn(r, items)
 	}
 }
 
@@ -59,7 +59,8 @@ func (h *Host) tick(r *Replica) {
 	h.applies.reap()
 }
 
-// turn feeds the replica what has come in, and returns the memory of it.
+// turn feeds the replica what has come in, and does what it wants done. It returns
+// the memory of what came.
 func (h *Host) turn(r *Replica, spare []input) []input {
 	start := time.Now()
 	r.At(start.Sub(h.start))
@@ -67,7 +68,9 @@ func (h *Host) turn(r *Replica, spare []input) []input {
 	for i := range items {
 		h.input(r, &items[i])
 	}
-	h.inbox.worked(time.Since(start))
+	end := time.Now()
+	h.inbox.worked(end.Sub(start))
+	h.dispatch(r.Flush(end.Sub(h.start)))
 	return items
 }
 
@@ -142,6 +145,11 @@ func (h *Host) appended(a *Append) func(error) {
 			return
 		}
 		h.inbox.done(input{append: a})
+		if h.logRests != nil && h.logRests() {
+			h.driver.offer(h)
+		} else {
+			h.inbox.wake()
+		}
 	}
 }
 
@@ -313,5 +321,6 @@ func (h *Host) applyStep(a *Apply, applied uint64) (uint64, error) {
 		applied = a.Batch.Index
 	}
 	h.inbox.done(input{applied: &appliedStep{a, results}})
+	h.driver.offer(h)
 	return applied, nil
 }

@@ -19,6 +19,7 @@ type Engine struct {
 	w        writer
 	stopped  chan struct{} // closed when the writer's goroutine has ended
 	stepping sync.Mutex    // with Options.Manual: one Step at a time
+	calling  int           // of the writer: how many callbacks there are in this batch
 
 	// mu guards what follows. The order of the queue is the order in which
 	// writes take effect in memory: whoever appends to the queue holds mu from

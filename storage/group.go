@@ -84,7 +84,7 @@ func (g *Group) ID() uint64 { return g.id }
 //
 // Callbacks run one after the other on the writer's goroutine, in the order of
 // the queue, over all groups: they must be short, and must not wait for the
-// engine (Append may, when the queue is full). They get [ErrFailed] or
+// engine (Append may, when the queue is full); see also [Group.Rests]. They get [ErrFailed] or
 // [ErrClosed] if it is unknown whether the write would survive a crash.
 //
 // Append waits while the queue is over [Options.QueueBytes]; with
@@ -106,6 +106,16 @@ func (g *Group) TryAppend(w Write, done func(error)) error {
 		group: g, lazy: w.Lazy, done: done,
 		stage: func() (*record, error) { return g.stage(w) },
 	})
+}
+
+// Rests is for callbacks: it reports whether nobody needs the writer's goroutine,
+// so that this one need not be short. No other write waits, no other callback is
+// due, and there is no other group.
+func (g *Group) Rests() bool {
+	e := g.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.calling == 1 && len(e.queue) == 0 && len(e.groups) == 1
 }
 
 // noWait is a context that has ended.

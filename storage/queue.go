@@ -263,11 +263,13 @@ func (e *Engine) finish(batch []*request, err error) {
 	}
 	e.room.Broadcast()
 	e.mu.Unlock()
+	e.calling = len(batch)
 	for _, r := range batch {
 		if r.done != nil {
 			r.done(err)
 		}
 	}
+	e.calling = 0
 	clear(batch) // the queue's array may live on, the entries need not
 }
 

@@ -5,6 +5,8 @@ package transport
 
 import (
 	"bufio"
+	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -35,7 +37,16 @@ func (f *frameReader) next(limit int) (wire.Header, error) {
 		return wire.Header{}, err
 	}
 	f.idle.eager = true
-	return wire.ReadHeader(f.r, wire.FrameMessages, limit)
+	head, err := f.r.Peek(wire.HeaderLen)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return wire.Header{}, err
+	}
+	h, err := wire.ParseHeader(head, wire.FrameMessages, limit)
+	_, _ = f.r.Discard(len(head)) // they are there
+	return h, err
 }
 
 // payload reads the rest of the frame.

@@ -191,6 +191,12 @@ func TestReceiveBudget(t *testing.T) {
 	_, err = control.Write(frameOf(t, heartbeat(2, 1)))
 	require.NoError(t, err)
 	eventually(t, "the heartbeat arrives", func() bool { return box.taken.Load() == 1 })
+	eventually(t, "the other one waits", func() bool {
+		b := &a.peer(2).receive
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.room != nil
+	})
 	require.LessOrEqual(t, a.Stats().ReceiveBytes[2], limits.ReceiveBytes)
 	close(box.let)
 	eventually(t, "both arrive in the end", func() bool { return box.taken.Load() == 3 })

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
 )
@@ -94,27 +95,34 @@ func (b *budget) wake() {
 }
 
 // take waits until n bytes are free and takes them.
-func (b *budget) take(ctx context.Context, n int) error {
+func (b *budget) take(ctx context.Context, n int) (waited time.Duration, err error) {
+	var start time.Time
 	for {
 		b.mu.Lock()
 		if n > b.limit {
 			defer b.mu.Unlock()
-			return fmt.Errorf("%w: a frame of %d bytes, the peer's receive budget is %d", wire.ErrTooLarge, n, b.limit)
+			return waited, fmt.Errorf("%w: a frame of %d bytes, the peer's receive budget is %d", wire.ErrTooLarge, n, b.limit)
 		}
 		if b.used+n <= b.limit {
 			b.used += n
 			b.mu.Unlock()
-			return nil
+			if !start.IsZero() {
+				waited = time.Since(start)
+			}
+			return waited, nil
 		}
 		if b.room == nil {
 			b.room = make(chan struct{})
 		}
 		room := b.room
 		b.mu.Unlock()
+		if start.IsZero() {
+			start = time.Now()
+		}
 		select {
 		case <-room:
 		case <-ctx.Done():
-			return ErrClosed
+			return waited, ErrClosed
 		}
 	}
 }

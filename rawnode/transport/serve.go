@@ -6,7 +6,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -128,6 +127,7 @@ func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
 	}
 	r := newFrameReader(conn, t.cfg.WriteTimeout)
 	traffic := &p.traffic[who.class]
+	to := newDelivery(t, who, traffic)
 	var buf []byte
 	for {
 		header, err := r.next(t.cfg.maxFrame(who.class))
@@ -135,13 +135,13 @@ func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
 			return err
 		}
 		if who.class != wire.ClassControl {
-			start := time.Now()
-			if err := p.receive.take(t.context, header.Length()); err != nil {
+			waited, err := p.receive.take(t.context, header.Length())
+			if err != nil {
 				return err
 			}
-			traffic.budgetTime.Add(int64(time.Since(start)))
+			traffic.budgetTime.Add(int64(waited))
 		}
-		buf, err = t.readFrame(r, header, who, traffic, buf)
+		buf, err = to.read(r, header, buf)
 		if who.class != wire.ClassControl {
 			p.receive.give(header.Length())
 		}
@@ -156,9 +156,9 @@ func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
 // frames share one buffer.
 const ownMemory = 64 << 10
 
-// readFrame reads the rest of a frame and delivers it. It returns the buffer for
-// the next.
-func (t *TCP) readFrame(r *frameReader, header wire.Header, who caller, traffic *traffic, buf []byte) ([]byte, error) {
+// read reads the rest of a frame and delivers it. It returns the buffer for the
+// next.
+func (d *delivery) read(r *frameReader, header wire.Header, buf []byte) ([]byte, error) {
 	decode := wire.DecodeMessages
 	if header.Length() >= ownMemory {
 		decode, buf = wire.DecodeShared, nil
@@ -167,41 +167,13 @@ func (t *TCP) readFrame(r *frameReader, header wire.Header, who caller, traffic 
 	if err != nil {
 		return nil, err
 	}
-	traffic.receivedBytes.Add(uint64(len(payload) + wire.HeaderLen))
-	traffic.receivedFrames.Add(1)
+	d.traffic.receivedBytes.Add(uint64(len(payload) + wire.HeaderLen))
+	d.traffic.receivedFrames.Add(1)
 	start := time.Now()
-	err = t.deliver(payload, decode, who, traffic)
-	traffic.deliverTime.Add(int64(time.Since(start)))
+	err = d.frame(payload, decode)
+	d.traffic.deliverTime.Add(int64(time.Since(start)))
 	if header.Length() >= ownMemory {
 		payload = nil
 	}
 	return payload, err
-}
-
-// deliver takes the messages of a frame to their groups.
-func (t *TCP) deliver(payload []byte, decode func([]byte, func(wire.Message)) (int, error), who caller, traffic *traffic) error {
-	var refused error
-	unknown, err := decode(payload, func(m wire.Message) {
-		if refused != nil {
-			return
-		}
-		m.Background = who.class == wire.ClassBackground
-		if refused = t.cfg.permits(who, m); refused != nil {
-			return
-		}
-		traffic.receivedMessages.Add(1)
-		if r := t.receiver(m.Group); r != nil {
-			r.Receive(m)
-		} else {
-			t.count.noGroup.Add(1)
-		}
-	})
-	if unknown > 0 {
-		t.count.unsupported.Add(uint64(unknown))
-		traffic.unknown.Add(uint64(unknown))
-	}
-	if refused != nil || err != nil {
-		return fmt.Errorf("%w", errors.Join(refused, err))
-	}
-	return nil
 }

@@ -34,6 +34,7 @@ type TCP struct {
 	card       *card // nil without Config.Egress
 	count      counters
 	groups     sync.Map // group to rawnode.Receiver
+	joined     atomic.Int64
 
 	mu     sync.Mutex                       // guards changes of peers, and closed
 	peers  atomic.Pointer[map[uint64]*peer] // the map is never changed, but replaced
@@ -222,11 +223,16 @@ func (t *TCP) Join(group uint64, r rawnode.Receiver) error {
 	if _, taken := t.groups.LoadOrStore(group, r); taken {
 		return fmt.Errorf("%w: group %d", ErrGroupTaken, group)
 	}
+	t.joined.Add(1)
 	return nil
 }
 
 // Leave implements rawnode.Transport.
-func (t *TCP) Leave(group uint64) { t.groups.Delete(group) }
+func (t *TCP) Leave(group uint64) {
+	if _, had := t.groups.LoadAndDelete(group); had {
+		t.joined.Add(-1)
+	}
+}
 
 // Send implements rawnode.Transport.
 func (t *TCP) Send(messages []wire.Message) {

@@ -98,7 +98,12 @@ func ReadHeader(r io.Reader, want FrameType, limit int) (Header, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return Header{}, err
 	}
-	h, err := parseHeader(head[:])
+	return ParseHeader(head[:], want, limit)
+}
+
+// ParseHeader is ReadHeader for HeaderLen bytes that have been read.
+func ParseHeader(b []byte, want FrameType, limit int) (Header, error) {
+	h, err := parseHeader(b)
 	switch {
 	case err != nil:
 		return Header{}, err

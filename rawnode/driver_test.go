@@ -1,0 +1,111 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
+)
+
+// fragile is a log whose next write panics, if it is told so. It can be written
+// from a turn.
+type fragile struct {
+	memLog
+	breaks atomic.Bool
+}
+
+func (l *fragile) TryAppend(w storage.Write, done func(error)) error {
+	if l.breaks.Load() {
+		panic("the log fell apart")
+	}
+	return l.Append(w, done)
+}
+
+// alone starts a host that is its group's only member.
+func alone(t *testing.T) (*Host, *fragile) {
+	log := &fragile{memLog: newMemLog()}
+	h, err := New(Config{
+		Replica: ReplicaConfig{ID: 1, Group: 7, Log: log, Peers: []uint64{1}}, StateMachine: &journal{},
+		Transport: tapped{make(chan wire.Message, 10_000), nil}, TickInterval: 10 * time.Millisecond,
+	})
+	require.NoError(t, err)
+	_, err = h.Propose(t.Context(), []byte("first"))
+	require.NoError(t, err)
+	return h, log
+}
+
+// What comes while somebody has the replica is the loop's, and none of it is
+// forgotten.
+func TestLoopTakesTheNextTurn(t *testing.T) {
+	h, _ := alone(t)
+	defer func() { require.NoError(t, h.Stop(t.Context())) }()
+	for range 20 {
+		h.driver.mu.Lock()
+		done := make(chan error, 10)
+		for range cap(done) {
+			go func() {
+				_, err := h.Propose(t.Context(), []byte("command"))
+				done <- err
+			}()
+		}
+		require.Eventually(t, func() bool {
+			h.inbox.mu.Lock()
+			defer h.inbox.mu.Unlock()
+			return h.inbox.calls == cap(done)
+		}, time.Minute, time.Millisecond)
+		select {
+		case err := <-done:
+			t.Fatalf("ended without a turn: %v", err)
+		default:
+		}
+		h.driver.mu.Unlock()
+		for range cap(done) {
+			require.NoError(t, <-done)
+		}
+	}
+}
+
+// A host that has ended takes no turn for anybody.
+func TestNoTurnAfterTheEnd(t *testing.T) {
+	h, log := alone(t)
+	require.NoError(t, h.Stop(t.Context()))
+	log.breaks.Store(true) // so that a turn would be noticed
+	h.ReceiveNext(wire.Message{Group: 7, From: 2, To: 1, Body: wire.Transfer{Term: 1, Transferee: 2}})
+	h.Received(false)
+	_, err := h.Propose(t.Context(), []byte("late"))
+	require.ErrorIs(t, err, ErrStopped)
+}
+
+// A panic in a turn ends the process, though the caller would recover from it: the
+// replica is in the middle of something.
+func TestPanicInATurn(t *testing.T) {
+	const child = "WEFT_TEST_PANIC_IN_A_TURN"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInATurn$")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "the log fell apart")
+		require.Contains(t, string(out), "TryAppend", "where that was")
+		require.NotContains(t, string(out), "recovered")
+		return
+	}
+	h, log := alone(t)
+	log.breaks.Store(true)
+	defer func() {
+		fmt.Println("recovered:", recover())
+		select {}
+	}()
+	_, _ = h.Propose(t.Context(), []byte("command"))
+	t.Fatal("it was answered")
+}

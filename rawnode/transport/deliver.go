@@ -1,0 +1,77 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// delivery takes the messages of a connection's frames to their groups.
+type delivery struct {
+	t       *TCP
+	who     caller
+	traffic *traffic
+	one     func(wire.Message) // message
+
+	refused error                 // the first message of the frame that must not be sent
+	last    rawnode.BatchReceiver // has not been told that it has got all; or nil
+}
+
+func newDelivery(t *TCP, who caller, traffic *traffic) *delivery {
+	d := &delivery{t: t, who: who, traffic: traffic}
+	d.one = d.message
+	return d
+}
+
+// frame delivers the messages of a frame.
+func (d *delivery) frame(payload []byte, decode func([]byte, func(wire.Message)) (int, error)) error {
+	unknown, err := decode(payload, d.one)
+	// A group may use this goroutine to look at what it got, if nobody else needs
+	// it: other groups' messages come by it, too, and large frames are read while
+	// the group is at work.
+	d.received(len(payload) > directBytes || d.t.joined.Load() > 1)
+	if unknown > 0 {
+		d.t.count.unsupported.Add(uint64(unknown))
+		d.traffic.unknown.Add(uint64(unknown))
+	}
+	if d.refused != nil || err != nil {
+		return fmt.Errorf("%w", errors.Join(d.refused, err))
+	}
+	return nil
+}
+
+func (d *delivery) message(m wire.Message) {
+	if d.refused != nil {
+		return
+	}
+	m.Background = d.who.class == wire.ClassBackground
+	if d.refused = d.t.cfg.permits(d.who, m); d.refused != nil {
+		return
+	}
+	d.traffic.receivedMessages.Add(1)
+	switch r := d.t.receiver(m.Group).(type) {
+	case nil:
+		d.t.count.noGroup.Add(1)
+	case rawnode.BatchReceiver:
+		if r != d.last {
+			d.received(true)
+		}
+		r.ReceiveNext(m)
+		d.last = r
+	default:
+		r.Receive(m)
+	}
+}
+
+// received tells the last group that it has got all.
+func (d *delivery) received(busy bool) {
+	if d.last != nil {
+		d.last.Received(busy)
+		d.last = nil
+	}
+}
