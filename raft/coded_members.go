@@ -33,8 +33,9 @@ type memberCheck struct {
 	// okTo is the index up to which all entries pass. What passes once passes
 	// for good: logs grow, and nothing released comes back.
 	okTo uint64
-	// failedAt is the tick at which it last failed.
-	failedAt int
+	// failedAt is the tick at which it last failed, snapshotAt that at which the
+	// host was last asked for a snapshot.
+	failedAt, snapshotAt int
 	// raised are riders in carriers that were appended for this check.
 	raised map[uint64][]raise
 	// headers are those of entries that are compacted here, as others told,
@@ -206,6 +207,7 @@ func (l *leader) raiseCommitted(recs []*record) {
 		return
 	}
 	var late []rising
+	beyond := false
 	for _, rec := range recs {
 		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.committed {
 			continue // not acknowledged by all yet
@@ -215,6 +217,7 @@ func (l *leader) raiseCommitted(recs []*record) {
 		}
 		word, err := l.riderWord(rec.id)
 		if err != nil {
+			beyond = beyond || l.coded.puller.IsStuck(coID(rec.id))
 			if e, err := l.coded.entry(rec.id); err == nil {
 				l.coded.wantAhead([]*pb.Entry{e})
 			} else {
@@ -223,6 +226,12 @@ func (l *leader) raiseCommitted(recs []*record) {
 			continue
 		}
 		late = append(late, rising{rec: rec, word: word})
+	}
+	if beyond && l.coded.ticks-check.snapshotAt >= l.cfg.ElectionTick {
+		// Those who released it left too little. A host that is asked for a
+		// snapshot may make one, and release what it stands for.
+		check.snapshotAt = l.coded.ticks
+		_, _ = l.log.snapshot() // what there is of it comes with the next report
 	}
 	if len(late) == 0 {
 		return

@@ -40,6 +40,9 @@ type codedPlan struct {
 	dense time.Duration
 
 	unitLoss, unitCorrupt, unitLies float64 // chances of a message with units
+	// reportLoss is the chance of an acknowledgement to lose its Context, as on
+	// a transport that does not carry it everywhere.
+	reportLoss float64
 	// impatient operators do not wait, between two changes of the members,
 	// until all know durably of the first.
 	impatient bool
@@ -146,6 +149,7 @@ func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 	for _, e := range m.GetEntries() {
 		if o := ecraft.NewOutgoing(e.GetData(), c.ClearPrefix, m.GetFrom(), m.GetTo()); o != nil {
 			e.Data = o.Append(nil)
+			p.s.coded.LateSeals++
 			o.Free()
 		}
 	}

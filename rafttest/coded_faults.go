@@ -35,7 +35,15 @@ func (f *faults) beginCoded() {
 // what is sent, nil if nothing is.
 func (s *sim) spoil(m *pb.Message) *pb.Message {
 	c := s.plan.coded
-	if c == nil || s.calm() || m.GetType() != raft.MsgUnits && m.GetType() != raft.MsgUnitsAsk {
+	if c == nil || s.calm() {
+		return m
+	}
+	if m.GetType() == pb.MsgAppResp && len(m.GetContext()) > 0 && s.reports.Chance(c.reportLoss) {
+		s.coded.ReportsLost++
+		m = proto.Clone(m).(*pb.Message)
+		m.Context = nil
+	}
+	if m.GetType() != raft.MsgUnits && m.GetType() != raft.MsgUnitsAsk {
 		return m
 	}
 	if s.net2.Chance(c.unitLoss) {

@@ -23,6 +23,8 @@ type sim struct {
 	// rng draws what hosts, disks and faults do, net2 what the network does.
 	// Two streams, so that a change to one leaves the other's story alone.
 	rng, net2 simkit.Draws
+	// reports draws which acknowledgements lose what they say beside Raft.
+	reports simkit.Draws
 
 	nodes   []*node // by id, from 1
 	net     *network
@@ -58,6 +60,8 @@ func Run(seed uint64, opts Options) Result {
 	s.plan.drawProcess(simkit.NewDraws(seed, 3), opts)
 	if opts.Coded {
 		s.plan.drawCoded(simkit.NewDraws(seed, 4))
+		s.reports = simkit.NewDraws(seed, 5)
+		s.plan.coded.reportLoss = s.reports.Rate(0.2, 0.001, 0.5)
 	}
 	s.live(seed)
 	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded}
