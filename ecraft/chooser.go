@@ -10,21 +10,16 @@ import (
 )
 
 const (
-	poolLimit  = 1.75 // own costs above this many medians are private
+	poolLimit  = 1.75 // a connection this many times slower than the interface is private
 	queueShare = 0.5  // weight of the delay through the shared interface
 	orderShare = 0.5  // weight of the delay through commit order
 	hysteresis = 0.95 // the last level must be beaten by more than 5%
-	unevenGain = 0.8  // an uneven assignment must be this much better
+	unevenGain = 0.9  // an uneven assignment must be this much better
 	unlikeBy   = 1.25 // and followers this unlike, or none is looked for
 
 	goneAfter  = 0.250 // an oldest message this late, and goneFactor
 	goneFactor = 8     // predictions beyond, is for one who is gone
 	silence    = 1.0   // without any answer, if the host calls it unhealthy too
-
-	guardEntries = 8   // uncommitted entries below which no queue is feared
-	guardFactor  = 2   // how many round trips of them are a queue
-	guardSlack   = 1.5 // what time may then be given for less load: so many of
-	guardWait    = 0.5 // the fastest, or so much of how long entries wait anyway
 
 	cutFactor  = 2    // who would answer later than so many predictions gets nothing
 	probeEvery = 0.25 // but gets something that often, to see if it still would
@@ -55,9 +50,7 @@ type AdaptiveOptions struct{}
 // It is not safe for concurrent use.
 type Adaptive struct {
 	links     []*link // sorted by id
-	shared    float64 // seconds a byte of a connection that shares the leader's interface
-	egress    float64 // seconds a byte through the interface, on whatever connection
-	nic       nic     // that interface
+	nic       nic     // the leader's interface
 	jitter    []float64
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
@@ -164,8 +157,8 @@ func (a *Adaptive) rates(now float64) (entries, bytes float64) {
 // Sent implements Observer.
 func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
-		a.nic.sent += float64(bytes)
-		l.send(last, float64(bytes), a.nic.sent, now.Seconds())
+		a.nic.send(float64(bytes), now.Seconds())
+		l.send(last, float64(bytes), now.Seconds(), &a.nic)
 	}
 }
 
@@ -188,7 +181,7 @@ func (a *Adaptive) Committed(index uint64) { a.committed = max(a.committed, inde
 // HeartbeatSent implements Observer.
 func (a *Adaptive) HeartbeatSent(to uint64, now time.Duration) {
 	if l := a.link(to); l != nil {
-		l.heartbeatSent(now.Seconds())
+		l.heartbeatSent(now.Seconds(), &a.nic)
 	}
 }
 
@@ -206,7 +199,12 @@ func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Durati
 		return
 	}
 	l.drain(now.Seconds())
-	l.queue = min(float64(bytes), l.flying)
+	a.nic.drain(now.Seconds())
+	is := min(float64(bytes), l.flying)
+	if !l.private {
+		a.nic.queue = max(is, a.nic.queue+is-l.queue)
+	}
+	l.queue = is
 	if rate >= 1 && l.fresh() {
 		l.own = 1 / rate // better than the guess
 		l.sumXY = l.sumXX * l.own
@@ -214,34 +212,36 @@ func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Durati
 	}
 }
 
-// pool lets all connections behind the same interface share one cost. Costs of
-// their own would be self-fulfilling: whoever is sent more bytes looks faster.
-// A connection that is much slower than the median is slow by itself, unless
-// nothing ever came back on it: then it may as well be far.
+// pool finds what a byte costs at the interface, and which connections are
+// slower than that.
+//
+// Answers on a slow connection say of the interface what is not so, and where
+// nothing follows they are the only ones to tell of its last bytes. So only
+// connections count that agree with the median. What bytes on a connection seem
+// to cost is compared with what those in front of them cost: taken by itself it
+// would be self-fulfilling, as whoever is sent more bytes looks faster. A
+// connection on which nothing ever came back is not slow: it may as well be far.
 func (a *Adaptive) pool() {
 	if len(a.links) == 0 {
 		return
 	}
-	own := a.choice.sorted[:0]
+	each := a.choice.sorted[:0]
 	for _, l := range a.links {
-		own = append(own, l.own)
+		each = append(each, l.newsTime/l.newsBytes)
 	}
-	slices.Sort(own)
-	limit := poolLimit * own[(len(own)-1)/2]
-	var xx, xy, allXX, allXY float64
+	slices.Sort(each)
+	limit := poolLimit * max(0, each[(len(each)-1)/2])
+	var bytes, took float64
 	for _, l := range a.links {
-		if l.own <= limit {
-			allXX += l.allXX
-			allXY += max(0, l.allXY)
-			xx += l.sumXX
-			xy += max(0, l.sumXY)
+		if l.newsTime <= limit*l.newsBytes {
+			bytes += l.newsBytes
+			took += l.newsTime
 		}
 	}
-	a.shared = max(xy/xx, 1e-12)
-	a.egress = max(allXY/allXX, 1e-12)
+	a.nic.cost = max(took/bytes, 1e-12)
 	for _, l := range a.links {
-		l.private = l.own > limit && l.seen
-		l.cost, l.egress = a.shared, a.egress
+		l.private = l.seen && l.sumXY > poolLimit*a.nic.cost*l.sumXA
+		l.cost = a.nic.cost * float64(len(a.links))
 		if l.private {
 			l.cost = l.own
 		}

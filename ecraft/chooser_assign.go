@@ -15,7 +15,8 @@ type peer struct {
 	voter bool
 	gone  bool
 	late  float64 // by so much its oldest message is overdue
-	ready float64 // seconds until it would have answered a message of no bytes
+	trip  float64 // seconds to its answer, beyond those that bytes take
+	alone float64 // what a byte costs on its connection, if that is what is slow
 }
 
 // candidate is an assignment and what it would cost.
@@ -23,6 +24,7 @@ type candidate struct {
 	level int     // 0: uneven
 	need  int     // answers of followers
 	size  float64 // bytes to each
+	all   float64 // bytes to all together
 	cut   float64 // who would answer later than this gets nothing
 	time  float64 // to the last answer needed
 	tx    float64 // how long it holds what is slowest: the interface, or a link
@@ -35,11 +37,13 @@ type choice struct {
 	peers         []peer
 	levels        []candidate
 	sorted, times []float64
-	byCost        []int // voters that are not gone, the least cost first
+	alive         int   // how many are not gone
+	byCost        []int // the voters of them, the least cost first
 	order         []int // peers by what they can be given, most first
 	units         []int // of the uneven candidate, by peer
 
 	entries, payload float64 // rates, a second
+	wire, egress     float64 // seconds until the interface is free, and a byte
 }
 
 func (c *choice) resize(n int) {
@@ -75,13 +79,7 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 			best, cost = l, x
 		}
 	}
-	if wait := a.backlog(best); wait > 0 {
-		for _, l := range c.levels {
-			if l.time <= max(guardSlack*fastest, guardWait*wait) && l.tx < best.tx && l.late == 0 {
-				best = l
-			}
-		}
-	} else if c.unlike(c.levels[len(c.levels)-1].size) {
+	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
 			return Plan{Level: 0, Predicted: inSeconds(u.time)}
@@ -111,6 +109,8 @@ func compare(x, y float64) int {
 func (a *Adaptive) look(r *Round) (alive int, known bool) {
 	c, now := &a.choice, r.Now.Seconds()
 	c.entries, c.payload = a.rates(now)
+	a.nic.drain(now)
+	c.wire, c.egress = a.nic.queue*a.nic.cost, a.nic.cost
 	c.peers = c.peers[:0]
 	if len(r.Followers) > len(a.links) {
 		return 0, false
@@ -121,9 +121,9 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 			return 0, false
 		}
 		l.drain(now)
-		p := peer{link: l, voter: f.Voter, ready: l.base + l.held + l.queue*l.cost}
+		p := peer{link: l, voter: f.Voter, trip: l.base + l.held, alone: l.alone()}
 		if late := l.overdue(now); late > 0 {
-			p.ready, p.late = p.ready+late, late
+			p.trip, p.late = p.trip+late, late
 			p.gone = late > goneAfter+goneFactor*l.out.front().pred
 		}
 		p.gone = p.gone || !f.Healthy && now-l.heard >= silence
@@ -132,25 +132,35 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		}
 		c.peers = append(c.peers, p)
 	}
-	c.byCost = c.byCost[:0]
-	for i, p := range c.peers {
-		if p.voter && !p.gone {
-			c.byCost = append(c.byCost, i)
+	c.byCost, c.alive = c.byCost[:0], 0
+	for i := range c.peers {
+		if p := &c.peers[i]; !p.gone {
+			c.alive++
+			if p.voter {
+				c.byCost = append(c.byCost, i)
+			}
 		}
 	}
-	slices.SortFunc(c.byCost, func(i, j int) int { return compare(c.peers[i].cost, c.peers[j].cost) })
+	slices.SortFunc(c.byCost, func(i, j int) int { return compare(c.peers[i].alone, c.peers[j].alone) })
 	return alive, true
+}
+
+// free is when nothing is in front of a message to p any more.
+func (c *choice) free(p *peer) float64 { return max(c.wire, p.queue*p.alone) }
+
+// answers is when p will have answered a message of some bytes, where all that
+// are sent the entry together are sent so many.
+func (c *choice) answers(p *peer, bytes, all float64) float64 {
+	return p.trip + max(c.wire+all*c.egress, (p.queue+bytes)*p.alone)
 }
 
 // unlike reports whether followers differ so much, in when they would have
 // answered a message, that an uneven assignment may be worth its choosing.
 func (c *choice) unlike(size float64) bool {
 	least, most := math.Inf(1), 0.0
-	for _, p := range c.peers {
-		if p.voter && !p.gone {
-			t := p.ready + p.cost*size
-			least, most = min(least, t), max(most, t)
-		}
+	for _, i := range c.byCost {
+		t := c.answers(&c.peers[i], size, size*float64(c.alive))
+		least, most = min(least, t), max(most, t)
 	}
 	return most > unlikeBy*least
 }
@@ -160,13 +170,14 @@ func (c *choice) unlike(size float64) bool {
 // of it, though nothing waits for them: it may have become fast.
 func (c *choice) assign(r *Round, l candidate, units []int) {
 	now := r.Now.Seconds()
-	for i, p := range c.peers {
-		if late := p.ready+p.cost*l.size > l.cut; late && !p.gone {
+	for i := range c.peers {
+		p := &c.peers[i]
+		if late := c.answers(p, l.size, l.all) > l.cut; late && !p.gone {
 			probe := p.private && now-p.probed > probeEvery
 			if probe {
 				p.probed = now
 			}
-			c.peers[i].gone = !probe
+			p.gone = !probe
 		}
 	}
 	share(r, l.level, units, func(i int) bool { return !c.peers[i].gone })
@@ -186,37 +197,51 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 	if level > 1 {
 		l.size = float64(r.Layout.UnitsAt(level))*unitBytes(r) + entryOverhead
 	}
-	c.sorted = c.sorted[:0]
-	for _, p := range c.peers {
-		if p.voter && !p.gone {
-			c.sorted = append(c.sorted, p.ready+p.cost*l.size)
-		}
-	}
-	slices.Sort(c.sorted)
-	last := c.sorted[l.need-1]
 	jitter := a.jitter[l.need-1]
+	getting, last := c.alive, 0.0
+	for range 2 { // who is late gets nothing, and that makes the others faster
+		l.all = float64(getting) * l.size
+		last, getting = c.last(&l, jitter)
+	}
 	l.time = max(last+jitter, 1e-6)
-	l.cut = cutFactor * max(last+jitter, last)
+	l.tx = float64(getting) * l.size * c.egress
 
 	var queued float64
-	for _, p := range c.peers {
-		if !p.gone && p.ready+p.cost*l.size <= l.cut {
-			l.tx += l.size * a.egress
-		}
-	}
-	for _, p := range c.peers {
-		if p.voter && !p.gone && p.ready+p.cost*l.size <= last {
-			queued += p.queue * p.cost
+	for _, i := range c.byCost {
+		if p := &c.peers[i]; c.times[i] <= last {
+			queued += c.free(p)
 			l.late = max(l.late, p.late)
 		}
 	}
 	// Whoever happens to be idle may answer first, but what a level needs for
 	// ever is as many links as it needs answers.
 	if p := &c.peers[c.byCost[l.need-1]]; p.private {
-		l.tx = max(l.tx, p.cost*l.size)
+		l.tx = max(l.tx, p.alone*l.size)
 	}
 	l.later = a.later(r, l.tx, queued/float64(l.need))
 	return l
+}
+
+// last returns when the last answer that a level needs will be there, as far as
+// bytes and delays go, sets from when on answers are too late, and counts those
+// that are not. It leaves in times when each will be there.
+func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
+	c.times, c.sorted = c.times[:0], c.sorted[:0]
+	for i := range c.peers {
+		c.times = append(c.times, c.answers(&c.peers[i], l.size, l.all))
+	}
+	for _, i := range c.byCost {
+		c.sorted = append(c.sorted, c.times[i])
+	}
+	slices.Sort(c.sorted)
+	last = c.sorted[l.need-1]
+	l.cut = cutFactor * max(last+jitter, last)
+	for i := range c.peers {
+		if !c.peers[i].gone && c.times[i] <= l.cut {
+			intime++
+		}
+	}
+	return last, intime
 }
 
 // later is the delay that an entry causes to later ones through what is slowest:
@@ -233,26 +258,4 @@ func (a *Adaptive) later(r *Round, tx, queued float64) float64 {
 func (a *Adaptive) cost(l candidate, fastest float64) float64 {
 	over := l.time - fastest
 	return l.time + l.later + orderShare*a.choice.entries*over*over
-}
-
-// backlog is how long entries wait to be committed, if that is more than round
-// trips explain: then a queue exists, whatever its model says. Otherwise 0.
-func (a *Adaptive) backlog(best candidate) float64 {
-	waiting := float64(a.index - min(a.committed, a.index))
-	if waiting <= guardEntries || a.choice.entries == 0 {
-		return 0
-	}
-	c := &a.choice
-	c.sorted = c.sorted[:0]
-	for _, p := range c.peers {
-		if p.voter && !p.gone {
-			c.sorted = append(c.sorted, p.base+p.held)
-		}
-	}
-	slices.Sort(c.sorted)
-	trip := c.sorted[best.need-1] + a.jitter[best.need-1]
-	if wait := waiting / a.choice.entries; wait > guardFactor*trip {
-		return wait
-	}
-	return 0
 }

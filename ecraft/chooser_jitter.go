@@ -32,7 +32,7 @@ func (a *Adaptive) answer(i int, m flight, now float64) {
 		return
 	}
 	set.n++
-	set.took[i] = max(now-m.sentAt-m.queued*a.links[i].cost, 1e-9)
+	set.took[i] = max(now-m.sentAt-m.work, 1e-9)
 	if set.n < len(a.links) {
 		return
 	}

@@ -142,7 +142,7 @@ func TestCostIsLearnt(t *testing.T) {
 		w := newWorld(5, fast, four(near)...)
 		every := inSeconds(4 * (64 << 10) / 3 / fast / busy)
 		p := w.load(64<<10, every, 2*time.Second)
-		require.InEpsilon(t, 1/fast, w.a.egress, 0.35, "at %v", busy)
+		require.InEpsilon(t, 1/fast, w.a.nic.cost, 0.15, "at %v", busy)
 		require.InDelta(t, near.trip.Seconds(), w.a.links[0].base, 60e-6)
 		require.Equal(t, 3, p.Level, "at %v", busy)
 		require.InDelta(t, (near.trip + inSeconds(4*(64<<10)/3/fast)).Seconds(), p.Predicted.Seconds(), 400e-6, "at %v", busy)
@@ -157,7 +157,7 @@ func TestSaturationIsNotDelay(t *testing.T) {
 	p := w.load(64<<10, every, 600*time.Millisecond)
 	require.Equal(t, 3, p.Level)
 	require.Less(t, w.a.links[0].base, 0.001)
-	require.Greater(t, w.a.shared, 1/fast)
+	require.InEpsilon(t, 1/fast, w.a.nic.cost, 0.15)
 }
 
 // TestSharedInterfaceCounts is pitfall 3: the first two full copies arrive as
@@ -216,10 +216,10 @@ func TestHeldIsNotBytes(t *testing.T) {
 		l.held, l.quiet = 3*time.Millisecond, quiet
 		w := newWorld(5, fast, four(l)...)
 		w.load(4<<10, 5*time.Millisecond, 2*time.Second)
-		return w.a.shared
+		return w.a.nic.cost
 	}
-	require.Less(t, cost(false), 10/fast)
-	require.Greater(t, cost(true), 10/fast, "the check sees it")
+	require.InEpsilon(t, 1/fast, cost(false), 0.35)
+	require.Greater(t, cost(true), 2/fast, "the check sees it")
 }
 
 // TestGoneLate is pitfall 7: a follower that is late is not gone yet; one that
@@ -289,7 +289,7 @@ func TestUnheardOfIsNoSlowLink(t *testing.T) {
 	require.False(t, w.a.links[3].seen)
 	for _, l := range w.a.links {
 		require.False(t, l.private, "follower %d", l.id)
-		require.Equal(t, w.a.shared, l.cost)
+		require.Zero(t, l.alone())
 	}
 }
 
@@ -359,8 +359,7 @@ func TestHeartbeatsPassingByTeachNoCost(t *testing.T) {
 		w.beat()
 		w.run(w.now + 2*every)
 	}
-	require.Greater(t, w.a.shared, 1.5/fast)
-	require.InEpsilon(t, 1/fast, w.a.egress, 0.35)
+	require.InEpsilon(t, 1/fast, w.a.nic.cost, 0.15)
 }
 
 // TestResendIsRecognized: what is sent again is in flight once, not twice.

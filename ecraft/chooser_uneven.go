@@ -16,38 +16,32 @@ const bisections = 12
 // there is none.
 func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 	c := &a.choice
-	least, most := math.Inf(1), 0.0
-	for _, p := range c.peers {
-		if !p.gone && p.voter {
-			least = min(least, p.ready)
-			most = max(most, p.ready+p.cost*float64(r.Size+entryOverhead))
+	// How long the interface takes depends on how many get how much of it.
+	sharers := float64(len(c.byCost))
+	for range 2 {
+		if !c.fill(r, sharers) {
+			return u, false
 		}
-	}
-	if !c.pour(r, most) {
-		return u, false
-	}
-	for range bisections {
-		if mid := (least + most) / 2; c.pour(r, mid) {
-			most = mid
-		} else {
-			least = mid
+		sum := 0
+		for _, n := range c.units {
+			sum += n
 		}
+		u.all = float64(sum)*unitBytes(r) + float64(len(c.peers))*entryOverhead
+		sharers = float64(sum) / float64(slices.Max(c.units))
 	}
-	c.pour(r, most)
 
 	var queued, slowest float64
-	for i, p := range c.peers {
+	for i := range c.peers {
+		p := &c.peers[i]
 		size := float64(c.units[i])*unitBytes(r) + entryOverhead
-		u.tx += size * a.egress
+		u.tx += size * c.egress
 		if c.units[i] == 0 {
 			continue
 		}
 		u.need++
-		u.time = max(u.time, p.ready+p.cost*size)
-		queued += p.queue * p.cost
-		if p.private {
-			slowest = max(slowest, p.cost*size)
-		}
+		u.time = max(u.time, c.answers(p, size, u.all))
+		queued += c.free(p)
+		slowest = max(slowest, p.alone*size)
 	}
 	u.tx = max(u.tx, slowest)
 	u.time = max(u.time+a.jitter[u.need-1], 1e-6)
@@ -55,17 +49,41 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 	return u, true
 }
 
+// fill finds the least time by which all can have answered for units that can
+// commit, where so many share the interface, and those units. ok is false if
+// there is none.
+func (c *choice) fill(r *Round, sharers float64) (ok bool) {
+	least, most := math.Inf(1), 0.0
+	for _, i := range c.byCost {
+		p := &c.peers[i]
+		least = min(least, p.trip+c.free(p))
+		most = max(most, p.trip+c.free(p)+max(p.alone, sharers*c.egress)*float64(r.Size+entryOverhead))
+	}
+	if !c.pour(r, most, sharers) {
+		return false
+	}
+	for range bisections {
+		if mid := (least + most) / 2; c.pour(r, mid, sharers) {
+			most = mid
+		} else {
+			least = mid
+		}
+	}
+	return c.pour(r, most, sharers)
+}
+
 // pour gives each voter the units that it would have answered for by t, caps
 // what is of no use, and reports whether the rest can commit.
-func (c *choice) pour(r *Round, t float64) bool {
+func (c *choice) pour(r *Round, t, sharers float64) bool {
 	d, unit := r.Layout.D, unitBytes(r)
 	c.order = c.order[:0]
-	for i, p := range c.peers {
+	for i := range c.units {
 		c.units[i] = 0
-		if p.gone || !p.voter {
-			continue
-		}
-		n := math.Floor((t - p.ready - p.cost*entryOverhead) / (p.cost * unit))
+	}
+	for _, i := range c.byCost {
+		p := &c.peers[i]
+		cost := max(p.alone, sharers*c.egress) // a byte
+		n := math.Floor((t - p.trip - c.free(p) - cost*entryOverhead) / (cost * unit))
 		c.units[i] = int(max(0, min(n, float64(d))))
 		c.order = append(c.order, i)
 	}

@@ -8,11 +8,16 @@ import "math"
 // The estimator predicts when a follower will have answered a message.
 //
 // Its model is a line: base + held + cost * queued, where queued is every byte
-// that waits on the connection up to the end of the message, not the message's
-// own size alone. So the line is a model of a queue. It goes through the base
-// round trip that heartbeats show. A line with a free intercept drifts when a
-// link is saturated: every point on it explains the samples, and it ends at
-// "all delay, no bytes", which asks for full copies exactly where they hurt.
+// that waits in front of the end of the message, not the message's own size
+// alone. So the line is a model of a queue. There are two: the leader's
+// interface, behind which all bytes wait for each other, whatever connection
+// they are on (see nic), and a connection that is slower than that. Which of them
+// a message waited for longer is what it waited for.
+//
+// The line goes through the base round trip that heartbeats show. A line with a
+// free intercept drifts when a link is saturated: every point on it explains the
+// samples, and it ends at "all delay, no bytes", which asks for full copies
+// exactly where they hurt.
 //
 // How much was queued is counted, once the answer is there, from what was
 // answered when: see served. A model of the queue would need the cost, and a
@@ -70,31 +75,37 @@ type flight struct {
 	pred   float64 // the time its answer was expected to take
 	upTo   float64 // bytes ever sent on the connection, its own included
 	all    float64 // bytes ever sent on all connections, its own included
+	ahead  float64 // bytes at the interface up to its end, by the model
+	work   float64 // once it was answered: how long bytes took, its own and those ahead
 }
 
 // ackMark says how many bytes were answered by a time, and since when those of
 // the last message were on their way by themselves.
 type ackMark struct{ since, at, bytes float64 }
 
-// heartbeat is when one was sent, and how many bytes were queued.
-type heartbeat struct{ sentAt, queued float64 }
+// heartbeat is when one was sent, and how long bytes in front of it take.
+type heartbeat struct{ sentAt, wait float64 }
 
 // link is what the leader knows of one follower.
 type link struct {
 	id uint64
 
-	base   float64 // round trip of few bytes
-	seen   bool    // base is no guess any more
-	held   float64 // how long the follower has a message before it answers
-	cost   float64 // seconds a byte, in use
-	egress float64 // seconds a byte through the leader's interface
+	base float64 // round trip of few bytes
+	seen bool    // base is no guess any more
+	held float64 // how long the follower has a message before it answers
+	cost float64 // seconds a byte, in use
 
-	// own is the cost of this connection alone: sumXY / sumXX, decaying.
-	own, sumXX, sumXY float64
-	allXX, allXY      float64 // the same for the bytes on all connections
-	sampled           float64 // when the sums were last brought to now
-	probed            float64 // when a sample last told of this connection alone
-	private           bool    // own is in use, not the pool's
+	// own is what its bytes seem to cost: sumXY / sumXX, decaying. sumXA is
+	// the same with the bytes in front of them at the interface.
+	own, sumXX, sumXY, sumXA float64
+	// newsBytes and newsTime are of the answers from which more was learnt to
+	// have left the interface: bytes in front of the message, and how long they
+	// took, decaying.
+	newsBytes, newsTime float64
+
+	sampled, news float64 // when these sums were last brought to now
+	probed        float64 // when a sample last told of this connection alone
+	private       bool    // it is slower than the interface
 
 	// Invariant: 0 <= queue <= flying.
 	queue   float64 // bytes thought to wait on the connection
@@ -115,7 +126,8 @@ type link struct {
 func (l *link) init(id uint64, followers int, now float64) {
 	cost := float64(followers) * slowLink
 	*l = link{id: id, base: farTrip, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
-		allXX: firstSample * firstSample, allXY: slowLink * firstSample * firstSample,
+		sumXA: float64(followers) * firstSample * firstSample,
+		news:  now, newsBytes: firstSample, newsTime: slowLink * firstSample,
 		sampled: now, probed: now, drained: now, heard: now - 2*silence, // gone, if the host says so
 		least: math.Inf(1), leastBefore: math.Inf(1)}
 	l.out.init(maxFlying)
@@ -143,8 +155,8 @@ func (l *link) drain(now float64) {
 	l.queue = max(0, min(l.queue, l.flying))
 }
 
-// send notes a message. all is what was ever sent on all connections.
-func (l *link) send(last uint64, bytes, all, now float64) {
+// send notes a message that was handed to the interface.
+func (l *link) send(last uint64, bytes, now float64, n *nic) {
 	l.drain(now)
 	// A resend: what was sent from there on is on its way once more, or lost.
 	for l.out.n > 0 && l.out.back().last >= last {
@@ -156,8 +168,8 @@ func (l *link) send(last uint64, bytes, all, now float64) {
 	l.queue += bytes
 	l.flying += bytes
 	l.sent += bytes
-	m := flight{last: last, sentAt: now, queued: l.queue, bytes: bytes, upTo: l.sent, all: all,
-		pred: l.base + l.held + l.queue*l.cost}
+	m := flight{last: last, sentAt: now, queued: l.queue, bytes: bytes, upTo: l.sent, all: n.sent, ahead: n.queue,
+		pred: l.base + l.held + max(n.queue*n.cost, l.alone()*l.queue)}
 	if !l.out.push(m) {
 		// Too many to tell apart: the newest become one message.
 		b := l.out.back()
@@ -190,10 +202,20 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 		l.base += (t - l.base) * jump // it came nearer
 	}
 	m.queued = l.served(m, now)
+	// What is known to have left is news of some messages only, and the model
+	// forgets what it should not: what is ahead is the lesser.
+	all := max(min(m.all-n.leftBy(m.sentAt), m.ahead), m.bytes)
 	if !first {
-		l.learn(t, m, now, peers, m.all-n.leftBy(m.sentAt))
+		l.learn(t, m, now, peers, all, n.cost)
 	}
-	n.left(now-held-l.base, m.all)
+	if at := now - held - l.base; n.left(at, m.all) && !first {
+		decay := fade(now, l.news)
+		l.news = now
+		l.newsBytes = l.newsBytes*decay + all
+		l.newsTime = l.newsTime*decay + l.line(t, all*n.cost)
+		n.adjust(at, m.all, now)
+	}
+	m.work = max(all*n.cost, l.alone()*m.queued)
 	// The model of the queue is put right downwards: a cost that was thought
 	// too high leaves a queue that is not there.
 	l.drain(now)
@@ -234,49 +256,60 @@ func (l *link) served(m flight, now float64) float64 {
 	return max(m.upTo-done, m.bytes)
 }
 
-// line is what bytes may have taken of a time t.
-func (l *link) line(t, bytes float64) float64 {
-	return min(max(t-l.base, -l.base/2), clip*bytes*l.cost+l.base/2+clipFloor)
+// fade is what is left of sums of late when a sample is added.
+func fade(now, late float64) float64 {
+	return max(math.Exp(-(now-late)/forget), 1-1.0/minSamples)
+}
+
+// alone is the cost of a byte on a connection that is slower than the interface.
+func (l *link) alone() float64 {
+	if l.private {
+		return l.own
+	}
+	return 0
+}
+
+// line is what bytes may have taken of a time t, if they were thought to take
+// so long.
+func (l *link) line(t, thought float64) float64 {
+	return min(max(t-l.base, -l.base/2), clip*thought+l.base/2+clipFloor)
 }
 
 // learn takes the time t that m took, the follower's own left out. all is how
-// many bytes were queued at the leader's interface, on whatever connection.
-func (l *link) learn(t float64, m flight, now, peers, all float64) {
-	decay := max(math.Exp(-(now-l.sampled)/forget), 1-1.0/minSamples)
+// many bytes were in front of it at the interface, on whatever connection, and
+// egress what each of them costs.
+func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
+	decay := fade(now, l.sampled)
 	l.sampled = now
-	// Bytes of other connections may have held it up at the interface that all
-	// share. A message that had less than an equal part of what was queued in
-	// front of it on its own connection tells little of that one: it counts as
-	// if it had that part, and for less. Unless all of it does not explain the
-	// time: then the connection is slow by itself.
+	// A message that had less than an equal part of the bytes in front of it on
+	// its own connection tells little of that one, if all of them explain the
+	// time that it took.
 	x, weight := m.queued, 1.0
-	all = max(all, x)
-	before := decay
-	if equal := all / peers; x < equal && l.line(t, x) < explained*all*l.egress {
+	y := l.line(t, max(x*l.alone(), all*egress))
+	if equal := all / peers; x < equal && y < explained*all*egress {
 		weight = (x / equal) * (x / equal)
 		decay = 1 - weight*(1-decay)
-		x = equal
 	}
 	if weight > telling {
 		l.probed = now
 	}
-	y := l.line(t, x)
 	if l.private && weight > telling && x*l.own > l.base && y < x*l.own/2 {
 		decay = min(decay, 0.5) // a slow link is not sent much, so what it shows counts
 	}
 	l.sumXX = l.sumXX*decay + weight*x*x
 	l.sumXY = l.sumXY*decay + weight*x*y
+	l.sumXA = l.sumXA*decay + weight*x*all
 	l.own = max(0, l.sumXY) / l.sumXX
-	l.allXX = l.allXX*before + all*all
-	l.allXY = l.allXY*before + all*y
 }
 
-func (l *link) heartbeatSent(now float64) {
+// heartbeatSent notes one, and how long the bytes in front of it will take.
+func (l *link) heartbeatSent(now float64, n *nic) {
 	l.drain(now)
+	n.drain(now)
 	if l.heartbeats.n == maxHeartbeats {
 		l.heartbeats.popFront()
 	}
-	l.heartbeats.push(heartbeat{now, l.queue})
+	l.heartbeats.push(heartbeat{now, max(n.queue*n.cost, l.alone()*l.queue)})
 }
 
 // heartbeatAnswered learns the base. Whether heartbeats wait behind entries or
@@ -295,7 +328,7 @@ func (l *link) heartbeatAnswered(now float64) {
 	}
 	l.least = min(l.least, t)
 	least := min(l.least, l.leastBefore)
-	seen := min(max(t-h.queued*l.cost, least), 2*least+baseSlack)
+	seen := min(max(t-h.wait, least), 2*least+baseSlack)
 	gain := alphaBase
 	switch {
 	case !l.seen, l.inWindow == 1 && math.IsInf(l.leastBefore, 1): // the first, or the first again

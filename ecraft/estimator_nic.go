@@ -11,6 +11,9 @@ const nicMarks = 1024
 type nic struct {
 	sent  float64 // bytes ever
 	marks ring[nicMark]
+
+	cost           float64 // seconds a byte
+	queue, drained float64 // bytes thought to wait, and when that was so
 }
 
 // nicMark says that so many of all bytes had left by a time. A mark is later
@@ -21,13 +24,39 @@ type nicMark struct{ at, bytes float64 }
 func (n *nic) reset(now float64) {
 	n.marks.init(nicMarks)
 	n.marks.push(nicMark{now, n.sent})
+	n.queue, n.drained = 0, now
+	if n.cost == 0 {
+		n.cost = slowLink
+	}
+}
+
+// drain lets the queue's model run up to now.
+func (n *nic) drain(now float64) {
+	if now > n.drained {
+		n.queue = max(0, n.queue-(now-n.drained)/n.cost)
+		n.drained = now
+	}
+}
+
+// send notes bytes that were handed over.
+func (n *nic) send(bytes, now float64) {
+	n.drain(now)
+	n.sent += bytes
+	n.queue += bytes
+}
+
+// adjust puts the queue's model right: all that was handed over up to some bytes
+// had left by a time.
+func (n *nic) adjust(at, upTo, now float64) {
+	n.drain(now)
+	n.queue = max(0, n.sent-upTo-(now-at)/n.cost)
 }
 
 // left notes what an answer shows: its message had left by then, and with it
 // all that was handed over earlier.
-func (n *nic) left(at, bytes float64) {
+func (n *nic) left(at, bytes float64) bool {
 	if n.marks.n > 0 && n.marks.back().bytes >= bytes {
-		return
+		return false
 	}
 	for n.marks.n > 0 && n.marks.back().at >= at {
 		n.marks.popBack()
@@ -36,6 +65,7 @@ func (n *nic) left(at, bytes float64) {
 		n.marks.popFront()
 	}
 	n.marks.push(nicMark{at, bytes})
+	return true
 }
 
 // leftBy returns how many of all bytes are known to have left by a time, or by

@@ -125,11 +125,19 @@ type run struct {
 // timing is when an entry was proposed, and how long it took to commit.
 type timing struct{ at, took time.Duration }
 
+// roundTrips are what a run lasts at least. A quarter of most runs does not count.
+const roundTrips = 4
+
 // drive runs a cell's load.
 func drive(c Cluster, net *Network, mix Mix, load Load, s Scale, seed uint64) run {
 	rate := best(net, mix.mean())
 	t := trial{mix: mix, clients: load.Clients, rate: rate * load.Share, seed: seed}
 	t.entries = int(min(max(rate*s.Time.Seconds(), float64(s.Min)), float64(s.Max)))
+	// A run lasts some round trips of the farthest link at least: a leader knows
+	// nothing of those who did not answer yet.
+	for _, l := range net.Links {
+		t.entries = max(t.entries, int(rate*roundTrips*2*l.Delay.Seconds()))
+	}
 	if load.Clients > 0 {
 		t.entries = max(s.Min, t.entries/2) + load.Clients
 	}
