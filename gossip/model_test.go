@@ -201,7 +201,9 @@ func TestGatherAllocates(t *testing.T) {
 				t.Fatal(complete, err)
 			}
 		})
-		require.LessOrEqual(t, allocs, float64(16), "D=%d", d)
+		if !raceEnabled { // which empties pools at random
+			require.LessOrEqual(t, allocs, float64(16), "D=%d", d)
+		}
 	}
 }
 

@@ -106,10 +106,11 @@ func (r *Replica) Poll(now time.Duration) {
 
 // Densify has the group append nothing coded any more, while on: before a
 // downgrade. Status().Coding.Dense tells when this node's log has no coded entry
-// left, as its host has dropped them.
+// left, as its host has dropped them. Flush follows, as after any input.
 func (r *Replica) Densify(on bool) {
 	if r.coding.core != nil && r.err == nil {
 		r.coding.core.Densify(on)
+		r.dirty = true
 	}
 }
 

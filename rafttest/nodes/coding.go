@@ -21,11 +21,12 @@ type coding struct {
 	gap       int
 	delay     int
 	lateSeal  bool
+	densify   time.Duration // between two times at which nothing is to be coded for a while
 }
 
 // drawCoding has coding on in two of three runs.
 func drawCoding(d simkit.Draws) coding {
-	return coding{
+	c := coding{
 		on:        d.Chance(0.67),
 		threshold: simkit.Pick(d, 1, 1, 64, 512),
 		level:     simkit.Pick(d, 0, 0, 0, 1, 2, 3),
@@ -33,6 +34,27 @@ func drawCoding(d simkit.Draws) coding {
 		gap:       simkit.Pick(d, 0, 0, 1000, 100_000),
 		delay:     simkit.Pick(d, 0, 3),
 		lateSeal:  d.Chance(0.5),
+	}
+	if c.on {
+		c.densify = d.Every(0.1, 200*time.Millisecond, 2*time.Second)
+	}
+	return c
+}
+
+// densify has all members of a group that run write plain entries for a while, as
+// before a downgrade that is then put off.
+func (w *world) densify(g *group) {
+	w.reach.Densified++
+	w.tell(0, "group %d: densify", g.id)
+	w.setDensify(g, true)
+	w.After(w.outage(), func() { w.setDensify(g, false) })
+}
+
+func (w *world) setDensify(g *group, on bool) {
+	for _, n := range w.running() {
+		if m := n.members[g.id]; m != nil {
+			m.post(0, func(r *rawnode.Replica) { r.Densify(on) })
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ func (w *world) beginFaults() {
 	w.every(p.members, func() { w.changeMembers(w.anyGroup()) })
 	w.every(p.transfer, func() { w.transfer(w.anyGroup()) })
 	w.every(p.campaign, w.campaign)
+	w.every(p.coding.densify, func() { w.densify(w.anyGroup()) })
 	w.every(p.flood, func() { w.burst(w.anyGroup(), 2+w.rng.IntN(20)) })
 }
 

@@ -21,7 +21,7 @@ type Reach struct {
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
 	StatesKept, Compactions                              uint64
 	Coded, Pushed, Asked, Completed, HeldBack            uint64
-	Raised, Recoveries                                   uint64
+	Raised, Recoveries, Densified                        uint64
 }
 
 // Add adds the counts of another run.
