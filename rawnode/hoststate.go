@@ -19,6 +19,10 @@ type hostState struct {
 	conf *pb.ConfState // in force behind that entry; constant
 	// origins is changed in place: only the newest hostState has it.
 	origins originTable
+
+	// encoded is the encoding of encodedConf, which is conf if that has not changed.
+	encoded     []byte
+	encodedConf *pb.ConfState
 }
 
 // logMark is a place in the log. Term and index travel together, so that they
@@ -34,11 +38,15 @@ func (h *hostState) encode() []byte {
 	b = append(b, hostStateVersion)
 	b = binary.AppendUvarint(b, h.at.index)
 	b = binary.AppendUvarint(b, h.at.term)
-	b = binary.AppendUvarint(b, uint64(proto.Size(h.conf)))
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, h.conf)
-	if err != nil { // numbers and booleans always can be encoded
-		panic(fmt.Sprintf("rawnode: encode configuration: %v", err))
+	if h.encodedConf != h.conf {
+		conf, err := proto.MarshalOptions{Deterministic: true}.Marshal(h.conf)
+		if err != nil { // numbers and booleans always can be encoded
+			panic(fmt.Sprintf("rawnode: encode configuration: %v", err))
+		}
+		h.encoded, h.encodedConf = conf, h.conf
 	}
+	b = binary.AppendUvarint(b, uint64(len(h.encoded)))
+	b = append(b, h.encoded...)
 	return h.origins.append(b)
 }
 
