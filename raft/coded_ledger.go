@@ -318,7 +318,10 @@ func (c *coded) applied(index uint64) {
 	}
 	c.ledger.release(index)
 	if x := &c.ledger.riders; len(x.carriers) > 0 {
-		x.keep(c.r.log.firstIndex(), noLimit)
+		if first := c.r.log.firstIndex(); first > x.first {
+			x.first = first
+			x.keep(first, noLimit)
+		}
 	}
 	c.store.Applied(index)
 	c.changesApplied(index)

@@ -24,8 +24,9 @@ type riders struct {
 	// seekTick is when this was last done; found is the last coded entry there.
 	seekTick int
 	found    uint64
-	// loaded is what was applied when the node started.
-	loaded uint64
+	// loaded is what was applied when the node started, first the first index when
+	// this was last looked through.
+	loaded, first uint64
 }
 
 func (x *riders) add(id ecraft.ID, at uint64) {
@@ -84,7 +85,7 @@ func (c *coded) seek(index uint64) {
 	if x.seekTo += uint64(len(ents)); x.seekTo < x.from {
 		return
 	}
-	if x.from = x.seekFrom; x.from == first && c.lastCoded <= x.loaded {
+	if x.from = x.seekFrom; x.from <= first && c.lastCoded <= x.loaded {
 		c.lastCoded = max(x.found, first-1) // what is compacted may have been coded
 	}
 }

@@ -89,6 +89,12 @@ var table = []bug{
 	{"unapplied configurations do not count", "raft/coded_sets.go",
 		edit("		if len(p.changes) < 2 {\n", "		if len(p.changes) < 1<<30 {\n"), "12h-two-unapplied-changes", 0},
 
+	// Who can read envelopes.
+	{"who read envelopes before Densify is taken to read them after it", "raft/coded_status.go",
+		edit("		if again && c.dense() {\n", "		if again && c.dense() && !on && c == nil {\n"), "TestPlainMemberAfterDensify", 0},
+	{"a member with damaged units answers a new leader", "raft/coded_gossip.go",
+		edit("if !sound && m.GetContext()[0] == forRecover {", "if !sound && m.GetContext()[0] == 0 {"), "TestDamagedAnswerIsNone", 0},
+
 	// Followers.
 	{"a payload is asked for once", "gossip/puller.go",
 		edit("		if peer != nil && !peer.due(o, now) {\n", "		if peer != nil {\n"), "06-asked-once", 0},
