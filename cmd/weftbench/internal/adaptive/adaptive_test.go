@@ -58,16 +58,16 @@ func TestOursIsNearTheBestLevel(t *testing.T) {
 					for _, m := range metrics[:2] {
 						if m.in(load) {
 							x := ratio(t, n, name, mix, load, m)
-							require.Less(t, x, 3.5, "N=%d %s %s %s", n, name, mix.Name, load.Name)
+							require.Less(t, x, 2.5, "N=%d %s %s %s", n, name, mix.Name, load.Name)
 							logs += math.Log(x)
 							cells++
 						}
 					}
 				}
 			}
-			bound := 1.2
+			bound := 1.05
 			if name == "stalls" {
-				bound = 1.4 // what is hedged was not lost, only late
+				bound = 1.25 // what is hedged was not lost, only late
 			}
 			require.Less(t, math.Exp(logs/cells), bound, "N=%d %s", n, name)
 		}
