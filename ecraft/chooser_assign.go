@@ -82,13 +82,14 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
-			return Plan{Level: 0, Predicted: inSeconds(u.time)}
+			return Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units, u.time)}
 		}
 	}
 	a.lastLevel = best.level
 	c.assign(r, best, units)
 	// Who hedges shall not wait longer because a follower is late already.
-	return Plan{Level: best.level, Predicted: inSeconds(max(best.time-best.late, 1e-6))}
+	time := max(best.time-best.late, 1e-6)
+	return Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
 }
 
 // inSeconds is bounded to an hour.
@@ -132,6 +133,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		}
 		c.peers = append(c.peers, p)
 	}
+	alive -= c.leaveLost(r, now)
 	c.byCost, c.alive = c.byCost[:0], 0
 	for i := range c.peers {
 		if p := &c.peers[i]; !p.gone {

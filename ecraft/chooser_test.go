@@ -230,10 +230,10 @@ func TestGoneLate(t *testing.T) {
 	w.load(64<<10, every, time.Second)
 	before := w.a.lastLevel
 	w.links[0].dead = true
-	w.load(64<<10, every, 20*time.Millisecond)
+	w.load(64<<10, every, 4*time.Millisecond)
 	alive, known := w.a.look(w.r)
 	require.True(t, known)
-	require.Equal(t, 4, alive, "20 ms are no death")
+	require.Equal(t, 4, alive, "a few ms are no death")
 	p := w.load(64<<10, every, time.Second)
 	alive, _ = w.a.look(w.r)
 	require.Equal(t, 3, alive)

@@ -121,6 +121,10 @@ type link struct {
 	least, leastBefore float64 // round trips of this window and the one before
 	inWindow           int
 	heard              float64 // when anything came last
+
+	quiet   float64 // the longest silence of late
+	spoken  float64 // answers of late
+	spokeAt float64 // when the last one came
 }
 
 func (l *link) init(id uint64, followers int, now float64) {
@@ -182,6 +186,10 @@ func (l *link) send(last uint64, bytes, now float64, n *nic) {
 // is false if it answers nothing that was in flight.
 func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, ok bool) {
 	l.heard = now
+	oldest := now
+	if l.out.n > 0 {
+		oldest = l.out.front().sentAt
+	}
 	for l.out.n > 0 && l.out.front().last <= index {
 		m, ok = l.out.popFront(), true
 		l.flying -= m.bytes
@@ -192,6 +200,7 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 	if !ok {
 		return m, false
 	}
+	l.spoke(oldest, now)
 	l.held += (held - l.held) * alphaHeld
 	t, first := max(0, now-m.sentAt-held), !l.seen
 	l.dropLost(m.sentAt, t)

@@ -33,6 +33,9 @@ type Plan struct {
 	Level int
 	// Predicted is the time to the last answer that the entry needs. 0: unknown.
 	Predicted time.Duration
+	// Silence is for how long a follower that is to answer must have answered
+	// nothing at all to be thought lost. 0: unknown.
+	Silence time.Duration
 }
 
 // A Policy decides what each follower stores of an entry.
@@ -82,6 +85,8 @@ const (
 	hedgeFactor = 6
 	hedgeFloor  = time.Millisecond
 	waiveFactor = 10
+	waiveFloor  = 50 * time.Millisecond
+	queueFactor = 4
 )
 
 // HedgeAfter returns how long an entry may wait for its plan's answers. Earlier
@@ -96,9 +101,15 @@ func HedgeAfter(p Plan) time.Duration {
 }
 
 // HedgeWaived reports whether an entry is so late that the budget of hedges no
-// longer binds: jitter may have spent it, and this is a failure.
-func HedgeWaived(p Plan, waited time.Duration) bool {
-	return p.Predicted > 0 && waited > max(waiveFactor*p.Predicted, hedgeFloor)
+// longer binds: jitter may have spent it, and this is a failure. What is late
+// although those whom it waits for answer waits in a queue, and riders for all
+// that waits there would make it longer: that may take more time.
+func HedgeWaived(p Plan, waited time.Duration, answering bool) bool {
+	after := max(waiveFactor*p.Predicted, waiveFloor)
+	if answering {
+		after *= queueFactor
+	}
+	return p.Predicted > 0 && waited > after
 }
 
 // Enough reports whether an assignment can commit at all: whether, once all

@@ -104,12 +104,17 @@ func TestLearnersAreSentTheSame(t *testing.T) {
 
 func TestHedge(t *testing.T) {
 	require.Zero(t, HedgeAfter(Plan{}), "nothing predicted, nothing late")
-	require.False(t, HedgeWaived(Plan{}, time.Hour))
+	require.False(t, HedgeWaived(Plan{}, time.Hour, false))
 	require.Equal(t, time.Millisecond, HedgeAfter(Plan{Predicted: 10 * time.Microsecond}))
 	p := Plan{Predicted: 2 * time.Millisecond}
 	require.Equal(t, 12*time.Millisecond, HedgeAfter(p))
-	require.False(t, HedgeWaived(p, 20*time.Millisecond))
-	require.True(t, HedgeWaived(p, 21*time.Millisecond))
+	require.False(t, HedgeWaived(p, 50*time.Millisecond, false))
+	require.True(t, HedgeWaived(p, 51*time.Millisecond, false))
+	p.Predicted = 10 * time.Millisecond
+	require.False(t, HedgeWaived(p, 100*time.Millisecond, false))
+	require.True(t, HedgeWaived(p, 101*time.Millisecond, false))
+	require.False(t, HedgeWaived(p, 400*time.Millisecond, true))
+	require.True(t, HedgeWaived(p, 401*time.Millisecond, true))
 }
 
 // TestAdaptiveBearsAnything: calls in any order, with members that nobody

@@ -244,8 +244,11 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	rec := &record{id: idOf(e), hdr: h, complete: true, whole: true, word: word, plan: plan, born: now, bornTick: c.ticks}
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
-		if enc.hedgeNext == 0 || rec.hedgeAt < enc.hedgeNext {
-			enc.hedgeNext = rec.hedgeAt
+		if plan.Silence > 0 {
+			after = min(after, plan.Silence)
+		}
+		if enc.hedgeNext == 0 || now+after < enc.hedgeNext {
+			enc.hedgeNext = now + after
 		}
 	}
 	c.ledger.add(rec)

@@ -53,6 +53,9 @@ type record struct {
 	// hedgeAt when it is overdue; 0: no timer.
 	plan          ecraft.Plan
 	born, hedgeAt time.Duration
+	// looked says that it was hedged, or could not be: hedgeAt says when to look
+	// again, whoever is silent.
+	looked bool
 	// bornTick is the tick of that, retryTick the first at which to look again.
 	bornTick, retryTick int
 	// wantedAt is the tick at which it was wanted for another member.

@@ -4,6 +4,7 @@
 package raft
 
 import (
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3/quorum"
@@ -158,22 +159,32 @@ func (l *leader) acknowledged(index uint64) func(id uint64) bool {
 
 // hedge raises what is late: entries whose time is over, without a clock those
 // that have waited for lateTicks. It raises them at the members that have
-// answered, whom nothing keeps from answering again.
+// answered, whom nothing keeps from answering again. If the first one waits for a
+// member that has fallen silent, it is raised at once, at those that have not.
 func (l *leader) hedge() {
 	g := &l.coded.ledger
 	now := l.coded.now()
+	first := true
 	for _, rec := range g.recs[g.at(l.log.committed+1):] {
-		if !l.late(rec, now) || rec.covered {
+		if rec.covered {
 			continue
 		}
-		waited := now - rec.born
-		answered := l.acknowledged(rec.id.index)
-		alive := func(id uint64) bool { return answered(id) && (id == l.id || l.coded.healthy(id)) }
+		there, credit := l.acknowledged(rec.id.index), l.enc.credit
+		if !l.late(rec, now) {
+			if lost := first && !rec.looked && l.waitsForLost(rec, now); !lost {
+				first = false
+				continue
+			}
+			there = func(id uint64) bool { return !l.lost(rec, id, now) }
+			credit /= 2 // it may be jitter; the rest is for what is late
+		}
+		waived := ecraft.HedgeWaived(rec.plan, now-rec.born, rec.plan.Silence > 0 && !l.waitsForLost(rec, now))
+		alive := func(id uint64) bool { return there(id) && (id == l.id || l.coded.healthy(id)) }
 		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive, now) {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
 		}
-		if cost := l.raiseCost(alive); cost > l.enc.credit && !ecraft.HedgeWaived(rec.plan, waited) && rec.hedgeAt > 0 {
+		if cost := l.raiseCost(alive); cost > credit && !waived && rec.hedgeAt > 0 {
 			l.postpone(rec, now)
 			break
 		} else if n := l.raise(alive); n > 0 {
@@ -188,6 +199,31 @@ func (l *leader) hedge() {
 		l.postpone(rec, now)
 		break
 	}
+}
+
+// lostAt returns when a member will have been silent for so long that it is
+// lost, if it is to answer an entry and nothing comes until then.
+func (l *leader) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
+	pr, a := l.members.Progress[id], l.coded.accounts[id]
+	if pr == nil || a == nil || rec.plan.Silence == 0 || rec.hedgeAt == 0 || pr.Match >= rec.id.index {
+		return 0, false
+	}
+	if s := rec.hdr.SlotOf(id); s < 0 || rec.hdr.Units[s] == 0 {
+		return 0, false
+	}
+	return max(a.ackedAt, rec.born) + rec.plan.Silence, true
+}
+
+func (l *leader) lost(rec *record, id uint64, now time.Duration) bool {
+	at, owes := l.lostAt(rec, id)
+	return owes && now >= at
+}
+
+// waitsForLost reports whether an entry cannot be committed without a member that
+// is lost.
+func (l *leader) waitsForLost(rec *record, now time.Duration) bool {
+	return slices.ContainsFunc(rec.hdr.Members, func(id uint64) bool { return l.lost(rec, id, now) }) &&
+		!l.enoughWith(rec, func(id uint64) bool { return !l.lost(rec, id, now) })
 }
 
 // lateTicks is how many ticks make an entry late where no clock tells: a part of
@@ -206,6 +242,7 @@ func (l *leader) late(rec *record, now time.Duration) bool {
 func (l *leader) postpone(rec *record, now time.Duration) {
 	if rec.hedgeAt > 0 {
 		rec.hedgeAt = now + max(rec.plan.Predicted, time.Millisecond)
+		rec.looked = true
 	}
 	rec.retryTick = l.coded.ticks + 1
 }
@@ -223,7 +260,7 @@ func (l *leader) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 		a := l.coded.accounts[id]
 		return answered(id) || a != nil && a.ackedAt > 0 && now-a.ackedAt <= pace
 	}
-	return !ecraft.HedgeWaived(rec.plan, now-rec.born) && l.levelOf(coming) >= 1 && l.enoughWith(rec, coming)
+	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && l.levelOf(coming) >= 1 && l.enoughWith(rec, coming)
 }
 
 // othersAreWell reports whether those who have not answered were heard from.
@@ -255,20 +292,39 @@ func (l *leader) raiseCost(alive func(id uint64) bool) (bytes int) {
 
 // planHedge sets when to look for late entries next: when the first will be, but
 // if entries are late already not before some more time has passed, the more the
-// longer they wait. Looking costs as much as there are entries.
+// longer they wait. Looking costs as much as there are entries. It is earlier if
+// one that the oldest waits for would be lost by then.
 func (l *leader) planHedge(now time.Duration) {
 	g := &l.coded.ledger
-	at, oldest := time.Duration(0), now
+	at, oldest, lost := time.Duration(0), now, time.Duration(0)
 	for _, rec := range g.recs[g.at(l.log.committed+1):] {
-		if rec.hedgeAt > 0 && !rec.covered {
-			oldest = min(oldest, rec.born)
-			if at == 0 || rec.hedgeAt < at {
-				at = rec.hedgeAt
-			}
+		if rec.hedgeAt == 0 || rec.covered {
+			continue
+		}
+		if at == 0 && !rec.looked {
+			lost = l.nextLost(rec, now)
+		}
+		oldest = min(oldest, rec.born)
+		if at == 0 || rec.hedgeAt < at {
+			at = rec.hedgeAt
 		}
 	}
 	if at > 0 {
 		at = max(at, now+time.Millisecond, now+(now-oldest)/8)
 	}
+	if lost > 0 {
+		at = min(at, max(lost, now+time.Millisecond))
+	}
 	l.enc.hedgeNext = at
+}
+
+// nextLost returns when the next one will be lost that an entry waits for; 0:
+// nobody will.
+func (l *leader) nextLost(rec *record, now time.Duration) (next time.Duration) {
+	for _, id := range rec.hdr.Members {
+		if at, owes := l.lostAt(rec, id); owes && at > now && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	return next
 }

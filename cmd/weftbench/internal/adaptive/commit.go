@@ -4,6 +4,7 @@
 package adaptive
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -117,15 +118,14 @@ func (m *model) held(i int, e *entry, index, k uint64) int {
 
 // arm sets the timer for the oldest entry that is not committed.
 func (m *model) arm() {
-	if m.hedging || m.committed == uint64(len(m.log)) {
+	if m.committed == uint64(len(m.log)) {
 		return
 	}
-	at := max(m.now, m.due(), m.retry)
-	if at == never {
-		return
+	at := max(m.now, min(m.due(), m.lostAt()), m.retry)
+	if at < m.alarm {
+		m.alarm = at
+		m.add(event{at: at, kind: hedgeAt})
 	}
-	m.hedging = true
-	m.add(event{at: at, kind: hedgeAt})
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -142,20 +142,50 @@ func (m *model) due() time.Duration {
 	return e.at + unhealthy
 }
 
+// lostAt is when one of those that the oldest entry waits for will have been
+// silent for so long that it is lost.
+func (m *model) lostAt() time.Duration {
+	e := &m.log[m.committed]
+	at := never
+	for i, f := range m.followers {
+		if e.plan.Silence > 0 && e.units[i] > 0 && f.match <= m.committed {
+			at = min(at, max(f.spoke, e.at)+e.plan.Silence)
+		}
+	}
+	return at
+}
+
 // hedge raises, if the oldest entry is late, every entry that would not commit
 // without those who are late, at those who are not.
 func (m *model) hedge() {
 	if m.committed == uint64(len(m.log)) {
 		return
 	}
-	if m.now < max(m.due(), m.retry) {
+	if m.now < max(min(m.due(), m.lostAt()), m.retry) {
 		m.arm()
 		return
 	}
 	first := m.committed + 1
 	e := &m.log[first-1]
 	t := max(e.plan.Predicted, ms)
-	level := m.answers(first) - m.n/2
+	// Those who answered, or, if one is lost, those who are not.
+	there, tokens := func(i int) bool { return m.followers[i].match >= first }, m.tokens
+	answering := e.plan.Silence > 0 && m.now < m.lostAt()
+	if ecraft.HedgeWaived(e.plan, m.now-e.at, answering) || m.side.Detect > 0 {
+		tokens = math.Inf(1)
+	} else if m.now < m.due() {
+		tokens /= 2
+		there = func(i int) bool {
+			f := m.followers[i]
+			return f.match >= first || m.now-max(f.spoke, e.at) < e.plan.Silence
+		}
+	}
+	level := 1 - m.n/2
+	for i := range m.followers {
+		if there(i) {
+			level++
+		}
+	}
 	if m.general != nil {
 		level = min(level, 1) // what is late is sent again, whole
 	}
@@ -164,16 +194,38 @@ func (m *model) hedge() {
 		m.retry = m.now + t // a carrier is on its way
 	case level < 1:
 		m.retry = m.now + t/4
+	case m.side.Detect == 0 && m.takesItsTime(first, t):
+		m.retry = m.now + t
 	default:
-		m.carry(first, min(level, ecraft.Levels(m.n)), ecraft.HedgeWaived(e.plan, m.now-e.at) || m.side.Detect > 0)
+		m.carry(first, min(level, ecraft.Levels(m.n)), there, tokens)
 		m.retry = m.now + t
 	}
 	m.arm()
 }
 
+// takesItsTime reports whether an entry is late because of a queue: those who
+// are still to answer it would be enough, and go on answering.
+func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
+	e := &m.log[first-1]
+	held := append(make([]int, 0, maxFollowers+1), m.layout.D)
+	n := 1
+	for i, f := range m.followers {
+		units := 0
+		if f.match >= first || m.now-f.spoke <= pace {
+			n++
+			units = int(e.units[i])
+			for _, r := range e.riders {
+				units = max(units, int(r.units[i]))
+			}
+		}
+		held = append(held, units)
+	}
+	return !ecraft.HedgeWaived(e.plan, m.now-e.at, true) && n > m.n/2 && ecraft.Covered(m.layout.D, (m.n+1)/2, held)
+}
+
 // carry appends a carrier that raises all entries from first on to a level, at
-// those who acknowledged the first.
-func (m *model) carry(first uint64, level int, waived bool) {
+// those who are there, if that is not more than tokens.
+func (m *model) carry(first uint64, level int, there func(i int) bool, tokens float64) {
 	carrier := uint64(len(m.log)) + 1
 	c := entry{at: m.now}
 	for i := range c.bytes {
@@ -189,7 +241,7 @@ func (m *model) carry(first uint64, level int, waived bool) {
 		}
 		r := rider{carrier: carrier, entry: index}
 		unit := (e.size+m.layout.D-1)/m.layout.D + unitBytes
-		for i, f := range m.followers {
+		for i := range m.followers {
 			have := int(e.units[i])
 			if m.general != nil {
 				have = 0
@@ -197,7 +249,7 @@ func (m *model) carry(first uint64, level int, waived bool) {
 			for _, x := range e.riders {
 				have = max(have, int(x.units[i]))
 			}
-			if f.match < first || have >= want {
+			if !there(i) || have >= want {
 				continue
 			}
 			r.units[i] = uint8(want)
@@ -212,7 +264,7 @@ func (m *model) carry(first uint64, level int, waived bool) {
 			raised = append(raised, r)
 		}
 	}
-	if len(raised) == 0 || !waived && float64(total) > m.tokens {
+	if len(raised) == 0 || float64(total) > tokens {
 		return
 	}
 	for _, r := range raised {
@@ -223,7 +275,5 @@ func (m *model) carry(first uint64, level int, waived bool) {
 	m.usage.Hedged += total
 	m.usage.Hedges++
 	m.carriers = append(m.carriers, carrier)
-	m.hedging = true // the caller arms
 	m.append(c)
-	m.hedging = false
 }

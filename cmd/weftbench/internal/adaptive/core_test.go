@@ -10,6 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCoreOutage: real cores leave a follower out when it has been silent for
+// longer than ever, and raise what waits for it.
+func TestCoreOutage(t *testing.T) {
+	o := Options{Seed: 1, Cores: true}
+	out, err := o.outageOnce(network(t, 5, "reg1g"), 64<<10, 0, Ours())
+	require.NoError(t, err)
+	require.Less(t, out.Stall, 30*ms, "%+v", out)
+	require.Less(t, out.Extra, 0.01, "%+v", out)
+	require.Positive(t, out.Riders, "%+v", out)
+}
+
 // TestCoreIsLikeModel: the small model of the protocol says of bytes and times
 // what real cores do.
 func TestCoreIsLikeModel(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 	windowEntries = 256 // messages to a follower that it did not answer yet
 	heartbeat     = 100 * ms
 	unhealthy     = time.Second // silent for so long
+	maxTokens     = 4 << 20     // bytes that hedges may save up
 )
 
 // entry is an entry of the leader's log.
@@ -47,6 +48,7 @@ type follower struct {
 	next, match uint64
 	flying      int
 	heard       time.Duration
+	spoke       time.Duration // when it last answered an append
 
 	durable, received uint64 // at the follower
 	since             []time.Duration
@@ -78,7 +80,7 @@ type model struct {
 	committed uint64
 	carriers  []uint64 // not committed yet
 	tokens    float64
-	hedging   bool // a timer runs
+	alarm     time.Duration // of the next hedge
 	retry     time.Duration
 
 	onCommit func(index uint64, now time.Duration)
@@ -89,7 +91,7 @@ type model struct {
 // newModel returns a cluster at time 0, with a leader of that moment.
 func newModel(net Network, side Side, seed uint64) *model {
 	n := len(net.Links) + 1
-	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1)}
+	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1), alarm: never}
 	m.net.Links = append([]Link(nil), net.Links...)
 	policy := side.policy()
 	m.policy, _ = policy.(ecraft.Policy)
@@ -143,8 +145,10 @@ func (m *model) Step() bool {
 	case beat:
 		m.beat()
 	case hedgeAt:
-		m.hedging = false
-		m.hedge()
+		if m.now == m.alarm { // or an earlier one was set since
+			m.alarm = never
+			m.hedge()
+		}
 	default:
 		m.remote(int(e.node), e)
 	}
@@ -164,7 +168,7 @@ func (m *model) Propose(size int) uint64 {
 	}
 	e := entry{size: size, at: m.now}
 	m.assign(&e)
-	m.tokens += ecraft.HedgeBudget * float64(size)
+	m.tokens = min(m.tokens+ecraft.HedgeBudget*float64(size), maxTokens)
 	m.usage.Payload += int64(size)
 	m.append(e)
 	return index
@@ -318,6 +322,7 @@ func (m *model) sync(i int, f *follower) {
 func (m *model) answered(i int, f *follower, e event) {
 	f.heard = m.now
 	if e.index > f.match {
+		f.spoke = m.now
 		f.flying -= int(e.index - f.match)
 		f.match = e.index
 	}

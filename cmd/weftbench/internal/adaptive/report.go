@@ -95,11 +95,12 @@ func (r *Report) Text(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %-12s %8.3f %8.2f %8.0f%%   %s\n", row.Side, row.Mean, row.Worst, 100*row.Within, row.WorstCell)
 	}
-	fmt.Fprintf(w, "\nOne of four followers stops: 64 KB, 70%% load\n")
-	fmt.Fprintf(w, "  %-8s %-13s %-10s %9s %9s %9s %9s %9s %s\n", "network", "follower", "side", "p50", "p99", "max", "no commit", "extra", "carriers")
+	fmt.Fprintf(w, "\nOne of four followers stops: 64 KB, 70%% load; medians of several runs, and the worst\n")
+	fmt.Fprintf(w, "  %-8s %-13s %-11s %7s %7s %7s %17s %17s %s\n", "network", "follower", "side", "p50", "p99", "max", "no commit", "extra", "carriers")
 	for _, x := range r.Outages {
-		fmt.Fprintf(w, "  %-8s %-13s %-10s %9s %9s %9s %9s %8.2f%% %d\n", x.Network, x.What, x.Side,
-			short(x.P50), short(x.P99), short(x.Max), short(x.Stall), 100*x.Extra, x.Riders)
+		fmt.Fprintf(w, "  %-8s %-13s %-11s %7s %7s %7s %17s %17s %d\n", x.Network, x.What, x.Side,
+			short(x.P50), short(x.P99), short(x.Max), short(x.Stall)+" / "+short(x.WorstStall),
+			fmt.Sprintf("%.2f%% / %.2f%%", 100*x.Extra, 100*x.WorstExtra), x.Riders)
 	}
 	fmt.Fprintf(w, "\nThe network changes under load: when it is settled, and how it compares\n")
 	fmt.Fprintf(w, "  %-46s %8s %8s %8s\n", "", "settled", "before", "after")

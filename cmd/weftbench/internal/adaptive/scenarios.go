@@ -4,27 +4,43 @@
 package adaptive
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Outage is what clients saw when a follower stopped in the middle of a run of
-// 64 KB entries at 70% load.
+// Outage is what clients saw when a follower stopped in the middle of runs of
+// 64 KB entries at 70% load: the medians of all runs, and the worst.
 type Outage struct {
 	Network string        `json:"network"`
 	What    string        `json:"what"` // died, or paused for how long
 	Side    string        `json:"side"`
+	Runs    int           `json:"runs"`
 	P50     time.Duration `json:"p50_ns"`
 	P99     time.Duration `json:"p99_ns"`
 	Max     time.Duration `json:"max_ns"`
 	Stall   time.Duration `json:"longest_without_commit_ns"`
 	Extra   float64       `json:"rider_bytes_per_payload_byte"`
 	Riders  int           `json:"carriers"`
+
+	WorstStall time.Duration `json:"worst_longest_without_commit_ns"`
+	WorstExtra float64       `json:"worst_rider_bytes_per_payload_byte"`
 }
 
 const outageAt = 1500 * ms
+
+// outageRuns is how many runs an outage has, each with its own seed.
+func (o *Options) outageRuns() int {
+	switch {
+	case o.Cores:
+		return 3
+	case o.Quick:
+		return 10
+	}
+	return 20
+}
 
 // outages stops the last follower of a group of five.
 func (o *Options) outages() (list []Outage, err error) {
@@ -49,8 +65,41 @@ func (o *Options) outages() (list []Outage, err error) {
 	return list, nil
 }
 
-// outage stops a follower for good, or for a while.
+// outage stops a follower for good, or for a while, in several runs.
 func (o *Options) outage(net Network, size int, pause time.Duration, side Side) (Outage, error) {
+	var runs []Outage
+	for i := range o.outageRuns() {
+		again := *o
+		again.Seed += uint64(i)
+		one, err := again.outageOnce(net, size, pause, side)
+		if err != nil {
+			return one, err
+		}
+		runs = append(runs, one)
+	}
+	out := runs[0]
+	out.Runs = len(runs)
+	out.P50, _ = middle(runs, func(x Outage) time.Duration { return x.P50 })
+	out.P99, _ = middle(runs, func(x Outage) time.Duration { return x.P99 })
+	out.Max, _ = middle(runs, func(x Outage) time.Duration { return x.Max })
+	out.Riders, _ = middle(runs, func(x Outage) int { return x.Riders })
+	out.Stall, out.WorstStall = middle(runs, func(x Outage) time.Duration { return x.Stall })
+	out.Extra, out.WorstExtra = middle(runs, func(x Outage) float64 { return x.Extra })
+	return out, nil
+}
+
+// middle returns the median of a figure of several runs, and the largest.
+func middle[T cmp.Ordered](runs []Outage, of func(Outage) T) (median, most T) {
+	list := make([]T, len(runs))
+	for i, r := range runs {
+		list[i] = of(r)
+	}
+	slices.Sort(list)
+	return list[len(list)/2], list[len(list)-1]
+}
+
+// outageOnce stops a follower in one run.
+func (o *Options) outageOnce(net Network, size int, pause time.Duration, side Side) (Outage, error) {
 	rate := 0.7 * best(&net, float64(size))
 	last := len(net.Links) - 1
 	t := trial{mix: one("", size), rate: rate, entries: int(rate * 4.5), seed: o.Seed, limit: time.Minute}

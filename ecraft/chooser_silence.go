@@ -1,0 +1,104 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Silence. An entry is late for many reasons, most of which are jitter, and to
+// hedge against jitter makes it worse. A follower that is lost shows otherwise: it
+// owes answers and gives none at all. Answers come in order, so where many are
+// under way one comes nearly all the time, and the longest silence of late is
+// hardly more than the largest delay of late.
+
+const (
+	silenceFactor = 2.5 // a silence so much longer than any of late is a loss
+	silenceMemory = 5.0 // seconds in which one is forgotten
+	silenceGrowth = 2   // what was taken for a loss and was none counts so often
+
+	silenceFloor   = 0.005 // seconds: less is not worth a timer
+	silenceSamples = 64    // answers within the memory, or it says nothing
+)
+
+// spoke notes an answer; oldest is when the oldest message was sent that it
+// answers.
+func (l *link) spoke(oldest, now float64) {
+	waited := now - max(oldest, l.spokeAt)
+	if l.quiet > 0 {
+		waited = min(waited, silenceGrowth*1.5*l.quiet)
+	}
+	kept := math.Exp(-(now - l.spokeAt) / silenceMemory)
+	l.quiet = max(waited, l.quiet*kept)
+	l.spoken = l.spoken*kept + 1
+	l.spokeAt = now
+}
+
+// patience is how long a silence is not thought a loss yet; 0 if that is not
+// known.
+func (l *link) patience() float64 {
+	if l.spoken < silenceSamples {
+		return 0
+	}
+	return max(silenceFloor, (1+silenceFactor/math.Log(l.spoken))*l.quiet)
+}
+
+// lost returns for how long a follower has been silent although it owes an
+// answer, if that is too long; otherwise 0.
+func (l *link) lost(now float64) float64 {
+	patience := l.patience()
+	if l.out.n == 0 || patience == 0 {
+		return 0
+	}
+	m := l.out.front()
+	if silent := now - max(m.sentAt, l.spokeAt); silent > max(patience, m.pred) {
+		return silent
+	}
+	return 0
+}
+
+// leaveLost gives up those that are lost, as if they were gone, until they answer:
+// entries that count on them would all have to be raised. It returns how many
+// voters that are. Where the rest would take longer than the silence has lasted so
+// far, it is not given up: to wait for a slow link would be worse.
+func (c *choice) leaveLost(r *Round, now float64) (voters int) {
+	c.sorted = c.sorted[:0]
+	half, size := r.Voters/2, float64(r.Size+entryOverhead)
+	for i := range c.peers {
+		if p := &c.peers[i]; p.voter && !p.gone && p.lost(now) == 0 {
+			c.sorted = append(c.sorted, c.answers(p, size, size*float64(half)))
+		}
+	}
+	slices.Sort(c.sorted)
+	if len(c.sorted) < half || len(c.sorted) == len(c.peers) {
+		return 0
+	}
+	for i := range c.peers {
+		p := &c.peers[i]
+		if silent := p.lost(now); !p.gone && silent > 0 && silent >= c.sorted[half-1] {
+			if p.gone = true; p.voter {
+				voters++
+			}
+		}
+	}
+	return voters
+}
+
+// silence returns for how long any of those that were given units must have been
+// silent to be lost, which is longer than the entry is expected to take. 0: not
+// known.
+func (c *choice) silence(units []int, expected float64) time.Duration {
+	after := expected
+	for i, p := range c.peers {
+		if units[i] > 0 && p.voter {
+			if p.patience() == 0 {
+				return 0
+			}
+			after = max(after, p.patience())
+		}
+	}
+	return inSeconds(after)
+}

@@ -1,0 +1,65 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSilenceIsLearnt: what is too long a silence follows from those of late. A
+// long one that was no loss counts for little, and is forgotten.
+func TestSilenceIsLearnt(t *testing.T) {
+	w := newWorld(5, fast, four(wire{trip: 10 * time.Millisecond})...)
+	every := 20 * time.Millisecond
+	p := w.load(64<<10, every, 500*time.Millisecond)
+	require.Zero(t, p.Silence, "too few answers")
+	p = w.load(64<<10, every, 3*time.Second)
+	require.Greater(t, p.Silence, p.Predicted)
+	require.Less(t, p.Silence, 2*p.Predicted)
+	usual := p.Silence
+
+	w.links[0].dead = true
+	w.load(64<<10, every, time.Second)
+	w.links[0].dead = false
+	p = w.load(64<<10, every, 100*time.Millisecond)
+	require.Greater(t, p.Silence, usual)
+	require.Less(t, p.Silence, 5*usual)
+	p = w.load(64<<10, every, 10*time.Second)
+	require.InEpsilon(t, usual, p.Silence, 0.1)
+}
+
+// TestLostGetNothing: a follower that is silent for too long gets nothing, long
+// before it counts as gone, and is back with its first answer.
+func TestLostGetNothing(t *testing.T) {
+	w := newWorld(5, fast, four(near)...)
+	every := 2 * time.Millisecond
+	w.load(64<<10, every, 2*time.Second)
+	w.links[2].dead = true
+	p := w.load(64<<10, every, 20*time.Millisecond)
+	require.Zero(t, w.units[2])
+	require.Positive(t, w.units[1])
+	require.True(t, Enough(w.r, w.units))
+	require.Less(t, p.Level, 3)
+	w.links[2].dead = false
+	w.load(64<<10, every, 50*time.Millisecond)
+	require.Positive(t, w.units[2])
+}
+
+// TestLostIsKeptWhereTheRestIsSlow: if nobody but a slow follower is left, it is
+// better to wait for the one that is silent, until it is gone.
+func TestLostIsKeptWhereTheRestIsSlow(t *testing.T) {
+	w := newWorld(3, fast, near, wire{trip: near.trip, rate: fast / 80})
+	every := 5 * time.Millisecond
+	w.load(64<<10, every, 2*time.Second)
+	require.Positive(t, w.units[0])
+	w.links[0].dead = true
+	w.load(64<<10, every, 20*time.Millisecond)
+	require.Positive(t, w.units[0], "the other takes 42 ms for an entry")
+	w.load(64<<10, every, time.Second)
+	require.Zero(t, w.units[0])
+	require.Positive(t, w.units[1])
+}
