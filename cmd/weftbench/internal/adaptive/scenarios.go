@@ -25,6 +25,7 @@ type Outage struct {
 	Extra   float64       `json:"rider_bytes_per_payload_byte"`
 	Riders  int           `json:"carriers"`
 
+	// WorstStall and WorstExtra are the worst of all runs.
 	WorstStall time.Duration `json:"worst_longest_without_commit_ns"`
 	WorstExtra float64       `json:"worst_rider_bytes_per_payload_byte"`
 }
