@@ -54,8 +54,6 @@ type Adaptive struct {
 	jitter    []float64
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
-	index     uint64  // of the newest entry
-	committed uint64
 	lastLevel int
 
 	answers [answered]answerSet
@@ -82,7 +80,7 @@ func (a *Adaptive) Reset(now time.Duration) {
 	}
 	a.recent.clear()
 	a.nic.reset(now.Seconds())
-	a.bytes, a.index, a.committed = 0, 0, 0
+	a.bytes = 0
 	for i := range a.answers {
 		a.answers[i].index, a.answers[i].n = 0, 0
 	}
@@ -135,14 +133,13 @@ func (a *Adaptive) resized() {
 }
 
 // Proposed implements Observer.
-func (a *Adaptive) Proposed(index uint64, size int, now time.Duration) {
+func (a *Adaptive) Proposed(_ uint64, size int, now time.Duration) {
 	if a.recent.n == recentEntries {
 		a.bytes -= a.recent.popFront().bytes
 	}
 	p := proposal{now.Seconds(), float64(size)}
 	a.recent.push(p)
 	a.bytes += p.bytes
-	a.index = index
 }
 
 // rates returns entries and payload bytes a second of the last proposals.
@@ -175,8 +172,8 @@ func (a *Adaptive) Acked(from, index uint64, held, now time.Duration) {
 	}
 }
 
-// Committed implements Observer.
-func (a *Adaptive) Committed(index uint64) { a.committed = max(a.committed, index) }
+// Committed implements Observer; answers tell all that it wants to know.
+func (a *Adaptive) Committed(uint64) {}
 
 // HeartbeatSent implements Observer.
 func (a *Adaptive) HeartbeatSent(to uint64, now time.Duration) {
