@@ -270,7 +270,7 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved
 		return ents, 0
 	}
 	made = make([]*pb.Entry, 0, len(ents))
-	size, n := 0, 0
+	size, n, all := 0, 0, uint64(0)
 	capable := c.account(to).capable
 	for i, e := range ents {
 		if c.isEnvelope(e) {
@@ -288,6 +288,10 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved
 			}
 			if data != nil {
 				e = copyWithData(e, data)
+			}
+			// Carriers are longer there than in this node's log.
+			if all += uint64(len(e.GetData())); all > l.cfg.MaxSizePerMsg && i > 0 {
+				break
 			}
 			size += len(e.GetData()) - less
 			saved += less
