@@ -28,6 +28,7 @@ import (
 //	coded_commit.go    the commit rule: what any half can decode
 //	coded_raise.go     riders: fallback and hedge
 //	coded_gossip.go    followers complete each other's payloads
+//	coded_pull.go      what a node lacks, and asks for
 //	coded_release.go   payloads are put in on the way to the host
 //	coded_recover.go   what a new leader does before it leads
 //	coded_members.go   configuration changes

@@ -216,7 +216,7 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 // every receiver: it would take real time, and find nothing that a small one
 // does not.
 func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
-	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && !(ok && core.OwnForm) {
+	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
 		return m, true
 	}
 	var f wire.Frame
