@@ -6,7 +6,6 @@ package raft
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -87,9 +86,13 @@ func (c *coded) shareDue() {
 	c.ship(&due)
 }
 
-// parcels are units on their way, one message for each receiver.
+// pushBytes is how many bytes of units a push has before another one is begun.
+const pushBytes = 64 << 10
+
+// parcels are units on their way, in messages of about pushBytes for each receiver.
 type parcels struct {
 	to      []uint64
+	bytes   []int
 	content []*envelope
 	targets []gossip.Push
 }
@@ -107,10 +110,11 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 		if a := c.accounts[t.Peer]; a != nil && a.unreachable {
 			continue // it asks for what it missed when it is back
 		}
-		i := slices.Index(p.to, t.Peer)
+		i := p.open(t.Peer)
 		if i < 0 {
 			i = len(p.to)
 			p.to = append(p.to, t.Peer)
+			p.bytes = append(p.bytes, 0)
 			p.content = append(p.content, c.unitsMessage(MsgUnits, t.Peer, forPush))
 		}
 		strip := env.Own.Sub(t.First, t.Count)
@@ -119,7 +123,22 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 		}
 		data := gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{strip}})
 		p.content[i].msg.Entries = append(p.content[i].msg.Entries, unitsEntry(id, data))
+		p.bytes[i] += len(data)
 	}
+}
+
+// open returns the position of the receiver's last parcel if that takes more, and
+// else -1.
+func (p *parcels) open(to uint64) int {
+	for i := len(p.to) - 1; i >= 0; i-- {
+		if p.to[i] == to {
+			if p.bytes[i] < pushBytes {
+				return i
+			}
+			break
+		}
+	}
+	return -1
 }
 
 // ship sends the parcels when what they hold is durable here.

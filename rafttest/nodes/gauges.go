@@ -3,7 +3,10 @@
 
 package nodes
 
-import "github.com/weftraft/weft/rawnode/wire"
+import (
+	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/rawnode/wire"
+)
 
 // gauges compares the queues of a member, and those of its node, with their
 // bounds. Queues that let in what comes while they are below their bound may be
@@ -45,10 +48,14 @@ func (m *member) gauges() {
 // largestEntry bounds an entry's commands.
 func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
 
-// largestMessage bounds a message: entries up to a limit and one more, or a
-// piece of a snapshot.
+// largestMessage bounds a message: entries up to a limit and one more, or the
+// units that were asked for in one question, or a piece of a snapshot.
 func (p *plan) largestMessage() int {
-	return p.appendBytes + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
+	entries := p.appendBytes
+	if p.coding.on {
+		entries = max(entries, gossip.AskBytes)
+	}
+	return entries + p.largestEntry() + max(p.chunkBytes, storeKeys*int(p.largest)/64) + 64<<10
 }
 
 var inboxNames = func() (names [wire.NumClasses]string) {
