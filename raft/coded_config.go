@@ -59,7 +59,7 @@ type Coding struct {
 	// of them what each receiver is to have as it writes the message, by
 	// [ecraft.NewOutgoing]. That takes less processor time and memory, as
 	// nothing is copied, and none of the node's own. A receiver refuses what a
-	// host forgot. rawnode.Host does it by itself.
+	// host forgot. rawnode.Host sets it where its transport can do that.
 	LateSeal bool
 	// Plain begins as after Densify(true) (see [RawNode.Densify]): for hosts that
 	// drive a [Node], which prepare a downgrade by a restart.

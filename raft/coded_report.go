@@ -229,11 +229,15 @@ func (l *leader) heardAppend(m *pb.Message) {
 		return
 	}
 	l.reported(m)
-	if m.GetIndex() > l.members.Progress[m.GetFrom()].Match && !m.GetReject() {
-		l.coded.accounts[m.GetFrom()].ackedAt = l.coded.now()
+	if m.GetReject() {
+		return
 	}
-	if o := l.observer(); o != nil && !m.GetReject() {
-		o.Acked(m.GetFrom(), m.GetIndex(), l.coded.accounts[m.GetFrom()].held, l.coded.now())
+	a, now := l.coded.account(m.GetFrom()), l.coded.now()
+	if m.GetIndex() > l.members.Progress[m.GetFrom()].Match {
+		a.ackedAt = now
+	}
+	if o := l.observer(); o != nil {
+		o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
 	}
 }
 
