@@ -42,10 +42,11 @@ type AdaptiveOptions struct{}
 // through commit in order. It sees only when messages are handed over and when
 // answers come; see estimator.go for what it makes of that.
 //
-// A slow, paused or dead follower is not a special case. An oldest message
-// that is overdue raises the follower's prediction at once, so new entries
-// leave it out; its next answer clears that. There is no failure detector and
-// no mode: every answer at any level teaches.
+// A slow, paused or dead follower is no mode. An oldest message that is overdue
+// raises the follower's prediction at once, so new entries leave it out; one
+// that owes answers and is silent for longer than ever of late is given nothing
+// more, see chooser_silence.go. Its next answer clears both. Every answer at any
+// level teaches.
 //
 // It is not safe for concurrent use.
 type Adaptive struct {
