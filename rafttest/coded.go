@@ -4,15 +4,16 @@
 package rafttest
 
 import (
+	"bytes"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // codedPlan is what a seed draws about coding. Plans without coding have none:
@@ -138,22 +139,26 @@ func (p *coreProcess) coding() *raft.Coding {
 	return cfg
 }
 
-// sealLate makes, of the entries in a message that leaves, what the receiver is
-// to have, if that is the host's part.
+// sealLate has the transport's codec make, of a message that leaves, what the
+// receiver is to have, if that is the host's part.
 func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 	c := p.coding()
 	if c == nil || !c.LateSeal || m.GetType() != pb.MsgApp {
 		return m
 	}
-	m = proto.Clone(m).(*pb.Message)
-	for _, e := range m.GetEntries() {
-		if o := ecraft.NewOutgoing(e.GetData(), c.ClearPrefix, m.GetFrom(), m.GetTo()); o != nil {
-			e.Data = o.Append(nil)
+	got, err := simkit.OverWire(wire.Message{Group: hostGroup, From: m.GetFrom(), To: m.GetTo(),
+		Body: wire.Raft{Message: m, OwnForm: true, ClearPrefix: c.ClearPrefix}})
+	body, ok := got.Body.(wire.Raft)
+	if err != nil || !ok || len(body.GetEntries()) != len(m.GetEntries()) {
+		p.s.fail(NoPanic, "node %d: an append with %d entries does not survive the codec: %v", p.n.id, len(m.GetEntries()), err)
+		return m
+	}
+	for i, e := range body.GetEntries() {
+		if !bytes.Equal(e.GetData(), m.GetEntries()[i].GetData()) {
 			p.s.coded.LateSeals++
-			o.Free()
 		}
 	}
-	return m
+	return body.Message
 }
 
 // vetoed says which payloads must travel whole.
@@ -206,21 +211,44 @@ func (c skewedClock) Now() time.Duration {
 }
 
 // dense reports whether no disk has a coded entry, so that a node may run
-// without coding.
+// without coding: neither in what a host reads, nor in what a crash now would
+// leave.
 func (s *sim) dense() bool {
 	for _, n := range s.nodes {
-		if n.disk == nil {
-			continue
-		}
-		for _, im := range []*image{&n.disk.live, &n.disk.durable} {
-			for _, e := range im.entries {
-				if e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), s.plan.coded.prefix) {
-					return false
-				}
-			}
+		if n.disk != nil && (s.findCoded(n) != 0 || s.firstCoded(&n.disk.durable) != 0) {
+			return false
 		}
 	}
 	return true
+}
+
+// firstCoded returns the index of the first coded entry in an image, or 0.
+func (s *sim) firstCoded(im *image) uint64 {
+	for _, e := range im.entries {
+		if e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), s.plan.coded.prefix) {
+			return e.GetIndex()
+		}
+	}
+	return 0
+}
+
+// findCoded is the question of a host that is to run without coding. The answer
+// must be what the disk shows.
+func (s *sim) findCoded(n *node) uint64 {
+	index, err := rawnode.FindCoded(n.disk, s.plan.coded.prefix)
+	if want := s.firstCoded(&n.disk.live); err != nil || index != want {
+		s.fail(NoPanic, "node %d: the first coded entry of the log is found at %d (%v); it is at %d", n.id, index, err, want)
+	}
+	return index
+}
+
+// startPlain is a start without coding. A host refuses it on a log with coded
+// entries: it would take units for commands.
+func (p *coreProcess) startPlain() {
+	p.s.coded.PlainStarts++
+	if index := p.s.findCoded(p.n); index != 0 {
+		p.s.fail(StateMachineSafety, "node %d starts without coding, and entry %d of its log is coded", p.n.id, index)
+	}
 }
 
 // planPoll plans the core's next call between two ticks, if the host makes

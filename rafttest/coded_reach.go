@@ -25,7 +25,7 @@ type CodedReach struct {
 	ImpatientOperators, WholeRestarts, VetoedRuns       uint64
 	Delayed, SmallMemories, DeferredGossip, Polls       uint64
 	CodedEven, CodedSeven, CodedLearners, RecoveryLooks uint64
-	BudgetLooks, ReportsLost, LateSeals                 uint64
+	BudgetLooks, ReportsLost, LateSeals, PlainStarts    uint64
 }
 
 // Add adds the counts of another run.

@@ -62,6 +62,9 @@ func newCoreProcess(n *node) *coreProcess {
 	fresh := cp == nil && n.disk.live.last() == 0
 	if s.plan.coded != nil {
 		n.disk.asked = n.bound(p.checkpointSoon)
+		if n.uncoded {
+			p.startPlain()
+		}
 	}
 	if cp != nil {
 		p.load(cp)

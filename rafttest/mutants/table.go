@@ -58,7 +58,7 @@ var table = []bug{
 	{"answers to a new leader leave before the term is durable", "raft/coded_recover.go",
 		edit("		r.vouch(e)\n	}\n	return nil\n}\n\n// answered", "		r.send(e)\n	}\n	return nil\n}\n\n// answered"), "17-recovery-moves-the-term", 0},
 	{"the log is cut on too few answers", "raft/coded_recover.go",
-		edit("<= len(v)/2 {", "< len(v)/2 {"), "", 2000},
+		edit("<= len(v)/2 {", "< len(v)/2 {"), "22-two-answers-of-five", 0},
 	{"a new leader asks for as many units as it lacks, not for all", "raft/coded_recover.go",
 		[][2]string{
 			{"		_, own := c.store.Missing(id)\n", "		lacks, own := c.store.Missing(id)\n"},

@@ -4,10 +4,10 @@
 package nodes
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -219,19 +219,7 @@ func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
 	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
 		return m, true
 	}
-	var f wire.Frame
-	var b bytes.Buffer
-	f.Reset()
-	f.AppendMessage(m)
-	_, err := f.WriteMessages(&b)
-	var payload []byte
-	if err == nil {
-		payload, err = wire.ReadFrame(&b, wire.FrameMessages, wire.MaxFrame, nil)
-	}
-	var got wire.Message
-	if err == nil {
-		_, err = wire.DecodeMessages(payload, func(m wire.Message) { got = m })
-	}
+	got, err := simkit.OverWire(m)
 	if err != nil {
 		nw.w.fail(NoFailure, "a %v from %d to %d does not survive its encoding: %v", m.Kind(), m.From, m.To, err)
 	}
