@@ -128,6 +128,10 @@ bench-host: ## Host beside a minimal loop, real processes, written to docs/bench
 bench-coding: ## coding on beside off, real processes, into docs/benchmarks-coded.md (about 20 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/benchmarks-coded.md
 
+.PHONY: bench-outage
+bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 8 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/benchmarks-coded.md
+
 .PHONY: bench-host-quick
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick

@@ -7,6 +7,7 @@
 //
 //	weftbench host      the three side by side: time, CPU, disk, failover
 //	weftbench coding    coding on beside off: time, CPU, bytes sent
+//	weftbench outage    a follower is away, and comes back: what clients see
 //	weftbench torture   processes killed in a loop; nothing acknowledged is lost
 //	weftbench loop      one node of the minimal loop
 //
@@ -50,7 +51,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newBytes(), newFailover(), newAway(), newGossip())
+	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newOutage(), newBytes(), newFailover(), newAway(), newGossip())
 	return root
 }
 

@@ -189,6 +189,11 @@ func (c *Cluster) WaitLeader(ctx context.Context) (leader *Node, err error) {
 // Wait polls the nodes until the condition holds, a process ends by itself, or
 // patience does.
 func (c *Cluster) Wait(ctx context.Context, what string, done func([]*kvpb.StatusResponse) bool) error {
+	return c.WaitFor(ctx, patience, what, done)
+}
+
+// WaitFor is Wait with another patience.
+func (c *Cluster) WaitFor(ctx context.Context, patience time.Duration, what string, done func([]*kvpb.StatusResponse) bool) error {
 	deadline := time.Now().Add(patience)
 	for {
 		all := c.Status(ctx)

@@ -1,0 +1,306 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package outagebench takes a follower away from a cluster of real processes
+// under load, brings it back, and measures what clients see of both.
+package outagebench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// Config says what to measure.
+type Config struct {
+	Kvdemo string // the nodes' program
+	Nodes  []int
+	Egress int // bytes a second that leave a node
+	Size   int // bytes of a value
+	// Load is the share of what full copies can do that clients ask for, in an
+	// open loop; 0 is a closed loop.
+	Load []float64
+	// Away is how long the follower is away, Before how long is measured with
+	// all of them.
+	Away, Before time.Duration
+	// Retain is how many bytes of log nodes keep. A follower that missed more
+	// gets a snapshot. 0: as much as it can miss.
+	Retain int
+
+	Dir      string    // for the nodes' data
+	Progress io.Writer // told of each phase
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, flag string, got any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("--%s: %v, want %s", flag, got, want))
+		}
+	}
+	check(len(c.Nodes) > 0 && slices.Min(c.Nodes) >= 3 && slices.Max(c.Nodes) <= 9, "nodes", c.Nodes, "numbers of 3 to 9")
+	check(c.Egress >= 1e6 && c.Egress <= 1e12, "egress", c.Egress, "1000000 to 1000000000000 bytes a second")
+	check(c.Size >= 1<<10 && c.Size <= 4<<20, "size", c.Size, "1024 to 4194304 bytes")
+	check(len(c.Load) > 0 && slices.Min(c.Load) >= 0 && slices.Max(c.Load) <= 1, "load", c.Load, "shares of 0 to 1")
+	check(c.Away >= time.Second && c.Away <= time.Hour, "away", c.Away, "1s to 1h")
+	check(c.Before >= time.Second && c.Before <= time.Hour, "before", c.Before, "1s to 1h")
+	check(c.Retain >= 0, "retain", c.Retain, "0 or more bytes")
+	return errors.Join(errs...)
+}
+
+// Row is what one cluster did under one load.
+type Row struct {
+	Nodes int     `json:"nodes"`
+	Side  string  `json:"side"`
+	Load  float64 `json:"load"`
+	// Before is with all nodes, Away from the follower's end on, Back from its
+	// start until it has applied what the leader has.
+	Before Phase `json:"before"`
+	Away   Phase `json:"away"`
+	Back   Phase `json:"back"`
+	// Missed is how many entries the follower lacked. Sent is what the leader
+	// sent while it caught up, for a byte of value that was written meanwhile.
+	Missed uint64  `json:"missed"`
+	Sent   float64 `json:"sent"`
+}
+
+// Phase is what clients saw for a time.
+type Phase struct {
+	Took   time.Duration `json:"took_ns"`
+	Calls  int64         `json:"calls"`
+	Failed int64         `json:"failed"`
+	P50    time.Duration `json:"p50_ns"`
+	P99    time.Duration `json:"p99_ns"`
+	Max    time.Duration `json:"max_ns"`
+}
+
+// PerSecond is how many calls were answered.
+func (p Phase) PerSecond() float64 { return float64(p.Calls) / p.Took.Seconds() }
+
+const (
+	clients = 16
+	warm    = 2 * time.Second
+	level   = 2 * clients // entries behind: no more than are under way
+	patient = 10 * time.Minute
+)
+
+// The sides. Full copies come first, as what the other is compared with.
+var sides = []string{"off", "on"}
+
+// Run measures all rows: those of one load and number of nodes follow each other,
+// in the order of the sides.
+func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	for _, nodes := range cfg.Nodes {
+		for _, share := range cfg.Load {
+			for _, side := range sides {
+				row, err := cfg.measure(ctx, Row{Nodes: nodes, Side: side, Load: share})
+				if err != nil {
+					return nil, fmt.Errorf("%d nodes, coding %s: %w", nodes, side, err)
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// measure runs a cluster through all phases.
+func (cfg *Config) measure(ctx context.Context, row Row) (_ Row, err error) {
+	rate := float64(cfg.Egress) / float64((row.Nodes-1)*cfg.Size) // of full copies
+	retain := cfg.Retain
+	if retain == 0 { // coded at its best, with nobody to wait for
+		retain = 2*int(float64(cfg.Egress)*(cfg.Away+cfg.Before).Seconds()) + 256<<20
+	}
+	name := fmt.Sprintf("coding-%s-%d-%v", row.Side, row.Nodes, row.Load)
+	c, err := cluster.Start(ctx, cluster.Config{
+		Name: name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: row.Nodes, Dir: filepath.Join(cfg.Dir, name),
+		Args: []string{"--coding", row.Side, "--egress", fmt.Sprint(cfg.Egress), "--retain-bytes", fmt.Sprint(retain)},
+	})
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return row, err
+	}
+	r := &run{Config: cfg, row: &row, cluster: c, leader: leader, plan: load.Plan{
+		Addresses: []string{leader.Address}, Clients: clients, Size: cfg.Size, Keys: load.KeysFor(cfg.Size),
+		Rate: row.Load * rate, Duration: time.Hour, Timeout: time.Minute, Seed: 1,
+	}}
+	return row, r.phases(ctx)
+}
+
+// run is one cluster under load.
+type run struct {
+	*Config
+	row     *Row
+	cluster *cluster.Cluster
+	leader  *cluster.Node
+	plan    load.Plan
+}
+
+func (r *run) phases(ctx context.Context) error {
+	away := r.cluster.Nodes[0]
+	if away == r.leader {
+		away = r.cluster.Nodes[1]
+	}
+	if _, err := r.during(ctx, "warming up", func() error { return pause(ctx, warm) }); err != nil {
+		return err
+	}
+	begin, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	if r.row.Before, err = r.during(ctx, "all nodes", func() error { return pause(ctx, r.Config.Before) }); err != nil {
+		return err
+	}
+	r.row.Away, err = r.during(ctx, "one away", func() error { return errors.Join(away.Kill(), pause(ctx, r.Config.Away)) })
+	if err != nil {
+		return err
+	}
+	back, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	r.row.Back, err = r.during(ctx, "it is back", func() error {
+		if err := away.Start(); err != nil {
+			return err
+		}
+		return r.caughtUp(ctx, away)
+	})
+	if err != nil {
+		return err
+	}
+	end, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	if end.term != begin.term {
+		return fmt.Errorf("the leader changed: term %d was %d; measure again on a machine with less to do", end.term, begin.term)
+	}
+	r.row.Sent = float64(end.sent-back.sent) / float64(r.row.Back.Calls*int64(r.Size))
+	return nil
+}
+
+// during makes the load while something happens.
+func (r *run) during(ctx context.Context, what string, happens func() error) (Phase, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		load.Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := load.Run(ctx, r.plan)
+		done <- outcome{result, err}
+	}()
+	err := happens()
+	cancel()
+	o := <-done
+	if err = errors.Join(err, o.err); err != nil {
+		return Phase{}, err
+	}
+	quantile := func(q float64) time.Duration {
+		return time.Duration(o.Latency.ValueAtQuantile(q)) * time.Microsecond
+	}
+	p := Phase{o.Elapsed, o.Calls, o.Failed, quantile(50), quantile(99), quantile(100)}
+	_, _ = fmt.Fprintf(r.Progress, "%d nodes, coding %-3s  load %v  %-11s %6.1f s  %6.0f/s  p50 %7.1f ms  p99 %7.1f ms  worst %7.1f ms  %d failed\n",
+		r.row.Nodes, r.row.Side, r.row.Load, what, p.Took.Seconds(), p.PerSecond(), ms(p.P50), ms(p.P99), ms(p.Max), p.Failed) // a courtesy
+	return p, nil
+}
+
+// caughtUp waits until a node that was started has applied what the leader has.
+func (r *run) caughtUp(ctx context.Context, n *cluster.Node) error {
+	first := true
+	return r.cluster.WaitFor(ctx, patient, "the node to catch up", func(all []*kvpb.StatusResponse) bool {
+		is, leader := all[n.ID-1], all[r.leader.ID-1]
+		if is == nil || leader == nil {
+			return false
+		}
+		if first {
+			first = false
+			r.row.Missed = leader.GetApplied() - min(is.GetApplied(), leader.GetApplied())
+		}
+		return is.GetApplied()+level >= leader.GetApplied()
+	})
+}
+
+// reading is what the leader says of itself.
+type reading struct{ term, sent uint64 }
+
+func (r *run) look(ctx context.Context) (now reading, err error) {
+	s, err := r.leader.KV().Status(ctx, &kvpb.StatusRequest{})
+	if err != nil {
+		return now, err
+	}
+	now.term = s.GetTerm()
+	for _, link := range s.GetLinks() {
+		now.sent += link.GetSentBytes()
+	}
+	return now, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// Report puts the rows into a table.
+func Report(cfg Config, rows []Row) *virtual.Section {
+	s := &virtual.Section{
+		Verb:  "outage",
+		Title: "Real processes: a follower is away, and comes back",
+		Intro: fmt.Sprintf("kvdemo nodes as processes of their own, values of %s, %d clients of the leader, %.0f Mbit/s out of each node. A\n"+
+			"follower is killed, is away for %v, and is started again. Load is a share of what full copies can do, or a closed\n"+
+			"loop. Calls a second, and latencies in ms, median / 99%% / worst: for %v with all nodes, while it is away, and until it has\n"+
+			"applied what the leader has; how long that takes; the entries that it missed; and what the leader sends\n"+
+			"meanwhile, for a byte that is written.", virtual.Bytes(cfg.Size), clients, float64(cfg.Egress)*8/1e6, cfg.Away, cfg.Before),
+		Data: rows,
+	}
+	t := virtual.Table{
+		Title: "Its clients, and the follower's time:",
+		Rows:  [][]string{{"N", "load", "coding", "before /s", "away /s", "back /s", "before ms", "away ms", "back ms", "takes", "missed", "leader sends"}},
+	}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, r.cells())
+	}
+	s.Tables = append(s.Tables, t)
+	return s
+}
+
+func (r *Row) cells() []string {
+	share := "closed"
+	if r.Load > 0 {
+		share = fmt.Sprintf("%.0f%%", 100*r.Load)
+	}
+	cells := []string{fmt.Sprint(r.Nodes), share, r.Side}
+	phases := []Phase{r.Before, r.Away, r.Back}
+	for _, p := range phases {
+		cells = append(cells, fmt.Sprintf("%.0f", p.PerSecond()))
+	}
+	for _, p := range phases {
+		cells = append(cells, fmt.Sprintf("%.0f / %.0f / %.0f", ms(p.P50), ms(p.P99), ms(p.Max)))
+	}
+	return append(cells, fmt.Sprintf("%.1f s", r.Back.Took.Seconds()), fmt.Sprint(r.Missed), fmt.Sprintf("%.2f", r.Sent))
+}
