@@ -52,10 +52,10 @@ func newBench() *cobra.Command {
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.clients, "clients", 16, "concurrent clients")
-	flags.IntVar(&f.size, "size", 1024, "bytes of a value")
-	flags.IntVar(&f.keys, "keys", 1000, "number of keys")
-	flags.IntVar(&f.reads, "reads", 0, "percentage of calls that are linearizable reads")
+	flags.IntVar(&f.clients, "clients", 16, "concurrent clients, 1 to 10000")
+	flags.IntVar(&f.size, "size", 1024, "bytes of a value, to 67108864")
+	flags.IntVar(&f.keys, "keys", 1000, "number of keys, 1 to 1073741824")
+	flags.IntVar(&f.reads, "reads", 0, "percentage of calls that are linearizable reads, 0 to 100")
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "how long")
 	flags.Uint64Var(&f.seed, "seed", 1, "of keys and values")
 	return cmd

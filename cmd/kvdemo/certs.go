@@ -14,6 +14,9 @@ import (
 	"github.com/weftraft/weft/rawnode/transport/certs"
 )
 
+// maxDays is a hundred years.
+const maxDays = 36525
+
 func newCerts() *cobra.Command {
 	var cluster uint64
 	var nodes, clients string
@@ -41,8 +44,13 @@ func newCerts() *cobra.Command {
 			for _, name := range words(clients) {
 				subjects = append(subjects, certs.Subject{Cluster: cluster, Client: name})
 			}
-			if len(subjects) == 0 || days < 1 || cluster == 0 {
-				return fmt.Errorf("--nodes %q, --clients %q, --days %d, --cluster %d: want somebody to certify, 1 day or more, and cluster 1 or more; %w", nodes, clients, days, cluster, errUsage)
+			switch {
+			case len(subjects) == 0:
+				return fmt.Errorf("--nodes, --clients: none, want somebody to certify; %w", errUsage)
+			case cluster == 0:
+				return fmt.Errorf("--cluster: 0, want 1 or more; %w", errUsage)
+			case days < 1 || days > maxDays:
+				return fmt.Errorf("--days: %d, want 1 to %d; %w", days, maxDays, errUsage)
 			}
 			if err := certs.Generate(args[0], certs.ValidFor(time.Duration(days)*24*time.Hour), subjects...); err != nil {
 				return err
@@ -52,11 +60,11 @@ func newCerts() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Uint64Var(&cluster, "cluster", 1, "number of the cluster")
+	flags.Uint64Var(&cluster, "cluster", 1, "number of the cluster, 1 or more")
 	flags.StringVar(&nodes, "nodes", "", "ids of nodes, separated by commas")
 	flags.StringVar(&clients, "clients", "", "names of clients, of small letters, digits and dashes, separated by commas")
 	flags.StringSliceVar(&hosts, "hosts", nil, "names and addresses of the nodes' machines, for other programs; kvdemo does not look at them")
-	flags.IntVar(&days, "days", 365, "how long they are good")
+	flags.IntVar(&days, "days", 365, fmt.Sprintf("how long they are good, 1 to %d", maxDays))
 	return cmd
 }
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +29,7 @@ func newDemo() *cobra.Command {
 			"on the way, starts both again, and compares every file on every replica with the original.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cfg.Validate(); err != nil {
+			if err := errors.Join(cfg.Validate(), tuning.ValidateTuning()); err != nil {
 				return fmt.Errorf("%w; %w", err, errUsage)
 			}
 			var err error
@@ -44,6 +45,7 @@ func newDemo() *cobra.Command {
 				"--core", tuning.Core,
 				"--coding", tuning.Coding,
 				"--coding-threshold", strconv.Itoa(tuning.CodingThreshold),
+				"--egress", strconv.Itoa(tuning.Egress),
 				"--tick", tuning.Tick.String(),
 				"--heartbeat-ticks", strconv.Itoa(tuning.HeartbeatTicks),
 				"--election-ticks", strconv.Itoa(tuning.ElectionTicks),
@@ -53,9 +55,9 @@ func newDemo() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&cfg.Limit, "limit", 0, "load at most so many files (0: all)")
-	flags.IntVar(&cfg.Nodes, "nodes", 5, "number of nodes")
-	flags.IntVar(&cfg.Loaders, "loaders", 32, "concurrent writers")
+	flags.IntVar(&cfg.Limit, "limit", 0, "load at most so many files, to 1073741824 (0: all)")
+	flags.IntVar(&cfg.Nodes, "nodes", 5, fmt.Sprintf("number of nodes, %d to %d", demo.MinNodes, demo.MaxNodes))
+	flags.IntVar(&cfg.Loaders, "loaders", 32, fmt.Sprintf("concurrent writers, 1 to %d", demo.MaxLoaders))
 	flags.StringVar(&cfg.Data, "data", "", "empty directory for the nodes' data (default: a temporary one)")
 	flags.BoolVar(&cfg.Keep, "keep", false, "leave the data there at the end")
 	flags.BoolVar(&cfg.JSON, "json", false, "print the result as JSON")

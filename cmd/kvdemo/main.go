@@ -25,6 +25,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/internal/usage"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 )
 
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 }
 
 // errUsage marks mistakes in the command line.
-var errUsage = errors.New("see kvdemo --help")
+var errUsage = errors.New("see the command's --help")
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -74,8 +75,8 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%s: %w; %w", cmd.Name(), err, errUsage)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %w", usage.Explain(err), errUsage)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newBench(),
@@ -99,7 +100,10 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			check = cobra.NoArgs
 		}
 		if err := check(cmd, args); err != nil {
-			return fmt.Errorf("%s: %w; %w", cmd.Name(), err, errUsage)
+			if cmd.HasParent() {
+				err = fmt.Errorf("%s: %w", cmd.Name(), err)
+			}
+			return fmt.Errorf("%w; %w", err, errUsage)
 		}
 		return nil
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 		return err
 	}
 	if len(errs) == len(nodes) {
-		return fmt.Errorf("no node answered: %w; check --endpoints and that the nodes run", errors.Join(errs...))
+		return fmt.Errorf("none of %d nodes answered (%w); check --endpoints and that the nodes run", len(nodes), errs[0])
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func newAdaptive() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntSliceVar(&o.Nodes, "nodes", []int{3, 5, 7, 9}, "sizes of groups")
+	flags.IntSliceVar(&o.Nodes, "nodes", []int{3, 5, 7, 9}, "sizes of groups, 3 to 11")
 	flags.BoolVar(&o.Cores, "cores", false, "real cores instead of the model (slow)")
 	flags.BoolVar(&o.Quick, "quick", false, "fewer cells and shorter runs")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of networks and clients")

@@ -27,8 +27,8 @@ func newAway() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Sides = []virtual.Side{virtual.FullCopies(), virtual.Ours()}
 			cfg.Progress = cmd.ErrOrStderr()
-			if err := errors.Join(atLeast("voters", 3, cfg.Voters...), atLeast("size", 8, cfg.Size), atLeast("load", 0.01, cfg.Load),
-				atLeast("away", time.Second, cfg.Away), atLeast("delay", time.Microsecond, cfg.Delay)); err != nil {
+			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters...), within("size", 8, maxSize, cfg.Size), within("load", 0.01, maxLoad, cfg.Load),
+				within("away", time.Second, time.Minute, cfg.Away), within("delay", time.Microsecond, time.Second, cfg.Delay), out.check()); err != nil {
 				return err
 			}
 			rows, err := awaybench.Run(cmd.Context(), cfg)
@@ -40,11 +40,11 @@ func newAway() *cobra.Command {
 	}
 	out.add(cmd)
 	flags := cmd.Flags()
-	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7}, "sizes of the groups")
-	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload")
-	flags.Float64Var(&cfg.Load, "load", 0.5, "the share of what full copies can do that clients ask for")
-	flags.DurationVar(&cfg.Away, "away", 5*time.Second, "how long the follower is away, in virtual time")
-	flags.DurationVar(&cfg.Delay, "delay", 500*time.Microsecond, "of a message, in one direction")
+	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7}, "sizes of the groups, 3 to 15")
+	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload, 8 to 67108864")
+	flags.Float64Var(&cfg.Load, "load", 0.5, "the share of what full copies can do that clients ask for, 0.01 to 4")
+	flags.DurationVar(&cfg.Away, "away", 5*time.Second, "how long the follower is away, in virtual time, 1s to 1m")
+	flags.DurationVar(&cfg.Delay, "delay", 500*time.Microsecond, "of a message, in one direction, 1µs to 1s")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "feeds the runs")
 	return cmd
 }

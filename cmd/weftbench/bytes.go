@@ -4,6 +4,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/bytesbench"
@@ -21,6 +24,18 @@ func (f *outFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what was measured as JSON")
 }
 
+// check finds out that a report cannot be written before there is one.
+func (f *outFlags) check() error {
+	if f.out == "" {
+		return nil
+	}
+	file, err := os.OpenFile(f.out, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return file.Close()
+}
+
 func newBytes() *cobra.Command {
 	var (
 		cfg   bytesbench.Config
@@ -34,6 +49,9 @@ func newBytes() *cobra.Command {
 			"counts what the leader sends, and what all send, for a byte of committed payload.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
 			if quick {
 				cfg.Bytes, cfg.MinCalls, cfg.MaxCalls = cfg.Bytes/4, cfg.MinCalls/4, cfg.MaxCalls/4
 			}
@@ -48,11 +66,11 @@ func newBytes() *cobra.Command {
 	}
 	out.add(cmd)
 	flags := cmd.Flags()
-	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7, 9}, "sizes of the groups")
-	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{4 << 10, 64 << 10, 1 << 20}, "bytes of a payload")
+	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7, 9}, "sizes of the groups, 3 to 15")
+	flags.IntSliceVar(&cfg.Sizes, "sizes", []int{4 << 10, 64 << 10, 1 << 20}, "bytes of a payload, 8 to 67108864")
 	flags.IntVar(&cfg.Bytes, "bytes", 128<<20, "payload that a cell commits, within the bounds of --min and --max")
-	flags.IntVar(&cfg.MinCalls, "min", 200, "proposals of a cell, at least")
-	flags.IntVar(&cfg.MaxCalls, "max", 2000, "proposals of a cell, at most")
+	flags.IntVar(&cfg.MinCalls, "min", 200, "proposals of a cell, at least; 1 or more")
+	flags.IntVar(&cfg.MaxCalls, "max", 2000, "proposals of a cell, at most; 1 or more")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "feeds the runs")
 	flags.BoolVar(&quick, "quick", false, "a quarter of the proposals")
 	return cmd

@@ -27,6 +27,9 @@ func newCoding() *cobra.Command {
 			"them in turn: sizes of values, numbers of clients, and bounds on what a node sends.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := out.check(); err != nil {
+				return err
+			}
 			if quick {
 				cfg.Nodes, cfg.Clients, cfg.Rounds, cfg.Time = cfg.Nodes[:1], []int{16}, 1, 700*time.Millisecond
 			}
@@ -49,13 +52,13 @@ func newCoding() *cobra.Command {
 	nodes.add(cmd)
 	out.add(cmd)
 	flags := cmd.Flags()
-	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3, 5}, "sizes of clusters")
-	flags.IntSliceVar(&cfg.Egress, "egress", []int{0, 125e6, 12.5e6}, "bytes a second that a node sends at most (0: no bound)")
+	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3, 5}, "sizes of clusters, 3 to 9")
+	flags.IntSliceVar(&cfg.Egress, "egress", []int{0, 125e6, 12.5e6}, "bytes a second that a node sends at most, 1024 or more (0: no bound)")
 	cfg.Sizes = []int{128, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20}
-	flags.Var((*sizes)(&cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB")
-	flags.IntSliceVar(&cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients")
-	flags.IntVar(&cfg.Rounds, "rounds", 3, "how often each load is measured for each side, in turn")
-	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement")
+	flags.Var((*sizes)(&cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB, to 4MiB")
+	flags.IntSliceVar(&cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients, 1 to 1000")
+	flags.IntVar(&cfg.Rounds, "rounds", 3, "how often each load is measured for each side, in turn; 1 or more")
+	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement, 100ms or more")
 	flags.BoolVar(&quick, "quick", false, "one short round of one size of cluster")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd

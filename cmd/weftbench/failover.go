@@ -28,8 +28,9 @@ func newFailover() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Sides = virtual.Sides()
 			cfg.Progress = cmd.ErrOrStderr()
-			if err := errors.Join(atLeast("voters", 3, cfg.Voters...), atLeast("size", 8, cfg.Size),
-				atLeast("load", 0.01, cfg.Load), atLeast("seeds", 1, cfg.Seeds), atLeast("delay", time.Microsecond, cfg.Delay)); err != nil {
+			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters...), within("size", 8, maxSize, cfg.Size),
+				within("load", 0.01, maxLoad, cfg.Load), within("seeds", 1, 1<<20, cfg.Seeds),
+				within("delay", time.Microsecond, time.Second, cfg.Delay), out.check()); err != nil {
 				return err
 			}
 			rows, err := failoverbench.Run(cmd.Context(), cfg)
@@ -41,20 +42,27 @@ func newFailover() *cobra.Command {
 	}
 	out.add(cmd)
 	flags := cmd.Flags()
-	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7}, "sizes of the groups")
-	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload")
-	flags.Float64Var(&cfg.Load, "load", 0.5, "the share of what full copies can do that clients ask for")
-	flags.DurationVar(&cfg.Delay, "delay", time.Millisecond, "of a message, in one direction")
-	flags.IntVar(&cfg.Seeds, "seeds", 200, "leaders killed on each side")
+	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7}, "sizes of the groups, 3 to 15")
+	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload, 8 to 67108864")
+	flags.Float64Var(&cfg.Load, "load", 0.5, "the share of what full copies can do that clients ask for, 0.01 to 4")
+	flags.DurationVar(&cfg.Delay, "delay", time.Millisecond, "of a message, in one direction, 1µs to 1s")
+	flags.IntVar(&cfg.Seeds, "seeds", 200, "leaders killed on each side, 1 or more")
 	flags.Uint64Var(&cfg.First, "first", 1, "the first seed")
 	return cmd
 }
 
-// atLeast refuses values of a flag that are too small.
-func atLeast[T int | float64 | time.Duration](flag string, least T, values ...T) error {
+// Bounds of what is simulated in memory.
+const (
+	maxVoters = 15
+	maxSize   = 64 << 20
+	maxLoad   = 4.0
+)
+
+// within refuses values of a flag that are too small or too large.
+func within[T int | float64 | time.Duration](flag string, least, most T, values ...T) error {
 	for _, v := range values {
-		if v < least {
-			return fmt.Errorf("--%s: %v, want at least %v", flag, v, least)
+		if !(least <= v && v <= most) {
+			return fmt.Errorf("--%s: %v, want %v to %v", flag, v, least, most)
 		}
 	}
 	return nil

@@ -27,8 +27,8 @@ func newGossip() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Sides = virtual.GossipSides()
 			cfg.Progress = cmd.ErrOrStderr()
-			if err := errors.Join(atLeast("voters", 3, cfg.Voters), atLeast("size", 9, cfg.Size), atLeast("loads", 0, cfg.Loads...),
-				atLeast("time", time.Millisecond, cfg.Time), atLeast("delay", time.Microsecond, cfg.Delay)); err != nil {
+			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters), within("size", 9, maxSize, cfg.Size), within("loads", 0, maxLoad, cfg.Loads...),
+				within("time", time.Millisecond, 20*time.Second, cfg.Time), within("delay", time.Microsecond, time.Second, cfg.Delay), out.check()); err != nil {
 				return err
 			}
 			rows, err := gossipbench.Run(cmd.Context(), cfg)
@@ -40,11 +40,11 @@ func newGossip() *cobra.Command {
 	}
 	out.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&cfg.Voters, "voters", 5, "size of the group")
-	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload")
-	flags.Float64SliceVar(&cfg.Loads, "loads", []float64{0, 0.3, 0.7, 0.95, 2}, "shares of what full copies can do (0: idle)")
-	flags.DurationVar(&cfg.Time, "time", 2*time.Second, "of a row, in virtual time")
-	flags.DurationVar(&cfg.Delay, "delay", time.Millisecond, "of a message, in one direction")
+	flags.IntVar(&cfg.Voters, "voters", 5, "size of the group, 3 to 15")
+	flags.IntVar(&cfg.Size, "size", 64<<10, "bytes of a payload, 9 to 67108864")
+	flags.Float64SliceVar(&cfg.Loads, "loads", []float64{0, 0.3, 0.7, 0.95, 2}, "shares of what full copies can do, to 4 (0: idle)")
+	flags.DurationVar(&cfg.Time, "time", 2*time.Second, "of a row, in virtual time, 1ms to 20s")
+	flags.DurationVar(&cfg.Delay, "delay", time.Millisecond, "of a message, in one direction, 1µs to 1s")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "feeds the runs")
 	return cmd
 }

@@ -31,6 +31,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/internal/usage"
 )
 
 func main() {
@@ -50,6 +52,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newOutage(), newBytes(), newFailover(), newAway(), newGossip())
 	return root

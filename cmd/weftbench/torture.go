@@ -6,6 +6,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +37,10 @@ func newTorture() *cobra.Command {
 			if len(largest) != 1 {
 				return fmt.Errorf("--max-value: %v, want one size", &largest)
 			}
+			cfg.MaxValue = largest[0]
+			if err := errors.Join(cfg.Validate(), oneOf("core", core, "weft", "upstream"), oneOf("coding", coding, "auto", "on", "off")); err != nil {
+				return err
+			}
 			kvdemo, err := p.find()
 			if err != nil {
 				return err
@@ -44,7 +50,6 @@ func newTorture() *cobra.Command {
 				return err
 			}
 			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core, "--coding", coding}
-			cfg.MaxValue = largest[0]
 			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
 			fmt.Fprintf(cfg.Progress, "torture: core %s, coding %s, seed %d, values up to %v, data in %s\n", core, coding, cfg.Seed, &largest, dir)
 			run := torture.Run
@@ -65,14 +70,22 @@ func newTorture() *cobra.Command {
 	}
 	p.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&cfg.Loops, "loops", 50, "how often processes are killed")
-	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster")
+	flags.IntVar(&cfg.Loops, "loops", 50, "how often processes are killed, 1 or more")
+	flags.IntVar(&cfg.Nodes, "nodes", 3, "of the cluster, 3 to 9")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
 	flags.StringVar(&core, "core", "weft", "the Raft library: weft or upstream")
 	flags.StringVar(&coding, "coding", "auto", "send each member what it needs of large entries: on, off, or auto, which is on with --core weft")
 	largest = sizes{8 << 20}
-	flags.Var(&largest, "max-value", "size of the largest values, such as 8MiB")
+	flags.Var(&largest, "max-value", "size of the largest values, such as 8MiB, to 64MiB")
 	flags.BoolVar(&fullDisk, "full-disk", false, "fill the nodes' disks instead of killing them (as root, on Linux)")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
+}
+
+// oneOf refuses other values of a flag.
+func oneOf(flag, value string, values ...string) error {
+	if slices.Contains(values, value) {
+		return nil
+	}
+	return fmt.Errorf("--%s: %q, want one of %s", flag, value, strings.Join(values, ", "))
 }

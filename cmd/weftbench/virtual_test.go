@@ -47,9 +47,14 @@ func TestVirtualTime(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"bytes", "--voters", "1"}, "voters: 1, want 3 to 15"},
-		{[]string{"gossip", "--loads", "-1"}, "--loads: -1, want at least 0"},
-		{[]string{"failover", "--seeds", "0", "--size", "7"}, "--seeds: 0, want at least 1"},
+		{[]string{"bytes", "--voters", "1"}, "--voters: 1, want 3 to 15"},
+		{[]string{"gossip", "--loads", "-1"}, "--loads: -1, want 0 to 4"},
+		{[]string{"failover", "--seeds", "0", "--size", "7"}, "--seeds: 0, want 1 to 1048576"},
+		{[]string{"failover", "--load", "1e9"}, "--load: 1e+09, want 0.01 to 4"},
+		{[]string{"gossip", "--size", "99999999999"}, "--size: 99999999999, want 9 to 67108864"},
+		{[]string{"away", "--delay", "soon"}, `--delay: "soon", want a duration`},
+		{[]string{"bytes", "--max", "0"}, "--max: 0, want 1 or more"},
+		{[]string{"bytes", "--out", "/nonexistent/x"}, "--out: open /nonexistent/x"},
 	} {
 		_, _, err := weftbench(t, bad.args...)
 		require.ErrorContains(t, err, bad.want)

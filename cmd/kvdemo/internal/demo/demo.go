@@ -117,7 +117,7 @@ func dataDir(cfg Config) (dir string, remove func() error, err error) {
 		return "", nil, fmt.Errorf("--data: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", nil, fmt.Errorf("--data: %s is not empty (%d entries); remove it or name another directory", cfg.Data, len(entries))
+		return "", nil, fmt.Errorf("--data: %s is not empty (it has %d files or directories); remove it or name another directory", cfg.Data, len(entries))
 	}
 	if cfg.Keep {
 		return cfg.Data, keep, nil

@@ -42,6 +42,13 @@ const (
 	MaxTick = 10 * time.Second
 
 	MaxGroups = 1024
+
+	MaxElectionTicks = 100_000
+
+	MaxCodingThreshold = kv.MaxCommandBytes
+
+	MinEgress = 1 << 10
+	MaxEgress = 1 << 40
 )
 
 // Config says which node to run, and how.
@@ -59,8 +66,8 @@ type Config struct {
 	Core         string            // CoreWeft or CoreUpstream
 	// Coding is CodingOn, CodingOff, CodingNever or CodingAuto, which is on with
 	// CoreWeft.
-	// CodingThreshold is the least size of an entry that is coded, 1 or more;
-	// 0: raft.DefaultCodingThreshold.
+	// CodingThreshold is the least size of an entry that is coded, 1 to
+	// MaxCodingThreshold; 0: raft.DefaultCodingThreshold.
 	Coding          string
 	CodingThreshold int
 
@@ -69,12 +76,12 @@ type Config struct {
 	TLS certs.Files
 
 	// Egress bounds the bytes a second that the node sends to its peers, for
-	// experiments; 0: no bound.
+	// experiments, MinEgress to MaxEgress; 0: no bound.
 	Egress int
 
 	Tick           time.Duration // the unit of the two below, MinTick to MaxTick
 	HeartbeatTicks int           // a leader says that it is there, 1 or more
-	ElectionTicks  int           // silence before an election, above HeartbeatTicks
+	ElectionTicks  int           // silence before an election, above HeartbeatTicks, to MaxElectionTicks
 
 	// RetainBytes of log are kept behind the durable state, at least 1, for
 	// followers that lag; one that lags more gets a snapshot. FlushInterval is
@@ -106,10 +113,8 @@ const (
 
 // Validate returns an error that names every mistake by its flag, or nil.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(flag string, value any, want string, args ...any) {
-		errs = append(errs, fmt.Errorf("--%s: %v, want %s", flag, value, fmt.Sprintf(want, args...)))
-	}
+	var errs mistakes
+	bad := errs.add
 	if c.ID == 0 {
 		bad("id", c.ID, "1 or more, and one of --peers")
 	}
@@ -127,27 +132,6 @@ func (c Config) Validate() error {
 	if c.Groups < 1 || c.Groups > MaxGroups {
 		bad("groups", c.Groups, "1 to %d", MaxGroups)
 	}
-	if c.Core != CoreWeft && c.Core != CoreUpstream {
-		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
-	}
-	switch {
-	case !slices.Contains([]string{CodingAuto, CodingOn, CodingOff, CodingNever}, c.Coding):
-		bad("coding", strconv.Quote(c.Coding), "%s, %s, %s or %s", CodingAuto, CodingOn, CodingOff, CodingNever)
-	case c.Coding == CodingOn && c.Core == CoreUpstream:
-		bad("coding", c.Coding, "%s or %s with --core %s, which cannot code", CodingAuto, CodingOff, CoreUpstream)
-	}
-	if c.CodingThreshold < 0 || c.CodingThreshold > kv.MaxCommandBytes {
-		bad("coding-threshold", c.CodingThreshold, "0 (%d) to %d bytes", raft.DefaultCodingThreshold, kv.MaxCommandBytes)
-	}
-	if c.Tick < MinTick || c.Tick > MaxTick {
-		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
-	}
-	if c.HeartbeatTicks < 1 {
-		bad("heartbeat-ticks", c.HeartbeatTicks, "1 or more")
-	}
-	if c.ElectionTicks <= c.HeartbeatTicks {
-		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d)", c.HeartbeatTicks)
-	}
 	if c.RetainBytes == 0 {
 		bad("retain-bytes", c.RetainBytes, "1 or more")
 	}
@@ -160,7 +144,48 @@ func (c Config) Validate() error {
 	if t := c.TLS; t != (certs.Files{}) && (t.Cert == "" || t.Key == "" || t.CA == "") {
 		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
 	}
+	errs = append(errs, c.ValidateTuning())
 	return errors.Join(append(errs, c.validateAddresses()...)...)
+}
+
+// mistakes are what is wrong with flags.
+type mistakes []error
+
+func (m *mistakes) add(flag string, value any, want string, args ...any) {
+	*m = append(*m, fmt.Errorf("--%s: %v, want %s", flag, value, fmt.Sprintf(want, args...)))
+}
+
+// ValidateTuning looks at what does not say which node it is: core, coding,
+// egress and ticks. It returns an error that names every mistake by its flag, or
+// nil.
+func (c Config) ValidateTuning() error {
+	var errs mistakes
+	bad := errs.add
+	if c.Core != CoreWeft && c.Core != CoreUpstream {
+		bad("core", strconv.Quote(c.Core), "%s or %s", CoreWeft, CoreUpstream)
+	}
+	switch {
+	case !slices.Contains([]string{CodingAuto, CodingOn, CodingOff, CodingNever}, c.Coding):
+		bad("coding", strconv.Quote(c.Coding), "%s, %s, %s or %s", CodingAuto, CodingOn, CodingOff, CodingNever)
+	case c.Coding == CodingOn && c.Core == CoreUpstream:
+		bad("coding", c.Coding, "%s or %s with --core %s, which cannot code", CodingAuto, CodingOff, CoreUpstream)
+	}
+	if c.CodingThreshold < 0 || c.CodingThreshold > MaxCodingThreshold {
+		bad("coding-threshold", c.CodingThreshold, "0 (%d) to %d bytes", raft.DefaultCodingThreshold, MaxCodingThreshold)
+	}
+	if c.Egress != 0 && (c.Egress < MinEgress || c.Egress > MaxEgress) {
+		bad("egress", c.Egress, "0, or %d to %d bytes a second", MinEgress, MaxEgress)
+	}
+	if c.Tick < MinTick || c.Tick > MaxTick {
+		bad("tick", c.Tick, "%v to %v", MinTick, MaxTick)
+	}
+	if c.HeartbeatTicks < 1 {
+		bad("heartbeat-ticks", c.HeartbeatTicks, "1 or more")
+	}
+	if c.ElectionTicks <= c.HeartbeatTicks || c.ElectionTicks > MaxElectionTicks {
+		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d), and %d at most", c.HeartbeatTicks, MaxElectionTicks)
+	}
+	return errors.Join(errs...)
 }
 
 func (c Config) validateAddresses() (errs []error) {

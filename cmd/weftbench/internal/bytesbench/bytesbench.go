@@ -114,13 +114,19 @@ func (cfg *Config) validate() error {
 	var errs []error
 	for _, n := range cfg.Voters {
 		if n < 3 || n > 15 {
-			errs = append(errs, fmt.Errorf("voters: %d, want 3 to 15", n))
+			errs = append(errs, fmt.Errorf("--voters: %d, want 3 to 15", n))
 		}
 	}
 	for _, s := range cfg.Sizes {
 		if s < 8 || s > 64<<20 {
-			errs = append(errs, fmt.Errorf("sizes: %d bytes, want 8 to %d", s, 64<<20))
+			errs = append(errs, fmt.Errorf("--sizes: %d bytes, want 8 to %d", s, 64<<20))
 		}
+	}
+	if cfg.Bytes < 0 {
+		errs = append(errs, fmt.Errorf("--bytes: %d, want 0 or more", cfg.Bytes))
+	}
+	if cfg.MinCalls < 1 || cfg.MaxCalls < 1 {
+		errs = append(errs, fmt.Errorf("--min: %d, --max: %d, want 1 or more", cfg.MinCalls, cfg.MaxCalls))
 	}
 	return errors.Join(errs...)
 }

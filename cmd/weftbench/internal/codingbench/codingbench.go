@@ -60,7 +60,11 @@ func (c Config) Validate() error {
 		}
 	}
 	within("nodes", c.Nodes, 3, 9)
-	within("egress", c.Egress, 0, 1<<40)
+	for _, e := range c.Egress {
+		if e != 0 && (e < 1<<10 || e > 1<<40) {
+			errs = append(errs, fmt.Errorf("--egress: %d, want 0, or %d to %d", e, 1<<10, 1<<40))
+		}
+	}
 	within("sizes", c.Sizes, 1, 4<<20)
 	within("clients", c.Clients, 1, 1000)
 	if c.Rounds < 1 {

@@ -16,7 +16,7 @@ func TestValidate(t *testing.T) {
 	bad := Config{Nodes: []int{2}, Egress: []int{-1}, Sizes: []int{5 << 20}, Rounds: 0, Time: time.Millisecond}
 	err := bad.Validate()
 	for _, says := range []string{
-		"--nodes: [2], want numbers of 3 to 9", "--egress: [-1], want", "--sizes: [5242880], want", "--clients: [], want",
+		"--nodes: [2], want numbers of 3 to 9", "--egress: -1, want", "--sizes: [5242880], want", "--clients: [], want",
 		"--rounds: 0, want 1 or more", "--time: 1ms, want 100ms or more",
 	} {
 		require.ErrorContains(t, err, says)
