@@ -121,6 +121,7 @@ func (c *candidate) count(m *pb.Message) {
 	if _, again := c.votes[from]; !again {
 		c.votes[from] = !m.GetReject()
 	}
+	c.coded.learnFromRefusal(m)
 	result := c.tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {

@@ -138,7 +138,7 @@ func (r *raft) answerOutdated(m *pb.Message) {
 		// Must be answered: a node without PreVote may have raised the term
 		// with a shorter log, and none could win if the longer log were to go
 		// on asking about a lower one.
-		r.vouch(r.message(pb.MsgPreVoteResp, m.GetFrom()).withReject())
+		r.refuseVote(pb.MsgPreVoteResp, m.GetFrom())
 	case pb.MsgStorageAppendResp:
 		// The entries may have been replaced since, and be written again, so
 		// the report says nothing about them. A snapshot is committed state: it

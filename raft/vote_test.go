@@ -33,3 +33,37 @@ func TestCandidateWaitsForItsOwnVote(t *testing.T) {
 	}
 	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState)
 }
+
+// A refused vote says what is committed. A candidate takes that word only for an
+// entry that it has, and only with coding on: without, it goes by what upstream
+// goes by.
+func TestRefusalTellsCommit(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		index, term, want uint64
+		reject, plain     bool
+	}{
+		{name: "an entry it has", index: 3, term: 1, reject: true, want: 3},
+		{name: "another entry", index: 3, term: 2, reject: true, want: 2},
+		{name: "beyond the log", index: 1 << 62, term: 1, reject: true, want: 2},
+		{name: "nothing new", index: 1, term: 1, reject: true, want: 2},
+		{name: "a vote granted", index: 3, term: 1, want: 2},
+		{name: "coding off", index: 3, term: 1, reject: true, plain: true, want: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStorage(t, 1, 2, 3, 4, 5)
+			require.NoError(t, s.Append([]*pb.Entry{{Index: new(uint64(2)), Term: new(uint64(1))}, {Index: new(uint64(3)), Term: new(uint64(1))}}))
+			require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(2))}))
+			c := config(s)
+			if !tt.plain {
+				c.Coding = &raft.Coding{}
+			}
+			rn := newNode(t, c)
+			require.NoError(t, rn.Campaign())
+			term := rn.BasicStatus().GetTerm()
+			require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgVoteResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: &term,
+				Reject: &tt.reject, Index: &tt.index, LogTerm: &tt.term}))
+			require.Equal(t, tt.want, rn.BasicStatus().GetCommit())
+		})
+	}
+}
