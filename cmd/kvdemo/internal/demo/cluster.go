@@ -15,8 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/cmd/internal/ports"
+	"github.com/weftraft/weft/cmd/internal/process"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/ports"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
@@ -27,7 +28,7 @@ type node struct {
 	client string // address for clients
 	args   []string
 	log    string
-	proc   *process // the one there should be, or nil
+	proc   *process.Process // the one there should be, or nil
 
 	last *kvpb.StatusResponse // what it said last, nil before it said anything
 	up   bool                 // it answered the last time
@@ -110,7 +111,7 @@ func (c *cluster) startAll(ctx context.Context) error {
 
 // start starts a process for a node that has none.
 func (c *cluster) start(n *node) error {
-	proc, err := startProcess(n.args, n.log)
+	proc, err := process.Start(n.args, n.log)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (c *cluster) kill(n *node) error {
 	if proc == nil {
 		return nil
 	}
-	return proc.kill()
+	return proc.Kill()
 }
 
 // killAll ends every process there may be.
@@ -146,7 +147,7 @@ func (c *cluster) stopAll() error {
 	errs := make([]error, len(c.nodes))
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
-		wg.Go(func() { errs[i] = n.proc.stop(patience) })
+		wg.Go(func() { errs[i] = n.proc.Stop(patience) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -269,8 +270,8 @@ func (c *cluster) dead() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
-		if n.proc != nil && !n.proc.running() {
-			return fmt.Errorf("node %d: %w", n.id, n.proc.unexpected())
+		if n.proc != nil && !n.proc.Running() {
+			return fmt.Errorf("node %d: %w", n.id, n.proc.Unexpected())
 		}
 	}
 	return nil

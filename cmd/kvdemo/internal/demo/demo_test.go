@@ -6,7 +6,6 @@ package demo
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -78,7 +77,7 @@ func TestConfig(t *testing.T) {
 func TestDataDir(t *testing.T) {
 	used := writeFiles(t, map[string]string{"something": ""})
 	_, _, err := dataDir(Config{Data: used})
-	require.ErrorContains(t, err, "is not empty (1 entries); remove it or name another directory")
+	require.ErrorContains(t, err, "is not empty (it has 1 files or directories); remove it or name another directory")
 
 	fresh := filepath.Join(t.TempDir(), "a", "b")
 	dir, remove, err := dataDir(Config{Data: fresh, Keep: true})
@@ -184,12 +183,6 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("KVDEMO_TEST_CHILD") {
 	case "":
 		os.Exit(m.Run())
-	case "stubborn": // ignores the end of its standard input
-		_, _ = os.Stdout.WriteString("stubborn\n")
-		select {}
-	case "polite":
-		_, _ = os.Stdout.WriteString("polite\n")
-		_, _ = os.Stdin.Read(make([]byte, 1))
 	case "taken":
 		_, _ = os.Stdout.WriteString("listen: address already in use\n")
 		os.Exit(1)
@@ -197,17 +190,6 @@ func TestMain(m *testing.M) {
 		_, _ = os.Stdout.WriteString("cannot go on\n")
 		os.Exit(4)
 	}
-}
-
-func startChild(t *testing.T, kind string) *process {
-	t.Helper()
-	t.Setenv("KVDEMO_TEST_CHILD", kind)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	p, err := startProcess([]string{self}, filepath.Join(t.TempDir(), "log"))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = p.kill() })
-	return p
 }
 
 // Other ports are tried when one is taken; then the demonstration gives up, says
@@ -237,30 +219,4 @@ func TestPortsTaken(t *testing.T) {
 	require.ErrorContains(t, err, "ended by itself: exit status 4")
 	require.ErrorContains(t, err, "cannot go on")
 	require.NoDirExists(t, cfg.Data)
-}
-
-func TestProcess(t *testing.T) {
-	p := startChild(t, "polite")
-	require.True(t, p.running())
-	require.NoError(t, p.stop(time.Minute))
-	require.False(t, p.running())
-	require.NoError(t, p.kill(), "nothing to do")
-
-	p = startChild(t, "stubborn")
-	require.NoError(t, p.kill())
-	require.False(t, p.running())
-
-	p = startChild(t, "stubborn")
-	require.ErrorContains(t, p.stop(time.Millisecond), "did not stop within 1ms")
-	require.False(t, p.running(), "then it is killed")
-
-	p = startChild(t, "failing")
-	<-p.ended
-	err := p.stop(time.Minute)
-	require.ErrorContains(t, err, "exit status 4")
-	require.ErrorContains(t, err, "cannot go on", "the log is shown")
-
-	_, err = startProcess([]string{"/nonexistent/program"}, filepath.Join(t.TempDir(), "log"))
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.False(t, errors.Is(err, os.ErrProcessDone))
 }

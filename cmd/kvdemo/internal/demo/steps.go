@@ -35,7 +35,7 @@ func (d *run) kill(ctx context.Context, leader bool) error {
 	if err != nil {
 		return err
 	}
-	pid := victim.proc.pid()
+	pid := victim.proc.PID()
 	if err := d.cluster.kill(victim); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (d *run) restart(context.Context) error {
 		return err
 	}
 	o.restarted = time.Now()
-	d.p.event("started node %d again (process %d) after %d files", n.id, n.proc.pid(), d.load.files.Load())
+	d.p.event("started node %d again (process %d) after %d files", n.id, n.proc.PID(), d.load.files.Load())
 	return nil
 }
 

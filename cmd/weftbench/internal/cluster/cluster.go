@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/weftraft/weft/cmd/internal/ports"
+	"github.com/weftraft/weft/cmd/internal/process"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
@@ -48,7 +50,7 @@ type Node struct {
 	Data    string
 	args    []string
 	log     string
-	proc    *process
+	proc    *process.Process
 	past    Usage // of processes that are gone, as far as it was read
 	conn    *grpc.ClientConn
 }
@@ -61,7 +63,7 @@ type Cluster struct {
 
 // Start starts all nodes and waits until they have a leader.
 func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
-	addresses, err := freePorts(2 * cfg.Nodes)
+	addresses, err := ports.Free(2 * cfg.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func Dial(address string) (*grpc.ClientConn, error) {
 
 // Start starts a process for a node that has none.
 func (n *Node) Start() (err error) {
-	n.proc, err = startProcess(n.args, n.log)
+	n.proc, err = process.Start(n.args, n.log)
 	return err
 }
 
@@ -122,16 +124,16 @@ func (n *Node) Kill() error {
 	if n.proc == nil {
 		return nil
 	}
-	if u, err := processUsage(n.proc.cmd.Process.Pid); err == nil {
+	if u, err := processUsage(n.proc.PID()); err == nil {
 		n.past = Usage{n.past.CPU + u.CPU, n.past.WriteBytes + u.WriteBytes}
 	}
 	p := n.proc
 	n.proc = nil
-	return p.kill()
+	return p.Kill()
 }
 
 // Up reports whether the node has a process that runs.
-func (n *Node) Up() bool { return n.proc != nil && n.proc.running() }
+func (n *Node) Up() bool { return n.proc != nil && n.proc.Running() }
 
 // KV returns a client of this node.
 func (n *Node) KV() kvpb.KVClient { return kvpb.NewKVClient(n.conn) }
@@ -201,8 +203,8 @@ func (c *Cluster) WaitFor(ctx context.Context, patience time.Duration, what stri
 			return nil
 		}
 		for _, n := range c.Nodes {
-			if n.proc != nil && !n.proc.running() {
-				return fmt.Errorf("%s, node %d: the process ended by itself: %w%s", c.Name, n.ID, n.proc.err, n.proc.tail())
+			if n.proc != nil && !n.proc.Running() {
+				return fmt.Errorf("%s, node %d: %w", c.Name, n.ID, n.proc.Unexpected())
 			}
 		}
 		if time.Now().After(deadline) {
@@ -221,7 +223,7 @@ func (n *Node) Usage() (Usage, error) {
 	if n.proc == nil {
 		return n.past, nil
 	}
-	u, err := processUsage(n.proc.cmd.Process.Pid)
+	u, err := processUsage(n.proc.PID())
 	return Usage{n.past.CPU + u.CPU, n.past.WriteBytes + u.WriteBytes}, err
 }
 
@@ -264,7 +266,7 @@ func (c *Cluster) Stop() error {
 	for i, n := range c.Nodes {
 		if p := n.proc; p != nil {
 			n.proc = nil
-			wg.Go(func() { errs[i] = p.stop(patience) })
+			wg.Go(func() { errs[i] = p.Stop(patience) })
 		}
 	}
 	wg.Wait()
@@ -283,7 +285,7 @@ func (c *Cluster) Close() error {
 // StopAndCount stops all processes in good order, and returns the bytes that
 // they have written to the disk up to their end.
 func (c *Cluster) StopAndCount() (written uint64, err error) {
-	var procs []*process
+	var procs []*process.Process
 	for _, n := range c.Nodes {
 		if n.proc != nil {
 			procs = append(procs, n.proc)
@@ -293,7 +295,7 @@ func (c *Cluster) StopAndCount() (written uint64, err error) {
 		return 0, err
 	}
 	for _, p := range procs {
-		bytes, err := writtenBytes(p.cmd.ProcessState)
+		bytes, err := writtenBytes(p.State())
 		if err != nil {
 			return 0, err
 		}

@@ -3,7 +3,7 @@
 
 //go:build !unix
 
-package demo
+package process
 
 import (
 	"os"

@@ -3,7 +3,7 @@
 
 //go:build unix && !linux
 
-package demo
+package process
 
 import "syscall"
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package demo
+// Package process runs programs as children that cannot outlive this one.
+package process
 
 import (
 	"errors"
@@ -15,11 +16,10 @@ import (
 	"time"
 )
 
-// process is a child that cannot outlive this one. Three things see to that:
-// every way out of Run kills the children's process groups; children are told
-// to stop when their standard input ends, which the system closes for a parent
-// that was killed; and on Linux the system kills them then.
-type process struct {
+// Process is a child. Callers kill what they started on every way out, with its
+// process group. Should they be killed, two more things end it: its standard
+// input ends, at which it is expected to stop, and on Linux the system kills it.
+type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	log   string        // path of the file that has its output
@@ -40,23 +40,23 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return calls
 })
 
-// startProcess starts the command line with its output appended to logPath.
-func startProcess(args []string, logPath string) (*process, error) {
+// Start starts the command line with its output appended to logPath.
+func Start(args []string, logPath string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("log of a node: %w", err)
+		return nil, fmt.Errorf("log of %s: %w", args[0], err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	p := &process{cmd: exec.Command(args[0], args[1:]...), log: logPath, ended: make(chan struct{})}
+	p := &Process{cmd: exec.Command(args[0], args[1:]...), log: logPath, ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = childAttributes()
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start a node: %w", err)
+		return nil, fmt.Errorf("start %s: %w", args[0], err)
 	}
 	started := make(chan error)
 	starter() <- func() { started <- p.cmd.Start() }
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start a node: %w", err)
+		return nil, fmt.Errorf("start %s: %w", args[0], err)
 	}
 	go func() {
 		p.err = p.cmd.Wait()
@@ -65,9 +65,17 @@ func startProcess(args []string, logPath string) (*process, error) {
 	return p, nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// State returns what the system says of the process, once it has ended.
+func (p *Process) State() *os.ProcessState {
+	<-p.ended
+	return p.cmd.ProcessState
+}
 
-func (p *process) running() bool {
+// PID returns the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
 	select {
 	case <-p.ended:
 		return false
@@ -76,50 +84,50 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the process at once, with whatever it started, and waits until it
+// Kill ends the process at once, with whatever it started, and waits until it
 // is gone.
-func (p *process) kill() error {
-	if !p.running() {
+func (p *Process) Kill() error {
+	if !p.Running() {
 		return nil
 	}
 	if err := killGroup(p.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill process %d: %w", p.pid(), err)
+		return fmt.Errorf("kill process %d: %w", p.PID(), err)
 	}
 	<-p.ended
 	return nil
 }
 
-// stop asks the process to end, by ending its standard input, and kills it if
+// Stop asks the process to end, by ending its standard input, and kills it if
 // it does not. A node that was asked must end well.
-func (p *process) stop(patience time.Duration) error {
-	if !p.running() {
-		return p.unexpected()
+func (p *Process) Stop(patience time.Duration) error {
+	if !p.Running() {
+		return p.Unexpected()
 	}
 	if err := p.stdin.Close(); err != nil {
-		return errors.Join(fmt.Errorf("stop process %d: %w", p.pid(), err), p.kill())
+		return errors.Join(fmt.Errorf("stop process %d: %w", p.PID(), err), p.Kill())
 	}
 	select {
 	case <-p.ended:
 		if p.err != nil {
-			return p.unexpected()
+			return p.Unexpected()
 		}
 		return nil
 	case <-time.After(patience):
-		return errors.Join(fmt.Errorf("process %d did not stop within %v%s", p.pid(), patience, p.tail()), p.kill())
+		return errors.Join(fmt.Errorf("process %d did not stop within %v%s", p.PID(), patience, p.tail()), p.Kill())
 	}
 }
 
-// unexpected describes a process that ended when nobody expected it to.
-func (p *process) unexpected() error {
+// Unexpected describes a process that ended when nobody expected it to.
+func (p *Process) Unexpected() error {
 	state := "exit status 0"
 	if p.err != nil {
 		state = p.err.Error()
 	}
-	return fmt.Errorf("process %d ended by itself: %s%s", p.pid(), state, p.tail())
+	return fmt.Errorf("process %d ended by itself: %s%s", p.PID(), state, p.tail())
 }
 
 // tail returns the end of the process's log, on lines of its own.
-func (p *process) tail() string {
+func (p *Process) tail() string {
 	data, err := os.ReadFile(p.log)
 	if err != nil || len(data) == 0 {
 		return ""
