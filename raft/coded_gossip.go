@@ -106,9 +106,20 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 		word = ecraft.NewCodeword(&env.Header, env.Payload)
 		defer word.Free()
 	}
+	var (
+		data   []byte // shared by those that get the same units
+		packed gossip.Push
+	)
 	for _, t := range p.targets {
 		if a := c.accounts[t.Peer]; a != nil && a.unreachable {
 			continue // it asks for what it missed when it is back
+		}
+		if run := (gossip.Push{First: t.First, Count: t.Count}); run != packed {
+			strip := env.Own.Sub(t.First, t.Count)
+			if word != nil {
+				strip = word.Strip(env.SlotOf(c.r.id), t.First, t.Count)
+			}
+			data, packed = gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{strip}}), run
 		}
 		i := p.open(t.Peer)
 		if i < 0 {
@@ -117,11 +128,6 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 			p.bytes = append(p.bytes, 0)
 			p.content = append(p.content, c.unitsMessage(MsgUnits, t.Peer, forPush))
 		}
-		strip := env.Own.Sub(t.First, t.Count)
-		if word != nil {
-			strip = word.Strip(env.SlotOf(c.r.id), t.First, t.Count)
-		}
-		data := gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{strip}})
 		p.content[i].msg.Entries = append(p.content[i].msg.Entries, unitsEntry(id, data))
 		p.bytes[i] += len(data)
 	}
