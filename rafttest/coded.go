@@ -142,12 +142,12 @@ func (p *coreProcess) coding() *raft.Coding {
 // sealLate has the transport's codec make, of a message that leaves, what the
 // receiver is to have, if that is the host's part.
 func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
-	c := p.coding()
-	if c == nil || !c.LateSeal || m.GetType() != pb.MsgApp {
+	c := p.s.plan.coded
+	if c == nil || p.n.uncoded || !c.lateSeal || m.GetType() != pb.MsgApp {
 		return m
 	}
 	got, err := simkit.OverWire(wire.Message{Group: hostGroup, From: m.GetFrom(), To: m.GetTo(),
-		Body: wire.Raft{Message: m, OwnForm: true, ClearPrefix: c.ClearPrefix}})
+		Body: wire.Raft{Message: m, OwnForm: true, ClearPrefix: c.prefix}})
 	body, ok := got.Body.(wire.Raft)
 	if err != nil || !ok || len(body.GetEntries()) != len(m.GetEntries()) {
 		p.s.fail(NoPanic, "node %d: an append with %d entries does not survive the codec: %v", p.n.id, len(m.GetEntries()), err)
