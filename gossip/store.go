@@ -191,6 +191,13 @@ func (s *Store) Payload(id ecraft.ID) []byte {
 // put into it.
 func (s *Store) Known(id ecraft.ID) bool { return s.lookup(id) != nil }
 
+// Doubted reports whether a payload came out wrong, so that units of its entry are
+// dropped and wanted anew.
+func (s *Store) Doubted(id ecraft.ID) bool {
+	r := s.lookup(id)
+	return r != nil && r.doubt != nil
+}
+
 // Missing returns how many units of an entry are lacking to decode it, and the
 // first unit of the own slot that is. An entry that is complete, or not known,
 // lacks none.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -169,6 +170,52 @@ func TestDamagedAnswerIsNone(t *testing.T) {
 		}
 		require.Equal(t, want, g.nodes[2].rn.BasicStatus().RaftState, "damaged %t", damage)
 	}
+}
+
+// TestLiesAreNoReasonToCut: units that somebody makes up spoil what honest members
+// have answered. The entry, which is committed, is not cut for want of it.
+func TestLiesAreNoReasonToCut(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	g.propose(1, payload(0, 500))
+	g.drop = func(m *pb.Message) bool {
+		return m.GetType() == raft.MsgUnits || m.GetType() == pb.MsgApp && len(m.GetEntries()) == 0
+	}
+	want := payload(1, 600)
+	g.propose(1, want)
+	g.requireApplied([][]byte{payload(0, 500), want}, 1) // so it is committed
+	g.stop(1)
+	answers := uint64(0)
+	g.drop = func(m *pb.Message) bool {
+		return m.GetType() == raft.MsgUnits && (m.GetFrom() != answers || m.GetContext()[0] != 'r')
+	}
+	require.NoError(t, g.nodes[3].rn.ForgetLeader())
+	require.NoError(t, g.nodes[4].rn.ForgetLeader())
+	require.NoError(t, g.nodes[5].rn.ForgetLeader())
+	require.NoError(t, g.nodes[2].rn.Campaign())
+	g.settle()
+	require.NotZero(t, g.events[raft.CodingRecovery])
+
+	answers = 3
+	g.tick(6)
+	ents, err := g.nodes[5].storage.Entries(4, 5, 1<<20)
+	require.NoError(t, err)
+	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
+	require.NoError(t, err)
+	slot := h.SlotOf(5)
+	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(slot, 0, int(h.Units[slot]))
+	push := &pb.Message{
+		Type: new(raft.MsgUnits), From: new(uint64(5)), To: new(uint64(2)), Context: []byte{'p'}, Term: new(uint64(0)),
+		Entries: []*pb.Entry{{Index: ents[0].Index, Term: ents[0].Term, Data: gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{lie}})}},
+	}
+	require.ErrorIs(t, g.nodes[2].rn.Step(push), gossip.ErrLied)
+
+	answers = 4
+	g.tick(6)
+	require.Zero(t, g.events[raft.CodingCut])
+	g.drop = nil
+	g.tick(40)
+	g.requireApplied([][]byte{payload(0, 500), want}, 2, 3, 4, 5)
 }
 
 // TestCodingMistakes: one error names each field that is out of its bounds.

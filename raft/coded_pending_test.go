@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestPendingMembersAreNone follows members of a configuration to come, as a leader
@@ -38,4 +39,54 @@ func TestPendingMembersAreNone(t *testing.T) {
 	}
 	require.Len(t, inForce(follows).Progress, 2)
 	require.Len(t, inForce(base).Progress, 2)
+}
+
+// TestWordsOfFormerMembers: what a member said of itself is not held for the word of
+// another that comes under its id, also where this node saw neither leave nor come,
+// and whatever entries from between say.
+func TestWordsOfFormerMembers(t *testing.T) {
+	parsed := func(text string) *pb.ConfChangeV2 {
+		changes, err := pb.ConfChangesFromString(text)
+		require.NoError(t, err)
+		return &pb.ConfChangeV2{Changes: changes}
+	}
+	change := func(r *raft, text string) { r.applyConfChange(parsed(text)) }
+	for name, replace := range map[string]func(r *raft){
+		"entry from between": func(r *raft) {
+			change(r, "r3")
+			r.coded.account(3).reads(true)
+			change(r, "v3")
+		},
+		"further changes in the log": func(r *raft) {
+			for i, text := range []string{"r3", "v3", "l4"} {
+				data, err := proto.Marshal(parsed(text))
+				require.NoError(t, err)
+				ents := []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(i) + 2), Data: data}}
+				r.log.appendAfter(r.log.last(), ents)
+				r.coded.noteChanges(ents)
+			}
+			change(r, "r3")
+			require.Contains(t, r.coded.pending.members, uint64(3))
+			change(r, "v3")
+		},
+		"snapshot": func(r *raft) {
+			took, err := (&follower{raft: r}).restore(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+				Index: new(uint64(9)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1, 2, 3}},
+			}})
+			require.True(t, took)
+			require.NoError(t, err)
+		},
+	} {
+		ms := NewMemoryStorage()
+		require.NoError(t, ms.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1, 2, 3}},
+		}}))
+		r, err := newRaft(&Config{ID: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: ms, MaxInflightMsgs: 8, Coding: &Coding{}})
+		require.NoError(t, err)
+		a := r.coded.account(3)
+		a.reads(true)
+		a.released = 5
+		replace(r)
+		require.Nil(t, r.coded.accounts[3], name)
+	}
 }

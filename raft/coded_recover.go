@@ -31,6 +31,8 @@ type recoverer struct {
 	answers map[uint64]map[uint64]bool
 	// heard are the members that have answered at all.
 	heard map[uint64]bool
+	// asked is when those were asked, by tick, that have not answered since.
+	asked map[uint64]int
 	// sinceAsk counts ticks since the last question, ticks since the first.
 	sinceAsk, ticks int
 }
@@ -44,7 +46,7 @@ func (r *raft) win() {
 		r.becomeLeader()
 		return
 	}
-	rc := &recoverer{raft: r, answers: map[uint64]map[uint64]bool{}, heard: map[uint64]bool{r.id: true}}
+	rc := &recoverer{raft: r, answers: map[uint64]map[uint64]bool{}, heard: map[uint64]bool{r.id: true}, asked: map[uint64]int{}}
 	r.enter(rc, r.term, None)
 	n := len(rc.lacking())
 	r.logger.Infof("raft: node %x has won term %d and lacks the payloads of %d entries behind its commit index %d", r.id, r.term, n, r.log.committed)
@@ -92,14 +94,30 @@ func (rc *recoverer) lacking() (out []*record) {
 // maxRecovered bounds the entries in one question.
 const maxRecovered = 256
 
-// ask asks every member for what is lacking.
+// ask asks every member for what is lacking. One that was asked of late, and may be
+// about to answer, only hears that it is waited for.
 func (rc *recoverer) ask() {
-	c := rc.coded
 	rc.sinceAsk = 0
-	var ents []*pb.Entry
-	for _, rec := range rc.lacking() {
+	lacking := rc.lacking()
+	for _, to := range rc.coded.everyone() {
+		if to == rc.id {
+			continue
+		}
+		var ents []*pb.Entry
+		if at, asked := rc.asked[to]; !asked || rc.ticks-at >= rc.cfg.ElectionTick/2 {
+			ents = rc.questions(to, lacking)
+		}
+		rc.askFor(to, ents)
+	}
+}
+
+// questions returns what a member is to be asked: the entries that it has not
+// answered for, and those of which answers were dropped since somebody lied.
+func (rc *recoverer) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
+	c := rc.coded
+	for _, rec := range lacking {
 		id := coID(rec.id)
-		if !c.expectPinned(rec) {
+		if rc.answers[rec.id.index][to] && !c.store.Doubted(id) || !c.expectPinned(rec) {
 			continue
 		}
 		// For all that a member holds, and not for as many units as are lacking:
@@ -110,14 +128,16 @@ func (rc *recoverer) ask() {
 			break
 		}
 	}
-	for _, to := range rc.coded.everyone() {
-		if to != rc.id {
-			e := c.unitsMessage(MsgUnitsAsk, to, forRecover)
-			e.withIndex(rc.log.last().index)
-			e.msg.Entries = ents
-			rc.send(e)
-		}
+	return ents
+}
+
+func (rc *recoverer) askFor(to uint64, ents []*pb.Entry) {
+	e := rc.coded.unitsMessage(MsgUnitsAsk, to, forRecover).withIndex(rc.log.last().index)
+	e.msg.Entries = ents
+	if len(ents) > 0 {
+		rc.asked[to] = rc.ticks
 	}
+	rc.send(e)
 }
 
 func (rc *recoverer) tick() {
@@ -186,23 +206,32 @@ func (rc *recoverer) answered(m *pb.Message) error {
 		return err
 	}
 	rc.log.commitTo(m.GetCommit())
-	rc.heard[m.GetFrom()] = true
+	from, news := m.GetFrom(), false
+	rc.heard[from] = true
 	var refused error
 	for _, e := range m.GetEntries() {
 		rec := c.ledger.find(e.GetIndex())
 		if rec == nil || rec.id != idOf(e) {
 			continue // committed and applied meanwhile
 		}
-		if _, err := c.stepUnitsOf(m.GetFrom(), e); err != nil {
+		delete(rc.asked, from)
+		if _, err := c.stepUnitsOf(from, e); err != nil {
 			refused = err // and it counts as no answer: others may have what it corrupts
 			continue
 		}
 		if rc.answers[e.GetIndex()] == nil {
 			rc.answers[e.GetIndex()] = map[uint64]bool{rc.id: !rec.damaged}
 		}
-		rc.answers[e.GetIndex()][m.GetFrom()] = true
+		news = news || !rc.answers[e.GetIndex()][from]
+		rc.answers[e.GetIndex()][from] = true
 	}
 	rc.proceed()
+	if news && rc.role == role(rc) {
+		rc.quietTicks = 0 // it gets on
+		if ents := rc.questions(from, rc.lacking()); len(ents) > 0 {
+			rc.askFor(from, ents)
+		}
+	}
 	return refused
 }
 
@@ -217,8 +246,8 @@ func (rc *recoverer) proceed() {
 	}
 	if lacking := rc.lacking(); len(lacking) > 0 {
 		first := lacking[0].id.index
-		if !rc.majority(rc.answers[first]) {
-			return
+		if !rc.majority(rc.answers[first]) || rc.coded.store.Doubted(coID(lacking[0].id)) {
+			return // or what is not to be restored may be the truth of those who lied
 		}
 		rc.cut(first)
 	}

@@ -91,19 +91,22 @@ func (c *coded) changesApplied(index uint64) {
 	}
 }
 
-// confSwitched hears that the next change was put into force.
-func (c *coded) confSwitched() {
+// confSwitched hears that the next change was put into force, and who was a member
+// before.
+func (c *coded) confSwitched(before tracker.ProgressMap) {
 	if c == nil {
 		return
 	}
 	if len(c.pending.changes) > 0 {
 		c.pending.changes = c.pending.changes[1:]
 	}
+	// One that joins may be another than had its id before, whatever the log says
+	// of that one.
+	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool {
+		return before[id] == nil || c.r.members.Progress[id] == nil
+	})
 	c.derivePending()
-	everyone := c.everyone()
-	c.puller.SetMembers(everyone)
-	// One that comes back under its old id may be another.
-	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool { return !slices.Contains(everyone, id) })
+	c.puller.SetMembers(c.everyone())
 	// Who may campaign in spite of a change (mayCampaignBlocked) may be removed
 	// by it meanwhile.
 	if s := c.r.role.state(); (s == StateCandidate || s == StatePreCandidate) && !isVoter(c.r.members.Config, c.r.id) {

@@ -98,6 +98,7 @@ func (c *coded) restored(index uint64) {
 	c.store.Cut(0)
 	c.store.Applied(index)
 	clear(c.wanted)
+	clear(c.accounts) // who has left meanwhile, and come back, may be another
 	c.pending = pendingConf{}
 	c.puller.SetMembers(c.everyone())
 }

@@ -27,6 +27,7 @@ type group struct {
 	drop   func(m *pb.Message) bool
 	events map[raft.CodingEventKind]int
 	policy func() ecraft.Policy
+	memory int // of each node; 0: the default
 }
 
 type codingNode struct {
@@ -61,7 +62,7 @@ func (g *group) start(id uint64) {
 	c.ID, c.Applied = id, n.index
 	c.CheckQuorum, c.PreVote = true, true
 	c.Rand = rand.New(rand.NewPCG(id, 1))
-	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g}
+	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory}
 	n.rn = newNode(g.t, c)
 	g.down[id] = false
 }

@@ -39,7 +39,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		}
 	}
 	r.switchConfig(cfg, progress)
-	r.coded.confSwitched()
+	r.coded.confSwitched(change.Tracker.Progress)
 	cs := r.members.ConfState()
 	if l := r.leading(); l != nil {
 		l.configSwitched()
