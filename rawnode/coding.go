@@ -20,6 +20,7 @@ type codingCore interface {
 	Densify(on bool)
 	NextDeadline() (time.Duration, bool)
 	Poll()
+	QueueHint(to uint64, bytes int, rate float64)
 }
 
 // coding is a replica's part in coded replication. Without it core is nil.
@@ -101,6 +102,21 @@ func (r *Replica) Poll(now time.Duration) {
 	if r.coding.core != nil && r.err == nil {
 		r.coding.core.Poll()
 		r.dirty = true
+	}
+}
+
+// Backlog tells a leader's core what waits to be sent to each member, where that
+// is known. Flush follows, as after any input.
+func (r *Replica) Backlog(of func(member uint64) (bytes int, known bool)) {
+	if r.coding.core == nil || r.err != nil || !r.leads() {
+		return
+	}
+	for _, members := range [][]uint64{r.host.conf.GetVoters(), r.host.conf.GetVotersOutgoing(), r.host.conf.GetLearners()} {
+		for _, id := range members {
+			if bytes, known := of(id); known {
+				r.coding.core.QueueHint(id, bytes, 0)
+			}
+		}
 	}
 }
 

@@ -36,6 +36,11 @@ type Host struct {
 	// the log's goroutine.
 	logRests func() bool
 
+	// backlog, unless nil, says what waits in the transport; asked is when it was
+	// asked, and is of who takes a turn.
+	backlog func(uint64) (int, bool)
+	asked   time.Duration
+
 	calls callTable // of who takes a turn
 	ticks uint64    // of the loop
 
@@ -94,6 +99,9 @@ func New(cfg Config) (*Host, error) {
 	h.appends = newStage(h.spawn, h.writeLog)
 	if log, ok := cfg.Replica.Log.(readyLog); ok {
 		h.tryAppend = log.TryAppend
+	}
+	if t, ok := cfg.Transport.(Backlogged); ok && cfg.Replica.Coding != nil {
+		h.backlog = t.Backlog
 	}
 	if log, ok := cfg.Replica.Log.(restingLog); ok {
 		h.logRests = log.Rests

@@ -37,6 +37,16 @@ type Transport interface {
 // does, which takes more memory and processor time.
 type LateSealer interface{ SealsLate() }
 
+// Backlogged is an optional interface of a [Transport] that knows how many bytes
+// of appends wait at this node until the network takes them, the system's buffers
+// included. A leader that codes chooses by it how much it sends to whom (see
+// raft.RawNode.QueueHint); without it, it goes by what comes back.
+type Backlogged interface {
+	// Backlog returns the bytes that wait for a member, and whether that is known.
+	// It does not wait.
+	Backlog(to uint64) (bytes int, known bool)
+}
+
 // Receiver is a group at this node, as a Transport sees it. Its methods may be
 // called from several goroutines.
 type Receiver interface {

@@ -59,11 +59,20 @@ func (h *Host) tick(r *Replica) {
 	h.applies.reap()
 }
 
+// backlogEvery is how often, at most, the transport is asked what waits. In
+// between, the policy reckons with what it knows of rates.
+const backlogEvery = time.Millisecond
+
 // turn feeds the replica what has come in, and does what it wants done. It returns
 // the memory of what came.
 func (h *Host) turn(r *Replica, spare []input) []input {
 	start := time.Now()
-	r.At(start.Sub(h.start))
+	now := start.Sub(h.start)
+	r.At(now)
+	if h.backlog != nil && now-h.asked >= backlogEvery {
+		h.asked = now
+		r.Backlog(h.backlog)
+	}
 	items := h.inbox.take(spare, start)
 	for i := range items {
 		h.input(r, &items[i])

@@ -35,6 +35,7 @@ type link struct {
 	retryAt         time.Time     // no dial before
 	connected       bool
 	direct          direct
+	unsent          func() int // what is written and has not left; nil without a connection
 
 	frame wire.Frame // of who writes: the sender, or a caller of Send
 }
@@ -202,6 +203,24 @@ func (l *link) uncount(messages, bytes int) {
 		close(l.room)
 		l.room = nil
 	}
+}
+
+// backlog returns the bytes that have not left this node, while there is a
+// connection.
+func (l *link) backlog() (bytes int, connected bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unsent == nil {
+		return 0, false
+	}
+	return l.bytes + l.unsent(), true
+}
+
+// measure says how to find out what is written and has not left; nil ends that.
+func (l *link) measure(unsent func() int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unsent = unsent
 }
 
 // setState notes whether there is a connection, and if not, why, and how long to

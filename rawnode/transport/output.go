@@ -25,7 +25,7 @@ type output interface {
 }
 
 // newOutput returns the output that suits conn, which is raw or TLS over it.
-func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s *shaper, spawn func(func())) output {
+func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s *shaper, spawn func(func())) *shapedOutput {
 	var out output
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		out = &vectorOutput{conn: tcp, timeout: timeout}

@@ -188,7 +188,9 @@ func (s *sender) dial() error {
 	s.t.cfg.Logger.Info("connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
 	s.traffic().connects.Add(1)
 	s.raw, s.stop, s.backoff = raw, stop, 0
-	s.out = &target{newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn), kinds}
+	out := newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn)
+	s.out = &target{out, kinds}
+	s.measure(out.unsent)
 	s.setState(true, nil, time.Time{})
 	if conn == raw { // a connection with TLS would wait
 		s.writable(s.out)
@@ -236,6 +238,7 @@ func (s *sender) watch(conn net.Conn) {
 func (s *sender) hangUp() {
 	if s.raw != nil {
 		s.writable(nil)
+		s.measure(nil)
 		s.stop()
 		s.out.close()
 		_ = s.raw.Close() // not politely: a peer that does not read would hold this up

@@ -11,7 +11,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -164,16 +166,18 @@ type shapedOutput struct {
 	timeout time.Duration
 	spawn   func(func())
 
-	pipe *delayPipe // nil until there is a shape
+	pipe   atomic.Pointer[delayPipe] // nil until there is a shape
+	kernel kernelQueue               // of conn
 }
 
 func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
-	if o.pipe == nil {
+	pipe := o.pipe.Load()
+	if pipe == nil {
 		if !o.shaper.get().active() {
 			return o.plain.write(pieces)
 		}
-		o.pipe = newDelayPipe(o.ctx)
-		pipe := o.pipe
+		pipe = newDelayPipe(o.ctx)
+		o.pipe.Store(pipe)
 		o.spawn(func() {
 			if err := pipe.run(o.slow); err != nil {
 				_ = o.conn.Close() // the writer hears of it from the pipe
@@ -184,7 +188,7 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 		for len(p) > 0 {
 			shape := o.shaper.get()
 			n := min(len(p), shape.chunk())
-			if err := o.pipe.put(p[:n], shape, o.timeout, o.shaper); err != nil {
+			if err := pipe.put(p[:n], shape, o.timeout, o.shaper); err != nil {
 				return total, err
 			}
 			total += int64(n)
@@ -195,7 +199,7 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 }
 
 func (o *shapedOutput) try(b []byte) (int, error) {
-	if o.pipe != nil || o.shaper.get().active() {
+	if o.pipe.Load() != nil || o.shaper.get().active() {
 		return 0, nil
 	}
 	n, err := o.plain.try(b)
@@ -206,10 +210,20 @@ func (o *shapedOutput) try(b []byte) (int, error) {
 }
 
 func (o *shapedOutput) close() {
-	if o.pipe != nil {
-		o.pipe.cancel()
+	if pipe := o.pipe.Load(); pipe != nil {
+		pipe.cancel()
 	}
 	o.plain.close()
+}
+
+// unsent returns how many bytes are written and have not left this node. It is
+// for one caller at a time.
+func (o *shapedOutput) unsent() int {
+	bytes := o.kernel.unsent(o.conn)
+	if pipe := o.pipe.Load(); pipe != nil {
+		bytes += pipe.unsent(time.Now().Add(o.shaper.get().Delay))
+	}
+	return bytes
 }
 
 // delayPipe is a queue of bytes, each with a time before which it does not leave.
@@ -255,6 +269,20 @@ func (p *delayPipe) put(data []byte, shape Shape, timeout time.Duration, s *shap
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
+}
+
+// unsent returns the bytes that arrive after a time: they have not left if that is
+// now and the link's delay.
+func (p *delayPipe) unsent(after time.Time) (bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range slices.Backward(p.queue) {
+		if !d.due.After(after) {
+			break
+		}
+		bytes += len(d.data)
+	}
+	return bytes
 }
 
 func (p *delayPipe) tryPut(data []byte, bound int, s *shaper) bool {

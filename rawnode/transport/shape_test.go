@@ -124,6 +124,22 @@ func TestEgressIsShared(t *testing.T) {
 	})
 }
 
+// What waits behind a bound on the bytes has not left; what is on its way has.
+func TestUnsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := shapedOn(t.Context(), &shaper{shape: Shape{Delay: time.Second, BytesPerSecond: 100_000}}, &arrivals{start: time.Now()})
+		require.Zero(t, slow.unsent())
+		_, err := slow.write(net.Buffers{make([]byte, 100_000)})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.InDelta(t, 100_000, slow.unsent(), 10_000)
+		time.Sleep(500 * time.Millisecond)
+		require.InDelta(t, 50_000, slow.unsent(), 10_000)
+		time.Sleep(600 * time.Millisecond)
+		require.Zero(t, slow.unsent(), "all of it is on its way")
+	})
+}
+
 // What is on its way is bounded, and a shape can change on the way.
 func TestShapeBufferAndChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -136,9 +152,10 @@ func TestShapeBufferAndChange(t *testing.T) {
 			wrote <- err
 		}()
 		synctest.Wait()
-		out.pipe.mu.Lock()
-		require.LessOrEqual(t, out.pipe.bytes, 100_000)
-		out.pipe.mu.Unlock()
+		pipe := out.pipe.Load()
+		pipe.mu.Lock()
+		require.LessOrEqual(t, pipe.bytes, 100_000)
+		pipe.mu.Unlock()
 		s.set(Shape{})
 		require.NoError(t, <-wrote)
 		time.Sleep(time.Hour)

@@ -44,10 +44,22 @@ type TCP struct {
 var (
 	_ rawnode.Transport  = (*TCP)(nil)
 	_ rawnode.LateSealer = (*TCP)(nil)
+	_ rawnode.Backlogged = (*TCP)(nil)
 )
 
 // SealsLate implements [rawnode.LateSealer].
 func (*TCP) SealsLate() {}
+
+// Backlog implements [rawnode.Backlogged]. What the kernel has not sent counts on
+// Linux only.
+func (t *TCP) Backlog(to uint64) (bytes int, known bool) {
+	if p := t.peer(to); p != nil {
+		if l := p.sending[wire.ClassAppend].Load(); l != nil {
+			return l.backlog()
+		}
+	}
+	return 0, false
+}
 
 // peer is what there is for a known node.
 type peer struct {
