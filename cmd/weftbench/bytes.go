@@ -4,8 +4,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +25,7 @@ type outFlags struct {
 func (f *outFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.out, "out", "", "put the report, in Markdown, into this file (default: standard output)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what was measured as JSON")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return f.check() }
 }
 
 // check finds out that a report cannot be written before there is one.
@@ -29,11 +33,17 @@ func (f *outFlags) check() error {
 	if f.out == "" {
 		return nil
 	}
-	file, err := os.OpenFile(f.out, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(f.out, os.O_RDWR, 0)
+	if err == nil {
+		return file.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Dir(f.out))
+	}
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	return file.Close()
+	return nil
 }
 
 func newBytes() *cobra.Command {
@@ -49,9 +59,6 @@ func newBytes() *cobra.Command {
 			"counts what the leader sends, and what all send, for a byte of committed payload.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
 			if quick {
 				cfg.Bytes, cfg.MinCalls, cfg.MaxCalls = cfg.Bytes/4, cfg.MinCalls/4, cfg.MaxCalls/4
 			}

@@ -30,7 +30,7 @@ func newFailover() *cobra.Command {
 			cfg.Progress = cmd.ErrOrStderr()
 			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters...), within("size", 8, maxSize, cfg.Size),
 				within("load", 0.01, maxLoad, cfg.Load), within("seeds", 1, 1<<20, cfg.Seeds),
-				within("delay", time.Microsecond, time.Second, cfg.Delay), out.check()); err != nil {
+				within("delay", time.Microsecond, time.Second, cfg.Delay)); err != nil {
 				return err
 			}
 			rows, err := failoverbench.Run(cmd.Context(), cfg)

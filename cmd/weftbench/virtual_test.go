@@ -54,7 +54,7 @@ func TestVirtualTime(t *testing.T) {
 		{[]string{"gossip", "--size", "99999999999"}, "--size: 99999999999, want 9 to 67108864"},
 		{[]string{"away", "--delay", "soon"}, `--delay: "soon", want a duration`},
 		{[]string{"bytes", "--max", "0"}, "--max: 0, want 1 or more"},
-		{[]string{"bytes", "--out", "/nonexistent/x"}, "--out: open /nonexistent/x"},
+		{[]string{"bytes", "--out", "/nonexistent/x"}, "--out: stat /nonexistent"},
 	} {
 		_, _, err := weftbench(t, bad.args...)
 		require.ErrorContains(t, err, bad.want)
