@@ -27,9 +27,6 @@ type encoder struct {
 
 	// blocked are members that wait for entries this leader must complete.
 	blocked map[uint64]bool
-	// leftOut are rider units that were not sent, although the carrier was;
-	// kept while a configuration change is checked.
-	leftOut map[omission]bool
 	// waiting is a configuration change that waits for coverage.
 	waiting *pb.Entry
 	check   memberCheck
@@ -46,11 +43,8 @@ type encoder struct {
 	stuck map[uint64]int
 }
 
-// omission names the units of an entry that a carrier went without.
-type omission struct{ carrier, index, member uint64 }
-
 func (l *leader) beginCoding() {
-	l.enc = &encoder{blocked: map[uint64]bool{}, leftOut: map[omission]bool{}, stuck: map[uint64]int{}}
+	l.enc = &encoder{blocked: map[uint64]bool{}, stuck: map[uint64]int{}}
 	if o := l.observer(); o != nil {
 		o.Reset(l.coded.now())
 	}
@@ -241,7 +235,7 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	if !c.opt.LateSeal {
 		word.Prepare(enc.units)
 	}
-	rec := &record{id: idOf(e), hdr: h, complete: true, whole: true, word: word, plan: plan, born: now, bornTick: c.ticks}
+	rec := &record{id: idOf(e), hdr: h, complete: true, whole: true, plan: plan, born: now, bornTick: c.ticks}
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
 		if plan.Silence > 0 {
@@ -252,6 +246,8 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 		}
 	}
 	c.ledger.add(rec)
+	c.ledger.keep(rec, word)
+	c.ledger.trim(c.opt.Memory)
 	c.lastCoded = e.GetIndex()
 	c.record(CodingEvent{Kind: CodingEncoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	enc.credit = min(enc.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
@@ -389,9 +385,7 @@ func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft
 		case err == nil:
 			words[i] = word
 		case errors.Is(err, errReleased), l.coded.account(to).released >= rider.Index:
-			if l.enc.check.voters != nil {
-				l.enc.leftOut[omission{carrier: carrier, index: rider.Index, member: to}] = true
-			}
+			l.enc.check.wentWithout(carrier, rider.Index, to)
 			l.coded.record(CodingEvent{Kind: CodingLeftOut, Index: rider.Index, Peer: to})
 		default:
 			return nil, err
@@ -439,7 +433,7 @@ func (l *leader) word(rec *record) (*ecraft.Codeword, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec.word = ecraft.NewCodeword(rec.hdr, payload)
+	l.coded.ledger.keep(rec, ecraft.NewCodeword(rec.hdr, payload))
 	return rec.word, nil
 }
 

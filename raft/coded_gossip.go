@@ -169,6 +169,9 @@ func checkUnits(m *pb.Message) error {
 		return fmt.Errorf("%w: message of type %d from %x has term %d and a context of %d bytes; it must have term 0 and 1 byte",
 			ErrMalformedMessage, m.GetType(), m.GetFrom(), m.GetTerm(), len(m.GetContext()))
 	}
+	if n := len(m.GetEntries()); n > maxRecovered && m.GetType() == MsgUnitsAsk {
+		return fmt.Errorf("%w: %x asks for units of %d entries; at most %d can be", ErrMalformedMessage, m.GetFrom(), n, maxRecovered)
+	}
 	for i, e := range m.GetEntries() {
 		if e.GetTerm() == 0 || e.GetTerm() > maxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
 			return fmt.Errorf("%w: message of type %d from %x has entry %d/%d out of order or without a term",

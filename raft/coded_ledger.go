@@ -23,6 +23,9 @@ type ledger struct {
 	ready int
 	// riders are also those for applied entries.
 	riders riders
+	// words is the bytes of the payloads that records keep with their codewords,
+	// bare a number of leading records that keep none.
+	words, bare int
 }
 
 // record is a coded entry.
@@ -68,6 +71,9 @@ type record struct {
 type raise struct {
 	at     uint64
 	totals []uint8
+	// without are members that were sent the carrier without these units; noted
+	// while a change of the members is checked.
+	without []uint64
 }
 
 // at returns the position of the first record at or behind index.
@@ -98,11 +104,11 @@ func (g *ledger) cut(index uint64) {
 	g.riders.keep(0, index)
 	i := g.at(index)
 	for _, rec := range g.recs[i:] {
-		rec.drop()
+		g.drop(rec)
 	}
 	clear(g.recs[i:])
 	g.recs = g.recs[:i]
-	g.ready = min(g.ready, i)
+	g.ready, g.bare = min(g.ready, i), min(g.bare, i)
 	for _, rec := range g.recs {
 		n := len(rec.raised)
 		for n > 0 && rec.raised[n-1].at >= index {
@@ -119,11 +125,11 @@ func (g *ledger) release(index uint64) {
 		return
 	}
 	for _, rec := range g.recs[:i] {
-		rec.drop()
+		g.drop(rec)
 	}
 	clear(g.recs[:i])
 	g.recs = g.recs[i:]
-	g.ready = max(g.ready-i, 0)
+	g.ready, g.bare = max(g.ready-i, 0), max(g.bare-i, 0)
 }
 
 // incomplete returns the first record whose payload is lacking, or nil.
@@ -160,9 +166,25 @@ func (c *coded) incomplete() *record {
 	return c.ledger.incomplete()
 }
 
+// keep has a record of the ledger keep its codeword.
+func (g *ledger) keep(rec *record, word *ecraft.Codeword) {
+	rec.word = word
+	g.words += rec.hdr.PayloadLen
+	g.bare = min(g.bare, g.at(rec.id.index))
+}
+
+// trim drops the oldest codewords, which can be made again, where their payloads
+// are more bytes than the budget. Nobody must be at work with one.
+func (g *ledger) trim(budget int) {
+	for ; g.words > budget && g.bare < len(g.recs)-1; g.bare++ {
+		g.drop(g.recs[g.bare])
+	}
+}
+
 // drop gives back the memory of the codeword.
-func (rec *record) drop() {
+func (g *ledger) drop(rec *record) {
 	if rec.word != nil {
+		g.words -= rec.hdr.PayloadLen
 		rec.word.Free()
 		rec.word = nil
 	}
@@ -232,7 +254,8 @@ func (c *coded) plausible(id entryID, env *ecraft.Envelope, before []*pb.Entry, 
 
 // slotsOf returns the number of slots of an entry that is not applied, in the
 // log or before the present one in the same message; 0 if it is not coded.
-// Nothing is known of entries that are applied.
+// Nothing is known of entries that are applied, or stand behind a snapshot that
+// is about to be.
 func (c *coded) slotsOf(id entryID, before []*pb.Entry, envs []*ecraft.Envelope) (slots int, known bool) {
 	if len(before) > 0 && id.index >= before[0].GetIndex() {
 		i := id.index - before[0].GetIndex()
@@ -241,7 +264,7 @@ func (c *coded) slotsOf(id entryID, before []*pb.Entry, envs []*ecraft.Envelope)
 		}
 		return 0, true
 	}
-	if id.index <= c.r.log.applied {
+	if id.index <= c.r.log.applied || id.index < c.r.log.firstIndex() {
 		return 0, false
 	}
 	if rec := c.ledger.find(id.index); rec != nil && rec.id == id {

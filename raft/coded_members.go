@@ -4,7 +4,6 @@
 package raft
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,7 +52,6 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 	check := &l.enc.check
 	if !sameVoters(check.voters, voters) {
 		*check = memberCheck{voters: voters, raised: map[uint64][]raise{}, headers: map[uint64]*record{}}
-		clear(l.enc.leftOut)
 	}
 	if to := l.releasedByEnough(voters); to > check.okTo {
 		check.okTo = to
@@ -187,9 +185,18 @@ func (l *leader) heldFor(rec *record, id uint64) int {
 	}
 	sent := *rec
 	sent.raised = slices.DeleteFunc(slices.Clone(rec.raised), func(ra raise) bool {
-		return l.enc.leftOut[omission{carrier: ra.at, index: rec.id.index, member: id}]
+		return slices.Contains(ra.without, id)
 	})
 	return sent.holds(id, pr.Match, noLimit)
+}
+
+// wentWithout notes that a member is sent a carrier without its units of an entry.
+func (check *memberCheck) wentWithout(carrier, index, member uint64) {
+	for i := range check.raised[index] {
+		if ra := &check.raised[index][i]; ra.at == carrier && !slices.Contains(ra.without, member) {
+			ra.without = append(ra.without, member)
+		}
+	}
 }
 
 // raiseCommitted appends a carrier that brings committed entries to what the
@@ -421,10 +428,16 @@ func (l *leader) headersArrived(m *pb.Message) error {
 	if check.voters == nil || m.GetLogTerm() != l.term || m.GetIndex() != max(check.okTo, check.headersTo)+1 || m.GetCommit() < m.GetIndex() {
 		return nil // late
 	}
+	if n := len(m.GetEntries()); n > maxHeaders {
+		return fmt.Errorf("%w: %d headers from %x; at most %d can be", ErrMalformedMessage, n, m.GetFrom(), maxHeaders)
+	}
 	for _, e := range m.GetEntries() {
 		hdr, _, err := ecraft.ParseHeader(e.GetData(), 0)
-		if err != nil || e.GetIndex() < m.GetIndex() || e.GetIndex() > m.GetCommit() {
-			return fmt.Errorf("%w: header of %d/%d from %x: %w", ErrMalformedMessage, e.GetTerm(), e.GetIndex(), m.GetFrom(), errors.Join(err))
+		if err == nil && (hdr.Kind != ecraft.Coded || e.GetIndex() < m.GetIndex() || e.GetIndex() > m.GetCommit()) {
+			err = fmt.Errorf("it is of kind %s, in an answer for [%d, %d]", hdr.Kind, m.GetIndex(), m.GetCommit())
+		}
+		if err != nil {
+			return fmt.Errorf("%w: header of %d/%d from %x: %w", ErrMalformedMessage, e.GetTerm(), e.GetIndex(), m.GetFrom(), err)
 		}
 		check.headers[e.GetIndex()] = &record{id: idOf(e), hdr: hdr}
 	}

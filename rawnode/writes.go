@@ -31,8 +31,8 @@ type writes struct {
 
 // rider is what is delivered when a write is durable.
 type rider struct {
-	behind    uint64      // the number of the write
-	own       *pb.Message // for this node, or nil
+	behind    uint64        // the number of the write
+	own       []*pb.Message // for this node, one of a type
 	responses []*pb.Message
 }
 
@@ -110,12 +110,22 @@ func (r *Replica) ride(responses []*pb.Message) {
 	last := &w.riders[len(w.riders)-1]
 	for _, m := range responses {
 		if m.GetTo() == r.cfg.ID {
-			// The core's word to itself on how far it is durable: between two
-			// writes it is the same each time.
-			last.own = m
+			last.tellSelf(m)
 		} else if len(last.responses) < maxRiders {
 			last.responses = append(last.responses, m)
 		} // else the disk is stuck while peers repeat themselves: it is lost
+	}
+}
+
+// tellSelf adds the core's word to itself on what is durable: between two writes it
+// is the same each time, but its own vote before an election is another word than
+// how far the log is.
+func (d *rider) tellSelf(m *pb.Message) {
+	i := slices.IndexFunc(d.own, func(said *pb.Message) bool { return said.GetType() == m.GetType() })
+	if i < 0 {
+		d.own = append(d.own, m)
+	} else {
+		d.own[i] = m
 	}
 }
 
@@ -126,9 +136,7 @@ func (r *Replica) AppendDone(a Append) {
 	r.deliver(a.responses)
 	n := 0
 	for n < len(w.riders) && w.riders[n].behind <= w.durable {
-		if own := w.riders[n].own; own != nil {
-			r.step(own)
-		}
+		r.deliver(w.riders[n].own)
 		r.deliver(w.riders[n].responses)
 		n++
 	}

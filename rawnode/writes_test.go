@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -86,4 +88,25 @@ func TestRidersAreBounded(t *testing.T) {
 	n.held = false
 	c.run(5)
 	require.Len(t, c.agree(), 1)
+}
+
+// What a node tells itself behind a write is told whole: how far its log is durable,
+// the latest word of it, and that it would vote for itself.
+func TestOwnWordsRideTogether(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	c.run(2)
+	n := c.nodes[3]
+	n.held = true
+	c.propose(1, "x")
+	c.settle()
+	word := func(typ pb.MessageType, index uint64) *pb.Message {
+		return &pb.Message{Type: &typ, To: new(uint64(3)), Index: &index}
+	}
+	vote, late := word(pb.MsgPreVoteResp, 0), word(pb.MsgStorageAppendResp, 8)
+	n.r.writes.riders = nil
+	n.r.ride([]*pb.Message{vote, word(pb.MsgStorageAppendResp, 7)})
+	n.r.ride([]*pb.Message{late})
+	require.Len(t, n.r.writes.riders, 1)
+	require.Equal(t, []*pb.Message{vote, late}, n.r.writes.riders[0].own)
 }

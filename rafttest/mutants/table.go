@@ -89,7 +89,7 @@ var table = []bug{
 	{"coded entries are looked at on entering a joint configuration, not on leaving it", "raft/coded_members.go",
 		edit("	if _, joint := cc.EnterJoint(); joint {\n		return true\n	}\n", "	if _, joint := cc.EnterJoint(); joint {\n		t := l.members\n		t.Config, t.Progress = l.members.Clone(), cloneProgress(l.members.Progress)\n		cfg, _, err := changed(t, cc)\n		return err != nil || l.mayBecome(cfg.Voters[0])\n	}\n"), "12f-replace-two-of-three", 0},
 	{"units that a carrier went without count for a change of the members", "raft/coded_members.go",
-		edit("		return l.enc.leftOut[omission{carrier: ra.at, index: rec.id.index, member: id}]\n", "		return false\n"), "20-units-left-out", 0},
+		edit("		return slices.Contains(ra.without, id)\n", "		return false\n"), "20-units-left-out", 0},
 	{"members of configurations to come count when a change is applied", "raft/conf.go",
 		edit("		if !member(id) {\n			only", "		if !member(id) && len(t.Progress) < 0 {\n			only"), "TestPendingMembersAreNone", 0},
 	{"what is applied in memory counts as released", "raft/coded_report.go",
