@@ -53,6 +53,8 @@ type codedPlan struct {
 	blackout time.Duration
 	// dead is the chance that as many nodes as may be dead are, in the end.
 	dead float64
+	// falls is nil unless runs are asked for in which leaders fall.
+	falls *fallsPlan
 }
 
 // policyKind is how units are assigned.

@@ -28,6 +28,7 @@ func (f *faults) beginCoded() {
 	f.every(c.dense, f.densify)
 	f.every(c.replace, f.s.replaceMembers)
 	f.every(c.blackout, f.blackout)
+	f.beginFalls()
 	f.s.After(watchEvery, f.s.check.watch)
 }
 
@@ -46,7 +47,7 @@ func (s *sim) spoil(m *pb.Message) *pb.Message {
 	if m.GetType() != raft.MsgUnits && m.GetType() != raft.MsgUnitsAsk {
 		return m
 	}
-	if s.net2.Chance(c.unitLoss) {
+	if s.net2.Chance(c.unitLoss) || s.losesPush(m) {
 		s.coded.UnitsLost++
 		return nil
 	}

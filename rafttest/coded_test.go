@@ -19,8 +19,10 @@ var (
 )
 
 // reportCoded describes a failed run with coding and how to see it again.
-func reportCoded(r Result) string {
-	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestCoded$' -coded-seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+func reportCoded(r Result) string { return reportCodedBy("TestCoded", r) }
+
+func reportCodedBy(test string, r Result) string {
+	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run '%s$' -coded-seed %d -v\n%s", r.Seed, r.Err, r.Plan, test, r.Seed, r.Story)
 }
 
 // TestCoded runs clusters that code through faults, and looks besides all else
@@ -34,14 +36,28 @@ func TestCoded(t *testing.T) {
 	}
 }
 
+// TestCodedFalls runs as many clusters as half of that in which leaders fall while
+// coded entries are under way: so that most of those who win have something to
+// restore or to cut.
+func TestCodedFalls(t *testing.T) {
+	opts := Options{Coded: true, Falls: true, Process: ProcessCore}
+	report := func(r Result) string { return reportCodedBy("TestCodedFalls", r) }
+	_, reached, enough := suite{*codedFirst, inShort((*codedCount+1)/2, 75), *codedSeed, *codedStop, opts, report}.run(t)
+	t.Logf("\n%s", reached)
+	if enough {
+		require.Greater(t, reached.Recoveries, *codedCount/2, "elections with something to restore")
+		require.NotZero(t, reached.Cuts)
+	}
+}
+
 // TestCodedSameStory shows that a run with coding is a function of its seed.
 func TestCodedSameStory(t *testing.T) {
 	last := uint64(40)
 	if testing.Short() {
 		last = 10
 	}
-	opts := Options{Coded: true, Process: ProcessCore}
 	for seed := uint64(1); seed <= last; seed++ {
+		opts := Options{Coded: true, Falls: seed%4 == 0, Process: ProcessCore}
 		a, b := Run(seed, opts), Run(seed, opts)
 		require.Equal(t, a.Hash, b.Hash, "seed %d", seed)
 		require.Equal(t, a.Coded, b.Coded, "seed %d", seed)
@@ -50,10 +66,11 @@ func TestCodedSameStory(t *testing.T) {
 
 // FuzzCoded runs seeds that the fuzzer makes up, for as long as it is let.
 func FuzzCoded(f *testing.F) {
-	f.Add(uint64(1))
-	f.Fuzz(func(t *testing.T, seed uint64) {
-		if r := Run(seed, Options{Coded: true, Process: ProcessCore}); r.Err != nil {
-			t.Error(reportCoded(r))
+	f.Add(uint64(1), false)
+	f.Add(uint64(1), true)
+	f.Fuzz(func(t *testing.T, seed uint64, falls bool) {
+		if r := Run(seed, Options{Coded: true, Falls: falls, Process: ProcessCore}); r.Err != nil {
+			t.Error(reportCodedBy(map[bool]string{false: "TestCoded", true: "TestCodedFalls"}[falls], r))
 		}
 	})
 }

@@ -33,6 +33,9 @@ type Options struct {
 	// Coded turns coding on: entries travel as units, at least at some nodes
 	// and for some of the time.
 	Coded bool
+	// Falls has leaders die while coded entries are under way, and units that
+	// followers push get lost. It needs Coded.
+	Falls bool
 }
 
 // Process is what a simulated node runs.

@@ -25,6 +25,8 @@ type sim struct {
 	rng, net2 simkit.Draws
 	// reports draws which acknowledgements lose what they say beside Raft.
 	reports simkit.Draws
+	// falls draws how leaders fall.
+	falls simkit.Draws
 
 	nodes   []*node // by id, from 1
 	net     *network
@@ -62,6 +64,10 @@ func Run(seed uint64, opts Options) Result {
 		s.plan.drawCoded(simkit.NewDraws(seed, 4))
 		s.reports = simkit.NewDraws(seed, 5)
 		s.plan.coded.reportLoss = s.reports.Rate(0.2, 0.001, 0.5)
+		if opts.Falls {
+			s.falls = simkit.NewDraws(seed, 6)
+			s.plan.drawFalls(s.falls)
+		}
 	}
 	s.live(seed)
 	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded}
