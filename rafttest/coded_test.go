@@ -21,6 +21,9 @@ var (
 // reportCoded describes a failed run with coding and how to see it again.
 func reportCoded(r Result) string { return reportCodedBy("TestCoded", r) }
 
+// reportFalls is reportCoded for runs in which leaders fall.
+func reportFalls(r Result) string { return reportCodedBy("TestCodedFalls", r) }
+
 func reportCodedBy(test string, r Result) string {
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run '%s$' -coded-seed %d -v\n%s", r.Seed, r.Err, r.Plan, test, r.Seed, r.Story)
 }
@@ -41,8 +44,7 @@ func TestCoded(t *testing.T) {
 // restore or to cut.
 func TestCodedFalls(t *testing.T) {
 	opts := Options{Coded: true, Falls: true, Process: ProcessCore}
-	report := func(r Result) string { return reportCodedBy("TestCodedFalls", r) }
-	_, reached, enough := suite{*codedFirst, inShort((*codedCount+1)/2, 75), *codedSeed, *codedStop, opts, report}.run(t)
+	_, reached, enough := suite{*codedFirst, inShort((*codedCount+1)/2, 75), *codedSeed, *codedStop, opts, reportFalls}.run(t)
 	t.Logf("\n%s", reached)
 	if enough {
 		require.Greater(t, reached.Recoveries, *codedCount/2, "elections with something to restore")
@@ -68,9 +70,16 @@ func TestCodedSameStory(t *testing.T) {
 func FuzzCoded(f *testing.F) {
 	f.Add(uint64(1), false)
 	f.Add(uint64(1), true)
-	f.Fuzz(func(t *testing.T, seed uint64, falls bool) {
-		if r := Run(seed, Options{Coded: true, Falls: falls, Process: ProcessCore}); r.Err != nil {
-			t.Error(reportCodedBy(map[bool]string{false: "TestCoded", true: "TestCodedFalls"}[falls], r))
-		}
-	})
+	f.Fuzz(func(t *testing.T, seed uint64, falls bool) { runCoded(t, seed, falls) })
+}
+
+// runCoded runs one seed.
+func runCoded(t *testing.T, seed uint64, falls bool) {
+	report := reportCoded
+	if falls {
+		report = reportFalls
+	}
+	if r := Run(seed, Options{Coded: true, Falls: falls, Process: ProcessCore}); r.Err != nil {
+		t.Error(report(r))
+	}
 }

@@ -110,10 +110,8 @@ func TestSeedsOfOld(t *testing.T) {
 		require.GreaterOrEqual(t, len(fields), 3, "a seed, a process, and what was found: %q", line)
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		require.NoError(t, err)
-		if fields[1] == "coded" {
-			if r := Run(seed, Options{Coded: true, Process: ProcessCore}); r.Err != nil {
-				t.Error(reportCoded(r))
-			}
+		if falls := fields[1] == "falls"; falls || fields[1] == "coded" {
+			runCoded(t, seed, falls)
 			continue
 		}
 		process, ok := processes[fields[1]]
