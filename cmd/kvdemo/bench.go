@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ func newBench() *cobra.Command {
 			if err := f.validate(); err != nil {
 				return fmt.Errorf("%w; %w", err, errUsage)
 			}
-			r, err := f.run(cmd.Context())
+			r, err := f.run(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -149,14 +150,44 @@ func (m *meter) side(seconds float64) benchSide {
 	}
 }
 
+// count returns how many calls have ended well, and how many not.
+func (m *meter) count() (done, failed int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.hist.TotalCount(), m.failed
+}
+
+// report says every other second how far the calls are, until ctx ends.
+func report(ctx context.Context, out io.Writer, start time.Time, writes, reads *meter) {
+	ticks := time.NewTicker(2 * time.Second)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticks.C:
+			written, unwritten := writes.count()
+			read, unread := reads.count()
+			fmt.Fprintf(out, "%6.1fs  %d written, %d read, %d failed\n", now.Sub(start).Seconds(), written, read, unwritten+unread)
+		}
+	}
+}
+
 // run makes the load. It fails only if nothing at all succeeded.
-func (f *benchFlags) run(ctx context.Context) (benchResult, error) {
+func (f *benchFlags) run(ctx context.Context, progress io.Writer) (benchResult, error) {
 	cfg, err := f.config()
 	if err != nil {
 		return benchResult{}, err
 	}
 	writes, reads := newMeter(), newMeter()
 	start := time.Now()
+	reporting, stop := context.WithCancel(ctx)
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		report(reporting, progress, start, writes, reads)
+	}()
+	defer func() { stop(); <-reported }()
 	var g errgroup.Group
 	for i := range f.clients {
 		cfg.First = i
