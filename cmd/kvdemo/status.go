@@ -103,7 +103,7 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 		return err
 	}
 	if len(errs) == len(nodes) {
-		return fmt.Errorf("none of %d nodes answered (%w); check --endpoints and that the nodes run", len(nodes), errs[0])
+		return fmt.Errorf("no node answered: %w; check --endpoints and that the nodes run", errs[0]) // the table has all
 	}
 	return nil
 }
