@@ -4,8 +4,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/adaptive"
@@ -13,7 +11,7 @@ import (
 
 func newAdaptive() *cobra.Command {
 	var o adaptive.Options
-	var asJSON bool
+	var out outFlags
 	cmd := &cobra.Command{
 		Use:   "adaptive",
 		Short: "Compare the adaptive policy with fixed levels, in virtual time",
@@ -28,20 +26,18 @@ func newAdaptive() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !asJSON {
+			if out == (outFlags{}) {
 				report.Text(cmd.OutOrStdout())
 				return nil
 			}
-			e := json.NewEncoder(cmd.OutOrStdout())
-			e.SetIndent("", "  ")
-			return e.Encode(report)
+			return report.Section().Write(cmd.OutOrStdout(), out.out, out.json)
 		},
 	}
+	out.add(cmd)
 	flags := cmd.Flags()
 	flags.IntSliceVar(&o.Nodes, "nodes", []int{3, 5, 7, 9}, "sizes of groups, 3 to 11")
 	flags.BoolVar(&o.Cores, "cores", false, "real cores instead of the model (slow)")
 	flags.BoolVar(&o.Quick, "quick", false, "fewer cells and shorter runs")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of networks and clients")
-	flags.BoolVar(&asJSON, "json", false, "write JSON instead of tables")
 	return cmd
 }

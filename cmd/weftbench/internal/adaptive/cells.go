@@ -74,7 +74,7 @@ func (o *Options) cluster(net Network, side Side) (Cluster, error) {
 func (o *Options) sides(n int) []Side {
 	sides := Sides(n)
 	if o.Cores {
-		sides = slices.DeleteFunc(sides, func(s Side) bool { return s.general() })
+		sides = slices.DeleteFunc(sides, func(s Side) bool { return s.general() || s.hints })
 	}
 	return sides
 }

@@ -5,6 +5,7 @@ package adaptive
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
@@ -17,6 +18,7 @@ const (
 	windowEntries = 256 // messages to a follower that it did not answer yet
 	heartbeat     = 100 * ms
 	unhealthy     = time.Second // silent for so long
+	hintEvery     = ms          // at most, as package rawnode does
 	maxTokens     = 4 << 20     // bytes that hedges may save up
 )
 
@@ -45,6 +47,9 @@ type follower struct {
 	to   pipe
 	back time.Duration // when its last answer arrives
 
+	waits   int         // bytes that the leader has not sent yet, for who gives hints
+	leaving []departure // of them, in order
+
 	next, match uint64
 	flying      int
 	heard       time.Duration
@@ -55,6 +60,12 @@ type follower struct {
 	syncing           bool
 	pausedUntil       time.Duration
 	dead              bool
+}
+
+// departure is bytes that have left the leader at a time.
+type departure struct {
+	at    time.Duration
+	bytes int
 }
 
 // model is a small model of the protocol: appends, answers, the commit rule,
@@ -82,6 +93,7 @@ type model struct {
 	tokens    float64
 	alarm     time.Duration // of the next hedge
 	retry     time.Duration
+	hinted    time.Duration // when the policy was told last what waits
 
 	onCommit func(index uint64, now time.Duration)
 	calls    []func()
@@ -187,6 +199,9 @@ func (m *model) assign(e *entry) {
 			m.units[i] = m.sets[i].Len()
 		}
 	default:
+		if m.side.hints && m.now-m.hinted >= hintEvery {
+			m.hint()
+		}
 		e.plan = m.policy.Assign(&m.round, m.units)
 	}
 	whole := true
@@ -250,9 +265,27 @@ func (m *model) transmit(i, bytes int, e event, control bool) {
 		f.to.free = max(f.to.free, start) + transfer(bytes, f.link.Rate)
 		done = max(done, f.to.free)
 	}
+	if m.side.hints && !control {
+		f.waits += bytes
+		f.leaving = append(f.leaving, departure{done, bytes})
+	}
 	f.to.arrived = max(f.to.arrived, done+f.link.late(f.rng))
 	e.at = f.to.arrived
 	m.add(e)
+}
+
+// hint tells the policy how many bytes have not left for each follower: those at
+// the interface, and those that its link is too slow for.
+func (m *model) hint() {
+	m.hinted = m.now
+	for i, f := range m.followers {
+		n := 0
+		for ; n < len(f.leaving) && f.leaving[n].at <= m.now; n++ {
+			f.waits -= f.leaving[n].bytes
+		}
+		f.leaving = slices.Delete(f.leaving, 0, n)
+		m.observer.QueueHint(uint64(i)+2, f.waits, 0, m.now)
+	}
 }
 
 // reply puts an answer on its way back.

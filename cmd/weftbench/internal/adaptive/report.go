@@ -91,9 +91,9 @@ func (r *Report) Text(w io.Writer) {
 		if row.Nodes != nodes || row.Group != group || row.Metric != metric {
 			nodes, group, metric = row.Nodes, row.Group, row.Metric
 			fmt.Fprintf(w, "\nN = %d, %s networks, %s (%d cells)\n", nodes, group, metric, row.Cells)
-			fmt.Fprintf(w, "  %-12s %8s %8s %9s   %s\n", "", "mean", "worst", "within 3%", "worst cell")
+			fmt.Fprintf(w, "  %-13s %8s %8s %9s   %s\n", "", "mean", "worst", "within 3%", "worst cell")
 		}
-		fmt.Fprintf(w, "  %-12s %8.3f %8.2f %8.0f%%   %s\n", row.Side, row.Mean, row.Worst, 100*row.Within, row.WorstCell)
+		fmt.Fprintf(w, "  %-13s %8.3f %8.2f %8.0f%%   %s\n", row.Side, row.Mean, row.Worst, 100*row.Within, row.WorstCell)
 	}
 	fmt.Fprintf(w, "\nOne of four followers stops: 64 KB, 70%% load; medians of several runs, and the worst\n")
 	fmt.Fprintf(w, "  %-8s %-13s %-11s %7s %7s %7s %17s %17s %s\n", "network", "follower", "side", "p50", "p99", "max", "no commit", "extra", "carriers")

@@ -208,7 +208,7 @@ func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
 		})
 	}
 	var runs []run
-	for _, side := range append([]Side{Ours()}, Sides(5)[2:]...) {
+	for _, side := range append([]Side{Ours()}, fixedLevels(5)...) {
 		c, err := o.cluster(a, side)
 		if err != nil {
 			return Shift{}, err

@@ -24,6 +24,7 @@ type Side struct {
 	Detect time.Duration
 
 	level  int        // of a fixed one
+	hints  bool       // its policy is told what waits at the leader
 	policy func() any // an ecraft.Policy or an ecraft.SetPolicy
 }
 
@@ -33,10 +34,13 @@ func (s Side) general() bool {
 	return ok
 }
 
-// Sides returns those of the table, for n nodes: ours, the published chooser,
-// and every level that does not change, the first of which is full copies.
-func Sides(n int) []Side {
-	sides := []Side{Ours(), Published()}
+// Sides returns those of the table, for n nodes: ours without and with a host
+// that tells it what waits, the published chooser, and every level that does not
+// change, the first of which is full copies.
+func Sides(n int) []Side { return append([]Side{Ours(), Hinted(), Published()}, fixedLevels(n)...) }
+
+// fixedLevels returns every level that does not change.
+func fixedLevels(n int) (sides []Side) {
 	for level := 1; level <= ecraft.Levels(n); level++ {
 		sides = append(sides, FixedLevel(level))
 	}
@@ -46,6 +50,14 @@ func Sides(n int) []Side {
 // Ours is the adaptive policy.
 func Ours() Side {
 	return Side{Name: "ours", policy: func() any { return ecraft.NewAdaptive(ecraft.AdaptiveOptions{}) }}
+}
+
+// Hinted is the adaptive policy of a leader whose host tells it what waits to be
+// sent to each follower, as package rawnode's does.
+func Hinted() Side {
+	s := Ours()
+	s.Name, s.hints = "ours, hints", true
+	return s
 }
 
 // Published is Crossword's chooser and commit rule.
