@@ -23,8 +23,10 @@ import (
 // later entry, a carrier.
 //
 //	coded_ledger.go    what the headers in the log say
+//	coded_take.go      and what is noted as entries come and go
 //	coded_riders.go    which entries carry units of which others
-//	coded_encode.go    envelopes made, and made over for each receiver
+//	coded_encode.go    envelopes made
+//	coded_send.go      and made over for each receiver
 //	coded_commit.go    the commit rule: what any half can decode
 //	coded_raise.go     riders: fallback and hedge
 //	coded_gossip.go    followers complete each other's payloads
@@ -32,6 +34,8 @@ import (
 //	coded_release.go   payloads are put in on the way to the host
 //	coded_recover.go   what a new leader does before it leads
 //	coded_members.go   configuration changes
+//	coded_headers.go   and what others know of entries that are compacted
+//	coded_sets.go      whose votes and acknowledgements count
 //	coded_stuck.go     snapshots for those whom nobody can complete
 //	coded_report.go    what members say of themselves
 //

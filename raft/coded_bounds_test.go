@@ -5,6 +5,8 @@ package raft
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,4 +129,23 @@ func TestHostileQuestionsAndHeaders(t *testing.T) {
 		require.ErrorIs(t, r.Step(&answer.msg), ErrMalformedMessage)
 		require.Empty(t, check.headers)
 	}
+}
+
+// TestStrangersHaveNoAccount: the members that an entry names are as many as its
+// sender likes; a node keeps account of those that it knows.
+func TestStrangersHaveNoAccount(t *testing.T) {
+	r := codingNode(t, Coding{})
+	payload := make([]byte, 100)
+	h := &ecraft.Header{
+		Kind: ecraft.Coded, PayloadLen: len(payload), PayloadCRC: ecraft.Checksum(payload), Layout: ecraft.NewLayout(3, 4),
+		Encoder: 2, Members: []uint64{1, 3, 98, 99}, Units: []uint8{1, 1, 1, 1},
+	}
+	word := ecraft.NewCodeword(h, payload)
+	e := copyEntry(&pb.Entry{}, entryID{term: 2, index: 2})
+	e.Data = ecraft.Seal(nil, h, 1, 0, word, nil)
+	require.NoError(t, r.Step(&pb.Message{Type: pb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(2)),
+		LogTerm: new(uint64(1)), Index: new(uint64(1)), Commit: new(uint64(1)), Entries: []*pb.Entry{e}}))
+	require.Equal(t, uint64(2), r.log.last().index)
+	require.Subset(t, []uint64{1, 2, 3}, slices.Collect(maps.Keys(r.coded.accounts)))
+	require.True(t, r.coded.accounts[3].capable)
 }

@@ -168,7 +168,7 @@ func (c *coded) stepRecoveryAsk(m *pb.Message) error {
 	case term > maxTerm:
 		return fmt.Errorf("%w: question from %x has term %d; at most %d can be", ErrMalformedMessage, m.GetFrom(), term, uint64(maxTerm))
 	case term < r.term:
-		r.vouch(c.appendResp(m.GetFrom())) // shows it the later term
+		r.vouch(r.appendResp(m.GetFrom())) // shows it the later term
 		return nil
 	case term > r.term:
 		r.becomeFollower(term, m.GetFrom())

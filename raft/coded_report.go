@@ -138,8 +138,6 @@ func (r *raft) appendResp(to uint64) *envelope {
 	return e
 }
 
-func (c *coded) appendResp(to uint64) *envelope { return c.r.appendResp(to) }
-
 // report returns what this node says of itself.
 func (c *coded) report() report {
 	p := report{
@@ -204,11 +202,11 @@ func (c *coded) reportNews() {
 	}
 	now := c.report()
 	if now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt {
-		c.r.vouch(c.appendResp(c.r.lead).withIndex(c.acked.index))
+		c.r.vouch(c.r.appendResp(c.r.lead).withIndex(c.acked.index))
 	}
 }
 
-// stores measures how long the host takes to store an append.
+// handedOut and stored measure how long the host takes to store an append.
 func (c *coded) handedOut() {
 	if c != nil && c.handed == 0 {
 		c.handed = c.now()

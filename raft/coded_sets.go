@@ -97,8 +97,10 @@ func (c *coded) confSwitched(before tracker.ProgressMap) {
 	if c == nil {
 		return
 	}
-	if len(c.pending.changes) > 0 {
-		c.pending.changes = c.pending.changes[1:]
+	// Only what was handed out can be in force. (Those of a bootstrap are put into
+	// force twice.)
+	if p := &c.pending; len(p.changes) > 0 && p.changes[0] <= c.r.log.applying {
+		p.changes = p.changes[1:]
 	}
 	// One that joins may be another than had its id before, whatever the log says
 	// of that one.

@@ -39,17 +39,17 @@ var table = []bug{
 		}, "08-few-alive", 0},
 	{"entries are coded for two voters", "ecraft/layout.go",
 		edit("	if voters < 3 || slots < 1 {", "	if voters < 2 || slots < 1 {"), "08-no-failure-allowed", 0},
-	{"a carrier waits for units that nobody can make", "raft/coded_encode.go",
+	{"a carrier waits for units that nobody can make", "raft/coded_send.go",
 		edit("		case errors.Is(err, errReleased), l.coded.account(to)", "		case errors.Is(err, errReleased) && to == 0, l.coded.account(to)"), "12e-carrier-nobody-can-send", 0},
 
 	// What a node holds is a function of its log.
-	{"units are assigned anew when an entry is sent again", "raft/coded_encode.go",
+	{"units are assigned anew when an entry is sent again", "raft/coded_send.go",
 		edit("			return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), 0, nil\n", "			hdr := rec.hdr.Clone()\n			if s := hdr.SlotOf(to); s >= 0 && l.members.Progress[to].Match == 0 {\n				hdr.Units[s] = min(hdr.Units[s], 1)\n			}\n			return ecraft.Seal(nil, hdr, to, c.opt.ClearPrefix, rec.word, nil), 0, nil\n"), "", 200},
-	{"a later leader sends fewer units than were assigned", "raft/coded_encode.go",
+	{"a later leader sends fewer units than were assigned", "raft/coded_send.go",
 		edit("	return ecraft.Seal(nil, &env.Header, to, c.opt.ClearPrefix, word, riders), nil\n", "	hdr := env.Header.Clone()\n	if s := hdr.SlotOf(to); s >= 0 && hdr.Units[s] > 0 {\n		hdr.Units[s]--\n	}\n	return ecraft.Seal(nil, hdr, to, c.opt.ClearPrefix, word, riders), nil\n"), "01-narrowed-window", 0},
 	{"a follower writes again what it has", "raft/follower.go",
 		edit("	n, after := f.log.firstNew(base, ents)\n", "	n, after := f.log.firstNew(base, ents)\n	if f.coded != nil && base.index >= f.log.committed {\n		n, after = 0, base\n	}\n"), "12a-torn-append", 0},
-	{"units of an entry with another term are given out", "raft/coded_encode.go",
+	{"units of an entry with another term are given out", "raft/coded_send.go",
 		edit("id.index >= l.firstIndex() && l.holds(id)", "id.index >= l.firstIndex()"), "16-entry-of-another-term", 0},
 
 	// A new leader.
