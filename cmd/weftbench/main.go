@@ -17,6 +17,7 @@
 //	weftbench gossip    when followers have what they know to be committed
 //	weftbench failover  how long nothing commits after the leader is lost
 //	weftbench away      what the loss and the return of a follower cost
+//	weftbench adaptive  the adaptive policy beside fixed levels
 package main
 
 import (
@@ -48,14 +49,24 @@ func main() {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "weftbench",
-		Short:         "Measure and torment real processes of a key-value store",
+		Short:         "Measure and torment real processes of a key-value store, and cores alone",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newHost(), newTorture(), newLoop(), newAdaptive(), newCoding(), newOutage(), newBytes(), newFailover(), newAway(), newGossip())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newTorture(), newLoop())
+	addGroup(root, "virtual", "Cores alone, in virtual time:", newBytes(), newGossip(), newFailover(), newAway(), newAdaptive())
 	return root
+}
+
+// addGroup adds commands that are listed together.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
 }
 
 // programs are the command lines of nodes.
