@@ -65,6 +65,23 @@ func (s *Store) beginDoubt(r *record) {
 	}
 }
 
+// Forgive ends the doubt in an entry: what peers sent is dropped, and what they
+// send from now on counts as if nobody had lied. It is for who asks all of them
+// anew, and must find out whether honest answers restore the entry. Units from the
+// log that made a wrong payload alone stay in doubt.
+func (s *Store) Forgive(id ecraft.ID) {
+	r := s.lookup(id)
+	if r == nil || r.doubt == nil || r.doubt.ownWrong {
+		return
+	}
+	own := r.doubt.parts[0].strips
+	*r = record{id: r.id, h: r.h, units: ecraft.NewAssembly(r.h), first: make([]uint8, r.h.Slots), bytes: r.bytes, pins: r.pins}
+	s.grow(r, recordBytes+unitsBytes(r.h)-r.bytes)
+	for _, strip := range own {
+		s.addOwn(r, strip)
+	}
+}
+
 // addDoubted takes in units of a peer, for an entry in doubt, and tries what can
 // be made of them.
 func (s *Store) addDoubted(r *record, from uint64, strip ecraft.Strip) (complete bool, err error) {

@@ -241,6 +241,31 @@ func TestLiarNamedAtOnce(t *testing.T) {
 	require.Positive(t, s.Rejected(3))
 }
 
+// Who asks everybody anew forgives: old lies do not stand beside new answers. Own
+// units stay.
+func TestForgive(t *testing.T) {
+	e := newEntry(at(7), 500, 6, 2, 2, 2, 2)
+	s := NewStore(2, 1<<20)
+	s.Forgive(e.ID) // not known: nothing happens
+	s.ExpectPinned(e.ID, e.h, e.base(2))
+	_, err := s.Add(e.ID, 3, e.lie(3, 0, 4))
+	require.ErrorIs(t, err, ErrLied)
+	require.True(t, s.Doubted(e.ID))
+	s.Forgive(e.ID)
+	require.False(t, s.Doubted(e.ID))
+	require.NoError(t, s.Check())
+	need, own := s.Missing(e.ID)
+	require.Equal(t, 4, need)
+	require.Equal(t, 2, own)
+	_, err = s.Add(e.ID, 3, e.base(3))
+	require.NoError(t, err)
+	complete, err := s.Add(e.ID, 4, e.base(4))
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.NoError(t, s.Check())
+	require.True(t, s.Pin(e.ID))
+}
+
 // Work on an entry that cannot be had is bounded, and so is the memory.
 func TestDoubtIsBounded(t *testing.T) {
 	units := make([]uint8, 24)

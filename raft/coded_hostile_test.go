@@ -218,6 +218,42 @@ func TestLiesAreNoReasonToCut(t *testing.T) {
 	g.requireApplied([][]byte{payload(0, 500), want}, 2, 3, 4, 5)
 }
 
+// TestOldLiesAreForgiven: node 2 alone has an entry that was not committed, and
+// somebody lied about it. When it wins, everybody answers that it has none of it:
+// that is reason enough to cut, or nobody could ever lead.
+func TestOldLiesAreForgiven(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	g.propose(1, payload(0, 500))
+	g.drop = func(m *pb.Message) bool { return m.GetType() != pb.MsgApp || m.GetTo() != 2 }
+	g.propose(1, payload(1, 600))
+	g.stop(1)
+	last, err := g.nodes[2].storage.LastIndex()
+	require.NoError(t, err)
+	ents, err := g.nodes[2].storage.Entries(last, last+1, 1<<20)
+	require.NoError(t, err)
+	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
+	require.NoError(t, err)
+	require.Less(t, int(h.Units[h.SlotOf(2)]), h.D)
+	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(h.SlotOf(5), 0, h.D)
+	push := &pb.Message{
+		Type: new(raft.MsgUnits), From: new(uint64(5)), To: new(uint64(2)), Context: []byte{'p'}, Term: new(uint64(0)),
+		Entries: []*pb.Entry{{Index: ents[0].Index, Term: ents[0].Term, Data: gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{lie}})}},
+	}
+	require.ErrorIs(t, g.nodes[2].rn.Step(push), gossip.ErrLied)
+
+	g.drop = nil
+	for _, id := range []uint64{3, 4, 5} {
+		require.NoError(t, g.nodes[id].rn.ForgetLeader())
+	}
+	require.NoError(t, g.nodes[2].rn.Campaign())
+	g.settle()
+	g.tick(10)
+	require.NotZero(t, g.events[raft.CodingCut])
+	require.Equal(t, raft.StateLeader, g.nodes[2].rn.BasicStatus().RaftState)
+	g.requireApplied([][]byte{payload(0, 500)}, 2, 3, 4, 5)
+}
+
 // TestCodingMistakes: one error names each field that is out of its bounds.
 func TestCodingMistakes(t *testing.T) {
 	c := config(newStorage(t, 1, 2, 3))

@@ -48,7 +48,11 @@ func (r *raft) win() {
 	}
 	rc := &recoverer{raft: r, answers: map[uint64]map[uint64]bool{}, heard: map[uint64]bool{r.id: true}, asked: map[uint64]int{}}
 	r.enter(rc, r.term, None)
-	n := len(rc.lacking())
+	lacking := rc.lacking()
+	for _, rec := range lacking {
+		c.store.Forgive(coID(rec.id)) // all are asked anew, and old lies must not keep it from cutting
+	}
+	n := len(lacking)
 	r.logger.Infof("raft: node %x has won term %d and lacks the payloads of %d entries behind its commit index %d", r.id, r.term, n, r.log.committed)
 	c.record(CodingEvent{Kind: CodingRecovery, Index: r.log.committed + 1, Count: n})
 	rc.ask()

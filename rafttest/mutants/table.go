@@ -80,6 +80,8 @@ var table = []bug{
 		edit("id.term == other.term && id.index >= other.index", "id.term == other.term"), "09-votes-compare-lengths", 0},
 	{"who lacks a payload below a change may not campaign", "raft/coded_sets.go",
 		edit("	return rec != nil && rec.id.index < c.pending.changes[0]\n", "	return rec != nil && rec.id.index < c.pending.changes[0] && false\n"), "12g-only-possible-leader", 0},
+	{"old lies stand against new answers", "raft/coded_recover.go",
+		edit("		c.store.Forgive(coID(rec.id)) //", "		_ = rec //"), "TestOldLiesAreForgiven", 0},
 	{"who refuses a vote is not heard out", "raft/candidate.go",
 		edit("	c.coded.learnFromRefusal(m)\n", ""), "23-demoted-with-the-longest-log", 0},
 
