@@ -61,9 +61,10 @@ const (
 // within refuses values of a flag that are too small or too large.
 func within[T int | float64 | time.Duration](flag string, least, most T, values ...T) error {
 	for _, v := range values {
-		if !(least <= v && v <= most) {
-			return fmt.Errorf("--%s: %v, want %v to %v", flag, v, least, most)
+		if least <= v && v <= most { // which NaN is not
+			continue
 		}
+		return fmt.Errorf("--%s: %v, want %v to %v", flag, v, least, most)
 	}
 	return nil
 }

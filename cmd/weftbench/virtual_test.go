@@ -50,6 +50,7 @@ func TestVirtualTime(t *testing.T) {
 		{[]string{"bytes", "--voters", "1"}, "--voters: 1, want 3 to 15"},
 		{[]string{"gossip", "--loads", "-1"}, "--loads: -1, want 0 to 4"},
 		{[]string{"failover", "--seeds", "0", "--size", "7"}, "--seeds: 0, want 1 to 1048576"},
+		{[]string{"failover", "--load", "NaN"}, "--load: NaN, want 0.01 to 4"},
 		{[]string{"failover", "--load", "1e9"}, "--load: 1e+09, want 0.01 to 4"},
 		{[]string{"gossip", "--size", "99999999999"}, "--size: 99999999999, want 9 to 67108864"},
 		{[]string{"away", "--delay", "soon"}, `--delay: "soon", want a duration`},
