@@ -98,8 +98,8 @@ func (rc *recoverer) lacking() (out []*record) {
 // maxRecovered bounds the entries in one question.
 const maxRecovered = 256
 
-// ask asks every member for what is lacking. One that was asked of late, and may be
-// about to answer, only hears that it is waited for.
+// ask asks every member for what is lacking. One that was asked within two heartbeats
+// may be about to answer, and only hears that it is waited for.
 func (rc *recoverer) ask() {
 	rc.sinceAsk = 0
 	lacking := rc.lacking()
@@ -108,7 +108,7 @@ func (rc *recoverer) ask() {
 			continue
 		}
 		var ents []*pb.Entry
-		if at, asked := rc.asked[to]; !asked || rc.ticks-at >= rc.cfg.ElectionTick/2 {
+		if at, asked := rc.asked[to]; !asked || rc.ticks-at > 2*rc.cfg.HeartbeatTick {
 			ents = rc.questions(to, lacking)
 		}
 		rc.askFor(to, ents)
