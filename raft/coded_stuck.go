@@ -54,7 +54,7 @@ func (l *leader) serveStuck() {
 			l.enc.stuck[id]++
 		case a.known && !a.capable && l.enc.blocked[id]:
 			least = pr.Next
-			l.enc.stuck[id] = 0 // an older one would be of no use
+			delete(l.enc.stuck, id) // an older one would be of no use, and nothing is to be held back
 		case beyond && l.enc.blocked[id]:
 			least = pr.Next
 		default:
@@ -71,7 +71,7 @@ func (l *leader) serveStuck() {
 			continue
 		}
 		l.coded.record(CodingEvent{Kind: CodingSnapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
-		if l.sendSnapshot(id, pr) {
+		if l.sendSnapshot(id, pr) && a.stuck {
 			l.enc.stuck[id] = 0
 		}
 	}
