@@ -38,6 +38,7 @@ type choice struct {
 	levels        []candidate
 	sorted, times []float64
 	alive         int   // how many are not gone
+	missing       int   // how many are gone, or get nothing for being late
 	byCost        []int // the voters of them, the least cost first
 	order         []int // peers by what they can be given, most first
 	units         []int // of the uneven candidate, by peer
@@ -204,6 +205,7 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 	for range 2 { // who is late gets nothing, and that makes the others faster
 		l.all = float64(getting) * l.size
 		last, getting = c.last(&l, jitter)
+		jitter = a.wait(l.need, len(a.jitter)-c.missing)
 	}
 	l.time = max(last+jitter, 1e-6)
 	l.tx = float64(getting) * l.size * c.egress
@@ -226,7 +228,8 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 
 // last returns when the last answer that a level needs will be there, as far as
 // bytes and delays go, sets from when on answers are too late, and counts those
-// that are not. It leaves in times when each will be there.
+// that are not. It leaves in times when each will be there. A slow link that gets
+// nothing is not missing: it is never among the first.
 func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
 	c.times, c.sorted = c.times[:0], c.sorted[:0]
 	for i := range c.peers {
@@ -238,9 +241,14 @@ func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
 	slices.Sort(c.sorted)
 	last = c.sorted[l.need-1]
 	l.cut = cutFactor * max(last+jitter, last)
+	c.missing = 0
 	for i := range c.peers {
-		if !c.peers[i].gone && c.times[i] <= l.cut {
+		p, late := &c.peers[i], c.times[i] > l.cut
+		if !p.gone && !late {
 			intime++
+		}
+		if p.gone || late && p.late > 0 && !p.private {
+			c.missing++
 		}
 	}
 	return last, intime

@@ -47,3 +47,16 @@ func (a *Adaptive) answer(i int, m flight, now float64) {
 		a.jitter[k] += (took[k] - base[k] - a.jitter[k]) * alphaJitter
 	}
 }
+
+// wait is the jitter of the need-th answer where only so many are to come. The
+// k-th of a few comes about when that one of all does that has the same share of
+// all before it: the second of two when the third of four does, or a little later.
+func (a *Adaptive) wait(need, of int) float64 {
+	all := len(a.jitter)
+	rank := float64(need*(all+1))/float64(max(of, need)+1) - 1
+	i := int(rank)
+	if i >= all-1 {
+		return a.jitter[all-1]
+	}
+	return a.jitter[i] + (a.jitter[i+1]-a.jitter[i])*(rank-float64(i))
+}

@@ -44,7 +44,7 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 		slowest = max(slowest, p.alone*size)
 	}
 	u.tx = max(u.tx, slowest)
-	u.time = max(u.time+a.jitter[u.need-1], 1e-6)
+	u.time = max(u.time+a.wait(u.need, u.need), 1e-6)
 	u.later = a.later(r, u.tx, queued/float64(u.need))
 	return u, true
 }
