@@ -87,7 +87,8 @@ func (v *view) candidacies(live map[uint64]confAt) []candidacy {
 	var found []candidacy
 	for id, im := range v.disks {
 		confs := []confAt{{released(im), im.checkpoint.GetMetadata().GetConfState()}}
-		if at, ok := live[id]; ok {
+		// A node that has a snapshot goes by its members, whatever its host has applied.
+		if at, ok := live[id]; ok && at.index >= released(im) {
 			confs = append(confs, at)
 		}
 		for _, at := range confs {
