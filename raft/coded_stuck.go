@@ -131,7 +131,8 @@ func (l *leader) handOverIfStuck() {
 }
 
 // readyToLead reports whether a member has all payloads, so that leadership can
-// go to it without a gap.
+// go to it without a gap. If this leader is stuck, those that are committed must
+// do: units of the rest may not go round without a leader that is not.
 func (l *leader) readyToLead(id uint64) bool {
 	c := l.coded
 	if c == nil {
@@ -141,7 +142,11 @@ func (l *leader) readyToLead(id uint64) bool {
 	if a == nil || !a.capable {
 		return true // it holds nothing but plain entries
 	}
-	if a.completed >= l.log.last().index {
+	least := l.log.last().index
+	if _, stuck := c.stuckAt(); stuck {
+		least = l.log.committed
+	}
+	if a.completed >= least {
 		return true
 	}
 	// It may have completed more since it last said; this makes it say.
