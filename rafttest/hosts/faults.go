@@ -138,7 +138,8 @@ func (w *world) beginOperator() {
 	})
 	var reap func()
 	reap = func() {
-		if p := w.leader(); p != nil {
+		if p := w.leader(); p != nil && p.common().confAt >= w.confAt { // a new leader may know less
+			w.confAt = p.common().confAt
 			w.reap(p.common().state.conf)
 		}
 		if w.err == nil {

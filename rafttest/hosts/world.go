@@ -28,6 +28,8 @@ type world struct {
 	machines []*machine // by id, from 1
 	links    [maxMachines + 1][maxMachines + 1]link
 	sent     int // frames, of cores
+	// confAt is the index of the newest configuration by which who left was shut down.
+	confAt uint64
 	// calm is set when the faults are over.
 	calm bool
 
