@@ -33,6 +33,9 @@ func (c *cluster) leaderAfter() int {
 		}
 		c.run(1)
 	}
+	for id, n := range c.nodes {
+		c.t.Logf("node %d: %+v, heard of %v at tick %d, writes %+v", id, n.r.state, n.r.heard, n.r.ticks, n.r.writes)
+	}
 	require.Fail(c.t, "no leader")
 	return 0
 }
