@@ -129,7 +129,7 @@ bench-coding: ## coding on beside off, real processes, into docs/benchmarks-code
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/benchmarks-coded.md
 
 .PHONY: bench-outage
-bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 8 minutes)
+bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 4 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/benchmarks-coded.md
 
 .PHONY: bench-host-quick

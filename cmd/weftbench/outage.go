@@ -53,7 +53,7 @@ func newOutage() *cobra.Command {
 	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3}, "sizes of clusters")
 	flags.IntVar(&cfg.Egress, "egress", 12.5e6, "bytes a second that a node sends at most")
 	flags.Var(&size, "size", "bytes of a value, such as 64KiB")
-	flags.Float64SliceVar(&cfg.Load, "load", []float64{0.5, 0}, "the share of what full copies can do that clients ask for (0: a closed loop)")
+	flags.Float64SliceVar(&cfg.Load, "load", []float64{0.5}, "the share of what full copies can do that clients ask for (0: a closed loop)")
 	flags.DurationVar(&cfg.Away, "away", time.Minute, "how long the follower is away")
 	flags.DurationVar(&cfg.Before, "before", 15*time.Second, "how long is measured with all nodes")
 	flags.IntVar(&cfg.Retain, "retain", 0, "bytes of log that nodes keep; who missed more gets a snapshot (0: all that it can miss)")
