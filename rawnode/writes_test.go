@@ -70,8 +70,9 @@ func TestAnswersRideOnWrites(t *testing.T) {
 	})
 }
 
-// A disk that is stuck does not let answers pile up.
-func TestRidersAreBounded(t *testing.T) {
+// stuckDisk returns a cluster, and its node 3, which has a write under way that
+// does not end while the node is held.
+func stuckDisk(t *testing.T) (*cluster, *node) {
 	c := newCluster(t, Weft, 1, 2, 3)
 	c.elect(1)
 	c.run(2)
@@ -79,6 +80,12 @@ func TestRidersAreBounded(t *testing.T) {
 	n.held = true
 	c.propose(1, "x")
 	c.settle()
+	return c, n
+}
+
+// A disk that is stuck does not let answers pile up.
+func TestRidersAreBounded(t *testing.T) {
+	c, n := stuckDisk(t)
 	for range 3 * maxRiders {
 		c.nodes[1].r.Unreachable(3)
 		c.run(1)
@@ -93,13 +100,7 @@ func TestRidersAreBounded(t *testing.T) {
 // What a node tells itself behind a write is told whole: how far its log is durable,
 // the latest word of it, and that it would vote for itself.
 func TestOwnWordsRideTogether(t *testing.T) {
-	c := newCluster(t, Weft, 1, 2, 3)
-	c.elect(1)
-	c.run(2)
-	n := c.nodes[3]
-	n.held = true
-	c.propose(1, "x")
-	c.settle()
+	_, n := stuckDisk(t)
 	word := func(typ pb.MessageType, index uint64) *pb.Message {
 		return &pb.Message{Type: &typ, To: new(uint64(3)), Index: &index}
 	}

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,24 +25,18 @@ func newCoding() *cobra.Command {
 		Long: "coding starts two clusters of kvdemo processes, one with coding off and one with it on, and drives\n" +
 			"them in turn: sizes of values, numbers of clients, and bounds on what a node sends.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
 				cfg.Nodes, cfg.Clients, cfg.Rounds, cfg.Time = cfg.Nodes[:1], []int{16}, 1, 700*time.Millisecond
 			}
-			if cfg.Kvdemo, err = nodes.find(); err != nil {
-				return err
-			}
-			dir, remove, err := tempDir(data)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, remove()) }()
-			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
-			cells, err := codingbench.Run(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			return codingbench.Report(cfg, cells).Write(cmd.OutOrStdout(), out.out, out.json)
+			return nodes.inData(data, func(kvdemo, dir string) error {
+				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
+				cells, err := codingbench.Run(cmd.Context(), cfg)
+				if err != nil {
+					return err
+				}
+				return codingbench.Report(cfg, cells).Write(cmd.OutOrStdout(), out.out, out.json)
+			})
 		},
 	}
 	nodes.add(cmd)

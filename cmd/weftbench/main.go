@@ -108,6 +108,20 @@ func tempDir(named string) (dir string, remove func() error, err error) {
 	return dir, func() error { return os.RemoveAll(dir) }, err
 }
 
+// inData runs something with the path of kvdemo and a directory for the nodes' data.
+func (p *programs) inData(named string, run func(kvdemo, dir string) error) (err error) {
+	kvdemo, err := p.find()
+	if err != nil {
+		return err
+	}
+	dir, remove, err := tempDir(named)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	return run(kvdemo, dir)
+}
+
 // untilEOF returns a context that ends when r does.
 func untilEOF(ctx context.Context, r io.Reader) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -26,36 +26,30 @@ func newOutage() *cobra.Command {
 		Long: "outage starts clusters of kvdemo processes, with coding off and on, kills a follower under load, starts\n" +
 			"it again after a while, and measures what clients of the leader see until it has caught up.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(size) != 1 {
 				return errors.New("--size: want one number of bytes, such as 64KiB")
 			}
 			cfg.Size = size[0]
-			if cfg.Kvdemo, err = nodes.find(); err != nil {
-				return err
-			}
-			dir, remove, err := tempDir(data)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, remove()) }()
-			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
-			rows, err := outagebench.Run(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			return outagebench.Report(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
+			return nodes.inData(data, func(kvdemo, dir string) error {
+				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
+				rows, err := outagebench.Run(cmd.Context(), cfg)
+				if err != nil {
+					return err
+				}
+				return outagebench.Report(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
+			})
 		},
 	}
 	nodes.add(cmd)
 	out.add(cmd)
 	flags := cmd.Flags()
-	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3}, "sizes of clusters")
-	flags.IntVar(&cfg.Egress, "egress", 12.5e6, "bytes a second that a node sends at most")
-	flags.Var(&size, "size", "bytes of a value, such as 64KiB")
-	flags.Float64SliceVar(&cfg.Load, "load", []float64{0.5}, "the share of what full copies can do that clients ask for (0: a closed loop)")
-	flags.DurationVar(&cfg.Away, "away", time.Minute, "how long the follower is away")
-	flags.DurationVar(&cfg.Before, "before", 15*time.Second, "how long is measured with all nodes")
+	flags.IntSliceVar(&cfg.Nodes, "nodes", []int{3}, "sizes of clusters, 3 to 9")
+	flags.IntVar(&cfg.Egress, "egress", 12.5e6, "bytes a second that a node sends at most, 1000000 or more")
+	flags.Var(&size, "size", "bytes of a value, such as 64KiB; 1KiB to 4MiB")
+	flags.Float64SliceVar(&cfg.Load, "load", []float64{0.5}, "the share of what full copies can do that clients ask for, to 1 (0: a closed loop)")
+	flags.DurationVar(&cfg.Away, "away", time.Minute, "how long the follower is away, 1s to 1h")
+	flags.DurationVar(&cfg.Before, "before", 15*time.Second, "how long is measured with all nodes, 1s to 1h")
 	flags.IntVar(&cfg.Retain, "retain", 0, "bytes of log that nodes keep; who missed more gets a snapshot (0: all that it can miss)")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
 	return cmd
