@@ -273,12 +273,17 @@ func (s *Store) Pin(id ecraft.ID) bool {
 	return r != nil
 }
 
-// Unpin ends what Pin began.
+// Unpin ends what Pin began. What is still lacking of an entry that is applied is
+// wanted no more then.
 func (s *Store) Unpin(id ecraft.ID) {
-	if r := s.lookup(id); r != nil && r.pins > 0 {
-		r.pins--
-		s.trim()
+	r := s.lookup(id)
+	if r == nil || r.pins == 0 {
+		return
 	}
+	if r.pins--; r.pins == 0 && r.payload == nil && id.Index <= s.applied {
+		s.remove(s.after(id.Index) - 1)
+	}
+	s.trim()
 }
 
 // Forgot returns the lowest index of the entries that were forgotten for lack of

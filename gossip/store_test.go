@@ -424,3 +424,18 @@ func TestEntriesThatAreNotCoded(t *testing.T) {
 	require.NotNil(t, s.Payload(at(1)), "an empty payload is one")
 	require.NoError(t, s.Check())
 }
+
+// What is lacking of an old entry is not asked for when nobody needs it any more.
+func TestOldEntriesAreGivenUp(t *testing.T) {
+	s := NewStore(2, 10000)
+	s.Applied(5)
+	e := newEntry(at(3), 1000, 6, 2, 2, 2, 2)
+	s.ExpectPinned(e.ID, e.h, e.base(2))
+	s.Pin(e.ID)
+	s.Unpin(e.ID)
+	require.Len(t, s.Lacking(5, 9, nil), 1)
+	s.Unpin(e.ID)
+	require.Empty(t, s.Lacking(5, 9, nil))
+	require.Zero(t, s.Bytes())
+	require.NoError(t, s.Check())
+}

@@ -74,6 +74,8 @@ type coded struct {
 	acked entryID
 	// ticks counts ticks, as a coarse clock.
 	ticks int
+	// releaseTick is the first tick at which the host is asked for a snapshot again.
+	releaseTick int
 	// handed is when the oldest append that is not stored was handed out,
 	// storing a mean of how long that takes. Both are 0 without a clock.
 	handed, storing time.Duration

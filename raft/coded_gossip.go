@@ -293,6 +293,10 @@ func (c *coded) stepAsk(m *pb.Message) error {
 		c.r.send(e)
 	case forHeaders:
 		c.answerHeaders(m)
+	case forRelease:
+		if from == c.r.lead && m.GetLogTerm() == c.r.term {
+			c.release(m.GetIndex())
+		}
 	case forRecover:
 		return c.stepRecoveryAsk(m)
 	}

@@ -14,10 +14,12 @@ import (
 // A check of a change may be about entries that this node has compacted. Others
 // know their headers.
 
-// The Context of questions and answers about headers; see coded_gossip.go.
+// The Context of questions and answers about headers, and of the wish that a member
+// releases what it can; see coded_gossip.go.
 const (
 	forHeaders = 'h'
 	forHeader  = 'H'
+	forRelease = 'R'
 )
 
 // maxHeaders bounds the headers in an answer.
@@ -99,4 +101,28 @@ func (l *leader) headersArrived(m *pb.Message) error {
 	}
 	check.headersTo = min(m.GetCommit(), l.log.committed)
 	return nil
+}
+
+// askRelease has the voters to come that have not released entries up to index make
+// snapshots, which no idle host does by itself: those who released them left too
+// little, so that a check of members fails until enough of the others have.
+func (l *leader) askRelease(index uint64) {
+	for id := range l.enc.check.voters {
+		switch a := l.coded.accounts[id]; {
+		case id == l.id:
+			l.coded.release(index)
+		case a != nil && a.capable && a.released < index:
+			l.send(l.coded.unitsMessage(MsgUnitsAsk, id, forRelease).withIndex(index))
+		}
+	}
+}
+
+// release asks the host for a snapshot that covers an index, once in an election
+// timeout: it may make one, and release what it stands for.
+func (c *coded) release(index uint64) {
+	if index <= c.released() || index > c.r.log.applied || c.ticks < c.releaseTick {
+		return
+	}
+	c.releaseTick = c.ticks + c.r.cfg.ElectionTick
+	_, _ = c.r.log.snapshot() // what there is of it comes with the next report
 }

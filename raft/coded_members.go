@@ -235,10 +235,8 @@ func (l *leader) raiseCommitted(recs []*record) {
 		late = append(late, rising{rec: rec, word: word})
 	}
 	if beyond && l.coded.ticks-check.snapshotAt >= l.cfg.ElectionTick {
-		// Those who released it left too little. A host that is asked for a
-		// snapshot may make one, and release what it stands for.
 		check.snapshotAt = l.coded.ticks
-		_, _ = l.log.snapshot() // what there is of it comes with the next report
+		l.askRelease(recs[len(recs)-1].id.index)
 	}
 	if len(late) == 0 {
 		return

@@ -56,6 +56,7 @@ func (r *raft) win() {
 	r.logger.Infof("raft: node %x has won term %d and lacks the payloads of %d entries behind its commit index %d", r.id, r.term, n, r.log.committed)
 	c.record(CodingEvent{Kind: CodingRecovery, Index: r.log.committed + 1, Count: n})
 	rc.ask()
+	rc.proceed() // who is alone has heard from everybody
 }
 
 // mustRecover reports whether a payload behind the commit index is lacking, or

@@ -104,30 +104,44 @@ func (c *coded) restored(index uint64) {
 }
 
 // handOverIfStuck gives leadership away where this node cannot apply what it
-// commits, and never will: to the member that has applied most, among the voters
-// of the newest configuration in the log.
+// commits, and never will.
 func (l *leader) handOverIfStuck() {
 	c := l.coded
 	if _, stuck := c.stuckAt(); !stuck || l.transferee != None {
 		return
 	}
-	best, applied := None, l.log.applied
-	newest := c.pending.newest // who leaves with it may not campaign
+	to, applied := l.successor()
+	if to == None {
+		return
+	}
+	l.logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.applied+1, to, applied)
+	c.record(CodingEvent{Kind: CodingHandOver, Peer: to, Index: applied})
+	l.handTo(l.members.Progress[to], to)
+}
+
+// successor returns the member that has applied most, and more than this node, among
+// the voters of the newest configuration in the log: who leaves with that may not
+// campaign. A learner in force must have applied that configuration, or it would not
+// know that it may.
+func (l *leader) successor() (best, applied uint64) {
+	p := &l.coded.pending
+	applied = l.log.applied
+	newest, since := p.newest, uint64(0)
 	if newest == nil {
 		newest = l.members.Voters.IDs()
+	} else {
+		since = p.changes[len(p.changes)-1]
 	}
 	for _, id := range slices.Sorted(maps.Keys(newest)) {
-		a, pr := c.accounts[id], l.members.Progress[id]
-		if a != nil && pr != nil && id != l.id && c.healthy(id) && a.applied > applied {
+		a, pr := l.coded.accounts[id], l.members.Progress[id]
+		if a == nil || pr == nil || id == l.id || !l.coded.healthy(id) || pr.IsLearner && a.applied < since {
+			continue
+		}
+		if a.applied > applied {
 			best, applied = id, a.applied
 		}
 	}
-	if best == None {
-		return
-	}
-	l.logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.applied+1, best, applied)
-	c.record(CodingEvent{Kind: CodingHandOver, Peer: best, Index: applied})
-	l.transferTo(l.members.Progress[best], best)
+	return best, applied
 }
 
 // readyToLead reports whether a member has all payloads, so that leadership can

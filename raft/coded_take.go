@@ -172,11 +172,16 @@ func (c *coded) unpin(rec *record) {
 }
 
 // unpinAll lets go of what was kept to lead with, by a node that leads no more, or
-// that gave up the term it had won.
+// that gave up the term it had won. What was wanted is wanted no more: were it let
+// go of later, that could be what the node needs to win the next term.
 func (c *coded) unpinAll() {
 	if c == nil {
 		return
 	}
+	for _, rec := range c.wanted {
+		c.unpin(rec)
+	}
+	clear(c.wanted)
 	for _, rec := range c.ledger.recs {
 		c.unpin(rec)
 	}

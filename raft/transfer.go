@@ -18,9 +18,13 @@ func (l *leader) transferTo(pr *tracker.Progress, to uint64) {
 		return
 	}
 	l.transferee = None // a new wish ends the one before, also "stay with me"
-	if to == l.id {
-		return
+	if to != l.id {
+		l.handTo(pr, to)
 	}
+}
+
+// handTo begins to hand leadership to another member.
+func (l *leader) handTo(pr *tracker.Progress, to uint64) {
 	l.logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
 	l.quietTicks = 0
 	l.transferee = to
