@@ -131,7 +131,7 @@ func (h *cockroach) append(m *pb.Message) {
 		}
 		h.w.reach.SnapshotsRestored++
 		restored = &s
-		h.state, h.confAt = s, s.at.index
+		h.state = s
 		h.m.disk.write(record{play: func(im *image) { im.restore(s) }})
 	}
 	h.checkAppend(m.GetEntries())

@@ -145,7 +145,7 @@ func (h *etcd) applyNext() {
 			die("snapshot: %w", err)
 		}
 		h.w.reach.SnapshotsRestored++
-		h.state, h.confAt = s, s.at.index
+		h.state = s
 	}
 	for _, e := range t.entries {
 		h.apply(e)

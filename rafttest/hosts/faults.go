@@ -138,9 +138,10 @@ func (w *world) beginOperator() {
 	})
 	var reap func()
 	reap = func() {
-		if p := w.leader(); p != nil && p.common().confAt >= w.confAt { // a new leader may know less
-			w.confAt = p.common().confAt
-			w.reap(p.common().state.conf)
+		if p := w.leader(); p != nil && p.common().state.at.index >= w.confAt { // a new leader may know less
+			s := &p.common().state
+			w.confAt = max(w.confAt, s.confAt)
+			w.reap(s.conf)
 		}
 		if w.err == nil {
 			w.After(100*time.Millisecond, reap)
@@ -164,9 +165,9 @@ func members(conf *pb.ConfState) map[uint64]bool {
 // is committed, and have applied it. With less, two changes could be unapplied
 // at once after a torn write.
 func (w *world) changesAreKnown(leader *replica) bool {
-	in := members(leader.state.conf)
+	in, at := members(leader.state.conf), leader.state.confAt
 	for _, m := range w.live() {
-		if in[m.id] && (m.proc == nil || m.proc.common().confAt != leader.confAt || m.disk.durable.hard.commit < leader.confAt) {
+		if in[m.id] && (m.proc == nil || m.proc.common().state.at.index < at || m.disk.durable.hard.commit < at) {
 			return false
 		}
 	}

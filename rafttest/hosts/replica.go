@@ -22,8 +22,6 @@ type replica struct {
 	core Core
 	// state is what was applied.
 	state state
-	// confAt is the last change of the members that was applied.
-	confAt uint64
 	// changing counts those that were handed out and are not applied yet.
 	changing int
 	// waiting are calls whose command has yet to be applied here.
@@ -115,8 +113,8 @@ func (r *replica) applyChange(e *pb.Entry) {
 		cc = v2
 	}
 	r.state.conf = proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState)
-	r.confAt = e.GetIndex()
-	r.w.say(r.m.id, "members from %d on: %v", r.confAt, r.state.conf)
+	r.state.confAt = e.GetIndex()
+	r.w.say(r.m.id, "members from %d on: %v", r.state.confAt, r.state.conf)
 }
 
 // handedOut takes note of committed changes that wait to be applied.

@@ -25,6 +25,8 @@ type state struct {
 	// arrives again, or after a later one, has no effect.
 	done [clients]uint32
 	conf *pb.ConfState // never changed in place
+	// confAt is the entry from which conf is in force, or a later one.
+	confAt uint64
 }
 
 // position names an entry.
@@ -63,7 +65,7 @@ func stateOf(snap *pb.Snapshot) (state, error) {
 	if len(data) != 4*(keys+clients) {
 		return state{}, fmt.Errorf("snapshot at %d has %d bytes, not %d", meta.GetIndex(), len(data), 4*(keys+clients))
 	}
-	s := state{at: position{meta.GetIndex(), meta.GetTerm()}, conf: meta.GetConfState()}
+	s := state{at: position{meta.GetIndex(), meta.GetTerm()}, conf: meta.GetConfState(), confAt: meta.GetIndex()}
 	for i := range s.values {
 		s.values[i] = binary.LittleEndian.Uint32(data[4*i:])
 	}

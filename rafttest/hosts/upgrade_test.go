@@ -21,7 +21,9 @@ func TestRollingUpgrade(t *testing.T) {
 			t.Run(kind.String()+"/"+name, func(t *testing.T) {
 				reached := runSeeds(t, Options{Kind: kind, Library: Upstream(), Rolling: way}, 10)
 				require.NotZero(t, reached.LibraryChanges)
-				require.NotZero(t, reached.CodedEntries, "nothing was coded")
+				if *oneSeed == 0 {
+					require.NotZero(t, reached.CodedEntries, "nothing was coded")
+				}
 				t.Logf("\n%v", reached)
 			})
 		}
