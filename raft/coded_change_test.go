@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
 )
 
 // The leader that coded what is committed is gone, and a member is added that is
@@ -61,4 +63,44 @@ func TestLostReports(t *testing.T) {
 	g.tick(30)
 	require.Empty(t, g.nodes[1].rn.Status().Config.Voters[1])
 	g.requireApplied([][]byte{want, more}, 1, 2, 3)
+}
+
+// TestSlowMembersAreWaitedFor: two of five change places with learners that answer,
+// but take their time to get the log. While the joint configuration waits for them,
+// its leader does not raise again what it has raised.
+func TestSlowMembersAreWaitedFor(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	for i := range 20 {
+		g.propose(1, payload(i, 3000))
+	}
+	sent := 0
+	g.drop = func(m *pb.Message) bool {
+		sent++
+		require.Less(t, sent, 5000, "carriers follow each other without end")
+		return m.GetTo() > 5 && (m.GetType() == pb.MsgApp || m.GetType() == pb.MsgSnap)
+	}
+	become := func(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
+		return &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: new(id)}
+	}
+	for _, id := range []uint64{6, 7} {
+		g.nodes[id] = &codingNode{id: id, storage: raft.NewMemoryStorage()}
+		g.start(id)
+		g.change(1, become(pb.ConfChangeAddLearnerNode, id))
+	}
+	g.stop(5)
+	g.tick(15)
+	leader := g.nodes[1]
+	leader.rn.ReportSnapshot(6, raft.SnapshotFailure)
+	leader.rn.ReportSnapshot(7, raft.SnapshotFailure)
+	_, err := leader.storage.CreateSnapshot(leader.index, leader.conf, encodeAll(leader.applied))
+	require.NoError(t, err)
+	require.NoError(t, leader.rn.ProposeConfChange(&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{
+		remove(4), remove(5), become(pb.ConfChangeAddNode, 6), become(pb.ConfChangeAddNode, 7),
+	}}))
+	g.tick(100)
+	require.NotEmpty(t, leader.conf.GetVotersOutgoing())
+	g.drop = nil
+	g.tick(30)
+	require.Empty(t, leader.conf.GetVotersOutgoing())
 }

@@ -146,7 +146,7 @@ func (l *leader) checkEntries(ents []*pb.Entry, failing []*record) []*record {
 		if env != nil && env.Kind == ecraft.Coded {
 			hdr := env.Header
 			rec := &record{id: idOf(e), hdr: &hdr, raised: check.raised[e.GetIndex()]}
-			if !l.passes(rec) {
+			if !l.passes(rec, nobody) {
 				if failing = append(failing, rec); len(failing) == ridersPerCarrier {
 					return failing
 				}
@@ -161,21 +161,23 @@ func (l *leader) checkEntries(ents []*pb.Entry, failing []*record) []*record {
 }
 
 // passes reports whether any majority of the voters to come can decode a
-// committed entry from what is durable there.
-func (l *leader) passes(rec *record) bool {
+// committed entry from what is durable there, and what will be at those in coming
+// when they have acknowledged the whole log.
+func (l *leader) passes(rec *record, coming func(id uint64) bool) bool {
 	voters := l.enc.check.voters
 	var buf [16]int
 	held := buf[:0]
 	for id := range voters {
-		held = append(held, l.heldFor(rec, id))
+		held = append(held, l.heldFor(rec, id, coming(id)))
 	}
 	return ecraft.Covered(rec.hdr.D, len(voters)/2+1, held)
 }
 
 // heldFor returns how much of a committed entry a member is known to hold: all
 // if it has released it; else what the header assigns it, and riders in carriers
-// of this leader that it was sent with the units.
-func (l *leader) heldFor(rec *record, id uint64) int {
+// of this leader that it was sent with the units; or, if all is to come, how much it
+// will hold.
+func (l *leader) heldFor(rec *record, id uint64, coming bool) int {
 	if l.releasedBy(id) >= rec.id.index {
 		return rec.hdr.D
 	}
@@ -183,11 +185,15 @@ func (l *leader) heldFor(rec *record, id uint64) int {
 	if pr == nil {
 		return 0
 	}
+	match := pr.Match
+	if coming {
+		match = noLimit
+	}
 	sent := *rec
 	sent.raised = slices.DeleteFunc(slices.Clone(rec.raised), func(ra raise) bool {
 		return slices.Contains(ra.without, id)
 	})
-	return sent.holds(id, pr.Match, noLimit)
+	return sent.holds(id, match, noLimit)
 }
 
 // wentWithout notes that a member is sent a carrier without its units of an entry.
@@ -216,8 +222,8 @@ func (l *leader) raiseCommitted(recs []*record) {
 	var late []rising
 	beyond := false
 	for _, rec := range recs {
-		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.committed {
-			continue // not acknowledged by all yet
+		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.committed || l.passes(rec, alive) {
+			continue // not acknowledged by all yet: more of it would be of no use
 		}
 		if !slices.ContainsFunc(rec.hdr.Members, alive) {
 			continue // those that are there hold it whole
@@ -263,7 +269,7 @@ func (l *leader) compactedPass(to uint64) bool {
 	var failing []*record
 	for i := check.okTo + 1; i <= min(to, check.headersTo) && len(failing) < ridersPerCarrier; i++ {
 		if rec := check.headers[i]; rec != nil {
-			if rec.raised = check.raised[i]; !l.passes(rec) {
+			if rec.raised = check.raised[i]; !l.passes(rec, nobody) {
 				failing = append(failing, rec)
 				continue
 			}

@@ -64,6 +64,7 @@ func (l *leader) levelOf(alive func(id uint64) bool) int {
 }
 
 func anybody(uint64) bool { return true }
+func nobody(uint64) bool  { return false }
 
 func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
 	for id := range v {
