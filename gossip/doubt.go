@@ -20,8 +20,8 @@ import (
 // the trials is theirs alone and succeeds, and shows who lied. The own units,
 // from the log, count as one more peer.
 //
-// The work is bounded: so many peers, so many trials for an entry. Then its
-// payload can only come with a snapshot.
+// The work is bounded: so many peers, so many trials for an entry. Then its payload
+// can only come with a snapshot, or when the doubt is forgiven.
 const (
 	maxParts  = 8
 	maxTrials = 64
@@ -79,6 +79,15 @@ func (s *Store) Forgive(id ecraft.ID) {
 	s.grow(r, recordBytes+unitsBytes(r.h)-r.bytes)
 	for _, strip := range own {
 		s.addOwn(r, strip)
+	}
+}
+
+// ForgiveAll ends the doubt in all entries, as Forgive does. It is for now and then:
+// what a peer sent hides what it sends later, and the trials end some time; so one
+// that has ceased to lie, or whose messages are damaged no more, gets another chance.
+func (s *Store) ForgiveAll() {
+	for _, r := range s.entries {
+		s.Forgive(r.id)
 	}
 }
 

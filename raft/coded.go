@@ -216,6 +216,10 @@ func (c *coded) tick() {
 		c.record(CodingEvent{Kind: CodingStuck, Index: at})
 	}
 	c.shareDue()
+	// Not while a new leader asks: it must know of which entries answers were dropped.
+	if _, asks := c.r.role.(*recoverer); !asks && c.ticks%(2*c.r.cfg.ElectionTick) == 0 {
+		c.store.ForgiveAll()
+	}
 	c.pull()
 	if c.plain && !c.dense() {
 		c.seek(0) // all of the log may be plain: see what there is

@@ -254,6 +254,39 @@ func TestOldLiesAreForgiven(t *testing.T) {
 	g.requireApplied([][]byte{payload(0, 500)}, 2, 3, 4, 5)
 }
 
+// TestWhoCeasesToLieIsHeard: all that the others send node 2 of an entry is wrong, for
+// a while. What they send afterwards restores it.
+func TestWhoCeasesToLieIsHeard(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	g.drop = func(m *pb.Message) bool { return m.GetType() == raft.MsgUnits && m.GetTo() == 2 }
+	g.propose(1, payload(1, 600))
+	g.tick(2)
+	last, err := g.nodes[2].storage.LastIndex()
+	require.NoError(t, err)
+	ents, err := g.nodes[2].storage.Entries(last, last+1, 1<<20)
+	require.NoError(t, err)
+	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
+	require.NoError(t, err)
+	require.Less(t, int(h.Units[h.SlotOf(2)]), h.D)
+	lies := ecraft.NewCodeword(h, payload(2, 600))
+	for _, from := range []uint64{3, 4, 5, 1, 3} { // what begins the doubt is dropped
+		slot := h.SlotOf(from)
+		if slot < 0 {
+			slot = h.SlotOf(2) // who encoded it has no slot, and sends of the receiver's
+		}
+		_ = g.nodes[2].rn.Step(&pb.Message{
+			Type: new(raft.MsgUnits), From: &from, To: new(uint64(2)), Context: []byte{'p'}, Term: new(uint64(0)),
+			Entries: []*pb.Entry{{Index: ents[0].Index, Term: ents[0].Term,
+				Data: gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{lies.Strip(slot, 0, h.D)}})}},
+		})
+	}
+	require.NotZero(t, g.events[raft.CodingRejected])
+	g.drop = nil
+	g.tick(60)
+	g.requireApplied([][]byte{payload(1, 600)}, 1, 2, 3, 4, 5)
+}
+
 // TestCodingMistakes: one error names each field that is out of its bounds.
 func TestCodingMistakes(t *testing.T) {
 	c := config(newStorage(t, 1, 2, 3))

@@ -289,6 +289,7 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 		if st.role == raft.StateLeader && !c.s.opts.Outside && !c.learnt(n, commit) {
 			c.majorityHolds(n, conf, entryName{commit, term})
 			c.covers(n, conf, old, commit)
+			c.lookClosely()
 		}
 	}
 	f.role = st.role

@@ -55,6 +55,8 @@ type codedPlan struct {
 	dead float64
 	// falls is nil unless runs are asked for in which leaders fall.
 	falls *fallsPlan
+	// brief is nil unless the run is a brief one.
+	brief *briefPlan
 }
 
 // policyKind is how units are assigned.

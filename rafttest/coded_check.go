@@ -124,6 +124,14 @@ func (c *checker) watch() {
 	}
 }
 
+// lookClosely looks at everything that is committed, as something has changed: in
+// runs that are so brief that this costs little.
+func (c *checker) lookClosely() {
+	if c.s.plan.coded != nil && c.s.plan.coded.brief != nil {
+		c.recoverable()
+	}
+}
+
 // budgets checks that what followers keep in memory stays within the budget, but for
 // one entry: the oldest that is not applied always has room. (What a leader must
 // send on, and a new one restore, is kept whatever it takes.)
@@ -168,6 +176,10 @@ func (c *checker) recoverable() {
 			live[n.id] = confAt{st.applied, st.conf}
 		}
 	}
+	c.s.coded.RecoveryLooks++
+	if first+1 >= uint64(len(c.committed)) {
+		return // all is released everywhere
+	}
 	cands := v.candidacies(live)
 	for i := first + 1; i < uint64(len(c.committed)); i++ {
 		if c.committed[i] == 0 {
@@ -178,7 +190,6 @@ func (c *checker) recoverable() {
 			return
 		}
 	}
-	c.s.coded.RecoveryLooks++
 }
 
 // tellCoding shows, to who listens, what each node says of coding.

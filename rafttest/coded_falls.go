@@ -51,7 +51,7 @@ func (s *sim) losesPush(m *pb.Message) bool {
 
 // beginFalls plans the first fall.
 func (f *faults) beginFalls() {
-	if p := f.s.plan.coded.falls; p != nil {
+	if p := f.s.plan.coded.falls; p != nil && p.mean > 0 {
 		f.every(p.mean, f.fall)
 	}
 }

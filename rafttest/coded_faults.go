@@ -19,7 +19,7 @@ import (
 // This file is what can go wrong with coding, and what operators do about it.
 
 // beginCoded plans the first of each kind of fault.
-func (f *faults) beginCoded() {
+func (f *faults) beginCoded(seed uint64) {
 	c := f.s.plan.coded
 	if c == nil {
 		return
@@ -29,6 +29,7 @@ func (f *faults) beginCoded() {
 	f.every(c.replace, f.s.replaceMembers)
 	f.every(c.blackout, f.blackout)
 	f.beginFalls()
+	f.beginBrief(seed)
 	f.s.After(watchEvery, f.s.check.watch)
 }
 

@@ -26,16 +26,16 @@ type CodedReach struct {
 	Delayed, SmallMemories, DeferredGossip, Polls       uint64
 	CodedEven, CodedSeven, CodedLearners, RecoveryLooks uint64
 	BudgetLooks, ReportsLost, LateSeals, PlainStarts    uint64
-	Falls                                               uint64
+	Falls, Held                                         uint64
 }
 
 // Add adds the counts of another run.
 func (r *CodedReach) Add(o CodedReach) { simkit.AddCounts(r, o) }
 
-// Missing returns the names of what was never reached, but for falls, which only
-// happen in runs that are asked to have them.
+// Missing returns the names of what was never reached, but for falls and what is
+// held, which there is only in runs that are asked to have them.
 func (r CodedReach) Missing() []string {
-	r.Falls++
+	r.Falls, r.Held = r.Falls+1, r.Held+1
 	return simkit.Zeros(r)
 }
 
@@ -143,7 +143,7 @@ func (s *sim) countCoded() {
 	count(&r.AdaptivePolicies, p.policy == policyAdaptive)
 	count(&r.LevelledPolicies, p.policy == policyLevelled)
 	count(&r.ClearPrefixes, p.prefix > 0)
-	count(&r.ImpatientOperators, p.impatient && s.plan.membership > 0)
+	count(&r.ImpatientOperators, p.impatient && (s.plan.membership > 0 || p.brief.has(actChange, actReplace)))
 	count(&r.SmallMemories, p.memory > 0)
 	count(&r.DeferredGossip, p.gap > 0)
 	count(&r.VetoedRuns, p.veto)

@@ -18,6 +18,20 @@ var (
 	codedSeed  = flag.Uint64("coded-seed", 0, "run this seed with coding only; with -v its whole story is printed")
 )
 
+// codedKinds is the kinds of runs with coding, by the words of testdata/seeds.txt.
+var codedKinds = map[string]suite{
+	"coded": {opts: Options{Coded: true, Process: ProcessCore}, report: reportCoded},
+	"falls": {opts: Options{Coded: true, Falls: true, Process: ProcessCore}, report: reportFalls},
+	"brief": {opts: Options{Coded: true, Brief: true, Process: ProcessCore}, report: reportBrief},
+}
+
+// suiteOf returns seeds of a kind, as the flags say.
+func suiteOf(kind string, count uint64) suite {
+	u := codedKinds[kind]
+	u.first, u.count, u.one, u.stop = *codedFirst, count, *codedSeed, *codedStop
+	return u
+}
+
 // reportCoded describes a failed run with coding and how to see it again.
 func reportCoded(r Result) string { return reportCodedBy("TestCoded", r) }
 
@@ -31,8 +45,7 @@ func reportCodedBy(test string, r Result) string {
 // TestCoded runs clusters that code through faults, and looks besides all else
 // whether everything committed stays recoverable from what is on the disks.
 func TestCoded(t *testing.T) {
-	opts := Options{Coded: true, Process: ProcessCore}
-	_, reached, enough := suite{*codedFirst, inShort(*codedCount, 150), *codedSeed, *codedStop, opts, reportCoded}.run(t)
+	_, reached, enough := suiteOf("coded", inShort(*codedCount, 150)).run(t)
 	t.Logf("\n%s", reached)
 	if enough {
 		require.Empty(t, reached.Missing(), "never reached")
@@ -43,8 +56,7 @@ func TestCoded(t *testing.T) {
 // coded entries are under way: so that most of those who win have something to
 // restore or to cut.
 func TestCodedFalls(t *testing.T) {
-	opts := Options{Coded: true, Falls: true, Process: ProcessCore}
-	_, reached, enough := suite{*codedFirst, inShort((*codedCount+1)/2, 75), *codedSeed, *codedStop, opts, reportFalls}.run(t)
+	_, reached, enough := suiteOf("falls", inShort((*codedCount+1)/2, 75)).run(t)
 	t.Logf("\n%s", reached)
 	if enough {
 		require.Greater(t, reached.Recoveries, *codedCount/2, "elections with something to restore")
@@ -59,7 +71,7 @@ func TestCodedSameStory(t *testing.T) {
 		last = 10
 	}
 	for seed := uint64(1); seed <= last; seed++ {
-		opts := Options{Coded: true, Falls: seed%4 == 0, Process: ProcessCore}
+		opts := codedKinds[[...]string{"falls", "brief", "coded", "coded"}[seed%4]].opts
 		a, b := Run(seed, opts), Run(seed, opts)
 		require.Equal(t, a.Hash, b.Hash, "seed %d", seed)
 		require.Equal(t, a.Coded, b.Coded, "seed %d", seed)
@@ -68,18 +80,19 @@ func TestCodedSameStory(t *testing.T) {
 
 // FuzzCoded runs seeds that the fuzzer makes up, for as long as it is let.
 func FuzzCoded(f *testing.F) {
-	f.Add(uint64(1), false)
-	f.Add(uint64(1), true)
-	f.Fuzz(func(t *testing.T, seed uint64, falls bool) { runCoded(t, seed, falls) })
+	for kind := range codedKinds {
+		f.Add(uint64(1), kind)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, kind string) {
+		if u, ok := codedKinds[kind]; ok {
+			u.runOne(t, seed)
+		}
+	})
 }
 
-// runCoded runs one seed.
-func runCoded(t *testing.T, seed uint64, falls bool) {
-	report := reportCoded
-	if falls {
-		report = reportFalls
-	}
-	if r := Run(seed, Options{Coded: true, Falls: falls, Process: ProcessCore}); r.Err != nil {
-		t.Error(report(r))
+// runOne runs one seed.
+func (u suite) runOne(t *testing.T, seed uint64) {
+	if r := Run(seed, u.opts); r.Err != nil {
+		t.Error(u.report(r))
 	}
 }

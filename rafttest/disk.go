@@ -113,6 +113,11 @@ type disk struct {
 	//
 	// Invariant: live is durable with pending played to it.
 	pending []record
+	// replaced is the durable entries in whose place later ones were written, with
+	// the term of those.
+	replaced map[entryName]uint64
+	// synced counts the records that were made durable.
+	synced int
 	// snapshotBusy says that the next snapshot asked for has yet to be made.
 	snapshotBusy func() bool
 	// asked, if set, hears that a snapshot was asked for: a host that can make
@@ -140,9 +145,24 @@ func (d *disk) write(r record) {
 // sync makes the first n of the pending records durable.
 func (d *disk) sync(n int) {
 	for _, r := range d.pending[:n] {
+		d.noteReplaced(r.entry)
 		d.durable.play(r)
 	}
 	d.pending = append(d.pending[:0], d.pending[n:]...)
+	d.synced += n
+}
+
+// noteReplaced notes what an entry that becomes durable takes the place of.
+func (d *disk) noteReplaced(e *pb.Entry) {
+	if e == nil || e.GetIndex() > d.durable.last() {
+		return
+	}
+	if d.replaced == nil {
+		d.replaced = map[entryName]uint64{}
+	}
+	for _, old := range d.durable.entries[e.GetIndex()-d.durable.baseIndex-1:] {
+		d.replaced[entryName{old.GetIndex(), old.GetTerm()}] = e.GetTerm()
+	}
 }
 
 // crash loses the pending records but for a prefix. It reports whether a write

@@ -12,7 +12,7 @@ type faults struct{ s *sim }
 
 // begin plans the first of each kind of fault. To add a kind, add its mean
 // time to the plan and a line here.
-func (f *faults) begin() {
+func (f *faults) begin(seed uint64) {
 	p := &f.s.plan
 	f.every(p.crash, func() { f.crash(f.anyNode()) })
 	f.every(p.partition, f.partition)
@@ -25,7 +25,7 @@ func (f *faults) begin() {
 	f.every(p.forget, f.forget)
 	f.every(p.membership, f.s.changeMembers)
 	f.every(p.burst, f.burst)
-	f.beginCoded()
+	f.beginCoded(seed)
 }
 
 // every lets something happen once in mean on average; never if mean is 0.
@@ -169,9 +169,11 @@ func (f *faults) mendLater(what string, mends []func()) {
 }
 
 // pause stops a process for a time; its machine goes on.
-func (f *faults) pause() {
-	s, n := f.s, f.anyNode()
-	if n == nil || n.paused {
+func (f *faults) pause() { f.pauseNode(f.anyNode()) }
+
+func (f *faults) pauseNode(n *node) {
+	s := f.s
+	if n == nil || !n.up() || n.paused {
 		return
 	}
 	s.reach.Pauses++
@@ -233,12 +235,19 @@ func (f *faults) forget() {
 // fill logs, messages and windows; so writes have several entries, and can be
 // torn.
 func (f *faults) burst() {
-	s, n := f.s, f.anyNode()
+	n := f.anyNode()
 	if n == nil || n.paused {
 		return
 	}
+	f.burstOf(f.s.rng.Between(2, 24), n)
+}
+
+func (f *faults) burstOf(size int, n *node) {
+	s := f.s
+	if n == nil || !n.up() || n.paused {
+		return
+	}
 	s.history.sessions++
-	size := s.rng.Between(2, 24)
 	s.reach.Bursts++
 	s.tell(n.id, "burst of %d", size)
 	for i := range size {

@@ -90,7 +90,15 @@ func (f *finale) look() {
 	f.leaveJoint()
 	f.propose()
 	f.shutRemoved()
-	s.After(electionTime/4, f.look)
+	s.After(f.patience()/12, f.look)
+}
+
+// patience is how long a proposal may take before it is made again.
+func (f *finale) patience() time.Duration {
+	if c := f.s.plan.coded; c != nil && c.brief != nil {
+		return electionTime / 2
+	}
+	return 3 * electionTime
 }
 
 const noLeader = "there is no leader"
@@ -159,7 +167,7 @@ func (f *finale) propose() {
 		if s.plan.noForwarding {
 			at = leader
 		}
-		if pr.answered || at == nil || pr.proposed && s.Now()-pr.asked < 3*electionTime {
+		if pr.answered || at == nil || pr.proposed && s.Now()-pr.asked < f.patience() {
 			continue
 		}
 		pr.proposed, pr.asked = true, s.Now()

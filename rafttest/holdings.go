@@ -235,14 +235,16 @@ const (
 // vouchedUnits checks what a message with units vouches for. Units that are pushed
 // say that the entry is stored; the answer to a new leader, that the node
 // follows no older one any more.
-func vouchedUnits(durable *image, m *pb.Message) error {
+func vouchedUnits(d *disk, m *pb.Message) error {
+	durable := &d.durable
 	if m.GetType() != raft.MsgUnits {
 		return nil
 	}
 	switch string(m.GetContext()) {
 	case unitsPushed:
 		for _, e := range m.GetEntries() {
-			if durable.state.term == m.GetLogTerm() && !durable.holds(e.GetIndex(), e.GetTerm()) {
+			late := d.replaced[entryName{e.GetIndex(), e.GetTerm()}] >= m.GetLogTerm() // it was true when it was said
+			if !late && durable.state.term == m.GetLogTerm() && !durable.holds(e.GetIndex(), e.GetTerm()) {
 				return fmt.Errorf("pushes units of entry %d of term %d, which is not on its disk", e.GetIndex(), e.GetTerm())
 			}
 		}

@@ -36,6 +36,8 @@ type network struct {
 	links [maxNodes + 1][maxNodes + 1]link
 	// calm is set when the faults are over.
 	calm bool
+	// mended counts how often all links were mended.
+	mended int
 }
 
 // send puts a packet on its way.
@@ -80,10 +82,14 @@ func (n *network) deliver(p packet, start time.Duration) {
 		s.reach.Reordered++
 		at += s.net2.Within(0, 20*s.plan.delayMax)
 	}
-	if n.calm { // in order, as on any connection
+	more, inStep := s.held()
+	at += more
+	if n.calm || inStep { // in order, as on any connection
 		l := &n.links[p.from][p.to]
 		at = max(at, l.last)
-		l.last = at
+		if more == 0 || !s.plan.coded.brief.overtaken {
+			l.last = at
+		}
 	}
 	s.At(at, func() {
 		if n.links[p.from][p.to].cuts > 0 {
@@ -107,12 +113,23 @@ func (n *network) drop(p packet) {
 func (n *network) cut(from, to uint64) (mend func()) {
 	l := &n.links[from][to]
 	l.cuts++
-	return func() { l.cuts-- }
+	mended := n.mended
+	return func() {
+		if n.mended == mended {
+			l.cuts--
+		}
+	}
 }
 
 // mendAll ends all faults of the network.
 func (n *network) mendAll() {
 	n.calm = true
+	n.mendLinks()
+}
+
+// mendLinks ends all cuts.
+func (n *network) mendLinks() {
+	n.mended++
 	for i := range n.links {
 		for j := range n.links[i] {
 			n.links[i][j].cuts = 0

@@ -62,6 +62,8 @@ type node struct {
 	paused      bool
 	// retired says that the host has shut the node down because it was removed.
 	retired bool
+	// doomed says that the machine loses power in its next write.
+	doomed bool
 	// uncoded says that the node runs without coding, in a run that has it.
 	uncoded bool
 	// frozen is what happens when the pause is over.
@@ -133,11 +135,12 @@ func (n *node) crash(keepAll bool) {
 	}
 	s.tell(n.id, "crash: %d unsynced records kept, %d lost, torn %v", keep, lost, torn)
 	n.stop()
+	s.check.lookClosely()
 }
 
 // stop ends the process.
 func (n *node) stop() {
-	n.proc = nil
+	n.proc, n.doomed = nil, false
 	n.incarnation++
 	n.paused, n.frozen, n.waiting = false, nil, 0
 }
@@ -221,6 +224,8 @@ func (n *node) resume() {
 // syncTime draws how long a sync takes.
 func (n *node) syncTime() time.Duration {
 	d := n.s.rng.Within(n.s.plan.syncMin, n.s.plan.syncMax)
+	more, _ := n.s.held()
+	d += more
 	if n.s.Now() < n.slowUntil {
 		n.s.reach.SlowSyncs++
 		d = n.s.rng.Within(20*time.Millisecond, 400*time.Millisecond)
@@ -232,8 +237,8 @@ func (n *node) syncTime() time.Duration {
 // done. The disk does not wait for a process that is paused. Now and then the
 // machine crashes instead.
 func (n *node) sync(done func()) {
-	s, written, inc := n.s, len(n.disk.pending), n.incarnation
-	hit := !s.calm() && s.rng.Chance(s.plan.crashWrite)
+	s, written, inc := n.s, n.disk.synced+len(n.disk.pending), n.incarnation
+	hit := !s.calm() && (n.doomed || s.rng.Chance(s.plan.crashWrite))
 	s.After(n.syncTime(), func() {
 		switch {
 		case n.incarnation != inc:
@@ -243,7 +248,7 @@ func (n *node) sync(done func()) {
 			s.faults.crash(n)
 			return
 		}
-		n.disk.sync(written)
+		n.disk.sync(max(written-n.disk.synced, 0)) // another may have ended first
 		s.check.synced(n)
 		n.whenAwake(done)
 	})

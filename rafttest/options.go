@@ -36,6 +36,11 @@ type Options struct {
 	// Falls has leaders die while coded entries are under way, and units that
 	// followers push get lost. It needs Coded.
 	Falls bool
+	// Brief has runs be short, with a few entries and a few acts of bad luck. It
+	// needs Coded.
+	Brief bool
+	// Skip leaves acts of a brief run out, by bit.
+	Skip uint64
 }
 
 // Process is what a simulated node runs.

@@ -219,7 +219,14 @@ func (p *plan) String() string {
 	if p.coded == nil {
 		return fmt.Sprintf("%+v", *p)
 	}
-	bare := *p
-	bare.coded = nil
-	return fmt.Sprintf("%+v coded:%+v", bare, *p.coded)
+	bare, coded := *p, *p.coded
+	bare.coded, coded.falls, coded.brief = nil, nil, nil
+	text := fmt.Sprintf("%+v coded:%+v", bare, coded)
+	if f := p.coded.falls; f != nil {
+		text += fmt.Sprintf(" falls:%+v", *f)
+	}
+	if b := p.coded.brief; b != nil {
+		text += " brief:" + b.String()
+	}
+	return text
 }

@@ -15,6 +15,7 @@ import (
 func (c *checker) synced(n *node) {
 	f, now := &c.nodes[n.id], n.disk.durable.state
 	f.durable = now
+	c.lookClosely()
 	if now.vote != 0 {
 		c.voted(n.id, now.term, now.vote)
 	}
@@ -43,7 +44,7 @@ func (c *checker) sent(n *node, m *pb.Message) {
 			c.vouched(n, m, m.GetIndex())
 		}
 	case raft.MsgUnits:
-		if err := vouchedUnits(&n.disk.durable, m); err != nil && !c.s.opts.Outside {
+		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
 			c.s.fail(DurableFirst, "node %d %v", n.id, err)
 		}
 	}

@@ -268,7 +268,7 @@ func (n *scriptNode) writeAppend(m *pb.Message) {
 
 // send sends a message, which must vouch for nothing that is not durable.
 func (n *scriptNode) send(m *pb.Message) {
-	if err := vouchedUnits(&n.disk.durable, m); err != nil {
+	if err := vouchedUnits(n.disk, m); err != nil {
 		n.s.rules.breaks("node %d %v", n.id, err)
 	}
 	n.s.send(m)

@@ -27,6 +27,8 @@ type sim struct {
 	reports simkit.Draws
 	// falls draws how leaders fall.
 	falls simkit.Draws
+	// timed counts what took time: see held.
+	timed int
 
 	nodes   []*node // by id, from 1
 	net     *network
@@ -68,6 +70,10 @@ func Run(seed uint64, opts Options) Result {
 			s.falls = simkit.NewDraws(seed, 6)
 			s.plan.drawFalls(s.falls)
 		}
+		if opts.Brief {
+			s.falls = simkit.NewDraws(seed, 6)
+			s.plan.drawBrief(simkit.NewDraws(seed, 7), opts.Skip)
+		}
 	}
 	s.live(seed)
 	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded}
@@ -95,9 +101,11 @@ func (s *sim) live(seed uint64) {
 		}
 	}()
 	s.found(seed)
-	s.faults.begin()
+	s.faults.begin(seed)
 	s.startClients()
-	s.At(s.plan.duration, s.begin)
+	if s.plan.coded == nil || s.plan.coded.brief == nil {
+		s.At(s.plan.duration, s.begin)
+	}
 	for n := 0; s.failure == nil && !s.over(); n++ {
 		if n > mostEvents {
 			s.fail(Liveness, "%d events, and no end", n)

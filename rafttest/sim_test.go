@@ -110,8 +110,8 @@ func TestSeedsOfOld(t *testing.T) {
 		require.GreaterOrEqual(t, len(fields), 3, "a seed, a process, and what was found: %q", line)
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		require.NoError(t, err)
-		if falls := fields[1] == "falls"; falls || fields[1] == "coded" {
-			runCoded(t, seed, falls)
+		if u, ok := codedKinds[fields[1]]; ok {
+			u.runOne(t, seed)
 			continue
 		}
 		process, ok := processes[fields[1]]

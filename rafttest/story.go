@@ -6,6 +6,7 @@ package rafttest
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -55,7 +56,14 @@ func (s *story) tick(at time.Duration, node uint64) {
 }
 
 func (s *story) begin(at time.Duration, node uint64) {
-	s.line = fmt.Appendf(s.line[:0], "%9.3f ", float64(at)/float64(time.Millisecond))
+	const width = 9
+	var buf [24]byte
+	ms := strconv.AppendFloat(buf[:0], float64(at)/float64(time.Millisecond), 'f', 3, 64)
+	s.line = s.line[:0]
+	for range width - len(ms) {
+		s.line = append(s.line, ' ')
+	}
+	s.line = append(append(s.line, ms...), ' ')
 	if node == 0 {
 		s.line = append(s.line, "--  "...)
 		return
@@ -110,15 +118,20 @@ func (s *story) tellMessage(at time.Duration, node uint64, verb string, m *pb.Me
 // appendMessage appends the fields of a message that are set, in a few
 // characters each.
 func appendMessage(b []byte, m *pb.Message) []byte {
-	b = fmt.Appendf(b, " %d>%d %s t%d", m.GetFrom(), m.GetTo(), typeName(m.GetType()), m.GetTerm())
+	number := func(before string, n uint64) { b = strconv.AppendUint(append(b, before...), n, 10) }
+	number(" ", m.GetFrom())
+	number(">", m.GetTo())
+	b = append(append(b, ' '), typeName(m.GetType())...)
+	number(" t", m.GetTerm())
 	if m.Index != nil || m.LogTerm != nil {
-		b = fmt.Appendf(b, " at %d/%d", m.GetIndex(), m.GetLogTerm())
+		number(" at ", m.GetIndex())
+		number("/", m.GetLogTerm())
 	}
 	if n := len(m.GetEntries()); n > 0 {
-		b = fmt.Appendf(b, " +%d", n)
+		number(" +", uint64(n))
 	}
 	if m.GetCommit() != 0 {
-		b = fmt.Appendf(b, " c%d", m.GetCommit())
+		number(" c", m.GetCommit())
 	}
 	if m.GetReject() {
 		b = fmt.Appendf(b, " reject hint %d", m.GetRejectHint())

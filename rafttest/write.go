@@ -204,7 +204,8 @@ func (p *coreProcess) startApplies() {
 	m := q.waiting[0]
 	q.waiting = q.waiting[1:]
 	q.busy = true
-	p.n.later(p.s.rng.Within(0, p.s.plan.applyMax), func() {
+	more, _ := p.s.held()
+	p.n.later(more+p.s.rng.Within(0, p.s.plan.applyMax), func() {
 		q.busy = false
 		p.apply(m.GetEntries())
 		p.respond(m)

@@ -11,6 +11,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"path"
 	"regexp"
@@ -19,7 +20,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-func main() { mutate.Main(mutants()) }
+func main() { mutate.Main(mutants) }
 
 // bug is put into one file: texts that occur once each are replaced.
 type bug struct {
@@ -35,9 +36,18 @@ type bug struct {
 	within int
 }
 
+var (
+	with  = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
+	seeds = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
+	first = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
+)
+
 func mutants() []mutate.Mutant {
 	var all []mutate.Mutant
 	for _, b := range table {
+		if *with != "" {
+			b.by, b.within = "", *seeds
+		}
 		m := mutate.Mutant{What: b.what, File: b.file, Edits: b.edits, Tests: "rafttest", Verdict: b.verdict}
 		flags := []string{"-test.run=^TestScripts$/^" + b.by + "$", "-test.timeout=2m"}
 		switch {
@@ -45,6 +55,10 @@ func mutants() []mutate.Mutant {
 			flags = []string{"-test.run=^TestCoded$", fmt.Sprintf("-coded-seeds=%d", b.within), "-coded-stop=1", "-test.timeout=20m"}
 		case strings.HasPrefix(b.by, "Test"):
 			m.Tests, flags[0] = path.Dir(b.file), "-test.run=^"+b.by+"$"
+		}
+		if *with != "" {
+			flags[0] = "-test.run=^" + *with + "$"
+			flags = append(flags, "-test.cpu=1", fmt.Sprintf("-coded-first=%d", *first))
 		}
 		m.Stages = [][]string{flags}
 		all = append(all, m)

@@ -82,6 +82,8 @@ var table = []bug{
 		edit("	return rec != nil && rec.id.index < c.pending.changes[0]\n", "	return rec != nil && rec.id.index < c.pending.changes[0] && false\n"), "12g-only-possible-leader", 0},
 	{"old lies stand against new answers", "raft/coded_recover.go",
 		edit("		c.store.Forgive(coID(rec.id)) //", "		_ = rec //"), "TestOldLiesAreForgiven", 0},
+	{"who lied once is not heard any more", "raft/coded.go",
+		edit("		c.store.ForgiveAll()\n", "		_ = c.store\n"), "TestWhoCeasesToLieIsHeard", 0},
 	{"who refuses a vote is not heard out", "raft/candidate.go",
 		edit("	c.coded.learnFromRefusal(m)\n", ""), "23-demoted-with-the-longest-log", 0},
 

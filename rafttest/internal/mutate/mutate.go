@@ -40,10 +40,10 @@ type Mutant struct {
 
 // Finding says what found a mutant.
 type Finding struct {
-	By     string // the test, schedule or seed
-	Detail string // more about it
-	Took   time.Duration
-	Err    error // not found, or not tested
+	By     string        // the test, schedule or seed
+	Detail string        // more about it
+	Took   time.Duration // of processors, by the tests
+	Err    error         // not found, or not tested
 }
 
 func (f Finding) String() string {
@@ -113,12 +113,15 @@ func (m Mutant) test(ctx context.Context, root, scratch string, number int) (f F
 		return Finding{Err: err}
 	}
 	defer func() { _ = os.Remove(binary) }() // the whole directory goes in the end
-	start := time.Now()
-	defer func() { f.Took = time.Since(start) }()
+	took := time.Duration(0)
+	defer func() { f.Took = took }()
 	for _, flags := range m.Stages {
 		cmd := exec.CommandContext(ctx, binary, flags...)
 		cmd.Dir = filepath.Join(root, m.Tests)
 		out, err := cmd.CombinedOutput()
+		if p := cmd.ProcessState; p != nil {
+			took += p.UserTime() + p.SystemTime()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return Finding{Err: ctx.Err()}

@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// Main is the main function of a command: it tests the mutants and prints a
-// table. The process ends with status 1 if one is not found, or can no longer be
+// Main is the main function of a command: it parses its flags, tests the mutants
+// and prints a table. The process ends with status 1 if one is not found, or can no longer be
 // put in.
-func Main(mutants []Mutant) {
+func Main(mutants func() []Mutant) {
 	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants to build and run at a time")
 	only := flag.String("only", "", "test only mutants whose description matches this regular expression")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, mutants, *workers, *only); err != nil {
+	if err := run(ctx, mutants(), *workers, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1)

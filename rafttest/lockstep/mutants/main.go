@@ -16,7 +16,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-func main() { mutate.Main(mutants()) }
+func main() { mutate.Main(mutants) }
 
 // bug is put into the raft package: in one file, a text that occurs once is
 // replaced.

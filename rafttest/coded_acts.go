@@ -1,0 +1,198 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// This file is what happens in brief runs.
+
+// beginBrief plans the first act, if there are acts.
+func (f *faults) beginBrief(seed uint64) {
+	if b := f.s.plan.coded.brief; b != nil {
+		f.planAct(seed, 0)
+	}
+}
+
+// planAct plans an act, and those behind it; behind the last one, the calm.
+func (f *faults) planAct(seed uint64, i int) {
+	s, b := f.s, f.s.plan.coded.brief
+	if i == len(b.acts) {
+		s.After(b.rest, func() {
+			s.plan.duration = s.Now()
+			s.begin()
+		})
+		return
+	}
+	a := b.acts[i]
+	s.After(a.wait, func() {
+		f.whenLed(a.led, s.Now()+3*electionTime, func() {
+			if !a.skip {
+				// A stream for each, so that to leave one out leaves the others alone.
+				rest := s.rng
+				s.rng = simkit.NewDraws(seed, uint64(1000+i))
+				s.tell(0, "act %d: %v", i, a.kind)
+				f.act(a.kind)
+				s.rng = rest
+			}
+			f.planAct(seed, i+1)
+		})
+	})
+}
+
+// whenLed does something when somebody leads, if it must, or it takes too long.
+func (f *faults) whenLed(must bool, until time.Duration, do func()) {
+	if n := f.s.leading(); !must || n != nil && !n.paused || f.s.Now() > until {
+		do()
+		return
+	}
+	f.s.After(time.Millisecond, func() { f.whenLed(must, until, do) })
+}
+
+// act lets something happen.
+func (f *faults) act(kind actKind) {
+	s := f.s
+	switch kind {
+	case actPropose:
+		f.burstOf(s.rng.Between(1, 3), f.anyNode())
+	case actUpset:
+		f.upset()
+	case actRepair:
+		f.repair()
+	case actCrash:
+		f.crash(f.anyNode())
+	case actCrashMany:
+		for range 1 + s.rng.IntN(s.plan.voters) {
+			f.crash(f.anyNode())
+		}
+	case actDoom:
+		f.doom()
+	case actBlackout:
+		f.blackout()
+	case actRestart:
+		for _, n := range s.nodes {
+			if !n.retired && s.rng.Chance(0.5) {
+				n.restart()
+			}
+		}
+	case actPartition:
+		f.partition()
+	case actOneWay:
+		f.oneWay()
+	case actIsolate:
+		f.isolate()
+	case actMend:
+		s.net.mendLinks()
+	case actPause:
+		f.pause()
+	case actSlowDisk:
+		f.slowDisk()
+	case actTransfer:
+		f.transfer()
+	case actCampaign:
+		f.campaign()
+	case actForget:
+		f.forget()
+	case actChange:
+		s.changeMembers()
+	case actReplace:
+		s.replaceMembers()
+	case actCompact:
+		f.compact()
+	case actDensify:
+		f.densify()
+	case actUpgrade:
+		f.upgrade()
+	}
+}
+
+// upset lets a leader propose something, and fail before all have it: it loses
+// power, or its links, or stops, or another campaigns; and soon somebody does.
+func (f *faults) upset() {
+	s, p, n := f.s, f.s.plan.coded.falls, f.s.leading()
+	if n == nil || n.paused {
+		return
+	}
+	var mends []func()
+	for _, other := range s.nodes {
+		if other != n && s.rng.Chance(p.hush) {
+			mends = append(mends, s.net.cut(n.id, other.id))
+		}
+	}
+	f.mendLater("silence", mends)
+	if s.rng.Chance(0.3) {
+		f.doom()
+	}
+	f.burstOf(s.rng.Between(1, 4), n)
+	f.soon(func() {
+		switch s.rng.IntN(6) {
+		case 0:
+			f.isolate()
+		case 1:
+			f.pauseNode(n)
+		case 2:
+		default:
+			s.coded.Falls++
+			f.crash(n)
+		}
+		for _, other := range s.nodes {
+			if other != n && s.rng.Chance(p.company) {
+				f.crash(other)
+			}
+		}
+		f.soon(f.campaign)
+		if s.rng.Chance(0.3) {
+			f.soon(f.upset) // who leads by then, if anybody does
+		}
+	})
+}
+
+// repair lets everything work again.
+func (f *faults) repair() {
+	s := f.s
+	s.net.mendLinks()
+	for _, n := range s.nodes {
+		n.slowUntil = 0
+		n.resume()
+		if !n.retired {
+			n.restart()
+		}
+	}
+}
+
+// doom has nodes lose power in their next write.
+func (f *faults) doom() {
+	for range f.s.rng.Between(1, 3) {
+		if n := f.anyNode(); n != nil {
+			n.doomed = true
+		}
+	}
+}
+
+// soon lets something happen while messages are under way, or writes.
+func (f *faults) soon(do func()) {
+	f.s.After(f.s.rng.Span(20*time.Microsecond, 6*(f.s.plan.delayMax+f.s.plan.syncMax)), func() {
+		if !f.s.calm() {
+			do()
+		}
+	})
+}
+
+// compact lets a node's host make a checkpoint, and cut the log when that is
+// durable.
+func (f *faults) compact() {
+	n := f.anyNode()
+	if n == nil || n.paused {
+		return
+	}
+	p, ok := n.proc.(*coreProcess)
+	if !ok {
+		return
+	}
+	p.maybeCheckpoint(true)
+	n.sync(func() { p.maybeCheckpoint(true) })
+}

@@ -1,0 +1,242 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// This file is brief runs: a few nodes, a few entries, a fraction of a second, and
+// a handful of things that happen. Most mistakes in a protocol need no more, and
+// many brief runs try more such handfuls than a few long ones.
+//
+// Each run draws first which kinds of things may happen in it at all: one that has
+// few kinds has many of each. Then it draws the things: from some close together,
+// while messages and writes are under way, to some so far apart that timers run out.
+//
+// In half of the runs messages, writes and clocks keep step: all take the same time
+// and keep their order, but for a few which are held for long. A mistake that shows
+// when so many things are late, and all others in order, is found with a
+// probability that falls with their number only, and not with the run's length.
+
+// briefPlan is what a seed draws about it, on top of all else.
+type briefPlan struct {
+	acts []act
+	// rest is the time from the last act to the calm.
+	rest time.Duration
+	// inStep says that all takes the same time, and keeps its order.
+	inStep bool
+	// overtaken says that what is held is overtaken by what comes after it.
+	overtaken bool
+	// holds is what is held, by its number among all that takes time: when
+	// nothing else holds it.
+	holds map[int]time.Duration
+}
+
+// act is one thing that happens.
+type act struct {
+	kind actKind
+	// wait is the time since the one before.
+	wait time.Duration
+	// led says that it waits, not for ever, until somebody leads.
+	led bool
+	// skip says that it does not happen: it was found not to matter.
+	skip bool
+}
+
+// actKind is the kind of a thing that happens.
+type actKind int
+
+const (
+	actPropose actKind = iota
+	actUpset
+	actRepair
+	actCrash
+	actCrashMany
+	actDoom
+	actBlackout
+	actRestart
+	actPartition
+	actOneWay
+	actIsolate
+	actMend
+	actPause
+	actSlowDisk
+	actTransfer
+	actCampaign
+	actForget
+	actChange
+	actReplace
+	actCompact
+	actDensify
+	actUpgrade
+	actKinds
+)
+
+var actNames = [...]string{"propose", "upset", "repair", "crash", "crash-many", "doom", "blackout", "restart", "partition", "one-way", "isolate", "mend",
+	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade"}
+
+// String returns the kind's name.
+func (k actKind) String() string { return actNames[k] }
+
+// mostActs bounds the acts of a run.
+const mostActs = 16
+
+// drawBrief makes a plan one of a brief run. Acts whose bit is set in skip do not
+// happen.
+func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
+	c := p.coded
+	b := &briefPlan{inStep: d.Chance(0.5), overtaken: d.Chance(0.5), holds: map[int]time.Duration{}}
+	c.brief = b
+	p.drawBriefCluster(d)
+	p.drawBriefTimes(d)
+
+	var weights [actKinds]int
+	weights[actPropose] = 1 + d.IntN(4)
+	weights[actUpset] = simkit.Pick(d, 0, 4, 8, 8)
+	weights[actRepair] = simkit.Pick(d, 0, 2, 4, 8)
+	for k := actRepair + 1; k < actKinds; k++ {
+		if d.Chance(0.3) {
+			weights[k] = simkit.Pick(d, 1, 1, 2, 4)
+		}
+	}
+	if d.Chance(0.7) {
+		weights[actDensify], weights[actUpgrade] = 0, 0
+	}
+	if weights[actChange]+weights[actReplace] > 0 {
+		p.spares = max(p.spares, 1)
+		p.preVote = true // see drawFaults
+	}
+	longest := simkit.Pick(d, 2*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond)
+	b.acts = append(b.acts, act{kind: actCampaign})
+	for range int(d.Scale(3, mostActs)) {
+		b.acts = append(b.acts, act{kind: drawKind(d, weights), wait: d.Span(10*time.Microsecond, longest), led: d.Chance(0.6)})
+	}
+	for i := range b.acts {
+		if a := &b.acts[i]; i > 0 && b.acts[i-1].kind == actRepair || i == 1 {
+			a.led = true
+			a.wait += time.Duration(3*p.heartbeatTick) * tickTime // a leader sees who is there
+		}
+	}
+	b.rest = simkit.Pick(d, 0, time.Millisecond, 30*time.Millisecond, 2*electionTime)
+	p.duration = time.Minute // until the last act says more
+	for i := range b.acts {
+		b.acts[i].skip = skip>>i&1 == 1
+	}
+}
+
+// drawKind draws a kind by its weight.
+func drawKind(d simkit.Draws, weights [actKinds]int) actKind {
+	sum := 0
+	for _, w := range weights {
+		sum += w
+	}
+	n := d.IntN(sum)
+	for k, w := range weights {
+		if n -= w; n < 0 {
+			return actKind(k)
+		}
+	}
+	return actPropose
+}
+
+// drawBriefCluster draws a small cluster, whose logs are cut soon.
+func (p *plan) drawBriefCluster(d simkit.Draws) {
+	c := p.coded
+	p.voters = simkit.Pick(d, 3, 3, 3, 4, 4, 5, 5)
+	p.spares = simkit.Pick(d, 0, 1, 2)
+	p.prepared = true
+	p.padding = simkit.Pick(d, 60, 300, 1500)
+	if c.memory > 0 {
+		c.memory = 10_000 + simkit.Pick(d, 2, 10)*p.padding
+	}
+	p.clients = d.Between(0, 2)
+	p.maxSizePerMsg = simkit.Pick[uint64](d, 0, 1024, math.MaxUint64, math.MaxUint64, math.MaxUint64)
+	if p.maxInflightBytes > 0 {
+		p.maxInflightBytes = max(p.maxInflightBytes, p.maxSizePerMsg)
+	}
+	p.thinkTime = d.Span(2*time.Millisecond, 50*time.Millisecond)
+	p.checkpointEvery = simkit.Pick[uint64](d, 1, 3, 1000)
+	p.trailing = simkit.Pick[uint64](d, 0, 0, 1, 3)
+}
+
+// drawBriefTimes takes out all that happens once in a while, and draws how long
+// things take.
+func (p *plan) drawBriefTimes(d simkit.Draws) {
+	c, b := p.coded, p.coded.brief
+	p.crash, p.partition, p.oneWay, p.isolate, p.pause, p.slowDsk = 0, 0, 0, 0, 0, 0
+	p.membership, p.transfer, p.campaign, p.forget, p.burst = 0, 0, 0, 0, 0
+	c.upgrade, c.dense, c.replace, c.blackout = 0, 0, 0, 0
+	c.falls = &fallsPlan{
+		pushLoss: simkit.Pick(d, 0, 0.5, 0.9, 1, 1),
+		hush:     simkit.Pick(d, 0, 0.3, 0.6),
+		company:  simkit.Pick(d, 0, 0, 0.2, 0.5),
+	}
+	if (c.policy == policyFull || c.level == 1) && d.Chance(0.7) {
+		c.policy, c.level = policyFixed, d.Between(2, 3)
+	}
+	c.late &= uint(d.Uint32()) & uint(d.Uint32()) // few seeds, and few nodes
+	if d.Chance(0.7) {
+		c.late = 0
+	}
+	c.threshold = min(c.threshold, 64)
+	p.bandwidth = 0
+	p.checkQuorum = p.checkQuorum && d.Chance(0.3)
+	p.outage = d.Span(20*time.Millisecond, 600*time.Millisecond)
+	// A run has few messages and writes, so what goes wrong with one does often.
+	p.loss, p.duplicate, p.reorder = d.Rate(0.3, 0.01, 0.3), d.Rate(0.3, 0.02, 0.4), d.Rate(0.3, 0.02, 0.4)
+	p.crashWrite = d.Rate(0.2, 0.02, 0.2)
+	c.unitLoss, c.unitCorrupt, c.unitLies = d.Rate(0.3, 0.1, 0.9), d.Rate(0.3, 0.1, 0.7), d.Rate(0.3, 0.1, 0.8)
+	c.reportLoss = d.Rate(0.2, 0.05, 0.7)
+	p.delayMin, p.syncMin = d.Span(50*time.Microsecond, 2*time.Millisecond), d.Span(20*time.Microsecond, 2*time.Millisecond)
+	p.delayMax = p.delayMin + d.Span(50*time.Microsecond, 5*time.Millisecond)
+	p.syncMax = p.syncMin + d.Span(50*time.Microsecond, 5*time.Millisecond)
+	if !b.inStep {
+		return
+	}
+	p.delayMax, p.syncMax, p.applyMax = p.delayMin, p.syncMin, 0
+	p.reorder, p.drift = 0, 0
+	within := int(d.Scale(30, 600))
+	for range d.Between(1, 5) {
+		b.holds[d.IntN(within)] = d.Span(p.delayMin, 200*time.Millisecond)
+	}
+}
+
+// held returns how much longer than usual the next thing takes that takes time, a
+// message or a write, and whether it is in step with others.
+func (s *sim) held() (more time.Duration, inStep bool) {
+	if s.plan.coded == nil || s.plan.coded.brief == nil || !s.plan.coded.brief.inStep || s.calm() {
+		return 0, false
+	}
+	more, held := s.plan.coded.brief.holds[s.timed]
+	s.timed++
+	if held {
+		s.coded.Held++
+		s.tell(0, "number %d takes %v more", s.timed-1, more)
+	}
+	return more, true
+}
+
+// String lists the acts that happen, each with its number.
+func (b *briefPlan) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "{in step: %v, overtaken: %v, held: %v;", b.inStep, b.overtaken, b.holds)
+	for i, a := range b.acts {
+		if !a.skip {
+			fmt.Fprintf(&text, " %d %v;", i, a.kind)
+		}
+	}
+	return text.String() + "}"
+}
+
+// has reports whether there are acts of these kinds.
+func (b *briefPlan) has(kinds ...actKind) bool {
+	return b != nil && slices.ContainsFunc(b.acts, func(a act) bool { return slices.Contains(kinds, a.kind) })
+}

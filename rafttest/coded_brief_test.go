@@ -1,0 +1,58 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var codedSkip = flag.Uint64("coded-skip", 0, "acts that do not happen, by bit, in the one seed that TestCodedBrief runs")
+
+// perCoded is how many brief runs there are for each of TestCoded.
+const perCoded = 10
+
+// TestCodedBrief runs ten times as many small clusters as TestCoded for a fraction
+// of a second each.
+func TestCodedBrief(t *testing.T) {
+	u := suiteOf("brief", inShort(perCoded*(*codedCount), 500))
+	u.opts.Skip = *codedSkip
+	_, reached, enough := u.run(t)
+	t.Logf("\n%s", reached)
+	if enough {
+		require.NotZero(t, reached.Falls)
+		require.NotZero(t, reached.Held)
+		reached.CodedSeven++ // such clusters are not small
+		require.Empty(t, reached.Missing(), "never reached")
+	}
+}
+
+// reportBrief describes a failed brief run without the acts that do not matter.
+func reportBrief(r Result) string {
+	r, skip := shrink(r)
+	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestCodedBrief$' -coded-seed %d -coded-skip %#x -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, skip, r.Story)
+}
+
+// shrink leaves acts out of a failed run for as long as it fails.
+func shrink(r Result) (Result, uint64) {
+	skip := uint64(0)
+	for again := true; again; {
+		again = false
+		for i := mostActs; i >= 0; i-- {
+			try := skip | 1<<i
+			if try == skip {
+				continue
+			}
+			got := Run(r.Seed, Options{Coded: true, Brief: true, Skip: try, Process: ProcessCore})
+			if got.Err != nil {
+				again = again || got.Plan != r.Plan
+				r, skip = got, try
+			}
+		}
+	}
+	return r, skip
+}
