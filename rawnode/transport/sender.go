@@ -189,6 +189,10 @@ func (s *sender) dial() error {
 	s.traffic().connects.Add(1)
 	s.raw, s.stop, s.backoff = raw, stop, 0
 	out := newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn)
+	if s.class == wire.ClassControl {
+		out.urgent = true
+		hurry(raw)
+	}
 	s.out = &target{out, kinds}
 	s.measure(out.unsent)
 	s.setState(true, nil, time.Time{})

@@ -18,9 +18,9 @@ import (
 )
 
 // Shape slows down what this node sends to a peer, for experiments: the classes
-// share a link of so many bytes per second, and each byte arrives so much later.
-// The order of a connection is kept. The zero Shape changes nothing. Hellos are
-// not slowed down.
+// share a link of so many bytes per second, on which those of control messages go
+// first, and each byte arrives so much later. The order of a connection is kept.
+// The zero Shape changes nothing. Hellos are not slowed down.
 type Shape struct {
 	BytesPerSecond int           // 0 means no bound
 	Delay          time.Duration // one way
@@ -86,9 +86,39 @@ func (s Shape) chunk() int {
 type shaper struct {
 	mu    sync.Mutex
 	shape Shape
-	free  time.Time // when the last byte that was sent has left
+	line  line
 	rng   *rand.Rand
 	card  *card // nil: its bytes a second are not bounded
+}
+
+// line is what bytes leave by, one behind the other, but for urgent ones: they
+// wait for each other only, and what is handed over later waits longer for that.
+type line struct {
+	free, urgent time.Time // when the last byte that was handed over has left
+}
+
+// leave returns when something has left that takes so long.
+func (l *line) leave(takes time.Duration, urgent bool, now time.Time) time.Time {
+	l.free = later(l.free, now).Add(takes)
+	if !urgent {
+		return l.free
+	}
+	l.urgent = later(l.urgent, now).Add(takes)
+	return l.urgent
+}
+
+// until keeps the line until a time at which a narrower one lets go.
+func (l *line) until(left time.Time, urgent bool) {
+	if l.free = later(l.free, left); urgent {
+		l.urgent = later(l.urgent, left)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // card is what the links of a node share: so many bytes a second leave by it.
@@ -96,18 +126,14 @@ type card struct {
 	bytesPerSecond int
 
 	mu   sync.Mutex
-	free time.Time
+	line line
 }
 
 // leave returns when the last of n bytes has left.
-func (c *card) leave(n int, now time.Time) time.Time {
+func (c *card) leave(n int, urgent bool, now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.free.Before(now) {
-		c.free = now
-	}
-	c.free = c.free.Add(takes(n, c.bytesPerSecond))
-	return c.free
+	return c.line.leave(takes(n, c.bytesPerSecond), urgent, now)
 }
 
 // takes returns how long n bytes take.
@@ -133,21 +159,18 @@ func (s *shaper) get() Shape {
 }
 
 // arrival sends n bytes, and returns when they are at the other end.
-func (s *shaper) arrival(n int, now time.Time) time.Time {
+func (s *shaper) arrival(n int, urgent bool, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.free.Before(now) {
-		s.free = now
-	}
+	left := now
 	if s.shape.BytesPerSecond > 0 {
-		s.free = s.free.Add(takes(n, s.shape.BytesPerSecond))
+		left = s.line.leave(takes(n, s.shape.BytesPerSecond), urgent, now)
 	}
 	if s.card != nil {
-		if left := s.card.leave(n, now); s.free.Before(left) {
-			s.free = left
-		}
+		left = later(left, s.card.leave(n, urgent, now))
+		s.line.until(left, urgent)
 	}
-	at := s.free.Add(s.shape.Delay)
+	at := left.Add(s.shape.Delay)
 	if s.shape.Jitter > 0 {
 		at = at.Add(time.Duration(s.rng.Int64N(int64(s.shape.Jitter) + 1)))
 	}
@@ -164,6 +187,7 @@ type shapedOutput struct {
 	ctx     context.Context
 	shaper  *shaper
 	timeout time.Duration
+	urgent  bool // it goes ahead of what is not
 	spawn   func(func())
 
 	pipe   atomic.Pointer[delayPipe] // nil until there is a shape
@@ -176,7 +200,7 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 		if !o.shaper.get().active() {
 			return o.plain.write(pieces)
 		}
-		pipe = newDelayPipe(o.ctx)
+		pipe = newDelayPipe(o.ctx, o.urgent)
 		o.pipe.Store(pipe)
 		o.spawn(func() {
 			if err := pipe.run(o.slow); err != nil {
@@ -230,6 +254,7 @@ func (o *shapedOutput) unsent() int {
 type delayPipe struct {
 	ctx    context.Context
 	cancel context.CancelFunc
+	urgent bool
 	wake   chan struct{} // has a token when the queue was empty
 	room   chan struct{} // has a token when something left
 
@@ -245,8 +270,8 @@ type delayed struct {
 	due  time.Time
 }
 
-func newDelayPipe(ctx context.Context) *delayPipe {
-	p := &delayPipe{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func newDelayPipe(ctx context.Context, urgent bool) *delayPipe {
+	p := &delayPipe{urgent: urgent, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	return p
 }
@@ -295,7 +320,7 @@ func (p *delayPipe) tryPut(data []byte, bound int, s *shaper) bool {
 		return false
 	}
 	// Never before what was sent before on this connection.
-	if due := s.arrival(len(data), time.Now()); due.After(p.last) {
+	if due := s.arrival(len(data), p.urgent, time.Now()); due.After(p.last) {
 		p.last = due
 	}
 	p.queue = append(p.queue, delayed{append([]byte(nil), data...), p.last})

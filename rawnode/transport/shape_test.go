@@ -89,6 +89,35 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// What is urgent waits neither for the link nor for the card, and all together is
+// no faster for it.
+func TestUrgentFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, shape := range []Shape{{}, {BytesPerSecond: 1 << 20}} {
+			s := &shaper{shape: shape, card: &card{bytesPerSecond: 1 << 20}}
+			write := func(urgent bool, bytes int) *arrivals {
+				a := &arrivals{start: time.Now()}
+				out := shapedOn(t.Context(), s, a)
+				out.urgent = urgent
+				go func() {
+					_, err := out.write(net.Buffers{make([]byte, bytes)})
+					if err != nil {
+						t.Error(err)
+					}
+				}()
+				return a
+			}
+			bulk := []*arrivals{write(false, 512<<10), write(false, 512<<10)}
+			time.Sleep(200 * time.Millisecond)
+			urgent := write(true, 8<<10)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.LessOrEqual(t, urgent.last, time.Second/128+time.Millisecond)
+			require.InDelta(t, time.Second+time.Second/128, max(bulk[0].last, bulk[1].last), float64(time.Millisecond))
+		}
+	})
+}
+
 // Two connections to a peer share its link, and each gets its part.
 func TestShapeIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +217,7 @@ func TestJitterIsRepeatable(t *testing.T) {
 	draw := func() (all []time.Time) {
 		s := &shaper{shape: Shape{Jitter: time.Second}, rng: rand.New(rand.NewPCG(1, 2))}
 		for range 20 {
-			all = append(all, s.arrival(1, time.Unix(0, 0)))
+			all = append(all, s.arrival(1, false, time.Unix(0, 0)))
 		}
 		return all
 	}
