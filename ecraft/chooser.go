@@ -190,6 +190,27 @@ func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
 	}
 }
 
+// paceSlack is what may wait for the interface beyond what a round trip takes, so
+// that an answer that is late does not leave it idle.
+const paceSlack = 32 << 10
+
+// Room implements Pacer: what leaves in a round trip keeps the connection busy.
+func (a *Adaptive) Room(to uint64) int {
+	l := a.link(to)
+	if l == nil {
+		return maxPace
+	}
+	trip := (l.base + l.held) / max(a.nic.cost, l.alone())
+	room := min(trip, maxPace) + paceSlack - l.flying
+	if room < paceSlack/2 {
+		return 0 // no message for each few bytes
+	}
+	return int(room)
+}
+
+// maxPace bounds what a far follower may have on its way, in bytes.
+const maxPace = 1 << 30
+
 // QueueHint implements Observer.
 func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Duration) {
 	l := a.link(to)

@@ -128,7 +128,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 			p.trip, p.late = p.trip+late, late
 			p.gone = late > goneAfter+goneFactor*l.out.front().pred
 		}
-		p.gone = p.gone || !f.Healthy && now-l.heard >= silence
+		p.gone = p.gone || f.Lags || !f.Healthy && now-l.heard >= silence
 		if p.voter && !p.gone {
 			alive++
 		}

@@ -149,6 +149,46 @@ func TestCostIsLearnt(t *testing.T) {
 	}
 }
 
+// TestWhoLagsIsNotWaitedFor: an entry comes to a follower behind all that it
+// missed, so the others can commit it alone; and where they are too few, everybody
+// gets all.
+func TestWhoLagsIsNotWaitedFor(t *testing.T) {
+	w := newWorld(5, fast, four(near)...)
+	w.load(64<<10, 10*time.Millisecond, time.Second)
+	d := w.r.Layout.D
+	for _, policy := range []Policy{w.a, Levelled{}} {
+		w.r.Followers[1].Lags = true
+		require.Equal(t, 2, policy.Assign(w.r, w.units).Level)
+		require.Equal(t, []int{d / 2, 0, d / 2, d / 2}, w.units)
+		for i := range w.r.Followers {
+			w.r.Followers[i].Lags = true
+		}
+		require.Equal(t, 1, policy.Assign(w.r, w.units).Level)
+		require.Equal(t, []int{d, d, d, d}, w.units)
+		for i := range w.r.Followers {
+			w.r.Followers[i].Lags = false
+		}
+		require.Equal(t, 3, policy.Assign(w.r, w.units).Level)
+	}
+}
+
+// TestRoom: what was missed fills a round trip, and little more.
+func TestRoom(t *testing.T) {
+	w := newWorld(5, fast, four(near)...)
+	w.load(64<<10, 10*time.Millisecond, time.Second)
+	w.run(w.now + time.Second)
+	want := near.trip.Seconds()*fast + paceSlack
+	room := w.a.Room(2)
+	require.InEpsilon(t, want, room, 0.2)
+	w.a.Sent(2, w.index+1, 10_000, w.now)
+	require.InDelta(t, room-10_000, w.a.Room(2), 1)
+	w.a.Sent(2, w.index+2, room-20_000, w.now)
+	require.Zero(t, w.a.Room(2), "what is left is too little for a message")
+	w.a.Acked(2, w.index+2, 0, w.now+time.Millisecond)
+	require.Positive(t, w.a.Room(2))
+	require.Positive(t, w.a.Room(99), "nobody knows it")
+}
+
 // TestSaturationIsNotDelay is pitfall 2: under saturation the base must not
 // drift to "all delay, no bytes", which asks for full copies.
 func TestSaturationIsNotDelay(t *testing.T) {

@@ -13,7 +13,13 @@ type Member struct {
 	ID      uint64
 	Voter   bool // counts for commits; learners do not
 	Healthy bool // heard from lately
+	// Lags says that it has yet to be sent entries that are committed without
+	// it. A new one comes behind those, so no answer of it is to be waited for.
+	Lags bool
 }
+
+// helps reports whether a new entry may need the follower.
+func (m Member) helps() bool { return m.Healthy && !m.Lags }
 
 // A Round is an entry that is about to be sent, and those it goes to.
 type Round struct {
@@ -74,6 +80,14 @@ type Observer interface {
 	// QueueHint is what a host may know better: bytes that wait to be sent to
 	// a follower, and the bytes a second at which they leave (0: unknown).
 	QueueHint(to uint64, bytes int, rate float64, now time.Duration)
+}
+
+// A Pacer is an Observer that paces what followers missed. Room is how many more
+// bytes of it may be on their way to a follower: more would only stand at the
+// leader's interface, in front of new entries. Where nothing is on its way there
+// must be room.
+type Pacer interface {
+	Room(to uint64) int
 }
 
 // Hedging. An entry that is later than HedgeAfter its append gets more units
@@ -194,15 +208,15 @@ func (f Fixed) Assign(r *Round, units []int) Plan {
 }
 
 // Levelled is the policy of the highest level that the healthy voters can
-// commit: the fewest bytes at every number of failures. It needs no clock. The
-// silent get nothing; what they missed they fetch from the others.
+// commit: the fewest bytes at every number of failures. It needs no clock. Who is
+// silent or lags gets nothing, and fetches what it missed from the others.
 type Levelled struct{}
 
-// Assign gives the healthy the units of their level.
+// Assign gives those that help the units of their level.
 func (Levelled) Assign(r *Round, units []int) Plan {
 	healthy := 1
 	for _, f := range r.Followers {
-		if f.Voter && f.Healthy {
+		if f.Voter && f.helps() {
 			healthy++
 		}
 	}
@@ -211,6 +225,6 @@ func (Levelled) Assign(r *Round, units []int) Plan {
 		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
 	}
 	level = min(level, Levels(r.Voters))
-	share(r, level, units, func(i int) bool { return r.Followers[i].Healthy })
+	share(r, level, units, func(i int) bool { return r.Followers[i].helps() })
 	return Plan{Level: level}
 }

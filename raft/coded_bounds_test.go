@@ -6,6 +6,7 @@ package raft
 import (
 	"bytes"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestCodewordsAreBounded(t *testing.T) {
 
 	ents, err := r.log.slice(g.recs[0].id.index, r.log.last().index+1, noLimit)
 	require.NoError(t, err)
-	made, _ := l.forMember(2, ents)
+	made, _ := l.forMember(2, ents, math.MaxInt)
 	require.Len(t, made, 20)
 	for _, e := range made {
 		env, err := ecraft.Parse(e.Data, 0, 2)

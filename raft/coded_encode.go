@@ -198,6 +198,7 @@ func (l *leader) assign(index uint64, size int, now time.Duration) (plan ecraft.
 	for i := range enc.round.Followers {
 		f := &enc.round.Followers[i]
 		f.Healthy = l.coded.healthy(f.ID)
+		f.Lags = l.members.Progress[f.ID].Next <= l.log.committed
 	}
 	enc.round.Index, enc.round.Size, enc.round.Now = index, size, now
 	plan = l.coded.opt.Policy.Assign(&enc.round, enc.units)
@@ -212,7 +213,7 @@ func (l *leader) assign(index uint64, size int, now time.Duration) (plan ecraft.
 // leastLevelOne is the size of a payload from which an envelope is worth while
 // although those that get anything get everything: the others need no copy when
 // they are back. Below, it only adds its header.
-const leastLevelOne = 16 << 10
+const leastLevelOne = 8 << 10
 
 // sealCoded wraps the payload as units by the assignment in l.enc.units.
 func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.Duration) {

@@ -6,9 +6,11 @@ package raft
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
 )
@@ -18,17 +20,24 @@ import (
 
 // forMember turns entries of this node's log into what a member is sent. It
 // stops before the first one that cannot be made yet, and sees to it that it
-// will be. What is left to the host to make will be so many bytes shorter.
-func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved int) {
+// will be, and when there is no room for more. What is left to the host to make
+// will be so many bytes shorter.
+func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int) {
 	c := l.coded
 	if !slices.ContainsFunc(ents, c.isEnvelope) {
 		delete(l.enc.blocked, to)
+		for i, e := range ents {
+			if room -= len(e.GetData()); room < 0 && i > 0 {
+				return ents[:i], 0
+			}
+		}
 		return ents, 0
 	}
 	made = make([]*pb.Entry, 0, len(ents))
 	size, n, all := 0, 0, uint64(0)
 	capable := c.account(to).capable
 	for i, e := range ents {
+		less := 0
 		if c.isEnvelope(e) {
 			if !capable {
 				// It might take an envelope for a payload. The answer to an
@@ -36,7 +45,7 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved
 				l.enc.blocked[to] = true
 				break
 			}
-			data, less, err := l.dataFor(to, e)
+			data, late, err := l.dataFor(to, e)
 			if err != nil {
 				l.enc.blocked[to] = true
 				c.wantAhead(ents[i:])
@@ -49,10 +58,16 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved
 			if all += uint64(len(e.GetData())); all > l.cfg.MaxSizePerMsg && i > 0 {
 				break
 			}
+			less = late
+		}
+		if room -= len(e.GetData()) - less; room < 0 && i > 0 {
+			break
+		}
+		if c.isEnvelope(e) {
 			size += len(e.GetData()) - less
-			saved += less
 			n++
 		}
+		saved += less
 		made = append(made, e)
 	}
 	if len(made) == len(ents) {
@@ -63,6 +78,25 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry) (made []*pb.Entry, saved
 	}
 	return made, saved
 }
+
+// room returns how many bytes of entries, from index next on, a member may be sent
+// now: as many as fit a message, or less of what it missed. That can wait, unlike
+// what others are sent by the same interface.
+func (l *leader) room(to, next uint64) int {
+	p, ok := l.observer().(ecraft.Pacer)
+	if !ok || next > l.log.committed {
+		return math.MaxInt
+	}
+	room := p.Room(to)
+	if l.members.Progress[to].State != tracker.StateReplicate {
+		room = missedBytes // what was on its way may be lost
+	}
+	return min(room, missedBytes)
+}
+
+// missedBytes is how much of what a member missed goes into one message, so that
+// what comes next does not wait for long.
+const missedBytes = 32 << 10
 
 // dataFor makes a member's form of an entry in this node's form; nil if it is to
 // be sent in that, as it is the same or the host makes the other of it, which

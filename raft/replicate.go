@@ -71,15 +71,18 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // the host turns into units ([Coding.LateSeal]) takes so many bytes less than it
 // has here.
 func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
-	if l.enc != nil && l.withheld(to) {
-		return nil, 0, nil
-	}
-	ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
-	if l.enc == nil || err != nil {
+	if l.enc == nil {
+		ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
 		return ents, 0, err
 	}
-	ents, saved = l.forMember(to, ents)
-	return ents, saved, nil
+	room := l.room(to, next)
+	if l.withheld(to) || room <= 0 {
+		return nil, 0, nil
+	}
+	if ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg)); err == nil {
+		ents, saved = l.forMember(to, ents, room)
+	}
+	return ents, saved, err
 }
 
 // sendSnapshot sends a member that needs compacted entries the snapshot

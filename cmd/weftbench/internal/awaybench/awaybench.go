@@ -43,7 +43,7 @@ type Row struct {
 	Before Latency `json:"before"`
 	Lost   Latency `json:"lost"`
 	Back   Latency `json:"back"`
-	// Caught is how long it took to have applied what the others have; Missed
+	// Caught is how long it took to have applied what other followers have; Missed
 	// is how many payload bytes that were, Sent what the leader sent meanwhile,
 	// for a byte of payload that was committed meanwhile.
 	Caught time.Duration `json:"caught_ns"`
@@ -86,6 +86,7 @@ const (
 	phase   = 500 * time.Millisecond
 	patient = time.Minute
 	leader  = 1
+	present = 2 // a follower that is not away
 
 	// What may be on its way to a follower.
 	windowMessages = 256
@@ -143,9 +144,9 @@ func (cfg *Config) measure(side virtual.Side, voters int) (Row, error) {
 		return row, err
 	}
 	row.Back, err = during(func() error {
-		level, err := c.RunUntil(back+patient, func() bool { return c.Applied(away)+3 >= c.Applied(leader) })
+		level, err := c.RunUntil(back+patient, func() bool { return c.Applied(away)+3 >= c.Applied(present) })
 		if err == nil && !level {
-			err = fmt.Errorf("the follower has applied %d of %d within %v", c.Applied(away), c.Applied(leader), patient)
+			err = fmt.Errorf("the follower has applied %d of %d within %v", c.Applied(away), c.Applied(present), patient)
 		}
 		row.Caught = c.Now() - back
 		if err != nil {

@@ -35,3 +35,25 @@ func TestAway(t *testing.T) {
 		require.Less(t, ours.Caught, full.Caught*4/5, "N=%d", ours.Voters)
 	}
 }
+
+// TestAwaySmall: so does that of one who missed entries that are not worth a code,
+// and comes to its leader for all of them. What it missed is not in the way of what
+// is new, and does not take much longer for that.
+func TestAwaySmall(t *testing.T) {
+	for size, bounds := range map[int]struct{ p50, p99, takes float64 }{
+		2 << 10: {1.7, 1.8, 1.5}, // plain: some of it is always just leaving, and what is new leaves first
+		8 << 10: {1.1, 1.7, 0.8},
+	} {
+		rows, err := Run(t.Context(), Config{
+			Voters: []int{3}, Size: size, Load: 0.5, Away: time.Second, Delay: 500 * time.Microsecond,
+			Sides: []virtual.Side{virtual.FullCopies(), virtual.Ours()}, Seed: 1, Progress: io.Discard,
+		})
+		require.NoError(t, err)
+		full, ours := rows[0], rows[1]
+		require.Greater(t, ours.Missed, 10<<20)
+		require.Less(t, ours.Back.P50.Seconds(), bounds.p50*ours.Before.P50.Seconds(), "%d bytes", size)
+		require.Less(t, ours.Back.P99.Seconds(), bounds.p99*ours.Before.P99.Seconds(), "%d bytes", size)
+		require.Less(t, ours.Back.P99, full.Back.P99/10, "%d bytes", size)
+		require.Less(t, ours.Caught.Seconds(), bounds.takes*full.Caught.Seconds(), "%d bytes", size)
+	}
+}
