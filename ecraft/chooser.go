@@ -230,39 +230,3 @@ func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Durati
 		a.pool()
 	}
 }
-
-// pool finds what a byte costs at the interface, and which connections are
-// slower than that.
-//
-// Answers on a slow connection say of the interface what is not so, and where
-// nothing follows they are the only ones to tell of its last bytes. So only
-// connections count that agree with the median. What bytes on a connection seem
-// to cost is compared with what those in front of them cost: taken by itself it
-// would be self-fulfilling, as whoever is sent more bytes looks faster. A
-// connection on which nothing ever came back is not slow: it may as well be far.
-func (a *Adaptive) pool() {
-	if len(a.links) == 0 {
-		return
-	}
-	each := a.choice.sorted[:0]
-	for _, l := range a.links {
-		each = append(each, l.newsTime/l.newsBytes)
-	}
-	slices.Sort(each)
-	limit := poolLimit * max(0, each[(len(each)-1)/2])
-	var bytes, took float64
-	for _, l := range a.links {
-		if l.newsTime <= limit*l.newsBytes {
-			bytes += l.newsBytes
-			took += l.newsTime
-		}
-	}
-	a.nic.cost = max(took/bytes, 1e-12)
-	for _, l := range a.links {
-		l.private = l.seen && l.sumXY > poolLimit*a.nic.cost*l.sumXA
-		l.cost = a.nic.cost * float64(len(a.links))
-		if l.private {
-			l.cost = l.own
-		}
-	}
-}

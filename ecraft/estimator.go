@@ -98,14 +98,12 @@ type link struct {
 	// own is what its bytes seem to cost: sumXY / sumXX, decaying. sumXA is
 	// the same with the bytes in front of them at the interface.
 	own, sumXX, sumXY, sumXA float64
-	// newsBytes and newsTime are of the answers from which more was learnt to
-	// have left the interface: bytes in front of the message, and how long they
-	// took, decaying.
-	newsBytes, newsTime float64
 
-	sampled, news float64 // when these sums were last brought to now
-	probed        float64 // when a sample last told of this connection alone
-	private       bool    // it is slower than the interface
+	sampled float64 // when these sums were last brought to now
+	shows   shown   // what its answers show of the interface
+	probed  float64 // when a sample last told of this connection alone
+	verdict verdict // whether it is slow where it seems so
+	private bool    // it is slower than the interface
 
 	// Invariant: 0 <= queue <= flying.
 	queue   float64 // bytes thought to wait on the connection
@@ -130,8 +128,8 @@ type link struct {
 func (l *link) init(id uint64, followers int, now float64) {
 	cost := float64(followers) * slowLink
 	*l = link{id: id, base: farTrip, cost: cost, own: cost, sumXX: firstSample * firstSample, sumXY: cost * firstSample * firstSample,
-		sumXA: float64(followers) * firstSample * firstSample,
-		news:  now, newsBytes: firstSample, newsTime: slowLink * firstSample,
+		sumXA:   float64(followers) * firstSample * firstSample,
+		shows:   shown{cost: slowLink, answers: 1, bytes: firstSample, at: now},
 		sampled: now, probed: now, drained: now, heard: now - 2*silence, // gone, if the host says so
 		least: math.Inf(1), leastBefore: math.Inf(1)}
 	l.out.init(maxFlying)
@@ -218,10 +216,7 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 		l.learn(t, m, now, peers, all, n.cost)
 	}
 	if at := now - held - l.base; n.left(at, m.all) && !first {
-		decay := fade(now, l.news)
-		l.news = now
-		l.newsBytes = l.newsBytes*decay + all
-		l.newsTime = l.newsTime*decay + l.line(t, all*n.cost)
+		l.tell(t, all, now, n)
 		n.adjust(at, m.all, now)
 	}
 	m.work = max(all*n.cost, l.alone()*m.queued)
@@ -304,6 +299,9 @@ func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 	}
 	if l.private && weight > telling && x*l.own > l.base && y < x*l.own/2 {
 		decay = min(decay, 0.5) // a slow link is not sent much, so what it shows counts
+	}
+	if weight > telling && l.seemsSlow(egress) && !l.fresh() && x*l.own > l.base {
+		l.judge(t-l.base, x, now)
 	}
 	l.sumXX = l.sumXX*decay + weight*x*x
 	l.sumXY = l.sumXY*decay + weight*x*y

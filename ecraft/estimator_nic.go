@@ -14,6 +14,11 @@ type nic struct {
 
 	cost           float64 // seconds a byte
 	queue, drained float64 // bytes thought to wait, and when that was so
+
+	// See agree: the last answer's connection, to which side it was off, and how
+	// many before it were.
+	by           *link
+	side, agreed float64
 }
 
 // nicMark says that so many of all bytes had left by a time. A mark is later
