@@ -259,7 +259,7 @@ func (l *leader) takesItsTime(rec *record, answered func(id uint64) bool, now ti
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
 		a := l.coded.accounts[id]
-		return answered(id) || a != nil && a.ackedAt > 0 && now-a.ackedAt <= pace
+		return answered(id) || a != nil && a.ackedAt > 0 && now-a.ackedAt < pace
 	}
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && l.levelOf(coming) >= 1 && l.enoughWith(rec, coming)
 }

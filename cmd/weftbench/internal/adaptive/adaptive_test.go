@@ -93,7 +93,7 @@ func TestModelKnowsItsLimits(t *testing.T) {
 // the delay, that holds of the median.
 func TestOutage(t *testing.T) {
 	o := Options{Seed: 1}
-	worst := map[string]time.Duration{"lan1g": 20 * ms, "reg1g": 30 * ms, "jitter": 80 * ms}
+	worst := map[string]time.Duration{"lan1g": 20 * ms, "reg1g": 30 * ms, "jitter": 70 * ms}
 	for _, name := range []string{"lan1g", "reg1g", "jitter"} {
 		for _, pause := range []time.Duration{0, 300 * ms} {
 			out, err := o.outage(network(t, 5, name), 64<<10, pause, Ours())

@@ -211,7 +211,7 @@ func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
 	n := 1
 	for i, f := range m.followers {
 		units := 0
-		if f.match >= first || m.now-f.spoke <= pace {
+		if f.match >= first || m.now-f.spoke < pace {
 			n++
 			units = int(e.units[i])
 			for _, r := range e.riders {
