@@ -74,6 +74,10 @@ type coded struct {
 	acked entryID
 	// ticks counts ticks, as a coarse clock.
 	ticks int
+	// noRoomFrom is the first entry that was forgotten for lack of room, at
+	// noRoomTick; 0 once there may be room again. See mayExpect.
+	noRoomFrom uint64
+	noRoomTick int
 	// releaseTick is the first tick at which the host is asked for a snapshot again.
 	releaseTick int
 	// handed is when the oldest append that is not stored was handed out,

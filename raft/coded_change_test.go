@@ -104,3 +104,42 @@ func TestSlowMembersAreWaitedFor(t *testing.T) {
 	g.tick(30)
 	require.Empty(t, leader.conf.GetVotersOutgoing())
 }
+
+// TestChangesInARow: a host that checks changes itself proposes the next one before
+// the leader has applied the last. Each is checked for the voters that it leads to,
+// which are not known before: so after two removals from five, with a third member
+// dead, the two that are left restore what was coded for five.
+func TestChangesInARow(t *testing.T) {
+	for name, changes := range map[string][][]*pb.ConfChangeSingle{
+		"simple": {{remove(4)}, {remove(5)}},
+		"joint":  {{remove(4), remove(5)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, 5)
+			g.hostChecks = true
+			for _, id := range g.ids() {
+				g.start(id)
+			}
+			g.elect(1)
+			want := [][]byte{payload(1, 3000)}
+			g.propose(1, want[0])
+			for _, c := range changes {
+				cc := &pb.ConfChangeV2{Changes: c}
+				if len(c) > 1 {
+					cc.Transition = pb.ConfChangeTransitionJointExplicit.Enum()
+				}
+				require.NoError(t, g.nodes[1].rn.ProposeConfChange(cc))
+			}
+			g.tick(20)
+			require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
+			require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+			g.stop(1, 4, 5)
+			for _, id := range []uint64{2, 3} { // what they have applied is not on their disks
+				g.nodes[id].index, g.nodes[id].applied = 1, nil
+				g.start(id)
+			}
+			g.tick(60)
+			g.requireApplied(want, 2, 3)
+		})
+	}
+}

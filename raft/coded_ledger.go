@@ -150,6 +150,9 @@ func (g *ledger) lose(rec *record) {
 // store gave up for lack of room is lacking again.
 func (c *coded) incomplete() *record {
 	if from, ok := c.store.Forgot(); ok {
+		if c.mayExpect(from) {
+			c.noRoomFrom, c.noRoomTick = from, c.ticks
+		}
 		for _, rec := range c.ledger.recs[c.ledger.at(from):] {
 			if rec.whole || c.store.Known(coID(rec.id)) {
 				continue

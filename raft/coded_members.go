@@ -302,11 +302,14 @@ func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
 	if l.coded == nil {
 		return true
 	}
-	if cc.LeaveJoint() {
-		return l.mayLeaveJoint()
-	}
 	if _, joint := cc.EnterJoint(); joint {
 		return true
+	}
+	if len(l.coded.pending.changes) > 0 && !l.coded.dense() {
+		return false // whom the one before it leads to is known when that is in force
+	}
+	if cc.LeaveJoint() {
+		return l.mayLeaveJoint()
 	}
 	t := l.members
 	t.Config, t.Progress = l.members.Clone(), cloneProgress(l.members.Progress)
@@ -336,6 +339,9 @@ func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 		}
 		if len(ents) > 1 {
 			return false, fmt.Errorf("%w: a configuration change must wait until coded entries are safe under it; propose it by itself", ErrProposalDropped)
+		}
+		if l.enc.waiting != nil {
+			return false, fmt.Errorf("%w: another configuration change waits until coded entries are safe under it", ErrProposalDropped)
 		}
 		l.enc.waiting = copyEntry(e, entryID{})
 		l.logger.Infof("raft: node %x has configuration change %s wait until coded entries are safe under it", l.id, DescribeConfChange(cc))

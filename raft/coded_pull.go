@@ -118,7 +118,7 @@ func (c *coded) lacking() []gossip.Lacking {
 	if c.incomplete() != nil {
 		n := 0
 		for _, rec := range g.recs[g.ready:] {
-			if rec.id.index > upTo || n == maxLacking {
+			if rec.id.index > upTo || n == maxLacking || !c.mayExpect(rec.id.index) {
 				break
 			}
 			if !rec.complete && c.expect(rec) {
@@ -135,6 +135,14 @@ func (c *coded) lacking() []gossip.Lacking {
 		list[i].Overdue = rec != nil && rec.unpushed
 	}
 	return list
+}
+
+// mayExpect reports whether there may be room for an entry. There is none for what
+// was forgotten, until something is applied or the next tick: it would drive others
+// out, and be driven out, as often as answers come, and each time all are asked for
+// anew.
+func (c *coded) mayExpect(index uint64) bool {
+	return c.noRoomFrom == 0 || index < c.noRoomFrom || c.ticks != c.noRoomTick
 }
 
 // lastWanted forgets the entries that are wanted no more, and returns the last

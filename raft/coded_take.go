@@ -147,6 +147,7 @@ func (c *coded) applied(index uint64) {
 		c.unpin(rec)
 	}
 	c.ledger.release(index)
+	c.noRoomFrom = 0
 	if x := &c.ledger.riders; len(x.carriers) > 0 {
 		if first := c.r.log.firstIndex(); first > x.first {
 			x.first = first

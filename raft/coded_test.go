@@ -28,6 +28,8 @@ type group struct {
 	events map[raft.CodingEventKind]int
 	policy func() ecraft.Policy
 	memory int // of each node; 0: the default
+	// hostChecks is Config.DisableConfChangeValidation.
+	hostChecks bool
 }
 
 type codingNode struct {
@@ -60,7 +62,7 @@ func (g *group) start(id uint64) {
 	n := g.nodes[id]
 	c := config(n.storage)
 	c.ID, c.Applied = id, n.index
-	c.CheckQuorum, c.PreVote = true, true
+	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
 	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory}
 	n.rn = newNode(g.t, c)
