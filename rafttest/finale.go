@@ -26,6 +26,8 @@ type finale struct {
 	asleep [maxNodes + 1]bool
 	done   bool
 	took   time.Duration
+	// tails is what the cluster may take beyond finaleTime: see tailTime.
+	tails time.Duration
 	// nudged is when a leader was last asked to leave a joint configuration.
 	nudged time.Duration
 }
@@ -44,6 +46,7 @@ func (f *finale) begin() {
 	s.plan.calm()
 	f.killMany()
 	f.asleep = f.mayStayDown()
+	f.tails = f.tailTime()
 	for _, n := range s.nodes {
 		n.slowUntil = 0
 		if n.disk == nil || f.asleep[n.id] {
@@ -67,6 +70,22 @@ func (p *plan) calm() {
 	p.bandwidth = 0
 }
 
+// tailTime is how long it takes to send the longest log twice, to members and then
+// to those that a change in it makes members, where a message has an entry or two
+// and only so many are on their way.
+func (f *finale) tailTime() time.Duration {
+	p, longest := &f.s.plan, 0
+	for _, n := range f.s.nodes {
+		if n.disk != nil {
+			longest = max(longest, len(n.disk.live.entries))
+		}
+	}
+	if p.maxSizePerMsg > 1024 {
+		return 0
+	}
+	return 2 * time.Duration(longest/p.maxInflightMsgs) * (2*p.delayMax + p.syncMax)
+}
+
 // look sees how far the cluster has come, helps as an operator would, and
 // comes back later.
 func (f *finale) look() {
@@ -76,7 +95,7 @@ func (f *finale) look() {
 		f.finish()
 		return
 	}
-	if s.Now() > s.plan.duration+finaleTime {
+	if s.Now() > s.plan.duration+finaleTime+f.tails {
 		if s.minorityStayed && wrong == noLeader && f.stalemate() {
 			s.reach.Stalemates++
 			s.tell(0, "stalemate")
