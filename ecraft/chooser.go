@@ -5,6 +5,7 @@ package ecraft
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -191,17 +192,21 @@ func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
 }
 
 // paceSlack is what may wait for the interface beyond what a round trip takes, so
-// that an answer that is late does not leave it idle.
-const paceSlack = 32 << 10
+// that an answer that is late does not leave it idle. It doubles each paceDoubles.
+const (
+	paceSlack   = 32 << 10
+	paceDoubles = 8 * time.Second
+)
 
 // Room implements Pacer: what leaves in a round trip keeps the connection busy.
-func (a *Adaptive) Room(to uint64) int {
+func (a *Adaptive) Room(to uint64, lagging time.Duration) int {
 	l := a.link(to)
 	if l == nil {
 		return maxPace
 	}
 	trip := (l.base + l.held) / max(a.nic.cost, l.alone())
-	room := min(trip, maxPace) + paceSlack - l.flying
+	slack := math.Ldexp(paceSlack, int(min(lagging/paceDoubles, 16)))
+	room := min(trip, maxPace) + slack - l.flying
 	if room < paceSlack/2 {
 		return 0 // no message for each few bytes
 	}

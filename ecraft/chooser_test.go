@@ -178,15 +178,16 @@ func TestRoom(t *testing.T) {
 	w.load(64<<10, 10*time.Millisecond, time.Second)
 	w.run(w.now + time.Second)
 	want := near.trip.Seconds()*fast + paceSlack
-	room := w.a.Room(2)
+	room := w.a.Room(2, time.Second)
 	require.InEpsilon(t, want, room, 0.2)
 	w.a.Sent(2, w.index+1, 10_000, w.now)
-	require.InDelta(t, room-10_000, w.a.Room(2), 1)
+	require.InDelta(t, room-10_000, w.a.Room(2, time.Second), 1)
 	w.a.Sent(2, w.index+2, room-20_000, w.now)
-	require.Zero(t, w.a.Room(2), "what is left is too little for a message")
+	require.Zero(t, w.a.Room(2, time.Second), "what is left is too little for a message")
+	require.Positive(t, w.a.Room(2, 10*time.Second), "it has taken long enough")
 	w.a.Acked(2, w.index+2, 0, w.now+time.Millisecond)
-	require.Positive(t, w.a.Room(2))
-	require.Positive(t, w.a.Room(99), "nobody knows it")
+	require.Positive(t, w.a.Room(2, time.Second))
+	require.Positive(t, w.a.Room(99, 0), "nobody knows it")
 }
 
 // TestSaturationIsNotDelay is pitfall 2: under saturation the base must not

@@ -26,6 +26,8 @@ type encoder struct {
 
 	// blocked are members that wait for entries this leader must complete.
 	blocked map[uint64]bool
+	// lagging is since when members are being sent what they missed.
+	lagging map[uint64]time.Duration
 	// waiting is a configuration change that waits for coverage.
 	waiting *pb.Entry
 	check   memberCheck
@@ -43,7 +45,7 @@ type encoder struct {
 }
 
 func (l *leader) beginCoding() {
-	l.enc = &encoder{blocked: map[uint64]bool{}, stuck: map[uint64]int{}}
+	l.enc = &encoder{blocked: map[uint64]bool{}, lagging: map[uint64]time.Duration{}, stuck: map[uint64]int{}}
 	if o := l.observer(); o != nil {
 		o.Reset(l.coded.now())
 	}
@@ -91,6 +93,7 @@ func (l *leader) arrangeSlots() {
 		for _, id := range was {
 			if !slices.Contains(enc.members, id) {
 				o.Left(id)
+				delete(enc.lagging, id)
 			}
 		}
 		for _, id := range enc.members {

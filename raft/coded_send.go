@@ -84,14 +84,20 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.En
 // what others are sent by the same interface.
 func (l *leader) room(to, next uint64) int {
 	p, ok := l.observer().(ecraft.Pacer)
-	if !ok || next > l.log.committed {
+	if !ok || next > l.log.committed || l.coded.plain {
+		delete(l.enc.lagging, to)
 		return math.MaxInt
 	}
-	room := p.Room(to)
+	now := l.coded.now()
 	if l.members.Progress[to].State != tracker.StateReplicate {
-		room = missedBytes // what was on its way may be lost
+		l.enc.lagging[to] = now
+		return missedBytes // what was on its way may be lost
 	}
-	return min(room, missedBytes)
+	since, ok := l.enc.lagging[to]
+	if !ok {
+		since, l.enc.lagging[to] = now, now
+	}
+	return min(p.Room(to, now-since), missedBytes)
 }
 
 // missedBytes is how much of what a member missed goes into one message, so that
