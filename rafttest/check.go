@@ -290,6 +290,7 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 			c.majorityHolds(n, conf, entryName{commit, term})
 			c.covers(n, conf, old, commit)
 			c.lookClosely()
+			c.s.faults.committed(n, entryName{commit, term})
 		}
 	}
 	f.role = st.role

@@ -110,45 +110,61 @@ func (f *faults) act(kind actKind) {
 	}
 }
 
-// upset lets a leader propose something, and fail before all have it: it loses
-// power, or its links, or stops, or another campaigns; and soon somebody does.
+// upset lets a leader propose something, and fail before all have it, or before any
+// hears that it is committed: it loses power, or its links, or stops, or another
+// campaigns; and soon somebody does.
 func (f *faults) upset() {
 	s, p, n := f.s, f.s.plan.coded.falls, f.s.leading()
 	if n == nil || n.paused {
 		return
 	}
-	var mends []func()
-	for _, other := range s.nodes {
-		if other != n && s.rng.Chance(p.hush) {
-			mends = append(mends, s.net.cut(n.id, other.id))
+	hush := func() {
+		var mends []func()
+		for _, other := range s.nodes {
+			if other != n && s.rng.Chance(p.hush) {
+				mends = append(mends, s.net.cut(n.id, other.id))
+			}
 		}
+		f.mendLater("silence", mends)
 	}
-	f.mendLater("silence", mends)
+	before := s.rng.Chance(0.4)
+	if before {
+		hush()
+	}
 	if s.rng.Chance(0.3) {
 		f.doom()
 	}
 	f.burstOf(s.rng.Between(1, 4), n)
 	f.soon(func() {
-		switch s.rng.IntN(6) {
-		case 0:
-			f.isolate()
-		case 1:
-			f.pauseNode(n)
-		case 2:
-		default:
-			s.coded.Falls++
-			f.crash(n)
+		if !before {
+			hush()
 		}
-		for _, other := range s.nodes {
-			if other != n && s.rng.Chance(p.company) {
-				f.crash(other)
-			}
-		}
-		f.soon(f.campaign)
-		if s.rng.Chance(0.3) {
-			f.soon(f.upset) // who leads by then, if anybody does
-		}
+		f.soon(func() { f.topple(n) })
 	})
+}
+
+// topple lets a leader fail, perhaps with others, and another campaign.
+func (f *faults) topple(n *node) {
+	s, p := f.s, f.s.plan.coded.falls
+	switch s.rng.IntN(6) {
+	case 0:
+		f.isolate()
+	case 1:
+		f.pauseNode(n)
+	case 2:
+	default:
+		s.coded.Falls++
+		f.crash(n)
+	}
+	for _, other := range s.nodes {
+		if other != n && s.rng.Chance(p.company) {
+			f.crash(other)
+		}
+	}
+	f.soon(f.campaign)
+	if s.rng.Chance(0.3) {
+		f.soon(f.upset) // who leads by then, if anybody does
+	}
 }
 
 // repair lets everything work again.
@@ -171,6 +187,32 @@ func (f *faults) doom() {
 			n.doomed = true
 		}
 	}
+}
+
+// elected dooms a new leader, perhaps: it has asked others for payloads, or cut its
+// log, or has carriers to write.
+func (f *faults) elected(n *node) {
+	if c := f.s.plan.coded; c != nil && c.brief != nil && !f.s.calm() && f.s.falls.Chance(c.brief.topple) {
+		n.doomed = true
+	}
+}
+
+// committed has a leader, perhaps, fail that has just committed an entry, before
+// anybody hears of it: whoever follows it must restore the entry, and must not cut.
+func (f *faults) committed(n *node, e entryName) {
+	s, c := f.s, f.s.plan.coded
+	if c == nil || c.brief == nil || s.calm() || !s.check.truth.coded(e) || !s.falls.Chance(c.brief.unheard) {
+		return
+	}
+	var mends []func()
+	for _, other := range s.nodes {
+		if other != n && s.falls.Chance(0.9) {
+			mends = append(mends, s.net.cut(n.id, other.id))
+		}
+	}
+	s.tell(n.id, "commits %d unheard", e.index)
+	f.mendLater("silence", mends)
+	f.soon(func() { f.topple(n) })
 }
 
 // soon lets something happen while messages are under way, or writes.

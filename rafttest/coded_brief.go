@@ -31,6 +31,11 @@ type briefPlan struct {
 	acts []act
 	// rest is the time from the last act to the calm.
 	rest time.Duration
+	// topple is the chance of a new leader to lose power in its first write.
+	topple float64
+	// unheard is the chance of a leader that commits coded entries to go silent
+	// before anybody hears of it, and to fail.
+	unheard float64
 	// inStep says that all takes the same time, and keeps its order.
 	inStep bool
 	// overtaken says that what is held is overtaken by what comes after it.
@@ -130,6 +135,8 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 	for i := range b.acts {
 		b.acts[i].skip = skip>>i&1 == 1
 	}
+	b.topple, b.unheard = simkit.Pick(d, 0, 0, 0.3, 0.8), simkit.Pick(d, 0, 0.3, 0.8)
+	p.oneByOne = p.oneByOne || d.Chance(0.4)
 }
 
 // drawKind draws a kind by its weight.
@@ -176,7 +183,7 @@ func (p *plan) drawBriefTimes(d simkit.Draws) {
 	c.upgrade, c.dense, c.replace, c.blackout = 0, 0, 0, 0
 	c.falls = &fallsPlan{
 		pushLoss: simkit.Pick(d, 0, 0.5, 0.9, 1, 1),
-		hush:     simkit.Pick(d, 0, 0.3, 0.6),
+		hush:     simkit.Pick(d, 0, 0.3, 0.6, 1),
 		company:  simkit.Pick(d, 0, 0, 0.2, 0.5),
 	}
 	if (c.policy == policyFull || c.level == 1) && d.Chance(0.7) {
@@ -227,7 +234,7 @@ func (s *sim) held() (more time.Duration, inStep bool) {
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "{in step: %v, overtaken: %v, held: %v;", b.inStep, b.overtaken, b.holds)
+	fmt.Fprintf(&text, "{topple: %v, unheard: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.inStep, b.overtaken, b.holds)
 	for i, a := range b.acts {
 		if !a.skip {
 			fmt.Fprintf(&text, " %d %v;", i, a.kind)

@@ -26,6 +26,7 @@ func TestCodedBrief(t *testing.T) {
 	if enough {
 		require.NotZero(t, reached.Falls)
 		require.NotZero(t, reached.Held)
+		require.Greater(t, reached.OfCommitted, *codedCount/4, "recoveries of what is committed")
 		reached.CodedSeven++ // such clusters are not small
 		require.Empty(t, reached.Missing(), "never reached")
 	}

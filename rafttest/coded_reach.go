@@ -26,16 +26,17 @@ type CodedReach struct {
 	Delayed, SmallMemories, DeferredGossip, Polls       uint64
 	CodedEven, CodedSeven, CodedLearners, RecoveryLooks uint64
 	BudgetLooks, ReportsLost, LateSeals, PlainStarts    uint64
-	Falls, Held                                         uint64
+	Falls, Held, OfCommitted                            uint64
 }
 
 // Add adds the counts of another run.
 func (r *CodedReach) Add(o CodedReach) { simkit.AddCounts(r, o) }
 
-// Missing returns the names of what was never reached, but for falls and what is
-// held, which there is only in runs that are asked to have them.
+// Missing returns the names of what was never reached, but for falls, what is held,
+// and recoveries of what is committed: these are sure to come only in runs that are
+// asked to have them.
 func (r CodedReach) Missing() []string {
-	r.Falls, r.Held = r.Falls+1, r.Held+1
+	r.Falls, r.Held, r.OfCommitted = r.Falls+1, r.Held+1, r.OfCommitted+1
 	return simkit.Zeros(r)
 }
 
@@ -71,6 +72,10 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 		return
 	case raft.CodingCut:
 		r.CutEntries += uint64(e.Count)
+	case raft.CodingRecovery:
+		if known := s.check.committed; e.Index < uint64(len(known)) && known[e.Index] != 0 {
+			r.OfCommitted++
+		}
 	case raft.CodingSent, raft.CodingDelayed, raft.CodingPushed, raft.CodingHeldBack:
 		return // too common for a line
 	}

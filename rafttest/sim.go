@@ -229,6 +229,7 @@ func (s *sim) leaderElected(n *node, term uint64) {
 	}
 	s.leader = n.id
 	s.tell(n.id, "leads term %d", term)
+	s.faults.elected(n)
 	if n.disk.durable.state.term < term {
 		s.faults.depose(n)
 	}
