@@ -14,9 +14,9 @@ import (
 var codedSkip = flag.Uint64("coded-skip", 0, "acts that do not happen, by bit, in the one seed that TestCodedBrief runs")
 
 // perCoded is how many brief runs there are for each of TestCoded.
-const perCoded = 10
+const perCoded = 6
 
-// TestCodedBrief runs ten times as many small clusters as TestCoded for a fraction
+// TestCodedBrief runs six times as many small clusters as TestCoded for a fraction
 // of a second each.
 func TestCodedBrief(t *testing.T) {
 	u := suiteOf("brief", inShort(perCoded*(*codedCount), 500))
