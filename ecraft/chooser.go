@@ -195,10 +195,13 @@ func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
 // that an answer that is late does not leave it idle. It doubles each paceDoubles.
 const (
 	paceSlack   = 32 << 10
+	pacePiece   = 16 << 10 // no message for less, if there is more
 	paceDoubles = 8 * time.Second
 )
 
-// Room implements Pacer: what leaves in a round trip keeps the connection busy.
+// Room implements Pacer: what leaves in a round trip keeps the connection busy. A
+// short message counts for a long one: of large entries it may carry headers only, but
+// to make it the leader reads them whole, and new entries wait for that as well.
 func (a *Adaptive) Room(to uint64, lagging time.Duration) int {
 	l := a.link(to)
 	if l == nil {
@@ -206,9 +209,16 @@ func (a *Adaptive) Room(to uint64, lagging time.Duration) int {
 	}
 	trip := (l.base + l.held) / max(a.nic.cost, l.alone())
 	slack := math.Ldexp(paceSlack, int(min(lagging/paceDoubles, 16)))
-	room := min(trip, maxPace) + slack - l.flying
-	if room < paceSlack/2 {
-		return 0 // no message for each few bytes
+	room := min(trip, maxPace) + slack
+	for i := range l.out.n {
+		if n := l.out.at(i).bytes; n < pacePiece {
+			room -= paceSlack
+		} else {
+			room -= n
+		}
+	}
+	if room < pacePiece {
+		return 0
 	}
 	return int(room)
 }

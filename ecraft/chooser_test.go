@@ -180,9 +180,9 @@ func TestRoom(t *testing.T) {
 	want := near.trip.Seconds()*fast + paceSlack
 	room := w.a.Room(2, time.Second)
 	require.InEpsilon(t, want, room, 0.2)
-	w.a.Sent(2, w.index+1, 10_000, w.now)
-	require.InDelta(t, room-10_000, w.a.Room(2, time.Second), 1)
-	w.a.Sent(2, w.index+2, room-20_000, w.now)
+	w.a.Sent(2, w.index+1, 1, w.now)
+	require.InDelta(t, room-paceSlack, w.a.Room(2, time.Second), 1, "few bytes are a message, too")
+	w.a.Sent(2, w.index+2, room-paceSlack-10_000, w.now)
 	require.Zero(t, w.a.Room(2, time.Second), "what is left is too little for a message")
 	require.Positive(t, w.a.Room(2, 10*time.Second), "it has taken long enough")
 	w.a.Acked(2, w.index+2, 0, w.now+time.Millisecond)
