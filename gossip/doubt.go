@@ -142,8 +142,8 @@ func (s *Store) tryParts(r *record, at int) []byte {
 	d := r.doubt
 	for size := 1; size <= len(d.parts); size++ {
 		for set := uint(1); set < 1<<len(d.parts); set++ {
-			if set&(1<<at) == 0 || bits.OnesCount(set) != size || d.trials >= maxTrials {
-				continue
+			if set&(1<<at) == 0 || bits.OnesCount(set) != size || d.trials >= maxTrials && set != 1 {
+				continue // those of the log alone are tried whatever the work: that happens once
 			}
 			if payload := s.try(r, set); payload != nil {
 				return payload

@@ -291,6 +291,9 @@ func TestDoubtIsBounded(t *testing.T) {
 	require.Nil(t, s.Payload(e.ID))
 	need, _ := s.Missing(e.ID)
 	require.Positive(t, need, "the puller goes on, and finds it stuck")
+	require.True(t, s.Expect(e.ID, e.h, e.units(2, 5, 5)), "what the log has by now is enough")
+	require.Equal(t, e.payload, s.Payload(e.ID))
+	require.NoError(t, s.Check())
 }
 
 func TestOldestIsAlwaysAdmitted(t *testing.T) {

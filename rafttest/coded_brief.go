@@ -189,7 +189,8 @@ func (p *plan) drawBriefTimes(d simkit.Draws) {
 	if (c.policy == policyFull || c.level == 1) && d.Chance(0.7) {
 		c.policy, c.level = policyFixed, d.Between(2, 3)
 	}
-	c.late &= uint(d.Uint32()) & uint(d.Uint32()) // few seeds, and few nodes
+	few := uint(d.Uint32())
+	c.late &= few & uint(d.Uint32()) // few seeds, and few nodes
 	if d.Chance(0.7) {
 		c.late = 0
 	}
