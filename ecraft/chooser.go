@@ -202,7 +202,9 @@ const (
 // Room implements Pacer: what leaves in a round trip keeps the connection busy. A
 // short message counts for a long one: of large entries it may carry headers only, but
 // to make it the leader reads them whole, and new entries wait for that as well.
-func (a *Adaptive) Room(to uint64, lagging time.Duration) int {
+//
+// What was sent from next on is to be sent again: it was lost, and is in nobody's way.
+func (a *Adaptive) Room(to, next uint64, lagging time.Duration) int {
 	l := a.link(to)
 	if l == nil {
 		return maxPace
@@ -211,10 +213,12 @@ func (a *Adaptive) Room(to uint64, lagging time.Duration) int {
 	slack := math.Ldexp(paceSlack, int(min(lagging/paceDoubles, 16)))
 	room := min(trip, maxPace) + slack
 	for i := range l.out.n {
-		if n := l.out.at(i).bytes; n < pacePiece {
+		switch m := l.out.at(i); {
+		case m.last >= next:
+		case m.bytes < pacePiece:
 			room -= paceSlack
-		} else {
-			room -= n
+		default:
+			room -= m.bytes
 		}
 	}
 	if room < pacePiece {

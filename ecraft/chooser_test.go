@@ -178,16 +178,17 @@ func TestRoom(t *testing.T) {
 	w.load(64<<10, 10*time.Millisecond, time.Second)
 	w.run(w.now + time.Second)
 	want := near.trip.Seconds()*fast + paceSlack
-	room := w.a.Room(2, time.Second)
+	room := w.a.Room(2, w.index+3, time.Second)
 	require.InEpsilon(t, want, room, 0.2)
 	w.a.Sent(2, w.index+1, 1, w.now)
-	require.InDelta(t, room-paceSlack, w.a.Room(2, time.Second), 1, "few bytes are a message, too")
+	require.InDelta(t, room-paceSlack, w.a.Room(2, w.index+3, time.Second), 1, "few bytes are a message, too")
 	w.a.Sent(2, w.index+2, room-paceSlack-10_000, w.now)
-	require.Zero(t, w.a.Room(2, time.Second), "what is left is too little for a message")
-	require.Positive(t, w.a.Room(2, 10*time.Second), "it has taken long enough")
+	require.Zero(t, w.a.Room(2, w.index+3, time.Second), "what is left is too little for a message")
+	require.Positive(t, w.a.Room(2, w.index+3, 10*time.Second), "it has taken long enough")
+	require.Equal(t, room, w.a.Room(2, w.index+1, time.Second), "all of it was lost")
 	w.a.Acked(2, w.index+2, 0, w.now+time.Millisecond)
-	require.Positive(t, w.a.Room(2, time.Second))
-	require.Positive(t, w.a.Room(99, 0), "nobody knows it")
+	require.Positive(t, w.a.Room(2, w.index+3, time.Second))
+	require.Positive(t, w.a.Room(99, 1, 0), "nobody knows it")
 }
 
 // TestSaturationIsNotDelay is pitfall 2: under saturation the base must not

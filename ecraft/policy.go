@@ -84,12 +84,12 @@ type Observer interface {
 
 // A Pacer is an Observer that paces what followers missed. Room is how many more
 // bytes of it may be on their way to a follower: more would only stand at the
-// leader's interface, in front of new entries. Where nothing is on its way there
-// must be room. lagging is for how long the follower has been catching up: the
-// longer, the more room there must be, or it never would where new entries fill
-// the interface.
+// leader's interface, in front of new entries. next is the first entry to be sent;
+// where nothing before it is on its way there must be room. lagging is for how long
+// the follower has been catching up: the longer, the more room there must be, or it
+// never would where new entries fill the interface.
 type Pacer interface {
-	Room(to uint64, lagging time.Duration) int
+	Room(to, next uint64, lagging time.Duration) int
 }
 
 // Hedging. An entry that is later than HedgeAfter its append gets more units

@@ -97,7 +97,7 @@ func (l *leader) room(to, next uint64) int {
 	if !ok {
 		since, l.enc.lagging[to] = now, now
 	}
-	return min(p.Room(to, now-since), missedBytes)
+	return min(p.Room(to, next, now-since), missedBytes)
 }
 
 // missedBytes is how much of what a member missed goes into one message, so that
