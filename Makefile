@@ -25,7 +25,7 @@ help: ## list the targets
 ##@ tests
 
 .PHONY: test
-test: fmt-check vet test-main test-nested cover ## everything that must pass before a change goes in (under 10 minutes on two cores)
+test: fmt-check vet test-main test-nested cover ## everything that must pass before a change goes in (about 10 minutes on two cores)
 
 .PHONY: fmt-check
 fmt-check: ## fail if a Go file is not gofmt-ed
