@@ -91,7 +91,7 @@ func TestIdleGroups(t *testing.T) {
 	for _, lib := range libraries(CockroachLike) {
 		got := measureIdle(t, lib)
 		t.Logf("%-10s %6.0f bytes a group, %v allocations a round of %d groups", lib.Name, got.bytesPerGroup, got.allocsPerRound, idleGroups)
-		require.Zero(t, got.goroutines, "%s: goroutines", lib.Name)
+		require.LessOrEqual(t, got.goroutines, 0, "%s: goroutines", lib.Name) // one of an earlier test may end meanwhile
 		require.LessOrEqual(t, got.allocsPerRound, 10.0, "%s: allocations in a round of ticks", lib.Name)
 		switch {
 		case lib.Name == "upstream":
