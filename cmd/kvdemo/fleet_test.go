@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,7 @@ type fleet struct {
 	args  []string       // of every node
 	nodes map[int]*ship  // that were ever started, by id
 	sure  map[int]string // addresses for clients, of all nodes that there will be
+	held  map[int]func() // gives the address up to the node that starts
 }
 
 // ship is a node of a fleet.
@@ -42,9 +44,10 @@ type ship struct {
 
 // newFleet starts the first members. There will be no ids above last.
 func newFleet(t *testing.T, first, last int, args ...string) *fleet {
-	f := &fleet{t: t, dir: t.TempDir(), args: args, nodes: map[int]*ship{}, sure: map[int]string{}}
+	f := &fleet{t: t, dir: t.TempDir(), args: args, nodes: map[int]*ship{}, sure: map[int]string{}, held: map[int]func(){}}
 	for id := 1; id <= last; id++ {
 		f.sure[id] = freePort(t)
+		f.held[id] = hold(t, f.sure[id])
 	}
 	for id := 1; id <= first; id++ {
 		f.nodes[id] = &ship{peer: freePort(t)}
@@ -61,6 +64,24 @@ func newFleet(t *testing.T, first, last int, args ...string) *fleet {
 		}
 	})
 	return f
+}
+
+// hold keeps an address from others, who connect to it in vain meanwhile, until it
+// is given up: tests of other packages look for free ports as well.
+func hold(t *testing.T, address string) (giveUp func()) {
+	at, err := net.ResolveTCPAddr("tcp4", address)
+	require.NoError(t, err)
+	syscall.ForkLock.RLock() // no process may inherit it
+	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(s)
+	}
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
+	giveUp = sync.OnceFunc(func() { _ = syscall.Close(s) }) // nothing was ever sent
+	t.Cleanup(giveUp)
+	require.NoError(t, syscall.Bind(s, &syscall.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}))
+	return giveUp
 }
 
 // start starts a node, with the members there are now as its peers.
@@ -82,6 +103,7 @@ func (f *fleet) start(id int, extra ...string) {
 	require.NoError(f.t, err)
 	defer func() { _ = log.Close() }() // the process has its own descriptor
 	s.cmd.Stderr = log
+	f.held[id]()
 	require.NoError(f.t, s.cmd.Start())
 }
 
