@@ -46,9 +46,9 @@ test-nested: ## tests of the nested modules: lockstep with upstream, with what i
 	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -v -timeout 8m $(GOTEST) ./...); done
 
 .PHONY: race
-race: ## all tests under the race detector, fewer seeds (about 25 minutes on two cores)
-	$(GO) test -race -short -timeout 30m $(GOTEST) ./...
-	@for m in $(NESTED); do echo "go test -race ./$$m/..."; (cd $$m && $(GO) test -race -short -timeout 30m $(GOTEST) ./...); done
+race: ## all tests under the race detector, fewer seeds (an hour or so)
+	$(GO) test -race -short -timeout 60m $(GOTEST) ./...
+	@for m in $(NESTED); do echo "go test -race ./$$m/..."; (cd $$m && $(GO) test -race -short -timeout 60m $(GOTEST) ./...); done
 
 .PHONY: invariants
 invariants: ## tests of the core with its invariants checked at each step

@@ -5,7 +5,6 @@ package ecraft
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -190,45 +189,6 @@ func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
 		l.heartbeatAnswered(now.Seconds())
 	}
 }
-
-// paceSlack is what may wait for the interface beyond what a round trip takes, so
-// that an answer that is late does not leave it idle. It doubles each paceDoubles.
-const (
-	paceSlack   = 32 << 10
-	pacePiece   = 16 << 10 // no message for less, if there is more
-	paceDoubles = 8 * time.Second
-)
-
-// Room implements Pacer: what leaves in a round trip keeps the connection busy. A
-// short message counts for a long one: of large entries it may carry headers only, but
-// to make it the leader reads them whole, and new entries wait for that as well.
-//
-// What was sent from next on is to be sent again: it was lost, and is in nobody's way.
-func (a *Adaptive) Room(to, next uint64, lagging time.Duration) int {
-	l := a.link(to)
-	if l == nil {
-		return maxPace
-	}
-	trip := (l.base + l.held) / max(a.nic.cost, l.alone())
-	slack := math.Ldexp(paceSlack, int(min(lagging/paceDoubles, 16)))
-	room := min(trip, maxPace) + slack
-	for i := range l.out.n {
-		switch m := l.out.at(i); {
-		case m.last >= next:
-		case m.bytes < pacePiece:
-			room -= paceSlack
-		default:
-			room -= m.bytes
-		}
-	}
-	if room < pacePiece {
-		return 0
-	}
-	return int(room)
-}
-
-// maxPace bounds what a far follower may have on its way, in bytes.
-const maxPace = 1 << 30
 
 // QueueHint implements Observer.
 func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Duration) {

@@ -70,8 +70,13 @@ func (s *Store) beginDoubt(r *record) {
 // anew, and must find out whether honest answers restore the entry. Units from the
 // log that made a wrong payload alone stay in doubt.
 func (s *Store) Forgive(id ecraft.ID) {
-	r := s.lookup(id)
-	if r == nil || r.doubt == nil || r.doubt.ownWrong {
+	if r := s.lookup(id); r != nil {
+		s.forgive(r)
+	}
+}
+
+func (s *Store) forgive(r *record) {
+	if r.doubt == nil || r.doubt.ownWrong {
 		return
 	}
 	own := r.doubt.parts[0].strips
@@ -87,7 +92,7 @@ func (s *Store) Forgive(id ecraft.ID) {
 // that has ceased to lie, or whose messages are damaged no more, gets another chance.
 func (s *Store) ForgiveAll() {
 	for _, r := range s.entries {
-		s.Forgive(r.id)
+		s.forgive(r)
 	}
 }
 

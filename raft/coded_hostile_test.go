@@ -41,6 +41,25 @@ func recovering(t testing.TB) (g *group, ask *pb.Message) {
 	return g, ask
 }
 
+// lastCoded returns the last entry that a node has stored, and its header.
+func (g *group) lastCoded(id uint64) (*pb.Entry, *ecraft.Header) {
+	last, err := g.nodes[id].storage.LastIndex()
+	require.NoError(g.t, err)
+	ents, err := g.nodes[id].storage.Entries(last, last+1, 1<<20)
+	require.NoError(g.t, err)
+	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
+	require.NoError(g.t, err)
+	return ents[0], h
+}
+
+// push hands a node units of an entry as another one pushes them.
+func (g *group) push(from, to uint64, e *pb.Entry, strips ...ecraft.Strip) error {
+	return g.nodes[to].rn.Step(&pb.Message{
+		Type: new(raft.MsgUnits), From: &from, To: &to, Context: []byte{'p'}, Term: new(uint64(0)),
+		Entries: []*pb.Entry{{Index: e.Index, Term: e.Term, Data: gossip.AppendUnits(nil, gossip.Units{Strips: strips})}},
+	})
+}
+
 // TestDamagedLog flips each byte of an entry that a node has stored and starts
 // the node again: it refuses to start, or to go on, or gets what it needs from
 // the others. It never applies anything else than was proposed.
@@ -152,12 +171,8 @@ func TestRecoveryAnswerBeyondTheLog(t *testing.T) {
 func TestDamagedAnswerIsNone(t *testing.T) {
 	for _, damage := range []bool{false, true} {
 		g, ask := recovering(t)
-		last, err := g.nodes[3].storage.LastIndex()
-		require.NoError(t, err)
-		ents, err := g.nodes[3].storage.Entries(last, last+1, 1<<20)
-		require.NoError(t, err)
-		if damage {
-			ents[0].Data[len(ents[0].Data)-10] ^= 1
+		if e, _ := g.lastCoded(3); damage {
+			e.Data[len(e.Data)-10] ^= 1
 		}
 		g.drop = nil
 		ask.To = new(uint64(3))
@@ -198,17 +213,10 @@ func TestLiesAreNoReasonToCut(t *testing.T) {
 
 	answers = 3
 	g.tick(6)
-	ents, err := g.nodes[5].storage.Entries(4, 5, 1<<20)
-	require.NoError(t, err)
-	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
-	require.NoError(t, err)
+	e, h := g.lastCoded(5)
 	slot := h.SlotOf(5)
 	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(slot, 0, int(h.Units[slot]))
-	push := &pb.Message{
-		Type: new(raft.MsgUnits), From: new(uint64(5)), To: new(uint64(2)), Context: []byte{'p'}, Term: new(uint64(0)),
-		Entries: []*pb.Entry{{Index: ents[0].Index, Term: ents[0].Term, Data: gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{lie}})}},
-	}
-	require.ErrorIs(t, g.nodes[2].rn.Step(push), gossip.ErrLied)
+	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrLied)
 
 	answers = 4
 	g.tick(6)
@@ -228,19 +236,10 @@ func TestOldLiesAreForgiven(t *testing.T) {
 	g.drop = func(m *pb.Message) bool { return m.GetType() != pb.MsgApp || m.GetTo() != 2 }
 	g.propose(1, payload(1, 600))
 	g.stop(1)
-	last, err := g.nodes[2].storage.LastIndex()
-	require.NoError(t, err)
-	ents, err := g.nodes[2].storage.Entries(last, last+1, 1<<20)
-	require.NoError(t, err)
-	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
-	require.NoError(t, err)
+	e, h := g.lastCoded(2)
 	require.Less(t, int(h.Units[h.SlotOf(2)]), h.D)
 	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(h.SlotOf(5), 0, h.D)
-	push := &pb.Message{
-		Type: new(raft.MsgUnits), From: new(uint64(5)), To: new(uint64(2)), Context: []byte{'p'}, Term: new(uint64(0)),
-		Entries: []*pb.Entry{{Index: ents[0].Index, Term: ents[0].Term, Data: gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{lie}})}},
-	}
-	require.ErrorIs(t, g.nodes[2].rn.Step(push), gossip.ErrLied)
+	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrLied)
 
 	g.drop = nil
 	for _, id := range []uint64{3, 4, 5} {
@@ -262,12 +261,7 @@ func TestWhoCeasesToLieIsHeard(t *testing.T) {
 	g.drop = func(m *pb.Message) bool { return m.GetType() == raft.MsgUnits && m.GetTo() == 2 }
 	g.propose(1, payload(1, 600))
 	g.tick(2)
-	last, err := g.nodes[2].storage.LastIndex()
-	require.NoError(t, err)
-	ents, err := g.nodes[2].storage.Entries(last, last+1, 1<<20)
-	require.NoError(t, err)
-	h, _, err := ecraft.ParseHeader(ents[0].GetData(), 0)
-	require.NoError(t, err)
+	e, h := g.lastCoded(2)
 	require.Less(t, int(h.Units[h.SlotOf(2)]), h.D)
 	lies := ecraft.NewCodeword(h, payload(2, 600))
 	for _, from := range []uint64{3, 4, 5, 1, 3} { // what begins the doubt is dropped
@@ -275,11 +269,7 @@ func TestWhoCeasesToLieIsHeard(t *testing.T) {
 		if slot < 0 {
 			slot = h.SlotOf(2) // who encoded it has no slot, and sends of the receiver's
 		}
-		_ = g.nodes[2].rn.Step(&pb.Message{
-			Type: new(raft.MsgUnits), From: &from, To: new(uint64(2)), Context: []byte{'p'}, Term: new(uint64(0)),
-			Entries: []*pb.Entry{{Index: ents[0].Index, Term: ents[0].Term,
-				Data: gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{lies.Strip(slot, 0, h.D)}})}},
-		})
+		_ = g.push(from, 2, e, lies.Strip(slot, 0, h.D))
 	}
 	require.NotZero(t, g.events[raft.CodingRejected])
 	g.drop = nil

@@ -37,15 +37,15 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.En
 	size, n, all := 0, 0, uint64(0)
 	capable := c.account(to).capable
 	for i, e := range ents {
-		less := 0
-		if c.isEnvelope(e) {
+		coded, late := c.isEnvelope(e), 0
+		if coded {
 			if !capable {
 				// It might take an envelope for a payload. The answer to an
 				// append without entries will tell.
 				l.enc.blocked[to] = true
 				break
 			}
-			data, late, err := l.dataFor(to, e)
+			data, less, err := l.dataFor(to, e)
 			if err != nil {
 				l.enc.blocked[to] = true
 				c.wantAhead(ents[i:])
@@ -58,16 +58,17 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.En
 			if all += uint64(len(e.GetData())); all > l.cfg.MaxSizePerMsg && i > 0 {
 				break
 			}
-			less = late
+			late = less
 		}
-		if room -= len(e.GetData()) - less; room < 0 && i > 0 {
+		bytes := len(e.GetData()) - late
+		if room -= bytes; room < 0 && i > 0 {
 			break
 		}
-		if c.isEnvelope(e) {
-			size += len(e.GetData()) - less
+		if coded {
+			size += bytes
 			n++
 		}
-		saved += less
+		saved += late
 		made = append(made, e)
 	}
 	if len(made) == len(ents) {

@@ -27,7 +27,7 @@ func TestCodedBrief(t *testing.T) {
 		require.NotZero(t, reached.Falls)
 		require.NotZero(t, reached.Held)
 		require.Greater(t, reached.OfCommitted, *codedCount/4, "recoveries of what is committed")
-		reached.CodedSeven++ // such clusters are not small
+		reached.CodedSeven++ // seven nodes are too many for a brief run
 		require.Empty(t, reached.Missing(), "never reached")
 	}
 }

@@ -25,7 +25,7 @@ func Report(cfg Config, cells []*Cell) *virtual.Section {
 			"before anything is acknowledged. All clients call the leader, closed-loop. `full` is `--coding off`, `coded` is\n"+
 			"`--coding on` with everything coded that the policy wants, whatever its size. The sides take turns: %d rounds of %v. CPU is for a\n"+
 			"call, until the nodes rest again; sent is bytes to other nodes for a byte of value. Egress is what the node's card lets\n"+
-			"through in all (`--egress`); loopback itself has no bound, and there the CPUs are what all wait for.",
+			"through in all (`--egress`), votes, heartbeats and acknowledgements first; loopback itself has no bound, and there the CPUs are\nwhat all wait for.",
 			runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cfg.Rounds, cfg.Time),
 		Data: cells,
 	}
