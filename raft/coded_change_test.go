@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -111,24 +112,23 @@ func TestSlowMembersAreWaitedFor(t *testing.T) {
 // dead, the two that are left restore what was coded for five.
 func TestChangesInARow(t *testing.T) {
 	for name, changes := range map[string][][]*pb.ConfChangeSingle{
-		"simple": {{remove(4)}, {remove(5)}},
-		"joint":  {{remove(4), remove(5)}, nil},
+		"simple":    {{remove(4)}, {remove(5)}},
+		"joint":     {{remove(4), remove(5)}, nil},
+		"compacted": {{remove(4)}, {remove(5)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGroup(t, 5)
-			g.hostChecks = true
-			for _, id := range g.ids() {
-				g.start(id)
-			}
+			g := newHostChecked(t, 5)
 			g.elect(1)
 			want := [][]byte{payload(1, 3000)}
 			g.propose(1, want[0])
-			for _, c := range changes {
-				cc := &pb.ConfChangeV2{Changes: c}
-				if len(c) > 1 {
-					cc.Transition = pb.ConfChangeTransitionJointExplicit.Enum()
+			if name == "compacted" { // enough for either change alone have released all
+				for _, id := range []uint64{1, 4, 5} {
+					g.compact(id, g.nodes[id].index)
 				}
-				require.NoError(t, g.nodes[1].rn.ProposeConfChange(cc))
+				g.tick(2)
+			}
+			for _, c := range changes {
+				require.NoError(t, g.nodes[1].rn.ProposeConfChange(explicit(c...)))
 			}
 			g.tick(20)
 			require.Equal(t, []uint64{1, 2, 3}, g.nodes[1].conf.GetVoters())
@@ -142,4 +142,82 @@ func TestChangesInARow(t *testing.T) {
 			g.requireApplied(want, 2, 3)
 		})
 	}
+}
+
+// newHostChecked returns a group whose hosts check changes of members themselves.
+func newHostChecked(t *testing.T, n int) *group {
+	g := newGroup(t, n)
+	g.hostChecks = true
+	for _, id := range g.ids() {
+		g.start(id)
+	}
+	return g
+}
+
+// explicit returns a change: one that enters a joint configuration if it has several
+// steps, and leaves it if it has none.
+func explicit(changes ...*pb.ConfChangeSingle) *pb.ConfChangeV2 {
+	cc := &pb.ConfChangeV2{Changes: changes}
+	if len(changes) > 1 {
+		cc.Transition = pb.ConfChangeTransitionJointExplicit.Enum()
+	}
+	return cc
+}
+
+// TestChangesInARowKeepTheirOrder: a change waits for the one before, and none takes
+// its place: neither one that may be appended at any other time, nor, when a transfer
+// of the leadership was in the way, one behind it.
+func TestChangesInARowKeepTheirOrder(t *testing.T) {
+	g := newHostChecked(t, 5)
+	g.elect(1)
+	g.propose(1, payload(1, 3000))
+	leader := g.nodes[1]
+	require.NoError(t, leader.rn.ProposeConfChange(explicit(remove(5))))
+	require.NoError(t, leader.rn.ProposeConfChange(explicit(remove(4))))
+	g.settle() // the first is in force now, the second waits for a tick
+	require.ErrorIs(t, leader.rn.ProposeConfChange(explicit(remove(2), remove(3))), raft.ErrProposalDropped)
+
+	g.stop(3) // which cannot take over
+	leader.rn.TransferLeader(3)
+	g.tick(3)
+	require.ErrorIs(t, leader.rn.Propose(payload(2, 10)), raft.ErrProposalDropped)
+	require.Equal(t, []uint64{1, 2, 3, 4}, leader.conf.GetVoters())
+	g.tick(30)
+	require.Equal(t, []uint64{1, 2, 3}, leader.conf.GetVoters())
+}
+
+// TestChangesInOneProposal: two changes in one message are two in a row.
+func TestChangesInOneProposal(t *testing.T) {
+	g := newHostChecked(t, 5)
+	g.elect(1)
+	g.propose(1, payload(1, 3000))
+	m := &pb.Message{Type: pb.MsgProp.Enum(), To: new(uint64(1)), From: new(uint64(1))}
+	for _, c := range []*pb.ConfChangeV2{explicit(remove(4), remove(5)), explicit()} {
+		data, err := proto.Marshal(c)
+		require.NoError(t, err)
+		m.Entries = append(m.Entries, &pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: data})
+	}
+	require.ErrorIs(t, g.nodes[1].rn.Step(m), raft.ErrProposalDropped)
+}
+
+// TestChangesInARowWithFreshMembers: a change that brings in fresh voters waits for
+// the one before. Side by side in the log, both would need the fresh ones, which wait
+// for a snapshot that has them as members.
+func TestChangesInARowWithFreshMembers(t *testing.T) {
+	g := newHostChecked(t, 3)
+	g.elect(1)
+	g.propose(1, payload(1, 3000))
+	leader := g.nodes[1]
+	g.compact(1, leader.index)
+	become := func(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
+		return &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: new(id)}
+	}
+	for _, id := range []uint64{4, 5} {
+		g.nodes[id] = &codingNode{id: id, storage: raft.NewMemoryStorage()}
+		g.start(id)
+	}
+	require.NoError(t, leader.rn.ProposeConfChange(explicit(become(pb.ConfChangeAddLearnerNode, 2))))
+	require.NoError(t, leader.rn.ProposeConfChange(explicit(become(pb.ConfChangeAddNode, 4), become(pb.ConfChangeAddNode, 5), remove(2))))
+	g.tick(20)
+	require.Equal(t, []uint64{1, 3}, leader.conf.GetVotersOutgoing())
 }

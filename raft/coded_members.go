@@ -302,11 +302,14 @@ func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
 	if l.coded == nil {
 		return true
 	}
+	if len(l.coded.pending.changes) > 0 {
+		// Whom the one before it leads to is known when that is in force. And the
+		// members of all that are not count, and one that joins may need a snapshot
+		// that has it as a member: there is none before.
+		return false
+	}
 	if _, joint := cc.EnterJoint(); joint {
 		return true
-	}
-	if len(l.coded.pending.changes) > 0 && !l.coded.dense() {
-		return false // whom the one before it leads to is known when that is in force
 	}
 	if cc.LeaveJoint() {
 		return l.mayLeaveJoint()
@@ -326,7 +329,7 @@ func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 	if l.enc == nil {
 		return false, nil
 	}
-	for _, e := range ents {
+	for i, e := range ents {
 		if !isConfChange(e) {
 			if ecraft.IsEnvelope(e.GetData(), l.coded.opt.ClearPrefix) && !l.everyoneReads() {
 				return false, fmt.Errorf("%w: %w", ErrProposalDropped, errReserved)
@@ -334,7 +337,8 @@ func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 			continue
 		}
 		cc, err := decodeConfChange(e)
-		if err != nil || l.objection(cc) != "" || l.mayAppend(cc) {
+		waits := l.enc.waiting != nil || l.cfg.DisableConfChangeValidation && slices.ContainsFunc(ents[:i], isConfChange)
+		if err != nil || l.objection(cc) != "" || !waits && l.mayAppend(cc) {
 			continue
 		}
 		if len(ents) > 1 {
@@ -364,6 +368,8 @@ func (l *leader) retryChange() {
 	}
 	l.enc.waiting = nil
 	if err := l.propose([]*pb.Entry{e}); err != nil {
-		l.logger.Infof("raft: node %x drops configuration change %s, which has waited: %v", l.id, DescribeConfChange(cc), err)
+		// It stays the next one: the host may have found that others fit behind it.
+		l.enc.waiting = e
+		l.logger.Infof("raft: node %x has configuration change %s wait on: %v", l.id, DescribeConfChange(cc), err)
 	}
 }

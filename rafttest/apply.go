@@ -59,6 +59,9 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 	}
 	wasMember := p.member(p.n.id)
 	p.changes--
+	if p.refuses(e, cc) {
+		return
+	}
 	p.conf = p.rn.ApplyConfChange(cc)
 	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)

@@ -107,6 +107,8 @@ func (f *faults) act(kind actKind) {
 		f.densify()
 	case actUpgrade:
 		f.upgrade()
+	case actHurry:
+		f.hurryOn()
 	}
 }
 

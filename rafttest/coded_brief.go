@@ -43,6 +43,8 @@ type briefPlan struct {
 	// holds is what is held, by its number among all that takes time: when
 	// nothing else holds it.
 	holds map[int]time.Duration
+	// hurry is how hosts check changes of the members.
+	hurry hurryPlan
 }
 
 // act is one thing that happens.
@@ -83,16 +85,21 @@ const (
 	actDensify
 	actUpgrade
 	actKinds
+	// actHurry stands in place of others, where hosts are in a hurry.
+	actHurry
 )
 
 var actNames = [...]string{"propose", "upset", "repair", "crash", "crash-many", "doom", "blackout", "restart", "partition", "one-way", "isolate", "mend",
-	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade"}
+	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade", "", "hurry"}
 
 // String returns the kind's name.
 func (k actKind) String() string { return actNames[k] }
 
 // mostActs bounds the acts of a run.
 const mostActs = 16
+
+// hurriedShare is the share of runs whose hosts are in a hurry.
+const hurriedShare = 0.2
 
 // drawBrief makes a plan one of a brief run. Acts whose bit is set in skip do not
 // happen.
@@ -137,6 +144,9 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 	}
 	b.topple, b.unheard = simkit.Pick(d, 0, 0, 0.3, 0.8), simkit.Pick(d, 0, 0.3, 0.8)
 	p.oneByOne = p.oneByOne || d.Chance(0.4)
+	if d.Chance(hurriedShare) {
+		p.drawHurry(d)
+	}
 }
 
 // drawKind draws a kind by its weight.
@@ -235,7 +245,7 @@ func (s *sim) held() (more time.Duration, inStep bool) {
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "{topple: %v, unheard: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.inStep, b.overtaken, b.holds)
+	fmt.Fprintf(&text, "{topple: %v, unheard: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.hurry, b.inStep, b.overtaken, b.holds)
 	for i, a := range b.acts {
 		if !a.skip {
 			fmt.Fprintf(&text, " %d %v;", i, a.kind)

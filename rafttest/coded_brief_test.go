@@ -26,6 +26,9 @@ func TestCodedBrief(t *testing.T) {
 	if enough {
 		require.NotZero(t, reached.Falls)
 		require.NotZero(t, reached.Held)
+		for _, n := range []uint64{reached.Hurried, reached.InARow, reached.InARowApplied, reached.LateApplies, reached.HurriedDrops, reached.ChangesRefused} {
+			require.NotZero(t, n, "hosts in a hurry")
+		}
 		require.Greater(t, reached.OfCommitted, *codedCount/4, "recoveries of what is committed")
 		reached.CodedSeven++ // seven nodes are too many for a brief run
 		require.Empty(t, reached.Missing(), "never reached")

@@ -234,11 +234,11 @@ func (s *sim) impatient() bool {
 // place of as many as two, or takes two away.
 func (s *sim) replaceMembers() {
 	n := s.leading()
-	if n == nil || n.paused || s.plan.oneByOne && !s.impatient() && !s.allKnowMembers(n) {
+	if n == nil || n.paused {
 		return
 	}
-	conf := n.proc.state().conf
-	if isJoint(conf) {
+	conf, may := s.membersAt(n)
+	if !may || isJoint(conf) {
 		return
 	}
 	voters := slices.Clone(conf.GetVoters())

@@ -27,6 +27,8 @@ type CodedReach struct {
 	CodedEven, CodedSeven, CodedLearners, RecoveryLooks uint64
 	BudgetLooks, ReportsLost, LateSeals, PlainStarts    uint64
 	Falls, Held, OfCommitted                            uint64
+	Hurried, InARow, InARowApplied, LateApplies         uint64
+	HurriedDrops, ChangesRefused                        uint64
 }
 
 // Add adds the counts of another run.
@@ -37,6 +39,8 @@ func (r *CodedReach) Add(o CodedReach) { simkit.AddCounts(r, o) }
 // asked to have them.
 func (r CodedReach) Missing() []string {
 	r.Falls, r.Held, r.OfCommitted = r.Falls+1, r.Held+1, r.OfCommitted+1
+	r.Hurried, r.InARow, r.InARowApplied, r.LateApplies = r.Hurried+1, r.InARow+1, r.InARowApplied+1, r.LateApplies+1
+	r.HurriedDrops, r.ChangesRefused = r.HurriedDrops+1, r.ChangesRefused+1
 	return simkit.Zeros(r)
 }
 
@@ -153,5 +157,6 @@ func (s *sim) countCoded() {
 	count(&r.DeferredGossip, p.gap > 0)
 	count(&r.VetoedRuns, p.veto)
 	count(&r.CodedEven, s.plan.voters%2 == 0)
+	count(&r.Hurried, s.hurry() != hurryNot)
 	count(&r.CodedSeven, s.plan.voters == maxNodes)
 }

@@ -22,6 +22,7 @@ type coreProcess struct {
 	s  *sim
 	rn *raft.RawNode
 	replica
+	hurried hurried
 
 	// replies wait for their commands to be applied here.
 	replies map[commandID]func(result)
@@ -75,6 +76,7 @@ func newCoreProcess(n *node) *coreProcess {
 		return p
 	}
 	p.rn = rn
+	p.hurried.follow(nil, n.disk.live.entries)
 	if fresh && !s.plan.prepared && n.id <= uint64(s.plan.voters) {
 		if err := rn.Bootstrap(s.founders()); err != nil {
 			s.fail(NoPanic, "node %d does not bootstrap: %v", n.id, err)
@@ -104,8 +106,10 @@ func (p *coreProcess) config() *raft.Config {
 		PreVote:                   pl.preVote,
 		DisableProposalForwarding: pl.noForwarding,
 		StepDownOnRemoval:         pl.stepDownOnRemoval,
-		Logger:                    nodeLogger{p.n},
-		Rand:                      p.n.rand,
+
+		DisableConfChangeValidation: p.s.hurry() != hurryNot,
+		Logger:                      nodeLogger{p.n},
+		Rand:                        p.n.rand,
 	}
 	if pl.lease {
 		c.ReadOnlyOption = raft.ReadOnlyLeaseBased
@@ -230,7 +234,13 @@ func (p *coreProcess) answerReads() {
 	p.confirmed = waiting
 }
 
-func (p *coreProcess) change(cc pb.ConfChangeI) { p.did(p.rn.ProposeConfChange(cc)) }
+func (p *coreProcess) change(cc pb.ConfChangeI) {
+	if p.s.hurry() != hurryNot {
+		p.proposeChange(cc)
+		return
+	}
+	p.did(p.rn.ProposeConfChange(cc))
+}
 
 func (p *coreProcess) transfer(to uint64) {
 	p.rn.TransferLeader(to)

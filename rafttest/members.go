@@ -19,10 +19,13 @@ func (s *sim) changeMembers() {
 	if n == nil || s.rng.Chance(0.1) {
 		n = s.faults.anyNode()
 	}
-	if n == nil || n.paused || s.plan.oneByOne && !s.impatient() && !s.allKnowMembers(n) {
+	if n == nil || n.paused {
 		return
 	}
-	conf := n.proc.state().conf
+	conf, may := s.membersAt(n)
+	if !may {
+		return
+	}
 	if isJoint(conf) {
 		if !conf.GetAutoLeave() || s.rng.Chance(0.2) {
 			s.tell(n.id, "propose: leave joint")

@@ -260,6 +260,10 @@ func (n *node) retire() {
 		if n.s.net.calm || n.proc.state().member(n.id) {
 			return // added again, or the end is near: see finale
 		}
+		if n.s.hurry() != hurryNot && !n.s.allApplied() {
+			n.retire()
+			return
+		}
 		n.s.tell(n.id, "retires")
 		n.s.reach.Removals++
 		n.crash(true)

@@ -25,6 +25,7 @@ func (p *coreProcess) serve() {
 			hs = &h
 		}
 		p.s.check.ready(p.n, rd.Snapshot, rd.Entries, hs)
+		p.hurried.follow(rd.Snapshot, rd.Entries)
 		for _, rs := range rd.ReadStates {
 			p.readConfirmed(rs)
 		}
@@ -205,7 +206,7 @@ func (p *coreProcess) startApplies() {
 	q.waiting = q.waiting[1:]
 	q.busy = true
 	more, _ := p.s.held()
-	p.n.later(more+p.s.rng.Within(0, p.s.plan.applyMax), func() {
+	p.n.later(more+p.s.lateApply()+p.s.rng.Within(0, p.s.plan.applyMax), func() {
 		q.busy = false
 		p.apply(m.GetEntries())
 		p.respond(m)

@@ -1,0 +1,275 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3/confchange"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// This file is hosts in a hurry: with Config.DisableConfChangeValidation they check
+// changes of the members themselves, and propose the next one before the last one is
+// applied, or committed.
+//
+// The core then looks at nothing, and a change that does not fit the members it
+// comes upon panics at every node. So this is the host's duty:
+//
+//   - It proposes only where the node leads, one after the other, each to fit the
+//     members that all changes before it in this leader's log will have made, and
+//     those that the leader took and has not logged yet. A log that loses some of
+//     them loses those behind, too: so what fits once fits at each node.
+//   - Behind the entry into a joint configuration that ends by itself it proposes
+//     nothing but to leave it, and only before that entry is applied here: from then
+//     on the core proposes that itself, at a place in the log that the host learns
+//     when it sees it there.
+//   - Or it proposes what it likes, and decides when a change is applied, equally at
+//     each node, whether it puts that into force: it calls ApplyConfChange with a
+//     change of node 0, or not at all.
+//   - It shuts a member down that is removed when all others have applied that.
+
+// hurry is how hosts check changes of the members.
+type hurry int
+
+const (
+	hurryNot     hurry = iota // the core checks
+	hurryKnows                // the host knows what comes before
+	hurryRefuses              // the host decides at last when a change is applied
+)
+
+// hurryPlan is what a seed draws about it, for a brief run.
+type hurryPlan struct {
+	kind hurry
+	// lag is the chance of what is committed to be applied late, at a node, by up to
+	// lagMost.
+	lag     float64
+	lagMost time.Duration
+}
+
+// drawHurry makes a plan one of a run with hosts in a hurry. All nodes code: those
+// that do not are safe only if two changes wait for each other.
+func (p *plan) drawHurry(d simkit.Draws) {
+	b := p.coded.brief
+	b.hurry = hurryPlan{kind: simkit.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: simkit.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}
+	p.coded.late = 0
+	p.spares = min(max(p.spares, d.Between(1, 3)), maxNodes-p.voters)
+	p.preVote = true // see drawFaults
+	p.async = p.async || d.Chance(0.5)
+	share := d.Scale(0.2, 0.6)
+	for i := range b.acts {
+		switch a := &b.acts[i]; {
+		case i == 0:
+		case a.kind == actDensify, a.kind == actUpgrade, a.kind == actChange, a.kind == actReplace, d.Chance(share):
+			a.kind, a.led = actHurry, true
+		}
+	}
+}
+
+// hurry is how hosts check changes in this run.
+func (s *sim) hurry() hurry {
+	if c := s.plan.coded; c != nil && c.brief != nil {
+		return c.brief.hurry.kind
+	}
+	return hurryNot
+}
+
+// lateApply returns how much longer than usual it takes to apply something.
+func (s *sim) lateApply() time.Duration {
+	if s.hurry() == hurryNot || s.calm() || !s.falls.Chance(s.plan.coded.brief.hurry.lag) {
+		return 0
+	}
+	s.coded.LateApplies++
+	return s.falls.Within(0, s.plan.coded.brief.hurry.lagMost)
+}
+
+// hurryOn proposes several changes in a row.
+func (f *faults) hurryOn() {
+	s := f.s
+	for range s.rng.Between(1, 4) {
+		if s.rng.Chance(0.7) {
+			s.changeMembers()
+		} else {
+			s.replaceMembers()
+		}
+	}
+	if s.rng.Chance(0.4) {
+		f.soon(f.upset)
+	}
+}
+
+// logged is a change of the members in a node's log.
+type logged struct {
+	index uint64
+	cc    *pb.ConfChangeV2
+	hasty bool // proposed while the one before was not applied
+}
+
+// hurried is what a host knows of changes that are not in force.
+type hurried struct {
+	// log is those in the log, ascending.
+	log []logged
+	// taken is those that the leader took in this term, and that are not in the log.
+	taken []logged
+	term  uint64
+	// newest is the term of the last entry that was seen.
+	newest uint64
+}
+
+// follow reads the changes among entries that come into the log, behind a snapshot
+// that takes the place of the log if there is one.
+func (h *hurried) follow(snap *pb.Snapshot, ents []*pb.Entry) {
+	if !raft.IsEmptySnap(snap) {
+		h.log = nil
+	}
+	for _, e := range ents {
+		h.cut(e.GetIndex())
+		h.newest = e.GetTerm()
+		if e.GetType() == pb.EntryNormal {
+			continue
+		}
+		cc, err := decodeChange(e)
+		if err != nil {
+			continue // reported when it is applied
+		}
+		l := logged{index: e.GetIndex(), cc: cc}
+		if len(h.taken) > 0 && e.GetTerm() == h.term && proto.Equal(cc, h.taken[0].cc) {
+			l.hasty, h.taken = h.taken[0].hasty, h.taken[1:]
+		}
+		h.log = append(h.log, l)
+	}
+}
+
+// cut forgets what an entry takes the place of.
+func (h *hurried) cut(index uint64) {
+	for n := len(h.log); n > 0 && h.log[n-1].index >= index; n-- {
+		h.log = h.log[:n-1]
+	}
+}
+
+// took notes a change that a leader took in a term.
+func (h *hurried) took(cc *pb.ConfChangeV2, term uint64, hasty bool) {
+	if h.term != term {
+		h.term, h.taken = term, nil
+	}
+	h.taken = append(h.taken, logged{cc: cc, hasty: hasty})
+}
+
+// ahead returns the changes that will come into force here, in order, behind an index.
+func (p *coreProcess) ahead() []logged {
+	h := &p.hurried
+	all := slices.DeleteFunc(slices.Clone(h.log), func(l logged) bool { return l.index <= p.applied })
+	if p.rn.BasicStatus().GetTerm() == h.term {
+		all = append(all, h.taken...)
+	}
+	return all
+}
+
+// expected returns the members as all that is ahead at a leader leaves them; nil if
+// they are to be left as they are for now.
+func (p *coreProcess) expected() *pb.ConfState {
+	if p.hurried.newest != p.rn.BasicStatus().GetTerm() {
+		return nil // what is cut of the log is not seen yet
+	}
+	ahead, conf := p.ahead(), p.conf
+	for _, l := range ahead {
+		if next := becomes(conf, l.cc); next != nil {
+			conf = next
+		}
+	}
+	if isJoint(conf) && conf.GetAutoLeave() && len(ahead) == 0 {
+		return nil
+	}
+	return conf
+}
+
+// becomes returns what a configuration becomes by a change; nil if that does not fit.
+func becomes(conf *pb.ConfState, cc *pb.ConfChangeV2) *pb.ConfState {
+	t := tracker.MakeProgressTracker(1, 0)
+	var err error
+	if t.Config, t.Progress, err = confchange.Restore(confchange.Changer{Tracker: t, LastIndex: 1}, conf); err != nil {
+		return nil
+	}
+	change := confchange.Changer{Tracker: t, LastIndex: 1}
+	if auto, joint := cc.EnterJoint(); cc.LeaveJoint() {
+		t.Config, _, err = change.LeaveJoint()
+	} else if joint {
+		t.Config, _, err = change.EnterJoint(auto, cc.Changes...)
+	} else {
+		t.Config, _, err = change.Simple(cc.Changes...)
+	}
+	if err != nil {
+		return nil
+	}
+	return t.ConfState()
+}
+
+// membersAt returns what an operator takes for the members at a node, and whether it
+// may change them there now.
+func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
+	p, ok := n.proc.(*coreProcess)
+	if s.hurry() == hurryNot || !ok {
+		return n.proc.state().conf, !s.plan.oneByOne || s.impatient() || s.allKnowMembers(n)
+	}
+	if s.hurry() == hurryRefuses && s.rng.Chance(0.3) {
+		return p.conf, true // whatever is ahead
+	}
+	conf := p.expected()
+	return conf, conf != nil && p.leads()
+}
+
+// proposeChange proposes a change, unless the host knows that it does not fit.
+func (p *coreProcess) proposeChange(cc pb.ConfChangeI) {
+	v2, ahead, leads, term := cc.AsV2(), p.ahead(), p.leads(), p.rn.BasicStatus().GetTerm()
+	if p.s.hurry() == hurryKnows {
+		if conf := p.expected(); !leads || conf == nil || becomes(conf, v2) == nil {
+			return
+		}
+	}
+	err := p.rn.ProposeConfChange(cc)
+	switch {
+	case err != nil:
+		p.s.coded.HurriedDrops++
+	case leads:
+		if len(ahead) > 0 {
+			p.s.coded.InARow++
+		}
+		p.hurried.took(v2, term, len(ahead) > 0)
+	}
+	p.did(err)
+}
+
+// refuses reports whether the host does not put a change into force.
+func (p *coreProcess) refuses(e *pb.Entry, cc *pb.ConfChangeV2) bool {
+	for _, l := range p.hurried.log {
+		if l.index == e.GetIndex() && l.hasty {
+			p.s.coded.InARowApplied++
+		}
+	}
+	if p.s.hurry() != hurryRefuses || becomes(p.conf, cc) != nil {
+		return false
+	}
+	p.s.coded.ChangesRefused++
+	if e.GetType() == pb.EntryConfChange && !isJoint(p.conf) {
+		p.rn.ApplyConfChange(&pb.ConfChange{NodeId: new(uint64)})
+	}
+	return true
+}
+
+// allApplied reports whether all members have applied the last change of the members.
+func (s *sim) allApplied() bool {
+	newest := s.check.newestConf()
+	for _, n := range s.nodes {
+		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.state().applied < newest.index) {
+			return false
+		}
+	}
+	return true
+}
