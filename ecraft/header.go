@@ -92,6 +92,11 @@ func (h *Header) Whole(node uint64) bool {
 	return h.Kind == Whole || h.Kind == Coded && h.BaseOf(node) == h.D
 }
 
+// IsOf reports whether the header is that of a payload.
+func (h *Header) IsOf(payload []byte) bool {
+	return len(payload) == h.PayloadLen && Checksum(payload) == h.PayloadCRC
+}
+
 // Clone returns a copy that shares no memory with h.
 func (h *Header) Clone() *Header {
 	c := *h

@@ -123,6 +123,13 @@ func (l *leader) mayCode() bool {
 			return false
 		}
 	}
+	// What is appended behind a change that brings voters is committed with them. One
+	// that turned out not to read it could not be sent it, nor a snapshot of it: for ever.
+	for id := range l.coded.pending.newest {
+		if l.members.Progress[id] == nil {
+			return false
+		}
+	}
 	return true
 }
 

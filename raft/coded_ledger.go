@@ -88,10 +88,12 @@ func (g *ledger) find(index uint64) *record {
 
 func (g *ledger) add(rec *record) { g.recs = append(g.recs, rec) }
 
-// ride notes a rider that an entry of the log carries.
+// ride notes a rider that an entry of the log carries. How many slots the older entry
+// has was checked when the carrier came, unless that entry was applied by then: a node
+// that starts from an older state may meet one that fits no entry.
 func (g *ledger) ride(at uint64, r ecraft.Rider) {
 	g.riders.add(r.ID, at)
-	if rec := g.find(r.Index); rec != nil && rec.id.term == r.Term {
+	if rec := g.find(r.Index); rec != nil && rec.id.term == r.Term && len(r.Totals) == rec.hdr.Slots {
 		rec.raised = append(rec.raised, raise{at: at, totals: r.Totals})
 	}
 }

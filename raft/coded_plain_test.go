@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
 )
@@ -86,4 +87,39 @@ func TestPlainMemberAfterDensify(t *testing.T) {
 	g.propose(1, payload(3, 1000))
 	require.NotZero(t, g.events[raft.CodingEncoded])
 	g.requireApplied([][]byte{payload(0, 10), payload(1, 1000), payload(2, 1000), payload(3, 1000)}, 1, 2, 3)
+}
+
+// Two of three are replaced by voters that do not code. What is proposed behind the
+// change, before it is in force, must reach them to be committed: it is not coded.
+func TestVotersThatDoNotCode(t *testing.T) {
+	g := newGroup(t, 3)
+	g.elect(1)
+	g.propose(1, payload(0, 1000))
+	require.Equal(t, 1, g.events[raft.CodingEncoded])
+	cc := &pb.ConfChangeV2{Transition: pb.ConfChangeTransitionJointExplicit.Enum()}
+	for _, id := range []uint64{4, 5} {
+		n := &codingNode{id: id, storage: raft.NewMemoryStorage()}
+		c := config(n.storage)
+		c.ID = id
+		n.rn = newNode(t, c)
+		g.nodes[id] = n
+		cc.Changes = append(cc.Changes, remove(id-2), &pb.ConfChangeSingle{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(id)})
+	}
+	n := g.nodes[1]
+	require.NoError(t, n.rn.ProposeConfChange(cc))
+	change := n.index + 1
+	g.drop = func(m *pb.Message) bool { // what comes behind the change is late
+		return m.GetType() == pb.MsgApp && len(m.GetEntries()) > 0 && m.GetIndex() >= change
+	}
+	g.propose(1, payload(1, 1000))
+	g.drop = nil
+	require.Equal(t, change, n.index)
+	_, err := n.storage.CreateSnapshot(n.index, n.conf, encodeAll(n.applied))
+	require.NoError(t, err)
+	for _, id := range []uint64{4, 5} { // one that it is not a member by
+		n.rn.ReportSnapshot(id, raft.SnapshotFailure)
+	}
+	g.tick(30)
+	g.propose(1, payload(2, 1000))
+	g.requireApplied([][]byte{payload(0, 1000), payload(1, 1000), payload(2, 1000)}, 1, 4, 5)
 }

@@ -204,7 +204,8 @@ func (l *leader) riderWord(id entryID) (*ecraft.Codeword, error) {
 		return l.word(rec)
 	}
 	if rec := l.enc.check.headers[id.index]; rec != nil && rec.id == id {
-		if p := c.store.Payload(coID(id)); p != nil { // compacted here, and completed once more
+		// Compacted here, and completed once more. The header is another's word.
+		if p := c.store.Payload(coID(id)); p != nil && rec.hdr.IsOf(p) {
 			return ecraft.NewCodeword(rec.hdr, p), nil
 		}
 	}

@@ -41,6 +41,14 @@ func (c *coded) voterSets() []quorum.MajorityConfig {
 	return append(slices.Clone(inForce), c.pending.sets...)
 }
 
+// voterSets returns the sets of voters that count, with coding or without.
+func (r *raft) voterSets() []quorum.MajorityConfig {
+	if r.coded != nil {
+		return r.coded.voterSets()
+	}
+	return r.members.Voters[:]
+}
+
 // everyone returns the ids of all members, in order.
 func (c *coded) everyone() []uint64 {
 	ids := slices.Clone(c.pending.members)
@@ -242,6 +250,19 @@ func (c *coded) voteResult(votes map[uint64]bool) quorum.VoteResult {
 		}
 	}
 	return result
+}
+
+// quorumActive reports whether a majority of each set of voters that counts was
+// heard from since the last check.
+func (l *leader) quorumActive() bool {
+	if l.coded == nil || len(l.coded.pending.sets) == 0 {
+		return l.members.QuorumActive()
+	}
+	active := make(map[uint64]bool, len(l.members.Progress))
+	for id, pr := range l.members.Progress {
+		active[id] = pr.RecentActive
+	}
+	return l.tally(active) == quorum.VoteWon
 }
 
 // tally counts votes.

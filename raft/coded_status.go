@@ -118,12 +118,14 @@ func (rn *RawNode) Densify(on bool) {
 }
 
 // askAnew forgets who reads envelopes: with a dense log, members may have been
-// restarted without coding, and a leader need not have heard of it.
+// restarted without coding, and a leader need not have heard of it. Who was stuck has
+// other words by now; held to the old ones it would get nothing that it could answer.
 func (c *coded) askAnew() {
 	for _, a := range c.accounts {
-		a.capable, a.known = false, false
+		a.capable, a.known, a.stuck, a.stuckAt = false, false, false, 0
 	}
 	if l := c.r.leading(); l != nil {
+		clear(l.enc.stuck)
 		// What acknowledges this entry is a process of now.
 		l.enc.anewFrom = l.log.last().index + 1
 		l.append(copyEntry(&pb.Entry{}, entryID{term: l.term, index: l.enc.anewFrom}))

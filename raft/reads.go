@@ -5,6 +5,7 @@ package raft
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -71,9 +72,13 @@ func (q *readQueue) AckedIndex(voter uint64) (quorum.Index, bool) {
 	return quorum.Index(round), ok
 }
 
-// confirm removes and returns the reads that a quorum of the voters confirms.
-func (q *readQueue) confirm(voters quorum.JointConfig) []pendingRead {
-	round := uint64(voters.CommittedIndex(q))
+// confirm removes and returns the reads that a majority of each set of voters
+// confirms.
+func (q *readQueue) confirm(sets []quorum.MajorityConfig) []pendingRead {
+	round := uint64(noLimit)
+	for _, v := range sets {
+		round = min(round, uint64(v.CommittedIndex(q)))
+	}
 	if round <= q.done {
 		return nil
 	}
@@ -98,13 +103,24 @@ func (l *leader) readIndex(m *pb.Message) {
 }
 
 func (l *leader) startRead(m *pb.Message) {
-	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.members.IsSingleton() {
+	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.isAlone() {
 		l.answerRead(m, l.log.committed)
 		return
 	}
 	l.reads.waiting = append(l.reads.waiting, pendingRead{req: m, index: l.log.committed})
 	l.reads.ack(l.id, l.reads.newest())
 	l.broadcastHeartbeat()
+}
+
+// isAlone reports whether nobody can be elected without this node, and it needs
+// nobody. A leader that was removed or demoted is not: the voter that is left may
+// have won a later term.
+func (l *leader) isAlone() bool {
+	others := func(v quorum.MajorityConfig) bool {
+		_, in := v[l.id]
+		return len(v) > 1 || len(v) == 1 && !in
+	}
+	return l.members.IsSingleton() && !slices.ContainsFunc(l.voterSets(), others)
 }
 
 // releaseEarlyReads starts the reads that came before the first commit.
@@ -122,7 +138,7 @@ func (l *leader) releaseEarlyReads() {
 // readsAcked takes a member's answer to a heartbeat with a round of reads.
 func (l *leader) readsAcked(from uint64, ctx []byte) {
 	l.reads.ack(from, binary.LittleEndian.Uint64(ctx))
-	for _, r := range l.reads.confirm(l.members.Voters) {
+	for _, r := range l.reads.confirm(l.voterSets()) {
 		l.answerRead(r.req, r.index)
 	}
 }

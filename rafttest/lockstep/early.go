@@ -11,12 +11,18 @@ import (
 // A read that reaches the only voter of a group before it has committed an
 // entry of its term is one thing on which Weft means to differ: upstream
 // answers at once, by a commit index that may be too old after a restart. So
-// schedules leave such reads out, and only such.
+// schedules leave such reads out, and only such. Another is a read at a leader
+// that is no voter any more where one voter is left: upstream answers at once,
+// although that voter may lead by now.
 
 // tooEarly reports whether a read must not reach a member now. It also notes
 // that a read waits at a leader of several voters: should the member lead again
 // as the only voter, with the read still waiting, it would be such a read.
 func (s *schedule) tooEarly(m *member) bool {
+	if m.leadsAsStranger() {
+		s.tally.Hit("reads left out: at a leader that is not the one voter")
+		return true
+	}
 	if !m.leadsWithoutCommit() {
 		return false
 	}
@@ -36,6 +42,12 @@ func (m *member) leadsWithoutCommit() bool {
 	}
 	term, err := m.disk[0].Term(m.state.HardState.GetCommit())
 	return err != nil || term != m.state.HardState.GetTerm()
+}
+
+// leadsAsStranger reports whether a member leads a single voter that is another.
+func (m *member) leadsAsStranger() bool {
+	_, voter := m.state.Config.Voters[0][m.id]
+	return m.state.SoftState.RaftState == stateLeader && singleton(&m.state.Config) && !voter
 }
 
 func singleton(c *tracker.Config) bool { return len(c.Voters[0]) == 1 && len(c.Voters[1]) == 0 }
@@ -68,4 +80,12 @@ func (m *member) prematureVote(msg *pb.Message) bool {
 		return false
 	}
 	return m.state.SoftState.RaftState == stateCandidate && m.ownVote != m.state.HardState.GetTerm()
+}
+
+// A node that has never been in a term, as its storage came prepared, refuses the
+// vote of a shorter log without a term in its answer, on which upstream panics.
+
+// termlessRefusal reports whether a message may end so.
+func (m *member) termlessRefusal(msg *pb.Message) bool {
+	return msg.GetType() == pb.MsgPreVote && m.state.HardState.GetTerm() == 0
 }

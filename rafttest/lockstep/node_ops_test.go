@@ -96,11 +96,11 @@ func (g *nodeGroup) stepNode(m *nodeMember, msg [2]*pb.Message) {
 		g.mayBlock(m, "Step of a proposal", func(ctx context.Context, side int) error { return m.node[side].Step(ctx, msg[side]) })
 		return
 	}
-	if isRead(msg[0]) && m.leadsWithoutCommit() {
+	if isRead(msg[0]) && (m.leadsWithoutCommit() || m.leadsAsStranger()) {
 		return // see tooEarly; here no read waits for the first commit
 	}
-	if m.prematureVote(msg[0]) {
-		return // upstream would lead on it
+	if m.prematureVote(msg[0]) || m.termlessRefusal(msg[0]) {
+		return // upstream would lead on it, or panic
 	}
 	g.noteMessage(m.member, "Step", cloneForTrace(msg[0]))
 	_ = g.bothNodes(m, "Step", func(side int) error { return m.node[side].Step(background, msg[side]) })
@@ -140,7 +140,7 @@ func (g *nodeGroup) stepStray(m *nodeMember) {
 }
 
 func (g *nodeGroup) readNode(m *nodeMember) {
-	if m.leadsWithoutCommit() {
+	if m.leadsWithoutCommit() || m.leadsAsStranger() {
 		return // see tooEarly
 	}
 	ctx := g.bytes(8)

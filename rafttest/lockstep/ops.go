@@ -199,6 +199,10 @@ func (s *schedule) stepMessage(m *member, msg [2]*pb.Message) {
 		s.tally.Hit("votes left out: before the candidate's own is written")
 		return
 	}
+	if m.termlessRefusal(msg[0]) {
+		s.tally.Hit("pre-votes left out: at a node without a term")
+		return
+	}
 	row, known := deliverRows[msg[0].GetType()]
 	if !known {
 		row = "message stepped: of a later version"
