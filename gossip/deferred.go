@@ -73,10 +73,24 @@ func (d *Deferred) Next(commit uint64, now int) (ecraft.ID, bool) {
 	if !due {
 		return ecraft.ID{}, false
 	}
+	return d.take(), true
+}
+
+// NextUpTo takes the oldest entry off the queue if it is at or below an index, due or
+// not: what is applied there may soon be cut from the log.
+func (d *Deferred) NextUpTo(index uint64) (ecraft.ID, bool) {
+	if len(d.queue) == 0 || d.queue[0].id.Index > index {
+		return ecraft.ID{}, false
+	}
+	return d.take(), true
+}
+
+func (d *Deferred) take() ecraft.ID {
+	id := d.queue[0].id
 	if d.queue = d.queue[1:]; len(d.queue) == 0 {
 		d.queue = nil
 	}
-	return first.id, true
+	return id
 }
 
 // committed returns the bytes of the entries added that are committed, as far

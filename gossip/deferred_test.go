@@ -78,3 +78,15 @@ func TestDeferredIsBounded(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3}, due(d, 0, 0))
 	require.Equal(t, MaxDeferred, d.Len())
 }
+
+func TestWhatIsAppliedIsPushedAnyway(t *testing.T) {
+	d := NewDeferred(1<<30, 1000)
+	d.Add(at(1), 100, 0)
+	d.Add(at(2), 100, 0)
+	id, ok := d.NextUpTo(1)
+	require.True(t, ok)
+	require.Equal(t, at(1), id)
+	_, ok = d.NextUpTo(1)
+	require.False(t, ok)
+	require.Equal(t, []uint64{2}, due(d, 2, 1000))
+}

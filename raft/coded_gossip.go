@@ -72,9 +72,22 @@ func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) 
 // shareDue pushes what lies far enough behind the commit index, or has waited
 // long enough.
 func (c *coded) shareDue() {
+	c.shareLater(func() (ecraft.ID, bool) { return c.later.Next(c.r.log.committed, c.ticks) })
+}
+
+// shareUpTo pushes what was held back of entries that may leave the log, as they are
+// applied or a snapshot takes their place: who asks for them then would get nothing.
+func (c *coded) shareUpTo(index uint64) {
+	if c == nil {
+		return
+	}
+	c.shareLater(func() (ecraft.ID, bool) { return c.later.NextUpTo(index) })
+}
+
+func (c *coded) shareLater(next func() (ecraft.ID, bool)) {
 	var due parcels
 	for {
-		id, ok := c.later.Next(c.r.log.committed, c.ticks)
+		id, ok := next()
 		if !ok {
 			break
 		}

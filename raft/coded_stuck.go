@@ -97,6 +97,7 @@ func (c *coded) restored(index uint64) {
 	c.lastCoded = index
 	c.store.Cut(0)
 	c.store.Applied(index)
+	c.later.Cut(0)
 	clear(c.wanted)
 	clear(c.accounts) // who has left meanwhile, and come back, may be another
 	c.pending = pendingConf{}

@@ -140,6 +140,7 @@ func (c *coded) applied(index uint64) {
 	if c == nil {
 		return
 	}
+	c.shareUpTo(index)
 	for _, rec := range c.ledger.recs {
 		if rec.id.index > index {
 			break

@@ -28,6 +28,7 @@ type group struct {
 	events map[raft.CodingEventKind]int
 	policy func() ecraft.Policy
 	memory int // of each node; 0: the default
+	gap    int // of each node's gossip
 	// hostChecks is Config.DisableConfChangeValidation.
 	hostChecks bool
 }
@@ -64,7 +65,7 @@ func (g *group) start(id uint64) {
 	c.ID, c.Applied = id, n.index
 	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
-	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory}
+	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory, GossipGap: g.gap, GossipDelay: g.gap}
 	n.rn = newNode(g.t, c)
 	g.down[id] = false
 }

@@ -174,6 +174,7 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 		return false, fmt.Errorf("%w: snapshot %v has a configuration %s that cannot be restored: %w",
 			ErrMalformedMessage, id, DescribeConfState(cs), err)
 	}
+	f.coded.shareUpTo(id.index)
 	f.log.restore(s)
 	f.members = members
 	f.coded.restored(id.index)
