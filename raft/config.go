@@ -37,7 +37,9 @@ const (
 	// ReadOnlyLeaseBased trusts that no other leader can have been elected
 	// within an election timeout of hearing from a quorum. It saves the round,
 	// needs [Config.CheckQuorum], and is wrong as soon as clocks drift or
-	// processes pause by more than the timeouts allow.
+	// processes pause by more than the timeouts allow. A voter that restarts, or
+	// is told to campaign because leadership is handed over, knows of no lease:
+	// then, too, a read may miss what another leader has committed.
 	ReadOnlyLeaseBased
 )
 

@@ -166,3 +166,22 @@ func TestAskedAnewIsNotStuck(t *testing.T) {
 	require.Equal(t, uint64(2), a.sent[0].GetTo())
 	require.Len(t, a.sent[0].GetEntries(), 1)
 }
+
+// TestWaitingLeaveIsTheOne: a host proposes to leave a joint configuration that is left
+// by itself, too; its proposal waits. Meanwhile nothing is appended in that matter: it
+// would be refused, as an empty entry, and another with each that is applied.
+func TestWaitingLeaveIsTheOne(t *testing.T) {
+	a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+	l := a.lead(2, 3)
+	changes, err := pb.ConfChangesFromString("v4 r3")
+	require.NoError(t, err)
+	a.applyConfChange(&pb.ConfChangeV2{Transition: pb.ConfChangeTransitionJointImplicit.Enum(), Changes: changes})
+	require.True(t, l.members.AutoLeave)
+	l.enc.waiting = &pb.Entry{Type: pb.EntryConfChangeV2.Enum()}
+	last := a.log.last().index
+	l.leaveJointIfDue()
+	require.Equal(t, last, a.log.last().index)
+	l.retryChange()
+	require.Equal(t, last+1, a.log.last().index)
+	require.Equal(t, []uint64{last + 1}, a.coded.pending.changes)
+}

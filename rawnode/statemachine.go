@@ -29,6 +29,8 @@ import (
 type StateMachine interface {
 	// Load returns the index up to which the state that survived goes, and the
 	// host's bytes as of that index. An empty state machine returns 0 and nil.
+	// That state counts as durable: what may only be in the caches of the operating
+	// system, as after a process was killed, is synced before Load returns.
 	// It is called once, before everything else.
 	Load() (applied uint64, host []byte, err error)
 
