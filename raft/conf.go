@@ -120,6 +120,9 @@ func (l *leader) leaveJointIfDue() {
 	if !l.members.AutoLeave || l.log.applied < l.confChangeAt || !l.mayLeaveJoint() {
 		return
 	}
+	if l.enc != nil && l.enc.waiting != nil {
+		return // the host has proposed to leave, and that waits for a tick
+	}
 	// No data: read as the empty change, which leaves, and fits every limit.
 	if err := l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum()}}); err != nil {
 		l.logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config, err)
