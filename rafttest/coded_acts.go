@@ -203,7 +203,14 @@ func (f *faults) elected(n *node) {
 // anybody hears of it: whoever follows it must restore the entry, and must not cut.
 func (f *faults) committed(n *node, e entryName) {
 	s, c := f.s, f.s.plan.coded
-	if c == nil || c.brief == nil || s.calm() || !s.check.truth.coded(e) || !s.falls.Chance(c.brief.unheard) {
+	if c == nil || c.brief == nil || s.calm() || !s.check.truth.coded(e) {
+		return
+	}
+	if c.brief.deaf > 0 && s.falls.Chance(c.brief.deaf) {
+		f.deafen(n, e)
+		return
+	}
+	if !s.falls.Chance(c.brief.unheard) {
 		return
 	}
 	var mends []func()
@@ -217,6 +224,46 @@ func (f *faults) committed(n *node, e entryName) {
 	f.soon(func() { f.topple(n) })
 }
 
+// deafen has one that has an entry not hear that it is committed. When the others
+// have applied it, and cut it from their logs, the leader fails and that one campaigns:
+// nobody has units for it, and all know that the entry must stay.
+func (f *faults) deafen(leader *node, e entryName) {
+	s := f.s
+	var has []*node
+	for _, n := range s.running() {
+		if n != leader && n.disk.durable.holds(e.index, e.term) {
+			has = append(has, n)
+		}
+	}
+	if len(has) == 0 {
+		return
+	}
+	deaf := has[s.falls.IntN(len(has))]
+	s.tell(deaf.id, "does not hear that %d is committed", e.index)
+	var mends []func()
+	for _, n := range s.nodes {
+		if n != deaf {
+			mends = append(mends, s.net.cut(n.id, deaf.id))
+		}
+	}
+	s.After(s.falls.Span(2*time.Millisecond, 60*time.Millisecond), func() {
+		for _, n := range s.running() {
+			if n != deaf && !s.calm() {
+				f.compactNode(n)
+			}
+		}
+		f.soon(func() {
+			for _, mend := range mends {
+				mend()
+			}
+			f.crash(leader)
+			if deaf.up() && !deaf.paused {
+				deaf.proc.campaign()
+			}
+		})
+	})
+}
+
 // soon lets something happen while messages are under way, or writes.
 func (f *faults) soon(do func()) {
 	f.s.After(f.s.rng.Span(20*time.Microsecond, 6*(f.s.plan.delayMax+f.s.plan.syncMax)), func() {
@@ -228,9 +275,10 @@ func (f *faults) soon(do func()) {
 
 // compact lets a node's host make a checkpoint, and cut the log when that is
 // durable.
-func (f *faults) compact() {
-	n := f.anyNode()
-	if n == nil || n.paused {
+func (f *faults) compact() { f.compactNode(f.anyNode()) }
+
+func (f *faults) compactNode(n *node) {
+	if n == nil || !n.up() || n.paused {
 		return
 	}
 	p, ok := n.proc.(*coreProcess)

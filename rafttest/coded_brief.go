@@ -36,6 +36,9 @@ type briefPlan struct {
 	// unheard is the chance of a leader that commits coded entries to go silent
 	// before anybody hears of it, and to fail.
 	unheard float64
+	// deaf is the chance of a commit of coded entries to be heard by all but one
+	// that has them, who then leads others that have cut them from their logs.
+	deaf float64
 	// inStep says that all takes the same time, and keeps its order.
 	inStep bool
 	// overtaken says that what is held is overtaken by what comes after it.
@@ -147,6 +150,20 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 	if d.Chance(hurriedShare) {
 		p.drawHurry(d)
 	}
+	p.drawBriefBias(d)
+}
+
+// drawBriefBias makes likely in some runs what takes several draws together.
+func (p *plan) drawBriefBias(d simkit.Draws) {
+	c := p.coded
+	b := c.brief
+	if d.Chance(0.15) { // who wins has committed entries to restore, and a write that is torn
+		b.unheard, b.topple, c.falls.pushLoss = 0.8, 0.8, 1
+		p.oneByOne, p.forgetful, p.killOnly = true, false, false
+	}
+	if d.Chance(0.15) {
+		b.deaf, p.trailing = 0.3, 0
+	}
 }
 
 // drawKind draws a kind by its weight.
@@ -245,7 +262,7 @@ func (s *sim) held() (more time.Duration, inStep bool) {
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "{topple: %v, unheard: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.hurry, b.inStep, b.overtaken, b.holds)
+	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.hurry, b.inStep, b.overtaken, b.holds)
 	for i, a := range b.acts {
 		if !a.skip {
 			fmt.Fprintf(&text, " %d %v;", i, a.kind)

@@ -4,12 +4,14 @@
 package rafttest
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -54,6 +56,8 @@ type codedFact struct {
 	print uint64
 	// header is nil if the entry is plain.
 	header *ecraft.Header
+	// payload is that of a coded entry.
+	payload []byte
 }
 
 // need returns how many units restore the entry. A plain one counts as one unit.
@@ -142,7 +146,7 @@ func (t *truth) read(node uint64, e *pb.Entry) (*stored, *codedFact, error) {
 		return nil, nil, fmt.Errorf("entry %d of term %d: %w", e.GetIndex(), e.GetTerm(), err)
 	}
 	h := env.Header.Clone()
-	fact := &codedFact{header: h, print: h.Fingerprint() ^ maphash.Bytes(t.seed, env.Prefix)}
+	fact := &codedFact{header: h, print: h.Fingerprint() ^ maphash.Bytes(t.seed, env.Prefix), payload: env.Payload}
 	st := &stored{units: fact.need()}
 	if err := verify(env); err != nil {
 		return nil, nil, fmt.Errorf("entry %d of term %d: %w", e.GetIndex(), e.GetTerm(), err)
@@ -229,8 +233,51 @@ func (t *truth) complete(node uint64, e *pb.Entry, releasedAnywhere uint64) erro
 // What a message with units is for stands in its context.
 const (
 	unitsPushed    = "p"
+	unitsAnswered  = "a"
 	unitsRecovered = "r"
 )
+
+// honest checks that units which a node sends are those of the entry it names.
+func (t *truth) honest(m *pb.Message) error {
+	switch string(m.GetContext()) {
+	case unitsPushed, unitsAnswered, unitsRecovered:
+	default:
+		return nil // of headers
+	}
+	for _, e := range m.GetEntries() {
+		fact := t.facts[entryName{e.GetIndex(), e.GetTerm()}]
+		if fact == nil || fact.payload == nil || len(e.GetData()) == 0 {
+			continue
+		}
+		units, err := gossip.ParseUnits(e.GetData())
+		if err != nil {
+			return fmt.Errorf("sends units of entry %d of term %d that cannot be read: %w", e.GetIndex(), e.GetTerm(), err)
+		}
+		word := ecraft.NewCodeword(fact.header, fact.payload)
+		for _, u := range units.Strips {
+			if u.Slot >= fact.header.Slots || u.First+u.Count > fact.header.D || !sameUnits(u, word.Strip(u.Slot, u.First, u.Count)) {
+				err = fmt.Errorf("sends units as those of entry %d of term %d which are of another payload", e.GetIndex(), e.GetTerm())
+			}
+		}
+		word.Free()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameUnits reports whether two strips of one place have the same units.
+func sameUnits(a, b ecraft.Strip) bool {
+	for i := range a.Count {
+		one, errOne := a.Unit(i)
+		other, errOther := b.Unit(i)
+		if errOne != nil || errOther != nil || !bytes.Equal(one, other) {
+			return false
+		}
+	}
+	return true
+}
 
 // vouchedUnits checks what a message with units vouches for. Units that are pushed
 // say that the entry is stored; the answer to a new leader, that the node

@@ -119,6 +119,7 @@ const (
 	CommitMonotony     = "commit monotony"
 	VoteOnce           = "one vote a term"
 	StateMonotony      = "hard state monotony"
+	HonestUnits        = "honest units"        // units are of the entry they are said to be of
 	DurableFirst       = "durable before sent" // votes and acknowledgements vouch for what is on disk
 	ApplyOrder         = "apply order"         // each index once, in order, in a run of a process
 	EqualStates        = "equal states"        // replicas that applied as much are equal

@@ -47,6 +47,12 @@ func (c *checker) sent(n *node, m *pb.Message) {
 		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
 			c.s.fail(DurableFirst, "node %d %v", n.id, err)
 		}
+		// A node that was lied to may hand that on.
+		if p := c.s.plan.coded; p != nil && p.unitLies == 0 {
+			if err := c.truth.honest(m); err != nil {
+				c.s.fail(HonestUnits, "node %d %v", n.id, err)
+			}
+		}
 	}
 }
 
