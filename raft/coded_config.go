@@ -49,7 +49,8 @@ type Coding struct {
 	Memory int
 	// GossipGap delays what followers send each other until it lies so many
 	// payload bytes behind the commit index, which keeps it out of the way of
-	// new entries. 0 sends units as soon as they are durable.
+	// new entries. Who has applied the entry sends its units then, as its host may
+	// cut the log. 0 sends units as soon as they are durable.
 	GossipGap int
 	// GossipDelay is the number of ticks after which units are sent whatever
 	// GossipGap says. 0 means 1.
