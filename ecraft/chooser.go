@@ -53,6 +53,7 @@ type Adaptive struct {
 	links     []*link // sorted by id
 	nic       nic     // the leader's interface
 	jitter    []float64
+	complete  int // entries that all have answered, of the followers of now
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
 	lastLevel int
@@ -124,7 +125,7 @@ func (a *Adaptive) Left(member uint64) {
 }
 
 func (a *Adaptive) resized() {
-	a.jitter = make([]float64, len(a.links))
+	a.jitter, a.complete = make([]float64, len(a.links)), 0
 	for i := range a.answers {
 		a.answers[i] = answerSet{}
 		a.answers[i].took = make([]float64, len(a.links))

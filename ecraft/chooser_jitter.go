@@ -46,6 +46,7 @@ func (a *Adaptive) answer(i int, m flight, now float64) {
 	for k := range took {
 		a.jitter[k] += (took[k] - base[k] - a.jitter[k]) * alphaJitter
 	}
+	a.crowd(set, took[(len(took)-1)/2], now)
 }
 
 // wait is the jitter of the need-th answer where only so many are to come. The

@@ -104,6 +104,8 @@ type link struct {
 	probed  float64 // when a sample last told of this connection alone
 	verdict verdict // whether it is slow where it seems so
 	private bool    // it is slower than the interface
+	scatter scatter // of when it answers, against others
+	crowded float64 // how much later than base a message among many comes, by chance
 
 	// Invariant: 0 <= queue <= flying.
 	queue   float64 // bytes thought to wait on the connection
