@@ -278,7 +278,7 @@ func (l *link) alone() float64 {
 // line is what bytes may have taken of a time t, if they were thought to take
 // so long.
 func (l *link) line(t, thought float64) float64 {
-	return min(max(t-l.base, -l.base/2), clip*thought+l.base/2+clipFloor)
+	return min(max(t-l.base-l.crowded, -l.base/2), clip*thought+l.base/2+clipFloor)
 }
 
 // learn takes the time t that m took, the follower's own left out. all is how
@@ -303,7 +303,7 @@ func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 		decay = min(decay, 0.5) // a slow link is not sent much, so what it shows counts
 	}
 	if weight > telling && l.seemsSlow(egress) && !l.fresh() && x*l.own > l.base {
-		l.judge(t-l.base, x, now)
+		l.judge(t-l.base-l.crowded, x, now)
 	}
 	l.sumXX = l.sumXX*decay + weight*x*x
 	l.sumXY = l.sumXY*decay + weight*x*y

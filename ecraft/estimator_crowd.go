@@ -21,8 +21,11 @@ import (
 const (
 	scatterMemory = 256     // entries over which scatter is averaged, about
 	crowdFrom     = 3       // messages in the time of the scatter that are no crowd yet
-	crowdFactor   = 4       // a crowd is so many times the scatter late, at most
 	scatterMost   = 1.0 / 3 // of the base; more is no jitter, but stalls
+	// crowdFactor is how many times that is put down to a crowd where the cost at
+	// the interface is learnt. For a connection's own cost it is once: to overlook a
+	// slow link is worse than to overlook a short queue, which grows and then shows.
+	crowdFactor = 4
 )
 
 // scatter is how much later than the middle one a follower answers: on the average,
@@ -53,6 +56,6 @@ func (a *Adaptive) crowd(set *answerSet, middle, now float64) {
 	median := each[(len(each)-1)/2]
 	entries, _ := a.rates(now)
 	for _, l := range a.links {
-		l.crowded = crowdFactor * max(0, min(median, scatterMost*l.base)-crowdFrom/max(entries, 1))
+		l.crowded = max(0, min(median, scatterMost*l.base)-crowdFrom/max(entries, 1))
 	}
 }
