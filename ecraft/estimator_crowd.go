@@ -20,7 +20,7 @@ import (
 
 const (
 	scatterMemory = 256     // entries over which scatter is averaged, about
-	crowdFrom     = 3       // messages in the time of the scatter that are no crowd yet
+	crowdFrom     = 4       // messages in the time of the scatter that are no crowd yet
 	scatterMost   = 1.0 / 3 // of the base; more is no jitter, but stalls
 	// crowdFactor is how many times that is put down to a crowd where the cost at
 	// the interface is learnt. For a connection's own cost it is once: to overlook a
