@@ -25,7 +25,7 @@ const (
 	// crowdFactor is how many times that is put down to a crowd where the cost at
 	// the interface is learnt. For a connection's own cost it is once: to overlook a
 	// slow link is worse than to overlook a short queue, which grows and then shows.
-	crowdFactor = 4
+	crowdFactor = 2
 )
 
 // scatter is how much later than the middle one a follower answers: on the average,
