@@ -28,13 +28,30 @@ func TestMemberThatStartsPlain(t *testing.T) {
 	g.settle()
 	require.Zero(t, g.events[raft.CodingEncoded])
 	g.start(3)
-	g.tick(3)
-	g.propose(1, payload(1, 1000)) // its acknowledgement says that the member codes again
-	g.settle()
-	g.propose(1, payload(2, 1000))
+	g.tick(3) // it says that it codes again
+	g.propose(1, payload(1, 1000))
 	g.settle()
 	require.Equal(t, 1, g.events[raft.CodingEncoded])
-	g.requireApplied([][]byte{payload(0, 1000), payload(1, 1000), payload(2, 1000)}, 1, 2, 3)
+	g.requireApplied([][]byte{payload(0, 1000), payload(1, 1000)}, 1, 2, 3)
+}
+
+// A member that was restarted from an older state needs what the others have cut. It
+// says so although nobody proposes anything that it could acknowledge.
+func TestStuckWhereNobodyProposes(t *testing.T) {
+	g := newGroup(t, 3)
+	g.elect(1)
+	want := payload(0, 1000)
+	g.propose(1, want)
+	g.tick(3)
+	g.requireApplied([][]byte{want}, 1, 2, 3)
+	for _, id := range []uint64{1, 2} {
+		g.compact(id, g.nodes[id].index)
+	}
+	n := g.nodes[3]
+	n.index, n.applied = 1, nil
+	g.start(3)
+	g.tick(30)
+	g.requireApplied([][]byte{want}, 1, 2, 3)
 }
 
 // A member that was restarted looks whether what it has applied is coded, before

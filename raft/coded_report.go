@@ -195,14 +195,20 @@ func (l *leader) reported(m *pb.Message) {
 }
 
 // reportNews tells the leader what has changed here since the last report, at
-// most once a heartbeat.
+// most once a heartbeat. Who has started anew has acknowledged nothing yet, and gets
+// nothing to acknowledge where nobody proposes: it answers for what is committed,
+// which the leader has as well.
 func (c *coded) reportNews() {
-	if c == nil || c.acked.term != c.r.term {
+	if c == nil {
 		return
+	}
+	index := c.r.log.committed
+	if c.acked.term == c.r.term {
+		index = c.acked.index
 	}
 	now := c.report()
 	if now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt {
-		c.r.vouch(c.r.appendResp(c.r.lead).withIndex(c.acked.index))
+		c.r.vouch(c.r.appendResp(c.r.lead).withIndex(index))
 	}
 }
 

@@ -22,7 +22,7 @@ func TestPlantedBugs(t *testing.T) {
 		// without a look into disks. 0: not asked for.
 		within, outside uint64
 	}{
-		{AckBeforeSync, ProcessCore, 10, 20},
+		{AckBeforeSync, ProcessCore, 10, 50},
 		{ForgetVote, ProcessCore, 20, 200},
 		{LoseSynced, ProcessCore, 20, 20},
 		{ApplyAgain, ProcessCore, 20, 20},

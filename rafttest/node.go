@@ -254,13 +254,14 @@ func (n *node) sync(done func()) {
 	})
 }
 
-// retire shuts the node down some time after it learnt that it was removed.
+// retire shuts the node down some time after it learnt that it was removed, and when
+// those that are left know of it: until then they may need its vote.
 func (n *node) retire() {
 	n.later(n.s.rng.Span(10*time.Millisecond, 2*time.Second), func() {
 		if n.s.net.calm || n.proc.state().member(n.id) {
 			return // added again, or the end is near: see finale
 		}
-		if n.s.hurry() != hurryNot && !n.s.allApplied() {
+		if !n.s.allApplied() {
 			n.retire()
 			return
 		}
