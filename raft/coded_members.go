@@ -323,8 +323,8 @@ func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
 	return l.mayBecome(cfg.Voters[0])
 }
 
-// postpones reports whether a proposal is a configuration change that must wait
-// for coverage; it is kept, and appended when it may be.
+// postpones reports whether a proposal is a configuration change that must wait,
+// for coverage or for the one before it; it is kept, and appended when it may be.
 func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 	if l.enc == nil {
 		return false, nil
@@ -342,20 +342,20 @@ func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 			continue
 		}
 		if len(ents) > 1 {
-			return false, fmt.Errorf("%w: a configuration change must wait until coded entries are safe under it; propose it by itself", ErrProposalDropped)
+			return false, fmt.Errorf("%w: a configuration change must wait until the one before is in force and coded entries are safe under it; propose it by itself", ErrProposalDropped)
 		}
 		if l.enc.waiting != nil {
-			return false, fmt.Errorf("%w: another configuration change waits until coded entries are safe under it", ErrProposalDropped)
+			return false, fmt.Errorf("%w: another configuration change waits until the one before is in force and coded entries are safe under it", ErrProposalDropped)
 		}
 		l.enc.waiting = copyEntry(e, entryID{})
-		l.logger.Infof("raft: node %x has configuration change %s wait until coded entries are safe under it", l.id, DescribeConfChange(cc))
+		l.logger.Infof("raft: node %x has configuration change %s wait until the one before is in force and coded entries are safe under it", l.id, DescribeConfChange(cc))
 		return true, nil
 	}
 	return false, nil
 }
 
-// retryChange appends the configuration change that waits for coverage, if it
-// may be appended by now.
+// retryChange appends the configuration change that waits, if it may be appended by
+// now.
 func (l *leader) retryChange() {
 	if l.enc.waiting == nil {
 		l.leaveJointIfDue()
@@ -367,9 +367,9 @@ func (l *leader) retryChange() {
 		return
 	}
 	l.enc.waiting = nil
-	if err := l.propose([]*pb.Entry{e}); err != nil {
-		// It stays the next one: the host may have found that others fit behind it.
+	if l.propose([]*pb.Entry{e}) != nil {
+		// A transfer is under way, say. It stays the next one: the host may have
+		// found that others fit behind it.
 		l.enc.waiting = e
-		l.logger.Infof("raft: node %x has configuration change %s wait on: %v", l.id, DescribeConfChange(cc), err)
 	}
 }

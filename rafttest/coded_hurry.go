@@ -34,7 +34,6 @@ import (
 //   - Or it proposes what it likes, and decides when a change is applied, equally at
 //     each node, whether it puts that into force: it calls ApplyConfChange with a
 //     change of node 0, or not at all.
-//   - It shuts a member down that is removed when all others have applied that.
 
 // hurry is how hosts check changes of the members.
 type hurry int
@@ -259,17 +258,6 @@ func (p *coreProcess) refuses(e *pb.Entry, cc *pb.ConfChangeV2) bool {
 	p.s.coded.ChangesRefused++
 	if e.GetType() == pb.EntryConfChange && !isJoint(p.conf) {
 		p.rn.ApplyConfChange(&pb.ConfChange{NodeId: new(uint64)})
-	}
-	return true
-}
-
-// allApplied reports whether all members have applied the last change of the members.
-func (s *sim) allApplied() bool {
-	newest := s.check.newestConf()
-	for _, n := range s.nodes {
-		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.state().applied < newest.index) {
-			return false
-		}
 	}
 	return true
 }

@@ -80,6 +80,18 @@ func (s *sim) allKnowMembers(leader *node) bool {
 	return true
 }
 
+// allApplied reports whether all members are up and have applied the last change of
+// the members, and know after a loss of power that it is committed.
+func (s *sim) allApplied() bool {
+	newest := s.check.newestConf()
+	for _, n := range s.nodes {
+		if isMember(newest.conf, n.id) && (n.disk == nil || n.disk.durable.state.commit < newest.index || !n.up() || n.proc.state().applied < newest.index) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *sim) allIDs() []uint64 {
 	var ids []uint64
 	for id := range uint64(s.plan.voters + s.plan.spares) {
