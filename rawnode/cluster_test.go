@@ -119,6 +119,17 @@ type cluster struct {
 	core    NewCore
 	coding  func() *raft.Coding // of each start of a node; nil: none
 	calls   Call
+	slow    int // ticks that a snapshot takes
+	streams []stream
+}
+
+// stream is a snapshot on its way.
+type stream struct {
+	from   *node
+	send   SnapshotSend
+	header *pb.Message
+	body   Snapshot
+	due    time.Duration
 }
 
 // node is a replica with its stages. What waits in appends and applies is done
@@ -194,7 +205,9 @@ func (c *cluster) turn(n *node) (busy bool) {
 		c.done[d.Call] = d
 	}
 	for _, s := range out.Snapshots {
-		n.r.SnapshotSent(s.To, c.transfer(n, s))
+		if err := c.transfer(n, s); err != nil || c.slow == 0 {
+			n.r.SnapshotSent(s.To, err)
+		}
 	}
 	if out.Compact != nil {
 		require.NoError(c.t, n.log.SetSnapshot(out.Compact.Snapshot, nil))
@@ -227,7 +240,7 @@ func (c *cluster) work(n *node) bool {
 	return len(appends)+len(applies) > 0
 }
 
-// transfer sends a snapshot in no time.
+// transfer sends a snapshot, in no time unless they are slow.
 func (c *cluster) transfer(n *node, s SnapshotSend) error {
 	snap, err := n.sm.Snapshot()
 	require.NoError(c.t, err)
@@ -241,11 +254,20 @@ func (c *cluster) transfer(n *node, s SnapshotSend) error {
 	if err := to.r.OfferSnapshot(n.cfg.ID, header); err != nil {
 		return err
 	}
-	c.work(to)
-	err = to.sm.Restore(SnapshotMeta{Index: header.GetSnapshot().GetMetadata().GetIndex(), Host: header.GetSnapshot().GetData()}, snap)
-	require.NoError(c.t, err)
-	to.r.SnapshotRestored(header, nil)
+	if c.slow > 0 {
+		c.streams = append(c.streams, stream{n, s, header, snap, c.now + time.Duration(c.slow)*tick})
+		return nil
+	}
+	c.arrive(to, header, snap)
 	return nil
+}
+
+// arrive lets a node restore a snapshot.
+func (c *cluster) arrive(to *node, header *pb.Message, body Snapshot) {
+	c.work(to)
+	snap := header.GetSnapshot()
+	require.NoError(c.t, to.sm.Restore(SnapshotMeta{Index: snap.GetMetadata().GetIndex(), Host: snap.GetData()}, body))
+	to.r.SnapshotRestored(header, nil)
 }
 
 // deliver takes messages to their nodes.
@@ -305,6 +327,12 @@ func (c *cluster) run(n int) {
 		c.now += tick
 		for _, id := range c.ids() {
 			c.nodes[id].r.Tick(c.now)
+		}
+		for len(c.streams) > 0 && c.streams[0].due <= c.now {
+			s := c.streams[0]
+			c.streams = c.streams[1:]
+			c.arrive(c.nodes[s.send.To], s.header, s.body)
+			s.from.r.SnapshotSent(s.send.To, nil)
 		}
 		c.settle()
 	}

@@ -277,6 +277,7 @@ func (r *Replica) follows() bool {
 // send hands a message of the core to the send stage.
 func (r *Replica) send(m *pb.Message) {
 	if m.GetType() == pb.MsgSnap {
+		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
 		return
 	}

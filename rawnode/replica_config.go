@@ -93,7 +93,8 @@ type ReplicaConfig struct {
 
 	// RetainEntries and RetainBytes say how much of the log is kept behind the
 	// durable state, for followers that lag: the lesser of both. 0 means 100,000
-	// and 64 MiB.
+	// and 64 MiB. For a follower that gets a snapshot a leader keeps what comes
+	// behind that, up to 16 times as much, until the follower has it.
 	RetainEntries uint64
 	RetainBytes   uint64
 

@@ -16,6 +16,11 @@ import (
 // bounded number of entries and bytes stays, for followers that lag, as sending
 // those is cheaper than sending a snapshot. It does not wait for followers: one
 // that is gone must not fill the others' disks.
+//
+// But for one that gets a snapshot. If more is written while that is on its way than
+// is kept, it needs another one when it has it, and so on for ever. So a leader holds
+// what comes behind the snapshot until the follower has it, too, or is gone, up to
+// holdFactor times as much as it keeps otherwise.
 type retention struct {
 	maxEntries, maxBytes uint64
 
@@ -28,7 +33,18 @@ type retention struct {
 	// confs are configurations and the index from which each holds, ascending;
 	// the first holds at durable.
 	confs []confMark
+	holds map[uint64]hold // by follower
 }
+
+// hold is what a follower that gets a snapshot will need.
+type hold struct {
+	index uint64 // of the snapshot, or an earlier one
+	total uint64 // of bytes, when it began
+	sent  bool   // the follower has the snapshot
+}
+
+// holdFactor bounds what is held.
+const holdFactor = 16
 
 type sizeMark struct{ index, total uint64 }
 
@@ -41,7 +57,7 @@ type confMark struct {
 const marksPerBudget = 16
 
 func newRetention(cfg ReplicaConfig, h *hostState) retention {
-	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, durable: h.at.index}
+	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, durable: h.at.index, holds: map[uint64]hold{}}
 	k.configured(h)
 	if first, err := cfg.Log.FirstIndex(); err == nil {
 		k.compacted = first - 1
@@ -91,7 +107,7 @@ func (r *Replica) Durable(index uint64) {
 	for len(k.confs) > 1 && k.confs[1].at.index <= index {
 		k.confs = k.confs[1:]
 	}
-	to := k.target()
+	to := r.held(k.target())
 	// A record for each entry would cost more than it frees.
 	if to <= k.compacted || to-k.compacted < k.maxEntries/marksPerBudget && !k.tooManyBytes() {
 		return
@@ -104,6 +120,36 @@ func (r *Replica) Durable(index uint64) {
 		Snapshot: &pb.SnapshotMetadata{Index: new(index), ConfState: k.confs[0].conf},
 		Index:    to,
 	}
+}
+
+// arrived notes how sending a snapshot ended.
+func (k *retention) arrived(to uint64, ok bool) {
+	h, held := k.holds[to]
+	delete(k.holds, to)
+	if h.sent = true; held && ok {
+		k.holds[to] = h
+	}
+}
+
+// held returns up to where the log may go, of what is not worth keeping otherwise.
+func (r *Replica) held(to uint64) uint64 {
+	k := &r.keep
+	if len(k.holds) == 0 {
+		return to
+	}
+	_, progress := r.core.Members()
+	for id, h := range k.holds {
+		p, member := progress[id]
+		needs := max(h.index, p.Match)
+		switch {
+		case !r.leads(), !member, h.sent && (needs >= to || !r.reachable(id)),
+			to > h.index && (to-h.index)/holdFactor >= k.maxEntries, (k.total-h.total)/holdFactor >= k.maxBytes:
+			delete(k.holds, id)
+		default:
+			to = min(to, needs)
+		}
+	}
+	return to
 }
 
 // target returns the last index that is not worth keeping.

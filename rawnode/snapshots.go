@@ -51,6 +51,7 @@ func (r *Replica) SnapshotSent(to uint64, err error) {
 	if err == nil {
 		r.count.SnapshotsSent++
 	}
+	r.keep.arrived(to, err == nil)
 	r.core.ReportSnapshot(to, err == nil)
 	r.dirty = true
 }
