@@ -341,3 +341,34 @@ func TestKillThenPowerFailure(t *testing.T) {
 	t.Logf("%d crash points, %d torn tails", points, torn)
 	require.Positive(t, torn)
 }
+
+// TestKilledBeforeItsDirectoryIsSynced: a process makes directories, and is killed
+// before it has synced the names of all. The next one finds them there.
+func TestKilledBeforeItsDirectoryIsSynced(t *testing.T) {
+	for killed := 1; killed <= 4; killed++ {
+		mem, dirs := vfs.NewCrashableMem(), 0
+		opts := crashOptions(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpOpenDir {
+				if dirs++; dirs == killed {
+					return errorfs.ErrInjected
+				}
+			}
+			return nil
+		})))
+		_, err := storage.Open("a/b/data", opts)
+		require.ErrorIs(t, err, errorfs.ErrInjected)
+		e, err := storage.Open("a/b/data", opts)
+		require.NoError(t, err)
+		g, err := e.Group(1)
+		require.NoError(t, err)
+		require.NoError(t, g.AppendWait(t.Context(), storage.Write{HardState: &pb.HardState{Term: new(uint64(7))}}))
+		e, err = storage.Open("a/b/data", crashOptions(mem.CrashClone(vfs.CrashCloneCfg{})))
+		require.NoError(t, err)
+		g, err = e.Group(1)
+		require.NoError(t, err)
+		hs, _, err := g.InitialState()
+		require.NoError(t, err)
+		require.EqualValues(t, 7, hs.GetTerm(), "killed at directory %d", killed)
+		require.NoError(t, e.Close())
+	}
+}

@@ -98,26 +98,28 @@ func (d *directory) close() error {
 	return errors.Join(errs...)
 }
 
-// makeDir makes a directory and its parents, and syncs the parents of those it
-// made, so that a crash cannot take away the directory under a synced file.
+// makeDir makes a directory and its parents, and syncs all of the parents, so that
+// a crash cannot take away the directory under a synced file. Those that are there
+// too, as an earlier process may have made them, and been killed before it had synced
+// them. Once there is an identity, that is done.
 func makeDir(fs vfs.FS, path string) error {
+	if _, err := fs.Stat(fs.PathJoin(path, identityName)); err == nil {
+		return nil
+	}
 	var parents []string
-	for p := path; ; {
-		if _, err := fs.Stat(p); err == nil {
-			break
+	made := 0 // how many of them get an entry now
+	for p := path; fs.PathDir(p) != p; p = fs.PathDir(p) {
+		parents = append(parents, fs.PathDir(p))
+		if _, err := fs.Stat(p); err != nil {
+			made = len(parents)
 		}
-		parent := fs.PathDir(p)
-		if parent == p {
-			break
-		}
-		parents = append(parents, parent)
-		p = parent
 	}
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return err
 	}
-	for _, p := range slices.Backward(parents) {
-		if err := syncDir(fs, p); err != nil {
+	for i, p := range slices.Backward(parents) {
+		// A directory that was there need not be one that this process may open.
+		if err := syncDir(fs, p); err != nil && i < made {
 			return err
 		}
 	}

@@ -22,12 +22,20 @@ type recovery struct {
 	needed uint64
 	logs   map[*Group]*spans
 	slots  []slot // scratch
+	// unsure are the last segment's frames that none calls durable.
+	unsure []frameAt
 
 	// What is known of the segment being read.
 	begin   beginMeta
 	indexAt int64 // where its index frame is, 0 without
 	sealed  bool
 	end     int64 // of its valid frames
+}
+
+// frameAt is where a frame begins in its segment.
+type frameAt struct {
+	seq uint64
+	off int64
 }
 
 // recover reads the log, cuts a torn tail, and begins a new segment: nothing is
@@ -176,7 +184,12 @@ func (r *recovery) frame(sc *scanner, last bool) error {
 	if err != nil {
 		return err
 	}
-	r.seq = h.seq
+	if r.seq = h.seq; last {
+		r.unsure = append(r.unsure, frameAt{h.seq, r.end})
+		for len(r.unsure) > 0 && r.unsure[0].seq <= h.durable {
+			r.unsure = r.unsure[1:]
+		}
+	}
 	r.end += h.len() // possibly behind the file, if only padding was torn off
 	r.found.Frames++
 	return nil
@@ -297,6 +310,9 @@ func (r *recovery) settle() error {
 		w.out.reset(last, r.end)
 		w.indexAt, w.ending, w.sealed = r.indexAt, r.indexAt > 0, r.sealed
 		if !r.e.opts.NoSync {
+			if err := r.writeAgain(last); err != nil {
+				return err
+			}
 			if err := last.file.SyncData(); err != nil {
 				return failedSync{fmt.Errorf("storage: syncing segment %d: %w", last.number, err)}
 			}
@@ -311,4 +327,25 @@ func (r *recovery) settle() error {
 		return err
 	}
 	return w.sync()
+}
+
+// writeAgain writes what may not be durable once more, as it is, before it is
+// synced. After a sync that failed, the file system may show what the disk does not
+// have, and call it clean: then the next sync would succeed and do nothing for it.
+func (r *recovery) writeAgain(last *segment) error {
+	if len(r.unsure) == 0 {
+		return nil
+	}
+	sc := r.scanner(last, scanBytes)
+	end := min(r.end, sc.size)
+	for off := r.unsure[0].off; off < end; off += scanBytes {
+		b, err := sc.bytes(off, int(min(scanBytes, end-off)))
+		if err != nil {
+			return err
+		}
+		if _, err := last.file.WriteAt(b, off); err != nil {
+			return fmt.Errorf("storage: writing %d bytes at byte %d of segment %d again: %w", len(b), off, last.number, err)
+		}
+	}
+	return nil
 }
