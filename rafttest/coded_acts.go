@@ -4,6 +4,7 @@
 package rafttest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weftraft/weft/rafttest/internal/simkit"
@@ -109,6 +110,10 @@ func (f *faults) act(kind actKind) {
 		f.upgrade()
 	case actHurry:
 		f.hurryOn()
+	case actSwap:
+		f.swap()
+	case actStarve:
+		f.starveNode(f.anyNode(), s.Now()+f.lasting())
 	}
 }
 
@@ -210,6 +215,10 @@ func (f *faults) committed(n *node, e entryName) {
 		f.deafen(n, e)
 		return
 	}
+	if s.falls.Chance(c.brief.blocked) {
+		f.block(n, e)
+		return
+	}
 	if !s.falls.Chance(c.brief.unheard) {
 		return
 	}
@@ -229,16 +238,10 @@ func (f *faults) committed(n *node, e entryName) {
 // nobody has units for it, and all know that the entry must stay.
 func (f *faults) deafen(leader *node, e entryName) {
 	s := f.s
-	var has []*node
-	for _, n := range s.running() {
-		if n != leader && n.disk.durable.holds(e.index, e.term) {
-			has = append(has, n)
-		}
-	}
-	if len(has) == 0 {
+	deaf := f.follower(leader, e)
+	if deaf == nil {
 		return
 	}
-	deaf := has[s.falls.IntN(len(has))]
 	s.tell(deaf.id, "does not hear that %d is committed", e.index)
 	var mends []func()
 	for _, n := range s.nodes {
@@ -262,6 +265,15 @@ func (f *faults) deafen(leader *node, e entryName) {
 			}
 		})
 	})
+}
+
+// follower draws one beside the leader that has an entry; nil if none has.
+func (f *faults) follower(leader *node, e entryName) *node {
+	has := slices.DeleteFunc(f.s.running(), func(n *node) bool { return n == leader || !n.disk.durable.holds(e.index, e.term) })
+	if len(has) == 0 {
+		return nil
+	}
+	return has[f.s.falls.IntN(len(has))]
 }
 
 // soon lets something happen while messages are under way, or writes.

@@ -48,6 +48,11 @@ type briefPlan struct {
 	holds map[int]time.Duration
 	// hurry is how hosts check changes of the members.
 	hurry hurryPlan
+	// ambushes is what happens as nodes do certain things.
+	ambushes []*ambush
+	// blocked is the chance of a commit of coded entries to leave one that has them
+	// with the longest log, and unable to apply it: see block.
+	blocked float64
 }
 
 // act is one thing that happens.
@@ -90,10 +95,13 @@ const (
 	actKinds
 	// actHurry stands in place of others, where hosts are in a hurry.
 	actHurry
+	// These happen in ambushes only.
+	actSwap
+	actStarve
 )
 
 var actNames = [...]string{"propose", "upset", "repair", "crash", "crash-many", "doom", "blackout", "restart", "partition", "one-way", "isolate", "mend",
-	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade", "", "hurry"}
+	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade", "", "hurry", "swap", "starve"}
 
 // String returns the kind's name.
 func (k actKind) String() string { return actNames[k] }
@@ -262,10 +270,15 @@ func (s *sim) held() (more time.Duration, inStep bool) {
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.hurry, b.inStep, b.overtaken, b.holds)
+	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, blocked: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.blocked, b.hurry, b.inStep, b.overtaken, b.holds)
 	for i, a := range b.acts {
 		if !a.skip {
 			fmt.Fprintf(&text, " %d %v;", i, a.kind)
+		}
+	}
+	for i, a := range b.ambushes {
+		if !a.skip {
+			fmt.Fprintf(&text, " %d %v;", mostActs+1+i, a)
 		}
 	}
 	return text.String() + "}"

@@ -48,6 +48,10 @@ func (s *sim) spoil(m *pb.Message) *pb.Message {
 	if m.GetType() != raft.MsgUnits && m.GetType() != raft.MsgUnitsAsk {
 		return m
 	}
+	if s.Now() < s.node(m.GetTo()).starvedUntil && m.GetType() == raft.MsgUnits {
+		s.coded.Starved++
+		return nil
+	}
 	if s.net2.Chance(c.unitLoss) || s.losesPush(m) {
 		s.coded.UnitsLost++
 		return nil

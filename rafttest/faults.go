@@ -8,7 +8,11 @@ import (
 )
 
 // faults makes things go wrong, at the rates of the plan, until the calm.
-type faults struct{ s *sim }
+type faults struct {
+	s *sim
+	// aim is whom what happens now happens to, if that is not to be drawn.
+	aim *node
+}
 
 // begin plans the first of each kind of fault. To add a kind, add its mean
 // time to the plan and a line here.
@@ -44,6 +48,12 @@ func (f *faults) every(mean time.Duration, happen func()) {
 // anyNode returns a node that runs, often the leader; nil if none runs.
 func (f *faults) anyNode() *node {
 	s := f.s
+	if f.aim != nil {
+		if !f.aim.up() {
+			return nil
+		}
+		return f.aim
+	}
 	if n := s.leading(); n != nil && s.rng.Chance(0.4) {
 		return n
 	}

@@ -74,7 +74,9 @@ type node struct {
 
 	tickEvery time.Duration // of this node's clock
 	slowUntil time.Duration // the disk is slow until then
-	rand      simkit.Draws  // election timeouts
+	// starvedUntil is when units that are sent to it cease to get lost.
+	starvedUntil time.Duration
+	rand         simkit.Draws // election timeouts
 }
 
 func (n *node) up() bool { return n.proc != nil }

@@ -73,6 +73,7 @@ func Run(seed uint64, opts Options) Result {
 		if opts.Brief {
 			s.falls = simkit.NewDraws(seed, 6)
 			s.plan.drawBrief(simkit.NewDraws(seed, 7), opts.Skip)
+			s.plan.drawAmbushes(seed, opts.Skip)
 		}
 	}
 	s.live(seed)
