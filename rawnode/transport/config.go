@@ -85,7 +85,10 @@ type Config struct {
 	// DialTimeout bounds a dial, the TLS handshake and the hellos; 0 means 2 s.
 	DialTimeout time.Duration
 	// WriteTimeout is how long a peer may read nothing, or send nothing in the
-	// middle of a frame, before its connection is given up; 0 means 10 s.
+	// middle of a frame, before its connection is given up; 0 means 10 s. A snapshot
+	// it may leave unread for six times as long: its state machine takes one as fast
+	// as it can, and waits for its disk. On Linux a connection also ends when nothing
+	// that was written to it was acknowledged for that long, as the network is cut.
 	WriteTimeout time.Duration
 	// MaxBackoff bounds the pause between dials, which begins at 20 ms and
 	// doubles; 0 means 1 s.
@@ -127,6 +130,16 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
+}
+
+// bulkPatience is how many times WriteTimeout a peer may leave a snapshot unread.
+const bulkPatience = 6
+
+func (c Config) writeTimeout(class wire.Class) time.Duration {
+	if class == wire.ClassBulk {
+		return bulkPatience * c.WriteTimeout
+	}
+	return c.WriteTimeout
 }
 
 // Validate returns an error that names every mistake, or nil.

@@ -134,6 +134,20 @@ func (r *reluctant) serve(t *testing.T, l net.Listener) (control chan wire.Messa
 	return control
 }
 
+// A state machine may take longer for the next piece of a snapshot than a peer may
+// for anything else.
+func TestSnapshotMayWait(t *testing.T) {
+	t.Parallel() // it mostly sleeps
+	l := listen(t)
+	(&reluctant{}).serve(t, l)
+	const timeout = 100 * time.Millisecond
+	a, _ := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: l.Addr().String()}, WriteTimeout: timeout})
+	begin := time.Now()
+	a.Send([]wire.Message{{Group: 1, From: 1, To: 2, Body: wire.Chunk{Number: 1, Data: make([]byte, 32<<20)}}})
+	eventually(t, "the connection is given up", func() bool { return a.Stats().Peers[2][wire.ClassBulk].Breaks > 0 })
+	require.GreaterOrEqual(t, time.Since(begin), bulkPatience*timeout)
+}
+
 // A slow peer is not a dead one: a frame may take longer than the timeout, as
 // long as some of it is read.
 func TestSlowReader(t *testing.T) {

@@ -144,6 +144,7 @@ func (l *link) encode(batch []queued, kinds wire.Kinds, now time.Time) (sent int
 	for _, q := range batch {
 		if !kinds.Has(q.msg.Kind()) {
 			l.t.count.unsupported.Add(1)
+			l.t.count.dropped.Add(1)
 			c.dropped[DropKind].Add(1)
 			continue
 		}
@@ -188,7 +189,9 @@ func (s *sender) dial() error {
 	s.t.cfg.Logger.Info("connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
 	s.traffic().connects.Add(1)
 	s.raw, s.stop, s.backoff = raw, stop, 0
-	out := newOutput(s.ctx, raw, conn, s.t.cfg.WriteTimeout, &s.peer.shaper, s.t.spawn)
+	timeout := s.t.cfg.writeTimeout(s.class)
+	endUnacknowledged(raw, timeout)
+	out := newOutput(s.ctx, raw, conn, timeout, &s.peer.shaper, s.t.spawn)
 	if s.class == wire.ClassControl {
 		out.urgent = true
 		hurry(raw)

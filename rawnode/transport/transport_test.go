@@ -363,6 +363,7 @@ func TestUnsupportedKind(t *testing.T) {
 		t.Fatal("no message comes")
 	}
 	require.Equal(t, uint64(1), a.Stats().Unsupported)
+	require.Equal(t, uint64(1), a.Stats().Dropped, "for any reason")
 }
 
 func TestBadConfig(t *testing.T) {
