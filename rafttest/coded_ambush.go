@@ -86,6 +86,7 @@ func (p *plan) drawAmbushes(seed, skip uint64) {
 		p.spares, p.preVote = max(p.spares, 1), true // see drawFaults
 	}
 	p.spares = min(p.spares, maxNodes-p.voters)
+	b.echo = simkit.NewDraws(seed, 14).Rate(0.15, 0.01, 0.5)
 }
 
 // drawSwaps has who is counted on fail as soon as a leader counts on it, and who had

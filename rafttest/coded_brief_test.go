@@ -26,7 +26,7 @@ func TestCodedBrief(t *testing.T) {
 	if enough {
 		require.NotZero(t, reached.Falls)
 		require.NotZero(t, reached.Held)
-		for _, n := range []uint64{reached.Ambushes, reached.Starved, reached.Blocked} {
+		for _, n := range []uint64{reached.Ambushes, reached.Starved, reached.Blocked, reached.Echoes} {
 			require.NotZero(t, n, "ambushes")
 		}
 		for _, n := range []uint64{reached.Hurried, reached.InARow, reached.InARowApplied, reached.LateApplies, reached.HurriedDrops, reached.ChangesRefused} {

@@ -29,7 +29,7 @@ type CodedReach struct {
 	Falls, Held, OfCommitted                            uint64
 	Hurried, InARow, InARowApplied, LateApplies         uint64
 	HurriedDrops, ChangesRefused                        uint64
-	Ambushes, Starved, Blocked                          uint64
+	Ambushes, Starved, Blocked, Echoes                  uint64
 }
 
 // Add adds the counts of another run.
@@ -42,7 +42,7 @@ func (r CodedReach) Missing() []string {
 	r.Falls, r.Held, r.OfCommitted = r.Falls+1, r.Held+1, r.OfCommitted+1
 	r.Hurried, r.InARow, r.InARowApplied, r.LateApplies = r.Hurried+1, r.InARow+1, r.InARowApplied+1, r.LateApplies+1
 	r.HurriedDrops, r.ChangesRefused = r.HurriedDrops+1, r.ChangesRefused+1
-	r.Ambushes, r.Starved, r.Blocked = r.Ambushes+1, r.Starved+1, r.Blocked+1
+	r.Ambushes, r.Starved, r.Blocked, r.Echoes = r.Ambushes+1, r.Starved+1, r.Blocked+1, r.Echoes+1
 	return simkit.Zeros(r)
 }
 

@@ -67,11 +67,26 @@ func (n *network) send(p packet) {
 		l.free = start
 	}
 	n.deliver(p, start)
+	n.echo(p)
 	if !n.calm && s.net2.Chance(s.plan.duplicate) {
 		s.reach.Duplicated++
 		p.lost, p.arrived = nil, nil
 		n.deliver(p, start)
 	}
+}
+
+// echo has a packet come again, perhaps, when its sender and its receiver may have been
+// restarted since, lead another term, or be no members any more.
+func (n *network) echo(p packet) {
+	s := n.s
+	if c := s.plan.coded; n.calm || c == nil || c.brief == nil || !s.falls.Chance(c.brief.echo) {
+		return
+	}
+	p.lost, p.arrived = nil, nil
+	s.After(s.falls.Span(time.Millisecond, time.Second), func() {
+		s.coded.Echoes++
+		n.s.node(p.to).receive(p)
+	})
 }
 
 // deliver plans the arrival of a packet that leaves at an instant.
