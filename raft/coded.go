@@ -68,8 +68,9 @@ type coded struct {
 	accounts map[uint64]*account
 	// plain is set by Densify: nothing new is to be coded.
 	plain bool
-	// told is the report that the leader has last been sent.
-	told report
+	// told is the report that the leader has last been sent, at toldTick.
+	told     report
+	toldTick int
 	// acked is the last index that this node acknowledged in its term.
 	acked entryID
 	// ticks counts ticks, as a coarse clock.

@@ -66,6 +66,40 @@ func TestLostReports(t *testing.T) {
 	g.requireApplied([][]byte{want, more}, 1, 2, 3)
 }
 
+// TestLostReleaseIsRepeated: a joint configuration waits for voters to come to release
+// an entry that nobody can restore any more. One does, what it says of it is lost,
+// and nobody proposes anything. Asked again, it says so again.
+func TestLostReleaseIsRepeated(t *testing.T) {
+	g := newGroup(t, 5)
+	g.elect(1)
+	g.propose(1, payload(1, 3000))
+	g.tick(2)
+	for _, id := range []uint64{1, 4, 5} {
+		g.compact(id, g.nodes[id].index)
+	}
+	for id := range uint64(5) { // what they had in memory is gone
+		g.start(id + 1)
+	}
+	g.elect(1)
+	g.change(1, remove(4), remove(5))
+	g.tick(30)
+	require.NotEmpty(t, g.nodes[1].conf.GetVotersOutgoing())
+	g.compact(2, g.nodes[2].index)
+	lost := 0
+	g.drop = func(m *pb.Message) bool {
+		if m.GetType() == pb.MsgAppResp && m.GetFrom() == 2 {
+			lost++
+			return true
+		}
+		return false
+	}
+	g.tick(3)
+	require.NotZero(t, lost)
+	g.drop = nil
+	g.tick(40)
+	require.Empty(t, g.nodes[1].conf.GetVotersOutgoing())
+}
+
 // TestSlowMembersAreWaitedFor: two of five change places with learners that answer,
 // but take their time to get the log. While the joint configuration waits for them,
 // its leader does not raise again what it has raised.

@@ -120,6 +120,9 @@ func (l *leader) askRelease(index uint64) {
 // release asks the host for a snapshot that covers an index, once in an election
 // timeout: it may make one, and release what it stands for.
 func (c *coded) release(index uint64) {
+	if index <= c.released() {
+		c.told.released = 0 // what was said of it was lost: it is news once more
+	}
 	if index <= c.released() || index > c.r.log.applied || c.ticks < c.releaseTick {
 		return
 	}

@@ -36,22 +36,31 @@ func TestMemberThatStartsPlain(t *testing.T) {
 }
 
 // A member that was restarted from an older state needs what the others have cut. It
-// says so although nobody proposes anything that it could acknowledge.
+// says so although nobody proposes anything that it could acknowledge, and again if
+// what it says is lost.
 func TestStuckWhereNobodyProposes(t *testing.T) {
-	g := newGroup(t, 3)
-	g.elect(1)
-	want := payload(0, 1000)
-	g.propose(1, want)
-	g.tick(3)
-	g.requireApplied([][]byte{want}, 1, 2, 3)
-	for _, id := range []uint64{1, 2} {
-		g.compact(id, g.nodes[id].index)
+	for _, lost := range []bool{false, true} {
+		g := newGroup(t, 3)
+		g.elect(1)
+		want := payload(0, 1000)
+		g.propose(1, want)
+		g.tick(3)
+		g.requireApplied([][]byte{want}, 1, 2, 3)
+		for _, id := range []uint64{1, 2} {
+			g.compact(id, g.nodes[id].index)
+		}
+		n := g.nodes[3]
+		n.index, n.applied = 1, nil
+		g.start(3)
+		if lost {
+			g.drop = func(m *pb.Message) bool { return m.GetFrom() == 3 && m.GetType() == pb.MsgAppResp }
+			g.tick(100)
+			require.Empty(t, n.applied)
+			g.drop = nil
+		}
+		g.tick(30)
+		g.requireApplied([][]byte{want}, 1, 2, 3)
 	}
-	n := g.nodes[3]
-	n.index, n.applied = 1, nil
-	g.start(3)
-	g.tick(30)
-	g.requireApplied([][]byte{want}, 1, 2, 3)
 }
 
 // A member that was restarted looks whether what it has applied is coded, before

@@ -132,7 +132,7 @@ func (c *coded) healthy(id uint64) bool {
 func (r *raft) appendResp(to uint64) *envelope {
 	e := r.message(pb.MsgAppResp, to)
 	if r.coded != nil {
-		r.coded.told = r.coded.report()
+		r.coded.told, r.coded.toldTick = r.coded.report(), r.coded.ticks
 		e.msg.Context = r.coded.told.encode()
 	}
 	return e
@@ -207,7 +207,8 @@ func (c *coded) reportNews() {
 		index = c.acked.index
 	}
 	now := c.report()
-	if now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt {
+	news := now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
+	if lacks := now.completed < c.r.log.committed; news || lacks && c.ticks-c.toldTick >= c.r.cfg.ElectionTick {
 		c.r.vouch(c.r.appendResp(c.r.lead).withIndex(index))
 	}
 }
