@@ -323,6 +323,27 @@ func queueBudget(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestSnapshotsCountInTheQueue: the bodies of snapshots that wait to be written are
+// as many bytes as those of entries.
+func TestSnapshotsCountInTheQueue(t *testing.T) {
+	opts := crashOptions(vfs.NewMem())
+	opts.QueueBytes = 1 << 20
+	e, err := storage.Open("data", opts)
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	require.NoError(t, g.Append(storage.Write{Entries: storagetest.Entries(1, 1, 3, 1)}, nil))
+	body := make([]byte, 1<<20)
+	require.NoError(t, g.SetSnapshot(&pb.SnapshotMetadata{Index: new(uint64(1))}, body))
+	require.ErrorIs(t, g.SetSnapshot(&pb.SnapshotMetadata{Index: new(uint64(2))}, body), storage.ErrBusy)
+	require.Greater(t, e.Stats().QueuedBytes, int64(len(body)))
+	_, err = e.Step()
+	require.NoError(t, err)
+	require.Zero(t, e.Stats().QueuedBytes)
+	require.NoError(t, g.SetSnapshot(&pb.SnapshotMetadata{Index: new(uint64(2))}, body))
+	require.NoError(t, e.Close())
+}
+
 // TestManualBusy: with nobody to make room, there is no wait.
 func TestManualBusy(t *testing.T) {
 	opts := crashOptions(vfs.NewMem())

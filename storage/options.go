@@ -44,8 +44,8 @@ type Options struct {
 	// DefaultSegmentBytes. A single write may make a segment longer.
 	SegmentBytes int64
 
-	// QueueBytes bounds the encoded entries that wait to be written, over all
-	// groups; 0 means DefaultQueueBytes. A write is let in while the queue is
+	// QueueBytes bounds the encoded entries and snapshots that wait to be written,
+	// over all groups; 0 means DefaultQueueBytes. A write is let in while the queue is
 	// below the bound, so that one larger than the bound still passes.
 	QueueBytes int64
 

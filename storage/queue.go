@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // request is an element of the queue.
@@ -82,7 +84,7 @@ func (e *Engine) push(r *request) error {
 			return err
 		}
 		r.record, r.stage = rec, nil
-		r.bytes = int64(rec.bodyLen())
+		r.bytes = int64(rec.bodyLen() + proto.Size(rec.installed) + proto.Size(rec.recorded))
 	}
 	r.bytes += requestBytes
 	e.queue = append(e.queue, r)

@@ -162,6 +162,10 @@ func (r *recovery) frame(sc *scanner, last bool) error {
 	if (h.kind == frameBegin) != (r.end == 0) {
 		return fmt.Errorf("%w: a frame of kind %d at byte %d", errNoFrame, h.kind, r.end)
 	}
+	if r.indexAt > 0 && h.kind != frameSeal {
+		// A whole frame of a torn batch, which begins where the index ends.
+		return fmt.Errorf("%w: a frame of kind %d behind the index", errNoFrame, h.kind)
+	}
 	switch h.kind {
 	case frameWrite:
 		err = r.write(sc, h, meta, last)

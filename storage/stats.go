@@ -27,7 +27,7 @@ type Stats struct {
 	SegmentBytes int64 // bytes of frames in them now
 	FileBytes    int64 // sizes of all files of the log now, with spare ones and what is allocated ahead
 	LiveBytes    int64 // bytes in them that a group still holds: entries and state, now
-	QueuedBytes  int64 // bytes of entries that wait to be written, now
+	QueuedBytes  int64 // bytes of entries and snapshots that wait to be written, now
 	CachedBytes  int64 // bytes of written entries in memory, now
 	Groups       int   // groups now
 }
