@@ -152,7 +152,12 @@ func (c *coded) derivePending() {
 		}
 		cfg, progress, err := changed(t, cc)
 		if err != nil {
-			continue // refused when it is applied, as the host may
+			// Refused when it is applied, as the host may. A host that refuses others,
+			// too, leads to configurations that are not derived here; up to three
+			// changes, each is one step away from one that is, and so covered. Four at
+			// once take a host that applied none of the first three, which a leader
+			// had applied, and lost in one crash that they are committed.
+			continue
 		}
 		t.Config, t.Progress, p.newest = cfg, progress, cfg.Voters.IDs()
 		if len(p.changes) < 2 {

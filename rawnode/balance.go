@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,6 +55,11 @@ func (p *Placer) Plan(statuses []Status) []placement.Move {
 	groups := make([]placement.Group, len(statuses))
 	for i, s := range statuses {
 		groups[i] = p.group(s)
+	}
+	if len(p.seen) > len(statuses) { // some groups have left this node
+		maps.DeleteFunc(p.seen, func(id uint64, _ *placedGroup) bool {
+			return !slices.ContainsFunc(statuses, func(s Status) bool { return s.Group == id })
+		})
 	}
 	p.weigh(statuses, groups)
 	moves := placement.Plan(groups, p.Options)

@@ -47,6 +47,11 @@ func TestPlacer(t *testing.T) {
 	require.Empty(t, settled(&Placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "it is node 2 that gives away")
 	require.Empty(t, settled(&Placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)), "an election")
 
+	left := &Placer{}
+	left.Plan([]Status{led(1, 1, nil), led(2, 1, nil)})
+	left.Plan([]Status{led(2, 1, nil)})
+	require.Len(t, left.seen, 1, "of groups that are no more nothing is kept")
+
 	for name, change := range map[string]func(*Status){
 		"a voter is away": func(s *Status) { s.Progress[3] = MemberProgress{Match: 5000, State: "StateReplicate"} },
 		"a voter lags": func(s *Status) {

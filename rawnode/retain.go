@@ -56,6 +56,8 @@ type confMark struct {
 // marksPerBudget is how finely the bytes are known.
 const marksPerBudget = 16
 
+// newRetention takes what the state machine came up with for durable: so
+// [StateMachine.Load] promises.
 func newRetention(cfg ReplicaConfig, h *hostState) retention {
 	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, durable: h.at.index, holds: map[uint64]hold{}}
 	k.configured(h)

@@ -50,8 +50,20 @@ func openCounters(path string) (*counters, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &c.table)
 	}
+	if err == nil {
+		err = syncDir(path) // a process may have been killed before it did that
+	}
 	c.saved = c.table.Applied
 	return c, err
+}
+
+// syncDir makes the name of a file durable.
+func syncDir(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func (c *counters) get(name string) int {
@@ -111,11 +123,7 @@ func (c *counters) save(t table) error {
 	if err := os.Rename(c.path+".tmp", c.path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(c.path))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+	if err := syncDir(c.path); err != nil {
 		return err
 	}
 	c.saved = t.Applied
