@@ -65,6 +65,7 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 	p.conf = p.rn.ApplyConfChange(cc)
 	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)
+	p.s.faults.happens(p.n, momentInForce)
 	p.observe()
 	if wasMember && !p.member(p.n.id) {
 		if p.leads() {
@@ -141,6 +142,7 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 	if to > pl.trailing && to-pl.trailing > d.live.baseIndex {
 		p.s.reach.LogCuts++
 		d.write(record{cut: to - pl.trailing})
+		p.s.faults.happens(p.n, momentCut)
 	}
 }
 

@@ -199,6 +199,7 @@ func (f *faults) doom() {
 // elected dooms a new leader, perhaps: it has asked others for payloads, or cut its
 // log, or has carriers to write.
 func (f *faults) elected(n *node) {
+	f.happens(n, momentElected)
 	if c := f.s.plan.coded; c != nil && c.brief != nil && !f.s.calm() && f.s.falls.Chance(c.brief.topple) {
 		n.doomed = true
 	}

@@ -19,10 +19,21 @@ import (
 // happens, to that node or to another: while what it has just decided is not written
 // yet, or a little later.
 
+// moment is what an ambush waits for: a raft.CodingEventKind, or one of these.
+type moment int
+
+const (
+	momentElected  moment = -1 - iota // a node leads
+	momentLogged                      // it writes a change of the members
+	momentInForce                     // it puts one into force
+	momentSnapshot                    // it writes a snapshot that it was sent
+	momentCut                         // it cuts what a checkpoint covers from its log
+)
+
 // ambush is one thing that waits.
 type ambush struct {
 	// on is what it waits for, and chance how likely it then happens.
-	on     raft.CodingEventKind
+	on     moment
 	chance float64
 	// kind is what happens; self says that it happens to the node that does what it
 	// waits for, if not to another.
@@ -42,11 +53,13 @@ const mostAmbushes = 4
 
 // ambushOn is what nodes do that is rare, or undecided for a while; often more than
 // once if it is more likely to lead somewhere.
-var ambushOn = []raft.CodingEventKind{
-	raft.CodingFallback, raft.CodingFallback, raft.CodingHedged, raft.CodingHedged, raft.CodingRiderCommit,
-	raft.CodingRecovery, raft.CodingRecovery, raft.CodingRecovered, raft.CodingCut,
-	raft.CodingStuck, raft.CodingSnapshot, raft.CodingHandOver, raft.CodingLeftOut, raft.CodingChecked, raft.CodingChecked,
-	raft.CodingEncoded, raft.CodingAsked, raft.CodingAnswered, raft.CodingCompleted, raft.CodingRejected,
+var ambushOn = []moment{
+	moment(raft.CodingFallback), moment(raft.CodingFallback), moment(raft.CodingHedged), moment(raft.CodingHedged), moment(raft.CodingRiderCommit),
+	moment(raft.CodingRecovery), moment(raft.CodingRecovery), moment(raft.CodingRecovered), moment(raft.CodingCut),
+	moment(raft.CodingStuck), moment(raft.CodingSnapshot), moment(raft.CodingHandOver), moment(raft.CodingLeftOut),
+	moment(raft.CodingChecked), moment(raft.CodingChecked), moment(raft.CodingEncoded), moment(raft.CodingAsked),
+	moment(raft.CodingAnswered), moment(raft.CodingCompleted), moment(raft.CodingRejected),
+	momentElected, momentLogged, momentLogged, momentInForce, momentInForce, momentSnapshot, momentSnapshot, momentCut,
 }
 
 // ambushActs is what may happen then.
@@ -96,9 +109,9 @@ func (p *plan) drawSwaps(d simkit.Draws, seed, skip uint64) {
 	p.voters = 5
 	p.coded.policy, p.coded.level, p.coded.threshold = simkit.Pick(d, policyFixed, policyWild), 3, 1
 	for i, a := range []ambush{
-		{on: raft.CodingEncoded, kind: actSwap, left: 1},
-		{on: raft.CodingFallback, kind: actSwap, left: simkit.Pick(d, 2, 8)},
-		{on: raft.CodingHedged, kind: actSwap, left: 8},
+		{on: moment(raft.CodingEncoded), kind: actSwap, left: 1},
+		{on: moment(raft.CodingFallback), kind: actSwap, left: simkit.Pick(d, 2, 8)},
+		{on: moment(raft.CodingHedged), kind: actSwap, left: 8},
 	} {
 		a.chance, a.most, a.draws, a.skip = 1, simkit.Pick(d, 0, time.Millisecond), simkit.NewDraws(seed, uint64(2000+i)), skip>>(mostActs+1+i)&1 == 1
 		b.ambushes = append(b.ambushes, &a)
@@ -115,17 +128,17 @@ func (b *briefPlan) lies(kinds ...actKind) bool {
 
 // String says what waits for what.
 func (a *ambush) String() string {
-	return fmt.Sprintf("%v at event %d, self %v, chance %v, within %v, %d times", a.kind, a.on, a.self, a.chance, a.most, a.left)
+	return fmt.Sprintf("%v at moment %d, self %v, chance %v, within %v, %d times", a.kind, a.on, a.self, a.chance, a.most, a.left)
 }
 
 // happens hears what a node does, from inside its core: what comes of it comes later.
-func (f *faults) happens(n *node, e raft.CodingEvent) {
+func (f *faults) happens(n *node, now moment) {
 	s := f.s
 	if c := s.plan.coded; c == nil || c.brief == nil || s.calm() {
 		return
 	}
 	for i, a := range s.plan.coded.brief.ambushes {
-		if a.on != e.Kind || a.skip || a.left == 0 || !a.draws.Chance(a.chance) {
+		if a.on != now || a.skip || a.left == 0 || !a.draws.Chance(a.chance) {
 			continue
 		}
 		a.left--

@@ -66,7 +66,7 @@ type codingRecorder struct{ n *node }
 func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 	s := c.n.s
 	r := &s.coded
-	s.faults.happens(c.n, e)
+	s.faults.happens(c.n, moment(e.Kind))
 	one := r.counter(e.Kind)
 	if one != nil {
 		*one++

@@ -4,6 +4,7 @@
 package rafttest
 
 import (
+	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -45,6 +46,12 @@ func (p *coreProcess) serve() {
 // write puts what is to be kept into the disk's stream: all or nothing, or in
 // the order of a host that writes records one by one.
 func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) {
+	if !raft.IsEmptySnap(snap) {
+		p.s.faults.happens(p.n, momentSnapshot)
+	}
+	if slices.ContainsFunc(ents, func(e *pb.Entry) bool { return e.GetType() != pb.EntryNormal }) {
+		p.s.faults.happens(p.n, momentLogged)
+	}
 	p.n.disk.writeAll(snap, ents, hs, !p.s.plan.oneByOne)
 }
 
