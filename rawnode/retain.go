@@ -20,7 +20,7 @@ import (
 // But for one that gets a snapshot. If more is written while that is on its way than
 // is kept, it needs another one when it has it, and so on for ever. So a leader holds
 // what comes behind the snapshot until the follower has it, too, or is gone, up to
-// holdFactor times as much as it keeps otherwise.
+// holdFactor times as much as it keeps otherwise, and while there is room to write.
 type retention struct {
 	maxEntries, maxBytes uint64
 
@@ -109,6 +109,12 @@ func (r *Replica) Durable(index uint64) {
 	for len(k.confs) > 1 && k.confs[1].at.index <= index {
 		k.confs = k.confs[1:]
 	}
+	r.compact()
+}
+
+// compact asks for a Compact if enough of the log can go.
+func (r *Replica) compact() {
+	k := &r.keep
 	to := r.held(k.target())
 	// A record for each entry would cost more than it frees.
 	if to <= k.compacted || to-k.compacted < k.maxEntries/marksPerBudget && !k.tooManyBytes() {
@@ -119,7 +125,7 @@ func (r *Replica) Durable(index uint64) {
 		k.marks = slices.Delete(k.marks, 0, 1)
 	}
 	r.out.Compact = &Compact{
-		Snapshot: &pb.SnapshotMetadata{Index: new(index), ConfState: k.confs[0].conf},
+		Snapshot: &pb.SnapshotMetadata{Index: new(k.durable), ConfState: k.confs[0].conf},
 		Index:    to,
 	}
 }
@@ -144,7 +150,7 @@ func (r *Replica) held(to uint64) uint64 {
 		p, member := progress[id]
 		needs := max(h.index, p.Match)
 		switch {
-		case !r.leads(), !member, h.sent && (needs >= to || !r.reachable(id)),
+		case !r.leads(), r.stall.reason != nil, !member, h.sent && (needs >= to || !r.reachable(id)),
 			to > h.index && (to-h.index)/holdFactor >= k.maxEntries, (k.total-h.total)/holdFactor >= k.maxBytes:
 			delete(k.holds, id)
 		default:

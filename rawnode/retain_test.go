@@ -63,6 +63,16 @@ func TestSlowSnapshotHoldsSoMuch(t *testing.T) {
 		}
 		require.Less(t, kept(c, leader), uint64(40))
 	})
+	t.Run("full", func(t *testing.T) {
+		c, leader := snapshotting(t, Weft)
+		for range 9 {
+			write(c, 10)
+		}
+		require.Greater(t, kept(c, leader), uint64(80))
+		leader.r.Stalled(errDiskFull)
+		c.settle()
+		require.Less(t, kept(c, leader), uint64(40))
+	})
 	t.Run("failed", func(t *testing.T) {
 		c, leader := snapshotting(t, Weft)
 		c.lose = func(m wire.Message) bool { return m.From == 3 || m.To == 3 }

@@ -41,6 +41,9 @@ func (r *Replica) Stalled(reason error) {
 		}
 	}
 	r.stall.reason = reason
+	if reason != nil && len(r.keep.holds) > 0 {
+		r.compact() // what is held for others may be the room
+	}
 }
 
 // stalled returns why nothing new is taken, or nil.
