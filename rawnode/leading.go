@@ -21,7 +21,12 @@ type sending struct{ boot, number uint64 }
 func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
 	r.count.ForwardedIn++
 	seen := r.sendings[from]
-	if p.ID.Boot < seen.boot || p.ID.Boot == seen.boot && p.Number <= seen.number {
+	switch {
+	case p.ID.Boot < seen.boot:
+		// Of an earlier life; or of this one, if its clock was set back meanwhile.
+		r.post(from, wire.Verdict{ID: p.ID, Number: p.Number, Outcome: wire.Busy, Term: r.state.Term, Index: seen.boot})
+		return
+	case p.ID.Boot == seen.boot && p.Number <= seen.number:
 		return // delivered twice, or behind a later one: see wire.Proposal.Number
 	}
 	r.sendings[from] = sending{boot: p.ID.Boot, number: p.Number}

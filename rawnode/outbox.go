@@ -34,6 +34,7 @@ import (
 // table of origins lets only the first one through.
 type outbox struct {
 	boot     uint64
+	newest   uint64       // a leader has heard of this boot, if it is not 0
 	sendings uint64       // so far, in this boot
 	next     uint64       // sequence of the next batch
 	queue    []queuedCall // not in a batch yet
@@ -186,6 +187,10 @@ func (r *Replica) id(b *batch) wire.CommandID {
 func (r *Replica) sendBatches() {
 	if r.err != nil || r.state.Lead == raft.None {
 		return
+	}
+	// Under the present boot nothing may be in a log: it would be applied, too.
+	if o := &r.outbox; o.newest > o.boot && !slices.ContainsFunc(o.batches, func(b *batch) bool { return b.sends > 0 }) {
+		r.bootTaken(o.newest)
 	}
 	for r.outbox.closes(r.ticks) {
 		r.closeBatch()
@@ -379,6 +384,9 @@ func (r *Replica) receiveVerdict(v wire.Verdict) {
 		return
 	}
 	b.notBefore = r.ticks + 1
+	if v.Outcome == wire.Busy && v.Index < maxBoot {
+		r.outbox.newest = max(r.outbox.newest, v.Index)
+	}
 	if b.sends > 1 {
 		return // an earlier sending may still arrive
 	}
@@ -453,6 +461,9 @@ func (r *Replica) passed(at logMark) {
 		}
 	}
 }
+
+// maxBoot bounds what is believed of a boot: clocks are far below.
+const maxBoot = 1 << 63
 
 // bootTaken corrects a boot number that turned out not to be the newest of this
 // node. Entries of the old number are never applied, so everything begins anew.

@@ -184,7 +184,7 @@ type Verdict struct {
 	ID      CommandID
 	Number  uint64 // of the sending
 	Outcome Outcome
-	Index   uint64 // of the entry, if accepted
+	Index   uint64 // of the entry, if accepted; if busy, a later boot of the origin's, or 0
 	Term    uint64 // the leader's, or of the one that refuses
 	Leader  uint64 // whom the refusing node believes to lead, or 0
 	Reason  string // in words, if it is about the proposal; at most MaxReasonLen bytes
