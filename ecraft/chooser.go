@@ -57,6 +57,8 @@ type Adaptive struct {
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
 	lastLevel int
+	relief    int    // the level that works off a backlog; 0: there is none
+	sentUpTo  uint64 // the last entry that anybody was sent
 
 	answers [answered]answerSet
 	choice  choice
@@ -82,7 +84,7 @@ func (a *Adaptive) Reset(now time.Duration) {
 	}
 	a.recent.clear()
 	a.nic.reset(now.Seconds())
-	a.bytes = 0
+	a.bytes, a.relief, a.sentUpTo = 0, 0, 0
 	for i := range a.answers {
 		a.answers[i].index, a.answers[i].n = 0, 0
 	}
@@ -156,6 +158,7 @@ func (a *Adaptive) rates(now float64) (entries, bytes float64) {
 // Sent implements Observer.
 func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
+		a.sentUpTo = max(a.sentUpTo, last)
 		a.nic.send(float64(bytes), now.Seconds())
 		l.send(last, float64(bytes), now.Seconds(), &a.nic)
 	}

@@ -27,9 +27,13 @@ type candidate struct {
 	all   float64 // bytes to all together
 	cut   float64 // who would answer later than this gets nothing
 	time  float64 // to the last answer needed
+	last  float64 // the same without what jitter adds
 	tx    float64 // how long it holds what is slowest: the interface, or a link
 	later float64 // delay of later entries through that
 	late  float64 // by how much a follower is overdue that it needs
+
+	queued float64 // how long the queue is that it waits in
+	busy   float64 // the share of the time for which it holds what is slowest
 }
 
 // choice is memory for one choice.
@@ -70,15 +74,10 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 		c.levels = append(c.levels, a.level(r, level))
 	}
 	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return compare(x.time, y.time) }).time
-	best, cost := c.levels[0], math.Inf(1)
-	for _, l := range c.levels {
-		x := a.cost(l, fastest)
-		if l.level == a.lastLevel {
-			x *= hysteresis
-		}
-		if x < cost {
-			best, cost = l, x
-		}
+	best, cost := a.cheapest(c.levels, fastest)
+	if slow, ok := a.relieve(c.levels, best); ok {
+		fastest = slow
+		best, cost = a.cheapest(c.levels, fastest)
 	}
 	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
@@ -123,7 +122,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 			return 0, false
 		}
 		l.drain(now)
-		p := peer{link: l, voter: f.Voter, trip: l.base + l.held, alone: l.alone()}
+		p := peer{link: l, voter: f.Voter, trip: l.base + l.held + a.heldBack(l), alone: l.alone()}
 		if late := l.overdue(now); late > 0 {
 			p.trip, p.late = p.trip+late, late
 			p.gone = late > goneAfter+goneFactor*l.out.front().pred
@@ -207,7 +206,7 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 		last, getting = c.last(&l, jitter)
 		jitter = a.wait(l.need, len(a.jitter)-c.missing)
 	}
-	l.time = max(last+jitter, 1e-6)
+	l.time, l.last = max(last+jitter, 1e-6), last
 	l.tx = float64(getting) * l.size * c.egress
 
 	var queued float64
@@ -222,7 +221,8 @@ func (a *Adaptive) level(r *Round, level int) candidate {
 	if p := &c.peers[c.byCost[l.need-1]]; p.private {
 		l.tx = max(l.tx, p.alone*l.size)
 	}
-	l.later = a.later(r, l.tx, queued/float64(l.need))
+	l.queued = queued / float64(l.need)
+	a.later(r, &l)
 	return l
 }
 
@@ -254,18 +254,33 @@ func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
 	return last, intime
 }
 
-// later is the delay that an entry causes to later ones through what is slowest:
+// later finds the delay that an entry causes to later ones through what is slowest:
 // tx is how long it holds it, queued how long the queue is already. The form is
 // that of a queue with random arrivals. It ends where more comes than goes;
 // from there on every entry waits for what is too much, for as long as it lasts.
-func (a *Adaptive) later(r *Round, tx, queued float64) float64 {
-	busy := a.choice.payload * tx / float64(max(r.Size, 1))
-	return queueShare*tx*a.choice.entries*(queued+tx)/(1-min(maxBusy, busy)) + horizon*max(0, busy-maxBusy)
+func (a *Adaptive) later(r *Round, l *candidate) {
+	l.busy = a.choice.payload * l.tx / float64(max(r.Size, 1))
+	l.later = queueShare*l.tx*a.choice.entries*(l.queued+l.tx)/(1-min(maxBusy, l.busy)) + horizon*max(0, l.busy-maxBusy)
+}
+
+// cheapest returns the level that costs least, and what it costs.
+func (a *Adaptive) cheapest(levels []candidate, fastest float64) (best candidate, cost float64) {
+	cost = math.Inf(1)
+	for _, l := range levels {
+		x := a.cost(l, fastest)
+		if l.level == a.lastLevel {
+			x *= hysteresis
+		}
+		if x < cost {
+			best, cost = l, x
+		}
+	}
+	return best, cost
 }
 
 // cost adds what a candidate costs others. An entry that is later than it could
 // be holds up those behind it, which commit after it.
 func (a *Adaptive) cost(l candidate, fastest float64) float64 {
-	over := l.time - fastest
+	over := max(0, l.time-fastest)
 	return l.time + l.later + orderShare*a.choice.entries*over*over
 }

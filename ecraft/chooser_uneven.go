@@ -45,7 +45,8 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 	}
 	u.tx = max(u.tx, slowest)
 	u.time = max(u.time+a.wait(u.need, u.need), 1e-6)
-	u.later = a.later(r, u.tx, queued/float64(u.need))
+	u.queued = queued / float64(u.need)
+	a.later(r, &u)
 	return u, true
 }
 

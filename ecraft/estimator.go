@@ -121,6 +121,7 @@ type link struct {
 	least, leastBefore float64 // round trips of this window and the one before
 	inWindow           int
 	heard              float64 // when anything came last
+	answered           uint64  // all entries up to here
 
 	quiet   float64 // the longest silence of late
 	spoken  float64 // answers of late
@@ -148,6 +149,7 @@ func (l *link) forgetFlights(now float64) {
 	l.acks.clear()
 	l.heartbeats.clear()
 	l.queue, l.flying, l.marked, l.drained, l.heard = 0, 0, l.sent, now, now-2*silence
+	l.answered = 0
 }
 
 // drain lets the queue's model run up to now.
@@ -185,7 +187,7 @@ func (l *link) send(last uint64, bytes, now float64, n *nic) {
 // acked takes an answer; peers is how many share the leader's interface, n. ok
 // is false if it answers nothing that was in flight.
 func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, ok bool) {
-	l.heard = now
+	l.heard, l.answered = now, max(l.answered, index)
 	oldest := now
 	if l.out.n > 0 {
 		oldest = l.out.front().sentAt
