@@ -176,7 +176,7 @@ func decodeIndex(meta []byte, end int64, visit func(group uint64, body uint32, r
 		group := r.uvarint()
 		body += r.uvarint()
 		r.record(rec)
-		if bytes := uint64(rec.bodyLen()); body > uint64(end) || bytes > uint64(end)-body {
+		if bytes := uint64(rec.bodyLen()); end < 0 || body > uint64(end) || bytes > uint64(end)-body {
 			r.fail("a record behind the end")
 		}
 		if r.err != nil {

@@ -313,6 +313,7 @@ func FuzzDecodeIndex(f *testing.F) {
 	x.add(4, 400, &record{base: &position{term: 1, index: 2}})
 	f.Add(x.meta(), int64(1000))
 	f.Add(x.meta(), int64(10))
+	f.Add(x.meta(), int64(-52))
 	f.Add([]byte("01234567\x01\x01\x02\x01\xff\xff\xff\xff\x0f"), int64(1000))
 	f.Fuzz(func(t *testing.T, b []byte, end int64) {
 		_, err := decodeIndex(b, end, func(_ uint64, body uint32, rec *record) {
