@@ -139,6 +139,12 @@ func (r *raft) answerOutdated(m *pb.Message) {
 		// with a shorter log, and none could win if the longer log were to go
 		// on asking about a lower one.
 		r.refuseVote(pb.MsgPreVoteResp, m.GetFrom())
+	case pb.MsgPreVoteResp:
+		// Who refuses may be in an earlier term, as a pre-vote takes nobody to
+		// another. What it knows to be committed is so in any.
+		if _, asks := r.role.(*candidate); asks {
+			r.coded.learnFromRefusal(m)
+		}
 	case pb.MsgStorageAppendResp:
 		// The entries may have been replaced since, and be written again, so
 		// the report says nothing about them. A snapshot is committed state: it

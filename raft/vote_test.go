@@ -67,3 +67,26 @@ func TestRefusalTellsCommit(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusalOfAnEarlierTerm: who refuses a pre-vote may not have heard of the term
+// of who asks. What it knows to be committed is so all the same; but a word on an
+// entry that is not in the log is not believed.
+func TestRefusalOfAnEarlierTerm(t *testing.T) {
+	s := newStorage(t, 1, 2, 3, 4)
+	require.NoError(t, s.Append([]*pb.Entry{{Term: new(uint64(4)), Index: new(uint64(2))}, {Term: new(uint64(4)), Index: new(uint64(3))}}))
+	require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(5)), Commit: new(uint64(1))}))
+	c := config(s)
+	c.PreVote, c.Coding = true, &raft.Coding{}
+	rn := newNode(t, c)
+	refusal := func(term, index, at uint64) {
+		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgPreVoteResp.Enum(), From: new(uint64(3)), To: new(uint64(1)), Term: new(at), Reject: new(true), LogTerm: &term, Index: &index}))
+	}
+	refusal(4, 2, 4)
+	require.EqualValues(t, 1, rn.BasicStatus().GetCommit(), "nobody was asked")
+	require.NoError(t, rn.Campaign())
+	refusal(3, 3, 4)
+	require.EqualValues(t, 1, rn.BasicStatus().GetCommit())
+	refusal(4, 2, 4)
+	require.EqualValues(t, 2, rn.BasicStatus().GetCommit())
+	require.EqualValues(t, 5, rn.BasicStatus().GetTerm())
+}

@@ -86,6 +86,8 @@ var table = []bug{
 		edit("		c.store.ForgiveAll()\n", "		_ = c.store\n"), "TestWhoCeasesToLieIsHeard", 0},
 	{"who refuses a vote is not heard out", "raft/candidate.go",
 		edit("	c.coded.learnFromRefusal(m)\n", ""), "23-demoted-with-the-longest-log", 0},
+	{"who refuses a pre-vote in an earlier term is not heard out", "raft/step.go",
+		edit("			r.coded.learnFromRefusal(m)\n", "			_ = m\n"), "TestRefusalOfAnEarlierTerm", 0},
 
 	// Configuration changes.
 	{"members change without a look at coded entries", "raft/coded_members.go",
