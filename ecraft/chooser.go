@@ -53,7 +53,8 @@ type Adaptive struct {
 	links     []*link // sorted by id
 	nic       nic     // the leader's interface
 	jitter    []float64
-	complete  int // entries that all have answered, of the followers of now
+	complete  int     // entries that all have answered, of the followers of now
+	shared    average // the covariance of followers' delays
 	recent    ring[proposal]
 	bytes     float64 // of all in recent
 	lastLevel int
@@ -127,7 +128,7 @@ func (a *Adaptive) Left(member uint64) {
 }
 
 func (a *Adaptive) resized() {
-	a.jitter, a.complete = make([]float64, len(a.links)), 0
+	a.jitter, a.complete, a.shared = make([]float64, len(a.links)), 0, average{}
 	for i := range a.answers {
 		a.answers[i] = answerSet{}
 		a.answers[i].took = make([]float64, len(a.links))

@@ -13,6 +13,9 @@ type answerSet struct {
 	index uint64
 	n     int
 	took  []float64 // by link; 0: none yet
+
+	// Of how much later than usual the answers were: the sum, and of the squares.
+	late, squares float64
 }
 
 // answer notes an answer for the jitter: how much later than the k-th smallest
@@ -27,12 +30,16 @@ func (a *Adaptive) answer(i int, m flight, now float64) {
 	}
 	if set.n == 0 {
 		clear(set.took)
+		set.late, set.squares = 0, 0
 	}
 	if set.took[i] != 0 {
 		return
 	}
 	set.n++
 	set.took[i] = max(now-m.sentAt-m.work, 1e-9)
+	late := a.links[i].unusual(m.late, now)
+	set.late += late
+	set.squares += late * late
 	if set.n < len(a.links) {
 		return
 	}
@@ -46,7 +53,7 @@ func (a *Adaptive) answer(i int, m flight, now float64) {
 	for k := range took {
 		a.jitter[k] += (took[k] - base[k] - a.jitter[k]) * alphaJitter
 	}
-	a.crowd(set, took[(len(took)-1)/2], now)
+	a.crowd(set, now)
 }
 
 // wait is the jitter of the need-th answer where only so many are to come. The

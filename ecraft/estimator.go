@@ -77,6 +77,7 @@ type flight struct {
 	all    float64 // bytes ever sent on all connections, its own included
 	ahead  float64 // bytes at the interface up to its end, by the model
 	work   float64 // once it was answered: how long bytes took, its own and those ahead
+	late   float64 // and how much later than the base that was
 }
 
 // ackMark says how many bytes were answered by a time, and since when those of
@@ -104,7 +105,8 @@ type link struct {
 	probed  float64 // when a sample last told of this connection alone
 	verdict verdict // whether it is slow where it seems so
 	private bool    // it is slower than the interface
-	scatter scatter // of when it answers, against others
+	late    average // how much later than base it answers
+	spread  average // the variance of that
 	crowded float64 // how much later than base a message among many comes, by chance
 
 	// Invariant: 0 <= queue <= flying.
@@ -215,14 +217,21 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 	m.queued = l.served(m, now)
 	// What is known to have left is news of some messages only, and the model
 	// forgets what it should not: what is ahead is the lesser.
-	all := max(min(m.all-n.leftBy(m.sentAt), m.ahead), m.bytes)
+	left := max(m.all-n.leftBy(m.sentAt), m.bytes)
+	all := max(min(left, m.ahead), m.bytes)
 	if !first {
 		l.learn(t, m, now, peers, all, n.cost)
 	}
 	if at := now - held - l.base; n.left(at, m.all) && !first {
-		l.tell(t, all, now, n)
-		n.adjust(at, m.all, now)
+		// What is known to have left comes as late as answers do. So what stands
+		// beside a time of which a crowd is taken off is all that is not known.
+		if l.crowded == 0 {
+			left = all
+		}
+		l.tell(t, left, now, n)
+		n.adjust(at-l.crowded, m.all, now)
 	}
+	m.late = t - l.base
 	m.work = max(all*n.cost, l.alone()*m.queued)
 	// The model of the queue is put right downwards: a cost that was thought
 	// too high leaves a queue that is not there.
@@ -280,7 +289,7 @@ func (l *link) alone() float64 {
 // line is what bytes may have taken of a time t, if they were thought to take
 // so long.
 func (l *link) line(t, thought float64) float64 {
-	return min(max(t-l.base-l.crowded, -l.base/2), clip*thought+l.base/2+clipFloor)
+	return min(max(t-l.base-l.crowded/2, -l.base/2), clip*thought+l.base/2+clipFloor)
 }
 
 // learn takes the time t that m took, the follower's own left out. all is how
@@ -305,7 +314,7 @@ func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 		decay = min(decay, 0.5) // a slow link is not sent much, so what it shows counts
 	}
 	if weight > telling && l.seemsSlow(egress) && !l.fresh() && x*l.own > l.base {
-		l.judge(t-l.base-l.crowded, x, now)
+		l.judge(t-l.base-l.crowded/2, x, now)
 	}
 	l.sumXX = l.sumXX*decay + weight*x*x
 	l.sumXY = l.sumXY*decay + weight*x*y

@@ -51,7 +51,7 @@ func (l *link) tell(t, all, now float64, n *nic) {
 	s.told++
 	s.answers = s.answers*kept + 1
 	s.bytes = s.bytes*kept + all
-	off := (t-l.base-crowdFactor*l.crowded)/max(all*s.cost, 1e-12) - 1
+	off := (t-l.base-l.crowded)/max(all*s.cost, 1e-12) - 1
 	side := min(max(sharp*off, -1), 1)
 	step := max(1-kept, 1/(1+s.told)) * min(1, all*s.answers/s.bytes) * n.agree(l, side)
 	s.cost = max(s.cost*math.Exp(min(step, leap)*side), fastLink)

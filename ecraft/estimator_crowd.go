@@ -13,49 +13,68 @@ import (
 // than a heartbeat, which comes alone. Whoever takes this for what bytes did learns
 // that the interface is always busy, however little is sent.
 //
-// What jitter does shows where bytes do nothing: in how much later one follower
-// answers an entry than another does. A queue at the interface delays all of them.
-// So jitter can be told from a queue, but its delay is only guessed from that, and a
-// queue that is no longer than the guess is not seen. Therefore the guess is bounded.
+// How late it is follows from two things that can be seen: how long jitter is, and how
+// many messages are sent in that time. If each further delay is as much less likely
+// again, the latest of k is later than one alone by jitter times the logarithm of k.
+//
+// How long jitter is shows in how much delays vary. What a queue at the interface
+// does to them it does to all followers alike, so what they share is taken off: it is
+// their covariance. A crowd on the way there and one on the way back vary together by
+// roundTrip times the jitter of one way.
+//
+// Where delays share something there is a queue, and then the guess is made smaller: to
+// overlook a queue is worse than to send few bytes. And it is bounded. For a connection's
+// own cost half of it counts: to overlook a slow link is worse still.
 
 const (
-	scatterMemory = 256     // entries over which scatter is averaged, about
-	crowdFrom     = 4       // messages in the time of the scatter that are no crowd yet
-	scatterMost   = 1.0 / 3 // of the base; more is no jitter, but stalls
-	// crowdFactor is how many times that is put down to a crowd where the cost at
-	// the interface is learnt. For a connection's own cost it is once: to overlook a
-	// slow link is worse than to overlook a short queue, which grows and then shows.
-	crowdFactor = 2
+	crowdMemory = 0.5  // seconds over which that is averaged
+	lateMemory  = 1.0  // and over which what is usual is
+	roundTrip   = 1.81 // pi / sqrt(3)
+	crowdFrom   = 2    // messages in the time of jitter that are no crowd yet
+	crowdMost   = 0.8  // of the base; more is no jitter, but stalls
+	crowdDoubt  = 0.5  // of what delays share is taken off the guess
 )
 
-// scatter is how much later than the middle one a follower answers: on the average,
-// and how far off that it is.
-type scatter struct{ mean, off float64 }
+// average is a mean of late, of all there is as long as that is little.
+type average struct{ value, count, at float64 }
 
-// crowd learns from an entry that all have answered how late crowds are; middle is
-// how long the middle answer took. The first entries tell nothing: what bytes took
-// is taken off by a cost that is still a guess.
-func (a *Adaptive) crowd(set *answerSet, middle, now float64) {
-	a.complete++
-	if a.complete <= minSamples {
+func (v *average) add(x, now, memory float64) {
+	v.count++
+	v.value += (x - v.value) * max(1-math.Exp((v.at-now)/memory), 1/v.count)
+	v.at = now
+}
+
+// unusual notes how much later than the base an answer was, and returns how much
+// later than usual that is.
+func (l *link) unusual(late, now float64) float64 {
+	l.late.add(late, now, lateMemory)
+	late -= l.late.value
+	l.spread.add(late*late, now, crowdMemory)
+	return late
+}
+
+// crowd learns from an entry that all have answered how late crowds are. The first
+// entries tell nothing, nor does a single follower, which shares all with itself.
+func (a *Adaptive) crowd(set *answerSet, now float64) {
+	n := float64(len(a.links))
+	if n < 2 {
+		a.links[0].crowded = 0
 		return
 	}
-	first := a.complete == minSamples+1
-	gain := max(1.0/scatterMemory, 1/float64(a.complete-minSamples))
+	a.shared.add((set.late*set.late-set.squares)/(n*(n-1)), now, crowdMemory)
+	if a.complete++; a.complete <= minSamples {
+		return
+	}
 	each := a.choice.times[:0]
-	for i, l := range a.links {
-		later := set.took[i] - middle
-		if first {
-			l.scatter.mean = later
-		}
-		l.scatter.off += (math.Abs(later-l.scatter.mean) - l.scatter.off) * gain
-		l.scatter.mean += (later - l.scatter.mean) * gain
-		each = append(each, l.scatter.off)
+	for _, l := range a.links {
+		each = append(each, l.spread.value)
 	}
 	slices.Sort(each)
-	median := each[(len(each)-1)/2]
+	shared := max(0, a.shared.value)
+	jitter := math.Sqrt(max(0, each[(len(each)-1)/2]-shared)) / roundTrip
 	entries, _ := a.rates(now)
+	crowd := 2 * jitter * math.Log(max(1, entries*jitter/crowdFrom))
 	for _, l := range a.links {
-		l.crowded = max(0, min(median, scatterMost*l.base)-crowdFrom/max(entries, 1))
+		l.crowded = max(0, min(crowd, crowdMost*l.base)-crowdDoubt*math.Sqrt(shared))
 	}
 }

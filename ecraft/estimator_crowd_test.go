@@ -4,16 +4,17 @@
 package ecraft
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestCrowds: what makes answers differ is jitter, and makes crowds late where many
-// messages are under way. What delays all of them alike is a queue, and never does.
+// TestCrowds: delays that differ between followers are jitter, and make crowds late
+// where many messages are under way. What delays all of them alike is a queue.
 func TestCrowds(t *testing.T) {
-	const base, jitter = 0.010, 0.002
+	const base, jitter = 0.010, 0.0025
 	run := func(rate, jitter, queue float64) *Adaptive {
 		rng := rand.New(rand.NewPCG(1, 2))
 		a := NewAdaptive(AdaptiveOptions{})
@@ -24,33 +25,54 @@ func TestCrowds(t *testing.T) {
 			l.base, l.seen = base, true
 		}
 		now := 0.0
-		for i := range uint64(1000) {
+		var there, back [4]float64 // when the latest of all so far came
+		for i := range uint64(20_000) {
 			now += 1 / rate
 			a.Proposed(i+1, 4<<10, inSeconds(now))
-			waited := queue * rng.Float64()
+			waited := queue * (1 + math.Sin(now*60)) / 2
 			for j := range a.links {
-				took := base + waited + jitter*rng.ExpFloat64()
-				a.answer(j, flight{last: i + 1, sentAt: now - took}, now)
+				there[j] = max(there[j], now+waited+jitter*rng.ExpFloat64())
+				back[j] = max(back[j], there[j]+jitter*rng.ExpFloat64())
+				late := back[j] - now - 2*jitter // which heartbeats have as well
+				a.answer(j, flight{last: i + 1, sentAt: now - base - late, late: late}, now)
 			}
 		}
 		return a
 	}
-	for _, l := range run(10_000, jitter, 0).links {
-		require.InDelta(t, 0.6*jitter, l.crowded, 0.3*jitter)
+	const rate = 10_000
+	crowd := 2 * jitter * math.Log(rate*jitter*0.65) // the latest of Poisson arrivals, about
+	for _, l := range run(rate, jitter, 0).links {
+		require.InDelta(t, crowd, l.late.value, 0.2*crowd)
+		require.InDelta(t, 0.7*crowd, l.crowded, 0.3*crowd)
+		require.LessOrEqual(t, l.crowded, crowdMost*base)
 	}
-	for _, l := range run(10_000, jitter, 20*jitter).links {
-		require.InDelta(t, 0.6*jitter, l.crowded, 0.3*jitter, "a queue makes no difference")
+	for _, l := range run(rate, jitter, 8*jitter).links {
+		require.Less(t, l.crowded, crowd/2, "where there is a queue less is guessed")
 	}
-	for _, l := range run(10_000, 0, 20*jitter).links {
+	for _, l := range run(rate, 0, 8*jitter).links {
 		require.Zero(t, l.crowded, "a queue is no crowd")
 	}
-	for _, l := range run(crowdFrom/jitter/2, jitter, 0).links {
-		require.Zero(t, l.crowded, "few messages are no crowd")
+	for _, l := range run(0.5/jitter, jitter, 0).links {
+		require.Less(t, l.crowded, crowd/10, "few messages are no crowd")
 	}
-	for _, l := range run(10_000, 20*base, 0).links {
-		require.LessOrEqual(t, l.crowded, scatterMost*base)
+	for _, l := range run(rate, 20*base, 0).links {
+		require.LessOrEqual(t, l.crowded, crowdMost*base)
 	}
-	a := run(10_000, jitter, 0)
+	a := run(rate, jitter, 0)
 	a.Left(2)
-	require.Zero(t, a.complete, "other followers, other scatter")
+	require.Zero(t, a.complete, "other followers, other delays")
+	require.Zero(t, a.shared)
+}
+
+// TestCrowdOfOne: a single follower has nobody to compare it with.
+func TestCrowdOfOne(t *testing.T) {
+	a := NewAdaptive(AdaptiveOptions{})
+	a.Joined(2, 0)
+	a.links[0].base, a.links[0].seen = 0.010, true
+	for i := range uint64(1000) {
+		now := float64(i+1) * 1e-4
+		a.Proposed(i+1, 4<<10, inSeconds(now))
+		a.answer(0, flight{last: i + 1, sentAt: now - 0.015, late: 0.005 * float64(i%3)}, now)
+	}
+	require.Zero(t, a.links[0].crowded)
 }
