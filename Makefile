@@ -39,11 +39,11 @@ vet: ## go vet over all modules
 
 .PHONY: test-main
 test-main: ## tests of the main module
-	$(GO) test -timeout 8m $(GOTEST) ./...
+	$(GO) test -timeout 15m $(GOTEST) ./...
 
 .PHONY: test-nested
 test-nested: ## tests of the nested modules: lockstep with upstream, with what it covered
-	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -v -timeout 8m $(GOTEST) ./...); done
+	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -v -timeout 15m $(GOTEST) ./...); done
 
 .PHONY: race
 race: ## all tests under the race detector, fewer seeds (an hour or so)
