@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// hurry would have the kernel send what is written to conn first.
+func hurry(net.Conn) {}
+
 // endUnacknowledged would have the kernel end a connection when nothing of what was
 // written to it was acknowledged for so long.
 func endUnacknowledged(net.Conn, time.Duration) {}
