@@ -43,8 +43,8 @@
 //   - Seal makes an entry's Data for one node, Parse takes it apart. The format
 //     is docs/coded-envelope.md.
 //   - Covered and CoveredSets say when enough is held.
-//   - Policy says how many units each follower is sent; Adaptive is the one that
-//     measures.
+//   - Policy says how many units each follower is sent. Package adaptive has the
+//     one that measures, package papers those of published systems.
 //
 // What a node holds follows from its log alone. The header of an entry, the same
 // on every node, says how many units each slot is assigned: whoever stores the

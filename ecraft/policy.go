@@ -149,9 +149,9 @@ func Enough(r *Round, units []int) bool {
 	return answering > r.Voters/2 && Covered(r.Layout.D, (r.Voters+1)/2, held)
 }
 
-// share gives the units of a level to the followers that hold says, and none
-// to the others.
-func share(r *Round, level int, units []int, hold func(i int) bool) {
+// Share fills units with those of a level for the followers that hold names by
+// their position in r.Followers, and with 0 for the others.
+func (r *Round) Share(level int, units []int, hold func(i int) bool) {
 	holders := 0
 	for i := range units {
 		if hold(i) {
@@ -205,7 +205,7 @@ func (f Fixed) Assign(r *Round, units []int) Plan {
 		return Full{}.Assign(r, units)
 	}
 	level := min(max(int(f), 1), Levels(r.Voters))
-	share(r, level, units, func(int) bool { return true })
+	r.Share(level, units, func(int) bool { return true })
 	return Plan{Level: level}
 }
 
@@ -227,6 +227,6 @@ func (Levelled) Assign(r *Round, units []int) Plan {
 		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
 	}
 	level = min(level, Levels(r.Voters))
-	share(r, level, units, func(i int) bool { return r.Followers[i].helps() })
+	r.Share(level, units, func(i int) bool { return r.Followers[i].helps() })
 	return Plan{Level: level}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
 )
 
 // Defaults and bounds of [Coding].
@@ -34,7 +35,7 @@ type Coding struct {
 	// means [DefaultCodingThreshold].
 	Threshold int
 	// Policy chooses how many units of an entry each follower gets. nil means
-	// [ecraft.NewAdaptive] if Config.Clock is set, and otherwise
+	// [adaptive.New] if Config.Clock is set, and otherwise
 	// [ecraft.Levelled], which goes by who is alive. A policy may keep state:
 	// each node needs one of its own.
 	Policy ecraft.Policy
@@ -92,7 +93,7 @@ func (c Coding) withDefaults(clock Clock) Coding {
 	if c.Policy == nil {
 		c.Policy = ecraft.Levelled{}
 		if clock != nil {
-			c.Policy = ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
+			c.Policy = adaptive.New(adaptive.Options{})
 		}
 	}
 	if c.Memory == 0 {

@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode"
@@ -182,7 +183,7 @@ func (p *coreProcess) policy() ecraft.Policy {
 	case policyWild:
 		return &wildPolicy{s: p.s}
 	default:
-		return ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
+		return adaptive.New(adaptive.Options{})
 	}
 }
 

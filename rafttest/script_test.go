@@ -14,6 +14,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -280,7 +281,7 @@ func (s *script) assign(a scriptArgs) error {
 			continue
 		case "policy":
 			s.policy.other = map[string]ecraft.Policy{"full": ecraft.Full{}, "levelled": ecraft.Levelled{},
-				"adaptive": ecraft.NewAdaptive(ecraft.AdaptiveOptions{})}[value]
+				"adaptive": adaptive.New(adaptive.Options{})}[value]
 			if s.policy.other == nil {
 				return fmt.Errorf("there is no policy %q", value)
 			}

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
 
 // hinted is the default policy, which notes whose queues it was told of.
 type hinted struct {
-	*ecraft.Adaptive
+	*adaptive.Policy
 	mu   sync.Mutex
 	told map[uint64]int
 }
@@ -27,14 +27,14 @@ func (h *hinted) QueueHint(to uint64, bytes int, rate float64, now time.Duration
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.told[to]++
-	h.Adaptive.QueueHint(to, bytes, rate, now)
+	h.Policy.QueueHint(to, bytes, rate, now)
 }
 
 // A leader's policy hears what waits in the transport for each follower.
 func TestPolicyHearsOfBacklogs(t *testing.T) {
 	policies := map[uint64]*hinted{}
 	members := group(t, rawnode.Weft, 3, func(cfg *rawnode.Config) {
-		p := &hinted{Adaptive: ecraft.NewAdaptive(ecraft.AdaptiveOptions{}), told: map[uint64]int{}}
+		p := &hinted{Policy: adaptive.New(adaptive.Options{}), told: map[uint64]int{}}
 		policies[cfg.Replica.ID] = p
 		cfg.Replica.Coding = &raft.Coding{Policy: p}
 	})

@@ -38,9 +38,11 @@ var pure = map[string]purity{
 		fileMayUse: map[string][]string{"logger.go": {"os", "log"}, "random.go": {"crypto/rand"}},
 		goroutines: []string{"node.go"},
 	},
-	"ecraft": {imports: []string{"github.com/klauspost/reedsolomon"}},
-	"gossip": {imports: []string{"github.com/weftraft/weft/ecraft"}},
-	"leases": {},
+	"ecraft":          {imports: []string{"github.com/klauspost/reedsolomon"}},
+	"ecraft/adaptive": {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"ecraft/papers":   {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"gossip":          {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"leases":          {},
 }
 
 // impure are the packages of the standard library that reach outside.

@@ -7,6 +7,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -47,7 +48,7 @@ func drawCoding(c *raft.Coding, r raft.Rand) {
 	}
 	switch n := r.IntN(6); n {
 	case 0:
-		c.Policy = ecraft.NewAdaptive(ecraft.AdaptiveOptions{})
+		c.Policy = adaptive.New(adaptive.Options{})
 	case 1:
 		c.Policy = ecraft.Levelled{}
 	case 2:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/papers"
 )
 
 const (
@@ -79,7 +80,7 @@ type model struct {
 	side   Side
 
 	policy   ecraft.Policy
-	general  ecraft.SetPolicy // or this one
+	general  papers.SetPolicy // or this one
 	sets     []ecraft.Set
 	observer ecraft.Observer
 	round    ecraft.Round
@@ -107,7 +108,7 @@ func newModel(net Network, side Side, seed uint64) *model {
 	m.net.Links = append([]Link(nil), net.Links...)
 	policy := side.policy()
 	m.policy, _ = policy.(ecraft.Policy)
-	m.general, _ = policy.(ecraft.SetPolicy)
+	m.general, _ = policy.(papers.SetPolicy)
 	m.observer, _ = policy.(ecraft.Observer)
 	m.sets = make([]ecraft.Set, n-1)
 	m.round = ecraft.Round{Voters: n, Layout: m.layout, Followers: make([]ecraft.Member, n-1)}

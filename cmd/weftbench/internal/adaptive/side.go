@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/adaptive"
+	"github.com/weftraft/weft/ecraft/papers"
 )
 
 // maxFollowers bounds the groups that are simulated.
@@ -25,12 +27,12 @@ type Side struct {
 
 	level  int        // of a fixed one
 	hints  bool       // its policy is told what waits at the leader
-	policy func() any // an ecraft.Policy or an ecraft.SetPolicy
+	policy func() any // an ecraft.Policy or an papers.SetPolicy
 }
 
 // general reports whether a side's units overlap: the core does not run those.
 func (s Side) general() bool {
-	_, ok := s.policy().(ecraft.SetPolicy)
+	_, ok := s.policy().(papers.SetPolicy)
 	return ok
 }
 
@@ -49,7 +51,7 @@ func fixedLevels(n int) (sides []Side) {
 
 // Ours is the adaptive policy.
 func Ours() Side {
-	return Side{Name: "ours", policy: func() any { return ecraft.NewAdaptive(ecraft.AdaptiveOptions{}) }}
+	return Side{Name: "ours", policy: func() any { return adaptive.New(adaptive.Options{}) }}
 }
 
 // Hinted is the adaptive policy of a leader whose host tells it what waits to be
@@ -62,7 +64,7 @@ func Hinted() Side {
 
 // Published is Crossword's chooser and commit rule.
 func Published() Side {
-	return Side{Name: "published", Detect: time.Second, policy: func() any { return ecraft.NewCrosswordAdaptive() }}
+	return Side{Name: "published", Detect: time.Second, policy: func() any { return papers.NewCrosswordAdaptive() }}
 }
 
 // FixedLevel is a level that does not change.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
-	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/papers"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
@@ -31,7 +31,7 @@ type Config struct {
 	// Sides run in the core. The first sends full copies.
 	Sides []virtual.Side
 	// Models are worked out beside them.
-	Models []ecraft.SetPolicy
+	Models []papers.SetPolicy
 	// Seed feeds the runs.
 	Seed uint64
 	// Progress hears of each row.

@@ -9,23 +9,24 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/papers"
 )
 
 // Papers returns the published policies that are worked out beside the runs.
-func Papers() []ecraft.SetPolicy {
-	return []ecraft.SetPolicy{ecraft.RSPaxos{}, ecraft.CRaft{}, ecraft.HRaft{}, ecraft.Crossword{C: 1}, ecraft.FlexRaft{}}
+func Papers() []papers.SetPolicy {
+	return []papers.SetPolicy{papers.RSPaxos{}, papers.CRaft{}, papers.HRaft{}, papers.Crossword{C: 1}, papers.FlexRaft{}}
 }
 
 // gossips reports whether followers complete payloads among themselves.
-func gossips(p ecraft.SetPolicy) bool {
-	_, yes := p.(ecraft.Crossword)
+func gossips(p papers.SetPolicy) bool {
+	_, yes := p.(papers.Crossword)
 	return yes
 }
 
 // model works out what a policy sends in the row of a measured cell with full
 // copies: the same control messages, and appends of the same form with what the
 // policy assigns. Followers that failed get nothing.
-func model(p ecraft.SetPolicy, measured Cell) Cell {
+func model(p papers.SetPolicy, measured Cell) Cell {
 	n, size := measured.Voters, measured.Size
 	r := &ecraft.Round{Size: size, Voters: n, Layout: ecraft.NewLayout(n, n-1)}
 	h := &ecraft.Header{Kind: ecraft.Coded, PayloadLen: size, PayloadCRC: 1 << 30, Encoder: 1}

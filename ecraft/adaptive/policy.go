@@ -1,12 +1,14 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/ecraft/internal/ring"
 )
 
 const (
@@ -32,30 +34,30 @@ const (
 	entryOverhead = 64 // an entry and its envelope's header, about
 )
 
-// AdaptiveOptions are the knobs of the adaptive policy. There is none so far:
+// Options are the knobs of the adaptive policy. There is none so far:
 // it learns what it needs.
-type AdaptiveOptions struct{}
+type Options struct{}
 
-// Adaptive is the policy that picks, entry by entry, the assignment with the
+// Policy is the policy that picks, entry by entry, the assignment with the
 // least estimated cost: the time to the last answer that it needs, and the
 // delay that it causes to later entries through the leader's interface and
 // through commit in order. It sees only when messages are handed over and when
-// answers come; see estimator.go for what it makes of that.
+// answers come; see link.go for what it makes of that.
 //
 // A slow, paused or dead follower is no mode. An oldest message that is overdue
 // raises the follower's prediction at once, so new entries leave it out; one
 // that owes answers and is silent for longer than ever of late is given nothing
-// more, see chooser_silence.go. Its next answer clears both. Every answer at any
+// more, see silence.go. Its next answer clears both. Every answer at any
 // level teaches.
 //
 // It is not safe for concurrent use.
-type Adaptive struct {
+type Policy struct {
 	links     []*link // sorted by id
 	nic       nic     // the leader's interface
 	jitter    []float64
 	complete  int     // entries that all have answered, of the followers of now
 	shared    average // the covariance of followers' delays
-	recent    ring[proposal]
+	recent    ring.Ring[proposal]
 	bytes     float64 // of all in recent
 	lastLevel int
 	relief    int    // the level that works off a backlog; 0: there is none
@@ -68,22 +70,22 @@ type Adaptive struct {
 // proposal is an entry that was appended.
 type proposal struct{ at, bytes float64 }
 
-// NewAdaptive returns the policy. It is told of followers by Joined; until then
+// New returns the policy. It is told of followers by Joined; until then
 // it gives everybody the fewest units that can commit.
-func NewAdaptive(AdaptiveOptions) *Adaptive {
-	a := &Adaptive{}
-	a.recent.init(recentEntries)
+func New(Options) *Policy {
+	a := &Policy{}
+	a.recent.Init(recentEntries)
 	a.nic.reset(0)
 	return a
 }
 
 // Reset implements Observer. What was learnt of the links stays: links do not
 // change because leaders do.
-func (a *Adaptive) Reset(now time.Duration) {
+func (a *Policy) Reset(now time.Duration) {
 	for _, l := range a.links {
 		l.forgetFlights(now.Seconds())
 	}
-	a.recent.clear()
+	a.recent.Clear()
 	a.nic.reset(now.Seconds())
 	a.bytes, a.relief, a.sentUpTo = 0, 0, 0
 	for i := range a.answers {
@@ -91,11 +93,11 @@ func (a *Adaptive) Reset(now time.Duration) {
 	}
 }
 
-func (a *Adaptive) find(member uint64) (int, bool) {
+func (a *Policy) find(member uint64) (int, bool) {
 	return slices.BinarySearchFunc(a.links, member, func(l *link, id uint64) int { return cmp.Compare(l.id, id) })
 }
 
-func (a *Adaptive) link(member uint64) *link {
+func (a *Policy) link(member uint64) *link {
 	if i, ok := a.find(member); ok {
 		return a.links[i]
 	}
@@ -103,7 +105,7 @@ func (a *Adaptive) link(member uint64) *link {
 }
 
 // Joined implements Observer.
-func (a *Adaptive) Joined(member uint64, now time.Duration) {
+func (a *Policy) Joined(member uint64, now time.Duration) {
 	i, ok := a.find(member)
 	if ok {
 		return
@@ -120,14 +122,14 @@ func (a *Adaptive) Joined(member uint64, now time.Duration) {
 }
 
 // Left implements Observer.
-func (a *Adaptive) Left(member uint64) {
+func (a *Policy) Left(member uint64) {
 	if i, ok := a.find(member); ok {
 		a.links = slices.Delete(a.links, i, i+1)
 		a.resized()
 	}
 }
 
-func (a *Adaptive) resized() {
+func (a *Policy) resized() {
 	a.jitter, a.complete, a.shared = make([]float64, len(a.links)), 0, average{}
 	for i := range a.answers {
 		a.answers[i] = answerSet{}
@@ -138,26 +140,26 @@ func (a *Adaptive) resized() {
 }
 
 // Proposed implements Observer.
-func (a *Adaptive) Proposed(_ uint64, size int, now time.Duration) {
-	if a.recent.n == recentEntries {
-		a.bytes -= a.recent.popFront().bytes
+func (a *Policy) Proposed(_ uint64, size int, now time.Duration) {
+	if a.recent.Len() == recentEntries {
+		a.bytes -= a.recent.PopFront().bytes
 	}
 	p := proposal{now.Seconds(), float64(size)}
-	a.recent.push(p)
+	a.recent.Push(p)
 	a.bytes += p.bytes
 }
 
 // rates returns entries and payload bytes a second of the last proposals.
-func (a *Adaptive) rates(now float64) (entries, bytes float64) {
-	if a.recent.n < 2 {
+func (a *Policy) rates(now float64) (entries, bytes float64) {
+	if a.recent.Len() < 2 {
 		return 0, 0
 	}
-	span := max(now-a.recent.front().at, 1e-6)
-	return float64(a.recent.n) / span, a.bytes / span
+	span := max(now-a.recent.Front().at, 1e-6)
+	return float64(a.recent.Len()) / span, a.bytes / span
 }
 
 // Sent implements Observer.
-func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
+func (a *Policy) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := a.link(to); l != nil {
 		a.sentUpTo = max(a.sentUpTo, last)
 		a.nic.send(float64(bytes), now.Seconds())
@@ -166,7 +168,7 @@ func (a *Adaptive) Sent(to, last uint64, bytes int, now time.Duration) {
 }
 
 // Acked implements Observer.
-func (a *Adaptive) Acked(from, index uint64, held, now time.Duration) {
+func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 	i, ok := a.find(from)
 	if !ok {
 		return
@@ -179,24 +181,24 @@ func (a *Adaptive) Acked(from, index uint64, held, now time.Duration) {
 }
 
 // Committed implements Observer; answers tell all that it wants to know.
-func (a *Adaptive) Committed(uint64) {}
+func (a *Policy) Committed(uint64) {}
 
 // HeartbeatSent implements Observer.
-func (a *Adaptive) HeartbeatSent(to uint64, now time.Duration) {
+func (a *Policy) HeartbeatSent(to uint64, now time.Duration) {
 	if l := a.link(to); l != nil {
 		l.heartbeatSent(now.Seconds(), &a.nic)
 	}
 }
 
 // HeartbeatAnswered implements Observer.
-func (a *Adaptive) HeartbeatAnswered(from uint64, now time.Duration) {
+func (a *Policy) HeartbeatAnswered(from uint64, now time.Duration) {
 	if l := a.link(from); l != nil {
 		l.heartbeatAnswered(now.Seconds())
 	}
 }
 
 // QueueHint implements Observer.
-func (a *Adaptive) QueueHint(to uint64, bytes int, rate float64, now time.Duration) {
+func (a *Policy) QueueHint(to uint64, bytes int, rate float64, now time.Duration) {
 	l := a.link(to)
 	if l == nil || bytes < 0 {
 		return

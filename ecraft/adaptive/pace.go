@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"math"
@@ -26,7 +26,7 @@ const (
 // to make it the leader reads them whole, and new entries wait for that as well.
 //
 // What was sent from next on is to be sent again: it was lost, and is in nobody's way.
-func (a *Adaptive) Room(to, next uint64, lagging time.Duration) int {
+func (a *Policy) Room(to, next uint64, lagging time.Duration) int {
 	l := a.link(to)
 	if l == nil {
 		return maxPace
@@ -34,8 +34,8 @@ func (a *Adaptive) Room(to, next uint64, lagging time.Duration) int {
 	trip := (l.base + l.held) / max(a.nic.cost, l.alone())
 	slack := math.Ldexp(paceSlack, int(min(lagging/paceDoubles, 16)))
 	room := min(trip, maxPace) + slack
-	for i := range l.out.n {
-		switch m := l.out.at(i); {
+	for i := range l.out.Len() {
+		switch m := l.out.At(i); {
 		case m.last >= next:
 		case m.bytes < pacePiece:
 			room -= paceSlack

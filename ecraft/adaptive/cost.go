@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"math"
@@ -80,7 +80,7 @@ func (n *nic) agree(l *link, side float64) float64 {
 // to cost is compared with what those in front of them cost: taken by itself it
 // would be self-fulfilling, as whoever is sent more bytes looks faster. A
 // connection on which nothing ever came back is not slow: it may as well be far.
-func (a *Adaptive) pool() {
+func (a *Policy) pool() {
 	if len(a.links) == 0 {
 		return
 	}

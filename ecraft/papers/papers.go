@@ -1,17 +1,18 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
-
-// The policies of published systems, to compare with. Their units overlap, or
-// the number of data units changes from entry to entry, so they speak of sets
-// of units where the core's policies count those of disjoint strips. The core
-// does not run them: each gives a guarantee that is weaker than the core's, and
-// says which.
+// Package papers has the policies of published systems, to compare with. Their
+// units overlap, or the number of data units changes from entry to entry, so the
+// policies speak of sets of units where package ecraft counts those of disjoint
+// strips. The core does not run them: each gives a guarantee that is weaker than
+// the core's, and says which.
 //
 // Words are as elsewhere: N voters, m the majority, f = N-m the failures that
 // Raft survives. Server 0 is the leader and holds every payload whole; server
 // i+1 is Round.Followers[i]. Only voters are looked at.
+package papers
+
+import "github.com/weftraft/weft/ecraft"
 
 // A SetPolicy decides which units each follower stores of an entry, in the
 // general form.
@@ -19,12 +20,12 @@ type SetPolicy interface {
 	// Name is how reports call it.
 	Name() string
 	// AssignSets fills sets[i] for r.Followers[i].
-	AssignSets(r *Round, sets []Set) SetPlan
+	AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan
 }
 
 // A SetPlan is what an assignment means.
 type SetPlan struct {
-	Plan
+	ecraft.Plan
 	// D units decode. Each has ceil(Round.Size / D) bytes.
 	D int
 	// Quorum is how many servers must have answered, the leader included.
@@ -38,24 +39,24 @@ type SetPlan struct {
 
 // Commits reports whether an entry may commit by its paper's rule, when the
 // leader and these followers have stored what sets assigned them.
-func (p SetPlan) Commits(sets []Set, answered []bool) bool {
-	n, held := 1, []Set{whole(p.D)}
+func (p SetPlan) Commits(sets []ecraft.Set, answered []bool) bool {
+	n, held := 1, []ecraft.Set{whole(p.D)}
 	for i, yes := range answered {
 		if yes {
 			n++
 			held = append(held, sets[i])
 		} else {
-			held = append(held, Set{})
+			held = append(held, ecraft.Set{})
 		}
 	}
 	if n < p.Quorum {
 		return false
 	}
-	return !p.Covers || CoveredSets(p.D, len(held)/2+1, held)
+	return !p.Covers || ecraft.CoveredSets(p.D, len(held)/2+1, held)
 }
 
 // whole is a payload's data units.
-func whole(d int) (s Set) {
+func whole(d int) (s ecraft.Set) {
 	for u := range d {
 		s.Add(u)
 	}
@@ -63,7 +64,7 @@ func whole(d int) (s Set) {
 }
 
 // servers returns N, f and how many servers are healthy, the leader included.
-func servers(r *Round) (n, f, healthy int) {
+func servers(r *ecraft.Round) (n, f, healthy int) {
 	n, healthy = len(r.Followers)+1, 1
 	for _, m := range r.Followers {
 		if m.Healthy {
@@ -74,12 +75,12 @@ func servers(r *Round) (n, f, healthy int) {
 }
 
 // full assigns full copies.
-func full(r *Round, sets []Set) SetPlan {
+func full(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, _ := servers(r)
 	for i := range sets {
 		sets[i] = whole(1)
 	}
-	return SetPlan{Plan: Plan{Level: 1}, D: 1, Quorum: n - f, Survives: f}
+	return SetPlan{Plan: ecraft.Plan{Level: 1}, D: 1, Quorum: n - f, Survives: f}
 }
 
 // RSPaxos cuts a payload into m units, codes them into N, and sends one to
@@ -94,18 +95,18 @@ type RSPaxos struct{}
 func (RSPaxos) Name() string { return "rs-paxos" }
 
 // AssignSets implements SetPolicy.
-func (RSPaxos) AssignSets(r *Round, sets []Set) SetPlan {
+func (RSPaxos) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, _ := servers(r)
 	m := n - f
 	one(sets)
 	quorum := (n + m + 1) / 2
-	return SetPlan{Plan: Plan{Level: m}, D: m, Quorum: quorum, Survives: n - quorum}
+	return SetPlan{Plan: ecraft.Plan{Level: m}, D: m, Quorum: quorum, Survives: n - quorum}
 }
 
 // one assigns server i unit i.
-func one(sets []Set) {
+func one(sets []ecraft.Set) {
 	for i := range sets {
-		sets[i] = Set{}
+		sets[i] = ecraft.Set{}
 		sets[i].Add(i + 1)
 	}
 }
@@ -124,14 +125,14 @@ type CRaft struct{}
 func (CRaft) Name() string { return "craft" }
 
 // AssignSets implements SetPolicy.
-func (CRaft) AssignSets(r *Round, sets []Set) SetPlan {
+func (CRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, healthy := servers(r)
 	m := n - f
 	if healthy < f+m {
 		return full(r, sets)
 	}
 	one(sets)
-	return SetPlan{Plan: Plan{Level: m}, D: m, Quorum: f + m, Survives: f}
+	return SetPlan{Plan: ecraft.Plan{Level: m}, D: m, Quorum: f + m, Survives: f}
 }
 
 // HRaft keeps to m units when servers fail: the unit of each that is missing
@@ -145,7 +146,7 @@ type HRaft struct{}
 func (HRaft) Name() string { return "hraft" }
 
 // AssignSets implements SetPolicy.
-func (HRaft) AssignSets(r *Round, sets []Set) SetPlan {
+func (HRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, healthy := servers(r)
 	m := n - f
 	if healthy <= f {
@@ -156,7 +157,7 @@ func (HRaft) AssignSets(r *Round, sets []Set) SetPlan {
 		if missing.Healthy {
 			continue
 		}
-		sets[i] = Set{}
+		sets[i] = ecraft.Set{}
 		copies := 0
 		for j, other := range r.Followers {
 			if other.Healthy && copies < f {
@@ -165,7 +166,7 @@ func (HRaft) AssignSets(r *Round, sets []Set) SetPlan {
 			}
 		}
 	}
-	return SetPlan{Plan: Plan{Level: m}, D: m, Quorum: healthy, Survives: f, Covers: true}
+	return SetPlan{Plan: ecraft.Plan{Level: m}, D: m, Quorum: healthy, Survives: f, Covers: true}
 }
 
 // FlexRaft cuts a payload into as many units as the healthy servers allow,
@@ -182,23 +183,23 @@ type FlexRaft struct{}
 func (FlexRaft) Name() string { return "flexraft" }
 
 // AssignSets implements SetPolicy.
-func (FlexRaft) AssignSets(r *Round, sets []Set) SetPlan {
+func (FlexRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	_, f, healthy := servers(r)
 	k := healthy - f
 	if k <= 1 {
 		return silentGetNothing(r, sets, full(r, sets))
 	}
 	one(sets)
-	return silentGetNothing(r, sets, SetPlan{Plan: Plan{Level: k}, D: k, Quorum: healthy, Survives: f})
+	return silentGetNothing(r, sets, SetPlan{Plan: ecraft.Plan{Level: k}, D: k, Quorum: healthy, Survives: f})
 }
 
 // silentGetNothing takes their units from those who are not healthy, unless
 // that leaves no majority.
-func silentGetNothing(r *Round, sets []Set, p SetPlan) SetPlan {
+func silentGetNothing(r *ecraft.Round, sets []ecraft.Set, p SetPlan) SetPlan {
 	if _, f, healthy := servers(r); healthy > f {
 		for i, m := range r.Followers {
 			if !m.Healthy {
-				sets[i] = Set{}
+				sets[i] = ecraft.Set{}
 				p.Covers = true // their answers are worth nothing
 			}
 		}

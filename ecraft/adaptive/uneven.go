@@ -1,11 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"math"
 	"slices"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // bisections are enough to tell times apart that differ by a thousandth.
@@ -14,7 +16,7 @@ const bisections = 12
 // uneven weighs the assignment that has all who are given anything answer at
 // the same time: as water fills vessels of different heights. ok is false if
 // there is none.
-func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
+func (a *Policy) uneven(r *ecraft.Round) (u candidate, ok bool) {
 	c := &a.choice
 	// How long the interface takes depends on how many get how much of it.
 	sharers := float64(len(c.byCost))
@@ -53,7 +55,7 @@ func (a *Adaptive) uneven(r *Round) (u candidate, ok bool) {
 // fill finds the least time by which all can have answered for units that can
 // commit, where so many share the interface, and those units. ok is false if
 // there is none.
-func (c *choice) fill(r *Round, sharers float64) (ok bool) {
+func (c *choice) fill(r *ecraft.Round, sharers float64) (ok bool) {
 	least, most := math.Inf(1), 0.0
 	for _, i := range c.byCost {
 		p := &c.peers[i]
@@ -75,7 +77,7 @@ func (c *choice) fill(r *Round, sharers float64) (ok bool) {
 
 // pour gives each voter the units that it would have answered for by t, caps
 // what is of no use, and reports whether the rest can commit.
-func (c *choice) pour(r *Round, t, sharers float64) bool {
+func (c *choice) pour(r *ecraft.Round, t, sharers float64) bool {
 	d, unit := r.Layout.D, unitBytes(r)
 	c.order = c.order[:0]
 	for i := range c.units {

@@ -1,11 +1,15 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package papers
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/internal/ring"
 )
 
 // Crossword cuts a payload into m units, codes them into N, and gives server i
@@ -25,7 +29,7 @@ func (Crossword) Name() string { return "crossword-fixed" }
 
 // AssignSets implements SetPolicy. With fewer healthy servers than C needs, C
 // is what they allow.
-func (c Crossword) AssignSets(r *Round, sets []Set) SetPlan {
+func (c Crossword) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, healthy := servers(r)
 	m := n - f
 	count := c.C
@@ -34,12 +38,12 @@ func (c Crossword) AssignSets(r *Round, sets []Set) SetPlan {
 	}
 	count = min(max(count, n+1-healthy), m)
 	for i := range sets {
-		sets[i] = Set{}
+		sets[i] = ecraft.Set{}
 		for u := range count {
 			sets[i].Add((i + 1 + u) % n)
 		}
 	}
-	return SetPlan{Plan: Plan{Level: m + 1 - count}, D: m, Quorum: n + 1 - count, Survives: f}
+	return SetPlan{Plan: ecraft.Plan{Level: m + 1 - count}, D: m, Quorum: n + 1 - count, Survives: f}
 }
 
 const (
@@ -61,9 +65,9 @@ type CrosswordAdaptive struct {
 
 // regression is the samples of a follower and the line through them.
 type regression struct {
-	samples    ring[sample]
-	flying     ring[flightSample]
-	heartbeats ring[time.Duration]
+	samples    ring.Ring[sample]
+	flying     ring.Ring[flightSample]
+	heartbeats ring.Ring[time.Duration]
 	delay      float64 // seconds
 	slope      float64 // seconds a byte
 	known      bool
@@ -91,7 +95,7 @@ func NewCrosswordAdaptive() *CrosswordAdaptive {
 func (*CrosswordAdaptive) Name() string { return "crossword" }
 
 // AssignSets implements SetPolicy.
-func (c *CrosswordAdaptive) AssignSets(r *Round, sets []Set) SetPlan {
+func (c *CrosswordAdaptive) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	if r.Now-c.lastFit >= regressionEvery {
 		c.lastFit = r.Now
 		for _, l := range c.links {
@@ -108,12 +112,12 @@ func (c *CrosswordAdaptive) AssignSets(r *Round, sets []Set) SetPlan {
 		}
 	}
 	p := Crossword{C: best}.AssignSets(r, sets)
-	p.Predicted = inSeconds(max(least, 0))
+	p.Predicted = time.Duration(min(max(least, 0), 3600) * float64(time.Second))
 	return p
 }
 
 // predict returns when the k-th answer to messages of such a size would come.
-func (c *CrosswordAdaptive) predict(r *Round, bytes float64, k int) (float64, bool) {
+func (c *CrosswordAdaptive) predict(r *ecraft.Round, bytes float64, k int) (float64, bool) {
 	c.fits = c.fits[:0]
 	for _, m := range r.Followers {
 		if l := c.links[m.ID]; l != nil && l.known && m.Healthy {
@@ -130,17 +134,17 @@ func (c *CrosswordAdaptive) predict(r *Round, bytes float64, k int) (float64, bo
 // Reset implements Observer.
 func (c *CrosswordAdaptive) Reset(time.Duration) {
 	for _, l := range c.links {
-		l.flying.clear()
-		l.heartbeats.clear()
+		l.flying.Clear()
+		l.heartbeats.Clear()
 	}
 }
 
 // Joined implements Observer.
 func (c *CrosswordAdaptive) Joined(member uint64, _ time.Duration) {
 	l := new(regression)
-	l.samples.init(regressionMax)
-	l.flying.init(regressionMax)
-	l.heartbeats.init(maxHeartbeats)
+	l.samples.Init(regressionMax)
+	l.flying.Init(regressionMax)
+	l.heartbeats.Init(16)
 	c.links[member] = l
 }
 
@@ -159,7 +163,7 @@ func (*CrosswordAdaptive) QueueHint(uint64, int, float64, time.Duration) {}
 // Sent implements Observer.
 func (c *CrosswordAdaptive) Sent(to, last uint64, bytes int, now time.Duration) {
 	if l := c.links[to]; l != nil {
-		l.flying.push(flightSample{last, now, float64(bytes)})
+		l.flying.Push(flightSample{last, now, float64(bytes)})
 	}
 }
 
@@ -170,8 +174,8 @@ func (c *CrosswordAdaptive) Acked(from, index uint64, _, now time.Duration) {
 	if l == nil {
 		return
 	}
-	for l.flying.n > 0 && l.flying.front().last <= index {
-		s := l.flying.popFront()
+	for l.flying.Len() > 0 && l.flying.Front().last <= index {
+		s := l.flying.PopFront()
 		l.add(sample{now, s.bytes, (now - s.at).Seconds()})
 	}
 }
@@ -179,34 +183,34 @@ func (c *CrosswordAdaptive) Acked(from, index uint64, _, now time.Duration) {
 // HeartbeatSent implements Observer.
 func (c *CrosswordAdaptive) HeartbeatSent(to uint64, now time.Duration) {
 	if l := c.links[to]; l != nil {
-		l.heartbeats.push(now)
+		l.heartbeats.Push(now)
 	}
 }
 
 // HeartbeatAnswered implements Observer.
 func (c *CrosswordAdaptive) HeartbeatAnswered(from uint64, now time.Duration) {
-	if l := c.links[from]; l != nil && l.heartbeats.n > 0 {
-		l.add(sample{now, 0, (now - l.heartbeats.popFront()).Seconds()})
+	if l := c.links[from]; l != nil && l.heartbeats.Len() > 0 {
+		l.add(sample{now, 0, (now - l.heartbeats.PopFront()).Seconds()})
 	}
 }
 
 func (l *regression) add(s sample) {
-	if !l.samples.push(s) {
-		l.samples.popFront()
-		l.samples.push(s)
+	if !l.samples.Push(s) {
+		l.samples.PopFront()
+		l.samples.Push(s)
 	}
 }
 
 // fit draws the line through the samples of the window. Without any it stays.
 func (l *regression) fit(now time.Duration) {
-	for l.samples.n > 0 && now-l.samples.front().at > regressionSpan {
-		l.samples.popFront()
+	for l.samples.Len() > 0 && now-l.samples.Front().at > regressionSpan {
+		l.samples.PopFront()
 	}
 	l.sorted = l.sorted[:0]
-	for i := range l.samples.n {
-		l.sorted = append(l.sorted, l.samples.buf[(l.samples.head+i)%len(l.samples.buf)])
+	for i := range l.samples.Len() {
+		l.sorted = append(l.sorted, *l.samples.At(i))
 	}
-	slices.SortFunc(l.sorted, func(a, b sample) int { return compare(a.took, b.took) })
+	slices.SortFunc(l.sorted, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
 	kept := l.sorted[:len(l.sorted)-len(l.sorted)/20]
 	if len(kept) == 0 {
 		return

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import "slices"
 
@@ -20,7 +20,7 @@ type answerSet struct {
 
 // answer notes an answer for the jitter: how much later than the k-th smallest
 // base the k-th answer comes. Waiting for more answers costs more of it.
-func (a *Adaptive) answer(i int, m flight, now float64) {
+func (a *Policy) answer(i int, m flight, now float64) {
 	set := &a.answers[m.last%answered]
 	if set.index > m.last {
 		return // too old
@@ -59,7 +59,7 @@ func (a *Adaptive) answer(i int, m flight, now float64) {
 // wait is the jitter of the need-th answer where only so many are to come. The
 // k-th of a few comes about when that one of all does that has the same share of
 // all before it: the second of two when the third of four does, or a little later.
-func (a *Adaptive) wait(need, of int) float64 {
+func (a *Policy) wait(need, of int) float64 {
 	all := len(a.jitter)
 	rank := float64(need*(all+1))/float64(max(of, need)+1) - 1
 	i := int(rank)

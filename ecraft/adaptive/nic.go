@@ -1,7 +1,9 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
+
+import "github.com/weftraft/weft/ecraft/internal/ring"
 
 // nicMarks are remembered of late.
 const nicMarks = 1024
@@ -10,7 +12,7 @@ const nicMarks = 1024
 // in the order in which they were handed over.
 type nic struct {
 	sent  float64 // bytes ever
-	marks ring[nicMark]
+	marks ring.Ring[nicMark]
 
 	cost           float64 // seconds a byte
 	queue, drained float64 // bytes thought to wait, and when that was so
@@ -27,8 +29,8 @@ type nicMark struct{ at, bytes float64 }
 
 // reset begins anew with nothing on its way.
 func (n *nic) reset(now float64) {
-	n.marks.init(nicMarks)
-	n.marks.push(nicMark{now, n.sent})
+	n.marks.Init(nicMarks)
+	n.marks.Push(nicMark{now, n.sent})
 	n.queue, n.drained = 0, now
 	if n.cost == 0 {
 		n.cost = slowLink
@@ -60,29 +62,29 @@ func (n *nic) adjust(at, upTo, now float64) {
 // left notes what an answer shows: its message had left by then, and with it
 // all that was handed over earlier.
 func (n *nic) left(at, bytes float64) bool {
-	if n.marks.n > 0 && n.marks.back().bytes >= bytes {
+	if n.marks.Len() > 0 && n.marks.Back().bytes >= bytes {
 		return false
 	}
-	for n.marks.n > 0 && n.marks.back().at >= at {
-		n.marks.popBack()
+	for n.marks.Len() > 0 && n.marks.Back().at >= at {
+		n.marks.PopBack()
 	}
-	if n.marks.n == nicMarks {
-		n.marks.popFront()
+	if n.marks.Len() == nicMarks {
+		n.marks.PopFront()
 	}
-	n.marks.push(nicMark{at, bytes})
+	n.marks.Push(nicMark{at, bytes})
 	return true
 }
 
 // leftBy returns how many of all bytes are known to have left by a time, or by
 // the oldest mark if that is later.
 func (n *nic) leftBy(at float64) float64 {
-	lo, hi := 1, n.marks.n // all before lo are by then, none from hi on
+	lo, hi := 1, n.marks.Len() // all before lo are by then, none from hi on
 	for lo < hi {
-		if mid := (lo + hi) / 2; n.marks.at(mid).at <= at {
+		if mid := (lo + hi) / 2; n.marks.At(mid).at <= at {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	return n.marks.at(lo - 1).bytes
+	return n.marks.At(lo - 1).bytes
 }

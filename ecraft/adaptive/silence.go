@@ -1,12 +1,14 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // Silence. An entry is late for many reasons, most of which are jitter, and to
@@ -50,10 +52,10 @@ func (l *link) patience() float64 {
 // answer, if that is too long; otherwise 0.
 func (l *link) lost(now float64) float64 {
 	patience := l.patience()
-	if l.out.n == 0 || patience == 0 {
+	if l.out.Len() == 0 || patience == 0 {
 		return 0
 	}
-	m := l.out.front()
+	m := l.out.Front()
 	if silent := now - max(m.sentAt, l.spokeAt); silent > max(patience, m.pred) {
 		return silent
 	}
@@ -64,7 +66,7 @@ func (l *link) lost(now float64) float64 {
 // entries that count on them would all have to be raised. It returns how many
 // voters that are. Where the rest would take longer than the silence has lasted so
 // far, it is not given up: to wait for a slow link would be worse.
-func (c *choice) leaveLost(r *Round, now float64) (voters int) {
+func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 	c.sorted = c.sorted[:0]
 	half, size := r.Voters/2, float64(r.Size+entryOverhead)
 	for i := range c.peers {

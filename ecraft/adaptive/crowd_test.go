@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"math"
@@ -15,9 +15,9 @@ import (
 // where many messages are under way. What delays all of them alike is a queue.
 func TestCrowds(t *testing.T) {
 	const base, jitter = 0.010, 0.0025
-	run := func(rate, jitter, queue float64) *Adaptive {
+	run := func(rate, jitter, queue float64) *Policy {
 		rng := rand.New(rand.NewPCG(1, 2))
-		a := NewAdaptive(AdaptiveOptions{})
+		a := New(Options{})
 		for id := range uint64(4) {
 			a.Joined(id+2, 0)
 		}
@@ -66,7 +66,7 @@ func TestCrowds(t *testing.T) {
 
 // TestCrowdOfOne: a single follower has nobody to compare it with.
 func TestCrowdOfOne(t *testing.T) {
-	a := NewAdaptive(AdaptiveOptions{})
+	a := New(Options{})
 	a.Joined(2, 0)
 	a.links[0].base, a.links[0].seen = 0.010, true
 	for i := range uint64(1000) {

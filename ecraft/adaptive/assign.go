@@ -1,12 +1,15 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // peer is a follower at the instant of a choice.
@@ -59,21 +62,21 @@ func (c *choice) resize(n int) {
 }
 
 // Assign implements Policy.
-func (a *Adaptive) Assign(r *Round, units []int) Plan {
+func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	alive, known := a.look(r)
 	if !known {
-		return Levelled{}.Assign(r, units)
+		return ecraft.Levelled{}.Assign(r, units)
 	}
-	highest := min(alive-r.Voters/2+1, Levels(r.Voters))
+	highest := min(alive-r.Voters/2+1, ecraft.Levels(r.Voters))
 	if highest < 1 || r.Layout.D == 0 {
-		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
+		return ecraft.Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
 	}
 	c := &a.choice
 	c.levels = c.levels[:0]
 	for level := 1; level <= highest; level++ {
 		c.levels = append(c.levels, a.level(r, level))
 	}
-	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return compare(x.time, y.time) }).time
+	fastest := slices.MinFunc(c.levels, func(x, y candidate) int { return cmp.Compare(x.time, y.time) }).time
 	best, cost := a.cheapest(c.levels, fastest)
 	if slow, ok := a.relieve(c.levels, best); ok {
 		fastest = slow
@@ -82,32 +85,22 @@ func (a *Adaptive) Assign(r *Round, units []int) Plan {
 	if c.unlike(c.levels[len(c.levels)-1].size) {
 		if u, ok := a.uneven(r); ok && a.cost(u, min(fastest, u.time)) < unevenGain*cost {
 			copy(units, c.units)
-			return Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units, u.time)}
+			return ecraft.Plan{Level: 0, Predicted: inSeconds(u.time), Silence: c.silence(units, u.time)}
 		}
 	}
 	a.lastLevel = best.level
 	c.assign(r, best, units)
 	// Who hedges shall not wait longer because a follower is late already.
 	time := max(best.time-best.late, 1e-6)
-	return Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
+	return ecraft.Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
 }
 
 // inSeconds is bounded to an hour.
 func inSeconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
 
-func compare(x, y float64) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
-}
-
 // look reads what is known of the followers. alive counts the voters that are
 // not gone; known is false if a voter was never announced.
-func (a *Adaptive) look(r *Round) (alive int, known bool) {
+func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 	c, now := &a.choice, r.Now.Seconds()
 	c.entries, c.payload = a.rates(now)
 	a.nic.drain(now)
@@ -125,7 +118,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 		p := peer{link: l, voter: f.Voter, trip: l.base + l.held + a.heldBack(l), alone: l.alone()}
 		if late := l.overdue(now); late > 0 {
 			p.trip, p.late = p.trip+late, late
-			p.gone = late > goneAfter+goneFactor*l.out.front().pred
+			p.gone = late > goneAfter+goneFactor*l.out.Front().pred
 		}
 		p.gone = p.gone || f.Lags || !f.Healthy && now-l.heard >= silence
 		if p.voter && !p.gone {
@@ -143,7 +136,7 @@ func (a *Adaptive) look(r *Round) (alive int, known bool) {
 			}
 		}
 	}
-	slices.SortFunc(c.byCost, func(i, j int) int { return compare(c.peers[i].alone, c.peers[j].alone) })
+	slices.SortFunc(c.byCost, func(i, j int) int { return cmp.Compare(c.peers[i].alone, c.peers[j].alone) })
 	return alive, true
 }
 
@@ -170,7 +163,7 @@ func (c *choice) unlike(size float64) bool {
 // assign gives the units of a level to those who are not gone and would not be
 // too late. A link that was found slow is given its units now and then in spite
 // of it, though nothing waits for them: it may have become fast.
-func (c *choice) assign(r *Round, l candidate, units []int) {
+func (c *choice) assign(r *ecraft.Round, l candidate, units []int) {
 	now := r.Now.Seconds()
 	for i := range c.peers {
 		p := &c.peers[i]
@@ -182,18 +175,18 @@ func (c *choice) assign(r *Round, l candidate, units []int) {
 			p.gone = !probe
 		}
 	}
-	share(r, l.level, units, func(i int) bool { return !c.peers[i].gone })
+	r.Share(l.level, units, func(i int) bool { return !c.peers[i].gone })
 }
 
 // unitBytes is what one unit adds to a message.
-func unitBytes(r *Round) float64 {
+func unitBytes(r *ecraft.Round) float64 {
 	return float64((r.Size+r.Layout.D-1)/r.Layout.D + unitOverhead)
 }
 
 // level weighs a level: the same for all that are not gone, and nothing for
 // those who would answer long after the last answer that is needed. What is
 // sent to them would only be in the way of what is needed.
-func (a *Adaptive) level(r *Round, level int) candidate {
+func (a *Policy) level(r *ecraft.Round, level int) candidate {
 	c := &a.choice
 	l := candidate{level: level, need: level + r.Voters/2 - 1, size: float64(r.Size + entryOverhead)}
 	if level > 1 {
@@ -258,13 +251,13 @@ func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
 // tx is how long it holds it, queued how long the queue is already. The form is
 // that of a queue with random arrivals. It ends where more comes than goes;
 // from there on every entry waits for what is too much, for as long as it lasts.
-func (a *Adaptive) later(r *Round, l *candidate) {
+func (a *Policy) later(r *ecraft.Round, l *candidate) {
 	l.busy = a.choice.payload * l.tx / float64(max(r.Size, 1))
 	l.later = queueShare*l.tx*a.choice.entries*(l.queued+l.tx)/(1-min(maxBusy, l.busy)) + horizon*max(0, l.busy-maxBusy)
 }
 
 // cheapest returns the level that costs least, and what it costs.
-func (a *Adaptive) cheapest(levels []candidate, fastest float64) (best candidate, cost float64) {
+func (a *Policy) cheapest(levels []candidate, fastest float64) (best candidate, cost float64) {
 	cost = math.Inf(1)
 	for _, l := range levels {
 		x := a.cost(l, fastest)
@@ -280,7 +273,7 @@ func (a *Adaptive) cheapest(levels []candidate, fastest float64) (best candidate
 
 // cost adds what a candidate costs others. An entry that is later than it could
 // be holds up those behind it, which commit after it.
-func (a *Adaptive) cost(l candidate, fastest float64) float64 {
+func (a *Policy) cost(l candidate, fastest float64) float64 {
 	over := max(0, l.time-fastest)
 	return l.time + l.later + orderShare*a.choice.entries*over*over
 }

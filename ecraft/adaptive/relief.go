@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 // Relief. Where full copies to the followers nearby are more than the interface can
 // carry, the backlog grows, and a level of fewer bytes that waits for others farther
@@ -28,7 +28,7 @@ const (
 // relieve reports whether a backlog is to be worked off, where best is the level that
 // entries would be given one by one. If so, it returns the time of the fastest level
 // that the interface can carry.
-func (a *Adaptive) relieve(levels []candidate, best candidate) (fastest float64, ok bool) {
+func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, ok bool) {
 	slow, carried := levels[0], false
 	for _, l := range levels {
 		switch {
@@ -50,7 +50,7 @@ func (a *Adaptive) relieve(levels []candidate, best candidate) (fastest float64,
 
 // backlog reports whether there is one that a slower level should work off: one whose
 // followers are farther away, so that it is not merely more of them that it waits for.
-func (a *Adaptive) backlog(best, slow candidate) bool {
+func (a *Policy) backlog(best, slow candidate) bool {
 	near, far := best.last-best.queued, slow.last-slow.late-best.queued
 	return best.busy > 1 && slow.busy < min(reliefBusy, hysteresis*best.busy) && far > unlikeBy*near &&
 		best.queued > reliefShare*(slow.last-best.last) && a.choice.entries*slow.time < reliefWindow
@@ -59,11 +59,11 @@ func (a *Adaptive) backlog(best, slow candidate) bool {
 // heldBack is how much longer than its round trip a follower takes because it has as
 // many messages on their way as it may have: entries that others were sent wait until
 // it answers, and leave at the rate at which it does.
-func (a *Adaptive) heldBack(l *link) float64 {
-	if l.out.n == 0 {
+func (a *Policy) heldBack(l *link) float64 {
+	if l.out.Len() == 0 {
 		return 0
 	}
-	last := l.out.back().last
+	last := l.out.Back().last
 	if a.sentUpTo <= last || last <= l.answered {
 		return 0
 	}

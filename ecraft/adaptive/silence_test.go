@@ -1,13 +1,15 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // TestSilenceIsLearnt: what is too long a silence follows from those of late. A
@@ -42,7 +44,7 @@ func TestLostGetNothing(t *testing.T) {
 	p := w.load(64<<10, every, 20*time.Millisecond)
 	require.Zero(t, w.units[2])
 	require.Positive(t, w.units[1])
-	require.True(t, Enough(w.r, w.units))
+	require.True(t, ecraft.Enough(w.r, w.units))
 	require.Less(t, p.Level, 3)
 	w.links[2].dead = false
 	w.load(64<<10, every, 50*time.Millisecond)

@@ -1,9 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
-import "math"
+import (
+	"math"
+
+	"github.com/weftraft/weft/ecraft/internal/ring"
+)
 
 // The estimator predicts when a follower will have answered a message.
 //
@@ -115,10 +119,10 @@ type link struct {
 	flying  float64 // bytes of all in out
 	sent    float64 // bytes ever
 
-	out        ring[flight]
-	acks       ring[ackMark] // answers of late
-	marked     float64       // bytes answered before the oldest of acks
-	heartbeats ring[heartbeat]
+	out        ring.Ring[flight]
+	acks       ring.Ring[ackMark] // answers of late
+	marked     float64            // bytes answered before the oldest of acks
+	heartbeats ring.Ring[heartbeat]
 
 	least, leastBefore float64 // round trips of this window and the one before
 	inWindow           int
@@ -137,9 +141,9 @@ func (l *link) init(id uint64, followers int, now float64) {
 		shows:   shown{cost: slowLink, answers: 1, bytes: firstSample, at: now},
 		sampled: now, probed: now, drained: now, heard: now - 2*silence, // gone, if the host says so
 		least: math.Inf(1), leastBefore: math.Inf(1)}
-	l.out.init(maxFlying)
-	l.acks.init(2 * maxFlying)
-	l.heartbeats.init(maxHeartbeats)
+	l.out.Init(maxFlying)
+	l.acks.Init(2 * maxFlying)
+	l.heartbeats.Init(maxHeartbeats)
 }
 
 // fresh reports whether nothing was learnt of the cost yet.
@@ -147,9 +151,9 @@ func (l *link) fresh() bool { return l.sumXX == firstSample*firstSample }
 
 // forgetFlights drops what was on its way: a new term, a new connection.
 func (l *link) forgetFlights(now float64) {
-	l.out.clear()
-	l.acks.clear()
-	l.heartbeats.clear()
+	l.out.Clear()
+	l.acks.Clear()
+	l.heartbeats.Clear()
 	l.queue, l.flying, l.marked, l.drained, l.heard = 0, 0, l.sent, now, now-2*silence
 	l.answered = 0
 }
@@ -167,8 +171,8 @@ func (l *link) drain(now float64) {
 func (l *link) send(last uint64, bytes, now float64, n *nic) {
 	l.drain(now)
 	// A resend: what was sent from there on is on its way once more, or lost.
-	for l.out.n > 0 && l.out.back().last >= last {
-		b := l.out.popBack()
+	for l.out.Len() > 0 && l.out.Back().last >= last {
+		b := l.out.PopBack()
 		l.flying -= b.bytes
 		l.sent -= b.bytes
 		l.queue = max(0, l.queue-b.bytes)
@@ -178,9 +182,9 @@ func (l *link) send(last uint64, bytes, now float64, n *nic) {
 	l.sent += bytes
 	m := flight{last: last, sentAt: now, queued: l.queue, bytes: bytes, upTo: l.sent, all: n.sent, ahead: n.queue,
 		pred: l.base + l.held + max(n.queue*n.cost, l.alone()*l.queue)}
-	if !l.out.push(m) {
+	if !l.out.Push(m) {
 		// Too many to tell apart: the newest become one message.
-		b := l.out.back()
+		b := l.out.Back()
 		m.bytes += b.bytes
 		*b = m
 	}
@@ -191,14 +195,14 @@ func (l *link) send(last uint64, bytes, now float64, n *nic) {
 func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, ok bool) {
 	l.heard, l.answered = now, max(l.answered, index)
 	oldest := now
-	if l.out.n > 0 {
-		oldest = l.out.front().sentAt
+	if l.out.Len() > 0 {
+		oldest = l.out.Front().sentAt
 	}
-	for l.out.n > 0 && l.out.front().last <= index {
-		m, ok = l.out.popFront(), true
+	for l.out.Len() > 0 && l.out.Front().last <= index {
+		m, ok = l.out.PopFront(), true
 		l.flying -= m.bytes
 	}
-	if l.out.n == 0 {
+	if l.out.Len() == 0 {
 		l.flying = 0 // no rounding error stays
 	}
 	if !ok {
@@ -244,8 +248,8 @@ func (l *link) acked(index uint64, held, now, peers float64, n *nic) (m flight, 
 // that is answered by now: they are lost. Their places would make the next ones
 // look late for good, so what was learnt from them is not believed either.
 func (l *link) dropLost(sentAt, trip float64) {
-	for l.heartbeats.n > 0 && l.heartbeats.front().sentAt < sentAt-trip {
-		l.heartbeats.popFront()
+	for l.heartbeats.Len() > 0 && l.heartbeats.Front().sentAt < sentAt-trip {
+		l.heartbeats.PopFront()
 		l.base = min(l.base, trip)
 		l.least, l.leastBefore, l.inWindow = math.Inf(1), math.Inf(1), 0
 	}
@@ -258,18 +262,18 @@ func (l *link) dropLost(sentAt, trip float64) {
 func (l *link) served(m flight, now float64) float64 {
 	empty := m.sentAt + l.base + l.held
 	since := empty
-	for l.acks.n > 0 && (l.acks.front().at <= empty || l.acks.n == len(l.acks.buf)) {
-		l.marked = l.acks.popFront().bytes
+	for l.acks.Len() > 0 && (l.acks.Front().at <= empty || l.acks.Full()) {
+		l.marked = l.acks.PopFront().bytes
 	}
 	done := l.marked
-	if l.acks.n > 0 {
-		f := l.acks.front()
+	if l.acks.Len() > 0 {
+		f := l.acks.Front()
 		if empty > f.since {
 			done += (f.bytes - done) * (empty - f.since) / (f.at - f.since)
 		}
-		since = l.acks.back().at
+		since = l.acks.Back().at
 	}
-	l.acks.push(ackMark{since, now, m.upTo})
+	l.acks.Push(ackMark{since, now, m.upTo})
 	return max(m.upTo-done, m.bytes)
 }
 
@@ -326,10 +330,10 @@ func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 func (l *link) heartbeatSent(now float64, n *nic) {
 	l.drain(now)
 	n.drain(now)
-	if l.heartbeats.n == maxHeartbeats {
-		l.heartbeats.popFront()
+	if l.heartbeats.Len() == maxHeartbeats {
+		l.heartbeats.PopFront()
 	}
-	l.heartbeats.push(heartbeat{now, max(n.queue*n.cost, l.alone()*l.queue)})
+	l.heartbeats.Push(heartbeat{now, max(n.queue*n.cost, l.alone()*l.queue)})
 }
 
 // heartbeatAnswered learns the base. Whether heartbeats wait behind entries or
@@ -338,10 +342,10 @@ func (l *link) heartbeatSent(now float64, n *nic) {
 // heartbeats on a connection of their own would make bytes look free.
 func (l *link) heartbeatAnswered(now float64) {
 	l.heard = now
-	if l.heartbeats.n == 0 {
+	if l.heartbeats.Len() == 0 {
 		return
 	}
-	h := l.heartbeats.popFront()
+	h := l.heartbeats.PopFront()
 	t := now - h.sentAt
 	if l.inWindow++; l.inWindow > window {
 		l.least, l.leastBefore, l.inWindow = math.Inf(1), l.least, 1
@@ -361,9 +365,9 @@ func (l *link) heartbeatAnswered(now float64) {
 
 // overdue is by how much the oldest message is later than expected, at least.
 func (l *link) overdue(now float64) float64 {
-	if l.out.n == 0 {
+	if l.out.Len() == 0 {
 		return 0
 	}
-	m := l.out.front()
+	m := l.out.Front()
 	return now - max(m.sentAt, l.heard) - 1.25*m.pred
 }

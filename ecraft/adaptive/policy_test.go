@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"fmt"
@@ -9,20 +9,23 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/internal/rounds"
 )
 
 // world is a leader's interface and four followers behind it, as exact as can
 // be: what is sent leaves in order, at a rate, and is answered after a delay.
 // The estimator is told what a leader would see of it.
 type world struct {
-	a      *Adaptive
+	a      *Policy
 	now    time.Duration
 	egress float64 // bytes a second
 	busy   time.Duration
 	links  []wire
 	index  uint64
 	events []happening
-	r      *Round
+	r      *ecraft.Round
 	units  []int
 }
 
@@ -43,7 +46,7 @@ type happening struct {
 }
 
 func newWorld(n int, egress float64, links ...wire) *world {
-	w := &world{egress: egress, links: links, r: roundOf(n, 0, 0), units: make([]int, n-1)}
+	w := &world{egress: egress, links: links, r: rounds.Of(n, 0, 0), units: make([]int, n-1)}
 	w.a = joined(w.r)
 	return w
 }
@@ -84,7 +87,7 @@ func (w *world) beat() {
 }
 
 // propose has an entry assigned and sent, and returns the plan.
-func (w *world) propose(size int) Plan {
+func (w *world) propose(size int) ecraft.Plan {
 	w.index++
 	w.a.Proposed(w.index, size, w.now)
 	w.r.Index, w.r.Now, w.r.Size = w.index, w.now, size
@@ -115,7 +118,7 @@ func (w *world) send(i, bytes int) {
 }
 
 // load proposes entries at a steady pace for a while, and returns the last plan.
-func (w *world) load(size int, every, span time.Duration) (p Plan) {
+func (w *world) load(size int, every, span time.Duration) (p ecraft.Plan) {
 	end := w.now + span
 	for beat := w.now; w.now < end; {
 		if w.now >= beat {
@@ -156,7 +159,7 @@ func TestWhoLagsIsNotWaitedFor(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	w.load(64<<10, 10*time.Millisecond, time.Second)
 	d := w.r.Layout.D
-	for _, policy := range []Policy{w.a, Levelled{}} {
+	for _, policy := range []ecraft.Policy{w.a, ecraft.Levelled{}} {
 		w.r.Followers[1].Lags = true
 		require.Equal(t, 2, policy.Assign(w.r, w.units).Level)
 		require.Equal(t, []int{d / 2, 0, d / 2, d / 2}, w.units)
@@ -281,7 +284,7 @@ func TestGoneLate(t *testing.T) {
 	require.Equal(t, 3, alive)
 	require.Zero(t, w.units[0])
 	require.Less(t, p.Level, 3, "what the others can commit")
-	require.True(t, Enough(w.r, w.units))
+	require.True(t, ecraft.Enough(w.r, w.units))
 	w.links[0].dead = false
 	w.load(64<<10, every, 500*time.Millisecond)
 	require.Positive(t, w.units[0])
@@ -308,7 +311,7 @@ func TestFirstAnswersAreNotLate(t *testing.T) {
 	w := newWorld(5, fast, four(wire{trip: 30 * time.Millisecond})...)
 	for w.now < 20*time.Millisecond {
 		p := w.propose(4 << 10)
-		require.Greater(t, HedgeAfter(p), 100*time.Millisecond)
+		require.Greater(t, ecraft.HedgeAfter(p), 100*time.Millisecond)
 		require.Equal(t, 3, p.Level)
 		w.run(w.now + 250*time.Microsecond)
 	}
@@ -317,7 +320,7 @@ func TestFirstAnswersAreNotLate(t *testing.T) {
 		require.InDelta(t, 0.030, l.base, 0.003)
 	}
 	w.load(4<<10, 250*time.Microsecond, 100*time.Millisecond)
-	require.Less(t, HedgeAfter(w.propose(4<<10)), 300*time.Millisecond)
+	require.Less(t, ecraft.HedgeAfter(w.propose(4<<10)), 300*time.Millisecond)
 }
 
 // TestUnheardOfIsNoSlowLink: those that are near answer first. Of the others
@@ -368,10 +371,10 @@ func TestNic(t *testing.T) {
 	require.EqualValues(t, 100, n.leftBy(2.4))
 	for i := range 10 * nicMarks {
 		n.left(float64(10+i), float64(1000+i))
-		require.LessOrEqual(t, n.marks.n, nicMarks)
+		require.LessOrEqual(t, n.marks.Len(), nicMarks)
 		require.EqualValues(t, 1000+i, n.leftBy(float64(10+i)))
 	}
-	require.Equal(t, n.marks.front().bytes, n.leftBy(1000), "older ones are forgotten")
+	require.Equal(t, n.marks.Front().bytes, n.leftBy(1000), "older ones are forgotten")
 }
 
 // TestStallIsNoSlowLink: one answer that is 50 ms late must not make a link
@@ -406,7 +409,7 @@ func TestHeartbeatsPassingByTeachNoCost(t *testing.T) {
 
 // TestResendIsRecognized: what is sent again is in flight once, not twice.
 func TestResendIsRecognized(t *testing.T) {
-	a := NewAdaptive(AdaptiveOptions{})
+	a := New(Options{})
 	a.Joined(2, 0)
 	for i := range uint64(10) {
 		a.Sent(2, i+1, 1000, time.Duration(i))
@@ -421,7 +424,7 @@ func TestResendIsRecognized(t *testing.T) {
 
 // TestManyInFlight: more messages than are told apart are still counted.
 func TestManyInFlight(t *testing.T) {
-	a := NewAdaptive(AdaptiveOptions{})
+	a := New(Options{})
 	a.Joined(2, 0)
 	for i := range uint64(3 * maxFlying) {
 		a.Sent(2, i+1, 1000, time.Duration(i))

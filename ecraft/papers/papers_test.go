@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package papers
 
 import (
 	"fmt"
@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/ecraft/internal/rounds"
 )
 
 // paperPolicies are those whose choice depends on health alone.
@@ -19,15 +22,6 @@ func paperPolicies(n int) []SetPolicy {
 		list = append(list, Crossword{C: c})
 	}
 	return list
-}
-
-// roundOf is a round of n servers, those in dead not healthy.
-func roundOf(n int, size int, dead uint) *Round {
-	r := &Round{Size: size, Voters: n, Layout: NewLayout(n, n-1)}
-	for i := range n - 1 {
-		r.Followers = append(r.Followers, Member{ID: uint64(i) + 2, Voter: true, Healthy: dead>>i&1 == 0})
-	}
-	return r
 }
 
 // TestPapersCosts holds what the leader sends, for each payload byte, to the
@@ -43,8 +37,8 @@ func TestPapersCosts(t *testing.T) {
 		{Crossword{C: 1}, [3]float64{4. / 3, 2, 2}},
 	} {
 		for failed, want := range c.cost {
-			r := roundOf(5, 3000, 1<<failed-1)
-			sets := make([]Set, 4)
+			r := rounds.Of(5, 3000, 1<<failed-1)
+			sets := make([]ecraft.Set, 4)
 			p := c.policy.AssignSets(r, sets)
 			units := 0
 			for i, m := range r.Followers {
@@ -69,8 +63,8 @@ func TestPapersSurvive(t *testing.T) {
 					if bits.OnesCount(dead) > (n-1)/2 {
 						continue
 					}
-					r := roundOf(n, 6000, dead)
-					sets := make([]Set, n-1)
+					r := rounds.Of(n, 6000, dead)
+					sets := make([]ecraft.Set, n-1)
 					p := policy.AssignSets(r, sets)
 					for answers := uint(0); answers < 1<<(n-1); answers++ {
 						answered := make([]bool, n-1)
@@ -94,36 +88,36 @@ func TestPapersSurvive(t *testing.T) {
 
 // survives reports whether every choice of failures leaves what decodes: of
 // the followers that answered, the leader failed too, Survives-1 others.
-func survives(p SetPlan, sets []Set, answered []bool) bool {
+func survives(p SetPlan, sets []ecraft.Set, answered []bool) bool {
 	if p.Survives == 0 {
 		return true
 	}
-	var held []Set
+	var held []ecraft.Set
 	for i, yes := range answered {
 		if yes {
 			held = append(held, sets[i])
 		}
 	}
-	return CoveredSets(p.D, len(held)-(p.Survives-1), held)
+	return ecraft.CoveredSets(p.D, len(held)-(p.Survives-1), held)
 }
 
 // TestRSPaxosIsWeaker: at N = 5 two failures right after a commit lose it.
 func TestRSPaxosIsWeaker(t *testing.T) {
-	r := roundOf(5, 3000, 0)
-	sets := make([]Set, 4)
+	r := rounds.Of(5, 3000, 0)
+	sets := make([]ecraft.Set, 4)
 	p := RSPaxos{}.AssignSets(r, sets)
 	require.Equal(t, 4, p.Quorum)
 	require.True(t, p.Commits(sets, []bool{true, true, true, false}))
 	require.Equal(t, 1, p.Survives)
-	require.False(t, CoveredSets(p.D, 2, []Set{sets[0], sets[1], sets[2]}), "the leader and one more gone")
+	require.False(t, ecraft.CoveredSets(p.D, 2, []ecraft.Set{sets[0], sets[1], sets[2]}), "the leader and one more gone")
 }
 
 // TestCrosswordLine: the published chooser finds the line through its samples,
 // and picks by it.
 func TestCrosswordLine(t *testing.T) {
 	c := NewCrosswordAdaptive()
-	r := roundOf(5, 300_000, 0)
-	sets := make([]Set, 4)
+	r := rounds.Of(5, 300_000, 0)
+	sets := make([]ecraft.Set, 4)
 	require.Equal(t, 1, c.AssignSets(r, sets).Level, "no samples: full copies")
 	for _, m := range r.Followers {
 		c.Joined(m.ID, 0)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ecraft
+package adaptive
 
 import (
 	"math"
@@ -55,7 +55,7 @@ func (l *link) unusual(late, now float64) float64 {
 
 // crowd learns from an entry that all have answered how late crowds are. The first
 // entries tell nothing, nor does a single follower, which shares all with itself.
-func (a *Adaptive) crowd(set *answerSet, now float64) {
+func (a *Policy) crowd(set *answerSet, now float64) {
 	n := float64(len(a.links))
 	if n < 2 {
 		a.links[0].crowded = 0
