@@ -88,6 +88,10 @@ lint: ## golangci-lint over all modules
 api: ## compare the exported API with upstream's; prints counts and additions
 	$(GO) test -count=1 -v -run TestAPI ./internal/apicheck
 
+.PHONY: shape
+shape: ## how the code is laid out: what crosses the seam, which files need each other, how comments read
+	$(GO) run ./internal/shape
+
 .PHONY: shim
 shim: ## upstream's own scenarios and tests against our package, in full
 	$(GO) test -count=1 -v ./rafttest/shimtest

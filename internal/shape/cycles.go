@@ -1,0 +1,129 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"io"
+	"slices"
+	"strings"
+)
+
+// printCycles says which files need each other, all of them and the plain ones.
+func printCycles(w io.Writer, p *pkg) {
+	fmt.Fprintln(w, "FILES OF PACKAGE RAFT THAT NEED EACH OTHER\t")
+	all := largest(p.needs(func(string) bool { return true }))
+	fmt.Fprintf(w, "largest cycle, of so many files\t%d\t%d\n", len(all), len(p.files))
+	n := 0
+	for f := range p.files {
+		if !isCoded(f) {
+			n++
+		}
+	}
+	plain := largest(p.needs(func(f string) bool { return !isCoded(f) }))
+	fmt.Fprintf(w, "largest cycle of plain files, of so many\t%d\t%d\n", len(plain), n)
+	fmt.Fprintf(w, "  %s\n\t\n", strings.Join(plain, " "))
+}
+
+// needs returns which other files' functions and types each file uses.
+func (p *pkg) needs(include func(file string) bool) map[string][]string {
+	out := map[string][]string{}
+	for _, f := range p.names() {
+		if !include(f) {
+			continue
+		}
+		out[f] = nil
+		p.uses(f, func(_ *ast.Ident, o types.Object) {
+			if v, ok := o.(*types.Var); ok && v.IsField() {
+				return // the type was named where the value comes from
+			}
+			if to := p.fileOf(o); to != "" && to != f && include(to) && !slices.Contains(out[f], to) {
+				out[f] = append(out[f], to)
+			}
+		})
+	}
+	return out
+}
+
+// largest returns the largest set of files each of which leads to all others
+// (Tarjan 1972).
+func largest(graph map[string][]string) (best []string) {
+	number, low, on := map[string]int{}, map[string]int{}, map[string]bool{}
+	var stack []string
+	var visit func(v string)
+	visit = func(v string) {
+		number[v] = len(number) + 1
+		low[v], on[v], stack = number[v], true, append(stack, v)
+		for _, w := range graph[v] {
+			if number[w] == 0 {
+				visit(w)
+				low[v] = min(low[v], low[w])
+			} else if on[w] {
+				low[v] = min(low[v], number[w])
+			}
+		}
+		if low[v] != number[v] {
+			return
+		}
+		var set []string
+		for {
+			w := stack[len(stack)-1]
+			stack, on[w] = stack[:len(stack)-1], false
+			if set = append(set, w); w == v {
+				break
+			}
+		}
+		if len(set) > len(best) {
+			slices.Sort(set)
+			best = set
+		}
+	}
+	for _, v := range sortedKeys(graph) {
+		if number[v] == 0 {
+			visit(v)
+		}
+	}
+	return best
+}
+
+func sortedKeys[V any](m map[string]V) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// printLeader counts the methods of type leader by file.
+func printLeader(w io.Writer, p *pkg) {
+	fmt.Fprintln(w, "METHODS OF TYPE LEADER\t")
+	byFile, total := map[string]int{}, 0
+	for f, file := range p.files {
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiver(fn) == "leader" {
+				byFile[f]++
+				total++
+			}
+		}
+	}
+	fmt.Fprintf(w, "all\t%d\n", total)
+	for _, f := range sortedKeys(byFile) {
+		fmt.Fprintf(w, "  %s\t%d\n", f, byFile[f])
+	}
+	fmt.Fprintln(w, "\t")
+}
+
+func receiver(fn *ast.FuncDecl) string {
+	t := fn.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	id, _ := t.(*ast.Ident)
+	if id == nil {
+		return ""
+	}
+	return id.Name
+}

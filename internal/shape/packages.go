@@ -1,0 +1,139 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// printPackages prints, for each package, its size, its exported identifiers,
+// and the share of pronouns among the words of its comments.
+func printPackages(w io.Writer, root string) error {
+	byDir := map[string]*size{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if n := d.Name(); path != root && (strings.HasPrefix(n, ".") || n == "testdata" || n == "bin") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+			return nil
+		}
+		dir, _ := filepath.Rel(root, filepath.Dir(path))
+		s := byDir[dir]
+		if s == nil {
+			s = &size{}
+			byDir[dir] = s
+		}
+		return s.add(path)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "PACKAGES\tlines\texported\twords of comments\tpronouns in 100")
+	var all size
+	for _, dir := range sortedKeys(byDir) {
+		s := byDir[dir]
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f\n", dir, s.lines, s.exported, s.words, s.share())
+		all.lines, all.exported = all.lines+s.lines, all.exported+s.exported
+		all.words, all.pronouns = all.words+s.words, all.pronouns+s.pronouns
+	}
+	fmt.Fprintf(w, "all\t%d\t%d\t%d\t%.1f\n", all.lines, all.exported, all.words, all.share())
+	return nil
+}
+
+type size struct{ lines, exported, words, pronouns int }
+
+func (s *size) share() float64 { return 100 * float64(s.pronouns) / float64(max(s.words, 1)) }
+
+var (
+	word    = regexp.MustCompile(`[A-Za-z']+`)
+	pronoun = regexp.MustCompile(`(?i)^(it|that|what|who|whom|those|them|one|ones|such|this|they)$`)
+)
+
+func (s *size) add(path string) error {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	s.lines += fset.Position(f.FileEnd).Line - 1
+	for _, c := range f.Comments {
+		for _, wd := range word.FindAllString(c.Text(), -1) {
+			s.words++
+			if pronoun.MatchString(wd) {
+				s.pronouns++
+			}
+		}
+	}
+	if f.Name.Name != "main" {
+		s.exported += exported(f)
+	}
+	return nil
+}
+
+// exported counts the exported identifiers at the top of a file, and methods
+// and fields of exported types.
+func exported(f *ast.File) (n int) {
+	count := func(names ...*ast.Ident) {
+		for _, id := range names {
+			if id.IsExported() {
+				n++
+			}
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil || ast.IsExported(receiver(d)) {
+				count(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.ValueSpec:
+					count(spec.Names...)
+				case *ast.TypeSpec:
+					count(spec.Name)
+					if spec.Name.IsExported() {
+						n += members(spec.Type)
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+func members(t ast.Expr) (n int) {
+	var list *ast.FieldList
+	switch t := t.(type) {
+	case *ast.StructType:
+		list = t.Fields
+	case *ast.InterfaceType:
+		list = t.Methods
+	default:
+		return 0
+	}
+	for _, f := range list.List {
+		for _, id := range f.Names {
+			if id.IsExported() {
+				n++
+			}
+		}
+	}
+	return n
+}

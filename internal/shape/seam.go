@@ -1,0 +1,170 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The seam stands between plain Raft and its extensions. Two layouts are known:
+// extensions in files coded*.go of package raft, and extensions in packages
+// under raft/internal, reached through interfaces of package raft.
+
+const extensions = "raft/internal"
+
+// isCoded reports whether a file of package raft belongs to an extension.
+func isCoded(file string) bool { return strings.HasPrefix(file, "coded") }
+
+func printSeam(w io.Writer, root string, raft *pkg) error {
+	fmt.Fprintln(w, "THE SEAM OF PACKAGE RAFT\t")
+	var plain, coded []string
+	for _, f := range raft.names() {
+		if isCoded(f) {
+			coded = append(coded, f)
+		} else {
+			plain = append(plain, f)
+		}
+	}
+	fmt.Fprintf(w, "plain files, lines\t%d\t%d\n", len(plain), raft.lines(plain))
+	if len(coded) > 0 {
+		fmt.Fprintf(w, "files of extensions, lines\t%d\t%d\n", len(coded), raft.lines(coded))
+		in, from := raft.calls(plain, isCoded)
+		out, _ := raft.calls(coded, func(f string) bool { return !isCoded(f) })
+		fmt.Fprintf(w, "calls into extensions, from so many plain files\t%d\t%d\n", in, from)
+		fmt.Fprintf(w, "calls back into plain files\t%d\n", out)
+	}
+	for _, name := range interfaces(raft) {
+		t := raft.types.Scope().Lookup(name).Type().Underlying().(*types.Interface)
+		n, from := raft.callsOf(t, plain)
+		fmt.Fprintf(w, "methods of %s, calls of them, from so many files\t%d\t%d\t%d\n", name, t.NumMethods(), n, from)
+	}
+	fmt.Fprintf(w, "plain files that name coding otherwise\t%d\n", len(namesCoding(raft, plain)))
+	for _, f := range namesCoding(raft, plain) {
+		fmt.Fprintf(w, "  %s\n", f)
+	}
+	return printExtensions(w, root)
+}
+
+// printExtensions describes the packages of extensions.
+func printExtensions(w io.Writer, root string) error {
+	dirs, err := os.ReadDir(filepath.Join(root, extensions))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, d := range dirs {
+		dir := filepath.Join(extensions, d.Name())
+		p, err := load(root, dir)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "files of %s, lines\t%d\t%d\n", dir, len(p.files), p.lines(p.names()))
+		for _, name := range interfaces(p) {
+			t := p.types.Scope().Lookup(name).Type().Underlying().(*types.Interface)
+			n, from := p.callsOf(t, p.names())
+			fmt.Fprintf(w, "  methods of %s, calls of them, from so many files\t%d\t%d\t%d\n", name, t.NumMethods(), n, from)
+		}
+	}
+	fmt.Fprintln(w, "\t")
+	return nil
+}
+
+// interfaces lists the interfaces that make the seam: in raft those of
+// extensions, in an extension what it sees of Raft.
+func interfaces(p *pkg) (out []string) {
+	for _, name := range []string{"extension", "coder", "leaser", "brakes", "news", "work", "forms", "Log", "View", "Raft"} {
+		if o := p.types.Scope().Lookup(name); o != nil && types.IsInterface(o.Type()) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// calls counts the calls in files of functions and methods that stand in files
+// for which to holds, and the files that have any.
+func (p *pkg) calls(files []string, to func(file string) bool) (n, from int) {
+	for _, f := range files {
+		was := n
+		p.eachCall(f, func(fn *types.Func) {
+			if at := p.fileOf(fn); at != "" && to(at) {
+				n++
+			}
+		})
+		if n > was {
+			from++
+		}
+	}
+	return n, from
+}
+
+// callsOf counts the calls of an interface's methods.
+func (p *pkg) callsOf(t *types.Interface, files []string) (n, from int) {
+	methods := map[*types.Func]bool{}
+	for i := range t.NumMethods() {
+		methods[t.Method(i)] = true
+	}
+	for _, f := range files {
+		was := n
+		p.eachCall(f, func(fn *types.Func) {
+			if methods[fn] {
+				n++
+			}
+		})
+		if n > was {
+			from++
+		}
+	}
+	return n, from
+}
+
+func (p *pkg) eachCall(file string, visit func(*types.Func)) {
+	ast.Inspect(p.files[file], func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		id, _ := call.Fun.(*ast.Ident)
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+			id = sel.Sel
+		}
+		if fn, ok := p.info.Uses[id].(*types.Func); ok && id != nil {
+			visit(fn.Origin())
+		}
+		return true
+	})
+}
+
+// namesCoding lists plain files that import what extensions are made of, or use
+// a name that an extension's file declares.
+func namesCoding(p *pkg, plain []string) (out []string) {
+	for _, f := range plain {
+		if f == "coder.go" || f == "extend.go" || f == "doc.go" {
+			continue // the seam itself
+		}
+		found := slices.ContainsFunc(p.files[f].Imports, func(i *ast.ImportSpec) bool {
+			return strings.Contains(i.Path.Value, "/weft/")
+		})
+		p.uses(f, func(_ *ast.Ident, o types.Object) {
+			found = found || isCoded(p.fileOf(o))
+		})
+		if found {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// lines counts the lines of files.
+func (p *pkg) lines(files []string) (n int) {
+	for _, f := range files {
+		n += p.fset.Position(p.files[f].FileEnd).Line - 1
+	}
+	return n
+}

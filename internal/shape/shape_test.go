@@ -1,0 +1,32 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/docs"
+)
+
+func TestLargestCycleIsFound(t *testing.T) {
+	require.Equal(t, []string{"b", "c", "d"}, largest(map[string][]string{
+		"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b", "e"}, "e": {"f"}, "f": {"e"},
+	}))
+}
+
+// The tool resolves names without the packages that raft imports: this test fails
+// when that stops working, as every figure would then be 0.
+func TestRaftIsResolved(t *testing.T) {
+	root, err := docs.Root()
+	require.NoError(t, err)
+	p, err := load(root, "raft")
+	require.NoError(t, err)
+	needs := p.needs(func(string) bool { return true })
+	require.Contains(t, needs["leader.go"], "replicate.go")
+	require.Contains(t, needs["follower.go"], "log.go")
+	n, _ := p.calls([]string{"leader.go"}, func(f string) bool { return f == "replicate.go" })
+	require.Positive(t, n)
+}
