@@ -85,7 +85,7 @@ func (r *raft) runFor(why CampaignType) {
 		r.vote = r.id
 	}
 	last := r.log.last()
-	for _, id := range r.voters() {
+	for _, id := range r.electorate.voters() {
 		if id == r.id {
 			r.vouch(r.message(answer, id).withTerm(term))
 			continue
@@ -122,7 +122,7 @@ func (c *candidate) count(m *pb.Message) {
 		c.votes[from] = !m.GetReject()
 	}
 	c.coded.learnFromRefusal(m)
-	result := c.tally(c.votes)
+	result := c.electorate.tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {
 	case result == quorum.VoteLost:
@@ -140,3 +140,9 @@ func (c *candidate) count(m *pb.Message) {
 // it their vote again, with another log. Its own vote comes when its term and
 // vote are written; otherwise vote requests are sent after that.
 func (c *candidate) termIsDurable() bool { return !c.cfg.AsyncStorageWrites || c.votes[c.id] }
+
+// campaigning reports whether this node asks for votes or has just won.
+func (r *raft) campaigning() bool {
+	s := r.role.state()
+	return s == StateCandidate || s == StatePreCandidate
+}

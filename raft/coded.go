@@ -35,7 +35,6 @@ import (
 //	coded_recover.go   what a new leader does before it leads
 //	coded_members.go   configuration changes
 //	coded_headers.go   and what others know of entries that are compacted
-//	coded_sets.go      whose votes and acknowledgements count
 //	coded_stuck.go     snapshots for those whom nobody can complete
 //	coded_report.go    what members say of themselves
 //
@@ -85,8 +84,6 @@ type coded struct {
 	// storing a mean of how long that takes. Both are 0 without a clock.
 	handed, storing time.Duration
 	held            uint64 // the last index reported as held back
-	// pending are configuration changes that are not in force.
-	pending pendingConf
 	// former is the last leader that this node followed.
 	former uint64
 	// saidStuck is the last entry that was recorded as one nobody completes.
@@ -125,7 +122,7 @@ func (c *coded) load() error {
 	l := c.r.log
 	c.lastCoded = l.applied // what is applied may be coded; see seek
 	c.ledger.riders = riders{from: l.applied + 1, loaded: l.applied}
-	c.puller.SetMembers(c.everyone())
+	c.puller.SetMembers(c.r.electorate.everyone())
 	c.store.Applied(l.applied)
 	for lo, last := l.applied+1, l.last().index; lo <= last; {
 		ents, err := l.from(lo, loadPage)

@@ -50,7 +50,7 @@ func (l *leader) coveredBy(rec *record, upTo uint64) bool {
 	if rec.covered {
 		return true
 	}
-	for _, v := range l.coded.voterSets() {
+	for _, v := range l.electorate.sets() {
 		if !l.coveredIn(v, rec, upTo) {
 			return false
 		}

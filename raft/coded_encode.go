@@ -49,7 +49,7 @@ func (l *leader) beginCoding() {
 	if o := l.observer(); o != nil {
 		o.Reset(l.coded.now())
 	}
-	l.followPending()
+	l.electorate.follow(l.id)
 	l.arrangeSlots()
 }
 
@@ -125,7 +125,7 @@ func (l *leader) mayCode() bool {
 	}
 	// What is appended behind a change that brings voters is committed with them. One
 	// that turned out not to read it could not be sent it, nor a snapshot of it: for ever.
-	for id := range l.coded.pending.newest {
+	for id := range l.electorate.newest {
 		if l.members.Progress[id] == nil {
 			return false
 		}

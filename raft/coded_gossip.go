@@ -200,7 +200,7 @@ func (c *coded) stepUnits(m *pb.Message) error {
 		return nil
 	}
 	from := m.GetFrom()
-	if c.r.members.Progress[from] == nil && !c.expects(from) {
+	if c.r.members.Progress[from] == nil && !c.r.electorate.expects(from) {
 		return nil // no member, as far as is known here
 	}
 	c.heard(from)

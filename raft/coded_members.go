@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
 )
@@ -302,7 +303,7 @@ func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
 	if l.coded == nil {
 		return true
 	}
-	if len(l.coded.pending.changes) > 0 {
+	if len(l.electorate.changes) > 0 {
 		// Whom the one before it leads to is known when that is in force. And the
 		// members of all that are not count, and one that joins may need a snapshot
 		// that has it as a member: there is none before.
@@ -372,4 +373,40 @@ func (l *leader) retryChange() {
 		// found that others fit behind it.
 		l.enc.waiting = e
 	}
+}
+
+// confSwitched hears that the next change was put into force, and who was a member
+// before.
+func (c *coded) confSwitched(before tracker.ProgressMap) {
+	if c == nil {
+		return
+	}
+	// One that joins may be another than had its id before, whatever the log says
+	// of that one.
+	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool {
+		return before[id] == nil || c.r.members.Progress[id] == nil
+	})
+	c.puller.SetMembers(c.r.electorate.everyone())
+}
+
+// uncover forgets which entries satisfy the commit rule: other voters count.
+func (c *coded) uncover() {
+	if c == nil {
+		return
+	}
+	for _, rec := range c.ledger.recs {
+		rec.covered = false
+	}
+}
+
+// mayCampaignBlocked reports whether this node may campaign although it has not
+// applied a committed configuration: it cannot, as it lacks a payload before it.
+// With the longest log it may be the only one that can win, and who leads can
+// bring it what it lacks.
+func (c *coded) mayCampaignBlocked() bool {
+	if c == nil || len(c.r.electorate.changes) == 0 {
+		return false
+	}
+	rec := c.ledger.incomplete()
+	return rec != nil && rec.id.index < c.r.electorate.changes[0]
 }

@@ -63,10 +63,10 @@ func TestWordsOfFormerMembers(t *testing.T) {
 				require.NoError(t, err)
 				ents := []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(i) + 2), Data: data}}
 				r.log.appendAfter(r.log.last(), ents)
-				r.coded.noteChanges(ents)
+				r.changesAppended(ents)
 			}
 			change(r, "r3")
-			require.Contains(t, r.coded.pending.members, uint64(3))
+			require.Contains(t, r.electorate.everybody, uint64(3))
 			change(r, "v3")
 		},
 		"snapshot": func(r *raft) {
@@ -100,7 +100,7 @@ func TestBootstrapTwice(t *testing.T) {
 	r := rn.raft
 	e := copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum()}, entryID{term: 2, index: 4})
 	r.log.appendAfter(r.log.last(), []*pb.Entry{e})
-	r.coded.noteChanges([]*pb.Entry{e})
+	r.changesAppended([]*pb.Entry{e})
 	ents := rn.offer().CommittedEntries
 	require.Len(t, ents, 3)
 	r.log.acceptApplying(ents, true)
@@ -109,5 +109,5 @@ func TestBootstrapTwice(t *testing.T) {
 		require.NoError(t, err)
 		r.applyConfChange(cc)
 	}
-	require.Equal(t, []uint64{4}, r.coded.pending.changes)
+	require.Equal(t, []uint64{4}, r.electorate.changes)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
@@ -55,7 +54,7 @@ func (l *leader) raise(alive func(id uint64) bool) int {
 // of those that any half leaves of them must hold a payload together.
 func (l *leader) levelOf(alive func(id uint64) bool) int {
 	level := ecraft.MaxUnits
-	for _, v := range l.coded.voterSets() {
+	for _, v := range l.electorate.sets() {
 		if len(v) > 0 {
 			level = min(level, countIf(v, alive)-len(v)/2)
 		}
@@ -66,19 +65,10 @@ func (l *leader) levelOf(alive func(id uint64) bool) int {
 func anybody(uint64) bool { return true }
 func nobody(uint64) bool  { return false }
 
-func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
-	for id := range v {
-		if ok(id) {
-			n++
-		}
-	}
-	return n
-}
-
 // enoughWith reports whether an entry could be committed if nobody but the
 // members in alive were to acknowledge the whole log.
 func (l *leader) enoughWith(rec *record, alive func(id uint64) bool) bool {
-	for _, v := range l.coded.voterSets() {
+	for _, v := range l.electorate.sets() {
 		var buf [16]int
 		held := buf[:0]
 		for id := range v {

@@ -62,7 +62,7 @@ func (r *raft) win() {
 // mustRecover reports whether a payload behind the commit index is lacking, or
 // more than one configuration is: then it is best to learn the commit index.
 func (c *coded) mustRecover() bool {
-	if len(c.pending.sets) > 0 {
+	if len(c.r.electorate.coming) > 0 {
 		return true
 	}
 	g := &c.ledger
@@ -104,7 +104,7 @@ const maxRecovered = 256
 func (rc *recoverer) ask() {
 	rc.sinceAsk = 0
 	lacking := rc.lacking()
-	for _, to := range rc.coded.everyone() {
+	for _, to := range rc.electorate.everyone() {
 		if to == rc.id {
 			continue
 		}
@@ -246,12 +246,12 @@ func (rc *recoverer) proceed() {
 	if rc.role != role(rc) {
 		return
 	}
-	if len(rc.coded.pending.sets) > 0 && !rc.majority(rc.heard) {
+	if len(rc.electorate.coming) > 0 && !rc.electorate.answered(rc.heard) {
 		return
 	}
 	if lacking := rc.lacking(); len(lacking) > 0 {
 		first := lacking[0].id.index
-		if !rc.majority(rc.answers[first]) || rc.coded.store.Doubted(coID(lacking[0].id)) {
+		if !rc.electorate.answered(rc.answers[first]) || rc.coded.store.Doubted(coID(lacking[0].id)) {
 			return // or what is not to be restored may be the truth of those who lied
 		}
 		rc.cut(first)
@@ -263,17 +263,6 @@ func (rc *recoverer) proceed() {
 	}
 	rc.coded.record(CodingEvent{Kind: CodingRecovered, Count: rc.ticks})
 	rc.becomeLeader()
-}
-
-// majority reports whether the members in answered are a majority of every set of
-// voters that counts.
-func (rc *recoverer) majority(answered map[uint64]bool) bool {
-	for _, v := range rc.coded.voterSets() {
-		if len(v) > 0 && countIf(v, func(id uint64) bool { return answered[id] }) <= len(v)/2 {
-			return false
-		}
-	}
-	return true
 }
 
 // cut drops the log from index on.

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -278,10 +277,6 @@ func (c *coded) lost(id uint64) {
 		c.account(id).unreachable = true
 	}
 }
-
-// expects reports whether a node that is no member in force may answer: it is
-// one of a configuration in the log.
-func (c *coded) expects(id uint64) bool { return c != nil && slices.Contains(c.pending.members, id) }
 
 // lags reports whether a member, as far as it last said, lacks payloads of what
 // it has acknowledged. That may be old news: the answer to an append tells.

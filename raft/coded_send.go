@@ -260,11 +260,7 @@ func (c *coded) entry(id entryID) (*pb.Entry, error) {
 	if !c.stands(id) {
 		return nil, ecraft.ErrIncomplete
 	}
-	ents, err := c.r.log.slice(id.index, id.index+1, noLimit)
-	if err != nil || len(ents) == 0 {
-		return nil, errors.Join(ErrUnavailable, err)
-	}
-	return ents[0], nil
+	return c.r.log.entry(id.index)
 }
 
 // stands reports whether the log has an entry.

@@ -100,8 +100,8 @@ func (c *coded) restored(index uint64) {
 	c.later.Cut(0)
 	clear(c.wanted)
 	clear(c.accounts) // who has left meanwhile, and come back, may be another
-	c.pending = pendingConf{}
-	c.puller.SetMembers(c.everyone())
+	c.r.electorate.restored()
+	c.puller.SetMembers(c.r.electorate.everyone())
 }
 
 // handOverIfStuck gives leadership away where this node cannot apply what it
@@ -125,7 +125,7 @@ func (l *leader) handOverIfStuck() {
 // campaign. A learner in force must have applied that configuration, or it would not
 // know that it may.
 func (l *leader) successor() (best, applied uint64) {
-	p := &l.coded.pending
+	p := &l.electorate
 	applied = l.log.applied
 	newest, since := p.newest, uint64(0)
 	if newest == nil {

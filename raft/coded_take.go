@@ -87,7 +87,7 @@ func (c *coded) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
 			c.note(idOf(ents[i]), env)
 		}
 	}
-	c.noteChanges(ents)
+	c.r.changesAppended(ents)
 }
 
 // note adds an envelope of the log to the ledger.
@@ -127,7 +127,9 @@ func (c *coded) dropFrom(index uint64) {
 	c.ledger.cut(index)
 	c.store.Cut(index)
 	c.later.Cut(index)
-	c.dropChanges(index)
+	if c.r.electorate.cut(index) {
+		c.r.electorateChanged()
+	}
 	for i := range c.wanted {
 		if i >= index {
 			delete(c.wanted, i)
@@ -156,7 +158,9 @@ func (c *coded) applied(index uint64) {
 		}
 	}
 	c.store.Applied(index)
-	c.changesApplied(index)
+	if c.r.electorate.applied(index) {
+		c.r.electorateChanged()
+	}
 }
 
 // pin keeps what the store has of an entry until it is applied.

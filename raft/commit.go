@@ -27,9 +27,9 @@ func (l *leader) advanceCommit() bool {
 //  3. the entry at K is of this leader's term: one of an earlier term could
 //     still be replaced, although a majority holds it (thesis 3.6.2).
 func (l *leader) committable() uint64 {
-	k := l.members.Committed()
+	k := l.electorate.committable()
 	if l.coded != nil {
-		k = l.coveredUpTo(l.log.committed, l.coded.acknowledgedByAll())
+		k = l.coveredUpTo(l.log.committed, k)
 	}
 	if k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k}) {
 		return 0

@@ -16,18 +16,7 @@ import (
 // and panics, as this node would from here on count other quorums than the rest.
 func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	change := confchange.Changer{Tracker: inForce(r.members), LastIndex: r.log.last().index}
-	var (
-		cfg      tracker.Config
-		progress tracker.ProgressMap
-		err      error
-	)
-	if cc.LeaveJoint() {
-		cfg, progress, err = change.LeaveJoint()
-	} else if autoLeave, joint := cc.EnterJoint(); joint {
-		cfg, progress, err = change.EnterJoint(autoLeave, cc.Changes...)
-	} else {
-		cfg, progress, err = change.Simple(cc.Changes...)
-	}
+	cfg, progress, err := changedBy(change, cc)
 	if err != nil {
 		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config, err))
 	}
@@ -39,7 +28,12 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		}
 	}
 	r.switchConfig(cfg, progress)
+	r.electorate.switched()
+	r.electorateChanged()
 	r.coded.confSwitched(change.Tracker.Progress)
+	if r.electorate.foresees && r.campaigning() && !isVoter(r.members.Config, r.id) {
+		r.becomeFollower(r.term, None) // it campaigned in spite of the change: see mayCampaign
+	}
 	cs := r.members.ConfState()
 	if l := r.leading(); l != nil {
 		l.configSwitched()
@@ -47,21 +41,31 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	return cs
 }
 
+// changed returns what the configuration in force at t becomes by a change.
+func changed(t tracker.ProgressTracker, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
+	return changedBy(confchange.Changer{Tracker: inForce(t), LastIndex: 1}, cc)
+}
+
+func changedBy(change confchange.Changer, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
+	if cc.LeaveJoint() {
+		return change.LeaveJoint()
+	}
+	if autoLeave, joint := cc.EnterJoint(); joint {
+		return change.EnterJoint(autoLeave, cc.Changes...)
+	}
+	return change.Simple(cc.Changes...)
+}
+
 // inForce returns a tracker with the members of its configuration only. A leader
-// that codes may follow members of configurations to come as well: see followPending.
+// may follow members of configurations to come as well: see electorate.follow.
 // To a change these are no members yet, or it would have another outcome here than
 // elsewhere.
 func inForce(t tracker.ProgressTracker) tracker.ProgressTracker {
-	member := func(id uint64) bool {
-		_, learner := t.Learners[id]
-		_, next := t.LearnersNext[id]
-		return learner || next || isVoter(t.Config, id)
-	}
 	for id := range t.Progress {
-		if !member(id) {
+		if !isMember(t.Config, id) {
 			only := tracker.ProgressMap{}
 			for id, pr := range t.Progress {
-				if member(id) {
+				if isMember(t.Config, id) {
 					only[id] = pr
 				}
 			}
@@ -70,6 +74,21 @@ func inForce(t tracker.ProgressTracker) tracker.ProgressTracker {
 		}
 	}
 	return t
+}
+
+// changesAppended has the electorate hear of entries that now stand in the log.
+func (r *raft) changesAppended(ents []*pb.Entry) {
+	if r.electorate.appended(ents) {
+		r.electorateChanged()
+	}
+}
+
+// electorateChanged draws the consequences where other voters count than before.
+func (r *raft) electorateChanged() {
+	r.coded.uncover()
+	if l := r.leading(); l != nil {
+		l.electorate.follow(l.id)
+	}
 }
 
 func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
@@ -105,6 +124,13 @@ func (l *leader) configSwitched() {
 	if !isVoter(l.members.Config, l.transferee) {
 		l.transferee = None
 	}
+}
+
+// isMember reports whether a node is a voter or learner of a configuration.
+func isMember(c tracker.Config, id uint64) bool {
+	_, learner := c.Learners[id]
+	_, next := c.LearnersNext[id]
+	return learner || next || isVoter(c, id)
 }
 
 func isVoter(c tracker.Config, id uint64) bool {

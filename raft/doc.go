@@ -50,6 +50,7 @@
 //	reads.go      linearizable reads without a log entry
 //	transfer.go   handing leadership over
 //	vote.go       giving votes, and refusing them
+//	electorate.go whose votes and acknowledgements count
 //	conf.go       changes of the member set
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host

@@ -77,7 +77,7 @@ func (l *leader) tick() {
 // checkQuorum steps down if no quorum has been heard from since the last check,
 // and reports whether this node still leads.
 func (l *leader) checkQuorum() bool {
-	if !l.quorumActive() {
+	if !l.electorate.active() {
 		l.logger.Warningf("raft: node %x steps down at term %d: it has not heard from a quorum", l.id, l.term)
 		l.becomeFollower(l.term, None)
 		return false

@@ -205,6 +205,18 @@ func (l *raftLog) slice(lo, hi uint64, maxSize entryEncodingSize) ([]*pb.Entry, 
 	return stored, nil
 }
 
+// entry returns one entry.
+func (l *raftLog) entry(index uint64) (*pb.Entry, error) {
+	if index < l.firstIndex() || index > l.last().index {
+		return nil, ErrUnavailable
+	}
+	ents, err := l.slice(index, index+1, noLimit)
+	if err != nil || len(ents) == 0 {
+		return nil, errors.Join(ErrUnavailable, err)
+	}
+	return ents[0], nil
+}
+
 func limitClipped(ents []*pb.Entry, maxSize entryEncodingSize) []*pb.Entry {
 	ents = limitSize(ents, maxSize)
 	return ents[:len(ents):len(ents)]

@@ -56,7 +56,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 // when it hears, through an acknowledgement to itself, that they are durable.
 func (l *leader) append(ents ...*pb.Entry) {
 	l.log.appendAfter(l.log.last(), ents)
-	l.coded.noteChanges(ents)
+	l.changesAppended(ents)
 	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().index))
 }
 

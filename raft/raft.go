@@ -34,6 +34,8 @@ type raft struct {
 	// known of each member's log. The latter means something at a leader only,
 	// but hosts can see it anywhere (WithProgress).
 	members tracker.ProgressTracker
+	// electorate is whose votes and acknowledgements count.
+	electorate electorate
 	// coded is what coding adds; nil without it.
 	coded *coded
 
@@ -92,6 +94,7 @@ func newRaft(config *Config) (*raft, error) {
 	}
 	r.role = &follower{raft: r}
 	r.coded = newCoded(r)
+	r.electorate = electorate{members: &r.members, log: log, foresees: r.coded != nil}
 	log.coded = r.coded
 	members, err := r.restoredMembers(cs, log.last().index)
 	if err != nil {

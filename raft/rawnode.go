@@ -125,7 +125,7 @@ func (rn *RawNode) Step(m *pb.Message) error {
 // from members or from the host.
 func (rn *RawNode) expects(m *pb.Message) bool {
 	from := m.GetFrom()
-	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress[from] != nil || rn.raft.coded.expects(from)
+	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress[from] != nil || rn.raft.electorate.expects(from)
 }
 
 // ReportUnreachable says that a message to the member could not be sent.

@@ -120,7 +120,7 @@ func (l *leader) isAlone() bool {
 		_, in := v[l.id]
 		return len(v) > 1 || len(v) == 1 && !in
 	}
-	return l.members.IsSingleton() && !slices.ContainsFunc(l.voterSets(), others)
+	return l.members.IsSingleton() && !slices.ContainsFunc(l.electorate.sets(), others)
 }
 
 // releaseEarlyReads starts the reads that came before the first commit.
@@ -138,7 +138,7 @@ func (l *leader) releaseEarlyReads() {
 // readsAcked takes a member's answer to a heartbeat with a round of reads.
 func (l *leader) readsAcked(from uint64, ctx []byte) {
 	l.reads.ack(from, binary.LittleEndian.Uint64(ctx))
-	for _, r := range l.reads.confirm(l.voterSets()) {
+	for _, r := range l.reads.confirm(l.electorate.sets()) {
 		l.answerRead(r.req, r.index)
 	}
 }

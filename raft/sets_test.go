@@ -89,7 +89,7 @@ func (a *alone) changeInLog(text string) {
 	require.NoError(a.t, err)
 	e := &pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(a.log.last().index + 1), Data: data}
 	a.log.appendAfter(a.log.last(), []*pb.Entry{e})
-	a.coded.noteChanges([]*pb.Entry{e})
+	a.changesAppended([]*pb.Entry{e})
 }
 
 // twoChanges returns a node that leads {1, 2, 3} with two changes in its log that are
@@ -183,5 +183,5 @@ func TestWaitingLeaveIsTheOne(t *testing.T) {
 	require.Equal(t, last, a.log.last().index)
 	l.retryChange()
 	require.Equal(t, last+1, a.log.last().index)
-	require.Equal(t, []uint64{last + 1}, a.coded.pending.changes)
+	require.Equal(t, []uint64{last + 1}, a.electorate.changes)
 }

@@ -61,10 +61,11 @@ func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) 
 		return r.Reached, r.Coded, false
 	}
 	var worst Result
-	failed, begun := 0, time.Now()
+	failed, begun, stories := 0, time.Now(), uint64(0)
 	runSeeds(u.first, u.count, u.opts, func(r Result) bool {
 		reached.Add(r.Reached)
 		coded.Add(r.Coded)
+		stories ^= mixInt(mixInt(fnvOffset, r.Seed), r.Hash)
 		if r.Recovery > worst.Recovery {
 			worst = r
 		}
@@ -74,7 +75,8 @@ func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) 
 		}
 		return failed < u.stop
 	})
-	t.Logf("%d seeds in %v; slowest recovery %v (seed %d, bound %v)", u.count, time.Since(begun).Round(time.Millisecond),
+	// Two versions that print the same here did the same in every run.
+	t.Logf("%d seeds, stories %016x, in %v; slowest recovery %v (seed %d, bound %v)", u.count, stories, time.Since(begun).Round(time.Millisecond),
 		worst.Recovery, worst.Seed, finaleTime)
 	return reached, coded, u.count >= 1000 && failed == 0
 }
