@@ -36,9 +36,9 @@ type hostProgress struct {
 // entry only in part stops here, before it.
 func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 	if allowUnwritten {
-		return l.coded.holdBack(l.committed)
+		return l.coder.Releasable(l.committed)
 	}
-	return l.coded.holdBack(min(l.committed, l.tail.base.index))
+	return l.coder.Releasable(min(l.committed, l.tail.base.index))
 }
 
 // hasNextCommitted reports whether nextCommitted would return anything, without
@@ -62,12 +62,19 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 		l.fail(err, "entries [%d, %d) are committed and not yet applied", lo, hi)
 		return nil
 	}
-	return l.coded.unwrap(ents, l.limit-l.outstanding)
+	if ents, err = l.coder.Unwrap(ents, uint64(l.limit-l.outstanding)); err != nil {
+		l.fail(err, "entries from %d on are committed and not yet applied", lo)
+		return nil
+	}
+	return ents
 }
 
 // acceptApplying records that the host was given the entries.
 func (l *raftLog) acceptApplying(ents []*pb.Entry, allowUnwritten bool) {
 	if len(ents) == 0 {
+		if l.hasNextCommitted(allowUnwritten) {
+			l.coder.Offered(l.applying)
+		}
 		return
 	}
 	l.applying = ents[len(ents)-1].GetIndex()

@@ -64,7 +64,7 @@ func (r *raft) mayCampaign() bool {
 	switch {
 	case !r.promotable():
 		r.logger.Warningf("raft: node %x cannot campaign: it is no voter, or has a snapshot to apply", r.id)
-	case r.log.anyUnappliedConfChange() && !r.coded.mayCampaignBlocked():
+	case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():
 		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
 			r.id, r.term, r.log.applied, r.log.committed)
 	default:
@@ -121,7 +121,6 @@ func (c *candidate) count(m *pb.Message) {
 	if _, again := c.votes[from]; !again {
 		c.votes[from] = !m.GetReject()
 	}
-	c.coded.learnFromRefusal(m)
 	result := c.electorate.tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {

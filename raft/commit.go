@@ -10,11 +10,7 @@ func (l *leader) advanceCommit() bool {
 	if k <= l.log.committed {
 		return false
 	}
-	from := l.log.committed
 	l.log.commitTo(k)
-	if l.enc != nil {
-		l.committedTo(from, k)
-	}
 	return true
 }
 
@@ -23,14 +19,11 @@ func (l *leader) advanceCommit() bool {
 //
 //  1. a majority of each voter set in force holds the log up to K durably,
 //  2. any majority could restore each entry up to K: a matter of course where
-//     members hold entries whole (see coded_commit.go), and
+//     members hold entries whole (see package coding), and
 //  3. the entry at K is of this leader's term: one of an earlier term could
 //     still be replaced, although a majority holds it (thesis 3.6.2).
 func (l *leader) committable() uint64 {
-	k := l.electorate.committable()
-	if l.coded != nil {
-		k = l.coveredUpTo(l.log.committed, k)
-	}
+	k := l.coder.Committable(l.electorate.committable())
 	if k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k}) {
 		return 0
 	}

@@ -29,8 +29,10 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	}
 	r.switchConfig(cfg, progress)
 	r.electorate.switched()
-	r.electorateChanged()
-	r.coded.confSwitched(change.Tracker.Progress)
+	if l := r.leading(); l != nil {
+		r.electorate.follow(r.id)
+	}
+	r.coder.Switched(change.Tracker.Progress)
 	if r.electorate.foresees && r.campaigning() && !isVoter(r.members.Config, r.id) {
 		r.becomeFollower(r.term, None) // it campaigned in spite of the change: see mayCampaign
 	}
@@ -76,20 +78,31 @@ func inForce(t tracker.ProgressTracker) tracker.ProgressTracker {
 	return t
 }
 
-// changesAppended has the electorate hear of entries that now stand in the log.
-func (r *raft) changesAppended(ents []*pb.Entry) {
+// votersChanged draws the consequences where other voters count than before.
+func (r *raft) votersChanged() {
+	if l := r.leading(); l != nil {
+		r.electorate.follow(r.id)
+	}
+	r.coder.VotersChanged()
+}
+
+// appended, truncated, roseCommit and restoring hear what the log tells.
+func (r *raft) appended(ents []*pb.Entry) {
+	r.coder.Appended(ents)
 	if r.electorate.appended(ents) {
-		r.electorateChanged()
+		r.votersChanged()
 	}
 }
 
-// electorateChanged draws the consequences where other voters count than before.
-func (r *raft) electorateChanged() {
-	r.coded.uncover()
-	if l := r.leading(); l != nil {
-		l.electorate.follow(l.id)
+func (r *raft) truncated(from uint64) {
+	r.coder.Truncated(from)
+	if r.electorate.cut(from) {
+		r.votersChanged()
 	}
 }
+
+func (r *raft) roseCommit(from, to uint64) { r.coder.Committed(from, to) }
+func (r *raft) restoring(index uint64)     { r.coder.Restored(index) }
 
 func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
 	r.members.Config, r.members.Progress = cfg, progress
@@ -98,9 +111,6 @@ func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
 
 // configSwitched draws a leader's consequences from new members.
 func (l *leader) configSwitched() {
-	if l.enc != nil {
-		l.arrangeSlots()
-	}
 	if pr := l.members.Progress[l.id]; pr == nil || pr.IsLearner {
 		// It leads a group it is no voter of, until that group has another
 		// leader (thesis 4.2.2), unless it was told to stop.
@@ -137,20 +147,4 @@ func isVoter(c tracker.Config, id uint64) bool {
 	_, incoming := c.Voters[0][id]
 	_, outgoing := c.Voters[1][id]
 	return incoming || outgoing
-}
-
-// leaveJointIfDue proposes to leave a joint configuration that says it is to be
-// left by itself, once it is the last one in the log. If that fails, as during
-// a transfer, the next applied entry brings us here again.
-func (l *leader) leaveJointIfDue() {
-	if !l.members.AutoLeave || l.log.applied < l.confChangeAt || !l.mayLeaveJoint() {
-		return
-	}
-	if l.enc != nil && l.enc.waiting != nil {
-		return // the host has proposed to leave, and that waits for a tick
-	}
-	// No data: read as the empty change, which leaves, and fits every limit.
-	if err := l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum()}}); err != nil {
-		l.logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config, err)
-	}
 }

@@ -37,7 +37,7 @@ func anyEntry(t *rapid.T) *pb.Entry {
 func TestEncodedSizeIsProtoSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := anyEntry(t)
-		require.Equal(t, entryEncodingSize(proto.Size(e)), encodedSize(e))
+		require.Equal(t, entryEncodingSize(proto.Size(e)), encodingSize([]*pb.Entry{e}))
 	})
 }
 

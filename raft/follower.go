@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
 )
 
 // follower takes what the leader of its term sends, and waits. It has no field
@@ -49,7 +51,7 @@ func (f *follower) step(m *pb.Message) error {
 	case pb.MsgForgetLeader:
 		// A leader that answers reads by its lease counts on not being forgotten.
 		if f.cfg.ReadOnlyOption != ReadOnlyLeaseBased {
-			f.lead = None
+			f.turn(f.role, None)
 		}
 	case pb.MsgTimeoutNow:
 		// The leader is alive and steps aside, so there is nobody to disturb
@@ -61,8 +63,7 @@ func (f *follower) step(m *pb.Message) error {
 
 func (f *follower) hearFrom(m *pb.Message) {
 	f.quietTicks = 0
-	f.lead = m.GetFrom()
-	f.coded.follows(f.lead)
+	f.turn(f.role, m.GetFrom())
 }
 
 // handleAppend makes this log agree with the leader's, if the two meet at the
@@ -81,32 +82,20 @@ func (f *follower) handleAppend(m *pb.Message) error {
 	ents := m.GetEntries()
 	n, after := f.log.firstNew(base, ents)
 	fresh := ents[n:]
-	envs, err := f.coded.read(fresh)
-	if err != nil {
-		return err
+	if err := f.coder.Accept(fresh); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformedMessage, err)
 	}
-	f.coded.replaced(after, fresh)
 	f.log.appendAfter(after, fresh)
-	f.coded.took(fresh, envs)
 	last := base.index + uint64(len(ents))
-	f.learnCommit(min(m.GetCommit(), last))
+	f.log.commitTo(min(m.GetCommit(), last))
 	f.acknowledge(m.GetFrom(), last)
-	f.coded.share(fresh, envs, m.GetCommit())
 	return nil
-}
-
-// learnCommit raises the commit index on the leader's word.
-func (f *follower) learnCommit(index uint64) {
-	from := f.log.committed
-	f.log.commitTo(index)
-	f.coded.learnt(from, f.log.committed)
 }
 
 // acknowledge tells the leader that the logs agree up to index, once that much
 // is durable here.
 func (f *follower) acknowledge(to, index uint64) {
-	f.coded.acknowledged(index)
-	f.vouch(f.appendResp(to).withIndex(index))
+	f.vouch(f.message(pb.MsgAppResp, to).withIndex(index))
 }
 
 // rejectAppend tells the leader that the logs differ at base, with the latest
@@ -114,7 +103,7 @@ func (f *follower) acknowledge(to, index uint64) {
 func (f *follower) rejectAppend(m *pb.Message, base entryID) {
 	upTo := entryID{term: base.term, index: min(base.index, f.log.last().index)}
 	hint := f.log.match(upTo)
-	e := f.appendResp(m.GetFrom()).withEntryID(entryID{term: hint.term, index: base.index}).withReject()
+	e := f.message(pb.MsgAppResp, m.GetFrom()).withEntryID(entryID{term: hint.term, index: base.index}).withReject()
 	e.msg.RejectHint = new(hint.index)
 	f.vouch(e)
 }
@@ -126,11 +115,10 @@ func (f *follower) handleHeartbeat(m *pb.Message) error {
 		f.logger.Error(err)
 		return err
 	}
-	f.learnCommit(m.GetCommit())
+	f.log.commitTo(m.GetCommit())
 	e := f.message(pb.MsgHeartbeatResp, m.GetFrom())
 	e.msg.Context = m.GetContext()
 	f.send(e)
-	f.coded.reportNews()
 	return nil
 }
 
@@ -151,18 +139,23 @@ func (f *follower) handleSnapshot(m *pb.Message) error {
 	return nil
 }
 
+// mayRestore reports whether a snapshot helps although the log covers it.
+func (f *follower) mayRestore(id entryID) bool {
+	return f.coder.MayRestore(ecraft.ID{Term: id.term, Index: id.index})
+}
+
 // restore replaces the log and the members by the snapshot's, and reports
 // whether it did. It does not if the snapshot holds nothing new, or is not for
 // this node.
 func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	id, cs := snapshotID(s), s.GetMetadata().GetConfState()
 	switch {
-	case id.index <= f.log.committed && !f.coded.mayRestore(id):
+	case id.index <= f.log.committed && !f.mayRestore(id):
 		return false, nil
 	case !slices.Contains(cs.GetVoters(), f.id) && !slices.Contains(cs.GetLearners(), f.id) && !slices.Contains(cs.GetVotersOutgoing(), f.id):
 		f.logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
 		return false, nil
-	case f.log.holds(id) && !f.coded.mayRestore(id):
+	case f.log.holds(id) && !f.mayRestore(id):
 		// The log leads to the snapshot's state and may go on behind it, with
 		// entries that were acknowledged. It stays; only the news that all this
 		// is committed is taken.
@@ -174,10 +167,10 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 		return false, fmt.Errorf("%w: snapshot %v has a configuration %s that cannot be restored: %w",
 			ErrMalformedMessage, id, DescribeConfState(cs), err)
 	}
-	f.coded.shareUpTo(id.index)
 	f.log.restore(s)
 	f.members = members
-	f.coded.restored(id.index)
+	f.electorate.restored()
+	f.coder.Switched(nil) // under an id there may be another member since
 	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config)
 	return true, nil
 }

@@ -25,8 +25,8 @@ type leader struct {
 	// uncommitted is the payload in the log behind the commit index, counted
 	// from the beginning of the term, so it may be too low but not too high.
 	uncommitted entryPayloadSize
-	// enc is what this leadership needs to code; nil without coding.
-	enc *encoder
+	// held is a configuration change that waits for a brake, or nil.
+	held *pb.Entry
 	// reads are ReadIndex requests that wait for a quorum's word.
 	reads readQueue
 }
@@ -44,9 +44,8 @@ func (r *raft) becomeLeader() {
 	l.confChangeAt = last.index
 	// An entry of its own term lets a leader commit those of earlier terms
 	// (thesis 3.6.2).
-	if l.coded != nil {
-		l.beginCoding()
-		l.takeOver()
+	if l.coder.TakeOver() {
+		l.perform()
 	} else {
 		l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))
 	}
@@ -116,12 +115,10 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 			return fmt.Errorf("%w: %x acknowledges index %d, but this leader's log ends at %d", ErrMalformedMessage, m.GetFrom(), m.GetIndex(), last)
 		}
 		pr.RecentActive = true
-		l.heardAppend(m)
 		if m.GetReject() {
 			l.appendRejected(pr, m)
 		} else {
 			l.appendAccepted(pr, m)
-			l.unblockOne(m.GetFrom())
 		}
 	case pb.MsgHeartbeatResp:
 		l.heartbeatAnswered(pr, m)

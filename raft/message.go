@@ -52,14 +52,20 @@ func (e *envelope) withReject() *envelope {
 }
 
 // send puts a message into the outbox: it may leave at once.
-func (r *raft) send(e *envelope) { r.outbox = append(r.outbox, &e.msg) }
+func (r *raft) send(e *envelope) {
+	r.coder.Leaves(&e.msg)
+	r.outbox = append(r.outbox, &e.msg)
+}
 
 // vouch sends a message that must not leave before what it vouches for is
 // durable: everything that this node holds by now.
 //
 // Refusals could leave at once in most cases. They are rare, and it is not
 // proven for all, so they wait too.
-func (r *raft) vouch(e *envelope) { r.vouching = append(r.vouching, &e.msg) }
+func (r *raft) vouch(e *envelope) {
+	r.coder.Leaves(&e.msg)
+	r.vouching = append(r.vouching, &e.msg)
+}
 
 // forward passes a message on to the leader. A term is that of this node, for
 // the types that have one.

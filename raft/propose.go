@@ -24,7 +24,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 	case l.transferee != None:
 		return ErrProposalDropped // the log must come to rest
 	}
-	if waits, err := l.postpones(ents); waits || err != nil {
+	if held, err := l.holdBack(ents); held || err != nil {
 		return err
 	}
 	last := l.log.last().index
@@ -40,13 +40,14 @@ func (l *leader) propose(ents []*pb.Entry) error {
 			// applied, that the change was refused.
 			e = &pb.Entry{Type: pb.EntryNormal.Enum()}
 		}
-		own[i] = l.ownEntry(e, id)
+		own[i] = copyShell(e, id)
+		own[i].Data = e.Data // until it is sealed
 	}
 	if !l.reserve(own) {
 		l.logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
 		return ErrProposalDropped
 	}
-	l.sealAll(own)
+	l.coder.Seal(own)
 	l.append(own...)
 	l.broadcastAppend()
 	return nil
@@ -56,7 +57,6 @@ func (l *leader) propose(ents []*pb.Entry) error {
 // when it hears, through an acknowledgement to itself, that they are durable.
 func (l *leader) append(ents ...*pb.Entry) {
 	l.log.appendAfter(l.log.last(), ents)
-	l.changesAppended(ents)
 	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().index))
 }
 
@@ -104,7 +104,7 @@ func (l *leader) objection(cc *pb.ConfChangeV2) string {
 		return "the present configuration is joint and must be left first"
 	case !joint && leaves:
 		return "there is no joint configuration to leave"
-	case l.enc != nil && l.enc.waiting != nil:
+	case l.held != nil:
 		return "another one waits until coded entries are safe under it"
 	}
 	return ""

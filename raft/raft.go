@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft/internal/coding"
 )
 
 // raft is what a node is whatever its role: identity, term, vote, log, members,
@@ -36,8 +38,10 @@ type raft struct {
 	members tracker.ProgressTracker
 	// electorate is whose votes and acknowledgements count.
 	electorate electorate
-	// coded is what coding adds; nil without it.
-	coded *coded
+	// coder is what coding adds: see coder.go. coding is the same for the host's calls
+	// about it; nil without coding.
+	coder  coder
+	coding *coding.Coder
 
 	// outbox holds messages that may leave at once; vouching holds those that
 	// vouch for state: votes and acknowledgements. They leave when everything
@@ -93,9 +97,8 @@ func newRaft(config *Config) (*raft, error) {
 		members: tracker.MakeProgressTracker(cfg.MaxInflightMsgs, cfg.MaxInflightBytes),
 	}
 	r.role = &follower{raft: r}
-	r.coded = newCoded(r)
-	r.electorate = electorate{members: &r.members, log: log, foresees: r.coded != nil}
-	log.coded = r.coded
+	r.electorate = electorate{members: &r.members, log: log, foresees: cfg.Coding != nil}
+	r.coder, log.coder, log.told = plainCoder{}, plainCoder{}, r
 	members, err := r.restoredMembers(cs, log.last().index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
@@ -104,7 +107,7 @@ func newRaft(config *Config) (*raft, error) {
 	if err := r.resume(hs, cfg.Applied); err != nil {
 		return nil, err
 	}
-	if err := r.coded.load(); err != nil {
+	if err := r.extend(); err != nil {
 		return nil, err
 	}
 	r.becomeFollower(r.term, None)
@@ -112,6 +115,36 @@ func newRaft(config *Config) (*raft, error) {
 		r.id, r.term, r.members.Config, log.committed, log.applied, log.last())
 	return r, log.err
 }
+
+// extend begins the extension that the configuration asks for, with the entries of
+// the log that are not applied.
+func (r *raft) extend() error {
+	r.coder, r.coding = newCoder(r)
+	l := r.log
+	l.coder = r.coder
+	if r.coding == nil {
+		return nil
+	}
+	for lo, last := l.applied+1, l.last().index; lo <= last; {
+		ents, err := l.from(lo, loadPage)
+		if err == nil && len(ents) == 0 {
+			err = ErrUnavailable
+		}
+		if err == nil {
+			err = r.coder.Load(ents)
+		}
+		if err != nil {
+			l.fail(err, "entries from %d on, to look for coded ones", lo)
+			return l.err
+		}
+		r.electorate.appended(ents)
+		lo += uint64(len(ents))
+	}
+	return nil
+}
+
+// loadPage is how much of the log is read at a time when a node starts.
+const loadPage = 4 << 20
 
 // resume takes over the hard state and the applied index of before a restart.
 func (r *raft) resume(hs *pb.HardState, applied uint64) error {
@@ -161,8 +194,6 @@ func (r *raft) enter(ro role, term, lead uint64) {
 	if r.term != term {
 		r.term, r.vote = term, None
 	}
-	r.role, r.lead = ro, lead
-	r.coded.entered(lead)
 	r.quietTicks = 0
 	r.patience = r.cfg.ElectionTick + r.cfg.Rand.IntN(r.cfg.ElectionTick)
 	last := r.log.last().index
@@ -176,11 +207,20 @@ func (r *raft) enter(ro role, term, lead uint64) {
 			pr.Match = last
 		}
 	}
+	r.turn(ro, lead)
+}
+
+// turn takes on a role and a leader, in this node's term.
+func (r *raft) turn(ro role, lead uint64) {
+	r.role, r.lead = ro, lead
+	if l := r.leading(); l != nil {
+		r.electorate.follow(r.id)
+	}
+	r.coder.Turned(shownRole(ro), r.term, lead)
 }
 
 func (r *raft) becomeFollower(term, lead uint64) {
 	r.enter(&follower{raft: r}, term, lead)
-	r.coded.unpinAll()
 	r.logger.Infof("raft: node %x follows %x at term %d", r.id, r.lead, r.term)
 }
 
@@ -194,7 +234,10 @@ func (r *raft) promotable() bool {
 // appliedTo hears that the host has applied everything up to index.
 func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.log.appliedTo(max(index, r.log.applied), size)
-	r.coded.applied(r.log.applied)
+	r.coder.Applied(r.log.applied)
+	if r.electorate.applied(r.log.applied) {
+		r.votersChanged()
+	}
 	if l := r.leading(); l != nil {
 		l.leaveJointIfDue()
 	}

@@ -50,9 +50,14 @@ func (rn *RawNode) Tick() {
 	if rn.raft.log.err != nil {
 		return
 	}
-	rn.raft.role.tick()
-	rn.raft.coded.tick()
-	rn.raft.checkInvariants()
+	r := rn.raft
+	r.role.tick()
+	r.coder.Tick()
+	r.settle()
+	if l := r.leading(); l != nil && r.electorate.foresees {
+		l.retryHeld()
+		r.settle()
+	}
 }
 
 // TickQuiesced lets a tick pass that only counts: no heartbeat is sent and no
@@ -103,7 +108,7 @@ func confChangeRequest(cc pb.ConfChangeI) (*pb.Message, error) {
 // must then do.
 func (rn *RawNode) ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState {
 	cs := rn.raft.applyConfChange(cc.AsV2())
-	rn.raft.checkInvariants()
+	rn.raft.settle()
 	return cs
 }
 
@@ -181,6 +186,7 @@ func (rn *RawNode) WithProgress(visitor func(id uint64, typ ProgressType, pr tra
 			typ = ProgressTypeLearner
 		}
 		pr.Inflights = nil
-		visitor(id, typ, rn.raft.visible(id, pr))
+		pr.Match = rn.raft.coder.ShownMatch(id, pr.Match)
+		visitor(id, typ, pr)
 	})
 }

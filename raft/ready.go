@@ -189,7 +189,7 @@ func (rn *RawNode) accept(rd Ready) {
 	}
 	r.readStates, r.outbox, r.vouching = nil, nil, nil
 	if len(rd.Entries) > 0 {
-		r.coded.handedOut()
+		r.coder.HandedOut()
 	}
 	r.log.tail.hand()
 	r.log.acceptApplying(rd.CommittedEntries, rn.appliesUnwritten())

@@ -58,7 +58,6 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	e.msg.Entries = ents
 	l.send(e)
 	pr.SentEntries(len(ents), uint64(int(payloadSize(ents))-saved))
-	l.sentEntries(to, ents, saved)
 	pr.SentCommit(l.log.committed)
 	return true
 }
@@ -71,16 +70,13 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // the host turns into units ([Coding.LateSeal]) takes so many bytes less than it
 // has here.
 func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
-	if l.enc == nil {
-		ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
-		return ents, 0, err
-	}
-	room := l.room(to, next)
-	if l.withheld(to) || room <= 0 {
+	room := l.coder.Room(to, next)
+	if room <= 0 {
 		return nil, 0, nil
 	}
-	if ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg)); err == nil {
-		ents, saved = l.forMember(to, ents, room)
+	ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
+	if err == nil && len(ents) > 0 {
+		ents, saved = l.coder.Form(to, ents, room)
 	}
 	return ents, saved, err
 }
@@ -125,7 +121,6 @@ func (l *leader) broadcastHeartbeat() {
 		e.msg.Context = ctx
 		l.send(e)
 		pr.SentCommit(commit)
-		l.sentHeartbeat(id)
 	})
 }
 
@@ -185,10 +180,9 @@ func (l *leader) appendAccepted(pr *tracker.Progress, m *pb.Message) {
 func (l *leader) heartbeatAnswered(pr *tracker.Progress, m *pb.Message) {
 	pr.RecentActive = true
 	pr.MsgAppFlowPaused = false
-	l.gotHeartbeat(m.GetFrom())
 	// It is there but lags, or it is not known where its log agrees: an append
 	// gets things going again, also when everything in flight was lost.
-	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe || l.coded.lags(m.GetFrom(), pr.Match) {
+	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe {
 		l.sendAppend(m.GetFrom(), pr, true)
 	}
 	if l.cfg.ReadOnlyOption == ReadOnlySafe && len(m.GetContext()) > 0 {

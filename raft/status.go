@@ -90,7 +90,8 @@ func (rn *RawNode) Status() Status {
 	if r.leading() != nil {
 		s.Progress = make(map[uint64]tracker.Progress, len(r.members.Progress))
 		for id, pr := range r.members.Progress {
-			p := r.visible(id, *pr)
+			p := *pr
+			p.Match = r.coder.ShownMatch(id, pr.Match)
 			p.Inflights = pr.Inflights.Clone()
 			s.Progress[id] = p
 		}

@@ -22,18 +22,23 @@ func (r *raft) Step(m *pb.Message) error {
 	if err := r.checkShape(m); err != nil {
 		return err
 	}
-	if t := m.GetType(); !IsLocalMsg(t) && t != pb.MsgTransferLeader {
-		r.coded.heard(m.GetFrom()) // of the others, From is whom they are about
+	peers := !IsLocalMsg(m.GetType()) && m.GetType() != pb.MsgTransferLeader // else From is whom it is about
+	if peers {
+		r.coder.Arrives(m)
 	}
 	if t := m.GetTerm(); t < r.term && t != 0 {
 		r.answerOutdated(m)
 	} else if t <= r.term || r.catchUp(m) {
 		if err := r.dispatch(m); err != nil {
+			r.settle()
 			return err
 		}
+		if peers {
+			r.coder.Handled(m)
+		}
 	}
-	r.pollCoding()
-	r.checkInvariants()
+	r.coder.Poll()
+	r.settle()
 	return r.log.err
 }
 
@@ -61,9 +66,7 @@ func (r *raft) checkShape(m *pb.Message) error {
 			return fmt.Errorf("%w: MsgReadIndex from %x has no entry for its context", ErrMalformedMessage, m.GetFrom())
 		}
 	case MsgUnits, MsgUnitsAsk:
-		if r.coded != nil {
-			return checkUnits(m)
-		}
+		return malformed(r.coder.Check(m))
 	case pb.MsgVote, pb.MsgPreVote:
 		if m.GetTerm() == 0 {
 			return fmt.Errorf("%w: %s from %x has no term", ErrMalformedMessage, m.GetType(), m.GetFrom())
@@ -75,6 +78,14 @@ func (r *raft) checkShape(m *pb.Message) error {
 		}
 	}
 	return nil
+}
+
+// malformed wraps an extension's error about a message.
+func malformed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrMalformedMessage, err)
 }
 
 // fromSelf reports whether a node may get such a message from itself: what its
@@ -132,19 +143,13 @@ func (r *raft) answerOutdated(m *pb.Message) {
 		// leader would never learn of our higher term, nor we get its entries.
 		// Any answer shows it the term and makes it step down.
 		if r.cfg.CheckQuorum || r.cfg.PreVote {
-			r.vouch(r.appendResp(m.GetFrom()))
+			r.vouch(r.message(pb.MsgAppResp, m.GetFrom()))
 		}
 	case pb.MsgPreVote:
 		// Must be answered: a node without PreVote may have raised the term
 		// with a shorter log, and none could win if the longer log were to go
 		// on asking about a lower one.
-		r.refuseVote(pb.MsgPreVoteResp, m.GetFrom())
-	case pb.MsgPreVoteResp:
-		// Who refuses may be in an earlier term, as a pre-vote takes nobody to
-		// another. What it knows to be committed is so in any.
-		if _, asks := r.role.(*candidate); asks {
-			r.coded.learnFromRefusal(m)
-		}
+		r.vouch(r.message(pb.MsgPreVoteResp, m.GetFrom()).withReject())
 	case pb.MsgStorageAppendResp:
 		// The entries may have been replaced since, and be written again, so
 		// the report says nothing about them. A snapshot is committed state: it
@@ -168,14 +173,17 @@ func (r *raft) dispatch(m *pb.Message) error {
 	case pb.MsgVote, pb.MsgPreVote:
 		r.handleVote(m)
 	case pb.MsgUnreachable:
-		r.coded.lost(m.GetFrom())
+		r.coder.Unreachable(m.GetFrom())
 		return r.role.step(m)
-	case MsgUnits:
-		return r.coded.stepUnits(m)
-	case MsgUnitsAsk:
-		return r.coded.stepAsk(m)
+	case MsgUnits, MsgUnitsAsk:
+		if r.coder.Claims(m) {
+			if answer, err := r.hearWinner(m); err != nil || !answer {
+				return err
+			}
+		}
+		return malformed(r.coder.Step(m))
 	case pb.MsgStorageAppendResp:
-		r.coded.stored()
+		r.coder.Stored()
 		if i := m.GetIndex(); i != 0 {
 			r.log.tail.written(entryID{term: m.GetLogTerm(), index: i})
 		}

@@ -28,7 +28,7 @@ func (l *leader) handTo(pr *tracker.Progress, to uint64) {
 	l.logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
 	l.quietTicks = 0
 	l.transferee = to
-	if pr.Match == l.log.last().index && l.readyToLead(to) {
+	if pr.Match == l.log.last().index && l.coder.MayHandTo(to) {
 		l.send(l.message(pb.MsgTimeoutNow, to))
 	} else {
 		l.sendAppend(to, pr, true)
@@ -37,7 +37,7 @@ func (l *leader) handTo(pr *tracker.Progress, to uint64) {
 
 // continueTransfer finishes a transfer when the transferee's log is complete.
 func (l *leader) continueTransfer(from uint64, pr *tracker.Progress) {
-	if from == l.transferee && pr.Match == l.log.last().index && l.readyToLead(from) {
+	if from == l.transferee && pr.Match == l.log.last().index && l.coder.MayHandTo(from) {
 		l.send(l.message(pb.MsgTimeoutNow, from))
 	}
 }

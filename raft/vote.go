@@ -21,7 +21,7 @@ func (r *raft) handleVote(m *pb.Message) {
 	if !r.mayVote(m) || !theirs.atLeast(ours) {
 		r.logger.Infof("raft: node %x (voted for %x, log ends at %v) refuses %s of %x (log ends at %v) at term %d",
 			r.id, r.vote, ours, m.GetType(), m.GetFrom(), theirs, r.term)
-		r.refuseVote(answer, m.GetFrom())
+		r.vouch(r.message(answer, m.GetFrom()).withReject())
 		return
 	}
 	r.logger.Infof("raft: node %x (log ends at %v) grants %s of %x (log ends at %v) at term %d",

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"maps"
@@ -18,16 +18,16 @@ import (
 
 // want has the payload of an entry completed although this node need not apply
 // it, or not yet.
-func (c *coded) want(rec *record) {
-	if !rec.complete && c.wanted[rec.id.index] == nil && c.expectPinned(rec) {
+func (c *Coder) want(rec *record) {
+	if !rec.complete && c.wanted[rec.id.Index] == nil && c.expectPinned(rec) {
 		rec.wantedAt = c.ticks
-		c.wanted[rec.id.index] = rec
+		c.wanted[rec.id.Index] = rec
 	}
 }
 
 // wantAhead has entries of the log completed: those that a member is to be sent
 // next, and some more, so that it need not wait for each.
-func (c *coded) wantAhead(ents []*pb.Entry) {
+func (c *Coder) wantAhead(ents []*pb.Entry) {
 	n := len(c.wanted)
 	defer func() {
 		if len(c.wanted) > n {
@@ -46,8 +46,8 @@ func (c *coded) wantAhead(ents []*pb.Entry) {
 			c.wantEntry(idOf(e), env)
 		}
 		for _, r := range env.Riders {
-			id := entryID{term: r.Term, index: r.Index}
-			if id.index <= c.released() {
+			id := ecraft.ID{Term: r.Term, Index: r.Index}
+			if id.Index <= c.log.Released() {
 				continue
 			}
 			if under, err := c.envelopeOf(id); err == nil && under.Kind == ecraft.Coded {
@@ -61,50 +61,51 @@ func (c *coded) wantAhead(ents []*pb.Entry) {
 const maxWanted = 32
 
 // wantEntry has one entry of the log completed.
-func (c *coded) wantEntry(id entryID, env *ecraft.Envelope) {
-	if rec := c.ledger.find(id.index); rec != nil {
+func (c *Coder) wantEntry(id ecraft.ID, env *ecraft.Envelope) {
+	if rec := c.ledger.find(id.Index); rec != nil {
 		c.want(rec)
 		return
 	}
-	if env.Payload != nil || c.wanted[id.index] != nil || c.store.Payload(coID(id)) != nil {
+	if env.Payload != nil || c.wanted[id.Index] != nil || c.store.Payload(id) != nil {
 		return
 	}
 	hdr := env.Header
 	rec := &record{id: id, hdr: &hdr, wantedAt: c.ticks}
 	if c.expectPinned(rec); rec.pinned { // also if this node's own units make it complete
-		c.wanted[id.index] = rec
+		c.wanted[id.Index] = rec
 	}
 }
 
 // wantLost has an entry completed that this node has compacted, of which it knows
 // the header.
-func (c *coded) wantLost(rec *record) {
-	if c.wanted[rec.id.index] != nil || len(c.wanted) >= 2*maxWanted {
+func (c *Coder) wantLost(rec *record) {
+	if c.wanted[rec.id.Index] != nil || len(c.wanted) >= 2*maxWanted {
 		return
 	}
 	rec.wantedAt, rec.pinned = c.ticks, true
-	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr)
-	c.wanted[rec.id.index] = rec
+	rec.complete = c.store.ExpectPinned(rec.id, rec.hdr)
+	c.forgetting()
+	c.wanted[rec.id.Index] = rec
 	c.pull()
 }
 
 // pull asks for what is lacking: of committed entries, in order, and of those
 // that a leader needs to send on.
-func (c *coded) pull() {
+func (c *Coder) pull() {
 	lacking := c.lacking()
 	if len(lacking) == 0 {
 		return
 	}
-	for _, ask := range c.puller.Plan(c.ticks, lacking, c.r.lead, nil) {
-		if ask.To == c.r.id {
+	for _, ask := range c.puller.Plan(c.ticks, lacking, c.raft.Lead(), nil) {
+		if ask.To == c.id {
 			continue
 		}
 		e := c.unitsMessage(MsgUnitsAsk, ask.To, forAsk)
 		for _, w := range ask.Wants {
-			e.msg.Entries = append(e.msg.Entries, unitsEntry(entryID{term: w.Term, index: w.Index}, gossip.AppendAsk(nil, w)))
+			e.Entries = append(e.Entries, named(ecraft.ID{Term: w.Term, Index: w.Index}, gossip.AppendAsk(nil, w)))
 		}
-		c.r.send(e)
-		c.record(CodingEvent{Kind: CodingAsked, Peer: ask.To, Count: len(ask.Wants)})
+		c.send(e)
+		c.record(Event{Kind: Asked, Peer: ask.To, Count: len(ask.Wants)})
 	}
 }
 
@@ -112,13 +113,13 @@ func (c *coded) pull() {
 const maxLacking = 512
 
 // lacking lists what this node must have and has not, the oldest first.
-func (c *coded) lacking() []gossip.Lacking {
+func (c *Coder) lacking() []gossip.Lacking {
 	g := &c.ledger
-	upTo := c.r.log.committed
+	upTo := c.log.Committed()
 	if c.incomplete() != nil {
 		n := 0
 		for _, rec := range g.recs[g.ready:] {
-			if rec.id.index > upTo || n == maxLacking || !c.mayExpect(rec.id.index) {
+			if rec.id.Index > upTo || n == maxLacking || !c.mayExpect(rec.id.Index) {
 				break
 			}
 			if !rec.complete && c.expect(rec) {
@@ -127,7 +128,7 @@ func (c *coded) lacking() []gossip.Lacking {
 		}
 	}
 	if len(c.wanted) > 0 { // sorting nothing allocates
-		upTo = max(upTo, c.lastWanted())
+		upTo = max(upTo, c.tidyWanted())
 	}
 	list := c.store.Lacking(upTo, maxLacking, nil)
 	for i := range list {
@@ -141,13 +142,13 @@ func (c *coded) lacking() []gossip.Lacking {
 // was forgotten, until something is applied or the next tick: it would drive others
 // out, and be driven out, as often as answers come, and each time all are asked for
 // anew.
-func (c *coded) mayExpect(index uint64) bool {
+func (c *Coder) mayExpect(index uint64) bool {
 	return c.noRoomFrom == 0 || index < c.noRoomFrom || c.ticks != c.noRoomTick
 }
 
-// lastWanted forgets the entries that are wanted no more, and returns the last
+// tidyWanted forgets the entries that are wanted no more, and returns the last
 // that is.
-func (c *coded) lastWanted() (last uint64) {
+func (c *Coder) tidyWanted() (last uint64) {
 	for _, index := range slices.Sorted(maps.Keys(c.wanted)) {
 		rec := c.wanted[index]
 		if rec.complete && !c.keeps(rec) || c.unneeded(index) {
@@ -163,23 +164,23 @@ func (c *coded) lastWanted() (last uint64) {
 // keeps reports whether a payload that was completed to be sent on is kept for a
 // while: a carrier can be sent only when all that rides in it is there, and a
 // change of the members waits for many.
-func (c *coded) keeps(rec *record) bool {
-	l := c.r.leading()
-	return l != nil && (len(l.enc.blocked) > 0 || c.ticks-l.enc.check.failedAt < 2) && c.ticks-rec.wantedAt < c.r.cfg.ElectionTick
+func (c *Coder) keeps(rec *record) bool {
+	l := c.leads
+	return l != nil && (len(l.blocked) > 0 || c.ticks-l.check.failedAt < 2) && c.ticks-rec.wantedAt < c.cfg.ElectionTick
 }
 
 // unneeded reports whether an entry that was wanted no longer is: this node
 // does not lead any more, or has compacted it and no check of members needs it.
-func (c *coded) unneeded(index uint64) bool {
-	l := c.r.leading()
-	return l == nil || index < c.r.log.firstIndex() && l.enc.check.headers[index] == nil
+func (c *Coder) unneeded(index uint64) bool {
+	l := c.leads
+	return l == nil || index < c.log.First() && l.check.headers[index] == nil
 }
 
 // expect sees to it that the store knows an entry that is not complete. If it
 // had given up its units for lack of room, it gets those of the log again. It
 // reports whether units are lacking.
-func (c *coded) expect(rec *record) bool {
-	id := coID(rec.id)
+func (c *Coder) expect(rec *record) bool {
+	id := rec.id
 	if c.store.Known(id) {
 		return true
 	}
@@ -188,12 +189,13 @@ func (c *coded) expect(rec *record) bool {
 		return false
 	}
 	own, _ := c.ownUnits(rec.id, env)
-	rec.complete = c.store.Expect(id, rec.hdr, own...)
+	c.ledger.complete(rec, c.store.Expect(id, rec.hdr, own...))
+	c.forgetting()
 	return !rec.complete
 }
 
 // expectPinned is expect for an entry that there must be room for.
-func (c *coded) expectPinned(rec *record) bool {
+func (c *Coder) expectPinned(rec *record) bool {
 	if rec.pinned {
 		return !rec.complete
 	}
@@ -204,7 +206,8 @@ func (c *coded) expectPinned(rec *record) bool {
 	rec.pinned = true
 	own, sound := c.ownUnits(rec.id, env)
 	rec.damaged = !sound
-	rec.complete = c.store.ExpectPinned(coID(rec.id), rec.hdr, own...)
+	c.ledger.complete(rec, c.store.ExpectPinned(rec.id, rec.hdr, own...))
+	c.forgetting()
 	return !rec.complete
 }
 
@@ -212,7 +215,7 @@ func (c *coded) expectPinned(rec *record) bool {
 // assigned to it, which stand in its envelope, and riders. They are sound if
 // none is lacking because the log is damaged: others have what is, but must not
 // be told that this is all there is.
-func (c *coded) ownUnits(id entryID, env *ecraft.Envelope) (units []ecraft.Strip, sound bool) {
+func (c *Coder) ownUnits(id ecraft.ID, env *ecraft.Envelope) (units []ecraft.Strip, sound bool) {
 	sound = true
 	add := func(s ecraft.Strip) {
 		if s.Verify() != nil {

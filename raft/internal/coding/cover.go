@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"go.etcd.io/raft/v3/quorum"
@@ -21,18 +21,27 @@ import (
 // of a configuration that is one member larger or smaller. Riders count in
 // entries up to k only: a later leader may replace what lies behind it.
 
+// Committable returns the highest index up to k that may be committed, or one
+// at or below the commit index.
+func (c *Coder) Committable(k uint64) uint64 {
+	if c.leads == nil {
+		return k
+	}
+	return c.leads.coveredUpTo(c.log.Committed(), k)
+}
+
 // coveredUpTo returns the highest index in (committed, k] that may be
 // committed, or committed.
-func (l *leader) coveredUpTo(committed, k uint64) uint64 {
-	g := &l.coded.ledger
+func (l *leading) coveredUpTo(committed, k uint64) uint64 {
+	g := &l.ledger
 	for k > committed {
 		low := k
 		for _, rec := range g.recs[g.at(committed+1):] {
-			if rec.id.index > k {
+			if rec.id.Index > k {
 				break
 			}
 			if !l.coveredBy(rec, k) {
-				low = rec.id.index - 1
+				low = rec.id.Index - 1
 				break
 			}
 		}
@@ -46,21 +55,27 @@ func (l *leader) coveredUpTo(committed, k uint64) uint64 {
 
 // coveredBy reports whether the rule holds for an entry if riders up to upTo
 // count.
-func (l *leader) coveredBy(rec *record, upTo uint64) bool {
+func (l *leading) coveredBy(rec *record, upTo uint64) bool {
 	if rec.covered {
 		return true
 	}
-	for _, v := range l.electorate.sets() {
+	for _, v := range l.raft.Electorate().Sets() {
 		if !l.coveredIn(v, rec, upTo) {
 			return false
 		}
 	}
-	rec.covered = len(rec.raised) == 0
 	return true
 }
 
+// cover reports whether the units of the header alone satisfy the rule, and
+// remembers it.
+func (l *leading) cover(rec *record) bool {
+	rec.covered = len(rec.raised) == 0 && l.coveredBy(rec, noLimit)
+	return rec.covered
+}
+
 // coveredIn reports whether the rule holds in one set of voters.
-func (l *leader) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bool {
+func (l *leading) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bool {
 	if len(v) == 0 {
 		return true
 	}
@@ -68,7 +83,7 @@ func (l *leader) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bo
 	held := buf[:0]
 	for id := range v {
 		match := uint64(0)
-		if pr := l.members.Progress[id]; pr != nil {
+		if pr := l.raft.Members().Progress[id]; pr != nil {
 			match = pr.Match
 		}
 		held = append(held, rec.holds(id, match, upTo))
@@ -76,13 +91,11 @@ func (l *leader) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bo
 	return ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)
 }
 
-// committedTo notes that the commit index has risen.
-func (l *leader) committedTo(from, to uint64) {
-	c := l.coded
-	c.learnt(from, to)
-	g := &c.ledger
+// committed notes that the commit index has risen.
+func (l *leading) committed(from, to uint64) {
+	g := &l.ledger
 	for _, rec := range g.recs[g.at(from+1):] {
-		if rec.id.index > to {
+		if rec.id.Index > to {
 			break
 		}
 		rec.hedgeAt = 0
@@ -91,7 +104,7 @@ func (l *leader) committedTo(from, to uint64) {
 		}
 		alone := record{id: rec.id, hdr: rec.hdr}
 		if !l.coveredBy(&alone, to) {
-			c.record(CodingEvent{Kind: CodingRiderCommit, Index: rec.id.index})
+			l.record(Event{Kind: RiderCommit, Index: rec.id.Index})
 		}
 	}
 	if o := l.observer(); o != nil {
@@ -99,20 +112,24 @@ func (l *leader) committedTo(from, to uint64) {
 	}
 }
 
-// learnt notes that the commit index has risen here, for the time that payloads
-// take from then on.
-func (c *coded) learnt(from, to uint64) {
-	if c == nil || to <= from || c.r.cfg.Clock == nil {
+// Committed hears that the commit index has risen: payloads take their time from
+// then on.
+func (c *Coder) Committed(from, to uint64) {
+	if c.leads != nil {
+		c.leads.committed(from, to)
+	}
+	c.noteHeldBack()
+	if c.cfg.Clock == nil {
 		return
 	}
 	now := c.now()
 	g := &c.ledger
 	for _, rec := range g.recs[g.at(from+1):] {
-		if rec.id.index > to {
+		if rec.id.Index > to {
 			break
 		}
 		if rec.since = now; rec.complete {
-			c.record(CodingEvent{Kind: CodingDelayed, Index: rec.id.index})
+			c.record(Event{Kind: Delayed, Index: rec.id.Index})
 		}
 	}
 }

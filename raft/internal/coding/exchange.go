@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"errors"
@@ -16,9 +16,17 @@ import (
 
 // Followers complete each other's payloads. When a follower's units of an entry
 // are durable, which is when it acknowledges, it pushes them to those that need
-// them, by a schedule that follows from the header: no request, one delay. Who
-// still lacks units of a committed entry asks for them.
-//
+// them, by a schedule that follows from the header: no request, one delay. A node
+// that still lacks units of a committed entry asks for them.
+
+// Types of messages between nodes that code. Their Term is 0 on the wire, so
+// that a node which does not know them ignores them; the sender's term is in
+// LogTerm.
+const (
+	MsgUnits    = pb.MessageType(64)
+	MsgUnitsAsk = pb.MessageType(65)
+)
+
 // The Context of MsgUnits and MsgUnitsAsk is one byte, what the message is for.
 const (
 	forPush    = 'p' // units that nobody asked for
@@ -32,19 +40,17 @@ const answerBytes = 1 << 20
 
 // unitsMessage begins a message about units. Its LogTerm is the sender's term,
 // its index the last one that the sender acknowledged in it.
-func (c *coded) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *envelope {
-	e := c.r.message(typ, to).withTerm(0).withEntryID(entryID{term: c.r.term, index: c.acked.index}).withCommit(c.r.log.committed)
-	e.msg.Context = []byte{purpose}
-	return e
+func (c *Coder) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *pb.Message {
+	return &pb.Message{
+		Type: &typ, To: &to, From: &c.id, Term: new(uint64), LogTerm: new(c.raft.Term()),
+		Index: new(c.acked.Index), Commit: new(c.log.Committed()), Context: []byte{purpose},
+	}
 }
 
 // share has this node's units of entries follow their acknowledgement: at once,
 // or when they lie far enough behind. An old entry, sent to a member that lagged,
 // is not shared: the others have it. So they will not push theirs, either.
-func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
-	if c == nil {
-		return
-	}
+func (c *Coder) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
 	var now parcels
 	for i, env := range envs {
 		if env == nil || env.Kind != ecraft.Coded {
@@ -59,10 +65,10 @@ func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) 
 		if env.Own.Count == 0 && env.Payload == nil {
 			continue
 		}
-		if c.opt.GossipGap == 0 {
+		if c.cfg.GossipGap == 0 {
 			now.pack(c, idOf(ents[i]), env)
 		} else {
-			c.later.Add(coID(idOf(ents[i])), env.PayloadLen, c.ticks)
+			c.later.Add(idOf(ents[i]), env.PayloadLen, c.ticks)
 		}
 	}
 	c.ship(&now)
@@ -71,27 +77,24 @@ func (c *coded) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) 
 
 // shareDue pushes what lies far enough behind the commit index, or has waited
 // long enough.
-func (c *coded) shareDue() {
-	c.shareLater(func() (ecraft.ID, bool) { return c.later.Next(c.r.log.committed, c.ticks) })
+func (c *Coder) shareDue() {
+	c.shareLater(func() (ecraft.ID, bool) { return c.later.Next(c.log.Committed(), c.ticks) })
 }
 
 // shareUpTo pushes what was held back of entries that may leave the log, as they are
 // applied or a snapshot takes their place: who asks for them then would get nothing.
-func (c *coded) shareUpTo(index uint64) {
-	if c == nil {
-		return
-	}
+func (c *Coder) shareUpTo(index uint64) {
 	c.shareLater(func() (ecraft.ID, bool) { return c.later.NextUpTo(index) })
 }
 
-func (c *coded) shareLater(next func() (ecraft.ID, bool)) {
+func (c *Coder) shareLater(next func() (ecraft.ID, bool)) {
 	var due parcels
 	for {
 		id, ok := next()
 		if !ok {
 			break
 		}
-		eid := entryID{term: id.Term, index: id.Index}
+		eid := ecraft.ID{Term: id.Term, Index: id.Index}
 		if env, err := c.envelopeOf(eid); err == nil {
 			due.pack(c, eid, env)
 		}
@@ -106,14 +109,14 @@ const pushBytes = 64 << 10
 type parcels struct {
 	to      []uint64
 	bytes   []int
-	content []*envelope
+	content []*pb.Message
 	targets []gossip.Push
 }
 
 // pack adds what the schedule says of one entry. A node that was assigned the
 // whole payload makes the units of its slot.
-func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
-	p.targets = gossip.Targets(&env.Header, c.r.id, p.targets[:0])
+func (p *parcels) pack(c *Coder, id ecraft.ID, env *ecraft.Envelope) {
+	p.targets = gossip.Targets(&env.Header, c.id, p.targets[:0])
 	var word *ecraft.Codeword
 	if env.Payload != nil && len(p.targets) > 0 {
 		word = ecraft.NewCodeword(&env.Header, env.Payload)
@@ -130,7 +133,7 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 		if run := (gossip.Push{First: t.First, Count: t.Count}); run != packed {
 			strip := env.Own.Sub(t.First, t.Count)
 			if word != nil {
-				strip = word.Strip(env.SlotOf(c.r.id), t.First, t.Count)
+				strip = word.Strip(env.SlotOf(c.id), t.First, t.Count)
 			}
 			data, packed = gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{strip}}), run
 		}
@@ -141,7 +144,7 @@ func (p *parcels) pack(c *coded, id entryID, env *ecraft.Envelope) {
 			p.bytes = append(p.bytes, 0)
 			p.content = append(p.content, c.unitsMessage(MsgUnits, t.Peer, forPush))
 		}
-		p.content[i].msg.Entries = append(p.content[i].msg.Entries, unitsEntry(id, data))
+		p.content[i].Entries = append(p.content[i].Entries, named(id, data))
 		p.bytes[i] += len(data)
 	}
 }
@@ -161,58 +164,63 @@ func (p *parcels) open(to uint64) int {
 }
 
 // ship sends the parcels when what they hold is durable here.
-func (c *coded) ship(p *parcels) {
+func (c *Coder) ship(p *parcels) {
 	for i, to := range p.to {
-		ents := p.content[i].msg.Entries
-		c.r.vouch(p.content[i])
-		c.record(CodingEvent{Kind: CodingPushed, Peer: to, Count: len(ents), Bytes: int(payloadSize(ents))})
+		ents := p.content[i].Entries
+		c.vouch(p.content[i])
+		c.record(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
 	}
 }
 
-// unitsEntry is an entry of a message about units.
-func unitsEntry(id entryID, data []byte) *pb.Entry {
-	e := copyEntry(&pb.Entry{}, id)
-	e.Data = data
-	return e
+func dataBytes(ents []*pb.Entry) (n int) {
+	for _, e := range ents {
+		n += len(e.GetData())
+	}
+	return n
 }
 
-// checkUnits refuses a message about units that no correct node sends.
-func checkUnits(m *pb.Message) error {
+// Check refuses a message about units that no correct node sends.
+func (c *Coder) Check(m *pb.Message) error {
 	if len(m.GetContext()) != 1 || m.GetTerm() != 0 {
-		return fmt.Errorf("%w: message of type %d from %x has term %d and a context of %d bytes; it must have term 0 and 1 byte",
-			ErrMalformedMessage, m.GetType(), m.GetFrom(), m.GetTerm(), len(m.GetContext()))
+		return fmt.Errorf("message of type %d from %x has term %d and a context of %d bytes; it must have term 0 and 1 byte",
+			m.GetType(), m.GetFrom(), m.GetTerm(), len(m.GetContext()))
 	}
 	if n := len(m.GetEntries()); n > maxRecovered && m.GetType() == MsgUnitsAsk {
-		return fmt.Errorf("%w: %x asks for units of %d entries; at most %d can be", ErrMalformedMessage, m.GetFrom(), n, maxRecovered)
+		return fmt.Errorf("%x asks for units of %d entries; at most %d can be", m.GetFrom(), n, maxRecovered)
 	}
 	for i, e := range m.GetEntries() {
-		if e.GetTerm() == 0 || e.GetTerm() > maxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
-			return fmt.Errorf("%w: message of type %d from %x has entry %d/%d out of order or without a term",
-				ErrMalformedMessage, m.GetType(), m.GetFrom(), e.GetTerm(), e.GetIndex())
+		if e.GetTerm() == 0 || e.GetTerm() > MaxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
+			return fmt.Errorf("message of type %d from %x has entry %d/%d out of order or without a term",
+				m.GetType(), m.GetFrom(), e.GetTerm(), e.GetIndex())
 		}
 	}
 	return nil
 }
 
-// stepUnits takes what another node sends of entries.
-func (c *coded) stepUnits(m *pb.Message) error {
-	if c == nil {
-		return nil
+// Step takes a message about units that Check lets pass.
+func (c *Coder) Step(m *pb.Message) error {
+	if m.GetType() == MsgUnitsAsk {
+		return c.stepAsk(m)
 	}
+	return c.stepUnits(m)
+}
+
+// stepUnits takes what another node sends of entries.
+func (c *Coder) stepUnits(m *pb.Message) error {
 	from := m.GetFrom()
-	if c.r.members.Progress[from] == nil && !c.r.electorate.expects(from) {
+	if c.raft.Members().Progress[from] == nil && !c.raft.Electorate().Expects(from) {
 		return nil // no member, as far as is known here
 	}
 	c.heard(from)
 	purpose := m.GetContext()[0]
 	if purpose == forRecover {
-		if rc, ok := c.r.role.(*recoverer); ok {
-			return rc.answered(m)
+		if c.recovery != nil {
+			return c.recovery.answered(m)
 		}
 		return nil
 	}
 	if purpose == forHeader {
-		if l := c.r.leading(); l != nil {
+		if l := c.leads; l != nil {
 			return l.headersArrived(m)
 		}
 		return nil
@@ -221,11 +229,13 @@ func (c *coded) stepUnits(m *pb.Message) error {
 	for _, e := range m.GetEntries() {
 		n, err := c.stepUnitsOf(from, e)
 		if purpose == forAnswer {
-			c.puller.Answered(from, coID(idOf(e)), n)
+			c.puller.Answered(from, idOf(e), n)
 		}
 		refused = errors.Join(refused, err)
 	}
-	c.advanced()
+	if c.leads != nil {
+		c.leads.unblock()
+	}
 	if purpose == forAnswer {
 		c.pull() // there may be more to ask for
 	}
@@ -233,12 +243,12 @@ func (c *coded) stepUnits(m *pb.Message) error {
 }
 
 // stepUnitsOf takes the units of one entry, and returns how many there are.
-func (c *coded) stepUnitsOf(from uint64, e *pb.Entry) (n int, refused error) {
+func (c *Coder) stepUnitsOf(from uint64, e *pb.Entry) (n int, refused error) {
 	id := idOf(e)
 	units, err := gossip.ParseUnits(e.GetData())
 	if err != nil {
-		c.record(CodingEvent{Kind: CodingRejected, Index: id.index, Peer: from})
-		return 0, fmt.Errorf("%w: units of %v from %x: %w", ErrMalformedMessage, id, from, err)
+		c.record(Event{Kind: Rejected, Index: id.Index, Peer: from})
+		return 0, fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
 	}
 	for _, s := range units.Strips {
 		if err := c.unitsArrived(id, from, s); err != nil {
@@ -252,49 +262,40 @@ func (c *coded) stepUnitsOf(from uint64, e *pb.Entry) (n int, refused error) {
 
 // unitsArrived adds units of an entry, from another node or from this one's own
 // log.
-func (c *coded) unitsArrived(id entryID, from uint64, s ecraft.Strip) error {
-	complete, err := c.store.Add(coID(id), from, s)
+func (c *Coder) unitsArrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
+	complete, err := c.store.Add(id, from, s)
 	if complete { // in spite of units that were bad
 		c.completed(id)
 	}
-	if err != nil && from != c.r.id {
-		c.record(CodingEvent{Kind: CodingRejected, Index: id.index, Peer: from})
-		return fmt.Errorf("%w: units of %v from %x: %w", ErrMalformedMessage, id, from, err)
+	c.forgetting()
+	if err != nil && from != c.id {
+		c.record(Event{Kind: Rejected, Index: id.Index, Peer: from})
+		return fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
 	}
 	return nil
 }
 
 // completed notes that the payload of an entry is all here.
-func (c *coded) completed(id entryID) {
-	rec := c.ledger.find(id.index)
+func (c *Coder) completed(id ecraft.ID) {
+	rec := c.ledger.find(id.Index)
 	if rec == nil || rec.id != id {
-		rec = c.wanted[id.index]
+		rec = c.wanted[id.Index]
 	}
 	if rec == nil || rec.id != id || rec.complete {
 		return
 	}
-	rec.complete = true
-	c.record(CodingEvent{Kind: CodingCompleted, Index: id.index, Bytes: rec.hdr.PayloadLen})
+	c.ledger.complete(rec, true)
+	if c.recovery != nil && id.Index > c.log.Committed() {
+		c.pin(rec)
+	}
+	c.record(Event{Kind: Completed, Index: id.Index, Bytes: rec.hdr.PayloadLen})
 	if rec.since > 0 {
-		c.record(CodingEvent{Kind: CodingDelayed, Index: id.index, Count: int((c.now() - rec.since) / time.Microsecond)})
-	}
-}
-
-// advanced draws the consequences of completed payloads.
-func (c *coded) advanced() {
-	if l := c.r.leading(); l != nil {
-		l.unblock()
-	}
-	if rc, ok := c.r.role.(*recoverer); ok {
-		rc.proceed()
+		c.record(Event{Kind: Delayed, Index: id.Index, Count: int((c.now() - rec.since) / time.Microsecond)})
 	}
 }
 
 // stepAsk answers a question for units.
-func (c *coded) stepAsk(m *pb.Message) error {
-	if c == nil {
-		return nil
-	}
+func (c *Coder) stepAsk(m *pb.Message) error {
 	from := m.GetFrom()
 	switch m.GetContext()[0] {
 	case forAsk:
@@ -303,39 +304,39 @@ func (c *coded) stepAsk(m *pb.Message) error {
 		if err := c.answer(e, m); err != nil {
 			return err
 		}
-		c.r.send(e)
+		c.send(e)
 	case forHeaders:
 		c.answerHeaders(m)
 	case forRelease:
-		if from == c.r.lead && m.GetLogTerm() == c.r.term {
+		if from == c.raft.Lead() && m.GetLogTerm() == c.raft.Term() {
 			c.release(m.GetIndex())
 		}
 	case forRecover:
-		return c.stepRecoveryAsk(m)
+		return c.answerWinner(m)
 	}
 	return nil
 }
 
 // answer puts what this node holds of the entries that are asked for into e.
-func (c *coded) answer(e *envelope, m *pb.Message) error {
+func (c *Coder) answer(e, m *pb.Message) error {
 	size := 0
 	for _, q := range m.GetEntries() {
-		want, err := gossip.ParseAsk(coID(idOf(q)), q.GetData())
+		want, err := gossip.ParseAsk(idOf(q), q.GetData())
 		if err != nil {
-			c.record(CodingEvent{Kind: CodingRejected, Index: q.GetIndex(), Peer: m.GetFrom()})
-			return fmt.Errorf("%w: question of %x for %d/%d: %w", ErrMalformedMessage, m.GetFrom(), q.GetTerm(), q.GetIndex(), err)
+			c.record(Event{Kind: Rejected, Index: q.GetIndex(), Peer: m.GetFrom()})
+			return fmt.Errorf("question of %x for %d/%d: %w", m.GetFrom(), q.GetTerm(), q.GetIndex(), err)
 		}
 		units, sound := c.unitsFor(m.GetFrom(), idOf(q), want)
 		if !sound && m.GetContext()[0] == forRecover {
 			continue // no answer: what is damaged may be what a committed entry needs
 		}
 		data := gossip.AppendUnits(nil, units)
-		e.msg.Entries = append(e.msg.Entries, unitsEntry(idOf(q), data))
+		e.Entries = append(e.Entries, named(idOf(q), data))
 		if size += len(data); size >= answerBytes {
 			break
 		}
 	}
-	c.record(CodingEvent{Kind: CodingAnswered, Peer: m.GetFrom(), Count: len(e.msg.Entries), Bytes: size})
+	c.record(Event{Kind: Answered, Peer: m.GetFrom(), Count: len(e.Entries), Bytes: size})
 	return nil
 }
 
@@ -343,7 +344,7 @@ func (c *coded) answer(e *envelope, m *pb.Message) error {
 // member's own strip if this node has the payload, so that they cannot be what
 // it gets elsewhere, and otherwise of this node's. They are not sound if this
 // node's log may once have had more.
-func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units gossip.Units, sound bool) {
+func (c *Coder) unitsFor(asker uint64, id ecraft.ID, want gossip.Want) (units gossip.Units, sound bool) {
 	units.Asked = true
 	if !c.stands(id) {
 		return units, true
@@ -360,6 +361,6 @@ func (c *coded) unitsFor(asker uint64, id entryID, want gossip.Want) (units goss
 		word = nil
 	}
 	own, sound := c.ownUnits(id, env)
-	units.Strips = gossip.Answer(&env.Header, c.r.id, asker, want, own, word)
+	units.Strips = gossip.Answer(&env.Header, c.id, asker, want, own, word)
 	return units, sound || word != nil
 }

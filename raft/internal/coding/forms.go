@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"errors"
@@ -18,14 +18,21 @@ import (
 // What a member is sent of the entries in this node's log: its own form of each,
 // made of the payload. What cannot be made yet waits, and is completed.
 
-// forMember turns entries of this node's log into what a member is sent. It
-// stops before the first one that cannot be made yet, and sees to it that it
-// will be, and when there is no room for more. What is left to the host to make
-// will be so many bytes shorter.
-func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int) {
-	c := l.coded
+// Form turns entries of a leader's log into what a member is sent. It stops
+// before the first one that cannot be made yet, and sees to it that it will be,
+// and when there is no room for more. What the host makes of them will be so many
+// bytes shorter.
+func (c *Coder) Form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int) {
+	made, saved = c.leads.form(to, ents, room)
+	c.leads.saved = saved
+	return made, saved
+}
+
+func (l *leading) form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int) {
+	c := l.Coder
+	l.lags(to, ents[0].GetIndex())
 	if !slices.ContainsFunc(ents, c.isEnvelope) {
-		delete(l.enc.blocked, to)
+		delete(l.blocked, to)
 		for i, e := range ents {
 			if room -= len(e.GetData()); room < 0 && i > 0 {
 				return ents[:i], 0
@@ -42,17 +49,17 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.En
 			if !capable {
 				// It might take an envelope for a payload. The answer to an
 				// append without entries will tell.
-				l.enc.blocked[to] = true
+				l.blocked[to] = true
 				break
 			}
 			data, less, err := l.dataFor(to, e)
 			if err != nil {
-				l.enc.blocked[to] = true
+				l.blocked[to] = true
 				c.wantAhead(ents[i:])
 				break
 			}
 			if data != nil {
-				e = copyWithData(e, data)
+				e = withData(e, data)
 			}
 			// Carriers are longer there than in this node's log.
 			if all += uint64(len(e.GetData())); all > l.cfg.MaxSizePerMsg && i > 0 {
@@ -72,33 +79,44 @@ func (l *leader) forMember(to uint64, ents []*pb.Entry, room int) (made []*pb.En
 		made = append(made, e)
 	}
 	if len(made) == len(ents) {
-		delete(l.enc.blocked, to)
+		delete(l.blocked, to)
 	}
 	if n > 0 {
-		c.record(CodingEvent{Kind: CodingSent, Peer: to, Bytes: size, Count: n})
+		c.record(Event{Kind: Sent, Peer: to, Bytes: size, Count: n})
 	}
 	return made, saved
 }
 
-// room returns how many bytes of entries, from index next on, a member may be sent
+// Room returns how many bytes of entries, from index next on, a member may be sent
 // now: as many as fit a message, or less of what it missed. That can wait, unlike
-// what others are sent by the same interface.
-func (l *leader) room(to, next uint64) int {
+// what others are sent by the same interface. 0 holds new entries back.
+func (c *Coder) Room(to, next uint64) int {
+	l := c.leads
+	if l.withheld(to) {
+		return 0
+	}
 	p, ok := l.observer().(ecraft.Pacer)
-	if !ok || next > l.log.committed || l.coded.plain {
-		delete(l.enc.lagging, to)
+	if !ok || !l.missed(next) {
 		return math.MaxInt
 	}
-	now := l.coded.now()
-	if l.members.Progress[to].State != tracker.StateReplicate {
-		l.enc.lagging[to] = now
+	since, known := l.lagging[to]
+	if !known || l.raft.Members().Progress[to].State != tracker.StateReplicate {
 		return missedBytes // what was on its way may be lost
 	}
-	since, ok := l.enc.lagging[to]
-	if !ok {
-		since, l.enc.lagging[to] = now, now
+	return min(p.Room(to, next, l.now()-since), missedBytes)
+}
+
+// missed reports whether the entries from next on are what a member missed.
+func (l *leading) missed(next uint64) bool { return next <= l.log.Committed() && !l.plain }
+
+// lags notes since when a member is being sent what it missed.
+func (l *leading) lags(to, next uint64) {
+	switch _, known := l.lagging[to]; {
+	case !l.missed(next):
+		delete(l.lagging, to)
+	case !known || l.raft.Members().Progress[to].State != tracker.StateReplicate:
+		l.lagging[to] = l.now()
 	}
-	return min(p.Room(to, next, now-since), missedBytes)
 }
 
 // missedBytes is how much of what a member missed goes into one message, so that
@@ -108,19 +126,19 @@ const missedBytes = 32 << 10
 // dataFor makes a member's form of an entry in this node's form; nil if it is to
 // be sent in that, as it is the same or the host makes the other of it, which
 // saves so many bytes. [ecraft.ErrIncomplete]: this node lacks units for it.
-func (l *leader) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err error) {
-	c := l.coded
+func (l *leading) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err error) {
+	c := l.Coder
 	if rec := c.ledger.find(e.GetIndex()); rec != nil && len(rec.hdr.Riders) == 0 {
 		if saved, ok := l.asItIs(rec.hdr, to, e); ok {
 			return nil, saved, nil
 		}
 		if rec.word != nil {
-			return ecraft.Seal(nil, rec.hdr, to, c.opt.ClearPrefix, rec.word, nil), 0, nil
+			return ecraft.Seal(nil, rec.hdr, to, c.cfg.ClearPrefix, rec.word, nil), 0, nil
 		}
 	}
 	env, err := c.open(e)
 	if err != nil {
-		l.log.fail(err, "an entry to send")
+		c.fail(err, "an entry to send")
 		return nil, 0, err
 	}
 	if saved, ok := l.asItIs(&env.Header, to, e); ok {
@@ -132,19 +150,19 @@ func (l *leader) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err er
 
 // asItIs reports whether a member is sent an entry in this node's form, and how
 // many bytes are saved when the host makes the member's of it.
-func (l *leader) asItIs(h *ecraft.Header, to uint64, e *pb.Entry) (saved int, ok bool) {
+func (l *leading) asItIs(h *ecraft.Header, to uint64, e *pb.Entry) (saved int, ok bool) {
 	switch {
 	case len(h.Riders) == 0 && h.Whole(to) && h.Whole(l.id):
 		return 0, true // the same bytes
-	case l.coded.opt.LateSeal && h.LeavesLate(l.id, to):
-		return len(e.GetData()) - ecraft.SealedLen(h, to, l.coded.opt.ClearPrefix, nil), true
+	case l.cfg.LateSeal && h.LeavesLate(l.id, to):
+		return len(e.GetData()) - ecraft.SealedLen(h, to, l.cfg.ClearPrefix, nil), true
 	}
 	return 0, false
 }
 
 // sealedFor makes a member's form of an entry, riders included.
-func (l *leader) sealedFor(to uint64, e *pb.Entry, env *ecraft.Envelope) (data []byte, err error) {
-	c := l.coded
+func (l *leading) sealedFor(to uint64, e *pb.Entry, env *ecraft.Envelope) (data []byte, err error) {
+	c := l.Coder
 	var word *ecraft.Codeword
 	if env.Kind != ecraft.Carrier {
 		if word, err = c.codeword(idOf(e), env); err != nil {
@@ -156,15 +174,15 @@ func (l *leader) sealedFor(to uint64, e *pb.Entry, env *ecraft.Envelope) (data [
 	if err != nil {
 		return nil, err
 	}
-	return ecraft.Seal(nil, &env.Header, to, c.opt.ClearPrefix, word, riders), nil
+	return ecraft.Seal(nil, &env.Header, to, c.cfg.ClearPrefix, word, riders), nil
 }
 
 // codeword returns the whole payload of an entry of the log as a codeword. The
 // caller frees it.
-func (c *coded) codeword(id entryID, env *ecraft.Envelope) (*ecraft.Codeword, error) {
+func (c *Coder) codeword(id ecraft.ID, env *ecraft.Envelope) (*ecraft.Codeword, error) {
 	payload := env.Payload
 	if payload == nil {
-		payload = c.store.Payload(coID(id))
+		payload = c.store.Payload(id)
 	}
 	if payload == nil {
 		return nil, ecraft.ErrIncomplete
@@ -175,19 +193,19 @@ func (c *coded) codeword(id entryID, env *ecraft.Envelope) (*ecraft.Codeword, er
 // riderWords returns the codewords of the entries that ride in one, nil for
 // those whose units are left out: they are committed, applied and gone here or
 // there, so that neither the commit rule nor the receiver needs them any more.
-func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft.Codeword, error) {
+func (l *leading) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft.Codeword, error) {
 	if len(env.Riders) == 0 {
 		return nil, nil
 	}
 	words := make([]*ecraft.Codeword, len(env.Riders))
 	for i, rider := range env.Riders {
-		word, err := l.riderWord(entryID{term: rider.Term, index: rider.Index})
+		word, err := l.riderWord(ecraft.ID{Term: rider.Term, Index: rider.Index})
 		switch {
 		case err == nil:
 			words[i] = word
-		case errors.Is(err, errReleased), l.coded.account(to).released >= rider.Index:
-			l.enc.check.wentWithout(carrier, rider.Index, to)
-			l.coded.record(CodingEvent{Kind: CodingLeftOut, Index: rider.Index, Peer: to})
+		case errors.Is(err, errReleased), l.account(to).released >= rider.Index:
+			l.check.wentWithout(carrier, rider.Index, to)
+			l.record(Event{Kind: LeftOut, Index: rider.Index, Peer: to})
 		default:
 			return nil, err
 		}
@@ -198,18 +216,18 @@ func (l *leader) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft
 var errReleased = errors.New("the entry is released here")
 
 // riderWord returns the codeword of an entry that rides in another.
-func (l *leader) riderWord(id entryID) (*ecraft.Codeword, error) {
-	c := l.coded
-	if rec := c.ledger.find(id.index); rec != nil {
+func (l *leading) riderWord(id ecraft.ID) (*ecraft.Codeword, error) {
+	c := l.Coder
+	if rec := c.ledger.find(id.Index); rec != nil {
 		return l.word(rec)
 	}
-	if rec := l.enc.check.headers[id.index]; rec != nil && rec.id == id {
+	if rec := l.check.headers[id.Index]; rec != nil && rec.id == id {
 		// Compacted here, and completed once more. The header is another's word.
-		if p := c.store.Payload(coID(id)); p != nil && rec.hdr.IsOf(p) {
+		if p := c.store.Payload(id); p != nil && rec.hdr.IsOf(p) {
 			return ecraft.NewCodeword(rec.hdr, p), nil
 		}
 	}
-	released := c.released()
+	released := c.log.Released()
 	env, err := c.envelopeOf(id)
 	if err == nil {
 		var word *ecraft.Codeword
@@ -217,31 +235,32 @@ func (l *leader) riderWord(id entryID) (*ecraft.Codeword, error) {
 			return word, nil
 		}
 	}
-	if id.index <= released {
+	if id.Index <= released {
 		err = errReleased
 	}
 	return nil, err
 }
 
 // word returns the codeword of a record, and keeps it.
-func (l *leader) word(rec *record) (*ecraft.Codeword, error) {
+func (l *leading) word(rec *record) (*ecraft.Codeword, error) {
 	if rec.word != nil {
 		return rec.word, nil
 	}
-	if !rec.complete {
-		return nil, ecraft.ErrIncomplete
-	}
-	payload, err := l.coded.payload(rec)
+	payload, err := l.payload(rec)
 	if err != nil {
+		l.ledger.complete(rec, false)
 		return nil, err
 	}
-	l.coded.ledger.keep(rec, ecraft.NewCodeword(rec.hdr, payload))
+	l.ledger.keep(rec, ecraft.NewCodeword(rec.hdr, payload))
 	return rec.word, nil
 }
 
-// payload returns the payload of a complete record.
-func (c *coded) payload(rec *record) ([]byte, error) {
-	if p := c.store.Payload(coID(rec.id)); p != nil {
+// payload returns the payload of an entry that is complete.
+func (c *Coder) payload(rec *record) ([]byte, error) {
+	if !rec.complete {
+		return nil, ecraft.ErrIncomplete
+	}
+	if p := c.store.Payload(rec.id); p != nil {
 		return p, nil
 	}
 	env, err := c.envelopeOf(rec.id)
@@ -249,31 +268,34 @@ func (c *coded) payload(rec *record) ([]byte, error) {
 		return nil, err
 	}
 	if env.Payload == nil {
-		c.ledger.lose(rec) // its units were given up for lack of room
-		return nil, ecraft.ErrIncomplete
+		return nil, ecraft.ErrIncomplete // its units were given up for lack of room
 	}
 	return env.Payload, nil
 }
 
 // entry reads one entry of the log, if that is the one meant.
-func (c *coded) entry(id entryID) (*pb.Entry, error) {
+func (c *Coder) entry(id ecraft.ID) (*pb.Entry, error) {
 	if !c.stands(id) {
 		return nil, ecraft.ErrIncomplete
 	}
-	return c.r.log.entry(id.index)
+	ents, err := c.log.Slice(id.Index, id.Index+1, noLimit)
+	if err != nil || len(ents) == 0 {
+		return nil, errors.Join(errNone, err)
+	}
+	return ents[0], nil
 }
 
 // stands reports whether the log has an entry.
-func (c *coded) stands(id entryID) bool {
-	l := c.r.log
-	return id.index <= l.last().index && id.index >= l.firstIndex() && l.holds(id)
+func (c *Coder) stands(id ecraft.ID) bool {
+	term, err := c.log.Term(id.Index)
+	return err == nil && term == id.Term && id.Index >= c.log.First() && id.Index <= c.log.Last().Index
 }
 
 var errPlain = fmt.Errorf("%w: the entry is plain", ecraft.ErrIncomplete)
 
 // envelopeOf reads one entry of the log that is not plain.
 // [ecraft.ErrIncomplete]: there is no such entry.
-func (c *coded) envelopeOf(id entryID) (*ecraft.Envelope, error) {
+func (c *Coder) envelopeOf(id ecraft.ID) (*ecraft.Envelope, error) {
 	e, err := c.entry(id)
 	if err != nil {
 		return nil, err
@@ -283,12 +305,4 @@ func (c *coded) envelopeOf(id entryID) (*ecraft.Envelope, error) {
 		err = errPlain
 	}
 	return env, err
-}
-
-// copyWithData returns an entry that differs from e in its Data, which it
-// shares with the caller.
-func copyWithData(e *pb.Entry, data []byte) *pb.Entry {
-	c := copyShell(&pb.Entry{Type: e.Type}, idOf(e))
-	c.Data = data
-	return c
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"sort"
@@ -27,7 +27,7 @@ type ledger struct {
 
 // record is a coded entry.
 type record struct {
-	id  entryID
+	id  ecraft.ID
 	hdr *ecraft.Header
 	// raised are the riders for this entry, in order of the entries that carry
 	// them.
@@ -75,25 +75,30 @@ type raise struct {
 
 // at returns the position of the first record at or behind index.
 func (g *ledger) at(index uint64) int {
-	return sort.Search(len(g.recs), func(i int) bool { return g.recs[i].id.index >= index })
+	return sort.Search(len(g.recs), func(i int) bool { return g.recs[i].id.Index >= index })
 }
 
 // find returns the record of an entry, or nil.
 func (g *ledger) find(index uint64) *record {
-	if i := g.at(index); i < len(g.recs) && g.recs[i].id.index == index {
+	if i := g.at(index); i < len(g.recs) && g.recs[i].id.Index == index {
 		return g.recs[i]
 	}
 	return nil
 }
 
-func (g *ledger) add(rec *record) { g.recs = append(g.recs, rec) }
+func (g *ledger) add(rec *record) {
+	g.recs = append(g.recs, rec)
+	if rec.complete && g.ready == len(g.recs)-1 {
+		g.ready++
+	}
+}
 
 // ride notes a rider that an entry of the log carries. How many slots the older entry
 // has was checked when the carrier came, unless that entry was applied by then: a node
 // that starts from an older state may meet one that fits no entry.
 func (g *ledger) ride(at uint64, r ecraft.Rider) {
 	g.riders.add(r.ID, at)
-	if rec := g.find(r.Index); rec != nil && rec.id.term == r.Term && len(r.Totals) == rec.hdr.Slots {
+	if rec := g.find(r.Index); rec != nil && rec.id.Term == r.Term && len(r.Totals) == rec.hdr.Slots {
 		rec.raised = append(rec.raised, raise{at: at, totals: r.Totals})
 	}
 }
@@ -133,46 +138,54 @@ func (g *ledger) release(index uint64) {
 
 // incomplete returns the first record whose payload is lacking, or nil.
 func (g *ledger) incomplete() *record {
+	for _, rec := range g.recs[g.ready:] {
+		if !rec.complete {
+			return rec
+		}
+	}
+	return nil
+}
+
+// complete notes that a payload is here, or is not.
+func (g *ledger) complete(rec *record, here bool) {
+	if rec.complete = here; !here {
+		g.ready = min(g.ready, g.at(rec.id.Index))
+		return
+	}
 	for g.ready < len(g.recs) && g.recs[g.ready].complete {
 		g.ready++
 	}
-	if g.ready == len(g.recs) {
-		return nil
-	}
-	return g.recs[g.ready]
 }
 
-// lose notes that a payload that was complete no longer is.
-func (g *ledger) lose(rec *record) {
-	rec.complete = false
-	g.ready = min(g.ready, g.at(rec.id.index))
-}
+// incomplete returns the first record whose payload is lacking, or nil.
+func (c *Coder) incomplete() *record { return c.ledger.incomplete() }
 
-// incomplete returns the first record whose payload is lacking, or nil. What the
-// store gave up for lack of room is lacking again.
-func (c *coded) incomplete() *record {
-	if from, ok := c.store.Forgot(); ok {
-		if c.mayExpect(from) {
-			c.noRoomFrom, c.noRoomTick = from, c.ticks
+// forgetting takes note of what the store has given up for lack of room: that is
+// lacking again. It follows each call that may have the store give up something.
+func (c *Coder) forgetting() {
+	from, ok := c.store.Forgot()
+	if !ok {
+		return
+	}
+	if c.mayExpect(from) {
+		c.noRoomFrom, c.noRoomTick = from, c.ticks
+	}
+	for _, rec := range c.ledger.recs[c.ledger.at(from):] {
+		if rec.whole || c.store.Known(rec.id) {
+			continue
 		}
-		for _, rec := range c.ledger.recs[c.ledger.at(from):] {
-			if rec.whole || c.store.Known(coID(rec.id)) {
-				continue
-			}
-			rec.unpushed = true
-			if rec.complete {
-				c.ledger.lose(rec)
-			}
+		rec.unpushed = true
+		if rec.complete {
+			c.ledger.complete(rec, false)
 		}
 	}
-	return c.ledger.incomplete()
 }
 
 // keep has a record of the ledger keep its codeword.
 func (g *ledger) keep(rec *record, word *ecraft.Codeword) {
 	rec.word = word
 	g.words += rec.hdr.PayloadLen
-	g.bare = min(g.bare, g.at(rec.id.index))
+	g.bare = min(g.bare, g.at(rec.id.Index))
 }
 
 // trim drops the oldest codewords, which can be made again, where their payloads
@@ -196,7 +209,7 @@ func (g *ledger) drop(rec *record) {
 // with this one up to match, as far as riders at or below upTo count. A member
 // without a slot was sent the whole payload, or made it.
 func (rec *record) holds(member, match, upTo uint64) int {
-	if match < rec.id.index {
+	if match < rec.id.Index {
 		return 0
 	}
 	s := rec.hdr.SlotOf(member)

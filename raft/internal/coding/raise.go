@@ -1,15 +1,17 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // More units for entries that are late. A rider counts at its carrier, and the
@@ -28,20 +30,20 @@ const (
 // it is among them, could commit everything up to the end of the log. It
 // returns how many entries ride; 0 if there is nothing to raise, or nothing
 // that this could do about it now.
-func (l *leader) raise(alive func(id uint64) bool) int {
+func (l *leading) raise(alive func(id uint64) bool) int {
 	level := l.levelOf(alive)
 	if level < 1 {
 		return 0
 	}
-	g := &l.coded.ledger
+	g := &l.ledger
 	var late []rising
-	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
 		if l.enoughWith(rec, alive) {
 			continue
 		}
 		word, err := l.word(rec)
 		if err != nil {
-			l.coded.want(rec)
+			l.want(rec)
 			return 0
 		}
 		late = append(late, rising{rec: rec, word: word})
@@ -52,9 +54,9 @@ func (l *leader) raise(alive func(id uint64) bool) int {
 
 // levelOf returns the level at which the members in alive can commit: so many
 // of those that any half leaves of them must hold a payload together.
-func (l *leader) levelOf(alive func(id uint64) bool) int {
+func (l *leading) levelOf(alive func(id uint64) bool) int {
 	level := ecraft.MaxUnits
-	for _, v := range l.electorate.sets() {
+	for _, v := range l.raft.Electorate().Sets() {
 		if len(v) > 0 {
 			level = min(level, countIf(v, alive)-len(v)/2)
 		}
@@ -62,13 +64,22 @@ func (l *leader) levelOf(alive func(id uint64) bool) int {
 	return level
 }
 
+func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
+	for id := range v {
+		if ok(id) {
+			n++
+		}
+	}
+	return n
+}
+
 func anybody(uint64) bool { return true }
 func nobody(uint64) bool  { return false }
 
 // enoughWith reports whether an entry could be committed if nobody but the
 // members in alive were to acknowledge the whole log.
-func (l *leader) enoughWith(rec *record, alive func(id uint64) bool) bool {
-	for _, v := range l.electorate.sets() {
+func (l *leading) enoughWith(rec *record, alive func(id uint64) bool) bool {
+	for _, v := range l.raft.Electorate().Sets() {
 		var buf [16]int
 		held := buf[:0]
 		for id := range v {
@@ -94,7 +105,7 @@ type rising struct {
 }
 
 // appendCarriers appends as many carriers as the entries need.
-func (l *leader) appendCarriers(late []rising, level int, alive func(id uint64) bool) {
+func (l *leading) appendCarriers(late []rising, level int, alive func(id uint64) bool) {
 	most := int(min(l.cfg.MaxSizePerMsg, carrierBytes))
 	for len(late) > 0 {
 		n, bytes := 0, 0
@@ -112,9 +123,9 @@ func (l *leader) appendCarriers(late []rising, level int, alive func(id uint64) 
 
 // appendCarrier appends an entry in which units ride that bring the members in
 // alive to a level.
-func (l *leader) appendCarrier(late []rising, level int, alive func(id uint64) bool) {
-	c := l.coded
-	id := entryID{term: l.term, index: l.log.last().index + 1}
+func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) bool) {
+	c := l.Coder
+	id := l.next()
 	h := &ecraft.Header{Kind: ecraft.Carrier, Encoder: l.id, Riders: make([]ecraft.Rider, len(late))}
 	words := make([]*ecraft.Codeword, len(late))
 	for i, up := range late {
@@ -127,23 +138,23 @@ func (l *leader) appendCarrier(late []rising, level int, alive func(id uint64) b
 				totals[s], units[s] = uint8(target), target
 			}
 		}
-		h.Riders[i] = ecraft.Rider{ID: coID(rec.id), Totals: totals}
-		words[i], late[i].at = up.word, id.index
+		h.Riders[i] = ecraft.Rider{ID: rec.id, Totals: totals}
+		words[i], late[i].at = up.word, id.Index
 		words[i].Prepare(units)
 	}
-	e := copyEntry(&pb.Entry{Type: pb.EntryNormal.Enum()}, id)
-	e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, nil, words)
+	e := named(id, ecraft.Seal(nil, h, l.id, c.cfg.ClearPrefix, nil, words))
+	e.Type = pb.EntryNormal.Enum()
 	for _, r := range h.Riders {
-		c.ledger.ride(id.index, r)
+		c.ledger.ride(id.Index, r)
 	}
-	c.lastCoded = id.index
-	l.append(e)
+	c.lastCoded = id.Index
+	c.Ask(extend.Effect{Do: extend.Append, Ent: e})
 }
 
 // acknowledged returns who has acknowledged an index, this node among them.
-func (l *leader) acknowledged(index uint64) func(id uint64) bool {
+func (l *leading) acknowledged(index uint64) func(id uint64) bool {
 	return func(id uint64) bool {
-		pr := l.members.Progress[id]
+		pr := l.raft.Members().Progress[id]
 		return id == l.id || pr != nil && pr.Match >= index
 	}
 }
@@ -152,15 +163,15 @@ func (l *leader) acknowledged(index uint64) func(id uint64) bool {
 // that have waited for lateTicks. It raises them at the members that have
 // answered, whom nothing keeps from answering again. If the first one waits for a
 // member that has fallen silent, it is raised at once, at those that have not.
-func (l *leader) hedge() {
-	g := &l.coded.ledger
-	now := l.coded.now()
+func (l *leading) hedge() {
+	g := &l.ledger
+	now := l.now()
 	first := true
-	for _, rec := range g.recs[g.at(l.log.committed+1):] {
-		if rec.covered {
+	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
+		if rec.covered || l.cover(rec) {
 			continue
 		}
-		there, credit := l.acknowledged(rec.id.index), l.enc.credit
+		there, credit := l.acknowledged(rec.id.Index), l.credit
 		if !l.late(rec, now) {
 			if lost := first && !rec.looked && l.waitsForLost(rec, now); !lost {
 				first = false
@@ -170,7 +181,7 @@ func (l *leader) hedge() {
 			credit /= 2 // it may be jitter; the rest is for what is late
 		}
 		waived := ecraft.HedgeWaived(rec.plan, now-rec.born, rec.plan.Silence > 0 && !l.waitsForLost(rec, now))
-		alive := func(id uint64) bool { return there(id) && (id == l.id || l.coded.healthy(id)) }
+		alive := func(id uint64) bool { return there(id) && (id == l.id || l.healthy(id)) }
 		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive, now) {
 			l.postpone(rec, now)
 			break // who answers later answers for the ones behind, too
@@ -179,13 +190,13 @@ func (l *leader) hedge() {
 			l.postpone(rec, now)
 			break
 		} else if n := l.raise(alive); n > 0 {
-			l.enc.credit = max(l.enc.credit-cost, 0)
-			kind := CodingHedged
+			l.credit = max(l.credit-cost, 0)
+			kind := Hedged
 			if !l.othersAreWell(alive) {
-				kind = CodingFallback
+				kind = Fallback
 			}
-			l.coded.record(CodingEvent{Kind: kind, Index: rec.id.index, Count: n, Bytes: cost})
-			l.broadcastAppend()
+			l.record(Event{Kind: kind, Index: rec.id.Index, Count: n, Bytes: cost})
+			l.Ask(extend.Effect{Do: extend.Spread})
 		}
 		l.postpone(rec, now)
 		break
@@ -194,9 +205,9 @@ func (l *leader) hedge() {
 
 // lostAt returns when a member will have been silent for so long that it is
 // lost, if it is to answer an entry and nothing comes until then.
-func (l *leader) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
-	pr, a := l.members.Progress[id], l.coded.accounts[id]
-	if pr == nil || a == nil || rec.plan.Silence == 0 || rec.hedgeAt == 0 || pr.Match >= rec.id.index {
+func (l *leading) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
+	pr, a := l.raft.Members().Progress[id], l.accounts[id]
+	if pr == nil || a == nil || rec.plan.Silence == 0 || rec.hedgeAt == 0 || pr.Match >= rec.id.Index {
 		return 0, false
 	}
 	if s := rec.hdr.SlotOf(id); s < 0 || rec.hdr.Units[s] == 0 {
@@ -205,59 +216,59 @@ func (l *leader) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
 	return max(a.ackedAt, rec.born) + rec.plan.Silence, true
 }
 
-func (l *leader) lost(rec *record, id uint64, now time.Duration) bool {
+func (l *leading) lost(rec *record, id uint64, now time.Duration) bool {
 	at, owes := l.lostAt(rec, id)
 	return owes && now >= at
 }
 
 // waitsForLost reports whether an entry cannot be committed without a member that
 // is lost.
-func (l *leader) waitsForLost(rec *record, now time.Duration) bool {
+func (l *leading) waitsForLost(rec *record, now time.Duration) bool {
 	return slices.ContainsFunc(rec.hdr.Members, func(id uint64) bool { return l.lost(rec, id, now) }) &&
 		!l.enoughWith(rec, func(id uint64) bool { return !l.lost(rec, id, now) })
 }
 
 // lateTicks is how many ticks make an entry late where no clock tells: a part of
 // an election timeout, which is many round trips.
-func (l *leader) lateTicks() int { return max(2, l.cfg.ElectionTick/3) }
+func (l *leading) lateTicks() int { return max(2, l.cfg.ElectionTick/3) }
 
-func (l *leader) late(rec *record, now time.Duration) bool {
+func (l *leading) late(rec *record, now time.Duration) bool {
 	if rec.hedgeAt > 0 {
 		return now >= rec.hedgeAt
 	}
-	return l.coded.ticks >= max(rec.retryTick, rec.bornTick+l.lateTicks())
+	return l.ticks >= max(rec.retryTick, rec.bornTick+l.lateTicks())
 }
 
 // postpone sets the timer again: for the time that the entry was expected to
 // take, or a tick.
-func (l *leader) postpone(rec *record, now time.Duration) {
+func (l *leading) postpone(rec *record, now time.Duration) {
 	if rec.hedgeAt > 0 {
 		rec.hedgeAt = now + max(rec.plan.Predicted, time.Millisecond)
 		rec.looked = true
 	}
-	rec.retryTick = l.coded.ticks + 1
+	rec.retryTick = l.ticks + 1
 }
 
 // takesItsTime reports whether what is late may be a queue: what is still to be
 // answered would be enough, and those who are to answer it are busy answering
 // what came before; or, where no prediction says what busy is, nobody is silent.
 // That is not waited for for ever.
-func (l *leader) takesItsTime(rec *record, answered func(id uint64) bool, now time.Duration) bool {
+func (l *leading) takesItsTime(rec *record, answered func(id uint64) bool, now time.Duration) bool {
 	if rec.hedgeAt == 0 {
-		return l.coded.ticks-rec.bornTick < 2*l.cfg.ElectionTick && l.othersAreWell(answered) && l.enoughWith(rec, anybody)
+		return l.ticks-rec.bornTick < 2*l.cfg.ElectionTick && l.othersAreWell(answered) && l.enoughWith(rec, anybody)
 	}
 	pace := max(rec.plan.Predicted, time.Millisecond)
 	coming := func(id uint64) bool {
-		a := l.coded.accounts[id]
+		a := l.accounts[id]
 		return answered(id) || a != nil && a.ackedAt > 0 && now-a.ackedAt < pace
 	}
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && l.levelOf(coming) >= 1 && l.enoughWith(rec, coming)
 }
 
 // othersAreWell reports whether those who have not answered were heard from.
-func (l *leader) othersAreWell(answered func(id uint64) bool) bool {
-	for _, id := range l.enc.members {
-		if !answered(id) && !l.coded.healthy(id) {
+func (l *leading) othersAreWell(answered func(id uint64) bool) bool {
+	for _, id := range l.members {
+		if !answered(id) && !l.healthy(id) {
 			return false
 		}
 	}
@@ -265,10 +276,10 @@ func (l *leader) othersAreWell(answered func(id uint64) bool) bool {
 }
 
 // raiseCost returns the bytes of units that raise would send.
-func (l *leader) raiseCost(alive func(id uint64) bool) (bytes int) {
+func (l *leading) raiseCost(alive func(id uint64) bool) (bytes int) {
 	level := l.levelOf(alive)
-	g := &l.coded.ledger
-	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+	g := &l.ledger
+	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
 		if l.enoughWith(rec, alive) {
 			continue
 		}
@@ -285,10 +296,10 @@ func (l *leader) raiseCost(alive func(id uint64) bool) (bytes int) {
 // if entries are late already not before some more time has passed, the more the
 // longer they wait. Looking costs as much as there are entries. It is earlier if
 // one that the oldest waits for would be lost by then.
-func (l *leader) planHedge(now time.Duration) {
-	g := &l.coded.ledger
+func (l *leading) planHedge(now time.Duration) {
+	g := &l.ledger
 	at, oldest, lost := time.Duration(0), now, time.Duration(0)
-	for _, rec := range g.recs[g.at(l.log.committed+1):] {
+	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
 		if rec.hedgeAt == 0 || rec.covered {
 			continue
 		}
@@ -306,12 +317,12 @@ func (l *leader) planHedge(now time.Duration) {
 	if lost > 0 {
 		at = min(at, max(lost, now+time.Millisecond))
 	}
-	l.enc.hedgeNext = at
+	l.hedgeNext = at
 }
 
 // nextLost returns when the next one will be lost that an entry waits for; 0:
 // nobody will.
-func (l *leader) nextLost(rec *record, now time.Duration) (next time.Duration) {
+func (l *leading) nextLost(rec *record, now time.Duration) (next time.Duration) {
 	for _, id := range rec.hdr.Members {
 		if at, owes := l.lostAt(rec, id); owes && at > now && (next == 0 || at < next) {
 			next = at

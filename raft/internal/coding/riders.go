@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"slices"
@@ -56,9 +56,9 @@ const seekPage = 1 << 20
 
 // seek looks for coded entries behind an applied entry, in what this node did not
 // read when it started. It reads a page; who asks again has it read the next.
-func (c *coded) seek(index uint64) {
-	x, l := &c.ledger.riders, c.r.log
-	first := l.firstIndex()
+func (c *Coder) seek(index uint64) {
+	x := &c.ledger.riders
+	first := c.log.First()
 	lo := max(index+1, first)
 	if lo >= x.from || x.seekTick == c.ticks {
 		return
@@ -67,7 +67,7 @@ func (c *coded) seek(index uint64) {
 	if lo < x.seekFrom || x.seekTo < first {
 		x.seekFrom, x.seekTo = lo, lo
 	}
-	ents, err := l.slice(x.seekTo, min(x.from, l.last().index+1), seekPage)
+	ents, err := c.log.Slice(x.seekTo, min(x.from, c.log.Last().Index+1), seekPage)
 	if err != nil || len(ents) == 0 {
 		return
 	}
@@ -92,23 +92,23 @@ func (c *coded) seek(index uint64) {
 
 // riderUnits returns the units of an entry that later entries of this node's log
 // carry, and whether these could all be read.
-func (c *coded) riderUnits(id entryID) (units []ecraft.Strip, read bool) {
-	if c.ledger.find(id.index) == nil {
-		c.seek(id.index)
+func (c *Coder) riderUnits(id ecraft.ID) (units []ecraft.Strip, read bool) {
+	if c.ledger.find(id.Index) == nil {
+		c.seek(id.Index)
 	}
 	read = true
-	for _, at := range c.ledger.riders.carriers[coID(id)] {
+	for _, at := range c.ledger.riders.carriers[id] {
 		var carrier *ecraft.Envelope
-		term, err := c.r.log.term(at)
+		term, err := c.log.Term(at)
 		if err == nil {
-			carrier, err = c.envelopeOf(entryID{term: term, index: at})
+			carrier, err = c.envelopeOf(ecraft.ID{Term: term, Index: at})
 		}
 		if err != nil {
 			read = false
 			continue
 		}
 		for i, r := range carrier.Riders {
-			if r.ID == coID(id) {
+			if r.ID == id {
 				units = append(units, carrier.RiderUnits[i])
 			}
 		}

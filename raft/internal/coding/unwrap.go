@@ -1,82 +1,87 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // The host applies payloads and nothing else. Entries are handed to it up to
 // the first one that this node cannot complete yet.
 
 // completeTo returns the highest index up to which every entry is complete.
-func (c *coded) completeTo() uint64 {
+func (c *Coder) completeTo() uint64 {
 	if rec := c.incomplete(); rec != nil {
-		return rec.id.index - 1
+		return rec.id.Index - 1
 	}
-	return c.r.log.last().index
+	return c.log.Last().Index
 }
 
-// holdBack limits what may be handed out to what is complete.
-func (c *coded) holdBack(index uint64) uint64 {
-	if c == nil {
-		return index
+// Releasable limits what may be handed out to what is complete.
+func (c *Coder) Releasable(k uint64) uint64 { return min(k, c.completeTo()) }
+
+// noteHeldBack records where committed entries wait for a payload.
+func (c *Coder) noteHeldBack() {
+	k := c.log.Committed()
+	if to := c.completeTo(); to < k && c.heldBack != to {
+		c.heldBack = to
+		c.record(Event{Kind: HeldBack, Index: to + 1, Count: int(k - to)})
 	}
-	to := min(index, c.completeTo())
-	if to < index && c.held != to {
-		c.held = to
-		c.record(CodingEvent{Kind: CodingHeldBack, Index: to + 1, Count: int(index - to)})
-	}
-	return to
 }
 
-// unwrap returns committed entries as the host is to see them: with payloads,
+// Offered hears that the host was given entries up to an index, or none where
+// Releasable let some pass: then a payload is not there after all.
+func (c *Coder) Offered(index uint64) {
+	if rec := c.ledger.find(index + 1); rec != nil && rec.complete && !c.here(rec) {
+		c.ledger.complete(rec, false)
+	}
+}
+
+// Unwrap returns committed entries as the host is to see them: with payloads,
 // and carriers as empty entries. It stops before an entry whose payload is not
-// there after all, and at limit bytes.
-func (c *coded) unwrap(ents []*pb.Entry, limit entryEncodingSize) []*pb.Entry {
-	if c == nil {
-		return ents
-	}
+// there after all.
+func (c *Coder) Unwrap(ents []*pb.Entry, most uint64) ([]*pb.Entry, error) {
 	for i, e := range ents {
 		if c.isEnvelope(e) {
-			return limitSize(c.unwrapFrom(ents, i), limit)
+			out, err := c.unwrapFrom(ents, i)
+			return extend.Limit(out, most), err
 		}
 	}
-	return ents
+	return ents, nil
 }
 
 // unwrapFrom makes the copy in which entries from position i on are unwrapped.
-func (c *coded) unwrapFrom(ents []*pb.Entry, i int) []*pb.Entry {
+func (c *Coder) unwrapFrom(ents []*pb.Entry, i int) ([]*pb.Entry, error) {
 	out := append(make([]*pb.Entry, 0, len(ents)), ents[:i]...)
 	for _, e := range ents[i:] {
 		if payload := c.sealedHere(e); payload != nil {
-			out = append(out, copyWithData(e, payload))
+			out = append(out, withData(e, payload))
 			continue
 		}
 		env, err := c.open(e)
 		if err != nil {
-			c.r.log.fail(err, "a committed entry")
-			return out
+			return nil, err
 		}
 		if env != nil {
 			payload, ok := c.payloadOf(idOf(e), env)
 			if !ok {
-				return out
+				break
 			}
-			e = copyWithData(e, payload)
+			e = withData(e, payload)
 		}
 		out = append(out, e)
 	}
-	return out
+	return out, nil
 }
 
 // sealedHere returns the payload of an entry that this node sealed and whose
 // bytes still are those, in the same place: what the host gave, which needs no
 // look at its checksum. nil for any other entry.
-func (c *coded) sealedHere(e *pb.Entry) []byte {
+func (c *Coder) sealedHere(e *pb.Entry) []byte {
 	rec := c.ledger.find(e.GetIndex())
 	if rec == nil || rec.word == nil || rec.id != idOf(e) {
 		return nil
@@ -92,18 +97,13 @@ func (c *coded) sealedHere(e *pb.Entry) []byte {
 // payloadOf returns what the host is to see of an entry, and whether it is all
 // here. A payload is never given out unless its checksum is right: open has
 // checked that of a whole one, the store that of one put together.
-func (c *coded) payloadOf(id entryID, env *ecraft.Envelope) ([]byte, bool) {
+func (c *Coder) payloadOf(id ecraft.ID, env *ecraft.Envelope) ([]byte, bool) {
 	if env.Kind == ecraft.Carrier {
 		return nil, true
 	}
 	if env.Payload != nil {
 		return env.Payload, true
 	}
-	if p := c.store.Payload(coID(id)); p != nil {
-		return p, true
-	}
-	if rec := c.ledger.find(id.index); rec != nil {
-		c.ledger.lose(rec) // given up for lack of room, or its units were bad
-	}
-	return nil, false
+	p := c.store.Payload(id)
+	return p, p != nil
 }

@@ -4,10 +4,11 @@
 package raft
 
 import (
-	"fmt"
+	"time"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
+	"github.com/weftraft/weft/raft/internal/coding"
 )
 
 // Defaults and bounds of [Coding].
@@ -102,67 +103,38 @@ func (c Coding) withDefaults(clock Clock) Coding {
 	if c.GossipDelay == 0 {
 		c.GossipDelay = 1
 	}
-	if c.Recorder == nil {
-		c.Recorder = deaf{}
-	}
 	return c
 }
 
-// CodingRecorder hears of what coding does at a node. Calls come from within
-// the node's methods: they must return at once and not call back.
-type CodingRecorder interface {
-	RecordCoding(e CodingEvent)
+// Releaser is an optional interface of a [Storage]: a host that keeps entries
+// for longer than it needs them can say how much it would be able to do
+// without.
+type Releaser interface {
+	// Released returns the highest index that is durably applied: after a
+	// restart the host starts from there, or from later. It never falls.
+	Released() uint64
 }
 
-type deaf struct{}
-
-func (deaf) RecordCoding(CodingEvent) {}
-
-// CodingEvent is one thing that happened. Fields that the kind does not speak
-// of are 0.
-type CodingEvent struct {
-	Kind CodingEventKind
-	// Index is the entry's.
-	Index uint64
-	// Peer is the other node.
-	Peer uint64
-	// Level is that of an entry that was coded; 0 for an unbalanced one.
-	Level int
-	// Bytes is the size of payload or units.
-	Bytes int
-	// Count is a number of entries, units or carriers.
-	Count int
-}
-
-// CodingEventKind says what happened.
-type CodingEventKind int
-
-// The kinds of events.
-const (
-	CodingEncoded     CodingEventKind = iota // a leader coded an entry: Index, Level, Bytes of payload
-	CodingWhole                              // a leader sent a payload over the threshold whole: Index, Bytes
-	CodingSent                               // entries left for Peer: Bytes, Count; only coded ones and carriers
-	CodingPushed                             // units were pushed to Peer: Bytes, Count of entries
-	CodingAsked                              // Peer was asked for units: Count of entries
-	CodingAnswered                           // Peer's question was answered: Bytes, Count of entries
-	CodingCompleted                          // the payload of an entry was completed from units: Index, Bytes
-	CodingHeldBack                           // committed entries wait for a payload, from Index on: Count
-	CodingRejected                           // units or an envelope of Peer were refused
-	CodingFallback                           // carriers raise entries as members are lost: Count of entries
-	CodingHedged                             // carriers raise entries that are late: Count of entries, Bytes of units
-	CodingRiderCommit                        // an entry was committed that its own units alone would not have let
-	CodingRecovery                           // a winner of an election must complete entries first: Count
-	CodingRecovered                          // it has: Count of ticks it took
-	CodingCut                                // it cut entries that nobody can have committed: Index of the first, Count
-	CodingStuck                              // nobody has what an entry lacks; a snapshot is needed: Index
-	CodingSnapshot                           // the leader sends the stuck Peer a snapshot
-	CodingHandOver                           // a leader that cannot complete hands over to Peer
-	CodingLeftOut                            // a carrier goes to Peer without the units of an entry that is released: Index
-	CodingChecked                            // a configuration change waits for coverage: Index of the first entry that lacks it
-	CodingDelayed                            // time from commit to completion at this node: Index, Count in microseconds (needs a clock)
-)
-
-// codingFault reports an entry that cannot be read as what it says it is.
-func codingFault(id entryID, err error) error {
-	return fmt.Errorf("entry %v: %w", id, err)
+// newCoder returns the extension that Config.Coding asks for.
+func newCoder(r *raft) (coder, *coding.Coder) {
+	if r.cfg.Coding == nil {
+		return plainCoder{}, nil
+	}
+	c := r.cfg.Coding.withDefaults(r.cfg.Clock)
+	cfg := coding.Config{
+		Threshold: c.Threshold, Policy: c.Policy, ClearPrefix: c.ClearPrefix, Veto: c.Veto, Memory: c.Memory,
+		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain,
+		ElectionTick: r.cfg.ElectionTick, HeartbeatTick: r.cfg.HeartbeatTick, MaxSizePerMsg: r.cfg.MaxSizePerMsg,
+		Infof: r.logger.Infof, Warningf: r.logger.Warningf, Record: func(coding.Event) {},
+	}
+	if rec := c.Recorder; rec != nil {
+		cfg.Record = func(e coding.Event) {
+			rec.RecordCoding(CodingEvent{Kind: CodingEventKind(e.Kind), Index: e.Index, Peer: e.Peer, Level: e.Level, Bytes: e.Bytes, Count: e.Count})
+		}
+	}
+	if clock := r.cfg.Clock; clock != nil {
+		cfg.Clock = func() time.Duration { return clock.Now() }
+	}
+	x := coding.New(r.id, cfg, shownLog{r.log}, shownRaft{r})
+	return x, x
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package raft
+package coding
 
 import (
 	"encoding/binary"
@@ -10,6 +10,9 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // Members say of themselves, in the Context of each acknowledgement, what a
@@ -95,7 +98,7 @@ type account struct {
 	ackedAt time.Duration
 }
 
-func (c *coded) account(id uint64) *account {
+func (c *Coder) account(id uint64) *account {
 	a := c.accounts[id]
 	if a == nil {
 		a = &account{heardTick: c.ticks}
@@ -111,8 +114,8 @@ func (a *account) reads(capable bool) {
 }
 
 // heard notes that a member is alive.
-func (c *coded) heard(id uint64) {
-	if c == nil || id == c.r.id || c.r.members.Progress[id] == nil {
+func (c *Coder) heard(id uint64) {
+	if id == c.id || c.raft.Members().Progress[id] == nil {
 		return
 	}
 	a := c.account(id)
@@ -122,58 +125,29 @@ func (c *coded) heard(id uint64) {
 
 // healthy reports whether a member was heard from of late: within two
 // heartbeats and a tick.
-func (c *coded) healthy(id uint64) bool {
+func (c *Coder) healthy(id uint64) bool {
 	a := c.accounts[id]
-	return a != nil && !a.unreachable && c.ticks-a.heardTick <= 2*c.r.cfg.HeartbeatTick+1
-}
-
-// appendResp begins an acknowledgement, with this node's report.
-func (r *raft) appendResp(to uint64) *envelope {
-	e := r.message(pb.MsgAppResp, to)
-	if r.coded != nil {
-		r.coded.told, r.coded.toldTick = r.coded.report(), r.coded.ticks
-		e.msg.Context = r.coded.told.encode()
-	}
-	return e
+	return a != nil && !a.unreachable && c.ticks-a.heardTick <= 2*c.cfg.HeartbeatTick+1
 }
 
 // report returns what this node says of itself.
-func (c *coded) report() report {
+func (c *Coder) report() report {
 	p := report{
 		plain:     c.plain,
-		prefix:    uint64(c.opt.ClearPrefix),
-		released:  c.released(),
+		prefix:    uint64(c.cfg.ClearPrefix),
+		released:  c.log.Released(),
 		completed: c.completeTo(),
-		applied:   c.r.log.applied,
+		applied:   c.log.Applied(),
 		held:      c.storing,
 	}
 	p.stuckAt, p.stuck = c.stuckAt()
 	return p
 }
 
-// Releaser is an optional interface of a [Storage]: a host that keeps entries
-// for longer than it needs them can say how much it would be able to do
-// without.
-type Releaser interface {
-	// Released returns the highest index that is durably applied: after a
-	// restart the host starts from there, or from later. It never falls.
-	Released() uint64
-}
-
-// released returns the highest index whose payload this node will never need
-// again, whatever crashes.
-func (c *coded) released() uint64 {
-	r := c.r.log.firstIndex() - 1
-	if s, ok := c.r.log.storage.(Releaser); ok {
-		r = max(r, min(s.Released(), c.r.log.applied))
-	}
-	return r
-}
-
 // reported takes a member's report from an acknowledgement.
-func (l *leader) reported(m *pb.Message) {
-	c := l.coded
-	if m.GetIndex() < l.enc.anewFrom {
+func (l *leading) reported(m *pb.Message) {
+	c := l.Coder
+	if m.GetIndex() < l.anewFrom {
 		return // it may be of an earlier process: see askAnew
 	}
 	a := c.account(m.GetFrom())
@@ -181,109 +155,43 @@ func (l *leader) reported(m *pb.Message) {
 	p, err := parseReport(m.GetContext())
 	p.released = max(p.released, a.released) // a late message says less
 	a.report, a.known = p, true
-	a.reads(err == nil && p.prefix == uint64(c.opt.ClearPrefix))
+	a.reads(err == nil && p.prefix == uint64(c.cfg.ClearPrefix))
 	if err != nil {
 		return
 	}
 	if !before && a.capable {
-		l.enc.blocked[m.GetFrom()] = true
+		l.blocked[m.GetFrom()] = true
 	}
 	if !p.stuck {
-		delete(l.enc.stuck, m.GetFrom())
+		delete(l.stuck, m.GetFrom())
 	}
 }
 
 // reportNews tells the leader what has changed here since the last report, at
-// most once a heartbeat. Who has started anew has acknowledged nothing yet, and gets
-// nothing to acknowledge where nobody proposes: it answers for what is committed,
-// which the leader has as well.
-func (c *coded) reportNews() {
-	if c == nil {
-		return
-	}
-	index := c.r.log.committed
-	if c.acked.term == c.r.term {
-		index = c.acked.index
-	}
+// most once a heartbeat. After a restart, on an idle group, a follower has nothing
+// to acknowledge: it reports at its commit index, up to where the leader's log is
+// known to match.
+func (c *Coder) reportNews() {
 	now := c.report()
 	news := now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
-	if lacks := now.completed < c.r.log.committed; news || lacks && c.ticks-c.toldTick >= c.r.cfg.ElectionTick {
-		c.r.vouch(c.r.appendResp(c.r.lead).withIndex(index))
+	if lacks := now.completed < c.log.Committed(); news || lacks && c.ticks-c.toldTick >= c.cfg.ElectionTick {
+		c.Ask(extend.Effect{Do: extend.Report, ID: ecraft.ID{Index: max(c.acked.Index, c.log.Committed())}})
 	}
 }
 
-// handedOut and stored measure how long the host takes to store an append.
-func (c *coded) handedOut() {
-	if c != nil && c.handed == 0 {
+// HandedOut hears that the host was given entries to store, Stored that it has: so
+// is measured how long that takes.
+func (c *Coder) HandedOut() {
+	if c.handed == 0 {
 		c.handed = c.now()
 	}
 }
 
-func (c *coded) stored() {
-	if c == nil || c.handed == 0 {
+// Stored ends what HandedOut begins.
+func (c *Coder) Stored() {
+	if c.handed == 0 {
 		return
 	}
 	c.storing += (c.now() - c.handed - c.storing) / 8
 	c.handed = 0
-}
-
-// heardAppend takes what an answer to an append says beside Raft.
-func (l *leader) heardAppend(m *pb.Message) {
-	if l.enc == nil || m.GetFrom() == l.id {
-		return
-	}
-	l.reported(m)
-	if m.GetReject() {
-		return
-	}
-	a, now := l.coded.account(m.GetFrom()), l.coded.now()
-	if m.GetIndex() > l.members.Progress[m.GetFrom()].Match {
-		a.ackedAt = now
-	}
-	if o := l.observer(); o != nil {
-		o.Acked(m.GetFrom(), m.GetIndex(), a.held, now)
-	}
-}
-
-// sentEntries notes that an append with entries left for a member.
-func (l *leader) sentEntries(to uint64, ents []*pb.Entry, saved int) {
-	if o := l.observer(); o != nil && len(ents) > 0 {
-		o.Sent(to, ents[len(ents)-1].GetIndex(), int(encodingSize(ents))-saved, l.coded.now())
-	}
-}
-
-func (l *leader) sentHeartbeat(to uint64) {
-	if o := l.observer(); o != nil {
-		o.HeartbeatSent(to, l.coded.now())
-	}
-}
-
-func (l *leader) gotHeartbeat(from uint64) {
-	if o := l.observer(); o != nil {
-		o.HeartbeatAnswered(from, l.coded.now())
-	}
-}
-
-// acknowledged notes that this node acknowledges its log up to index.
-func (c *coded) acknowledged(index uint64) {
-	if c != nil {
-		c.acked = entryID{term: c.r.term, index: max(index, c.acked.index)}
-	}
-}
-
-// lost notes that the host could not reach a member.
-func (c *coded) lost(id uint64) {
-	if c != nil && c.r.members.Progress[id] != nil {
-		c.account(id).unreachable = true
-	}
-}
-
-// lags reports whether a member, as far as it last said, lacks payloads of what
-// it has acknowledged. That may be old news: the answer to an append tells.
-func (c *coded) lags(id, match uint64) bool {
-	if c == nil {
-		return false
-	}
-	a := c.accounts[id]
-	return a != nil && a.capable && a.known && a.completed < match
 }

@@ -1,0 +1,142 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// This page says everything that an extension may do to Raft. What the host is to
+// Raft, Raft is to an extension: news goes in, effects come out. An extension reads
+// the log and a view of the rest (package extend), and changes nothing itself: what
+// it asks for is carried out in one place, perform.go.
+//
+// An extension may change what the Data of an entry holds (forms), and may hold
+// Raft back (brakes): a brake answers with less, or later, than Raft alone would,
+// and changes nothing. It hears of what happens (news), and has work of its own.
+//
+// Coded replication does more than hold Raft back in five places. Each has its
+// argument:
+//
+//   - The winner of an election cuts its log (Recovered). Nobody can have committed
+//     what it cuts: any majority can decode what is committed, a majority has
+//     answered and cannot, and that majority refuses older terms from then on.
+//   - A refused vote tells what is committed (Leaves, Arrives). What is committed is
+//     so in any term, and a candidate that has the very entry agrees with the voter up
+//     to there.
+//   - A node that lacks a payload may campaign before it has applied a committed
+//     change (MayCampaign). It counts votes by all configurations in its log, and may be
+//     the only node that can win.
+//   - A snapshot may take the place of a log that holds the snapshot's last entry
+//     (MayRestore): only if nothing stands behind that entry, so that nothing that was
+//     acknowledged is dropped.
+//   - A leader that cannot apply what it commits hands leadership over (the effect
+//     HandOver), as a host may at any time.
+//
+// Coding off is plainCoder.
+type coder interface {
+	// Forms: what stands in Data. Id, type and order of entries stay.
+
+	// Seal makes entries that a leader is about to append what it stores. Until then
+	// they share the memory of the proposal.
+	Seal(ents []*pb.Entry)
+	// Form makes of entries of a leader's log what a member is sent, in at most room
+	// bytes but at least one entry, if that can be made now. The host makes what it
+	// returns shorter by saved bytes.
+	Form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int)
+	// Accept refuses entries from a leader that this node could not make use of.
+	Accept(ents []*pb.Entry) error
+	// Unwrap makes of committed entries what the host is to see, up to so many bytes
+	// but at least one entry if its payload is here.
+	Unwrap(ents []*pb.Entry, most uint64) ([]*pb.Entry, error)
+
+	// Brakes.
+
+	// Committable returns the highest index up to k that may be committed.
+	Committable(k uint64) uint64
+	// Releasable returns the highest index up to k that the host may be handed.
+	Releasable(k uint64) uint64
+	// Room bounds the bytes of entries, from index next on, that a member may be sent
+	// now; 0: none.
+	Room(to, next uint64) int
+	// ShownMatch returns the part of a member's matching log that hosts see.
+	ShownMatch(id, match uint64) uint64
+	// MayPropose returns why an entry cannot be appended as it was proposed.
+	MayPropose(e *pb.Entry) error
+	// MayChange reports whether a configuration change may be appended now that leads
+	// to these voters at once; nil: the present ones go on counting. second says that
+	// another change stands before it in the same proposal.
+	MayChange(voters quorum.MajorityConfig, second bool) bool
+	// MayHandTo reports whether leadership may go to a member whose log is complete.
+	MayHandTo(id uint64) bool
+	// MayLead reports whether the winner of an election may lead at once. Recovered
+	// says when it may if not, and from where its log is to be cut first; 0: nowhere.
+	MayLead() bool
+	Recovered() (cut uint64, done bool)
+
+	// Two brakes of Raft's own that an extension may lift.
+
+	// MayCampaign reports whether this node may campaign although it has not applied a
+	// committed change.
+	MayCampaign() bool
+	// MayRestore reports whether a snapshot may take the place of a log that holds the
+	// snapshot's last entry.
+	MayRestore(id ecraft.ID) bool
+
+	// News of the log: from raftLog, as it happens.
+
+	Appended(ents []*pb.Entry)
+	Truncated(from uint64) // is about to happen
+	Committed(from, to uint64)
+	Applied(index uint64)
+	Restored(index uint64) // a snapshot is about to take the place of the log
+	Load(ents []*pb.Entry) error
+	// HandedOut and Stored: a Ready had entries, and the host has stored them.
+	HandedOut()
+	Stored()
+	// Offered: a Ready had entries to apply up to this index, and no more, although
+	// Releasable let more pass.
+	Offered(index uint64)
+
+	// News of roles and members.
+
+	// Turned: this node has another role, term or leader.
+	Turned(role extend.Role, term, lead uint64)
+	// Switched: another configuration is in force; before are the members before.
+	Switched(before tracker.ProgressMap)
+	// VotersChanged: other voters count, as the log has other unapplied changes.
+	VotersChanged()
+	// Cuts: the winner of an election is about to cut its log, or not to (0), and leads.
+	Cuts(index uint64)
+
+	// News of messages.
+
+	// Arrives: a message of another node is here, of any term. Handled: Raft has taken
+	// it. Leaves: a message is complete and about to leave; an extension may fill its
+	// fields that Raft leaves empty.
+	Arrives(m *pb.Message)
+	Handled(m *pb.Message)
+	Leaves(m *pb.Message)
+	Unreachable(id uint64)
+
+	// Work.
+
+	// Check refuses a message of an extension that no correct node sends, Step takes
+	// one. Claims reports whether it is the question of a node that has won an election.
+	Check(m *pb.Message) error
+	Step(m *pb.Message) error
+	Claims(m *pb.Message) bool
+	Tick()
+	Poll()
+	// TakeOver begins a leader's term, and reports whether that takes other entries
+	// than Raft's empty one.
+	TakeOver() bool
+	// Asked returns the effects that were asked for since the last call.
+	Asked() []extend.Effect
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// Config is what the coding of a node is told. The fields up to Plain are those
+// of raft.Coding, where they are described, with defaults filled in.
+type Config struct {
+	Threshold   int
+	Policy      ecraft.Policy
+	ClearPrefix int
+	Veto        func(data []byte) bool
+	Memory      int
+	GossipGap   int
+	GossipDelay int
+	LateSeal    bool
+	Plain       bool
+
+	// Infof and Warningf log.
+	Infof, Warningf func(format string, args ...any)
+	// Record hears of what coding does.
+	Record func(Event)
+	// Clock is monotonic; nil: there is none.
+	Clock func() time.Duration
+	// ElectionTick, HeartbeatTick and MaxSizePerMsg are raft.Config's.
+	ElectionTick, HeartbeatTick int
+	MaxSizePerMsg               uint64
+}
+
+// Event is raft.CodingEvent.
+type Event struct {
+	Kind                Kind
+	Index, Peer         uint64
+	Level, Bytes, Count int
+}
+
+// Kind is raft.CodingEventKind, where the kinds are described.
+type Kind int
+
+// The kinds of events.
+const (
+	Encoded Kind = iota
+	Whole
+	Sent
+	Pushed
+	Asked
+	Answered
+	Completed
+	HeldBack
+	Rejected
+	Fallback
+	Hedged
+	RiderCommit
+	Recovery
+	Recovered
+	Cut
+	Stuck
+	Snapshot
+	HandOver
+	LeftOut
+	Checked
+	Delayed
+)
+
+const noLimit = math.MaxUint64
+
+// MaxTerm is beyond any term that counting elections leads to.
+const MaxTerm = 1 << 62
+
+// fault reports an entry that cannot be read as what it says it is.
+func fault(id ecraft.ID, err error) error {
+	return fmt.Errorf("entry %d/%d: %w", id.Term, id.Index, err)
+}

@@ -1,0 +1,351 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// Configuration changes. What is committed later satisfies the commit rule of
+// the configuration in force, which covers one that is one step away. What was
+// committed earlier may not: entries coded for five, of which three decode, are
+// not safe with a majority of three. So before a simple change is appended, and
+// before a joint configuration is left, every committed coded entry must be
+// decodable by any majority of the voters to come, or released by enough of
+// them. Entering a joint configuration needs no check: its old half protects.
+//
+// Where an entry fails the check, the leader raises it by riders; where it
+// cannot, it waits for members to release it.
+
+// memberCheck is how far the check for a change has come.
+type memberCheck struct {
+	// voters are those to come; nil if nothing is being checked.
+	voters quorum.MajorityConfig
+	// okTo is the index up to which all entries pass. What passes once passes
+	// for good: logs grow, and nothing released comes back.
+	okTo uint64
+	// failedAt is the tick at which it last failed, snapshotAt that at which the
+	// host was last asked for a snapshot.
+	failedAt, snapshotAt int
+	// raised are riders in carriers that were appended for this check.
+	raised map[uint64][]raise
+	// headers are those of entries that are compacted here, as others told,
+	// known up to headersTo.
+	headers   map[uint64]*record
+	headersTo uint64
+}
+
+// checkPage bounds how much of the log a check reads at a time.
+const checkPage = 8 << 20
+
+// MayChange reports whether a change of members may be appended now that leads to
+// these voters at once: nil where the present ones go on counting, as on entering a
+// joint configuration. second says that another change stands before it.
+//
+// A change waits while an earlier one is not in force. (1) Until then it is not
+// known which voters this change leads to. (2) Every unapplied configuration must
+// agree to commits, so each further one makes commits harder. (3) A new voter may need
+// a snapshot that lists it as a member, and none exists before.
+func (c *Coder) MayChange(voters quorum.MajorityConfig, second bool) bool {
+	if second || len(c.raft.Electorate().Changes()) > 0 {
+		return false
+	}
+	return voters == nil || c.leads.verdict(voters).ok()
+}
+
+// verdict is what a check of members finds.
+type verdict struct {
+	// okTo is the index up to which all entries pass, failing the first that do not.
+	okTo    uint64
+	failing []*record
+	// askFrom is the first of the entries up to askTo that are compacted here and
+	// whose headers others must tell; 0: none.
+	askFrom, askTo uint64
+	// err says that the log cannot be read.
+	err error
+}
+
+func (v verdict) ok() bool { return len(v.failing) == 0 && v.askFrom == 0 && v.err == nil }
+
+// verdict checks whether voters to come can restore all that is committed. What
+// passed in an earlier check for the same voters is not looked at again.
+func (l *leading) verdict(voters quorum.MajorityConfig) (v verdict) {
+	check := &memberCheck{}
+	if sameVoters(l.check.voters, voters) {
+		check = &l.check
+	}
+	v.okTo = max(check.okTo, l.releasedByEnough(voters))
+	if v.okTo >= l.lastCoded {
+		return v // all behind it is plain
+	}
+	first := l.log.First()
+	l.verdictOfHeaders(&v, check, voters, first-1)
+	for lo := max(v.okTo+1, first); v.ok() && lo <= l.log.Committed(); {
+		ents, err := l.log.Slice(lo, l.log.Committed()+1, checkPage)
+		if v.err = err; err != nil || len(ents) == 0 {
+			v.err = errNone
+			return v
+		}
+		for _, e := range ents {
+			l.verdictOfEntry(&v, check, voters, e)
+		}
+		lo += uint64(len(ents))
+	}
+	return v
+}
+
+// verdictOfHeaders looks at entries up to an index that this node has compacted, by
+// the headers that others told. Where nobody has headers or units, the change waits
+// until enough have released the entries.
+func (l *leading) verdictOfHeaders(v *verdict, check *memberCheck, voters quorum.MajorityConfig, to uint64) {
+	for i := v.okTo + 1; i <= min(to, check.headersTo); i++ {
+		if rec := check.headers[i]; rec != nil {
+			l.verdictOf(v, voters, &record{id: rec.id, hdr: rec.hdr, raised: check.raised[i]})
+		} else if len(v.failing) == 0 {
+			v.okTo = i
+		}
+	}
+	if v.ok() && v.okTo < to {
+		v.askFrom, v.askTo = max(v.okTo, check.headersTo)+1, to
+	}
+}
+
+func (l *leading) verdictOfEntry(v *verdict, check *memberCheck, voters quorum.MajorityConfig, e *pb.Entry) {
+	env, err := l.open(e)
+	switch {
+	case err != nil:
+		v.err = err
+	case env != nil && env.Kind == ecraft.Coded:
+		l.verdictOf(v, voters, &record{id: idOf(e), hdr: &env.Header, raised: check.raised[e.GetIndex()]})
+	case v.ok():
+		v.okTo = e.GetIndex()
+	}
+}
+
+// verdictOf looks at one coded entry.
+func (l *leading) verdictOf(v *verdict, voters quorum.MajorityConfig, rec *record) {
+	switch {
+	case len(v.failing) == ridersPerCarrier:
+	case !l.passes(rec, voters, nobody):
+		v.failing = append(v.failing, rec)
+	case len(v.failing) == 0:
+		v.okTo = rec.id.Index
+	}
+}
+
+// workOnChange does what can be done about a change of members that waits: entries
+// that fail are raised, headers of compacted ones asked for.
+func (l *leading) workOnChange() {
+	voters := l.raft.Held()
+	if voters == nil {
+		return
+	}
+	check := &l.check
+	if !sameVoters(check.voters, voters) {
+		*check = memberCheck{voters: voters, raised: map[uint64][]raise{}, headers: map[uint64]*record{}}
+	}
+	v := l.verdict(voters)
+	check.okTo = v.okTo
+	// Nobody may be able to restore these any more: they are not tried again.
+	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
+	maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= v.okTo })
+	switch {
+	case v.err != nil:
+		l.fail(v.err, "a committed entry")
+	case len(v.failing) > 0:
+		check.failedAt = l.ticks
+		l.record(Event{Kind: Checked, Index: v.failing[0].id.Index, Count: len(v.failing)})
+		l.raiseCommitted(v.failing)
+	case v.askFrom > 0:
+		l.askHeaders(v.askFrom, v.askTo)
+	}
+}
+
+func sameVoters(a, b quorum.MajorityConfig) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for id := range a {
+		if _, ok := b[id]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// releasedByEnough returns the index up to which so many voters have released
+// the log that each majority has one of them.
+func (l *leading) releasedByEnough(voters quorum.MajorityConfig) uint64 {
+	n := len(voters)
+	if n == 0 {
+		return 0
+	}
+	released := make([]uint64, 0, n)
+	for id := range voters {
+		released = append(released, l.releasedBy(id))
+	}
+	slices.Sort(released)
+	// A majority is n/2+1 of n, so n - n/2 of them meet every one.
+	return released[n-(n-n/2)]
+}
+
+// releasedBy returns the index up to which a member has released the log.
+func (l *leading) releasedBy(id uint64) uint64 {
+	if id == l.id {
+		return l.log.Released()
+	}
+	a, pr := l.accounts[id], l.raft.Members().Progress[id]
+	switch {
+	case a == nil:
+		return 0
+	case a.known && !a.was && pr != nil:
+		// It has no coded entry, and is sent none.
+		return pr.Match
+	}
+	return a.released
+}
+
+// passes reports whether any majority of voters can decode a committed
+// entry from what is durable there, and what will be at those in coming
+// when they have acknowledged the whole log.
+func (l *leading) passes(rec *record, voters quorum.MajorityConfig, coming func(id uint64) bool) bool {
+	var buf [16]int
+	held := buf[:0]
+	for id := range voters {
+		held = append(held, l.heldFor(rec, id, coming(id)))
+	}
+	return ecraft.Covered(rec.hdr.D, len(voters)/2+1, held)
+}
+
+// heldFor returns how much of a committed entry a member is known to hold: all
+// if it has released it; else what the header assigns it, and riders in carriers
+// of this leader that it was sent with the units; or, if all is to come, how much it
+// will hold.
+func (l *leading) heldFor(rec *record, id uint64, coming bool) int {
+	if l.releasedBy(id) >= rec.id.Index {
+		return rec.hdr.D
+	}
+	pr := l.raft.Members().Progress[id]
+	if pr == nil {
+		return 0
+	}
+	match := pr.Match
+	if coming {
+		match = noLimit
+	}
+	sent := *rec
+	sent.raised = slices.DeleteFunc(slices.Clone(rec.raised), func(ra raise) bool {
+		return slices.Contains(ra.without, id)
+	})
+	return sent.holds(id, match, noLimit)
+}
+
+// wentWithout notes that a member is sent a carrier without its units of an entry.
+func (check *memberCheck) wentWithout(carrier, index, member uint64) {
+	for i := range check.raised[index] {
+		if ra := &check.raised[index][i]; ra.at == carrier && !slices.Contains(ra.without, member) {
+			ra.without = append(ra.without, member)
+		}
+	}
+}
+
+// raiseCommitted appends a carrier that brings committed entries to what the
+// voters to come need, unless one is on its way.
+func (l *leading) raiseCommitted(recs []*record) {
+	check := &l.check
+	alive := func(id uint64) bool {
+		_, voter := check.voters[id]
+		return voter && (id == l.id || l.healthy(id))
+	}
+	// A majority misses at most so many voters; the rest must do.
+	n := len(check.voters)
+	level := countIf(check.voters, alive) - (n - (n/2 + 1))
+	if level < 1 {
+		return
+	}
+	var late []rising
+	beyond := false
+	for _, rec := range recs {
+		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.Committed() || l.passes(rec, check.voters, alive) {
+			continue // not acknowledged by all yet: more of it would be of no use
+		}
+		if !slices.ContainsFunc(rec.hdr.Members, alive) {
+			continue // those that are there hold it whole
+		}
+		word, err := l.riderWord(rec.id)
+		if err != nil {
+			beyond = beyond || l.puller.IsStuck(rec.id)
+			if e, err := l.entry(rec.id); err == nil {
+				l.wantAhead([]*pb.Entry{e})
+			} else {
+				l.wantLost(rec)
+			}
+			continue
+		}
+		late = append(late, rising{rec: rec, word: word})
+	}
+	if beyond && l.ticks-check.snapshotAt >= l.cfg.ElectionTick {
+		check.snapshotAt = l.ticks
+		l.askRelease(recs[len(recs)-1].id.Index)
+	}
+	if len(late) == 0 {
+		return
+	}
+	l.appendCarriers(late, level, alive)
+	for _, up := range late {
+		rec := up.rec
+		totals := make([]uint8, rec.hdr.Slots)
+		for s, member := range rec.hdr.Members {
+			if alive(member) {
+				totals[s] = max(rec.hdr.Units[s], uint8(rec.hdr.UnitsAt(level)))
+			}
+		}
+		check.raised[rec.id.Index] = append(check.raised[rec.id.Index], raise{at: up.at, totals: totals})
+	}
+	l.Ask(extend.Effect{Do: extend.Spread})
+}
+
+// Switched hears that another configuration is in force, and who was a member
+// before.
+func (c *Coder) Switched(before tracker.ProgressMap) {
+	// One that joins may be another than had its id before, whatever the log says
+	// of that one.
+	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool {
+		return before[id] == nil || c.raft.Members().Progress[id] == nil
+	})
+	c.puller.SetMembers(c.raft.Electorate().Everyone())
+	c.VotersChanged()
+}
+
+// VotersChanged hears that other voters count: which entries satisfy the commit rule
+// is open again, and a leader has other followers.
+func (c *Coder) VotersChanged() {
+	for _, rec := range c.ledger.recs {
+		rec.covered = false
+	}
+	if c.leads != nil {
+		c.leads.arrangeSlots()
+	}
+}
+
+// MayCampaign reports whether this node may campaign although it has not applied a
+// committed configuration: it cannot, as it lacks a payload before it. With the
+// longest log it may be the only one that can win, and a leader can bring it what it
+// lacks.
+func (c *Coder) MayCampaign() bool {
+	changes := c.raft.Electorate().Changes()
+	if len(changes) == 0 {
+		return false
+	}
+	rec := c.incomplete()
+	return rec != nil && rec.id.Index < changes[0]
+}

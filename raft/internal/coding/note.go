@@ -1,0 +1,199 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// Entries come into the log, are replaced, and are applied: what a node notes of
+// them, and what it refuses before.
+
+// accepted are entries and their envelopes, nil for plain ones and for all if they
+// all are plain.
+type accepted struct {
+	ents []*pb.Entry
+	envs []*ecraft.Envelope
+}
+
+// Accept looks at entries that a leader sent before anything is done about them.
+// It refuses those that this node could not make use of, now or later.
+func (c *Coder) Accept(ents []*pb.Entry) error {
+	envs, err := c.openAll(ents)
+	for i := 0; i < len(envs) && err == nil; i++ {
+		if envs[i] != nil {
+			err = c.plausible(idOf(ents[i]), envs[i], ents[:i], envs[:i])
+		}
+	}
+	if err != nil {
+		c.record(Event{Kind: Rejected, Peer: c.raft.Lead()})
+		return err
+	}
+	c.fresh = accepted{ents: ents, envs: envs}
+	return nil
+}
+
+// plausible checks an envelope from the network against the log it is to stand
+// in: its units must be intact, and its riders must speak of coded entries
+// before it.
+func (c *Coder) plausible(id ecraft.ID, env *ecraft.Envelope, before []*pb.Entry, envs []*ecraft.Envelope) error {
+	if err := env.Own.Verify(); err != nil {
+		return fault(id, err)
+	}
+	for i, rider := range env.Riders {
+		if err := env.RiderUnits[i].Verify(); err != nil {
+			return fault(id, fmt.Errorf("rider for %d/%d: %w", rider.Term, rider.Index, err))
+		}
+		if rider.Index >= id.Index || rider.Term > id.Term {
+			return fault(id, fmt.Errorf("rider for %d/%d, which does not stand before it", rider.Term, rider.Index))
+		}
+		slots, known := c.slotsOf(ecraft.ID{Term: rider.Term, Index: rider.Index}, before, envs)
+		if known && len(rider.Totals) != slots {
+			return fault(id, fmt.Errorf("rider for %d/%d has %d totals, the entry has %d slots", rider.Term, rider.Index, len(rider.Totals), slots))
+		}
+	}
+	return nil
+}
+
+// slotsOf returns the number of slots of an entry that is not applied, in the
+// log or before the present one in the same message; 0 if it is not coded.
+// Nothing is known of entries that are applied, or stand behind a snapshot that
+// is about to be.
+func (c *Coder) slotsOf(id ecraft.ID, before []*pb.Entry, envs []*ecraft.Envelope) (slots int, known bool) {
+	if len(before) > 0 && id.Index >= before[0].GetIndex() {
+		i := id.Index - before[0].GetIndex()
+		if env := envs[i]; env != nil && before[i].GetTerm() == id.Term {
+			return env.Slots, true
+		}
+		return 0, true
+	}
+	if id.Index <= c.log.Applied() || id.Index < c.log.First() {
+		return 0, false
+	}
+	if rec := c.ledger.find(id.Index); rec != nil && rec.id == id {
+		return rec.hdr.Slots, true
+	}
+	return 0, true
+}
+
+// Appended notes entries that now stand in the log. What this node appends as a
+// leader it has noted as it was made.
+func (c *Coder) Appended(ents []*pb.Entry) {
+	if f := c.fresh; len(f.ents) > 0 && f.ents[0] == ents[0] {
+		c.took(f.ents, f.envs)
+	}
+}
+
+// took notes entries with the units of them that this node stores. envs are their
+// envelopes.
+func (c *Coder) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
+	for i, env := range envs {
+		if env != nil {
+			c.note(idOf(ents[i]), env)
+		}
+	}
+	c.forgetting()
+}
+
+// note adds an envelope of the log to the ledger.
+func (c *Coder) note(id ecraft.ID, env *ecraft.Envelope) {
+	c.lastCoded = id.Index
+	if env.Kind == ecraft.Coded {
+		hdr := env.Header // and not the envelope, which keeps the units in memory
+		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now(), whole: env.Payload != nil}
+		for id := range c.raft.Members().Progress {
+			if id == env.Encoder || env.SlotOf(id) >= 0 {
+				c.account(id).reads(true)
+			}
+		}
+		rec.complete = rec.whole || c.store.Expect(id, rec.hdr, env.Own)
+		c.ledger.add(rec)
+	}
+	for i, rider := range env.Riders {
+		c.ledger.ride(id.Index, rider)
+		if u := env.RiderUnits[i]; u.Count > 0 {
+			// Units that prove bad are as good as absent: others have more.
+			_ = c.unitsArrived(ecraft.ID{Term: rider.Term, Index: rider.Index}, c.id, u)
+		}
+	}
+}
+
+// Truncated forgets entries from index on: they are about to leave the log.
+func (c *Coder) Truncated(index uint64) {
+	c.ledger.cut(index)
+	c.store.Cut(index)
+	c.later.Cut(index)
+	for i := range c.wanted {
+		if i >= index {
+			delete(c.wanted, i)
+		}
+	}
+}
+
+// Applied forgets what was needed to apply entries up to index.
+func (c *Coder) Applied(index uint64) {
+	c.shareUpTo(index)
+	for _, rec := range c.ledger.recs {
+		if rec.id.Index > index {
+			break
+		}
+		c.unpin(rec)
+	}
+	c.ledger.release(index)
+	c.noRoomFrom = 0
+	if x := &c.ledger.riders; len(x.carriers) > 0 {
+		if first := c.log.First(); first > x.first {
+			x.first = first
+			x.keep(first, noLimit)
+		}
+	}
+	c.store.Applied(index)
+	if c.leads != nil {
+		c.leads.workOnChange() // it may have waited for this
+	}
+}
+
+// Restored forgets everything: a snapshot is about to take the place of the log.
+// What it held back for others leaves before.
+func (c *Coder) Restored(index uint64) {
+	c.shareUpTo(index)
+	c.ledger = ledger{riders: riders{from: index + 1}}
+	c.lastCoded = index
+	c.store.Cut(0)
+	c.store.Applied(index)
+	c.later.Cut(0)
+	clear(c.wanted)
+	clear(c.accounts) // who has left meanwhile, and come back, may be another
+}
+
+// pin keeps what the store has of an entry until it is applied.
+func (c *Coder) pin(rec *record) {
+	if !rec.pinned {
+		rec.pinned = c.store.Pin(rec.id)
+	}
+}
+
+func (c *Coder) unpin(rec *record) {
+	if rec.pinned {
+		c.store.Unpin(rec.id)
+		rec.pinned = false
+	}
+}
+
+// unpinAll lets go of what was kept to lead with, by a node that leads no more, or
+// that gave up the term it had won. What was wanted is wanted no more: were it let
+// go of later, that could be what the node needs to win the next term.
+func (c *Coder) unpinAll() {
+	for _, rec := range c.wanted {
+		c.unpin(rec)
+	}
+	clear(c.wanted)
+	for _, rec := range c.ledger.recs {
+		c.unpin(rec)
+	}
+}

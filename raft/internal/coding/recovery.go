@@ -1,0 +1,265 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// recovery is what a node does that has won an election and has entries behind its
+// commit index whose payloads it lacks. It does not lead yet: it appends nothing,
+// and its host sees a candidate. First it asks every member, learners too, for
+// their units, in its new term. A member that answers has moved to that term
+// durably, so it can acknowledge nothing to an older leader any more; and it says
+// how far it knows the log to be committed.
+//
+// Then for each entry, in order: the entry is completed from the answers; or a
+// majority has answered and the entry cannot be completed. In the second case the
+// entry is not committed, because any majority can decode a committed entry; and it
+// never will be, because this majority now refuses older terms. The log is cut
+// there, once, before anything is appended.
+//
+// With push gossip the winner has usually completed everything in time, and
+// leads at once.
+type recovery struct {
+	*Coder
+	// answers are the members that have answered, by index of the entry.
+	answers map[uint64]map[uint64]bool
+	// said are the members that have answered at all.
+	said map[uint64]bool
+	// asked is when those were asked, by tick, that have not answered since.
+	asked map[uint64]int
+	// sinceAsk counts ticks since the last question, taken since the first.
+	sinceAsk, taken int
+}
+
+// MayLead reports whether the winner of an election may lead at once: no payload
+// behind its commit index is lacking, and one configuration at most is not in force.
+// With more, it is best to learn the commit index first.
+func (c *Coder) MayLead() bool { return !c.raft.Electorate().Torn() && len(c.lackingTail()) == 0 }
+
+// recover begins a recovery.
+func (c *Coder) recover() {
+	rc := &recovery{Coder: c, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{c.id: true}, asked: map[uint64]int{}}
+	c.recovery = rc
+	c.pinTail()
+	lacking := c.lackingTail()
+	for _, rec := range lacking {
+		c.store.Forgive(rec.id) // all are asked anew, and old lies must not keep it from cutting
+	}
+	c.record(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(lacking)})
+	rc.ask()
+}
+
+// tail returns the records behind the commit index.
+func (c *Coder) tail() []*record {
+	g := &c.ledger
+	return g.recs[g.at(c.log.Committed()+1):]
+}
+
+// lackingTail returns the entries behind the commit index whose payloads are not
+// here.
+func (c *Coder) lackingTail() (out []*record) {
+	for _, rec := range c.tail() {
+		if !c.here(rec) {
+			out = append(out, rec)
+		}
+	}
+	return out
+}
+
+// here reports whether the payload of an entry can be produced.
+func (c *Coder) here(rec *record) bool {
+	_, err := c.payload(rec)
+	return err == nil
+}
+
+// pinTail keeps the payloads behind the commit index that are here.
+func (c *Coder) pinTail() {
+	for _, rec := range c.tail() {
+		if c.here(rec) {
+			c.pin(rec)
+		}
+	}
+}
+
+// Recovered says what the winner of an election may do: nothing yet; or, if done,
+// lead, after it has cut its log from an index on, unless that is 0.
+func (c *Coder) Recovered() (cut uint64, done bool) {
+	rc := c.recovery
+	e := c.raft.Electorate()
+	if e.Torn() && !agree(e, rc.said) {
+		return 0, false
+	}
+	if lacking := c.lackingTail(); len(lacking) > 0 {
+		first := lacking[0].id
+		if !agree(e, rc.answers[first.Index]) || c.store.Doubted(first) {
+			return 0, false // or what is not to be restored may be the truth of those who lied
+		}
+		cut = first.Index
+	}
+	return cut, true
+}
+
+// agree reports whether a majority of each set of voters is among some members.
+func agree(e extend.Electorate, members map[uint64]bool) bool {
+	for _, v := range e.Sets() {
+		if len(v) > 0 && countIf(v, func(id uint64) bool { return members[id] }) <= len(v)/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// Cuts hears that the log will be cut from an index on; 0: not at all. The
+// recovery is over.
+func (c *Coder) Cuts(index uint64) {
+	if index > 0 {
+		c.record(Event{Kind: Cut, Index: index, Count: int(c.log.Last().Index - index + 1)})
+	}
+	c.record(Event{Kind: Recovered, Count: c.recovery.taken})
+}
+
+// maxRecovered bounds the entries in one question.
+const maxRecovered = 256
+
+// ask asks every member for what is lacking. One that was asked within two heartbeats
+// may be about to answer, and only hears that it is waited for.
+func (rc *recovery) ask() {
+	rc.sinceAsk = 0
+	lacking := rc.lackingTail()
+	for _, to := range rc.raft.Electorate().Everyone() {
+		if to == rc.id {
+			continue
+		}
+		var ents []*pb.Entry
+		if at, asked := rc.asked[to]; !asked || rc.taken-at > 2*rc.cfg.HeartbeatTick {
+			ents = rc.questions(to, lacking)
+		}
+		rc.askFor(to, ents)
+	}
+}
+
+// questions returns what a member is to be asked: the entries that it has not
+// answered for, and those of which answers were dropped since somebody lied.
+func (rc *recovery) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
+	for _, rec := range lacking {
+		if rc.answers[rec.id.Index][to] && !rc.store.Doubted(rec.id) || !rc.expectPinned(rec) {
+			continue
+		}
+		// For all that a member holds, and not for as many units as are lacking:
+		// those might be ones that are here already, and the log would be cut.
+		_, own := rc.store.Missing(rec.id)
+		ents = append(ents, named(rec.id, gossip.AppendAsk(nil, gossip.Want{ID: rec.id, Need: rec.hdr.D, OwnHeld: own})))
+		if len(ents) == maxRecovered {
+			break
+		}
+	}
+	return ents
+}
+
+func (rc *recovery) askFor(to uint64, ents []*pb.Entry) {
+	m := rc.unitsMessage(MsgUnitsAsk, to, forRecover)
+	m.Index, m.Entries = new(rc.log.Last().Index), ents
+	if len(ents) > 0 {
+		rc.asked[to] = rc.taken
+	}
+	rc.send(m)
+}
+
+func (rc *recovery) tick() {
+	rc.taken++
+	if rc.sinceAsk++; rc.sinceAsk >= rc.cfg.HeartbeatTick {
+		rc.ask()
+	}
+}
+
+// Claims reports whether a message is the question of a node that has won an
+// election. Its term is in LogTerm.
+func (c *Coder) Claims(m *pb.Message) bool {
+	return m.GetType() == MsgUnitsAsk && len(m.GetContext()) == 1 && m.GetContext()[0] == forRecover
+}
+
+// answerWinner answers the winner of an election, in whose term this node is.
+func (c *Coder) answerWinner(m *pb.Message) error {
+	c.heard(m.GetFrom())
+	answer := c.unitsMessage(MsgUnits, m.GetFrom(), forRecover)
+	answer.Index = new(c.log.Last().Index)
+	if err := c.answer(answer, m); err != nil {
+		return err
+	}
+	c.vouch(answer)
+	return nil
+}
+
+// answered takes an answer of a member.
+func (rc *recovery) answered(m *pb.Message) error {
+	if m.GetLogTerm() != rc.raft.Term() {
+		return nil // to a question of an earlier term
+	}
+	from, last := m.GetFrom(), rc.log.Last().Index
+	if m.GetCommit() > last {
+		rc.record(Event{Kind: Rejected, Index: m.GetCommit(), Peer: from})
+		return fmt.Errorf("%x knows index %d to be committed, but the log of %x, which won term %d, ends at %d",
+			from, m.GetCommit(), rc.id, rc.raft.Term(), last)
+	}
+	rc.learn(m.GetCommit())
+	rc.said[from] = true
+	news := false
+	var refused error
+	for _, e := range m.GetEntries() {
+		rec := rc.ledger.find(e.GetIndex())
+		if rec == nil || rec.id != idOf(e) {
+			continue // committed and applied meanwhile
+		}
+		delete(rc.asked, from)
+		if _, err := rc.stepUnitsOf(from, e); err != nil {
+			refused = err // and it counts as no answer: others may have what it corrupts
+			continue
+		}
+		if rc.answers[e.GetIndex()] == nil {
+			rc.answers[e.GetIndex()] = map[uint64]bool{rc.id: !rec.damaged}
+		}
+		news = news || !rc.answers[e.GetIndex()][from]
+		rc.answers[e.GetIndex()][from] = true
+	}
+	if _, done := rc.Recovered(); news && !done {
+		rc.Ask(extend.Effect{Do: extend.Bear})
+		if ents := rc.questions(from, rc.lackingTail()); len(ents) > 0 {
+			rc.askFor(from, ents)
+		}
+	}
+	return refused
+}
+
+// learn has the log be committed up to an index of it, which another knows to be.
+func (c *Coder) learn(index uint64) {
+	if index <= c.log.Committed() {
+		return
+	}
+	if term, err := c.log.Term(index); err == nil {
+		c.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: term, Index: index}})
+	}
+}
+
+// TakeOver begins a leader's term with carriers that bring the entries of earlier
+// terms behind the commit index to what the members that are alive need to commit
+// them. It reports whether there are any.
+func (c *Coder) TakeOver() bool {
+	former := c.former
+	alive := func(id uint64) bool {
+		return id == c.id || id != former || c.healthy(id)
+	}
+	n := c.leads.raise(alive)
+	if n > 0 {
+		c.record(Event{Kind: Fallback, Index: c.log.Committed() + 1, Count: n})
+	}
+	return n > 0
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// mayCode reports whether every member can read coded entries, and wants to.
+func (l *leading) mayCode() bool {
+	if l.plain || l.round.Layout.D == 0 || !l.everyoneReads() {
+		return false
+	}
+	for _, id := range l.members {
+		if l.accounts[id].plain {
+			return false
+		}
+	}
+	// Entries appended behind a change that brings voters also need these voters to
+	// commit. If one of them turned out not to read envelopes, the leader could send it
+	// neither those entries nor a snapshot that covers them, and the group would hang.
+	for id := range l.raft.Electorate().Newest() {
+		if l.raft.Members().Progress[id] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// everyoneReads reports whether every member can read envelopes.
+func (l *leading) everyoneReads() bool {
+	for _, id := range l.members {
+		if a := l.accounts[id]; a == nil || !a.capable {
+			return false
+		}
+	}
+	return true
+}
+
+// Seal makes entries that a leader is about to append what it stores. They share
+// the memory of the proposal until then.
+func (c *Coder) Seal(ents []*pb.Entry) {
+	for _, e := range ents {
+		data := e.Data
+		e.Data = nil
+		c.leads.seal(e, data)
+	}
+}
+
+// MayPropose returns why a leader must not append an entry as it was proposed.
+func (c *Coder) MayPropose(e *pb.Entry) error {
+	if c.isEnvelope(e) && !c.leads.everyoneReads() {
+		return errReserved
+	}
+	return nil
+}
+
+// errReserved refuses a payload that members without coding could not be told
+// apart from an envelope.
+var errReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
+
+// seal makes an appended entry, in place, what this node stores: as it is, or
+// with its payload in an envelope. data is the payload; the entry does not
+// share its memory.
+func (l *leading) seal(e *pb.Entry, data []byte) {
+	c := l.Coder
+	now := c.now()
+	if o := l.observer(); o != nil {
+		o.Proposed(e.GetIndex(), len(data), now)
+	}
+	worth := e.GetType() == pb.EntryNormal && len(data) >= c.cfg.Threshold && l.mayCode() && (c.cfg.Veto == nil || !c.cfg.Veto(data))
+	reserved := e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(data, c.cfg.ClearPrefix)
+	if worth {
+		plan, whole := l.assign(e.GetIndex(), len(data), now)
+		if !whole {
+			l.sealCoded(e, data, plan, now)
+			return
+		}
+		c.record(Event{Kind: Whole, Index: e.GetIndex(), Bytes: len(data)})
+	}
+	if reserved {
+		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
+		word := ecraft.NewCodeword(h, data)
+		e.Data = ecraft.Seal(nil, h, l.id, c.cfg.ClearPrefix, word, nil)
+		word.Free()
+		c.lastCoded = e.GetIndex()
+		return
+	}
+	e.Data = bytes.Clone(data)
+}
+
+// assign asks the policy for the units of each follower. It reports whether
+// that means full copies.
+func (l *leading) assign(index uint64, size int, now time.Duration) (plan ecraft.Plan, whole bool) {
+	for i := range l.round.Followers {
+		f := &l.round.Followers[i]
+		f.Healthy = l.healthy(f.ID)
+		f.Lags = l.raft.Members().Progress[f.ID].Next <= l.log.Committed()
+	}
+	l.round.Index, l.round.Size, l.round.Now = index, size, now
+	plan = l.cfg.Policy.Assign(&l.round, l.units)
+	d := l.round.Layout.D
+	for i, u := range l.units {
+		l.units[i] = min(max(u, 0), d)
+	}
+	partial := func(u int) bool { return u != d && (u != 0 || size >= leastLevelOne) }
+	return plan, !slices.ContainsFunc(l.units, partial)
+}
+
+// leastLevelOne is the size of a payload from which an envelope is worth while
+// although those that get anything get everything: the others need no copy when
+// they are back. Below, it only adds its header.
+const leastLevelOne = 8 << 10
+
+// sealCoded wraps the payload as units by the assignment in l.units.
+func (l *leading) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.Duration) {
+	c := l.Coder
+	// The same shares in as few units as can be are cheaper to compute.
+	layout := l.round.Layout.Reduce(l.units)
+	h := &ecraft.Header{
+		Kind: ecraft.Coded, PayloadLen: len(data),
+		Layout: layout, Encoder: l.id, Members: l.members, Units: make([]uint8, len(l.units)),
+	}
+	for i, u := range l.units {
+		h.Units[i] = uint8(u)
+	}
+	word := ecraft.NewCodeword(h, data)
+	h.PayloadCRC = word.Sum()
+	e.Data = ecraft.Seal(nil, h, l.id, c.cfg.ClearPrefix, word, nil)
+	// The codeword shares the memory of the entry, where the payload is last.
+	word.Moved(e.Data[len(e.Data)-len(data):])
+	if !c.cfg.LateSeal {
+		word.Prepare(l.units)
+	}
+	rec := &record{id: idOf(e), hdr: h, complete: true, whole: true, plan: plan, born: now, bornTick: c.ticks}
+	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
+		rec.hedgeAt = now + after
+		if plan.Silence > 0 {
+			after = min(after, plan.Silence)
+		}
+		if l.hedgeNext == 0 || now+after < l.hedgeNext {
+			l.hedgeNext = now + after
+		}
+	}
+	c.ledger.add(rec)
+	c.ledger.keep(rec, word)
+	c.ledger.trim(c.cfg.Memory)
+	c.lastCoded = e.GetIndex()
+	c.record(Event{Kind: Encoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
+	l.credit = min(l.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
+}
+
+// maxCredit bounds what a quiet time may save up for hedges, in bytes.
+const maxCredit = 4 << 20

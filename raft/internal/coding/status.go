@@ -1,0 +1,137 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"time"
+
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// Status is raft.CodingStatus, where its fields are described.
+type Status struct {
+	Active, Plain, Dense         bool
+	Completed, Released, StuckAt uint64
+	Memory                       int
+	Entries                      []Entry
+	Members                      map[uint64]Member
+}
+
+// Entry is raft.CodedEntry.
+type Entry struct {
+	Index, Term uint64
+	Payload, D  int
+	Encoder     uint64
+	Units       map[uint64]int
+	Complete    bool
+}
+
+// Member is raft.CodingMember.
+type Member struct {
+	Capable, Plain               bool
+	Completed, Released, Applied uint64
+	Held                         time.Duration
+	StuckAt                      uint64
+}
+
+// Status returns the node's view of coded replication.
+func (c *Coder) Status() Status {
+	s := Status{Plain: c.plain, Dense: c.dense(), Completed: c.completeTo(), Released: c.log.Released(), Memory: c.store.Bytes()}
+	s.StuckAt, _ = c.stuckAt()
+	for _, rec := range c.ledger.recs {
+		s.Entries = append(s.Entries, rec.status())
+	}
+	if l := c.leads; l != nil {
+		s.Active = l.mayCode()
+		s.Members = make(map[uint64]Member, len(c.accounts))
+		for id, a := range c.accounts {
+			if c.raft.Members().Progress[id] != nil && id != c.id {
+				s.Members[id] = Member{
+					Capable: a.capable, Plain: a.plain, Completed: a.completed, Released: a.released,
+					Applied: a.applied, Held: a.held, StuckAt: a.stuckAt,
+				}
+			}
+		}
+	}
+	return s
+}
+
+func (rec *record) status() Entry {
+	e := Entry{
+		Index: rec.id.Index, Term: rec.id.Term, Payload: rec.hdr.PayloadLen, D: rec.hdr.D,
+		Encoder: rec.hdr.Encoder, Complete: rec.complete, Units: make(map[uint64]int, rec.hdr.Slots),
+	}
+	for _, id := range rec.hdr.Members {
+		e.Units[id] = rec.holds(id, noLimit, noLimit)
+	}
+	return e
+}
+
+// Densify has new entries be plain, or ends that.
+func (c *Coder) Densify(on bool) {
+	again := c.plain && !on
+	c.plain = on
+	if again && c.dense() {
+		c.askAnew()
+	}
+}
+
+// askAnew forgets who reads envelopes. With a dense log, members may have been
+// restarted without coding, and a leader need not have heard of that. Flags of
+// stuck members go as well: a leader withholds new entries from a stuck member, so
+// that a stale flag would keep it from receiving the very entry whose
+// acknowledgement clears the flag.
+func (c *Coder) askAnew() {
+	for _, a := range c.accounts {
+		a.capable, a.known, a.stuck, a.stuckAt = false, false, false, 0
+	}
+	if l := c.leads; l != nil {
+		clear(l.stuck)
+		// What acknowledges this entry is a process of now.
+		l.anewFrom = l.next().Index
+		c.Ask(extend.Effect{Do: extend.Append, Ent: named(l.next(), nil)})
+		c.Ask(extend.Effect{Do: extend.Spread})
+	}
+}
+
+// dense reports whether the log has no coded entry.
+func (c *Coder) dense() bool { return c.lastCoded < c.log.First() }
+
+// Deadline returns when, by the clock, Poll has something to do; 0: nothing.
+func (c *Coder) Deadline() time.Duration {
+	if c.leads == nil {
+		return 0
+	}
+	return c.leads.hedgeNext
+}
+
+// Poll does what is due by the clock.
+func (c *Coder) Poll() {
+	l := c.leads
+	if l == nil || l.hedgeNext == 0 {
+		return
+	}
+	if now := l.now(); now >= l.hedgeNext {
+		l.hedge()
+		l.planHedge(now)
+	}
+}
+
+// QueueHint tells a policy that learns what waits to be sent to a member.
+func (c *Coder) QueueHint(to uint64, bytes int, rate float64) {
+	if c.leads != nil {
+		if o := c.leads.observer(); o != nil {
+			o.QueueHint(to, bytes, rate, c.now())
+		}
+	}
+}
+
+// ShownMatch returns up to where a member's log matches as hosts see it: what is
+// not complete there does not count, as hosts truncate and hand over by it.
+func (c *Coder) ShownMatch(id, match uint64) uint64 {
+	if a := c.accounts[id]; c.leads != nil && id != c.id && a != nil && a.capable && a.known {
+		return min(match, a.completed)
+	}
+	return match
+}

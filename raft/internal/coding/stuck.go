@@ -1,0 +1,161 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package coding
+
+import (
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// A follower may lack what nobody has any more in parts: the others have applied
+// the entry and compacted it. Then it needs a snapshot, although its log is as
+// long as anybody's. It goes on acknowledging, which others may depend on, and
+// says that it is stuck. A snapshot helps it only if it covers all that stands in
+// its log: what it acknowledged must not be dropped. So the leader sends one
+// when its state has caught up with what it has sent there; under load it holds
+// new entries back from that follower for a while, so that it can.
+
+// stuckAt returns the first committed entry that nobody can complete here.
+func (c *Coder) stuckAt() (uint64, bool) {
+	rec := c.incomplete()
+	if rec == nil || rec.id.Index > c.log.Committed() || !c.puller.IsStuck(rec.id) {
+		return 0, false
+	}
+	return rec.id.Index, true
+}
+
+// withheld reports whether new entries are held back from a member: for one
+// election timeout out of two, so that a host whose snapshots lag behind costs
+// time and not the member.
+func (l *leading) withheld(to uint64) bool {
+	ticks, stuck := l.stuck[to]
+	return stuck && ticks%(2*l.cfg.ElectionTick) < l.cfg.ElectionTick
+}
+
+// serveStuck sends snapshots to members that cannot go on without.
+func (l *leading) serveStuck() {
+	lost, beyond := l.puller.Stuck()
+	beyond = beyond && lost <= l.log.Applied() // so a snapshot stands for it
+	for _, id := range l.members {
+		a, pr := l.accounts[id], l.raft.Members().Progress[id]
+		if a == nil || pr == nil {
+			continue
+		}
+		// The first index that the snapshot must cover: all that was sent; or
+		// the one it waits for, if it does not read envelopes, or if nobody can
+		// complete any more what it is to be sent.
+		least := pr.Next - 1
+		switch {
+		case a.stuck:
+			l.stuck[id]++
+		case a.known && !a.capable && l.blocked[id]:
+			least = pr.Next
+			delete(l.stuck, id) // an older one would be of no use, and nothing is to be held back
+		case beyond && l.blocked[id]:
+			least = pr.Next
+		default:
+			continue
+		}
+		if pr.State == tracker.StateSnapshot || l.log.Applied() < least {
+			continue
+		}
+		// Asking costs the host a snapshot, so it is asked only when one of
+		// what is applied would do. Some hosts send their state of now instead
+		// of a snapshot that is too old, so that one is sent now and then.
+		s, err := l.log.Snapshot()
+		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id] < l.cfg.ElectionTick/2 {
+			continue
+		}
+		l.record(Event{Kind: Snapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
+		if !pr.RecentActive {
+			continue // it would not arrive
+		}
+		l.Ask(extend.Effect{Do: extend.Snapshot, To: id})
+		if a.stuck {
+			l.stuck[id] = 0
+		}
+	}
+}
+
+// MayRestore reports whether a snapshot helps this node although its log holds
+// the snapshot's last entry: it cannot complete an entry that the snapshot
+// covers, and has acknowledged nothing behind it.
+func (c *Coder) MayRestore(id ecraft.ID) bool {
+	rec := c.incomplete()
+	return rec != nil && rec.id.Index <= id.Index && id.Index > c.log.Applied() && c.log.Last().Index <= id.Index
+}
+
+// handOverIfStuck gives leadership away where this node cannot apply what it
+// commits, and never will.
+func (l *leading) handOverIfStuck() {
+	if _, stuck := l.stuckAt(); !stuck || l.raft.Transferee() != 0 {
+		return
+	}
+	to, applied := l.successor()
+	if to == 0 {
+		return
+	}
+	l.cfg.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.Applied()+1, to, applied)
+	l.record(Event{Kind: HandOver, Peer: to, Index: applied})
+	l.Ask(extend.Effect{Do: extend.HandOver, To: to})
+}
+
+// successor returns the member that has applied most, and more than this node, among
+// the voters of the newest configuration in the log: who leaves with that may not
+// campaign. A learner in force must have applied that configuration, or it would not
+// know that it may.
+func (l *leading) successor() (best, applied uint64) {
+	e := l.raft.Electorate()
+	applied = l.log.Applied()
+	newest, since := e.Newest(), uint64(0)
+	if newest == nil {
+		newest = l.raft.Members().Voters.IDs()
+	} else {
+		since = slices.Max(e.Changes())
+	}
+	for _, id := range slices.Sorted(maps.Keys(newest)) {
+		a, pr := l.accounts[id], l.raft.Members().Progress[id]
+		if a == nil || pr == nil || id == l.id || !l.healthy(id) || pr.IsLearner && a.applied < since {
+			continue
+		}
+		if a.applied > applied {
+			best, applied = id, a.applied
+		}
+	}
+	return best, applied
+}
+
+// MayHandTo reports whether a member has all payloads, so that leadership can go to
+// it without a gap. If this leader is stuck, the committed ones must do: units of
+// the rest may not go round without a leader that is not stuck.
+func (c *Coder) MayHandTo(id uint64) bool {
+	a := c.accounts[id]
+	if a == nil || !a.capable {
+		return true // it holds nothing but plain entries
+	}
+	least := c.log.Last().Index
+	if _, stuck := c.stuckAt(); stuck {
+		least = c.log.Committed()
+	}
+	return a.completed >= least
+}
+
+// readyTransferee has a transfer go on. A transferee that is not ready may have
+// completed more since it last said; a heartbeat makes it say.
+func (l *leading) readyTransferee() {
+	id := l.raft.Transferee()
+	pr := l.raft.Members().Progress[id]
+	switch {
+	case pr == nil || pr.Match < l.log.Last().Index:
+	case l.MayHandTo(id):
+		l.Ask(extend.Effect{Do: extend.Continue})
+	default:
+		l.Ask(extend.Effect{Do: extend.Beat, To: id})
+	}
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// recoverer has won an election and may not lead yet: its extension has something
+// to learn from the others first. It appends nothing, and its host sees a candidate.
+// It gives up like a candidate whose votes do not come.
+type recoverer struct {
+	*raft
+}
+
+func (rc *recoverer) state() StateType { return StateCandidate }
+
+// win begins the leadership of a term, or what must come before it.
+func (r *raft) win() {
+	if r.coder.MayLead() {
+		r.becomeLeader()
+		return
+	}
+	r.logger.Infof("raft: node %x has won term %d and must recover entries behind its commit index %d", r.id, r.term, r.log.committed)
+	r.enter(&recoverer{raft: r}, r.term, None)
+}
+
+func (rc *recoverer) tick() {
+	if rc.quietTicks++; rc.quietTicks >= rc.patience {
+		rc.logger.Warningf("raft: node %x gives up term %d: too few members answered for it to complete its log", rc.id, rc.term)
+		rc.becomeFollower(rc.term, None)
+	}
+}
+
+func (rc *recoverer) step(m *pb.Message) error {
+	if m.GetType() == pb.MsgProp {
+		return ErrProposalDropped
+	}
+	return nil
+}
+
+// proceed leads as soon as the extension lets it, after a last cut.
+func (rc *recoverer) proceed() {
+	cut, done := rc.coder.Recovered()
+	if !done {
+		return
+	}
+	rc.coder.Cuts(cut)
+	if cut > 0 {
+		rc.logger.Warningf("raft: node %x cuts its log from %d on at term %d: entries up to %d were not committed, and are not to be restored",
+			rc.id, cut, rc.term, rc.log.last().index)
+		rc.log.cut(cut)
+	}
+	if !rc.promotable() {
+		// It learnt meanwhile that it is no voter any more.
+		rc.becomeFollower(rc.term, None)
+		return
+	}
+	rc.becomeLeader()
+}
+
+// hearWinner moves this node to the term of a node that says that it has won it, as
+// an append of a leader would: then it can acknowledge nothing to an older leader any
+// more. It reports whether the question is to be answered.
+func (r *raft) hearWinner(m *pb.Message) (bool, error) {
+	from, term := m.GetFrom(), m.GetLogTerm()
+	switch {
+	case term > maxTerm:
+		return false, fmt.Errorf("%w: question from %x has term %d; at most %d can be", ErrMalformedMessage, from, term, uint64(maxTerm))
+	case term < r.term:
+		r.vouch(r.message(pb.MsgAppResp, from)) // shows it the later term
+		return false, nil
+	case term > r.term:
+		r.becomeFollower(term, from)
+		return true, nil
+	}
+	switch ro := r.role.(type) {
+	case *follower:
+		ro.hearFrom(m)
+	case *candidate:
+		r.becomeFollower(term, from)
+	default:
+		return false, fmt.Errorf("%w: %x claims to have won term %d, which this node leads", ErrMalformedMessage, from, term)
+	}
+	return true, nil
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"go.etcd.io/raft/v3/quorum"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// shownLog is the log as extensions read it.
+type shownLog struct{ *raftLog }
+
+func (l shownLog) First() uint64                   { return l.firstIndex() }
+func (l shownLog) Last() ecraft.ID                 { return ecraft.ID{Term: l.last().term, Index: l.last().index} }
+func (l shownLog) Term(i uint64) (uint64, error)   { return l.term(i) }
+func (l shownLog) Committed() uint64               { return l.committed }
+func (l shownLog) Applied() uint64                 { return l.applied }
+func (l shownLog) Snapshot() (*pb.Snapshot, error) { return l.snapshot() }
+
+func (l shownLog) Slice(lo, hi, most uint64) ([]*pb.Entry, error) {
+	return l.slice(lo, hi, entryEncodingSize(most))
+}
+
+// Released returns the highest index that the host will never need again, whatever
+// crashes: what it has compacted, or says that it could.
+func (l shownLog) Released() uint64 {
+	k := l.firstIndex() - 1
+	if s, ok := l.storage.(Releaser); ok {
+		k = max(k, min(s.Released(), l.applied))
+	}
+	return k
+}
+
+// shownRaft is the rest of Raft as extensions see it.
+type shownRaft struct{ *raft }
+
+func (s shownRaft) Term() uint64                      { return s.term }
+func (s shownRaft) Lead() uint64                      { return s.lead }
+func (s shownRaft) Role() extend.Role                 { return shownRole(s.role) }
+func (s shownRaft) Members() *tracker.ProgressTracker { return &s.members }
+func (s shownRaft) Electorate() extend.Electorate     { return &s.electorate }
+
+func (s shownRaft) Transferee() uint64 {
+	if l := s.leading(); l != nil {
+		return l.transferee
+	}
+	return None
+}
+
+func (s shownRaft) Held() quorum.MajorityConfig {
+	if l := s.leading(); l != nil {
+		return l.heldVoters()
+	}
+	return nil
+}
+
+func shownRole(ro role) extend.Role {
+	switch ro.(type) {
+	case *leader:
+		return extend.Leader
+	case *recoverer:
+		return extend.Winner
+	case *candidate:
+		return extend.Candidate
+	}
+	return extend.Follower
+}
+
+// Sets, Torn, Everyone, Expects, Changes and Newest are the electorate as
+// extensions see it.
+func (e *electorate) Sets() []quorum.MajorityConfig { return e.sets() }
+func (e *electorate) Torn() bool                    { return len(e.coming) > 0 }
+func (e *electorate) Everyone() []uint64            { return e.everyone() }
+func (e *electorate) Expects(id uint64) bool        { return e.expects(id) }
+func (e *electorate) Changes() []uint64             { return e.changes }
+func (e *electorate) Newest() map[uint64]struct{}   { return e.newest }
