@@ -121,16 +121,6 @@ func (e *electorate) active() bool {
 	return e.tally(heard) == quorum.VoteWon
 }
 
-// answered reports whether a majority of each set is among those who answered.
-func (e *electorate) answered(by map[uint64]bool) bool {
-	for _, v := range e.sets() {
-		if len(v) > 0 && countIf(v, func(id uint64) bool { return by[id] }) <= len(v)/2 {
-			return false
-		}
-	}
-	return true
-}
-
 // appended hears of entries that now stand in the log, and reports whether other
 // voters count since.
 func (e *electorate) appended(ents []*pb.Entry) bool {
@@ -257,15 +247,6 @@ func (a acks) AckedIndex(id uint64) (quorum.Index, bool) {
 		return 0, false
 	}
 	return quorum.Index(pr.Match), true
-}
-
-func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
-	for id := range v {
-		if ok(id) {
-			n++
-		}
-	}
-	return n
 }
 
 func cloneProgress(m tracker.ProgressMap) tracker.ProgressMap {

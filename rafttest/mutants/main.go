@@ -13,7 +13,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -29,8 +31,8 @@ type bug struct {
 	// edits are pairs: a text, and what takes its place.
 	edits [][2]string
 	// by is the directed schedule that must find it, a file of
-	// rafttest/testdata/coded; or a test of the file's own package, if it begins
-	// with "Test"; or seeds of TestCoded, if it is empty.
+	// rafttest/testdata/coded; or a test of the file's own package or of package
+	// raft, if it begins with "Test"; or seeds of TestCoded, if it is empty.
 	by string
 	// within bounds the seeds.
 	within int
@@ -54,7 +56,7 @@ func mutants() []mutate.Mutant {
 		case b.by == "":
 			flags = []string{"-test.run=^TestCoded$", fmt.Sprintf("-coded-seeds=%d", b.within), "-coded-stop=1", "-test.timeout=20m"}
 		case strings.HasPrefix(b.by, "Test"):
-			m.Tests, flags[0] = path.Dir(b.file), "-test.run=^"+b.by+"$"
+			m.Tests, flags[0] = packageOf(b), "-test.run=^"+b.by+"$"
 		}
 		if *with != "" {
 			flags[0] = "-test.run=^" + *with + "$"
@@ -91,4 +93,16 @@ func (b bug) verdict(out string, _ []string) mutate.Finding {
 		}
 	}
 	return f
+}
+
+// packageOf returns the folder of the test that must find a bug.
+func packageOf(b bug) string {
+	own := path.Dir(b.file)
+	files, _ := filepath.Glob(path.Join(own, "*_test.go")) // no error: the pattern is right
+	for _, f := range files {
+		if src, err := os.ReadFile(f); err == nil && strings.Contains(string(src), "func "+b.by+"(") {
+			return own
+		}
+	}
+	return "raft"
 }
