@@ -43,10 +43,12 @@
 //	step.go       a message arrives: whose term is right?
 //	follower.go   appends, heartbeats and snapshots of a leader
 //	candidate.go  campaigns and (pre-)votes counted
+//	recover.go    a winner that may not lead yet
 //	leader.go     the leader's clock and its switchboard, and from there
 //	replicate.go  what a follower is sent, and what its answer tells
 //	commit.go     when an entry is committed
 //	propose.go    proposals and the limits on them
+//	held.go       configuration changes that wait
 //	reads.go      linearizable reads without a log entry
 //	transfer.go   handing leadership over
 //	vote.go       giving votes, and refusing them
@@ -55,6 +57,21 @@
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host
 //	ready.go      Ready: what the host is asked to do, and its acknowledgement
+//
+// Coded replication is an extension: it stands behind one interface, and plain
+// Raft reads without it.
+//
+//	coder.go        all that an extension may do to Raft
+//	coder_plain.go  coding off
+//	perform.go      where what an extension asks for is done
+//	shown.go        what an extension sees
+//
+// Ways in, for a reader who knows Raft: how votes are counted is candidate.go
+// (count) and electorate.go (tally); what commits is commit.go (committable), and
+// electorate.go; what a follower does with an append is follower.go (handleAppend)
+// and log.go (appendAfter); what coding may do to any of it is coder.go, and how it
+// does so is package internal/coding, which begins with its doc.go.
+// paper_test.go has Raft as a specification, one test a rule.
 //
 // Wire and configuration types are upstream's own packages raftpb, quorum,
 // tracker and confchange, so nodes of both libraries talk to each other and

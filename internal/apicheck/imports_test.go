@@ -33,7 +33,7 @@ type purity struct {
 var pure = map[string]purity{
 	"raft": {
 		imports: []string{"go.etcd.io/raft/v3/", "google.golang.org/protobuf/",
-			"github.com/weftraft/weft/ecraft", "github.com/weftraft/weft/gossip", "github.com/weftraft/weft/leases"},
+			"github.com/weftraft/weft/ecraft", "github.com/weftraft/weft/leases", "github.com/weftraft/weft/raft/internal/"},
 		// The default logger writes to standard error; Fatal ends the process.
 		fileMayUse: map[string][]string{"logger.go": {"os", "log"}, "random.go": {"crypto/rand"}},
 		goroutines: []string{"node.go"},

@@ -73,7 +73,7 @@ var table = []bug{
 	{"a winner gives up although answers come", "raft/internal/coding/recovery.go",
 		edit("		rc.Ask(extend.Effect{Do: extend.Bear})\n", ""), "TestLongTailIsRecovered", 0},
 	{"what a former member said counts for who has its id now", "raft/internal/coding/members.go",
-		edit("return before[id] == nil || c.raft.Members().Progress[id] == nil", "return c.raft.Members().Progress[id] == nil"), "TestWordsOfFormerMembers", 0},
+		edit("return before[id] == nil || c.raft.Members().Progress[id] == nil", "return c.raft.Members().Progress[id] == nil"), "TestAccountEndsWhenItsMemberLeaves", 0},
 	{"a recovered tail is written again", "raft/recover.go",
 		edit("	rc.becomeLeader()\n", "	if lo := rc.log.committed; lo < rc.log.last().index {\n		term, _ := rc.log.term(lo)\n		ents, _ := rc.log.slice(lo+1, rc.log.last().index+1, noLimit)\n		rc.log.tail.append(entryID{term: term, index: lo}, ents)\n	}\n	rc.becomeLeader()\n"), "19-recovered-tail-stays", 0},
 	{"votes compare last terms, and not lengths", "raft/entry.go",
