@@ -25,7 +25,7 @@ help: ## list the targets
 ##@ tests
 
 .PHONY: test
-test: fmt-check vet test-main test-nested cover ## everything that must pass before a change goes in (about 10 minutes on two cores)
+test: fmt-check vet test-main invariants test-nested cover ## everything that must pass before a change goes in (about 10 minutes on two cores)
 
 .PHONY: fmt-check
 fmt-check: ## fail if a Go file is not gofmt-ed
@@ -51,8 +51,9 @@ race: ## all tests under the race detector, fewer seeds (an hour or so)
 	@for m in $(NESTED); do echo "go test -race ./$$m/..."; (cd $$m && $(GO) test -race -short -timeout 60m $(GOTEST) ./...); done
 
 .PHONY: invariants
-invariants: ## tests of the core with its invariants checked at each step
-	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./raft ./rafttest
+invariants: ## some seeds of the simulators with the core's invariants checked at each step
+	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./raft/...
+	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./rafttest -run 'TestScripts|TestSim$$|TestCoded' -seeds 200 -coded-seeds 150
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (30s)

@@ -79,7 +79,7 @@ func (r *raft) runFor(why CampaignType) {
 	if why == preElection {
 		ask, answer = pb.MsgPreVote, pb.MsgPreVoteResp
 		// Term, vote and timeout stay: a pre-election changes nothing.
-		r.role, r.lead = &candidate{raft: r, pre: true, votes: map[uint64]bool{}}, None
+		r.turn(&candidate{raft: r, pre: true, votes: map[uint64]bool{}}, None)
 	} else {
 		r.enter(&candidate{raft: r, votes: map[uint64]bool{}}, term, None)
 		r.vote = r.id

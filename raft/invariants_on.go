@@ -6,6 +6,8 @@
 package raft
 
 import (
+	"fmt"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
@@ -38,6 +40,10 @@ func (r *raft) checkInvariants() {
 	holds(ld == nil || l.last().term == r.term, "a leader's log ends in its term")
 	_, campaigning := r.role.(*candidate)
 	holds(!campaigning || r.lead == None, "a candidate has no leader")
+	if r.coding != nil {
+		err := r.coding.Broken()
+		holds(err == nil, fmt.Sprint("coding: ", err))
+	}
 	for _, m := range r.vouching {
 		holds(vouches(m) || m.GetType() == MsgUnits, "only votes, acknowledgements and units wait for durability")
 	}

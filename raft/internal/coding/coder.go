@@ -29,17 +29,22 @@ type Coder struct {
 	store  *gossip.Store
 	puller *gossip.Puller
 	// wanted are entries that a leader must complete to send them on, by index.
+	//
+	// Invariant: empty at a follower; what is not applied is pinned.
 	wanted map[uint64]*record
 	later  *gossip.Deferred
 	// fresh are the entries that were accepted last, and are about to be appended.
 	fresh accepted
 
-	// leads is what a leader knows besides, recovery the winner of an election;
-	// nil at others.
+	// leads is what a leader knows besides, recovery the winner of an election.
+	//
+	// Invariant: not nil in that role, and nil in others.
 	leads    *leading
 	recovery *recovery
 
 	// role and term are those that this node has.
+	//
+	// Invariant: they are those of the View after each call.
 	role extend.Role
 	term uint64
 
@@ -51,6 +56,8 @@ type Coder struct {
 	told     report
 	toldTick int
 	// acked is the last index that this node acknowledged in its term.
+	//
+	// Invariant: at most the last index.
 	acked ecraft.ID
 	// ticks counts ticks, as a coarse clock.
 	ticks int
@@ -70,6 +77,8 @@ type Coder struct {
 	// saidStuck is the last entry that was recorded as one nobody completes.
 	saidStuck uint64
 	// lastCoded is at or above the last entry of the log that is not plain.
+	//
+	// Invariant: no entry behind it is an envelope.
 	lastCoded uint64
 }
 

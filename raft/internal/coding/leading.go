@@ -18,6 +18,8 @@ type leading struct {
 	// members are the followers by slot, voters first, then learners, in order
 	// of id; round has them as the policy wants to see them. Both are made anew
 	// when the configuration changes, and not changed: headers share members.
+	//
+	// Invariant: each is a follower of now, and the policy sees as many.
 	members []uint64
 	round   ecraft.Round
 	units   []int

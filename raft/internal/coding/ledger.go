@@ -15,13 +15,20 @@ import (
 // and is made anew from it after a restart.
 type ledger struct {
 	// recs are the records in order of index. Those of applied entries go.
+	//
+	// Invariant: one for each coded entry of the log that is not applied, with the
+	// units and riders that the log says.
 	recs []*record
-	// ready is the number of leading records that are complete.
+	// ready is the number of leading records that are known to be complete.
+	//
+	// Invariant: all of these are complete.
 	ready int
 	// riders are also those for applied entries.
 	riders riders
 	// words is the bytes of the payloads that records keep with their codewords,
 	// bare a number of leading records that keep none.
+	//
+	// Invariant: both are what counting the records again gives.
 	words, bare int
 }
 
@@ -33,16 +40,24 @@ type record struct {
 	// them.
 	raised []raise
 	// complete says that this node can produce the payload.
+	//
+	// Invariant: the log has it whole, or the store has it; and only then.
 	complete bool
 	// covered says, at a leader, that the units of the header alone satisfy
 	// the commit rule. It is forgotten when the configuration changes.
+	//
+	// Invariant: then the rule holds; never at another node.
 	covered bool
 	// whole says that the log has the payload, and not the store.
+	//
+	// Invariant: the envelope in the log has it.
 	whole bool
 	// unpushed says that nobody will push units of it any more: they are to be
 	// asked for.
 	unpushed bool
 	// pinned says that the store must not give the payload up.
+	//
+	// Invariant: the store knows the entry.
 	pinned bool
 	// damaged says that this node's log has lost units that it had.
 	damaged bool

@@ -13,7 +13,7 @@ var table = []bug{
 	{"election", "campaigns with a snapshot to apply", "raft.go", "!pr.IsLearner && r.log.tail.snapshot == nil", "!pr.IsLearner"},
 	{"election", "learners campaign", "raft.go", "pr != nil && !pr.IsLearner &&", "pr != nil &&"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
-	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None", "votes: map[uint64]bool{}}, r.lead"},
+	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None)\n	} else", "votes: map[uint64]bool{}}, r.lead)\n	} else"},
 	{"election", "a new role keeps counting the old one's ticks", "raft.go", "	r.quietTicks = 0\n	r.patience", "	r.patience"},
 
 	// Votes.
