@@ -3,23 +3,7 @@
 
 package raft
 
-import (
-	"time"
-
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/raft/internal/coding"
-)
-
-// Types of messages between nodes that code. Their Term is 0 on the wire, so
-// that a node which does not know them ignores them; the sender's term is in
-// LogTerm.
-const (
-	// MsgUnits carries units of entries from one follower to another.
-	MsgUnits pb.MessageType = coding.MsgUnits
-	// MsgUnitsAsk asks for units of entries.
-	MsgUnitsAsk pb.MessageType = coding.MsgUnitsAsk
-)
+import "time"
 
 // CodingStatus is a node's view of coded replication. The host owns it.
 type CodingStatus struct {

@@ -5,6 +5,18 @@ package raft
 
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft/internal/coding"
+)
+
+// Types of messages between nodes that code. Their Term is 0 on the wire, so
+// that a node which does not know them ignores them; the sender's term is in
+// LogTerm.
+const (
+	// MsgUnits carries units of entries from one follower to another.
+	MsgUnits pb.MessageType = coding.MsgUnits
+	// MsgUnitsAsk asks for units of entries.
+	MsgUnitsAsk pb.MessageType = coding.MsgUnitsAsk
 )
 
 // SnapshotStatus says how sending a snapshot went.
