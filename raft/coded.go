@@ -91,8 +91,11 @@ type coded struct {
 	former uint64
 	// saidStuck is the last entry that was recorded as one nobody completes.
 	saidStuck uint64
-	// lastCoded is at or above the last entry of the log that is not plain.
-	lastCoded uint64
+	// spans is where the log has entries that are not plain.
+	spans spans
+	// stale is the first index at which Storage may have a coded entry that another
+	// has replaced; it has not once the tail begins behind it.
+	stale uint64
 }
 
 // maxOnOrder bounds the bytes of units that a node has asked for.
@@ -123,8 +126,8 @@ func (c *coded) load() error {
 		return nil
 	}
 	l := c.r.log
-	c.lastCoded = l.applied // what is applied may be coded; see seek
-	c.ledger.riders = riders{from: l.applied + 1, loaded: l.applied}
+	c.spans.before = l.applied // what is applied may be coded; see seek
+	c.ledger.riders = riders{from: l.applied + 1}
 	c.puller.SetMembers(c.everyone())
 	c.store.Applied(l.applied)
 	for lo, last := l.applied+1, l.last().index; lo <= last; {

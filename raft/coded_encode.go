@@ -195,7 +195,7 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 		word := ecraft.NewCodeword(h, data)
 		e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, word, nil)
 		word.Free()
-		c.lastCoded = e.GetIndex()
+		c.spans.add(e.GetIndex())
 		return
 	}
 	e.Data = bytes.Clone(data)
@@ -258,7 +258,7 @@ func (l *leader) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time.
 	c.ledger.add(rec)
 	c.ledger.keep(rec, word)
 	c.ledger.trim(c.opt.Memory)
-	c.lastCoded = e.GetIndex()
+	c.spans.add(e.GetIndex())
 	c.record(CodingEvent{Kind: CodingEncoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	enc.credit = min(enc.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
 }

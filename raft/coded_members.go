@@ -59,7 +59,7 @@ func (l *leader) mayBecome(voters quorum.MajorityConfig) bool {
 		maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= to })
 		maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= to })
 	}
-	if check.okTo >= l.coded.lastCoded {
+	if check.okTo >= l.coded.spans.last() {
 		return true // all behind it is plain
 	}
 	first := l.log.firstIndex()

@@ -146,7 +146,7 @@ func (l *leader) appendCarrier(late []rising, level int, alive func(id uint64) b
 	for _, r := range h.Riders {
 		c.ledger.ride(id.index, r)
 	}
-	c.lastCoded = id.index
+	c.spans.add(id.index)
 	l.append(e)
 }
 

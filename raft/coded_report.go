@@ -162,9 +162,12 @@ type Releaser interface {
 }
 
 // released returns the highest index whose payload this node will never need
-// again, whatever crashes.
-func (c *coded) released() uint64 {
-	r := c.r.log.firstIndex() - 1
+// again, whatever crashes, once what it was given is written.
+func (c *coded) released() uint64 { return c.releasedFrom(c.r.log.firstIndex()) }
+
+// releasedFrom returns it for a log that begins at index first.
+func (c *coded) releasedFrom(first uint64) uint64 {
+	r := first - 1
 	if s, ok := c.r.log.storage.(Releaser); ok {
 		r = max(r, min(s.Released(), c.r.log.applied))
 	}

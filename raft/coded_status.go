@@ -70,7 +70,7 @@ func (rn *RawNode) CodingStatus() CodingStatus {
 	if c == nil {
 		return CodingStatus{}
 	}
-	s := CodingStatus{Plain: c.plain, Completed: c.completeTo(), Released: c.released(), Memory: c.store.Bytes()}
+	s := CodingStatus{Plain: c.plain, Completed: c.completeTo(), Released: c.releasedFrom(c.r.log.storedFirst()), Memory: c.store.Bytes()}
 	s.Dense = c.dense()
 	s.StuckAt, _ = c.stuckAt()
 	for _, rec := range c.ledger.recs {
@@ -133,9 +133,12 @@ func (c *coded) askAnew() {
 	}
 }
 
-// dense reports whether the log has no coded entry.
+// dense reports whether Storage has no coded entry, nor is to get one: neither one
+// that a snapshot stands for which is not written yet, nor one in whose place an entry
+// stands that is not.
 func (c *coded) dense() bool {
-	return c.lastCoded < c.r.log.firstIndex()
+	l := c.r.log
+	return c.spans.last() < l.storedFirst() && c.stale <= l.tail.base.index
 }
 
 // NextDeadline returns when, by Config.Clock, the node has something to do

@@ -94,7 +94,7 @@ func (c *coded) restored(index uint64) {
 		return
 	}
 	c.ledger = ledger{riders: riders{from: index + 1}}
-	c.lastCoded = index
+	c.spans, c.stale = spans{before: index}, 0
 	c.store.Cut(0)
 	c.store.Applied(index)
 	c.later.Cut(0)

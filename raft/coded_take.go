@@ -92,7 +92,7 @@ func (c *coded) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
 
 // note adds an envelope of the log to the ledger.
 func (c *coded) note(id entryID, env *ecraft.Envelope) {
-	c.lastCoded = id.index
+	c.spans.add(id.index)
 	if env.Kind == ecraft.Coded {
 		hdr := env.Header // and not the envelope, which keeps the units in memory
 		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now()}
@@ -128,6 +128,12 @@ func (c *coded) dropFrom(index uint64) {
 	c.store.Cut(index)
 	c.later.Cut(index)
 	c.dropChanges(index)
+	if c.spans.last() >= index {
+		if unwritten := c.stale > c.r.log.tail.base.index; !unwritten || index < c.stale {
+			c.stale = index
+		}
+		c.spans.cut(index)
+	}
 	for i := range c.wanted {
 		if i >= index {
 			delete(c.wanted, i)

@@ -21,14 +21,17 @@ import (
 // group is a few nodes that code, without time: messages are delivered until
 // there are none.
 type group struct {
-	t      testing.TB
-	nodes  map[uint64]*codingNode
-	down   map[uint64]bool
-	drop   func(m *pb.Message) bool
-	events map[raft.CodingEventKind]int
-	policy func() ecraft.Policy
-	memory int // of each node; 0: the default
-	gap    int // of each node's gossip
+	t     testing.TB
+	nodes map[uint64]*codingNode
+	down  map[uint64]bool
+	drop  func(m *pb.Message) bool
+	// stepped hears of each message that a node has taken, before its host does
+	// anything about it.
+	stepped func(m *pb.Message)
+	events  map[raft.CodingEventKind]int
+	policy  func() ecraft.Policy
+	memory  int // of each node; 0: the default
+	gap     int // of each node's gossip
 	// hostChecks is Config.DisableConfChangeValidation.
 	hostChecks bool
 }
@@ -95,6 +98,9 @@ func (g *group) settle() {
 					err := to.rn.Step(m)
 					if err != nil {
 						g.t.Logf("node %d: %v", to.id, err)
+					}
+					if g.stepped != nil {
+						g.stepped(m)
 					}
 				}
 			}
