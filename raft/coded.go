@@ -122,11 +122,7 @@ func newCoded(r *raft) *coded {
 
 // load reads what the log says of coded entries that are not applied.
 func (c *coded) load() error {
-	if c == nil {
-		return nil
-	}
 	l := c.r.log
-	c.spans.before = l.applied // what is applied may be coded; see seek
 	c.ledger.riders = riders{from: l.applied + 1}
 	c.puller.SetMembers(c.everyone())
 	c.store.Applied(l.applied)
@@ -137,6 +133,11 @@ func (c *coded) load() error {
 			return l.err
 		}
 		envs, err := c.openAll(ents)
+		for i := 0; i < len(ents) && err == nil; i++ {
+			if foreign := c.r.refuseForeign(ents[i]); foreign != nil {
+				return foreign
+			}
+		}
 		if err == nil {
 			c.took(ents, envs)
 		} else {
@@ -147,9 +148,6 @@ func (c *coded) load() error {
 	}
 	return nil
 }
-
-// loadPage is how much of the log is read at a time.
-const loadPage = 4 << 20
 
 func (c *coded) now() time.Duration {
 	if c.r.cfg.Clock == nil {

@@ -171,6 +171,16 @@ func (l *leader) ownEntry(e *pb.Entry, id entryID) *pb.Entry {
 // apart from an envelope.
 var errReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
 
+// isReserved reports whether a payload that stood in a log as it is could be taken for
+// an envelope: by this node, or by one that starts with another clear prefix or none.
+func (c *coded) isReserved(typ pb.EntryType, data []byte) bool {
+	if typ != pb.EntryNormal {
+		return false
+	}
+	_, foreign := ecraft.Detect(data)
+	return foreign || ecraft.IsEnvelope(data, c.opt.ClearPrefix)
+}
+
 // seal makes an appended entry, in place, what this node stores: as it is, or
 // with its payload in an envelope. data is the payload; the entry does not
 // share its memory.
@@ -181,7 +191,6 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 		o.Proposed(e.GetIndex(), len(data), now)
 	}
 	worth := e.GetType() == pb.EntryNormal && len(data) >= c.opt.Threshold && l.mayCode() && (c.opt.Veto == nil || !c.opt.Veto(data))
-	reserved := e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(data, c.opt.ClearPrefix)
 	if worth {
 		plan, whole := l.assign(e.GetIndex(), len(data), now)
 		if !whole {
@@ -190,7 +199,7 @@ func (l *leader) seal(e *pb.Entry, data []byte) {
 		}
 		c.record(CodingEvent{Kind: CodingWhole, Index: e.GetIndex(), Bytes: len(data)})
 	}
-	if reserved {
+	if c.isReserved(e.GetType(), data) {
 		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
 		word := ecraft.NewCodeword(h, data)
 		e.Data = ecraft.Seal(nil, h, l.id, c.opt.ClearPrefix, word, nil)

@@ -327,11 +327,14 @@ func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
 // for coverage or for the one before it; it is kept, and appended when it may be.
 func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 	if l.enc == nil {
+		if refuseEnvelopes(ents) != nil {
+			return false, fmt.Errorf("%w: %w", ErrProposalDropped, errReserved)
+		}
 		return false, nil
 	}
 	for i, e := range ents {
 		if !isConfChange(e) {
-			if ecraft.IsEnvelope(e.GetData(), l.coded.opt.ClearPrefix) && !l.everyoneReads() {
+			if l.coded.isReserved(e.GetType(), e.GetData()) && !l.everyoneReads() {
 				return false, fmt.Errorf("%w: %w", ErrProposalDropped, errReserved)
 			}
 			continue

@@ -3,6 +3,8 @@
 
 package raft
 
+import "slices"
+
 // spans says where entries of a log are not plain: envelopes, also carriers and
 // wrapped payloads. Neighbours share a span, so that a log of many coded entries
 // needs few.
@@ -27,11 +29,16 @@ func (s *spans) add(index uint64) {
 		s.runs[n-1].last = index
 		return
 	}
-	if len(s.runs) == maxRuns {
+	s.insert(len(s.runs), index)
+}
+
+// insert puts a span of one entry into its place.
+func (s *spans) insert(i int, index uint64) {
+	s.runs = slices.Insert(s.runs, i, span{first: index, last: index})
+	if len(s.runs) > maxRuns {
 		s.runs[1].first = s.runs[0].first
-		s.runs = append(s.runs[:0], s.runs[1:]...)
+		s.runs = slices.Delete(s.runs, 0, 1)
 	}
-	s.runs = append(s.runs, span{first: index, last: index})
 }
 
 // cut forgets entries from index on: others take their place.
@@ -68,7 +75,11 @@ func (s *spans) lastUpTo(index uint64) uint64 {
 // one among those that were not known before is found; 0 if there is none.
 func (s *spans) lookedAt(index, found uint64) {
 	s.before = min(s.before, index)
-	if found > index && (len(s.runs) == 0 || found < s.runs[0].first) {
-		s.runs = append([]span{{first: found, last: found}}, s.runs...)
+	i := 0
+	for i < len(s.runs) && s.runs[i].last < found {
+		i++
+	}
+	if found > index && (i == len(s.runs) || found < s.runs[i].first) {
+		s.insert(i, found)
 	}
 }

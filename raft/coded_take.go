@@ -18,7 +18,7 @@ import (
 // It refuses those that this node could not make use of, now or later.
 func (c *coded) read(ents []*pb.Entry) ([]*ecraft.Envelope, error) {
 	if c == nil {
-		return nil, nil
+		return nil, refuseEnvelopes(ents)
 	}
 	envs, err := c.openAll(ents)
 	for i := 0; i < len(envs) && err == nil; i++ {

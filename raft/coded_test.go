@@ -32,6 +32,7 @@ type group struct {
 	policy  func() ecraft.Policy
 	memory  int // of each node; 0: the default
 	gap     int // of each node's gossip
+	prefix  int // the clear prefix
 	// hostChecks is Config.DisableConfChangeValidation.
 	hostChecks bool
 }
@@ -68,7 +69,7 @@ func (g *group) start(id uint64) {
 	c.ID, c.Applied = id, n.index
 	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
-	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory, GossipGap: g.gap, GossipDelay: g.gap}
+	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory, GossipGap: g.gap, GossipDelay: g.gap, ClearPrefix: g.prefix}
 	n.rn = newNode(g.t, c)
 	g.down[id] = false
 }

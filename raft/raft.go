@@ -101,7 +101,7 @@ func newRaft(config *Config) (*raft, error) {
 	if err := r.resume(hs, cfg.Applied); err != nil {
 		return nil, err
 	}
-	if err := r.coded.load(); err != nil {
+	if err := r.examineLog(); err != nil {
 		return nil, err
 	}
 	r.becomeFollower(r.term, None)
