@@ -84,14 +84,14 @@ func (r *raft) runFor(why CampaignType) {
 		r.enter(&candidate{raft: r, votes: map[uint64]bool{}}, term, None)
 		r.vote = r.id
 	}
-	last := r.log.last()
+	last, reads := r.log.last(), r.coded.campaigns()
 	for _, id := range r.voters() {
 		if id == r.id {
 			r.vouch(r.message(answer, id).withTerm(term))
 			continue
 		}
 		e := r.message(ask, id).withTerm(term).withEntryID(last)
-		if why == transfer {
+		if e.msg.Context = reads; why == transfer {
 			e.msg.Context = []byte(why)
 		}
 		r.send(e)

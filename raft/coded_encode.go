@@ -31,6 +31,8 @@ type encoder struct {
 	// waiting is a configuration change that waits for coverage.
 	waiting *pb.Entry
 	check   memberCheck
+	// call is what voters to come have answered, while a change waits for them.
+	call rollCall
 	// anewFrom is the entry from which on acknowledgements say who reads envelopes.
 	anewFrom uint64
 	// askedHeaders is the tick of the last question for headers.

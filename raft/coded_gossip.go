@@ -200,6 +200,12 @@ func (c *coded) stepUnits(m *pb.Message) error {
 		return nil
 	}
 	from := m.GetFrom()
+	if m.GetContext()[0] == forReading { // also of those that are to be members
+		if l := c.r.leading(); l != nil {
+			l.readingArrived(m)
+		}
+		return nil
+	}
 	if c.r.members.Progress[from] == nil && !c.expects(from) {
 		return nil // no member, as far as is known here
 	}
@@ -306,6 +312,8 @@ func (c *coded) stepAsk(m *pb.Message) error {
 		c.r.send(e)
 	case forHeaders:
 		c.answerHeaders(m)
+	case forReading:
+		c.answerReading(m)
 	case forRelease:
 		if from == c.r.lead && m.GetLogTerm() == c.r.term {
 			c.release(m.GetIndex())

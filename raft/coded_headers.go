@@ -14,12 +14,14 @@ import (
 // A check of a change may be about entries that this node has compacted. Others
 // know their headers.
 
-// The Context of questions and answers about headers, and of the wish that a member
-// releases what it can; see coded_gossip.go.
+// The Context of questions and answers about headers, of the wish that a member
+// releases what it can, and of the question whether it reads envelopes; see
+// coded_gossip.go.
 const (
 	forHeaders = 'h'
 	forHeader  = 'H'
 	forRelease = 'R'
+	forReading = 'v'
 )
 
 // maxHeaders bounds the headers in an answer.

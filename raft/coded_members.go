@@ -308,6 +308,9 @@ func (l *leader) mayAppend(cc *pb.ConfChangeV2) bool {
 		// that has it as a member: there is none before.
 		return false
 	}
+	if !l.votersRead(cc) {
+		return false
+	}
 	if _, joint := cc.EnterJoint(); joint {
 		return true
 	}
@@ -352,6 +355,7 @@ func (l *leader) postpones(ents []*pb.Entry) (bool, error) {
 		}
 		l.enc.waiting = copyEntry(e, entryID{})
 		l.logger.Infof("raft: node %x has configuration change %s wait until the one before is in force and coded entries are safe under it", l.id, DescribeConfChange(cc))
+		l.retryChange() // which asks those it is to wait for
 		return true, nil
 	}
 	return false, nil
@@ -366,13 +370,22 @@ func (l *leader) retryChange() {
 	}
 	e := l.enc.waiting
 	cc, err := decodeConfChange(e)
-	if err != nil || !l.mayAppend(cc) {
+	if err != nil {
 		return
 	}
+	instead := e
+	if !l.mayAppend(cc) {
+		if !l.givesUp(cc) {
+			return
+		}
+		instead = &pb.Entry{Type: pb.EntryNormal.Enum()}
+	}
 	l.enc.waiting = nil
-	if l.propose([]*pb.Entry{e}) != nil {
+	if l.propose([]*pb.Entry{instead}) != nil {
 		// A transfer is under way, say. It stays the next one: the host may have
 		// found that others fit behind it.
 		l.enc.waiting = e
+		return
 	}
+	l.enc.call = rollCall{}
 }

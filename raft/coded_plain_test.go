@@ -145,13 +145,15 @@ func TestVotersThatDoNotCode(t *testing.T) {
 	g.elect(1)
 	g.propose(1, payload(0, 1000))
 	require.Equal(t, 1, g.events[raft.CodingEncoded])
+	g.tick(2)
+	for _, id := range g.ids() { // nobody needs that any more
+		g.compact(id, g.nodes[id].index)
+	}
+	g.tick(2)
 	cc := &pb.ConfChangeV2{Transition: pb.ConfChangeTransitionJointExplicit.Enum()}
 	for _, id := range []uint64{4, 5} {
-		n := &codingNode{id: id, storage: raft.NewMemoryStorage()}
-		c := config(n.storage)
-		c.ID = id
-		n.rn = newNode(t, c)
-		g.nodes[id] = n
+		g.nodes[id] = &codingNode{id: id, storage: raft.NewMemoryStorage()}
+		g.startPlain(id)
 		cc.Changes = append(cc.Changes, remove(id-2), &pb.ConfChangeSingle{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(id)})
 	}
 	n := g.nodes[1]

@@ -165,9 +165,13 @@ type Releaser interface {
 // again, whatever crashes, once what it was given is written.
 func (c *coded) released() uint64 { return c.releasedFrom(c.r.log.firstIndex()) }
 
-// releasedFrom returns it for a log that begins at index first.
+// releasedFrom returns it for a log that begins at index first. It asks for nothing that
+// is committed if its log has no coded entry.
 func (c *coded) releasedFrom(first uint64) uint64 {
 	r := first - 1
+	if c.dense() {
+		r = max(r, c.r.log.committed)
+	}
 	if s, ok := c.r.log.storage.(Releaser); ok {
 		r = max(r, min(s.Released(), c.r.log.applied))
 	}

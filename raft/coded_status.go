@@ -29,6 +29,9 @@ type CodingStatus struct {
 	// StuckAt is the index of a committed entry that nobody reachable can
 	// complete, or 0. A snapshot is needed, and the leader sends one.
 	StuckAt uint64
+	// Waiting says, at a leader, what a configuration change waits for before it is
+	// appended; empty if none waits.
+	Waiting string
 	// Memory is the bytes of units and payloads that are kept in memory.
 	Memory int
 	// Entries are the coded entries that are not applied yet, in order.
@@ -77,7 +80,7 @@ func (rn *RawNode) CodingStatus() CodingStatus {
 		s.Entries = append(s.Entries, rec.status())
 	}
 	if l := c.r.leading(); l != nil {
-		s.Active = l.mayCode()
+		s.Active, s.Waiting = l.mayCode(), l.waitsFor()
 		s.Members = make(map[uint64]CodingMember, len(c.accounts))
 		for id, a := range c.accounts {
 			if l.members.Progress[id] != nil && id != l.id {

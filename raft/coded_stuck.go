@@ -155,7 +155,7 @@ func (l *leader) readyToLead(id uint64) bool {
 	}
 	a := c.accounts[id]
 	if a == nil || !a.capable {
-		return true // it holds nothing but plain entries
+		return len(l.inNeed()) == 0 // it holds nothing but plain entries
 	}
 	least := l.log.last().index
 	if _, stuck := c.stuckAt(); stuck {

@@ -74,6 +74,17 @@ func (g *group) start(id uint64) {
 	g.down[id] = false
 }
 
+// startPlain starts a node without coding.
+func (g *group) startPlain(id uint64) {
+	n := g.nodes[id]
+	c := config(n.storage)
+	c.ID, c.Applied = id, n.index
+	c.CheckQuorum, c.PreVote = true, true
+	c.Rand = rand.New(rand.NewPCG(id, 1))
+	n.rn = newNode(g.t, c)
+	g.down[id] = false
+}
+
 // stop kills a node; everything it wrote stays.
 func (g *group) stop(ids ...uint64) {
 	for _, id := range ids {
