@@ -139,6 +139,8 @@ func TestSlowMembersAreWaitedFor(t *testing.T) {
 	g.tick(100)
 	require.NotEmpty(t, leader.conf.GetVotersOutgoing())
 	g.drop = nil
+	leader.rn.ReportSnapshot(6, raft.SnapshotFailure)
+	leader.rn.ReportSnapshot(7, raft.SnapshotFailure)
 	g.tick(30)
 	require.Empty(t, leader.conf.GetVotersOutgoing())
 }

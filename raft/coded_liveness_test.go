@@ -149,7 +149,6 @@ func TestMembersAreAskedToRelease(t *testing.T) {
 	}
 	f.becomeFollower(r.term, 1)
 	f.log.tail.append(entryID{term: 1, index: 1}, make([]*pb.Entry, 8))
-	f.coded.spans.add(9)
 	f.log.committed, f.log.applied = 9, 9
 	arrives(1, 10, 0)
 	arrives(2, 9, 0)

@@ -120,6 +120,9 @@ func (l *leader) releasedByEnough(voters quorum.MajorityConfig) uint64 {
 // releasedBy returns the index up to which a member has released the log.
 func (l *leader) releasedBy(id uint64) uint64 {
 	if id == l.id {
+		if l.coded.dense() {
+			return l.log.committed
+		}
 		return l.coded.released()
 	}
 	a, pr := l.coded.accounts[id], l.members.Progress[id]

@@ -21,8 +21,8 @@ import (
 // report is what a member says of itself.
 type report struct {
 	// plain asks that nothing new be coded; stuck, that a snapshot be sent as
-	// nobody has what stuckAt lacks.
-	plain, stuck bool
+	// nobody has what stuckAt lacks; dense says that no entry of the log is coded.
+	plain, stuck, dense bool
 	// prefix is Coding.ClearPrefix.
 	prefix uint64
 	// released is the highest index that the member will not ask for any more:
@@ -39,6 +39,7 @@ const (
 	reportVersion = 1
 	flagPlain     = 1 << 0
 	flagStuck     = 1 << 1
+	flagDense     = 1 << 2
 	maxReport     = 2 + 6*binary.MaxVarintLen64
 )
 
@@ -49,6 +50,9 @@ func (p report) encode() []byte {
 	}
 	if p.stuck {
 		flags |= flagStuck
+	}
+	if p.dense {
+		flags |= flagDense
 	}
 	b := append(make([]byte, 0, 32), reportVersion, flags)
 	for _, v := range []uint64{p.prefix, p.released, p.completed, p.applied, uint64(p.held / time.Microsecond), p.stuckAt} {
@@ -64,7 +68,7 @@ func parseReport(b []byte) (p report, err error) {
 	if len(b) < 2 || b[0] < reportVersion {
 		return p, fmt.Errorf("%w: %d bytes", errReport, len(b))
 	}
-	p.plain, p.stuck = b[1]&flagPlain != 0, b[1]&flagStuck != 0
+	p.plain, p.stuck, p.dense = b[1]&flagPlain != 0, b[1]&flagStuck != 0, b[1]&flagDense != 0
 	b = b[2:]
 	var held uint64
 	for _, v := range []*uint64{&p.prefix, &p.released, &p.completed, &p.applied, &held, &p.stuckAt} {
@@ -142,6 +146,7 @@ func (r *raft) appendResp(to uint64) *envelope {
 func (c *coded) report() report {
 	p := report{
 		plain:     c.plain,
+		dense:     c.dense(),
 		prefix:    uint64(c.opt.ClearPrefix),
 		released:  c.released(),
 		completed: c.completeTo(),
@@ -165,13 +170,9 @@ type Releaser interface {
 // again, whatever crashes, once what it was given is written.
 func (c *coded) released() uint64 { return c.releasedFrom(c.r.log.firstIndex()) }
 
-// releasedFrom returns it for a log that begins at index first. It asks for nothing that
-// is committed if its log has no coded entry.
+// releasedFrom returns it for a log that begins at index first.
 func (c *coded) releasedFrom(first uint64) uint64 {
 	r := first - 1
-	if c.dense() {
-		r = max(r, c.r.log.committed)
-	}
 	if s, ok := c.r.log.storage.(Releaser); ok {
 		r = max(r, min(s.Released(), c.r.log.applied))
 	}
@@ -187,6 +188,9 @@ func (l *leader) reported(m *pb.Message) {
 	a := c.account(m.GetFrom())
 	before := a.capable
 	p, err := parseReport(m.GetContext())
+	if p.dense && !m.GetReject() {
+		p.released = max(p.released, min(m.GetIndex(), l.log.committed)) // it lacks nothing there
+	}
 	p.released = max(p.released, a.released) // a late message says less
 	a.report, a.known = p, true
 	a.reads(err == nil && p.prefix == uint64(c.opt.ClearPrefix))
@@ -214,7 +218,7 @@ func (c *coded) reportNews() {
 		index = c.acked.index
 	}
 	now := c.report()
-	news := now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
+	news := now.completed != c.told.completed || now.released != c.told.released || now.dense != c.told.dense || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
 	if lacks := now.completed < c.r.log.committed; news || lacks && c.ticks-c.toldTick >= c.r.cfg.ElectionTick {
 		c.r.vouch(c.r.appendResp(c.r.lead).withIndex(index))
 	}
