@@ -96,6 +96,11 @@ type account struct {
 	// could not reach it since.
 	heardTick   int
 	unreachable bool
+	// shown is the highest index that it said it has released, fellTick the tick since
+	// which it says less; 0 if it does not. warned says that this was logged.
+	shown    uint64
+	fellTick int
+	warned   bool
 	// ackedAt is when it last acknowledged something new, by the clock.
 	ackedAt time.Duration
 }
@@ -188,6 +193,9 @@ func (l *leader) reported(m *pb.Message) {
 	a := c.account(m.GetFrom())
 	before := a.capable
 	p, err := parseReport(m.GetContext())
+	if err == nil {
+		l.watchCut(m.GetFrom(), a, p.released)
+	}
 	if p.dense && !m.GetReject() {
 		p.released = max(p.released, min(m.GetIndex(), l.log.committed)) // it lacks nothing there
 	}
@@ -202,6 +210,24 @@ func (l *leader) reported(m *pb.Message) {
 	}
 	if !p.stuck {
 		delete(l.enc.stuck, m.GetFrom())
+	}
+}
+
+// watchCut looks whether a member's log begins before a cut that it has shown: not a late
+// message, but its host, which had not made the cut durable before it showed it. What
+// others left out on the strength of that it may need.
+func (l *leader) watchCut(id uint64, a *account, released uint64) {
+	if released >= a.shown {
+		a.shown, a.fellTick = released, 0
+		return
+	}
+	if a.fellTick == 0 {
+		a.fellTick = max(l.coded.ticks, 1)
+	}
+	if l.coded.ticks-a.fellTick >= l.cfg.ElectionTick && !a.warned {
+		a.warned = true
+		l.logger.Warningf("raft: member %x has released its log up to %d, and said %d before; a host must not show a cut of its log, nor an index as released, "+
+			"until it is durable: what nobody else has any more of the entries between them is lost", id, released, a.shown)
 	}
 }
 

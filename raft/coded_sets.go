@@ -99,6 +99,12 @@ func (c *coded) changesApplied(index uint64) {
 	}
 }
 
+// holdsChange reports whether the host was handed a change that it has not put into
+// force. It would come on top of a snapshot that is taken now, with the members of then.
+func (c *coded) holdsChange() bool {
+	return c != nil && len(c.pending.changes) > 0 && c.pending.changes[0] <= c.r.log.applying
+}
+
 // confSwitched hears that the next change was put into force, and who was a member
 // before.
 func (c *coded) confSwitched(before tracker.ProgressMap) {

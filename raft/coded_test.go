@@ -30,9 +30,10 @@ type group struct {
 	stepped func(m *pb.Message)
 	events  map[raft.CodingEventKind]int
 	policy  func() ecraft.Policy
-	memory  int // of each node; 0: the default
-	gap     int // of each node's gossip
-	prefix  int // the clear prefix
+	memory  int         // of each node; 0: the default
+	gap     int         // of each node's gossip
+	prefix  int         // the clear prefix
+	logger  raft.Logger // of each node
 	// hostChecks is Config.DisableConfChangeValidation.
 	hostChecks bool
 }
@@ -69,6 +70,9 @@ func (g *group) start(id uint64) {
 	c.ID, c.Applied = id, n.index
 	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
+	if g.logger != nil {
+		c.Logger = g.logger
+	}
 	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory, GossipGap: g.gap, GossipDelay: g.gap, ClearPrefix: g.prefix}
 	n.rn = newNode(g.t, c)
 	g.down[id] = false

@@ -123,6 +123,13 @@ func (l *leader) leaveJointIfDue() {
 	if l.enc != nil && l.enc.waiting != nil {
 		return // the host has proposed to leave, and that waits for a tick
 	}
+	if l.leaveAt == l.confChangeAt {
+		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
+			"each node panics at the second such entry that a leader appends otherwise", l.id, l.leaveAt, l.members.Config)
+		if l.coded != nil {
+			return // upstream's library appends it
+		}
+	}
 	// No data: read as the empty change, which leaves, and fits every limit.
 	if err := l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum()}}); err != nil {
 		l.logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config, err)
