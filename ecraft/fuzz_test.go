@@ -33,6 +33,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.True(t, ecraft.IsEnvelope(data, prefix))
+		_, found := ecraft.Detect(data)
+		require.True(t, found)
 		require.NoError(t, e.Validate())
 		again := append(bytes.Clone(e.Prefix), ecraft.AppendHeader(nil, &e.Header)...)
 		// The header's CRC and its prefix length count the prefix in.

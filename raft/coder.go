@@ -4,7 +4,6 @@
 package raft
 
 import (
-	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
@@ -69,10 +68,11 @@ type coder interface {
 	ShownMatch(id, match uint64) uint64
 	// MayPropose returns why an entry cannot be appended as it was proposed.
 	MayPropose(e *pb.Entry) error
-	// MayChange reports whether a configuration change may be appended now that leads
-	// to these voters at once; nil: the present ones go on counting. second says that
-	// another change stands before it in the same proposal.
-	MayChange(voters quorum.MajorityConfig, second bool) bool
+	// MayChange reports whether a configuration change may be appended now.
+	MayChange(change *extend.Change) bool
+	// MayVote reports whether this node may vote for a candidate, as far as that does
+	// not follow from terms and logs.
+	MayVote(m *pb.Message) bool
 	// MayHandTo reports whether leadership may go to a member whose log is complete.
 	MayHandTo(id uint64) bool
 	// MayLead reports whether the winner of an election may lead at once. Recovered
@@ -96,6 +96,11 @@ type coder interface {
 	Committed(from, to uint64)
 	Applied(index uint64)
 	Restored(index uint64) // a snapshot is about to take the place of the log
+	// Survey and Load: this node has found these entries as it started, applied ones and
+	// others. An error keeps the node from starting. Surveyed: all entries behind an
+	// index were shown, or will be.
+	Survey(ents []*pb.Entry) error
+	Surveyed(before uint64)
 	Load(ents []*pb.Entry) error
 	// HandedOut and Stored: a Ready had entries, and the host has stored them.
 	HandedOut()

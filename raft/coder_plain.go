@@ -7,16 +7,17 @@ import (
 	"bytes"
 	"math"
 
-	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/raft/internal/coding"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // plainCoder is coding off: entries are what was proposed, nothing holds Raft back,
-// and nothing else happens.
+// and nothing else happens. Only envelopes are refused: a node without coding must not
+// take one for a payload.
 type plainCoder struct{}
 
 func (plainCoder) Seal(ents []*pb.Entry) {
@@ -25,27 +26,35 @@ func (plainCoder) Seal(ents []*pb.Entry) {
 	}
 }
 func (plainCoder) Form(_ uint64, ents []*pb.Entry, _ int) ([]*pb.Entry, int) { return ents, 0 }
-func (plainCoder) Accept([]*pb.Entry) error                                  { return nil }
+func (plainCoder) Accept(ents []*pb.Entry) error                             { return coding.Foreign(ents, coding.Off) }
 func (plainCoder) Unwrap(ents []*pb.Entry, _ uint64) ([]*pb.Entry, error)    { return ents, nil }
 
-func (plainCoder) Committable(k uint64) uint64                { return k }
-func (plainCoder) Releasable(k uint64) uint64                 { return k }
-func (plainCoder) Room(uint64, uint64) int                    { return math.MaxInt }
-func (plainCoder) ShownMatch(_, match uint64) uint64          { return match }
-func (plainCoder) MayPropose(*pb.Entry) error                 { return nil }
-func (plainCoder) MayChange(quorum.MajorityConfig, bool) bool { return true }
-func (plainCoder) MayHandTo(uint64) bool                      { return true }
-func (plainCoder) MayLead() bool                              { return true }
-func (plainCoder) Recovered() (uint64, bool)                  { return 0, true }
-func (plainCoder) MayCampaign() bool                          { return false }
-func (plainCoder) MayRestore(ecraft.ID) bool                  { return false }
+func (plainCoder) Committable(k uint64) uint64       { return k }
+func (plainCoder) Releasable(k uint64) uint64        { return k }
+func (plainCoder) Room(uint64, uint64) int           { return math.MaxInt }
+func (plainCoder) ShownMatch(_, match uint64) uint64 { return match }
+func (plainCoder) MayPropose(e *pb.Entry) error {
+	if coding.Foreign([]*pb.Entry{e}, coding.Off) != nil {
+		return coding.ErrReserved
+	}
+	return nil
+}
+func (plainCoder) MayVote(*pb.Message) bool      { return true }
+func (plainCoder) MayChange(*extend.Change) bool { return true }
+func (plainCoder) MayHandTo(uint64) bool         { return true }
+func (plainCoder) MayLead() bool                 { return true }
+func (plainCoder) Recovered() (uint64, bool)     { return 0, true }
+func (plainCoder) MayCampaign() bool             { return false }
+func (plainCoder) MayRestore(ecraft.ID) bool     { return false }
 
 func (plainCoder) Appended([]*pb.Entry)               {}
 func (plainCoder) Truncated(uint64)                   {}
 func (plainCoder) Committed(uint64, uint64)           {}
 func (plainCoder) Applied(uint64)                     {}
 func (plainCoder) Restored(uint64)                    {}
-func (plainCoder) Load([]*pb.Entry) error             { return nil }
+func (plainCoder) Survey(ents []*pb.Entry) error      { return coding.Foreign(ents, coding.Off) }
+func (plainCoder) Surveyed(uint64)                    {}
+func (plainCoder) Load(ents []*pb.Entry) error        { return coding.Foreign(ents, coding.Off) }
 func (plainCoder) HandedOut()                         {}
 func (plainCoder) Stored()                            {}
 func (plainCoder) Offered(uint64)                     {}

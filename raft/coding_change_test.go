@@ -14,9 +14,9 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// The leader that coded what is committed is gone, and a member is added that is
-// not there yet: exactly half of the voters to come is alive. A majority of them
-// has one of the living, which therefore must hold all.
+// The leader that coded what is committed is gone, and a member is added that has no
+// log yet: exactly half of the voters to come has it. A majority of them has one of
+// those, which therefore must hold all.
 func TestMemberIsAddedWhileOneIsDown(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
@@ -32,6 +32,9 @@ func TestMemberIsAddedWhileOneIsDown(t *testing.T) {
 			lead := g.nodes[uint64(n)].rn.BasicStatus().Lead
 			require.NotZero(t, lead)
 			fresh := uint64(n + 1)
+			g.nodes[fresh] = &codingNode{id: fresh, storage: raft.NewMemoryStorage()}
+			g.start(fresh)
+			g.drop = func(m *pb.Message) bool { return m.GetTo() == fresh && m.GetType() < raft.MsgUnits }
 			change := &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(fresh)}}}
 			require.NoError(t, g.nodes[lead].rn.ProposeConfChange(change))
 			g.tick(10)
@@ -136,6 +139,8 @@ func TestSlowMembersAreWaitedFor(t *testing.T) {
 	g.tick(100)
 	require.NotEmpty(t, leader.conf.GetVotersOutgoing())
 	g.drop = nil
+	leader.rn.ReportSnapshot(6, raft.SnapshotFailure)
+	leader.rn.ReportSnapshot(7, raft.SnapshotFailure)
 	g.tick(30)
 	require.Empty(t, leader.conf.GetVotersOutgoing())
 }

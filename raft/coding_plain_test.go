@@ -63,8 +63,8 @@ func TestStuckWhereNobodyProposes(t *testing.T) {
 	}
 }
 
-// A member that was restarted looks whether what it has applied is coded, before
-// it says that its log is not dense: an idle host may not compact for long.
+// A member that was restarted knows whether what it has applied is coded: an idle host
+// may not compact for long.
 func TestDenseAfterRestart(t *testing.T) {
 	for _, coded := range []bool{false, true} {
 		g := newGroup(t, 3)
@@ -77,10 +77,33 @@ func TestDenseAfterRestart(t *testing.T) {
 		g.propose(1, []byte("small"))
 		g.tick(3)
 		g.start(2)
+		require.Equal(t, !coded, g.nodes[2].rn.CodingStatus().Dense)
+	}
+}
+
+// A member that was restarted with a long log does not read all of it at once. Under
+// Densify it looks at the rest.
+func TestDenseAfterRestartWithALongLog(t *testing.T) {
+	for _, coded := range []bool{false, true} {
+		g := newGroup(t, 3)
+		g.elect(1)
+		g.nodes[1].rn.Densify(true)
+		for i := range 20 {
+			g.propose(1, payload(i, 1<<20))
+		}
+		g.nodes[1].rn.Densify(false)
+		g.tick(3)
+		if coded {
+			g.propose(1, payload(20, 1000))
+			require.Equal(t, 1, g.events[raft.CodingEncoded])
+		}
+		g.propose(1, payload(21, 10))
+		g.tick(3)
+		g.start(2)
 		n := g.nodes[2].rn
 		require.False(t, n.CodingStatus().Dense, "not known yet")
 		n.Densify(true)
-		g.tick(3)
+		g.tick(30)
 		require.Equal(t, !coded, n.CodingStatus().Dense)
 	}
 }
@@ -122,13 +145,15 @@ func TestVotersThatDoNotCode(t *testing.T) {
 	g.elect(1)
 	g.propose(1, payload(0, 1000))
 	require.Equal(t, 1, g.events[raft.CodingEncoded])
+	g.tick(2)
+	for _, id := range g.ids() { // nobody needs that any more
+		g.compact(id, g.nodes[id].index)
+	}
+	g.tick(2)
 	cc := &pb.ConfChangeV2{Transition: pb.ConfChangeTransitionJointExplicit.Enum()}
 	for _, id := range []uint64{4, 5} {
-		n := &codingNode{id: id, storage: raft.NewMemoryStorage()}
-		c := config(n.storage)
-		c.ID = id
-		n.rn = newNode(t, c)
-		g.nodes[id] = n
+		g.nodes[id] = &codingNode{id: id, storage: raft.NewMemoryStorage()}
+		g.startPlain(id)
 		cc.Changes = append(cc.Changes, remove(id-2), &pb.ConfChangeSingle{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(id)})
 	}
 	n := g.nodes[1]

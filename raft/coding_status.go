@@ -24,6 +24,9 @@ type CodingStatus struct {
 	// StuckAt is the index of a committed entry that nobody reachable can
 	// complete, or 0. A snapshot is needed, and the leader sends one.
 	StuckAt uint64
+	// Waiting says, at a leader, what a configuration change waits for before it is
+	// appended; empty if none waits.
+	Waiting string
 	// Memory is the bytes of units and payloads that are kept in memory.
 	Memory int
 	// Entries are the coded entries that are not applied yet, in order.
@@ -67,7 +70,7 @@ func (rn *RawNode) CodingStatus() CodingStatus {
 	s := rn.raft.coding.Status()
 	out := CodingStatus{
 		Active: s.Active, Plain: s.Plain, Dense: s.Dense, Completed: s.Completed, Released: s.Released,
-		StuckAt: s.StuckAt, Memory: s.Memory,
+		StuckAt: s.StuckAt, Waiting: s.Waiting, Memory: s.Memory,
 	}
 	for _, e := range s.Entries {
 		out.Entries = append(out.Entries, CodedEntry(e))

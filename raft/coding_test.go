@@ -21,14 +21,19 @@ import (
 // group is a few nodes that code, without time: messages are delivered until
 // there are none.
 type group struct {
-	t      testing.TB
-	nodes  map[uint64]*codingNode
-	down   map[uint64]bool
-	drop   func(m *pb.Message) bool
-	events map[raft.CodingEventKind]int
-	policy func() ecraft.Policy
-	memory int // of each node; 0: the default
-	gap    int // of each node's gossip
+	t     testing.TB
+	nodes map[uint64]*codingNode
+	down  map[uint64]bool
+	drop  func(m *pb.Message) bool
+	// stepped hears of each message that a node has taken, before its host does
+	// anything about it.
+	stepped func(m *pb.Message)
+	events  map[raft.CodingEventKind]int
+	policy  func() ecraft.Policy
+	memory  int         // of each node; 0: the default
+	gap     int         // of each node's gossip
+	prefix  int         // the clear prefix
+	logger  raft.Logger // of each node
 	// hostChecks is Config.DisableConfChangeValidation.
 	hostChecks bool
 }
@@ -65,7 +70,21 @@ func (g *group) start(id uint64) {
 	c.ID, c.Applied = id, n.index
 	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
-	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory, GossipGap: g.gap, GossipDelay: g.gap}
+	if g.logger != nil {
+		c.Logger = g.logger
+	}
+	c.Coding = &raft.Coding{Threshold: 64, Policy: g.policy(), Recorder: g, Memory: g.memory, GossipGap: g.gap, GossipDelay: g.gap, ClearPrefix: g.prefix}
+	n.rn = newNode(g.t, c)
+	g.down[id] = false
+}
+
+// startPlain starts a node without coding.
+func (g *group) startPlain(id uint64) {
+	n := g.nodes[id]
+	c := config(n.storage)
+	c.ID, c.Applied = id, n.index
+	c.CheckQuorum, c.PreVote = true, true
+	c.Rand = rand.New(rand.NewPCG(id, 1))
 	n.rn = newNode(g.t, c)
 	g.down[id] = false
 }
@@ -95,6 +114,9 @@ func (g *group) settle() {
 					err := to.rn.Step(m)
 					if err != nil {
 						g.t.Logf("node %d: %v", to.id, err)
+					}
+					if g.stepped != nil {
+						g.stepped(m)
 					}
 				}
 			}

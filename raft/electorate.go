@@ -163,6 +163,12 @@ func (e *electorate) applied(index uint64) bool {
 	return e.derive()
 }
 
+// holdsChange reports whether the host was handed a change that it has not put into
+// force. It would come on top of a snapshot that is taken now, with the members of then.
+func (e *electorate) holdsChange() bool {
+	return len(e.changes) > 0 && e.changes[0] <= e.log.applying
+}
+
 // switched hears that the next change was put into force, as every node does, or
 // another configuration than the log has: the first of a bootstrap stands in the
 // log as well. Only what was handed to the host can be in force.

@@ -161,6 +161,10 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 		// is committed is taken.
 		f.log.commitTo(id.index)
 		return false, nil
+	case f.electorate.holdsChange():
+		f.logger.Warningf("raft: node %x refuses snapshot %v: its host was handed a configuration change and has not put it into force; "+
+			"hold snapshots back until ApplyConfChange was called", f.id, id)
+		return false, nil
 	}
 	members, err := f.restoredMembers(cs, id.index)
 	if err != nil {

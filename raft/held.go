@@ -8,8 +8,9 @@ import (
 	"maps"
 	"slices"
 
-	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft/internal/extend"
 )
 
 // Configuration changes that wait. A brake may hold a change back (MayChange): the
@@ -27,8 +28,12 @@ func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 			continue
 		}
 		cc, err := decodeConfChange(e)
-		second := l.cfg.DisableConfChangeValidation && slices.ContainsFunc(ents[:i], isConfChange)
-		if err != nil || l.objection(cc) != "" || l.held == nil && l.coder.MayChange(l.votersAfter(cc), second) {
+		if err != nil || l.objection(cc) != "" {
+			continue
+		}
+		change := l.change(cc)
+		change.Second = l.cfg.DisableConfChangeValidation && slices.ContainsFunc(ents[:i], isConfChange)
+		if l.held == nil && l.coder.MayChange(change) {
 			continue
 		}
 		if len(ents) > 1 {
@@ -44,34 +49,41 @@ func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 	return false, nil
 }
 
-// votersAfter returns the voters that count alone once a change is in force; nil if
-// the present ones go on counting: on entering a joint configuration, and where
-// only learners change.
-func (l *leader) votersAfter(cc *pb.ConfChangeV2) quorum.MajorityConfig {
-	if _, joint := cc.EnterJoint(); joint {
-		return nil
-	}
-	if cc.LeaveJoint() {
-		return l.members.Voters[0]
-	}
+// change returns a configuration change as brakes see it.
+func (l *leader) change(cc *pb.ConfChangeV2) *extend.Change {
+	c := &extend.Change{Insists: l.cfg.DisableConfChangeValidation}
 	t := l.members
 	t.Config, t.Progress = l.members.Clone(), cloneProgress(l.members.Progress)
 	cfg, _, err := changed(t, cc)
-	if err != nil || maps.Equal(cfg.Voters[0], l.members.Voters[0]) {
-		return nil // it will be refused; or it is about learners
+	if err != nil {
+		return c // it will be refused
 	}
-	return cfg.Voters[0]
+	for id := range cfg.Voters.IDs() {
+		if !isVoter(l.members.Config, id) {
+			c.New = append(c.New, id)
+		}
+	}
+	slices.Sort(c.New)
+	if _, joint := cc.EnterJoint(); !joint && (cc.LeaveJoint() || !maps.Equal(cfg.Voters[0], l.members.Voters[0])) {
+		c.To = cfg.Voters[0]
+	}
+	return c
 }
 
-// heldVoters returns the voters that the change which waits leads to, or nil.
-func (l *leader) heldVoters() quorum.MajorityConfig {
+// leave is the change that leaves the joint configuration in force by itself.
+func (l *leader) leave() *extend.Change {
+	return &extend.Change{To: l.members.Voters[0], Leaves: true}
+}
+
+// heldChange returns the change that waits, or nil.
+func (l *leader) heldChange() *extend.Change {
 	switch {
 	case l.held != nil:
 		if cc, err := decodeConfChange(l.held); err == nil {
-			return l.votersAfter(cc)
+			return l.change(cc)
 		}
 	case l.mustLeaveJoint():
-		return l.members.Voters[0]
+		return l.leave()
 	}
 	return nil
 }
@@ -80,18 +92,27 @@ func (l *leader) heldVoters() quorum.MajorityConfig {
 func (l *leader) retryHeld() {
 	if l.held == nil {
 		l.leaveJointIfDue()
-		return
+	} else if l.coder.MayChange(l.heldChange()) {
+		l.appendHeld(l.held)
 	}
-	e := l.held
-	cc, err := decodeConfChange(e)
-	if err != nil || !l.coder.MayChange(l.votersAfter(cc), false) {
-		return
+}
+
+// refuseHeld puts an empty entry into the place of the change that waits, which tells
+// the proposer, when it is applied, that the change was refused.
+func (l *leader) refuseHeld() {
+	if l.held != nil {
+		l.appendHeld(&pb.Entry{Type: pb.EntryNormal.Enum()})
 	}
+}
+
+// appendHeld appends an entry in the place of the change that waits.
+func (l *leader) appendHeld(e *pb.Entry) {
+	held := l.held
 	l.held = nil
 	if l.propose([]*pb.Entry{e}) != nil {
 		// A transfer is under way, say. It stays the next one: the host may have
 		// found that others fit behind it.
-		l.held = e
+		l.held = held
 	}
 }
 
@@ -105,8 +126,15 @@ func (l *leader) mustLeaveJoint() bool {
 // itself. If that fails, as during a transfer, the next applied entry brings us here
 // again.
 func (l *leader) leaveJointIfDue() {
-	if !l.mustLeaveJoint() || l.held != nil || !l.coder.MayChange(l.members.Voters[0], false) {
+	if !l.mustLeaveJoint() || l.held != nil || !l.coder.MayChange(l.leave()) {
 		return // what the host has proposed waits for a tick
+	}
+	if l.leaveAt == l.confChangeAt {
+		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
+			"each node panics at the second such entry that a leader appends otherwise", l.id, l.leaveAt, l.members.Config)
+		if l.electorate.foresees {
+			return // upstream's library appends it
+		}
 	}
 	// No data: read as the empty change, which leaves, and fits every limit.
 	if err := l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum()}}); err != nil {

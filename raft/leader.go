@@ -22,6 +22,8 @@ type leader struct {
 	// A further one may be appended once this index is applied (thesis 4.1:
 	// one at a time).
 	confChangeAt uint64
+	// leaveAt is the last entry of this term that leaves a joint configuration.
+	leaveAt uint64
 	// uncommitted is the payload in the log behind the commit index, counted
 	// from the beginning of the term, so it may be too low but not too high.
 	uncommitted entryPayloadSize

@@ -85,6 +85,12 @@ func (l *raftLog) firstIndex() uint64 {
 	if s := l.tail.snapshot; s != nil {
 		return s.GetMetadata().GetIndex() + 1
 	}
+	return l.storedFirst()
+}
+
+// storedFirst returns the first index of Storage: that of a process which would start
+// now.
+func (l *raftLog) storedFirst() uint64 {
 	first, err := l.storage.FirstIndex()
 	if err != nil {
 		l.fail(err, "FirstIndex")

@@ -13,13 +13,14 @@ import (
 )
 
 // MemoryStorage is a [Storage] in memory, for tests and for hosts that keep a
-// durable log beside it. Its methods may be called from several goroutines.
+// durable log beside it. Its methods may be called from several goroutines, but for
+// InitialState.
 //
 // A contract that a host breaks (a gap in the log, a snapshot or a compaction
 // behind its end) panics through the package's logger.
 type MemoryStorage struct {
-	// The embedded mutex guards all fields. Hosts may hold it to see several
-	// methods' results at one moment; then they must not call methods.
+	// The embedded mutex guards all fields. While a host holds it, it must not call
+	// any method but InitialState.
 	sync.Mutex
 
 	hardState *pb.HardState
@@ -39,10 +40,10 @@ func NewMemoryStorage() *MemoryStorage {
 
 func (ms *MemoryStorage) lastIndex() uint64 { return ms.base.index + uint64(len(ms.log)) }
 
-// InitialState implements [Storage].
+// InitialState implements [Storage]. Unlike the other methods it does not take the
+// mutex, as hosts of upstream's library may hold it here: a host that calls it while
+// another goroutine writes must.
 func (ms *MemoryStorage) InitialState() (*pb.HardState, *pb.ConfState, error) {
-	ms.Lock()
-	defer ms.Unlock()
 	cs := pb.EnsureConfState(ms.snapshot.GetMetadata().GetConfState())
 	return ms.hardState, cs, nil
 }
@@ -110,7 +111,7 @@ func (ms *MemoryStorage) FirstIndex() (uint64, error) {
 func (ms *MemoryStorage) Snapshot() (*pb.Snapshot, error) {
 	ms.Lock()
 	defer ms.Unlock()
-	return cloneSnapshot(ms.snapshot), nil
+	return cloneSnapshot(pb.EnsureSnapshot(ms.snapshot)), nil
 }
 
 // ApplySnapshot replaces everything by the snapshot. It returns
@@ -143,7 +144,7 @@ func (ms *MemoryStorage) CreateSnapshot(i uint64, cs *pb.ConfState, data []byte)
 	if i > ms.lastIndex() {
 		getLogger().Panicf("raft: MemoryStorage.CreateSnapshot: index is %d, but the last index is %d", i, ms.lastIndex())
 	}
-	meta := ms.snapshot.Metadata
+	meta := pb.EnsureSnapshot(ms.snapshot).Metadata
 	meta.Index, meta.Term = new(i), new(ms.termAt(i))
 	if cs != nil {
 		meta.ConfState = proto.Clone(cs).(*pb.ConfState)

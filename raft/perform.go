@@ -68,6 +68,10 @@ func (l *leader) do(e extend.Effect) {
 		}
 	case e.Do == extend.Spread:
 		l.broadcastAppend()
+	case e.Do == extend.Retry:
+		l.retryHeld()
+	case e.Do == extend.Refuse:
+		l.refuseHeld()
 	case e.Do == extend.Continue:
 		if pr := l.members.Progress[l.transferee]; pr != nil {
 			l.continueTransfer(l.transferee, pr)

@@ -88,6 +88,9 @@ func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
 		return false, nil
 	}
 	l.confChangeAt = index
+	if cc.LeaveJoint() {
+		l.leaveAt = index
+	}
 	return true, nil
 }
 

@@ -84,8 +84,11 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 		"Committable": func() any { return r.coder.Committable(last.index) },
 		"Releasable":  func() any { return r.coder.Releasable(last.index) },
 		"ShownMatch":  func() any { return fmt.Sprint(r.coder.ShownMatch(2, next), r.coder.ShownMatch(3, next)) },
+		"MayVote":     func() any { return r.coder.MayVote(vote) },
 		"Claims":      func() any { return r.coder.Claims(vote) },
-		"shown":       func() any { return fmt.Sprint(shownLog{r.log}.Released(), shownLog{r.log}.Last(), shownRaft{r}.Held()) },
+		"shown": func() any {
+			return fmt.Sprint(shownLog{r.log}.Released(1), shownLog{r.log}.Last(), shownRaft{r}.Held())
+		},
 	}
 	if _, ok := r.role.(*recoverer); ok {
 		questions["Recovered"] = func() any { cut, done := r.coder.Recovered(); return fmt.Sprint(cut, done) }
@@ -95,12 +98,11 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 		questions["MayPropose"] = func() any { return l.coder.MayPropose(payload) }
 		questions["MayHandTo"] = func() any { return fmt.Sprint(l.coder.MayHandTo(2), l.coder.MayHandTo(3)) }
 		questions["MayChange"] = func() any {
-			return fmt.Sprint(l.coder.MayChange(nil, false), l.coder.MayChange(l.members.Voters[0], false), l.coder.MayChange(l.votersAfter(add), true))
+			return fmt.Sprint(l.coder.MayChange(l.change(add)), l.coder.MayChange(l.change(leave)), l.coder.MayChange(l.leave()))
 		}
 		questions["committable"] = func() any { return l.committable() }
 		questions["objection"] = func() any { return l.objection(add) + l.objection(leave) }
-		questions["votersAfter"] = func() any { return fmt.Sprint(l.votersAfter(add), l.votersAfter(leave)) }
-		questions["heldVoters"] = func() any { return fmt.Sprint(l.heldVoters(), l.mustLeaveJoint()) }
+		questions["heldChange"] = func() any { return fmt.Sprint(deepText(l.heldChange()), l.mustLeaveJoint()) }
 		questions["isAlone"] = func() any { return l.isAlone() }
 	}
 	for name, ask := range questions {

@@ -116,36 +116,6 @@ func newRaft(config *Config) (*raft, error) {
 	return r, log.err
 }
 
-// extend begins the extension that the configuration asks for, with the entries of
-// the log that are not applied.
-func (r *raft) extend() error {
-	r.coder, r.coding = newCoder(r)
-	l := r.log
-	l.coder = r.coder
-	if r.coding == nil {
-		return nil
-	}
-	for lo, last := l.applied+1, l.last().index; lo <= last; {
-		ents, err := l.from(lo, loadPage)
-		if err == nil && len(ents) == 0 {
-			err = ErrUnavailable
-		}
-		if err == nil {
-			err = r.coder.Load(ents)
-		}
-		if err != nil {
-			l.fail(err, "entries from %d on, to look for coded ones", lo)
-			return l.err
-		}
-		r.electorate.appended(ents)
-		lo += uint64(len(ents))
-	}
-	return nil
-}
-
-// loadPage is how much of the log is read at a time when a node starts.
-const loadPage = 4 << 20
-
 // resume takes over the hard state and the applied index of before a restart.
 func (r *raft) resume(hs *pb.HardState, applied uint64) error {
 	l := r.log

@@ -26,10 +26,12 @@ func (l shownLog) Slice(lo, hi, most uint64) ([]*pb.Entry, error) {
 	return l.slice(lo, hi, entryEncodingSize(most))
 }
 
+func (l shownLog) Stored() (first, last uint64) { return l.storedFirst(), l.tail.base.index }
+
 // Released returns the highest index that the host will never need again, whatever
 // crashes: what it has compacted, or says that it could.
-func (l shownLog) Released() uint64 {
-	k := l.firstIndex() - 1
+func (l shownLog) Released(first uint64) uint64 {
+	k := first - 1
 	if s, ok := l.storage.(Releaser); ok {
 		k = max(k, min(s.Released(), l.applied))
 	}
@@ -52,9 +54,9 @@ func (s shownRaft) Transferee() uint64 {
 	return None
 }
 
-func (s shownRaft) Held() quorum.MajorityConfig {
+func (s shownRaft) Held() *extend.Change {
 	if l := s.leading(); l != nil {
-		return l.heldVoters()
+		return l.heldChange()
 	}
 	return nil
 }

@@ -4,17 +4,23 @@
 package lockstep
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestMemoryStorage feeds both MemoryStorages the same calls, also such as no
-// host makes.
+// host makes, and some while a host holds the exported mutex: then both answer, or both
+// wait until it is free. What they return is equal in every byte, then and at the end.
 func TestMemoryStorage(t *testing.T) {
 	tally, calls := Tally{}, uint64(0)
 	for seed := uint64(1); seed <= 400; seed++ {
@@ -31,6 +37,7 @@ func TestMemoryStorage(t *testing.T) {
 		if memoryOps[i].panics {
 			required = append(required, "panics: both in "+memoryOps[i].name)
 		}
+		required = append(required, "mutex held: "+memoryOps[i].name)
 	}
 	for _, err := range []string{"ErrCompacted", "ErrUnavailable", "ErrSnapOutOfDate"} {
 		required = append(required, "memory error: "+err)
@@ -46,6 +53,8 @@ type memoryRun struct {
 	m *member
 	// last and term are where the log ends, base where it begins.
 	base, last, term uint64
+	// kept is what was returned, and what was passed, by side.
+	kept [2][]proto.Message
 }
 
 // memoryOp draws the arguments of a call and returns the call: it gives what
@@ -95,19 +104,139 @@ func (r *memoryRun) step(op *memoryOp) bool {
 	}
 	f := op.draw(r)
 	r.tally.Hit("memory op: " + op.name)
+	held := r.oneIn(30)
+	if held {
+		r.tally.Hit("mutex held: " + op.name)
+	}
 	var sum [2]fingerprint
-	err, ok := r.both(r.m, op.name, func(side int) error { return f(side, r.m.disk[side].memory, &sum[side]) })
+	err, ok := r.both(r.m, op.name, func(side int) error {
+		mem := r.m.disk[side].memory
+		if held {
+			return r.whileHeld(mem.(sync.Locker), &sum[side], func() error { return f(side, mem, &sum[side]) })
+		}
+		return f(side, mem, &sum[side])
+	})
 	if !ok {
 		return false
 	}
+	r.compareKept(op.name)
 	if err != nil {
 		r.tally.Hit("memory error: " + r.libs[0].sentinel(err))
 	}
 	if sum[0] != sum[1] {
 		r.fail(op.name+" returned different values", fmt.Sprintf("base %d, last %d", r.base, r.last))
 	}
-	r.compareDisks(r.m, 0)
+	if r.oneIn(8) { // which calls methods that may fill in what is absent
+		r.compareDisks(r.m, 0)
+	}
 	return true
+}
+
+// keep has a message be compared from here on: what one library changes in it the other
+// must change, too.
+func (r *memoryRun) keep(side int, m proto.Message) { r.kept[side] = append(r.kept[side], m) }
+
+func (r *memoryRun) compareKept(what string) {
+	for i, a := range r.kept[0] {
+		if b := r.kept[1][i]; !bytes.Equal(bytesOf(a), bytesOf(b)) {
+			r.fail(what+" left different messages", fmt.Sprintf("number %d: upstream %v, Weft %v", i, a, b))
+		}
+	}
+	if n := len(r.kept[0]); n > 20 { // the last ones
+		r.kept[0], r.kept[1] = slices.Delete(r.kept[0], 0, n-20), slices.Delete(r.kept[1], 0, n-20)
+	}
+}
+
+func bytesOf(m proto.Message) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return b
+}
+
+// whileHeld makes a call while the mutex is held. The fingerprint says whether it had to
+// wait until the mutex was free.
+func (r *memoryRun) whileHeld(mu sync.Locker, h *fingerprint, f func() error) error {
+	var (
+		err      error
+		panicked any
+		id       = make(chan string, 1)
+		done     = make(chan struct{})
+	)
+	mu.Lock()
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		id <- firstLine(stack(false))
+		err = f()
+	}()
+	waited := waits(<-id, done)
+	mu.Unlock()
+	<-done
+	if panicked != nil {
+		panic(panicked)
+	}
+	h.flag(waited)
+	return err
+}
+
+// waits reports whether a goroutine comes to wait for a mutex before it is done.
+func waits(id string, done chan struct{}) bool {
+	for {
+		select {
+		case <-done:
+			return false
+		default:
+		}
+		// The line names the goroutine and says what it is doing.
+		for part := range strings.SplitSeq(stack(true), "\n\n") {
+			if name, _, _ := strings.Cut(id, "["); strings.HasPrefix(part, name) && strings.Contains(firstLine(part), "sync.Mutex.Lock") {
+				return true
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
+func stack(all bool) string {
+	buf := make([]byte, 1<<16)
+	return string(buf[:runtime.Stack(buf, all)])
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// confState draws a configuration as a host may build it: fields may be absent.
+func (r *memoryRun) confState() *pb.ConfState {
+	if r.oneIn(4) {
+		return nil
+	}
+	return &pb.ConfState{
+		Voters:         pick(r.chance, nil, []uint64{}, []uint64{1}, []uint64{3, r.last}),
+		Learners:       pick(r.chance, nil, nil, []uint64{7}),
+		VotersOutgoing: pick(r.chance, nil, nil, []uint64{1, 2}),
+		LearnersNext:   pick(r.chance, nil, nil, []uint64{}, []uint64{2}),
+		AutoLeave:      pick(r.chance, nil, new(false), new(true)),
+	}
+}
+
+// snapshot draws a snapshot as a host may build it.
+func (r *memoryRun) snapshot() *pb.Snapshot {
+	s := &pb.Snapshot{Data: pick(r.chance, nil, []byte{}, r.bytes(5))}
+	if r.oneIn(10) {
+		return pick(r.chance, nil, s)
+	}
+	s.Metadata = &pb.SnapshotMetadata{Index: new(r.index()), Term: new(r.term), ConfState: r.confState()}
+	if r.oneIn(10) {
+		s.Metadata.Index = nil
+	}
+	if r.oneIn(10) {
+		s.Metadata.Term = nil
+	}
+	return s
 }
 
 // index draws an index in and around the log.
@@ -128,17 +257,22 @@ func (r *memoryRun) within() uint64 {
 }
 
 var memoryOps = []memoryOp{
-	{"InitialState", false, func(*memoryRun) func(int, memory, *fingerprint) error {
-		return func(_ int, mem memory, h *fingerprint) error {
+	{"InitialState", false, func(r *memoryRun) func(int, memory, *fingerprint) error {
+		return func(side int, mem memory, h *fingerprint) error {
 			hs, cs, err := mem.InitialState()
 			h.hardState(hs)
 			h.confState(cs)
+			r.keep(side, cs)
 			return err
 		}
 	}},
 	{"SetHardState", false, func(r *memoryRun) func(int, memory, *fingerprint) error {
 		hs := pick(r.chance, nil, &pb.HardState{}, &pb.HardState{Term: new(r.term), Commit: new(r.last)})
-		return func(_ int, mem memory, _ *fingerprint) error { return mem.SetHardState(hs) }
+		return func(side int, mem memory, _ *fingerprint) error {
+			mine := cloneOf(hs)
+			r.keep(side, mine)
+			return mem.SetHardState(mine)
+		}
 	}},
 	{"Entries", true, func(r *memoryRun) func(int, memory, *fingerprint) error {
 		lo := r.within()
@@ -176,38 +310,43 @@ var memoryOps = []memoryOp{
 			return errors.Join(err, err2)
 		}
 	}},
-	{"Snapshot", false, func(*memoryRun) func(int, memory, *fingerprint) error {
-		return func(_ int, mem memory, h *fingerprint) error {
+	{"Snapshot", false, func(r *memoryRun) func(int, memory, *fingerprint) error {
+		spoil := r.oneIn(2)
+		return func(side int, mem memory, h *fingerprint) error {
 			s, err := mem.Snapshot()
 			h.snapshot(s)
-			if err == nil && s.GetMetadata().GetConfState() != nil {
-				overwriteIDs(s.Metadata.ConfState.Voters) // a copy, the caller's
+			r.keep(side, s)
+			if err == nil && spoil {
+				overwriteIDs(s.GetMetadata().GetConfState().GetVoters()) // a copy, the caller's
 			}
 			return err
 		}
 	}},
 	{"ApplySnapshot", false, func(r *memoryRun) func(int, memory, *fingerprint) error {
-		s := &pb.Snapshot{Data: r.bytes(5), Metadata: &pb.SnapshotMetadata{
-			Index: new(r.index()), Term: new(r.term), ConfState: &pb.ConfState{Voters: []uint64{1, 2, r.last}}}}
-		return func(_ int, mem memory, _ *fingerprint) error {
+		s, spoil := r.snapshot(), r.oneIn(2)
+		return func(side int, mem memory, _ *fingerprint) error {
 			mine := cloneOf(s)
 			err := mem.ApplySnapshot(mine)
-			overwriteIDs(mine.Metadata.ConfState.Voters)
+			r.keep(side, mine)
+			if spoil {
+				overwriteIDs(mine.GetMetadata().GetConfState().GetVoters())
+			}
 			return err
 		}
 	}},
 	{"CreateSnapshot", true, func(r *memoryRun) func(int, memory, *fingerprint) error {
-		at, data := r.within(), r.payload()
-		cs := pick(r.chance, nil, &pb.ConfState{Voters: []uint64{3, r.last}, AutoLeave: new(true)})
+		at, data, cs, spoil := r.within(), r.payload(), r.confState(), r.oneIn(2)
 		if snap, _ := r.m.disk[0].memory.Snapshot(); at > snap.GetMetadata().GetIndex() && at < r.base {
 			at = r.base // a snapshot of what is compacted away is beyond any contract
 		}
-		return func(_ int, mem memory, h *fingerprint) error {
+		return func(side int, mem memory, h *fingerprint) error {
 			mine := cloneOf(cs)
 			s, err := mem.CreateSnapshot(at, mine, slices.Clone(data))
 			h.snapshot(s)
-			if mine != nil {
-				overwriteIDs(mine.Voters)
+			r.keep(side, s)
+			r.keep(side, mine)
+			if spoil {
+				overwriteIDs(mine.GetVoters())
 			}
 			return err
 		}

@@ -76,10 +76,13 @@ type Coder struct {
 	former uint64
 	// saidStuck is the last entry that was recorded as one nobody completes.
 	saidStuck uint64
-	// lastCoded is at or above the last entry of the log that is not plain.
+	// spans is where the log has entries that are not plain.
 	//
-	// Invariant: no entry behind it is an envelope.
-	lastCoded uint64
+	// Invariant: no entry behind its last is an envelope.
+	spans spans
+	// stale is the first index at which Storage may have a coded entry that another
+	// has replaced; it has not once the tail begins behind it.
+	stale uint64
 }
 
 // maxOnOrder bounds the bytes of units that a node has asked for.
@@ -100,8 +103,8 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 		accounts: map[uint64]*account{},
 		later:    gossip.NewDeferred(cfg.GossipGap, cfg.GossipDelay),
 	}
-	c.lastCoded = applied // what is applied may be coded; see seek
-	c.ledger.riders = riders{from: applied + 1, loaded: applied}
+	c.spans.before = applied // what is applied may be coded; see Surveyed and seek
+	c.ledger.riders = riders{from: applied + 1}
 	c.puller.SetMembers(raft.Electorate().Everyone())
 	c.store.Applied(applied)
 	return c
@@ -109,12 +112,29 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 
 // Load notes entries of the log that this node found when it started, in order.
 func (c *Coder) Load(ents []*pb.Entry) error {
+	if err := Foreign(ents, c.cfg.ClearPrefix); err != nil {
+		return err
+	}
 	envs, err := c.openAll(ents)
 	if err == nil {
 		c.took(ents, envs)
 	}
 	return err
 }
+
+// Survey looks at entries that are applied, Surveyed hears that all entries behind
+// an index were looked at or will be.
+func (c *Coder) Survey(ents []*pb.Entry) error {
+	for _, e := range ents {
+		if c.isEnvelope(e) {
+			c.spans.add(e.GetIndex())
+		}
+	}
+	return Foreign(ents, c.cfg.ClearPrefix)
+}
+
+// Surveyed ends what Survey begins.
+func (c *Coder) Surveyed(before uint64) { c.spans.before = before }
 
 var errNone = errors.New("there are none")
 

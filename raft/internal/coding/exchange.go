@@ -208,6 +208,12 @@ func (c *Coder) Step(m *pb.Message) error {
 // stepUnits takes what another node sends of entries.
 func (c *Coder) stepUnits(m *pb.Message) error {
 	from := m.GetFrom()
+	if m.GetContext()[0] == forReading { // also of those that are to be members
+		if c.leads != nil {
+			c.leads.readingArrived(m)
+		}
+		return nil
+	}
 	if c.raft.Members().Progress[from] == nil && !c.raft.Electorate().Expects(from) {
 		return nil // no member, as far as is known here
 	}
@@ -307,6 +313,8 @@ func (c *Coder) stepAsk(m *pb.Message) error {
 		c.send(e)
 	case forHeaders:
 		c.answerHeaders(m)
+	case forReading:
+		c.answerReading(m)
 	case forRelease:
 		if from == c.raft.Lead() && m.GetLogTerm() == c.raft.Term() {
 			c.release(m.GetIndex())

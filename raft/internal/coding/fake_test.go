@@ -116,10 +116,11 @@ func (f *fake) perform() (asked []extend.Effect) {
 
 type fakeLog struct{ f *fake }
 
-func (l fakeLog) First() uint64     { return 1 }
-func (l fakeLog) Committed() uint64 { return l.f.committed }
-func (l fakeLog) Applied() uint64   { return l.f.applied }
-func (l fakeLog) Released() uint64  { return 0 }
+func (l fakeLog) First() uint64                { return 1 }
+func (l fakeLog) Committed() uint64            { return l.f.committed }
+func (l fakeLog) Applied() uint64              { return l.f.applied }
+func (l fakeLog) Released(uint64) uint64       { return 0 }
+func (l fakeLog) Stored() (first, last uint64) { return 1, l.Last().Index }
 
 func (l fakeLog) Last() ecraft.ID {
 	if n := len(l.f.entries); n > 0 {
@@ -152,7 +153,7 @@ func (v fakeView) Role() extend.Role                 { return v.f.role }
 func (v fakeView) Members() *tracker.ProgressTracker { return &v.f.members }
 func (v fakeView) Electorate() extend.Electorate     { return v }
 func (v fakeView) Transferee() uint64                { return 0 }
-func (v fakeView) Held() quorum.MajorityConfig       { return nil }
+func (v fakeView) Held() *extend.Change              { return nil }
 func (v fakeView) Sets() []quorum.MajorityConfig     { return v.f.members.Voters[:] }
 func (v fakeView) Torn() bool                        { return false }
 func (v fakeView) Expects(uint64) bool               { return false }

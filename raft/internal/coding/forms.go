@@ -227,7 +227,7 @@ func (l *leading) riderWord(id ecraft.ID) (*ecraft.Codeword, error) {
 			return ecraft.NewCodeword(rec.hdr, p), nil
 		}
 	}
-	released := c.log.Released()
+	released := c.released()
 	env, err := c.envelopeOf(id)
 	if err == nil {
 		var word *ecraft.Codeword

@@ -14,12 +14,14 @@ import (
 // A check of a change may be about entries that this node has compacted. Others
 // know their headers.
 
-// The Context of questions and answers about headers, and of the wish that a member
-// releases what it can; see coded_gossip.go.
+// The Context of questions and answers about headers, of the wish that a member
+// releases what it can, and of the question whether it reads envelopes; see
+// coded_gossip.go.
 const (
 	forHeaders = 'h'
 	forHeader  = 'H'
 	forRelease = 'R'
+	forReading = 'v'
 )
 
 // maxHeaders bounds the headers in an answer.
@@ -122,10 +124,10 @@ func (l *leading) askRelease(index uint64) {
 // release asks the host for a snapshot that covers an index, once in an election
 // timeout: it may make one, and release what it stands for.
 func (c *Coder) release(index uint64) {
-	if index <= c.log.Released() {
+	if index <= c.released() {
 		c.told.released = 0 // what was said of it was lost: it is news once more
 	}
-	if index <= c.log.Released() || index > c.log.Applied() || c.ticks < c.releaseTick {
+	if index <= c.released() || index > c.log.Applied() || c.ticks < c.releaseTick {
 		return
 	}
 	c.releaseTick = c.ticks + c.cfg.ElectionTick

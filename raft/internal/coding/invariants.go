@@ -37,8 +37,8 @@ func (c *Coder) brokenLedger() error {
 			if err != nil || env == nil {
 				continue
 			}
-			if e.GetIndex() > c.lastCoded {
-				return fmt.Errorf("entry %d is not plain, lastCoded is %d", e.GetIndex(), c.lastCoded)
+			if k := c.spans.last(); e.GetIndex() > k {
+				return fmt.Errorf("entry %d is not plain, the last span ends at %d", e.GetIndex(), k)
 			}
 			if env.Kind == ecraft.Coded {
 				want.recs = append(want.recs, &record{id: idOf(e), hdr: &env.Header, whole: env.Payload != nil})

@@ -42,7 +42,7 @@ func TestInvariantsNoticeWhatTheyAreFor(t *testing.T) {
 		{"a rider that no entry carries", follower, func(f *fake) {
 			f.ledger.recs[0].raised = []raise{{at: 2, totals: []uint8{2, 2}}}
 		}, "riders, the log 0"},
-		{"lastCoded is behind", follower, func(f *fake) { f.lastCoded = 1 }, "lastCoded is 1"},
+		{"a span ends early", follower, func(f *fake) { f.spans.cut(2) }, "the last span ends at 1"},
 		{"whole is wrong", follower, func(f *fake) { f.ledger.recs[0].whole = true }, "whole is true"},
 		{"complete is wrong", follower, func(f *fake) { f.ledger.recs[1].complete = true }, "that the payload can be produced is false"},
 		{"a payload is forgotten", leader, func(f *fake) { f.ledger.complete(f.ledger.recs[0], false) }, "complete is false"},

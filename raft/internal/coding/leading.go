@@ -29,6 +29,8 @@ type leading struct {
 	// lagging is since when members are being sent what they missed.
 	lagging map[uint64]time.Duration
 	check   memberCheck
+	// call is what voters to come have answered, while a change waits for them.
+	call rollCall
 	// anewFrom is the entry from which on acknowledgements say who reads envelopes.
 	anewFrom uint64
 	// askedHeaders is the tick of the last question for headers.

@@ -47,19 +47,17 @@ type memberCheck struct {
 // checkPage bounds how much of the log a check reads at a time.
 const checkPage = 8 << 20
 
-// MayChange reports whether a change of members may be appended now that leads to
-// these voters at once: nil where the present ones go on counting, as on entering a
-// joint configuration. second says that another change stands before it.
+// MayChange reports whether a change of members may be appended now.
 //
 // A change waits while an earlier one is not in force. (1) Until then it is not
 // known which voters this change leads to. (2) Every unapplied configuration must
 // agree to commits, so each further one makes commits harder. (3) A new voter may need
 // a snapshot that lists it as a member, and none exists before.
-func (c *Coder) MayChange(voters quorum.MajorityConfig, second bool) bool {
-	if second || len(c.raft.Electorate().Changes()) > 0 {
+func (c *Coder) MayChange(change *extend.Change) bool {
+	if change.Second || len(c.raft.Electorate().Changes()) > 0 || !c.leads.votersRead(change.New) {
 		return false
 	}
-	return voters == nil || c.leads.verdict(voters).ok()
+	return change.To == nil || c.leads.verdict(change.To).ok()
 }
 
 // verdict is what a check of members finds.
@@ -84,7 +82,7 @@ func (l *leading) verdict(voters quorum.MajorityConfig) (v verdict) {
 		check = &l.check
 	}
 	v.okTo = max(check.okTo, l.releasedByEnough(voters))
-	if v.okTo >= l.lastCoded {
+	if v.okTo >= l.spans.last() {
 		return v // all behind it is plain
 	}
 	first := l.log.First()
@@ -145,11 +143,12 @@ func (l *leading) verdictOf(v *verdict, voters quorum.MajorityConfig, rec *recor
 // workOnChange does what can be done about a change of members that waits: entries
 // that fail are raised, headers of compacted ones asked for.
 func (l *leading) workOnChange() {
-	voters := l.raft.Held()
-	if voters == nil {
+	change := l.raft.Held()
+	l.callVoters(change)
+	if change == nil || change.To == nil {
 		return
 	}
-	check := &l.check
+	voters, check := change.To, &l.check
 	if !sameVoters(check.voters, voters) {
 		*check = memberCheck{voters: voters, raised: map[uint64][]raise{}, headers: map[uint64]*record{}}
 	}
@@ -201,7 +200,10 @@ func (l *leading) releasedByEnough(voters quorum.MajorityConfig) uint64 {
 // releasedBy returns the index up to which a member has released the log.
 func (l *leading) releasedBy(id uint64) uint64 {
 	if id == l.id {
-		return l.log.Released()
+		if l.dense() {
+			return l.log.Committed()
+		}
+		return l.released()
 	}
 	a, pr := l.accounts[id], l.raft.Members().Progress[id]
 	switch {

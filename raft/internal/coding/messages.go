@@ -105,7 +105,7 @@ func (c *Coder) Unreachable(id uint64) {
 
 // Leaves completes a message of Raft that is about to leave, or notes it.
 //
-// An acknowledgement carries this node's report. A refused vote carries the last
+// An acknowledgement carries this node's report, and so does a request for a vote. A refused vote carries the last
 // entry that this node knows to be committed: say that a change demotes or removes a
 // voter, which is the first to hear that the change is committed, and has the longest
 // log; then others die. The members that are left have the change in their logs, do
@@ -125,6 +125,10 @@ func (c *Coder) Leaves(m *pb.Message) {
 		m.Context = c.told.encode()
 		if !m.GetReject() && m.Index != nil {
 			c.acked = ecraft.ID{Term: c.raft.Term(), Index: max(m.GetIndex(), c.acked.Index)}
+		}
+	case pb.MsgVote, pb.MsgPreVote:
+		if m.Context == nil {
+			m.Context = c.report().encode()
 		}
 	case pb.MsgVoteResp, pb.MsgPreVoteResp:
 		if k := c.log.Committed(); m.GetReject() {

@@ -102,7 +102,7 @@ func (c *Coder) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
 
 // note adds an envelope of the log to the ledger.
 func (c *Coder) note(id ecraft.ID, env *ecraft.Envelope) {
-	c.lastCoded = id.Index
+	c.spans.add(id.Index)
 	if env.Kind == ecraft.Coded {
 		hdr := env.Header // and not the envelope, which keeps the units in memory
 		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now(), whole: env.Payload != nil}
@@ -128,6 +128,12 @@ func (c *Coder) Truncated(index uint64) {
 	c.ledger.cut(index)
 	c.store.Cut(index)
 	c.later.Cut(index)
+	if _, stored := c.log.Stored(); c.spans.last() >= index {
+		if unwritten := c.stale > stored; !unwritten || index < c.stale {
+			c.stale = index
+		}
+		c.spans.cut(index)
+	}
 	for i := range c.wanted {
 		if i >= index {
 			delete(c.wanted, i)
@@ -163,7 +169,7 @@ func (c *Coder) Applied(index uint64) {
 func (c *Coder) Restored(index uint64) {
 	c.shareUpTo(index)
 	c.ledger = ledger{riders: riders{from: index + 1}}
-	c.lastCoded = index
+	c.spans, c.stale = spans{before: index}, 0
 	c.store.Cut(0)
 	c.store.Applied(index)
 	c.later.Cut(0)

@@ -147,7 +147,7 @@ func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) 
 	for _, r := range h.Riders {
 		c.ledger.ride(id.Index, r)
 	}
-	c.lastCoded = id.Index
+	c.spans.add(id.Index)
 	c.Ask(extend.Effect{Do: extend.Append, Ent: e})
 }
 

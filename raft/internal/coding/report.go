@@ -23,8 +23,8 @@ import (
 // report is what a member says of itself.
 type report struct {
 	// plain asks that nothing new be coded; stuck, that a snapshot be sent as
-	// nobody has what stuckAt lacks.
-	plain, stuck bool
+	// nobody has what stuckAt lacks; dense says that no entry of the log is coded.
+	plain, stuck, dense bool
 	// prefix is Coding.ClearPrefix.
 	prefix uint64
 	// released is the highest index that the member will not ask for any more:
@@ -41,6 +41,7 @@ const (
 	reportVersion = 1
 	flagPlain     = 1 << 0
 	flagStuck     = 1 << 1
+	flagDense     = 1 << 2
 	maxReport     = 2 + 6*binary.MaxVarintLen64
 )
 
@@ -51,6 +52,9 @@ func (p report) encode() []byte {
 	}
 	if p.stuck {
 		flags |= flagStuck
+	}
+	if p.dense {
+		flags |= flagDense
 	}
 	b := append(make([]byte, 0, 32), reportVersion, flags)
 	for _, v := range []uint64{p.prefix, p.released, p.completed, p.applied, uint64(p.held / time.Microsecond), p.stuckAt} {
@@ -66,7 +70,7 @@ func parseReport(b []byte) (p report, err error) {
 	if len(b) < 2 || b[0] < reportVersion {
 		return p, fmt.Errorf("%w: %d bytes", errReport, len(b))
 	}
-	p.plain, p.stuck = b[1]&flagPlain != 0, b[1]&flagStuck != 0
+	p.plain, p.stuck, p.dense = b[1]&flagPlain != 0, b[1]&flagStuck != 0, b[1]&flagDense != 0
 	b = b[2:]
 	var held uint64
 	for _, v := range []*uint64{&p.prefix, &p.released, &p.completed, &p.applied, &held, &p.stuckAt} {
@@ -94,6 +98,11 @@ type account struct {
 	// could not reach it since.
 	heardTick   int
 	unreachable bool
+	// shown is the highest index that it said it has released, fellTick the tick since
+	// which it says less; 0 if it does not. warned says that this was logged.
+	shown    uint64
+	fellTick int
+	warned   bool
 	// ackedAt is when it last acknowledged something new, by the clock.
 	ackedAt time.Duration
 }
@@ -134,8 +143,9 @@ func (c *Coder) healthy(id uint64) bool {
 func (c *Coder) report() report {
 	p := report{
 		plain:     c.plain,
+		dense:     c.dense(),
 		prefix:    uint64(c.cfg.ClearPrefix),
-		released:  c.log.Released(),
+		released:  c.released(),
 		completed: c.completeTo(),
 		applied:   c.log.Applied(),
 		held:      c.storing,
@@ -143,6 +153,10 @@ func (c *Coder) report() report {
 	p.stuckAt, p.stuck = c.stuckAt()
 	return p
 }
+
+// released returns the highest index whose payload this node will never need
+// again, whatever crashes, once what it was given is written.
+func (c *Coder) released() uint64 { return c.log.Released(c.log.First()) }
 
 // reported takes a member's report from an acknowledgement.
 func (l *leading) reported(m *pb.Message) {
@@ -153,6 +167,12 @@ func (l *leading) reported(m *pb.Message) {
 	a := c.account(m.GetFrom())
 	before := a.capable
 	p, err := parseReport(m.GetContext())
+	if err == nil {
+		l.watchCut(m.GetFrom(), a, p.released)
+	}
+	if p.dense && !m.GetReject() {
+		p.released = max(p.released, min(m.GetIndex(), l.log.Committed())) // it lacks nothing there
+	}
 	p.released = max(p.released, a.released) // a late message says less
 	a.report, a.known = p, true
 	a.reads(err == nil && p.prefix == uint64(c.cfg.ClearPrefix))
@@ -167,13 +187,31 @@ func (l *leading) reported(m *pb.Message) {
 	}
 }
 
+// watchCut looks whether a member's log begins before a cut that it has shown: not a late
+// message, but its host, which had not made the cut durable before it showed it. What
+// others left out on the strength of that it may need.
+func (l *leading) watchCut(id uint64, a *account, released uint64) {
+	if released >= a.shown {
+		a.shown, a.fellTick = released, 0
+		return
+	}
+	if a.fellTick == 0 {
+		a.fellTick = max(l.ticks, 1)
+	}
+	if l.ticks-a.fellTick >= l.cfg.ElectionTick && !a.warned {
+		a.warned = true
+		l.cfg.Warningf("raft: member %x has released its log up to %d, and said %d before; a host must not show a cut of its log, nor an index as released, "+
+			"until it is durable: what nobody else has any more of the entries between them is lost", id, released, a.shown)
+	}
+}
+
 // reportNews tells the leader what has changed here since the last report, at
 // most once a heartbeat. After a restart, on an idle group, a follower has nothing
 // to acknowledge: it reports at its commit index, up to where the leader's log is
 // known to match.
 func (c *Coder) reportNews() {
 	now := c.report()
-	news := now.completed != c.told.completed || now.released != c.told.released || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
+	news := now.completed != c.told.completed || now.released != c.told.released || now.dense != c.told.dense || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
 	if lacks := now.completed < c.log.Committed(); news || lacks && c.ticks-c.toldTick >= c.cfg.ElectionTick {
 		c.Ask(extend.Effect{Do: extend.Report, ID: ecraft.ID{Index: max(c.acked.Index, c.log.Committed())}})
 	}

@@ -24,9 +24,8 @@ type riders struct {
 	// seekTick is when this was last done; found is the last coded entry there.
 	seekTick int
 	found    uint64
-	// loaded is what was applied when the node started, first the first index when
-	// this was last looked through.
-	loaded, first uint64
+	// first is the first index when this was last looked through.
+	first uint64
 }
 
 func (x *riders) add(id ecraft.ID, at uint64) {
@@ -85,8 +84,8 @@ func (c *Coder) seek(index uint64) {
 	if x.seekTo += uint64(len(ents)); x.seekTo < x.from {
 		return
 	}
-	if x.from = x.seekFrom; x.from <= first && c.lastCoded <= x.loaded {
-		c.lastCoded = max(x.found, first-1) // what is compacted may have been coded
+	if x.from = x.seekFrom; x.from <= first {
+		c.spans.lookedAt(first-1, x.found) // what is compacted may have been coded
 	}
 }
 

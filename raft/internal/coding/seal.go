@@ -57,15 +57,25 @@ func (c *Coder) Seal(ents []*pb.Entry) {
 
 // MayPropose returns why a leader must not append an entry as it was proposed.
 func (c *Coder) MayPropose(e *pb.Entry) error {
-	if c.isEnvelope(e) && !c.leads.everyoneReads() {
-		return errReserved
+	if c.isReserved(e.GetType(), e.GetData()) && !c.leads.everyoneReads() {
+		return ErrReserved
 	}
 	return nil
 }
 
-// errReserved refuses a payload that members without coding could not be told
+// isReserved reports whether a payload that stood in a log as it is could be taken for
+// an envelope: by this node, or by one that starts with another clear prefix or none.
+func (c *Coder) isReserved(typ pb.EntryType, data []byte) bool {
+	if typ != pb.EntryNormal {
+		return false
+	}
+	_, foreign := ecraft.Detect(data)
+	return foreign || ecraft.IsEnvelope(data, c.cfg.ClearPrefix)
+}
+
+// ErrReserved refuses a payload that members without coding could not be told
 // apart from an envelope.
-var errReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
+var ErrReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
 
 // seal makes an appended entry, in place, what this node stores: as it is, or
 // with its payload in an envelope. data is the payload; the entry does not
@@ -77,7 +87,6 @@ func (l *leading) seal(e *pb.Entry, data []byte) {
 		o.Proposed(e.GetIndex(), len(data), now)
 	}
 	worth := e.GetType() == pb.EntryNormal && len(data) >= c.cfg.Threshold && l.mayCode() && (c.cfg.Veto == nil || !c.cfg.Veto(data))
-	reserved := e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(data, c.cfg.ClearPrefix)
 	if worth {
 		plan, whole := l.assign(e.GetIndex(), len(data), now)
 		if !whole {
@@ -86,12 +95,12 @@ func (l *leading) seal(e *pb.Entry, data []byte) {
 		}
 		c.record(Event{Kind: Whole, Index: e.GetIndex(), Bytes: len(data)})
 	}
-	if reserved {
+	if c.isReserved(e.GetType(), data) {
 		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
 		word := ecraft.NewCodeword(h, data)
 		e.Data = ecraft.Seal(nil, h, l.id, c.cfg.ClearPrefix, word, nil)
 		word.Free()
-		c.lastCoded = e.GetIndex()
+		c.spans.add(e.GetIndex())
 		return
 	}
 	e.Data = bytes.Clone(data)
@@ -153,7 +162,7 @@ func (l *leading) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time
 	c.ledger.add(rec)
 	c.ledger.keep(rec, word)
 	c.ledger.trim(c.cfg.Memory)
-	c.lastCoded = e.GetIndex()
+	c.spans.add(e.GetIndex())
 	c.record(Event{Kind: Encoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	l.credit = min(l.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
 }

@@ -13,6 +13,7 @@ import (
 type Status struct {
 	Active, Plain, Dense         bool
 	Completed, Released, StuckAt uint64
+	Waiting                      string
 	Memory                       int
 	Entries                      []Entry
 	Members                      map[uint64]Member
@@ -37,13 +38,14 @@ type Member struct {
 
 // Status returns the node's view of coded replication.
 func (c *Coder) Status() Status {
-	s := Status{Plain: c.plain, Dense: c.dense(), Completed: c.completeTo(), Released: c.log.Released(), Memory: c.store.Bytes()}
+	first, _ := c.log.Stored()
+	s := Status{Plain: c.plain, Dense: c.dense(), Completed: c.completeTo(), Released: c.log.Released(first), Memory: c.store.Bytes()}
 	s.StuckAt, _ = c.stuckAt()
 	for _, rec := range c.ledger.recs {
 		s.Entries = append(s.Entries, rec.status())
 	}
 	if l := c.leads; l != nil {
-		s.Active = l.mayCode()
+		s.Active, s.Waiting = l.mayCode(), l.waitsFor()
 		s.Members = make(map[uint64]Member, len(c.accounts))
 		for id, a := range c.accounts {
 			if c.raft.Members().Progress[id] != nil && id != c.id {
@@ -95,8 +97,13 @@ func (c *Coder) askAnew() {
 	}
 }
 
-// dense reports whether the log has no coded entry.
-func (c *Coder) dense() bool { return c.lastCoded < c.log.First() }
+// dense reports whether Storage has no coded entry, nor is to get one: neither one
+// that a snapshot stands for which is not written yet, nor one in whose place an entry
+// stands that is not.
+func (c *Coder) dense() bool {
+	first, last := c.log.Stored()
+	return c.spans.last() < first && c.stale <= last
+}
 
 // Deadline returns when, by the clock, Poll has something to do; 0: nothing.
 func (c *Coder) Deadline() time.Duration {

@@ -137,7 +137,7 @@ func (l *leading) successor() (best, applied uint64) {
 func (c *Coder) MayHandTo(id uint64) bool {
 	a := c.accounts[id]
 	if a == nil || !a.capable {
-		return true // it holds nothing but plain entries
+		return len(c.leads.inNeed()) == 0 // it holds nothing but plain entries
 	}
 	least := c.log.Last().Index
 	if _, stuck := c.stuckAt(); stuck {

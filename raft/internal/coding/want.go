@@ -47,7 +47,7 @@ func (c *Coder) wantAhead(ents []*pb.Entry) {
 		}
 		for _, r := range env.Riders {
 			id := ecraft.ID{Term: r.Term, Index: r.Index}
-			if id.Index <= c.log.Released() {
+			if id.Index <= c.released() {
 				continue
 			}
 			if under, err := c.envelopeOf(id); err == nil && under.Kind == ecraft.Coded {

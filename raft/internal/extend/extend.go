@@ -30,10 +30,14 @@ type Log interface {
 	// a range that is not empty.
 	Slice(lo, hi uint64, most uint64) ([]*pb.Entry, error)
 	Committed() uint64
-	// Applied is what the host has applied. Released is what it has applied
-	// durably: it starts from there, or from later, whatever crashes.
+	// Applied is what the host has applied.
 	Applied() uint64
-	Released() uint64
+	// Released returns the highest index that this node will never need again, whatever
+	// crashes, if the log begins at index first.
+	Released(first uint64) uint64
+	// Stored returns the first index of Storage, that of a process which would start
+	// now, and the last index behind which the log is not known to be written.
+	Stored() (first, last uint64)
 	// Snapshot asks the host for a snapshot, which may make it take one.
 	Snapshot() (*pb.Snapshot, error)
 }
@@ -51,9 +55,24 @@ type View interface {
 	Electorate() Electorate
 	// Transferee is the member that leadership is being handed to; 0: none.
 	Transferee() uint64
-	// Held is the configuration change that waits for a brake, as the voters that
-	// it leads to; nil: none.
-	Held() quorum.MajorityConfig
+	// Held is the configuration change that waits for a brake; nil: none.
+	Held() *Change
+}
+
+// Change is a configuration change as a brake sees it.
+type Change struct {
+	// To is the voters that count alone once it is in force; nil if the present ones go
+	// on counting, as on entering a joint configuration, and where only learners change.
+	To quorum.MajorityConfig
+	// New are the nodes that get a vote and have none, in order of id.
+	New []uint64
+	// Second says that another change stands before it in the same proposal.
+	Second bool
+	// Leaves says that no host has proposed it: it leaves a joint configuration that is
+	// to be left by itself.
+	Leaves bool
+	// Insists says that it must not be refused: others may fit behind it.
+	Insists bool
 }
 
 // Electorate is whose votes and acknowledgements count.
@@ -149,6 +168,8 @@ const (
 	HandOver           // leadership is handed to To
 	Continue           // a transfer goes on, if the transferee is ready by now
 	Commit             // the log is committed up to ID, if it holds that entry
+	Refuse             // the change that waits is refused: an empty entry takes its place
+	Retry              // it is appended, if it may be by now
 	Bear               // the winner of an election gets on: its patience begins anew
 	Fail               // the log cannot be read as what it says it is: Err
 )

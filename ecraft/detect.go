@@ -1,0 +1,52 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ecraft
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Detect reports whether an entry's Data is an envelope, whatever its clear prefix
+// and version, and how long that prefix is. It is for nodes that are not to have
+// envelopes, or only those with another prefix. Where [IsEnvelope] goes by the
+// magic, Detect wants all that a payload does not have by chance: the magic, the
+// right length of the prefix behind it, and a header with the right checksum. So it
+// does not see an envelope whose header is damaged.
+func Detect(data []byte) (prefix int, found bool) {
+	head := data[:min(len(data), MaxPrefix+len(magic))]
+	for tries := 0; tries < maxTries; prefix++ {
+		i := bytes.Index(head[prefix:], []byte(magic))
+		if i < 0 {
+			return 0, false
+		}
+		prefix += i
+		if len(data)-prefix < fixedLen+crcLen || int(binary.LittleEndian.Uint16(data[prefix+atPrefixLen:])) != prefix {
+			continue
+		}
+		if headerIsSound(data, prefix) {
+			return prefix, true
+		}
+		tries++
+	}
+	return 0, false
+}
+
+const (
+	// maxTries bounds the checksums that Detect works out: more than one is made up.
+	maxTries = 4
+	// maxHeaderLen is the length of the longest header.
+	maxHeaderLen = fixedLen + 9*MaxSlots + MaxRiders*(riderLen+MaxSlots) + crcLen
+)
+
+// headerIsSound reports whether the checksum of a header behind a clear prefix is right.
+func headerIsSound(data []byte, prefix int) bool {
+	env := data[prefix:]
+	n := int64(binary.LittleEndian.Uint32(env[atHeaderLen:]))
+	if n < fixedLen+crcLen || n > maxHeaderLen || n > int64(len(env)) {
+		return false
+	}
+	end := prefix + int(n) - crcLen
+	return binary.LittleEndian.Uint32(data[end:]) == Checksum(data[:end])
+}

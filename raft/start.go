@@ -1,0 +1,76 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"errors"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft/internal/coding"
+)
+
+// ErrCodedEntries is wrapped by the error of a node that would start on a log with
+// entries of coded replication which its Config does not let it read: Config.Coding is
+// nil, or its ClearPrefix is another one. The error names the first such entry, and
+// what to do.
+var ErrCodedEntries = coding.ErrForeign
+
+const (
+	// loadPage is how much of the log is read at a time.
+	loadPage = 4 << 20
+	// surveyBytes is how much is read of what is applied when a node starts.
+	surveyBytes = 16 << 20
+)
+
+// extend begins the extension that the configuration asks for, and shows it the log.
+// A node must not take an envelope for a payload. So the extension looks at all that is
+// not applied, which the host is about to be handed, and at a part of the rest, which
+// this node may send to others: the oldest entries, because after a time with coding
+// the coded ones are there.
+func (r *raft) extend() error {
+	r.coder, r.coding = newCoder(r)
+	l := r.log
+	l.coder = r.coder
+	first := l.storedFirst()
+	next, err := r.show(first, l.applied, surveyBytes, r.coder.Survey)
+	if err != nil {
+		return err
+	}
+	if next > l.applied {
+		r.coder.Surveyed(first - 1)
+	}
+	next, err = r.show(l.applied+1, l.last().index, noLimit, func(ents []*pb.Entry) error {
+		r.electorate.appended(ents)
+		return r.coder.Load(ents)
+	})
+	switch {
+	case errors.Is(err, ErrCodedEntries):
+		return err
+	case err == nil && next <= l.last().index && r.coding != nil:
+		err = ErrUnavailable
+	}
+	if err != nil {
+		l.fail(err, "entries from %d on, to look for coded ones", next)
+	}
+	return l.err
+}
+
+// show shows an extension the entries from index lo to index last, until so many bytes
+// were read, and returns the first index that was not. A Storage that does not give an
+// entry away is no reason not to start: the node asks again when it needs the entry.
+func (r *raft) show(lo, last uint64, bytes entryEncodingSize, to func(ents []*pb.Entry) error) (next uint64, err error) {
+	for lo <= last && bytes > 0 {
+		ents, err := r.log.storage.Entries(lo, last+1, uint64(min(bytes, loadPage)))
+		if err != nil || len(ents) == 0 {
+			return lo, nil //nolint:nilerr // see above
+		}
+		if err := to(ents); err != nil {
+			return lo, err
+		}
+		bytes -= min(bytes, encodingSize(ents))
+		lo += uint64(len(ents))
+	}
+	return lo, nil
+}
