@@ -46,9 +46,12 @@ func (r *Replica) refuseNow(call Call, op string, cause error) {
 	r.out.Done = append(r.out.Done, Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: r.state.Lead}})
 }
 
-// overloaded returns why a call cannot be let in, or nil.
-func (r *Replica) overloaded() error {
-	if r.calls.live >= r.cfg.MaxCalls {
+// admits returns why a call cannot be let in, or nil.
+func (r *Replica) admits(deadline Deadline) error {
+	switch {
+	case deadline <= r.now:
+		return fmt.Errorf("%w before the call began", ErrTimeout)
+	case r.calls.live >= r.cfg.MaxCalls:
 		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.cfg.MaxCalls)
 	}
 	return nil

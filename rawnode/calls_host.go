@@ -6,6 +6,7 @@ package rawnode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -60,6 +61,9 @@ var hostCalls = sync.Pool{New: func() any { return &hostCall{ended: make(chan Do
 
 // call has the replica do something and waits for its end.
 func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, error) {
+	if ctx.Err() != nil {
+		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
+	}
 	c := hostCalls.Get().(*hostCall)
 	*c = hostCall{op: op, ended: c.ended}
 	set(c)
@@ -76,6 +80,15 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, 
 		hostCalls.Put(c)
 	}
 	return d, d.Err
+}
+
+// ended returns why a context ended, as the cause of a call's end.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("%w before the call began", ErrTimeout)
+	}
+	return cause
 }
 
 // enter hands a call to the loop, or returns why not.

@@ -126,7 +126,8 @@ var noWait = func() context.Context {
 }()
 
 // AppendWait is Append followed by a wait until w is durable. When ctx ends
-// first, its error is returned, and w may or may not be written.
+// first, its error is returned, and w may or may not be written; if ctx had ended
+// before the call, nothing is.
 func (g *Group) AppendWait(ctx context.Context, w Write) error {
 	return g.e.wait(ctx, request{
 		group: g, lazy: w.Lazy,

@@ -39,6 +39,7 @@ type TCP struct {
 	mu     sync.Mutex                       // guards changes of peers, and closed
 	peers  atomic.Pointer[map[uint64]*peer] // the map is never changed, but replaced
 	closed bool
+	close  sync.Once
 }
 
 var (
@@ -272,6 +273,9 @@ func (t *TCP) Send(messages []wire.Message) {
 
 // SendWait implements rawnode.Transport.
 func (t *TCP) SendWait(ctx context.Context, m wire.Message) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	l, err := t.link(m, m.Size())
 	if err != nil {
 		return err
@@ -336,13 +340,15 @@ func (t *TCP) address(p *peer) string {
 }
 
 // Close ends all connections and waits for the goroutines behind them. Groups
-// should have left before.
-func (t *TCP) Close() error {
+// should have left before. A second call waits for the first to end, does nothing,
+// and returns nil.
+func (t *TCP) Close() (err error) {
+	t.close.Do(func() { err = t.closeNow() })
+	return err
+}
+
+func (t *TCP) closeNow() error {
 	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return ErrClosed
-	}
 	t.closed = true
 	for _, p := range *t.peers.Load() {
 		p.close()
