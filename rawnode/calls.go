@@ -99,10 +99,14 @@ func (r *Replica) expireCalls() {
 
 // timeout is the cause for a call whose deadline passed now.
 func (r *Replica) timeout() error {
+	err := ErrTimeout
 	if r.state.Lead == 0 {
-		return fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
+		err = fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
 	}
-	return ErrTimeout
+	if len(r.unaddressed) > 0 {
+		err = fmt.Errorf("%w; the transport has no address for members %v", err, r.unaddressed)
+	}
+	return err
 }
 
 // Cancel ends a call before its deadline, in the next Flush, if it has not ended

@@ -29,6 +29,8 @@ type Host struct {
 	out     *snapshotsOut
 	in      *snapshotsIn
 
+	releaseLog func() // when everything has ended
+
 	// tryAppend, unless nil, is Append of a log that says ErrBusy rather than
 	// waits.
 	tryAppend func(storage.Write, func(error)) error
@@ -83,12 +85,17 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Replica.Stopwatch == nil && (cfg.Replica.Resolve != nil || cfg.Replica.Bundle != nil) {
 		cfg.Replica.Stopwatch = func() time.Duration { return time.Since(start) }
 	}
-	replica, err := openReplica(&cfg)
+	release, err := cfg.acquireLog()
 	if err != nil {
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
+	replica, err := openReplica(&cfg)
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
+	}
 	h := &Host{
-		cfg: cfg, start: start,
+		cfg: cfg, start: start, releaseLog: release,
 		inbox: newInbox(inboxLimits{
 			messages: cfg.ReceiveBytes, calls: cfg.Replica.MaxCalls,
 			callBytes: cfg.Replica.MaxQueueBytes, budget: cfg.Replica.Budget,
@@ -112,6 +119,7 @@ func New(cfg Config) (*Host, error) {
 	h.driver.replica = replica
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
+		release()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
 	h.spawn(h.run)
@@ -125,6 +133,7 @@ func (h *Host) spawn(f func()) {
 	go func() {
 		f()
 		if h.goroutines.Add(-1) == 0 {
+			h.releaseLog()
 			close(h.finished)
 		}
 	}()

@@ -52,6 +52,7 @@ func (h *Host) tick(r *Replica) {
 	h.ticks++
 	r.Tick(h.now())
 	h.lookForRoom(r)
+	h.lookForAddresses(r)
 	if h.ticks%pollTicks == 0 && h.polling.CompareAndSwap(true, false) {
 		h.applies.put(applyJob{}, 0)
 	}

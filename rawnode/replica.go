@@ -64,6 +64,8 @@ type Replica struct {
 	stall   stalling
 	heir    succession
 	leaving parting
+	// unaddressed are the members that the driver cannot send to; constant.
+	unaddressed []uint64
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
 

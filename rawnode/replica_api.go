@@ -104,6 +104,8 @@ type Status struct {
 	Waiting  int                       // calls that have not ended
 	Queued   int                       // bytes of commands that wait or are under way
 	Stalled  error                     // why nothing can be written now, or nil
+	// Unaddressed are the members that the transport has no address for; see [AddressBook].
+	Unaddressed []uint64
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters

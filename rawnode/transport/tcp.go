@@ -18,6 +18,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
 )
 
 // TCP is a rawnode.Transport over TCP. Its methods may be called from several
@@ -46,7 +47,21 @@ var (
 	_ rawnode.Transport  = (*TCP)(nil)
 	_ rawnode.LateSealer = (*TCP)(nil)
 	_ rawnode.Backlogged = (*TCP)(nil)
+
+	_ rawnode.OwnedTransport = (*TCP)(nil)
+	_ rawnode.AddressBook    = (*TCP)(nil)
 )
+
+// Identity implements [rawnode.OwnedTransport].
+func (t *TCP) Identity() storage.Identity {
+	return storage.Identity{Cluster: t.cfg.Cluster, Node: t.cfg.Node}
+}
+
+// HasAddress implements [rawnode.AddressBook].
+func (t *TCP) HasAddress(node uint64) bool {
+	p := t.peer(node)
+	return p != nil && t.address(p) != ""
+}
 
 // SealsLate implements [rawnode.LateSealer].
 func (*TCP) SealsLate() {}
