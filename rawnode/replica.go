@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
 )
 
 // Replica drives one core: it is everything that a [Host] decides, and nothing
@@ -101,6 +102,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
+		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
 	}
 	if err := r.loadHostState(); err != nil {
 		return nil, err
