@@ -111,7 +111,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		if err := s.send(ctx, o.to, chunk); err != nil {
 			return err
 		}
-		if chunk.Last {
+		if chunk.Last || len(o.status) > 0 { // it may have all that it wants
 			return s.await(ctx, o)
 		}
 		chunk = wire.Chunk{Stream: stream, Number: chunk.Number + 1}

@@ -51,8 +51,10 @@ type StateMachine interface {
 
 	// Restore replaces the state by that of a snapshot, durably, and in one
 	// step: after an error or a crash the state is the old one or the new one.
-	// It reads body up to io.EOF; any other error of body is returned, and the
-	// state stays as it was.
+	// It reads body up to io.EOF, or it cannot know that body is whole; any other
+	// error of body is returned, and the state stays as it was. What is left unread
+	// when Restore returns is dropped. A Restore that takes nothing for
+	// Config.SnapshotTimeout gets an error from body.
 	Restore(meta SnapshotMeta, body io.Reader) error
 }
 
