@@ -94,19 +94,22 @@ func TestSnapshotOfALaterLeader(t *testing.T) {
 	require.EqualValues(t, 1, h.Status().Counters.SnapshotsInstalled)
 }
 
-// A leader whose snapshot was refused does not send the next at once.
-func TestRefusedSnapshotWaits(t *testing.T) {
-	s := snapshotsOut{h: &Host{context: t.Context(), cfg: Config{TickInterval: 10 * time.Millisecond, Replica: ReplicaConfig{ElectionTick: 5}}}}
-	begin := time.Now()
-	s.pause(refusedBy(2, wire.ChunkStatus{Reason: "busy"}))
-	require.GreaterOrEqual(t, time.Since(begin), 50*time.Millisecond)
-	s.h.cfg.TickInterval = time.Hour // none of these waits
-	s.pause(errOutgoingFull)
-	s.pause(nil)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	s.h.context = ended // the host stops
-	s.pause(refusedBy(2, wire.ChunkStatus{Reason: "busy"}))
+// The pause behind a snapshot that failed grows with each failure in a row.
+func TestPausesBetweenFailedSnapshots(t *testing.T) {
+	s := newSnapshotsOut(&Host{cfg: Config{TickInterval: 10 * time.Millisecond, Replica: ReplicaConfig{ElectionTick: 5}}})
+	const unit = 50 * time.Millisecond
+	now := time.Now()
+	failed := refusedBy(2, wire.ChunkStatus{Reason: "busy"})
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 16} {
+		require.Equal(t, want*unit, s.pause(2, failed, now))
+	}
+	require.Equal(t, unit, s.pause(2, errOutgoingFull, now), "others are being sent: nothing has failed")
+	require.Equal(t, unit, s.pause(3, failed, now), "another peer")
+	now = now.Add(33 * unit)
+	require.Equal(t, unit, s.pause(2, failed, now), "long after")
+	require.Equal(t, 2*unit, s.pause(2, failed, now))
+	require.Zero(t, s.pause(2, nil, now))
+	require.Equal(t, unit, s.pause(2, failed, now))
 }
 
 // restoring is a journal with a Restore of the test's.
