@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -57,14 +56,15 @@ func (c *hostCall) begin(r *Replica) {
 	}
 }
 
-var hostCalls = sync.Pool{New: func() any { return &hostCall{ended: make(chan Done, 1)} }}
-
 // call has the replica do something and waits for its end.
 func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, error) {
 	if ctx.Err() != nil {
 		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
 	}
-	c := hostCalls.Get().(*hostCall)
+	c, _ := h.spareCalls.Get().(*hostCall)
+	if c == nil {
+		c = &hostCall{ended: make(chan Done, 1)}
+	}
 	*c = hostCall{op: op, ended: c.ended}
 	set(c)
 	c.deadline = h.now() + h.cfg.DefaultTimeout
@@ -72,12 +72,12 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, 
 		c.deadline = d.Sub(h.start)
 	}
 	if err := h.enter(c); err != nil {
-		hostCalls.Put(c)
+		h.spareCalls.Put(c)
 		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
 	}
 	d, again := h.await(ctx, c)
 	if again {
-		hostCalls.Put(c)
+		h.spareCalls.Put(c)
 	}
 	return d, d.Err
 }

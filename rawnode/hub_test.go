@@ -104,34 +104,37 @@ const bubbleTick = 11 * time.Millisecond
 // inBubble runs hosts 1 to n in virtual time, and stops them in the end.
 func inBubble(t *testing.T, n uint64, adjust func(*rawnode.Config), f func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host)) {
 	synctest.Test(t, func(t *testing.T) {
-		net, hosts := newHub(), map[uint64]*rawnode.Host{}
-		var peers []uint64
-		for id := uint64(1); id <= n; id++ {
-			peers = append(peers, id)
-		}
-		for _, id := range peers {
-			engine, err := storage.Open("log", storage.Options{FS: vfs.NewMem(), Identity: storage.Identity{Cluster: 9, Node: id}})
-			require.NoError(t, err)
-			log, err := engine.Group(1)
-			require.NoError(t, err)
-			cfg := rawnode.Config{
-				Replica:      rawnode.ReplicaConfig{ID: id, Group: 1, Log: log, Peers: peers, Boot: 1},
-				StateMachine: newCounts(1), Transport: &plug{hub: net, id: id}, TickInterval: bubbleTick,
-			}
-			if adjust != nil {
-				adjust(&cfg)
-			}
-			h, err := rawnode.New(cfg)
-			require.NoError(t, err)
-			hosts[id] = h
-			defer func() {
-				ctx, cancel := context.WithCancel(context.Background())
-				cancel()
-				_ = h.Stop(ctx) // a test may have stopped it
-				require.NoError(t, engine.Close())
-				time.Sleep(2 * bubbleTick) // the shared timer ends
-			}()
-		}
-		f(t, net, hosts)
+		onHub(t, n, adjust, f)
+		time.Sleep(2 * bubbleTick) // the shared timer ends
 	})
+}
+
+// onHub runs hosts 1 to n on a hub.
+func onHub(t *testing.T, n uint64, adjust func(*rawnode.Config), f func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host)) {
+	net, hosts := newHub(), map[uint64]*rawnode.Host{}
+	var peers []uint64
+	for id := uint64(1); id <= n; id++ {
+		peers = append(peers, id)
+	}
+	for _, id := range peers {
+		engine, err := storage.Open("log", storage.Options{FS: vfs.NewMem(), Identity: storage.Identity{Cluster: 9, Node: id}})
+		require.NoError(t, err)
+		log, err := engine.Group(1)
+		require.NoError(t, err)
+		cfg := rawnode.Config{
+			Replica:      rawnode.ReplicaConfig{ID: id, Group: 1, Log: log, Peers: peers, Boot: 1},
+			StateMachine: newCounts(1), Transport: &plug{hub: net, id: id}, TickInterval: bubbleTick,
+		}
+		if adjust != nil {
+			adjust(&cfg)
+		}
+		h, err := rawnode.New(cfg)
+		require.NoError(t, err)
+		hosts[id] = h
+		defer func() {
+			_ = h.Stop(within(0)) // a test may have stopped it
+			require.NoError(t, engine.Close())
+		}()
+	}
+	f(t, net, hosts)
 }

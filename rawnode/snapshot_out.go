@@ -72,6 +72,13 @@ func (s *snapshotsOut) start(send SnapshotSend) {
 	})
 }
 
+// busy reports whether a snapshot is being sent.
+func (s *snapshotsOut) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active) > 0
+}
+
 // end reports how a snapshot ended; a failure after a pause, since the core sends the
 // next as soon as it hears of it. What went wrong, a state machine that cannot write
 // or a peer that is busy with another one, is so for a while, and an attempt may be

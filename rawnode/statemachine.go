@@ -26,6 +26,7 @@ import (
 // A state machine may have a method Stalled() error, which must not wait: not
 // nil says that Apply waits, as there is no room to write, and why. Its host
 // takes no commands then ([ErrStalled]), and is not the leader if it can help it.
+// A state machine that waits should be [Interruptible], too.
 type StateMachine interface {
 	// Load returns the index up to which the state that survived goes, and the
 	// host's bytes as of that index. An empty state machine returns 0 and nil.
@@ -56,6 +57,18 @@ type StateMachine interface {
 	// when Restore returns is dropped. A Restore that takes nothing for
 	// Config.SnapshotTimeout gets an error from body.
 	Restore(meta SnapshotMeta, body io.Reader) error
+}
+
+// Interruptible is an optional interface of a [StateMachine] that waits in Apply or
+// Restore, for room on a disk or for anything else. Without it, a host cannot be
+// stopped in good order while they wait: see [Host.Stop].
+type Interruptible interface {
+	// Interrupt says that the host has ended, because it was stopped or has failed:
+	// nobody waits for results any more, and the log has what is not applied. An
+	// Apply or Restore that waits, or begins later, returns an error, and the state
+	// stays as it was; neither is called again before another host calls Load.
+	// Interrupt is called once, and must not wait.
+	Interrupt(reason error)
 }
 
 // Batch is what one call of [StateMachine.Apply] applies.
