@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/weftraft/weft/storage"
 )
 
@@ -92,19 +90,20 @@ func (h *Host) lookForAddresses(r *Replica) {
 	if !ok || h.ticks%uint64(h.cfg.Replica.ElectionTick) != 0 {
 		return
 	}
-	now := slices.DeleteFunc(members(r.host.conf), func(id uint64) bool { return id == h.cfg.Replica.ID || book.HasAddress(id) })
-	if slices.ContainsFunc(now, func(id uint64) bool { return !slices.Contains(r.unaddressed, id) }) {
-		h.cfg.Logger.Warn("the transport has no address for members, nothing can be sent to them",
-			"node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "members", now)
+	var lacking []uint64
+	conf := r.host.conf
+	for _, ids := range [...][]uint64{conf.GetVoters(), conf.GetVotersOutgoing(), conf.GetLearners(), conf.GetLearnersNext()} {
+		for _, id := range ids {
+			if id != h.cfg.Replica.ID && !book.HasAddress(id) && !slices.Contains(lacking, id) {
+				lacking = append(lacking, id)
+			}
+		}
 	}
-	r.Unaddressed(now)
-}
-
-// members returns the ids of all members, ascending.
-func members(conf *pb.ConfState) []uint64 {
-	ids := slices.Concat(conf.GetVoters(), conf.GetVotersOutgoing(), conf.GetLearners(), conf.GetLearnersNext())
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	if slices.ContainsFunc(lacking, func(id uint64) bool { return !slices.Contains(r.unaddressed, id) }) {
+		h.cfg.Logger.Warn("the transport has no address for members, nothing can be sent to them",
+			"node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "members", lacking)
+	}
+	r.Unaddressed(lacking)
 }
 
 // Unaddressed says which members the driver cannot send to, as it has no address

@@ -65,9 +65,10 @@ type StateMachine interface {
 type Interruptible interface {
 	// Interrupt says that the host has ended, because it was stopped or has failed:
 	// nobody waits for results any more, and the log has what is not applied. An
-	// Apply or Restore that waits, or begins later, returns an error, and the state
-	// stays as it was; neither is called again before another host calls Load.
-	// Interrupt is called once, and must not wait.
+	// Apply or Restore that waits, or is just about to, returns an error, which is no
+	// failure then; it leaves a state that Load can find, of before or after the call.
+	// Neither is called again until another host has called Load. Interrupt is called
+	// once, and must not wait.
 	Interrupt(reason error)
 }
 

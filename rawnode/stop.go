@@ -39,7 +39,7 @@ func (h *Host) Stop(ctx context.Context) error {
 	case <-h.finished:
 		return err
 	case <-h.cutShort:
-		return fmt.Errorf("stop: %w: %s: %w", ErrNotEnded, h.hanging(), context.Cause(ctx))
+		return fmt.Errorf("stop: %w: %s: %w", ErrNotEnded, h.hanging(), ctx.Err())
 	}
 }
 
