@@ -46,9 +46,12 @@ func (r *Replica) refuseNow(call Call, op string, cause error) {
 	r.out.Done = append(r.out.Done, Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: r.state.Lead}})
 }
 
-// overloaded returns why a call cannot be let in, or nil.
-func (r *Replica) overloaded() error {
-	if r.calls.live >= r.cfg.MaxCalls {
+// admits returns why a call cannot be let in, or nil.
+func (r *Replica) admits(deadline Deadline) error {
+	switch {
+	case deadline <= r.now:
+		return fmt.Errorf("%w before the call began", ErrTimeout)
+	case r.calls.live >= r.cfg.MaxCalls:
 		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.cfg.MaxCalls)
 	}
 	return nil
@@ -96,10 +99,14 @@ func (r *Replica) expireCalls() {
 
 // timeout is the cause for a call whose deadline passed now.
 func (r *Replica) timeout() error {
+	err := ErrTimeout
 	if r.state.Lead == 0 {
-		return fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
+		err = fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
 	}
-	return ErrTimeout
+	if len(r.unaddressed) > 0 {
+		err = fmt.Errorf("%w; the transport has no address for members %v", err, r.unaddressed)
+	}
+	return err
 }
 
 // Cancel ends a call before its deadline, in the next Flush, if it has not ended

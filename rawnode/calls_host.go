@@ -6,7 +6,7 @@ package rawnode
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -56,11 +56,15 @@ func (c *hostCall) begin(r *Replica) {
 	}
 }
 
-var hostCalls = sync.Pool{New: func() any { return &hostCall{ended: make(chan Done, 1)} }}
-
 // call has the replica do something and waits for its end.
 func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, error) {
-	c := hostCalls.Get().(*hostCall)
+	if ctx.Err() != nil {
+		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
+	}
+	c, _ := h.spareCalls.Get().(*hostCall)
+	if c == nil {
+		c = &hostCall{ended: make(chan Done, 1)}
+	}
 	*c = hostCall{op: op, ended: c.ended}
 	set(c)
 	c.deadline = h.now() + h.cfg.DefaultTimeout
@@ -68,14 +72,23 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, 
 		c.deadline = d.Sub(h.start)
 	}
 	if err := h.enter(c); err != nil {
-		hostCalls.Put(c)
+		h.spareCalls.Put(c)
 		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
 	}
 	d, again := h.await(ctx, c)
 	if again {
-		hostCalls.Put(c)
+		h.spareCalls.Put(c)
 	}
 	return d, d.Err
+}
+
+// ended returns why a context ended, as the cause of a call's end.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("%w before the call began", ErrTimeout)
+	}
+	return cause
 }
 
 // enter hands a call to the loop, or returns why not.

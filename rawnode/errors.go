@@ -65,6 +65,9 @@ var (
 	// ErrBadMessage wraps what is wrong with a message of a peer. It was
 	// dropped and counted.
 	ErrBadMessage = errors.New("rawnode: bad message")
+	// ErrNotEnded says that a host was stopped, and something of it has not
+	// returned: the state machine or the log is still in use. See [Host.Stop].
+	ErrNotEnded = errors.New("rawnode: something of the host has not ended")
 	// ErrFailed wraps what made a host give up: its log or its state machine
 	// failed. Nothing has been acknowledged since.
 	ErrFailed = errors.New("rawnode: the host has failed")

@@ -29,6 +29,8 @@ type Host struct {
 	out     *snapshotsOut
 	in      *snapshotsIn
 
+	releaseLog func() // when everything has ended
+
 	// tryAppend, unless nil, is Append of a log that says ErrBusy rather than
 	// waits.
 	tryAppend func(storage.Write, func(error)) error
@@ -42,13 +44,18 @@ type Host struct {
 	asked   time.Duration
 
 	calls callTable // of who takes a turn
-	ticks uint64    // of the loop
+	// spareCalls are of this host alone: the channels in them must not go from one
+	// bubble of testing/synctest to another.
+	spareCalls sync.Pool
+	ticks      uint64 // of the loop
 
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
 	cancel     context.CancelFunc
 	finished   chan struct{} // closed when everything has ended
 	stopOnce   sync.Once
+	cutOnce    sync.Once
+	cutShort   chan struct{} // closed when nobody waits any more for what was cut short
 	stopping   atomic.Bool
 	polling    atomic.Bool // the state is not durable, and nobody is asking
 	stopLoop   chan struct{}
@@ -83,17 +90,22 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Replica.Stopwatch == nil && (cfg.Replica.Resolve != nil || cfg.Replica.Bundle != nil) {
 		cfg.Replica.Stopwatch = func() time.Duration { return time.Since(start) }
 	}
-	replica, err := openReplica(&cfg)
+	release, err := cfg.acquireLog()
 	if err != nil {
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
+	replica, err := openReplica(&cfg)
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
+	}
 	h := &Host{
-		cfg: cfg, start: start,
+		cfg: cfg, start: start, releaseLog: release,
 		inbox: newInbox(inboxLimits{
 			messages: cfg.ReceiveBytes, calls: cfg.Replica.MaxCalls,
 			callBytes: cfg.Replica.MaxQueueBytes, budget: cfg.Replica.Budget,
 		}),
-		finished: make(chan struct{}), stopLoop: make(chan struct{}),
+		finished: make(chan struct{}), stopLoop: make(chan struct{}), cutShort: make(chan struct{}),
 	}
 	h.context, h.cancel = context.WithCancel(context.Background())
 	h.appends = newStage(h.spawn, h.writeLog)
@@ -112,6 +124,7 @@ func New(cfg Config) (*Host, error) {
 	h.driver.replica = replica
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
+		release()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
 	h.spawn(h.run)
@@ -125,6 +138,7 @@ func (h *Host) spawn(f func()) {
 	go func() {
 		f()
 		if h.goroutines.Add(-1) == 0 {
+			h.releaseLog()
 			close(h.finished)
 		}
 	}()
@@ -251,20 +265,28 @@ type HostStatus struct {
 
 // Status returns the present status, or the last one of a host that is gone.
 func (h *Host) Status() HostStatus {
-	got := make(chan Status, 1)
 	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics()}
 	s.Step, s.DroppedMessages = h.inbox.statistics()
+	s.Status, _ = h.ask(context.Background())
+	return s
+}
+
+// ask returns the replica's status, or an error if ctx ends before the replica could
+// be asked.
+func (h *Host) ask(ctx context.Context) (Status, error) {
+	got := make(chan Status, 1)
 	if h.inbox.post(func(r *Replica) { got <- r.Status() }) {
 		select {
-		case s.Status = <-got:
-			return s
+		case s := <-got:
+			return s, nil
+		case <-ctx.Done():
+			return Status{}, ctx.Err()
 		case <-h.finished:
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.Status = h.last
-	return s
+	return h.last, nil
 }
 
 // Receive implements Receiver.

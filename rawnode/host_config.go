@@ -133,7 +133,7 @@ func (c Config) withDefaults() Config {
 
 // Validate returns an error that names every mistake, or nil.
 func (c Config) Validate() error {
-	errs := []error{c.Replica.Validate()}
+	errs := []error{c.Replica.Validate(), c.checkOwners()}
 	c = c.withDefaults()
 	bad := func(field string, value any, want string) {
 		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))

@@ -52,6 +52,7 @@ func (h *Host) tick(r *Replica) {
 	h.ticks++
 	r.Tick(h.now())
 	h.lookForRoom(r)
+	h.lookForAddresses(r)
 	if h.ticks%pollTicks == 0 && h.polling.CompareAndSwap(true, false) {
 		h.applies.put(applyJob{}, 0)
 	}
@@ -190,10 +191,17 @@ func (h *Host) end(r *Replica) {
 	h.in.close()
 	h.appends.close()
 	h.applies.close()
+	if sm, ok := h.cfg.StateMachine.(Interruptible); ok {
+		sm.Interrupt(h.gone())
+	}
 }
 
-// fail notes why the host cannot go on, and has the loop end.
+// fail notes why the host cannot go on, and has the loop end. What goes wrong behind
+// the end is of no interest: it was not acknowledged.
 func (h *Host) fail(err error) {
+	if h.context.Err() != nil {
+		return
+	}
 	h.mu.Lock()
 	first := h.err == nil
 	if first {
@@ -290,8 +298,8 @@ type applyJob struct {
 func (h *Host) advanceState(applied uint64) func(applyJob) {
 	sm, durable := h.cfg.StateMachine, applied
 	return func(job applyJob) {
-		if h.Err() != nil {
-			return
+		if h.Err() != nil || h.context.Err() != nil {
+			return // what is not applied must not be passed over
 		}
 		var err error
 		switch {

@@ -112,7 +112,7 @@ const (
 func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 	const op = "propose"
 	r.count.Proposals++
-	err := r.overloaded()
+	err := r.admits(deadline)
 	switch {
 	case len(command) > r.cfg.MaxCommandBytes:
 		err = fmt.Errorf("%w: %d bytes, the bound is %d; split it", ErrTooLarge, len(command), r.cfg.MaxCommandBytes)
@@ -157,7 +157,7 @@ func (r *Replica) ForceConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadl
 
 func (r *Replica) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline, force bool) {
 	const op = "propose configuration change"
-	err := r.overloaded()
+	err := r.admits(deadline)
 	switch {
 	case r.err != nil:
 		err = fmt.Errorf("%w: %w", ErrFailed, r.err)

@@ -141,7 +141,7 @@ func (r *Replica) ReadAt(call Call, policy ReadPolicy, deadline Deadline) {
 	if policy == nil {
 		policy = ReadIndex{}
 	}
-	err := r.overloaded()
+	err := r.admits(deadline)
 	if err == nil {
 		err = policy.validate()
 	}

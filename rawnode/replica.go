@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
 )
 
 // Replica drives one core: it is everything that a [Host] decides, and nothing
@@ -64,6 +65,8 @@ type Replica struct {
 	stall   stalling
 	heir    succession
 	leaving parting
+	// unaddressed are the members that the driver cannot send to; constant.
+	unaddressed []uint64
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
 
@@ -99,6 +102,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
+		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
 	}
 	if err := r.loadHostState(); err != nil {
 		return nil, err

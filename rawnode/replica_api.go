@@ -104,6 +104,8 @@ type Status struct {
 	Waiting  int                       // calls that have not ended
 	Queued   int                       // bytes of commands that wait or are under way
 	Stalled  error                     // why nothing can be written now, or nil
+	// Unaddressed are the members that the transport has no address for; see [AddressBook].
+	Unaddressed []uint64
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters
@@ -132,6 +134,8 @@ type Counters struct {
 	Reads, ReadRounds                 uint64
 	ReadsWithoutRound                 uint64 // answered by their policy alone
 	SnapshotsSent, SnapshotsInstalled uint64
+	SnapshotsFailed                   uint64 // to be sent, at this end or the other
+	RestoresFailed                    uint64 // by this node's state machine
 	Refused, Unknown                  uint64 // calls that ended so
 	RefusedLate                       uint64 // of these: too near to their deadline to be sent
 	Repeats                           uint64 // appends that were sent again, without entries

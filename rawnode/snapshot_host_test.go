@@ -5,7 +5,9 @@ package rawnode
 
 import (
 	"context"
+	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +59,16 @@ func (t tapped) status(test *testing.T, stream uint64) wire.ChunkStatus {
 	}
 }
 
+// snapshotOf returns the header of a snapshot of members 1 to 3.
+func snapshotOf(from, to, term, index uint64) *pb.Message {
+	state := hostState{at: logMark{term: term, index: index}, conf: pb.EnsureConfState(&pb.ConfState{Voters: []uint64{1, 2, 3}})}
+	return &pb.Message{Type: pb.MsgSnap.Enum(), From: &from, To: &to, Term: &term,
+		Snapshot: &pb.Snapshot{Metadata: state.mark().meta(), Data: state.encode()}}
+}
+
+// SnapshotOf is for the tests outside.
+var SnapshotOf = snapshotOf
+
 // A leader that died in the middle of a snapshot does not keep its successor's
 // out: that is refused once, and taken when it comes again.
 func TestSnapshotOfALaterLeader(t *testing.T) {
@@ -68,10 +80,8 @@ func TestSnapshotOfALaterLeader(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, h.Stop(t.Context())) }()
 	first := func(from, term, stream uint64, last bool) {
-		state := hostState{at: logMark{term: term, index: 50}, conf: pb.EnsureConfState(&pb.ConfState{Voters: []uint64{1, 2, 3}})}
-		header := &pb.Message{Type: pb.MsgSnap.Enum(), From: &from, To: new(uint64(1)), Term: &term,
-			Snapshot: &pb.Snapshot{Metadata: state.mark().meta(), Data: state.encode()}}
-		h.Receive(wire.Message{Group: 7, From: from, To: 1, Body: wire.Chunk{Stream: stream, Header: header, Data: []byte("a command"), Last: last}})
+		h.Receive(wire.Message{Group: 7, From: from, To: 1,
+			Body: wire.Chunk{Stream: stream, Header: snapshotOf(from, 1, term, 50), Data: []byte("a command"), Last: last}})
 	}
 	first(2, 5, 20, false)
 	first(3, 5, 30, false)
@@ -84,17 +94,110 @@ func TestSnapshotOfALaterLeader(t *testing.T) {
 	require.EqualValues(t, 1, h.Status().Counters.SnapshotsInstalled)
 }
 
-// A leader whose snapshot was refused does not send the next at once.
-func TestRefusedSnapshotWaits(t *testing.T) {
-	s := snapshotsOut{h: &Host{context: t.Context(), cfg: Config{TickInterval: 10 * time.Millisecond, Replica: ReplicaConfig{ElectionTick: 5}}}}
-	begin := time.Now()
-	s.pause(refusedBy(2, wire.ChunkStatus{Reason: "busy"}))
-	require.GreaterOrEqual(t, time.Since(begin), 50*time.Millisecond)
-	s.h.cfg.TickInterval = time.Hour // none of these waits
-	s.pause(errOutgoingFull)
-	s.pause(nil)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	s.h.context = ended // the host stops
-	s.pause(refusedBy(2, wire.ChunkStatus{Reason: "busy"}))
+// The pause behind a snapshot that failed grows with each failure in a row.
+func TestPausesBetweenFailedSnapshots(t *testing.T) {
+	s := newSnapshotsOut(&Host{cfg: Config{TickInterval: 10 * time.Millisecond, Replica: ReplicaConfig{ElectionTick: 5}}})
+	const unit = 50 * time.Millisecond
+	now := time.Now()
+	failed := refusedBy(2, wire.ChunkStatus{Reason: "busy"})
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 16} {
+		require.Equal(t, want*unit, s.pause(2, failed, now))
+	}
+	require.Equal(t, unit, s.pause(2, errOutgoingFull, now), "others are being sent: nothing has failed")
+	require.Equal(t, unit, s.pause(3, failed, now), "another peer")
+	now = now.Add(33 * unit)
+	require.Equal(t, unit, s.pause(2, failed, now), "long after")
+	require.Equal(t, 2*unit, s.pause(2, failed, now))
+	require.Zero(t, s.pause(2, nil, now))
+	require.Equal(t, unit, s.pause(2, failed, now))
+}
+
+// restoring is a journal with a Restore of the test's.
+type restoring struct {
+	journal
+	restore func(io.Reader) error
+}
+
+func (r *restoring) Restore(meta SnapshotMeta, body io.Reader) error {
+	if err := r.restore(body); err != nil {
+		return err
+	}
+	r.index, r.host = meta.Index, meta.Host
+	return nil
+}
+
+// receiver is node 1, without a network, in virtual time.
+func receiver(t *testing.T, sm StateMachine) (*Host, tapped) {
+	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
+	h, err := New(Config{
+		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: newMemLog()},
+		StateMachine: sm, Transport: tr, TickInterval: 7 * time.Millisecond, SnapshotTimeout: time.Minute,
+	})
+	require.NoError(t, err)
+	return h, tr
+}
+
+// stopped stops the host, and lets the ticker of its bubble end.
+func stopped(t *testing.T, h *Host) {
+	require.NoError(t, h.Stop(t.Context()))
+	time.Sleep(2 * h.cfg.TickInterval)
+}
+
+func (h *Host) chunk(stream, number uint64, last bool) {
+	c := wire.Chunk{Stream: stream, Number: number, Data: []byte("some data"), Last: last}
+	if number == 0 {
+		c.Header = snapshotOf(2, 1, 5, 50+stream)
+	}
+	h.Receive(wire.Message{Group: 7, From: 2, To: 1, Body: c})
+}
+
+// The connection that brings a snapshot brings those of all groups: a state machine
+// that takes nothing holds it up for SnapshotTimeout, and not longer.
+func TestStuckRestoreLetsItsConnectionGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		h, tr := receiver(t, &restoring{restore: func(body io.Reader) error {
+			<-stuck
+			_, err := io.ReadAll(body)
+			return err
+		}})
+		begin := time.Now()
+		h.chunk(20, 0, false)
+		require.Equal(t, time.Minute, time.Since(begin))
+		require.Contains(t, tr.status(t, 20).Reason, "took nothing for 1m0s", "before Restore returns")
+		h.chunk(20, 1, true)
+		h.chunk(21, 0, true)
+		require.Contains(t, tr.status(t, 21).Reason, ErrRestoring.Error())
+		require.Equal(t, time.Minute, time.Since(begin), "nothing waits any more")
+		close(stuck)
+		synctest.Wait()
+		h.chunk(22, 0, true)
+		require.True(t, tr.status(t, 22).OK)
+		stopped(t, h)
+	})
+}
+
+// A decoder that knows where its data end does not read up to io.EOF.
+func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
+	for name, reads := range map[string]int{"nothing": 0, "half of a chunk": 4, "some chunks": 18, "all but the end": 27} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, tr := receiver(t, &restoring{restore: func(body io.Reader) error {
+					_, err := io.ReadFull(body, make([]byte, reads))
+					return err
+				}})
+				begin := time.Now()
+				for _, stream := range []uint64{20, 21} {
+					for i := range uint64(3) {
+						h.chunk(stream, i, i == 2)
+						synctest.Wait()
+					}
+					require.True(t, tr.status(t, stream).OK)
+				}
+				require.Zero(t, time.Since(begin), "nothing waits")
+				require.EqualValues(t, 71, h.Status().CoreState.Applied)
+				stopped(t, h)
+			})
+		})
+	}
 }

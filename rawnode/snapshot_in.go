@@ -22,6 +22,7 @@ type snapshotsIn struct {
 
 	mu     sync.Mutex
 	active map[uint64]*incoming // by sender
+	over   map[uint64]uint64    // by sender: the last stream that the state machine was done with
 	closed bool
 }
 
@@ -37,10 +38,11 @@ type incoming struct {
 }
 
 func newSnapshotsIn(h *Host) *snapshotsIn {
-	return &snapshotsIn{h: h, active: map[uint64]*incoming{}}
+	return &snapshotsIn{h: h, active: map[uint64]*incoming{}, over: map[uint64]uint64{}}
 }
 
-// receive takes a chunk. It waits until the state machine has read it.
+// receive takes a chunk. It waits until the state machine has read it, but for
+// SnapshotTimeout at most: the connection brings the snapshots of all groups.
 func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 	if c.Number == 0 {
 		if err := s.open(from, to, c); err != nil {
@@ -51,6 +53,9 @@ func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 	s.mu.Lock()
 	in := s.active[from]
 	switch {
+	case in == nil && c.Number > 0 && s.over[from] == c.Stream:
+		s.mu.Unlock() // what Restore did not want to read
+		return
 	case in == nil || in.stream != c.Stream:
 		s.mu.Unlock()
 		s.answer(from, c.Stream, fmt.Errorf("chunk %d of a snapshot whose beginning did not come", c.Number))
@@ -62,26 +67,36 @@ func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 	}
 	in.next++
 	s.mu.Unlock()
-	in.feed(c, s.h.cfg.SnapshotTimeout)
+	if err := in.feed(c, s.h.cfg.SnapshotTimeout); err != nil {
+		s.answer(from, c.Stream, err)
+	}
 }
 
-// feed gives a chunk to the state machine.
-func (in *incoming) feed(c wire.Chunk, timeout time.Duration) {
+// feed gives a chunk to the state machine. An error says that it took too long; what
+// else may go wrong is reported when Restore returns.
+func (in *incoming) feed(c wire.Chunk, timeout time.Duration) error {
 	if c.Broken != "" {
 		in.fail(fmt.Errorf("node %d gave up: %s", in.from, c.Broken))
-		return
+		return nil
 	}
 	in.idle.Stop()
 	if len(c.Data) > 0 {
-		if _, err := in.w.Write(c.Data); err != nil {
-			return // the reader has given up, and its error is reported
+		stuck := fmt.Errorf("the state machine took nothing for %v", timeout)
+		patience := time.AfterFunc(timeout, func() { in.fail(stuck) })
+		_, err := in.w.Write(c.Data)
+		if !patience.Stop() {
+			return stuck
+		}
+		if err != nil {
+			return nil // the reader has given up
 		}
 	}
 	if c.Last {
 		_ = in.w.Close() // never fails, as the package says
-		return
+		return nil
 	}
 	in.idle.Reset(timeout)
+	return nil
 }
 
 // fail has the state machine's Read return an error.
@@ -175,10 +190,10 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 	snap := in.header.GetSnapshot()
 	meta := SnapshotMeta{Index: snap.GetMetadata().GetIndex(), Host: snap.GetData()}
 	err := h.cfg.StateMachine.Restore(meta, in.r)
+	_ = in.r.Close() // never fails; what was not read is not waited for
 	if err != nil {
 		err = fmt.Errorf("restore a snapshot of index %d: %w", meta.Index, err)
 		h.cfg.Logger.Warn("snapshot not restored", "from", in.from, "error", err)
-		_ = in.r.CloseWithError(err) // never fails
 	} else {
 		applied = meta.Index
 	}
@@ -197,6 +212,7 @@ func (s *snapshotsIn) forget(in *incoming) {
 	defer s.mu.Unlock()
 	if s.active[in.from] == in {
 		delete(s.active, in.from)
+		s.over[in.from] = in.stream
 	}
 }
 

@@ -27,6 +27,14 @@ type snapshotsOut struct {
 	mu     sync.Mutex
 	next   uint64
 	active map[uint64]*outgoing // by stream
+	last   map[uint64]*outgoing // by peer: the one that was started last
+	failed map[uint64]failures  // by peer
+}
+
+// failures are snapshots for a peer that failed, one after the other.
+type failures struct {
+	n  int
+	at time.Time // of the last
 }
 
 type outgoing struct {
@@ -36,21 +44,23 @@ type outgoing struct {
 }
 
 func newSnapshotsOut(h *Host) *snapshotsOut {
-	return &snapshotsOut{h: h, next: h.cfg.Replica.Boot, active: map[uint64]*outgoing{}}
+	return &snapshotsOut{h: h, next: h.cfg.Replica.Boot, active: map[uint64]*outgoing{}, last: map[uint64]*outgoing{}, failed: map[uint64]failures{}}
 }
 
 // start sends a snapshot.
 func (s *snapshotsOut) start(send SnapshotSend) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.active) >= maxOutgoing {
-		s.report(send.To, errOutgoingFull)
-		return
-	}
 	s.next++
 	stream := s.next
 	ctx, cancel := context.WithCancelCause(s.h.context)
 	o := &outgoing{to: send.To, cancel: cancel, status: make(chan wire.ChunkStatus, 1)}
+	s.last[send.To] = o
+	if len(s.active) >= maxOutgoing {
+		cancel(errOutgoingFull)
+		s.h.spawn(func() { s.end(o, errOutgoingFull) })
+		return
+	}
 	s.active[stream] = o
 	s.h.spawn(func() {
 		err := s.stream(ctx, stream, o, send)
@@ -58,32 +68,71 @@ func (s *snapshotsOut) start(send SnapshotSend) {
 		s.mu.Lock()
 		delete(s.active, stream)
 		s.mu.Unlock()
-		s.pause(err)
-		s.report(send.To, err)
+		s.end(o, err)
 	})
 }
 
-// pause waits after a refusal: the core sends the next snapshot as soon as it
-// hears of that, and a peer that is busy with another one, or cannot write, is so
-// for a while. Each attempt is megabytes before the refusal is here.
-func (s *snapshotsOut) pause(err error) {
-	if !errors.Is(err, errRefusedThere) {
-		return
+// busy reports whether a snapshot is being sent.
+func (s *snapshotsOut) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active) > 0
+}
+
+// end reports how a snapshot ended; a failure after a pause, since the core sends the
+// next as soon as it hears of it. What went wrong, a state machine that cannot write
+// or a peer that is busy with another one, is so for a while, and an attempt may be
+// megabytes.
+func (s *snapshotsOut) end(o *outgoing, err error) {
+	log := s.h.cfg.Logger.With("group", s.h.cfg.Replica.Group, "to", o.to)
+	pause := s.pause(o.to, err, time.Now())
+	switch {
+	case err == nil:
+		log.Info("snapshot sent")
+	case errors.Is(err, errOutgoingFull):
+		log.Debug("snapshot waits", "reason", err)
+	default:
+		log.Warn("snapshot not sent", "error", err, "again in", pause)
 	}
-	select {
-	case <-time.After(s.h.cfg.TickInterval * time.Duration(s.h.cfg.Replica.ElectionTick)):
-	case <-s.h.context.Done():
+	if pause > 0 {
+		select {
+		case <-time.After(pause):
+		case <-s.h.context.Done():
+		}
+	}
+	s.mu.Lock()
+	latest := s.last[o.to] == o
+	if latest {
+		delete(s.last, o.to)
+	}
+	s.mu.Unlock()
+	if latest { // else the core, which leads again, knows of a later one
+		s.h.inbox.post(func(r *Replica) { r.SnapshotSent(o.to, err) })
 	}
 }
 
-func (s *snapshotsOut) report(to uint64, err error) {
-	log := s.h.cfg.Logger.With("group", s.h.cfg.Replica.Group, "to", to)
-	if err != nil {
-		log.Warn("snapshot not sent", "error", err)
-	} else {
-		log.Info("snapshot sent")
+// maxPauses is the longest pause between two snapshots for a peer that fail, in
+// election timeouts; the first is one, and each is twice the one before.
+const maxPauses = 16
+
+// pause notes how a snapshot ended and returns how long to wait before the next.
+func (s *snapshotsOut) pause(to uint64, err error, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.failed, to)
+		return 0
 	}
-	s.h.inbox.post(func(r *Replica) { r.SnapshotSent(to, err) })
+	timeout := s.h.cfg.TickInterval * time.Duration(s.h.cfg.Replica.ElectionTick)
+	if errors.Is(err, errOutgoingFull) {
+		return timeout
+	}
+	f := s.failed[to]
+	if now.Sub(f.at) > 2*maxPauses*timeout {
+		f.n = 0 // that was another time
+	}
+	s.failed[to] = failures{f.n + 1, now}
+	return timeout * time.Duration(min(1<<min(f.n, 30), maxPauses))
 }
 
 // stream sends one snapshot and waits until the receiver has restored it.
@@ -91,6 +140,9 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 	snap, err := s.h.cfg.StateMachine.Snapshot()
 	if err != nil {
 		return fmt.Errorf("open a snapshot: %w", err)
+	}
+	if snap == nil {
+		return errors.New("open a snapshot: the state machine returned neither a snapshot nor an error")
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	header, err := snapshotHeader(send, snap.Meta())
@@ -111,7 +163,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		if err := s.send(ctx, o.to, chunk); err != nil {
 			return err
 		}
-		if chunk.Last {
+		if chunk.Last || len(o.status) > 0 { // it may have all that it wants
 			return s.await(ctx, o)
 		}
 		chunk = wire.Chunk{Stream: stream, Number: chunk.Number + 1}
@@ -161,10 +213,8 @@ func (s *snapshotsOut) ended(from uint64, st wire.ChunkStatus) {
 	}
 }
 
-var errRefusedThere = errors.New("refused")
-
 func refusedBy(node uint64, st wire.ChunkStatus) error {
-	return fmt.Errorf("%w by node %d: %s", errRefusedThere, node, st.Reason)
+	return fmt.Errorf("refused by node %d: %s", node, st.Reason)
 }
 
 // unreachable gives up what is being sent to a peer.

@@ -46,10 +46,14 @@ func snapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
 	return m, nil
 }
 
-// SnapshotSent says how it went: nil if the peer has restored the snapshot.
+// SnapshotSent says how it went: nil if the peer has restored the snapshot. After an
+// error the core sends the next one soon; a driver waits before it reports one.
 func (r *Replica) SnapshotSent(to uint64, err error) {
-	if err == nil {
+	switch {
+	case err == nil:
 		r.count.SnapshotsSent++
+	case !errors.Is(err, errOutgoingFull):
+		r.count.SnapshotsFailed++
 	}
 	r.keep.arrived(to, err == nil)
 	r.core.ReportSnapshot(to, err == nil)
@@ -84,6 +88,7 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	r.restoring = 0
 	if err != nil {
+		r.count.RestoresFailed++
 		return
 	}
 	h, err := decodeHostState(header.GetSnapshot().GetData())

@@ -82,6 +82,13 @@ func (s *stage[T]) empty() bool {
 	return s.stats.Length == 0
 }
 
+// busy reports whether there is a goroutine, of a stage that is closed: it works.
+func (s *stage[T]) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running
+}
+
 // did notes work of this stage that was done elsewhere.
 func (s *stage[T]) did(bytes int, busy time.Duration) {
 	s.mu.Lock()

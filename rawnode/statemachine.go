@@ -26,6 +26,7 @@ import (
 // A state machine may have a method Stalled() error, which must not wait: not
 // nil says that Apply waits, as there is no room to write, and why. Its host
 // takes no commands then ([ErrStalled]), and is not the leader if it can help it.
+// A state machine that waits should be [Interruptible], too.
 type StateMachine interface {
 	// Load returns the index up to which the state that survived goes, and the
 	// host's bytes as of that index. An empty state machine returns 0 and nil.
@@ -51,9 +52,24 @@ type StateMachine interface {
 
 	// Restore replaces the state by that of a snapshot, durably, and in one
 	// step: after an error or a crash the state is the old one or the new one.
-	// It reads body up to io.EOF; any other error of body is returned, and the
-	// state stays as it was.
+	// It reads body up to io.EOF, or it cannot know that body is whole; any other
+	// error of body is returned, and the state stays as it was. What is left unread
+	// when Restore returns is dropped. A Restore that takes nothing for
+	// Config.SnapshotTimeout gets an error from body.
 	Restore(meta SnapshotMeta, body io.Reader) error
+}
+
+// Interruptible is an optional interface of a [StateMachine] that waits in Apply or
+// Restore, for room on a disk or for anything else. Without it, a host cannot be
+// stopped in good order while they wait: see [Host.Stop].
+type Interruptible interface {
+	// Interrupt says that the host has ended, because it was stopped or has failed:
+	// nobody waits for results any more, and the log has what is not applied. An
+	// Apply or Restore that waits, or is just about to, returns an error, which is no
+	// failure then; it leaves a state that Load can find, of before or after the call.
+	// Neither is called again until another host has called Load. Interrupt is called
+	// once, and must not wait.
+	Interrupt(reason error)
 }
 
 // Batch is what one call of [StateMachine.Apply] applies.

@@ -6,6 +6,7 @@ package rawnode
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weftraft/weft/raft"
@@ -16,12 +17,61 @@ import (
 // ctx ends, what has not ended by itself is cut short, and ctx's error is
 // returned; the host is stopped all the same. Log, state machine and transport
 // are not closed.
+//
+// A state machine or a log that hangs does not keep Stop: the error wraps
+// [ErrNotEnded], too, and names it. It is in use until it returns, and then a later
+// Stop returns nil; so does a second Stop of a host that has ended. What the host
+// has told to end has a second more than ctx, once.
 func (h *Host) Stop(ctx context.Context) error {
+	if h.hasEnded() {
+		return nil
+	}
 	h.stopping.Store(true)
 	err := h.wind(ctx)
 	h.stopOnce.Do(func() { close(h.stopLoop) })
-	<-h.finished
-	return err
+	select {
+	case <-h.finished:
+		return err
+	case <-ctx.Done():
+	}
+	h.cutOnce.Do(func() { time.AfterFunc(cutGrace, func() { close(h.cutShort) }) })
+	select {
+	case <-h.finished:
+		return err
+	case <-h.cutShort:
+		return fmt.Errorf("stop: %w: %s: %w", ErrNotEnded, h.hanging(), ctx.Err())
+	}
+}
+
+// cutGrace is what goroutines get that have been told to end.
+const cutGrace = time.Second
+
+func (h *Host) hasEnded() bool {
+	select {
+	case <-h.finished:
+		return true
+	default:
+		return false
+	}
+}
+
+// hanging names what has not ended.
+func (h *Host) hanging() string {
+	var parts []string
+	for _, p := range []struct {
+		hangs bool
+		name  string
+	}{
+		{h.context.Err() == nil, "the loop, which asks the core and the transport"},
+		{h.applies.busy(), "the state machine, in Apply, Restore or Durable"},
+		{h.appends.busy(), "the log, in Append, SetSnapshot or Compact"},
+		{h.out.busy(), "a snapshot of the state machine that is being read"},
+	} {
+		if p.hangs {
+			parts = append(parts, p.name)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // wind waits for calls to end and for leadership to move.
@@ -29,7 +79,7 @@ func (h *Host) wind(ctx context.Context) error {
 	if err := h.until(ctx, func(s Status) bool { return s.Waiting == 0 }); err != nil {
 		return fmt.Errorf("stop: wait for calls to end: %w", err)
 	}
-	successor := h.successor()
+	successor := h.successor(ctx)
 	if successor == raft.None {
 		return nil
 	}
@@ -46,8 +96,11 @@ func (h *Host) wind(ctx context.Context) error {
 
 // successor returns the voter that is best fit to lead, or none if this node
 // does not lead or is alone.
-func (h *Host) successor() (best uint64) {
-	s := h.Status()
+func (h *Host) successor(ctx context.Context) (best uint64) {
+	s, err := h.ask(ctx)
+	if err != nil {
+		return raft.None
+	}
 	var match uint64
 	for _, id := range s.Members.GetVoters() {
 		p, ok := s.Progress[id]
@@ -62,7 +115,10 @@ func (h *Host) successor() (best uint64) {
 func (h *Host) until(ctx context.Context, ok func(Status) bool) error {
 	ticker := time.NewTicker(h.cfg.TickInterval)
 	defer ticker.Stop()
-	for !ok(h.Status().Status) {
+	for {
+		if s, err := h.ask(ctx); err != nil || ok(s) {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -71,5 +127,4 @@ func (h *Host) until(ctx context.Context, ok func(Status) bool) error {
 		case <-ticker.C:
 		}
 	}
-	return nil
 }

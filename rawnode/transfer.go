@@ -30,7 +30,7 @@ func (t *transfers) leaderChanged() { t.due = true }
 // moved leadership or not.
 func (r *Replica) TransferLeader(call Call, to uint64, deadline Deadline) {
 	const op = "transfer leader"
-	err := r.overloaded()
+	err := r.admits(deadline)
 	if !slices.Contains(r.host.conf.GetVoters(), to) {
 		err = fmt.Errorf("%w: %d; the voters are %v", ErrNotMember, to, r.host.conf.GetVoters())
 	}

@@ -6,6 +6,8 @@ package rawnode
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
@@ -23,6 +25,10 @@ type writes struct {
 	// tells that it was not written.
 	term, vote, commit uint64
 	late               bool
+
+	// A log takes so many entries, and bytes of them, in one write.
+	maxEntries int
+	maxBytes   uint64
 
 	handedOut uint64 // writes so far
 	durable   uint64 // those that are done
@@ -68,9 +74,42 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 		bytes = r.keep.appended(m.Entries)
 		r.count.AppendedBytes += bytes
 	}
-	r.count.Appends++
-	r.writes.handedOut++
-	r.out.Appends = append(r.out.Appends, Append{Write: w, bytes: int(bytes), number: r.writes.handedOut, responses: responses})
+	for rest := true; rest; {
+		var a Append
+		a, rest = r.writes.next(&w, bytes)
+		if !rest {
+			a.responses = responses
+		}
+		r.count.Appends++
+		r.out.Appends = append(r.out.Appends, a)
+	}
+}
+
+// next takes as much from a write as a log takes at once, and reports whether
+// anything is left. bytes is the size of all entries. Power may fail between two
+// parts, so each has term and vote, and no commit index beyond its entries;
+// responses wait for the last.
+func (w *writes) next(whole *storage.Write, bytes uint64) (a Append, rest bool) {
+	w.handedOut++
+	a = Append{Write: *whole, bytes: int(bytes), number: w.handedOut}
+	if len(whole.Entries) <= w.maxEntries && bytes <= w.maxBytes {
+		return a, false
+	}
+	n, size := 0, uint64(0)
+	for n < min(len(whole.Entries), w.maxEntries) {
+		s := uint64(proto.Size(whole.Entries[n]))
+		if n > 0 && size+s > w.maxBytes {
+			break
+		}
+		n, size = n+1, size+s
+	}
+	a.bytes = int(size)
+	a.Write.Entries, whole.Entries, whole.Snapshot = whole.Entries[:n:n], whole.Entries[n:], nil
+	if rest = len(whole.Entries) > 0; rest && whole.HardState != nil {
+		end := a.Write.Entries[n-1].GetIndex()
+		a.Write.HardState = &pb.HardState{Term: whole.HardState.Term, Vote: whole.HardState.Vote, Commit: new(min(whole.HardState.GetCommit(), end))}
+	}
+	return a, rest
 }
 
 // note takes the hard state of a write, if it has one, and reports whether term

@@ -19,7 +19,8 @@ type Engine struct {
 	w        writer
 	stopped  chan struct{} // closed when the writer's goroutine has ended
 	stepping sync.Mutex    // with Options.Manual: one Step at a time
-	calling  int           // of the writer: how many callbacks there are in this batch
+	close    sync.Once
+	calling  int // of the writer: how many callbacks there are in this batch
 
 	// mu guards what follows. The order of the queue is the order in which
 	// writes take effect in memory: whoever appends to the queue holds mu from
@@ -139,13 +140,15 @@ func (e *Engine) Stats() Stats {
 // Close writes and syncs what is queued, seals the log and releases the
 // directory. Writes that come later get [ErrClosed]. It returns the engine's
 // error if that had failed, and [ErrFull] if there was no room for all that was
-// queued: the callbacks got that too, and the log is as after a crash.
-func (e *Engine) Close() error {
+// queued: the callbacks got that too, and the log is as after a crash. A second
+// call waits for the first to end, does nothing, and returns nil.
+func (e *Engine) Close() (err error) {
+	e.close.Do(func() { err = e.closeNow() })
+	return err
+}
+
+func (e *Engine) closeNow() error {
 	e.mu.Lock()
-	if e.closing {
-		e.mu.Unlock()
-		return ErrClosed
-	}
 	e.closing = true
 	failed := e.refuse
 	if failed == nil {

@@ -33,6 +33,9 @@ var (
 	// ErrLocked says that another engine has the directory open.
 	ErrLocked = errors.New("storage: the directory is in use")
 
+	// ErrTaken says that the log of a group is in use: see [Group.Acquire].
+	ErrTaken = errors.New("storage: the group's log is in use")
+
 	// ErrIdentity says that the directory belongs to another cluster or node.
 	ErrIdentity = errors.New("storage: the directory belongs to another node")
 

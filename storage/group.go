@@ -5,7 +5,9 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +19,9 @@ import (
 // Group is the log of one Raft group, and a raft.Storage. Its methods may be
 // called from several goroutines; what they return is constant, and shared.
 type Group struct {
-	id uint64
-	e  *Engine
+	id    uint64
+	e     *Engine
+	taken atomic.Bool
 
 	// mu guards what follows. It is taken inside the engine's lock, never
 	// around it, and not held during I/O.
@@ -79,6 +82,19 @@ func newGroup(e *Engine, id uint64) *Group {
 // ID returns the group's id.
 func (g *Group) ID() uint64 { return g.id }
 
+// Identity returns whose log it is: that of [Options].
+func (g *Group) Identity() Identity { return g.e.opts.Identity }
+
+// Acquire reserves the group for one user in this process, until release is
+// called; [ErrTaken] says that another has it. The other methods do not ask for
+// it: it is for users, such as a rawnode.Host, that must not share a log by mistake.
+func (g *Group) Acquire() (release func(), err error) {
+	if !g.taken.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("%w: group %d: another user of it in this process has not ended; give each a group of its own", ErrTaken, g.id)
+	}
+	return sync.OnceFunc(func() { g.taken.Store(false) }), nil
+}
+
 // Append queues w and returns. What it says is seen by the Storage methods from
 // now on, and is durable once done, which may be nil, is called with nil.
 //
@@ -126,7 +142,8 @@ var noWait = func() context.Context {
 }()
 
 // AppendWait is Append followed by a wait until w is durable. When ctx ends
-// first, its error is returned, and w may or may not be written.
+// first, its error is returned, and w may or may not be written; if ctx had ended
+// before the call, nothing is.
 func (g *Group) AppendWait(ctx context.Context, w Write) error {
 	return g.e.wait(ctx, request{
 		group: g, lazy: w.Lazy,

@@ -95,6 +95,9 @@ func (e *Engine) push(r *request) error {
 
 // wait queues r and waits until it is done.
 func (e *Engine) wait(ctx context.Context, r request) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("storage: nothing was queued: %w", err)
+	}
 	done := make(chan error, 1)
 	r.done = func(err error) { done <- err }
 	if err := e.enqueue(ctx, r); err != nil {

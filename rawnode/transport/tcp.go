@@ -18,6 +18,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
 )
 
 // TCP is a rawnode.Transport over TCP. Its methods may be called from several
@@ -39,13 +40,28 @@ type TCP struct {
 	mu     sync.Mutex                       // guards changes of peers, and closed
 	peers  atomic.Pointer[map[uint64]*peer] // the map is never changed, but replaced
 	closed bool
+	close  sync.Once
 }
 
 var (
 	_ rawnode.Transport  = (*TCP)(nil)
 	_ rawnode.LateSealer = (*TCP)(nil)
 	_ rawnode.Backlogged = (*TCP)(nil)
+
+	_ rawnode.OwnedTransport = (*TCP)(nil)
+	_ rawnode.AddressBook    = (*TCP)(nil)
 )
+
+// Identity implements [rawnode.OwnedTransport].
+func (t *TCP) Identity() storage.Identity {
+	return storage.Identity{Cluster: t.cfg.Cluster, Node: t.cfg.Node}
+}
+
+// HasAddress implements [rawnode.AddressBook].
+func (t *TCP) HasAddress(node uint64) bool {
+	p := t.peer(node)
+	return p != nil && t.address(p) != ""
+}
 
 // SealsLate implements [rawnode.LateSealer].
 func (*TCP) SealsLate() {}
@@ -272,6 +288,9 @@ func (t *TCP) Send(messages []wire.Message) {
 
 // SendWait implements rawnode.Transport.
 func (t *TCP) SendWait(ctx context.Context, m wire.Message) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	l, err := t.link(m, m.Size())
 	if err != nil {
 		return err
@@ -336,13 +355,15 @@ func (t *TCP) address(p *peer) string {
 }
 
 // Close ends all connections and waits for the goroutines behind them. Groups
-// should have left before.
-func (t *TCP) Close() error {
+// should have left before. A second call waits for the first to end, does nothing,
+// and returns nil.
+func (t *TCP) Close() (err error) {
+	t.close.Do(func() { err = t.closeNow() })
+	return err
+}
+
+func (t *TCP) closeNow() error {
 	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return ErrClosed
-	}
 	t.closed = true
 	for _, p := range *t.peers.Load() {
 		p.close()

@@ -308,7 +308,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	// Close does not wait for the peer to read.
 	require.NoError(t, a.Close())
 	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), ErrClosed)
-	require.ErrorIs(t, a.Close(), ErrClosed)
+	require.NoError(t, a.Close(), "a second time")
 }
 
 // With a write timeout the connection is given up, and what waited is reported.

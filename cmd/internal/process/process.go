@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -114,6 +115,23 @@ func (p *Process) Stop(patience time.Duration) error {
 		return nil
 	case <-time.After(patience):
 		return errors.Join(fmt.Errorf("process %d did not stop within %v%s", p.PID(), patience, p.tail()), p.Kill())
+	}
+}
+
+// Terminate asks the process to end by SIGTERM, as supervisors do, and kills it if it
+// has not ended within the grace period, which is an error. Its exit status is none.
+func (p *Process) Terminate(grace time.Duration) error {
+	if !p.Running() {
+		return p.Unexpected()
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return errors.Join(fmt.Errorf("terminate process %d: %w", p.PID(), err), p.Kill())
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(grace):
+		return errors.Join(fmt.Errorf("process %d did not end within %v of SIGTERM%s", p.PID(), grace, p.tail()), p.Kill())
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +23,10 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "stubborn": // ignores the end of its standard input
 		_, _ = os.Stdout.WriteString("stubborn\n")
+		select {}
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM)
+		_, _ = os.Stdout.WriteString("deaf\n")
 		select {}
 	case "polite":
 		_, _ = os.Stdout.WriteString("polite\n")
@@ -55,6 +61,14 @@ func TestProcess(t *testing.T) {
 
 	p = startChild(t, "stubborn")
 	require.ErrorContains(t, p.Stop(time.Millisecond), "did not stop within 1ms")
+	require.False(t, p.Running(), "then it is killed")
+
+	p = startChild(t, "stubborn")
+	require.NoError(t, p.Terminate(time.Minute))
+	require.False(t, p.Running())
+	p = startChild(t, "deaf")
+	require.Eventually(t, func() bool { return p.tail() != "" }, time.Minute, time.Millisecond, "it ignores signals from here on")
+	require.ErrorContains(t, p.Terminate(time.Millisecond), "did not end within 1ms of SIGTERM")
 	require.False(t, p.Running(), "then it is killed")
 
 	p = startChild(t, "failing")

@@ -143,8 +143,12 @@ func (c *counters) Snapshot() (rawnode.Snapshot, error) {
 // Restore implements rawnode.StateMachine: the old state or the new one,
 // whatever happens in between.
 func (c *counters) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
+	data, err := io.ReadAll(body) // up to its end, or nobody knows that it is whole
+	if err != nil {
+		return err
+	}
 	var t table
-	if err := json.NewDecoder(body).Decode(&t); err != nil {
+	if err := json.Unmarshal(data, &t); err != nil {
 		return err
 	}
 	t.Applied, t.Host = meta.Index, meta.Host

@@ -20,7 +20,7 @@ const retainedBatchBytes = 256 << 10
 // Apply implements rawnode.StateMachine: it applies commands in order and brings
 // the state to the given log index, all at once. Each result is a Result.
 //
-// While the disk is full it waits. An index at or below Applied is an error: the
+// While the disk is full it waits, until Interrupt. An index at or below Applied is an error: the
 // caller lost count. Any other error means that the state could not be written;
 // nothing may be applied any more.
 func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
@@ -34,7 +34,7 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 	if b.Index <= s.meta.applied {
 		return nil, fmt.Errorf("%w index: %d is applied again, the state is at %d", ErrInvalid, b.Index, s.meta.applied)
 	}
-	if err := s.db.gate.wait(); err != nil {
+	if err := s.db.gate.wait(s.hostEnded()); err != nil {
 		return nil, err
 	}
 	w := s.begin(b.Commands)

@@ -25,9 +25,12 @@ type Identity struct {
 
 func (id Identity) String() string { return fmt.Sprintf("cluster %d, node %d", id.Cluster, id.Node) }
 
-// defaultPatience is how long, or up to twice as long, Open and Close wait for
-// room on a full disk.
-const defaultPatience = 5 * time.Second
+// defaultPatience is how long, or up to twice as long, Open waits for room on a full
+// disk; Close waits for closePatience, as the log has what is not flushed.
+const (
+	defaultPatience = 5 * time.Second
+	closePatience   = time.Second
+)
 
 // dbDir is where Pebble's files are in the state directory. Format 1 had others.
 const dbDir = "db"
@@ -72,7 +75,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("lock state directory %s (is another node running on it?): %w", db.dir, err)
 	}
 	db.refs.Store(1)
-	if err := db.bounded(db.open); err != nil {
+	if err := db.bounded(db.opts.patience, db.open); err != nil {
 		return nil, errors.Join(err, db.unlock())
 	}
 	return db, nil
@@ -80,13 +83,13 @@ func Open(dir string, opts Options) (*DB, error) {
 
 // bounded runs f, and gives up when the gate shuts, or when the disk has been
 // full for a while: then it shuts the gate. f may go on, and changes nothing.
-func (db *DB) bounded(f func() error) error {
+func (db *DB) bounded(limit time.Duration, f func() error) error {
 	if err := db.gate.failure(); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
 	go func() { done <- f() }()
-	patience := time.NewTicker(db.opts.patience)
+	patience := time.NewTicker(limit)
 	defer patience.Stop()
 	waits := false // since the tick before
 	for {
@@ -206,17 +209,17 @@ func (db *DB) Group(id uint64) (*Store, error) {
 }
 
 // Flush makes everything durable that was applied before. While the disk is
-// full it returns ErrFull at once.
+// full, or when it becomes so, it returns ErrFull at once.
 func (db *DB) Flush() error {
 	if err := db.gate.stalled(); err != nil {
 		return err
 	}
-	return db.flush()
+	return db.flush(db.gate.fills())
 }
 
-// flush waits for a flush, or for the gate to shut: Pebble would wait for ever
-// then.
-func (db *DB) flush() error {
+// flush waits for a flush, or for the gate to shut, as Pebble would wait for ever
+// then, or until nobody waits any more.
+func (db *DB) flush(ended <-chan struct{}) error {
 	if err := db.acquire(); err != nil {
 		return err
 	}
@@ -234,6 +237,8 @@ func (db *DB) flush() error {
 		return nil
 	case <-db.gate.dead:
 		return db.gate.failure()
+	case <-ended:
+		return fmt.Errorf("flush state: %w", ErrFull)
 	}
 }
 
@@ -297,7 +302,7 @@ func (db *DB) drop() error {
 	if db.refs.Add(-1) > 0 {
 		return nil
 	}
-	err := db.bounded(func() error { return errors.Join(db.pebble.Flush(), db.pebble.Close()) })
+	err := db.bounded(min(db.opts.patience, closePatience), func() error { return errors.Join(db.pebble.Flush(), db.pebble.Close()) })
 	if err != nil {
 		err = notDurable(err)
 	}

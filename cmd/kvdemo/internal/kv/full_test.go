@@ -256,3 +256,50 @@ func TestFullDiskOpenAndClose(t *testing.T) {
 	require.Zero(t, s.Applied(), "the log replays it")
 	require.NoError(t, db.Close())
 }
+
+// A host that ends does not wait for room: neither Apply nor Restore does then, nor a
+// flush that is under way. The next host goes on from what is there.
+func TestFullDiskInterrupted(t *testing.T) {
+	_, source := openMem(t)
+	apply(t, source, put("from", "a snapshot"))
+	for name, wait := range map[string]func(*Store) error{
+		"apply": func(s *Store) error { return fill(s, fillIndex) },
+		"restore": func(s *Store) error {
+			snap, err := source.Snapshot()
+			if err != nil {
+				return err
+			}
+			return errors.Join(s.Restore(snap.Meta(), snap), snap.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFaulty()
+			db, s, err := f.open(t)
+			require.NoError(t, err)
+			apply(t, s, put("before", "there"))
+			f.ops.Store(0)
+			f.from.Store(1)
+			require.ErrorIs(t, db.Flush(), ErrFull, "which finds it out")
+			require.ErrorIs(t, db.Stalled(), ErrFull)
+			before := s.Applied()
+			done := make(chan error, 1)
+			go func() { done <- wait(s) }()
+			s.Interrupt(errors.New("the host has ended"))
+			s.Interrupt(errors.New("once more"))
+			select {
+			case err = <-done:
+				require.ErrorIs(t, err, ErrFull)
+			case <-time.After(patient):
+				t.Fatal("it waits for room")
+			}
+			require.Equal(t, before, s.Applied())
+
+			f.from.Store(0)
+			_, _, err = s.Load()
+			require.NoError(t, err)
+			require.NoError(t, flushEventually(db))
+			require.NoError(t, wait(s))
+			require.NoError(t, db.Close())
+		})
+	}
+}

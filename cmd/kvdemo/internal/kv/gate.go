@@ -33,19 +33,20 @@ type gate struct {
 	// to shut the gate: when shut returns, none is under way.
 	disk sync.RWMutex
 
-	mu    sync.Mutex
-	stuck int           // operations that wait for room
-	room  chan struct{} // closed when none does any more; nil if none does
-	full  error         // what the first of them met
-	err   error         // why the gate is shut
-	dead  chan struct{} // closed with err set
+	mu     sync.Mutex
+	stuck  int           // operations that wait for room
+	filled chan struct{} // closed while any does
+	room   chan struct{} // closed when none does any more; nil if none does
+	full   error         // what the first of them met
+	err    error         // why the gate is shut
+	dead   chan struct{} // closed with err set
 
 	isFull  atomic.Bool   // stuck > 0
 	written atomic.Uint64 // bytes
 }
 
 func newGate(retry time.Duration, logf func(string, ...any)) *gate {
-	return &gate{retry: retry, logf: logf, dead: make(chan struct{})}
+	return &gate{retry: retry, logf: logf, filled: make(chan struct{}), dead: make(chan struct{})}
 }
 
 // noRoom says whether an error is one that goes away when files are removed.
@@ -112,6 +113,7 @@ func (g *gate) stick(what string, err error) {
 	if g.stuck++; g.stuck == 1 {
 		g.full = fmt.Errorf("%w: %s: %w", ErrFull, what, err)
 		g.room = make(chan struct{})
+		close(g.filled)
 		g.isFull.Store(true)
 		g.logf("no room for the state; what is new waits until there is: %v", g.full)
 	}
@@ -122,10 +124,17 @@ func (g *gate) unstick() {
 	defer g.mu.Unlock()
 	if g.stuck--; g.stuck == 0 {
 		close(g.room)
-		g.full, g.room = nil, nil
+		g.full, g.room, g.filled = nil, nil, make(chan struct{})
 		g.isFull.Store(false)
 		g.logf("there is room for the state again")
 	}
+}
+
+// fills returns a channel that is closed when there is no room.
+func (g *gate) fills() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.filled
 }
 
 // stalled returns why the state waits, or nil.
@@ -138,8 +147,9 @@ func (g *gate) stalled() error {
 	return g.full
 }
 
-// wait returns when there is room, or with an error if the gate is shut.
-func (g *gate) wait() error {
+// wait returns when there is room, or with an error if the gate is shut or the
+// waiting was ended.
+func (g *gate) wait(ended <-chan struct{}) error {
 	for {
 		if !g.isFull.Load() {
 			return g.failure()
@@ -153,6 +163,8 @@ func (g *gate) wait() error {
 		select {
 		case <-room:
 		case <-g.dead:
+		case <-ended:
+			return fmt.Errorf("%w; the host has ended, the log has what is not applied", g.stalled())
 		}
 		if err := g.failure(); err != nil {
 			return err

@@ -51,6 +51,7 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	old := s.space()
 	fresh := space{s.group, old.generation + 1}
 	r := newSnapshotReader(s.db, body)
+	r.ended = s.hostEnded()
 	t, err := r.restore(fresh, to.Index)
 	if err != nil {
 		return errors.Join(err, s.drop(fresh))
@@ -67,7 +68,7 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	s.notify()
 	// Memory is at the new state now, so what fails is not an error of the
 	// snapshot any more.
-	if err := errors.Join(s.drop(old), s.db.flush()); err != nil {
+	if err := errors.Join(s.drop(old), s.db.flush(r.ended)); err != nil {
 		return s.breaks(err)
 	}
 	return nil
@@ -86,6 +87,7 @@ func (s *Store) drop(sp space) error {
 // with the place.
 type snapshotReader struct {
 	db      *DB
+	ended   <-chan struct{} // closed when there is to be no waiting for room
 	r       *bufio.Reader
 	sum     hash.Hash32
 	n       int64
@@ -107,7 +109,7 @@ func (r *snapshotReader) restore(sp space, index uint64) (*tables, error) {
 	b := newBuilder(position)
 	for more := true; more; {
 		// While the disk is full nothing piles up in memory.
-		if err := r.db.gate.wait(); err != nil {
+		if err := r.db.gate.wait(r.ended); err != nil {
 			return nil, err
 		}
 		if more, err = r.batch(sp, b); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -31,6 +32,9 @@ type Store struct {
 	onDisk     atomic.Uint64 // log index as of the last flush that was looked at
 	seen       atomic.Uint64 // DB.flushes as of that look
 
+	endedMu sync.Mutex
+	ended   chan struct{} // closed by Interrupt, made anew by Load
+
 	system chan struct{} // a token after system keys changed
 	gauges gauges
 
@@ -46,7 +50,10 @@ type Store struct {
 	broken error
 }
 
-var _ rawnode.StateMachine = (*Store)(nil)
+var (
+	_ rawnode.StateMachine  = (*Store)(nil)
+	_ rawnode.Interruptible = (*Store)(nil)
+)
 
 // meta is the part of a group's meta record that is the store's own. The host's
 // bytes follow it.
@@ -85,7 +92,7 @@ func parseMeta(b []byte) (meta, []byte, error) {
 }
 
 func newStore(db *DB, group uint64) *Store {
-	return &Store{db: db, group: group, metaKey: metaKey(group), system: make(chan struct{}, 1)}
+	return &Store{db: db, group: group, metaKey: metaKey(group), ended: make(chan struct{}), system: make(chan struct{}, 1)}
 }
 
 // load finds out how far the state goes, and reads what Apply keeps in memory.
@@ -148,7 +155,29 @@ func (s *Store) Load() (applied uint64, host []byte, err error) {
 		return 0, nil, err
 	}
 	m, host, err := parseMeta(b)
+	s.endedMu.Lock()
+	defer s.endedMu.Unlock()
+	s.ended = make(chan struct{})
 	return m.applied, host, err
+}
+
+// Interrupt implements rawnode.Interruptible: nothing waits for room any more, as the
+// host has ended.
+func (s *Store) Interrupt(error) {
+	s.endedMu.Lock()
+	defer s.endedMu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
+	}
+}
+
+// hostEnded returns a channel that Interrupt closes.
+func (s *Store) hostEnded() <-chan struct{} {
+	s.endedMu.Lock()
+	defer s.endedMu.Unlock()
+	return s.ended
 }
 
 // Applied returns the log index up to which commands are applied.

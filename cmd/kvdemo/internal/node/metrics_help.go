@@ -51,6 +51,8 @@ var help = map[string]string{
 	"host.ReadRounds":         "Rounds of asking the leader that served them.",
 	"host.SnapshotsSent":      "Snapshots sent.",
 	"host.SnapshotsInstalled": "Snapshots restored.",
+	"host.SnapshotsFailed":    "Snapshots that could not be sent, or that the member did not restore; each is tried again after a pause.",
+	"host.RestoresFailed":     "Snapshots that this node did not restore.",
 	"host.Refused":            "Calls that ended without effect.",
 	"host.RefusedLate":        "Commands refused because their deadline was nearer than a batch takes.",
 	"host.Unknown":            "Calls that ended with their outcome unknown.",

@@ -30,8 +30,12 @@ import (
 )
 
 const (
-	// stopTimeout bounds an orderly stop; what remains is cut off.
+	// stopTimeout bounds an orderly stop; what remains is cut off. With what follows,
+	// clientsTimeout and a state that finds no room, a node ends within 10 s, as long
+	// as supervisors wait at least.
 	stopTimeout = 5 * time.Second
+	// clientsTimeout is what clients get, at least, to read the ends of their calls.
+	clientsTimeout = time.Second
 	// queueBytes bounds the commands that wait at a node, in all groups.
 	queueBytes = 128 << 20
 )
@@ -339,8 +343,9 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	n.health.Shutdown()
 	stopBackground()
-	n.stopHosts(patience)
-	n.stopServer()
+	deadline := time.Now().Add(patience)
+	n.stopHosts(deadline)
+	n.stopServer(max(clientsTimeout, time.Until(deadline)))
 	running.Wait()
 	return err
 }
@@ -355,8 +360,8 @@ func (n *node) giveUp(reason error) {
 
 // stopHosts stops the hosts while clients are still served, so that they hear
 // of it: what is under way ends, and what is new is refused.
-func (n *node) stopHosts(patience time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (n *node) stopHosts(deadline time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	var stopping sync.WaitGroup
 	for _, g := range n.groups {
@@ -369,7 +374,8 @@ func (n *node) stopHosts(patience time.Duration) {
 	stopping.Wait()
 }
 
-func (n *node) stopServer() {
+// stopServer lets calls of clients end, within a limit.
+func (n *node) stopServer(limit time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		n.server.GracefulStop()
@@ -377,9 +383,8 @@ func (n *node) stopServer() {
 	}()
 	select {
 	case <-done:
-	case <-time.After(stopTimeout):
-		n.server.Stop()
-		<-done
+	case <-time.After(limit):
+		n.server.Stop() // which does not wait for calls that do not end
 	}
 }
 

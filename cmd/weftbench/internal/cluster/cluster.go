@@ -132,6 +132,13 @@ func (n *Node) Kill() error {
 	return p.Kill()
 }
 
+// Terminate ends a node's process with SIGTERM, within a grace period.
+func (n *Node) Terminate(grace time.Duration) error {
+	p := n.proc
+	n.proc = nil
+	return p.Terminate(grace)
+}
+
 // Up reports whether the node has a process that runs.
 func (n *Node) Up() bool { return n.proc != nil && n.proc.Running() }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
@@ -44,7 +45,7 @@ func FullDisk(ctx context.Context, cfg Config) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
-	for _, step := range []func(context.Context, *disks) error{r.fullFollower, r.fullLeader, r.fullMajority, r.fullAndKilled} {
+	for _, step := range []func(context.Context, *disks) error{r.fullFollower, r.fullLeader, r.fullMajority, r.fullAndStopped, r.fullAndKilled} {
 		if err = step(ctx, small); err != nil {
 			break
 		}
@@ -116,6 +117,34 @@ func (r *run) fullMajority(ctx context.Context, d *disks) error {
 		return err
 	}
 	return r.recover(ctx, d, r.cluster.Nodes...)
+}
+
+// grace is what supervisors give a process between SIGTERM and SIGKILL, at least.
+const grace = 10 * time.Second
+
+// fullAndStopped asks all nodes to end while their disks are full. Each must end
+// within its grace period, and nothing that was acknowledged is lost.
+func (r *run) fullAndStopped(ctx context.Context, d *disks) error {
+	if err := r.fillAll(ctx, d); err != nil {
+		return err
+	}
+	begin := time.Now()
+	errs := make([]error, len(r.cluster.Nodes))
+	var stopping sync.WaitGroup
+	for i, n := range r.cluster.Nodes {
+		stopping.Go(func() { errs[i] = errors.Join(n.Terminate(grace), d.free(n.ID)) })
+	}
+	stopping.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop on a full disk: %w", err)
+	}
+	r.say("SIGTERM: all nodes ended in %v; made room, starting them again", time.Since(begin).Round(time.Millisecond))
+	for _, n := range r.cluster.Nodes {
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	return r.acknowledged(ctx)
 }
 
 // fullAndKilled kills all nodes while their disks are full: what was

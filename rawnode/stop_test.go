@@ -1,0 +1,229 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/storage"
+)
+
+// hanging is a state of which one method hangs until it is released.
+type hanging struct {
+	*counts
+	method   string
+	on       atomic.Bool // the method hangs from now on
+	hangs    atomic.Int64
+	released chan struct{}
+}
+
+func (s *hanging) hang(method string) {
+	if s.method == method && s.on.Load() {
+		s.hangs.Add(1)
+		<-s.released
+	}
+}
+
+func (s *hanging) Apply(b rawnode.Batch) ([]any, error) {
+	s.hang("Apply")
+	return s.counts.Apply(b)
+}
+
+func (s *hanging) Durable() (uint64, error) {
+	s.hang("Durable")
+	return s.counts.Durable()
+}
+
+// hangingLog is a log whose Append hangs.
+type hangingLog struct {
+	rawnode.Log
+	*hanging
+}
+
+func (l hangingLog) Append(w storage.Write, done func(error)) error {
+	l.hang("Append")
+	return l.Log.Append(w, done)
+}
+
+// hangingTransport is a transport whose Send hangs, as none should.
+type hangingTransport struct {
+	rawnode.Transport
+	*hanging
+}
+
+func (tr hangingTransport) Send(messages []wire.Message) {
+	tr.hang("Send")
+	tr.Transport.Send(messages)
+}
+
+// Whatever hangs, Stop returns when its context ends, says why, and what hangs; and
+// nil when that has ended.
+func TestStopKeepsItsContext(t *testing.T) {
+	for method, want := range map[string]string{
+		"Apply": "the state machine", "Durable": "the state machine", "Append": "the log",
+	} {
+		t.Run(method, func(t *testing.T) {
+			var sm *hanging
+			inBubble(t, 3, func(cfg *rawnode.Config) {
+				if cfg.Replica.ID != 1 {
+					return
+				}
+				sm = &hanging{counts: newCounts(1), method: method, released: make(chan struct{})}
+				cfg.StateMachine = sm
+				cfg.Replica.Log = hangingLog{cfg.Replica.Log, sm}
+			}, func(t *testing.T, _ *hub, hosts map[uint64]*rawnode.Host) {
+				must(t, hosts[1], "before")
+				sm.on.Store(true)
+				go func() { _, _ = hosts[1].Propose(within(time.Minute), []byte("x")) }()
+				time.Sleep(time.Second)
+				for i, patience := range []time.Duration{5 * time.Second, 0, time.Second} {
+					begin := time.Now()
+					err := hosts[1].Stop(within(patience))
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					require.ErrorIs(t, err, rawnode.ErrNotEnded)
+					require.ErrorContains(t, err, want)
+					took := time.Since(begin)
+					require.GreaterOrEqual(t, took, patience)
+					if i == 0 {
+						patience += time.Second // once, for what was told to end
+					}
+					require.LessOrEqual(t, took, patience)
+				}
+				close(sm.released)
+				require.NoError(t, hosts[1].Stop(within(time.Minute)))
+				require.NoError(t, hosts[1].Stop(within(0)), "a second time")
+				require.NoError(t, hosts[1].Err(), "it has not failed")
+			})
+		})
+	}
+}
+
+// A transport that waits, as none should, holds the loop up, and with it Status. This
+// is not in virtual time, which does not pass while a mutex is waited for.
+func TestStopWithStuckTransportKeepsItsContext(t *testing.T) {
+	sm := &hanging{counts: newCounts(1), method: "Send", released: make(chan struct{})}
+	onHub(t, 1, func(cfg *rawnode.Config) {
+		cfg.Replica.Peers, cfg.TickInterval = []uint64{1, 2}, hostTick
+		cfg.Transport = hangingTransport{cfg.Transport, sm}
+	}, func(t *testing.T, _ *hub, hosts map[uint64]*rawnode.Host) {
+		sm.on.Store(true)
+		require.Eventually(t, func() bool { return sm.hangs.Load() > 0 }, time.Minute, hostTick)
+		err := hosts[1].Stop(within(20 * hostTick))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, rawnode.ErrNotEnded)
+		require.ErrorContains(t, err, "the loop")
+		close(sm.released)
+		require.NoError(t, hosts[1].Stop(within(time.Minute)))
+	})
+}
+
+// waiting is a state whose Apply and Restore wait for room until they are told not
+// to.
+type waiting struct {
+	*counts
+	mu          sync.Mutex
+	room        sync.Cond
+	full        bool
+	interrupted error
+	waits       int // calls that wait now
+}
+
+func newWaiting() *waiting {
+	w := &waiting{counts: newCounts(1)}
+	w.room.L = &w.mu
+	return w
+}
+
+func (w *waiting) fill(full bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.full = full
+	w.room.Broadcast()
+}
+
+func (w *waiting) wait() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waits++
+	for w.full && w.interrupted == nil {
+		w.room.Wait()
+	}
+	w.waits--
+	return w.interrupted
+}
+
+func (w *waiting) Apply(b rawnode.Batch) ([]any, error) {
+	if err := w.wait(); err != nil {
+		return nil, err
+	}
+	return w.counts.Apply(b)
+}
+
+func (w *waiting) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
+	if err := w.wait(); err != nil {
+		return err
+	}
+	return w.counts.Restore(meta, body)
+}
+
+// Interrupt implements rawnode.Interruptible.
+func (w *waiting) Interrupt(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interrupted = reason
+	w.room.Broadcast()
+}
+
+// A state machine that waits for room is told to stop waiting, as soon as nobody
+// waits for its results. Nothing of a later step is applied then.
+func TestStopInterruptsStateMachineThatWaits(t *testing.T) {
+	states := map[uint64]*waiting{}
+	inBubble(t, 3, func(cfg *rawnode.Config) {
+		states[cfg.Replica.ID] = newWaiting()
+		cfg.StateMachine = states[cfg.Replica.ID]
+	}, func(t *testing.T, _ *hub, hosts map[uint64]*rawnode.Host) {
+		must(t, hosts[1], "before")
+		lead := hosts[1].Status().Lead
+		follower, other := lead%3+1, (lead+1)%3+1
+		synctest.Wait()
+		index, _, _ := states[follower].Load()
+		states[follower].fill(true)
+		for range 10 {
+			must(t, hosts[other], "while it waits")
+		}
+		begin := time.Now()
+		require.NoError(t, hosts[follower].Stop(within(time.Minute)), "nobody waits for anything here")
+		require.Less(t, time.Since(begin), time.Second)
+		require.ErrorIs(t, states[follower].interrupted, rawnode.ErrStopped)
+		after, _, _ := states[follower].Load()
+		require.Equal(t, index, after)
+		require.NoError(t, hosts[follower].Err())
+
+		// A caller that waits is let go when the context ends.
+		states[other].fill(true)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := hosts[other].Propose(within(time.Hour), []byte("under way"))
+			ended <- err
+		}()
+		synctest.Wait()
+		begin = time.Now()
+		err := hosts[other].Stop(within(3 * time.Second))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.False(t, errors.Is(err, rawnode.ErrNotEnded), "all has: %v", err)
+		require.Equal(t, 3*time.Second, time.Since(begin))
+		require.ErrorIs(t, <-ended, rawnode.ErrStopped)
+	})
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/storage"
+	"github.com/weftraft/weft/storage/storagetest"
+)
+
+func TestSecondCloseDoesNothing(t *testing.T) {
+	for name, manual := range map[string]bool{"writer": false, "manual": true} {
+		t.Run(name, func(t *testing.T) {
+			opts := crashOptions(vfs.NewMem())
+			opts.Manual = manual
+			e, err := storage.Open("data", opts)
+			require.NoError(t, err)
+			g, err := e.Group(1)
+			require.NoError(t, err)
+			done := make(chan error, 1)
+			require.NoError(t, g.Append(storage.Write{Entries: storagetest.Entries(5, 1, 3, 10)}, func(err error) { done <- err }))
+			var closing sync.WaitGroup
+			for range 3 {
+				closing.Go(func() {
+					if err := e.Close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+					if len(done) == 0 {
+						t.Error("it returned before all was written")
+					}
+				})
+			}
+			closing.Wait()
+			require.NoError(t, <-done)
+			require.NoError(t, e.Close())
+			require.ErrorIs(t, g.Append(storage.Write{}, nil), storage.ErrClosed)
+		})
+	}
+}
+
+func TestWaitsWithEndedContextQueueNothing(t *testing.T) {
+	e, err := storage.Open("data", crashOptions(vfs.NewMem()))
+	require.NoError(t, err)
+	g, err := e.Group(1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, g.AppendWait(ctx, storage.Write{Entries: storagetest.Entries(5, 1, 3, 10)}), context.Canceled)
+	require.ErrorIs(t, e.Sync(ctx), context.Canceled)
+	last, err := g.LastIndex()
+	require.NoError(t, err)
+	require.Zero(t, last)
+	require.NoError(t, e.Close())
+}
