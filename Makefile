@@ -110,6 +110,10 @@ ETCD ?=
 conformance-etcd: ## etcd's own tests, and a cluster of etcd processes under faults, on Weft (under 10 minutes)
 	cd conformance/etcd && $(GO) vet ./... && $(GO) test ./... && $(GO) run . $(ETCD)
 
+.PHONY: etcd
+etcd: ## etcd, etcdctl and etcdutl v3.7.3 on Weft into bin/, see docs/adopt-etcd.md (about 2 minutes)
+	cd conformance/etcd && $(GO) run . build --out $(CURDIR)/bin
+
 ##@ running
 
 .PHONY: demo

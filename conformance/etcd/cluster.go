@@ -63,16 +63,17 @@ type scenario func(context.Context, live.Options) (live.Report, error)
 func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
 	r := row{Name: name, Core: strings.Join(cores, "+")}
 	start := time.Now()
-	var binaries []string
+	var binaries, env []string
 	for _, core := range cores {
-		binary, err := w.buildServer(ctx, core, "etcd-"+core)
+		env = append(env, w.env(core)...)
+		binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
 		if err != nil {
 			r.err = err
 			return r
 		}
 		binaries = append(binaries, binary)
 	}
-	report, err := runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Coded: slices.Contains(cores, coreCoded)}, r.Core)
+	report, err := runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Env: env, Coded: slices.Contains(cores, coreCoded)}, r.Core)
 	r.Took, r.err = time.Since(start), err
 	if err == nil {
 		r.Notes = []string{report.String()}
