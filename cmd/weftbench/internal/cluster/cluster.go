@@ -218,7 +218,7 @@ func (c *Cluster) WaitFor(ctx context.Context, patience time.Duration, what stri
 	}
 }
 
-// process.Usage returns what the node's processes have used.
+// Usage returns what the node's processes have used.
 func (n *Node) Usage() (process.Usage, error) {
 	if n.proc == nil {
 		return n.past, nil
@@ -227,7 +227,7 @@ func (n *Node) Usage() (process.Usage, error) {
 	return n.past.Add(u), err
 }
 
-// process.Usage adds up what all nodes have used.
+// Usage adds up what all nodes have used.
 func (c *Cluster) Usage() (sum process.Usage, err error) {
 	for _, n := range c.Nodes {
 		u, err := n.Usage()
