@@ -67,7 +67,7 @@ func command() *cobra.Command {
 	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (takes longer)")
 	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule and expect that the live cluster shows it")
 	f.IntVar(&o.coding, "coding", 1024, "payload bytes from which the steps with coding code")
-	cmd.AddCommand(execCommand(), buildCommand())
+	cmd.AddCommand(execCommand(), buildCommand(), benchCommand())
 	return cmd
 }
 
