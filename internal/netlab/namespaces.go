@@ -4,6 +4,7 @@
 package netlab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -65,6 +66,7 @@ func newNamespaces(c Config) (*Network, error) {
 			Listen: card, Address: card,
 			Client: fmt.Sprintf("%s.%d.%d:%d", clientNet, subnet, i+1, clientPort),
 			run:    []string{"ip", "netns", "exec", s.host(i)},
+			sent:   func() (uint64, error) { return sentBy(s.host(i)) },
 		})
 	}
 	return n, nil
@@ -120,6 +122,21 @@ func (s *namespaces) plug(i int, rate int64) (commands []string) {
 		add("tc -n SWITCH qdisc add dev card%d root %s", i+1, bucket(rate))
 	}
 	return commands
+}
+
+// sentBy asks the kernel what the card of a host has sent.
+func sentBy(host string) (uint64, error) {
+	out, err := exec.Command("ip", "-n", host, "-json", "-stats", "link", "show", "dev", "card").Output()
+	if err != nil {
+		return 0, fmt.Errorf("netlab: statistics of %s: %w", host, err)
+	}
+	var links []struct {
+		Stats64 struct{ Tx struct{ Bytes uint64 } }
+	}
+	if err := json.Unmarshal(out, &links); err != nil || len(links) != 1 {
+		return 0, fmt.Errorf("netlab: statistics of %s: %q: %w", host, out, err)
+	}
+	return links[0].Stats64.Tx.Bytes, nil
 }
 
 const (

@@ -70,7 +70,14 @@ type Host struct {
 	Client string
 	// run is what a command line begins with.
 	run []string
+	// sent returns the bytes that its card has sent.
+	sent func() (uint64, error)
 }
+
+// Sent returns how many bytes have left by the host's card, with what they are
+// wrapped in if the kernel counts them. A relay counts what others have read from
+// the host over connections that they have opened, and no more.
+func (h Host) Sent() (uint64, error) { return h.sent() }
 
 // Command returns the command line that runs a program on this host.
 func (h Host) Command(args ...string) []string { return append(append([]string{}, h.run...), args...) }

@@ -102,6 +102,9 @@ func TestRelayHoldsItsRate(t *testing.T) {
 		return err == nil // the relay accepts before there is a host
 	}, time.Minute, time.Millisecond)
 	require.GreaterOrEqual(t, took, least)
+	sent, err := n.Hosts[1].Sent()
+	require.NoError(t, err)
+	require.EqualValues(t, bytes, sent)
 	require.NoError(t, n.Close())
 	_, err = net.Dial("tcp", n.Hosts[1].Address)
 	require.Error(t, err)
@@ -141,6 +144,9 @@ func TestNamespacesHoldTheirRate(t *testing.T) {
 	took, err := time.ParseDuration(strings.TrimSpace(string(out)))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, took, least)
+	sent, err := n.Hosts[1].Sent()
+	require.NoError(t, err)
+	require.Greater(t, sent, uint64(bytes))
 }
 
 // probe skips a test where the machine has no namespaces or no shaping.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weftraft/weft/internal/ports"
@@ -45,6 +46,7 @@ func newRelays(c Config) (*Network, error) {
 		}
 		relays = append(relays, r)
 		h.Address = r.listener.Addr().String()
+		h.sent = func() (uint64, error) { return r.sends.bytes.Load(), nil }
 		n.Hosts = append(n.Hosts, h)
 	}
 	return n, nil
@@ -132,7 +134,8 @@ func (r *relay) close() error {
 
 // pacer is one direction of a card: all connections of a host share it.
 type pacer struct {
-	rate int64 // bits a second, 0: no bound
+	rate  int64         // bits a second, 0: no bound
+	bytes atomic.Uint64 // that have been carried
 
 	mu   sync.Mutex
 	free time.Time // when the last byte of all that is under way has left
@@ -149,6 +152,7 @@ func (p *pacer) carry(to, from net.Conn) {
 		n, err := from.Read(buf)
 		if n > 0 {
 			time.Sleep(time.Until(p.leave(n, time.Now())))
+			p.bytes.Add(uint64(n))
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}

@@ -31,7 +31,7 @@ func rowOf(l Load, puts ...float64) *Row {
 	r := &Row{Load: l}
 	for i, name := range []string{"etcd", "Weft", "coded"} {
 		x := []float64{puts[i], puts[i] * 0.5, puts[i] * 2}
-		r.Cells = append(r.Cells, &Cell{Side: name, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, Puts: 100})
+		r.Cells = append(r.Cells, &Cell{Side: name, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, LeaderSent: x, AllSent: x, Puts: 100})
 	}
 	return r
 }

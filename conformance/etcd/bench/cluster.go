@@ -26,6 +26,7 @@ const patience = time.Minute
 // member is an etcd process and a client of its own for it alone.
 type member struct {
 	name string
+	host netlab.Host
 	dir  string
 	url  string
 	proc *process.Process
@@ -52,7 +53,7 @@ func start(ctx context.Context, side Side, net *netlab.Network, dir string) (_ *
 		initial = append(initial, fmt.Sprintf("m%d=http://%s", i+1, h.Address))
 	}
 	for i, h := range net.Hosts {
-		m := &member{name: fmt.Sprintf("m%d", i+1), url: "http://" + h.Client}
+		m := &member{name: fmt.Sprintf("m%d", i+1), host: h, url: "http://" + h.Client}
 		m.dir = filepath.Join(dir, m.name)
 		if err := os.MkdirAll(m.dir, 0o700); err != nil {
 			return nil, err
@@ -148,6 +149,27 @@ func (c *cluster) usage() (sum process.Usage, err error) {
 		sum = sum.Add(u)
 	}
 	return sum, nil
+}
+
+// reading is what members have used and sent since they started.
+type reading struct {
+	process.Usage       // of all
+	leaderSent, allSent uint64
+}
+
+func (c *cluster) read(leader *member) (r reading, err error) {
+	for _, m := range c.members {
+		sent, err := m.host.Sent()
+		if err != nil {
+			return r, err
+		}
+		r.allSent += sent
+		if m == leader {
+			r.leaderSent = sent
+		}
+	}
+	r.Usage, err = c.usage()
+	return r, err
 }
 
 // settle waits until members that have just been busy rest: what they put off is

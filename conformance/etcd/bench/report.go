@@ -50,8 +50,8 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 		fmt.Fprintf(b, "- **%s**: %s\n", side.Name, side.About)
 	}
 	fmt.Fprintf(b, "\nAll are built by the same compiler with the same versions of all other packages. **CPU** is the processor time of all members\n"+
-		"for a put, **disk** what all members give to their disks for a byte of value, both until the members rest again; the clients'\n"+
-		"is not in it. Clients and members share the machine's processors, so where links have no bound those are what all wait for. Look at\n"+
+		"for a put, **disk** what all members give to their disks for a byte of value, **sent** what members send each other for one, all\n"+
+		"until the members rest again; the clients' is not in it. Clients and members share the machine's processors, so where links have no bound those are what all wait for. Look at\n"+
 		"the ratios.\n")
 }
 
@@ -106,16 +106,17 @@ func (s *Store) table(b *strings.Builder, cfg Config, members int, link int64) {
 		names = append(names, side.Name)
 	}
 	fmt.Fprintf(b, "Each figure: %s.\n\n", strings.Join(names, " / "))
-	fmt.Fprintf(b, "| value | clients | puts/s | ratio | p50 ms | p99 ms | CPU ms/put | disk bytes/byte |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| value | clients | puts/s | ratio | p50 ms | p99 ms | CPU ms/put | disk | sent by leader | sent by all |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range rows {
 		var ratios []string
 		for i := 1; i < len(r.Cells); i++ {
 			ratios = append(ratios, fmt.Sprintf("%.2f", r.ratio(i)))
 		}
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", bytesName(r.Size), r.Clients,
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", bytesName(r.Size), r.Clients,
 			r.each(func(c *Cell) []float64 { return c.PutsPerS }), strings.Join(ratios, " / "),
 			r.each(func(c *Cell) []float64 { return c.P50 }), r.each(func(c *Cell) []float64 { return c.P99 }),
-			r.each(func(c *Cell) []float64 { return c.CPU }), r.each(func(c *Cell) []float64 { return c.Disk }))
+			r.each(func(c *Cell) []float64 { return c.CPU }), r.each(func(c *Cell) []float64 { return c.Disk }),
+			r.each(func(c *Cell) []float64 { return c.LeaderSent }), r.each(func(c *Cell) []float64 { return c.AllSent }))
 	}
 }
 

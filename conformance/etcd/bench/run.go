@@ -28,6 +28,10 @@ type Cell struct {
 	// rested.
 	CPU  []float64 `json:"cpu_ms_per_put"`
 	Disk []float64 `json:"disk_bytes_per_byte"`
+	// LeaderSent and AllSent are what the leader and all members sent to members for
+	// a byte of value, with what it is wrapped in.
+	LeaderSent []float64 `json:"leader_sent_bytes_per_byte"`
+	AllSent    []float64 `json:"all_sent_bytes_per_byte"`
 
 	Puts   int `json:"puts"`
 	Failed int `json:"failed"`
@@ -116,8 +120,8 @@ func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) 
 	}
 	for _, r := range rows {
 		for _, c := range r.Cells {
-			cfg.Progress(fmt.Sprintf("%s: %-5s %8.1f puts/s  p50 %8.2f ms  p99 %8.2f ms  CPU %7.3f ms/put  disk %5.2f bytes/byte  %d failed",
-				r.Load, c.Side, median(c.PutsPerS), median(c.P50), median(c.P99), median(c.CPU), median(c.Disk), c.Failed))
+			cfg.Progress(fmt.Sprintf("%s: %-5s %8.1f puts/s  p50 %8.2f ms  p99 %8.2f ms  CPU %7.3f ms/put  disk %5.2f, sent %5.2f by the leader, %5.2f by all  %d failed",
+				r.Load, c.Side, median(c.PutsPerS), median(c.P50), median(c.P99), median(c.CPU), median(c.Disk), median(c.LeaderSent), median(c.AllSent), c.Failed))
 		}
 	}
 	return nil
@@ -177,7 +181,7 @@ func measure(ctx context.Context, cfg Config, c *cluster, l *load, cell *Cell, c
 		if err != nil {
 			return err
 		}
-		before, err := c.usage()
+		before, err := c.read(leader)
 		if err != nil {
 			return err
 		}
@@ -187,7 +191,7 @@ func measure(ctx context.Context, cfg Config, c *cluster, l *load, cell *Cell, c
 		if err := c.settle(ctx); err != nil {
 			return err
 		}
-		after, err := c.usage()
+		after, err := c.read(leader)
 		if err != nil {
 			return err
 		}
@@ -206,13 +210,16 @@ func measure(ctx context.Context, cfg Config, c *cluster, l *load, cell *Cell, c
 			cell.Restless++
 			continue
 		}
-		used, puts := after.Sub(before), float64(len(l.latency))
+		used, puts := after.Sub(before.Usage), float64(len(l.latency))
+		perByte := func(bytes uint64) float64 { return float64(bytes) / puts / float64(l.size) }
 		cell.Puts += len(l.latency)
 		cell.PutsPerS = append(cell.PutsPerS, puts/l.elapsed.Seconds())
 		cell.P50 = append(cell.P50, milliseconds(l.quantile(50)))
 		cell.P99 = append(cell.P99, milliseconds(l.quantile(99)))
 		cell.CPU = append(cell.CPU, milliseconds(used.CPU)/puts)
-		cell.Disk = append(cell.Disk, float64(used.WriteBytes)/puts/float64(l.size))
+		cell.Disk = append(cell.Disk, perByte(used.WriteBytes))
+		cell.LeaderSent = append(cell.LeaderSent, perByte(after.leaderSent-before.leaderSent))
+		cell.AllSent = append(cell.AllSent, perByte(after.allSent-before.allSent))
 		return nil
 	}
 	return errRestless
