@@ -139,6 +139,12 @@ func TestTestsIn(t *testing.T) {
 	}
 }
 
+func TestRuleThatTheMutantBreaksIsInTheCore(t *testing.T) {
+	src, err := breakRule(filepath.Join("..", "..", filepath.FromSlash(brokenRule.file)))
+	require.NoError(t, err)
+	require.Contains(t, src, brokenRule.new)
+}
+
 func TestReport(t *testing.T) {
 	r := &results{core: coreWeft, dir: t.TempDir()}
 	require.ErrorContains(t, r.report(&strings.Builder{}), "no step")

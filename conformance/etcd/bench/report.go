@@ -55,39 +55,76 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 		"the ratios.\n")
 }
 
+// figures are what a row has of each side. Of puts more is better, of all others
+// less.
+var figures = []struct {
+	name, column string
+	of           func(*Cell) []float64
+}{
+	{"puts a second", "puts/s", func(c *Cell) []float64 { return c.PutsPerS }},
+	{"median latency", "p50 ms", func(c *Cell) []float64 { return c.P50 }},
+	{"99th percentile", "p99 ms", func(c *Cell) []float64 { return c.P99 }},
+	{"processor time", "CPU ms/put", func(c *Cell) []float64 { return c.CPU }},
+	{"disk", "disk", func(c *Cell) []float64 { return c.Disk }},
+	{"sent by the leader", "sent by leader", func(c *Cell) []float64 { return c.LeaderSent }},
+	{"sent by all", "sent by all", func(c *Cell) []float64 { return c.AllSent }},
+}
+
+// ratio is a side's figure for 1 of the first side's.
+func (r *Row) ratio(side, figure int) float64 {
+	of := figures[figure].of
+	return median(of(r.Cells[side])) / median(of(r.Cells[0]))
+}
+
 // verdicts says where each side wins and loses against the first.
 func (s *Store) verdicts(b *strings.Builder, cfg Config) {
 	if h := s.Headline(cfg); h != "" {
 		fmt.Fprintf(b, "\n## In short\n\n%s\n", h)
 	}
-	fmt.Fprintf(b, "\n## Puts a second, side by side\n\n")
-	rows := slices.Clone(s.Rows)
-	for i := 1; i < len(cfg.Sides); i++ {
-		var better, same int
-		var worse []*Row
-		for _, r := range rows {
-			switch x := r.ratio(i); {
-			case x > 1+noise:
-				better++
-			case x < 1-noise:
-				worse = append(worse, r)
-			default:
-				same++
+	fmt.Fprintf(b, "\n## Who wins where\n\nOf %d loads, beside %s; the same is within %.0f%%.\n\n| side | figure | better | the same | worse | at worst |\n|---|---|--:|--:|--:|---|\n",
+		len(s.Rows), cfg.Sides[0].Name, 100*noise)
+	var losses []string
+	for side := 1; side < len(cfg.Sides); side++ {
+		for figure := range figures {
+			better, same, worse := s.sorted(side, figure)
+			worst := "-"
+			if len(worse) > 0 {
+				worst = fmt.Sprintf("%.2f: %s", worse[0].ratio(side, figure), worse[0].Load)
+			}
+			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %s |\n", cfg.Sides[side].Name, figures[figure].name, better, same, len(worse), worst)
+			for _, r := range worse {
+				if figure == 0 {
+					losses = append(losses, fmt.Sprintf("- %s, %s: %.2f", cfg.Sides[side].Name, r.Load, r.ratio(side, 0)))
+				}
 			}
 		}
-		fmt.Fprintf(b, "- **%s** beside %s, %d loads: more than %.0f%% better at %d, within %.0f%% at %d, more than %.0f%% worse at %d",
-			cfg.Sides[i].Name, cfg.Sides[0].Name, len(rows), 100*noise, better, 100*noise, same, 100*noise, len(worse))
-		slices.SortStableFunc(worse, func(x, y *Row) int { return cmp.Compare(x.ratio(i), y.ratio(i)) })
-		for k, r := range worse {
-			fmt.Fprintf(b, "%s%s (%.2f)", map[bool]string{true: ": ", false: "; "}[k == 0], r.Load, r.ratio(i))
-		}
-		fmt.Fprintf(b, ".\n")
+	}
+	if len(losses) > 0 {
+		fmt.Fprintf(b, "\nFewer puts a second than %s:\n\n%s\n", cfg.Sides[0].Name, strings.Join(losses, "\n"))
 	}
 }
 
-// ratio is what a side puts in a second for each put of the first.
-func (r *Row) ratio(side int) float64 {
-	return median(r.Cells[side].PutsPerS) / median(r.Cells[0].PutsPerS)
+// sorted returns at how many loads a side is better than the first and as good, and
+// those at which it is worse, the worst first.
+func (s *Store) sorted(side, figure int) (better, same int, worse []*Row) {
+	sign := 1.0 // less is better
+	if figure == 0 {
+		sign = -1
+	}
+	for _, r := range s.Rows {
+		switch x := sign * (r.ratio(side, figure) - 1); {
+		case x > noise:
+			worse = append(worse, r)
+		case x < -noise:
+			better++
+		default:
+			same++
+		}
+	}
+	slices.SortStableFunc(worse, func(x, y *Row) int {
+		return cmp.Compare(sign*y.ratio(side, figure), sign*x.ratio(side, figure))
+	})
+	return better, same, worse
 }
 
 func (s *Store) table(b *strings.Builder, cfg Config, members int, link int64) {
@@ -106,17 +143,21 @@ func (s *Store) table(b *strings.Builder, cfg Config, members int, link int64) {
 		names = append(names, side.Name)
 	}
 	fmt.Fprintf(b, "Each figure: %s.\n\n", strings.Join(names, " / "))
-	fmt.Fprintf(b, "| value | clients | puts/s | ratio | p50 ms | p99 ms | CPU ms/put | disk | sent by leader | sent by all |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| value | clients | ratio of puts |")
+	for _, f := range figures {
+		fmt.Fprintf(b, " %s |", f.column)
+	}
+	fmt.Fprintf(b, "\n%s|\n", strings.Repeat("|--:", 3+len(figures)))
 	for _, r := range rows {
 		var ratios []string
 		for i := 1; i < len(r.Cells); i++ {
-			ratios = append(ratios, fmt.Sprintf("%.2f", r.ratio(i)))
+			ratios = append(ratios, fmt.Sprintf("%.2f", r.ratio(i, 0)))
 		}
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", bytesName(r.Size), r.Clients,
-			r.each(func(c *Cell) []float64 { return c.PutsPerS }), strings.Join(ratios, " / "),
-			r.each(func(c *Cell) []float64 { return c.P50 }), r.each(func(c *Cell) []float64 { return c.P99 }),
-			r.each(func(c *Cell) []float64 { return c.CPU }), r.each(func(c *Cell) []float64 { return c.Disk }),
-			r.each(func(c *Cell) []float64 { return c.LeaderSent }), r.each(func(c *Cell) []float64 { return c.AllSent }))
+		fmt.Fprintf(b, "| %s | %d | %s |", bytesName(r.Size), r.Clients, strings.Join(ratios, " / "))
+		for _, f := range figures {
+			fmt.Fprintf(b, " %s |", r.each(f.of))
+		}
+		fmt.Fprintln(b)
 	}
 }
 
@@ -186,11 +227,11 @@ func (s *Store) Headline(cfg Config) string {
 	}
 	h := fmt.Sprintf("etcd v3.7.3, unedited, on Weft with coding, %d members on %s, %d clients: %s puts/s of\n%s, where etcd as released takes %s.",
 		members, linkName(link), clients, list(ours), list(sizes), list(theirs))
-	worst := slices.MinFunc(s.Rows, func(x, y *Row) int { return cmp.Compare(x.ratio(last), y.ratio(last)) })
-	if x := worst.ratio(last); x < 1-noise {
-		h += fmt.Sprintf("\nIt loses most at %s: %.0f%% of the puts.", worst.Load, 100*x)
+	worst := slices.MinFunc(s.Rows, func(x, y *Row) int { return cmp.Compare(x.ratio(last, 0), y.ratio(last, 0)) })
+	if x := worst.ratio(last, 0); x < 1-noise {
+		return h + fmt.Sprintf("\nIt loses most at %s: %.0f%% of the puts.", worst.Load, 100*x)
 	}
-	return h
+	return h + fmt.Sprintf("\nNowhere does it take fewer puts, by more than %.0f%%.", 100*noise)
 }
 
 // list joins words as a sentence does.
