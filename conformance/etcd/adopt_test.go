@@ -45,7 +45,7 @@ func TestAdoptEtcd(t *testing.T) {
 	dir := t.TempDir()
 	t.Cleanup(func() { killAll(t, dir) })
 	writer := startWriter(t, urls)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir, cmd.WaitDelay = dir, 10*time.Second
