@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func rowOf(l Load, puts ...float64) *Row {
 	r := &Row{Load: l}
 	for i, name := range []string{"etcd", "Weft", "coded"} {
 		x := []float64{puts[i], puts[i] * 0.5, puts[i] * 2}
-		r.Cells = append(r.Cells, &Cell{Side: name, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, LeaderSent: x, AllSent: x, Puts: 100})
+		r.Cells = append(r.Cells, &Cell{Side: name, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, LeaderSent: x, AllSent: x, Others: []float64{0.1, 0.2, 0.4}, Puts: 100})
 	}
 	return r
 }
@@ -115,6 +116,20 @@ func TestQuantileAndMedian(t *testing.T) {
 	require.Equal(t, []float64{0, 2, 2.5}, []float64{median(nil), median([]float64{9, 1, 2}), median([]float64{3, 1, 2, 9})})
 }
 
+func TestMachineIsBusyWithOthers(t *testing.T) {
+	busy, err := busyFrom("cpu  10 20 30 4000 500 1 2 3 40 50\ncpu0 1 2 3\n")
+	require.NoError(t, err)
+	require.Equal(t, 66*tick, busy, "all but what is idle, waits for disks, or is counted twice")
+	_, err = busyFrom("intr 1 2 3")
+	require.ErrorContains(t, err, "want cpu and figures")
+
+	begin := time.Unix(1, 0)
+	before := machine{at: begin, busy: time.Minute, self: time.Second}
+	after := machine{at: begin.Add(time.Second), busy: time.Minute + 900*time.Millisecond, self: 1200 * time.Millisecond}
+	require.InDelta(t, 0.4/float64(runtime.NumCPU()), after.others(before, 300*time.Millisecond), 1e-9)
+	require.Zero(t, after.others(before, time.Minute), "ticks are coarse")
+}
+
 func TestRowsOutliveARun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows")
 	at := Circumstances{Rounds: 3, Network: netlab.Relay}
@@ -177,6 +192,7 @@ func TestReportSaysWhoLoses(t *testing.T) {
 		"- 3 members, links of 100 Mbit/s, 1 KB x 1, Weft: 2 puts failed, and 100 were answered.",
 		"- 3 members, links of 100 Mbit/s, 1 KB x 1, coded: 1 measurements were made again, as the leader changed.",
 		networkAbout[netlab.Namespaces],
+		"took 20% of\nits processors in the median measurement, and 40% in the worst.",
 	} {
 		require.Contains(t, got, says)
 	}

@@ -155,6 +155,7 @@ func (c *cluster) usage() (sum process.Usage, err error) {
 type reading struct {
 	process.Usage       // of all
 	leaderSent, allSent uint64
+	machine             machine
 }
 
 func (c *cluster) read(leader *member) (r reading, err error) {
@@ -167,6 +168,9 @@ func (c *cluster) read(leader *member) (r reading, err error) {
 		if m == leader {
 			r.leaderSent = sent
 		}
+	}
+	if r.machine, err = readMachine(); err != nil {
+		return r, err
 	}
 	r.Usage, err = c.usage()
 	return r, err

@@ -31,16 +31,16 @@ func (s *Store) Report(cfg Config) string {
 }
 
 var networkAbout = map[string]string{
-	netlab.Namespaces: "each member in a network namespace of its own, its card shaped by the kernel (tbf, what it sends as well as what it receives)",
-	netlab.Relay: "a relay in the benchmark's process between the members, which bounds what a member sends on the streams that others read " +
-		"from it, and what they post to it",
+	netlab.Namespaces: "the kernel's: each member is in a network namespace of its own, whose card is shaped (tbf: what it sends, and what it receives)",
+	netlab.Relay: "those of a relay in the benchmark's process, which bounds what a member sends on the streams that others read from it, and\n" +
+		"what they post to it",
 }
 
 func (s *Store) head(b *strings.Builder, cfg Config) {
 	fmt.Fprintf(b, "# Benchmarks: etcd as released beside etcd on Weft\n\n")
 	fmt.Fprintf(b, "Written by `make bench-etcd`. Members are processes on one machine with the clients (%s, %d CPUs, %s, %s),\n",
 		s.At.CPU, s.At.CPUs, s.At.Go, s.At.System)
-	fmt.Fprintf(b, "with real sockets and every log synced before anything is acknowledged. Links: %s. No delay is added.\n", networkAbout[s.At.Network])
+	fmt.Fprintf(b, "with real sockets and every log synced before anything is acknowledged. Links are\n%s; no delay is added.\n", networkAbout[s.At.Network])
 	fmt.Fprintf(b, "All clients call the leader, over links without a bound, each waiting for its answer before it asks again; every put has a\n"+
 		"key of its own. The sides take turns: %d rounds of %v (and at least %d puts a client), another side first each time, each\n"+
 		"round and size with an empty cluster. Figures are medians of the rounds. After each load every value was read back from every\n"+
@@ -51,8 +51,23 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 	}
 	fmt.Fprintf(b, "\nAll are built by the same compiler with the same versions of all other packages. **CPU** is the processor time of all members\n"+
 		"for a put, **disk** what all members give to their disks for a byte of value, **sent** what members send each other for one, all\n"+
-		"until the members rest again; the clients' is not in it. Clients and members share the machine's processors, so where links have no bound those are what all wait for. Look at\n"+
-		"the ratios.\n")
+		"until the members rest again; the clients' is not in it. Clients and members share the machine's processors, so where links have\n"+
+		"no bound those are what all wait for.")
+	if others := s.others(); len(others) > 0 {
+		fmt.Fprintf(b, " The machine also did other things: they, and the kernel's work for the network, took %.0f%% of\n"+
+			"its processors in the median measurement, and %.0f%% in the worst. Look at the ratios.", 100*median(others), 100*slices.Max(others))
+	}
+	fmt.Fprintln(b)
+}
+
+// others returns what others used in each measurement.
+func (s *Store) others() (all []float64) {
+	for _, r := range s.Rows {
+		for _, c := range r.Cells {
+			all = append(all, c.Others...)
+		}
+	}
+	return all
 }
 
 // figures are what a row has of each side. Of puts more is better, of all others

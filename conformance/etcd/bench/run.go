@@ -33,6 +33,10 @@ type Cell struct {
 	LeaderSent []float64 `json:"leader_sent_bytes_per_byte"`
 	AllSent    []float64 `json:"all_sent_bytes_per_byte"`
 
+	// Others is the share of the machine's processors, 0 to 1, that was used by
+	// others than members and clients.
+	Others []float64 `json:"others_cpu_share"`
+
 	Puts   int `json:"puts"`
 	Failed int `json:"failed"`
 	// Restless counts measurements that were thrown away as the leader changed.
@@ -220,6 +224,7 @@ func measure(ctx context.Context, cfg Config, c *cluster, l *load, cell *Cell, c
 		cell.Disk = append(cell.Disk, perByte(used.WriteBytes))
 		cell.LeaderSent = append(cell.LeaderSent, perByte(after.leaderSent-before.leaderSent))
 		cell.AllSent = append(cell.AllSent, perByte(after.allSent-before.allSent))
+		cell.Others = append(cell.Others, after.machine.others(before.machine, used.CPU))
 		return nil
 	}
 	return errRestless
