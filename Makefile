@@ -104,12 +104,22 @@ tidy-check: ## fail if a go.mod or go.sum is not tidy
 
 ##@ hosts
 
+# Flags for the run: make bench-etcd BENCH=--stop-after=10m.
+BENCH ?=
 # Flags for the run: make conformance-etcd ETCD=--core=upstream.
 ETCD ?=
 
 .PHONY: conformance-etcd
 conformance-etcd: ## etcd's own tests, and a cluster of etcd processes under faults, on Weft (under 10 minutes)
 	cd conformance/etcd && $(GO) vet ./... && $(GO) test ./... && $(GO) run . $(ETCD)
+
+.PHONY: etcd
+etcd: ## etcd, etcdctl and etcdutl v3.7.3 on Weft into bin/, see docs/adopt-etcd.md (about 2 minutes)
+	cd conformance/etcd && $(GO) run . build --out $(CURDIR)/bin
+
+.PHONY: test-adopt-etcd
+test-adopt-etcd: ## execute docs/adopt-etcd.md: released etcd taken over by etcd on Weft, and back (about 2 minutes)
+	cd conformance/etcd && $(GO) test -count=1 -v -timeout 15m -run '^TestAdoptEtcd$$' .
 
 ##@ running
 
@@ -140,6 +150,14 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 .PHONY: bench-host-quick
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
+
+.PHONY: bench-etcd
+bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about an hour; goes on where it broke off)
+	cd conformance/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
+
+.PHONY: bench-etcd-quick
+bench-etcd-quick: ## the same, printed, with few and short rounds (about a minute)
+	cd conformance/etcd && $(GO) run . bench --quick $(BENCH)
 
 .PHONY: torture
 torture: ## kill -9 nodes under load 50 times, with either core, and fill their disks (about 4 minutes)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/cmd/internal/ports"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/ports"
 )
 
 // TestMain lets the test binary be kvdemo itself, so that tests start real

@@ -19,7 +19,11 @@ func shimCommand() *cobra.Command {
 		Short: "Write a module named " + shim.UpstreamPath + " whose root package is Weft's",
 		Long: `Write a module named ` + shim.UpstreamPath + ` whose root package forwards to Weft by
 aliases and whose sub-packages are upstream's own, copied from the module cache.
-A host that replaces ` + shim.UpstreamPath + ` by it runs on Weft, unedited.`,
+A host that replaces ` + shim.UpstreamPath + ` by it runs on Weft, unedited.
+
+Nodes on it read the environment of their process:
+  ` + shim.CodingVariable + `=BYTES   code payloads of so many bytes and more ("on": of 4096; "off": none)
+  ` + shim.DensifyVariable + `=1      read coded entries, and code nothing new: the way back`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir = args[0]
@@ -33,7 +37,7 @@ A host that replaces ` + shim.UpstreamPath + ` by it runs on Weft, unedited.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.WeftDir, "weft", "", "directory of a checkout of Weft (default: this program's own version, from the module proxy)")
-	cmd.Flags().IntVar(&o.Coding, "coding", 0, "turn coded replication on in every node, for payloads of so many bytes and more (0: off)")
+	cmd.Flags().IntVar(&o.Coding, "coding", 0, "size in bytes from which payloads are coded where "+shim.CodingVariable+" is not set (0: none are)")
 	cmd.Flags().BoolVar(&o.Tests, "tests", false, "add the tests of upstream's sub-packages")
 	return cmd
 }

@@ -63,16 +63,17 @@ type scenario func(context.Context, live.Options) (live.Report, error)
 func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
 	r := row{Name: name, Core: strings.Join(cores, "+")}
 	start := time.Now()
-	var binaries []string
+	var binaries, env []string
 	for _, core := range cores {
-		binary, err := w.buildServer(ctx, core, "etcd-"+core)
+		env = append(env, w.env(core)...)
+		binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
 		if err != nil {
 			r.err = err
 			return r
 		}
 		binaries = append(binaries, binary)
 	}
-	report, err := runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Coded: slices.Contains(cores, coreCoded)}, r.Core)
+	report, err := runLive(ctx, w, play, live.Options{Seed: o.seed, Largest: largest, Binaries: binaries, Env: env, Coded: slices.Contains(cores, coreCoded)}, r.Core)
 	r.Took, r.err = time.Since(start), err
 	if err == nil {
 		r.Notes = []string{report.String()}
@@ -95,8 +96,20 @@ func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, nam
 // brokenRule makes the leader commit what it holds itself, whoever else does.
 var brokenRule = struct{ file, old, new string }{
 	file: "raft/commit.go",
-	old:  "k := l.members.Committed()",
-	new:  "k := l.members.Progress[l.id].Match",
+	old:  "k := l.electorate.committable()",
+	new:  "k := l.electorate.members.Progress[l.id].Match",
+}
+
+// breakRule returns the source in a file with the rule broken.
+func breakRule(file string) (string, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(src), brokenRule.old); n != 1 {
+		return "", fmt.Errorf("%s: %q occurs %d times, want once", file, brokenRule.old, n)
+	}
+	return strings.Replace(string(src), brokenRule.old, brokenRule.new, 1), nil
 }
 
 var errSurvived = errors.New("a core with a broken commit rule passed: the live cluster would not see it")
@@ -105,14 +118,10 @@ var errSurvived = errors.New("a core with a broken commit rule passed: the live 
 // error unless the live cluster sees it.
 func mutant(ctx context.Context, w *workdir, seed uint64) error {
 	file := filepath.Join(w.weft, filepath.FromSlash(brokenRule.file))
-	src, err := os.ReadFile(file)
+	broken, err := breakRule(file)
 	if err != nil {
 		return err
 	}
-	if n := strings.Count(string(src), brokenRule.old); n != 1 {
-		return fmt.Errorf("%s: %q occurs %d times, want once", file, brokenRule.old, n)
-	}
-	broken := strings.Replace(string(src), brokenRule.old, brokenRule.new, 1)
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: w.path("mutant.go")}})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@
 //
 //	make conformance-etcd                          # from the root of Weft
 //	make conformance-etcd ETCD='--core upstream'   # the same on upstream's library
+//	make etcd                                      # only build it, for use
 //
 // README.md says what is run and how to read the table.
 package main
@@ -16,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -26,7 +26,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/internal/docs"
+	"github.com/weftraft/weft/internal/shim"
 )
 
 func main() {
@@ -67,7 +67,7 @@ func command() *cobra.Command {
 	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (takes longer)")
 	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule and expect that the live cluster shows it")
 	f.IntVar(&o.coding, "coding", 1024, "payload bytes from which the steps with coding code")
-	cmd.AddCommand(execCommand())
+	cmd.AddCommand(execCommand(), buildCommand(), benchCommand())
 	return cmd
 }
 
@@ -86,18 +86,18 @@ func conformance(ctx context.Context, o options) error {
 	if o.mutant && o.core != coreWeft {
 		return fmt.Errorf("--mutant breaks Weft; it does not go with --core %s", o.core)
 	}
-	module, err := docs.Root()
+	// Steps say for themselves what codes and what does not.
+	for _, name := range []string{shim.CodingVariable, shim.DensifyVariable} {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	w, err := newWorkdir(o.dir)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(module, "cachestub")); err != nil {
-		return fmt.Errorf("run this in conformance/etcd of a checkout of Weft: %w", err)
-	}
-	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: o.dir, coding: o.coding}
-	if w.dir == "" {
-		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
-	}
-	if err := w.prepare(ctx); err != nil {
+	w.coding = o.coding
+	if err := w.prepare(ctx, true); err != nil {
 		return err
 	}
 	if o.mutant {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/shim"
 )
 
 func write(t *testing.T, dir, name, text string) string {
@@ -37,6 +39,31 @@ func TestCoreOf(t *testing.T) {
 	require.NoError(t, err)
 	_, err = coreOf(self)
 	require.Error(t, err, "this program has the names of both, as data")
+}
+
+func TestProgramIsRefusedOnAnotherCoreOrInAnotherEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	weft := write(t, dir, "weft", string(weftSymbol))
+	upstream := write(t, dir, "upstream", string(upstreamSymbol))
+	none := write(t, dir, "none", "")
+	t.Setenv(shim.CodingVariable, "1024")
+	core, err := runsOn(coreCoded, weft)
+	require.NoError(t, err)
+	require.Equal(t, coreCoded, core)
+	_, err = runsOn(coreWeft, weft)
+	require.ErrorContains(t, err, `is to run on weft, and WEFT_CODING is "1024"`)
+	_, err = runsOn(coreCoded, upstream)
+	require.ErrorContains(t, err, "runs on upstream, not on weft")
+	core, err = runsOn(coreCoded, none)
+	require.NoError(t, err)
+	require.Equal(t, coreNone, core)
+
+	require.NoError(t, os.Unsetenv(shim.CodingVariable))
+	_, err = runsOn(coreCoded, weft)
+	require.ErrorContains(t, err, `is to run on coded, and WEFT_CODING is ""`)
+	core, err = runsOn(coreWeft, weft)
+	require.NoError(t, err)
+	require.Equal(t, coreWeft, core)
 }
 
 const events = `{"Action":"start","Package":"p"}
@@ -110,6 +137,12 @@ func TestTestsIn(t *testing.T) {
 		require.Len(t, got, len(c.want))
 		require.Zero(t, n)
 	}
+}
+
+func TestRuleThatTheMutantBreaksIsInTheCore(t *testing.T) {
+	src, err := breakRule(filepath.Join("..", "..", filepath.FromSlash(brokenRule.file)))
+	require.NoError(t, err)
+	require.Contains(t, src, brokenRule.new)
 }
 
 func TestReport(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/internal/shim"
 )
 
 // Every program has the names of its functions in it, for stack traces. These
@@ -19,8 +21,6 @@ import (
 var (
 	weftSymbol     = []byte("github.com/weftraft/weft/raft.(*leader).committable")
 	upstreamSymbol = []byte("go.etcd.io/raft/v3.stepLeader")
-	// codedSymbol is in those on a shim that turns coding on.
-	codedSymbol = []byte("go.etcd.io/raft/v3.withCoding")
 )
 
 // coreNone is the core of programs that need none, such as a test of a codec.
@@ -38,8 +38,6 @@ func coreOf(binary string) (string, error) {
 	switch {
 	case weft && upstream:
 		return "", fmt.Errorf("%s: %w", binary, errTwoCores)
-	case weft && bytes.Contains(data, codedSymbol):
-		return coreCoded, nil
 	case weft:
 		return coreWeft, nil
 	case upstream:
@@ -48,11 +46,38 @@ func coreOf(binary string) (string, error) {
 	return coreNone, nil
 }
 
+// runsOn returns the core that a program has in this environment: want, or none.
+func runsOn(want, binary string) (string, error) {
+	found, err := coreOf(binary)
+	if err != nil || found == coreNone {
+		return found, err
+	}
+	if err := checkLibrary(want, binary); err != nil {
+		return "", err
+	}
+	value, set := os.LookupEnv(shim.CodingVariable)
+	if set != (want == coreCoded) {
+		return "", fmt.Errorf("%s is to run on %s, and %s is %q", binary, want, shim.CodingVariable, value)
+	}
+	return want, nil
+}
+
+// checkLibrary returns an error unless a program is linked to the library of a
+// core.
+func checkLibrary(core, binary string) error {
+	found, err := coreOf(binary)
+	if err == nil && found != library(core) {
+		err = fmt.Errorf("%s runs on %s, not on %s", binary, found, library(core))
+	}
+	return err
+}
+
 // coreLine begins the line by which a test program says what it runs on.
 const coreLine = "conformance: core "
 
 // execCommand is what go test starts in place of a test program: it refuses one
-// that is linked to the other core, and becomes the program otherwise.
+// that is linked to the other core, or whose environment is not the core's, and
+// becomes the program otherwise.
 func execCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "exec CORE PROGRAM [ARG...]",
@@ -60,12 +85,9 @@ func execCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		Args:               cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			core, err := coreOf(args[1])
+			core, err := runsOn(args[0], args[1])
 			if err != nil {
 				return err
-			}
-			if core != args[0] && core != coreNone {
-				return fmt.Errorf("%s runs on %s, not on %s", args[1], core, args[0])
 			}
 			fmt.Println(coreLine + core)
 			program, err := exec.LookPath(args[1])

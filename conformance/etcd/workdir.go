@@ -17,13 +17,14 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/weftraft/weft/internal/docs"
 	"github.com/weftraft/weft/internal/shim"
 )
 
 const (
 	coreWeft     = "weft"
 	coreUpstream = "upstream"
-	// coreCoded is Weft by a shim that turns coding on.
+	// coreCoded is Weft in an environment that turns coding on.
 	coreCoded = "coded"
 
 	etcdVersion = "v3.7.3"
@@ -44,14 +45,31 @@ type workdir struct {
 	coding int    // payload bytes from which coreCoded codes
 }
 
+// newWorkdir returns a workdir in dir, empty for the usual place.
+func newWorkdir(dir string) (*workdir, error) {
+	module, err := docs.Root()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(module, "cachestub")); err != nil {
+		return nil, fmt.Errorf("run this in conformance/etcd of a checkout of Weft: %w", err)
+	}
+	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: dir}
+	if w.dir == "" {
+		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
+	}
+	return w, nil
+}
+
 func (w *workdir) path(elem ...string) string {
 	return filepath.Join(append([]string{w.dir}, elem...)...)
 }
 
 // prepare generates what the go command needs: the shim, a copy of etcd's tests
-// without what cannot be built, and a go.mod for each core, which is this
-// module's with other replacements. Versions are therefore the same for both.
-func (w *workdir) prepare(ctx context.Context) error {
+// without what cannot be built, if they are to be run, and a go.mod for each core,
+// which is this module's with other replacements. Versions are therefore the same
+// for both.
+func (w *workdir) prepare(ctx context.Context, withTests bool) error {
 	if err := os.MkdirAll(w.path("bin"), 0o700); err != nil {
 		return err
 	}
@@ -59,22 +77,18 @@ func (w *workdir) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	coded, err := shim.Generate(ctx, shim.Options{Dir: w.path("shim-coded"), WeftDir: w.weft, Coding: w.coding})
-	if err != nil {
-		return err
+	onUpstream, onWeft := map[string]string{}, map[string]string{shim.UpstreamPath: s.Dir}
+	if withTests {
+		tests, err := shim.Download(ctx, testsPath, etcdVersion)
+		if err != nil {
+			return err
+		}
+		if err := copyTree(tests, w.path("tests")); err != nil {
+			return err
+		}
+		onUpstream[testsPath], onWeft[testsPath] = w.path("tests"), w.path("tests")
 	}
-	tests, err := shim.Download(ctx, testsPath, etcdVersion)
-	if err != nil {
-		return err
-	}
-	if err := copyTree(tests, w.path("tests")); err != nil {
-		return err
-	}
-	return errors.Join(
-		w.writeModule(coreUpstream, map[string]string{testsPath: w.path("tests")}),
-		w.writeModule(coreWeft, map[string]string{testsPath: w.path("tests"), shim.UpstreamPath: s.Dir}),
-		w.writeModule(coreCoded, map[string]string{testsPath: w.path("tests"), shim.UpstreamPath: coded.Dir}),
-	)
+	return errors.Join(w.writeModule(coreUpstream, onUpstream), w.writeModule(coreWeft, onWeft))
 }
 
 // copyTree makes to a writable copy of from, without what is left out.
@@ -131,13 +145,29 @@ func (w *workdir) writeModule(core string, replace map[string]string) error {
 	return errors.Join(os.WriteFile(w.path(core+".mod"), data, 0o600), os.WriteFile(w.path(core+".sum"), sums, 0o600))
 }
 
+// library returns the library that is linked for a core.
+func library(core string) string {
+	if core == coreCoded {
+		return coreWeft
+	}
+	return core
+}
+
+// env returns what the environment of a process on a core has besides.
+func (w *workdir) env(core string) []string {
+	if core != coreCoded {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s=%d", shim.CodingVariable, w.coding)}
+}
+
 // goCommand prepares a go command in this module, with the core in place. When
 // ctx ends, everything that it has started ends with it.
 func (w *workdir) goCommand(ctx context.Context, core, verb string, args ...string) *exec.Cmd {
-	args = append([]string{verb, "-modfile=" + w.path(core+".mod")}, args...)
+	args = append([]string{verb, "-modfile=" + w.path(library(core)+".mod")}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = w.module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false"), w.env(core)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
@@ -159,9 +189,5 @@ func (w *workdir) buildServer(ctx context.Context, core, name string, flags ...s
 	if err := w.run(ctx, core, "build", append(flags, "-o", binary, serverPath)...); err != nil {
 		return "", err
 	}
-	found, err := coreOf(binary)
-	if err == nil && found != core {
-		err = fmt.Errorf("%s runs on %s, not on %s", binary, found, core)
-	}
-	return binary, err
+	return binary, checkLibrary(core, binary)
 }

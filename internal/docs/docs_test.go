@@ -20,6 +20,7 @@ import (
 // of another package executes as they stand.
 var executedElsewhere = map[[2]string]struct{ dir, test string }{
 	{"docs/adopt.md", "sh"}:          {"rafttest/shimtest", "TestAdopt"},
+	{"docs/adopt-etcd.md", "sh"}:     {"conformance/etcd", "TestAdoptEtcd"},
 	{"docs/adopt-your-own.md", "sh"}: {"docs/adopt-your-own", "TestAdoptYourOwn"},
 	{"docs/kvdemo.md", "console"}:    {"cmd/kvdemo", "TestDocs"},
 }
@@ -298,6 +299,22 @@ func TestSnippetsOfAFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("```sh\nmake\n"), 0o600))
 	_, err = Snippets(file)
 	require.ErrorContains(t, err, "a.md:2: the fence is not closed")
+}
+
+// TestReadmeQuotesTheBenchmarkOfEtcd holds README to the last run: what the report
+// says in short stands there, losses included.
+func TestReadmeQuotesTheBenchmarkOfEtcd(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	report, err := os.ReadFile(filepath.Join(root, "docs", "benchmarks-etcd.md"))
+	require.NoError(t, err)
+	_, after, ok := strings.Cut(string(report), "\n## In short\n")
+	require.True(t, ok, "the table is not complete: make bench-etcd")
+	short, _, _ := strings.Cut(after, "\n## ")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, folded(short))
+	require.Contains(t, folded(string(readme)), folded(short))
 }
 
 var inlineMake = regexp.MustCompile("`make ([a-z-]+)`")

@@ -5,6 +5,7 @@ package shim
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -18,8 +19,8 @@ import (
 const (
 	// rootFile is the file of the shim's root package with all names.
 	rootFile = "raft.go"
-	// codingFile is a second one, in shims that turn coding on.
-	codingFile = "coding.go"
+	// environmentFile is a second one, which reads the environment.
+	environmentFile = "environment.go"
 	// target is how the root package names Weft's package.
 	target = "weft"
 	// generated marks the root file, and so a directory that may be replaced.
@@ -28,9 +29,9 @@ const (
 
 // forward prints the root package: each name of theirs, bound to ours. Names
 // that only Weft has are left out, so that the shim is exactly upstream's API;
-// whoever wants them imports Weft. With coding, functions that take a *Config
-// pass it through withCoding.
-func forward(theirs, ours *api, coding bool) ([]byte, error) {
+// whoever wants them imports Weft. Functions that take a *Config pass it through
+// withEnvironment.
+func forward(theirs, ours *api) ([]byte, error) {
 	var body bytes.Buffer
 	imports := map[string]string{target: WeftPath + "/raft"}
 	for _, kind := range []token.Token{token.CONST, token.VAR, token.TYPE, token.FUNC} {
@@ -42,7 +43,7 @@ func forward(theirs, ours *api, coding bool) ([]byte, error) {
 			if !ok || d.kind != kind {
 				return nil, fmt.Errorf("%w: %s %s", ErrMissing, kind, name)
 			}
-			if err := d.print(&body, name, ours, imports, coding); err != nil {
+			if err := d.print(&body, name, ours, imports); err != nil {
 				return nil, err
 			}
 		}
@@ -62,7 +63,7 @@ func forward(theirs, ours *api, coding bool) ([]byte, error) {
 	return src, nil
 }
 
-func (d decl) print(w *bytes.Buffer, name string, from *api, imports map[string]string, coding bool) error {
+func (d decl) print(w *bytes.Buffer, name string, from *api, imports map[string]string) error {
 	w.WriteByte('\n')
 	if d.doc != nil {
 		for _, c := range d.doc.List {
@@ -73,18 +74,18 @@ func (d decl) print(w *bytes.Buffer, name string, from *api, imports map[string]
 		fmt.Fprintf(w, "%s %s = %s.%s\n", d.kind, name, target, name)
 		return nil
 	}
-	return d.printFunc(w, name, from, imports, coding)
+	return d.printFunc(w, name, from, imports)
 }
 
 // printFunc prints a function with the signature of the one that it calls.
-func (d decl) printFunc(w *bytes.Buffer, name string, from *api, imports map[string]string, coding bool) error {
+func (d decl) printFunc(w *bytes.Buffer, name string, from *api, imports map[string]string) error {
 	if d.fn.Type.TypeParams != nil {
 		return fmt.Errorf("shim: func %s has type parameters; upstream's API has none", name)
 	}
 	if err := useImports(d.fn.Type, from, imports); err != nil {
 		return fmt.Errorf("shim: func %s: %w", name, err)
 	}
-	args := nameParams(d.fn.Type.Params, coding)
+	args := nameParams(d.fn.Type.Params)
 	var sig bytes.Buffer
 	if err := printer.Fprint(&sig, from.fset, d.fn.Type); err != nil {
 		return fmt.Errorf("shim: func %s: %w", name, err)
@@ -99,7 +100,7 @@ func (d decl) printFunc(w *bytes.Buffer, name string, from *api, imports map[str
 
 // nameParams gives each parameter a name that can be passed on, and returns the
 // argument list. Blank and missing names become p0, p1, ...
-func nameParams(params *ast.FieldList, coding bool) []string {
+func nameParams(params *ast.FieldList) []string {
 	var args []string
 	for _, f := range params.List {
 		if len(f.Names) == 0 {
@@ -114,8 +115,8 @@ func nameParams(params *ast.FieldList, coding bool) []string {
 			if variadic {
 				arg += "..."
 			}
-			if coding && isConfig(f.Type) {
-				arg = "withCoding(" + arg + ")"
+			if isConfig(f.Type) {
+				arg = "withEnvironment(" + arg + ")"
 			}
 			args = append(args, arg)
 		}
@@ -133,31 +134,29 @@ func isConfig(t ast.Expr) bool {
 	return ok && name.Name == "Config"
 }
 
-// codingSource is the file that turns coding on for hosts which do not know of
-// it.
-func codingSource(pkg string, threshold int) ([]byte, error) {
-	return format.Source(fmt.Appendf(nil, `%s
+// environment is the source of the file that reads the environment. Its first
+// line of code and its default are of the package that it stands in; a shim has
+// others.
+//
+//go:embed environment/environment.go
+var environment string
 
-package %s
-
-import (
-	"os"
-
-	%s %q
+const (
+	environmentPackage = "package environment\n"
+	environmentDefault = "defaultCoding = \"off\"\n"
 )
 
-// withCoding returns c with coded replication, from %d bytes on, if its host
-// says nothing about it. With %s set in the environment the
-// node codes nothing new, and asks the others not to.
-func withCoding(c *Config) *Config {
-	if c == nil || c.Coding != nil {
-		return c
+// environmentSource is that file in a shim, where payloads of so many bytes and
+// more are coded unless the environment says otherwise; 0 is none.
+func environmentSource(pkg string, coding int) ([]byte, error) {
+	_, code, ok := strings.Cut(environment, environmentPackage)
+	if !ok || strings.Count(code, environmentDefault) != 1 {
+		return nil, fmt.Errorf("shim: environment.go has no %q or not one %q", environmentPackage, environmentDefault)
 	}
-	coded := *c
-	coded.Coding = &%s.Coding{Threshold: %d, Plain: os.Getenv(%q) != ""}
-	return &coded
-}
-`, generated, pkg, target, WeftPath+"/raft", threshold, DensifyVariable, target, threshold, DensifyVariable))
+	if coding > 0 {
+		code = strings.Replace(code, environmentDefault, fmt.Sprintf("defaultCoding = \"%d\"\n", coding), 1)
+	}
+	return format.Source(fmt.Appendf(nil, "%s\n\npackage %s\n%s", generated, pkg, code))
 }
 
 // useImports adds the imports that a signature needs.

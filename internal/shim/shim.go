@@ -48,8 +48,11 @@ const (
 	UpstreamVersion = "v3.7.0"
 	// WeftPath is the module that a shim forwards to.
 	WeftPath = "github.com/weftraft/weft"
+	// CodingVariable is the environment variable that turns coded replication on
+	// in a host on a shim: "on", or the size in bytes from which payloads are coded.
+	CodingVariable = "WEFT_CODING"
 	// DensifyVariable is the environment variable that, set to anything, keeps a
-	// host on a shim with coding from coding anything new.
+	// host on a shim from coding anything new; it still reads what is coded.
 	DensifyVariable = "WEFT_DENSIFY"
 )
 
@@ -75,8 +78,8 @@ type Options struct {
 	WeftDir string
 	// WeftVersion is the version of Weft to require when WeftDir is empty.
 	WeftVersion string
-	// Coding, if it is not 0, turns coded replication on in every node whose
-	// host does not: for payloads of so many bytes and more.
+	// Coding, if it is not 0, is the size in bytes from which nodes code payloads
+	// unless their host, or CodingVariable, says otherwise.
 	Coding int
 	// Tests adds the tests of upstream's sub-packages, and their test data.
 	Tests bool
@@ -148,18 +151,15 @@ func writeRoot(res Result, coding int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	src, err := forward(theirs, ours, coding > 0)
+	src, err := forward(theirs, ours)
 	if err != nil {
 		return 0, err
 	}
-	if coding > 0 {
-		on, err := codingSource(theirs.pkg, coding)
-		if err != nil {
-			return 0, fmt.Errorf("shim: generated %s: %w", codingFile, err)
-		}
-		if err := os.WriteFile(filepath.Join(res.Dir, codingFile), on, 0o644); err != nil {
-			return 0, err
-		}
+	reading, err := environmentSource(theirs.pkg, coding)
+	if err != nil {
+		return 0, fmt.Errorf("shim: generated %s: %w", environmentFile, err)
 	}
-	return len(theirs.decls), os.WriteFile(filepath.Join(res.Dir, rootFile), src, 0o644)
+	return len(theirs.decls), errors.Join(
+		os.WriteFile(filepath.Join(res.Dir, environmentFile), reading, 0o644),
+		os.WriteFile(filepath.Join(res.Dir, rootFile), src, 0o644))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestAdopt executes docs/adopt.md on the sample host: the import swap on one
-// copy of it, the shim and the way back on another, on which coding is then turned on.
+// copy of it, the shim, with and without coding, and the way back on another.
 func TestAdopt(t *testing.T) {
 	root, err := docs.Root()
 	require.NoError(t, err)
@@ -28,9 +28,11 @@ func TestAdopt(t *testing.T) {
 	require.NoError(t, err)
 	follow(t, root, swapped, snippets[0:2])
 	follow(t, root, shimmed, snippets[2:4])
-	follow(t, root, shimmed, snippets[4:6])
 	follow(t, root, shimmed, snippets[6:8])
-	require.FileExists(t, filepath.Join(shimmed, "raft-shim", "coding.go"))
+	out, err := run(t, shimmed, []string{"WEFT_CODING=4k"}, "go", "run", ".")
+	require.Error(t, err, "the shim reads the variable")
+	require.Contains(t, out, `WEFT_CODING is "4k"; set it to on`)
+	follow(t, root, shimmed, snippets[4:6])
 	after, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "the shim needs no edit of the host")

@@ -16,6 +16,8 @@ import (
 type Options struct {
 	// Binaries are the etcd programs. Every start of a member takes the next.
 	Binaries []string
+	// Env is what the environment of members has besides this process's.
+	Env []string
 	// Dir is for data and logs. What is in it is removed first.
 	Dir string
 	// FirstPort is the lowest port to use; 1000 are tried from there.
@@ -70,7 +72,7 @@ func play(ctx context.Context, o Options, scenario func(*run, context.Context) e
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return Report{}, err
 	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
 		values: values{largest: o.Largest}}
 	defer r.cluster.stop()
 	if err := r.boot(ctx); err != nil {

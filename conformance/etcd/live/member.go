@@ -17,6 +17,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weftraft/weft/conformance/etcd/disk"
 )
 
 // member is one etcd, over all the processes that it is in the course of time.
@@ -87,6 +89,9 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 	}(m.exited)
 	return nil
 }
+
+// logged reads the log of a member that is down.
+func (m *member) logged() (disk.Log, error) { return disk.Read(filepath.Join(m.dir, "data"), "") }
 
 func (m *member) logFile() string { return filepath.Join(m.dir, "log") }
 

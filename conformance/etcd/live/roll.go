@@ -13,7 +13,8 @@ import (
 )
 
 // Roll takes a cluster from the first binary to the second, which codes, and
-// back, member by member under load. Members are killed, not stopped.
+// back, member by member under load. Members are killed, not stopped. What the
+// environment says of coding the first binary does not read.
 func Roll(ctx context.Context, o Options) (Report, error) {
 	if len(o.Binaries) != 2 {
 		return Report{}, fmt.Errorf("rolling from one binary to another: got %d", len(o.Binaries))
@@ -34,7 +35,7 @@ func (r *run) roll(ctx context.Context, plain, coding string) error {
 	if err := r.serves(ctx, 200); err != nil {
 		return err
 	}
-	r.env = []string{shim.DensifyVariable + "=1"}
+	r.env = append(r.env, shim.DensifyVariable+"=1")
 	if err := r.restartAll(ctx, coding, func(m *member) error { return r.countCoded(m) }); err != nil {
 		return err
 	}
@@ -93,14 +94,14 @@ const attempts = 20
 // is coded is left on its disk.
 func (r *run) untilDense(ctx context.Context, m *member) error {
 	for range attempts {
-		n, err := m.logged()
+		l, err := m.logged()
 		if err != nil {
 			return err
 		}
-		if n.envelopes == 0 {
+		if l.Envelopes == 0 {
 			return nil
 		}
-		r.say("%s has %d envelopes in its log", m.name, n.envelopes)
+		r.say("%s has %d envelopes in its log", m.name, l.Envelopes)
 		if err := r.back(ctx, m); err != nil {
 			return err
 		}
@@ -120,11 +121,11 @@ var (
 // countCoded counts the coded entries in the logs of members that are down.
 func (r *run) countCoded(members ...*member) error {
 	for _, m := range members {
-		n, err := m.logged()
+		l, err := m.logged()
 		if err != nil {
 			return err
 		}
-		r.report.Coded += n.coded
+		r.report.Coded += l.Coded
 	}
 	return nil
 }
@@ -132,9 +133,9 @@ func (r *run) countCoded(members ...*member) error {
 // sawNoneCoded checks that a member which is down has nothing that its library
 // cannot read.
 func (r *run) sawNoneCoded(m *member) error {
-	n, err := m.logged()
-	if err == nil && n.envelopes > 0 {
-		err = fmt.Errorf("%w: %d envelopes in the log of %s", errTooEarly, n.envelopes, m.name)
+	l, err := m.logged()
+	if err == nil && l.Envelopes > 0 {
+		err = fmt.Errorf("%w: %d envelopes in the log of %s", errTooEarly, l.Envelopes, m.name)
 	}
 	return err
 }

@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/cmd/internal/ports"
-	"github.com/weftraft/weft/cmd/internal/process"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/ports"
+	"github.com/weftraft/weft/internal/process"
 )
 
 // node is one member, through all the processes that it has had.

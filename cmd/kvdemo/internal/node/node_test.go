@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
-	"github.com/weftraft/weft/cmd/internal/ports"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/ports"
 )
 
 func freePort(t *testing.T) string {

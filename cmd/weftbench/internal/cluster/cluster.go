@@ -21,9 +21,9 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/weftraft/weft/cmd/internal/ports"
-	"github.com/weftraft/weft/cmd/internal/process"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/ports"
+	"github.com/weftraft/weft/internal/process"
 )
 
 // MaxCallBytes bounds a message between a client and a node.
@@ -51,7 +51,7 @@ type Node struct {
 	args    []string
 	log     string
 	proc    *process.Process
-	past    Usage // of processes that are gone, as far as it was read
+	past    process.Usage // of processes that are gone, as far as it was read
 	conn    *grpc.ClientConn
 }
 
@@ -124,8 +124,8 @@ func (n *Node) Kill() error {
 	if n.proc == nil {
 		return nil
 	}
-	if u, err := processUsage(n.proc.PID()); err == nil {
-		n.past = Usage{n.past.CPU + u.CPU, n.past.WriteBytes + u.WriteBytes}
+	if u, err := n.proc.Usage(); err == nil {
+		n.past = n.past.Add(u)
 	}
 	p := n.proc
 	n.proc = nil
@@ -226,22 +226,22 @@ func (c *Cluster) WaitFor(ctx context.Context, patience time.Duration, what stri
 }
 
 // Usage returns what the node's processes have used.
-func (n *Node) Usage() (Usage, error) {
+func (n *Node) Usage() (process.Usage, error) {
 	if n.proc == nil {
 		return n.past, nil
 	}
-	u, err := processUsage(n.proc.PID())
-	return Usage{n.past.CPU + u.CPU, n.past.WriteBytes + u.WriteBytes}, err
+	u, err := n.proc.Usage()
+	return n.past.Add(u), err
 }
 
 // Usage adds up what all nodes have used.
-func (c *Cluster) Usage() (sum Usage, err error) {
+func (c *Cluster) Usage() (sum process.Usage, err error) {
 	for _, n := range c.Nodes {
 		u, err := n.Usage()
 		if err != nil {
 			return sum, err
 		}
-		sum = Usage{sum.CPU + u.CPU, sum.WriteBytes + u.WriteBytes}
+		sum = sum.Add(u)
 	}
 	return sum, nil
 }
@@ -256,7 +256,7 @@ func (c *Cluster) Settle(ctx context.Context, limit time.Duration) error {
 			return context.Cause(ctx)
 		case <-time.After(step):
 		}
-		var now Usage
+		var now process.Usage
 		now, err = c.Usage()
 		if calm++; now.CPU-last.CPU > rest {
 			calm = 0

@@ -19,6 +19,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/internal/process"
 )
 
 // The sides: full copies come first, as what the other is compared with.
@@ -248,7 +249,7 @@ func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, c
 // reading is what the nodes have used since they started.
 type reading struct {
 	term                  uint64
-	leader, all           cluster.Usage
+	leader, all           process.Usage
 	leaderBytes, allBytes uint64
 }
 

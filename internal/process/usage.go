@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package process
 
 import (
 	"errors"
@@ -23,8 +23,12 @@ func (u Usage) Sub(before Usage) Usage {
 	return Usage{u.CPU - before.CPU, u.WriteBytes - before.WriteBytes}
 }
 
-// processUsage asks the kernel what a living process has used.
-func processUsage(pid int) (u Usage, err error) {
+// Add returns what two have used.
+func (u Usage) Add(v Usage) Usage { return Usage{u.CPU + v.CPU, u.WriteBytes + v.WriteBytes} }
+
+// Usage asks the kernel what a child that lives has used. It needs Linux.
+func (p *Process) Usage() (u Usage, err error) {
+	pid := p.PID()
 	if u.CPU, err = processCPU(pid); err != nil {
 		return Usage{}, fmt.Errorf("CPU time of process %d: %w (this needs Linux)", pid, err)
 	}

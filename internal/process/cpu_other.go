@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package cluster
+package process
 
 import (
 	"errors"

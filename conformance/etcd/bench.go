@@ -1,0 +1,183 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/conformance/etcd/bench"
+	"github.com/weftraft/weft/internal/netlab"
+	"github.com/weftraft/weft/internal/shim"
+)
+
+// benchOptions are the flags of the benchmark.
+type benchOptions struct {
+	bench.Config
+	out, rows, data string
+	quick           bool
+	budget          time.Duration
+}
+
+func benchCommand() *cobra.Command {
+	o := benchOptions{Config: bench.Config{Links: []int64{100e6, 1e9, 0}}}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure etcd as released beside etcd on Weft",
+		Long: "bench builds etcd " + etcdVersion + " on upstream's library and on Weft, and puts the same load on clusters of both in turns:\n" +
+			"as released, on Weft with coding off, and on Weft with coding. With --rows a run that breaks off, or whose time is\n" +
+			"over, is continued by the next one.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&o.Members, "members", []int{3, 5}, "sizes of clusters, 1 to 9")
+	f.Var((*rates)(&o.Links), "links", "bits a second that a member sends, and receives, at most (0: no bound)")
+	f.IntSliceVar(&o.Sizes, "sizes", []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}, "bytes of a value, 1 to 1048576")
+	f.IntSliceVar(&o.Clients, "clients", []int{1, 16}, "numbers of clients, 1 to 1000")
+	f.IntVar(&o.Rounds, "rounds", 3, "how often each load is put on each side, in turns; 1 or more")
+	f.DurationVar(&o.Time, "time", 2*time.Second, "of one measurement, 100ms or more")
+	f.IntVar(&o.Coded, "coding", 4096, "size from which payloads are coded on the side that codes")
+	f.StringVar(&o.Network, "network", "", netlab.Namespaces+" or "+netlab.Relay+" (default: namespaces where the machine allows them)")
+	f.StringVar(&o.out, "out", "", "write the report, in Markdown, into this file after each row (default: to standard output at the end)")
+	f.StringVar(&o.rows, "rows", "", "keep rows in this file, and do not measure again those that it has")
+	f.StringVar(&o.data, "data", "", "directory for the members' data (default: a temporary one)")
+	f.DurationVar(&o.budget, "stop-after", 0, "begin no more rows after so long (0: go on to the end)")
+	f.BoolVar(&o.quick, "quick", false, "three members, two links, two sizes, 16 clients, one short round (about a minute)")
+	return cmd
+}
+
+func (o *benchOptions) run(ctx context.Context, out io.Writer) (err error) {
+	if o.quick {
+		o.Members, o.Links, o.Sizes, o.Clients, o.Rounds, o.Time = []int{3}, []int64{100e6, 0}, []int{1 << 10, 64 << 10}, []int{16}, 1, time.Second
+	}
+	o.Progress = func(line string) { progress("%s", line) }
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if err := o.chooseNetwork(); err != nil {
+		return err
+	}
+	if err := o.build(ctx); err != nil {
+		return err
+	}
+	if o.Dir, err = os.MkdirTemp(o.data, "bench-etcd-"); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+	at, err := o.Circumstances(o.Network)
+	if err != nil {
+		return err
+	}
+	store, err := bench.OpenStore(o.rows, at)
+	if err != nil {
+		return fmt.Errorf("--rows: %w", err)
+	}
+	return o.measure(ctx, store, out)
+}
+
+// measure measures what the store has not, and reports all of it.
+func (o *benchOptions) measure(ctx context.Context, store *bench.Store, out io.Writer) error {
+	report := func() error {
+		if o.out == "" {
+			return nil
+		}
+		return os.WriteFile(o.out, []byte(store.Report(o.Config)), 0o644)
+	}
+	if err := report(); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	var until time.Time
+	if o.budget > 0 {
+		until = time.Now().Add(o.budget)
+	}
+	wanted := func(l bench.Load) bool { return !store.Has(l) }
+	done := func(rows []*bench.Row) error { return errors.Join(store.Add(rows...), report()) }
+	err := bench.Run(ctx, o.Config, wanted, done, until)
+	if o.out == "" {
+		_, writeErr := io.WriteString(out, store.Report(o.Config))
+		err = errors.Join(err, writeErr)
+	}
+	if errors.Is(err, bench.ErrStopped) && o.rows != "" {
+		err = fmt.Errorf("%w; run this again to go on", err)
+	}
+	return err
+}
+
+// chooseNetwork finds out what kind of network the machine allows.
+func (o *benchOptions) chooseNetwork() error {
+	n, err := netlab.New(netlab.Config{Hosts: 1, Rate: 100e6, Kind: o.Network})
+	if err != nil {
+		return err
+	}
+	o.Network = n.Kind
+	progress("network: %s", n.Kind)
+	if n.Why != nil {
+		progress("  no namespaces: %v", n.Why)
+	}
+	return n.Close()
+}
+
+// build builds the sides' programs.
+func (o *benchOptions) build(ctx context.Context) error {
+	w, err := newWorkdir("")
+	if err != nil {
+		return err
+	}
+	if err := w.prepare(ctx, false); err != nil {
+		return err
+	}
+	programs := map[string]string{}
+	for _, core := range []string{coreUpstream, coreWeft} {
+		progress("etcd %s on %s", etcdVersion, core)
+		if programs[core], err = w.buildServer(ctx, core, "etcd-"+core); err != nil {
+			return err
+		}
+	}
+	o.Sides = sides(programs[coreUpstream], programs[coreWeft], o.Coded)
+	return nil
+}
+
+// sides are the ways to run etcd that are compared.
+func sides(upstream, weft string, coding int) []bench.Side {
+	on := fmt.Sprintf("%s=%d", shim.CodingVariable, coding)
+	return []bench.Side{
+		{Name: "etcd", About: "etcd " + etcdVersion + " as released.", Program: upstream},
+		{Name: "Weft", About: "the same sources on Weft, coding off.", Program: weft, Env: []string{shim.CodingVariable + "=off"}},
+		{Name: "coded", About: "the same program as before, with `" + on + "`.", Program: weft, Env: []string{on}, Codes: true},
+	}
+}
+
+// rates are numbers of bits a second, as a flag.
+type rates []int64
+
+func (r *rates) Type() string { return "rates" }
+
+func (r *rates) String() string {
+	var all []string
+	for _, rate := range *r {
+		all = append(all, strconv.FormatInt(rate, 10))
+	}
+	return strings.Join(all, ",")
+}
+
+func (r *rates) Set(text string) error {
+	*r = nil
+	for word := range strings.SplitSeq(text, ",") {
+		rate, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q, want whole numbers of bits a second, such as 100000000, separated by commas", word)
+		}
+		*r = append(*r, rate)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/netlab"
+)
+
+func config() Config {
+	return Config{
+		Sides:   []Side{{Name: "etcd", About: "as released."}, {Name: "Weft", About: "off."}, {Name: "coded", About: "on.", Codes: true}},
+		Members: []int{3, 5}, Links: []int64{100e6, 0}, Sizes: []int{1 << 10, 64 << 10}, Clients: []int{1, 16},
+		Rounds: 3, Time: time.Second, Coded: 4096, Progress: func(string) {},
+	}
+}
+
+// rowOf is a row whose sides have these puts a second in each round.
+func rowOf(l Load, puts ...float64) *Row {
+	r := &Row{Load: l}
+	for i, name := range []string{"etcd", "Weft", "coded"} {
+		x := []float64{puts[i], puts[i] * 0.5, puts[i] * 2}
+		r.Cells = append(r.Cells, &Cell{Side: name, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, LeaderSent: x, AllSent: x, Others: []float64{0.1, 0.2, 0.4}, Puts: 100})
+	}
+	return r
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	require.NoError(t, config().Validate())
+	for says, spoil := range map[string]func(*Config){
+		"--members: [0], want numbers of 1 to 9":     func(c *Config) { c.Members = []int{0} },
+		"--sizes: [2000000], want numbers of":        func(c *Config) { c.Sizes = []int{2e6} },
+		"--clients: [], want numbers of 1 to 1000":   func(c *Config) { c.Clients = nil },
+		"--rounds: [0], want numbers of":             func(c *Config) { c.Rounds = 0 },
+		"--links: none":                              func(c *Config) { c.Links = nil },
+		"Rate is 7 bits a second, want 0 (no bound)": func(c *Config) { c.Links = []int64{7} },
+		"Kind is \"wire\", want namespaces, relay":   func(c *Config) { c.Network = "wire" },
+		"--time: 1ms, want 100ms":                    func(c *Config) { c.Time = time.Millisecond },
+	} {
+		c := config()
+		spoil(&c)
+		require.ErrorContains(t, c.Validate(), says)
+	}
+}
+
+func TestEveryValueIsLookedFor(t *testing.T) {
+	l := &load{prefix: "p", size: 100, seed: 7}
+	a, b, unknown := put{0, 0}, put{0, 1}, put{3, 0}
+	l.acks = map[put]bool{a: true, b: true, unknown: false}
+	have := map[string][]byte{a.key("p"): l.value(a, nil), b.key("p"): l.value(b, nil)}
+	require.NoError(t, l.compare(have))
+
+	with := maps.Clone(have)
+	with[unknown.key("p")] = l.value(unknown, nil)
+	require.NoError(t, l.compare(with), "it may have happened")
+
+	lost := maps.Clone(have)
+	delete(lost, b.key("p"))
+	require.ErrorContains(t, l.compare(lost), "key p/000/000001 is not there")
+
+	damaged := maps.Clone(have)
+	damaged[a.key("p")] = bytes.Clone(have[a.key("p")])
+	damaged[a.key("p")][99] ^= 1
+	require.ErrorContains(t, l.compare(damaged), "key p/000/000000 has other bytes")
+
+	strange := maps.Clone(have)
+	strange["p/9"] = nil
+	require.ErrorContains(t, l.compare(strange), "1 keys are there that nobody put")
+	require.ErrorIs(t, l.compare(strange), ErrLost)
+}
+
+// TestValuesDifferEverywhere: of two values no eight bytes at one place are the same,
+// so that parts of one cannot stand for parts of the other.
+func TestValuesDifferEverywhere(t *testing.T) {
+	l := &load{size: 4096}
+	a, b := l.value(put{0, 0}, nil), l.value(put{0, 1}, nil)
+	require.Len(t, a, 4096)
+	for i := 0; i < len(a); i += 8 {
+		require.NotEqual(t, a[i:i+8], b[i:i+8])
+	}
+	require.Len(t, (&load{size: 5}).value(put{}, nil), 5)
+}
+
+func TestClientsStopAtTheirBounds(t *testing.T) {
+	l := &load{size: maxBytes / 8}
+	now := time.Now()
+	for made := range Least {
+		require.True(t, l.more(made, now.Add(-time.Hour)), "so many in any case")
+	}
+	require.False(t, l.more(Least, now.Add(-time.Hour)), "the time is over")
+	for l.puts < 8 {
+		require.True(t, l.more(Least, now.Add(time.Hour)))
+	}
+	require.False(t, l.more(Least, now.Add(time.Hour)), "these are the bytes")
+}
+
+func TestQuantileAndMedian(t *testing.T) {
+	l := &load{}
+	require.Zero(t, l.quantile(50))
+	for i := range 100 {
+		l.latency = append(l.latency, time.Duration(100-i))
+	}
+	require.Equal(t, []time.Duration{1, 50, 99, 100}, []time.Duration{l.quantile(0), l.quantile(50), l.quantile(99), l.quantile(100)})
+	require.Equal(t, []float64{0, 2, 2.5}, []float64{median(nil), median([]float64{9, 1, 2}), median([]float64{3, 1, 2, 9})})
+}
+
+func TestMachineIsBusyWithOthers(t *testing.T) {
+	busy, err := busyFrom("cpu  10 20 30 4000 500 1 2 3 40 50\ncpu0 1 2 3\n")
+	require.NoError(t, err)
+	require.Equal(t, 66*tick, busy, "all but what is idle, waits for disks, or is counted twice")
+	_, err = busyFrom("intr 1 2 3")
+	require.ErrorContains(t, err, "want cpu and figures")
+
+	begin := time.Unix(1, 0)
+	before := machine{at: begin, busy: time.Minute, self: time.Second}
+	after := machine{at: begin.Add(time.Second), busy: time.Minute + 900*time.Millisecond, self: 1200 * time.Millisecond}
+	require.InDelta(t, 0.4/float64(runtime.NumCPU()), after.others(before, 300*time.Millisecond), 1e-9)
+	require.Zero(t, after.others(before, time.Minute), "ticks are coarse")
+}
+
+func TestRowsOutliveARun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows")
+	at := Circumstances{Rounds: 3, Network: netlab.Relay}
+	s, err := OpenStore(path, at)
+	require.NoError(t, err)
+	first, second := rowOf(Load{3, 0, 1024, 1}, 1, 2, 3), rowOf(Load{3, 0, 1024, 16}, 4, 5, 6)
+	require.NoError(t, s.Add(first, second))
+
+	// A run that was killed as it wrote.
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"members":5,"link`)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	s, err = OpenStore(path, at)
+	require.NoError(t, err)
+	require.Equal(t, []*Row{first, second}, s.Rows)
+	require.True(t, s.Has(first.Load))
+	require.False(t, s.Has(Load{5, 0, 1024, 1}))
+	require.NoError(t, s.Add(rowOf(Load{5, 0, 1024, 1}, 7, 8, 9)))
+	s, err = OpenStore(path, at)
+	require.NoError(t, err)
+	require.Len(t, s.Rows, 3)
+
+	_, err = OpenStore(path, Circumstances{Rounds: 4, Network: netlab.Relay})
+	require.ErrorIs(t, err, ErrOther)
+	require.ErrorContains(t, err, path)
+	s, err = OpenStore("", at)
+	require.NoError(t, err)
+	require.NoError(t, s.Add(first), "kept in memory")
+}
+
+func TestReportSaysWhoLoses(t *testing.T) {
+	cfg := config()
+	s := &Store{At: Circumstances{Rounds: 3, Network: netlab.Namespaces}}
+	require.Empty(t, s.Headline(cfg), "rows are missing")
+	require.NotContains(t, s.Report(cfg), "In short")
+	for _, l := range cfg.loads() {
+		puts := []float64{100, 95, 300}
+		if l == (Load{3, 0, 1024, 1}) {
+			puts = []float64{100, 80, 70}
+		}
+		s.Rows = append(s.Rows, rowOf(l, puts...))
+	}
+	s.Rows[0].Cells[1].Failed, s.Rows[0].Cells[2].Restless = 2, 1
+	require.Equal(t, "etcd v3.7.3, unedited, on Weft with coding, 5 members on links of 100 Mbit/s, 16 clients: 300 puts/s of\n"+
+		"64 KB, where etcd as released takes 100.\n"+
+		"It loses most at 3 members, links without a bound, 1 KB x 1: 70% of the puts.", s.Headline(cfg))
+	got := s.Report(cfg)
+	for _, says := range []string{
+		s.Headline(cfg),
+		"| Weft | puts a second | 0 | 15 | 1 | 0.80: 3 members, links without a bound, 1 KB x 1 |",
+		"| coded | puts a second | 15 | 0 | 1 | 0.70: 3 members, links without a bound, 1 KB x 1 |",
+		// In these rows all figures are as many as puts, and of others fewer are better.
+		"| coded | processor time | 1 | 0 | 15 | 3.00: 3 members, links of 100 Mbit/s, 1 KB x 1 |",
+		"Fewer puts a second than etcd:\n\n- Weft, 3 members, links without a bound, 1 KB x 1: 0.80\n- coded, 3 members, links without a bound, 1 KB x 1: 0.70\n",
+		"### 5 members, links of 100 Mbit/s",
+		"| 64 KB | 16 | 0.95 / 3.00 | 100 / 95.0 / 300 |",
+		"- 3 members, links of 100 Mbit/s, 1 KB x 1, Weft: 2 puts failed, and 100 were answered.",
+		"- 3 members, links of 100 Mbit/s, 1 KB x 1, coded: 1 measurements were made again, as the leader changed.",
+		networkAbout[netlab.Namespaces],
+		"took 20% of\nits processors in the median measurement, and 40% in the worst.",
+	} {
+		require.Contains(t, got, says)
+	}
+	s.Rows[slices.IndexFunc(s.Rows, func(r *Row) bool { return r.Load == Load{3, 0, 1024, 1} })] = rowOf(Load{3, 0, 1024, 1}, 100, 100, 100)
+	require.Contains(t, s.Headline(cfg), "Nowhere does it take fewer puts, by more than 10%.")
+	require.Equal(t, 4, strings.Count(got, "\n### "))
+	s.Rows = slices.DeleteFunc(s.Rows, func(r *Row) bool { return r.Members == 5 })
+	require.Equal(t, 2, strings.Count(s.Report(cfg), "\n### "), "a table without rows is left out")
+}

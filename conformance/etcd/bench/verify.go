@@ -1,0 +1,82 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// ErrLost is returned when a member does not have what was acknowledged.
+var ErrLost = errors.New("a member does not have what was acknowledged")
+
+// page is how many bytes of values one read is to return.
+const page = 8 << 20
+
+// verify reads everything that was put at every member.
+func (l *load) verify(ctx context.Context, c *cluster) error {
+	for _, m := range c.members {
+		// A linearizable read at a member returns when it has applied all that was
+		// acknowledged. After that its own data is read, which nobody else sends it.
+		err := c.until(ctx, "a read at "+m.name, func() error {
+			_, err := m.api.Get(ctx, l.prefix)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := l.verifyAt(ctx, m); err != nil {
+			return fmt.Errorf("%s of %s: %w", m.name, c.side.Name, err)
+		}
+	}
+	return nil
+}
+
+func (l *load) verifyAt(ctx context.Context, m *member) error {
+	values := map[string][]byte{}
+	end := clientv3.GetPrefixRangeEnd(l.prefix + "/")
+	for from := l.prefix + "/"; ; {
+		r, err := m.api.Get(ctx, from, clientv3.WithRange(end), clientv3.WithSerializable(),
+			clientv3.WithLimit(int64(max(page/l.size, 1))))
+		if err != nil {
+			return err
+		}
+		for _, kv := range r.Kvs {
+			values[string(kv.Key)] = kv.Value
+		}
+		if !r.More {
+			break
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+	return l.compare(values)
+}
+
+// compare looks for each put in what a member has. A put without an answer may
+// have happened or not; nothing else may have.
+func (l *load) compare(values map[string][]byte) error {
+	var want []byte
+	found := 0
+	for p, acknowledged := range l.acks {
+		got, ok := values[p.key(l.prefix)]
+		if !ok && acknowledged {
+			return fmt.Errorf("%w: key %s is not there", ErrLost, p.key(l.prefix))
+		}
+		if !ok {
+			continue
+		}
+		found++
+		if want = l.value(p, want); !bytes.Equal(got, want) {
+			return fmt.Errorf("%w: key %s has other bytes", ErrLost, p.key(l.prefix))
+		}
+	}
+	if found != len(values) {
+		return fmt.Errorf("%w: %d keys are there that nobody put", ErrLost, len(values)-found)
+	}
+	return nil
+}

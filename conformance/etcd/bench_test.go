@@ -1,0 +1,56 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBenchMeasuresEachRowOnce runs a small benchmark over the relay, which every
+// machine allows, breaks off before it begins, and continues it.
+func TestBenchMeasuresEachRowOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds etcd, and runs clusters of it")
+	}
+	dir := t.TempDir()
+	out, rows := filepath.Join(dir, "report.md"), filepath.Join(dir, "rows")
+	run := func(more ...string) error {
+		cmd := command()
+		cmd.SetArgs(append([]string{"bench", "--members=3", "--links=0", "--sizes=1024,8192", "--clients=2", "--rounds=1",
+			"--time=100ms", "--network=relay", "--out=" + out, "--rows=" + rows}, more...))
+		return cmd.ExecuteContext(t.Context())
+	}
+	require.ErrorContains(t, run("--stop-after=1ns"), "rows are missing; run this again to go on")
+	require.NoError(t, run())
+	report, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Contains(t, string(report), "### 3 members, links without a bound")
+	require.Equal(t, 2, strings.Count(string(report), " KB | 2 | "), string(report))
+	before, err := os.ReadFile(rows)
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(string(before), "\n"), "circumstances and two rows")
+
+	require.NoError(t, run("--stop-after=1ns"), "nothing is left to measure")
+	after, err := os.ReadFile(rows)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+	require.ErrorContains(t, run("--rounds=2"), "measured under other circumstances")
+}
+
+func TestBenchNamesMistakes(t *testing.T) {
+	for says, args := range map[string][]string{
+		`"fast", want whole numbers of bits a second`: {"--links=100000000,fast"},
+		"--members: [0], want numbers of 1 to 9":      {"--members=0"},
+		"Kind is \"wire\"":                            {"--network=wire"},
+	} {
+		cmd := command()
+		cmd.SetArgs(append([]string{"bench"}, args...))
+		require.ErrorContains(t, cmd.ExecuteContext(t.Context()), says)
+	}
+}

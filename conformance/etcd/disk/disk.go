@@ -1,0 +1,122 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package disk reads, with etcd's own packages, what an etcd member that is down
+// has in its log.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
+	"go.etcd.io/etcd/server/v3/storage/datadir"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/zap"
+
+	"github.com/weftraft/weft/ecraft"
+)
+
+// ErrRuns is returned for the log of a member that runs.
+var ErrRuns = errors.New("its member runs; stop it first")
+
+// Log is what a member's log has, from the snapshot on with which the member
+// would start: what is before is never read again.
+type Log struct {
+	First   uint64 // index of the first entry; 0 if there is none
+	Entries int
+	// Envelopes counts the entries that only Weft can read, and LastEnvelope is
+	// the index of the last one. Coded counts those of them that have units.
+	Envelopes, Coded int
+	LastEnvelope     uint64
+}
+
+// String says in a line what an operator wants to know.
+func (l Log) String() string {
+	switch {
+	case l.Entries == 0:
+		return "no entries"
+	case l.Envelopes == 0:
+		return fmt.Sprintf("%d entries from index %d on, none coded", l.Entries, l.First)
+	}
+	return fmt.Sprintf("%d entries from index %d on, %d coded, the last at %d", l.Entries, l.First, l.Envelopes, l.LastEnvelope)
+}
+
+// Read reads the log in walDir, empty for the one in dataDir, of the member with
+// that data directory. It only reads.
+func Read(dataDir, walDir string) (Log, error) {
+	if walDir == "" {
+		walDir = datadir.ToWALDir(dataDir)
+	}
+	if err := stopped(walDir); err != nil {
+		return Log{}, fmt.Errorf("log in %s: %w", walDir, err)
+	}
+	lg := zap.NewNop()
+	known, err := wal.ValidSnapshotEntries(lg, walDir)
+	if err != nil {
+		return Log{}, fmt.Errorf("snapshots in the log in %s: %w", walDir, err)
+	}
+	var from walpb.Snapshot
+	newest, err := snap.New(lg, datadir.ToSnapDir(dataDir)).LoadNewestAvailable(known)
+	switch {
+	case errors.Is(err, snap.ErrNoSnapshot):
+	case err != nil:
+		return Log{}, fmt.Errorf("snapshots in %s: %w", datadir.ToSnapDir(dataDir), err)
+	default:
+		from.Index, from.Term = new(newest.GetMetadata().GetIndex()), new(newest.GetMetadata().GetTerm())
+	}
+	w, err := wal.OpenForRead(lg, walDir, &from)
+	if err != nil {
+		return Log{}, fmt.Errorf("log in %s: %w", walDir, err)
+	}
+	defer func() { _ = w.Close() }() // only read from
+	_, _, entries, err := w.ReadAll()
+	if err != nil {
+		return Log{}, fmt.Errorf("log in %s: %w", walDir, err)
+	}
+	return count(entries), nil
+}
+
+// stopped returns an error unless there is a log that nobody writes. A member
+// holds a lock on the newest file of its log.
+func stopped(walDir string) error {
+	files, err := filepath.Glob(filepath.Join(walDir, "*.wal"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no log there: %w", os.ErrNotExist)
+	}
+	lock, err := fileutil.TryLockFile(slices.Max(files), os.O_RDWR, fileutil.PrivateFileMode)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return ErrRuns
+	}
+	if err != nil {
+		return err
+	}
+	return lock.Close()
+}
+
+func count(entries []*raftpb.Entry) (l Log) {
+	l.Entries = len(entries)
+	for i, e := range entries {
+		if i == 0 {
+			l.First = e.GetIndex()
+		}
+		if e.GetType() != raftpb.EntryNormal || !ecraft.IsEnvelope(e.GetData(), 0) {
+			continue
+		}
+		l.Envelopes++
+		l.LastEnvelope = e.GetIndex()
+		if h, _, err := ecraft.ParseHeader(e.GetData(), 0); err == nil && h.Kind == ecraft.Coded {
+			l.Coded++
+		}
+	}
+	return l
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package environment is the part of a shim that is not generated: package shim
+// copies this file into the shim's root package. A host that knows nothing of
+// Weft is told by variables of the environment what its own Config cannot say.
+package environment
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/weftraft/weft/ecraft"
+	weft "github.com/weftraft/weft/raft"
+)
+
+const (
+	// codingVariable turns coded replication on: "on", or the size of a payload,
+	// in bytes, from which it is coded; "off" leaves it off.
+	codingVariable = "WEFT_CODING"
+	// densifyVariable, set to anything, lets a node read coded entries, code
+	// nothing new, and ask the other members to do the same.
+	densifyVariable = "WEFT_DENSIFY"
+	// defaultCoding is what holds where codingVariable is not set.
+	defaultCoding = "off"
+)
+
+// withEnvironment returns c, or a copy of c with what the environment asks for.
+// What the host has set itself stays as it is. A variable with a bad value ends
+// the program: a node that went on without it would ignore its operator.
+func withEnvironment(c *weft.Config) *weft.Config {
+	if c == nil || c.Coding != nil {
+		return c
+	}
+	coding, err := codingFrom(os.LookupEnv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err) // a logger may discard what it gets
+		if c.Logger != nil {
+			c.Logger.Fatalf("%v", err)
+		}
+		panic(err)
+	}
+	if coding == nil {
+		return c
+	}
+	with := *c
+	with.Coding = coding
+	if c.Logger != nil {
+		c.Logger.Infof("%x %s", c.ID, effect(coding))
+	}
+	return &with
+}
+
+// codingFrom returns the coding that variables ask for, nil for none.
+func codingFrom(lookup func(string) (string, bool)) (*weft.Coding, error) {
+	value, set := lookup(codingVariable)
+	if !set {
+		value = defaultCoding
+	}
+	densify, _ := lookup(densifyVariable)
+	threshold := 0
+	switch value {
+	case "on":
+	case "off":
+		if densify == "" {
+			return nil, nil
+		}
+	default:
+		var err error
+		if threshold, err = strconv.Atoi(value); err != nil || threshold < 1 || threshold > ecraft.MaxPayload {
+			return nil, fmt.Errorf("%s is %q; set it to on (payloads of %d bytes and more are coded), to another number of bytes from 1 to %d, or to off",
+				codingVariable, value, weft.DefaultCodingThreshold, ecraft.MaxPayload)
+		}
+	}
+	return &weft.Coding{Threshold: threshold, Plain: densify != ""}, nil
+}
+
+// effect says for the host's log what a node does with payloads.
+func effect(c *weft.Coding) string {
+	if c.Plain {
+		return "codes nothing new and reads coded entries (" + densifyVariable + ")"
+	}
+	threshold := c.Threshold
+	if threshold == 0 {
+		threshold = weft.DefaultCodingThreshold
+	}
+	return fmt.Sprintf("codes payloads of %d bytes and more (%s)", threshold, codingVariable)
+}

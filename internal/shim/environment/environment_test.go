@@ -1,0 +1,103 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	weft "github.com/weftraft/weft/raft"
+)
+
+func lookup(values map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+}
+
+func TestCodingIsWhatVariablesSay(t *testing.T) {
+	for _, c := range []struct {
+		values map[string]string
+		want   *weft.Coding
+	}{
+		{nil, nil},
+		{map[string]string{codingVariable: "off"}, nil},
+		{map[string]string{codingVariable: "on"}, &weft.Coding{}},
+		{map[string]string{codingVariable: "1"}, &weft.Coding{Threshold: 1}},
+		{map[string]string{codingVariable: "4096"}, &weft.Coding{Threshold: 4096}},
+		{map[string]string{densifyVariable: ""}, nil},
+		// A node that leaves coding must read what is coded, whatever else is set.
+		{map[string]string{densifyVariable: "1"}, &weft.Coding{Plain: true}},
+		{map[string]string{densifyVariable: "1", codingVariable: "off"}, &weft.Coding{Plain: true}},
+		{map[string]string{densifyVariable: "1", codingVariable: "4096"}, &weft.Coding{Threshold: 4096, Plain: true}},
+	} {
+		got, err := codingFrom(lookup(c.values))
+		require.NoError(t, err, c.values)
+		require.Equal(t, c.want, got, c.values)
+	}
+}
+
+func TestBadValueIsRefusedWithVariableValueAndBounds(t *testing.T) {
+	for _, value := range []string{"", "0", "-1", "4k", "4096 ", "yes", "true", "1073741825", "99999999999999999999"} {
+		_, err := codingFrom(lookup(map[string]string{codingVariable: value}))
+		require.ErrorContains(t, err, fmt.Sprintf("WEFT_CODING is %q; set it to on (payloads of 4096 bytes", value))
+		// Leaving coding is no reason to overlook it.
+		_, err = codingFrom(lookup(map[string]string{codingVariable: value, densifyVariable: "1"}))
+		require.Error(t, err)
+	}
+}
+
+// fatalLogger is a host's logger whose Fatalf ends the program.
+type fatalLogger struct {
+	*weft.DefaultLogger
+	fatal string
+}
+
+func (l *fatalLogger) Fatalf(format string, args ...any) {
+	l.fatal = fmt.Sprintf(format, args...)
+	panic("the program has ended")
+}
+
+func TestHostThatSaysNothingGetsWhatTheEnvironmentSays(t *testing.T) {
+	unset(t, codingVariable)
+	unset(t, densifyVariable)
+	var out bytes.Buffer
+	logger := &fatalLogger{DefaultLogger: &weft.DefaultLogger{Logger: log.New(&out, "", 0)}}
+	host := &weft.Config{ID: 0xab, Logger: logger}
+	require.Same(t, host, withEnvironment(host), "nothing is set, nothing changes")
+	require.Nil(t, withEnvironment(nil))
+	require.Empty(t, out.String())
+
+	t.Setenv(codingVariable, "8192")
+	got := withEnvironment(host)
+	require.Equal(t, &weft.Coding{Threshold: 8192}, got.Coding)
+	require.Nil(t, host.Coding, "the host's own Config is left alone")
+	require.Contains(t, out.String(), "ab codes payloads of 8192 bytes and more (WEFT_CODING)")
+	own := &weft.Config{Coding: &weft.Coding{Threshold: 7}}
+	require.Same(t, own, withEnvironment(own), "the host's own word counts")
+
+	t.Setenv(codingVariable, "on")
+	withEnvironment(host)
+	require.Contains(t, out.String(), "ab codes payloads of 4096 bytes and more (WEFT_CODING)")
+	t.Setenv(densifyVariable, "1")
+	require.True(t, withEnvironment(host).Coding.Plain)
+	require.Contains(t, out.String(), "ab codes nothing new and reads coded entries (WEFT_DENSIFY)")
+}
+
+func TestBadValueEndsTheProgramInTheHostsLog(t *testing.T) {
+	t.Setenv(codingVariable, "4k")
+	logger := &fatalLogger{}
+	require.PanicsWithValue(t, "the program has ended", func() { withEnvironment(&weft.Config{Logger: logger}) })
+	require.Contains(t, logger.fatal, `WEFT_CODING is "4k"`)
+	require.PanicsWithError(t, logger.fatal, func() { withEnvironment(&weft.Config{}) }, "without a logger it panics")
+}
+
+// unset removes a variable for the time of a test.
+func unset(t *testing.T, name string) {
+	t.Setenv(name, "") // which puts back what there was
+	require.NoError(t, os.Unsetenv(name))
+}
