@@ -1,0 +1,101 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "slices"
+
+// recall is what a node that was restarted has to wait for, because it does not
+// know what it had promised and adopted.
+type recall struct {
+	// until ends the quarantine: whatever was promised before the start has ended.
+	until Instant
+	// In the term of the HardState it started with, the node adopts nothing until the leader
+	// has named its newest roster, in answer to a request sent after the start,
+	// and then nothing older. In later terms it had adopted nothing that it told
+	// anyone of: reports wait until their term is on disk.
+	term   Term
+	asking bool
+	least  Seq
+}
+
+// mayAct reports whether this node may adopt and grant: it is out of quarantine
+// and its term is on disk.
+func (n *Node) mayAct(now Instant) bool { return now >= n.recall.until && n.durable >= n.term }
+
+// pending returns the roster that this node is to adopt next, or nil.
+func (n *Node) pending() *Roster {
+	r := n.rosters.newest()
+	if r == nil || n.adopted != nil && r.ID.Seq <= n.adopted.ID.Seq {
+		return nil
+	}
+	return r
+}
+
+// isAsking reports whether this node must hear from the leader which roster is
+// the newest before it adopts any.
+func (n *Node) isAsking() bool { return n.recall.asking && n.recall.term == n.term }
+
+// mayAdopt reports whether a roster that no promise stands against may be adopted.
+func (n *Node) mayAdopt(now Instant, r *Roster) bool {
+	if n.recall.term == n.term && r.ID.Seq < n.recall.least {
+		return false
+	}
+	return n.mayAct(now) && !n.isAsking()
+}
+
+// waitsFor reports whether a promise to a peer keeps this node from adopting the
+// roster it is to adopt. It has an end: meanwhile nothing is granted to the peer.
+func (n *Node) waitsFor(now Instant, p *peer) bool {
+	r := n.pending()
+	return r != nil && p.promise.binds(now) && p.promise.roster.ID.Term == r.ID.Term && r.shrinks(p.promise.roster, p.id)
+}
+
+// settle adopts the newest roster, if nothing stands against it, and then grants
+// what was asked for. Promises whose role has not become smaller go on.
+func (n *Node) settle(now Instant) {
+	r := n.pending()
+	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
+		return
+	}
+	n.adopted = r
+	n.counts.Adopted++
+	for _, p := range n.peers {
+		n.serve(now, p)
+		p.report = p.report || p.id == n.leader
+	}
+}
+
+// answeredByLeader takes a message of the leader that answers a request of this
+// run of the node.
+func (n *Node) answeredByLeader(newest Seq) {
+	if n.isAsking() && newest > 0 {
+		n.recall.asking, n.recall.least = false, newest
+	}
+}
+
+// learn takes rosters that the leader announced.
+func (n *Node) learn(list []Roster) {
+	for i := range list {
+		n.know(&list[i])
+	}
+	n.meet()
+	n.wake()
+}
+
+// know adds a roster to those that are known.
+func (n *Node) know(r *Roster) {
+	if !n.rosters.add(r) {
+		return
+	}
+	if n.wish.id.before(r.ID) {
+		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired}
+	}
+}
+
+// wake makes heartbeats due at once, because roles have changed.
+func (n *Node) wake() {
+	for _, p := range n.peers {
+		p.next = n.latest
+	}
+}
