@@ -302,8 +302,8 @@ func (w *world) recover() {
 	}
 	for _, m := range w.members {
 		m.stuck, m.slowApply = false, false
-		m.applyTo(m.commit)
 		if m.alive {
+			m.applyTo(m.commit)
 			m.resume()
 		} else {
 			m.start(m.disk.term == 0)

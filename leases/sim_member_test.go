@@ -92,7 +92,9 @@ type member struct {
 	stuck   bool // its disk is
 	// slowApply says that its state machine does not get on
 	slowApply bool
-	vouches   []func()
+	// deafToTicks keeps ticks from its leases
+	deafToTicks bool
+	vouches     []func()
 
 	lease  *Node
 	asking bool
@@ -220,7 +222,9 @@ func (m *member) resume() {
 // tick is what a member does now and then.
 func (m *member) tick() {
 	now := m.reading()
-	m.lease.Tick(now)
+	if !m.deafToTicks {
+		m.lease.Tick(now)
+	}
 	switch {
 	case m.leads:
 		if now >= m.beat {

@@ -68,3 +68,17 @@ func TestClusters(t *testing.T) {
 		}
 	}
 }
+
+// TestClocksBeyondTheBoundAreSeen runs groups whose clocks drift more than the
+// settings say. That leases are wrong then, in what clients see, must come out:
+// else the checks above would see nothing either.
+func TestClocksBeyondTheBoundAreSeen(t *testing.T) {
+	const seeds = 20000
+	for seed := uint64(1); seed <= seeds; seed++ {
+		if w := runSeed(seed, options{length: 2 * time.Second, beyond: 4, only: "Fresh"}); w.failure != "" {
+			t.Log(w.failure)
+			return
+		}
+	}
+	t.Fatalf("%d seeds, and no read was stale", seeds)
+}

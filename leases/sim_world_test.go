@@ -52,6 +52,7 @@ type options struct {
 // settings are drawn by the seed.
 type settings struct {
 	nodes, voters int
+	first         NodeID // campaigns at once
 	cfg           Config
 	tick          time.Duration
 	delay, jitter time.Duration
@@ -63,7 +64,8 @@ type settings struct {
 	sync          time.Duration
 	pace          time.Duration // between acts, on average
 	weights       [actCount]int
-	ambush        float64 // chance of an act upon a message of leases that matters
+	rates         []float64 // of the clocks, if not drawn
+	ambush        float64   // chance of an act upon a message of leases that matters
 }
 
 // reached counts what a run came by.
@@ -150,6 +152,7 @@ func (w *world) draw() {
 	s := &w.set
 	s.nodes = 3 + r.IntN(5)
 	s.voters = min(s.nodes, 3+r.IntN(3))
+	s.first = NodeID(1 + r.IntN(s.voters))
 	lease := w.between(150*time.Millisecond, 500*time.Millisecond)
 	s.cfg = Config{
 		Lease:           lease,
@@ -214,7 +217,7 @@ func (w *world) begin() {
 	for _, m := range w.members {
 		m.start(true)
 	}
-	first := w.members[w.rng.IntN(w.set.voters)]
+	first := w.member(w.set.first)
 	w.after(time.Millisecond, func() { first.receive(func() { first.campaign(false) }) })
 }
 
@@ -232,6 +235,10 @@ func (w *world) drift(m *member) {
 	c.local += float64(w.now-c.at) * c.rate
 	c.at = w.now
 	rho := float64(w.set.cfg.DriftPPM) / 1e6 * w.opt.beyond
+	if w.set.rates != nil {
+		c.rate = w.set.rates[m.id-1]
+		return
+	}
 	switch w.rng.IntN(4) {
 	case 0:
 		c.rate = 1 + rho*(2*w.rng.Float64()-1)

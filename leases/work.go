@@ -102,9 +102,9 @@ func (n *Node) Tick(now Instant) {
 	n.tune(now)
 }
 
-// Poll does what has become possible and returns the messages to send. Call it
-// after news, and after Tick. What it returns vouches for the term like an acknowledgement,
-// and it has seen to it that the term is on disk.
+// Poll does what has become possible and returns the messages to send, at once.
+// Call it after news, and after Tick. Nothing is granted or adopted, and so
+// nothing is said that vouches for a term, before the term is on disk.
 func (n *Node) Poll(now Instant) []Outgoing {
 	now = n.advance(now)
 	n.settle(now)
@@ -127,7 +127,7 @@ func (n *Node) compose(now Instant, p *peer) Message {
 	if due && n.asks(p) {
 		m.Request = n.ask(now, p)
 	}
-	if !p.owed.Nonce.isNone() && (p.hurry || !m.Request.isNone()) && n.durable >= n.term {
+	if !p.owed.Nonce.isNone() && (p.hurry || !m.Request.isNone()) {
 		m.Answer, p.owed, p.hurry = p.owed, Answer{}, false
 	}
 	if n.waitsFor(now, p) && (due || p.revoked != p.promise.nonce) {
@@ -136,7 +136,7 @@ func (n *Node) compose(now Instant, p *peer) Message {
 	m.Confirm, p.confirm = p.confirm, Nonce{}
 	if n.leading != nil {
 		n.composeNews(due, p, &m)
-	} else if p.id == n.leader && n.durable >= n.term && (p.report || !m.isEmpty()) {
+	} else if p.id == n.leader && (p.report || !m.isEmpty()) {
 		n.composeReport(p, &m)
 	}
 	if due && !m.isEmpty() {
@@ -149,7 +149,7 @@ func (n *Node) compose(now Instant, p *peer) Message {
 // numbers, and the rosters whole to a node that does not have the newest.
 func (n *Node) composeNews(due bool, p *peer, m *Message) {
 	newest := n.rosters.newest().ID.Seq
-	if !n.members.has(p.id) || n.durable < n.term {
+	if !n.members.has(p.id) {
 		return
 	}
 	if p.follow.known < newest && (due || p.follow.told < newest) {

@@ -27,6 +27,7 @@ type bug struct {
 	what  string
 	file  string
 	edits [][2]string
+	more  []mutate.Change
 	// by is the test that must find it, or empty for seeds of TestClusters.
 	by string
 }
@@ -52,7 +53,7 @@ func mutants() []mutate.Mutant {
 				flags = append(flags, "-lease-only=Fresh")
 			}
 		}
-		list = append(list, mutate.Mutant{What: b.rule + ": " + b.what, File: b.file, Edits: b.edits, Tests: "leases",
+		list = append(list, mutate.Mutant{What: b.rule + ": " + b.what, File: b.file, Edits: b.edits, More: b.more, Tests: "leases",
 			Stages: [][]string{flags}, Verdict: b.verdict})
 	}
 	return list
