@@ -60,6 +60,7 @@ func (n *Node) settle(now Instant) {
 	}
 	n.adopted = r
 	n.counts.Adopted++
+	n.look()
 	for _, p := range n.peers {
 		n.serve(now, p)
 		p.report = p.report || p.id == n.leader

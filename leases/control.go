@@ -21,7 +21,7 @@ func (n *Node) SetWanted(now Instant, wanted []Want) error {
 		merged = append(merged, Want{Span: w.Span, Nodes: ascending(w.Nodes)})
 	}
 	for _, w := range n.wish.wanted {
-		if w.Tuned {
+		if w.Tuned && len(merged) < MaxSpans {
 			merged = insertWant(merged, w)
 		}
 	}
@@ -60,11 +60,13 @@ func (n *Node) HandOver(now Instant, yes bool) {
 	}
 }
 
-// MayHandOver reports whether a leader that is to hand over has nothing more to wait for:
-// nobody is a responder, and it has told everyone that it holds no leases.
-func (n *Node) MayHandOver() bool {
-	if n.leading == nil {
-		return true
+// MayHandOver reports whether a leader that is to hand over to a voter has nothing more
+// to wait for: nobody is a responder, as the heir knows, and everyone was told
+// that this node holds no leases.
+func (n *Node) MayHandOver(heir NodeID) bool {
+	p := n.peer(heir)
+	if n.leading == nil || p == nil || p.follow.adopted < n.rosters.newest().ID.Seq {
+		return n.leading == nil
 	}
 	for _, p := range n.peers {
 		if !p.confirm.isNone() {

@@ -34,7 +34,12 @@ const (
 // goes on asking for leases and acknowledges nothing.
 func (n *Node) detect(now Instant) {
 	l := n.leading
-	if now.since(l.ticked) > n.cfg.Fail/2 {
+	switch {
+	case l.retired(n): // nothing is asked
+		for _, p := range n.peers {
+			p.follow.answered = now
+		}
+	case now.since(l.ticked) > n.cfg.Fail/2:
 		// This node was paused. What was answered meanwhile waits behind the tick.
 		l.marks = l.marks[:0]
 		for _, p := range n.peers {

@@ -93,8 +93,10 @@ func (n *Node) revoke(p *peer, x Nonce) {
 	n.counts.Revoked++
 }
 
-// giveUp gives back, unasked, all leases that this node holds or has asked for.
-func (n *Node) giveUp() {
+// GiveUp gives back all leases that this node holds or has asked for, unasked. A
+// node that is about to stop does so, and sends what Poll returns; nobody has to
+// wait for its leases to end then.
+func (n *Node) GiveUp() {
 	for _, p := range n.peers {
 		if _, asked := p.sentAt(n.newestTo(p)); asked {
 			n.revoke(p, Nonce{Boot: n.cfg.Boot, Counter: n.newestTo(p)})

@@ -21,6 +21,7 @@ type leading struct {
 	ticked Instant
 	marks  []mark
 	tuned  Instant // when the tuner last decided
+	look   bool    // something has changed that rosters depend on
 }
 
 // follow is what a leader knows of another node, in its term.
@@ -49,10 +50,18 @@ func (n *Node) lead(now Instant, first Index) {
 // retired reports whether the leader does not read by its own lease.
 func (l *leading) retired(n *Node) bool { return n.rosters.newest().Retired || l.gaveUp }
 
+// look has a leader look at its rosters at the next Poll.
+func (n *Node) look() {
+	if n.leading != nil {
+		n.leading.look = true
+	}
+}
+
 // manage makes the next roster, if another than the newest is right, and finds
 // out which are in use.
 func (n *Node) manage(now Instant) {
 	l := n.leading
+	l.look = false
 	n.supersede()
 	next := n.nextRoster(now)
 	if last := n.rosters.newest(); last != nil {
@@ -75,7 +84,7 @@ func (n *Node) manage(now Instant) {
 	}
 	if l.handing && !l.gaveUp && n.isQuiet() {
 		l.gaveUp = true
-		n.giveUp()
+		n.GiveUp()
 	}
 }
 

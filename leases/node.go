@@ -165,22 +165,35 @@ func (n *Node) Configured(now Instant, m Members) {
 	n.advance(now)
 	n.members = Members{Voters: m.Voters.clone(), Learners: ascending(m.Learners)}
 	n.meet()
+	n.look()
 }
 
-// Touches tells which keys an entry touches that is about to be appended, in the
-// place of any from that index on. Entries of which nothing is said touch every
-// key. No spans, but not nil, mean that it touches none.
-func (n *Node) Touches(i Index, spans []Span) { n.touches.note(i, spans) }
+// Entries are entries that were appended, in the place of all from First on.
+type Entries struct {
+	First Index
+	Count int
+	// Keys tells which keys an entry touches: none, if the spans are empty and
+	// not nil; every key, if they are nil. If Keys is nil that holds for all.
+	Keys func(Index) []Span
+}
 
-// Appended tells that the log ends at last, after entries were appended.
-func (n *Node) Appended(last Index) {
+// Appended tells that entries were appended.
+func (n *Node) Appended(e Entries) {
+	n.last = e.First + Index(e.Count) - 1
+	n.touches.cut(e.First - 1)
+	if e.Keys != nil {
+		for i := e.First; i <= n.last; i++ {
+			n.touches.note(i, e.Keys(i))
+		}
+	}
+}
+
+// Truncated tells that the log ends at last, because entries were cut off, or a
+// snapshot took the place of all.
+func (n *Node) Truncated(last Index) {
 	n.last = last
 	n.touches.cut(last)
 }
-
-// Truncated tells that the log ends at last, after entries were removed from
-// its end. Their places may be taken by others next.
-func (n *Node) Truncated(last Index) { n.Appended(last) }
 
 // Committed tells the commit index.
 func (n *Node) Committed(i Index) { n.committed = i }
@@ -189,6 +202,7 @@ func (n *Node) Committed(i Index) { n.committed = i }
 func (n *Node) Applied(i Index) {
 	n.applied = i
 	n.touches.forget(i)
+	n.look()
 }
 
 // Acknowledged tells a leader that a member holds the log up to index, durably.

@@ -4,7 +4,7 @@
 package leases
 
 // ReadIndex tells up to where this node must have applied its log to answer a
-// read of a span from its own state, and whether it may do so at all, at an instant of
+// read of some spans, or of every key if there are none, from its own state, and whether it may do so at all, at an instant of
 // its clock read after the read had arrived. The lease need not be looked at again
 // when the read is answered. If the log is cut at or below the index before that, the read
 // has to go to the leader: the index may never come, though the answer would
@@ -13,14 +13,34 @@ package leases
 // A responder has acknowledged whatever was acknowledged to a client, or read,
 // and touches its keys; or it has committed beyond it. So all of that is in its
 // log at this instant, and only as much of it as touches the span matters.
-func (n *Node) ReadIndex(now Instant, span Span) (Index, bool) {
-	switch {
-	case !n.IsStable(now, span):
-		return 0, false
-	case n.leading != nil:
-		return n.LeaderIndex(span), true
+func (n *Node) ReadIndex(now Instant, spans ...Span) (Index, bool) {
+	for _, s := range orAll(spans) {
+		if !n.IsStable(now, s) {
+			return 0, false
+		}
 	}
-	return n.touches.last(n.last, n.applied, span), true
+	if n.leading != nil {
+		return n.LeaderIndex(spans...), true
+	}
+	return n.lastOf(spans, n.last), true
+}
+
+// lastOf returns the last entry up to an index that touches one of some spans, at least the applied index.
+func (n *Node) lastOf(spans []Span, upTo Index) Index {
+	i := min(n.applied, upTo)
+	for _, s := range orAll(spans) {
+		i = n.touches.last(upTo, i, s)
+	}
+	return i
+}
+
+var everyKey = []Span{{}}
+
+func orAll(spans []Span) []Span {
+	if len(spans) == 0 {
+		return everyKey
+	}
+	return spans
 }
 
 // LeaderIndex returns the index that a leader takes for a read, whichever way it makes
@@ -29,7 +49,7 @@ func (n *Node) ReadIndex(now Instant, span Span) (Index, bool) {
 // Without notes it is the commit index. With notes a responder may have
 // committed, and somebody may have seen, what the leader has not committed yet:
 // whatever it had appended while its roster named anyone.
-func (n *Node) LeaderIndex(span Span) Index {
+func (n *Node) LeaderIndex(spans ...Span) Index {
 	to := n.committed
 	if l := n.leading; n.cfg.Notes && l != nil {
 		if n.rosters.newest().namesAny() {
@@ -38,5 +58,5 @@ func (n *Node) LeaderIndex(span Span) Index {
 			to = max(to, l.named)
 		}
 	}
-	return n.touches.last(to, min(n.applied, to), span)
+	return n.lastOf(spans, to)
 }

@@ -10,8 +10,8 @@ import (
 
 // Bounds of what a roster may say.
 const (
-	MaxSpans = 64 // spans with responders
-	MaxNodes = 64 // responders of a span, and voters of a half
+	MaxSpans = 64  // spans with responders
+	MaxNodes = 255 // responders of a span, and voters of a half
 )
 
 // A Want says which nodes should be responders of a span, whether they can be at

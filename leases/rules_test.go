@@ -76,7 +76,10 @@ func TestNothingIsSaidBeforeTheTermIsDurable(t *testing.T) {
 	announce := Message{Term: 2, Lists: []Roster{r}, News: News{Newest: 1, Least: 1}, Request: Nonce{Boot: 1, Counter: 1}}
 	require.NoError(t, n.Step(3, 1, announce))
 	require.NoError(t, n.Step(3, 2, Message{Term: 2, Request: Nonce{Boot: 2, Counter: 1}}))
-	require.Empty(t, n.Poll(4))
+	for _, o := range n.Poll(4) {
+		require.Zero(t, o.Message.Answer.For)
+		require.Zero(t, o.Message.Report.Adopted)
+	}
 	x, to := n.OwnNote(1)
 	require.Zero(t, x)
 	require.Empty(t, to)
@@ -158,6 +161,17 @@ func TestReadsGoOnWhileAnotherResponderDies(t *testing.T) {
 	require.False(t, s.member(1).lease.rosters.newest().names(3))
 }
 
+// Nobody writes, and a responder dies. It is removed all the same, so that the
+// first write that comes does not wait for it.
+func TestSilentResponderIsRemovedFromAnIdleGroup(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	s.member(2).stop()
+	c := s.set.cfg
+	s.until("it is no responder", c.Fail+c.Lease+rounds, s.member(1).lease.namesNobody)
+	i := s.write(1, 0)
+	s.until("a write is committed", 5*ms, func() bool { return s.committed(1, i) })
+}
+
 // A responder that fails again and again has to keep up longer each time before it is named again.
 func TestResponderReturnsAfterALongerWhileEachTime(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{3}, nil)
@@ -198,8 +212,9 @@ func TestHandingOverMayBeCalledOff(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)
 	m := s.member(1)
 	m.lease.HandOver(m.reading(), true)
-	require.False(t, m.lease.MayHandOver())
-	s.until("nothing is in the way", time.Second, m.lease.MayHandOver)
+	mayHandOver := func() bool { return m.lease.MayHandOver(2) }
+	require.False(t, mayHandOver())
+	s.until("nothing is in the way", time.Second, mayHandOver)
 	require.False(t, s.serves(1, Span{}))
 	require.False(t, s.serves(2, Span{}))
 	m.lease.HandOver(m.reading(), false)

@@ -3,6 +3,8 @@
 
 package leases
 
+import "slices"
+
 // commits takes that a member has committed an entry.
 func (w *world) commits(m *member, i Index, e entry) {
 	switch {
@@ -63,19 +65,47 @@ func (w *world) checkKept(m *member) {
 	}
 }
 
+// checkAgreed checks that the leader of a responder's term waits for it, and that
+// nobody leads in a later term, while it would answer reads of a key.
+func (w *world) checkAgreed(p *member) {
+	k := w.rng.IntN(keyCount)
+	if p.leads || !p.lease.IsStable(p.reading(), keyOf(k)) {
+		return
+	}
+	for _, l := range w.members {
+		if !l.alive || !l.leads || l.term < p.term {
+			continue
+		}
+		if l.term > p.term {
+			w.fail("Bound", "node %d leads at term %d, and node %d would answer reads of key %d at term %d", l.id, l.term, p.id, k, p.term)
+			return
+		}
+		waits := func(r *Roster) bool {
+			_, serves := r.serves(p.id, keyOf(k))
+			return serves && !l.lease.isSuperseded(r)
+		}
+		if !slices.ContainsFunc(l.lease.rosters.list, waits) {
+			w.fail("Agreed", "node %d would answer reads of key %d, and its leader, node %d, does not wait for it", p.id, k, l.id)
+		}
+	}
+}
+
 // ask has a client read some keys at a member.
 func (w *world) ask(m *member) {
 	if !m.alive || m.paused {
 		return
 	}
 	r := read{fresh: w.fresh}
-	span := Span{}
-	if k := w.rng.IntN(keyCount + 1); k < keyCount {
-		r.keys, span = 1<<k, keyOf(k)
-	} else {
+	var spans []Span
+	switch k := w.rng.IntN(keyCount + 2); k {
+	case keyCount:
 		r.keys = 1<<keyCount - 1
+	case keyCount + 1:
+		r.keys, spans = 1|1<<2, []Span{keyOf(0), keyOf(2)}
+	default:
+		r.keys, spans = 1<<k, []Span{keyOf(k)}
 	}
-	i, ok := m.lease.ReadIndex(m.reading(), span)
+	i, ok := m.lease.ReadIndex(m.reading(), spans...)
 	if !ok {
 		return
 	}

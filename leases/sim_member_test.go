@@ -97,6 +97,7 @@ type member struct {
 	vouches     []func()
 
 	lease  *Node
+	leased time.Duration // of the run before
 	asking bool
 	reads  []read
 	// first is the first entry of its term in its log, if it leads
@@ -116,18 +117,28 @@ func (m *member) start(empty bool) {
 	w.boots++
 	cfg := w.set.cfg
 	cfg.ID, cfg.Boot = m.id, Boot(w.boots)
+	cfg.Lease = m.drawLease(cfg)
+	cfg.Quarantine = max(m.leased, cfg.Lease)
+	m.leased = cfg.Lease
 	m.lease = New(cfg, Start{Now: m.reading(), Term: m.term, Empty: empty})
 	m.lease.Configured(m.reading(), m.conf)
-	for i, e := range m.log {
-		m.lease.Touches(Index(i+1), e.spans())
-	}
-	m.lease.Appended(Index(len(m.log)))
+	m.appended(1)
 	m.lease.Committed(m.commit)
 	m.applyTo(m.commit)
 	m.patient = w.between(w.set.cfg.ElectionTimeout, 2*w.set.cfg.ElectionTimeout)
 	m.heard = m.reading()
 	m.planTick(m.life)
 	m.flush()
+}
+
+// drawLease sometimes makes the lease of a run shorter than that of others.
+func (m *member) drawLease(cfg Config) time.Duration {
+	shorter := cfg
+	shorter.Lease = m.w.between(cfg.Lease/2, cfg.Lease)
+	if m.w.calm || m.w.chance(0.7) || shorter.Validate() != nil {
+		return cfg.Lease
+	}
+	return shorter.Lease
 }
 
 // stop stops a member: what is not on its disk is gone.
@@ -241,6 +252,7 @@ func (m *member) tick() {
 		m.w.fail("Fields", "%v", err)
 	}
 	m.w.checkKept(m)
+	m.w.checkAgreed(m)
 	if was := m.asking; was && !m.lease.isAsking() {
 		m.w.reached.Asked++
 	}

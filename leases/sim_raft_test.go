@@ -146,12 +146,16 @@ func (m *member) voted(term Term, from NodeID) {
 func (m *member) propose(e entry) {
 	m.w.entries++
 	e.term, e.id = m.term, m.w.entries
-	m.lease.Touches(m.last()+1, e.spans())
 	m.log = append(m.log, e)
-	m.lease.Appended(m.last())
+	m.appended(m.last())
 	m.matched = m.last()
 	m.vouch(func() {})
 	m.broadcast()
+}
+
+// appended tells the leases of the entries from an index on.
+func (m *member) appended(first Index) {
+	m.lease.Appended(Entries{First: first, Count: int(m.last() + 1 - first), Keys: func(i Index) []Span { return m.log[i-1].spans() }})
 }
 
 func (m *member) broadcast() {
@@ -203,9 +207,8 @@ func (m *member) append(term Term, from NodeID, prev Index, prevTerm Term, ents 
 			}
 			m.truncate(at - 1)
 		}
-		m.lease.Touches(at, e.spans())
 		m.log = append(m.log, e)
-		m.lease.Appended(at)
+		m.appended(at)
 		m.dirty = true
 	}
 	end := prev + Index(len(ents))
@@ -351,10 +354,11 @@ func (m *member) tryHandOver() {
 		return
 	}
 	late := m.reading() >= m.handing
-	if !late && (!m.lease.MayHandOver() || m.match[m.heir] < m.last()) {
+	may := m.lease.MayHandOver(m.heir)
+	if !late && (!may || m.match[m.heir] < m.last()) {
 		return
 	}
-	if m.lease.MayHandOver() {
+	if may {
 		m.w.reached.GaveUp++
 	}
 	term := m.term

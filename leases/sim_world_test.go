@@ -151,7 +151,7 @@ func (w *world) draw() {
 	r := w.rng
 	s := &w.set
 	s.nodes = 3 + r.IntN(5)
-	s.voters = min(s.nodes, 3+r.IntN(3))
+	s.voters = min(s.nodes, 3+r.IntN(5))
 	s.first = NodeID(1 + r.IntN(s.voters))
 	lease := w.between(150*time.Millisecond, 500*time.Millisecond)
 	s.cfg = Config{

@@ -53,9 +53,8 @@ type touches struct {
 	list []touch // Invariant: indexes ascend.
 }
 
-// note records the keys of an entry that is about to be appended at index.
+// note records the keys of an entry behind all others.
 func (t *touches) note(index Index, spans []Span) {
-	t.cut(index - 1)
 	if spans != nil && len(t.list) < touchLimit {
 		t.list = append(t.list, touch{index: index, spans: slices.Clone(spans)})
 	}

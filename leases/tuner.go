@@ -117,7 +117,7 @@ func (t *tuner) reported(from NodeID, list []Usage) {
 // tune lets the leader's tuner decide once in a window.
 func (n *Node) tune(now Instant) {
 	l := n.leading
-	if n.tuner == nil || l == nil || now.since(l.tuned) < n.tuner.cfg.Window {
+	if n.tuner == nil || now.since(l.tuned) < n.tuner.cfg.Window {
 		return
 	}
 	l.tuned = now

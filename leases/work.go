@@ -57,6 +57,7 @@ func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 	if n.leading != nil {
 		p.follow.known = m.Report.Known // it falls when the node was restarted
 		p.follow.adopted = max(p.follow.adopted, m.Report.Adopted)
+		n.look()
 		if n.tuner != nil {
 			n.tuner.reported(p.id, m.Usage)
 		}
@@ -71,9 +72,9 @@ func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 func (n *Node) stepNews(p *peer, m *Message) {
 	if len(m.Lists) > 0 {
 		n.learn(m.Lists)
-		p.report = true
 	}
 	if m.News.Newest > 0 {
+		p.report = p.report || m.Request.isNone() // or the answer has the report with it
 		n.rosters.supersede(m.News.Least)
 		n.rosters.drop(func(q Seq) bool { return n.counted(q) })
 		if _, ok := p.sentAt(m.Answer.Nonce.Counter); ok && m.Answer.Nonce.Boot == n.cfg.Boot {
@@ -98,8 +99,9 @@ func (n *Node) Tick(now Instant) {
 	now = n.advance(now)
 	if n.leading != nil {
 		n.detect(now)
+		n.tune(now)
+		n.look()
 	}
-	n.tune(now)
 }
 
 // Poll does what has become possible and returns the messages to send, at once.
@@ -108,7 +110,7 @@ func (n *Node) Tick(now Instant) {
 func (n *Node) Poll(now Instant) []Outgoing {
 	now = n.advance(now)
 	n.settle(now)
-	if n.leading != nil {
+	if l := n.leading; l != nil && l.look {
 		n.manage(now)
 	}
 	var out []Outgoing
@@ -159,7 +161,8 @@ func (n *Node) composeNews(due bool, p *peer, m *Message) {
 		}
 		p.follow.told = newest
 	}
-	if !m.isEmpty() {
+	// A voter that has adopted the newest roster may have said so in vain.
+	if !m.isEmpty() || due && p.follow.adopted < newest && n.members.Voters.has(p.id) {
 		m.News = News{Newest: newest, Least: n.rosters.least}
 	}
 }
@@ -191,7 +194,7 @@ func (n *Node) asks(p *peer) bool {
 	}
 	voter := n.members.Voters.has(p.id)
 	if n.leading != nil {
-		return voter && !n.leading.retired(n) || n.members.has(p.id) && n.isWanted(p.id)
+		return !n.leading.retired(n) && (voter || n.members.has(p.id) && n.isWanted(p.id))
 	}
 	return voter && newest.names(n.cfg.ID)
 }

@@ -46,7 +46,9 @@ type Change struct {
 	Edits [][2]string
 }
 
-func (m Mutant) changes() []Change { return append([]Change{{File: m.File, Edits: m.Edits}}, m.More...) }
+func (m Mutant) changes() []Change {
+	return append([]Change{{File: m.File, Edits: m.Edits}}, m.More...)
+}
 
 // Finding says what found a mutant.
 type Finding struct {
