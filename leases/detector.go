@@ -70,7 +70,9 @@ func (n *Node) judge(now Instant, p *peer) {
 			if served > 8*f.backoff {
 				f.backoff = n.cfg.Fail
 			}
-			n.counts.Removed++
+			if n.rosters.newest().names(p.id) {
+				n.counts.Removed++
+			}
 		}
 	case silent || p.follow.match < max(n.leading.first, n.leading.lastAt(now.after(-n.cfg.Fail/2))):
 		f.since = 0
@@ -80,7 +82,7 @@ func (n *Node) judge(now Instant, p *peer) {
 	default:
 		if now.since(f.since) >= f.backoff {
 			f.named, f.at = true, now
-			if f.backoff > 0 {
+			if f.backoff > 0 && n.isWanted(p.id) {
 				n.counts.Restored++
 			}
 		}

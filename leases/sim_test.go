@@ -73,9 +73,9 @@ func TestClusters(t *testing.T) {
 // settings say. That leases are wrong then, in what clients see, must come out:
 // else the checks above would see nothing either.
 func TestClocksBeyondTheBoundAreSeen(t *testing.T) {
-	const seeds = 20000
+	const seeds = 1000
 	for seed := uint64(1); seed <= seeds; seed++ {
-		if w := runSeed(seed, options{length: 2 * time.Second, beyond: 4, only: "Fresh"}); w.failure != "" {
+		if w := runSeed(seed, options{length: 2 * time.Second, beyond: 3, only: "Fresh"}); w.failure != "" {
 			t.Log(w.failure)
 			return
 		}

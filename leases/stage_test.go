@@ -23,7 +23,7 @@ const ms = time.Millisecond
 // newStage starts a group. Node 1 leads, and the nodes wanted are responders
 // of every key when newStage returns.
 func newStage(t *testing.T, nodes, voters int, wanted []NodeID, change func(*settings)) *stage {
-	w := &world{rng: rand.New(rand.NewPCG(1, 1)), opt: options{beyond: 1, verbose: true}, calm: true}
+	w := &world{rng: rand.New(rand.NewPCG(1, 1)), opt: options{verbose: true}, calm: true}
 	w.set = settings{
 		nodes: nodes, voters: voters, first: 1, delay: ms, sync: 100 * time.Microsecond, tick: 5 * ms,
 		cfg: Config{Lease: 400 * ms, ElectionTimeout: 300 * ms, Heartbeat: 20 * ms, Fail: 100 * ms, DriftPPM: 1000, Resolution: 10 * time.Microsecond},
