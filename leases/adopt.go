@@ -5,9 +5,9 @@ package leases
 
 import "slices"
 
-// recall is what a node that was restarted has to wait for, because it does not
+// restart is what a node that was restarted has to wait for, because it does not
 // know what it had promised and adopted.
-type recall struct {
+type restart struct {
 	// until ends the quarantine: whatever was promised before the start has ended.
 	until Instant
 	// In the term of the HardState it started with, the node adopts nothing until the leader
@@ -21,7 +21,7 @@ type recall struct {
 
 // mayAct reports whether this node may adopt and grant: it is out of quarantine
 // and its term is on disk.
-func (n *Node) mayAct(now Instant) bool { return now >= n.recall.until && n.durable >= n.term }
+func (n *Node) mayAct(now Instant) bool { return now >= n.restart.until && n.durable >= n.term }
 
 // pending returns the roster that this node is to adopt next, or nil.
 func (n *Node) pending() *Roster {
@@ -34,11 +34,11 @@ func (n *Node) pending() *Roster {
 
 // isAsking reports whether this node must hear from the leader which roster is
 // the newest before it adopts any.
-func (n *Node) isAsking() bool { return n.recall.asking && n.recall.term == n.term }
+func (n *Node) isAsking() bool { return n.restart.asking && n.restart.term == n.term }
 
 // mayAdopt reports whether a roster that no promise stands against may be adopted.
 func (n *Node) mayAdopt(now Instant, r *Roster) bool {
-	if n.recall.term == n.term && r.ID.Seq < n.recall.least {
+	if n.restart.term == n.term && r.ID.Seq < n.restart.least {
 		return false
 	}
 	return n.mayAct(now) && !n.isAsking()
@@ -51,18 +51,18 @@ func (n *Node) waitsFor(now Instant, p *peer) bool {
 	return r != nil && p.promise.binds(now) && p.promise.roster.ID.Term == r.ID.Term && r.shrinks(p.promise.roster, p.id)
 }
 
-// settle adopts the newest roster, if nothing stands against it, and then grants
+// tryAdopt adopts the newest roster, if nothing stands against it, and then grants
 // what was asked for. Promises whose role has not become smaller go on.
-func (n *Node) settle(now Instant) {
+func (n *Node) tryAdopt(now Instant) {
 	r := n.pending()
 	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
 		return
 	}
 	n.adopted = r
 	n.counts.Adopted++
-	n.look()
+	n.rostersMayChange()
 	for _, p := range n.peers {
-		n.serve(now, p)
+		n.tryGrant(now, p)
 		p.report = p.report || p.id == n.leader
 	}
 }
@@ -71,31 +71,35 @@ func (n *Node) settle(now Instant) {
 // run of the node.
 func (n *Node) answeredByLeader(newest Seq) {
 	if n.isAsking() && newest > 0 {
-		n.recall.asking, n.recall.least = false, newest
+		n.restart.asking, n.restart.least = false, newest
 	}
 }
 
 // learn takes rosters that the leader announced.
 func (n *Node) learn(list []Roster) {
+	news := false
 	for i := range list {
-		n.know(&list[i])
+		news = n.know(&list[i]) || news
 	}
-	n.meet()
-	n.wake()
+	if news {
+		n.syncPeers()
+		n.renewNow()
+	}
 }
 
-// know adds a roster to those that are known.
-func (n *Node) know(r *Roster) {
+// know adds a roster to those that are known, and reports whether it was new.
+func (n *Node) know(r *Roster) bool {
 	if !n.rosters.add(r) {
-		return
+		return false
 	}
 	if n.wish.id.before(r.ID) {
 		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired}
 	}
+	return true
 }
 
-// wake makes heartbeats due at once, because roles have changed.
-func (n *Node) wake() {
+// renewNow makes heartbeats due at once, because roles have changed.
+func (n *Node) renewNow() {
 	for _, p := range n.peers {
 		p.next = n.latest
 	}

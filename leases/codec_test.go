@@ -195,7 +195,7 @@ func FuzzParseMessage(f *testing.F) {
 		require.Equal(t, data, AppendMessage(nil, &m))
 		// No message, whoever sends it, breaks an invariant of who takes it.
 		for _, leader := range []NodeID{1, 2} {
-			n := New(Config{ID: 2, Boot: 7, ElectionTimeout: time.Second, Tuner: &TunerConfig{}}, Start{Now: 5, Term: m.Term, Empty: true})
+			n := started(Config{ID: 2, Boot: 7, ElectionTimeout: time.Second, Tuner: &TunerConfig{}}, Start{Now: 5, Term: m.Term, Empty: true})
 			n.Configured(6, Members{Voters: Voters{Incoming: []NodeID{1, 2, 3}}})
 			n.Turned(7, Turn{Term: m.Term, Leader: leader, First: 1})
 			n.Heard(7)

@@ -16,7 +16,7 @@ import (
 func TestConfigOfZeroFieldsIsUsable(t *testing.T) {
 	c := Config{ID: 1, Boot: 1, ElectionTimeout: time.Second}
 	require.NoError(t, c.Validate())
-	n := New(c, Start{Empty: true})
+	n := started(c, Start{Empty: true})
 	require.Equal(t, time.Second, n.cfg.Lease)
 	require.Equal(t, time.Second, n.cfg.Quarantine)
 	require.InDelta(t, 4*time.Millisecond, n.delta, float64(10*time.Microsecond)) // 0.2% of a second, and twice a millisecond
@@ -34,7 +34,8 @@ func TestConfigReportsEveryMistake(t *testing.T) {
 		require.ErrorContains(t, err, "leases: Config."+field)
 	}
 	require.Equal(t, 13, strings.Count(err.Error(), "\n")+1)
-	require.Panics(t, func() { New(c, Start{}) })
+	_, err = New(c, Start{})
+	require.ErrorIs(t, err, ErrConfig)
 	c = Config{ID: 1, Boot: 1, ElectionTimeout: 200 * time.Millisecond}
 	require.ErrorContains(t, c.Validate(), "Heartbeat is 100ms, want at most 65.") // no lease would last until it is renewed
 	require.True(t, errors.Is(c.Validate(), ErrConfig))

@@ -26,7 +26,7 @@ func (n *Node) SetWanted(now Instant, wanted []Want) error {
 		}
 	}
 	n.wish.wanted = merged
-	n.manage(now)
+	n.updateRosters(now)
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (n *Node) WantChange(now Instant, yes bool) {
 	now = n.advance(now)
 	if n.leading != nil {
 		n.leading.changing = yes
-		n.manage(now)
+		n.updateRosters(now)
 	}
 }
 
@@ -56,7 +56,7 @@ func (n *Node) HandOver(now Instant, yes bool) {
 	now = n.advance(now)
 	if l := n.leading; l != nil {
 		l.handing, l.gaveUp = yes, l.gaveUp && yes
-		n.manage(now)
+		n.updateRosters(now)
 	}
 }
 
@@ -84,7 +84,7 @@ func (n *Node) Retire(now Instant, yes bool) error {
 		return fmt.Errorf("switching leases off at node %d in term %d: %w", n.cfg.ID, n.term, ErrNotLeader)
 	}
 	n.leading.retiring = yes
-	n.manage(now)
+	n.updateRosters(now)
 	return nil
 }
 

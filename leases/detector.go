@@ -54,12 +54,12 @@ func (n *Node) detect(now Instant) {
 		l.marks = l.marks[1:]
 	}
 	for _, p := range n.peers {
-		n.judge(now, p)
+		n.assess(now, p)
 	}
 }
 
-// judge decides whether a node may be named.
-func (n *Node) judge(now Instant, p *peer) {
+// assess decides whether a node may be named.
+func (n *Node) assess(now Instant, p *peer) {
 	f := &p.follow.fit
 	silent := p.follow.answered == 0 || now.since(p.follow.answered) >= n.cfg.Fail
 	switch {

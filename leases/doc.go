@@ -64,7 +64,7 @@
 //
 // L1. A grantee counts from when it sent the request. Counted from the answer,
 // which was slow, P's lease outlives G's promise; G elects another, who commits
-// a write that P does not have. Node.answered; TestLeasesCountFromTheRequest.
+// a write that P does not have. Node.stepAnswer; TestLeasesCountFromTheRequest.
 //
 // L2. It counts delta less, at least 2*rho*L/(1+rho) and a resolution of each
 // clock, where clocks run within 1 +- rho. Else the slow clock of P outlives
@@ -88,7 +88,7 @@
 //
 // L6. A roster in which a grantee's role is smaller is adopted after the promise
 // has ended. Adopted at once, the older roster is superseded while P counts it
-// among its majority. Node.settle; seeds.
+// among its majority. Node.tryAdopt; seeds.
 //
 // L7. Meanwhile nothing is granted to that grantee. One that hears nothing, but
 // is heard, would renew without end, and the roster and all writes would wait as
@@ -97,7 +97,7 @@
 // L8. A confirmation ends what it names, and nothing newer: the grantor may have
 // granted again since. The grantee ignores answers to what it has confirmed.
 // Promises to two runs of a node never stand side by side, as their nonces could not be
-// compared. Node.confirmed, Node.revoke, promise.mayRenew; seeds.
+// compared. Node.stepConfirm, Node.stepRevoke, promise.mayRenew; seeds.
 //
 // L9. A node that starts has forgotten what it promised. For the longest lease
 // it does not vote, campaign, adopt or grant. Node.mayAct; seeds.
@@ -170,14 +170,14 @@
 //
 // L24. No promise outlives the time after which its grantor might vote anyway,
 // because it has not heard the leader. So leases make no election later.
-// Node.longest; TestPromisesEndWithPatience.
+// Node.maxGrant; TestPromisesEndWithPatience.
 //
 // L25. A roster travels whole until its receiver says that it has it, and not
-// only by its number. A node that knew the number alone would never adopt it. Node.composeNews;
+// only by its number. A node that knew the number alone would never adopt it. Node.addNews;
 // TestRosterIsAnnouncedUntilItIsKnown.
 //
 // L26. Waiting is state. A node that waits to adopt a roster goes on granting to
-// those whose role stays, and answers everything else. Node.settle;
+// those whose role stays, and answers everything else. Node.tryAdopt;
 // TestReadsGoOnWhileAnotherResponderDies.
 //
 // # What Raft has to do

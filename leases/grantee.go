@@ -45,12 +45,12 @@ func (n *Node) nextSlot(p *peer) *sentRequest {
 
 func (s *sentRequest) set(counter uint64, at Instant) { s.counter, s.at = counter, at }
 
-// answered takes an answer of a peer, in a message of the current term.
+// stepAnswer takes an answer of a peer, in a message of the current term.
 //
 // The lease counts from when the request was sent, by this clock, for what the
 // grantor promised from when it received the request, by its own, less delta. However
 // late, repeated or reordered messages are, the grantor's promise ends later.
-func (n *Node) answered(p *peer, a Answer) {
+func (n *Node) stepAnswer(p *peer, a Answer) {
 	at, ok := p.sentAt(a.Nonce.Counter)
 	if a.Nonce.Boot != n.cfg.Boot || !ok {
 		return
@@ -78,9 +78,9 @@ func (p *peer) sentAt(counter uint64) (Instant, bool) {
 	return 0, false
 }
 
-// revoke takes a grantor's revocation of what it granted to requests up to x:
+// stepRevoke takes a grantor's revocation of what it granted to requests up to x:
 // nothing of it is counted from here on, and answers under way are void.
-func (n *Node) revoke(p *peer, x Nonce) {
+func (n *Node) stepRevoke(p *peer, x Nonce) {
 	if x.Boot == n.cfg.Boot {
 		if x.Counter > n.counter {
 			return // no request had that number
@@ -99,7 +99,7 @@ func (n *Node) revoke(p *peer, x Nonce) {
 func (n *Node) GiveUp() {
 	for _, p := range n.peers {
 		if _, asked := p.sentAt(n.newestTo(p)); asked {
-			n.revoke(p, Nonce{Boot: n.cfg.Boot, Counter: n.newestTo(p)})
+			n.stepRevoke(p, Nonce{Boot: n.cfg.Boot, Counter: n.newestTo(p)})
 		}
 	}
 }

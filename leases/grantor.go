@@ -31,32 +31,32 @@ func (p *promise) mayRenew(now Instant, x Nonce) bool {
 	return x.Counter > p.nonce.Counter
 }
 
-// requested takes the request of a peer. A grant promises from here on, by a
+// stepRequest takes the request of a peer. A grant promises from here on, by a
 // clock that was read after the request had arrived.
-func (n *Node) requested(now Instant, p *peer, x Nonce) {
+func (n *Node) stepRequest(now Instant, p *peer, x Nonce) {
 	if x.Boot != p.request.Boot || x.Counter > p.request.Counter {
 		p.request = x
 	}
-	n.serve(now, p)
+	n.tryGrant(now, p)
 	if p.owed.Nonce != x && (n.leading != nil || p.id == n.leader) {
 		// A leader's answer tells a node that was restarted which roster is the
 		// newest, and an answer to the leader that this node is there.
-		n.owe(p, Answer{Nonce: x})
+		n.queueAnswer(p, Answer{Nonce: x})
 	}
 }
 
-// serve grants a peer's request, if it may be granted now. Else the request
+// tryGrant grants a peer's request, if it may be granted now. Else the request
 // stays, and is granted when a roster is adopted that allows it: the grantee
 // counts from when it sent it, however late the answer is.
-func (n *Node) serve(now Instant, p *peer) {
+func (n *Node) tryGrant(now Instant, p *peer) {
 	if p.request.isNone() || !n.mayGrant(now, p) {
 		return
 	}
-	d := n.longest(now)
+	d := n.maxGrant(now)
 	fresh := !p.promise.binds(now)
 	p.promise = promise{until: max(p.promise.until, now.after(d)), nonce: p.request, roster: n.adopted}
-	n.owe(p, Answer{Nonce: p.request, For: d, Seq: n.adopted.ID.Seq})
-	p.hurry = p.hurry || fresh
+	n.queueAnswer(p, Answer{Nonce: p.request, For: d, Seq: n.adopted.ID.Seq})
+	p.atOnce = p.atOnce || fresh
 	p.request = Nonce{}
 	n.counts.Granted++
 }
@@ -73,12 +73,12 @@ func (n *Node) mayGrant(now Instant, p *peer) bool {
 	case n.pending() != nil && n.pending().shrinks(r, p.id):
 		return false
 	}
-	return p.promise.mayRenew(now, p.request) && n.longest(now) > n.delta
+	return p.promise.mayRenew(now, p.request) && n.maxGrant(now) > n.delta
 }
 
-// longest returns for how long this node may promise: a lease, but not beyond the
+// maxGrant returns for how long this node may promise: a lease, but not beyond the
 // instant from which it might vote because it has not heard the leader.
-func (n *Node) longest(now Instant) time.Duration {
+func (n *Node) maxGrant(now Instant) time.Duration {
 	heard := n.heard
 	if n.leading != nil {
 		heard = now
@@ -89,16 +89,16 @@ func (n *Node) longest(now Instant) time.Duration {
 	return min(n.cfg.Lease, heard.after(n.cfg.ElectionTimeout).since(now))
 }
 
-// owe decides an answer. It rides with the next request to the peer, unless
+// queueAnswer decides an answer. It rides with the next request to the peer, unless
 // there will be none, or the peer is without a lease until then.
-func (n *Node) owe(p *peer, a Answer) {
+func (n *Node) queueAnswer(p *peer, a Answer) {
 	p.owed = a
-	p.hurry = !n.asks(p)
+	p.atOnce = !n.asks(p)
 }
 
-// confirmed takes a peer's word that it holds nothing that was granted to
+// stepConfirm takes a peer's word that it holds nothing that was granted to
 // requests up to x. The promise ends, unless something newer was granted.
-func (n *Node) confirmed(p *peer, x Nonce) {
+func (n *Node) stepConfirm(p *peer, x Nonce) {
 	if x.Boot == p.promise.nonce.Boot && x.Counter >= p.promise.nonce.Counter {
 		if p.promise.binds(n.latest) {
 			n.counts.Confirmed++
@@ -121,7 +121,7 @@ func (n *Node) MayCampaign(now Instant) bool { return n.MayVote(now, n.cfg.ID) }
 // candidate, unless promises are made or confirmed in between. It is not after now if the vote
 // is allowed.
 func (n *Node) BoundUntil(now Instant, candidate NodeID) Instant {
-	until := n.recall.until
+	until := n.restart.until
 	for _, p := range n.peers {
 		if p.id != candidate {
 			until = max(until, p.promise.until)

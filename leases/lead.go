@@ -16,27 +16,27 @@ type leading struct {
 	retiring bool // leases are being switched off
 	gaveUp   bool // the leader has given its own leases back
 	// named is the last index at the time when the newest roster ceased to name anyone.
-	named  Index
-	grown  Instant // when a roster last named more than the one before
-	ticked Instant
-	marks  []mark
-	tuned  Instant // when the tuner last decided
-	look   bool    // something has changed that rosters depend on
+	named    Index
+	grown    Instant // when a roster last named more than the one before
+	ticked   Instant
+	marks    []mark
+	tuned    Instant // when the tuner last decided
+	outdated bool    // something has changed that rosters depend on
 }
 
 // follow is what a leader knows of another node, in its term.
 type follow struct {
-	match    Index // acknowledged
-	known    Seq   // newest roster that it has
-	told     Seq   // newest roster that was sent to it
-	adopted  Seq   // Invariant: it never falls.
-	answered Instant
-	fit      fit
+	match     Index // acknowledged
+	known     Seq   // newest roster that it has
+	announced Seq   // newest roster that was sent to it
+	adopted   Seq   // Invariant: it never falls.
+	answered  Instant
+	fit       fit
 }
 
-// lead begins a leadership. The first roster names nobody: its leader's lease
+// startLeading begins a leadership. The first roster names nobody: its leader's lease
 // begins at once, and responders are named as they acknowledge entries of the term.
-func (n *Node) lead(now Instant, first Index) {
+func (n *Node) startLeading(now Instant, first Index) {
 	n.leading = &leading{first: first, settled: first, ticked: now, tuned: now, retiring: n.wish.retired}
 	for _, p := range n.peers {
 		p.follow = follow{answered: now}
@@ -44,24 +44,24 @@ func (n *Node) lead(now Instant, first Index) {
 	if n.tuner != nil {
 		n.tuner.restart()
 	}
-	n.manage(now)
+	n.updateRosters(now)
 }
 
 // retired reports whether the leader does not read by its own lease.
 func (l *leading) retired(n *Node) bool { return n.rosters.newest().Retired || l.gaveUp }
 
-// look has a leader look at its rosters at the next Poll.
-func (n *Node) look() {
+// rostersMayChange has a leader look at its rosters at the next Poll.
+func (n *Node) rostersMayChange() {
 	if n.leading != nil {
-		n.leading.look = true
+		n.leading.outdated = true
 	}
 }
 
-// manage makes the next roster, if another than the newest is right, and finds
+// updateRosters makes the next roster, if another than the newest is right, and finds
 // out which are in use.
-func (n *Node) manage(now Instant) {
+func (n *Node) updateRosters(now Instant) {
 	l := n.leading
-	l.look = false
+	l.outdated = false
 	n.supersede()
 	next := n.nextRoster(now)
 	if last := n.rosters.newest(); last != nil {
@@ -78,9 +78,9 @@ func (n *Node) manage(now Instant) {
 	if next != nil {
 		n.know(next)
 		n.supersede()
-		n.meet()
-		n.wake()
-		n.settle(now)
+		n.syncPeers()
+		n.renewNow()
+		n.tryAdopt(now)
 	}
 	if l.handing && !l.gaveUp && n.isQuiet() {
 		l.gaveUp = true

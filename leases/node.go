@@ -4,6 +4,7 @@
 package leases
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -42,7 +43,7 @@ type Node struct {
 	// stood against when it was adopted.
 	adopted *Roster
 	wish    wish
-	recall  recall
+	restart restart
 	leading *leading // nil unless this node leads
 	notes   notes
 	tuner   *tuner // nil if there is none
@@ -65,11 +66,11 @@ type peer struct {
 	promise promise
 	request Nonce  // the newest that is not answered; none if there is none
 	owed    Answer // decided and not sent yet
-	hurry   bool   // owed does not wait for the next heartbeat
+	atOnce  bool   // owed does not wait for the next heartbeat
 	revoked Nonce  // the promise of which a revocation has been sent
 
 	// As a grantee.
-	sent    [maxSent]sentRequest // a ring: the request with counter c is at c % maxSent
+	sent    [maxSent]sentRequest // the newest requests; the oldest gives way to the next
 	floor   uint64               // answers to requests of this run up to this counter are void
 	holding holding
 	confirm Nonce // to be sent
@@ -91,22 +92,21 @@ type Start struct {
 	Empty bool
 }
 
-// New returns the leases of a node that starts. It panics on a Config that
-// Validate refuses.
-func New(cfg Config, s Start) *Node {
+// New returns the leases of a node that starts. Its error is that of Config.Validate.
+func New(cfg Config, s Start) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
-		panic(err)
+		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	n := &Node{cfg: cfg, delta: cfg.delta(), latest: max(s.Now, 0), term: s.Term, durable: s.Term}
 	n.wish.wanted = cfg.Wanted
 	if !s.Empty {
-		n.recall = recall{until: n.latest.after(cfg.Quarantine), term: s.Term, asking: true}
+		n.restart = restart{until: n.latest.after(cfg.Quarantine), term: s.Term, asking: true}
 	}
 	if cfg.Tuner != nil {
 		n.tuner = newTuner(*cfg.Tuner)
 	}
-	return n
+	return n, nil
 }
 
 // advance takes a reading of the clock that came with news or work.
@@ -137,7 +137,7 @@ func (n *Node) Turned(now Instant, t Turn) {
 		n.heard = 0
 		n.rosters, n.adopted, n.notes = rosters{}, nil, notes{}
 		for _, p := range n.peers {
-			p.request, p.owed, p.hurry = Nonce{}, Answer{}, false
+			p.request, p.owed, p.atOnce = Nonce{}, Answer{}, false
 			p.holding, p.follow, p.noted, p.report = holding{}, follow{}, 0, false
 		}
 		n.leading = nil
@@ -147,9 +147,9 @@ func (n *Node) Turned(now Instant, t Turn) {
 	case t.Leader != n.cfg.ID:
 		n.leading = nil
 	case n.leading == nil:
-		n.lead(now, t.First)
+		n.startLeading(now, t.First)
 	}
-	n.meet()
+	n.syncPeers()
 }
 
 // TermDurable tells that the HardState on disk has a term. Nothing that vouches for
@@ -164,8 +164,8 @@ func (n *Node) Heard(now Instant) { n.heard = max(n.heard, now) }
 func (n *Node) Configured(now Instant, m Members) {
 	n.advance(now)
 	n.members = Members{Voters: m.Voters.clone(), Learners: ascending(m.Learners)}
-	n.meet()
-	n.look()
+	n.syncPeers()
+	n.rostersMayChange()
 }
 
 // Entries are entries that were appended, in the place of all from First on.
@@ -202,7 +202,7 @@ func (n *Node) Committed(i Index) { n.committed = i }
 func (n *Node) Applied(i Index) {
 	n.applied = i
 	n.touches.forget(i)
-	n.look()
+	n.rostersMayChange()
 }
 
 // Acknowledged tells a leader that a member holds the log up to index, durably.
@@ -221,20 +221,12 @@ func (n *Node) peer(id NodeID) *peer {
 }
 
 func (n *Node) find(id NodeID) (int, bool) {
-	return slices.BinarySearchFunc(n.peers, id, func(p *peer, id NodeID) int {
-		switch {
-		case p.id < id:
-			return -1
-		case p.id > id:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(n.peers, id, func(p *peer, id NodeID) int { return cmp.Compare(p.id, id) })
 }
 
-// meet keeps account of members, of the leader, and of whom rosters name. About others only
+// syncPeers keeps account of members, of the leader, and of whom rosters name. About others only
 // what binds this node is kept.
-func (n *Node) meet() {
+func (n *Node) syncPeers() {
 	known := ascending(n.members.all(), []NodeID{n.leader}, n.rosters.nodes())
 	for _, id := range known {
 		if at, ok := n.find(id); !ok && id != n.cfg.ID && id != 0 {

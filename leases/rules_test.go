@@ -67,7 +67,7 @@ func TestRestartedNodeAdoptsNoOlderRoster(t *testing.T) {
 // nothing of what it had said in that term, and would not even ask.
 func TestNothingIsSaidBeforeTheTermIsDurable(t *testing.T) {
 	cfg := Config{ID: 3, Boot: 1, ElectionTimeout: time.Second, Notes: true}
-	n := New(cfg, Start{Now: 1, Term: 1, Empty: true})
+	n := started(cfg, Start{Now: 1, Term: 1, Empty: true})
 	n.Configured(1, Members{Voters: Voters{Incoming: []NodeID{1, 2, 3}}})
 	n.Turned(2, Turn{Term: 2, Leader: 1})
 	n.Heard(2)
@@ -146,19 +146,32 @@ func TestNotesOfAnotherTermDoNotCount(t *testing.T) {
 	require.Equal(t, Index(1000), m.lease.Noted(3))
 }
 
-// Reads at node 2 go on while node 3, another responder, dies and is named no more.
+// Reads at node 2 go on while node 3, another responder, is removed: dead, or deaf,
+// so that it renews its leases until nobody grants them any more.
 func TestReadsGoOnWhileAnotherResponderDies(t *testing.T) {
-	s := newStage(t, 5, 5, []NodeID{2, 3}, nil)
-	s.pass(100 * ms)
-	s.member(3).stop()
-	i := s.write(1, 0)
-	for range 20_000 {
-		s.pass(ms / 10)
-		require.True(t, s.serves(2, Span{}), "at %v", s.now)
-		require.True(t, s.serves(1, Span{}), "at %v", s.now)
+	for name, fail := range map[string]func(*stage){
+		"dead": func(s *stage) { s.member(3).stop() },
+		"deaf": func(s *stage) {
+			for id := range s.cut {
+				s.cut[id][3] = true
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 5, 5, []NodeID{2, 3}, func(x *settings) { x.cfg.DriftPPM = 50_000 })
+			s.member(3).patient = time.Hour // pre-votes would keep its term from rising
+			s.pass(100 * ms)
+			fail(s)
+			i := s.write(1, 0)
+			for range 20_000 {
+				s.pass(ms / 10)
+				require.True(t, s.serves(2, Span{}), "at %v", s.now)
+				require.True(t, s.serves(1, Span{}), "at %v", s.now)
+			}
+			require.True(t, s.committed(1, i))
+			require.False(t, s.member(1).lease.rosters.newest().names(3))
+		})
 	}
-	require.True(t, s.committed(1, i))
-	require.False(t, s.member(1).lease.rosters.newest().names(3))
 }
 
 // Nobody writes, and a responder dies. It is removed all the same, so that the
@@ -261,12 +274,38 @@ func TestPromisesEndWithPatience(t *testing.T) {
 func TestRosterIsAnnouncedUntilItIsKnown(t *testing.T) {
 	s := newStage(t, 4, 3, []NodeID{2}, nil)
 	s.sever([]NodeID{4}, []NodeID{1, 2, 3})
-	l := s.member(1)
-	require.NoError(t, l.lease.SetWanted(l.reading(), []Want{{Nodes: []NodeID{2, 4}}}))
-	s.pass(500 * ms)
-	require.False(t, s.serves(4, Span{}))
+	l := s.member(1).lease
+	require.NoError(t, l.SetWanted(s.member(1).reading(), []Want{{Span: Span{End: "m"}, Nodes: []NodeID{2}}}))
+	s.pass(100 * ms)
 	s.heal()
-	s.until("the learner is a responder", 2*time.Second, func() bool { return s.serves(4, Span{}) })
+	s.until("the learner knows it", 200*ms, func() bool {
+		r := s.member(4).lease.rosters.newest()
+		return r.ID == l.rosters.newest().ID && r.sameAs(l.rosters.newest())
+	})
+}
+
+// Node 4 was cut off for so long that it is bound to nobody. At the leader's wish,
+// who did not wait, it campaigns. The others hear the leader and vote for node 4
+// all the same, were it not for what they have promised to responder 2.
+func TestVotesAtTheLeadersWishHeedPromises(t *testing.T) {
+	s := newStage(t, 5, 5, []NodeID{2}, nil)
+	m := s.member(4)
+	m.patient = time.Hour
+	s.sever([]NodeID{4}, []NodeID{1, 2, 3, 5})
+	s.until("node 4 is bound to nobody", time.Second, func() bool { return m.lease.MayCampaign(m.reading()) })
+	s.heal()
+	require.Equal(t, s.member(1).last(), m.last())
+	m.receive(func() { m.campaign(true) })
+	require.True(t, m.runs)
+	for range 200 {
+		s.pass(ms / 10) // all invariants are looked at
+		require.False(t, m.leads)
+	}
+	now := s.member(3).reading()
+	require.False(t, s.member(3).lease.MayVote(now, 4))
+	until := s.member(3).lease.BoundUntil(now, 4)
+	require.Greater(t, until, now)
+	require.True(t, s.member(3).lease.MayVote(until, 4))
 }
 
 // The first leader of a group that was all restarted waits out the quarantine, and then all goes on.

@@ -59,7 +59,7 @@ func (w *world) checkKept(m *member) {
 			continue
 		}
 		q := g.lease.peer(m.id)
-		if g.lease.recall.until <= g.reading() && (q == nil || q.promise.until <= g.reading()) {
+		if g.lease.restart.until <= g.reading() && (q == nil || q.promise.until <= g.reading()) {
 			w.fail("Kept", "node %d counts a lease of node %d, which keeps no promise to it", m.id, g.id)
 		}
 	}

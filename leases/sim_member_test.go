@@ -104,6 +104,15 @@ type member struct {
 	first Index
 }
 
+// started returns the leases of a node whose settings are right.
+func started(cfg Config, s Start) *Node {
+	n, err := New(cfg, s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 // start starts a member from its disk.
 func (m *member) start(empty bool) {
 	w := m.w
@@ -120,7 +129,7 @@ func (m *member) start(empty bool) {
 	cfg.Lease = m.drawLease(cfg)
 	cfg.Quarantine = max(m.leased, cfg.Lease)
 	m.leased = cfg.Lease
-	m.lease = New(cfg, Start{Now: m.reading(), Term: m.term, Empty: empty})
+	m.lease = started(cfg, Start{Now: m.reading(), Term: m.term, Empty: empty})
 	m.lease.Configured(m.reading(), m.conf)
 	m.appended(1)
 	m.lease.Committed(m.commit)

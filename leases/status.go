@@ -43,7 +43,7 @@ func (n *Node) Status(now Instant) Status {
 	now = n.at(now)
 	s := Status{
 		Term: n.term, Leader: n.leader, Roster: n.rosters.newest(), Stable: n.IsStable(now, Span{}),
-		Quarantine: max(0, n.recall.until.since(now)), Counts: n.counts,
+		Quarantine: max(0, n.restart.until.since(now)), Counts: n.counts,
 	}
 	if n.adopted != nil {
 		s.Adopted = n.adopted.ID.Seq

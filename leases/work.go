@@ -18,15 +18,15 @@ func (n *Node) Step(now Instant, from NodeID, m Message) error {
 	}
 	// These two hold whatever the terms are.
 	if !m.Revoke.isNone() {
-		n.revoke(p, m.Revoke)
+		n.stepRevoke(p, m.Revoke)
 	}
 	if !m.Confirm.isNone() {
-		n.confirmed(p, m.Confirm)
+		n.stepConfirm(p, m.Confirm)
 	}
 	if m.Term == n.term {
 		n.stepTerm(now, p, &m)
 	}
-	n.settle(now)
+	n.tryAdopt(now)
 	return nil
 }
 
@@ -52,19 +52,19 @@ func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 		n.stepNews(p, m)
 	}
 	if !m.Answer.Nonce.isNone() {
-		n.answered(p, m.Answer)
+		n.stepAnswer(p, m.Answer)
 	}
 	if n.leading != nil {
 		p.follow.known = m.Report.Known // it falls when the node was restarted
 		p.follow.adopted = max(p.follow.adopted, m.Report.Adopted)
-		n.look()
+		n.rostersMayChange()
 		if n.tuner != nil {
 			n.tuner.reported(p.id, m.Usage)
 		}
 	}
 	if !m.Request.isNone() {
-		n.settle(now)
-		n.requested(now, p, m.Request)
+		n.tryAdopt(now)
+		n.stepRequest(now, p, m.Request)
 	}
 }
 
@@ -100,7 +100,7 @@ func (n *Node) Tick(now Instant) {
 	if n.leading != nil {
 		n.detect(now)
 		n.tune(now)
-		n.look()
+		n.rostersMayChange()
 	}
 }
 
@@ -109,37 +109,37 @@ func (n *Node) Tick(now Instant) {
 // nothing is said that vouches for a term, before the term is on disk.
 func (n *Node) Poll(now Instant) []Outgoing {
 	now = n.advance(now)
-	n.settle(now)
-	if l := n.leading; l != nil && l.look {
-		n.manage(now)
+	n.tryAdopt(now)
+	if l := n.leading; l != nil && l.outdated {
+		n.updateRosters(now)
 	}
 	var out []Outgoing
 	for _, p := range n.peers {
-		if m := n.compose(now, p); !m.isEmpty() {
+		if m := n.messageTo(now, p); !m.isEmpty() {
 			out = append(out, Outgoing{To: p.id, Message: m})
 		}
 	}
 	return out
 }
 
-// compose returns the message that is due to a peer; an empty one if none is.
-func (n *Node) compose(now Instant, p *peer) Message {
+// messageTo returns the message that is due to a peer; an empty one if none is.
+func (n *Node) messageTo(now Instant, p *peer) Message {
 	m := Message{Term: n.term}
 	due := now >= p.next
 	if due && n.asks(p) {
 		m.Request = n.ask(now, p)
 	}
-	if !p.owed.Nonce.isNone() && (p.hurry || !m.Request.isNone()) {
-		m.Answer, p.owed, p.hurry = p.owed, Answer{}, false
+	if !p.owed.Nonce.isNone() && (p.atOnce || !m.Request.isNone()) {
+		m.Answer, p.owed, p.atOnce = p.owed, Answer{}, false
 	}
 	if n.waitsFor(now, p) && (due || p.revoked != p.promise.nonce) {
 		m.Revoke, p.revoked = p.promise.nonce, p.promise.nonce
 	}
 	m.Confirm, p.confirm = p.confirm, Nonce{}
 	if n.leading != nil {
-		n.composeNews(due, p, &m)
+		n.addNews(due, p, &m)
 	} else if p.id == n.leader && (p.report || !m.isEmpty()) {
-		n.composeReport(p, &m)
+		n.addReport(p, &m)
 	}
 	if due && !m.isEmpty() {
 		p.next = now.after(n.cfg.Heartbeat)
@@ -147,19 +147,19 @@ func (n *Node) compose(now Instant, p *peer) Message {
 	return m
 }
 
-// composeNews adds what a leader tells of its rosters: with every message their
+// addNews adds what a leader tells of its rosters: with every message their
 // numbers, and the rosters whole to a node that does not have the newest.
-func (n *Node) composeNews(due bool, p *peer, m *Message) {
+func (n *Node) addNews(due bool, p *peer, m *Message) {
 	newest := n.rosters.newest().ID.Seq
 	if !n.members.has(p.id) {
 		return
 	}
-	if p.follow.known < newest && (due || p.follow.told < newest) {
+	if p.follow.known < newest && (due || p.follow.announced < newest) {
 		list, _ := n.rosters.inUse()
 		for _, r := range list {
 			m.Lists = append(m.Lists, *r)
 		}
-		p.follow.told = newest
+		p.follow.announced = newest
 	}
 	// A voter that has adopted the newest roster may have said so in vain.
 	if !m.isEmpty() || due && p.follow.adopted < newest && n.members.Voters.has(p.id) {
@@ -167,8 +167,8 @@ func (n *Node) composeNews(due bool, p *peer, m *Message) {
 	}
 }
 
-// composeReport adds what the leader is to know of this node.
-func (n *Node) composeReport(p *peer, m *Message) {
+// addReport adds what the leader is to know of this node.
+func (n *Node) addReport(p *peer, m *Message) {
 	p.report = false
 	if r := n.rosters.newest(); r != nil {
 		m.Report.Known = r.ID.Seq

@@ -49,7 +49,7 @@ var table = []bug{
 	{"L10", "the newest roster is not asked for after a restart", "leases/node.go",
 		edit("term: s.Term, asking: true}", "term: s.Term}"), nil, "TestRestartedNodeAdoptsNoOlderRoster"},
 	{"L11", "lease messages leave before the term is on disk", "leases/adopt.go",
-		edit("now >= n.recall.until && n.durable >= n.term", "now >= n.recall.until"), nil, "TestNothingIsSaidBeforeTheTermIsDurable"},
+		edit("now >= n.restart.until && n.durable >= n.term", "now >= n.restart.until"), nil, "TestNothingIsSaidBeforeTheTermIsDurable"},
 
 	// Promises.
 	{"L5", "promises end with the term", "leases/node.go",
@@ -57,7 +57,7 @@ var table = []bug{
 	{"L5", "votes do not heed promises", "leases/sim_raft_test.go",
 		edit("	if !m.lease.MayVote(now, from) {", "	if !transfer && false {"), nil, ""},
 	{"L5", "forced votes do not heed promises", "leases/sim_raft_test.go",
-		edit("	if !m.lease.MayVote(now, from) {", "	if !transfer && !m.lease.MayVote(now, from) {"), nil, ""},
+		edit("	if !m.lease.MayVote(now, from) {", "	if !transfer && !m.lease.MayVote(now, from) {"), nil, "TestVotesAtTheLeadersWishHeedPromises"},
 	{"L5", "a node campaigns with promises out", "leases/sim_raft_test.go",
 		edit("|| m.leads || !m.lease.MayCampaign(now) {", "|| m.leads {"), nil, ""},
 	{"L6", "a roster is adopted at once", "leases/adopt.go",
@@ -108,7 +108,7 @@ var table = []bug{
 	{"L19", "a leader reads before its empty entry is committed", "leases/grantee.go",
 		edit("l.retired(n) || n.committed < l.first {", "l.retired(n) {"), nil, ""},
 	{"L25", "only the number of a roster is sent again", "leases/work.go",
-		edit("(due || p.follow.told < newest)", "p.follow.told < newest"), nil, "TestRosterIsAnnouncedUntilItIsKnown"},
+		edit("(due || p.follow.announced < newest)", "p.follow.announced < newest"), nil, "TestRosterIsAnnouncedUntilItIsKnown"},
 	{"L26", "a node that waits grants nothing to anyone", "leases/grantor.go",
 		edit("n.pending() != nil && n.pending().shrinks(r, p.id):", "n.pending() != nil:"), nil, "TestReadsGoOnWhileAnotherResponderDies"},
 
