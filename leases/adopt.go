@@ -5,18 +5,19 @@ package leases
 
 import "slices"
 
-// restart is what a node that was restarted has to wait for, because it does not
-// know what it had promised and adopted.
+// restart is what a node waits for after a restart, because it has forgotten what
+// it had promised and adopted.
 type restart struct {
-	// until ends the quarantine: whatever was promised before the start has ended.
+	// until is the end of the quarantine. All promises from before the start have
+	// ended then.
 	until Instant
-	// In the term of the HardState it started with, the node adopts nothing until the leader
-	// has named its newest roster, in answer to a request sent after the start,
-	// and then nothing older. In later terms it had adopted nothing that it told
-	// anyone of: reports wait until their term is on disk.
+	// term is that of the HardState at the start. In this term the node adopts
+	// nothing until the leader has answered a request of this run with the number
+	// of its newest roster, and then nothing older. In later terms the node has
+	// reported no adoption, because a report waits until its term is on disk.
 	term   Term
 	asking bool
-	least  Seq
+	least  Seq // the number that the leader answered
 }
 
 // mayAct reports whether this node may adopt and grant: it is out of quarantine
@@ -36,7 +37,7 @@ func (n *Node) pending() *Roster {
 // the newest before it adopts any.
 func (n *Node) isAsking() bool { return n.restart.asking && n.restart.term == n.term }
 
-// mayAdopt reports whether a roster that no promise stands against may be adopted.
+// mayAdopt reports whether a roster may be adopted once no promise stands against it.
 func (n *Node) mayAdopt(now Instant, r *Roster) bool {
 	if n.restart.term == n.term && r.ID.Seq < n.restart.least {
 		return false
@@ -45,14 +46,14 @@ func (n *Node) mayAdopt(now Instant, r *Roster) bool {
 }
 
 // waitsFor reports whether a promise to a peer keeps this node from adopting the
-// roster it is to adopt. It has an end: meanwhile nothing is granted to the peer.
+// pending roster. The wait ends, because meanwhile nothing is granted to the peer.
 func (n *Node) waitsFor(now Instant, p *peer) bool {
 	r := n.pending()
 	return r != nil && p.promise.binds(now) && p.promise.roster.ID.Term == r.ID.Term && r.shrinks(p.promise.roster, p.id)
 }
 
-// tryAdopt adopts the newest roster, if nothing stands against it, and then grants
-// what was asked for. Promises whose role has not become smaller go on.
+// tryAdopt adopts the newest roster, if nothing stands against it, and grants the
+// requests that waited for it. Promises on roles that stay go on.
 func (n *Node) tryAdopt(now Instant) {
 	r := n.pending()
 	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
@@ -67,8 +68,8 @@ func (n *Node) tryAdopt(now Instant) {
 	}
 }
 
-// answeredByLeader takes a message of the leader that answers a request of this
-// run of the node.
+// answeredByLeader takes the number of the leader's newest roster, in an answer to a
+// request of this run.
 func (n *Node) answeredByLeader(newest Seq) {
 	if n.isAsking() && newest > 0 {
 		n.restart.asking, n.restart.least = false, newest
@@ -98,7 +99,7 @@ func (n *Node) know(r *Roster) bool {
 	return true
 }
 
-// renewNow makes heartbeats due at once, because roles have changed.
+// renewNow makes all heartbeats due, because roles have changed.
 func (n *Node) renewNow() {
 	for _, p := range n.peers {
 		p.next = n.latest

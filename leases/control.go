@@ -5,9 +5,10 @@ package leases
 
 import "fmt"
 
-// SetWanted says which nodes should be responders from now on. Only a leader
-// takes it; later leaders hear of it with the roster. Spans of the tuner stay
-// where they do not overlap with wanted.
+// SetWanted says which nodes should be responders from now on, for spans that ascend
+// and are disjoint. Only a leader takes it, and later leaders learn it with the
+// roster. The tuner's spans stay unless they overlap with wanted. The error is
+// ErrNotLeader, or wraps ErrMalformed.
 func (n *Node) SetWanted(now Instant, wanted []Want) error {
 	now = n.advance(now)
 	if n.leading == nil {
@@ -30,9 +31,9 @@ func (n *Node) SetWanted(now Instant, wanted []Want) error {
 	return nil
 }
 
-// WantChange tells a leader that a change of the configuration waits to be
-// appended, or does not any more. While it waits the leader names nobody, so that
-// MayChange comes to hold.
+// WantChange tells a leader that a change of the configuration waits to be appended,
+// or waits no longer. While a change waits the leader names nobody, so that
+// MayChange comes to hold. Leaving a joint configuration is a change, too.
 func (n *Node) WantChange(now Instant, yes bool) {
 	now = n.advance(now)
 	if n.leading != nil {
@@ -50,8 +51,8 @@ func (n *Node) ChangeAppended(i Index) {
 }
 
 // HandOver tells a leader that leadership is to be handed over, or that it stays.
-// Nothing depends on it but time: without it the members that are bound to this
-// node or to responders refuse their votes until their promises end.
+// Only time depends on it: without it the members that are bound to this node, or
+// to responders, refuse their votes until their promises end.
 func (n *Node) HandOver(now Instant, yes bool) {
 	now = n.advance(now)
 	if l := n.leading; l != nil {
@@ -60,9 +61,9 @@ func (n *Node) HandOver(now Instant, yes bool) {
 	}
 }
 
-// MayHandOver reports whether a leader that is to hand over to a voter has nothing more
-// to wait for: nobody is a responder, as the heir knows, and everyone was told
-// that this node holds no leases.
+// MayHandOver reports whether a leader that is to hand over to heir has nothing to
+// wait for: a majority and the heir have adopted a roster that names nobody, and
+// Poll has returned the messages with which this node gives its leases back.
 func (n *Node) MayHandOver(heir NodeID) bool {
 	p := n.peer(heir)
 	if n.leading == nil || p == nil || p.follow.adopted < n.rosters.newest().ID.Seq {
@@ -77,7 +78,7 @@ func (n *Node) MayHandOver(heir NodeID) bool {
 }
 
 // Retire tells a leader that leases are to be switched off, or on again. Later
-// leaders go by it, too.
+// leaders go by it, too. The error is ErrNotLeader.
 func (n *Node) Retire(now Instant, yes bool) error {
 	now = n.advance(now)
 	if n.leading == nil {
@@ -88,9 +89,9 @@ func (n *Node) Retire(now Instant, yes bool) error {
 	return nil
 }
 
-// IsRetired reports whether leases are switched off: no roster that names anyone is in
-// use, the leader does not read by its lease, and a majority knows. From then on members may be restarted
-// without leases, or with an older version.
+// IsRetired reports, at a leader, whether leases are switched off: a majority has
+// adopted a roster that names nobody, and the leader does not read by its lease.
+// Members may then be restarted without leases.
 func (n *Node) IsRetired() bool {
 	return n.leading != nil && n.rosters.newest().Retired && n.isQuiet()
 }

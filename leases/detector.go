@@ -34,16 +34,14 @@ const (
 // goes on asking for leases and acknowledges nothing.
 func (n *Node) detect(now Instant) {
 	l := n.leading
-	switch {
-	case l.retired(n): // nothing is asked
-		for _, p := range n.peers {
-			p.follow.answered = now
-		}
-	case now.since(l.ticked) > n.cfg.Fail/2:
-		// This node was paused. What was answered meanwhile waits behind the tick.
+	if paused := now.since(l.ticked) > n.cfg.Fail/2; paused || n.isOff() {
+		// What was answered during a pause waits behind the tick. A leader that
+		// wants no leases asks for nothing.
 		l.marks = l.marks[:0]
 		for _, p := range n.peers {
-			p.follow.answered = max(p.follow.answered, now.after(-n.cfg.Fail/2))
+			if p.follow.answered != 0 {
+				p.follow.answered = max(p.follow.answered, now.after(-n.cfg.Fail/2))
+			}
 		}
 	}
 	l.ticked = now

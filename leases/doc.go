@@ -4,218 +4,228 @@
 // Package leases lets members of a Raft group other than the leader answer
 // linearizable reads from their own state, without a message.
 //
-// A roster names, for spans of keys, the responders: the nodes that may do so.
-// The leader of a term makes the rosters of that term, and numbers them: 3.7 is
-// roster 7 of term 3. A write is committed when Raft would commit it and all
-// responders of its keys have acknowledged it. So a responder holds every write
-// that anyone can have seen, unless it is a responder no longer and does not
-// know. Leases exclude that: a responder answers while a majority of the voters
-// has promised it, for a while, that nothing is decided without it.
+// A roster names responders for spans of keys: nodes that may answer reads. The
+// leader of a term makes the rosters of that term and numbers them; 3.7 is roster
+// 7 of term 3. The leader commits a write when Raft would commit it and all
+// responders of its keys have acknowledged it. A responder therefore has every
+// write that a client can have seen, unless the node is a responder no longer and
+// does not know. Leases exclude that case: a responder answers while a majority of
+// the voters has promised it, for a while, to decide nothing without it.
 //
-// The package is a state machine. It reads no clock, sends nothing and knows
-// nothing of Raft's messages: a Node is told what happens, with readings of
-// the clock, and says what to send and what Raft may do.
+// The package is a state machine. It reads no clock, sends nothing, and knows no
+// message of Raft. A Node is told what happens, with readings of the clock; it
+// says what to send, and what Raft may do.
 //
 // # A grant on two clocks
 //
-// A lease is pulled. P, who wants one, asks G with a nonce:
+// A lease is pulled. Grantee P asks grantor G, with a nonce:
 //
-//	              t0                                t0+d-delta
-//	P's clock  ---+================ P counts ===========)------------->
-//	               \ request(nonce)         ^
-//	                \                      / answer(nonce, d, 3.7)
-//	                 v                    /
-//	G's clock  ------+-------------------+---------------------)------>
-//	                 g1 ============= G promises ============= g1+d
+//	               t0                                t0+d-delta
+//	P's clock  ----+=============== P counts ============)------------->
+//	                \ request(nonce)         ^
+//	                 \                      / answer(nonce, d, 3.7)
+//	                  v                    /
+//	G's clock  -------+-------------------+---------------------)------>
+//	                  g1 ============= G promises ============ g1+d
 //
-// P counts from when it asked, and G promises from when it was asked, each by its
-// own clock. t0 is before g1, whatever the network does, so only the rates of the
-// clocks matter, and delta covers those. A lost, late or repeated message makes
-// what P counts shorter.
+// P counts from when it asked, G promises from when it was asked, and each goes by
+// its own clock. The network cannot bring t0 behind g1, so only the rates of the two
+// clocks matter, and delta covers the rates. Messages that are lost, late or
+// repeated shorten what P counts.
 //
-// Until its promise ends, by its clock or because P says so, G votes for nobody
-// but P in a later term, does not campaign, and adopts no roster of the term in
-// which the role of P is smaller.
+// Until the promise ends, by G's clock or by P's word, G votes for nobody but P in
+// a later term, does not campaign, and adopts no roster of the term in which P's role
+// is smaller.
 //
 // # A change of the roster
 //
-// R does not acknowledge entry e any more. The leader makes roster 3.8, without R:
+// R no longer acknowledges entry e. The leader makes roster 3.8, without R:
 //
-//	leader  makes 3.8                                 3.7 is superseded:
-//	   |  \                                           e is committed
-//	   |   \ 3.7 and 3.8                                   ^
-//	   |    v                                             / a majority has
-//	G  |     revokes(n) -----> ... waits ... adopts 3.8 -+  adopted 3.8
-//	   |            |             ^
-//	   |            v             | confirms(n), or G's clock passes g1+d
-//	R  |            drops its lease
-//	S  | is a responder in both, and renews its leases all the while
+//	leader  makes 3.8                                  3.7 is superseded:
+//	   |   \                                           e is committed
+//	   |    \ 3.7 and 3.8                                   ^
+//	   |     v                                             / a majority has
+//	G  |      revokes(n) -----> ... waits ... adopts 3.8 -+  adopted 3.8
+//	   |             |             ^
+//	   |             v             | confirms(n), or G's clock passes g1+d
+//	R  |             drops its lease
+//	S  | is a responder in both, and renews its leases meanwhile
 //
-// The leader goes on waiting for R until a majority has adopted 3.8. Each of them
-// had let its promise to R end before. So R was bound to no majority any more when
-// e was committed. If R does not answer, that takes as long as its lease.
+// The leader waits for R until a majority of the voters has adopted 3.8. Each of
+// these voters had let its promise to R end before it adopted. R therefore is bound
+// to no majority when e is committed. If R is silent, the wait takes as long as
+// R's leases last.
 //
 // # The rules
 //
-// Each with the schedule that breaks reads, or holds up writes, where the rule is
-// not kept; where it is; the test that shows it (seeds are those of TestClusters);
-// and what it costs to leave it out is shown by the mutants of the same number
-// (make mutants-leases).
+// Each rule has the schedule that breaks the group without the rule, its place in
+// the code, and the test that shows it; "seeds" are those of TestClusters. The
+// mutants with the same number (make mutants-leases) leave the rule out.
 //
-// L1. A grantee counts from when it sent the request. Counted from the answer,
-// which was slow, P's lease outlives G's promise; G elects another, who commits
-// a write that P does not have. Node.stepAnswer; TestLeasesCountFromTheRequest.
+// L1. A grantee counts from when it sent the request. Counted from the arrival of
+// a slow answer, P's lease outlives G's promise; G elects another leader, and that
+// leader commits a write which P does not have. Node.stepAnswer;
+// TestLeasesCountFromTheRequest.
 //
-// L2. It counts delta less, at least 2*rho*L/(1+rho) and a resolution of each
-// clock, where clocks run within 1 +- rho. Else the slow clock of P outlives
-// the fast one of G. Config.delta; TestDriftIsTakenOffLeases.
+// L2. A grantee counts delta less than was promised: 2*rho*L/(1+rho) for clocks
+// that run within 1 +- rho, and the resolution of both clocks. Without delta a slow
+// clock at P outlives a fast one at G. Config.delta; TestDriftIsTakenOffLeases.
 //
-// L3. Both measure by clocks and not by ticks, and a reading that opens a right
-// is made after the message, or the read, that asked for it has arrived. A
-// process that was paused has not counted its ticks; ticks that had queued up
-// run a fresh promise down at once; a reading from before the pause shows a lease
-// that has ended. Ticks only say that something is to be looked at. A reading that
-// ends a duty may be old. Node.advance, Node.at; seeds.
+// L3. Both ends measure by clocks, never by ticks. A reading that opens a right is
+// made after the message, or the read, that asks for the right has arrived. Ticks
+// that a pause has swallowed stretch P's lease; ticks that queued up before a
+// grant run G's promise down in a burst; a reading from before a pause shows
+// a lease that has ended since. A reading that ends a duty may be old. Node.advance,
+// Node.at; seeds.
 //
-// L4. A nonce is never used twice, also not after a restart: it begins with what
-// differs in each run. Else an answer to a request of the run before is taken
-// for one to a request that was sent later. Node.ask, Config.Boot; seeds.
+// L4. No nonce is used twice, even across restarts: it begins with a number that
+// differs in each run of the node. Otherwise an answer to a request of an earlier
+// run counts for a later request. Node.ask, Config.Boot; seeds.
 //
-// L5. A promise binds votes of every later term, votes at a leader's wish, and
-// campaigns of the grantor. Else a new leader commits what P does not have. It
-// outlives the term in which it was made: P may not know of later ones.
-// Node.MayVote, Node.MayCampaign, Node.Turned; seeds.
+// L5. A promise binds votes in every later term, votes at a leader's wish, and
+// campaigns of the grantor; it outlives the term in which it was made. Otherwise a
+// new leader commits a write that P does not have, and P does not know of the new
+// term. Node.MayVote, Node.MayCampaign, Node.Turned;
+// TestVotesAtTheLeadersWishHeedPromises.
 //
-// L6. A roster in which a grantee's role is smaller is adopted after the promise
-// has ended. Adopted at once, the older roster is superseded while P counts it
-// among its majority. Node.tryAdopt; seeds.
+// L6. A node adopts a roster in which a grantee's role is smaller after its promise
+// to the grantee has ended. Adopted at once, the roster before is superseded
+// while P still counts the node among its majority. Node.tryAdopt; seeds.
 //
-// L7. Meanwhile nothing is granted to that grantee. One that hears nothing, but
-// is heard, would renew without end, and the roster and all writes would wait as
-// long. Node.mayGrant; TestDeadResponderHoldsAWriteUpOnce.
+// L7. A node that waits for a grantee grants nothing new to it. A grantee that
+// hears nothing but is heard would renew without end, and the roster and all
+// writes would wait as long. Node.mayGrant; TestDeadResponderHoldsAWriteUpOnce.
 //
-// L8. A confirmation ends what it names, and nothing newer: the grantor may have
-// granted again since. The grantee ignores answers to what it has confirmed.
-// Promises to two runs of a node never stand side by side, as their nonces could not be
-// compared. Node.stepConfirm, Node.stepRevoke, promise.mayRenew; seeds.
+// L8. A confirmation ends the promises that it names and no newer one, because the
+// grantor may have granted again. The grantee ignores answers to requests that it has
+// confirmed. A node promises nothing to one run of a grantee while it is bound to
+// another run, because nonces of two runs cannot be compared. Node.stepConfirm,
+// Node.stepRevoke, promise.mayRenew; seeds.
 //
-// L9. A node that starts has forgotten what it promised. For the longest lease
-// it does not vote, campaign, adopt or grant. Node.mayAct; seeds.
+// L9. A node that starts does not vote, campaign, adopt or grant for as long as
+// the longest lease, because it has forgotten what it promised. Node.mayAct; seeds.
 //
-// L10. It has also forgotten which roster it had adopted. In the term it starts
-// in, it adopts nothing until the leader has answered a request of this run with
-// the number of its newest roster, and nothing older. Else a late announcement
-// brings back a roster that the leader holds for superseded. Node.mayAdopt;
-// TestRestartedNodeAdoptsNoOlderRoster.
+// L10. A node that starts has also forgotten which roster it had adopted. In the
+// term of its disk it adopts nothing until the leader has answered a request of
+// this run with the number of the newest roster, and then nothing older. Otherwise
+// a late announcement brings back a roster that the leader holds for superseded.
+// Node.mayAdopt; TestRestartedNodeAdoptsNoOlderRoster.
 //
-// L11. Nothing is adopted or granted in a term that is not on disk. After a crash the node
-// would not know that it had been there, and L10 would not hold in it.
-// Node.mayAct; TestNothingIsSaidBeforeTheTermIsDurable.
+// L11. A node adopts and grants nothing in a term that is not on its disk. After a
+// crash the node would not know that it had been in that term, and L10 would not
+// hold there. Node.mayAct; TestNothingIsSaidBeforeTheTermIsDurable.
 //
-// L12. A grant counts at P for a span if P knows its roster, serves the span in
-// it, has applied the same configuration, and has committed up to its barrier there. P
-// counts itself by the roster it has adopted, if it is a voter. A learner never
-// counts itself: those that elect a leader without it need not meet the others.
-// Node.IsStable; seeds.
+// L12. A lease counts for a span if P knows the roster of the lease, serves the
+// span in it, has applied the configuration of the roster, and has committed up to
+// its barrier. P counts itself by the roster that it has adopted, if P is a voter. A
+// learner never counts itself, because a majority that elects a leader need not
+// contain a voter that is bound to the learner. Node.IsStable; seeds.
 //
-// L13. The barrier of a responder is the last index at the time when the leader
-// named it: entries up to there may have been committed without it. One that was out for a roster gets
-// a new one. Node.nextRoster; seeds.
+// L13. The barrier of a responder is the leader's last index when the leader named
+// the responder. Entries up to the barrier may have been committed without the
+// responder. A responder that was out for a roster gets a new barrier.
+// Node.nextRoster; seeds.
 //
 // L14. A write waits for the responders of its keys in every roster that is not
-// superseded, and not only in the newest: whoever was named in an older one may
-// still be stable. Responders count by name, not by number. Node.Committable;
+// superseded, because a responder of an older roster may still be stable.
+// Responders count by name, not by number. Node.Committable;
 // TestCommitsAwaitRespondersByName.
 //
-// L15. A roster is superseded when a majority of the voters of its configuration
-// is known to have adopted later ones. An adoption is a fact like an
-// acknowledgement. Node.isSuperseded; seeds.
+// L15. A roster is superseded when a majority of the voters of its configuration is
+// known to have adopted later rosters. Nodes that merely know of a later roster may
+// still be bound by the one before. Node.isSuperseded; seeds.
 //
-// L16. The leader removes a responder that has kept a write waiting for F, or left the
-// leader without an answer for F. Having heard of it is not enough: with a stuck
-// disk, or deaf, it renews its leases and acknowledges nothing. It returns when it
-// has kept up for a while that doubles each time. Node.detect;
-// TestDeadResponderHoldsAWriteUpOnce.
+// L16. The leader removes a responder that has kept a write waiting for F, or has
+// left the leader's requests unanswered for F. It is not enough that the responder
+// is heard: a node that is deaf, or has a stuck disk, renews its leases and acknowledges
+// nothing. A removed responder returns after it has kept up for a while that
+// doubles with each removal. Node.detect; TestDeadResponderHoldsAWriteUpOnce,
+// TestSilentResponderIsRemovedFromAnIdleGroup.
 //
-// L17. Voters change while no roster that is not superseded names anyone, and
-// nobody is named until the change is applied. A responder that does not know of
-// two changes would count a majority that a later leader's voters do not meet. Node.MayChange;
-// TestConfigurationWaitsUntilNobodyIsNamed.
+// L17. Voters change only while no roster that names anybody is in use, and nobody
+// is named until the change is applied. Otherwise a responder that has not applied
+// two changes counts a majority that the voters of a later leader do not meet.
+// Node.MayChange, Node.mayName; TestConfigurationWaitsUntilNobodyIsNamed.
 //
-// L18. A responder reads at the last entry of its log that touches the key, and
-// not at its commit index: the leader may have committed that entry and said so to
-// a client. Node.ReadIndex; seeds.
+// L18. A responder reads at the last entry of its log that touches the key, not at
+// its commit index: the leader may have committed the entry, and told a client.
+// Node.ReadIndex; seeds.
 //
-// L19. A leader's lease is any grant of its term, and is used once its empty
-// entry is committed: before, it does not know what was committed before its term. Node.IsStable; seeds.
+// L19. Any lease of its term counts for the leader, once the leader has committed its
+// empty entry. Before that it does not know what was committed before its
+// term. Node.IsStable; seeds.
 //
-// L20. With notes, a responder sets its commit index where the leader's commit
-// rule holds in its eyes: a majority holds the entries, and so do all responders
-// of all their keys, its own or not, in every roster from the least in use to the
-// newest that it knows. With a majority alone, one responder answers with a write
-// that another, which has not received it, then answers without. Node.Release;
-// TestNotesOfAMajorityDoNotRelease.
+// L20. With early accept notes a responder moves its commit index up to an entry if
+// by notes a majority holds the log up to there, and so do all responders of all
+// keys of all entries on the way, in every roster from the least in use to the
+// newest that the responder knows. With a majority alone, one responder answers with
+// a write, and another, which the write has not reached, answers later without it.
+// Node.Release; TestNotesOfAMajorityDoNotRelease.
 //
-// L21. The leader's own note is needed, goes out after its append is durable, and tells the
-// number of its newest roster; it serves those who know that roster. Else
-// the leader forgets the entry in a crash, or waits for a responder that the one who
-// released had not heard of. Node.OwnNote, notes.under; seeds.
+// L21. L20 needs a note of the leader, which goes out after the leader's append is
+// durable and has the number of its newest roster; only a responder that knows
+// this roster may use the note. Otherwise the leader loses the entry in a crash, or a
+// responder that the leader had just named answers without it. Node.OwnNote,
+// notes.under; seeds.
 //
-// L22. Notes count in their term: the log that an older one speaks of may have
+// L22. A note counts in its term only. The log that an older note speaks of may have
 // been cut. Node.StepNote; TestNotesOfAnotherTermDoNotCount.
 //
-// L23. With notes on, somebody may have seen what the leader has not committed. It
-// reads at its last index while its roster names anyone, and afterwards at the
-// last index of that time, or at its commit index if that is higher. Node.LeaderIndex; seeds.
+// L23. With notes a client may have seen what the leader has not committed. The
+// leader takes its last index for a read while its newest roster names anybody;
+// afterwards it takes the last index of that time, or its commit index if that is higher.
+// Node.LeaderIndex; seeds.
 //
 // L24. No promise outlives the time after which its grantor might vote anyway,
-// because it has not heard the leader. So leases make no election later.
+// because the leader was not heard. Otherwise leases delay elections.
 // Node.maxGrant; TestPromisesEndWithPatience.
 //
-// L25. A roster travels whole until its receiver says that it has it, and not
-// only by its number. A node that knew the number alone would never adopt it. Node.addNews;
-// TestRosterIsAnnouncedUntilItIsKnown.
+// L25. A roster travels whole until its receiver reports that it knows the
+// roster. A receiver that missed the roster and saw its number only would never
+// adopt it. Node.addNews; TestRosterIsAnnouncedUntilItIsKnown.
 //
-// L26. Waiting is state. A node that waits to adopt a roster goes on granting to
-// those whose role stays, and answers everything else. Node.tryAdopt;
-// TestReadsGoOnWhileAnotherResponderDies.
+// L26. Waiting is state. A node that waits to adopt a roster goes on granting
+// leases on roles that stay, and answers everything else. Node.tryAdopt,
+// Node.mayGrant; TestReadsGoOnWhileAnotherResponderDies.
 //
 // # What Raft has to do
 //
-// Brakes, which answer no or less, and change nothing: MayVote and MayCampaign (not
-// for pre-votes), Committable, MayChange, MayHandOver.
-// Reads: ReadIndex at any node, LeaderIndex for reads that reach the leader in
-// whatever way. News: Turned, TermDurable, Heard, Configured, Appended,
-// Truncated, Committed, Applied, Acknowledged, Step, StepNote. Work: Tick, and Poll after
-// news and ticks. The log's news comes before the questions about it: an entry is
-// Appended here before a read is asked for its index, or a message tells of it.
+//   - Brakes are questions that answer no, or less, and change nothing: MayVote and
+//     MayCampaign (not for pre-votes), Committable, MayChange, MayHandOver.
+//   - Reads ask ReadIndex at any node, and LeaderIndex whenever a leader would take
+//     its commit index for a read.
+//   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated,
+//     Committed, Applied, Acknowledged, Step and StepNote. News of the log come before
+//     questions about it, and before the message that tells others of it.
+//   - Work is Tick, and Poll after news and ticks.
 //
-// PreVote and CheckQuorum should be on. Nothing depends on them for safety; without them
-// a node that comes back ends leases by its higher term.
+// PreVote and CheckQuorum should be on. They matter for time only: without them a node
+// that comes back ends all leases by its higher term. A read that waits for
+// its index is Raft's or the host's, and so is its end when the log is cut, the
+// leader changes or a deadline passes.
 //
-// A read that waits for its index, and what becomes of it when the log is cut, the
-// leader changes or it takes too long, is Raft's and the host's.
+// The clock must be monotonic and count the time for which the system is suspended.
+// Where a virtual machine is paused together with its clock, leases must be off.
 //
-// # Where a choice was left
+// # Choices
 //
-//   - A configuration is known by its voters, and rosters carry them. Indexes
-//     of configurations are not known after a restart or a snapshot, and all that is ever asked is
-//     which sets are a majority.
-//   - Rosters that name nobody hold up nothing, so the least roster in use is the
-//     least that names somebody and is not superseded.
-//   - The first roster of a term names nobody, so that the lease of a new leader
-//     begins one round sooner. It names responders once it has applied its empty
-//     entry, because a change of the voters may be in its log before.
-//   - Whoever has adopted a roster grants on it, voter or not. Only voters count.
-//   - A request that cannot be granted yet is kept, and granted when a roster is
-//     adopted that allows it.
-//   - A newer lease of a grantor takes the place of the older one, also if it
-//     ends sooner.
-//   - While a promise to one run of a node is out, no other run of it is granted anything.
-//   - Reading the clock backwards is taken for a late call: the latest reading
-//     counts.
-//   - If the leader itself was paused, it gives its responders half of F again
-//     before it removes any: their answers wait behind its ticks.
-//   - Where spans are cut anew, a responder gets for each new span the highest of the barriers it had
-//     in it, or a new one if it had not served all of it.
+//   - A configuration is known by its voters, and a roster carries them. After a
+//     restart or a snapshot a node does not know the index of its configuration,
+//     and the only question about a configuration is which sets are a majority.
+//   - A roster that names nobody holds nothing up. The least roster in use is
+//     therefore the least that names somebody and is not superseded.
+//   - The first roster of a term names nobody, so that the lease of the new leader
+//     begins a round sooner. Responders are named once the leader has applied its
+//     empty entry, because a change of the voters may stand before that entry.
+//   - Any node that has adopted a roster grants leases on it. Only voters count.
+//   - A request that cannot be granted yet is kept, and granted when the node adopts
+//     a roster that allows it.
+//   - The newest lease of a grantor takes the place of older ones, even if it ends
+//     sooner.
+//   - A reading of the clock below an earlier one counts as the earlier one.
+//   - A leader that was paused gives its responders half of F before it removes
+//     any, because their answers wait behind its ticks.
+//   - Where wanted spans are cut anew, a responder gets for each new span the
+//     highest barrier that it had there, or a new one if it did not serve the whole span.
+//   - A group with a single voter waits out the quarantine, too.
 package leases

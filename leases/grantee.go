@@ -5,8 +5,8 @@ package leases
 
 import "time"
 
-// maxSent is how many requests to a peer may be answered late. Answers to older
-// ones are void.
+// maxSent is how many requests to a peer are remembered. Answers to older requests
+// are void.
 const maxSent = 16
 
 // sentRequest is a request to a peer and when it was sent.
@@ -15,25 +15,24 @@ type sentRequest struct {
 	at      Instant
 }
 
-// holding is the newest lease that a peer has granted this node. Older ones are
-// forgotten, although they may bind the peer for longer: that only shortens what
-// this node counts.
+// holding is the newest lease that a peer has granted this node. Older leases are
+// forgotten. They may bind the peer for longer, so this node counts too little.
 type holding struct {
 	until   Instant // by this node's clock, drift taken off
 	counter uint64  // of the request
 	roster  RosterID
 }
 
-// ask returns the nonce of a new request to a peer. The lease that answers it
-// counts from now on.
+// ask returns the nonce of a new request to a peer. A lease that answers the request
+// counts from now.
 func (n *Node) ask(now Instant, p *peer) Nonce {
 	n.counter++
-	n.nextSlot(p).set(n.counter, now)
+	*p.oldestSent() = sentRequest{counter: n.counter, at: now}
 	return Nonce{Boot: n.cfg.Boot, Counter: n.counter}
 }
 
-// nextSlot returns the place of the oldest request to a peer.
-func (n *Node) nextSlot(p *peer) *sentRequest {
+// oldestSent returns the place of the oldest request to the peer.
+func (p *peer) oldestSent() *sentRequest {
 	oldest := &p.sent[0]
 	for i := range p.sent {
 		if p.sent[i].counter < oldest.counter {
@@ -43,13 +42,11 @@ func (n *Node) nextSlot(p *peer) *sentRequest {
 	return oldest
 }
 
-func (s *sentRequest) set(counter uint64, at Instant) { s.counter, s.at = counter, at }
-
 // stepAnswer takes an answer of a peer, in a message of the current term.
 //
-// The lease counts from when the request was sent, by this clock, for what the
-// grantor promised from when it received the request, by its own, less delta. However
-// late, repeated or reordered messages are, the grantor's promise ends later.
+// The grantor promises d from when the request arrived, by its clock. This node
+// counts d less delta from when it sent the request, by its own clock. The promise
+// therefore ends later, however late, repeated or reordered messages are.
 func (n *Node) stepAnswer(p *peer, a Answer) {
 	at, ok := p.sentAt(a.Nonce.Counter)
 	if a.Nonce.Boot != n.cfg.Boot || !ok {
@@ -59,7 +56,7 @@ func (n *Node) stepAnswer(p *peer, a Answer) {
 	if a.For == 0 || a.Nonce.Counter <= p.floor || a.Nonce.Counter <= p.holding.counter {
 		return
 	}
-	// delta is enough for Lease, so no more than that is counted.
+	// delta is enough for a lease as long as this node's setting.
 	d := min(a.For, n.cfg.Lease) - n.delta
 	if d <= 0 {
 		return
@@ -78,8 +75,8 @@ func (p *peer) sentAt(counter uint64) (Instant, bool) {
 	return 0, false
 }
 
-// stepRevoke takes a grantor's revocation of what it granted to requests up to x:
-// nothing of it is counted from here on, and answers under way are void.
+// stepRevoke takes a grantor's revocation of the leases that it granted to requests
+// up to x. From now on this node counts none of them; answers on their way are void.
 func (n *Node) stepRevoke(p *peer, x Nonce) {
 	if x.Boot == n.cfg.Boot {
 		if x.Counter > n.counter {
@@ -87,15 +84,15 @@ func (n *Node) stepRevoke(p *peer, x Nonce) {
 		}
 		p.floor = max(p.floor, x.Counter)
 	}
-	// Of a nonce of another run nothing is held, because this run did not send it.
+	// A request of another run gave this run nothing to hold.
 	p.holding = holding{}
 	p.confirm = x
 	n.counts.Revoked++
 }
 
-// GiveUp gives back all leases that this node holds or has asked for, unasked. A
-// node that is about to stop does so, and sends what Poll returns; nobody has to
-// wait for its leases to end then.
+// GiveUp gives back all leases that this node holds or has asked for. A node that is
+// about to stop calls it and sends what Poll returns, so that no other node waits
+// for these leases to end.
 func (n *Node) GiveUp() {
 	for _, p := range n.peers {
 		if _, asked := p.sentAt(n.newestTo(p)); asked {
@@ -113,9 +110,9 @@ func (n *Node) newestTo(p *peer) uint64 {
 	return newest
 }
 
-// boundTo reports whether a voter is bound to this node at an instant by a lease
-// on a roster of the current term that passes a test; the test gets nil for a roster that
-// this node does not know.
+// boundTo reports whether a voter is bound to this node, at an instant, by a lease
+// on a roster of the current term that passes a test. The test gets nil for a
+// roster that this node does not know.
 func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
 	if v == n.cfg.ID {
 		return n.adopted != nil && test(n.adopted)
@@ -127,10 +124,10 @@ func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
 	return test(n.rosters.find(p.holding.roster.Seq))
 }
 
-// IsStable reports whether this node may answer reads of a span from its own
-// state, at an instant of its clock read after the read had arrived: a majority
-// of the voters is bound to it in that role. What it has to apply first is said by
-// ReadIndex.
+// IsStable reports whether this node may answer reads of a span from its own state:
+// at an instant of its clock, made after the read had arrived, a majority of the
+// voters is bound to it in that role. ReadIndex also tells what the node has to
+// apply before it answers.
 func (n *Node) IsStable(now Instant, span Span) bool {
 	now = n.at(now)
 	test := func(r *Roster) bool {
@@ -141,10 +138,10 @@ func (n *Node) IsStable(now Instant, span Span) bool {
 		return ok && barrier <= n.committed
 	}
 	if l := n.leading; l != nil {
-		if l.retired(n) || n.committed < l.first {
+		if n.isOff() || n.committed < l.first {
 			return false
 		}
-		test = func(*Roster) bool { return true } // every roster of its term
+		test = func(*Roster) bool { return true } // any roster of its term
 	}
 	return n.members.majority(func(v NodeID) bool { return n.boundTo(now, v, test) })
 }

@@ -5,25 +5,26 @@ package leases
 
 import "time"
 
-// promise is what this node has promised a peer: until then it neither votes for
-// anyone else in a later term, nor campaigns, nor adopts a roster of the same term in which
-// the peer's role is smaller.
+// promise is what this node has promised a peer. Until it ends, this node does not
+// vote for another node in a later term, does not campaign, and adopts no roster of
+// the same term in which the peer's role is smaller.
 //
-// All promises to a peer are kept as one: its end is the latest of theirs, its
-// roster that of the newest, whose role is the largest, because no roster with a
-// smaller one was adopted in between. They all answer requests of one run of the
-// peer, as a nonce of another run cannot be said to be older or newer.
+// All promises to a peer are kept as one. Its end is the latest end. Its roster is
+// that of the newest promise, in which the peer's role is the largest, because
+// this node adopts no roster with a smaller role in between. All promises that are out
+// answer requests of one run of the peer, because the nonces of two runs have no
+// order.
 type promise struct {
-	until  Instant // Invariant: it falls only when the peer confirms.
-	nonce  Nonce   // the newest that was granted; it stays when the promise has ended
+	until  Instant // Invariant: it falls only when the peer confirms a revocation.
+	nonce  Nonce   // the newest that was granted, also after the promise has ended
 	roster *Roster
 }
 
 // binds reports whether the promise has not ended at an instant.
 func (p *promise) binds(now Instant) bool { return now < p.until }
 
-// mayRenew reports whether a request may be granted besides what has been: it is newer,
-// and no promise to an earlier run of the peer is out.
+// mayRenew reports whether a request may be granted besides those that were: it is
+// newer, and no promise to another run of the peer is out.
 func (p *promise) mayRenew(now Instant, x Nonce) bool {
 	if x.Boot != p.nonce.Boot {
 		return !p.binds(now)
@@ -31,8 +32,8 @@ func (p *promise) mayRenew(now Instant, x Nonce) bool {
 	return x.Counter > p.nonce.Counter
 }
 
-// stepRequest takes the request of a peer. A grant promises from here on, by a
-// clock that was read after the request had arrived.
+// stepRequest takes the request of a peer. The clock was read after the request
+// had arrived.
 func (n *Node) stepRequest(now Instant, p *peer, x Nonce) {
 	if x.Boot != p.request.Boot || x.Counter > p.request.Counter {
 		p.request = x
@@ -45,9 +46,9 @@ func (n *Node) stepRequest(now Instant, p *peer, x Nonce) {
 	}
 }
 
-// tryGrant grants a peer's request, if it may be granted now. Else the request
-// stays, and is granted when a roster is adopted that allows it: the grantee
-// counts from when it sent it, however late the answer is.
+// tryGrant grants a peer's request, if it may be granted now. Otherwise the request
+// waits for the adoption of a roster that allows it. The grantee counts from when it
+// sent the request, so a late grant is only a shorter one.
 func (n *Node) tryGrant(now Instant, p *peer) {
 	if p.request.isNone() || !n.mayGrant(now, p) {
 		return
@@ -61,10 +62,9 @@ func (n *Node) tryGrant(now Instant, p *peer) {
 	n.counts.Granted++
 }
 
-// mayGrant reports whether the request of a peer may be granted: this node may
-// act on leases, the roster it has adopted gives the peer a role, the roster it
-// waits to adopt leaves that role as large, and there is time enough until this
-// node might vote.
+// mayGrant reports whether the request of a peer may be granted. This node must
+// have adopted a roster in which the peer has a role, and wait for no roster in
+// which that role is smaller. The lease must be longer than what the grantee takes off.
 func (n *Node) mayGrant(now Instant, p *peer) bool {
 	r := n.adopted
 	switch {
@@ -76,8 +76,8 @@ func (n *Node) mayGrant(now Instant, p *peer) bool {
 	return p.promise.mayRenew(now, p.request) && n.maxGrant(now) > n.delta
 }
 
-// maxGrant returns for how long this node may promise: a lease, but not beyond the
-// instant from which it might vote because it has not heard the leader.
+// maxGrant returns for how long this node may promise: for a whole lease, but not
+// beyond the instant at which it might vote, because the leader was not heard.
 func (n *Node) maxGrant(now Instant) time.Duration {
 	heard := n.heard
 	if n.leading != nil {
@@ -89,15 +89,15 @@ func (n *Node) maxGrant(now Instant) time.Duration {
 	return min(n.cfg.Lease, heard.after(n.cfg.ElectionTimeout).since(now))
 }
 
-// queueAnswer decides an answer. It rides with the next request to the peer, unless
-// there will be none, or the peer is without a lease until then.
+// queueAnswer queues an answer for the next heartbeat to the peer. If this node has
+// nothing to ask of the peer there is no such heartbeat, and the answer goes at once.
 func (n *Node) queueAnswer(p *peer, a Answer) {
 	p.owed = a
 	p.atOnce = !n.asks(p)
 }
 
-// stepConfirm takes a peer's word that it holds nothing that was granted to
-// requests up to x. The promise ends, unless something newer was granted.
+// stepConfirm takes a peer's word that it holds no lease of this node granted to
+// requests up to x. The promise ends, unless this node has granted a newer request.
 func (n *Node) stepConfirm(p *peer, x Nonce) {
 	if x.Boot == p.promise.nonce.Boot && x.Counter >= p.promise.nonce.Counter {
 		if p.promise.binds(n.latest) {
@@ -107,20 +107,19 @@ func (n *Node) stepConfirm(p *peer, x Nonce) {
 	}
 }
 
-// MayVote reports whether the promises of this node allow it to vote for a
-// candidate, in whatever later term, asked by a leader's wish or not. Pre-votes
-// bind nobody and need not ask.
+// MayVote reports whether this node's promises allow a vote for a candidate, in any
+// later term, and also if the candidate campaigns at the leader's wish. A pre-vote
+// binds nobody and need not ask.
 func (n *Node) MayVote(now Instant, candidate NodeID) bool {
-	return n.BoundUntil(now, candidate) <= n.at(now)
+	return n.BoundUntil(candidate) <= n.at(now)
 }
 
-// MayCampaign reports whether promises allow this node to become a candidate.
+// MayCampaign reports whether this node's promises allow it to become a candidate.
 func (n *Node) MayCampaign(now Instant) bool { return n.MayVote(now, n.cfg.ID) }
 
-// BoundUntil returns the instant from which on MayVote allows a vote for a
-// candidate, unless promises are made or confirmed in between. It is not after now if the vote
-// is allowed.
-func (n *Node) BoundUntil(now Instant, candidate NodeID) Instant {
+// BoundUntil returns the instant from which MayVote allows a vote for a candidate,
+// if no promise is made, and none is confirmed, before. A vote that has to wait may be held until then.
+func (n *Node) BoundUntil(candidate NodeID) Instant {
 	until := n.restart.until
 	for _, p := range n.peers {
 		if p.id != candidate {

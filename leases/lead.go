@@ -15,13 +15,14 @@ type leading struct {
 	handing  bool // leadership is being handed over
 	retiring bool // leases are being switched off
 	gaveUp   bool // the leader has given its own leases back
-	// named is the last index at the time when the newest roster ceased to name anyone.
-	named    Index
-	grown    Instant // when a roster last named more than the one before
-	ticked   Instant
-	marks    []mark
-	tuned    Instant // when the tuner last decided
-	outdated bool    // something has changed that rosters depend on
+	// lastNamed is the last index at the time when the newest roster ceased to
+	// name anyone; 0 if none has named anyone.
+	lastNamed Index
+	grown     Instant // when a roster last named more than the one before
+	ticked    Instant // when Tick was called last
+	marks     []mark  // Invariant: they ascend, in both.
+	tuned     Instant // when the tuner last decided
+	outdated  bool    // something has changed that rosters depend on
 }
 
 // follow is what a leader knows of another node, in its term.
@@ -47,8 +48,9 @@ func (n *Node) startLeading(now Instant, first Index) {
 	n.updateRosters(now)
 }
 
-// retired reports whether the leader does not read by its own lease.
-func (l *leading) retired(n *Node) bool { return n.rosters.newest().Retired || l.gaveUp }
+// isOff reports whether this node, which leads, neither holds nor wants leases of
+// its own: they are switched off, or it has given them back to hand over.
+func (n *Node) isOff() bool { return n.rosters.newest().Retired || n.leading.gaveUp }
 
 // rostersMayChange has a leader look at its rosters at the next Poll.
 func (n *Node) rostersMayChange() {
@@ -70,7 +72,7 @@ func (n *Node) updateRosters(now Instant) {
 		case last.sameAs(next) || len(inUse) >= MaxRosters:
 			next = nil
 		case len(last.Spans) > 0 && len(next.Spans) == 0:
-			l.named = n.last
+			l.lastNamed = n.last
 		case next.adds(last):
 			l.grown = now
 		}
@@ -155,10 +157,9 @@ func (n *Node) mayName() bool {
 	return n.applied >= l.settled && !l.changing && !l.handing && !l.retiring && !n.members.joint()
 }
 
-// sameAs reports whether a roster says the same as another, numbers aside. Where
-// nobody is named the configuration does not matter.
+// sameAs reports whether a roster says the same as another, numbers aside.
 func (r *Roster) sameAs(o *Roster) bool {
-	return r.Retired == o.Retired && sameWants(r.Wanted, o.Wanted) && (r.Voters.equal(o.Voters) || !r.namesAny() && !o.namesAny()) &&
+	return r.Retired == o.Retired && r.Voters.equal(o.Voters) && sameWants(r.Wanted, o.Wanted) &&
 		slices.EqualFunc(r.Spans, o.Spans, func(a, b Assignment) bool {
 			return a.Span == b.Span && slices.Equal(a.Responders, b.Responders)
 		})

@@ -14,21 +14,21 @@ const (
 	MaxUsage   = 256 // spans in one report to the tuner
 )
 
-// Message is what a node tells another about leases: parts that ride together,
-// each absent if it has its zero value. Sender and receiver are those of the
-// Raft message around it.
+// Message is what a node tells another about leases. Its parts ride together; a part
+// with its zero value is absent. The Raft message around it has the sender and the
+// receiver.
 type Message struct {
-	Term Term // of the sender; all parts but Revoke and Confirm speak of it
+	Term Term // the sender's; Revoke and Confirm hold in any term
 
 	Request Nonce  // "grant me a lease on my role"
 	Answer  Answer // to a Request
-	Revoke  Nonce  // "drop what you hold from me, granted to requests up to this one"
-	Confirm Nonce  // "I hold nothing of yours that was granted to requests up to this one"
+	Revoke  Nonce  // "drop the leases that I granted to your requests up to this one"
+	Confirm Nonce  // "I hold no lease that you granted to my requests up to this one"
 
 	Report Report   // to the leader
 	News   News     // from the leader
-	Usage  []Usage  // to the leader: what its tuner goes by
-	Lists  []Roster // from the leader: consecutive rosters from the least that may be in use, to its newest
+	Usage  []Usage  // to the leader: for its tuner
+	Lists  []Roster // from the leader: its rosters from the least in use to the newest
 }
 
 // Answer grants a lease, or only says that a Request has arrived.
@@ -40,14 +40,14 @@ type Answer struct {
 
 // Report says which rosters of Message.Term a node knows and has adopted.
 type Report struct {
-	Known   Seq // the newest that it has got whole
+	Known   Seq // the newest that it has whole
 	Adopted Seq
 }
 
 // News says which rosters of Message.Term are in use.
 type News struct {
 	Newest Seq
-	Least  Seq // older ones bind nobody any more
+	Least  Seq // older rosters make no node stable any more
 }
 
 // isEmpty reports whether a message says nothing.
@@ -101,13 +101,12 @@ type Outgoing struct {
 	Message Message
 }
 
-// Note says that a node holds all entries of its leader's log up to Index
-// durably, in Term. It vouches like an acknowledgement: it may leave a node
-// when that would.
+// Note says that a node holds its leader's log of Term up to Index, durably. A note
+// vouches like an acknowledgement, and leaves when an acknowledgement may leave.
 type Note struct {
 	Term  Term
 	Index Index
-	// Newest is the newest roster of the term, if the leader sends the note; else 0.
+	// Newest is the leader's newest roster if the leader sends the note; 0 otherwise.
 	Newest Seq
 }
 

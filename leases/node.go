@@ -10,32 +10,31 @@ import (
 	"time"
 )
 
-// Node is the part of leases of one member: what it promised, what it holds, the
-// rosters it knows, and, while it leads, the rosters it makes.
+// Node is the leases of one member: what the member has promised, the leases it
+// holds, the rosters it knows, and, while it leads, the rosters it makes.
 //
-// Its methods are of three kinds. Questions begin with May, Is, or are named for
-// what they answer; they change nothing. News (Turned, Heard, Appended, Step, ...)
-// tell the node what has happened. Poll and Tick are its work. News and work may
-// be called in any order, by one goroutine at a time. All read the clock of the
-// caller, as an argument: an instant read after the message, or the read, that
-// the call is about has arrived.
+// Its methods are questions, news and work. Questions (MayVote, IsStable, ReadIndex,
+// Committable, Status, ...) change nothing. News (Turned, Heard, Appended, Step, ...)
+// tell the node what has happened. Tick and Poll are its work. One goroutine at
+// a time may call them. An instant that a call takes is a reading of the node's own clock,
+// made after the message, or the read, that the call is about has arrived.
 type Node struct {
 	cfg   Config
 	delta time.Duration
-	// Invariant: it never falls, and no reading that a call brought is above it.
+	// latest is the latest reading of the clock. Invariant: it never falls.
 	latest Instant
 
 	// What Raft said.
 	term    Term
-	durable Term // up to which the term is on disk; Invariant: at most term
+	durable Term // on disk. Invariant: at most term.
 	leader  NodeID
-	heard   Instant // when the leader of term was heard last; 0 if it was not
+	heard   Instant // when the leader of term was heard last; 0 if it never was
 	members Members
 	// Invariant: applied <= committed <= last.
 	last, committed, applied Index
 	touches                  touches
 
-	// Invariant: ascending by id, each id once, never this node's own.
+	// Invariant: ids ascend, and none is this node's own.
 	peers   []*peer
 	counter uint64  // of the newest nonce
 	rosters rosters // of term
@@ -50,8 +49,8 @@ type Node struct {
 	counts  Counts
 }
 
-// wish is what the newest roster that this node has known, of any term, says of
-// the responders that are wanted.
+// wish is who should be responders, by the newest roster of any term that this node
+// has known.
 type wish struct {
 	id      RosterID // Invariant: it never falls.
 	wanted  []Want
@@ -67,7 +66,7 @@ type peer struct {
 	request Nonce  // the newest that is not answered; none if there is none
 	owed    Answer // decided and not sent yet
 	atOnce  bool   // owed does not wait for the next heartbeat
-	revoked Nonce  // the promise of which a revocation has been sent
+	revoked Nonce  // the newest promise that this node has sent a revocation of
 
 	// As a grantee.
 	sent    [maxSent]sentRequest // the newest requests; the oldest gives way to the next
@@ -79,7 +78,7 @@ type peer struct {
 	follow follow
 	report bool // the leader is to be told what this node knows and has adopted
 
-	noted Index   // up to which it holds the log of term, by its notes
+	noted Index   // how far it holds the log of term, by its notes
 	next  Instant // when the next heartbeat is due
 }
 
@@ -87,8 +86,8 @@ type peer struct {
 type Start struct {
 	Now  Instant
 	Term Term // of the HardState on disk
-	// Empty says that the HardState was empty: the node has never voted, granted
-	// or acknowledged anything, and need not wait.
+	// Empty says that the HardState was empty. The node then has never vouched for
+	// anything, and need not wait.
 	Empty bool
 }
 
@@ -111,8 +110,8 @@ func New(cfg Config, s Start) (*Node, error) {
 
 // advance takes a reading of the clock that came with news or work.
 //
-// A reading may be older than one before: the clock has passed both since, so
-// the later counts. Nothing in the node acts on a reading older than that.
+// A reading may be below an earlier one, because the call was late. The clock has
+// passed both, so the higher one is right.
 func (n *Node) advance(now Instant) Instant {
 	n.latest = max(n.latest, now)
 	return n.latest
@@ -128,8 +127,8 @@ type Turn struct {
 	First  Index  // the index of the leader's empty entry, if this node leads
 }
 
-// Turned tells that Raft is in another term, has found out its leader, or has
-// become leader or ceased to be it. Promises stand: they outlive terms.
+// Turned tells that the term, the leader or the role of this node has changed.
+// Promises stand, because they outlive terms.
 func (n *Node) Turned(now Instant, t Turn) {
 	now = n.advance(now)
 	if t.Term != n.term {
@@ -152,12 +151,12 @@ func (n *Node) Turned(now Instant, t Turn) {
 	n.syncPeers()
 }
 
-// TermDurable tells that the HardState on disk has a term. Nothing that vouches for
-// a term leaves the node before.
+// TermDurable tells that the HardState on disk has reached a term. The node adopts
+// and grants nothing in a term that is not on disk.
 func (n *Node) TermDurable(t Term) { n.durable = min(max(n.durable, t), n.term) }
 
-// Heard tells that a message of the leader of the current term has arrived. An
-// old reading of the clock is safe; it makes leases shorter.
+// Heard tells that a message of the leader of the current term has arrived. The
+// reading may be old; that makes leases shorter.
 func (n *Node) Heard(now Instant) { n.heard = max(n.heard, now) }
 
 // Configured tells that a configuration has been applied.
@@ -172,8 +171,9 @@ func (n *Node) Configured(now Instant, m Members) {
 type Entries struct {
 	First Index
 	Count int
-	// Keys tells which keys an entry touches: none, if the spans are empty and
-	// not nil; every key, if they are nil. If Keys is nil that holds for all.
+	// Keys returns the keys that an entry touches: every key if the spans are nil,
+	// no key if they are empty and not nil. If Keys is nil, every entry touches
+	// every key.
 	Keys func(Index) []Span
 }
 
@@ -205,7 +205,8 @@ func (n *Node) Applied(i Index) {
 	n.rostersMayChange()
 }
 
-// Acknowledged tells a leader that a member holds the log up to index, durably.
+// Acknowledged tells a leader that a member holds the leader's log up to an index,
+// durably.
 func (n *Node) Acknowledged(from NodeID, i Index) {
 	if p := n.peer(from); p != nil && n.leading != nil {
 		p.follow.match = max(p.follow.match, i)
@@ -224,8 +225,8 @@ func (n *Node) find(id NodeID) (int, bool) {
 	return slices.BinarySearchFunc(n.peers, id, func(p *peer, id NodeID) int { return cmp.Compare(p.id, id) })
 }
 
-// syncPeers keeps account of members, of the leader, and of whom rosters name. About others only
-// what binds this node is kept.
+// syncPeers keeps account of the members, of the leader, and of nodes that rosters
+// name. Of other nodes it keeps what this node has promised.
 func (n *Node) syncPeers() {
 	known := ascending(n.members.all(), []NodeID{n.leader}, n.rosters.nodes())
 	for _, id := range known {
@@ -239,7 +240,7 @@ func (n *Node) syncPeers() {
 	})
 }
 
-// Check returns an error if an invariant does not hold that stands on the fields.
+// Check returns an error if one of the invariants on the fields does not hold.
 func (n *Node) Check() error {
 	var err error
 	holds := func(ok bool, format string, args ...any) {

@@ -5,11 +5,11 @@ package leases
 
 import "slices"
 
-// notes is what a node knows by early accept notes of its term, besides what each
-// node holds.
+// notes is what a node knows by the leader's early accept notes of its term. How far
+// each node holds the log is kept with the peer.
 type notes struct {
-	// leader is what the leader said it holds, under which newest roster of
-	// its own. Invariant: both ascend.
+	// leader is how far the leader held its log while a roster was its newest.
+	// Invariant: rosters ascend, each once.
 	leader []leaderNote
 }
 
@@ -35,7 +35,8 @@ func (s *notes) add(x leaderNote) {
 	}
 }
 
-// under returns up to where the leader held its log while its newest roster was not newer than one.
+// under returns how far the leader held its log while it had no roster newer than
+// the given one.
 func (s *notes) under(newest Seq) Index {
 	to := Index(0)
 	for _, x := range s.leader {
@@ -46,9 +47,11 @@ func (s *notes) under(newest Seq) Index {
 	return to
 }
 
-// OwnNote returns the note that tells how far this node holds the log durably,
-// and to whom it goes: the responders it knows of. None, if notes are off or nobody would use it.
-// A node vouches with a note as with an acknowledgement, so it is sent when that may be.
+// OwnNote returns the note of this node and its receivers, the responders that this
+// node knows of. There are no receivers if notes are off or nobody would use one. The
+// argument is how far this node holds its leader's log on disk, which it
+// acknowledges to the leader: a leader's own last index on disk. The note vouches for
+// that, and leaves when an acknowledgement may leave.
 func (n *Node) OwnNote(durable Index) (Note, []NodeID) {
 	newest := n.rosters.newest()
 	if !n.cfg.Notes || newest == nil || durable == 0 || n.durable < n.term {
@@ -92,15 +95,15 @@ func (n *Node) StepNote(from NodeID, x Note) error {
 	return nil
 }
 
-// Releasable is a question to Release: what Raft knows of the node's log.
+// Releasable is what Raft knows of the log of a node that asks Release.
 type Releasable struct {
-	UpTo    Index // no further; with coding, what the leader's rule for coded entries allows by Noted
-	Durable Index // up to where this node holds the log of its term on disk
+	UpTo    Index // no further; where entries are coded, what their commit rule allows by Noted
+	Durable Index // how far this node holds its leader's log on disk
 	First   Index // the first entry of the term in this node's log; 0 if there is none
 	Change  Index // the first configuration change that is not applied; 0 if there is none
 }
 
-// Noted returns up to where a node holds the log of the current term, by its notes.
+// Noted returns how far a node holds the log of the current term, by its notes.
 func (n *Node) Noted(id NodeID) Index {
 	if p := n.peer(id); p != nil {
 		return p.noted
@@ -108,10 +111,9 @@ func (n *Node) Noted(id NodeID) Index {
 	return 0
 }
 
-// Release returns up to where a responder may set its commit index by notes; 0 if
-// it may not. The leader's commit rule holds up to there, in this node's eyes: a majority holds the
-// entries, and so do the responders of all keys they touch, in all rosters that the leader
-// may have gone by.
+// Release returns the commit index to which a responder may move by notes; 0 if it
+// may not move. Up to there a majority holds the log, and so do all responders of
+// all keys that the entries touch, in every roster that the leader may go by.
 func (n *Node) Release(q Releasable) Index {
 	newest := n.rosters.newest()
 	list, whole := n.rosters.inUse()
@@ -124,8 +126,8 @@ func (n *Node) Release(q Releasable) Index {
 		}
 		return n.Noted(id)
 	}
-	// Rosters newer than the one the leader's note was sent under name nobody
-	// who is not named here for an entry up to there, except behind it.
+	// A responder that the leader names after its note has a barrier at or above
+	// the note, so the entries up to the note do not wait for it.
 	to := min(q.UpTo, q.Durable, n.notes.under(newest.ID.Seq))
 	if q.Change > 0 {
 		to = min(to, q.Change)

@@ -46,7 +46,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 				for _, now := range []Instant{0, m.reading(), m.reading().after(time.Hour)} {
 					n.MayVote(now, 1)
 					n.MayCampaign(now)
-					n.BoundUntil(now, 2)
+					n.BoundUntil(2)
 					n.IsStable(now, Span{})
 					n.ReadIndex(now, keyOf(1))
 					n.Status(now)

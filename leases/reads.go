@@ -55,7 +55,7 @@ func (n *Node) LeaderIndex(spans ...Span) Index {
 		if n.rosters.newest().namesAny() {
 			to = n.last
 		} else {
-			to = max(to, l.named)
+			to = max(to, l.lastNamed)
 		}
 	}
 	return n.lastOf(spans, to)

@@ -5,7 +5,8 @@ package leases
 
 import "slices"
 
-// rosters are those that a node knows of its term. To a leader they are those that it made.
+// rosters is the rosters that a node knows of its term. At a leader they are the
+// rosters that it made.
 type rosters struct {
 	list []*Roster // Invariant: numbers ascend, all of one term.
 	// least is the lowest number of a roster that may still be in use, as far as
@@ -64,7 +65,7 @@ func (s *rosters) add(r *Roster) bool {
 		return false
 	}
 	s.list = slices.Insert(s.list, at, r)
-	if len(s.list) > rosterLimit { // the lowest is missed by early releases only
+	if len(s.list) > rosterLimit { // only releases by notes need the lowest
 		s.list = slices.Delete(s.list, 0, 1)
 	}
 	return true

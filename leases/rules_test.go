@@ -262,7 +262,7 @@ func TestPromisesEndWithPatience(t *testing.T) {
 	s.member(1).stop()
 	now := s.now
 	for _, m := range s.members[1:] {
-		until := m.lease.BoundUntil(m.reading(), m.id)
+		until := m.lease.BoundUntil(m.id)
 		require.LessOrEqual(t, until, m.heard.after(s.set.cfg.ElectionTimeout))
 	}
 	s.until("another leads", 2*s.set.cfg.ElectionTimeout+50*ms, func() bool { l := s.leader(); return l != nil && l.id != 1 })
@@ -303,7 +303,7 @@ func TestVotesAtTheLeadersWishHeedPromises(t *testing.T) {
 	}
 	now := s.member(3).reading()
 	require.False(t, s.member(3).lease.MayVote(now, 4))
-	until := s.member(3).lease.BoundUntil(now, 4)
+	until := s.member(3).lease.BoundUntil(4)
 	require.Greater(t, until, now)
 	require.True(t, s.member(3).lease.MayVote(until, 4))
 }
@@ -319,4 +319,34 @@ func TestRestartOfAllNodes(t *testing.T) {
 	s.until("a leader", 5*time.Second, func() bool { return s.leader() != nil })
 	require.GreaterOrEqual(t, s.now-began, s.set.cfg.Lease-ms)
 	s.until("node 2 is a responder again, or leads", 5*time.Second, func() bool { return s.serves(2, Span{}) })
+}
+
+// Nobody is a responder, and most voters are replaced and gone. The leader hands
+// over without waiting for those who voted before.
+func TestHandingOverAfterVotersWereReplaced(t *testing.T) {
+	s := newStage(t, 5, 3, nil, nil)
+	l := s.member(1)
+	l.wantChange(Members{Voters: Voters{Incoming: []NodeID{1, 4, 5}, Outgoing: []NodeID{1, 2, 3}}})
+	s.until("the configuration is left", time.Second, func() bool { return !l.conf.joint() && l.conf.Voters.has(4) })
+	s.pass(50 * ms)
+	s.member(2).stop()
+	s.member(3).stop()
+	l.heir, l.handing = 4, l.reading().after(time.Hour)
+	l.lease.HandOver(l.reading(), true)
+	l.flush()
+	s.until("the heir leads", 100*ms, func() bool { return s.member(4).leads })
+}
+
+// A responder that stops gives its leases back, and no write waits for them to end.
+func TestStoppingResponderGivesItsLeasesBack(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	s.pass(100 * ms)
+	m := s.member(2)
+	m.lease.GiveUp()
+	m.flush()
+	s.pass(2 * ms)
+	m.stop()
+	require.True(t, s.member(1).lease.MayVote(s.member(1).reading(), 3))
+	i := s.write(1, 0)
+	s.until("the write is committed", s.set.cfg.Fail+rounds, func() bool { return s.committed(1, i) })
 }

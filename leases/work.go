@@ -194,7 +194,7 @@ func (n *Node) asks(p *peer) bool {
 	}
 	voter := n.members.Voters.has(p.id)
 	if n.leading != nil {
-		return !n.leading.retired(n) && (voter || n.members.has(p.id) && n.isWanted(p.id))
+		return !n.isOff() && (voter || n.members.has(p.id) && n.isWanted(p.id))
 	}
 	return voter && newest.names(n.cfg.ID)
 }

@@ -3,11 +3,9 @@
 
 package leases
 
-import "math"
-
-// Committable returns up to where, at most to upTo, a leader may commit: below
-// the first entry that a responder of its keys has not acknowledged, in any
-// roster that may be in use. Raft's own rule has to hold besides.
+// Committable returns up to where a leader may commit, at most to upTo: below the
+// first entry that a responder of its keys has not acknowledged, in any roster that
+// is not superseded. Raft's own rule has to hold as well.
 func (n *Node) Committable(upTo Index) Index {
 	if n.leading == nil {
 		return upTo
@@ -20,8 +18,8 @@ func (n *Node) Committable(upTo Index) Index {
 	return upTo
 }
 
-// heldTo returns up to where, at most to upTo, all entries that are not
-// committed are held by all responders of their keys in a roster.
+// heldTo returns up to where, at most to upTo, all responders of a roster hold the
+// entries that touch their keys. Entries up to the commit index are not looked at.
 func (n *Node) heldTo(r *Roster, upTo Index, held func(NodeID) Index) Index {
 	for _, a := range r.Spans {
 		for _, x := range a.Responders {
@@ -34,9 +32,9 @@ func (n *Node) heldTo(r *Roster, upTo Index, held func(NodeID) Index) Index {
 	return upTo
 }
 
-// isSuperseded reports whether a roster can make nobody stable any more: a majority of the
-// voters of its configuration has adopted later ones, and let the promises on it
-// end before. A report of that is a fact, whenever it arrives.
+// isSuperseded reports whether a roster can no longer make a node stable: a majority
+// of the voters of its configuration has adopted later rosters. A report of an
+// adoption counts whenever it arrives.
 func (n *Node) isSuperseded(r *Roster) bool {
 	return r.Voters.majority(func(v NodeID) bool {
 		if v == n.cfg.ID {
@@ -47,7 +45,7 @@ func (n *Node) isSuperseded(r *Roster) bool {
 	})
 }
 
-// namesNobody reports whether no roster that may be in use names anyone.
+// namesNobody reports whether no roster that is not superseded names anybody.
 func (n *Node) namesNobody() bool {
 	for _, r := range n.rosters.list {
 		if r.namesAny() && !n.isSuperseded(r) {
@@ -57,13 +55,10 @@ func (n *Node) namesNobody() bool {
 	return true
 }
 
-// MayChange reports whether a leader may append a change of the configuration.
-// Until then the proposal waits: see WantChange.
+// MayChange reports whether a leader may append a change of the configuration. Until
+// then the proposal waits; see WantChange.
 //
-// A responder counts majorities of the configuration it has applied. No majority
-// of a configuration two steps on need meet them, so no roster is in use while
-// the configuration changes.
+// A responder counts majorities of the configuration that it has applied, and the
+// majorities of a configuration two changes later need not meet them. No
+// responder is named while the configuration changes.
 func (n *Node) MayChange() bool { return n.leading == nil || n.namesNobody() }
-
-// noIndex is above all indexes.
-const noIndex Index = math.MaxUint64

@@ -16,7 +16,7 @@ var table = []bug{
 	{"L2", "a lease longer than this node's own setting counts whole", "leases/grantee.go",
 		edit("min(a.For, n.cfg.Lease) - n.delta", "a.For - n.delta"), nil, ""},
 	{"L3", "the grantee counts ticks", "leases/work.go", countTicks, []mutate.Change{{File: "leases/grantee.go", Edits: [][2]string{
-		{"	n.nextSlot(p).set(n.counter, now)", "	n.nextSlot(p).set(n.counter, byTicks(n))"},
+		{"counter: n.counter, at: now}", "counter: n.counter, at: byTicks(n)}"},
 		{"bool {\n	now = n.at(now)\n", "bool {\n	now = byTicks(n)\n"},
 	}}}, ""},
 	{"L3", "the grantor counts ticks", "leases/work.go",
@@ -84,7 +84,7 @@ var table = []bug{
 		}}}, "TestConfigurationWaitsUntilNobodyIsNamed"},
 
 	{"L12", "leases on any roster of the term count", "leases/grantee.go",
-		edit("	if l := n.leading; l != nil {\n		if l.retired", "	if newest := n.rosters.newest(); newest != nil && test(newest) {\n		test = func(*Roster) bool { return true }\n	}\n	if l := n.leading; l != nil {\n		if l.retired"), nil, ""},
+		edit("	if l := n.leading; l != nil {\n		if n.isOff", "	if newest := n.rosters.newest(); newest != nil && test(newest) {\n		test = func(*Roster) bool { return true }\n	}\n	if l := n.leading; l != nil {\n		if n.isOff"), nil, ""},
 	{"L12", "leases on a roster of another configuration count", "leases/grantee.go",
 		edit("		if r == nil || !r.Voters.equal(n.members.Voters) {", "		if r == nil {"),
 		[]mutate.Change{
@@ -106,7 +106,7 @@ var table = []bug{
 	{"L18", "a responder reads at the last entry of other keys", "leases/span.go",
 		edit("		if at == 0 || t.list[at-1].index != i || span.overlapsAny(t.list[at-1].spans) {\n			return i\n", "		if at == 0 || t.list[at-1].index != i || !span.overlapsAny(t.list[at-1].spans) {\n			return i\n"), nil, ""},
 	{"L19", "a leader reads before its empty entry is committed", "leases/grantee.go",
-		edit("l.retired(n) || n.committed < l.first {", "l.retired(n) {"), nil, ""},
+		edit("n.isOff() || n.committed < l.first {", "n.isOff() {"), nil, ""},
 	{"L25", "only the number of a roster is sent again", "leases/work.go",
 		edit("(due || p.follow.announced < newest)", "p.follow.announced < newest"), nil, "TestRosterIsAnnouncedUntilItIsKnown"},
 	{"L26", "a node that waits grants nothing to anyone", "leases/grantor.go",
