@@ -70,6 +70,10 @@ mutants: ## put each known bug into a copy of the core and show which test finds
 mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 5 minutes)
 	$(GO) run ./rafttest/mutants
 
+.PHONY: mutants-leases
+mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 3 minutes)
+	$(GO) run ./rafttest/mutants/leases
+
 .PHONY: cover
 cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover

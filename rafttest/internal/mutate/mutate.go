@@ -28,6 +28,8 @@ type Mutant struct {
 	// Edits are pairs: a text that occurs once in the file, and what takes its
 	// place.
 	Edits [][2]string
+	// More is edits of further files.
+	More []Change
 	// Tests is the directory of the package that finds the mutant, by its path
 	// in the module.
 	Tests string
@@ -36,6 +38,16 @@ type Mutant struct {
 	// Verdict reads from the output of the failed run, the one with these flags,
 	// what found the mutant.
 	Verdict func(output string, flags []string) Finding
+}
+
+// Change is edits of one file.
+type Change struct {
+	File  string
+	Edits [][2]string
+}
+
+func (m Mutant) changes() []Change {
+	return append([]Change{{File: m.File, Edits: m.Edits}}, m.More...)
 }
 
 // Finding says what found a mutant.
@@ -69,17 +81,17 @@ func Root(ctx context.Context) (string, error) {
 }
 
 // Apply returns the mutated file.
-func (m Mutant) Apply(root string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, m.File))
+func (c Change) Apply(root string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(root, c.File))
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range m.Edits {
+	for _, e := range c.Edits {
 		if bytes.Count(text, []byte(e[0])) != 1 {
-			return nil, fmt.Errorf("%s: %q: %w", m.File, e[0], errAbsent)
+			return nil, fmt.Errorf("%s: %q: %w", c.File, e[0], errAbsent)
 		}
 		if e[0] == e[1] {
-			return nil, fmt.Errorf("%s: %q: %w", m.File, e[0], errSame)
+			return nil, fmt.Errorf("%s: %q: %w", c.File, e[0], errSame)
 		}
 		text = bytes.Replace(text, []byte(e[0]), []byte(e[1]), 1)
 	}
@@ -95,8 +107,10 @@ func Check(ctx context.Context, mutants []Mutant) error {
 	var errs []error
 	seen := map[string]bool{}
 	for _, m := range mutants {
-		if _, err := m.Apply(root); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.What, err))
+		for _, c := range m.changes() {
+			if _, err := c.Apply(root); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", m.What, err))
+			}
 		}
 		if seen[m.What] {
 			errs = append(errs, fmt.Errorf("%s: it is there twice", m.What))
@@ -132,18 +146,26 @@ func (m Mutant) test(ctx context.Context, root, scratch string, number int) (f F
 	return Finding{Err: errSurvived}
 }
 
-// build compiles the tests against the mutated file.
+// build compiles the tests against the mutated files.
 func (m Mutant) build(ctx context.Context, root, scratch string, number int) (string, error) {
-	text, err := m.Apply(root)
-	if err != nil {
-		return "", err
-	}
 	name := func(suffix string) string { return filepath.Join(scratch, fmt.Sprintf("%d%s", number, suffix)) }
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.File): name(".go")}})
+	replace := map[string]string{}
+	for i, c := range m.changes() {
+		text, err := c.Apply(root)
+		if err != nil {
+			return "", err
+		}
+		file := name(fmt.Sprintf("-%d.go", i))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, c.File)] = file
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(os.WriteFile(name(".go"), text, 0o600), os.WriteFile(name(".json"), overlay, 0o600)); err != nil {
+	if err := os.WriteFile(name(".json"), overlay, 0o600); err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", name(".json"), "-o", name(".test"), ".")

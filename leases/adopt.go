@@ -1,0 +1,107 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "slices"
+
+// restart is what a node waits for after a restart, because it has forgotten what
+// it had promised and adopted.
+type restart struct {
+	// until is the end of the quarantine. All promises from before the start have
+	// ended then.
+	until Instant
+	// term is that of the HardState at the start. In this term the node adopts
+	// nothing until the leader has answered a request of this run with the number
+	// of its newest roster, and then nothing older. In later terms the node has
+	// reported no adoption, because a report waits until its term is on disk.
+	term   Term
+	asking bool
+	least  Seq // the number that the leader answered
+}
+
+// mayAct reports whether this node may adopt and grant: it is out of quarantine
+// and its term is on disk.
+func (n *Node) mayAct(now Instant) bool { return now >= n.restart.until && n.durable >= n.term }
+
+// pending returns the roster that this node is to adopt next, or nil.
+func (n *Node) pending() *Roster {
+	r := n.rosters.newest()
+	if r == nil || n.adopted != nil && r.ID.Seq <= n.adopted.ID.Seq {
+		return nil
+	}
+	return r
+}
+
+// isAsking reports whether this node must hear from the leader which roster is
+// the newest before it adopts any.
+func (n *Node) isAsking() bool { return n.restart.asking && n.restart.term == n.term }
+
+// mayAdopt reports whether a roster may be adopted once no promise stands against it.
+func (n *Node) mayAdopt(now Instant, r *Roster) bool {
+	if n.restart.term == n.term && r.ID.Seq < n.restart.least {
+		return false
+	}
+	return n.mayAct(now) && !n.isAsking()
+}
+
+// waitsFor reports whether a promise to a peer keeps this node from adopting the
+// pending roster. The wait ends, because meanwhile nothing is granted to the peer.
+func (n *Node) waitsFor(now Instant, p *peer) bool {
+	r := n.pending()
+	return r != nil && p.promise.binds(now) && p.promise.roster.ID.Term == r.ID.Term && r.shrinks(p.promise.roster, p.id)
+}
+
+// tryAdopt adopts the newest roster, if nothing stands against it, and grants the
+// requests that waited for it. Promises on roles that stay go on.
+func (n *Node) tryAdopt(now Instant) {
+	r := n.pending()
+	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
+		return
+	}
+	n.adopted = r
+	n.counts.Adopted++
+	n.rostersMayChange()
+	for _, p := range n.peers {
+		n.tryGrant(now, p)
+		p.report = p.report || p.id == n.leader
+	}
+}
+
+// answeredByLeader takes the number of the leader's newest roster, in an answer to a
+// request of this run.
+func (n *Node) answeredByLeader(newest Seq) {
+	if n.isAsking() && newest > 0 {
+		n.restart.asking, n.restart.least = false, newest
+	}
+}
+
+// learn takes rosters that the leader announced.
+func (n *Node) learn(list []Roster) {
+	news := false
+	for i := range list {
+		news = n.know(&list[i]) || news
+	}
+	if news {
+		n.syncPeers()
+		n.renewNow()
+	}
+}
+
+// know adds a roster to those that are known, and reports whether it was new.
+func (n *Node) know(r *Roster) bool {
+	if !n.rosters.add(r) {
+		return false
+	}
+	if n.wish.id.before(r.ID) {
+		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired}
+	}
+	return true
+}
+
+// renewNow makes all heartbeats due, because roles have changed.
+func (n *Node) renewNow() {
+	for _, p := range n.peers {
+		p.next = n.latest
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "fmt"
+
+// SetWanted says which nodes should be responders from now on, for spans that ascend
+// and are disjoint. Only a leader takes it, and later leaders learn it with the
+// roster. The tuner's spans stay unless they overlap with wanted. The error is
+// ErrNotLeader, or wraps ErrMalformed.
+func (n *Node) SetWanted(now Instant, wanted []Want) error {
+	now = n.advance(now)
+	if n.leading == nil {
+		return fmt.Errorf("setting who should be responders at node %d in term %d: %w", n.cfg.ID, n.term, ErrNotLeader)
+	}
+	if err := checkWants(wanted); err != nil {
+		return err
+	}
+	var merged []Want
+	for _, w := range wanted {
+		merged = append(merged, Want{Span: w.Span, Nodes: ascending(w.Nodes)})
+	}
+	for _, w := range n.wish.wanted {
+		if w.Tuned && len(merged) < MaxSpans {
+			merged = insertWant(merged, w)
+		}
+	}
+	n.wish.wanted = merged
+	n.updateRosters(now)
+	return nil
+}
+
+// WantChange tells a leader that a change of the configuration waits to be appended,
+// or waits no longer. While a change waits the leader names nobody, so that
+// MayChange comes to hold. Leaving a joint configuration is a change, too.
+func (n *Node) WantChange(now Instant, yes bool) {
+	now = n.advance(now)
+	if n.leading != nil {
+		n.leading.changing = yes
+		n.updateRosters(now)
+	}
+}
+
+// ChangeAppended tells a leader that it has appended a change of the configuration. It
+// names nobody until the change is applied.
+func (n *Node) ChangeAppended(i Index) {
+	if l := n.leading; l != nil {
+		l.changing, l.settled = false, max(l.settled, i)
+	}
+}
+
+// HandOver tells a leader that leadership is to be handed over, or that it stays.
+// Only time depends on it: without it the members that are bound to this node, or
+// to responders, refuse their votes until their promises end.
+func (n *Node) HandOver(now Instant, yes bool) {
+	now = n.advance(now)
+	if l := n.leading; l != nil {
+		l.handing, l.gaveUp = yes, l.gaveUp && yes
+		n.updateRosters(now)
+	}
+}
+
+// MayHandOver reports whether a leader that is to hand over to heir has nothing to
+// wait for: a majority and the heir have adopted a roster that names nobody, and
+// Poll has returned the messages with which this node gives its leases back.
+func (n *Node) MayHandOver(heir NodeID) bool {
+	p := n.peer(heir)
+	if n.leading == nil || p == nil || p.follow.adopted < n.rosters.newest().ID.Seq {
+		return n.leading == nil
+	}
+	for _, p := range n.peers {
+		if !p.confirm.isNone() {
+			return false
+		}
+	}
+	return n.leading.gaveUp
+}
+
+// Retire tells a leader that leases are to be switched off, or on again. Later
+// leaders go by it, too. The error is ErrNotLeader.
+func (n *Node) Retire(now Instant, yes bool) error {
+	now = n.advance(now)
+	if n.leading == nil {
+		return fmt.Errorf("switching leases off at node %d in term %d: %w", n.cfg.ID, n.term, ErrNotLeader)
+	}
+	n.leading.retiring = yes
+	n.updateRosters(now)
+	return nil
+}
+
+// IsRetired reports, at a leader, whether leases are switched off: a majority has
+// adopted a roster that names nobody, and the leader does not read by its lease.
+// Members may then be restarted without leases.
+func (n *Node) IsRetired() bool {
+	return n.leading != nil && n.rosters.newest().Retired && n.isQuiet()
+}

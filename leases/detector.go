@@ -1,0 +1,113 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "time"
+
+// fit says whether a leader may name a node as a responder.
+type fit struct {
+	named   bool
+	since   Instant       // it has kept up since; 0 if it does not
+	at      Instant       // when named became true
+	backoff time.Duration // for how long it has to keep up before it is named again
+}
+
+// mark is where the leader's log ended at an instant.
+type mark struct {
+	at   Instant
+	last Index
+}
+
+// Bounds of the failure detector.
+const (
+	marksPerFail = 8  // how finely the age of an entry is known: in parts of Fail
+	maxBackoff   = 64 // of a responder that was removed again and again, in Fails
+)
+
+// detect looks, at a leader's tick, for responders that failed, and for ones that
+// have recovered.
+//
+// A responder failed when an entry has waited for its acknowledgement for
+// Fail, or when nothing the leader asked of it was answered for as long. To have
+// heard from it is not enough: a node whose disk is stuck, or that hears nothing,
+// goes on asking for leases and acknowledges nothing.
+func (n *Node) detect(now Instant) {
+	l := n.leading
+	if paused := now.since(l.ticked) > n.cfg.Fail/2; paused || n.isOff() {
+		// What was answered during a pause waits behind the tick. A leader that
+		// wants no leases asks for nothing.
+		l.marks = l.marks[:0]
+		for _, p := range n.peers {
+			if p.follow.answered != 0 {
+				p.follow.answered = max(p.follow.answered, now.after(-n.cfg.Fail/2))
+			}
+		}
+	}
+	l.ticked = now
+	if len(l.marks) == 0 || now.since(l.marks[len(l.marks)-1].at) >= n.cfg.Fail/marksPerFail {
+		l.marks = append(l.marks, mark{at: now, last: n.last})
+	}
+	for len(l.marks) > 1 && now.since(l.marks[1].at) >= n.cfg.Fail {
+		l.marks = l.marks[1:]
+	}
+	for _, p := range n.peers {
+		n.assess(now, p)
+	}
+}
+
+// assess decides whether a node may be named.
+func (n *Node) assess(now Instant, p *peer) {
+	f := &p.follow.fit
+	silent := p.follow.answered == 0 || now.since(p.follow.answered) >= n.cfg.Fail
+	switch {
+	case f.named:
+		if silent || n.isWaitedFor(now, p) {
+			served := now.since(f.at)
+			*f = fit{backoff: min(max(2*f.backoff, n.cfg.Fail), maxBackoff*n.cfg.Fail)}
+			if served > 8*f.backoff {
+				f.backoff = n.cfg.Fail
+			}
+			if n.rosters.newest().names(p.id) {
+				n.counts.Removed++
+			}
+		}
+	case silent || p.follow.match < max(n.leading.first, n.leading.lastAt(now.after(-n.cfg.Fail/2))):
+		f.since = 0
+	case f.since == 0:
+		f.since = now
+		fallthrough
+	default:
+		if now.since(f.since) >= f.backoff {
+			f.named, f.at = true, now
+			if f.backoff > 0 && n.isWanted(p.id) {
+				n.counts.Restored++
+			}
+		}
+	}
+}
+
+// isWaitedFor reports whether an entry has waited for a responder for Fail.
+func (n *Node) isWaitedFor(now Instant, p *peer) bool {
+	old := n.leading.lastAt(now.after(-n.cfg.Fail + n.cfg.Fail/marksPerFail))
+	for _, a := range n.rosters.newest().Spans {
+		if b, named := a.barrier(p.id); named {
+			if _, waits := n.touches.first(max(p.follow.match, b, n.committed), old, a.Span); waits {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lastAt returns an index up to which the log reached at an instant; it may have
+// reached further. It returns 0 if that is long ago.
+func (l *leading) lastAt(t Instant) Index {
+	last := Index(0)
+	for _, m := range l.marks {
+		if m.at <= t {
+			last = m.last
+		}
+	}
+	return last
+}

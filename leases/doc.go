@@ -1,0 +1,231 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leases lets members of a Raft group other than the leader answer
+// linearizable reads from their own state, without a message.
+//
+// A roster names responders for spans of keys: nodes that may answer reads. The
+// leader of a term makes the rosters of that term and numbers them; 3.7 is roster
+// 7 of term 3. The leader commits a write when Raft would commit it and all
+// responders of its keys have acknowledged it. A responder therefore has every
+// write that a client can have seen, unless the node is a responder no longer and
+// does not know. Leases exclude that case: a responder answers while a majority of
+// the voters has promised it, for a while, to decide nothing without it.
+//
+// The package is a state machine. It reads no clock, sends nothing, and knows no
+// message of Raft. A Node is told what happens, with readings of the clock; it
+// says what to send, and what Raft may do.
+//
+// # A grant on two clocks
+//
+// A lease is pulled. Grantee P asks grantor G, with a nonce:
+//
+//	               t0                                t0+d-delta
+//	P's clock  ----+=============== P counts ============)------------->
+//	                \ request(nonce)         ^
+//	                 \                      / answer(nonce, d, 3.7)
+//	                  v                    /
+//	G's clock  -------+-------------------+---------------------)------>
+//	                  g1 ============= G promises ============ g1+d
+//
+// P counts from when it asked, G promises from when it was asked, and each goes by
+// its own clock. The network cannot bring t0 behind g1, so only the rates of the two
+// clocks matter, and delta covers the rates. Messages that are lost, late or
+// repeated shorten what P counts.
+//
+// Until the promise ends, by G's clock or by P's word, G votes for nobody but P in
+// a later term, does not campaign, and adopts no roster of the term in which P's role
+// is smaller.
+//
+// # A change of the roster
+//
+// R no longer acknowledges entry e. The leader makes roster 3.8, without R:
+//
+//	leader  makes 3.8                                  3.7 is superseded:
+//	   |   \                                           e is committed
+//	   |    \ 3.7 and 3.8                                   ^
+//	   |     v                                             / a majority has
+//	G  |      revokes(n) -----> ... waits ... adopts 3.8 -+  adopted 3.8
+//	   |             |             ^
+//	   |             v             | confirms(n), or G's clock passes g1+d
+//	R  |             drops its lease
+//	S  | is a responder in both, and renews its leases meanwhile
+//
+// The leader waits for R until a majority of the voters has adopted 3.8. Each of
+// these voters had let its promise to R end before it adopted. R therefore is bound
+// to no majority when e is committed. If R is silent, the wait takes as long as
+// R's leases last.
+//
+// # The rules
+//
+// Each rule has the schedule that breaks the group without the rule, its place in
+// the code, and the test that shows it; "seeds" are those of TestClusters. The
+// mutants with the same number (make mutants-leases) leave the rule out.
+//
+// L1. A grantee counts from when it sent the request. Counted from the arrival of
+// a slow answer, P's lease outlives G's promise; G elects another leader, and that
+// leader commits a write which P does not have. Node.stepAnswer;
+// TestLeasesCountFromTheRequest.
+//
+// L2. A grantee counts delta less than was promised: 2*rho*L/(1+rho) for clocks
+// that run within 1 +- rho, and the resolution of both clocks. Without delta a slow
+// clock at P outlives a fast one at G. Config.delta; TestDriftIsTakenOffLeases.
+//
+// L3. Both ends measure by clocks, never by ticks. A reading that opens a right is
+// made after the message, or the read, that asks for the right has arrived. Ticks
+// that a pause has swallowed stretch P's lease; ticks that queued up before a
+// grant run G's promise down in a burst; a reading from before a pause shows
+// a lease that has ended since. A reading that ends a duty may be old. Node.advance,
+// Node.at; seeds.
+//
+// L4. No nonce is used twice, even across restarts: it begins with a number that
+// differs in each run of the node. Otherwise an answer to a request of an earlier
+// run counts for a later request. Node.ask, Config.Boot; seeds.
+//
+// L5. A promise binds votes in every later term, votes at a leader's wish, and
+// campaigns of the grantor; it outlives the term in which it was made. Otherwise a
+// new leader commits a write that P does not have, and P does not know of the new
+// term. Node.MayVote, Node.MayCampaign, Node.Turned;
+// TestVotesAtTheLeadersWishHeedPromises.
+//
+// L6. A node adopts a roster in which a grantee's role is smaller after its promise
+// to the grantee has ended. Adopted at once, the roster before is superseded
+// while P still counts the node among its majority. Node.tryAdopt; seeds.
+//
+// L7. A node that waits for a grantee grants nothing new to it. A grantee that
+// hears nothing but is heard would renew without end, and the roster and all
+// writes would wait as long. Node.mayGrant; TestDeadResponderHoldsAWriteUpOnce.
+//
+// L8. A confirmation ends the promises that it names and no newer one, because the
+// grantor may have granted again. The grantee ignores answers to requests that it has
+// confirmed. A node promises nothing to one run of a grantee while it is bound to
+// another run, because nonces of two runs cannot be compared. Node.stepConfirm,
+// Node.stepRevoke, promise.mayRenew; seeds.
+//
+// L9. A node that starts does not vote, campaign, adopt or grant for as long as
+// the longest lease, because it has forgotten what it promised. Node.mayAct; seeds.
+//
+// L10. A node that starts has also forgotten which roster it had adopted. In the
+// term of its disk it adopts nothing until the leader has answered a request of
+// this run with the number of the newest roster, and then nothing older. Otherwise
+// a late announcement brings back a roster that the leader holds for superseded.
+// Node.mayAdopt; TestRestartedNodeAdoptsNoOlderRoster.
+//
+// L11. A node adopts and grants nothing in a term that is not on its disk. After a
+// crash the node would not know that it had been in that term, and L10 would not
+// hold there. Node.mayAct; TestNothingIsSaidBeforeTheTermIsDurable.
+//
+// L12. A lease counts for a span if P knows the roster of the lease, serves the
+// span in it, has applied the configuration of the roster, and has committed up to
+// its barrier. P counts itself by the roster that it has adopted, if P is a voter. A
+// learner never counts itself, because a majority that elects a leader need not
+// contain a voter that is bound to the learner. Node.IsStable; seeds.
+//
+// L13. The barrier of a responder is the leader's last index when the leader named
+// the responder. Entries up to the barrier may have been committed without the
+// responder. A responder that was out for a roster gets a new barrier.
+// Node.nextRoster; seeds.
+//
+// L14. A write waits for the responders of its keys in every roster that is not
+// superseded, because a responder of an older roster may still be stable.
+// Responders count by name, not by number. Node.Committable;
+// TestCommitsAwaitRespondersByName.
+//
+// L15. A roster is superseded when a majority of the voters of its configuration is
+// known to have adopted later rosters. Nodes that merely know of a later roster may
+// still be bound by the one before. Node.isSuperseded; seeds.
+//
+// L16. The leader removes a responder that has kept a write waiting for F, or has
+// left the leader's requests unanswered for F. It is not enough that the responder
+// is heard: a node that is deaf, or has a stuck disk, renews its leases and acknowledges
+// nothing. A removed responder returns after it has kept up for a while that
+// doubles with each removal. Node.detect; TestDeadResponderHoldsAWriteUpOnce,
+// TestSilentResponderIsRemovedFromAnIdleGroup.
+//
+// L17. Voters change only while no roster that names anybody is in use, and nobody
+// is named until the change is applied. Otherwise a responder that has not applied
+// two changes counts a majority that the voters of a later leader do not meet.
+// Node.MayChange, Node.mayName; TestConfigurationWaitsUntilNobodyIsNamed.
+//
+// L18. A responder reads at the last entry of its log that touches the key, not at
+// its commit index: the leader may have committed the entry, and told a client.
+// Node.ReadIndex; seeds.
+//
+// L19. Any lease of its term counts for the leader, once the leader has committed its
+// empty entry. Before that it does not know what was committed before its
+// term. Node.IsStable; seeds.
+//
+// L20. With early accept notes a responder moves its commit index up to an entry if
+// by notes a majority holds the log up to there, and so do all responders of all
+// keys of all entries on the way, in every roster from the least in use to the
+// newest that the responder knows. With a majority alone, one responder answers with
+// a write, and another, which the write has not reached, answers later without it.
+// Node.Release; TestNotesOfAMajorityDoNotRelease.
+//
+// L21. L20 needs a note of the leader, which goes out after the leader's append is
+// durable and has the number of its newest roster; only a responder that knows
+// this roster may use the note. Otherwise the leader loses the entry in a crash, or a
+// responder that the leader had just named answers without it. Node.OwnNote,
+// notes.under; seeds.
+//
+// L22. A note counts in its term only. The log that an older note speaks of may have
+// been cut. Node.StepNote; TestNotesOfAnotherTermDoNotCount.
+//
+// L23. With notes a client may have seen what the leader has not committed. The
+// leader takes its last index for a read while its newest roster names anybody;
+// afterwards it takes the last index of that time, or its commit index if that is higher.
+// Node.LeaderIndex; seeds.
+//
+// L24. No promise outlives the time after which its grantor might vote anyway,
+// because the leader was not heard. Otherwise leases delay elections.
+// Node.maxGrant; TestPromisesEndWithPatience.
+//
+// L25. A roster travels whole until its receiver reports that it knows the
+// roster. A receiver that missed the roster and saw its number only would never
+// adopt it. Node.addNews; TestRosterIsAnnouncedUntilItIsKnown.
+//
+// L26. Waiting is state. A node that waits to adopt a roster goes on granting
+// leases on roles that stay, and answers everything else. Node.tryAdopt,
+// Node.mayGrant; TestReadsGoOnWhileAnotherResponderDies.
+//
+// # What Raft has to do
+//
+//   - Brakes are questions that answer no, or less, and change nothing: MayVote and
+//     MayCampaign (not for pre-votes), Committable, MayChange, MayHandOver.
+//   - Reads ask ReadIndex at any node, and LeaderIndex whenever a leader would take
+//     its commit index for a read.
+//   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated,
+//     Committed, Applied, Acknowledged, Step and StepNote. News of the log come before
+//     questions about it, and before the message that tells others of it.
+//   - Work is Tick, and Poll after news and ticks.
+//
+// PreVote and CheckQuorum should be on. They matter for time only: without them a node
+// that comes back ends all leases by its higher term. A read that waits for
+// its index is Raft's or the host's, and so is its end when the log is cut, the
+// leader changes or a deadline passes.
+//
+// The clock must be monotonic and count the time for which the system is suspended.
+// Where a virtual machine is paused together with its clock, leases must be off.
+//
+// # Choices
+//
+//   - A configuration is known by its voters, and a roster carries them. After a
+//     restart or a snapshot a node does not know the index of its configuration,
+//     and the only question about a configuration is which sets are a majority.
+//   - A roster that names nobody holds nothing up. The least roster in use is
+//     therefore the least that names somebody and is not superseded.
+//   - The first roster of a term names nobody, so that the lease of the new leader
+//     begins a round sooner. Responders are named once the leader has applied its
+//     empty entry, because a change of the voters may stand before that entry.
+//   - Any node that has adopted a roster grants leases on it. Only voters count.
+//   - A request that cannot be granted yet is kept, and granted when the node adopts
+//     a roster that allows it.
+//   - The newest lease of a grantor takes the place of older ones, even if it ends
+//     sooner.
+//   - A reading of the clock below an earlier one counts as the earlier one.
+//   - A leader that was paused gives its responders half of F before it removes
+//     any, because their answers wait behind its ticks.
+//   - Where wanted spans are cut anew, a responder gets for each new span the
+//     highest barrier that it had there, or a new one if it did not serve the whole span.
+//   - A group with a single voter waits out the quarantine, too.
+package leases

@@ -1,0 +1,140 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"encoding/binary"
+)
+
+// Messages and notes begin with their version. A node that does not know it
+// refuses the message, which counts as lost.
+const (
+	messageVersion = 1
+	noteVersion    = 1
+)
+
+// Parts of an encoded message; a bit set means that the part follows, in this order.
+const (
+	partRequest = 1 << iota
+	partAnswer
+	partRevoke
+	partConfirm
+	partReport
+	partNews
+	partUsage
+	partLists
+	allParts = 1<<iota - 1
+)
+
+// AppendMessage appends the encoding of m: version, parts, term, and the parts
+// that m has. Numbers are unsigned varints, a nonce's boot is eight bytes, little
+// endian, and texts and lists come behind their length.
+func AppendMessage(dst []byte, m *Message) []byte {
+	parts := byte(0)
+	has := func(part byte, yes bool) bool {
+		if yes {
+			parts |= part
+		}
+		return yes
+	}
+	dst = append(dst, messageVersion, 0)
+	at := len(dst) - 1
+	dst = binary.AppendUvarint(dst, uint64(m.Term))
+	if has(partRequest, !m.Request.isNone()) {
+		dst = appendNonce(dst, m.Request)
+	}
+	if has(partAnswer, !m.Answer.Nonce.isNone()) {
+		dst = appendNonce(dst, m.Answer.Nonce)
+		dst = binary.AppendUvarint(dst, uint64(m.Answer.For))
+		dst = binary.AppendUvarint(dst, uint64(m.Answer.Seq))
+	}
+	if has(partRevoke, !m.Revoke.isNone()) {
+		dst = appendNonce(dst, m.Revoke)
+	}
+	if has(partConfirm, !m.Confirm.isNone()) {
+		dst = appendNonce(dst, m.Confirm)
+	}
+	if has(partReport, m.Report != Report{}) {
+		dst = binary.AppendUvarint(dst, uint64(m.Report.Known))
+		dst = binary.AppendUvarint(dst, uint64(m.Report.Adopted))
+	}
+	if has(partNews, m.News != News{}) {
+		dst = binary.AppendUvarint(dst, uint64(m.News.Newest))
+		dst = binary.AppendUvarint(dst, uint64(m.News.Least))
+	}
+	if has(partUsage, len(m.Usage) > 0) {
+		dst = binary.AppendUvarint(dst, uint64(len(m.Usage)))
+		for _, u := range m.Usage {
+			dst = appendSpan(dst, u.Span)
+			dst = binary.AppendUvarint(dst, uint64(u.Reads))
+			dst = binary.AppendUvarint(dst, uint64(u.Writes))
+		}
+	}
+	if has(partLists, len(m.Lists) > 0) {
+		dst = binary.AppendUvarint(dst, uint64(len(m.Lists)))
+		for i := range m.Lists {
+			dst = appendRoster(dst, &m.Lists[i])
+		}
+	}
+	dst[at] = parts
+	return dst
+}
+
+// AppendNote appends the encoding of x: version, term, index and roster.
+func AppendNote(dst []byte, x Note) []byte {
+	dst = append(dst, noteVersion)
+	dst = binary.AppendUvarint(dst, uint64(x.Term))
+	dst = binary.AppendUvarint(dst, uint64(x.Index))
+	return binary.AppendUvarint(dst, uint64(x.Newest))
+}
+
+func appendNonce(dst []byte, x Nonce) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(x.Boot))
+	return binary.AppendUvarint(dst, x.Counter)
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendSpan(dst []byte, s Span) []byte { return appendText(appendText(dst, s.Start), s.End) }
+
+func appendNodes(dst []byte, ids []NodeID) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(ids)))
+	for _, id := range ids {
+		dst = binary.AppendUvarint(dst, uint64(id))
+	}
+	return dst
+}
+
+// appendRoster appends a roster: its id, leader and flags, the voters, the spans
+// with their responders, and the wishes.
+func appendRoster(dst []byte, r *Roster) []byte {
+	dst = binary.AppendUvarint(dst, uint64(r.ID.Term))
+	dst = binary.AppendUvarint(dst, uint64(r.ID.Seq))
+	dst = binary.AppendUvarint(dst, uint64(r.Leader))
+	dst = append(dst, bit(r.Retired))
+	dst = appendNodes(appendNodes(dst, r.Voters.Incoming), r.Voters.Outgoing)
+	dst = binary.AppendUvarint(dst, uint64(len(r.Spans)))
+	for _, a := range r.Spans {
+		dst = appendSpan(dst, a.Span)
+		dst = binary.AppendUvarint(dst, uint64(len(a.Responders)))
+		for _, x := range a.Responders {
+			dst = binary.AppendUvarint(dst, uint64(x.Node))
+			dst = binary.AppendUvarint(dst, uint64(x.Barrier))
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(r.Wanted)))
+	for _, w := range r.Wanted {
+		dst = appendNodes(append(appendSpan(dst, w.Span), bit(w.Tuned)), w.Nodes)
+	}
+	return dst
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

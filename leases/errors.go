@@ -1,0 +1,23 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrMalformed is wrapped by the errors of bytes and messages that say what
+// cannot be. Nothing of such a message has been taken.
+var ErrMalformed = errors.New("leases: malformed")
+
+// ErrNotLeader is returned by calls that only a leader can answer.
+var ErrNotLeader = errors.New("leases: this node does not lead; ask the leader")
+
+// ErrConfig is wrapped by the errors of Config.Validate.
+var ErrConfig = errors.New("leases: Config")
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}

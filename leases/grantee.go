@@ -1,0 +1,150 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "time"
+
+// maxSent is how many requests to a peer are remembered. Answers to older requests
+// are void.
+const maxSent = 16
+
+// sentRequest is a request to a peer and when it was sent.
+type sentRequest struct {
+	counter uint64 // 0: none
+	at      Instant
+}
+
+// holding is the newest lease that a peer has granted this node. Older leases are
+// forgotten. They may bind the peer for longer, so this node counts too little.
+type holding struct {
+	until   Instant // by this node's clock, drift taken off
+	counter uint64  // of the request
+	roster  RosterID
+}
+
+// ask returns the nonce of a new request to a peer. A lease that answers the request
+// counts from now.
+func (n *Node) ask(now Instant, p *peer) Nonce {
+	n.counter++
+	*p.oldestSent() = sentRequest{counter: n.counter, at: now}
+	return Nonce{Boot: n.cfg.Boot, Counter: n.counter}
+}
+
+// oldestSent returns the place of the oldest request to the peer.
+func (p *peer) oldestSent() *sentRequest {
+	oldest := &p.sent[0]
+	for i := range p.sent {
+		if p.sent[i].counter < oldest.counter {
+			oldest = &p.sent[i]
+		}
+	}
+	return oldest
+}
+
+// stepAnswer takes an answer of a peer, in a message of the current term.
+//
+// The grantor promises d from when the request arrived, by its clock. This node
+// counts d less delta from when it sent the request, by its own clock. The promise
+// therefore ends later, however late, repeated or reordered messages are.
+func (n *Node) stepAnswer(p *peer, a Answer) {
+	at, ok := p.sentAt(a.Nonce.Counter)
+	if a.Nonce.Boot != n.cfg.Boot || !ok {
+		return
+	}
+	p.follow.answered = n.latest
+	if a.For == 0 || a.Nonce.Counter <= p.floor || a.Nonce.Counter <= p.holding.counter {
+		return
+	}
+	// delta is enough for a lease as long as this node's setting.
+	d := min(a.For, n.cfg.Lease) - n.delta
+	if d <= 0 {
+		return
+	}
+	p.holding = holding{until: at.after(d), counter: a.Nonce.Counter, roster: RosterID{Term: n.term, Seq: a.Seq}}
+	n.counts.Held++
+}
+
+// sentAt returns when a request to the peer was sent, if it still may be answered.
+func (p *peer) sentAt(counter uint64) (Instant, bool) {
+	for _, s := range p.sent {
+		if s.counter == counter && counter > 0 {
+			return s.at, true
+		}
+	}
+	return 0, false
+}
+
+// stepRevoke takes a grantor's revocation of the leases that it granted to requests
+// up to x. From now on this node counts none of them; answers on their way are void.
+func (n *Node) stepRevoke(p *peer, x Nonce) {
+	if x.Boot == n.cfg.Boot {
+		if x.Counter > n.counter {
+			return // no request had that number
+		}
+		p.floor = max(p.floor, x.Counter)
+	}
+	// A request of another run gave this run nothing to hold.
+	p.holding = holding{}
+	p.confirm = x
+	n.counts.Revoked++
+}
+
+// GiveUp gives back all leases that this node holds or has asked for. A node that is
+// about to stop calls it and sends what Poll returns, so that no other node waits
+// for these leases to end.
+func (n *Node) GiveUp() {
+	for _, p := range n.peers {
+		if _, asked := p.sentAt(n.newestTo(p)); asked {
+			n.stepRevoke(p, Nonce{Boot: n.cfg.Boot, Counter: n.newestTo(p)})
+		}
+	}
+}
+
+// newestTo returns the counter of the newest request to a peer, 0 if there is none.
+func (n *Node) newestTo(p *peer) uint64 {
+	newest := uint64(0)
+	for _, s := range p.sent {
+		newest = max(newest, s.counter)
+	}
+	return newest
+}
+
+// boundTo reports whether a voter is bound to this node, at an instant, by a lease
+// on a roster of the current term that passes a test. The test gets nil for a
+// roster that this node does not know.
+func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
+	if v == n.cfg.ID {
+		return n.adopted != nil && test(n.adopted)
+	}
+	p := n.peer(v)
+	if p == nil || now >= p.holding.until || p.holding.roster.Term != n.term {
+		return false
+	}
+	return test(n.rosters.find(p.holding.roster.Seq))
+}
+
+// IsStable reports whether this node may answer reads of a span from its own state:
+// at an instant of its clock, made after the read had arrived, a majority of the
+// voters is bound to it in that role. ReadIndex also tells what the node has to
+// apply before it answers.
+func (n *Node) IsStable(now Instant, span Span) bool {
+	now = n.at(now)
+	test := func(r *Roster) bool {
+		if r == nil || !r.Voters.equal(n.members.Voters) {
+			return false
+		}
+		barrier, ok := r.serves(n.cfg.ID, span)
+		return ok && barrier <= n.committed
+	}
+	if l := n.leading; l != nil {
+		if n.isOff() || n.committed < l.first {
+			return false
+		}
+		test = func(*Roster) bool { return true } // any roster of its term
+	}
+	return n.members.majority(func(v NodeID) bool { return n.boundTo(now, v, test) })
+}
+
+// remaining returns for how long a peer's lease counts.
+func (p *peer) remaining(now Instant) time.Duration { return max(0, p.holding.until.since(now)) }

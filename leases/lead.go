@@ -1,0 +1,184 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "slices"
+
+// leading is what a node knows as a leader, of its term.
+type leading struct {
+	first Index // its empty entry
+	// It names nobody until it has applied so far: an earlier change of the
+	// configuration may be in its log.
+	settled  Index
+	changing bool // a change of the configuration waits to be appended
+	handing  bool // leadership is being handed over
+	retiring bool // leases are being switched off
+	gaveUp   bool // the leader has given its own leases back
+	// lastNamed is the last index at the time when the newest roster ceased to
+	// name anyone; 0 if none has named anyone.
+	lastNamed Index
+	grown     Instant // when a roster last named more than the one before
+	ticked    Instant // when Tick was called last
+	marks     []mark  // Invariant: they ascend, in both.
+	tuned     Instant // when the tuner last decided
+	outdated  bool    // something has changed that rosters depend on
+}
+
+// follow is what a leader knows of another node, in its term.
+type follow struct {
+	match     Index // acknowledged
+	known     Seq   // newest roster that it has
+	announced Seq   // newest roster that was sent to it
+	adopted   Seq   // Invariant: it never falls.
+	answered  Instant
+	fit       fit
+}
+
+// startLeading begins a leadership. The first roster names nobody: its leader's lease
+// begins at once, and responders are named as they acknowledge entries of the term.
+func (n *Node) startLeading(now Instant, first Index) {
+	n.leading = &leading{first: first, settled: first, ticked: now, tuned: now, retiring: n.wish.retired}
+	for _, p := range n.peers {
+		p.follow = follow{answered: now}
+	}
+	if n.tuner != nil {
+		n.tuner.restart()
+	}
+	n.updateRosters(now)
+}
+
+// isOff reports whether this node, which leads, neither holds nor wants leases of
+// its own: they are switched off, or it has given them back to hand over.
+func (n *Node) isOff() bool { return n.rosters.newest().Retired || n.leading.gaveUp }
+
+// rostersMayChange has a leader look at its rosters at the next Poll.
+func (n *Node) rostersMayChange() {
+	if n.leading != nil {
+		n.leading.outdated = true
+	}
+}
+
+// updateRosters makes the next roster, if another than the newest is right, and finds
+// out which are in use.
+func (n *Node) updateRosters(now Instant) {
+	l := n.leading
+	l.outdated = false
+	n.supersede()
+	next := n.nextRoster(now)
+	if last := n.rosters.newest(); last != nil {
+		inUse, _ := n.rosters.inUse()
+		switch {
+		case last.sameAs(next) || len(inUse) >= MaxRosters:
+			next = nil
+		case len(last.Spans) > 0 && len(next.Spans) == 0:
+			l.lastNamed = n.last
+		case next.adds(last):
+			l.grown = now
+		}
+	}
+	if next != nil {
+		n.know(next)
+		n.supersede()
+		n.syncPeers()
+		n.renewNow()
+		n.tryAdopt(now)
+	}
+	if l.handing && !l.gaveUp && n.isQuiet() {
+		l.gaveUp = true
+		n.GiveUp()
+	}
+}
+
+// supersede moves the least roster in use on. A roster that names nobody holds
+// nothing up, whoever has adopted it.
+func (n *Node) supersede() {
+	for _, r := range n.rosters.list {
+		if r.namesAny() && !n.isSuperseded(r) {
+			n.rosters.supersede(r.ID.Seq)
+			break
+		}
+		if r == n.rosters.newest() {
+			n.rosters.supersede(r.ID.Seq)
+		}
+	}
+	n.rosters.drop(func(Seq) bool { return false })
+}
+
+// isQuiet reports whether a majority has adopted a roster that names nobody, and no
+// roster that names anyone is in use.
+func (n *Node) isQuiet() bool {
+	newest := n.rosters.newest()
+	before := *newest
+	before.ID.Seq--
+	return !newest.namesAny() && n.namesNobody() && n.isSuperseded(&before)
+}
+
+// nextRoster returns the roster that is right at present.
+func (n *Node) nextRoster(now Instant) *Roster {
+	last := n.rosters.newest()
+	r := &Roster{ID: RosterID{Term: n.term, Seq: 1}, Leader: n.cfg.ID, Voters: n.members.Voters, Wanted: n.wish.wanted, Retired: n.leading.retiring}
+	if last != nil {
+		r.ID.Seq = last.ID.Seq + 1
+	}
+	if !n.mayName() {
+		return r
+	}
+	more := last == nil || n.leading.grown == 0 || now.since(n.leading.grown) >= n.cfg.Heartbeat
+	for _, w := range n.wish.wanted {
+		a := Assignment{Span: w.Span}
+		for _, id := range w.Nodes {
+			if p := n.peer(id); p == nil || !p.follow.fit.named || !n.members.has(id) {
+				continue
+			}
+			// A responder that stays keeps its barrier. For one that was out of a roster
+			// entries may have been committed without it.
+			b, stays := Index(0), false
+			if last != nil {
+				b, stays = last.serves(id, w.Span)
+			}
+			if !stays {
+				b = n.last
+			}
+			if stays || more {
+				a.Responders = append(a.Responders, Responder{Node: id, Barrier: b})
+			}
+		}
+		if len(a.Responders) > 0 {
+			r.Spans = append(r.Spans, a)
+		}
+	}
+	return r
+}
+
+// mayName reports whether a roster may name anyone: the configuration is settled and stays.
+func (n *Node) mayName() bool {
+	l := n.leading
+	return n.applied >= l.settled && !l.changing && !l.handing && !l.retiring && !n.members.joint()
+}
+
+// sameAs reports whether a roster says the same as another, numbers aside.
+func (r *Roster) sameAs(o *Roster) bool {
+	return r.Retired == o.Retired && r.Voters.equal(o.Voters) && sameWants(r.Wanted, o.Wanted) &&
+		slices.EqualFunc(r.Spans, o.Spans, func(a, b Assignment) bool {
+			return a.Span == b.Span && slices.Equal(a.Responders, b.Responders)
+		})
+}
+
+func sameWants(a, b []Want) bool {
+	return slices.EqualFunc(a, b, func(x, y Want) bool {
+		return x.Span == y.Span && x.Tuned == y.Tuned && slices.Equal(x.Nodes, y.Nodes)
+	})
+}
+
+// adds reports whether a roster gives anyone a role that an older one does not.
+func (r *Roster) adds(old *Roster) bool {
+	for _, a := range r.Spans {
+		for _, x := range a.Responders {
+			if b, ok := old.serves(x.Node, a.Span); !ok || b != x.Barrier {
+				return true
+			}
+		}
+	}
+	return false
+}

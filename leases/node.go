@@ -1,0 +1,270 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Node is the leases of one member: what the member has promised, the leases it
+// holds, the rosters it knows, and, while it leads, the rosters it makes.
+//
+// Its methods are questions, news and work. Questions (MayVote, IsStable, ReadIndex,
+// Committable, Status, ...) change nothing. News (Turned, Heard, Appended, Step, ...)
+// tell the node what has happened. Tick and Poll are its work. One goroutine at
+// a time may call them. An instant that a call takes is a reading of the node's own clock,
+// made after the message, or the read, that the call is about has arrived.
+type Node struct {
+	cfg   Config
+	delta time.Duration
+	// latest is the latest reading of the clock. Invariant: it never falls.
+	latest Instant
+
+	// What Raft said.
+	term    Term
+	durable Term // on disk. Invariant: at most term.
+	leader  NodeID
+	heard   Instant // when the leader of term was heard last; 0 if it never was
+	members Members
+	// Invariant: applied <= committed <= last.
+	last, committed, applied Index
+	touches                  touches
+
+	// Invariant: ids ascend, and none is this node's own.
+	peers   []*peer
+	counter uint64  // of the newest nonce
+	rosters rosters // of term
+	// Invariant: nil or a roster of term that was known and that no promise
+	// stood against when it was adopted.
+	adopted *Roster
+	wish    wish
+	restart restart
+	leading *leading // nil unless this node leads
+	notes   notes
+	tuner   *tuner // nil if there is none
+	counts  Counts
+}
+
+// wish is who should be responders, by the newest roster of any term that this node
+// has known.
+type wish struct {
+	id      RosterID // Invariant: it never falls.
+	wanted  []Want
+	retired bool
+}
+
+// peer is what this node keeps about another.
+type peer struct {
+	id NodeID
+
+	// As a grantor.
+	promise promise
+	request Nonce  // the newest that is not answered; none if there is none
+	owed    Answer // decided and not sent yet
+	atOnce  bool   // owed does not wait for the next heartbeat
+	revoked Nonce  // the newest promise that this node has sent a revocation of
+
+	// As a grantee.
+	sent    [maxSent]sentRequest // the newest requests; the oldest gives way to the next
+	floor   uint64               // answers to requests of this run up to this counter are void
+	holding holding
+	confirm Nonce // to be sent
+
+	// What the leader knows of it, in this term.
+	follow follow
+	report bool // the leader is to be told what this node knows and has adopted
+
+	noted Index   // how far it holds the log of term, by its notes
+	next  Instant // when the next heartbeat is due
+}
+
+// Start is what a node knows of itself when it starts.
+type Start struct {
+	Now  Instant
+	Term Term // of the HardState on disk
+	// Empty says that the HardState was empty. The node then has never vouched for
+	// anything, and need not wait.
+	Empty bool
+}
+
+// New returns the leases of a node that starts. Its error is that of Config.Validate.
+func New(cfg Config, s Start) (*Node, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	n := &Node{cfg: cfg, delta: cfg.delta(), latest: max(s.Now, 0), term: s.Term, durable: s.Term}
+	n.wish.wanted = cfg.Wanted
+	if !s.Empty {
+		n.restart = restart{until: n.latest.after(cfg.Quarantine), term: s.Term, asking: true}
+	}
+	if cfg.Tuner != nil {
+		n.tuner = newTuner(*cfg.Tuner)
+	}
+	return n, nil
+}
+
+// advance takes a reading of the clock that came with news or work.
+//
+// A reading may be below an earlier one, because the call was late. The clock has
+// passed both, so the higher one is right.
+func (n *Node) advance(now Instant) Instant {
+	n.latest = max(n.latest, now)
+	return n.latest
+}
+
+// at returns the instant that a question is about.
+func (n *Node) at(now Instant) Instant { return max(n.latest, now) }
+
+// A Turn is a change of term, role or leader.
+type Turn struct {
+	Term   Term
+	Leader NodeID // 0 if it is not known; the node's own id if it leads
+	First  Index  // the index of the leader's empty entry, if this node leads
+}
+
+// Turned tells that the term, the leader or the role of this node has changed.
+// Promises stand, because they outlive terms.
+func (n *Node) Turned(now Instant, t Turn) {
+	now = n.advance(now)
+	if t.Term != n.term {
+		n.term = t.Term
+		n.heard = 0
+		n.rosters, n.adopted, n.notes = rosters{}, nil, notes{}
+		for _, p := range n.peers {
+			p.request, p.owed, p.atOnce = Nonce{}, Answer{}, false
+			p.holding, p.follow, p.noted, p.report = holding{}, follow{}, 0, false
+		}
+		n.leading = nil
+	}
+	n.leader = t.Leader
+	switch {
+	case t.Leader != n.cfg.ID:
+		n.leading = nil
+	case n.leading == nil:
+		n.startLeading(now, t.First)
+	}
+	n.syncPeers()
+}
+
+// TermDurable tells that the HardState on disk has reached a term. The node adopts
+// and grants nothing in a term that is not on disk.
+func (n *Node) TermDurable(t Term) { n.durable = min(max(n.durable, t), n.term) }
+
+// Heard tells that a message of the leader of the current term has arrived. The
+// reading may be old; that makes leases shorter.
+func (n *Node) Heard(now Instant) { n.heard = max(n.heard, now) }
+
+// Configured tells that a configuration has been applied.
+func (n *Node) Configured(now Instant, m Members) {
+	n.advance(now)
+	n.members = Members{Voters: m.Voters.clone(), Learners: ascending(m.Learners)}
+	n.syncPeers()
+	n.rostersMayChange()
+}
+
+// Entries are entries that were appended, in the place of all from First on.
+type Entries struct {
+	First Index
+	Count int
+	// Keys returns the keys that an entry touches: every key if the spans are nil,
+	// no key if they are empty and not nil. If Keys is nil, every entry touches
+	// every key.
+	Keys func(Index) []Span
+}
+
+// Appended tells that entries were appended.
+func (n *Node) Appended(e Entries) {
+	n.last = e.First + Index(e.Count) - 1
+	n.touches.cut(e.First - 1)
+	if e.Keys != nil {
+		for i := e.First; i <= n.last; i++ {
+			n.touches.note(i, e.Keys(i))
+		}
+	}
+}
+
+// Truncated tells that the log ends at last, because entries were cut off, or a
+// snapshot took the place of all.
+func (n *Node) Truncated(last Index) {
+	n.last = last
+	n.touches.cut(last)
+}
+
+// Committed tells the commit index.
+func (n *Node) Committed(i Index) { n.committed = i }
+
+// Applied tells up to where the log, or a snapshot, is applied.
+func (n *Node) Applied(i Index) {
+	n.applied = i
+	n.touches.forget(i)
+	n.rostersMayChange()
+}
+
+// Acknowledged tells a leader that a member holds the leader's log up to an index,
+// durably.
+func (n *Node) Acknowledged(from NodeID, i Index) {
+	if p := n.peer(from); p != nil && n.leading != nil {
+		p.follow.match = max(p.follow.match, i)
+	}
+}
+
+// peer returns what is kept about a node, or nil.
+func (n *Node) peer(id NodeID) *peer {
+	if at, ok := n.find(id); ok {
+		return n.peers[at]
+	}
+	return nil
+}
+
+func (n *Node) find(id NodeID) (int, bool) {
+	return slices.BinarySearchFunc(n.peers, id, func(p *peer, id NodeID) int { return cmp.Compare(p.id, id) })
+}
+
+// syncPeers keeps account of the members, of the leader, and of nodes that rosters
+// name. Of other nodes it keeps what this node has promised.
+func (n *Node) syncPeers() {
+	known := ascending(n.members.all(), []NodeID{n.leader}, n.rosters.nodes())
+	for _, id := range known {
+		if at, ok := n.find(id); !ok && id != n.cfg.ID && id != 0 {
+			n.peers = slices.Insert(n.peers, at, &peer{id: id})
+		}
+	}
+	n.peers = slices.DeleteFunc(n.peers, func(p *peer) bool {
+		_, in := slices.BinarySearch(known, p.id)
+		return !in && p.promise.until <= n.latest
+	})
+}
+
+// Check returns an error if one of the invariants on the fields does not hold.
+func (n *Node) Check() error {
+	var err error
+	holds := func(ok bool, format string, args ...any) {
+		if !ok && err == nil {
+			err = fmt.Errorf("leases: node %d at term %d: %s", n.cfg.ID, n.term, fmt.Sprintf(format, args...))
+		}
+	}
+	holds(n.durable <= n.term, "durable term %d", n.durable)
+	holds(n.applied <= n.committed && n.committed <= n.last, "applied %d, committed %d, last %d", n.applied, n.committed, n.last)
+	for i, p := range n.peers {
+		holds(p.id != n.cfg.ID && p.id != 0 && (i == 0 || n.peers[i-1].id < p.id), "peer %d at place %d", p.id, i)
+		holds(p.promise.until == 0 || p.promise.roster != nil && !p.promise.nonce.isNone(), "a promise to %d of nothing", p.id)
+		holds(p.holding.until == 0 || p.holding.roster.Term == n.term, "a lease of %d on roster %v", p.id, p.holding.roster)
+		holds(p.holding.until == 0 || p.holding.counter > p.floor, "a lease of %d for request %d, void up to %d", p.id, p.holding.counter, p.floor)
+		holds(p.floor <= n.counter, "floor %d of %d, newest %d", p.floor, p.id, n.counter)
+	}
+	for i, r := range n.rosters.list {
+		holds(r.ID.Term == n.term && r.validate() == nil, "knows roster %v", r.ID)
+		holds(i == 0 || n.rosters.list[i-1].ID.Seq < r.ID.Seq, "roster %v at place %d", r.ID, i)
+	}
+	holds(n.adopted == nil || n.adopted.ID.Term == n.term, "adopted a roster of another term")
+	holds(n.leading == nil || n.leader == n.cfg.ID, "leads under leader %d", n.leader)
+	for i := 1; i < len(n.touches.list); i++ {
+		holds(n.touches.list[i-1].index < n.touches.list[i].index, "entry %d is listed at place %d", n.touches.list[i].index, i)
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stateOf writes all of a node's state down, pointers followed.
+func stateOf(n *Node) string {
+	var b strings.Builder
+	flat := *n
+	flat.peers, flat.leading, flat.tuner, flat.adopted, flat.rosters.list = nil, nil, nil, nil, nil
+	fmt.Fprintf(&b, "%+v\n", flat)
+	for _, p := range n.peers {
+		q := *p
+		q.promise.roster = nil
+		fmt.Fprintf(&b, "%+v on %p\n", q, p.promise.roster)
+	}
+	for _, r := range n.rosters.list {
+		fmt.Fprintf(&b, "%+v\n", *r)
+	}
+	fmt.Fprintf(&b, "%p %+v %+v\n", n.adopted, n.leading, n.tuner)
+	return b.String()
+}
+
+// Questions change nothing, whoever is asked, and however late the clock is.
+func TestQuestionsChangeNothing(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		w := newWorld(seed, options{})
+		w.begin()
+		w.disturb()
+		for range 20 {
+			w.run(50 * time.Millisecond)
+			for _, m := range w.members {
+				if !m.alive {
+					continue
+				}
+				n, before := m.lease, stateOf(m.lease)
+				for _, now := range []Instant{0, m.reading(), m.reading().after(time.Hour)} {
+					n.MayVote(now, 1)
+					n.MayCampaign(now)
+					n.BoundUntil(2)
+					n.IsStable(now, Span{})
+					n.ReadIndex(now, keyOf(1))
+					n.Status(now)
+				}
+				n.Committable(m.last())
+				n.MayChange()
+				n.MayHandOver(2)
+				n.LeaderIndex(Span{})
+				n.OwnNote(m.durable)
+				n.Noted(3)
+				n.Release(Releasable{UpTo: m.last(), Durable: m.durable, First: 1})
+				if n.leading != nil {
+					n.IsRetired()
+				}
+				require.Equal(t, before, stateOf(n), "seed %d, node %d", seed, m.id)
+			}
+		}
+		require.Empty(t, w.failure)
+	}
+}
+
+// One seed tells one story, whatever order maps have.
+func TestSeedsTellTheSameStoryAgain(t *testing.T) {
+	for seed := uint64(4); seed <= 12; seed += 4 {
+		story := func() string {
+			w := runSeed(seed, options{length: 2 * time.Second, verbose: true})
+			for _, m := range w.members {
+				w.logf("node %d at term %d: log to %d, committed %d, %+v", m.id, m.term, m.last(), m.commit, m.lease.counts)
+			}
+			return strings.Join(w.trace, "\n")
+		}
+		require.True(t, story() == story(), "seed %d", seed)
+	}
+}
+
+// The questions of the paths of reads and commits take no memory.
+func TestQuestionsTakeNoMemory(t *testing.T) {
+	s := newStage(t, 5, 5, []NodeID{2, 3}, func(x *settings) { x.cfg.Notes, x.spans = true, true })
+	for _, id := range []NodeID{1, 2} {
+		m := s.member(id)
+		span, now := keyOf(1), m.reading()
+		q := Releasable{UpTo: m.last(), Durable: m.durable, First: 1}
+		for what, ask := range map[string]func(){
+			"ReadIndex":   func() { m.lease.ReadIndex(now, span) },
+			"LeaderIndex": func() { m.lease.LeaderIndex(span) },
+			"Committable": func() { m.lease.Committable(m.last()) },
+			"MayVote":     func() { m.lease.MayVote(now, 3) },
+			"Poll":        func() { m.lease.Poll(m.lease.latest) },
+			"Noted":       func() { m.lease.Noted(3) },
+		} {
+			ask()
+			require.Zero(t, testing.AllocsPerRun(100, ask), "%s at node %d", what, id)
+		}
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { m.lease.Release(q) }), 1.0)
+	}
+}

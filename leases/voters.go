@@ -1,0 +1,68 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "slices"
+
+// Voters are the voters of a configuration. Outgoing is empty unless the
+// configuration is joint; then both halves have to agree. Both lists ascend.
+//
+// Two configurations with the same voters are the same to this package, because
+// all it asks of a configuration is which sets of voters are a majority.
+type Voters struct {
+	Incoming, Outgoing []NodeID
+}
+
+// Members are the members that take part: voters, and learners, who may be
+// responders but never count. The lists ascend.
+type Members struct {
+	Voters
+	Learners []NodeID
+}
+
+// joint reports whether the configuration has two halves.
+func (v Voters) joint() bool { return len(v.Outgoing) > 0 }
+
+// has reports whether id is a voter of either half.
+func (v Voters) has(id NodeID) bool {
+	return slices.Contains(v.Incoming, id) || slices.Contains(v.Outgoing, id)
+}
+
+// equal reports whether both have the same voters.
+func (v Voters) equal(o Voters) bool {
+	return slices.Equal(v.Incoming, o.Incoming) && slices.Equal(v.Outgoing, o.Outgoing)
+}
+
+// majority reports whether yes holds for a majority of the voters, of each half
+// if there are two. No voters have no majority.
+func (v Voters) majority(yes func(NodeID) bool) bool {
+	half := func(ids []NodeID) bool {
+		n := 0
+		for _, id := range ids {
+			if yes(id) {
+				n++
+			}
+		}
+		return n > len(ids)/2
+	}
+	return half(v.Incoming) && (!v.joint() || half(v.Outgoing))
+}
+
+// clone returns a copy with ascending lists that shares no memory with v.
+func (v Voters) clone() Voters {
+	return Voters{Incoming: ascending(v.Incoming), Outgoing: ascending(v.Outgoing)}
+}
+
+// has reports whether id is a voter or a learner.
+func (m Members) has(id NodeID) bool { return m.Voters.has(id) || slices.Contains(m.Learners, id) }
+
+// all returns the members in ascending order.
+func (m Members) all() []NodeID { return ascending(m.Incoming, m.Outgoing, m.Learners) }
+
+// ascending returns the ids of all lists in ascending order, each once.
+func ascending(lists ...[]NodeID) []NodeID {
+	ids := slices.Concat(lists...)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command leases shows that the tests of package leases find bugs: it takes rules
+// of leases out of the sources, one at a time, runs on each the seeds of
+// TestClusters, or the test that is made for the rule, and prints which found it. It fails if
+// a bug is not found, or can no longer be put in.
+//
+// Run it at the root of the module: go run ./rafttest/mutants/leases
+package main
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weftraft/weft/rafttest/internal/mutate"
+)
+
+func main() { mutate.Main(mutants) }
+
+// bug takes out a rule: texts that occur once each in a file are replaced.
+type bug struct {
+	// rule is the number that the rule has in the package's documentation.
+	rule  string
+	what  string
+	file  string
+	edits [][2]string
+	more  []mutate.Change
+	// by is the test that must find it, or empty for seeds of TestClusters.
+	by string
+}
+
+var (
+	seeds = flag.Int("seeds", 2000, "with how many seeds of TestClusters to look")
+	first = flag.Uint64("first", 1, "the first of the seeds")
+	fresh = flag.Bool("fresh", false, "look at what clients see only, and not at the other invariants")
+	all   = flag.Bool("all-by-seeds", false, "look for every bug with seeds, also for those that a test is made for")
+)
+
+func mutants() []mutate.Mutant {
+	var list []mutate.Mutant
+	for _, b := range table {
+		if *all {
+			b.by = ""
+		}
+		flags := []string{"-test.run=^" + b.by + "$", "-test.timeout=5m"}
+		if b.by == "" {
+			flags = []string{"-test.run=^TestClusters$", "-test.timeout=20m", "-test.cpu=1",
+				fmt.Sprintf("-lease-seeds=%d", *seeds), fmt.Sprintf("-lease-first=%d", *first), "-lease-count=false"}
+			if *fresh {
+				flags = append(flags, "-lease-only=Fresh")
+			}
+		}
+		list = append(list, mutate.Mutant{What: b.rule + ": " + b.what, File: b.file, Edits: b.edits, More: b.more, Tests: "leases",
+			Stages: [][]string{flags}, Verdict: b.verdict})
+	}
+	return list
+}
+
+var foundSeed = regexp.MustCompile(`seed (\d+): ([A-Za-z]+) does not hold`)
+
+// verdict reads from the output of a failed run what found the bug.
+func (b bug) verdict(out string, _ []string) mutate.Finding {
+	f := mutate.Finding{By: b.by, Detail: "it fails"}
+	if m := foundSeed.FindStringSubmatch(out); m != nil {
+		f.Detail = m[2]
+		if b.by == "" {
+			f.By = fmt.Sprintf("seed %s of %d", m[1], *seeds)
+		}
+		return f
+	}
+	if b.by == "" || strings.Contains(out, "panic: test timed out") {
+		if len(out) > 400 {
+			out = out[len(out)-400:]
+		}
+		f.Err = fmt.Errorf("the tests failed without naming an invariant: %s", out)
+	}
+	return f
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "github.com/weftraft/weft/rafttest/internal/mutate"
+
+// table is the bugs. Each takes out one rule of leases, or one that somebody might
+// think he can do without. When code moves or changes its words, its mutants change too.
+var table = []bug{
+	// A lease on two clocks.
+	{"L1", "a lease counts from when its answer arrives", "leases/grantee.go",
+		edit("	p.holding = holding{until: at.after(d)", "	p.holding = holding{until: max(at, n.latest).after(d)"), nil, ""},
+	{"L2", "nothing is taken off for drift", "leases/grantee.go",
+		edit("min(a.For, n.cfg.Lease) - n.delta", "min(a.For, n.cfg.Lease)"), nil, ""},
+	{"L2", "a lease longer than this node's own setting counts whole", "leases/grantee.go",
+		edit("min(a.For, n.cfg.Lease) - n.delta", "a.For - n.delta"), nil, ""},
+	{"L3", "the grantee counts ticks", "leases/work.go", countTicks, []mutate.Change{{File: "leases/grantee.go", Edits: [][2]string{
+		{"counter: n.counter, at: now}", "counter: n.counter, at: byTicks(n)}"},
+		{"bool {\n	now = n.at(now)\n", "bool {\n	now = byTicks(n)\n"},
+	}}}, ""},
+	{"L3", "the grantor counts ticks", "leases/work.go",
+		[][2]string{{countTicks[0][0], countTicks[0][1] + "	for _, p := range n.peers {\n		if ticksLeft[p] -= n.cfg.Heartbeat / 2; ticksLeft[p] <= 0 {\n			p.promise.until = min(p.promise.until, n.latest)\n		}\n	}\n"},
+			{countTicks[1][0], "var ticksLeft = map[*peer]time.Duration{}\n\n" + countTicks[1][1]}, {"package leases\n", "package leases\n\nimport \"time\"\n"}},
+		[]mutate.Change{{File: "leases/grantor.go", Edits: [][2]string{
+			{"	p.promise = promise{until", "	ticksLeft[p] = max(ticksLeft[p], d)\n	p.promise = promise{until"},
+		}}}, ""},
+	{"L3", "stability is looked at by a cached clock", "leases/node.go",
+		edit("func (n *Node) at(now Instant) Instant { return max(n.latest, now) }", "func (n *Node) at(now Instant) Instant { return n.latest }"), nil, ""},
+	{"L4", "nonces begin anew after a restart", "leases/node.go",
+		edit("	cfg = cfg.withDefaults()\n	n := &Node", "	cfg = cfg.withDefaults()\n	cfg.Boot = 1\n	n := &Node"), nil, ""},
+	{"L8", "a confirmation ends a newer grant", "leases/grantor.go",
+		edit("	if x.Boot == p.promise.nonce.Boot && x.Counter >= p.promise.nonce.Counter {", "	if x.Boot == p.promise.nonce.Boot {"), nil, ""},
+	{"L7", "requests are granted while a promise is waited for", "leases/grantor.go",
+		edit("	case n.pending() != nil && n.pending().shrinks(r, p.id):\n		return false\n", ""), nil, "TestDeadResponderHoldsAWriteUpOnce"},
+
+	{"L8", "answers to revoked requests count", "leases/grantee.go",
+		edit("a.For == 0 || a.Nonce.Counter <= p.floor ||", "a.For == 0 ||"), nil, ""},
+	{"L8", "promises to two runs of a node stand side by side", "leases/grantor.go",
+		edit("		return !p.binds(now)\n", "		return true\n"), nil, ""},
+	{"L24", "promises outlive the patience of their grantor", "leases/grantor.go",
+		edit("	return min(n.cfg.Lease, heard.after(n.cfg.ElectionTimeout).since(now))", "	return n.cfg.Lease"), nil, "TestPromisesEndWithPatience"},
+
+	// Restarts.
+	{"L9", "no quarantine", "leases/node.go",
+		edit("until: n.latest.after(cfg.Quarantine), term", "term"), nil, ""},
+	{"L9", "the quarantine is that of the lease as it is now", "leases/node.go",
+		edit("n.latest.after(cfg.Quarantine)", "n.latest.after(cfg.Lease)"), nil, ""},
+	{"L10", "the newest roster is not asked for after a restart", "leases/node.go",
+		edit("term: s.Term, asking: true}", "term: s.Term}"), nil, "TestRestartedNodeAdoptsNoOlderRoster"},
+	{"L11", "lease messages leave before the term is on disk", "leases/adopt.go",
+		edit("now >= n.restart.until && n.durable >= n.term", "now >= n.restart.until"), nil, "TestNothingIsSaidBeforeTheTermIsDurable"},
+
+	// Promises.
+	{"L5", "promises end with the term", "leases/node.go",
+		edit("			p.holding, p.follow, p.noted", "			p.promise = promise{}\n			p.holding, p.follow, p.noted"), nil, ""},
+	{"L5", "votes do not heed promises", "leases/sim_raft_test.go",
+		edit("	if !m.lease.MayVote(now, from) {", "	if !transfer && false {"), nil, ""},
+	{"L5", "forced votes do not heed promises", "leases/sim_raft_test.go",
+		edit("	if !m.lease.MayVote(now, from) {", "	if !transfer && !m.lease.MayVote(now, from) {"), nil, "TestVotesAtTheLeadersWishHeedPromises"},
+	{"L5", "a node campaigns with promises out", "leases/sim_raft_test.go",
+		edit("|| m.leads || !m.lease.MayCampaign(now) {", "|| m.leads {"), nil, ""},
+	{"L6", "a roster is adopted at once", "leases/adopt.go",
+		edit("|| slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {", "|| slices.Contains(n.peers, nil) {"), nil, ""},
+
+	// Rosters.
+	{"L13", "no barrier", "leases/lead.go",
+		edit("				b = n.last\n", "				b = 0\n"), nil, ""},
+	{"L13", "a responder that was out keeps its barrier", "leases/lead.go", [][2]string{
+		{"				b = n.last\n", "				if was, ok := n.leading.barriers[id]; ok {\n					b = was\n				} else {\n					b = n.last\n					n.leading.barriers[id] = b\n				}\n"},
+		{"type leading struct {\n", "type leading struct {\n	barriers map[NodeID]Index\n"},
+		{"&leading{first: first, ", "&leading{barriers: map[NodeID]Index{}, first: first, "},
+	}, nil, ""},
+	{"L14", "only the newest roster's responders are waited for", "leases/write.go",
+		edit("		if !n.isSuperseded(r) {\n			upTo", "		if r == n.rosters.newest() {\n			upTo"), nil, ""},
+	{"L12", "a learner counts itself", "leases/grantee.go",
+		edit("	return n.members.majority(func(v NodeID) bool { return n.boundTo(now, v, test) })",
+			"	yes := 0\n	if n.boundTo(now, n.cfg.ID, test) {\n		yes++\n	}\n	for _, v := range n.members.Incoming {\n		if v != n.cfg.ID && n.boundTo(now, v, test) {\n			yes++\n		}\n	}\n	return yes > len(n.members.Incoming)/2"), nil, ""},
+	{"L17", "the configuration changes with a roster in use", "leases/write.go",
+		edit("func (n *Node) MayChange() bool { return n.leading == nil || n.namesNobody() }", "func (n *Node) MayChange() bool { return true }"),
+		[]mutate.Change{{File: "leases/lead.go", Edits: [][2]string{
+			{"n.applied >= l.settled && !l.changing && !l.handing", "!l.handing"},
+			{"		r.ID.Seq = last.ID.Seq + 1\n", "		r.ID.Seq, r.Voters = last.ID.Seq+1, last.Voters\n"},
+		}}}, "TestConfigurationWaitsUntilNobodyIsNamed"},
+
+	{"L12", "leases on any roster of the term count", "leases/grantee.go",
+		edit("	if l := n.leading; l != nil {\n		if n.isOff", "	if newest := n.rosters.newest(); newest != nil && test(newest) {\n		test = func(*Roster) bool { return true }\n	}\n	if l := n.leading; l != nil {\n		if n.isOff"), nil, ""},
+	{"L12", "leases on a roster of another configuration count", "leases/grantee.go",
+		edit("		if r == nil || !r.Voters.equal(n.members.Voters) {", "		if r == nil {"),
+		[]mutate.Change{
+			{File: "leases/write.go", Edits: edit("func (n *Node) MayChange() bool { return n.leading == nil || n.namesNobody() }", "func (n *Node) MayChange() bool { return true }")},
+			{File: "leases/lead.go", Edits: edit("n.applied >= l.settled && !l.changing && !l.handing", "!l.handing")},
+			{File: "leases/roster.go", Edits: edit("ok || is > was || !r.Voters.equal(old.Voters) {", "ok || is > was {")},
+		}, "TestConfigurationWaitsUntilNobodyIsNamed"},
+	{"L15", "a roster is superseded when it is made known", "leases/write.go",
+		edit("		return p != nil && p.follow.adopted > r.ID.Seq", "		return p != nil && p.follow.known > r.ID.Seq"), nil, ""},
+	{"L14", "as many acknowledgements as responders are enough", "leases/write.go",
+		edit("			if lacks, ok", "			if n.acked(upTo) > len(n.members.Incoming)/2+1 {\n				continue\n			}\n			if lacks, ok"),
+		[]mutate.Change{{File: "leases/control.go", Edits: edit("// SetWanted says", "func (n *Node) acked(i Index) int {\n	k := 1\n	for _, p := range n.peers {\n		if p.follow.match >= i {\n			k++\n		}\n	}\n	return k\n}\n\n// SetWanted says")}}, "TestCommitsAwaitRespondersByName"},
+	{"L16", "responders are removed if they are not heard of, and not if they acknowledge nothing", "leases/detector.go",
+		edit("		if silent || n.isWaitedFor(now, p) {", "		if silent {"), nil, "TestDeadResponderHoldsAWriteUpOnce"},
+	{"L16", "responders are removed if they acknowledge nothing, and not if they are silent", "leases/detector.go",
+		edit("		if silent || n.isWaitedFor(now, p) {", "		if n.isWaitedFor(now, p) {"), nil, "TestSilentResponderIsRemovedFromAnIdleGroup"},
+	{"L18", "a responder reads at its commit index", "leases/reads.go",
+		edit("n.lastOf(spans, n.last)", "n.lastOf(spans, n.committed)"), nil, ""},
+	{"L18", "a responder reads at the last entry of other keys", "leases/span.go",
+		edit("		if at == 0 || t.list[at-1].index != i || span.overlapsAny(t.list[at-1].spans) {\n			return i\n", "		if at == 0 || t.list[at-1].index != i || !span.overlapsAny(t.list[at-1].spans) {\n			return i\n"), nil, ""},
+	{"L19", "a leader reads before its empty entry is committed", "leases/grantee.go",
+		edit("n.isOff() || n.committed < l.first {", "n.isOff() {"), nil, ""},
+	{"L25", "only the number of a roster is sent again", "leases/work.go",
+		edit("(due || p.follow.announced < newest)", "p.follow.announced < newest"), nil, "TestRosterIsAnnouncedUntilItIsKnown"},
+	{"L26", "a node that waits grants nothing to anyone", "leases/grantor.go",
+		edit("n.pending() != nil && n.pending().shrinks(r, p.id):", "n.pending() != nil:"), nil, "TestReadsGoOnWhileAnotherResponderDies"},
+
+	// Notes.
+	{"L20", "notes of a majority are enough", "leases/notes.go",
+		edit("		to = n.heldTo(r, to, held)\n", "		_ = r\n"), nil, ""},
+	{"L20", "only the newest roster's responders count for a release", "leases/notes.go",
+		edit("	for _, r := range list {\n		to = n.heldTo(r, to, held)", "	for _, r := range list[len(list)-1:] {\n		to = n.heldTo(r, to, held)"), nil, ""},
+	{"L20", "responders of keys that this node does not serve do not count", "leases/notes.go",
+		edit("	for _, r := range list {\n		to = n.heldTo(r, to, held)", "	for _, r := range list {\n		r = &Roster{Spans: slices.DeleteFunc(slices.Clone(r.Spans), func(a Assignment) bool { _, ok := a.barrier(n.cfg.ID); return !ok })}\n		to = n.heldTo(r, to, held)"), nil, ""},
+	{"L21", "the leader's note goes out before its append is durable", "leases/sim_raft_test.go",
+		[][2]string{
+			{"	x, to := m.lease.OwnNote(min(m.durable, m.matched))\n", "	x, to := m.lease.OwnNote(min(m.durable, m.matched))\n	if m.leads {\n		x.Index = m.last()\n	}\n"},
+			{"	m.vouch(func() {})\n	m.broadcast()\n", "	m.vouch(func() {})\n	m.broadcast()\n	m.sendNotes()\n"},
+		}, nil, ""},
+	{"L21", "a release does not need the leader's note", "leases/notes.go",
+		edit("	to := min(q.UpTo, q.Durable, n.notes.under(newest.ID.Seq))", "	to := min(q.UpTo, q.Durable)"), nil, ""},
+	{"L21", "the roster that the leader's note names does not matter", "leases/notes.go",
+		edit("n.notes.under(newest.ID.Seq))", "n.notes.under(newest.ID.Seq+1000))"), nil, ""},
+	{"L22", "notes of another term count", "leases/notes.go",
+		edit("	case x.Term != n.term:\n		return nil // the log of another term may differ from the one its sender held\n", ""), nil, "TestNotesOfAnotherTermDoNotCount"},
+	{"L23", "the leader reads at its commit index although notes are on", "leases/reads.go",
+		edit("n.cfg.Notes && l != nil {", "n.cfg.Notes && l != nil && n.last == 0 {"), nil, ""},
+}
+
+// countTicks makes a node of leases count its ticks, of which there are two in a heartbeat.
+var countTicks = [][2]string{
+	{"func (n *Node) Tick(now Instant) {\n	now = n.advance(now)\n", "func (n *Node) Tick(now Instant) {\n	now = n.advance(now)\n	ticked[n]++\n"},
+	{"// Poll does what", "var ticked = map[*Node]Instant{}\n\nfunc byTicks(n *Node) Instant { return ticked[n] * Instant(n.cfg.Heartbeat/2) }\n\n// Poll does what"},
+}
+
+// edit is the one edit of most mutants.
+func edit(old, now string) [][2]string { return [][2]string{{old, now}} }
