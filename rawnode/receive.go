@@ -58,7 +58,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		r.repeats.answered(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
-		r.receiveProposal(m.From, b)
+		return r.receiveProposal(m.From, b)
 	case wire.Verdict:
 		r.receiveVerdict(b)
 	case wire.Transfer:

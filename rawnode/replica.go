@@ -274,8 +274,14 @@ func (r *Replica) follows() bool {
 	return !r.leads()
 }
 
-// send hands a message of the core to the send stage.
+// send hands a message of the core to the send stage; an append of more entries than a
+// message may have as several, which a leader may do at any time.
 func (r *Replica) send(m *pb.Message) {
+	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {
+		var first *pb.Message
+		first, m = divided(m)
+		r.send(first)
+	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
@@ -301,6 +307,19 @@ func (r *Replica) send(m *pb.Message) {
 		r.sendAck(r.acks.take(m.GetTo()))
 	}
 	r.post(m.GetTo(), body)
+}
+
+// divided returns an append of the first wire.MaxEntries entries of m, and one of the
+// others.
+func divided(m *pb.Message) (first, others *pb.Message) {
+	part := func(term, index *uint64, entries []*pb.Entry) *pb.Message {
+		return &pb.Message{
+			Type: m.Type, To: m.To, From: m.From, Term: m.Term,
+			LogTerm: term, Index: index, Entries: entries, Commit: m.Commit,
+		}
+	}
+	last := m.Entries[wire.MaxEntries-1]
+	return part(m.LogTerm, m.Index, m.Entries[:wire.MaxEntries]), part(last.Term, last.Index, m.Entries[wire.MaxEntries:])
 }
 
 // sendAck sends an acknowledgement that has waited; nil is none.

@@ -149,6 +149,7 @@ var help = map[string]string{
 	"transport.Refused":           "",
 	"transport.Refusals":          "Connections refused, by reason.",
 	"transport.BadFrames":         "Connections closed for what they carried.",
+	"transport.MemoryRefusals":    "Of these, connections closed for a message that would have taken too much memory to decode.",
 	"transport.Strangers":         "now: Connections that have not said who they are.",
 	"transport.CertificateErrors": "Times that changed certificate files were no good.",
 	"transport.CertificateExpiry": "now: When this node's certificate expires.",
