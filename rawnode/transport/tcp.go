@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
@@ -31,6 +32,7 @@ type TCP struct {
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
 	strangers  strangers
+	lines      quiet.Log[logKind]
 	card       *card // nil without Config.Egress
 	count      counters
 	groups     sync.Map // group to rawnode.Receiver
