@@ -31,7 +31,7 @@ type TCP struct {
 	context    context.Context // ends at Close
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
-	strangers  strangers
+	strangers  *strangers
 	lines      quiet.Log[logKind]
 	card       *card // nil without Config.Egress
 	count      counters
@@ -110,8 +110,7 @@ func New(cfg Config) (*TCP, error) {
 // open is New with a keyring, nil for none, and a clock for what it holds.
 func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 	cfg = cfg.withDefaults()
-	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now}
-	t.strangers.gone = map[net.Conn]bool{}
+	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, strangers: newStrangers(rand.IntN)}
 	if cfg.Egress > 0 {
 		t.card = &card{bytesPerSecond: cfg.Egress}
 	}
