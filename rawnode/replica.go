@@ -64,6 +64,9 @@ type Replica struct {
 	stall   stalling
 	heir    succession
 	leaving parting
+	loss    logLoss
+	// lostLogs are members of which this leader knows that they have lost their log.
+	lostLogs map[uint64]bool
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
 
@@ -96,7 +99,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 	}
@@ -262,6 +265,7 @@ func (r *Replica) refresh() {
 		r.leaving = parting{}
 		r.outbox.leaderChanged()
 		clear(r.repeats)
+		clear(r.lostLogs)
 	}
 }
 
