@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode/wire"
 	"github.com/weftraft/weft/storage"
 )
@@ -42,7 +43,8 @@ type Host struct {
 	asked   time.Duration
 
 	calls callTable // of who takes a turn
-	ticks uint64    // of the loop
+	lines quiet.Log[logKind]
+	ticks uint64 // of the loop
 
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
