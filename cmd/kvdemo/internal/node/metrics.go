@@ -43,7 +43,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		collectCoding(out, labels, s.Coding)
 		collect(out, "group", labels, groupGauges{
 			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
-			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
+			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()), LostLogs: lostLogs(s.Progress),
 		})
 	}
 	collect(out, "log", nil, n.engine.Stats())
@@ -71,7 +71,16 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 // groupGauges are what the numbers of a host's status do not say.
 type groupGauges struct {
 	Leader, HasLeader, Stalled bool
-	Voters, Learners           int
+	Voters, Learners, LostLogs int
+}
+
+func lostLogs(members map[uint64]rawnode.MemberProgress) (n int) {
+	for _, p := range members {
+		if p.LogLost {
+			n++
+		}
+	}
+	return n
 }
 
 // stateGauges are the numbers of the state's database that tell how it is.

@@ -11,6 +11,7 @@ var help = map[string]string{
 	"group.HasLeader": "now: 1 if this node knows who leads the group.",
 	"group.Voters":    "now: Voters of the group, as this node knows them.",
 	"group.Learners":  "now: Learners of the group, as this node knows them.",
+	"group.LostLogs":  "now: Members that have lost their log, as the leader knows.",
 	"group.Stalled":   "now: 1 while log or state cannot be written, most likely because the disk is full.",
 
 	"host.ID":    "",

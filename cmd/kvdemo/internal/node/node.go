@@ -320,7 +320,7 @@ func (n *node) serve(ctx context.Context) error {
 		running.Go(func() {
 			select {
 			case <-g.host.Done():
-				n.giveUp(fmt.Errorf("the node gave up: group %d: %w", g.id, g.host.Err()))
+				n.giveUp(n.gaveUpFor(g, g.host.Err()))
 			case <-background.Done():
 			}
 		})
