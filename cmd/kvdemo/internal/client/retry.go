@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	// ErrUnavailable says that no node took the call until its deadline. A write
-	// was not applied and will not be.
+	// ErrUnavailable says that no node took the call until its deadline, or that
+	// there is none at the endpoints. A write was not applied and will not be.
 	ErrUnavailable = errors.New("no node could take the request in time")
 
 	// ErrUnknown says that a write may or may not have been applied, or may yet
@@ -56,6 +56,7 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 	var doubt error                         // why a write may have happened all the same
 	refusals := make([]error, len(c.conns)) // what each endpoint said last
 	for {
+		hopeless := 0 // endpoints of this round that no patience helps
 		for range c.conns {
 			i := int(c.next.Load())
 			err := c.attempt(ctx, i, call)
@@ -74,8 +75,11 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 			if refusals[i] == nil || informative(err) {
 				refusals[i] = err
 			}
+			if errors.Is(err, errNotOurs) && !errors.Is(err, errHungUp) {
+				hopeless++
+			}
 			c.next.CompareAndSwap(int64(i), int64((i+1)%len(c.conns)))
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || hopeless == len(c.conns) {
 				return c.expired(ctx, doubt, refusals)
 			}
 		}
@@ -92,14 +96,14 @@ func inDoubt(cause error) error {
 }
 
 // informative reports whether an error is more than that the time was up: a
-// node's own words.
+// node's own words, or that there is none.
 func informative(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
+	return errors.Is(err, errNotOurs) || errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
 }
 
-// expired is the error of a call whose deadline has passed, or that was
-// cancelled.
+// expired is the error of a call whose deadline has passed, that was cancelled,
+// or that no node will ever take.
 func (c *Client) expired(ctx context.Context, doubt error, refusals []error) error {
 	if doubt != nil {
 		return inDoubt(doubt)
@@ -111,8 +115,11 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 		}
 	}
 	said := strings.Join(reasons, "; ")
-	if errors.Is(ctx.Err(), context.Canceled) {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%w (%s)", ctx.Err(), said)
+	case ctx.Err() == nil:
+		return fmt.Errorf("%w (%s): check the endpoints", ErrUnavailable, said)
 	}
 	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", ErrUnavailable, said)
 }
@@ -141,6 +148,9 @@ func (c *Client) describe(i int, err error) error {
 	s, ok := status.FromError(err)
 	if !ok {
 		return fmt.Errorf("%s: %w", c.cfg.Endpoints[i], err)
+	}
+	if s.Code() == codes.Unimplemented && !strings.HasPrefix(s.Message(), "unknown method") { // else it is an older kvdemo
+		return fmt.Errorf("%s: %w (%s)", c.cfg.Endpoints[i], errNotOurs, s.Message())
 	}
 	e := &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message()}
 	for _, d := range s.Details() {
@@ -183,7 +193,7 @@ func (e *Error) Is(target error) bool {
 
 // judge decides whether a call that failed may be made again.
 func judge(err error, write bool) verdict {
-	if errors.Is(err, errUnreachable) {
+	if errors.Is(err, errUnreachable) || errors.Is(err, errNotOurs) {
 		return again
 	}
 	var e *Error
@@ -198,4 +208,16 @@ func judge(err error, write bool) verdict {
 		return unknown
 	}
 	return final
+}
+
+// Unreachable reports whether an error says that a node, or a majority of its
+// cluster, could not be reached in time, or that something else listens there.
+func Unreachable(err error) bool {
+	for _, target := range []error{ErrUnavailable, errUnreachable, errNotOurs} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	var e *Error
+	return errors.As(err, &e) && (e.Code == codes.Unavailable || e.Code == codes.DeadlineExceeded)
 }
