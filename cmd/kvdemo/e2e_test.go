@@ -175,7 +175,7 @@ func TestThreeProcesses(t *testing.T) {
 		begin := time.Now()
 		r := s.do(alone, append(args, "--timeout", "1s")...)
 		require.Less(t, time.Since(begin), 10*time.Second)
-		require.Contains(t, []int{exitFailure, exitUnknown}, r.code)
+		require.Contains(t, []int{exitUnreachable, exitUnknown}, r.code)
 		require.Contains(t, r.err, alone)
 		require.Regexp(t, "no node could take the request in time|outcome of the write is unknown", r.err)
 	}
@@ -214,7 +214,7 @@ func checkVerbs(t *testing.T, s *servers) {
 		return strings.Contains(s.do(s.all(), "del", "dir/key 0").out, "had no value")
 	})
 	r = s.do(s.all(), "get", "dir/key 0")
-	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, exitNotFound, r.code)
 	require.Contains(t, r.err, `no such key: "dir/key 0"`)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte{0, 1, 0xff}, 0o644))
@@ -236,8 +236,8 @@ func checkVerbs(t *testing.T, s *servers) {
 	require.Contains(t, r.out, "leader")
 	require.Contains(t, r.out, "follower")
 	r = s.do(freePort(t), "status", "--timeout", "2s")
-	require.Equal(t, exitFailure, r.code)
-	require.Contains(t, r.err, "no node answered")
+	require.Equal(t, exitUnreachable, r.code)
+	require.Contains(t, r.err, "1 of 1 nodes did not answer")
 }
 
 // stop asks all nodes to stop, and checks that they do so in good order.
@@ -368,7 +368,7 @@ func TestDemoInterrupted(t *testing.T) {
 			var exit *exec.ExitError
 			require.True(t, errors.As(cmd.Wait(), &exit))
 			if sig != syscall.SIGKILL {
-				require.Equal(t, exitFailure, exit.ExitCode())
+				require.Equal(t, exitInterrupted, exit.ExitCode())
 				require.Empty(t, processesOf(t, data))
 				require.NoDirExists(t, data)
 			}

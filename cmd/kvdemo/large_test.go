@@ -80,7 +80,7 @@ func TestLargeValue(t *testing.T) {
 	require.Contains(t, f.do("ls", "--digests"), fmt.Sprintf("%x", sha256.Sum256(value)))
 
 	r := kvdemo(t.Context(), strings.Repeat("x", kv.MaxValueBytes+1), "put", "huge", "--endpoints", f.endpoints())
-	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "want at most 67108864")
 	// The largest value there may be.
 	most := string(randomBytes(kv.MaxValueBytes))
@@ -182,7 +182,7 @@ func TestCertificates(t *testing.T) {
 	require.Equal(t, "v", do(ann, "get", "k").out)
 	for name, flags := range map[string][]string{"none": nil, "of another authority": flags(other, "client-ann")} {
 		r := do(flags, "get", "k")
-		require.Equal(t, exitFailure, r.code, name)
+		require.Equal(t, exitUnreachable, r.code, name)
 		require.Contains(t, r.err, "cannot connect", name)
 	}
 	r := do(append([]string{"--tls-ca", "x"}, ann[:2]...), "get", "k")

@@ -120,7 +120,7 @@ func TestMemberMistakes(t *testing.T) {
 	f.kill(2)
 	begin := time.Now()
 	r = kvdemo(t.Context(), "", "member", "add", "5", freePort(t), "--endpoints", f.endpoints(), "--timeout", "2s")
-	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, exitUnreachable, r.code)
 	require.Contains(t, r.err, "no node could take the request in time")
 	require.Less(t, time.Since(begin), limit)
 	f.start(2)

@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	d := &run{cfg: cfg, set: set, cluster: c, p: p}
 	if err := d.story(ctx); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 		return err
 	}
