@@ -421,7 +421,10 @@ func newAlone(t *testing.T) *alone {
 }
 
 // while runs the node as long as do does, and stops it in good order.
-func (a *alone) while(do func()) {
+func (a *alone) while(do func()) { a.logged(do) }
+
+// logged is while, and returns what the node logged.
+func (a *alone) logged(do func()) string {
 	ctx, cancel := context.WithCancel(a.t.Context())
 	defer cancel()
 	served := make(chan result, 1)
@@ -430,6 +433,7 @@ func (a *alone) while(do func()) {
 	cancel()
 	r := <-served
 	require.Zero(a.t, r.code, r.err)
+	return r.err
 }
 
 func (a *alone) do(args ...string) result {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/rawnode"
@@ -151,9 +152,14 @@ func closeListener(l net.Listener) error {
 	return nil
 }
 
-// openData checks whose directory it is, and how many groups it has.
+// openData checks whose directory it is, how many groups it has, and whether
+// there is room for more.
 func (n *node) openData() error {
-	if err := checkSettings(n.cfg); err != nil {
+	err := checkRoom(n.cfg, room.Free)
+	if err == nil {
+		err = checkSettings(n.cfg)
+	}
+	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
 	return nil
