@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 )
 
 var (
@@ -54,6 +56,9 @@ func (w witness) Clone() credentials.TransportCredentials {
 func (w witness) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := w.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
+		if why := secure.Explain(err); why != nil {
+			w.seen.Store(&why)
+		}
 		return nil, nil, err
 	}
 	return &opening{Conn: conn, seen: w.seen}, info, nil

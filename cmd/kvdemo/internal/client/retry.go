@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
@@ -75,7 +76,7 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 			if refusals[i] == nil || informative(err) {
 				refusals[i] = err
 			}
-			if errors.Is(err, errNotOurs) && !errors.Is(err, errHungUp) {
+			if isHopeless(err) {
 				hopeless++
 			}
 			c.next.CompareAndSwap(int64(i), int64((i+1)%len(c.conns)))
@@ -91,6 +92,12 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 	}
 }
 
+// isHopeless reports whether no patience helps: something else listens there, or the
+// certificates do not fit.
+func isHopeless(err error) bool {
+	return errors.Is(err, errNotOurs) && !errors.Is(err, errHungUp) || errors.Is(err, secure.ErrInvalid)
+}
+
 func inDoubt(cause error) error {
 	return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, cause)
 }
@@ -99,7 +106,7 @@ func inDoubt(cause error) error {
 // node's own words, or that there is none.
 func informative(err error) bool {
 	var e *Error
-	return errors.Is(err, errNotOurs) || errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
+	return errors.Is(err, errNotOurs) || errors.Is(err, secure.ErrInvalid) || errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
 }
 
 // expired is the error of a call whose deadline has passed, that was cancelled,
@@ -119,7 +126,7 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%w (%s)", ctx.Err(), said)
 	case ctx.Err() == nil:
-		return fmt.Errorf("%w (%s): check the endpoints", ErrUnavailable, said)
+		return fmt.Errorf("%w (%s): check the endpoints and the certificates", ErrUnavailable, said)
 	}
 	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", ErrUnavailable, said)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -45,6 +46,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
 			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()), LostLogs: lostLogs(s.Progress),
 		})
+	}
+	for why := range n.refused {
+		one(out, "clients", ".Refusals", labels{{"reason", secure.Refusal(why).String()}}, "", float64(n.refused[why].Load()))
 	}
 	collect(out, "log", nil, n.engine.Stats())
 	collect(out, "state", nil, n.stateGauges())

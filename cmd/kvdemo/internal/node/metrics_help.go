@@ -7,6 +7,8 @@ package node
 // "now: " are of gauges, the others of counters since the process started; an
 // empty text says that a number is no metric.
 var help = map[string]string{
+	"clients.Refusals": "Connections and calls of clients refused for their certificate, or for want of one, by reason.",
+
 	"group.Leader":    "now: 1 if this node leads the group.",
 	"group.HasLeader": "now: 1 if this node knows who leads the group.",
 	"group.Voters":    "now: Voters of the group, as this node knows them.",

@@ -7,14 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -24,6 +25,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/rawnode/transport/certs"
@@ -67,6 +69,9 @@ type node struct {
 	server   *grpc.Server
 	health   *health.Server
 	closeAll []func() error
+
+	refused [secure.NumRefusals]atomic.Uint64 // clients
+	lines   quiet.Log[secure.Refusal]
 
 	// settled is closed when the cluster is known to have as many groups as
 	// this node was told.
@@ -287,15 +292,15 @@ func stopHost(h *rawnode.Host) error {
 }
 
 func (n *node) newServer() error {
-	opts := []grpc.ServerOption{grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes)}
+	clients := secure.Server{Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused}
 	if n.cfg.TLS != (certs.Files{}) {
-		keyring, err := certs.NewKeyring(n.cfg.TLS)
-		if err != nil {
+		var err error
+		if clients.Keyring, err = certs.NewKeyring(n.cfg.TLS); err != nil {
 			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
 		}
-		opts = append(opts, grpc.Creds(credentials.NewTLS(secure.Server(keyring))))
 	}
-	n.server = grpc.NewServer(opts...)
+	n.server = grpc.NewServer(append(clients.Options(),
+		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
 	kvpb.RegisterKVServer(n.server, n.newService())
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()
@@ -303,6 +308,13 @@ func (n *node) newServer() error {
 	n.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	reflection.Register(n.server)
 	return nil
+}
+
+// clientRefused counts and logs that a client was refused, by its certificate or for
+// want of one.
+func (n *node) clientRefused(why secure.Refusal, from net.Addr, err error) {
+	n.refused[why].Add(1)
+	n.lines.Log(n.cfg.Log, slog.LevelWarn, why, "client refused", "reason", why, "from", from, "error", err)
 }
 
 // serve answers clients until ctx ends or a part fails. Then it refuses what
