@@ -159,13 +159,17 @@ func (c *Client) describe(i int, err error) error {
 	if s.Code() == codes.Unimplemented && !strings.HasPrefix(s.Message(), "unknown method") { // else it is an older kvdemo
 		return fmt.Errorf("%s: %w (%s)", c.cfg.Endpoints[i], errNotOurs, s.Message())
 	}
-	e := &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message()}
+	return &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message(), Verdict: verdictIn(s)}
+}
+
+// verdictIn returns a node's verdict on a write, if it gave one.
+func verdictIn(s *status.Status) (v kvpb.Outcome_Verdict) {
 	for _, d := range s.Details() {
 		if o, ok := d.(*kvpb.Outcome); ok {
-			e.Verdict = o.GetVerdict()
+			v = o.GetVerdict()
 		}
 	}
-	return e
+	return v
 }
 
 // Error is a node's answer that something failed.
