@@ -20,7 +20,8 @@ import (
 // knows of no acknowledgement, and brings the node up to date as if it were new.
 // Nobody can tell then.) Each such heartbeat is answered, so that the leader knows
 // what the node is. The node gives up if for an election timeout a leader's heartbeats
-// are all like that: one message of a faulty peer does not stop it.
+// are all like that: a faulty peer that says so does not stop a node that leads, or that
+// hears of its leader.
 type logLoss struct {
 	leader, term uint64 // of the heartbeats
 	since        uint64 // tick of the first

@@ -44,7 +44,7 @@ func (r *Replica) arrived(m wire.Message) error {
 			return err
 		}
 		err := r.checkLog(b.Message)
-		if b.GetType() == pb.MsgHeartbeat && b.GetTerm() >= r.state.Term {
+		if b.GetType() == pb.MsgHeartbeat && b.GetTerm() >= r.state.Term && !r.leads() {
 			r.heartbeatFits(b.Message, err == nil)
 		}
 		if err != nil {

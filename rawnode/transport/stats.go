@@ -37,7 +37,7 @@ type Refusal uint8
 
 // The reasons to refuse a connection.
 const (
-	RefusedCrowd       Refusal = iota // too many newer ones came before its hello was complete
+	RefusedCrowd       Refusal = iota // there were too many others before its hello was complete
 	RefusedSilence                    // no complete hello came in time, or the connection broke before
 	RefusedHello                      // what came is not a hello of a version known here
 	RefusedPlain                      // one end speaks TLS and the other does not

@@ -314,7 +314,7 @@ func (n *node) newServer() error {
 // want of one.
 func (n *node) clientRefused(why secure.Refusal, from net.Addr, err error) {
 	n.refused[why].Add(1)
-	n.lines.Log(n.cfg.Log, slog.LevelWarn, why, "client refused", "reason", why, "from", from, "error", err)
+	n.lines.Log(n.cfg.Log, slog.LevelWarn, why, "client refused", "reason", why.String(), "from", from.String(), "error", err)
 }
 
 // serve answers clients until ctx ends or a part fails. Then it refuses what

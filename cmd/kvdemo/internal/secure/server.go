@@ -55,9 +55,12 @@ type Server struct {
 	Refused func(why Refusal, from net.Addr, err error)
 }
 
+// maxHeader bounds the header of a call, which is read before the call is refused.
+const maxHeader = 64 << 10
+
 // Options are those of a gRPC server that talks so.
 func (s *Server) Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.Creds(serverCredentials{s}), grpc.InTapHandle(s.admit)}
+	return []grpc.ServerOption{grpc.Creds(serverCredentials{s}), grpc.InTapHandle(s.admit), grpc.MaxHeaderListSize(maxHeader)}
 }
 
 // authInfo is what is known of a client.
