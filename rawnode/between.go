@@ -74,7 +74,7 @@ type resolveStage struct {
 // offer takes a message: it returns it, if it is to go on, or an error if there
 // is no room for it. now is the time, watch measures work and may be nil.
 func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() time.Duration) (_ wire.Message, resolved Resolution, err error) {
-	size := payloadSize(m)
+	size := memoryOf(m)
 	if s.resolver == nil {
 		s.stats.Items++
 		s.stats.Bytes += uint64(size)
@@ -184,7 +184,7 @@ func (s *sendStage) turn(messages []wire.Message, now time.Duration, watch func(
 	}
 	total := 0
 	for i, m := range messages {
-		size := payloadSize(m)
+		size := memoryOf(m)
 		if total+size > s.limit && total > 0 && m.Class() != wire.ClassControl {
 			return s.overLimit(messages, i, total, dropped)
 		}
@@ -199,7 +199,7 @@ func (s *sendStage) turn(messages []wire.Message, now time.Duration, watch func(
 func (s *sendStage) overLimit(messages []wire.Message, i, total int, dropped []wire.Message) (_, _ []wire.Message) {
 	send := messages[:i:i]
 	for _, m := range messages[i:] {
-		size := payloadSize(m)
+		size := memoryOf(m)
 		if total+size > s.limit && m.Class() != wire.ClassControl {
 			s.stats.Refused++
 			dropped = append(dropped, m)
@@ -224,15 +224,16 @@ func (r *Replica) sendTurn() {
 	}
 }
 
-// payloadSize is about what a message takes in memory. It is cheaper to tell
-// than the encoded size.
-func payloadSize(m wire.Message) int {
-	const head = 64
+// memoryOf is about what a message takes in memory. It is cheaper to tell than the
+// encoded size, and may be many times that: a small entry is an object of more than
+// a hundred bytes.
+func memoryOf(m wire.Message) int {
+	const head, entry = 384, 128
 	switch b := m.Body.(type) {
 	case wire.Raft:
-		n := head + len(b.Context)
+		n := head + len(b.Context) + entry*len(b.Entries)
 		for _, e := range b.Entries {
-			n += head + len(e.GetData())
+			n += len(e.GetData())
 		}
 		return n
 	case wire.Proposal:

@@ -52,7 +52,7 @@ func (k *keepOrder) note(m wire.Message) {
 // Messages wait in their lanes, and no lane waits for another; what finds no room
 // is refused.
 func TestResolveStage(t *testing.T) {
-	s := resolveStage{resolver: &slowResolver{seen: map[*pb.Message]bool{}}, limit: 1000}
+	s := resolveStage{resolver: &slowResolver{seen: map[*pb.Message]bool{}}, limit: 3000}
 	order := &keepOrder{t, map[wire.Class]uint64{}}
 	appendTo := func(n uint64, bytes int) wire.Message {
 		m := &pb.Message{Type: pb.MsgApp.Enum(), Entries: []*pb.Entry{{Data: make([]byte, bytes)}}}
@@ -67,11 +67,11 @@ func TestResolveStage(t *testing.T) {
 		require.Equal(t, Resolved, resolved, "another class does not wait")
 		order.note(m)
 	}
-	_, resolved, err := s.offer(appendTo(9, 500), 0, nil)
+	_, resolved, err := s.offer(appendTo(9, 1000), 0, nil)
 	require.ErrorIs(t, err, ErrOverloaded)
 	require.Equal(t, Dropped, resolved)
 	require.Equal(t, 3, s.stats.Length)
-	require.Equal(t, 3*(2*64+100), s.stats.Waiting)
+	require.Equal(t, 3*(384+128+100), s.stats.Waiting)
 	require.Equal(t, uint64(1), s.stats.Refused)
 	s.again(time.Second, nil, func(m wire.Message, _ Resolution) { order.note(m) })
 	require.Equal(t, uint64(1), order.last[wire.ClassAppend], "the next has been asked for once")

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -128,6 +130,48 @@ func (env *envelope) decodeCommands(rest []byte) error {
 		return fmt.Errorf("%w: %d bytes behind the last command", ErrEntryFormat, len(rest))
 	}
 	return nil
+}
+
+// Bounds of what a leader takes, as reading it takes memory: 24 bytes for each
+// command of a batch, and 72 for each change of the member set, beside their own. No
+// origin makes a larger batch. What is in a log is read, whatever it has.
+const (
+	maxBatchCommands = 1 << 20
+	maxChanges       = 64 << 10
+)
+
+// commandsIn returns how many commands an entry of a normal kind says that it has,
+// if it is a batch. It reads nothing else.
+func commandsIn(data []byte) (count uint64) {
+	if len(data) == 0 || data[0] != kindBatch {
+		return 0
+	}
+	rest := data[1:]
+	for range 5 { // the id's three numbers, the floor, the count
+		v, n := binary.Uvarint(rest)
+		if n <= 0 {
+			return 0
+		}
+		count, rest = v, rest[n:]
+	}
+	return count
+}
+
+// changesIn returns how many changes an encoded pb.ConfChangeV2 has. It reads nothing
+// else.
+func changesIn(data []byte) (count int) {
+	const changes = 2 // the field's number
+	for len(data) > 0 {
+		field, _, n := protowire.ConsumeField(data)
+		if n < 0 {
+			return count
+		}
+		if field == changes {
+			count++
+		}
+		data = data[n:]
+	}
+	return count
 }
 
 // A configuration change carries its id in front of the user's context, as

@@ -59,6 +59,10 @@ var (
 	// ErrState says that log and state machine do not fit together; nothing was
 	// changed. The error says what to do.
 	ErrState = errors.New("rawnode: log and state machine do not fit together")
+	// ErrLogLost says that this node has acknowledged entries that its log lacks: the
+	// log, or its directory, was lost, and with it what the node has voted. It must
+	// not go on under its id. The error says what to do.
+	ErrLogLost = errors.New("rawnode: this node has lost its log")
 	// ErrEntryFormat says that a committed entry cannot be read by this version.
 	// The node stops rather than apply something else than others do.
 	ErrEntryFormat = errors.New("rawnode: unreadable log entry")

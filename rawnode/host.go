@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode/wire"
 	"github.com/weftraft/weft/storage"
 )
@@ -47,6 +48,7 @@ type Host struct {
 	// spareCalls are of this host alone: the channels in them must not go from one
 	// bubble of testing/synctest to another.
 	spareCalls sync.Pool
+	lines      quiet.Log[logKind]
 	ticks      uint64 // of the loop
 
 	goroutines atomic.Int64

@@ -132,7 +132,7 @@ func (b *inbox) call(c *hostCall) error {
 
 // receive queues a message, or drops it if it may not wait.
 func (b *inbox) receive(m wire.Message) {
-	class, size := m.Class(), m.Size()
+	class, size := m.Class(), memoryOf(m)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.bytes[class] >= b.limits.messages && !b.closed {

@@ -20,7 +20,7 @@ import (
 func TestInboxBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(typ pb.MessageType) wire.Message { return received(typ, nil) }
-		size := of(pb.MsgApp).Size()
+		size := memoryOf(of(pb.MsgApp))
 		b := newInbox(inboxLimits{messages: 3 * size})
 		for range 5 {
 			b.receive(of(pb.MsgHeartbeat))

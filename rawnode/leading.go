@@ -17,25 +17,25 @@ import (
 type sending struct{ boot, number uint64 }
 
 // receiveProposal answers a proposal that another node sent here as to the
-// leader of a term.
-func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
+// leader of a term. It returns what is wrong with it.
+func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
 	r.count.ForwardedIn++
 	seen := r.sendings[from]
 	switch {
 	case p.ID.Boot < seen.boot:
 		// Of an earlier life; or of this one, if its clock was set back meanwhile.
 		r.post(from, wire.Verdict{ID: p.ID, Number: p.Number, Outcome: wire.Busy, Term: r.state.Term, Index: seen.boot})
-		return
+		return nil
 	case p.ID.Boot == seen.boot && p.Number <= seen.number:
-		return // delivered twice, or behind a later one: see wire.Proposal.Number
+		return nil // delivered twice, or behind a later one: see wire.Proposal.Number
 	}
 	r.sendings[from] = sending{boot: p.ID.Boot, number: p.Number}
-	v := r.checkProposal(from, p)
+	v, err := r.checkProposal(from, p)
 	if v.Outcome == 0 {
 		v = r.appendProposal(p)
 	}
 	if v.Outcome == 0 {
-		return // it waits: see appendProposal
+		return nil // it waits: see appendProposal
 	}
 	if v.Outcome != wire.Accepted {
 		r.count.RefusedIn++
@@ -43,9 +43,10 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) {
 	v.ID, v.Number = p.ID, p.Number
 	if v.Outcome == wire.Accepted && !p.ConfChange && len(r.answers) < maxAnswers {
 		r.answers = append(r.answers, lateAnswer{from, v})
-		return
+		return nil
 	}
 	r.post(from, v)
+	return err
 }
 
 // lateAnswer is a leader's word that it has appended a batch. It waits for a
@@ -71,17 +72,22 @@ func (r *Replica) answer() {
 }
 
 // checkProposal looks at what a leader must not put into its log: nobody could
-// read it, and the log's readers stop there.
-func (r *Replica) checkProposal(from uint64, p wire.Proposal) wire.Verdict {
-	malformed := func(format string, args ...any) wire.Verdict {
-		r.count.BadMessages++
-		return wire.Verdict{Outcome: wire.Malformed, Term: r.state.Term, Reason: fmt.Sprintf(format, args...)}
+// read it, and the log's readers stop there. It returns a verdict against it, or none,
+// and an error if the proposal is malformed.
+func (r *Replica) checkProposal(from uint64, p wire.Proposal) (wire.Verdict, error) {
+	malformed := func(format string, args ...any) (wire.Verdict, error) {
+		reason := fmt.Sprintf(format, args...)
+		return wire.Verdict{Outcome: wire.Malformed, Term: r.state.Term, Reason: reason},
+			fmt.Errorf("%w: proposal %v from node %d: %s", ErrBadMessage, p.ID, from, reason)
 	}
 	if p.ID.Origin != from {
 		return malformed("proposal %v from node %d", p.ID, from)
 	}
 	var env envelope
 	if p.ConfChange {
+		if n := changesIn(p.Data); n > maxChanges {
+			return malformed("a configuration change has %d changes at once, the bound is %d", n, maxChanges)
+		}
 		cc := &pb.ConfChangeV2{}
 		if err := proto.Unmarshal(p.Data, cc); err != nil {
 			return malformed("configuration change: %v", err)
@@ -91,6 +97,9 @@ func (r *Replica) checkProposal(from uint64, p wire.Proposal) wire.Verdict {
 			return malformed("configuration change without an id")
 		}
 	} else {
+		if n := commandsIn(p.Data); n > maxBatchCommands {
+			return malformed("a batch of %d commands, the bound is %d", n, maxBatchCommands)
+		}
 		var err error
 		if env, err = decodeEnvelope(p.Data); err != nil {
 			return malformed("%v", err)
@@ -100,9 +109,9 @@ func (r *Replica) checkProposal(from uint64, p wire.Proposal) wire.Verdict {
 		return malformed("proposal %v contains %v", p.ID, env.id)
 	}
 	if env.id.Sequence-env.floor > maxWindow {
-		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term} // until the origin knows more
+		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}, nil // until the origin knows more
 	}
-	return wire.Verdict{}
+	return wire.Verdict{}, nil
 }
 
 // appendProposal appends to the log of the leader of a term, in the turn in

@@ -30,6 +30,19 @@ func (discard) Fatalf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
 func (discard) Panic(v ...any)            { panic(fmt.Sprint(v...)) }
 func (discard) Panicf(f string, v ...any) { panic(fmt.Sprintf(f, v...)) }
 
+// logKind is a kind of lines of a host.
+type logKind struct {
+	text string
+	peer uint64 // that they are about, or 0
+}
+
+// log tells the operator something that may come again many times a second: a peer
+// sends nonsense, or a disk has room and then has none, as often as it can.
+func (h *Host) log(level slog.Level, peer uint64, text string, args ...any) {
+	args = append([]any{"node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group}, args...)
+	h.lines.Log(h.cfg.Logger, level, logKind{text, peer}, text, args...)
+}
+
 // SlogLogger gives a core a structured logger to speak through. Its Fatal
 // methods panic: a library does not end its process.
 func SlogLogger(l *slog.Logger) raft.Logger { return slogLogger{l} }

@@ -6,6 +6,7 @@ package rawnode
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/weftraft/weft/raft"
@@ -101,7 +102,7 @@ func (h *Host) input(r *Replica, in *input) {
 		return
 	}
 	if err := r.Receive(in.msg); err != nil {
-		h.cfg.Logger.Warn("message refused", "group", h.cfg.Replica.Group, "error", err)
+		h.log(slog.LevelWarn, in.msg.From, "message refused", "error", err)
 	}
 }
 
@@ -255,9 +256,9 @@ func (h *Host) untilRoom(do func() error) error {
 func (h *Host) lookForRoom(r *Replica) {
 	before, now := r.stall.reason, h.noRoom()
 	if before == nil && now != nil {
-		h.cfg.Logger.Error("no room to write; no commands are taken here until there is", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "error", now)
+		h.log(slog.LevelError, raft.None, "no room to write; no commands are taken here until there is", "error", now)
 	} else if before != nil && now == nil {
-		h.cfg.Logger.Info("there is room to write again", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group)
+		h.log(slog.LevelInfo, raft.None, "there is room to write again")
 	}
 	r.Stalled(now)
 }

@@ -46,12 +46,13 @@ type outbox struct {
 	waitsSince uint64
 	// typical is about how long a batch is under way, from its making until it is
 	// handed to the apply stage.
-	typical  time.Duration
-	budget   *Budget // has the queued bytes, too; may be nil
-	maxBatch int     // bytes
-	window   int     // batches
-	eager    int     // batches that leave though they are not full
-	lastTerm uint64  // of the last entry handed to the apply stage
+	typical     time.Duration
+	budget      *Budget // has the queued bytes, too; may be nil
+	maxBatch    int     // bytes
+	maxCommands int     // of a batch
+	window      int     // batches
+	eager       int     // batches that leave though they are not full
+	lastTerm    uint64  // of the last entry handed to the apply stage
 }
 
 // queuedCall is a command with its call.
@@ -81,7 +82,8 @@ type batch struct {
 }
 
 func newOutbox(cfg ReplicaConfig, boot uint64) outbox {
-	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, window: cfg.MaxBatches, eager: cfg.EagerBatches, budget: cfg.Budget}
+	return outbox{boot: boot, next: 1, maxBatch: cfg.MaxBatchBytes, maxCommands: maxBatchCommands,
+		window: cfg.MaxBatches, eager: cfg.EagerBatches, budget: cfg.Budget}
 }
 
 // floor returns the least sequence whose fate is open.
@@ -222,7 +224,7 @@ func (r *Replica) closeBatch() {
 	var commands [][]byte
 	n := 0
 	for _, q := range o.queue {
-		if len(commands) > 0 && b.bytes+len(q.command) > o.maxBatch {
+		if len(commands) > 0 && b.bytes+len(q.command) > o.maxBatch || len(commands) == o.maxCommands {
 			break
 		}
 		n++

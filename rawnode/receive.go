@@ -43,8 +43,15 @@ func (r *Replica) arrived(m wire.Message) error {
 		if err := checkRaft(m.From, m.To, b.Message); err != nil {
 			return err
 		}
-		if err := r.checkLog(b.Message); err != nil {
+		err := r.checkLog(b.Message)
+		if b.GetType() == pb.MsgHeartbeat && b.GetTerm() >= r.state.Term && !r.leads() {
+			r.heartbeatFits(b.Message, err == nil)
+		}
+		if err != nil {
 			return err
+		}
+		if r.toldOfLoss(b.Message) {
+			return nil
 		}
 		if wire.AboutUnits(b.Message) && r.coding.core == nil {
 			return nil // a member that codes has not heard that this one does not
@@ -58,7 +65,7 @@ func (r *Replica) arrived(m wire.Message) error {
 		r.repeats.answered(b.Message)
 		r.step(b.Message)
 	case wire.Proposal:
-		r.receiveProposal(m.From, b)
+		return r.receiveProposal(m.From, b)
 	case wire.Verdict:
 		r.receiveVerdict(b)
 	case wire.Transfer:

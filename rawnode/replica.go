@@ -65,8 +65,11 @@ type Replica struct {
 	stall   stalling
 	heir    succession
 	leaving parting
+	loss    logLoss
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
+	// lostLogs are members of which this leader knows that they have lost their log.
+	lostLogs map[uint64]bool
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
 
@@ -99,7 +102,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -266,6 +269,7 @@ func (r *Replica) refresh() {
 		r.leaving = parting{}
 		r.outbox.leaderChanged()
 		clear(r.repeats)
+		clear(r.lostLogs)
 	}
 }
 
@@ -278,8 +282,14 @@ func (r *Replica) follows() bool {
 	return !r.leads()
 }
 
-// send hands a message of the core to the send stage.
+// send hands a message of the core to the send stage; an append of more entries than a
+// message may have as several, which a leader may do at any time.
 func (r *Replica) send(m *pb.Message) {
+	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {
+		var first *pb.Message
+		first, m = divided(m)
+		r.send(first)
+	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
@@ -305,6 +315,19 @@ func (r *Replica) send(m *pb.Message) {
 		r.sendAck(r.acks.take(m.GetTo()))
 	}
 	r.post(m.GetTo(), body)
+}
+
+// divided returns an append of the first wire.MaxEntries entries of m, and one of the
+// others.
+func divided(m *pb.Message) (first, others *pb.Message) {
+	part := func(term, index *uint64, entries []*pb.Entry) *pb.Message {
+		return &pb.Message{
+			Type: m.Type, To: m.To, From: m.From, Term: m.Term,
+			LogTerm: term, Index: index, Entries: entries, Commit: m.Commit,
+		}
+	}
+	last := m.Entries[wire.MaxEntries-1]
+	return part(m.LogTerm, m.Index, m.Entries[:wire.MaxEntries]), part(last.Term, last.Index, m.Entries[wire.MaxEntries:])
 }
 
 // sendAck sends an acknowledgement that has waited; nil is none.

@@ -117,6 +117,7 @@ type MemberProgress struct {
 	Match, Next  uint64
 	State        string
 	RecentActive bool // heard from within an election timeout
+	LogLost      bool // its log ends before what it has acknowledged: see ErrLogLost
 	Learner      bool
 }
 

@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -111,12 +112,13 @@ func TestBadProposalsAreRefused(t *testing.T) {
 	verdict := func(p wire.Proposal) wire.Verdict {
 		number++
 		p.Number = number
-		require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 2, To: 1, Body: p}))
+		refused := n.r.Receive(wire.Message{Group: 7, From: 2, To: 1, Body: p})
 		for range 2 { // what was accepted is answered at the next tick
 			out := n.r.Flush(c.now)
 			n.appends, n.applies = append(n.appends, out.Appends...), append(n.applies, out.Applies...)
 			for _, m := range out.Sends {
 				if v, ok := m.Body.(wire.Verdict); ok {
+					require.Equal(t, v.Outcome == wire.Malformed, errors.Is(refused, ErrBadMessage))
 					return v
 				}
 			}

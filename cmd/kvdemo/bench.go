@@ -48,7 +48,7 @@ func newBench() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.print(cmd, r)
+			return errors.Join(f.print(cmd, r), cmd.Context().Err())
 		},
 	}
 	f.add(cmd)

@@ -19,18 +19,20 @@ const maxDays = 36525
 
 func newCerts() *cobra.Command {
 	var cluster uint64
-	var nodes, clients string
+	var nodes, clients, admins string
 	var hosts []string
 	var days int
 	cmd := &cobra.Command{
 		Use:   "certs DIRECTORY",
-		Short: "Make an authority and certificates for nodes and clients",
+		Short: "Make an authority and certificates for nodes, clients and administrators",
 		Long: "certs makes what serve and the client verbs want with --tls-cert, --tls-key and --tls-ca:\n" +
-			"ca.pem, and for each node and client a certificate and a key. An authority that is there is\n" +
-			"used; no file is overwritten. Keep ca-key.pem away from the nodes: it can make more.",
-		Example: "  kvdemo certs tls --nodes 1,2,3 --clients ann\n" +
+			"ca.pem, and for each node, client and administrator a certificate and a key. An authority\n" +
+			"that is there is used; no file is overwritten. Keep ca-key.pem away from the nodes: it can\n" +
+			"make more.",
+		Example: "  kvdemo certs tls --nodes 1,2,3 --clients ann --admins ops\n" +
 			"  kvdemo serve ... --tls-cert tls/node-1.pem --tls-key tls/node-1-key.pem --tls-ca tls/ca.pem\n" +
-			"  kvdemo get ... --tls-cert tls/client-ann.pem --tls-key tls/client-ann-key.pem --tls-ca tls/ca.pem",
+			"  kvdemo get ... --tls-cert tls/client-ann.pem --tls-key tls/client-ann-key.pem --tls-ca tls/ca.pem\n" +
+			"  kvdemo member list ... --tls-cert tls/admin-ops.pem --tls-key tls/admin-ops-key.pem --tls-ca tls/ca.pem",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var subjects []certs.Subject
@@ -44,9 +46,12 @@ func newCerts() *cobra.Command {
 			for _, name := range words(clients) {
 				subjects = append(subjects, certs.Subject{Cluster: cluster, Client: name})
 			}
+			for _, name := range words(admins) {
+				subjects = append(subjects, certs.Subject{Cluster: cluster, Admin: name})
+			}
 			switch {
 			case len(subjects) == 0:
-				return fmt.Errorf("--nodes, --clients: none, want somebody to certify; %w", errUsage)
+				return fmt.Errorf("--nodes, --clients, --admins: none, want somebody to certify; %w", errUsage)
 			case cluster == 0:
 				return fmt.Errorf("--cluster: 0, want 1 or more; %w", errUsage)
 			case days < 1 || days > maxDays:
@@ -63,6 +68,7 @@ func newCerts() *cobra.Command {
 	flags.Uint64Var(&cluster, "cluster", 1, "number of the cluster, 1 or more")
 	flags.StringVar(&nodes, "nodes", "", "ids of nodes, separated by commas")
 	flags.StringVar(&clients, "clients", "", "names of clients, of small letters, digits and dashes, separated by commas")
+	flags.StringVar(&admins, "admins", "", "names of clients that may also change the cluster (member, transfer, snapshot), separated by commas")
 	flags.StringSliceVar(&hosts, "hosts", nil, "names and addresses of the nodes' machines, for other programs; kvdemo does not look at them")
 	flags.IntVar(&days, "days", 365, fmt.Sprintf("how long they are good, 1 to %d", maxDays))
 	return cmd

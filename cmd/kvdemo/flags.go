@@ -45,12 +45,13 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	}
 	flags.DurationVar(&f.timeout, "timeout", f.timeout, "how long the command may take at most")
 	flags.BoolVar(&f.json, "json", false, "print JSON, one object per line")
-	addTLS(cmd, &f.tls, "for nodes that want certificates")
+	addTLS(cmd, &f.tls, "for nodes that want certificates", true)
 }
 
-// addTLS adds the flags that name certificates. Each has an environment variable
-// for its default.
-func addTLS(cmd *cobra.Command, files *certs.Files, note string) {
+// addTLS adds the flags that name certificates. Those of a client have a variable
+// of its environment for their default each. A node's have not: the certificate
+// in the environment is that of somebody who works on the same machine.
+func addTLS(cmd *cobra.Command, files *certs.Files, note string, environment bool) {
 	for _, f := range []struct {
 		field    *string
 		name, is string
@@ -59,8 +60,12 @@ func addTLS(cmd *cobra.Command, files *certs.Files, note string) {
 		{&files.Key, "tls-key", "file with its private key"},
 		{&files.CA, "tls-ca", "file with the authorities to believe"},
 	} {
-		variable := "KVDEMO_" + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
-		cmd.Flags().StringVar(f.field, f.name, os.Getenv(variable), f.is+" (environment: "+variable+")")
+		def := ""
+		if environment {
+			variable := "KVDEMO_" + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
+			def, f.is = os.Getenv(variable), f.is+" (environment: "+variable+")"
+		}
+		cmd.Flags().StringVar(f.field, f.name, def, f.is)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,7 +81,7 @@ func TestLargeValue(t *testing.T) {
 	require.Contains(t, f.do("ls", "--digests"), fmt.Sprintf("%x", sha256.Sum256(value)))
 
 	r := kvdemo(t.Context(), strings.Repeat("x", kv.MaxValueBytes+1), "put", "huge", "--endpoints", f.endpoints())
-	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "want at most 67108864")
 	// The largest value there may be.
 	most := string(randomBytes(kv.MaxValueBytes))
@@ -157,9 +158,9 @@ func TestCertificates(t *testing.T) {
 	}
 	dir, other := filepath.Join(t.TempDir(), "tls"), filepath.Join(t.TempDir(), "other")
 	for _, d := range []string{dir, other} {
-		r := kvdemo(t.Context(), "", "certs", d, "--cluster", "9", "--nodes", "1,2,3", "--clients", "ann")
+		r := kvdemo(t.Context(), "", "certs", d, "--cluster", "9", "--nodes", "1,2,3", "--clients", "ann", "--admins", "ops")
 		require.Zero(t, r.code, r.err)
-		require.Contains(t, r.out, "4 certificates in "+d)
+		require.Contains(t, r.out, "5 certificates in "+d)
 	}
 	flags := func(dir, who string) []string {
 		return []string{
@@ -180,12 +181,26 @@ func TestCertificates(t *testing.T) {
 	ann := flags(dir, "client-ann")
 	eventually(t, "a write", func() bool { return do(ann, "put", "k", "v").code == 0 })
 	require.Equal(t, "v", do(ann, "get", "k").out)
-	for name, flags := range map[string][]string{"none": nil, "of another authority": flags(other, "client-ann")} {
-		r := do(flags, "get", "k")
-		require.Equal(t, exitFailure, r.code, name)
-		require.Contains(t, r.err, "cannot connect", name)
+	for _, c := range []struct {
+		flags []string
+		want  string
+		code  int
+	}{
+		{nil, "node 1 wants a certificate: give --tls-cert, --tls-key and --tls-ca", exitFailure},
+		{flags(other, "client-ann"), "the node's certificate: x509: certificate signed by unknown authority", exitUnreachable},
+		{flags(dir, "node-1"), "your certificate is for node 1 of cluster 9, a client needs one of its own", exitFailure},
+	} {
+		begin := time.Now()
+		r := kvdemo(t.Context(), "", append([]string{"get", "k", "--endpoints", f.sure[1], "--timeout", "10m"}, c.flags...)...)
+		require.Equal(t, c.code, r.code, r.err)
+		require.Contains(t, r.err, c.want)
+		require.Less(t, time.Since(begin), limit, "at once")
 	}
-	r := do(append([]string{"--tls-ca", "x"}, ann[:2]...), "get", "k")
+	r := do(ann, "transfer", "1")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, "your certificate is for client ann of cluster 9, this call needs an administrator's: kvdemo certs --admins")
+	eventually(t, "an administrator's call", func() bool { return do(flags(dir, "admin-ops"), "transfer", "1").code == 0 })
+	r = do(append([]string{"--tls-ca", "x"}, ann[:2]...), "get", "k")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "some are missing, want all three or none")
 	r = do(flags(dir, "client-bob"), "get", "k")

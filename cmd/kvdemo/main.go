@@ -6,17 +6,15 @@
 //	kvdemo demo                 five nodes on this machine, killed and verified
 //	kvdemo serve --id 1 ...     one node
 //	kvdemo put, get, del, ls    a client
-//	kvdemo status, bench
+//	kvdemo status, health, bench
 //	kvdemo member, transfer, snapshot, certs    for operators
 //
-// Each command explains itself with --help; docs/kvdemo.md is a tour. The exit
-// status is 0 for success, 1 for failure, 2 for a command line that makes no
-// sense, and 3 for a write whose outcome is unknown.
+// Each command explains itself with --help; docs/kvdemo.md is a tour, and has the
+// table of exit statuses that kvdemo --help prints.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,13 +24,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/internal/usage"
-	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
-)
-
-const (
-	exitFailure = 1
-	exitUsage   = 2
-	exitUnknown = 3
 )
 
 func main() {
@@ -49,28 +40,23 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(errOut, "kvdemo: %v\n", err)
-	switch {
-	case errors.Is(err, errUsage):
-		return exitUsage
-	case errors.Is(err, client.ErrUnknown):
-		return exitUnknown
+	if ctx.Err() != nil && cmd.Name() != "serve" { // which signals end in good order
+		err = fmt.Errorf("%w: %w", errInterrupted, err)
 	}
-	return exitFailure
+	fmt.Fprintf(errOut, "kvdemo: %v\n", err)
+	return exitOf(err)
 }
-
-// errUsage marks mistakes in the command line.
-var errUsage = errors.New("see the command's --help")
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kvdemo",
 		Short:         "A replicated key-value store on Weft",
-		Long:          "kvdemo is a replicated key-value store on Weft.\n\nBegin with: kvdemo demo",
+		Long:          "kvdemo is a replicated key-value store on Weft.\n\nBegin with: kvdemo demo\n\n" + exitHelp(),
+		Version:       ownVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -79,8 +65,9 @@ func newRoot() *cobra.Command {
 		return fmt.Errorf("%w; %w", usage.Explain(err), errUsage)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newBench(),
-		newMember(), newTransfer(), newSnapshot(), newCerts())
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newHealth(), newBench(),
+		newMember(), newTransfer(), newSnapshot(), newCerts(), newVersion())
 	checkArgs(root)
 	return root
 }

@@ -69,9 +69,9 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"get", "a", "--endpoints", "nowhere"}, exitUsage, []string{`--endpoints: address "nowhere": want host:port`}},
 		{[]string{"get", "a", "--endpoints", "h:99999"}, exitUsage, []string{`port "99999", want 1 to 65535`}},
 		{[]string{"get", "a", "--timeout", "0s"}, exitUsage, []string{"--timeout: 0s, want more than 0"}},
-		{[]string{"get", ""}, exitFailure, []string{"key: it is empty, want 1 to 4096 bytes"}},
+		{[]string{"get", ""}, exitUsage, []string{"key: it is empty, want 1 to 4096 bytes"}},
 		{[]string{"put", "k", "v", "--file", "f"}, exitUsage, []string{"a value and --file f, want one of them"}},
-		{[]string{"put", "k", "--file", big}, exitFailure, []string{"67108865 bytes, want at most 67108864"}},
+		{[]string{"put", "k", "--file", big}, exitUsage, []string{"67108865 bytes, want at most 67108864"}},
 		{[]string{"put", "k", "--file", "/nonexistent"}, exitFailure, []string{"--file: open /nonexistent"}},
 		{
 			[]string{"bench", "--clients", "0", "--size", "-1", "--reads", "101", "--keys", "0", "--duration", "0s"}, exitUsage,
@@ -127,7 +127,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := kvdemo(t.Context(), "", "--help")
 	require.Zero(t, r.code)
-	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "bench", "member", "transfer", "snapshot", "certs"} {
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "health", "bench", "member", "transfer", "snapshot", "certs", "version"} {
 		require.Contains(t, r.out, "\n  "+verb+" ")
 		h := kvdemo(t.Context(), "", verb, "--help")
 		require.Zero(t, h.code)

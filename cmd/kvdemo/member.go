@@ -56,14 +56,16 @@ type memberResult struct {
 	Leads   []uint64 `json:"leads,omitempty"`
 	Behind  *uint64  `json:"behind,omitempty"`
 	Silent  bool     `json:"silent,omitempty"`
+	LogLost bool     `json:"log_lost,omitempty"`
 }
 
 // listMembers prints what the first endpoint said that said something, with what
-// all leaders among them say: how far members are behind, and who is silent.
+// all leaders among them say: how far members are behind, which are silent, and which
+// have lost their log.
 func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*kvpb.MembersResponse]) error {
 	var first *kvpb.MembersResponse
 	var errs []error
-	behind, silent := map[uint64]*uint64{}, map[uint64]bool{}
+	behind, silent, lost := map[uint64]*uint64{}, map[uint64]bool{}, map[uint64]bool{}
 	for _, a := range answers {
 		if a.Err != nil {
 			errs = append(errs, a.Err)
@@ -77,13 +79,14 @@ func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*k
 				behind[m.GetId()] = lag
 			}
 			silent[m.GetId()] = silent[m.GetId()] || m.GetSilent()
+			lost[m.GetId()] = lost[m.GetId()] || m.GetLogLost()
 		}
 	}
 	if first == nil {
 		return fmt.Errorf("no node answered: %w", errors.Join(errs...))
 	}
 	for _, m := range first.GetMembers() {
-		m.Behind, m.Silent = behind[m.GetId()], silent[m.GetId()]
+		m.Behind, m.Silent, m.LogLost = behind[m.GetId()], silent[m.GetId()], lost[m.GetId()]
 	}
 	return f.printMembers(cmd, first)
 }
@@ -91,7 +94,7 @@ func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*k
 func (f *clientFlags) printMembers(cmd *cobra.Command, resp *kvpb.MembersResponse) error {
 	t := f.table(cmd, "NODE", "ADDRESS", "ROLE", "LEADS", "BEHIND")
 	for _, m := range resp.GetMembers() {
-		r := memberResult{ID: m.GetId(), Address: m.GetAddress(), Role: m.GetRole(), Leads: m.GetLeads(), Behind: m.Behind, Silent: m.GetSilent()}
+		r := memberResult{ID: m.GetId(), Address: m.GetAddress(), Role: m.GetRole(), Leads: m.GetLeads(), Behind: m.Behind, Silent: m.GetSilent(), LogLost: m.GetLogLost()}
 		behind := "-"
 		if r.Behind != nil {
 			behind = strconv.FormatUint(*r.Behind, 10)
@@ -99,7 +102,11 @@ func (f *clientFlags) printMembers(cmd *cobra.Command, resp *kvpb.MembersRespons
 		if r.Silent {
 			behind += ", silent"
 		}
-		if err := t.row(r, r.ID, r.Address, r.Role, groupList(r.Leads), behind); err != nil {
+		role := r.Role
+		if r.LogLost {
+			role += ", log lost"
+		}
+		if err := t.row(r, r.ID, r.Address, role, groupList(r.Leads), behind); err != nil {
 			return err
 		}
 	}

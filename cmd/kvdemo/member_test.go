@@ -8,6 +8,8 @@ package main
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +120,7 @@ func TestMemberMistakes(t *testing.T) {
 	f.kill(2)
 	begin := time.Now()
 	r = kvdemo(t.Context(), "", "member", "add", "5", freePort(t), "--endpoints", f.endpoints(), "--timeout", "2s")
-	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, exitUnreachable, r.code)
 	require.Contains(t, r.err, "no node could take the request in time")
 	require.Less(t, time.Since(begin), limit)
 	f.start(2)
@@ -141,5 +143,55 @@ func TestRemovedNodeStaysAway(t *testing.T) {
 	}
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.err, "node 3 was removed from its cluster")
+	f.stop()
+}
+
+// A node whose directory was lost, and that is started under its id all the same,
+// stops and says what to do; also when it is started again. The others show what it
+// is, until it is replaced.
+func TestNodeThatLostItsDirectoryStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	// Leaders are to stay, however slow the machine is: one that comes later does not
+	// know what the node has acknowledged.
+	f := newFleet(t, 3, 4, "--groups", "2", "--tick", "20ms", "--election-ticks", "100")
+	f.do("put", "k", "v")
+	f.do("transfer", "1")
+	f.do("put", "k", "v")
+	eventually(t, "node 3 to have all", func() bool {
+		out := f.do("member", "list", "--json")
+		return strings.Contains(out, `{"id":3,"address":"`+f.nodes[3].peer+`","role":"voter","behind":0}`)
+	})
+	f.kill(3)
+	require.NoError(t, os.RemoveAll(filepath.Join(f.dir, "3")))
+	f.start(3)
+	ended := make(chan error, 1)
+	go func() { ended <- f.nodes[3].cmd.Wait() }()
+	select {
+	case err := <-ended:
+		require.Error(t, err)
+	case <-time.After(limit):
+		require.Fail(t, "it does not stop")
+	}
+	text, err := os.ReadFile(f.nodes[3].log)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "this node has lost its log: node 1 leads, and knows that node 3 has acknowledged index")
+	require.Contains(t, string(text), "kvdemo member remove 3")
+	require.Less(t, strings.Count(string(text), "message refused"), 10)
+
+	r := kvdemo(t.Context(), "", f.nodes[3].cmd.Args[1:]...)
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.err, "this node has lost its log")
+	require.Contains(t, r.err, "kvdemo member remove 3")
+
+	eventually(t, "the leader to hear nothing of it", func() bool {
+		return strings.Contains(f.do("member", "list"), "silent")
+	})
+	require.Regexp(t, `(?m)^3 .* voter, log lost `, f.do("member", "list"))
+	require.NotRegexp(t, `(?m)^[12] .*log lost`, f.do("member", "list"))
+	f.add(4)
+	f.do("member", "remove", "3")
+	require.Equal(t, map[uint64]string{1: "voter", 2: "voter", 4: "voter"}, f.members())
 	f.stop()
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -48,14 +49,14 @@ type (
 )
 
 func (r putResult) String() string {
-	return fmt.Sprintf("put %s (%d bytes) at index %d", r.Key, r.Bytes, r.Index)
+	return fmt.Sprintf("put %s (%d bytes) at index %d", printable(r.Key), r.Bytes, r.Index)
 }
 
 func (r delResult) String() string {
 	if !r.Existed {
-		return fmt.Sprintf("%s had no value, at index %d", r.Key, r.Index)
+		return fmt.Sprintf("%s had no value, at index %d", printable(r.Key), r.Index)
 	}
-	return fmt.Sprintf("deleted %s at index %d", r.Key, r.Index)
+	return fmt.Sprintf("deleted %s at index %d", printable(r.Key), r.Index)
 }
 
 func (r transferResult) String() string {
@@ -63,6 +64,16 @@ func (r transferResult) String() string {
 		return fmt.Sprintf("node %d leads", r.Leader)
 	}
 	return fmt.Sprintf("node %d leads group %d", r.Leader, r.Group)
+}
+
+// printable returns a text of others, such as a key, as a terminal can be shown
+// it: quoted if it has anything that a terminal or the columns of a table might
+// act on, or if it looks quoted.
+func printable(text string) string {
+	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 // print prints a result as a line of text or JSON.
@@ -95,7 +106,7 @@ func (t *table) row(object any, cells ...any) error {
 		return t.enc.Encode(object)
 	}
 	for i := range cells {
-		cells[i] = fmt.Sprint(cells[i])
+		cells[i] = printable(fmt.Sprint(cells[i]))
 	}
 	format := strings.TrimSuffix(strings.Repeat("%s\t", len(cells)), "\t") + "\n"
 	_, err := fmt.Fprintf(t.w, format, cells...)

@@ -60,7 +60,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
 	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
-	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then")
+	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
 	addTuning(cmd, &f.cfg)
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")

@@ -36,7 +36,7 @@ func TestStrayNode(t *testing.T) {
 	require.Contains(t, string(text), "begins a cluster; to join one that runs, use --join with an empty directory")
 
 	r := kvdemo(t.Context(), "", "put", "stray", "v", "--endpoints", f.sure[4], "--timeout", "2s") // ten election timeouts
-	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, exitUnreachable, r.code)
 	require.Contains(t, r.err, "check that a majority of the nodes is up, and that this one is a member")
 	r = kvdemo(t.Context(), "", "put", "k", "still", "--endpoints", members)
 	require.Equal(t, 0, r.code, r.err)

@@ -26,6 +26,8 @@ func newPut() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "put KEY [VALUE]",
 		Short: "Set a key to a value, given here, in a file, or on standard input",
+		Long: "put sets a key to a value. A value of - is standard input. Without a value it is standard\n" +
+			"input as well, which must not be empty then.",
 		Example: "  kvdemo put greeting 'hello there'\n" +
 			"  kvdemo put picture --file cat.jpg\n" +
 			"  date | kvdemo put now",
@@ -50,16 +52,25 @@ func newPut() *cobra.Command {
 	return cmd
 }
 
+// errNoValue says that put was given nothing.
+var errNoValue = fmt.Errorf("put: standard input is empty; for an empty value: kvdemo put KEY '', or put KEY - for whatever standard input has; %w", errUsage)
+
 // openValue returns the value of a put and its size. What comes from a pipe is
 // copied to a file first: the nodes want to know how much it is.
 func openValue(cmd *cobra.Command, args []string, file string) (io.ReadCloser, int64, error) {
 	switch {
 	case len(args) > 0 && file != "":
 		return nil, 0, fmt.Errorf("put: a value and --file %s, want one of them; %w", file, errUsage)
-	case len(args) > 0:
+	case len(args) > 0 && args[0] != "-":
 		return io.NopCloser(strings.NewReader(args[0])), int64(len(args[0])), nil
-	case file == "" || file == "-":
+	case len(args) > 0 || file == "-":
 		return spool(cmd.InOrStdin())
+	case file == "":
+		value, size, err := spool(cmd.InOrStdin())
+		if err == nil && size == 0 {
+			return nil, 0, errors.Join(errNoValue, value.Close())
+		}
+		return value, size, err
 	}
 	f, err := os.Open(file)
 	if err != nil {

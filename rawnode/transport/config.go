@@ -95,6 +95,7 @@ type Config struct {
 	MaxBackoff time.Duration
 
 	// Logger is told of connections made, broken and refused; nil means silence.
+	// Lines of one kind that come close together are one line, and then a count.
 	Logger *slog.Logger
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"time"
 
@@ -82,8 +83,9 @@ func (t *TCP) turnAway(raw, conn net.Conn, why error) {
 	if t.strangers.pushedOut(raw) {
 		why = refuse(RefusedCrowd, "too many connections that have not said hello")
 	}
-	t.count.refusals[refusalOf(why)].Add(1)
-	t.cfg.Logger.Warn("connection refused", "from", raw.RemoteAddr(), "error", why)
+	reason := refusalOf(why)
+	t.count.refusals[reason].Add(1)
+	t.log(slog.LevelWarn, about{refusal: reason}, "connection refused", "from", raw.RemoteAddr(), "error", why)
 	var refused refusedError
 	if conn == nil || !errors.As(why, &refused) || (wire.Answer{Refused: why.Error()}).Write(conn) != nil {
 		return

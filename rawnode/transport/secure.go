@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 
@@ -57,7 +58,7 @@ func (t *TCP) credentials() *certs.Credentials {
 	c, err := t.keys.Current()
 	if err != nil {
 		t.count.badCertificates.Add(1)
-		t.cfg.Logger.Error("the certificate files have changed and are no good, the certificate from before is used", "error", err, "expires", c.NotAfter)
+		t.log(slog.LevelError, about{}, "the certificate files have changed and are no good, the certificate from before is used", "error", err, "expires", c.NotAfter)
 	}
 	return c
 }

@@ -6,6 +6,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
@@ -51,6 +52,7 @@ func (s *sender) run() {
 }
 
 func (l *link) traffic() *traffic { return &l.peer.traffic[l.class] }
+func (l *link) about() about      { return about{peer: l.peer.id, class: l.class} }
 
 // frameBytes is the size at which a frame is full: large enough that a header
 // costs nothing, small enough that the receiver works while the next is sent.
@@ -186,7 +188,7 @@ func (s *sender) dial() error {
 		_ = raw.Close() // it is given up
 		return err
 	}
-	s.t.cfg.Logger.Info("connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
+	s.t.log(slog.LevelInfo, s.about(), "connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
 	s.traffic().connects.Add(1)
 	s.raw, s.stop, s.backoff = raw, stop, 0
 	timeout := s.t.cfg.writeTimeout(s.class)
@@ -273,7 +275,7 @@ func (s *sender) fail(err error, reason Drop) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
 	news := s.setState(false, err, time.Now().Add(s.backoff))
 	if news && s.ctx.Err() == nil {
-		s.t.cfg.Logger.Warn("peer unreachable", "peer", s.peer.id, "class", s.class, "error", err)
+		s.t.log(slog.LevelWarn, s.about(), "peer unreachable", "peer", s.peer.id, "class", s.class, "error", err)
 	}
 	s.drop(reason)
 }

@@ -7,9 +7,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/weftraft/weft/rawnode/wire"
@@ -25,7 +24,7 @@ func (t *TCP) accept() {
 			}
 			// Out of file descriptors, most likely: going on at once would burn
 			// the processor, and ending would cut the node off.
-			t.cfg.Logger.Error("accept", "error", err)
+			t.log(slog.LevelError, about{}, "accept", "error", err)
 			select {
 			case <-time.After(firstBackoff):
 			case <-t.context.Done():
@@ -36,53 +35,6 @@ func (t *TCP) accept() {
 		t.strangers.add(conn)
 		t.spawn(func() { t.serve(conn) })
 	}
-}
-
-// maxStrangers bounds the connections that have not said hello yet.
-const maxStrangers = 128
-
-// strangers are the connections that have not said hello yet, oldest first. When
-// there are too many, the oldest is closed: one that says hello at once gets
-// through, however many others keep silent.
-type strangers struct {
-	mu    sync.Mutex
-	conns []net.Conn
-	gone  map[net.Conn]bool // was closed, by the goroutine that serves it not known yet
-}
-
-func (s *strangers) add(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.conns) == maxStrangers {
-		oldest := s.conns[0]
-		s.conns = slices.Delete(s.conns, 0, 1)
-		s.gone[oldest] = true
-		_ = oldest.Close() // nobody has heard of it yet
-	}
-	s.conns = append(s.conns, conn)
-}
-
-// remove forgets a connection.
-func (s *strangers) remove(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.conns, conn); i >= 0 {
-		s.conns = slices.Delete(s.conns, i, i+1)
-	}
-	delete(s.gone, conn)
-}
-
-// pushedOut reports whether a connection was closed as the oldest.
-func (s *strangers) pushedOut(conn net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.gone[conn]
-}
-
-func (s *strangers) len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
 }
 
 // serve reads one connection to its end.
@@ -98,15 +50,24 @@ func (t *TCP) serve(raw net.Conn) {
 	t.strangers.remove(raw)
 	err = t.read(conn, p, who)
 	t.forget(p, who)
+	t.ended(p, who, err)
+}
+
+// ended counts and logs why a connection ended.
+func (t *TCP) ended(p *peer, who caller, err error) {
+	level, text := slog.LevelInfo, "connection broken"
 	switch {
 	case t.context.Err() != nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
-	case errors.Is(err, wire.ErrFrame), errors.Is(err, wire.ErrTooLarge), errors.Is(err, ErrMessage):
+		return
+	case errors.Is(err, wire.ErrFrame), errors.Is(err, wire.ErrTooLarge), errors.Is(err, wire.ErrMemory), errors.Is(err, ErrMessage):
+		level, text = slog.LevelError, "connection closed, the peer sends what it must not"
 		t.count.badFrames.Add(1)
 		p.traffic[who.class].bad.Add(1)
-		t.cfg.Logger.Error("connection closed, the peer sends what it must not", "peer", who.node, "class", who.class, "error", err)
-	default:
-		t.cfg.Logger.Info("connection broken", "peer", who.node, "class", who.class, "error", err)
 	}
+	if errors.Is(err, wire.ErrMemory) {
+		t.count.memoryRefusals.Add(1)
+	}
+	t.log(level, about{peer: who.node, class: who.class}, text, "peer", who.node, "class", who.class, "error", err)
 }
 
 // read takes frames until the connection ends, and says why it did.

@@ -37,7 +37,7 @@ type Refusal uint8
 
 // The reasons to refuse a connection.
 const (
-	RefusedCrowd       Refusal = iota // too many newer ones came before its hello was complete
+	RefusedCrowd       Refusal = iota // there were too many others before its hello was complete
 	RefusedSilence                    // no complete hello came in time, or the connection broke before
 	RefusedHello                      // what came is not a hello of a version known here
 	RefusedPlain                      // one end speaks TLS and the other does not
@@ -115,6 +115,9 @@ type Stats struct {
 	NoGroup     uint64 // messages for groups that nobody here has joined
 	Refused     uint64 // connections refused, for any reason
 	BadFrames   uint64 // connections closed for what they carried
+	// MemoryRefusals counts those BadFrames that had a message which would have
+	// taken more than wire.MaxObjectBytes to decode.
+	MemoryRefusals uint64
 	// Refusals counts refused connections by reason.
 	Refusals [NumRefusals]uint64
 	// Strangers is a gauge: connections that have not said hello yet.
@@ -127,8 +130,9 @@ type Stats struct {
 }
 
 type counters struct {
-	dropped, unsupported, noGroup, badFrames, badCertificates atomic.Uint64
-	refusals                                                  [NumRefusals]atomic.Uint64
+	dropped, unsupported, noGroup              atomic.Uint64
+	badFrames, memoryRefusals, badCertificates atomic.Uint64
+	refusals                                   [NumRefusals]atomic.Uint64
 }
 
 type traffic struct {
@@ -159,7 +163,7 @@ func (t *TCP) Stats() Stats {
 	s := Stats{
 		Peers: map[uint64][wire.NumClasses]Traffic{}, ReceiveBytes: map[uint64]int{},
 		Dropped: t.count.dropped.Load(), Unsupported: t.count.unsupported.Load(), NoGroup: t.count.noGroup.Load(),
-		BadFrames: t.count.badFrames.Load(), Strangers: t.strangers.len(), CertificateErrors: t.count.badCertificates.Load(),
+		BadFrames: t.count.badFrames.Load(), MemoryRefusals: t.count.memoryRefusals.Load(), Strangers: t.strangers.len(), CertificateErrors: t.count.badCertificates.Load(),
 	}
 	for i := range t.count.refusals {
 		s.Refusals[i] = t.count.refusals[i].Load()

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/rawnode/wire"
@@ -31,7 +32,8 @@ type TCP struct {
 	context    context.Context // ends at Close
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
-	strangers  strangers
+	strangers  *strangers
+	lines      quiet.Log[logKind]
 	card       *card // nil without Config.Egress
 	count      counters
 	groups     sync.Map // group to rawnode.Receiver
@@ -124,8 +126,7 @@ func New(cfg Config) (*TCP, error) {
 // open is New with a keyring, nil for none, and a clock for what it holds.
 func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 	cfg = cfg.withDefaults()
-	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now}
-	t.strangers.gone = map[net.Conn]bool{}
+	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, strangers: newStrangers(rand.IntN)}
 	if cfg.Egress > 0 {
 		t.card = &card{bytesPerSecond: cfg.Egress}
 	}

@@ -95,7 +95,8 @@ func (d *decoder) id() CommandID {
 // DecodeMessages calls each for the messages in a frame's payload, in order,
 // and returns how many were of kinds that this version does not know; those are
 // left out. It stops at the first mistake, after which nothing in the payload
-// can be believed: the caller drops the connection. The messages do not share
+// can be believed: the caller drops the connection. A message that would take too
+// much memory is such a mistake, and wraps ErrMemory. The messages do not share
 // memory with the payload.
 func DecodeMessages(payload []byte, each func(Message)) (unknown int, err error) {
 	return decodeMessages(payload, 0, each)

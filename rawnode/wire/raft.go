@@ -4,6 +4,8 @@
 package wire
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -131,7 +133,11 @@ func appendProto(b []byte, m proto.Message) []byte {
 
 // raft decodes a Raft message. Large payloads of entries may stay in b.
 func (d *decoder) raft(b []byte) (*pb.Message, error) {
-	if m, ok := d.plainRaft(b); ok {
+	entries, err := checkMemory(b)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := d.plainRaft(b, entries); ok {
 		return m, nil
 	}
 	m := &pb.Message{}
@@ -146,10 +152,12 @@ type raftMemory struct {
 	reject                                                   bool
 }
 
-// plainRaft decodes a message that has only what it is expected to have.
-func (d *decoder) plainRaft(b []byte) (*pb.Message, bool) {
+// plainRaft decodes a message that has only what it is expected to have. It makes
+// room for so many entries.
+func (d *decoder) plainRaft(b []byte, entries int) (*pb.Message, bool) {
 	r := &raftMemory{}
 	m := &r.Message
+	m.Entries = slices.Grow(m.Entries, entries)
 	for len(b) > 0 {
 		f, rest, ok := nextField(b)
 		if !ok {

@@ -2304,7 +2304,10 @@ type MembersResponse_Member struct {
 	Behind *uint64 `protobuf:"varint,5,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
 	// A leader at the node that is asked has not heard from it for an election
 	// timeout.
-	Silent        bool `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`
+	Silent bool `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`
+	// Its log ends before what it has acknowledged to a leader at the node that is
+	// asked: the log was lost.
+	LogLost       bool `protobuf:"varint,7,opt,name=log_lost,json=logLost,proto3" json:"log_lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2377,6 +2380,13 @@ func (x *MembersResponse_Member) GetBehind() uint64 {
 func (x *MembersResponse_Member) GetSilent() bool {
 	if x != nil {
 		return x.Silent
+	}
+	return false
+}
+
+func (x *MembersResponse_Member) GetLogLost() bool {
+	if x != nil {
+		return x.LogLost
 	}
 	return false
 }
@@ -2599,17 +2609,18 @@ const file_kv_proto_rawDesc = "" +
 	"UnitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x04R\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x10\n" +
-	"\x0eMembersRequest\"\x8c\x02\n" +
+	"\x0eMembersRequest\"\xa7\x02\n" +
 	"\x0fMembersResponse\x12@\n" +
 	"\amembers\x18\x01 \x03(\v2&.weft.kvdemo.v1.MembersResponse.MemberR\amembers\x12\x18\n" +
-	"\aremoved\x18\x02 \x03(\x04R\aremoved\x1a\x9c\x01\n" +
+	"\aremoved\x18\x02 \x03(\x04R\aremoved\x1a\xb7\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
 	"\x05leads\x18\x04 \x03(\x04R\x05leads\x12\x1b\n" +
 	"\x06behind\x18\x05 \x01(\x04H\x00R\x06behind\x88\x01\x01\x12\x16\n" +
-	"\x06silent\x18\x06 \x01(\bR\x06silentB\t\n" +
+	"\x06silent\x18\x06 \x01(\bR\x06silent\x12\x19\n" +
+	"\blog_lost\x18\a \x01(\bR\alogLostB\t\n" +
 	"\a_behind\"V\n" +
 	"\x10AddMemberRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +

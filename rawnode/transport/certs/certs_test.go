@@ -40,7 +40,7 @@ func TestGenerate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), id.Node)
 	require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), nodes(2)...), "node-2.pem is there already; remove it to make a new one")
-	require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), nodes(0)...), "Node is 0 and Client is \"\", want one of them")
+	require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), nodes(0)...), "Node is 0, Client is \"\" and Admin is \"\", want one of them")
 
 	other := t.TempDir()
 	require.NoError(t, Generate(other, ValidFor(time.Hour), nodes(1)...))
@@ -67,11 +67,17 @@ func TestClientCertificates(t *testing.T) {
 	require.ErrorContains(t, err, "incompatible key usage")
 	_, err = node.Verify(chain, x509.ExtKeyUsageClientAuth, time.Now())
 	require.ErrorContains(t, err, `is for "weft://cluster/5/client/ann-2", want weft://cluster/<number>/node/<number>`)
+	require.NoError(t, Generate(dir, ValidFor(time.Hour), Subject{Cluster: 5, Admin: "ops"}))
+	admin, err := tls.LoadX509KeyPair(AdminFiles(dir, "ops").Cert, AdminFiles(dir, "ops").Key)
+	require.NoError(t, err)
+	require.Equal(t, "weft://cluster/5/admin/ops", admin.Leaf.URIs[0].String())
 	for want, s := range map[string]Subject{
 		"Cluster is 0":         {Node: 1},
-		`Client is "../x"`:     {Cluster: 5, Client: "../x"},
+		`the client is "../x"`: {Cluster: 5, Client: "../x"},
+		`the admin is "a b"`:   {Cluster: 5, Admin: "a b"},
 		"want one of them":     {Cluster: 5, Client: "x", Node: 2},
-		`Client is "", want`:   {Cluster: 5},
+		`Admin is "y", want `:  {Cluster: 5, Client: "x", Admin: "y"},
+		`Client is "" and `:    {Cluster: 5},
 		"want up to 64 small ": {Cluster: 5, Client: "Ann"},
 	} {
 		require.ErrorContains(t, Generate(dir, ValidFor(time.Hour), s), want)

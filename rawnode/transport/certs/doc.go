@@ -18,8 +18,9 @@
 // such certificates will do; [Generate] is one for trying things out, and for
 // those who have no other.
 //
-// [Generate] also makes certificates for clients, weft://cluster/5/client/ann:
-// the transport refuses them, and servers for clients may ask for them.
+// [Generate] also makes certificates for clients, weft://cluster/5/client/ann, and
+// for those that may change the cluster, weft://cluster/5/admin/ops: the transport
+// refuses them, and servers for clients may ask for them.
 //
 // # Files
 //

@@ -74,11 +74,13 @@ func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) (*x509.
 	return x509.ParseCertificate(der)
 }
 
-// Subject is whom a certificate is for: a node, or a client of nodes.
+// Subject is whom a certificate is for: a node, a client of nodes, or a client that
+// may change the cluster. One of Node, Client and Admin is set.
 type Subject struct {
 	Cluster uint64
-	Node    uint64 // 0 for a client
-	Client  string // of small letters, digits and dashes; empty for a node
+	Node    uint64
+	Client  string // a name, of small letters, digits and dashes
+	Admin   string // the same
 	// Hosts are names and addresses of the machine, for programs that look at
 	// those. Nodes among themselves do not.
 	Hosts []string
@@ -91,14 +93,35 @@ func (s Subject) uri() (*url.URL, error) {
 	switch {
 	case s.Cluster == 0:
 		return nil, fmt.Errorf("%w: Cluster is 0, want 1 or more", ErrInvalid)
-	case (s.Node == 0) == (s.Client == ""):
-		return nil, fmt.Errorf("%w: Node is %d and Client is %q, want one of them", ErrInvalid, s.Node, s.Client)
-	case s.Node != 0:
+	case s.Node != 0 && s.Client == "" && s.Admin == "":
 		return Identity{Cluster: s.Cluster, Node: s.Node}.URI(), nil
-	case !clientName.MatchString(s.Client):
-		return nil, fmt.Errorf("%w: Client is %q, want up to 64 small letters, digits and dashes", ErrInvalid, s.Client)
+	case s.Node != 0 || (s.Client == "") == (s.Admin == ""):
+		return nil, fmt.Errorf("%w: Node is %d, Client is %q and Admin is %q, want one of them", ErrInvalid, s.Node, s.Client, s.Admin)
 	}
-	return &url.URL{Scheme: scheme, Host: "cluster", Path: fmt.Sprintf("/%d/client/%s", s.Cluster, s.Client)}, nil
+	role, name := s.client()
+	if !clientName.MatchString(name) {
+		return nil, fmt.Errorf("%w: the name of the %s is %q, want up to 64 small letters, digits and dashes", ErrInvalid, role, name)
+	}
+	return &url.URL{Scheme: scheme, Host: "cluster", Path: fmt.Sprintf("/%d/%s/%s", s.Cluster, role, name)}, nil
+}
+
+// client returns the role and the name of a client.
+func (s Subject) client() (role, name string) {
+	if s.Admin != "" {
+		return "admin", s.Admin
+	}
+	return "client", s.Client
+}
+
+// files returns the names that Generate gives the subject's files.
+func (s Subject) files(dir string) Files {
+	switch {
+	case s.Node != 0:
+		return NodeFiles(dir, s.Node)
+	case s.Admin != "":
+		return AdminFiles(dir, s.Admin)
+	}
+	return ClientFiles(dir, s.Client)
 }
 
 // Issue makes a key and a certificate. Both are PEM. A node's is good for both
@@ -162,6 +185,9 @@ func NodeFiles(dir string, node uint64) Files { return files(dir, fmt.Sprintf("n
 // ClientFiles returns the names that Generate gives the files of a client.
 func ClientFiles(dir, client string) Files { return files(dir, "client-"+client) }
 
+// AdminFiles returns the names that Generate gives the files of an administrator.
+func AdminFiles(dir, admin string) Files { return files(dir, "admin-"+admin) }
+
 func files(dir, name string) Files {
 	return Files{
 		Cert: filepath.Join(dir, name+".pem"),
@@ -171,8 +197,8 @@ func files(dir, name string) Files {
 }
 
 // Generate makes certificates in a directory: ca.pem and ca-key.pem, unless they
-// are there, and node-N.pem and node-N-key.pem, or client-NAME.pem and
-// client-NAME-key.pem, for each subject. Nothing is overwritten: to renew a
+// are there, and a certificate and a key for each subject: node-N.pem and
+// node-N-key.pem, client-NAME.pem and so on, or admin-NAME.pem and so on. Nothing is overwritten: to renew a
 // certificate, remove its two files first. Keys are readable by their owner
 // only; ca-key.pem is best kept elsewhere.
 func Generate(dir string, v Validity, subjects ...Subject) error {
@@ -188,10 +214,7 @@ func Generate(dir string, v Validity, subjects ...Subject) error {
 		if err != nil {
 			return err
 		}
-		files := NodeFiles(dir, s.Node)
-		if s.Node == 0 {
-			files = ClientFiles(dir, s.Client)
-		}
+		files := s.files(dir)
 		if err := createPair(files.Cert, cert, files.Key, key); err != nil {
 			return err
 		}

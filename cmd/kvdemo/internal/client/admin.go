@@ -5,21 +5,32 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // Admin makes a call of an operator at a node, and at the next if that one
-// cannot: each may be made several times.
+// cannot: each may be made several times. A change that was begun, and of which no
+// node knows the end when the time is up, is ErrUnknown.
 func Admin[Request, Response any](ctx context.Context, c *Client, call func(kvpb.AdminClient, context.Context, Request, ...grpc.CallOption) (Response, error), req Request) (resp Response, err error) {
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
+	var begun error
 	err = c.doAt(ctx, false, func(ctx context.Context, conn *grpc.ClientConn) (err error) {
 		resp, err = call(kvpb.NewAdminClient(conn), ctx, req)
+		if s, _ := status.FromError(err); verdictIn(s) == kvpb.Outcome_UNKNOWN {
+			begun = errors.New(s.Message())
+		}
 		return err
 	})
+	if begun != nil && errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w: %w; ask for it again to complete it", ErrUnknown, begun)
+	}
 	return resp, err
 }
 

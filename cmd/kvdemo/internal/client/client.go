@@ -97,9 +97,10 @@ func CheckAddress(address string) error {
 // Client is a connection to several nodes. Its methods may be called from any
 // goroutine.
 type Client struct {
-	cfg   Config
-	conns []*grpc.ClientConn
-	next  atomic.Int64 // index of the endpoint to ask first
+	cfg       Config
+	conns     []*grpc.ClientConn
+	witnesses []witness    // of conns
+	next      atomic.Int64 // index of the endpoint to ask first
 
 	sessions sessions
 }
@@ -119,15 +120,16 @@ func New(cfg Config) (*Client, error) {
 		secure = credentials.NewTLS(cfg.TLS)
 	}
 	for _, e := range cfg.Endpoints {
+		w := newWitness(secure)
 		conn, err := grpc.NewClient("passthrough:///"+e,
-			grpc.WithTransportCredentials(secure),
+			grpc.WithTransportCredentials(w),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
 			grpc.WithDisableRetry(),
 		)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("endpoint %s: %w", e, err), c.Close())
 		}
-		c.conns = append(c.conns, conn)
+		c.conns, c.witnesses = append(c.conns, conn), append(c.witnesses, w)
 	}
 	return c, nil
 }
@@ -215,6 +217,25 @@ func (c *Client) Status(ctx context.Context) []NodeStatus {
 	return all
 }
 
+// Health asks every endpoint at once whether its node serves clients: it must
+// answer a linearizable read of all its groups, and have room to write. The
+// response is how long that took.
+func (c *Client) Health(ctx context.Context) []Answer[time.Duration] {
+	return everywhere(ctx, c, func(ctx context.Context, conn *grpc.ClientConn) (time.Duration, error) {
+		begin, node := time.Now(), kvpb.NewKVClient(conn)
+		_, err := node.List(ctx, &kvpb.ListRequest{Limit: 1})
+		took := time.Since(begin)
+		if err != nil {
+			return took, err
+		}
+		s, err := node.Status(ctx, &kvpb.StatusRequest{})
+		if err == nil && s.GetStalled() != "" {
+			err = fmt.Errorf("it has no room to write: %s", s.GetStalled())
+		}
+		return took, err
+	})
+}
+
 // deadline gives ctx the client's timeout if it has no deadline.
 func (c *Client) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
@@ -242,7 +263,7 @@ func (c *Client) connect(ctx context.Context, i int) error {
 			tried = true
 		case connectivity.TransientFailure:
 			if tried {
-				return errUnreachable
+				return c.unreachable(i, "")
 			}
 			// An old failure, and gRPC waits before it tries again: try now.
 			tried = true
@@ -251,7 +272,16 @@ func (c *Client) connect(ctx context.Context, i int) error {
 			return errors.New("the client is closed")
 		}
 		if !conn.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("%w in time", errUnreachable)
+			return c.unreachable(i, " in time")
 		}
 	}
+}
+
+// unreachable says that there is no connection to endpoint i, and why if that is
+// known.
+func (c *Client) unreachable(i int, when string) error {
+	if reason := c.witnesses[i].reason(); reason != nil {
+		return fmt.Errorf("%w (%w%s)", reason, errUnreachable, when)
+	}
+	return fmt.Errorf("%w%s", errUnreachable, when)
 }

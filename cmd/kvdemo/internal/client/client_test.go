@@ -252,3 +252,51 @@ func TestInvalid(t *testing.T) {
 	_, _, err = c.Delete(t.Context(), "")
 	require.ErrorIs(t, err, kv.ErrInvalid)
 }
+
+// sessionless is a node of a minority, which opens no session.
+type sessionless struct{ fakeNode }
+
+func (n *sessionless) OpenSession(context.Context, *kvpb.OpenSessionRequest) (*kvpb.OpenSessionResponse, error) {
+	return nil, failing(codes.DeadlineExceeded, kvpb.Outcome_REFUSED)()
+}
+
+// An error says which call it is about: a write for which no session could be opened
+// was not sent.
+func TestWriteWithoutSessionWasNotSent(t *testing.T) {
+	n := &sessionless{fakeNode{answer: ok}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := grpc.NewServer()
+	kvpb.RegisterKVServer(s, n)
+	go func() { _ = s.Serve(l) }() // ends with Stop
+	t.Cleanup(s.Stop)
+	c := newClient(t, Config{Endpoints: []string{l.Addr().String()}, Timeout: 300 * time.Millisecond})
+	_, err = c.Put(t.Context(), "k", nil)
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.NotErrorIs(t, err, ErrUnknown)
+	require.ErrorContains(t, err, "the write was not sent, as no session could be opened for it: no node could take the request in time")
+	require.ErrorContains(t, err, "the node's words")
+	require.Zero(t, n.calls.Load())
+}
+
+// busyAdmin is a node of a minority that is asked to change the members.
+type busyAdmin struct{ kvpb.UnimplementedAdminServer }
+
+func (busyAdmin) RemoveMember(context.Context, *kvpb.RemoveMemberRequest) (*kvpb.MembersResponse, error) {
+	return nil, failing(codes.DeadlineExceeded, kvpb.Outcome_UNKNOWN)()
+}
+
+// A change of the members that was begun and not carried through may take effect yet.
+func TestChangeThatWasBegunIsInDoubt(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := grpc.NewServer()
+	kvpb.RegisterAdminServer(s, busyAdmin{})
+	go func() { _ = s.Serve(l) }() // ends with Stop
+	t.Cleanup(s.Stop)
+	c := newClient(t, Config{Endpoints: []string{l.Addr().String()}, Timeout: 300 * time.Millisecond})
+	_, err = Admin(t.Context(), c, kvpb.AdminClient.RemoveMember, &kvpb.RemoveMemberRequest{Id: 3})
+	require.ErrorIs(t, err, ErrUnknown)
+	require.NotErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "ask for it again to complete it")
+}

@@ -15,12 +15,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 var (
-	// ErrUnavailable says that no node took the call until its deadline. A write
-	// was not applied and will not be.
+	// ErrUnavailable says that no node took the call until its deadline, or that
+	// there is none at the endpoints. A write was not applied and will not be.
 	ErrUnavailable = errors.New("no node could take the request in time")
 
 	// ErrUnknown says that a write may or may not have been applied, or may yet
@@ -56,6 +57,7 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 	var doubt error                         // why a write may have happened all the same
 	refusals := make([]error, len(c.conns)) // what each endpoint said last
 	for {
+		hopeless := 0 // endpoints of this round that no patience helps
 		for range c.conns {
 			i := int(c.next.Load())
 			err := c.attempt(ctx, i, call)
@@ -74,8 +76,11 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 			if refusals[i] == nil || informative(err) {
 				refusals[i] = err
 			}
+			if isHopeless(err) {
+				hopeless++
+			}
 			c.next.CompareAndSwap(int64(i), int64((i+1)%len(c.conns)))
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || hopeless == len(c.conns) {
 				return c.expired(ctx, doubt, refusals)
 			}
 		}
@@ -87,19 +92,25 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 	}
 }
 
+// isHopeless reports whether no patience helps: something else listens there, or the
+// certificates do not fit.
+func isHopeless(err error) bool {
+	return errors.Is(err, errNotOurs) && !errors.Is(err, errHungUp) || errors.Is(err, secure.ErrInvalid)
+}
+
 func inDoubt(cause error) error {
 	return fmt.Errorf("%w: %w; read before you write again", ErrUnknown, cause)
 }
 
 // informative reports whether an error is more than that the time was up: a
-// node's own words.
+// node's own words, or that there is none.
 func informative(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
+	return errors.Is(err, errNotOurs) || errors.Is(err, secure.ErrInvalid) || errors.As(err, &e) && (e.Verdict != 0 || e.Code != codes.DeadlineExceeded)
 }
 
-// expired is the error of a call whose deadline has passed, or that was
-// cancelled.
+// expired is the error of a call whose deadline has passed, that was cancelled,
+// or that no node will ever take.
 func (c *Client) expired(ctx context.Context, doubt error, refusals []error) error {
 	if doubt != nil {
 		return inDoubt(doubt)
@@ -111,8 +122,11 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 		}
 	}
 	said := strings.Join(reasons, "; ")
-	if errors.Is(ctx.Err(), context.Canceled) {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%w (%s)", ctx.Err(), said)
+	case ctx.Err() == nil:
+		return fmt.Errorf("%w (%s): check the endpoints and the certificates", ErrUnavailable, said)
 	}
 	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", ErrUnavailable, said)
 }
@@ -142,13 +156,20 @@ func (c *Client) describe(i int, err error) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", c.cfg.Endpoints[i], err)
 	}
-	e := &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message()}
+	if s.Code() == codes.Unimplemented && !strings.HasPrefix(s.Message(), "unknown method") { // else it is an older kvdemo
+		return fmt.Errorf("%s: %w (%s)", c.cfg.Endpoints[i], errNotOurs, s.Message())
+	}
+	return &Error{Endpoint: c.cfg.Endpoints[i], Code: s.Code(), Message: s.Message(), Verdict: verdictIn(s)}
+}
+
+// verdictIn returns a node's verdict on a write, if it gave one.
+func verdictIn(s *status.Status) (v kvpb.Outcome_Verdict) {
 	for _, d := range s.Details() {
 		if o, ok := d.(*kvpb.Outcome); ok {
-			e.Verdict = o.GetVerdict()
+			v = o.GetVerdict()
 		}
 	}
-	return e
+	return v
 }
 
 // Error is a node's answer that something failed.
@@ -183,7 +204,7 @@ func (e *Error) Is(target error) bool {
 
 // judge decides whether a call that failed may be made again.
 func judge(err error, write bool) verdict {
-	if errors.Is(err, errUnreachable) {
+	if errors.Is(err, errUnreachable) || errors.Is(err, errNotOurs) {
 		return again
 	}
 	var e *Error
@@ -198,4 +219,16 @@ func judge(err error, write bool) verdict {
 		return unknown
 	}
 	return final
+}
+
+// Unreachable reports whether an error says that a node, or a majority of its
+// cluster, could not be reached in time, or that something else listens there.
+func Unreachable(err error) bool {
+	for _, target := range []error{ErrUnavailable, errUnreachable, errNotOurs} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	var e *Error
+	return errors.As(err, &e) && (e.Code == codes.Unavailable || e.Code == codes.DeadlineExceeded)
 }

@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
@@ -64,7 +65,7 @@ func (c *Client) session(ctx context.Context, key string) (*session, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the write was not sent, as no session could be opened for it: %w", err)
 	}
 	c.sessions.mu.Lock()
 	defer c.sessions.mu.Unlock()

@@ -247,7 +247,7 @@ func (c *cluster) applied() (sum, least uint64) {
 func (c *cluster) wait(ctx context.Context, what string, done func() bool) error {
 	deadline := time.Now().Add(patience)
 	for {
-		if err := c.dead(); err != nil {
+		if err := c.trouble(); err != nil {
 			return err
 		}
 		c.poll(ctx)
@@ -265,13 +265,20 @@ func (c *cluster) wait(ctx context.Context, what string, done func() bool) error
 	}
 }
 
-// dead returns an error if a process has ended that was not killed.
-func (c *cluster) dead() error {
+// errFull says that the nodes have used up the room on the disk.
+var errFull = errors.New("the disk is full")
+
+// trouble returns an error if a process has ended that was not killed, or if a
+// node said that it waits for room on the disk: for more than there is.
+func (c *cluster) trouble() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
-		if n.proc != nil && !n.proc.Running() {
+		switch {
+		case n.proc != nil && !n.proc.Running():
 			return fmt.Errorf("node %d: %w", n.id, n.proc.Unexpected())
+		case n.up && n.last.GetStalled() != "":
+			return fmt.Errorf("%w: node %d says: %s; %s", errFull, n.id, n.last.GetStalled(), makeRoom)
 		}
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 )
 
 // Bounds of [Config].
@@ -36,6 +38,8 @@ type Config struct {
 	// Progress sees what happens, redrawn in place if it is a terminal; Result
 	// sees the outcome.
 	Progress, Result io.Writer
+
+	free func(dir string) (uint64, error) // room.Free, but in tests
 }
 
 // Validate returns an error that names every mistake, or nil.
@@ -75,6 +79,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
+	if err := checkRoom(cfg, dir, set); err != nil {
+		return err
+	}
 	p := newProgress(cfg.Progress)
 	defer p.close()
 	p.event("%d files, %s, from %s", len(set.files), megabytes(uint64(set.bytes)), cfg.Files)
@@ -89,7 +96,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	d := &run{cfg: cfg, set: set, cluster: c, p: p}
 	if err := d.story(ctx); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 		return err
 	}
@@ -124,6 +131,23 @@ func dataDir(cfg Config) (dir string, remove func() error, err error) {
 	}
 	return cfg.Data, func() error { return os.RemoveAll(cfg.Data) }, nil
 }
+
+// checkRoom compares the room on the disk with what the nodes may take: each
+// file twice at each node, in the log and in the state.
+func checkRoom(cfg Config, dir string, set fileSet) error {
+	free := cfg.free
+	if free == nil {
+		free = room.Free
+	}
+	need := max(2*uint64(cfg.Nodes)*uint64(set.bytes), room.ForNode)
+	if err := room.Check(free, dir, need); err != nil {
+		return fmt.Errorf("--data: %w for the data of %d nodes; %s", err, cfg.Nodes, makeRoom)
+	}
+	return nil
+}
+
+// makeRoom is what helps a demonstration on a full disk.
+const makeRoom = "name another directory with --data, or load fewer files with --limit"
 
 // run is one demonstration under way.
 type run struct {

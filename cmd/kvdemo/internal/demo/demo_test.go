@@ -17,6 +17,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/process"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
@@ -219,4 +220,45 @@ func TestPortsTaken(t *testing.T) {
 	require.ErrorContains(t, err, "ended by itself: exit status 4")
 	require.ErrorContains(t, err, "cannot go on")
 	require.NoDirExists(t, cfg.Data)
+}
+
+// A disk that the demonstration would fill is found before it begins, and
+// nothing is left of it.
+func TestDemoIsRefusedAFullDisk(t *testing.T) {
+	const free = 80e6
+	file := strings.Repeat("x", 10e6)
+	data := filepath.Join(t.TempDir(), "data")
+	cfg := Config{
+		Nodes: 5, Loaders: 1, Data: data, Progress: &bytes.Buffer{}, Result: &bytes.Buffer{},
+		free: func(dir string) (uint64, error) { require.Equal(t, data, dir); return free, nil },
+		// What starts its nodes fails at once: that is how far it comes.
+		Serve: []string{filepath.Join(t.TempDir(), "nothing")},
+	}
+	for files, want := range map[int]string{
+		8: "no such file or directory",
+		9: "--data: too little room on the disk: " + data + " has 80.0 MB, want 90.0 MB for the data of 5 nodes; name another directory with --data, or load fewer files with --limit",
+	} {
+		all := map[string]string{}
+		for i := range files {
+			all[fmt.Sprint(i)] = file[:1e6]
+		}
+		cfg.Files = writeFiles(t, all)
+		require.ErrorContains(t, Run(t.Context(), cfg), want)
+		require.NoDirExists(t, data)
+	}
+}
+
+// A node that waits for room will wait until the demonstration ends.
+func TestFullDiskEndsTheDemonstration(t *testing.T) {
+	c := &cluster{nodes: []*node{
+		{id: 1, up: true, proc: &process.Process{}, last: &kvpb.StatusResponse{}},
+		{id: 2, up: true, proc: &process.Process{}, last: &kvpb.StatusResponse{}},
+	}}
+	require.NoError(t, c.trouble())
+	c.nodes[1].last.Stalled = "directory d: no space left on device"
+	require.ErrorIs(t, c.trouble(), errFull)
+	require.ErrorContains(t, c.trouble(), "the disk is full: node 2 says: directory d: no space left on device; name another directory with --data")
+	require.ErrorIs(t, c.wait(t.Context(), "anything", func() bool { return true }), errFull)
+	c.nodes[1].up = false // killed, it may come back to more room
+	require.NoError(t, c.trouble())
 }

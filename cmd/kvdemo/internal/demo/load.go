@@ -50,6 +50,8 @@ func (d *run) loadAll(ctx context.Context) error {
 		}
 	}()
 	queue := make(chan file)
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	g, gctx := errgroup.WithContext(ctx)
 	for i := range d.cfg.Loaders {
 		g.Go(func() error { return d.loader(gctx, clients[i%len(clients)], queue) })
@@ -58,10 +60,13 @@ func (d *run) loadAll(ctx context.Context) error {
 		defer close(queue)
 		return d.feed(gctx, queue)
 	})
-	stop := d.watch(ctx)
+	stop := d.watch(ctx, giveUp)
 	err = g.Wait()
 	d.load.ended = time.Now()
 	stop()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // of what the loaders say
+	}
 	return err
 }
 
@@ -161,8 +166,9 @@ func (l *load) gapAfter(from, until time.Time) (longest time.Duration) {
 	return longest
 }
 
-// watch shows how the load goes until it is stopped.
-func (d *run) watch(ctx context.Context) (stop func()) {
+// watch shows how the load goes until it is stopped, and gives up when it cannot
+// go on.
+func (d *run) watch(ctx context.Context, giveUp func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -176,6 +182,9 @@ func (d *run) watch(ctx context.Context) (stop func()) {
 			case <-t.C:
 			}
 			d.cluster.poll(ctx)
+			if err := d.cluster.trouble(); err != nil {
+				giveUp(err)
+			}
 			d.showLoad()
 		}
 	}()

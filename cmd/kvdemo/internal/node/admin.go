@@ -318,6 +318,7 @@ func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
 			row := rowOf(rows, id)
 			row.lags(s.LastIndex, p.Match)
 			row.silent = row.silent || !p.RecentActive
+			row.logLost = row.logLost || p.LogLost
 		}
 		if s.Lead != raft.None {
 			row := rowOf(rows, s.Lead)
@@ -334,7 +335,7 @@ func (a *admin) members(ctx context.Context) (*kvpb.MembersResponse, error) {
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[id]
 		resp.Members = append(resp.Members, &kvpb.MembersResponse_Member{
-			Id: id, Address: a.n.address(t, id), Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind, Silent: row.silent,
+			Id: id, Address: a.n.address(t, id), Role: row.role(len(a.n.groups)), Leads: row.leads, Behind: row.behind, Silent: row.silent, LogLost: row.logLost,
 		})
 	}
 	return resp, nil
@@ -346,6 +347,7 @@ type memberRow struct {
 	leads          []uint64
 	behind         *uint64
 	silent         bool // a leader here does not hear from it
+	logLost        bool // a leader here knows that it has lost its log
 }
 
 func rowOf(rows map[uint64]*memberRow, id uint64) *memberRow {

@@ -93,7 +93,7 @@ func TestMetricsHelp(t *testing.T) {
 			delete(unused, subsystem+path)
 		})
 	}
-	for _, special := range []string{"coding.Levels", "transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped"} {
+	for _, special := range []string{"coding.Levels", "transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped", "clients.Refusals"} {
 		delete(unused, special)
 	}
 	slices.Sort(missing)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
 )
 
 // The state of group 1 has a few keys that clients do not see:
@@ -229,6 +232,17 @@ func (n *node) setSystem(ctx context.Context, key, old, value string) (bool, err
 		return false, err
 	}
 	return r.Swapped || string(r.Value) == value, nil
+}
+
+// gaveUpFor returns why the node gives up as one of its groups did. That the node has
+// lost its log is remembered.
+func (n *node) gaveUpFor(g *group, err error) error {
+	err = fmt.Errorf("the node gave up: group %d: %w", g.id, err)
+	if !errors.Is(err, rawnode.ErrLogLost) {
+		return err
+	}
+	err = fmt.Errorf("%w: kvdemo member remove %d --endpoints ... , then kvdemo serve --join --id NEW --data NEW ... and kvdemo member add NEW", err, n.cfg.ID)
+	return errors.Join(err, os.WriteFile(filepath.Join(n.cfg.Data, lostFile), []byte(err.Error()), 0o644))
 }
 
 // noteRemoved remembers that the node was removed, and says so.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -43,8 +44,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		collectCoding(out, labels, s.Coding)
 		collect(out, "group", labels, groupGauges{
 			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
-			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
+			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()), LostLogs: lostLogs(s.Progress),
 		})
+	}
+	for why := range n.refused {
+		one(out, "clients", ".Refusals", labels{{"reason", secure.Refusal(why).String()}}, "", float64(n.refused[why].Load()))
 	}
 	collect(out, "log", nil, n.engine.Stats())
 	collect(out, "state", nil, n.stateGauges())
@@ -71,7 +75,16 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 // groupGauges are what the numbers of a host's status do not say.
 type groupGauges struct {
 	Leader, HasLeader, Stalled bool
-	Voters, Learners           int
+	Voters, Learners, LostLogs int
+}
+
+func lostLogs(members map[uint64]rawnode.MemberProgress) (n int) {
+	for _, p := range members {
+		if p.LogLost {
+			n++
+		}
+	}
+	return n
 }
 
 // stateGauges are the numbers of the state's database that tell how it is.

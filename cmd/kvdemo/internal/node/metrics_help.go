@@ -7,10 +7,13 @@ package node
 // "now: " are of gauges, the others of counters since the process started; an
 // empty text says that a number is no metric.
 var help = map[string]string{
+	"clients.Refusals": "Connections and calls of clients refused for their certificate, or for want of one, by reason.",
+
 	"group.Leader":    "now: 1 if this node leads the group.",
 	"group.HasLeader": "now: 1 if this node knows who leads the group.",
 	"group.Voters":    "now: Voters of the group, as this node knows them.",
 	"group.Learners":  "now: Learners of the group, as this node knows them.",
+	"group.LostLogs":  "now: Members that have lost their log, as the leader knows.",
 	"group.Stalled":   "now: 1 while log or state cannot be written, most likely because the disk is full.",
 
 	"host.ID":    "",
@@ -151,6 +154,7 @@ var help = map[string]string{
 	"transport.Refused":           "",
 	"transport.Refusals":          "Connections refused, by reason.",
 	"transport.BadFrames":         "Connections closed for what they carried.",
+	"transport.MemoryRefusals":    "Of these, connections closed for a message that would have taken too much memory to decode.",
 	"transport.Strangers":         "now: Connections that have not said who they are.",
 	"transport.CertificateErrors": "Times that changed certificate files were no good.",
 	"transport.CertificateExpiry": "now: When this node's certificate expires.",

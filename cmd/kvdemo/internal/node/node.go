@@ -7,22 +7,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/rawnode/transport/certs"
@@ -70,6 +73,9 @@ type node struct {
 	server   *grpc.Server
 	health   *health.Server
 	closeAll []func() error
+
+	refused [secure.NumRefusals]atomic.Uint64 // clients
+	lines   quiet.Log[secure.Refusal]
 
 	// settled is closed when the cluster is known to have as many groups as
 	// this node was told.
@@ -155,9 +161,14 @@ func closeListener(l net.Listener) error {
 	return nil
 }
 
-// openData checks whose directory it is, and how many groups it has.
+// openData checks whose directory it is, how many groups it has, and whether
+// there is room for more.
 func (n *node) openData() error {
-	if err := checkSettings(n.cfg); err != nil {
+	err := checkRoom(n.cfg, room.Free)
+	if err == nil {
+		err = checkSettings(n.cfg)
+	}
+	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
 	return nil
@@ -285,15 +296,15 @@ func stopHost(h *rawnode.Host) error {
 }
 
 func (n *node) newServer() error {
-	opts := []grpc.ServerOption{grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes)}
+	clients := secure.Server{Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused}
 	if n.cfg.TLS != (certs.Files{}) {
-		keyring, err := certs.NewKeyring(n.cfg.TLS)
-		if err != nil {
+		var err error
+		if clients.Keyring, err = certs.NewKeyring(n.cfg.TLS); err != nil {
 			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
 		}
-		opts = append(opts, grpc.Creds(credentials.NewTLS(secure.Server(keyring))))
 	}
-	n.server = grpc.NewServer(opts...)
+	n.server = grpc.NewServer(append(clients.Options(),
+		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
 	kvpb.RegisterKVServer(n.server, n.newService())
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()
@@ -301,6 +312,13 @@ func (n *node) newServer() error {
 	n.health.SetServingStatus(kvpb.KV_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	reflection.Register(n.server)
 	return nil
+}
+
+// clientRefused counts and logs that a client was refused, by its certificate or for
+// want of one.
+func (n *node) clientRefused(why secure.Refusal, from net.Addr, err error) {
+	n.refused[why].Add(1)
+	n.lines.Log(n.cfg.Log, slog.LevelWarn, why, "client refused", "reason", why.String(), "from", from.String(), "error", err)
 }
 
 // serve answers clients until ctx ends or a part fails. Then it refuses what
@@ -324,7 +342,7 @@ func (n *node) serve(ctx context.Context) error {
 		running.Go(func() {
 			select {
 			case <-g.host.Done():
-				n.giveUp(fmt.Errorf("the node gave up: group %d: %w", g.id, g.host.Err()))
+				n.giveUp(n.gaveUpFor(g, g.host.Err()))
 			case <-background.Done():
 			}
 		})

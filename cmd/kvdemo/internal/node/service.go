@@ -121,6 +121,9 @@ func (s *service) write(ctx context.Context, c kv.Command, in *kvpb.Session) (ui
 		return 0, kv.Result{}, err
 	}
 	index, r, err := s.of(c.Key).propose(ctx, c)
+	if c.Op == kv.OpPart {
+		err = unseen("bring a part", err)
+	}
 	return index, r, toStatus(err)
 }
 
@@ -190,7 +193,7 @@ func (s *service) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest)
 	group := kv.GroupOf(req.GetKey(), len(s.groups))
 	_, r, err := s.groups[group-1].propose(ctx, kv.Command{Op: kv.OpOpenSession})
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, toStatus(unseen("open a session", err))
 	}
 	return &kvpb.OpenSessionResponse{Id: uint64(r.Session), Group: group, Groups: uint32(len(s.groups))}, nil
 }

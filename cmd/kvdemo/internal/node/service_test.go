@@ -133,6 +133,23 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// Opening a session, and bringing a part of a value, change nothing that anybody sees:
+// whatever became of the call, its error does not speak of an unknown outcome.
+func TestCallsThatNobodySeesHaveNoUnknownOutcome(t *testing.T) {
+	s, host := testService(t)
+	host.fail = &rawnode.CallError{Op: "propose", Verdict: rawnode.ErrUnknown, Cause: rawnode.ErrTimeout, Waiting: "a majority", Leader: 4}
+	_, err1 := s.OpenSession(t.Context(), &kvpb.OpenSessionRequest{Key: "k"})
+	_, err2 := s.PutPart(t.Context(), &kvpb.PutPartRequest{Key: "k", Upload: make([]byte, len(kv.UploadID{})), Size: 1, Data: []byte("x")})
+	for err, op := range map[error]string{err1: "open a session", err2: "bring a part"} {
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		require.NotContains(t, err.Error(), "unknown")
+		require.ErrorContains(t, err, op+": refused, it has no effect: the deadline passed, while waiting for a majority (leader: node 4)")
+		outcome, ok := status.Convert(err).Details()[0].(*kvpb.Outcome)
+		require.True(t, ok)
+		require.Equal(t, kvpb.Outcome_REFUSED, outcome.GetVerdict())
+	}
+}
+
 // A call ends a little before its client gives up.
 func TestDeadlines(t *testing.T) {
 	s, host := testService(t)

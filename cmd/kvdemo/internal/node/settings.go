@@ -23,7 +23,11 @@ type settings struct {
 const (
 	settingsFile    = "SETTINGS"
 	settingsVersion = 1
-	settingsFormat  = "kvdemo data, version %d\ncluster %d\nnode %d\ngroups %d\nremoved %t\n"
+	// lostFile has, in a directory whose node has lost its log, what is to be done. A
+	// node that is started again without it might meet a leader that knows nothing of
+	// the loss.
+	lostFile       = "LOST"
+	settingsFormat = "kvdemo data, version %d\ncluster %d\nnode %d\ngroups %d\nremoved %t\n"
 )
 
 // errSettings wraps what is wrong with a data directory.
@@ -45,6 +49,9 @@ func checkSettings(cfg Config) error {
 		return fmt.Errorf("%w: node %d was removed from its cluster; start a new node, with an id and a directory of its own", errSettings, cfg.ID)
 	case s.Groups != cfg.Groups:
 		return fmt.Errorf("%w: %s was made with --groups %d, which cannot be changed to %d", errSettings, cfg.Data, s.Groups, cfg.Groups)
+	}
+	if lost, err := os.ReadFile(filepath.Join(cfg.Data, lostFile)); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%w: %s", errSettings, lost), err)
 	}
 	if _, err := os.Stat(logDir(cfg.Data)); err != nil {
 		return fmt.Errorf("%w: %s has no log (%w): a node that lost its log has forgotten its promises; remove it from the cluster and add another", errSettings, cfg.Data, err)

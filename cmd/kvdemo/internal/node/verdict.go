@@ -54,6 +54,18 @@ func toStatus(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
+// unseen returns the error of a call that changes nothing that anybody sees. If its
+// outcome is unknown, that is the same as none.
+func unseen(op string, err error) error {
+	var call *rawnode.CallError
+	if !errors.As(err, &call) {
+		return err
+	}
+	c := *call
+	c.Op, c.Verdict = op, rawnode.ErrRefused
+	return &c
+}
+
 // verdict returns the status for what a host said. The message is all of err.
 func verdict(err error, call *rawnode.CallError) error {
 	code, outcome := codes.Unavailable, kvpb.Outcome_REFUSED

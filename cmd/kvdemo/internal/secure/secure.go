@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package secure is mutual TLS between kvdemo's clients and nodes. Both show
-// certificates of package certs: a node its own, which it also shows its peers,
-// a client one for clients. Each wants the other to be of its own cluster. Names
-// of machines are not looked at.
+// certificates of package certs: a node its own, which it also shows its peers, a
+// client one for clients, or one for administrators if it is to change the cluster.
+// Each wants the other to be of its own cluster. Names of machines are not looked at.
+//
+// If the two do not come together, both say why. A handshake that fails tells the
+// other end a word or two, so a node looks at a client's certificate after it, and
+// refuses the calls instead: see [Server].
 package secure
 
 import (
@@ -12,6 +16,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"time"
@@ -19,31 +24,9 @@ import (
 	"github.com/weftraft/weft/rawnode/transport/certs"
 )
 
-// ErrInvalid wraps what is wrong with a certificate or a file.
+// ErrInvalid wraps what is wrong with a certificate or a file, and why a node and a
+// client do not come together. It does not go away by itself.
 var ErrInvalid = errors.New("TLS")
-
-// Server returns how a node talks to clients. The files behind the keyring may
-// change while it runs.
-func Server(keyring *certs.Keyring) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13,
-		ClientAuth: tls.RequireAnyClientCert, // VerifyConnection looks at it
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			own, err := keyring.Current()
-			if err != nil {
-				return nil, err
-			}
-			return &own.Certificate, nil
-		},
-		VerifyConnection: func(state tls.ConnectionState) error {
-			own, err := keyring.Current()
-			if err != nil {
-				return err
-			}
-			return verify(state.PeerCertificates, own.Roots(), x509.ExtKeyUsageClientAuth, own.Identity.Cluster, anybody)
-		},
-	}
-}
 
 // Client returns how a client talks to nodes, and errors that name the file.
 func Client(files certs.Files) (*tls.Config, error) {
@@ -59,7 +42,7 @@ func Client(files certs.Files) (*tls.Config, error) {
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%w: authorities: %s has no certificate in PEM", ErrInvalid, files.CA)
 	}
-	cluster, _, err := nameOf(pair.Leaf)
+	own, err := nameOf(pair.Leaf)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", files.Cert, err)
 	}
@@ -70,21 +53,57 @@ func Client(files certs.Files) (*tls.Config, error) {
 		// VerifyConnection looks at everything else.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
-			return verify(state.PeerCertificates, roots, x509.ExtKeyUsageServerAuth, cluster, nodesOnly)
+			who, err := verify(state.PeerCertificates, roots, x509.ExtKeyUsageServerAuth)
+			switch {
+			case err != nil:
+			case who.role != node:
+				err = fmt.Errorf("the certificate is for %v, want one for a node", who)
+			case who.cluster != own.cluster:
+				err = fmt.Errorf("the certificate is for %v, want one of cluster %d", who, own.cluster)
+			default:
+				return nil
+			}
+			return fmt.Errorf("%w: the node's certificate: %w", ErrInvalid, err)
 		},
 	}, nil
 }
 
-// Whom the other end may be.
+// Explain returns in a client's words why a handshake failed, or nil if that may be
+// another time.
+func Explain(err error) error {
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, ErrInvalid):
+		return err
+	case errors.As(err, &record):
+		return fmt.Errorf("%w: the node does not speak TLS: leave out --tls-cert, --tls-key and --tls-ca", ErrInvalid)
+	case errors.As(err, &op) && op.Op == "remote error":
+		return fmt.Errorf("%w: the node ended the handshake: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// The roles that certificates are for.
 const (
-	anybody   = ""
-	nodesOnly = "node"
+	node   = "node"
+	client = "client"
+	admin  = "admin"
 )
 
-// verify checks the other end's certificates, its own first.
-func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage, cluster uint64, kind string) error {
+// who is whom a certificate is for.
+type who struct {
+	cluster    uint64
+	role, name string
+}
+
+// String says it in words.
+func (w who) String() string { return fmt.Sprintf("%s %s of cluster %d", w.role, w.name, w.cluster) }
+
+// verify checks the other end's certificates, its own first, and says who it is.
+func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage) (who, error) {
 	if len(chain) == 0 {
-		return fmt.Errorf("%w: the other end has no certificate", ErrInvalid)
+		return who{}, errors.New("there is none")
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -94,33 +113,24 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUs
 		Roots: roots, Intermediates: between, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{usage},
 	})
 	if err != nil {
-		return fmt.Errorf("%w: the other end's certificate: %w", ErrInvalid, err)
+		return who{}, err
 	}
-	theirs, is, err := nameOf(chain[0])
-	switch {
-	case err != nil:
-		return fmt.Errorf("the other end: %w", err)
-	case theirs != cluster:
-		return fmt.Errorf("%w: the other end's certificate is for cluster %d, this is cluster %d", ErrInvalid, theirs, cluster)
-	case kind != anybody && is != kind:
-		return fmt.Errorf("%w: the other end's certificate is for a %s, want one for a %s", ErrInvalid, is, kind)
-	}
-	return nil
+	return nameOf(chain[0])
 }
 
-var name = regexp.MustCompile(`^weft://cluster/([0-9]{1,20})/(node|client)/[a-z0-9-]+$`)
+var name = regexp.MustCompile(`^weft://cluster/([0-9]{1,20})/(node|client|admin)/([a-z0-9-]+)$`)
 
-// nameOf returns the cluster of a certificate and whether it is for a node or a
-// client.
-func nameOf(cert *x509.Certificate) (cluster uint64, kind string, err error) {
+// nameOf returns whom a certificate is for.
+func nameOf(cert *x509.Certificate) (w who, err error) {
 	for _, uri := range cert.URIs {
 		m := name.FindStringSubmatch(uri.String())
 		if m == nil {
 			continue
 		}
-		if _, err := fmt.Sscan(m[1], &cluster); err == nil {
-			return cluster, m[2], nil
+		if _, err := fmt.Sscan(m[1], &w.cluster); err == nil {
+			w.role, w.name = m[2], m[3]
+			return w, nil
 		}
 	}
-	return 0, "", fmt.Errorf("%w: the certificate names no node and no client: want a URI such as weft://cluster/1/client/ann", ErrInvalid)
+	return who{}, fmt.Errorf("%w: the certificate names no node and no client: want a URI such as weft://cluster/1/client/ann", ErrInvalid)
 }

@@ -5,7 +5,6 @@ package secure
 
 import (
 	"crypto/tls"
-	"errors"
 	"net"
 	"path/filepath"
 	"testing"
@@ -21,67 +20,80 @@ import (
 func TestTLS(t *testing.T) {
 	ours, others := t.TempDir(), t.TempDir()
 	valid := certs.ValidFor(time.Hour)
-	require.NoError(t, certs.Generate(ours, valid, certs.Subject{Cluster: 5, Node: 1}, certs.Subject{Cluster: 5, Client: "ann"}, certs.Subject{Cluster: 6, Client: "bob"}))
+	require.NoError(t, certs.Generate(ours, valid, certs.Subject{Cluster: 5, Node: 1}, certs.Subject{Cluster: 5, Client: "ann"},
+		certs.Subject{Cluster: 5, Admin: "ops"}, certs.Subject{Cluster: 6, Client: "bob"}))
 	require.NoError(t, certs.Generate(others, valid, certs.Subject{Cluster: 5, Node: 1}, certs.Subject{Cluster: 5, Client: "ann"}))
-	server := func(files certs.Files) *tls.Config {
-		keyring, err := certs.NewKeyring(files)
-		require.NoError(t, err)
-		return Server(keyring)
-	}
 	client := func(files certs.Files) *tls.Config {
 		cfg, err := Client(files)
 		require.NoError(t, err)
+		cfg.NextProtos = []string{"h2"}
 		return cfg
 	}
-	ann := client(certs.ClientFiles(ours, "ann"))
-	asClient := server(certs.NodeFiles(ours, 1)) // a client that says it is a node
-	asClient.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &ann.Certificates[0], nil }
+	ann, node := client(certs.ClientFiles(ours, "ann")), certs.NodeFiles(ours, 1)
+	stranger := certs.ClientFiles(others, "ann")
+	stranger.CA = filepath.Join(ours, "ca.pem")
 	for _, c := range []struct {
-		name           string
-		server, client *tls.Config
-		want           string
+		name   string
+		server certs.Files
+		client *tls.Config
+		as     string // what the node takes the client for
+		want   string // what either has against the other
+		why    Refusal
 	}{
-		{"good", server(certs.NodeFiles(ours, 1)), ann, ""},
-		{"node as client", server(certs.NodeFiles(ours, 1)), client(certs.NodeFiles(ours, 1)), ""},
-		{"client of another authority", server(certs.NodeFiles(ours, 1)), client(certs.Files{Cert: certs.ClientFiles(others, "ann").Cert, Key: certs.ClientFiles(others, "ann").Key, CA: filepath.Join(ours, "ca.pem")}), "unknown authority"},
-		{"node of another authority", server(certs.NodeFiles(others, 1)), ann, "unknown authority"},
-		{"another cluster", server(certs.NodeFiles(ours, 1)), client(certs.ClientFiles(ours, "bob")), "for cluster"},
-		{"no certificate", server(certs.NodeFiles(ours, 1)), &tls.Config{InsecureSkipVerify: true}, "certificate"},
-		{"no node", asClient, ann, "incompatible key usage"},
+		{"client", node, ann, "client ann of cluster 5", "", 0},
+		{"administrator", node, client(certs.AdminFiles(ours, "ops")), "admin ops of cluster 5", "", 0},
+		{"node as client", node, client(node), "", "your certificate is for node 1 of cluster 5, a client needs one of its own", RefusedRole},
+		{"client of another authority", node, client(stranger), "", "unknown authority", RefusedCertificate},
+		{"node of another authority", certs.NodeFiles(others, 1), ann, "", "unknown authority", RefusedHandshake},
+		{"another cluster at the client", node, client(certs.ClientFiles(ours, "bob")), "", "for node 1 of cluster 5, want one of cluster 6", RefusedHandshake},
+		{"no certificate", node, &tls.Config{InsecureSkipVerify: true}, "", "you show no certificate", RefusedNone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := handshake(c.server, c.client)
+			keyring, err := certs.NewKeyring(c.server)
+			require.NoError(t, err)
+			why := []Refusal{}
+			info, err := handshake(&Server{Keyring: keyring, Refused: func(r Refusal, _ net.Addr, _ error) { why = append(why, r) }}, c.client)
 			if c.want == "" {
 				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, c.want)
+				require.NoError(t, info.refused)
+				require.Equal(t, c.as, info.who.String())
+				require.Empty(t, why)
+				return
 			}
+			if err == nil {
+				err = info.refused
+			} else {
+				require.NotNil(t, Explain(err), "the client gives up")
+			}
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, []Refusal{c.why}, why)
+			require.NotEmpty(t, c.why.String())
 		})
 	}
 }
 
-// handshake returns what either end has against the other.
-func handshake(server, client *tls.Config) error {
+// handshake returns what a node finds out about a client, or what the client has
+// against the node.
+func handshake(server *Server, client *tls.Config) (info authInfo, err error) {
 	a, b := net.Pipe()
 	deadline := time.Now().Add(30 * time.Second)
 	_, _ = a.SetDeadline(deadline), b.SetDeadline(deadline) // a pipe takes them
-	served := make(chan error, 1)
+	served := make(chan authInfo, 1)
 	go func() {
-		served <- tls.Server(a, server).Handshake()
-		_ = a.Close() // whatever it was
+		_, info, err := serverCredentials{server}.ServerHandshake(a)
+		if err != nil {
+			served <- authInfo{}
+		} else {
+			served <- info.(authInfo)
+		}
 	}()
-	err := tls.Client(b, client).Handshake()
-	_ = b.Close()
-	if s := <-served; s != nil && (err == nil || isRemote(err)) {
-		return s
+	err = tls.Client(b, client).Handshake()
+	if err != nil {
+		_ = b.Close() // it is of no use any more
 	}
-	return err
-}
-
-// isRemote reports whether an error only says that the other end has one.
-func isRemote(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "remote error"
+	info = <-served
+	_, _ = a.Close(), b.Close() // the same
+	return info, err
 }
 
 func TestClientFiles(t *testing.T) {

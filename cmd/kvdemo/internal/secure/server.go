@@ -1,0 +1,205 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+
+	"github.com/weftraft/weft/rawnode/transport/certs"
+)
+
+// Refusal says why a client was refused.
+type Refusal int
+
+// The reasons.
+const (
+	RefusedPlain       Refusal = iota // one end speaks TLS and the other does not
+	RefusedHandshake                  // the TLS handshake failed: the client may not believe the node
+	RefusedNone                       // the client shows no certificate
+	RefusedCertificate                // the client's certificate is not believed, or of another cluster
+	RefusedRole                       // the certificate is for something else than what it is used for
+	NumRefusals                       // how many there are
+)
+
+// String returns the reason in words.
+func (r Refusal) String() string {
+	return [...]string{"plain or TLS", "handshake", "no certificate", "certificate", "role"}[r]
+}
+
+// Server is how a node talks to clients: with TLS, or without. A connection that it
+// refuses for its certificate is let in all the same, so that its calls are told why;
+// each ends with that, before anything of it is read.
+type Server struct {
+	Node    uint64
+	Keyring *certs.Keyring // its files may change; nil: no TLS
+	// Admin is the name of the gRPC service that wants a certificate for
+	// administrators.
+	Admin string
+	// Refused is told of connections and calls that are refused. It does not wait.
+	Refused func(why Refusal, from net.Addr, err error)
+}
+
+// maxHeader bounds the header of a call, which is read before the call is refused.
+const maxHeader = 64 << 10
+
+// Options are those of a gRPC server that talks so.
+func (s *Server) Options() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.Creds(serverCredentials{s}), grpc.InTapHandle(s.admit), grpc.MaxHeaderListSize(maxHeader)}
+}
+
+// authInfo is what is known of a client.
+type authInfo struct {
+	credentials.CommonAuthInfo
+	who     who   // with TLS
+	refused error // why all calls are refused, or nil
+}
+
+// AuthType implements credentials.AuthInfo.
+func (authInfo) AuthType() string { return "weft" }
+
+// admit decides about a call by its name and the client's certificate.
+func (s *Server) admit(ctx context.Context, call *tap.Info) (context.Context, error) {
+	p, _ := peer.FromContext(ctx)
+	info, ok := p.AuthInfo.(authInfo)
+	switch {
+	case !ok:
+		return ctx, status.Errorf(codes.Internal, "the connection has no %T", info)
+	case info.refused != nil:
+		return ctx, status.Error(codes.Unauthenticated, info.refused.Error())
+	case s.Keyring != nil && info.who.role != admin && strings.HasPrefix(call.FullMethodName, "/"+s.Admin+"/"):
+		err := fmt.Errorf("your certificate is for %v, this call needs an administrator's: kvdemo certs --admins", info.who)
+		s.Refused(RefusedRole, p.Addr, err)
+		return ctx, status.Error(codes.PermissionDenied, err.Error())
+	}
+	return ctx, nil
+}
+
+// serverCredentials implements credentials.TransportCredentials for a Server.
+type serverCredentials struct{ *Server }
+
+// firstOfTLS is the first byte of a TLS connection: a handshake record.
+const firstOfTLS = 22
+
+// refusedLasts is how long a connection that is refused may stay.
+const refusedLasts = 5 * time.Second
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (s serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn := &peeked{Conn: raw, unread: true}
+	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
+		return nil, nil, err // nothing was said
+	}
+	isTLS := conn.first[0] == firstOfTLS
+	switch {
+	case s.Keyring == nil && isTLS:
+		err := errors.New("a client speaks TLS, this node does not: give both certificates, or neither")
+		s.Refused(RefusedPlain, raw.RemoteAddr(), err)
+		hint(raw, "HTTP/1.1 400 Bad Request\r\n\r\nThis node does not speak TLS.\n")
+		return nil, nil, err
+	case s.Keyring == nil:
+		return conn, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
+	case !isTLS:
+		s.Refused(RefusedPlain, raw.RemoteAddr(), errors.New("a client speaks no TLS, this node wants it"))
+		return s.refuse(conn, fmt.Errorf("node %d wants a certificate: give --tls-cert, --tls-key and --tls-ca", s.Node))
+	}
+	own, _ := s.Keyring.Current() // of an error the transport tells; what was good before is used
+	secure := tls.Server(conn, &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own.Certificate}, NextProtos: []string{"h2"},
+		ClientAuth: tls.RequestClientCert, SessionTicketsDisabled: true, // so that each connection shows its certificate
+	})
+	if err := secure.Handshake(); err != nil {
+		err = fmt.Errorf("TLS handshake (the client may not trust this node's authority, or be of another cluster): %w", err)
+		s.Refused(RefusedHandshake, raw.RemoteAddr(), err)
+		return nil, nil, err
+	}
+	w, why, err := believe(secure.ConnectionState().PeerCertificates, own)
+	if err != nil {
+		s.Refused(why, raw.RemoteAddr(), err)
+		return s.refuse(secure, err)
+	}
+	return secure, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, who: w}, nil
+}
+
+// believe says which client a chain of certificates is for, or why it is refused.
+func believe(chain []*x509.Certificate, own *certs.Credentials) (w who, why Refusal, err error) {
+	if len(chain) == 0 {
+		return w, RefusedNone, errors.New("you show no certificate: give --tls-cert, --tls-key and --tls-ca")
+	}
+	w, err = verify(chain, own.Roots(), x509.ExtKeyUsageClientAuth)
+	switch {
+	case err != nil:
+		return w, RefusedCertificate, fmt.Errorf("your certificate: %w", err)
+	case w.cluster != own.Identity.Cluster:
+		return w, RefusedCertificate, fmt.Errorf("your certificate is for %v, this is cluster %d", w, own.Identity.Cluster)
+	case w.role == node:
+		return w, RefusedRole, fmt.Errorf("your certificate is for %v, a client needs one of its own: kvdemo certs --clients, or --admins for member, transfer and snapshot", w)
+	}
+	return w, 0, nil
+}
+
+// hint tells a client in plain text what it cannot be told in TLS, and waits until it
+// hangs up: closing a connection with bytes unread makes the kernel throw away what was
+// written.
+func hint(raw net.Conn, text string) {
+	_ = raw.SetDeadline(time.Now().Add(refusedLasts)) // if it is gone it is gone
+	_, _ = io.WriteString(raw, text)
+	if half, ok := raw.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.CopyN(io.Discard, raw, 16<<10)
+}
+
+// refuse lets a connection in whose calls are all refused. It does not last.
+func (serverCredentials) refuse(conn net.Conn, why error) (net.Conn, credentials.AuthInfo, error) {
+	time.AfterFunc(refusedLasts, func() { _ = conn.Close() }) // if the client has not done it
+	return conn, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}, refused: why}, nil
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (serverCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these are a server's credentials")
+}
+
+// Info implements credentials.TransportCredentials.
+func (serverCredentials) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "weft"}
+}
+
+// Clone implements credentials.TransportCredentials.
+func (s serverCredentials) Clone() credentials.TransportCredentials { return s }
+
+// OverrideServerName implements credentials.TransportCredentials.
+func (serverCredentials) OverrideServerName(string) error { return nil }
+
+// peeked is a connection whose first byte was read and is read again.
+type peeked struct {
+	net.Conn
+	first  [1]byte
+	unread bool
+}
+
+// Read implements net.Conn.
+func (c *peeked) Read(p []byte) (int, error) {
+	if c.unread && len(p) > 0 {
+		c.unread = false
+		p[0] = c.first[0]
+		return 1, nil
+	}
+	return c.Conn.Read(p)
+}

@@ -1,0 +1,30 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"log/slog"
+
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// about is what a line of the log is about, beside its text: what is zero does not
+// matter.
+type about struct {
+	peer    uint64 // that is known
+	class   wire.Class
+	refusal Refusal
+}
+
+// logKind is a kind of lines.
+type logKind struct {
+	text string
+	about
+}
+
+// log tells the operator something that may come again many times a second: a
+// stranger dials, or a peer comes and goes, as fast as it can.
+func (t *TCP) log(level slog.Level, of about, text string, args ...any) {
+	t.lines.Log(t.cfg.Logger, level, logKind{text, of}, text, args...)
+}

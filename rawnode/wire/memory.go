@@ -1,0 +1,108 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Memory of what is decoded
+//
+// An entry of two bytes becomes an object of 112 bytes with a pointer to it: a
+// frame full of such entries would take 64 times its size, which no budget of a
+// receiver has counted. So the objects of a Raft message are counted before the
+// first of them is made, and a message with too many is refused.
+//
+// A sender that puts at most MaxEntries into a message is never refused for
+// them. Messages of up to countedFrom bytes cannot have too many objects, and are
+// not counted: nearly all are that small.
+
+const (
+	// MaxEntries is the most entries that a sender may put into one message.
+	MaxEntries = 1 << 17
+	// MaxObjectBytes bounds the memory, in bytes, of the objects that decoding one
+	// message makes, beside its payloads.
+	MaxObjectBytes = 32 << 20
+
+	// entryBytes is about what an entry takes without its data, wherever it came
+	// from: the object, the pointer to it, and what its data is rounded up by.
+	entryBytes = 128
+	// Of what honest senders have little of, each byte counts as much as it can
+	// take at worst: a response of two bytes is an object of 208 bytes, and a member
+	// of one byte is a number of eight, both in lists that have grown by doubling.
+	responseFactor = 128
+	memberFactor   = 24
+
+	countedFrom = MaxObjectBytes / responseFactor
+)
+
+// ErrMemory says that decoding a message would take more than MaxObjectBytes.
+var ErrMemory = errors.New("wire: a message would take too much memory")
+
+const tagSnapshotData = 8*1 + 2
+
+// checkMemory returns how many entries an encoded Raft message has, 0 if it was not
+// counted; or an error, if its objects would take too much.
+func checkMemory(b []byte) (entries int, err error) {
+	if len(b) < countedFrom {
+		return 0, nil
+	}
+	objects, entries := objectBytes(b)
+	if objects > MaxObjectBytes {
+		return 0, fmt.Errorf("%w: a Raft message of %d bytes with %d entries: %d bytes for its objects, the bound is %d", ErrMemory, len(b), entries, objects, MaxObjectBytes)
+	}
+	return entries, nil
+}
+
+// objectBytes returns about what the objects of an encoded Raft message take, and
+// how many entries it has. It stops where protobuf would.
+func objectBytes(b []byte) (objects, entries int) {
+	eachBytes(b, func(field protowire.Number, value []byte) {
+		switch field {
+		case tagEntries >> 3:
+			entries++
+		case tagResponses >> 3:
+			objects += responseFactor * (2 + len(value))
+		case tagSnapshot >> 3:
+			eachBytes(value, func(field protowire.Number, value []byte) {
+				if field != tagSnapshotData>>3 {
+					objects += memberFactor * len(value)
+				}
+			})
+		}
+	})
+	return objects + entries*entryBytes, entries
+}
+
+// eachBytes calls f for the fields of an encoded message that have a length in
+// front.
+func eachBytes(b []byte, f func(protowire.Number, []byte)) {
+	for len(b) > 0 {
+		if b[0] < 0x80 && b[0]&7 == byte(protowire.BytesType) { // most are
+			value, n := protowire.ConsumeBytes(b[1:])
+			if n < 0 {
+				return
+			}
+			f(protowire.Number(b[0]>>3), value)
+			b = b[1+n:]
+			continue
+		}
+		field, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return
+		}
+		size := protowire.ConsumeFieldValue(field, typ, b[n:])
+		if size < 0 {
+			return
+		}
+		if typ == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(b[n:])
+			f(field, value)
+		}
+		b = b[n+size:]
+	}
+}
