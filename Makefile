@@ -156,7 +156,7 @@ bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
 
 .PHONY: bench-etcd
-bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about an hour; goes on where it broke off)
+bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about 40 minutes; goes on where it broke off)
 	cd conformance/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
 
 .PHONY: bench-etcd-quick
