@@ -25,8 +25,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A leader refuses a proposal that would take many times its size to read, before it
-// reads it: once it is in the log, every member must.
+// A leader refuses a proposal that would take many times its size to read, and does not
+// read it first: once the proposal is in the log, every member must.
 func TestProposalThatWouldTakeTooMuchMemoryIsRefused(t *testing.T) {
 	const parts = 4 << 20
 	id := wire.CommandID{Origin: 2, Boot: 1, Sequence: 1}

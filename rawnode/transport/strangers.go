@@ -30,7 +30,7 @@ type strangers struct {
 	gone    map[net.Conn]bool // was closed, by the goroutine that serves it not known yet
 }
 
-// source is who may be one stranger.
+// source is an address, or a network, behind which there may be one stranger.
 type source struct {
 	prefix netip.Prefix
 	conns  []net.Conn // never empty, in no order

@@ -31,8 +31,8 @@ const (
 	// entryBytes is about what an entry takes without its data, wherever it came
 	// from: the object, the pointer to it, and what its data is rounded up by.
 	entryBytes = 128
-	// Of what honest senders have little of, each byte counts as much as it can
-	// take at worst: a response of two bytes is an object of 208 bytes, and a member
+	// Honest senders have little of what follows, so each byte counts as much as it
+	// can take at worst: a response of two bytes is an object of 208 bytes, and a member
 	// of one byte is a number of eight, both in lists that have grown by doubling.
 	responseFactor = 128
 	memberFactor   = 24

@@ -91,7 +91,7 @@ const (
 	admin  = "admin"
 )
 
-// who is whom a certificate is for.
+// who is the holder of a certificate.
 type who struct {
 	cluster    uint64
 	role, name string
@@ -100,7 +100,7 @@ type who struct {
 // String says it in words.
 func (w who) String() string { return fmt.Sprintf("%s %s of cluster %d", w.role, w.name, w.cluster) }
 
-// verify checks the other end's certificates, its own first, and says who it is.
+// verify checks the other end's certificates, its own first, and returns its holder.
 func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage) (who, error) {
 	if len(chain) == 0 {
 		return who{}, errors.New("there is none")
@@ -120,7 +120,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUs
 
 var name = regexp.MustCompile(`^weft://cluster/([0-9]{1,20})/(node|client|admin)/([a-z0-9-]+)$`)
 
-// nameOf returns whom a certificate is for.
+// nameOf returns the holder of a certificate.
 func nameOf(cert *x509.Certificate) (w who, err error) {
 	for _, uri := range cert.URIs {
 		m := name.FindStringSubmatch(uri.String())

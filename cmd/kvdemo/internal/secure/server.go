@@ -136,7 +136,8 @@ func (s serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.
 	return secure, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, who: w}, nil
 }
 
-// believe says which client a chain of certificates is for, or why it is refused.
+// believe returns the client that a chain of certificates belongs to, or why it is
+// refused.
 func believe(chain []*x509.Certificate, own *certs.Credentials) (w who, why Refusal, err error) {
 	if len(chain) == 0 {
 		return w, RefusedNone, errors.New("you show no certificate: give --tls-cert, --tls-key and --tls-ca")
