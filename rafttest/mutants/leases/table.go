@@ -103,7 +103,7 @@ var table = []bug{
 		edit("		if silent || n.isWaitedFor(now, p) {", "		if n.isWaitedFor(now, p) {"), nil, "TestSilentResponderIsRemovedFromAnIdleGroup"},
 	{"L18", "a responder reads at its commit index", "leases/reads.go",
 		edit("n.lastOf(spans, n.last)", "n.lastOf(spans, n.committed)"), nil, ""},
-	{"L18", "a responder reads at the last entry of other keys", "leases/span.go",
+	{"L18", "a responder reads at the last entry of other keys", "leases/touches.go",
 		edit("		if at == 0 || t.list[at-1].index != i || span.overlapsAny(t.list[at-1].spans) {\n			return i\n", "		if at == 0 || t.list[at-1].index != i || !span.overlapsAny(t.list[at-1].spans) {\n			return i\n"), nil, ""},
 	{"L19", "a leader reads before its empty entry is committed", "leases/grantee.go",
 		edit("n.isOff() || n.committed < l.first {", "n.isOff() {"), nil, ""},
