@@ -51,11 +51,11 @@ func (t *touches) from(index Index) (place int, exact bool) {
 	return slices.BinarySearchFunc(t.list, index, func(x touch, i Index) int { return cmp.Compare(x.index, i) })
 }
 
-// first returns the lowest entry above after, and up to last, that touches a key
-// of span.
-func (t *touches) first(after, last Index, span Span) (Index, bool) {
+// first returns the lowest entry above after, and up to upTo, that touches a key of
+// span.
+func (t *touches) first(after Index, span Span, upTo Index) (Index, bool) {
 	at, _ := t.from(after + 1)
-	for i := after + 1; i <= last; i++ {
+	for i := after + 1; i <= upTo; i++ {
 		if at == len(t.list) || t.list[at].index != i || span.overlapsAny(t.list[at].spans) {
 			return i, true
 		}
@@ -64,11 +64,11 @@ func (t *touches) first(after, last Index, span Span) (Index, bool) {
 	return 0, false
 }
 
-// last returns the highest entry up to last, and above floor, that touches a
-// key of span; floor if there is none.
-func (t *touches) last(last, floor Index, span Span) Index {
-	at, _ := t.from(last + 1)
-	for i := last; i > floor; i-- {
+// last returns the highest entry up to upTo, and above floor, that touches a key of
+// span; floor if there is none.
+func (t *touches) last(upTo Index, span Span, floor Index) Index {
+	at, _ := t.from(upTo + 1)
+	for i := upTo; i > floor; i-- {
 		if at == 0 || t.list[at-1].index != i || span.overlapsAny(t.list[at-1].spans) {
 			return i
 		}
