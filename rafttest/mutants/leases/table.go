@@ -48,6 +48,8 @@ var table = []bug{
 		edit("n.latest.after(cfg.Quarantine)", "n.latest.after(cfg.Lease)"), nil, ""},
 	{"L10", "the newest roster is not asked for after a restart", "leases/node.go",
 		edit("term: s.Term, asking: true}", "term: s.Term}"), nil, "TestRestartedNodeAdoptsNoOlderRoster"},
+	{"L10", "older rosters are adopted although the leader has named a newer one", "leases/adopt.go",
+		edit("	if n.restart.term == n.term && r.ID.Seq < n.restart.least {\n		return false\n	}\n", ""), nil, "TestRestartedNodeWaitsForTheNewestRoster"},
 	{"L11", "lease messages leave before the term is on disk", "leases/adopt.go",
 		edit("now >= n.restart.until && n.durable >= n.term", "now >= n.restart.until"), nil, "TestNothingIsSaidBeforeTheTermIsDurable"},
 
