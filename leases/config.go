@@ -9,46 +9,48 @@ import (
 	"time"
 )
 
-// Config is the settings of leases at one node. All nodes of a group should have
-// the same durations and bounds. A node with others stays safe as long as Drift
-// and Resolution hold for its clock and for its peers'.
+// Config is the settings of leases at one node. The nodes of a group should have the
+// same settings, but for ID and Boot. Reads are safe with different durations, as
+// long as DriftPPM and Resolution hold for the clocks of all nodes.
 type Config struct {
 	// ID is the node's own; not 0.
 	ID NodeID
-	// Boot differs from that of every earlier run of this node, so that an
-	// answer to a request of an earlier run is never taken for one of this run's:
-	// random bits, or a number that is counted up on disk. Not 0.
+	// Boot differs from that of every earlier run of this node: random bits, or a
+	// number that is counted up on disk. Not 0. An answer to a request of an earlier run is
+	// known by it.
 	Boot Boot
-	// Lease is for how long a grant binds its grantor at most; 0 means 1 s. It
-	// bounds how long writes wait for a responder that died.
+	// Lease is the longest time for which a grant binds its grantor; 0 means 1 s.
+	// A write waits for a responder that died for Fail and Lease at most.
 	Lease time.Duration
-	// Quarantine is for how long after a start the node votes, campaigns, adopts
-	// and grants nothing; 0 means Lease. Where Lease was lowered since the run
-	// before, it is the Lease of that run. At least Lease.
+	// Quarantine is the time after a start for which the node does not vote,
+	// campaign, adopt or grant; 0 means Lease, and less is refused. If Lease was
+	// lowered since the run before, Quarantine is the Lease of that run.
 	Quarantine time.Duration
 	// Heartbeat is how often leases are renewed; 0 means 100 ms.
 	Heartbeat time.Duration
-	// Fail is for how long a responder may keep a write waiting, or leave the
-	// leader without an answer, before the leader names it no more; 0 means
-	// 500 ms. At least two heartbeats.
+	// Fail is the time for which a responder may keep a write waiting, or leave the
+	// leader's requests unanswered, before the leader removes it; 0 means 500 ms.
+	// At least two heartbeats.
 	Fail time.Duration
-	// ElectionTimeout is the least time without a word of the leader after which
-	// a node campaigns, or votes for others; not 0. No lease outlives it, so that leases delay no
-	// election. A lease is at most this long, less a heartbeat.
+	// ElectionTimeout is the least time without a message of the leader after which
+	// a node campaigns, or votes for another; not 0. No lease outlives it, so
+	// that leases delay no election.
 	ElectionTimeout time.Duration
-	// DriftPPM bounds the rate of every clock of the group, in millionths: a clock
-	// gains or loses at most so many microseconds in a second of real time,
-	// counting what NTP slews. 0 means 1000, which is 0.1%. At most 250000.
+	// DriftPPM bounds the rates of all clocks of the group: in a second of real
+	// time a clock gains or loses at most so many microseconds, slewing by NTP
+	// included. 0 means 1000, which is 0.1%; at most 250000.
 	DriftPPM int
-	// Resolution is by how much a reading of a clock may be behind the clock;
-	// 0 means 1 ms.
+	// Resolution is how far a reading of a clock may be behind the clock; 0 means
+	// 1 ms.
 	Resolution time.Duration
-	// Notes turns on early accept notes. They are in use where the leader has them on.
+	// Notes turns on early accept notes. Without notes of the leader nothing is
+	// released early at other nodes.
 	Notes bool
-	// Wanted is the responders that a leader names when it knows no roster of an
-	// earlier leader; ascending, disjoint.
+	// Wanted is the responders that a leader names if it knows no roster of an
+	// earlier leader. Spans ascend and are disjoint, and nodes ascend.
 	Wanted []Want
-	// Tuner chooses responders by who reads what, where no operator has; nil turns it off.
+	// Tuner has responders chosen by where spans are read, for spans that no
+	// operator has chosen responders for; nil turns it off.
 	Tuner *TunerConfig
 }
 
@@ -72,9 +74,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// delta is what a grantee counts less than its grantor promised: at least
-// 2*rho*L/(1+rho), by which the slowest clock may be behind the fastest at the
-// end of a lease, and the resolution of both clocks.
+// delta is what a grantee counts less than its grantor promised: 2*rho*L/(1+rho),
+// rounded up, by which the slowest clock may be behind the fastest at the end of a
+// lease, and the resolution of both clocks.
 func (c *Config) delta() time.Duration {
 	const million = 1_000_000
 	rho := time.Duration(c.DriftPPM)

@@ -14,12 +14,12 @@ func (n *Node) SetWanted(now Instant, wanted []Want) error {
 	if n.leading == nil {
 		return fmt.Errorf("setting who should be responders at node %d in term %d: %w", n.cfg.ID, n.term, ErrNotLeader)
 	}
-	if err := checkWants(wanted); err != nil {
-		return err
-	}
 	var merged []Want
 	for _, w := range wanted {
 		merged = append(merged, Want{Span: w.Span, Nodes: ascending(w.Nodes)})
+	}
+	if err := checkWants(merged); err != nil {
+		return err
 	}
 	for _, w := range n.wish.wanted {
 		if w.Tuned && len(merged) < MaxSpans {

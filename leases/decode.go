@@ -38,13 +38,13 @@ func ParseMessage(data []byte) (Message, error) {
 		p.need(m.News != News{}, "empty news")
 	}
 	if parts&partUsage != 0 {
-		m.Usage = make([]Usage, p.count(1, MaxUsage, "spans with usage"))
+		m.Usage = make([]Usage, p.count(1, "spans with usage", MaxUsage))
 		for i := range m.Usage {
 			m.Usage[i] = Usage{Span: p.span(), Reads: p.number32(), Writes: p.number32()}
 		}
 	}
 	if parts&partLists != 0 {
-		m.Lists = make([]Roster, p.count(1, MaxRosters, "rosters"))
+		m.Lists = make([]Roster, p.count(1, "rosters", MaxRosters))
 		for i := range m.Lists {
 			m.Lists[i] = p.roster()
 		}
@@ -168,7 +168,7 @@ func (p *parser) duration() time.Duration {
 
 // count reads the length of a list. Each item takes a byte at least, so that a
 // list cannot be longer than what is left.
-func (p *parser) count(least, most int, what string) int {
+func (p *parser) count(least int, what string, most int) int {
 	x := p.number()
 	if x < uint64(least) || x > uint64(most) || x > uint64(len(p.rest)) {
 		p.fail("%d %s in %d bytes, want %d to %d", x, what, len(p.rest), least, most)
@@ -187,13 +187,13 @@ func (p *parser) nonce() Nonce {
 	return x
 }
 
-func (p *parser) text() string { return string(p.take(p.count(0, MaxKey, "bytes of a bound"))) }
+func (p *parser) text() string { return string(p.take(p.count(0, "bytes of a bound", MaxKey))) }
 
 func (p *parser) span() Span { return Span{Start: p.text(), End: p.text()} }
 
 func (p *parser) nodes() []NodeID {
 	var ids []NodeID
-	for range p.count(0, MaxNodes, "nodes") {
+	for range p.count(0, "nodes", MaxNodes) {
 		ids = append(ids, NodeID(p.number()))
 	}
 	return ids
@@ -203,14 +203,14 @@ func (p *parser) roster() Roster {
 	r := Roster{ID: RosterID{Term: Term(p.number()), Seq: Seq(p.number())}, Leader: NodeID(p.number())}
 	r.Retired = p.bits(1) != 0
 	r.Voters = Voters{Incoming: p.nodes(), Outgoing: p.nodes()}
-	for range p.count(0, MaxSpans, "spans") {
+	for range p.count(0, "spans", MaxSpans) {
 		a := Assignment{Span: p.span()}
-		for range p.count(1, MaxNodes, "responders") {
+		for range p.count(1, "responders", MaxNodes) {
 			a.Responders = append(a.Responders, Responder{Node: NodeID(p.number()), Barrier: Index(p.number())})
 		}
 		r.Spans = append(r.Spans, a)
 	}
-	for range p.count(0, MaxSpans, "wishes") {
+	for range p.count(0, "wishes", MaxSpans) {
 		w := Want{Span: p.span(), Tuned: p.bits(1) != 0}
 		w.Nodes = p.nodes()
 		r.Wanted = append(r.Wanted, w)

@@ -92,7 +92,7 @@ func (n *Node) isWaitedFor(now Instant, p *peer) bool {
 	old := n.leading.lastAt(now.after(-n.cfg.Fail + n.cfg.Fail/marksPerFail))
 	for _, a := range n.rosters.newest().Spans {
 		if b, named := a.barrier(p.id); named {
-			if _, waits := n.touches.first(max(p.follow.match, b, n.committed), old, a.Span); waits {
+			if _, waits := n.touches.first(max(p.follow.match, b, n.committed), a.Span, old); waits {
 				return true
 			}
 		}

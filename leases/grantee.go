@@ -3,8 +3,6 @@
 
 package leases
 
-import "time"
-
 // maxSent is how many requests to a peer are remembered. Answers to older requests
 // are void.
 const maxSent = 16
@@ -145,6 +143,3 @@ func (n *Node) IsStable(now Instant, span Span) bool {
 	}
 	return n.members.majority(func(v NodeID) bool { return n.boundTo(now, v, test) })
 }
-
-// remaining returns for how long a peer's lease counts.
-func (p *peer) remaining(now Instant) time.Duration { return max(0, p.holding.until.since(now)) }

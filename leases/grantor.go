@@ -103,7 +103,8 @@ func (n *Node) stepConfirm(p *peer, x Nonce) {
 		if p.promise.binds(n.latest) {
 			n.counts.Confirmed++
 		}
-		p.promise.until = 0
+		// Requests up to x may still arrive. Grants of them would bind this node in vain.
+		p.promise.until, p.promise.nonce = 0, x
 	}
 }
 

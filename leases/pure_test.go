@@ -103,3 +103,37 @@ func TestQuestionsTakeNoMemory(t *testing.T) {
 		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { m.lease.Release(q) }), 1.0)
 	}
 }
+
+// What cannot be is refused with an error, counted, and changes nothing else.
+func TestBadNewsIsRefused(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	m := s.member(2)
+	n, now := m.lease, m.reading()
+	counts := n.counts
+	n.advance(now)
+	before := stateOf(n)
+	other := *roster(5)
+	bad := func(from NodeID, x Message) {
+		require.ErrorIs(t, n.Step(now, from, x), ErrMalformed)
+	}
+	bad(1, Message{})
+	bad(0, Message{Term: m.term})
+	bad(2, Message{Term: m.term})
+	bad(3, Message{Term: 1, News: News{Newest: 5, Least: 5}, Lists: []Roster{other}}) // the leader of which is 1
+	require.ErrorIs(t, n.StepNote(1, Note{}), ErrMalformed)
+	require.NoError(t, n.Step(now, 9, Message{Term: m.term, Request: Nonce{Boot: 1, Counter: 1}}))
+	require.NoError(t, n.StepNote(9, Note{Term: m.term, Index: 1}))
+	require.Equal(t, counts.Refused+5, n.counts.Refused)
+	require.Equal(t, counts.Strangers+2, n.counts.Strangers)
+	n.counts = counts
+	require.Equal(t, before, stateOf(n))
+	// A revocation of a request that was never made would void all to come.
+	require.NoError(t, n.Step(now, 1, Message{Term: m.term, Revoke: Nonce{Boot: n.cfg.Boot, Counter: n.counter + 1}}))
+	require.True(t, s.serves(2, Span{}))
+	require.ErrorIs(t, n.SetWanted(now, nil), ErrNotLeader)
+	l := s.member(1).lease
+	require.ErrorIs(t, l.SetWanted(now, []Want{{Nodes: []NodeID{2}}, {Nodes: []NodeID{3}}}), ErrMalformed)
+	require.NoError(t, l.SetWanted(s.member(1).reading(), []Want{{Nodes: []NodeID{3, 2, 3}}}))
+	require.Equal(t, []NodeID{2, 3}, l.wish.wanted[0].Nodes)
+	require.Equal(t, Instant(1<<63-1), Instant(1<<62).after(1<<62))
+}

@@ -29,7 +29,7 @@ func (n *Node) ReadIndex(now Instant, spans ...Span) (Index, bool) {
 func (n *Node) lastOf(spans []Span, upTo Index) Index {
 	i := min(n.applied, upTo)
 	for _, s := range orAll(spans) {
-		i = n.touches.last(upTo, i, s)
+		i = n.touches.last(upTo, s, i)
 	}
 	return i
 }

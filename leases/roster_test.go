@@ -61,7 +61,7 @@ func TestTouchesAnswersLikeAList(t *testing.T) {
 			n := Index(len(plain))
 			s := keyOf(r.IntN(keyCount))
 			after := forgotten + Index(r.Uint64N(uint64(n-forgotten)+1))
-			first, ok := x.first(after, n, s)
+			first, ok := x.first(after, s, n)
 			want := after + 1
 			for want <= n && !touched(want, s) {
 				want++
@@ -74,7 +74,7 @@ func TestTouchesAnswersLikeAList(t *testing.T) {
 			for last > forgotten && !touched(last, s) {
 				last--
 			}
-			require.Equal(t, last, x.last(n, forgotten, s))
+			require.Equal(t, last, x.last(n, s, forgotten))
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestKeysOfTooManyEntriesAreNotKept(t *testing.T) {
 		x.note(i+1, []Span{KeySpan("a")})
 	}
 	require.Len(t, x.list, touchLimit)
-	require.Equal(t, Index(touchLimit+10), x.last(touchLimit+10, 0, KeySpan("b")))
-	require.Equal(t, Index(0), x.last(touchLimit, 0, KeySpan("b")))
+	require.Equal(t, Index(touchLimit+10), x.last(touchLimit+10, KeySpan("b"), 0))
+	require.Equal(t, Index(0), x.last(touchLimit, KeySpan("b"), 0))
 }
 
 func roster(seq Seq, spans ...Assignment) *Roster {

@@ -63,6 +63,30 @@ func TestRestartedNodeAdoptsNoOlderRoster(t *testing.T) {
 	})
 }
 
+// The leader has told a restarted node that roster 3 is its newest, and the roster
+// itself was lost. Rosters 1 and 2 come late. The node adopts neither.
+func TestRestartedNodeWaitsForTheNewestRoster(t *testing.T) {
+	n := started(Config{ID: 3, Boot: 9, ElectionTimeout: time.Second}, Start{Now: 1, Term: 5})
+	n.Configured(1, Members{Voters: Voters{Incoming: []NodeID{1, 2, 3}}})
+	n.Turned(1, Turn{Term: 5, Leader: 1})
+	var list []Roster
+	for q := Seq(1); q <= 3; q++ {
+		r := *roster(q, Assignment{Responders: []Responder{{Node: 2}}})
+		r.ID.Term = 5
+		list = append(list, r)
+	}
+	out := n.Poll(2)
+	require.Len(t, out, 1, "it asks the leader, also in quarantine")
+	ask := out[0].Message.Request
+	require.NoError(t, n.Step(3, 1, Message{Term: 5, Answer: Answer{Nonce: ask}, News: News{Newest: 3, Least: 1}}))
+	late := n.restart.until.after(1)
+	require.NoError(t, n.Step(late, 1, Message{Term: 5, News: News{Newest: 2, Least: 1}, Lists: list[:2]}))
+	require.Equal(t, Seq(2), n.rosters.newest().ID.Seq)
+	require.Nil(t, n.adopted)
+	require.NoError(t, n.Step(late, 1, Message{Term: 5, News: News{Newest: 3, Least: 1}, Lists: list}))
+	require.Equal(t, Seq(3), n.adopted.ID.Seq)
+}
+
 // A node has seen a later term, and its disk has not. After a crash it would know
 // nothing of what it had said in that term, and would not even ask.
 func TestNothingIsSaidBeforeTheTermIsDurable(t *testing.T) {
@@ -349,4 +373,19 @@ func TestStoppingResponderGivesItsLeasesBack(t *testing.T) {
 	require.True(t, s.member(1).lease.MayVote(s.member(1).reading(), 3))
 	i := s.write(1, 0)
 	s.until("the write is committed", s.set.cfg.Fail+rounds, func() bool { return s.committed(1, i) })
+}
+
+// A request was under way when its sender gave its leases back. It binds nobody.
+func TestLateRequestOfALeaseGivenBackBindsNobody(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, nil)
+	g, p := s.member(3), s.member(2)
+	s.slow[2][3] = 30 * ms
+	s.pass(100 * ms) // requests are under way
+	p.lease.GiveUp()
+	confirm := p.lease.peer(3).confirm
+	require.Greater(t, confirm.Counter, g.lease.peer(2).promise.nonce.Counter)
+	require.NoError(t, g.lease.Step(g.reading(), 2, Message{Term: p.term, Confirm: confirm}))
+	s.sever([]NodeID{2}, []NodeID{1, 3}) // but what is under way arrives
+	s.pass(40 * ms)
+	require.False(t, g.lease.peer(2).promise.binds(g.reading()))
 }

@@ -4,7 +4,6 @@
 package leases
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -36,72 +35,3 @@ func (s Span) overlaps(o Span) bool { return !s.endsBefore(o.Start) && !o.endsBe
 
 // overlapsAny reports whether some key of s is in one of spans.
 func (s Span) overlapsAny(spans []Span) bool { return slices.ContainsFunc(spans, s.overlaps) }
-
-// touchLimit bounds the memory for the spans of entries. The spans of entries
-// beyond it are not kept, and such an entry counts as touching every key.
-const touchLimit = 1 << 16
-
-// touch is an entry whose keys are known.
-type touch struct {
-	index Index
-	spans []Span
-}
-
-// touches knows which keys the entries of this node's log touch. An entry that
-// is not listed touches every key: that is what hosts get that say nothing.
-type touches struct {
-	list []touch // Invariant: indexes ascend.
-}
-
-// note records the keys of an entry behind all others.
-func (t *touches) note(index Index, spans []Span) {
-	if spans != nil && len(t.list) < touchLimit {
-		t.list = append(t.list, touch{index: index, spans: slices.Clone(spans)})
-	}
-}
-
-// cut forgets entries above last.
-func (t *touches) cut(last Index) {
-	n, _ := t.from(last + 1)
-	clear(t.list[n:])
-	t.list = t.list[:n]
-}
-
-// forget drops entries up to index, which no question is about any more.
-func (t *touches) forget(index Index) {
-	if n, _ := t.from(index + 1); n > 0 {
-		t.list = slices.Delete(t.list, 0, n)
-	}
-}
-
-// from returns the place of the first listed entry at or above index, and
-// whether it is index's own.
-func (t *touches) from(index Index) (place int, exact bool) {
-	return slices.BinarySearchFunc(t.list, index, func(x touch, i Index) int { return cmp.Compare(x.index, i) })
-}
-
-// first returns the lowest entry above after, and up to last, that touches a key
-// of span.
-func (t *touches) first(after, last Index, span Span) (Index, bool) {
-	at, _ := t.from(after + 1)
-	for i := after + 1; i <= last; i++ {
-		if at == len(t.list) || t.list[at].index != i || span.overlapsAny(t.list[at].spans) {
-			return i, true
-		}
-		at++
-	}
-	return 0, false
-}
-
-// last returns the highest entry up to last, and above floor, that touches a
-// key of span; floor if there is none.
-func (t *touches) last(last, floor Index, span Span) Index {
-	at, _ := t.from(last + 1)
-	for i := last; i > floor; i-- {
-		if at == 0 || t.list[at-1].index != i || span.overlapsAny(t.list[at-1].spans) {
-			return i
-		}
-		at--
-	}
-	return floor
-}

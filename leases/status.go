@@ -15,10 +15,10 @@ type Counts struct {
 	Removed   uint64 // responders that a leader found to have failed
 	Restored  uint64 // responders that a leader named again
 	Refused   uint64 // messages that say what cannot be
-	Strangers uint64 // messages of nodes that are in no configuration or roster known here
+	Strangers uint64 // messages of nodes that no configuration or roster known here has
 }
 
-// Status is what a node knows of leases at an instant, for people to read.
+// Status is the state of a node's leases at an instant.
 type Status struct {
 	Term       Term
 	Leader     NodeID

@@ -23,10 +23,10 @@ type TunerConfig struct {
 	Least int
 }
 
-// A span with more than namePercent reads gets as responders the nodes near more
-// than nearPercent of them. It keeps them until reads fall to keepPercent, and a node
-// until its share falls to keepNearPercent, so that a load at the edge does not
-// change rosters all the time.
+// A span with more than namePercent reads gets responders: the nodes near more than
+// nearPercent of the reads. The span keeps responders until reads fall to
+// keepPercent, and a node stays until its share falls to keepNearPercent, so that a
+// load at the edge does not change rosters all the time.
 const (
 	namePercent     = 95
 	keepPercent     = 90
@@ -127,9 +127,9 @@ func (n *Node) tune(now Instant) {
 	n.tuner.windows++
 }
 
-// decide returns who should be responders, given who is wanted at present. Spans
-// that an operator set are left alone. A span of which little is known keeps what it has
-// until its counter is gone.
+// decide returns who should be responders, given who is wanted at present. It leaves
+// spans that an operator set alone. A span of which little is known keeps what it
+// has until its counter is gone, and for two windows under a new leader.
 func (t *tuner) decide(wanted []Want) []Want {
 	var next []Want
 	had := map[Span][]NodeID{}

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// usageTable counts reads and writes of spans, of no more than limit at a time.
+// usageTable counts reads and writes of at most limit spans.
 //
-// When it is full a new span takes the cell of the least used one, and the count
-// of writes with it (as in the space-saving sketch, of writes alone): a span that
-// is used often is found whatever else is, and what is too high is the
-// share of writes, which keeps responders away rather than bringing them.
+// When the table is full, a new span takes the cell of the least used span and
+// inherits its total as writes, as in the space-saving sketch. A span that is
+// used often therefore stays. Its count of writes may be too high, which keeps
+// responders away and never brings them.
 type usageTable struct {
 	limit int
 	cells []*usageCell // Invariant: at most limit, spans ascend, each once.

@@ -5,7 +5,8 @@ package leases
 
 // Committable returns up to where a leader may commit, at most to upTo: below the
 // first entry that a responder of its keys has not acknowledged, in any roster that
-// is not superseded. Raft's own rule has to hold as well.
+// is not superseded. Raft's own rule has to hold as well. The answer is at or above
+// the leader's empty entry if upTo is.
 func (n *Node) Committable(upTo Index) Index {
 	if n.leading == nil {
 		return upTo
@@ -24,7 +25,7 @@ func (n *Node) heldTo(r *Roster, upTo Index, held func(NodeID) Index) Index {
 	for _, a := range r.Spans {
 		for _, x := range a.Responders {
 			from := max(held(x.Node), x.Barrier, n.committed)
-			if lacks, ok := n.touches.first(from, upTo, a.Span); ok {
+			if lacks, ok := n.touches.first(from, a.Span, upTo); ok {
 				upTo = lacks - 1
 			}
 		}

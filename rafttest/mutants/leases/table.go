@@ -48,6 +48,8 @@ var table = []bug{
 		edit("n.latest.after(cfg.Quarantine)", "n.latest.after(cfg.Lease)"), nil, ""},
 	{"L10", "the newest roster is not asked for after a restart", "leases/node.go",
 		edit("term: s.Term, asking: true}", "term: s.Term}"), nil, "TestRestartedNodeAdoptsNoOlderRoster"},
+	{"L10", "older rosters are adopted although the leader has named a newer one", "leases/adopt.go",
+		edit("	if n.restart.term == n.term && r.ID.Seq < n.restart.least {\n		return false\n	}\n", ""), nil, "TestRestartedNodeWaitsForTheNewestRoster"},
 	{"L11", "lease messages leave before the term is on disk", "leases/adopt.go",
 		edit("now >= n.restart.until && n.durable >= n.term", "now >= n.restart.until"), nil, "TestNothingIsSaidBeforeTheTermIsDurable"},
 
@@ -103,7 +105,7 @@ var table = []bug{
 		edit("		if silent || n.isWaitedFor(now, p) {", "		if n.isWaitedFor(now, p) {"), nil, "TestSilentResponderIsRemovedFromAnIdleGroup"},
 	{"L18", "a responder reads at its commit index", "leases/reads.go",
 		edit("n.lastOf(spans, n.last)", "n.lastOf(spans, n.committed)"), nil, ""},
-	{"L18", "a responder reads at the last entry of other keys", "leases/span.go",
+	{"L18", "a responder reads at the last entry of other keys", "leases/touches.go",
 		edit("		if at == 0 || t.list[at-1].index != i || span.overlapsAny(t.list[at-1].spans) {\n			return i\n", "		if at == 0 || t.list[at-1].index != i || !span.overlapsAny(t.list[at-1].spans) {\n			return i\n"), nil, ""},
 	{"L19", "a leader reads before its empty entry is committed", "leases/grantee.go",
 		edit("n.isOff() || n.committed < l.first {", "n.isOff() {"), nil, ""},
