@@ -38,16 +38,18 @@ func (r *raft) examineLog() error {
 	first := l.storedFirst()
 	// The oldest entries first: after a time with coding the coded ones are there.
 	next, err := r.survey(first, l.applied, surveyBytes)
-	if c := r.coded; c != nil && err == nil {
-		if c.spans.before = first - 1; next <= l.applied {
-			c.spans.before = l.applied // what was not read may be coded; see seek
-		}
-		return c.load()
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case r.coded == nil:
 		_, err = r.survey(l.applied+1, l.last().index, noLimit)
+		return err
 	}
-	return err
+	r.coded.spans.before = first - 1
+	if next <= l.applied {
+		r.coded.spans.before = l.applied // what was not read may be coded; see seek
+	}
+	return r.coded.load()
 }
 
 // survey looks at the entries from index lo to index last, until it has read so many
