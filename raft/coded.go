@@ -35,9 +35,12 @@ import (
 //	coded_recover.go   what a new leader does before it leads
 //	coded_members.go   configuration changes
 //	coded_headers.go   and what others know of entries that are compacted
+//	coded_voters.go    who gets a vote
 //	coded_sets.go      whose votes and acknowledgements count
 //	coded_stuck.go     snapshots for those whom nobody can complete
 //	coded_report.go    what members say of themselves
+//	coded_spans.go     where the log is coded
+//	coded_start.go     and whether a node may start on it
 //
 // A node without Config.Coding has no coded, and none of this happens.
 
