@@ -141,8 +141,9 @@ type Config struct {
 	// check is best effort, as that configuration may be older than the last
 	// one in the log, but without it the host must see to it that every change
 	// fits the one before: one that does not panics when it is applied.
-	// With Coding set a change waits until the one before is applied, and while
-	// one waits others are refused with [ErrProposalDropped].
+	// With Coding set a change waits until the one before is applied, and until
+	// the voters that it brings have said that they read coded entries, if those
+	// may be needed; while one waits others are refused with [ErrProposalDropped].
 	DisableConfChangeValidation bool
 
 	// StepDownOnRemoval makes a leader step down when it applies a

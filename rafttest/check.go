@@ -241,6 +241,7 @@ func (c *checker) commits(n *node, old, now uint64) {
 
 // leads checks that a new leader has all that was committed before its term.
 func (c *checker) leads(n *node) {
+	c.plainLeads(n)
 	f := &c.nodes[n.id]
 	for i := uint64(len(c.committed)); i > 0; i-- {
 		at := i - 1

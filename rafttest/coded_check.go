@@ -96,6 +96,28 @@ func (c *checker) covers(n *node, conf *pb.ConfState, old, commit uint64) {
 	}
 }
 
+// plainLeads checks a new leader that does not code: it changes the members by
+// majorities alone, so none of them may need a coded entry any more.
+func (c *checker) plainLeads(n *node) {
+	if c.truth == nil || !n.uncoded {
+		return
+	}
+	for _, m := range c.s.nodes {
+		if m.disk == nil || !isMember(c.newestConf().conf, m.id) {
+			continue
+		}
+		for _, e := range m.disk.durable.entries {
+			i := e.GetIndex()
+			committed := i < uint64(len(c.committed)) && c.committed[i] == e.GetTerm()
+			if committed && i > released(&m.disk.durable) && c.truth.coded(entryName{i, e.GetTerm()}) {
+				c.s.fail(Recoverability, "node %d leads without coding, and node %d may need entry %d, which is committed and coded", n.id, m.id, i)
+				return
+			}
+		}
+	}
+	c.s.coded.PlainLeaders++
+}
+
 // countCommit counts an entry that commits coded, and whether it took riders.
 func (c *checker) countCommit(v *view, conf *pb.ConfState, e entryName) {
 	if !c.truth.coded(e) {

@@ -30,6 +30,7 @@ type CodedReach struct {
 	Hurried, InARow, InARowApplied, LateApplies         uint64
 	HurriedDrops, ChangesRefused                        uint64
 	Ambushes, Starved, Blocked, Echoes                  uint64
+	PlainLeaders                                        uint64
 }
 
 // Add adds the counts of another run.

@@ -35,6 +35,9 @@
 //	headers.go    what others know of entries that are compacted
 //	report.go     what members say of themselves
 //	stuck.go      snapshots for members that nobody can complete
+//	voters.go     a vote only for members that read envelopes
+//	foreign.go    envelopes that a node is not set up to read
+//	spans.go      where the log is coded
 //
 // # One entry, from proposal to apply
 //
