@@ -4,6 +4,7 @@
 package gossip
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
@@ -24,7 +25,8 @@ type Lacking struct {
 	First []uint8
 }
 
-// An Ask is what to ask one peer for, in one message.
+// An Ask is what to ask one peer for, in one message: each entry once, in ascending
+// order of their indexes.
 type Ask struct {
 	To    uint64
 	Wants []Want
@@ -224,6 +226,9 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 				out = p.ask(w, l, now, leader, out, first)
 			}
 		}
+	}
+	for _, a := range out[first:] {
+		slices.SortFunc(a.Wants, func(a, b Want) int { return cmp.Compare(a.Index, b.Index) })
 	}
 	return out
 }

@@ -4,6 +4,7 @@
 package gossip
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -183,6 +184,38 @@ func TestPullIsBounded(t *testing.T) {
 	for _, a := range p.Plan(1, many, 1, nil) {
 		require.LessOrEqual(t, len(a.Wants), MaxWants)
 	}
+}
+
+// Whatever is lacking, urgent or not, and whoever answers: an ask names each entry once,
+// in ascending order. A receiver refuses any other.
+func TestAsksAreInOrder(t *testing.T) {
+	mixed := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		p := newPuller(PullerOptions{Patience: 1 + rng.IntN(2), Batch: 16 << rng.IntN(10)})
+		all := lacking(40)
+		for now := range 60 {
+			var missing []Lacking
+			for _, l := range all {
+				if l.Urgent, l.Overdue = rng.IntN(4) == 0, rng.IntN(4) == 0; rng.IntN(3) > 0 {
+					missing = append(missing, l)
+				}
+			}
+			for _, a := range p.Plan(now, missing, 1, nil) {
+				require.LessOrEqual(t, len(a.Wants), MaxWants)
+				for i, w := range a.Wants {
+					if i > 0 {
+						require.Less(t, a.Wants[i-1].Index, w.Index, "seed %d", seed)
+						mixed++
+					}
+					if rng.IntN(2) == 0 {
+						p.Answered(a.To, w.ID, rng.IntN(3))
+					}
+				}
+			}
+		}
+	}
+	require.NotZero(t, mixed)
 }
 
 // Only members are asked; the node itself, or no leader, never is.

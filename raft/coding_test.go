@@ -36,6 +36,24 @@ type group struct {
 	logger  raft.Logger // of each node
 	// hostChecks is Config.DisableConfChangeValidation.
 	hostChecks bool
+	// busy hears that a host is asked for a snapshot, and says that it has none yet.
+	busy func(id uint64) bool
+	// reports says that hosts report that snapshots have arrived.
+	reports bool
+}
+
+// slowStorage is the storage of a host that takes its time to make a snapshot.
+type slowStorage struct {
+	*raft.MemoryStorage
+	g  *group
+	id uint64
+}
+
+func (s slowStorage) Snapshot() (*pb.Snapshot, error) {
+	if s.g.busy != nil && s.g.busy(s.id) {
+		return nil, raft.ErrSnapshotTemporarilyUnavailable
+	}
+	return s.MemoryStorage.Snapshot()
 }
 
 type codingNode struct {
@@ -66,7 +84,7 @@ func newGroup(t testing.TB, n int) *group {
 
 func (g *group) start(id uint64) {
 	n := g.nodes[id]
-	c := config(n.storage)
+	c := config(slowStorage{n.storage, g, id})
 	c.ID, c.Applied = id, n.index
 	c.CheckQuorum, c.PreVote, c.DisableConfChangeValidation = true, true, g.hostChecks
 	c.Rand = rand.New(rand.NewPCG(id, 1))
@@ -117,6 +135,9 @@ func (g *group) settle() {
 					}
 					if g.stepped != nil {
 						g.stepped(m)
+					}
+					if g.reports && m.GetType() == pb.MsgSnap {
+						n.rn.ReportSnapshot(to.id, raft.SnapshotFinish)
 					}
 				}
 			}

@@ -5,6 +5,7 @@ package rafttest
 
 import (
 	"slices"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -148,18 +149,27 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 
 // checkpointSoon makes a checkpoint of what is applied, if there is anything new,
 // as a snapshot was asked for: a node that lacks payloads which nobody has any
-// more can use no older one.
-func (p *coreProcess) checkpointSoon() {
-	if p.checkpointing || p.applied <= p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
-		return
+// more can use no older one. It reports whether the host has none until then.
+func (p *coreProcess) checkpointSoon() (busy bool) {
+	if p.applied <= p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
+		return false
+	}
+	takes := p.n.syncTime
+	if b := p.s.breaks(); b != nil && b.snapshot > 0 {
+		p.s.coded.SlowSnapshots++
+		takes, busy = func() time.Duration { return b.snapshot }, b.busy
+	}
+	if p.checkpointing {
+		return busy
 	}
 	p.checkpointing = true
-	p.n.later(p.n.syncTime(), func() {
+	p.n.later(takes(), func() {
 		p.checkpointing = false
 		if p.applied > p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
 			p.maybeCheckpoint(true)
 		}
 	})
+	return busy
 }
 
 func isMember(c *pb.ConfState, id uint64) bool {

@@ -4,6 +4,8 @@
 package rafttest
 
 import (
+	"errors"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
@@ -257,6 +259,15 @@ func (c *checker) leads(n *node) {
 				n.id, f.hard.term, at, c.committed[at], c.committedIn[at], term, f.last())
 		}
 		return
+	}
+}
+
+// accepted checks that a node refuses nothing that another sent, unless messages are
+// damaged on their way.
+func (c *checker) accepted(n *node, m *pb.Message, err error) {
+	damaged := c.s.plan.coded != nil && c.s.plan.coded.unitCorrupt+c.s.plan.coded.unitLies > 0
+	if errors.Is(err, raft.ErrMalformedMessage) && !damaged && c.s.opts.Bug == NoBug {
+		c.s.fail(Accepted, "node %d refuses what %d sent: %v", n.id, m.GetFrom(), err)
 	}
 }
 

@@ -76,6 +76,10 @@ func (c *client) try(op *operation, left int) {
 	if op.finished {
 		return
 	}
+	if s.finale.isLive() {
+		op.abandoned = true
+		return
+	}
 	if left == 0 {
 		s.reach.Indeterminate++
 		s.tell(0, "client %d gives up %v", c.id, op.command.id)

@@ -216,6 +216,10 @@ func (f *faults) committed(n *node, e entryName) {
 		f.deafen(n, e)
 		return
 	}
+	if b := c.brief.breaks; b != nil && b.draws.Chance(b.strand) {
+		f.strand(n, e)
+		return
+	}
 	if s.falls.Chance(c.brief.blocked) {
 		f.block(n, e)
 		return

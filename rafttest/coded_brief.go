@@ -55,6 +55,8 @@ type briefPlan struct {
 	blocked float64
 	// echo is the chance of a message to come again, long after.
 	echo float64
+	// breaks is nil unless connections break.
+	breaks *breaksPlan
 }
 
 // act is one thing that happens.
@@ -272,7 +274,7 @@ func (s *sim) held() (more time.Duration, inStep bool) {
 // String lists the acts that happen, each with its number.
 func (b *briefPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, blocked: %v, echo: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.blocked, b.echo, b.hurry, b.inStep, b.overtaken, b.holds)
+	fmt.Fprintf(&text, "{topple: %v, unheard: %v, deaf: %v, blocked: %v, echo: %v, breaks: %v, hurry: %v, in step: %v, overtaken: %v, held: %v;", b.topple, b.unheard, b.deaf, b.blocked, b.echo, b.breaks, b.hurry, b.inStep, b.overtaken, b.holds)
 	for i, a := range b.acts {
 		if !a.skip {
 			fmt.Fprintf(&text, " %d %v;", i, a.kind)

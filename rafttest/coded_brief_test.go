@@ -26,8 +26,8 @@ func TestCodedBrief(t *testing.T) {
 	if enough {
 		require.NotZero(t, reached.Falls)
 		require.NotZero(t, reached.Held)
-		for _, n := range []uint64{reached.Ambushes, reached.Starved, reached.Blocked, reached.Echoes} {
-			require.NotZero(t, n, "ambushes")
+		for _, n := range []uint64{reached.Ambushes, reached.Starved, reached.Blocked, reached.Echoes, reached.Breaks, reached.SlowSnapshots, reached.Stranded} {
+			require.NotZero(t, n, "ambushes and breaks")
 		}
 		for _, n := range []uint64{reached.Hurried, reached.InARow, reached.InARowApplied, reached.LateApplies, reached.HurriedDrops, reached.ChangesRefused} {
 			require.NotZero(t, n, "hosts in a hurry")

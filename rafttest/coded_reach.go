@@ -31,6 +31,7 @@ type CodedReach struct {
 	HurriedDrops, ChangesRefused                        uint64
 	Ambushes, Starved, Blocked, Echoes                  uint64
 	PlainLeaders                                        uint64
+	Breaks, SlowSnapshots, Stranded                     uint64
 }
 
 // Add adds the counts of another run.
@@ -44,6 +45,7 @@ func (r CodedReach) Missing() []string {
 	r.Hurried, r.InARow, r.InARowApplied, r.LateApplies = r.Hurried+1, r.InARow+1, r.InARowApplied+1, r.LateApplies+1
 	r.HurriedDrops, r.ChangesRefused = r.HurriedDrops+1, r.ChangesRefused+1
 	r.Ambushes, r.Starved, r.Blocked, r.Echoes = r.Ambushes+1, r.Starved+1, r.Blocked+1, r.Echoes+1
+	r.Breaks, r.SlowSnapshots, r.Stranded = r.Breaks+1, r.SlowSnapshots+1, r.Stranded+1
 	return simkit.Zeros(r)
 }
 

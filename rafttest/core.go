@@ -62,7 +62,7 @@ func newCoreProcess(n *node) *coreProcess {
 	cp := n.disk.live.checkpoint
 	fresh := cp == nil && n.disk.live.last() == 0
 	if s.plan.coded != nil {
-		n.disk.asked = n.bound(p.checkpointSoon)
+		n.disk.asked = p.checkpointSoon
 		if n.uncoded {
 			p.startPlain()
 		}
@@ -180,7 +180,9 @@ func (p *coreProcess) step(m *pb.Message) {
 		p.n.later(time.Millisecond, func() { p.step(m) })
 		return
 	}
-	p.did(p.rn.Step(m))
+	err := p.rn.Step(m)
+	p.s.check.accepted(p.n, m, err)
+	p.did(err)
 }
 
 func (p *coreProcess) propose(c command, reply func(result)) {

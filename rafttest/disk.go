@@ -121,8 +121,8 @@ type disk struct {
 	// snapshotBusy says that the next snapshot asked for has yet to be made.
 	snapshotBusy func() bool
 	// asked, if set, hears that a snapshot was asked for: a host that can make
-	// a newer one begins to.
-	asked func()
+	// a newer one begins to, and reports whether there is none until then.
+	asked func() (busy bool)
 }
 
 func newDisk(first *pb.Snapshot, snapshotBusy func() bool) *disk {
@@ -238,10 +238,7 @@ func (d *disk) FirstIndex() (uint64, error) { return d.live.baseIndex + 1, nil }
 
 // Snapshot implements [raft.Storage]: the latest checkpoint.
 func (d *disk) Snapshot() (*pb.Snapshot, error) {
-	if d.asked != nil {
-		d.asked()
-	}
-	if d.live.checkpoint == nil || d.snapshotBusy() {
+	if d.asked != nil && d.asked() || d.live.checkpoint == nil || d.snapshotBusy() {
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
 	return d.live.checkpoint, nil

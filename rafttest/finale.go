@@ -26,10 +26,16 @@ type finale struct {
 	asleep [maxNodes + 1]bool
 	done   bool
 	took   time.Duration
-	// tails is what the cluster may take beyond finaleTime: see tailTime.
-	tails time.Duration
+	// deadline is by when it must be live.
+	deadline time.Duration
 	// nudged is when a leader was last asked to leave a joint configuration.
 	nudged time.Duration
+	// live says that all is done, and then it settles at a time, if the members stay
+	// those at an index; resting says that nobody has anything to say any more. See
+	// rest.
+	live, resting bool
+	settles       time.Duration
+	membersAt     uint64
 }
 
 type probe struct {
@@ -46,7 +52,7 @@ func (f *finale) begin() {
 	s.plan.calm()
 	f.killMany()
 	f.asleep = f.mayStayDown()
-	f.tails = f.tailTime()
+	f.deadline = s.plan.duration + finaleTime + f.tailTime()
 	for _, n := range s.nodes {
 		n.slowUntil = 0
 		if n.disk == nil || f.asleep[n.id] {
@@ -91,11 +97,13 @@ func (f *finale) tailTime() time.Duration {
 func (f *finale) look() {
 	s := f.s
 	wrong := f.unfinished()
-	if wrong == "" {
+	switch {
+	case wrong == "" && !f.live:
 		f.finish()
+	case wrong == "" && f.settled():
+		f.rest()
 		return
-	}
-	if s.Now() > s.plan.duration+finaleTime+f.tails {
+	case wrong != "" && s.Now() > f.deadline:
 		if s.minorityStayed && wrong == noLeader && f.stalemate() {
 			s.reach.Stalemates++
 			s.tell(0, "stalemate")
@@ -125,7 +133,7 @@ const noLeader = "there is no leader"
 // finish checks what must be true in the end.
 func (f *finale) finish() {
 	s := f.s
-	f.done, f.took = true, s.Now()-s.plan.duration
+	f.live, f.took = true, s.Now()-s.plan.duration
 	s.tell(0, "live again")
 	for _, n := range f.members() {
 		st := n.proc.state()
@@ -137,6 +145,7 @@ func (f *finale) finish() {
 			}
 		}
 	}
+	f.settle()
 }
 
 // members returns the members that run.

@@ -84,6 +84,7 @@ func (c *checkedCore) Ready() rawnode.Ready {
 	}
 	for _, m := range rd.Messages {
 		check.sent(n, m)
+		check.s.finale.sentAtRest(n, m)
 	}
 	return rd
 }

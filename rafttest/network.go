@@ -24,7 +24,12 @@ type link struct {
 	free time.Duration
 	// last is when the last packet arrives, once it is calm.
 	last time.Duration
+	// resets counts the connections that broke: what was under way is lost.
+	resets int
 }
+
+// lateMost bounds how late a packet comes.
+const lateMost = time.Second
 
 // queueTime bounds what waits for a link: what would wait longer is lost.
 const queueTime = 500 * time.Millisecond
@@ -83,7 +88,7 @@ func (n *network) echo(p packet) {
 		return
 	}
 	p.lost, p.arrived = nil, nil
-	s.After(s.falls.Span(time.Millisecond, time.Second), func() {
+	s.After(s.falls.Span(time.Millisecond, lateMost), func() {
 		s.coded.Echoes++
 		n.s.node(p.to).receive(p)
 	})
@@ -99,15 +104,16 @@ func (n *network) deliver(p packet, start time.Duration) {
 	}
 	more, inStep := s.held()
 	at += more
+	l := &n.links[p.from][p.to]
 	if n.calm || inStep { // in order, as on any connection
-		l := &n.links[p.from][p.to]
 		at = max(at, l.last)
 		if more == 0 || !s.plan.coded.brief.overtaken {
 			l.last = at
 		}
 	}
+	resets := l.resets
 	s.At(at, func() {
-		if n.links[p.from][p.to].cuts > 0 {
+		if l.cuts > 0 || l.resets != resets {
 			s.reach.Blocked++
 			n.drop(p)
 			return
@@ -134,6 +140,12 @@ func (n *network) cut(from, to uint64) (mend func()) {
 			l.cuts--
 		}
 	}
+}
+
+// reset breaks the connection between two nodes: what is under way on it is lost.
+func (n *network) reset(a, b uint64) {
+	n.links[a][b].resets++
+	n.links[b][a].resets++
 }
 
 // mendAll ends all faults of the network.

@@ -132,6 +132,8 @@ const (
 	Coverage           = "coverage"       // committed: any half of the voters can restore it
 	Recoverability     = "recoverability" // committed: whoever may lead can restore it
 	Budget             = "budget"         // no buffer is larger than it may be
+	Accepted           = "honest messages are accepted"
+	Rest               = "rest" // who has nothing to do sends heartbeats and nothing else
 )
 
 // Bug is a mistake of a host, planted to see whether it is found.

@@ -27,6 +27,7 @@ type Reach struct {
 	SnapshotsHeld, BoldOperators, Stalemates          uint64
 	CoreRuns, HostRuns, Refusals                      uint64
 	UnknownVerdicts, SnapshotsRefused, StatesKept     uint64
+	AtRest                                            uint64
 }
 
 // Add adds the counts of another run.

@@ -74,6 +74,7 @@ func Run(seed uint64, opts Options) Result {
 			s.falls = simkit.NewDraws(seed, 6)
 			s.plan.drawBrief(simkit.NewDraws(seed, 7), opts.Skip)
 			s.plan.drawAmbushes(seed, opts.Skip)
+			s.plan.drawBreaks(simkit.NewDraws(seed, 15))
 		}
 	}
 	s.live(seed)
@@ -112,7 +113,7 @@ func (s *sim) live(seed uint64) {
 			s.fail(Liveness, "%d events, and no end", n)
 			return
 		}
-		s.Step(s.plan.duration + 2*finaleTime)
+		s.Step(s.plan.duration + 3*finaleTime)
 	}
 	s.checkHistory()
 }

@@ -234,7 +234,8 @@ func (p *coreProcess) send(m *pb.Message) {
 	s, n, to := p.s, p.n, m.GetTo()
 	m = p.sealLate(m)
 	s.check.sent(n, m)
-	if m = s.spoil(m); m == nil {
+	s.finale.sentAtRest(n, m)
+	if m = s.spoil(m); m == nil || s.mayBreak(m) {
 		return
 	}
 	data, err := proto.Marshal(m)

@@ -23,6 +23,9 @@ import (
 // and when there is no room for more. What the host makes of them will be so many
 // bytes shorter.
 func (c *Coder) Form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int) {
+	if most, first := c.leads.mostFor(to), ents[0].GetIndex(); most-first < uint64(len(ents)) {
+		ents = ents[:most-first+1]
+	}
 	made, saved = c.leads.form(to, ents, room)
 	c.leads.saved = saved
 	return made, saved
@@ -92,7 +95,7 @@ func (l *leading) form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry,
 // what others are sent by the same interface. 0 holds new entries back.
 func (c *Coder) Room(to, next uint64) int {
 	l := c.leads
-	if l.withheld(to) {
+	if next > l.mostFor(to) {
 		return 0
 	}
 	p, ok := l.observer().(ecraft.Pacer)

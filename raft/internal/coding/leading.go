@@ -42,13 +42,20 @@ type leading struct {
 	credit int
 	// stuck is how many ticks a member has been stuck.
 	stuck map[uint64]int
+	// first is the index of the first entry of this term, sentTo the highest that was
+	// sent to a member in it.
+	//
+	// Invariant: neither falls, whatever becomes of what was sent.
+	first  uint64
+	sentTo map[uint64]uint64
 	// saved is by how much shorter the host makes what a member is sent next.
 	saved int
 }
 
 // begin begins a leadership.
 func (c *Coder) begin() {
-	c.leads = &leading{Coder: c, blocked: map[uint64]bool{}, lagging: map[uint64]time.Duration{}, stuck: map[uint64]int{}}
+	c.leads = &leading{Coder: c, blocked: map[uint64]bool{}, lagging: map[uint64]time.Duration{}, stuck: map[uint64]int{},
+		first: c.log.Last().Index + 1, sentTo: map[uint64]uint64{}}
 	if o := c.leads.observer(); o != nil {
 		o.Reset(c.now())
 	}
@@ -70,10 +77,13 @@ func (l *leading) tick() {
 	l.workOnChange()
 }
 
-// unblock has members be sent what they waited for, if it can be made by now.
+// unblock has members that are there be sent what they waited for, if it can be made by
+// now.
 func (l *leading) unblock() {
 	for _, id := range l.members {
-		l.unblockOne(id)
+		if l.healthy(id) {
+			l.unblockOne(id)
+		}
 	}
 }
 

@@ -73,8 +73,9 @@ type record struct {
 	looked bool
 	// bornTick is the tick of that, retryTick the first at which to look again.
 	bornTick, retryTick int
-	// wantedAt is the tick at which it was wanted for another member.
-	wantedAt int
+	// wantedAt is the tick at which it was first wanted for another member, neededAt
+	// that at which it last was.
+	wantedAt, neededAt int
 	// since is when the entry was known to be committed here, for metrics.
 	since time.Duration
 }

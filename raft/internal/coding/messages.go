@@ -137,14 +137,22 @@ func (c *Coder) Leaves(m *pb.Message) {
 			}
 		}
 	case pb.MsgApp:
-		if o := c.observer(); o != nil && len(m.GetEntries()) > 0 {
-			ents := m.GetEntries()
-			o.Sent(to, ents[len(ents)-1].GetIndex(), extend.EncodedSize(ents...)-c.leads.saved, c.now())
+		if ents := m.GetEntries(); len(ents) > 0 {
+			c.leads.sent(to, ents)
 		}
 	case pb.MsgHeartbeat:
 		if o := c.observer(); o != nil {
 			o.HeartbeatSent(to, c.now())
 		}
+	}
+}
+
+// sent notes that an append with entries leaves for a member.
+func (l *leading) sent(to uint64, ents []*pb.Entry) {
+	last := ents[len(ents)-1].GetIndex()
+	l.sentTo[to] = max(l.sentTo[to], last)
+	if o := l.observer(); o != nil {
+		o.Sent(to, last, extend.EncodedSize(ents...)-l.saved, l.now())
 	}
 }
 

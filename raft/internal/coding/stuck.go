@@ -5,6 +5,7 @@ package coding
 
 import (
 	"maps"
+	"math/bits"
 	"slices"
 
 	"go.etcd.io/raft/v3/tracker"
@@ -17,9 +18,30 @@ import (
 // the entry and compacted it. Then it needs a snapshot, although its log is as
 // long as anybody's. It goes on acknowledging, which others may depend on, and
 // says that it is stuck. A snapshot helps it only if it covers all that stands in
-// its log: what it acknowledged must not be dropped. So the leader sends one
-// when its state has caught up with what it has sent there; under load it holds
-// new entries back from that follower for a while, so that it can.
+// its log: what it acknowledged must not be dropped, and the follower refuses one
+// that its log goes on behind. So the leader sends one when its state has caught
+// up with where that log may end; under load it holds new entries back from that
+// follower for a while, so that it can.
+//
+// Where a follower's log ends, no answer says. An acknowledgement may have been
+// lost, and what is sent next (Progress) then goes back to what was acknowledged;
+// a follower that refuses a snapshot acknowledges what it shares with it, and may
+// have more. Two bounds hold (mayReach):
+//
+//   - Of the leader's own term the follower has nothing but what the leader sent
+//     it in this term. That only rises, whatever was lost.
+//   - Of earlier terms it may have anything, from any leader. But a snapshot that
+//     ends in the leader's own term settles these: if the follower has the
+//     snapshot's last entry, all behind it is of that term, as terms never fall
+//     along a log; and if it has not, it has another there, or none, and takes
+//     the snapshot as any follower does that differs from what is committed.
+//
+// So one snapshot at or behind both bounds is enough, in whatever order reports,
+// snapshots and probes come, and no other is sent for its own sake. Entries up to
+// there are never held back, nor carriers that raise them. The entries add nothing
+// to what the snapshot must cover, and without their acknowledgement the leader may
+// not be able to commit, and then apply, what it is to cover: all who are alive may
+// be needed for that.
 
 // stuckAt returns the first committed entry that nobody can complete here.
 func (c *Coder) stuckAt() (uint64, bool) {
@@ -30,12 +52,36 @@ func (c *Coder) stuckAt() (uint64, bool) {
 	return rec.id.Index, true
 }
 
-// withheld reports whether new entries are held back from a member: for one
-// election timeout out of two, so that a host whose snapshots lag behind costs
-// time and not the member.
-func (l *leading) withheld(to uint64) bool {
+// mayReach returns the index that a snapshot for a stuck member must reach: its log
+// does not go on behind that, as far as it agrees with this one.
+func (l *leading) mayReach(id uint64) uint64 { return max(l.sentTo[id], l.first) }
+
+// mostFor returns the highest index that a member may be sent now: where entries are
+// held back, as far as its log may reach, and as far as carriers raise what it has of
+// entries up to there.
+func (l *leading) mostFor(to uint64) uint64 {
 	ticks, stuck := l.stuck[to]
-	return stuck && ticks%(2*l.cfg.ElectionTick) < l.cfg.ElectionTick
+	if !stuck || !holdsBack(ticks/l.cfg.ElectionTick) {
+		return noLimit
+	}
+	most, g := l.mayReach(to), &l.ledger
+	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
+		if n := len(rec.raised); rec.id.Index <= most && n > 0 {
+			most = max(most, rec.raised[n-1].at)
+		}
+	}
+	return most
+}
+
+// holdsBack reports whether new entries are held back from a member that has been
+// stuck for so many election timeouts: for one and not for one, for two and not for
+// two, for four and so on, up to a bound. So a snapshot that its host takes long to
+// make covers what was sent until it is there, sooner or later; and a member without
+// which nothing is committed costs half of the time, and not the group.
+func holdsBack(timeouts int) bool {
+	n := uint(timeouts) + 2
+	span := min(uint(1)<<(bits.Len(n)-1), 128)
+	return n&(span/2) == 0
 }
 
 // serveStuck sends snapshots to members that cannot go on without.
@@ -44,15 +90,16 @@ func (l *leading) serveStuck() {
 	beyond = beyond && lost <= l.log.Applied() // so a snapshot stands for it
 	for _, id := range l.members {
 		a, pr := l.accounts[id], l.raft.Members().Progress[id]
-		if a == nil || pr == nil {
-			continue
+		if a == nil || pr == nil || !l.healthy(id) {
+			continue // one that is not there would not get it
 		}
-		// The first index that the snapshot must cover: all that was sent; or
+		// The index that the snapshot must reach: where the member's log may end; or
 		// the one it waits for, if it does not read envelopes, or if nobody can
 		// complete any more what it is to be sent.
-		least := pr.Next - 1
+		least := uint64(0)
 		switch {
 		case a.stuck:
+			least = l.mayReach(id)
 			l.stuck[id]++
 		case a.known && !a.capable && l.blocked[id]:
 			least = pr.Next
@@ -69,17 +116,12 @@ func (l *leading) serveStuck() {
 		// what is applied would do. Some hosts send their state of now instead
 		// of a snapshot that is too old, so that one is sent now and then.
 		s, err := l.log.Snapshot()
-		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id] < l.cfg.ElectionTick/2 {
+		half := l.cfg.ElectionTick / 2
+		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id]%l.cfg.ElectionTick != half {
 			continue
 		}
 		l.record(Event{Kind: Snapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
-		if !pr.RecentActive {
-			continue // it would not arrive
-		}
 		l.Ask(extend.Effect{Do: extend.Snapshot, To: id})
-		if a.stuck {
-			l.stuck[id] = 0
-		}
 	}
 }
 

@@ -15,14 +15,33 @@ import (
 
 // What a node lacks and asks others for: payloads of committed entries, which it
 // is to apply, in order; and at a leader those of entries that it is to send on.
+//
+// A leader wants an entry for as long as it has a use for it: each time that it
+// tries to send the entry to a member, or to raise it, and cannot, it says so again.
+// What was not said again for an election timeout is asked for no more. The member
+// has got a snapshot instead, or is gone, or the members have changed by another way.
 
 // want has the payload of an entry completed although this node need not apply
 // it, or not yet.
 func (c *Coder) want(rec *record) {
-	if !rec.complete && c.wanted[rec.id.Index] == nil && c.expectPinned(rec) {
-		rec.wantedAt = c.ticks
-		c.wanted[rec.id.Index] = rec
+	if !c.renewWanted(rec.id.Index) && !rec.complete && c.expectPinned(rec) {
+		c.addWanted(rec)
 	}
+}
+
+// renewWanted notes that an entry is of use still, if it is wanted, and reports whether
+// it is.
+func (c *Coder) renewWanted(index uint64) bool {
+	rec := c.wanted[index]
+	if rec != nil {
+		rec.neededAt = c.ticks
+	}
+	return rec != nil
+}
+
+func (c *Coder) addWanted(rec *record) {
+	rec.wantedAt, rec.neededAt = c.ticks, c.ticks
+	c.wanted[rec.id.Index] = rec
 }
 
 // wantAhead has entries of the log completed: those that a member is to be sent
@@ -36,10 +55,10 @@ func (c *Coder) wantAhead(ents []*pb.Entry) {
 	}()
 	for i, e := range ents {
 		env, err := c.open(e)
-		if err != nil || i >= maxWanted || len(c.wanted) >= 2*maxWanted {
+		if err != nil || i >= maxWanted {
 			return
 		}
-		if env == nil || c.wanted[e.GetIndex()] != nil {
+		if env == nil || c.renewWanted(e.GetIndex()) {
 			continue
 		}
 		if env.Kind == ecraft.Coded {
@@ -47,7 +66,7 @@ func (c *Coder) wantAhead(ents []*pb.Entry) {
 		}
 		for _, r := range env.Riders {
 			id := ecraft.ID{Term: r.Term, Index: r.Index}
-			if id.Index <= c.released() {
+			if c.renewWanted(id.Index) || id.Index <= c.released() {
 				continue
 			}
 			if under, err := c.envelopeOf(id); err == nil && under.Kind == ecraft.Coded {
@@ -60,38 +79,42 @@ func (c *Coder) wantAhead(ents []*pb.Entry) {
 // maxWanted bounds how many entries a leader completes ahead for a member.
 const maxWanted = 32
 
-// wantEntry has one entry of the log completed.
+// wantEntry has one entry of the log completed, if not too many are wanted.
 func (c *Coder) wantEntry(id ecraft.ID, env *ecraft.Envelope) {
+	if len(c.wanted) >= 2*maxWanted {
+		return
+	}
 	if rec := c.ledger.find(id.Index); rec != nil {
 		c.want(rec)
 		return
 	}
-	if env.Payload != nil || c.wanted[id.Index] != nil || c.store.Payload(id) != nil {
+	if env.Payload != nil || c.store.Payload(id) != nil {
 		return
 	}
 	hdr := env.Header
-	rec := &record{id: id, hdr: &hdr, wantedAt: c.ticks}
+	rec := &record{id: id, hdr: &hdr}
 	if c.expectPinned(rec); rec.pinned { // also if this node's own units make it complete
-		c.wanted[id.Index] = rec
+		c.addWanted(rec)
 	}
 }
 
 // wantLost has an entry completed that this node has compacted, of which it knows
 // the header.
 func (c *Coder) wantLost(rec *record) {
-	if c.wanted[rec.id.Index] != nil || len(c.wanted) >= 2*maxWanted {
+	if c.renewWanted(rec.id.Index) || len(c.wanted) >= 2*maxWanted {
 		return
 	}
-	rec.wantedAt, rec.pinned = c.ticks, true
+	rec.pinned = true
 	rec.complete = c.store.ExpectPinned(rec.id, rec.hdr)
 	c.forgetting()
-	c.wanted[rec.id.Index] = rec
+	c.addWanted(rec)
 	c.pull()
 }
 
 // pull asks for what is lacking: of committed entries, in order, and of those
 // that a leader needs to send on.
 func (c *Coder) pull() {
+	c.forgetWanted()
 	lacking := c.lacking()
 	if len(lacking) == 0 {
 		return
@@ -127,8 +150,8 @@ func (c *Coder) lacking() []gossip.Lacking {
 			}
 		}
 	}
-	if len(c.wanted) > 0 { // sorting nothing allocates
-		upTo = max(upTo, c.tidyWanted())
+	for index := range c.wanted {
+		upTo = max(upTo, index)
 	}
 	list := c.store.Lacking(upTo, maxLacking, nil)
 	for i := range list {
@@ -146,19 +169,17 @@ func (c *Coder) mayExpect(index uint64) bool {
 	return c.noRoomFrom == 0 || index < c.noRoomFrom || c.ticks != c.noRoomTick
 }
 
-// tidyWanted forgets the entries that are wanted no more, and returns the last
-// that is.
-func (c *Coder) tidyWanted() (last uint64) {
+// forgetWanted forgets the entries that are wanted no more.
+func (c *Coder) forgetWanted() {
+	if len(c.wanted) == 0 { // sorting nothing allocates
+		return
+	}
 	for _, index := range slices.Sorted(maps.Keys(c.wanted)) {
-		rec := c.wanted[index]
-		if rec.complete && !c.keeps(rec) || c.unneeded(index) {
+		if rec := c.wanted[index]; rec.complete && !c.keeps(rec) || c.unneeded(rec) {
 			c.unpin(rec)
 			delete(c.wanted, index)
-			continue
 		}
-		last = index
 	}
-	return last
 }
 
 // keeps reports whether a payload that was completed to be sent on is kept for a
@@ -170,10 +191,12 @@ func (c *Coder) keeps(rec *record) bool {
 }
 
 // unneeded reports whether an entry that was wanted no longer is: this node
-// does not lead any more, or has compacted it and no check of members needs it.
-func (c *Coder) unneeded(index uint64) bool {
-	l := c.leads
-	return l == nil || index < c.log.First() && l.check.headers[index] == nil
+// does not lead any more, or has had no use for it for a while, or has compacted it
+// and no check of members needs it.
+func (c *Coder) unneeded(rec *record) bool {
+	l, index := c.leads, rec.id.Index
+	return l == nil || c.ticks-rec.neededAt > c.cfg.ElectionTick ||
+		index < c.log.First() && l.check.headers[index] == nil
 }
 
 // expect sees to it that the store knows an entry that is not complete. If it

@@ -1,0 +1,136 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// This file is connections that break, and hosts that take their time for a snapshot.
+//
+// A connection that breaks takes with it all that is under way on it, in both
+// directions, and both ends hear of that. It does most harm with an acknowledgement on
+// it: the leader then goes back to what it knew before, and the follower has more than
+// that. Both are ways of the world and no faults that end: so both go on for a while in
+// the calm.
+
+// breaksPlan is what a seed draws about it, for a brief run.
+type breaksPlan struct {
+	// chance is that of an acknowledgement to be lost with its connection, until so
+	// long after the calm began.
+	chance float64
+	calm   time.Duration
+	// snapshot is how long a host takes for a snapshot that it is asked for; busy
+	// says that it has none until then, and not the one before.
+	snapshot time.Duration
+	busy     bool
+	// strand is the chance of a commit of coded entries to leave one that has them
+	// without units, and with no more company than a majority: see strand.
+	strand float64
+	draws  simkit.Draws
+}
+
+// drawBreaks adds connections that break, and slow snapshots, to a brief run, in a
+// stream of its own. Two thirds of the runs get none of it.
+func (p *plan) drawBreaks(d simkit.Draws) {
+	if !d.Chance(0.33) {
+		return
+	}
+	p.coded.brief.breaks = &breaksPlan{
+		chance: d.Scale(0.02, 0.5), calm: simkit.Pick(d, 0, d.Span(electionTime, 10*electionTime)),
+		snapshot: simkit.Pick(d, 0, d.Span(10*time.Millisecond, 5*electionTime)), busy: d.Chance(0.5), draws: d,
+	}
+	if d.Chance(0.5) {
+		p.drawStrand(d)
+	}
+}
+
+// drawStrand has who is left behind be the rule, and little else happen but proposals.
+func (p *plan) drawStrand(d simkit.Draws) {
+	c := p.coded
+	b := c.brief
+	b.breaks.strand = simkit.Pick(d, 0.2, 1)
+	b.breaks.chance = d.Scale(0.1, 0.6)
+	b.breaks.calm = d.Span(electionTime, 20*electionTime)
+	b.breaks.snapshot = d.Span(10*time.Millisecond, 5*electionTime)
+	c.dead, p.trailing, c.late = 1, 0, 0
+	c.policy, c.level, c.threshold = policyFixed, d.Between(2, 3), 1
+	b.acts = b.acts[:1]
+	for range d.Between(1, 8) {
+		b.acts = append(b.acts, act{kind: actPropose, wait: d.Span(time.Millisecond, 2*electionTime), led: true})
+	}
+	b.topple, b.unheard, b.deaf, b.blocked = 0, 0, 0, 0
+}
+
+// String says how likely connections break.
+func (b *breaksPlan) String() string {
+	if b == nil {
+		return "never"
+	}
+	return fmt.Sprintf("%.2f until %v after the calm, snapshots in %v, busy %v, strand %v", b.chance, b.calm, b.snapshot, b.busy, b.strand)
+}
+
+// breaks is what the plan says about it; nil if nothing.
+func (s *sim) breaks() *breaksPlan {
+	if c := s.plan.coded; c != nil && c.brief != nil {
+		return c.brief.breaks
+	}
+	return nil
+}
+
+// mayBreak breaks the connection that an acknowledgement is about to go out on,
+// perhaps, and reports whether it did.
+func (s *sim) mayBreak(m *pb.Message) bool {
+	b := s.breaks()
+	if b == nil || m.GetType() != pb.MsgAppResp || m.GetReject() || s.calm() && s.Now() > s.plan.duration+b.calm || !b.draws.Chance(b.chance) {
+		return false
+	}
+	s.coded.Breaks++
+	from, to := m.GetFrom(), m.GetTo()
+	s.tell(from, "connection to %d breaks with an acknowledgement of %d", to, m.GetIndex())
+	s.net.reset(from, to)
+	for _, end := range [][2]uint64{{from, to}, {to, from}} {
+		n := s.node(end[0])
+		if p, ok := n.proc.(*coreProcess); ok {
+			n.later(time.Microsecond, func() {
+				p.rn.ReportUnreachable(end[1])
+				p.did(nil)
+			})
+		}
+	}
+	return true
+}
+
+// strand has one that has a committed entry get no units of it, which the others have
+// applied, and cut from their logs; and so many of these fail that all who are left are
+// needed to commit anything.
+func (f *faults) strand(leader *node, e entryName) {
+	s := f.s
+	n := f.follower(leader, e)
+	if n == nil {
+		return
+	}
+	s.coded.Stranded++
+	f.starveNode(n, 2*s.plan.duration)
+	s.After(s.falls.Span(2*time.Millisecond, 60*time.Millisecond), func() {
+		if s.calm() {
+			return
+		}
+		left := len(s.check.newestConf().conf.GetVoters())/2 - 1
+		for _, m := range s.running() {
+			switch f.compactNode(m); {
+			case m == n || m == leader:
+			case left > 0:
+				left--
+			default:
+				m.crash(false)
+			}
+		}
+	})
+}
