@@ -59,6 +59,9 @@ func (f *finale) sentAtRest(n *node, m *pb.Message) {
 	if f == nil || !f.resting {
 		return
 	}
+	if p, ok := n.proc.(*coreProcess); ok && p.rn.CodingStatus().Waiting != "" {
+		return // a change waits, for voters that may never come: that is no rest
+	}
 	switch m.GetType() {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp:
 		f.s.reach.AtRest++

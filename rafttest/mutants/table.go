@@ -131,7 +131,7 @@ var table = []bug{
 	{"a joint change gives votes to whoever it likes", "raft/internal/coding/members.go",
 		edit(" || !c.leads.votersRead(change.New) {\n", " || change.To != nil && !c.leads.votersRead(change.New) {\n"), "TestVoteIsForMembersThatReadEnvelopes", 0},
 	{"a learner that once said that it reads envelopes is promoted", "raft/internal/coding/voters.go",
-		edit("bool { return l.call.said[id] })", "bool { return l.call.said[id] || l.accounts[id] != nil && l.accounts[id].capable })"), "TestVoteIsForMembersThatReadEnvelopes", 0},
+		edit("bool { return id == l.id || l.call.said[id] })", "bool { return id == l.id || l.call.said[id] || l.accounts[id] != nil && l.accounts[id].capable })"), "TestVoteIsForMembersThatReadEnvelopes", 0},
 	{"an old answer gives a vote", "raft/internal/coding/voters.go",
 		edit(" || m.GetCommit() != uint64(call.since)", ""), "TestVoteIsNotForAnOldWord", 0},
 	{"who reads envelopes with another clear prefix gets a vote", "raft/internal/coding/voters.go",

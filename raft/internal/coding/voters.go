@@ -48,9 +48,9 @@ func (l *leading) inNeed() (ids []uint64) {
 }
 
 // silent returns those of the voters to come that have not said that they read
-// envelopes.
+// envelopes. The leader itself, which was demoted and has yet to be followed, does.
 func (l *leading) silent(voters []uint64) []uint64 {
-	return slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool { return l.call.said[id] })
+	return slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool { return id == l.id || l.call.said[id] })
 }
 
 // votersRead reports whether the voters that a change brings may have a vote.
