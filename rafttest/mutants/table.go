@@ -179,7 +179,7 @@ var table = []bug{
 	{"what is cut of the log stays in memory", "raft/internal/coding/note.go",
 		edit("	c.store.Cut(index)\n", ""), "TestWhatIsCutIsForgotten", 0},
 	{"who is stuck gets no snapshot", "raft/internal/coding/stuck.go",
-		edit("		case a.stuck:\n			l.stuck[id]++\n", "		case a.stuck && beyond && false:\n			l.stuck[id]++\n"), "07-compacted-by-others", 0},
+		edit("		case a.stuck:\n			least = l.mayReach(id)\n", "		case a.stuck && beyond && false:\n			least = l.mayReach(id)\n"), "07-compacted-by-others", 0},
 	{"a snapshot for the stuck drops what was acknowledged", "raft/internal/coding/stuck.go",
 		edit(" && id.Index > c.log.Applied() && c.log.Last().Index <= id.Index\n", " && id.Index > c.log.Applied()\n"), "12d-stuck-takes-old-snapshot", 0},
 	{"incomplete entries are handed out", "raft/internal/coding/unwrap.go",
