@@ -42,7 +42,7 @@ var exits = []exit{
 	{exitUsage, "the command line, a key or a value is not possible", isAny(errUsage, kv.ErrInvalid)},
 	{exitInterrupted, "interrupted by a signal; a write that was under way may take effect", isAny(errInterrupted)},
 	{exitUnknown, "a write may or may not take effect; read before you write again", isAny(client.ErrUnknown)},
-	{exitNotFound, "there is no such key", isAny(kv.ErrNotFound)},
+	{exitNotFound, "there is no such key, or no such member", isAny(kv.ErrNotFound)},
 	{exitUnreachable, "a node, or a majority, was not reached in time; a write has no effect", client.Unreachable},
 	{exitFailure, "any other failure", func(error) bool { return true }},
 }

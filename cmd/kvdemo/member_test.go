@@ -80,16 +80,17 @@ func TestMemberMistakes(t *testing.T) {
 	}
 	f := newFleet(t, 3, 5, "--groups", "2", "--tick", "20ms")
 	f.do("put", "k", "v")
-	refused := func(want string, args ...string) {
+	refusedWith := func(code int, want string, args ...string) {
 		t.Helper()
 		r := kvdemo(t.Context(), "", append(args, "--endpoints", f.endpoints(), "--timeout", "3s")...)
-		require.Equal(t, exitFailure, r.code, r.err)
+		require.Equal(t, code, r.code, r.err)
 		require.Contains(t, r.err, want)
 	}
-	refused("node 9 is no member: the members are [1 2 3]", "member", "remove", "9")
-	refused("node 9 is no member", "member", "promote", "9")
+	refused := func(want string, args ...string) { t.Helper(); refusedWith(exitFailure, want, args...) }
+	refusedWith(exitNotFound, "node 9 is no member: the members are [1 2 3]", "member", "remove", "9")
+	refusedWith(exitNotFound, "node 9 is no member", "member", "promote", "9")
 	refused("no such member of the group: 9; the voters are [1 2 3]", "transfer", "9")
-	refused("group 3: want 1 to 2", "transfer", "1", "--group", "3")
+	refusedWith(exitUsage, "group 3: want 1 to 2", "transfer", "1", "--group", "3")
 	refused(f.nodes[2].peer+" is the address of node 2", "member", "add", "4", f.nodes[2].peer)
 	refused("node 2 is there already, at "+f.nodes[2].peer, "member", "add", "2", freePort(t))
 
