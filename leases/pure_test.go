@@ -72,7 +72,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 func TestSeedsTellTheSameStoryAgain(t *testing.T) {
 	for seed := uint64(4); seed <= 12; seed += 4 {
 		story := func() string {
-			w := runSeed(seed, options{length: 2 * time.Second, verbose: true})
+			w := runSeed(seed, options{verbose: true})
 			for _, m := range w.members {
 				w.logf("node %d at term %d: log to %d, committed %d, %+v", m.id, m.term, m.last(), m.commit, m.lease.counts)
 			}

@@ -87,6 +87,52 @@ func TestRestartedNodeWaitsForTheNewestRoster(t *testing.T) {
 	require.Equal(t, Seq(3), n.adopted.ID.Seq)
 }
 
+// Node 2 asked node 3 in two runs. Node 3 grants the second run nothing until what it
+// promised the first has ended: a revocation can name a nonce of one run only, and an
+// answer to the other run would count after the confirmation.
+func TestTwoRunsOfANodeHoldNoPromisesSideBySide(t *testing.T) {
+	node := func(id NodeID, boot Boot) *Node {
+		n := started(Config{ID: id, Boot: boot, ElectionTimeout: time.Second}, Start{Now: 1, Term: 1, Empty: true})
+		n.Configured(1, Members{Voters: Voters{Incoming: []NodeID{1, 2, 3}}})
+		n.Turned(1, Turn{Term: 1, Leader: 1})
+		n.Heard(1)
+		return n
+	}
+	tell := func(n *Node, at Instant, newest Seq) {
+		list := []Roster{*roster(1, Assignment{Responders: []Responder{{Node: 2}}}), *roster(2)}
+		require.NoError(t, n.Step(at, 1, Message{Term: 1, News: News{Newest: newest, Least: 1}, Lists: list[:newest]}))
+	}
+	to := func(n *Node, at Instant, id NodeID) (m Message) {
+		for _, o := range n.Poll(at) {
+			if o.To == id {
+				m = o.Message
+			}
+		}
+		return m
+	}
+	g, a, b := node(3, 3), node(2, 10), node(2, 11)
+	tell(g, 2, 1)
+	tell(a, 2, 1)
+	require.NoError(t, g.Step(3, 2, to(a, 3, 3)))
+	require.Positive(t, to(g, 3, 2).Answer.For)
+	overtaken := to(a, Instant(time.Second)/5, 3) // a request that comes late, and the node is restarted
+	tell(b, 4, 1)
+	require.NoError(t, g.Step(5, 2, to(b, 4, 3)))
+	answer := to(g, 5, 2) // which comes late, too
+	require.NoError(t, g.Step(6, 2, overtaken))
+	to(g, 6, 2)
+	tell(g, 7, 2)
+	revoke := to(g, 7, 2)
+	require.False(t, revoke.Revoke.isNone())
+	require.NoError(t, b.Step(8, 3, revoke))
+	require.NoError(t, g.Step(9, 2, to(b, 8, 3)))
+	if !answer.isEmpty() {
+		require.NoError(t, b.Step(10, 3, answer))
+	}
+	require.Equal(t, Seq(2), g.adopted.ID.Seq)
+	require.Zero(t, b.peer(3).holding.until, "node 3 has adopted a roster without node 2, and node 2 counts its lease")
+}
+
 // A node has seen a later term, and its disk has not. After a crash it would know
 // nothing of what it had said in that term, and would not even ask.
 func TestNothingIsSaidBeforeTheTermIsDurable(t *testing.T) {

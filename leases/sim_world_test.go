@@ -43,9 +43,8 @@ type world struct {
 
 // options are what a test asks of a run.
 type options struct {
-	length  time.Duration // of the disturbed part
-	beyond  float64       // by how much clocks exceed the bound, which is wide then; 0: not at all
-	only    string        // if it is not empty, other invariants are not looked at
+	beyond  float64 // by how much clocks exceed the bound, which is wide then; 0: not at all
+	only    string  // if it is not empty, other invariants are not looked at
 	verbose bool
 }
 

@@ -33,7 +33,7 @@ type bug struct {
 }
 
 var (
-	seeds = flag.Int("seeds", 2000, "with how many seeds of TestClusters to look")
+	seeds = flag.Int("seeds", 4000, "with how many seeds of TestClusters to look")
 	first = flag.Uint64("first", 1, "the first of the seeds")
 	fresh = flag.Bool("fresh", false, "look at what clients see only, and not at the other invariants")
 	all   = flag.Bool("all-by-seeds", false, "look for every bug with seeds, also for those that a test is made for")

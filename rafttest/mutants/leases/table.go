@@ -37,7 +37,7 @@ var table = []bug{
 	{"L8", "answers to revoked requests count", "leases/grantee.go",
 		edit("a.For == 0 || a.Nonce.Counter <= p.floor ||", "a.For == 0 ||"), nil, ""},
 	{"L8", "promises to two runs of a node stand side by side", "leases/grantor.go",
-		edit("		return !p.binds(now)\n", "		return true\n"), nil, ""},
+		edit("		return !p.binds(now)\n", "		return true\n"), nil, "TestTwoRunsOfANodeHoldNoPromisesSideBySide"},
 	{"L24", "promises outlive the patience of their grantor", "leases/grantor.go",
 		edit("	return min(n.cfg.Lease, heard.after(n.cfg.ElectionTimeout).since(now))", "	return n.cfg.Lease"), nil, "TestPromisesEndWithPatience"},
 
