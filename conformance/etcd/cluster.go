@@ -96,8 +96,8 @@ func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, nam
 // brokenRule makes the leader commit what it holds itself, whoever else does.
 var brokenRule = struct{ file, old, new string }{
 	file: "raft/commit.go",
-	old:  "k := l.electorate.committable()",
-	new:  "k := l.electorate.members.Progress[l.id].Match",
+	old:  "l.electorate.committable()",
+	new:  "l.electorate.members.Progress[l.id].Match",
 }
 
 // breakRule returns the source in a file with the rule broken.
