@@ -124,6 +124,21 @@ func TestQuorumOfAllSets(t *testing.T) {
 	}
 }
 
+// TestCommitsNeedAllSets: nor may it commit what 2 alone has acknowledged: 3 and 4 could
+// elect 3, which has not got it.
+func TestCommitsNeedAllSets(t *testing.T) {
+	a, l := twoChanges(t, Config{})
+	require.NoError(t, a.Step(&request(pb.MsgProp).withData([]byte("x")).msg))
+	a.settle()
+	before, last := l.log.committed, l.log.last().index
+	require.Equal(t, before+1, last)
+	ack := &pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(last)}
+	a.hear(ack, 2)
+	require.Equal(t, before, l.log.committed)
+	a.hear(ack, 4)
+	require.Equal(t, last, l.log.committed)
+}
+
 // TestReadAtFormerVoter: the leader of two removes itself, or becomes a learner, and
 // goes on leading until there is another. The voter that is left needs nobody to win
 // the next term, so the old leader asks it before it answers a read.
