@@ -104,7 +104,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"member", "remove"}, exitUsage, []string{"remove: accepts 1 arg(s), received 0"}},
 		{[]string{"member", "nonsense"}, exitUsage, []string{"nonsense"}},
 		{[]string{"transfer", "0"}, exitUsage, []string{`node id "0", want a number of 1 or more`}},
-		{[]string{"certs", "d"}, exitUsage, []string{"--nodes, --clients: none, want"}},
+		{[]string{"certs", "d"}, exitUsage, []string{"--nodes, --clients, --admins: none, want"}},
 		{[]string{"certs", "d", "--nodes", "0"}, exitUsage, []string{`--nodes: "0", want ids of 1 or more`}},
 		{with("--id", "7"), exitUsage, []string{"--id: 7, want a member named in --peers (1, 2)"}},
 		{with("--peers", "1=h:1,1=h:2,x"), exitUsage, []string{"node 1 is named twice (h:1, h:2)", `--peers: "x", want id=host:port`}},
