@@ -113,3 +113,14 @@ func TestVictims(t *testing.T) {
 	require.InDelta(t, 500, alone, 100)
 	require.Positive(t, all)
 }
+
+// A put whose outcome is unknown is left out of a check if nobody has seen its value,
+// and only then: what a read has returned was put.
+func TestUnseenPutsAreLeftOut(t *testing.T) {
+	put := func(value string, end int64) porcupine.Operation {
+		return porcupine.Operation{Input: hotCall{put: true, value: value}, Return: end}
+	}
+	get := porcupine.Operation{Input: hotCall{}, Output: "seen", Return: 9}
+	all := []porcupine.Operation{put("done", 5), put("seen", math.MaxInt64), put("unseen", math.MaxInt64), get}
+	require.Equal(t, []porcupine.Operation{all[0], all[1], all[3]}, withoutUnseen(all))
+}
