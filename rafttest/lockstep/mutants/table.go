@@ -9,7 +9,7 @@ var table = []bug{
 	// Elections.
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
-	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.coded.mayCampaignBlocked():", "case false:"},
+	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():", "case false:"},
 	{"election", "campaigns with a snapshot to apply", "raft.go", "!pr.IsLearner && r.log.tail.snapshot == nil", "!pr.IsLearner"},
 	{"election", "learners campaign", "raft.go", "pr != nil && !pr.IsLearner &&", "pr != nil &&"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
@@ -38,14 +38,14 @@ var table = []bug{
 
 	// Committing.
 	{"commit", "commits entries of earlier terms by counting", "commit.go", "k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k})", "k <= l.log.committed"},
-	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.learnCommit(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().index))"},
+	{"commit", "a follower commits beyond what the append covers", "follower.go", "f.log.commitTo(min(m.GetCommit(), last))", "f.log.commitTo(min(m.GetCommit(), f.log.last().index))"},
 	{"commit", "a heartbeat commits what may not agree", "replicate.go", "commit := min(pr.Match, l.log.committed)", "commit := l.log.committed"},
 	{"commit", "followers are not told of a commit at once", "replicate.go", "case from != l.id && pr.CanBumpCommit(l.log.committed):", "case false:"},
 
 	// Snapshots.
 	{"snapshot", "sent to members that are away", "replicate.go", "if !pr.RecentActive {\n		return false", "if false {\n		return false"},
 	{"snapshot", "a failed one is believed to have arrived", "replicate.go", "		pr.PendingSnapshot = 0 // so that probing starts from what is known\n", ""},
-	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.coded.mayRestore(id):", "case false:"},
+	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.mayRestore(id):", "case false:"},
 	{"snapshot", "the leader stays in snapshot mode one entry too long", "replicate.go", "if pr.Match+1 >= l.log.firstIndex() {", "if pr.Match >= l.log.firstIndex() {"},
 	{"snapshot", "a report of an earlier term is ignored", "step.go", "		if s := m.GetSnapshot(); s != nil {\n			r.snapshotApplied(s)\n		}\n	}\n}", "	}\n}"},
 	{"snapshot", "any report counts for the pending one", "tail.go", "t.snapshot != nil && t.snapshot.GetMetadata().GetIndex() == index", "t.snapshot != nil"},
@@ -69,7 +69,7 @@ var table = []bug{
 	// Configurations.
 	{"joint configuration", "a second change is taken while joint", "propose.go", "case joint && !leaves:", "case false:"},
 	{"joint configuration", "a new leader does not reckon with unapplied changes", "leader.go", "	l.confChangeAt = last.index\n", ""},
-	{"joint configuration", "left an entry too late", "conf.go", "l.log.applied < l.confChangeAt ||", "l.log.applied <= l.confChangeAt ||"},
+	{"joint configuration", "left an entry too late", "held.go", "l.log.applied >= l.confChangeAt\n", "l.log.applied > l.confChangeAt\n"},
 	{"joint configuration", "a removed leader steps down unasked", "conf.go", "if l.cfg.StepDownOnRemoval {", "if true {"},
 	{"joint configuration", "new members wait for a heartbeat", "conf.go", "				l.sendAppend(id, pr, false) // new ones need not wait for a heartbeat\n", ""},
 	{"joint configuration", "a transfer to a voter on its way out ends", "conf.go", "return incoming || outgoing", "return incoming || outgoing && false"},
@@ -79,7 +79,7 @@ var table = []bug{
 	{"limits", "what is applied still counts as uncommitted", "step.go", "		l.uncommitted -= min(payloadSize(ents), l.uncommitted)\n", "		_ = l\n"},
 	{"limits", "a Ready that was cut short does not wait for a report", "applying.go", "l.full = l.outstanding >= l.limit || l.applying < l.releasable(allowUnwritten)", "l.full = l.outstanding >= l.limit"},
 	{"limits", "entries are sent although the window is full", "replicate.go", "if pr.State != tracker.StateReplicate || !pr.Inflights.Full() {", "if true {"},
-	{"limits", "a message that fits exactly is cut", "entry.go", "size > limit && i > 0", "size >= limit && i > 0"},
+	{"limits", "a message that fits exactly is cut", "internal/extend/extend.go", "size > most && i > 0", "size >= most && i > 0"},
 
 	// Asynchronous writes.
 	{"async writes", "applies what is not written", "applying.go", "min(l.committed, l.tail.base.index)", "l.committed"},
