@@ -36,9 +36,9 @@ type hostProgress struct {
 // entry only in part stops here, before it.
 func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 	if allowUnwritten {
-		return l.coder.Releasable(l.committed)
+		return l.node.coder.Releasable(l.committed)
 	}
-	return l.coder.Releasable(min(l.committed, l.tail.base.index))
+	return l.node.coder.Releasable(min(l.committed, l.tail.base.index))
 }
 
 // hasNextCommitted reports whether nextCommitted would return anything, without
@@ -62,7 +62,7 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 		l.fail(err, "entries [%d, %d) are committed and not yet applied", lo, hi)
 		return nil
 	}
-	if ents, err = l.coder.Unwrap(ents, uint64(l.limit-l.outstanding)); err != nil {
+	if ents, err = l.node.coder.Unwrap(ents, uint64(l.limit-l.outstanding)); err != nil {
 		l.fail(err, "entries from %d on are committed and not yet applied", lo)
 		return nil
 	}
@@ -73,7 +73,7 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 func (l *raftLog) acceptApplying(ents []*pb.Entry, allowUnwritten bool) {
 	if len(ents) == 0 {
 		if l.hasNextCommitted(allowUnwritten) {
-			l.coder.Offered(l.applying)
+			l.node.coder.Offered(l.applying)
 		}
 		return
 	}

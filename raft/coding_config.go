@@ -116,16 +116,16 @@ type Releaser interface {
 }
 
 // newCoder returns the extension that Config.Coding asks for.
-func newCoder(r *raft) (coder, *coding.Coder) {
+func newCoder(r *raft) coder {
 	if r.cfg.Coding == nil {
-		return plainCoder{}, nil
+		return plainCoder{}
 	}
 	c := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	cfg := coding.Config{
 		Threshold: c.Threshold, Policy: c.Policy, ClearPrefix: c.ClearPrefix, Veto: c.Veto, Memory: c.Memory,
 		GossipGap: c.GossipGap, GossipDelay: c.GossipDelay, LateSeal: c.LateSeal, Plain: c.Plain,
 		ElectionTick: r.cfg.ElectionTick, HeartbeatTick: r.cfg.HeartbeatTick, MaxSizePerMsg: r.cfg.MaxSizePerMsg,
-		Infof: r.logger.Infof, Warningf: r.logger.Warningf, Record: func(coding.Event) {},
+		Logger: r.logger, Record: func(coding.Event) {},
 	}
 	if rec := c.Recorder; rec != nil {
 		cfg.Record = func(e coding.Event) {
@@ -135,6 +135,5 @@ func newCoder(r *raft) (coder, *coding.Coder) {
 	if clock := r.cfg.Clock; clock != nil {
 		cfg.Clock = func() time.Duration { return clock.Now() }
 	}
-	x := coding.New(r.id, cfg, shownLog{r.log}, shownRaft{r})
-	return x, x
+	return coding.New(r.id, cfg, shownLog{r.log}, shownRaft{r})
 }

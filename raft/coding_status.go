@@ -64,10 +64,10 @@ type CodingMember struct {
 // CodingStatus returns the node's view of coded replication; the zero value if
 // Config.Coding is not set.
 func (rn *RawNode) CodingStatus() CodingStatus {
-	if rn.raft.coding == nil {
+	if rn.raft.coding() == nil {
 		return CodingStatus{}
 	}
-	s := rn.raft.coding.Status()
+	s := rn.raft.coding().Status()
 	out := CodingStatus{
 		Active: s.Active, Plain: s.Plain, Dense: s.Dense, Completed: s.Completed, Released: s.Released,
 		StuckAt: s.StuckAt, Waiting: s.Waiting, Memory: s.Memory,
@@ -90,7 +90,7 @@ func (rn *RawNode) CodingStatus() CodingStatus {
 // says when this node's log has none left. Set it at every node, also after a
 // restart, and wait for Dense at every node.
 func (rn *RawNode) Densify(on bool) {
-	if c := rn.raft.coding; c != nil {
+	if c := rn.raft.coding(); c != nil {
 		c.Densify(on)
 		rn.raft.settle()
 	}
@@ -100,10 +100,10 @@ func (rn *RawNode) Densify(on bool) {
 // between ticks, and whether there is anything. The host calls [RawNode.Poll]
 // then. Hosts that do not lose little: Tick and Step look, too.
 func (rn *RawNode) NextDeadline() (time.Duration, bool) {
-	if rn.raft.coding == nil || rn.raft.cfg.Clock == nil {
+	if rn.raft.coding() == nil || rn.raft.cfg.Clock == nil {
 		return 0, false
 	}
-	at := rn.raft.coding.Deadline()
+	at := rn.raft.coding().Deadline()
 	return at, at > 0
 }
 
@@ -119,7 +119,7 @@ func (rn *RawNode) Poll() {
 // bytes that wait to be sent to a member, and the bytes a second at which they
 // leave (0: unknown). Optional.
 func (rn *RawNode) QueueHint(to uint64, bytes int, rate float64) {
-	if c := rn.raft.coding; c != nil {
+	if c := rn.raft.coding(); c != nil {
 		c.QueueHint(to, bytes, rate)
 	}
 }

@@ -40,8 +40,8 @@ func (r *raft) checkInvariants() {
 	holds(ld == nil || l.last().term == r.term, "a leader's log ends in its term")
 	_, campaigning := r.role.(*candidate)
 	holds(!campaigning || r.lead == None, "a candidate has no leader")
-	if r.coding != nil {
-		err := r.coding.Broken()
+	if c := r.coding(); c != nil {
+		err := c.Broken()
 		holds(err == nil, fmt.Sprint("coding: ", err))
 	}
 	for _, m := range r.vouching {

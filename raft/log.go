@@ -29,22 +29,11 @@ type raftLog struct {
 	//
 	// Invariant: it never falls, and is at most the last index.
 	committed uint64
-	// coder makes what the host applies of what the log has.
-	coder coder
-	// told hears of every change of the log.
-	told logNews
+	// node is whose log this is: it hears of every change (appended, truncated,
+	// roseCommit, restoring), and its coder makes what the host applies.
+	node *raft
 	// applying and its neighbours: see applying.go.
 	hostProgress
-}
-
-// logNews is what a log tells of itself: that entries stand in it, that those from
-// an index on are about to leave it, that more of it is committed, that a snapshot is
-// about to take its place.
-type logNews interface {
-	appended(ents []*pb.Entry)
-	truncated(from uint64)
-	roseCommit(from, to uint64)
-	restoring(index uint64)
 }
 
 // openLog reads the bounds of storage. A node that starts knows as committed
@@ -135,10 +124,10 @@ func (l *raftLog) appendAfter(after entryID, ents []*pb.Entry) {
 		l.logger.Panicf("raft: append at %d would replace committed entries (commit index %d)", after.index+1, l.committed)
 	}
 	if after.index < l.last().index {
-		l.told.truncated(after.index + 1)
+		l.node.truncated(after.index + 1)
 	}
 	l.tail.append(after, ents)
-	l.told.appended(ents)
+	l.node.appended(ents)
 }
 
 // cut drops the entries from an index on, which are not committed.
@@ -148,7 +137,7 @@ func (l *raftLog) cut(from uint64) {
 		l.fail(err, "the entry before %d, where the log is cut", from)
 		return
 	}
-	l.told.truncated(from)
+	l.node.truncated(from)
 	l.tail.append(entryID{term: term, index: from - 1}, nil)
 }
 
@@ -196,7 +185,7 @@ func (l *raftLog) commitTo(index uint64) {
 	}
 	from := l.committed
 	l.committed = index
-	l.told.roseCommit(from, index)
+	l.node.roseCommit(from, index)
 }
 
 // from returns entries from index lo on, up to maxSize bytes but at least one
@@ -275,7 +264,7 @@ func (l *raftLog) snapshot() (*pb.Snapshot, error) {
 
 // restore makes the snapshot the whole log.
 func (l *raftLog) restore(s *pb.Snapshot) {
-	l.told.restoring(s.GetMetadata().GetIndex())
+	l.node.restoring(s.GetMetadata().GetIndex())
 	l.committed = s.GetMetadata().GetIndex()
 	l.tail.replace(s)
 }

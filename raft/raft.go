@@ -38,10 +38,8 @@ type raft struct {
 	members tracker.ProgressTracker
 	// electorate is whose votes and acknowledgements count.
 	electorate electorate
-	// coder is what coding adds: see coder.go. coding is the same for the host's calls
-	// about it; nil without coding.
-	coder  coder
-	coding *coding.Coder
+	// coder is what coding adds: see coder.go.
+	coder coder
 
 	// outbox holds messages that may leave at once; vouching holds those that
 	// vouch for state: votes and acknowledgements. They leave when everything
@@ -98,7 +96,7 @@ func newRaft(config *Config) (*raft, error) {
 	}
 	r.role = &follower{raft: r}
 	r.electorate = electorate{members: &r.members, log: log, foresees: cfg.Coding != nil}
-	r.coder, log.coder, log.told = plainCoder{}, plainCoder{}, r
+	r.coder, log.node = plainCoder{}, r
 	members, err := r.restoredMembers(cs, log.last().index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
@@ -149,6 +147,12 @@ func (r *raft) restoredMembers(cs *pb.ConfState, lastIndex uint64) (tracker.Prog
 	}
 	t.Config, t.Progress = cfg, progress
 	return t, cs.Equivalent(t.ConfState())
+}
+
+// coding returns the coder for the host's calls about it, or nil.
+func (r *raft) coding() *coding.Coder {
+	c, _ := r.coder.(*coding.Coder)
+	return c
 }
 
 // leading returns the leader that this node is, or nil.

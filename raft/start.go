@@ -30,9 +30,8 @@ const (
 // this node may send to others: the oldest entries, because after a time with coding
 // the coded ones are there.
 func (r *raft) extend() error {
-	r.coder, r.coding = newCoder(r)
+	r.coder = newCoder(r)
 	l := r.log
-	l.coder = r.coder
 	first := l.storedFirst()
 	next, err := r.show(first, l.applied, surveyBytes, r.coder.Survey)
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *raft) extend() error {
 	switch {
 	case errors.Is(err, ErrCodedEntries):
 		return err
-	case err == nil && next <= l.last().index && r.coding != nil:
+	case err == nil && next <= l.last().index && r.coding() != nil:
 		err = ErrUnavailable
 	}
 	if err != nil {

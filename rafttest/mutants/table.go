@@ -48,7 +48,7 @@ var table = []bug{
 	{"a later leader sends fewer units than were assigned", "raft/internal/coding/forms.go",
 		edit("	return ecraft.Seal(nil, &env.Header, to, c.cfg.ClearPrefix, word, riders), nil\n", "	hdr := env.Header.Clone()\n	if s := hdr.SlotOf(to); s >= 0 && hdr.Units[s] > 0 {\n		hdr.Units[s]--\n	}\n	return ecraft.Seal(nil, hdr, to, c.cfg.ClearPrefix, word, riders), nil\n"), "01-narrowed-window", 0},
 	{"a follower writes again what it has", "raft/follower.go",
-		edit("	n, after := f.log.firstNew(base, ents)\n", "	n, after := f.log.firstNew(base, ents)\n	if f.coding != nil && base.index >= f.log.committed {\n		n, after = 0, base\n	}\n"), "12a-torn-append", 0},
+		edit("	n, after := f.log.firstNew(base, ents)\n", "	n, after := f.log.firstNew(base, ents)\n	if f.coding() != nil && base.index >= f.log.committed {\n		n, after = 0, base\n	}\n"), "12a-torn-append", 0},
 	{"units of an entry with another term are given out", "raft/internal/coding/forms.go",
 		edit("err == nil && term == id.Term && id.Index", "err == nil && term > 0 && id.Index"), "16-entry-of-another-term", 0},
 

@@ -24,8 +24,10 @@ type Config struct {
 	LateSeal    bool
 	Plain       bool
 
-	// Infof and Warningf log.
-	Infof, Warningf func(format string, args ...any)
+	// Logger is raft.Logger.
+	Logger interface {
+		Warningf(format string, args ...any)
+	}
 	// Record hears of what coding does.
 	Record func(Event)
 	// Clock is monotonic; nil: there is none.

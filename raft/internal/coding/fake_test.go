@@ -40,7 +40,7 @@ func newFake(t *testing.T, edit ...func(*Config)) *fake {
 	}
 	cfg := Config{
 		Threshold: 1, Policy: ecraft.Levelled{}, Memory: 1 << 20, GossipDelay: 1, ElectionTick: 10, HeartbeatTick: 1, MaxSizePerMsg: noLimit,
-		Record: func(Event) {}, Infof: t.Logf, Warningf: t.Logf,
+		Record: func(Event) {}, Logger: testLogger{t},
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -113,6 +113,10 @@ func (f *fake) perform() (asked []extend.Effect) {
 	}
 	return asked
 }
+
+type testLogger struct{ *testing.T }
+
+func (l testLogger) Warningf(format string, args ...any) { l.Logf(format, args...) }
 
 type fakeLog struct{ f *fake }
 

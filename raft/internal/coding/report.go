@@ -200,7 +200,7 @@ func (l *leading) watchCut(id uint64, a *account, released uint64) {
 	}
 	if l.ticks-a.fellTick >= l.cfg.ElectionTick && !a.warned {
 		a.warned = true
-		l.cfg.Warningf("raft: member %x has released its log up to %d, and said %d before; a host must not show a cut of its log, nor an index as released, "+
+		l.cfg.Logger.Warningf("raft: member %x has released its log up to %d, and said %d before; a host must not show a cut of its log, nor an index as released, "+
 			"until it is durable: what nobody else has any more of the entries between them is lost", id, released, a.shown)
 	}
 }

@@ -143,7 +143,7 @@ func (l *leading) handOverIfStuck() {
 	if to == 0 {
 		return
 	}
-	l.cfg.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.Applied()+1, to, applied)
+	l.cfg.Logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.Applied()+1, to, applied)
 	l.record(Event{Kind: HandOver, Peer: to, Index: applied})
 	l.Ask(extend.Effect{Do: extend.HandOver, To: to})
 }

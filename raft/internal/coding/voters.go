@@ -83,7 +83,7 @@ func (l *leading) callVoters(change *extend.Change) {
 	}
 	if !call.warned {
 		call.warned = true
-		l.cfg.Warningf("raft: node %x keeps a configuration change back: %s", l.id, l.waitsFor())
+		l.cfg.Logger.Warningf("raft: node %x keeps a configuration change back: %s", l.id, l.waitsFor())
 	}
 	if !change.Insists {
 		l.Ask(extend.Effect{Do: extend.Refuse})
