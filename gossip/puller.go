@@ -16,6 +16,9 @@ type Lacking struct {
 	Header  *ecraft.Header
 	Need    int // units, of any slot, until there are D
 	OwnHeld int // first unit of the own slot that is not held
+	// Next says that the entry is to be applied next. It is asked for however much
+	// is on order: without it this node cannot go on, nor find that it cannot.
+	Next bool
 	// Urgent entries are asked for before others, without waiting for pushes.
 	Urgent bool
 	// Overdue says that no push will bring what is lacking any more.
@@ -43,7 +46,8 @@ type PullerOptions struct {
 	// 2. A peer that was seen to take longer gets more.
 	Timeout int
 	// Batch is how many bytes of units may be on order at a time; 0 means
-	// 4 MiB. One entry is asked for whatever its size.
+	// 4 MiB. One entry is asked for whatever its size, and so is the next one to
+	// be applied.
 	Batch int
 }
 
@@ -215,14 +219,14 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 	first := len(out)
 	room := p.options.Batch - p.onOrder
 	full := p.onOrder > 0 && room < min(AskBytes, p.options.Batch/4)
-	for _, urgent := range []bool{true, false} {
+	for turn := askNext; turn <= askRest; turn++ {
 		for i := range missing {
 			l := &missing[i]
-			if l.Urgent != urgent || full && !urgent || p.onOrder >= p.options.Batch {
+			if p.turn(l) != turn || turn > askNext && p.onOrder >= p.options.Batch || turn == askRest && full {
 				continue
 			}
 			w := p.wants[l.ID]
-			if len(w.orders) == 0 && now >= w.again && (urgent || l.Overdue || now-w.since >= p.options.Patience) {
+			if len(w.orders) == 0 && now >= w.again && (l.Urgent || l.Overdue || now-w.since >= p.options.Patience) {
 				out = p.ask(w, l, now, leader, out, first)
 			}
 		}
@@ -231,6 +235,27 @@ func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []As
 		slices.SortFunc(a.Wants, func(a, b Want) int { return cmp.Compare(a.Index, b.Index) })
 	}
 	return out
+}
+
+// The order in which entries are asked for.
+const (
+	askNext   = iota
+	askUrgent // that somebody may have
+	askInVain // urgent, and nobody had it of late
+	askRest
+)
+
+// turn returns when it is an entry's turn to be asked for.
+func (p *Puller) turn(l *Lacking) int {
+	switch {
+	case l.Next:
+		return askNext
+	case !l.Urgent:
+		return askRest
+	case p.wants[l.ID].stuck:
+		return askInVain
+	}
+	return askUrgent
 }
 
 // want returns the state of an entry that is lacking.
@@ -300,7 +325,7 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 			w.cursor++
 			continue
 		}
-		if left == l.Need && !l.Urgent && !p.hasRoom(p.peers[peer]) {
+		if left == l.Need && !l.Urgent && !l.Next && !p.hasRoom(p.peers[peer]) {
 			return out
 		}
 		want := Want{ID: l.ID, Need: left, OwnHeld: own}
@@ -311,7 +336,7 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 			}
 		}
 		bytes := want.Need * l.Header.UnitLen()
-		if p.onOrder > 0 && p.onOrder+bytes > p.options.Batch {
+		if !l.Next && p.onOrder > 0 && p.onOrder+bytes > p.options.Batch {
 			return out
 		}
 		out = p.put(out, first, peer, want, bytes)

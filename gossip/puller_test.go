@@ -248,3 +248,25 @@ func TestPlanningNothingCostsNothing(t *testing.T) {
 	p.Plan(5, missing, 1, nil)
 	require.Zero(t, testing.AllocsPerRun(100, func() { p.Plan(5, missing, 1, nil) }), "nor does waiting")
 }
+
+// The entry that is to be applied next is asked for however much is on order, and what
+// nobody had is asked for behind what somebody may have.
+func TestWhoIsAskedForFirst(t *testing.T) {
+	p := newPuller(PullerOptions{Patience: 1, Batch: 1}) // one order at a time
+	missing := lacking(7)
+	for i := range missing {
+		missing[i].Urgent = true
+	}
+	vain, now := missing[:5], 0
+	for ; !p.IsStuck(at(5)); now++ {
+		for _, a := range p.Plan(now, vain, 1, nil) {
+			p.Answered(a.To, a.Wants[0].ID, 0)
+		}
+		require.Less(t, now, 200)
+	}
+	now += 10
+	require.Equal(t, at(6), p.Plan(now, missing[:6], 1, nil)[0].Wants[0].ID)
+	require.Empty(t, p.Plan(now, missing, 1, nil), "the batch is full")
+	missing[6].Urgent, missing[6].Next, missing[6].Overdue = false, true, true
+	require.Equal(t, at(7), p.Plan(now, missing, 1, nil)[0].Wants[0].ID)
+}

@@ -19,6 +19,8 @@ const (
 	// DefaultCodingMemory is the budget, in bytes, for units and payloads that
 	// a node keeps in memory.
 	DefaultCodingMemory = 64 << 20
+	// leastCodingMemory is the least budget.
+	leastCodingMemory = 8 << 10
 	// maxClearPrefix bounds Coding.ClearPrefix.
 	maxClearPrefix = 4096
 )
@@ -47,7 +49,9 @@ type Coding struct {
 	// Veto, if set, reports that an entry with this payload must travel whole.
 	Veto func(data []byte) bool
 	// Memory bounds the bytes of units and payloads kept in memory, beyond one
-	// entry. 0 means [DefaultCodingMemory].
+	// entry. 0 means [DefaultCodingMemory]; otherwise at least 8 KiB, which is room
+	// to gather the units of one entry more in the largest group. With so little a
+	// member that is to catch up completes hardly more than one entry a tick.
 	Memory int
 	// GossipGap delays what followers send each other until it lies so many
 	// payload bytes behind the commit index, which keeps it out of the way of
@@ -76,7 +80,8 @@ func (c *Coding) mistakes(refuse func(wrong bool, format string, args ...any)) {
 	refuse(c.Threshold < 0, "Coding.Threshold is %d bytes; it must be 0 (meaning %d) or more", c.Threshold, DefaultCodingThreshold)
 	refuse(c.Threshold > ecraft.MaxPayload, "Coding.Threshold is %d bytes; payloads have at most %d", c.Threshold, ecraft.MaxPayload)
 	refuse(c.ClearPrefix < 0 || c.ClearPrefix > maxClearPrefix, "Coding.ClearPrefix is %d bytes; it must lie in [0, %d]", c.ClearPrefix, maxClearPrefix)
-	refuse(c.Memory < 0, "Coding.Memory is %d bytes; it must be 0 (meaning %d) or more", c.Memory, DefaultCodingMemory)
+	refuse(c.Memory != 0 && c.Memory < leastCodingMemory,
+		"Coding.Memory is %d bytes; it must be 0 (meaning %d) or at least %d", c.Memory, DefaultCodingMemory, leastCodingMemory)
 	refuse(c.GossipGap < 0, "Coding.GossipGap is %d bytes; it must be 0 (at once) or more", c.GossipGap)
 	refuse(c.GossipDelay < 0, "Coding.GossipDelay is %d ticks; it must be 0 (meaning 1) or more", c.GossipDelay)
 	if p, ok := c.Policy.(interface{ Validate() error }); ok {

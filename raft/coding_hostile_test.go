@@ -287,4 +287,7 @@ func TestCodingMistakes(t *testing.T) {
 	for _, field := range []string{"Threshold", "Policy", "ClearPrefix", "Memory", "GossipGap", "GossipDelay"} {
 		require.ErrorContains(t, err, "Coding."+field)
 	}
+	c.Coding = &raft.Coding{Memory: 8<<10 - 1}
+	_, err = raft.NewRawNode(c)
+	require.ErrorContains(t, err, "Coding.Memory is 8191 bytes; it must be 0 (meaning 67108864) or at least 8192")
 }

@@ -134,7 +134,12 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 		Index: new(p.applied), Term: &term, ConfState: proto.Clone(conf).(*pb.ConfState)}}})
 	p.s.reach.Checkpoints++
 	p.s.check.equal(p.n, p.applied, p.store.digest())
-	to := p.applied
+	p.cutLog()
+}
+
+// cutLog cuts from the head of the log what a checkpoint stands for.
+func (p *coreProcess) cutLog() {
+	d, pl, to := p.n.disk, &p.s.plan, p.applied
 	if pl.coded != nil {
 		// With coding on, others take what is cut for released: the checkpoint
 		// that stands for it must be durable first.
@@ -149,26 +154,32 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 
 // checkpointSoon makes a checkpoint of what is applied, if there is anything new,
 // as a snapshot was asked for: a node that lacks payloads which nobody has any
-// more can use no older one. It reports whether the host has none until then.
+// more can use no older one. It reports whether the host has none until then. If
+// there is nothing new, it cuts the log: others may wait for that.
 func (p *coreProcess) checkpointSoon() (busy bool) {
-	if p.applied <= p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
-		return false
-	}
-	takes := p.n.syncTime
-	if b := p.s.breaks(); b != nil && b.snapshot > 0 {
-		p.s.coded.SlowSnapshots++
+	had := p.n.disk.live.checkpoint.GetMetadata().GetIndex()
+	b, takes := p.s.breaks(), p.n.syncTime
+	if b != nil && b.snapshot > 0 && p.applied > had {
 		takes, busy = func() time.Duration { return b.snapshot }, b.busy
+		p.s.coded.SlowSnapshots++
 	}
-	if p.checkpointing {
-		return busy
+	switch {
+	case p.checkpointing:
+	case p.applied > had:
+		p.checkpointing = true
+		p.n.later(takes(), func() {
+			p.checkpointing = false
+			if p.applied > p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
+				p.maybeCheckpoint(true)
+			}
+		})
+	case had > p.n.disk.live.baseIndex+p.s.plan.trailing:
+		p.checkpointing = true
+		p.n.sync(func() {
+			p.checkpointing = false
+			p.cutLog()
+		})
 	}
-	p.checkpointing = true
-	p.n.later(takes(), func() {
-		p.checkpointing = false
-		if p.applied > p.n.disk.live.checkpoint.GetMetadata().GetIndex() {
-			p.maybeCheckpoint(true)
-		}
-	})
 	return busy
 }
 

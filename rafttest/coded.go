@@ -132,7 +132,7 @@ func (p *coreProcess) coding() *raft.Coding {
 		Threshold:   c.threshold,
 		Policy:      p.policy(),
 		ClearPrefix: c.prefix,
-		Memory:      zzMemory(c.memory),
+		Memory:      c.memory,
 		GossipGap:   c.gap,
 		GossipDelay: c.delay,
 		Recorder:    &codingRecorder{p.n},
@@ -274,13 +274,4 @@ func (p *coreProcess) planPoll() {
 		p.rn.Poll()
 		p.did(nil)
 	})
-}
-
-var zzMem int
-
-func zzMemory(m int) int {
-	if zzMem > 0 {
-		return zzMem
-	}
-	return m
 }

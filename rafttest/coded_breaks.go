@@ -14,11 +14,10 @@ import (
 
 // This file is connections that break, and hosts that take their time for a snapshot.
 //
-// A connection that breaks takes with it all that is under way on it, in both
-// directions, and both ends hear of that. It does most harm with an acknowledgement on
-// it: the leader then goes back to what it knew before, and the follower has more than
-// that. Both are ways of the world and no faults that end: so both go on for a while in
-// the calm.
+// A connection that breaks loses all that is under way on it, in both directions, and
+// both ends hear of that. It does most harm with an acknowledgement on it: the leader
+// then goes back to what it knew before, and the follower has more than that. Neither is
+// a fault that the calm ends, so both go on for a while in it.
 
 // breaksPlan is what a seed draws about it, for a brief run.
 type breaksPlan struct {
@@ -30,8 +29,8 @@ type breaksPlan struct {
 	// says that it has none until then, and not the one before.
 	snapshot time.Duration
 	busy     bool
-	// strand is the chance of a commit of coded entries to leave one that has them
-	// without units, and with no more company than a majority: see strand.
+	// strand is the chance of a commit of coded entries to leave a member that has them
+	// without units, and with no more than a majority alive: see strand.
 	strand float64
 	draws  simkit.Draws
 }
@@ -51,7 +50,7 @@ func (p *plan) drawBreaks(d simkit.Draws) {
 	}
 }
 
-// drawStrand has who is left behind be the rule, and little else happen but proposals.
+// drawStrand has a member be left behind, and little else happen but proposals.
 func (p *plan) drawStrand(d simkit.Draws) {
 	c := p.coded
 	b := c.brief
@@ -84,11 +83,19 @@ func (s *sim) breaks() *breaksPlan {
 	return nil
 }
 
+// lasting is for how long connections break in the calm.
+func (b *breaksPlan) lasting() time.Duration {
+	if b == nil {
+		return 0
+	}
+	return b.calm
+}
+
 // mayBreak breaks the connection that an acknowledgement is about to go out on,
 // perhaps, and reports whether it did.
 func (s *sim) mayBreak(m *pb.Message) bool {
 	b := s.breaks()
-	if b == nil || m.GetType() != pb.MsgAppResp || m.GetReject() || s.calm() && s.Now() > s.plan.duration+b.calm || !b.draws.Chance(b.chance) {
+	if b == nil || m.GetType() != pb.MsgAppResp || m.GetReject() || s.Now() > s.plan.duration+b.lasting() || !b.draws.Chance(b.chance) {
 		return false
 	}
 	s.coded.Breaks++
@@ -107,9 +114,9 @@ func (s *sim) mayBreak(m *pb.Message) bool {
 	return true
 }
 
-// strand has one that has a committed entry get no units of it, which the others have
-// applied, and cut from their logs; and so many of these fail that all who are left are
-// needed to commit anything.
+// strand has a member that has a committed entry get no units of it. The others apply
+// the entry, and cut it from their logs; and so many of them fail that all members that
+// are left are needed to commit anything.
 func (f *faults) strand(leader *node, e entryName) {
 	s := f.s
 	n := f.follower(leader, e)

@@ -215,7 +215,7 @@ func (s *sim) mayRunPlain() bool {
 
 // endDense restarts nodes that run without coding with it.
 func (s *sim) endDense() {
-	if !s.densifying {
+	if !s.densifying || s.finale.isLive() {
 		return
 	}
 	s.densifying = false

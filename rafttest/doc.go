@@ -35,7 +35,8 @@
 // it runs for six seconds of virtual time with faults. Then the faults end, all
 // nodes or a sufficient number of them run, and the cluster must elect a
 // leader, take a proposal at each member, and bring them all to one state
-// within a bounded time.
+// within a bounded time. Then nobody asks for anything, and nodes send heartbeats
+// and nothing else.
 //
 // Whatever a run does is a function of its seed: there is no goroutine, no
 // clock and no order of a map in it. So a finding is a number.

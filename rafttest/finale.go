@@ -30,9 +30,9 @@ type finale struct {
 	deadline time.Duration
 	// nudged is when a leader was last asked to leave a joint configuration.
 	nudged time.Duration
-	// live says that all is done, and then it settles at a time, if the members stay
-	// those at an index; resting says that nobody has anything to say any more. See
-	// rest.
+	// live says that all is done. The cluster then has until settles to say what it has
+	// to say, if the members stay those of index membersAt; resting says that it must
+	// have. See rest.
 	live, resting bool
 	settles       time.Duration
 	membersAt     uint64
@@ -100,7 +100,9 @@ func (f *finale) look() {
 	switch {
 	case wrong == "" && !f.live:
 		f.finish()
-	case wrong == "" && f.settled():
+	case wrong == "" && f.membersAt != s.check.newestConf().index:
+		f.settle() // a change was under way all the time
+	case wrong == "" && s.Now() >= f.settles:
 		f.rest()
 		return
 	case wrong != "" && s.Now() > f.deadline:

@@ -28,9 +28,6 @@ type link struct {
 	resets int
 }
 
-// lateMost bounds how late a packet comes.
-const lateMost = time.Second
-
 // queueTime bounds what waits for a link: what would wait longer is lost.
 const queueTime = 500 * time.Millisecond
 
@@ -43,6 +40,8 @@ type network struct {
 	calm bool
 	// mended counts how often all links were mended.
 	mended int
+	// latest is when the last packet arrives that is under way.
+	latest time.Duration
 }
 
 // send puts a packet on its way.
@@ -88,7 +87,9 @@ func (n *network) echo(p packet) {
 		return
 	}
 	p.lost, p.arrived = nil, nil
-	s.After(s.falls.Span(time.Millisecond, lateMost), func() {
+	after := s.falls.Span(time.Millisecond, time.Second)
+	n.latest = max(n.latest, s.Now()+after)
+	s.After(after, func() {
 		s.coded.Echoes++
 		n.s.node(p.to).receive(p)
 	})
@@ -111,6 +112,7 @@ func (n *network) deliver(p packet, start time.Duration) {
 			l.last = at
 		}
 	}
+	n.latest = max(n.latest, at)
 	resets := l.resets
 	s.At(at, func() {
 		if l.cuts > 0 || l.resets != resets {

@@ -29,6 +29,7 @@ type fake struct {
 	changes                       []uint64
 	newest                        map[uint64]struct{}
 	sent                          []*pb.Message // since this was last looked at
+	snapshot                      *pb.Snapshot
 }
 
 func newFake(t *testing.T, edit ...func(*Config)) *fake {
@@ -146,7 +147,10 @@ func (l fakeLog) Slice(lo, hi, most uint64) ([]*pb.Entry, error) {
 
 func (l fakeLog) Snapshot() (*pb.Snapshot, error) {
 	l.f.snapshots++
-	return nil, errNone
+	if l.f.snapshot == nil {
+		return nil, errNone
+	}
+	return l.f.snapshot, nil
 }
 
 type fakeView struct{ f *fake }

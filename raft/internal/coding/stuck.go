@@ -23,25 +23,24 @@ import (
 // up with where that log may end; under load it holds new entries back from that
 // follower for a while, so that it can.
 //
-// Where a follower's log ends, no answer says. An acknowledgement may have been
-// lost, and what is sent next (Progress) then goes back to what was acknowledged;
-// a follower that refuses a snapshot acknowledges what it shares with it, and may
-// have more. Two bounds hold (mayReach):
+// No answer says where a follower's log ends. An acknowledgement may have been
+// lost, and Progress.Next then goes back to what was acknowledged; a follower that
+// refuses a snapshot acknowledges the entries that it shares with the snapshot, and
+// may have more. Two bounds hold (mayReach):
 //
 //   - Of the leader's own term the follower has nothing but what the leader sent
-//     it in this term. That only rises, whatever was lost.
-//   - Of earlier terms it may have anything, from any leader. But a snapshot that
-//     ends in the leader's own term settles these: if the follower has the
-//     snapshot's last entry, all behind it is of that term, as terms never fall
-//     along a log; and if it has not, it has another there, or none, and takes
-//     the snapshot as any follower does that differs from what is committed.
+//     it in this term. The highest index sent never falls, whatever was lost.
+//   - Of earlier terms the follower may have anything, from any leader. A snapshot
+//     that ends in the leader's own term settles these. If the follower has the
+//     snapshot's last entry, all behind that entry is of the same term, as terms
+//     never fall along a log. If it has another entry there, or none, it takes the
+//     snapshot, like any follower whose log differs from what is committed.
 //
-// So one snapshot at or behind both bounds is enough, in whatever order reports,
-// snapshots and probes come, and no other is sent for its own sake. Entries up to
-// there are never held back, nor carriers that raise them. The entries add nothing
-// to what the snapshot must cover, and without their acknowledgement the leader may
-// not be able to commit, and then apply, what it is to cover: all who are alive may
-// be needed for that.
+// So a snapshot that reaches both bounds helps, in whatever order reports, snapshots
+// and probes come. Entries up to there are never held back, nor carriers that raise
+// them. These entries add nothing to what the snapshot must cover, and without their
+// acknowledgement the leader may not be able to commit, and then apply, what the
+// snapshot is to cover: all members that are alive may be needed for that.
 
 // stuckAt returns the first committed entry that nobody can complete here.
 func (c *Coder) stuckAt() (uint64, bool) {
@@ -52,12 +51,12 @@ func (c *Coder) stuckAt() (uint64, bool) {
 	return rec.id.Index, true
 }
 
-// mayReach returns the index that a snapshot for a stuck member must reach: its log
-// does not go on behind that, as far as it agrees with this one.
+// mayReach returns the index that a snapshot for a stuck member must reach: the member's
+// log does not go on behind that index, or differs from this one before it.
 func (l *leading) mayReach(id uint64) uint64 { return max(l.sentTo[id], l.first) }
 
-// mostFor returns the highest index that a member may be sent now: where entries are
-// held back, as far as its log may reach, and as far as carriers raise what it has of
+// mostFor returns the highest index that a member may be sent now. Where entries are
+// held back, that is how far the member's log may reach, with the carriers that raise
 // entries up to there.
 func (l *leading) mostFor(to uint64) uint64 {
 	ticks, stuck := l.stuck[to]
@@ -66,7 +65,10 @@ func (l *leading) mostFor(to uint64) uint64 {
 	}
 	most, g := l.mayReach(to), &l.ledger
 	for _, rec := range g.recs[g.at(l.log.Committed()+1):] {
-		if n := len(rec.raised); rec.id.Index <= most && n > 0 {
+		if rec.id.Index > most {
+			break
+		}
+		if n := len(rec.raised); n > 0 {
 			most = max(most, rec.raised[n-1].at)
 		}
 	}
@@ -75,9 +77,9 @@ func (l *leading) mostFor(to uint64) uint64 {
 
 // holdsBack reports whether new entries are held back from a member that has been
 // stuck for so many election timeouts: for one and not for one, for two and not for
-// two, for four and so on, up to a bound. So a snapshot that its host takes long to
-// make covers what was sent until it is there, sooner or later; and a member without
-// which nothing is committed costs half of the time, and not the group.
+// two, for four and so on, up to a bound. So a snapshot that a host takes long to make
+// covers, sooner or later, all that was sent until it is there; and a member without
+// which nothing is committed stops commits for half of the time, and not for all of it.
 func holdsBack(timeouts int) bool {
 	n := uint(timeouts) + 2
 	span := min(uint(1)<<(bits.Len(n)-1), 128)
@@ -91,7 +93,7 @@ func (l *leading) serveStuck() {
 	for _, id := range l.members {
 		a, pr := l.accounts[id], l.raft.Members().Progress[id]
 		if a == nil || pr == nil || !l.healthy(id) {
-			continue // one that is not there would not get it
+			continue // a member that is not there would not get it
 		}
 		// The index that the snapshot must reach: where the member's log may end; or
 		// the one it waits for, if it does not read envelopes, or if nobody can

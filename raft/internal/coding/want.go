@@ -16,10 +16,11 @@ import (
 // What a node lacks and asks others for: payloads of committed entries, which it
 // is to apply, in order; and at a leader those of entries that it is to send on.
 //
-// A leader wants an entry for as long as it has a use for it: each time that it
-// tries to send the entry to a member, or to raise it, and cannot, it says so again.
-// What was not said again for an election timeout is asked for no more. The member
-// has got a snapshot instead, or is gone, or the members have changed by another way.
+// A leader wants an entry for as long as it has a use for the entry: it says so again
+// each time that it tries to send the entry to a member, or to raise it, and cannot. An
+// entry that was not wanted again for an election timeout is asked for no more. The
+// member has got a snapshot instead, or is gone, or the members have changed by another
+// way.
 
 // want has the payload of an entry completed although this node need not apply
 // it, or not yet.
@@ -29,8 +30,8 @@ func (c *Coder) want(rec *record) {
 	}
 }
 
-// renewWanted notes that an entry is of use still, if it is wanted, and reports whether
-// it is.
+// renewWanted notes that an entry that is wanted is of use still, and reports whether
+// the entry is wanted.
 func (c *Coder) renewWanted(index uint64) bool {
 	rec := c.wanted[index]
 	if rec != nil {
@@ -66,7 +67,7 @@ func (c *Coder) wantAhead(ents []*pb.Entry) {
 		}
 		for _, r := range env.Riders {
 			id := ecraft.ID{Term: r.Term, Index: r.Index}
-			if c.renewWanted(id.Index) || id.Index <= c.released() {
+			if id.Index <= c.released() || c.renewWanted(id.Index) {
 				continue
 			}
 			if under, err := c.envelopeOf(id); err == nil && under.Kind == ecraft.Coded {
@@ -115,11 +116,7 @@ func (c *Coder) wantLost(rec *record) {
 // that a leader needs to send on.
 func (c *Coder) pull() {
 	c.forgetWanted()
-	lacking := c.lacking()
-	if len(lacking) == 0 {
-		return
-	}
-	for _, ask := range c.puller.Plan(c.ticks, lacking, c.raft.Lead(), nil) {
+	for _, ask := range c.puller.Plan(c.ticks, c.lacking(), c.raft.Lead(), nil) {
 		if ask.To == c.id {
 			continue
 		}
@@ -139,7 +136,8 @@ const maxLacking = 512
 func (c *Coder) lacking() []gossip.Lacking {
 	g := &c.ledger
 	upTo := c.log.Committed()
-	if c.incomplete() != nil {
+	next := c.incomplete()
+	if next != nil {
 		n := 0
 		for _, rec := range g.recs[g.ready:] {
 			if rec.id.Index > upTo || n == maxLacking || !c.mayExpect(rec.id.Index) {
@@ -155,8 +153,9 @@ func (c *Coder) lacking() []gossip.Lacking {
 	}
 	list := c.store.Lacking(upTo, maxLacking, nil)
 	for i := range list {
-		rec := g.find(list[i].Index)
-		list[i].Overdue = rec != nil && rec.unpushed
+		if rec := g.find(list[i].Index); rec != nil {
+			list[i].Next, list[i].Overdue = rec == next, rec.unpushed
+		}
 	}
 	return list
 }
@@ -191,8 +190,8 @@ func (c *Coder) keeps(rec *record) bool {
 }
 
 // unneeded reports whether an entry that was wanted no longer is: this node
-// does not lead any more, or has had no use for it for a while, or has compacted it
-// and no check of members needs it.
+// does not lead any more, or has had no use for the entry for a while, or has
+// compacted it and no check of members needs it.
 func (c *Coder) unneeded(rec *record) bool {
 	l, index := c.leads, rec.id.Index
 	return l == nil || c.ticks-rec.neededAt > c.cfg.ElectionTick ||
