@@ -203,6 +203,22 @@ func without(ids []NodeID, id NodeID) []NodeID {
 	return rest
 }
 
+// The leader's disk is stuck, and only node 2 has the entry on disk. The leader may
+// forget it in a crash, and win the next election with node 3.
+func TestLeadersNoteWaitsForItsDisk(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{2}, func(x *settings) { x.cfg.Notes = true })
+	s.pass(50 * ms)
+	l := s.member(1)
+	l.stuck = true
+	s.bulk[1][3] = time.Hour
+	i := s.write(1, 0)
+	s.pass(20 * ms)
+	require.GreaterOrEqual(t, s.member(2).durable, i)
+	require.False(t, s.committed(2, i))
+	l.stuck = false
+	s.until("node 2 commits it by notes", 20*ms, func() bool { return s.committed(2, i) })
+}
+
 // A note that node 3 sent in an earlier term speaks of a log that has been cut since.
 func TestNotesOfAnotherTermDoNotCount(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, func(x *settings) { x.cfg.Notes = true })
