@@ -423,6 +423,19 @@ func TestHandingOverAfterVotersWereReplaced(t *testing.T) {
 	s.until("the heir leads", 100*ms, func() bool { return s.member(4).leads })
 }
 
+// In peace two nodes of which one holds leases of the other exchange a message each
+// in a heartbeat interval: requests and answers, in both directions, ride together.
+func TestLeasesTakeAMessageAPeerAndHeartbeat(t *testing.T) {
+	s := newStage(t, 5, 5, []NodeID{2, 3}, nil)
+	s.pass(200 * ms)
+	s.messages = 0
+	const beats = 50
+	s.pass(beats * s.set.cfg.Heartbeat)
+	const pairs = 9 // of the 10 pairs of nodes, 4 and 5 have nothing to say to each other
+	require.LessOrEqual(t, s.messages, (beats+1)*2*pairs)
+	require.GreaterOrEqual(t, s.messages, (beats-6)*2*pairs)
+}
+
 // A responder that stops gives its leases back, and no write waits for them to end.
 func TestStoppingResponderGivesItsLeasesBack(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)
