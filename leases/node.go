@@ -85,7 +85,7 @@ type peer struct {
 // Start is what a node knows of itself when it starts.
 type Start struct {
 	Now  Instant // more than 0, as all readings of the clock
-	Term Term // of the HardState on disk
+	Term Term    // of the HardState on disk
 	// Empty says that the HardState was empty. The node then has never vouched for
 	// anything, and need not wait.
 	Empty bool
