@@ -100,7 +100,8 @@
 // grantor may have granted again. The grantee ignores answers to requests that it has
 // confirmed. A node promises nothing to one run of a grantee while it is bound to
 // another run, because nonces of two runs cannot be compared. Node.stepConfirm,
-// Node.stepRevoke, promise.mayRenew; seeds.
+// Node.stepRevoke, promise.mayRenew; TestTwoRunsOfANodeHoldNoPromisesSideBySide,
+// seeds.
 //
 // L9. A node that starts does not vote, campaign, adopt or grant for as long as
 // the longest lease, because it has forgotten what it promised. Node.mayAct; seeds.
@@ -109,7 +110,8 @@
 // term of its disk it adopts nothing until the leader has answered a request of
 // this run with the number of the newest roster, and then nothing older. Otherwise
 // a late announcement brings back a roster that the leader holds for superseded.
-// Node.mayAdopt; TestRestartedNodeAdoptsNoOlderRoster.
+// Node.mayAdopt; TestRestartedNodeAdoptsNoOlderRoster,
+// TestRestartedNodeWaitsForTheNewestRoster.
 //
 // L11. A node adopts and grants nothing in a term that is not on its disk. After a
 // crash the node would not know that it had been in that term, and L10 would not
@@ -166,7 +168,7 @@
 // durable and has the number of its newest roster; only a responder that knows
 // this roster may use the note. Otherwise the leader loses the entry in a crash, or a
 // responder that the leader had just named answers without it. Node.OwnNote,
-// notes.under; seeds.
+// notes.under; TestLeadersNoteWaitsForItsDisk, seeds.
 //
 // L22. A note counts in its term only. The log that an older note speaks of may have
 // been cut. Node.StepNote; TestNotesOfAnotherTermDoNotCount.

@@ -84,8 +84,8 @@ type peer struct {
 
 // Start is what a node knows of itself when it starts.
 type Start struct {
-	Now  Instant
-	Term Term // of the HardState on disk
+	Now  Instant // more than 0, as all readings of the clock
+	Term Term    // of the HardState on disk
 	// Empty says that the HardState was empty. The node then has never vouched for
 	// anything, and need not wait.
 	Empty bool
@@ -97,7 +97,7 @@ func New(cfg Config, s Start) (*Node, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	n := &Node{cfg: cfg, delta: cfg.delta(), latest: max(s.Now, 0), term: s.Term, durable: s.Term}
+	n := &Node{cfg: cfg, delta: cfg.delta(), latest: max(s.Now, 1), term: s.Term, durable: s.Term}
 	n.wish.wanted = cfg.Wanted
 	if !s.Empty {
 		n.restart = restart{until: n.latest.after(cfg.Quarantine), term: s.Term, asking: true}

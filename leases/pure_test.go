@@ -78,7 +78,8 @@ func TestSeedsTellTheSameStoryAgain(t *testing.T) {
 			}
 			return strings.Join(w.trace, "\n")
 		}
-		require.True(t, story() == story(), "seed %d", seed)
+		first, again := story(), story()
+		require.True(t, first == again, "seed %d", seed)
 	}
 }
 

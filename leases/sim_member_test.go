@@ -275,6 +275,7 @@ func (m *member) flush() {
 	}
 	for _, o := range m.lease.Poll(m.reading()) {
 		m.w.ambush(m, o)
+		m.w.messages++
 		data := AppendMessage(nil, &o.Message)
 		from := m.id
 		m.w.send(from, o.To, func(to *member) {

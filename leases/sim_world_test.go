@@ -38,7 +38,9 @@ type world struct {
 	boots   uint64
 	entries uint64
 	calm    bool
-	busy    float64 // chance of a write where a client acts
+	// messages counts those of leases.
+	messages int
+	busy     float64 // chance of a write where a client acts
 }
 
 // options are what a test asks of a run.

@@ -25,9 +25,9 @@ type Seq uint64
 // Boot names one run of a node's process. No two runs of a node have the same.
 type Boot uint64
 
-// Instant is a reading of a node's own clock: nanoseconds since an origin that
-// only this node knows, and that may change when it restarts. Readings of two
-// nodes are never compared.
+// Instant is a reading of a node's own clock: nanoseconds since some origin, more
+// than 0. The origin is this node's own and may change when the node restarts;
+// readings of two nodes are never compared.
 type Instant int64
 
 // after returns the instant d later; the last one there is, if that is beyond it.

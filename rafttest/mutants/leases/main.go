@@ -10,9 +10,12 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weftraft/weft/rafttest/internal/mutate"
@@ -41,7 +44,8 @@ var (
 
 func mutants() []mutate.Mutant {
 	var list []mutate.Mutant
-	for _, b := range table {
+	inOrder := slices.SortedStableFunc(slices.Values(table), func(a, b bug) int { return cmp.Compare(a.number(), b.number()) })
+	for _, b := range inOrder {
 		if *all {
 			b.by = ""
 		}
@@ -57,6 +61,15 @@ func mutants() []mutate.Mutant {
 			Stages: [][]string{flags}, Verdict: b.verdict})
 	}
 	return list
+}
+
+// number is that of the rule.
+func (b bug) number() int {
+	n, err := strconv.Atoi(strings.TrimPrefix(b.rule, "L"))
+	if err != nil {
+		panic(err) // the table is wrong
+	}
+	return n
 }
 
 var foundSeed = regexp.MustCompile(`seed (\d+): ([A-Za-z]+) does not hold`)

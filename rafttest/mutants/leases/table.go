@@ -125,7 +125,7 @@ var table = []bug{
 		[][2]string{
 			{"	x, to := m.lease.OwnNote(min(m.durable, m.matched))\n", "	x, to := m.lease.OwnNote(min(m.durable, m.matched))\n	if m.leads {\n		x.Index = m.last()\n	}\n"},
 			{"	m.vouch(func() {})\n	m.broadcast()\n", "	m.vouch(func() {})\n	m.broadcast()\n	m.sendNotes()\n"},
-		}, nil, ""},
+		}, nil, "TestLeadersNoteWaitsForItsDisk"},
 	{"L21", "a release does not need the leader's note", "leases/notes.go",
 		edit("	to := min(q.UpTo, q.Durable, n.notes.under(newest.ID.Seq))", "	to := min(q.UpTo, q.Durable)"), nil, ""},
 	{"L21", "the roster that the leader's note names does not matter", "leases/notes.go",
