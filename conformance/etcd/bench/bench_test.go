@@ -242,5 +242,6 @@ func TestReportSaysWhoLoses(t *testing.T) {
 	require.Contains(t, s.Headline(cfg), "Nowhere does it take fewer puts, by more than 10%.")
 	require.Equal(t, 4, strings.Count(got, "\n### "))
 	s.Rows = slices.DeleteFunc(s.Rows, func(r *Row) bool { return r.Members == 5 })
+	require.Empty(t, s.Headline(cfg), "rows are missing")
 	require.Equal(t, 2, strings.Count(s.Report(cfg), "\n### "), "a table without rows is left out")
 }

@@ -206,8 +206,11 @@ func (s *Store) notes(b *strings.Builder) {
 }
 
 // Headline says in a few lines what the last side does beside the first: where
-// links are narrow, and where it loses. It is empty while rows for it are missing.
+// links are narrow, and where it loses. It is empty while rows are missing.
 func (s *Store) Headline(cfg Config) string {
+	if slices.ContainsFunc(cfg.loads(), func(l Load) bool { return !s.Has(l) }) {
+		return ""
+	}
 	last := len(cfg.Sides) - 1
 	members, clients, link := slices.Max(cfg.Members), slices.Max(cfg.Clients), int64(0)
 	for _, rate := range cfg.Links {
@@ -218,9 +221,6 @@ func (s *Store) Headline(cfg Config) string {
 	var sizes, theirs, ours []string
 	for _, size := range cfg.Sizes {
 		r := s.row(Load{members, link, size, clients})
-		if r == nil {
-			return ""
-		}
 		if size < cfg.Coded {
 			continue
 		}
