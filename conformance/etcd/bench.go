@@ -46,6 +46,7 @@ func benchCommand() *cobra.Command {
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 16}, "numbers of clients, 1 to 1000")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often each load is put on each side, in turns; 1 or more")
 	f.DurationVar(&o.Time, "time", 1500*time.Millisecond, "of one measurement, 100ms or more")
+	f.Float64Var(&o.Others, "others", 0.3, "share of the processors, 0 to 1, above which a measurement is made again as others used them")
 	f.IntVar(&o.Coded, "coding", 4096, "size from which payloads are coded on the side that codes")
 	f.StringVar(&o.Network, "network", "", netlab.Namespaces+" or "+netlab.Relay+" (default: namespaces where the machine allows them)")
 	f.StringVar(&o.out, "out", "", "write the report, in Markdown, into this file after each row (default: to standard output at the end)")

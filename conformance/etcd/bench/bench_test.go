@@ -31,8 +31,12 @@ func config() Config {
 func rowOf(l Load, puts ...float64) *Row {
 	r := &Row{Load: l}
 	for i, name := range []string{"etcd", "Weft", "coded"} {
-		x := []float64{puts[i], puts[i] * 0.5, puts[i] * 2}
-		r.Cells = append(r.Cells, &Cell{Side: name, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, LeaderSent: x, AllSent: x, Others: []float64{0.1, 0.2, 0.4}, Puts: 100})
+		c := &Cell{Side: name}
+		for round, factor := range []float64{1, 0.5, 2} {
+			x := puts[i] * factor
+			c.Samples = append(c.Samples, Sample{Puts: 10, PutsPerS: x, P50: x, P99: x, CPU: x, Disk: x, LeaderSent: x, AllSent: x, Others: float64(round+1) / 10})
+		}
+		r.Cells = append(r.Cells, c)
 	}
 	return r
 }
@@ -47,6 +51,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"--links: none":                              func(c *Config) { c.Links = nil },
 		"Rate is 7 bits a second, want 0 (no bound)": func(c *Config) { c.Links = []int64{7} },
 		"Kind is \"wire\", want namespaces, relay":   func(c *Config) { c.Network = "wire" },
+		"--others: 1.5, want 0 to 1":                 func(c *Config) { c.Others = 1.5 },
 		"--time: 1ms, want 100ms":                    func(c *Config) { c.Time = time.Millisecond },
 	} {
 		c := config()
@@ -130,6 +135,40 @@ func TestMachineIsBusyWithOthers(t *testing.T) {
 	require.Zero(t, after.others(before, time.Minute), "ticks are coarse")
 }
 
+func TestQuietestMeasurementCounts(t *testing.T) {
+	type taken struct {
+		others   float64
+		restless bool
+	}
+	measure := func(all ...taken) (c Cell, used int, err error) {
+		err = c.measure(0.3, func(attempt int) (Sample, bool, error) {
+			require.Equal(t, used, attempt)
+			used++
+			return Sample{Others: all[attempt].others}, all[attempt].restless, nil
+		})
+		return c, used, err
+	}
+	for _, x := range []struct {
+		all            []taken
+		counts         float64
+		used           int
+		restless, busy int
+	}{
+		{[]taken{{0.3, false}}, 0.3, 1, 0, 0},
+		{[]taken{{0.8, false}, {0.1, false}}, 0.1, 2, 0, 1},
+		{[]taken{{0.8, false}, {0.6, false}, {0.7, false}}, 0.6, 3, 0, 2},
+		{[]taken{{0.1, true}, {0.8, false}, {0.2, true}, {0.2, false}}, 0.2, 4, 2, 1},
+		{[]taken{{0.1, true}, {0.1, true}, {0.1, true}, {0.1, true}, {0.9, false}}, 0.9, 5, 4, 1},
+	} {
+		c, used, err := measure(x.all...)
+		require.NoError(t, err)
+		require.Equal(t, Cell{Samples: []Sample{{Others: x.counts}}, Restless: x.restless, Disturbed: x.busy}, c)
+		require.Equal(t, x.used, used)
+	}
+	_, _, err := measure(taken{restless: true}, taken{restless: true}, taken{restless: true}, taken{restless: true}, taken{restless: true})
+	require.ErrorIs(t, err, errRestless)
+}
+
 func TestRowsOutliveARun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows")
 	at := Circumstances{Rounds: 3, Network: netlab.Relay}
@@ -165,7 +204,7 @@ func TestRowsOutliveARun(t *testing.T) {
 
 func TestReportSaysWhoLoses(t *testing.T) {
 	cfg := config()
-	s := &Store{At: Circumstances{Rounds: 3, Network: netlab.Namespaces}}
+	s := &Store{At: Circumstances{Rounds: 3, Others: 0.25, Network: netlab.Namespaces}}
 	require.Empty(t, s.Headline(cfg), "rows are missing")
 	require.NotContains(t, s.Report(cfg), "In short")
 	for _, l := range cfg.loads() {
@@ -189,16 +228,20 @@ func TestReportSaysWhoLoses(t *testing.T) {
 		"Fewer puts a second than etcd:\n\n- Weft, 3 members, links without a bound, 1 KB x 1: 0.80\n- coded, 3 members, links without a bound, 1 KB x 1: 0.70\n",
 		"### 5 members, links of 100 Mbit/s",
 		"| 64 KB | 16 | 0.95 / 3.00 | 100 / 95.0 / 300 |",
-		"- 3 members, links of 100 Mbit/s, 1 KB x 1, Weft: 2 puts failed, and 100 were answered.",
+		"- 3 members, links of 100 Mbit/s, 1 KB x 1, Weft: 2 puts failed.",
 		"- 3 members, links of 100 Mbit/s, 1 KB x 1, coded: 1 measurements were made again, as the leader changed.",
 		networkAbout[netlab.Namespaces],
-		"took 20% of\nits processors in the median measurement, and 40% in the worst.",
+		"took 20% of\nits processors in the median measurement, and 30% in the worst; where it was more than 25%, a measurement was made again,",
 	} {
 		require.Contains(t, got, says)
 	}
+	require.NotContains(t, got, "too busy")
+	s.At.Others = 0.15
+	require.Contains(t, s.Report(cfg), "**The machine was too busy for this.**")
 	s.Rows[slices.IndexFunc(s.Rows, func(r *Row) bool { return r.Load == Load{3, 0, 1024, 1} })] = rowOf(Load{3, 0, 1024, 1}, 100, 100, 100)
 	require.Contains(t, s.Headline(cfg), "Nowhere does it take fewer puts, by more than 10%.")
 	require.Equal(t, 4, strings.Count(got, "\n### "))
 	s.Rows = slices.DeleteFunc(s.Rows, func(r *Row) bool { return r.Members == 5 })
+	require.Empty(t, s.Headline(cfg), "rows are missing")
 	require.Equal(t, 2, strings.Count(s.Report(cfg), "\n### "), "a table without rows is left out")
 }

@@ -41,7 +41,10 @@ type Config struct {
 	Rounds  int
 	// Time is how long clients begin calls, unless a bound of bytes comes first,
 	// or a client has not made Least calls by then.
-	Time    time.Duration
+	Time time.Duration
+	// Others is the share of the machine's processors, 0 to 1, above which a
+	// measurement is made again because others used them.
+	Others  float64
 	Network string // a kind of netlab, empty for what the machine allows
 	Coded   int    // bytes of the smallest value that is coded
 
@@ -77,6 +80,9 @@ func (c Config) Validate() error {
 		if err := (netlab.Config{Hosts: 1, Rate: rate, Kind: c.Network}).Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("--links, --network: %w", err))
 		}
+	}
+	if !(c.Others >= 0 && c.Others <= 1) {
+		errs = append(errs, fmt.Errorf("--others: %v, want 0 to 1", c.Others))
 	}
 	if c.Time < 100*time.Millisecond || c.Time > time.Hour {
 		errs = append(errs, fmt.Errorf("--time: %v, want 100ms to 1h", c.Time))

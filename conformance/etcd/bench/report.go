@@ -55,7 +55,11 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 		"no bound those are what all wait for.")
 	if others := s.others(); len(others) > 0 {
 		fmt.Fprintf(b, " The machine also did other things: they, and the kernel's work for the network, took %.0f%% of\n"+
-			"its processors in the median measurement, and %.0f%% in the worst. Look at the ratios.", 100*median(others), 100*slices.Max(others))
+			"its processors in the median measurement, and %.0f%% in the worst; where it was more than %.0f%%, a measurement was made again,\n"+
+			"%d times at most, and the quietest counts. Look at the ratios.", 100*median(others), 100*slices.Max(others), 100*s.At.Others, disturbed)
+		if median(others) > s.At.Others {
+			fmt.Fprintf(b, "\n\n**The machine was too busy for this.** Only what narrow links bound is to be trusted.")
+		}
 	}
 	fmt.Fprintln(b)
 }
@@ -64,31 +68,18 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 func (s *Store) others() (all []float64) {
 	for _, r := range s.Rows {
 		for _, c := range r.Cells {
-			all = append(all, c.Others...)
+			for _, x := range c.Samples {
+				all = append(all, x.Others)
+			}
 		}
 	}
 	return all
 }
 
-// figures are what a row has of each side. Of puts more is better, of all others
-// less.
-var figures = []struct {
-	name, column string
-	of           func(*Cell) []float64
-}{
-	{"puts a second", "puts/s", func(c *Cell) []float64 { return c.PutsPerS }},
-	{"median latency", "p50 ms", func(c *Cell) []float64 { return c.P50 }},
-	{"99th percentile", "p99 ms", func(c *Cell) []float64 { return c.P99 }},
-	{"processor time", "CPU ms/put", func(c *Cell) []float64 { return c.CPU }},
-	{"disk", "disk", func(c *Cell) []float64 { return c.Disk }},
-	{"sent by the leader", "sent by leader", func(c *Cell) []float64 { return c.LeaderSent }},
-	{"sent by all", "sent by all", func(c *Cell) []float64 { return c.AllSent }},
-}
-
 // ratio is a side's figure for 1 of the first side's.
 func (r *Row) ratio(side, figure int) float64 {
 	of := figures[figure].of
-	return median(of(r.Cells[side])) / median(of(r.Cells[0]))
+	return r.Cells[side].median(of) / r.Cells[0].median(of)
 }
 
 // verdicts says where each side wins and loses against the first.
@@ -177,10 +168,10 @@ func (s *Store) table(b *strings.Builder, cfg Config, members int, link int64) {
 }
 
 // each prints a figure of all sides.
-func (r *Row) each(of func(*Cell) []float64) string {
+func (r *Row) each(of func(Sample) float64) string {
 	var all []string
 	for _, c := range r.Cells {
-		all = append(all, figure(median(of(c))))
+		all = append(all, figure(c.median(of)))
 	}
 	return strings.Join(all, " / ")
 }
@@ -202,7 +193,7 @@ func (s *Store) notes(b *strings.Builder) {
 	for _, r := range s.Rows {
 		for _, c := range r.Cells {
 			if c.Failed > 0 {
-				notes = append(notes, fmt.Sprintf("- %s, %s: %d puts failed, and %d were answered.", r.Load, c.Side, c.Failed, c.Puts))
+				notes = append(notes, fmt.Sprintf("- %s, %s: %d puts failed.", r.Load, c.Side, c.Failed))
 			}
 			if c.Restless > 0 {
 				notes = append(notes, fmt.Sprintf("- %s, %s: %d measurements were made again, as the leader changed.", r.Load, c.Side, c.Restless))
@@ -215,8 +206,11 @@ func (s *Store) notes(b *strings.Builder) {
 }
 
 // Headline says in a few lines what the last side does beside the first: where
-// links are narrow, and where it loses. It is empty while rows for it are missing.
+// links are narrow, and where it loses. It is empty while rows are missing.
 func (s *Store) Headline(cfg Config) string {
+	if slices.ContainsFunc(cfg.loads(), func(l Load) bool { return !s.Has(l) }) {
+		return ""
+	}
 	last := len(cfg.Sides) - 1
 	members, clients, link := slices.Max(cfg.Members), slices.Max(cfg.Clients), int64(0)
 	for _, rate := range cfg.Links {
@@ -227,15 +221,12 @@ func (s *Store) Headline(cfg Config) string {
 	var sizes, theirs, ours []string
 	for _, size := range cfg.Sizes {
 		r := s.row(Load{members, link, size, clients})
-		if r == nil {
-			return ""
-		}
 		if size < cfg.Coded {
 			continue
 		}
 		sizes = append(sizes, bytesName(size))
-		theirs = append(theirs, figure(median(r.Cells[0].PutsPerS)))
-		ours = append(ours, figure(median(r.Cells[last].PutsPerS)))
+		theirs = append(theirs, figure(r.Cells[0].median(figures[0].of)))
+		ours = append(ours, figure(r.Cells[last].median(figures[0].of)))
 	}
 	if len(sizes) == 0 {
 		return ""

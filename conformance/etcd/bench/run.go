@@ -15,32 +15,24 @@ import (
 	"github.com/weftraft/weft/internal/netlab"
 )
 
-// Cell is what was measured of a side under a load, by rounds.
+// Cell is what was measured of a side under a load.
 type Cell struct {
-	Side string `json:"side"`
-	// PutsPerS are answered calls a second, P50 and P99 their latencies in
-	// milliseconds.
-	PutsPerS []float64 `json:"puts_per_s"`
-	P50      []float64 `json:"p50_ms"`
-	P99      []float64 `json:"p99_ms"`
-	// CPU is the processor time of all members for a put, in milliseconds, and
-	// Disk what all members gave to their disks for a byte of value, until they
-	// rested.
-	CPU  []float64 `json:"cpu_ms_per_put"`
-	Disk []float64 `json:"disk_bytes_per_byte"`
-	// LeaderSent and AllSent are what the leader and all members sent to members for
-	// a byte of value, with what it is wrapped in.
-	LeaderSent []float64 `json:"leader_sent_bytes_per_byte"`
-	AllSent    []float64 `json:"all_sent_bytes_per_byte"`
+	Side    string   `json:"side"`
+	Samples []Sample `json:"samples"` // one a round
+	// Failed counts puts that failed, Restless measurements that were thrown away as
+	// the leader changed, and Disturbed those that were as the machine was busy.
+	Failed    int `json:"failed"`
+	Restless  int `json:"restless"`
+	Disturbed int `json:"disturbed"`
+}
 
-	// Others is the share of the machine's processors, 0 to 1, that was used by
-	// others than members and clients.
-	Others []float64 `json:"others_cpu_share"`
-
-	Puts   int `json:"puts"`
-	Failed int `json:"failed"`
-	// Restless counts measurements that were thrown away as the leader changed.
-	Restless int `json:"restless"`
+// median returns the middle of a figure of all rounds.
+func (c *Cell) median(of func(Sample) float64) float64 {
+	var all []float64
+	for _, s := range c.Samples {
+		all = append(all, of(s))
+	}
+	return median(all)
 }
 
 // Row is all sides under a load.
@@ -124,8 +116,7 @@ func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) 
 	}
 	for _, r := range rows {
 		for _, c := range r.Cells {
-			cfg.Progress(fmt.Sprintf("%s: %-5s %8.1f puts/s  p50 %8.2f ms  p99 %8.2f ms  CPU %7.3f ms/put  disk %5.2f, sent %5.2f by the leader, %5.2f by all  %d failed",
-				r.Load, c.Side, median(c.PutsPerS), median(c.P50), median(c.P99), median(c.CPU), median(c.Disk), median(c.LeaderSent), median(c.AllSent), c.Failed))
+			cfg.Progress(fmt.Sprintf("%s: %-5s %s; %d failed", r.Load, c.Side, c.describe(), c.Failed))
 		}
 	}
 	return nil
@@ -147,10 +138,16 @@ func runSide(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row, 
 	size := rows[0].Size
 	err = warmUp(ctx, c, size)
 	for i, r := range rows {
-		if err == nil {
-			l := &load{prefix: fmt.Sprintf("bench%d", i), size: size, seed: seed}
-			err = measure(ctx, cfg, c, l, r.Cells[side], r.Clients)
+		if err != nil {
+			break
 		}
+		cell := r.Cells[side]
+		err = cell.measure(cfg.Others, func(attempt int) (Sample, bool, error) {
+			l := &load{prefix: fmt.Sprintf("bench%d.%d", i, attempt), size: size, seed: seed}
+			s, restless, err := sample(ctx, c, l, r.Clients, cfg.Time)
+			cell.Failed += l.failed
+			return s, restless, err
+		})
 	}
 	if err = errors.Join(err, c.stop()); err != nil {
 		return err
@@ -170,67 +167,6 @@ func warmUp(ctx context.Context, c *cluster, size int) error {
 	l := &load{prefix: "warm", size: size}
 	return errors.Join(l.run(ctx, leader, 1, 300*time.Millisecond), c.settle(ctx))
 }
-
-// attempts is how often a measurement is made, at most, because the leader changed
-// in the middle.
-const attempts = 5
-
-var errRestless = errors.New("the leader changed in each attempt")
-
-// measure adds one measurement to a cell, and reads all of it back.
-func measure(ctx context.Context, cfg Config, c *cluster, l *load, cell *Cell, clients int) error {
-	for attempt := range attempts {
-		l := &load{prefix: fmt.Sprintf("%s.%d", l.prefix, attempt), size: l.size, seed: l.seed}
-		leader, term, err := c.leader(ctx)
-		if err != nil {
-			return err
-		}
-		before, err := c.read(leader)
-		if err != nil {
-			return err
-		}
-		if err := l.run(ctx, leader, clients, cfg.Time); err != nil {
-			return err
-		}
-		if err := c.settle(ctx); err != nil {
-			return err
-		}
-		after, err := c.read(leader)
-		if err != nil {
-			return err
-		}
-		if err := l.verify(ctx, c); err != nil {
-			return err
-		}
-		_, now, err := c.leader(ctx)
-		if err != nil {
-			return err
-		}
-		if len(l.latency) == 0 {
-			return fmt.Errorf("no call of %d was answered: %w", l.failed, l.err)
-		}
-		cell.Failed += l.failed
-		if now != term {
-			cell.Restless++
-			continue
-		}
-		used, puts := after.Sub(before.Usage), float64(len(l.latency))
-		perByte := func(bytes uint64) float64 { return float64(bytes) / puts / float64(l.size) }
-		cell.Puts += len(l.latency)
-		cell.PutsPerS = append(cell.PutsPerS, puts/l.elapsed.Seconds())
-		cell.P50 = append(cell.P50, milliseconds(l.quantile(50)))
-		cell.P99 = append(cell.P99, milliseconds(l.quantile(99)))
-		cell.CPU = append(cell.CPU, milliseconds(used.CPU)/puts)
-		cell.Disk = append(cell.Disk, perByte(used.WriteBytes))
-		cell.LeaderSent = append(cell.LeaderSent, perByte(after.leaderSent-before.leaderSent))
-		cell.AllSent = append(cell.AllSent, perByte(after.allSent-before.allSent))
-		cell.Others = append(cell.Others, after.machine.others(before.machine, used.CPU))
-		return nil
-	}
-	return errRestless
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // median returns the middle of some figures, of two the mean.
 func median(all []float64) float64 {

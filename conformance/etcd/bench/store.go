@@ -22,6 +22,7 @@ import (
 type Circumstances struct {
 	Rounds   int               `json:"rounds"`
 	Time     time.Duration     `json:"time_ns"`
+	Others   float64           `json:"others"`
 	Network  string            `json:"network"` // a kind of netlab
 	CPU      string            `json:"cpu"`
 	CPUs     int               `json:"cpus"`
@@ -34,7 +35,7 @@ type Circumstances struct {
 // some kind.
 func (c Config) Circumstances(network string) (Circumstances, error) {
 	at := Circumstances{
-		Rounds: c.Rounds, Time: c.Time, Network: network, CPU: cpuModel(), CPUs: runtime.NumCPU(),
+		Rounds: c.Rounds, Time: c.Time, Others: c.Others, Network: network, CPU: cpuModel(), CPUs: runtime.NumCPU(),
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Programs: map[string]string{},
 	}
 	for _, s := range c.Sides {
