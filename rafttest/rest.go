@@ -29,8 +29,19 @@ func (f *finale) settle() {
 
 // rest looks at what the group sends from now on, and ends the run.
 func (f *finale) rest() {
-	f.resting = true
+	f.resting = !f.changeWaits()
 	f.s.After(restTime, func() { f.done = true })
+}
+
+// changeWaits reports whether a change of the members waits, as for voters to come that
+// nobody starts: then the group has something to do.
+func (f *finale) changeWaits() bool {
+	for _, n := range f.s.running() {
+		if p, ok := n.proc.(*coreProcess); ok && p.rn.CodingStatus().Waiting != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // sentAtRest checks a message that a node sends.
