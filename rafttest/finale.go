@@ -100,8 +100,8 @@ func (f *finale) look() {
 	switch {
 	case wrong == "" && !f.live:
 		f.finish()
-	case wrong == "" && f.membersAt != s.check.newestConf().index:
-		f.settle() // a change was under way all the time
+	case wrong == "" && (f.membersAt != s.check.newestConf().index || f.hostsAsk()):
+		f.settle() // a change, or a call, was under way all the time
 	case wrong == "" && s.Now() >= f.settles:
 		f.rest()
 		return

@@ -33,6 +33,16 @@ func (f *finale) rest() {
 	f.s.After(restTime, func() { f.done = true })
 }
 
+// hostsAsk reports whether a host has a call that has not ended: it asks again.
+func (f *finale) hostsAsk() bool {
+	for _, n := range f.s.running() {
+		if p, ok := n.proc.(*hostProcess); ok && len(p.calls) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // changeWaits reports whether a change of the members waits, as for voters to come that
 // nobody starts: then the group has something to do.
 func (f *finale) changeWaits() bool {

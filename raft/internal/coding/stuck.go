@@ -116,10 +116,12 @@ func (l *leading) serveStuck() {
 		}
 		// Asking costs the host a snapshot, so it is asked only when one of
 		// what is applied would do. Some hosts send their state of now instead
-		// of a snapshot that is too old, so that one is sent now and then.
+		// of a snapshot that is too old, so that one is sent now and then: not at
+		// multiples of an election timeout, because that may be when the leader
+		// checks its quorum, and counts nobody as active.
 		s, err := l.log.Snapshot()
-		half := l.cfg.ElectionTick / 2
-		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id]%l.cfg.ElectionTick != half {
+		half, period := l.cfg.ElectionTick/2, l.cfg.ElectionTick+1
+		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id]%period != half {
 			continue
 		}
 		l.record(Event{Kind: Snapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
