@@ -89,6 +89,38 @@ func TestRiderOfOtherShape(t *testing.T) {
 	require.Equal(t, map[uint64]int{1: 1, 3: 1}, s.Entries[0].Units)
 }
 
+// TestLoneWinnerCutsWhatItCannotComplete: the only voter lacks the payload of an entry
+// that is not committed, and nobody is there to answer. Its own units are the answer of
+// a majority, so it cuts the entry, and leads.
+func TestLoneWinnerCutsWhatItCannotComplete(t *testing.T) {
+	payload := bytes.Repeat([]byte("abc"), 400)
+	h := &ecraft.Header{
+		Kind: ecraft.Coded, PayloadLen: len(payload), PayloadCRC: ecraft.Checksum(payload), Layout: ecraft.NewLayout(3, 2),
+		Encoder: 3, Members: []uint64{1, 2}, Units: []uint8{1, 1},
+	}
+	for _, learners := range [][]uint64{nil, {2}} {
+		ms := NewMemoryStorage()
+		require.NoError(t, ms.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1}, Learners: learners},
+		}}))
+		require.NoError(t, ms.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
+		data := ecraft.Seal(nil, h, 1, 0, ecraft.NewCodeword(h, payload), nil)
+		require.NoError(t, ms.Append([]*pb.Entry{copyEntry(&pb.Entry{Data: data}, entryID{term: 1, index: 2})}))
+		rn, err := NewRawNode(&Config{
+			ID: 1, ElectionTick: 10, HeartbeatTick: 1, Storage: ms, MaxInflightMsgs: 8, MaxSizePerMsg: noLimit, Coding: &Coding{},
+		})
+		require.NoError(t, err)
+		require.NoError(t, rn.Campaign())
+		for rn.HasReady() {
+			rd := rn.Ready()
+			require.NoError(t, ms.Append(rd.Entries))
+			rn.Advance(rd)
+		}
+		require.Equal(t, StateLeader, rn.BasicStatus().RaftState)
+		require.Equal(t, uint64(2), rn.BasicStatus().HardState.GetCommit())
+	}
+}
+
 // TestLoneWinnerLeads: the only voter has two changes in its log that it does not
 // know to be committed, after a write that a crash tore. It leads, although nobody
 // else is there to answer it.

@@ -135,6 +135,9 @@ const maxRecovered = 256
 func (rc *recovery) ask() {
 	rc.sinceAsk = 0
 	lacking := rc.lackingTail()
+	if len(lacking) > 0 && rc.expectPinned(lacking[0]) {
+		rc.answersFor(lacking[0]) // where this node alone is a majority, nobody else need answer
+	}
 	for _, to := range rc.raft.Electorate().Everyone() {
 		if to == rc.id {
 			continue
@@ -163,6 +166,17 @@ func (rc *recovery) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
 		}
 	}
 	return ents
+}
+
+// answersFor returns the members that have answered for an entry, this node among them
+// if its log has all units that it had.
+func (rc *recovery) answersFor(rec *record) map[uint64]bool {
+	answers := rc.answers[rec.id.Index]
+	if answers == nil {
+		answers = map[uint64]bool{rc.id: !rec.damaged}
+		rc.answers[rec.id.Index] = answers
+	}
+	return answers
 }
 
 func (rc *recovery) askFor(to uint64, ents []*pb.Entry) {
@@ -224,11 +238,9 @@ func (rc *recovery) answered(m *pb.Message) error {
 			refused = err // and it counts as no answer: others may have what it corrupts
 			continue
 		}
-		if rc.answers[e.GetIndex()] == nil {
-			rc.answers[e.GetIndex()] = map[uint64]bool{rc.id: !rec.damaged}
-		}
-		news = news || !rc.answers[e.GetIndex()][from]
-		rc.answers[e.GetIndex()][from] = true
+		answers := rc.answersFor(rec)
+		news = news || !answers[from]
+		answers[from] = true
 	}
 	if _, done := rc.Recovered(); news && !done {
 		rc.Ask(extend.Effect{Do: extend.Bear})
