@@ -106,7 +106,8 @@ func TestHeaderOfAnotherPayloadMakesNoUnits(t *testing.T) {
 	id := ecraft.ID{Term: 1, Index: 1}
 	f := newFake(t)
 	l := f.leads()
-	f.store.Put(id, codedFor(payload), payload)
+	h := codedFor(payload)
+	f.store.Expect(id, h, ecraft.NewCodeword(h, payload).Strip(0, 0, h.D))
 	for _, lie := range []func(h *ecraft.Header){
 		func(h *ecraft.Header) { h.PayloadLen = ecraft.MaxPayload },
 		func(h *ecraft.Header) { h.PayloadCRC++ },

@@ -220,10 +220,6 @@ func (c *Coder) Tick() {
 		c.record(Event{Kind: Stuck, Index: at})
 	}
 	c.shareDue()
-	// Not while a new leader asks: it must know of which entries answers were dropped.
-	if c.recovery == nil && c.ticks%(2*c.cfg.ElectionTick) == 0 {
-		c.store.ForgiveAll()
-	}
 	c.pull()
 	if c.plain && !c.dense() {
 		c.seek(0) // all of the log may be plain: see what there is

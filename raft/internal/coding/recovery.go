@@ -50,11 +50,7 @@ func (c *Coder) recover() {
 	rc := &recovery{Coder: c, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{c.id: true}, asked: map[uint64]int{}}
 	c.recovery = rc
 	c.pinTail()
-	lacking := c.lackingTail()
-	for _, rec := range lacking {
-		c.store.Forgive(rec.id) // all are asked anew, and old lies must not keep it from cutting
-	}
-	c.record(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(lacking)})
+	c.record(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(c.lackingTail())})
 	rc.ask()
 }
 
@@ -100,8 +96,8 @@ func (c *Coder) Recovered() (cut uint64, done bool) {
 	}
 	if lacking := c.lackingTail(); len(lacking) > 0 {
 		first := lacking[0].id
-		if !agree(e, rc.answers[first.Index]) || c.store.Doubted(first) {
-			return 0, false // or what is not to be restored may be the truth of those who lied
+		if !agree(e, rc.answers[first.Index]) {
+			return 0, false
 		}
 		cut = first.Index
 	}
@@ -151,15 +147,19 @@ func (rc *recovery) ask() {
 }
 
 // questions returns what a member is to be asked: the entries that it has not
-// answered for, and those of which answers were dropped since somebody lied.
+// answered for.
 func (rc *recovery) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
 	for _, rec := range lacking {
-		if rc.answers[rec.id.Index][to] && !rc.store.Doubted(rec.id) || !rc.expectPinned(rec) {
+		if rc.answers[rec.id.Index][to] || !rc.expectPinned(rec) {
 			continue
 		}
-		// For all that a member holds, and not for as many units as are lacking:
-		// those might be ones that are here already, and the log would be cut.
-		_, own := rc.store.Missing(rec.id)
+		// The question is for all that a member holds beside the units of this node's
+		// log, and not for as many units as are lacking: the answer might repeat units
+		// that are here, or that will be dropped, and the log would be cut.
+		own := 0
+		if !rec.damaged {
+			own = rec.hdr.BaseOf(rc.id)
+		}
 		ents = append(ents, named(rec.id, gossip.AppendAsk(nil, gossip.Want{ID: rec.id, Need: rec.hdr.D, OwnHeld: own})))
 		if len(ents) == maxRecovered {
 			break
@@ -234,7 +234,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 			continue // committed and applied meanwhile
 		}
 		delete(rc.asked, from)
-		if _, err := rc.stepUnitsOf(from, e); err != nil {
+		if err := rc.stepUnitsOf(from, e); err != nil {
 			refused = err // and it counts as no answer: others may have what it corrupts
 			continue
 		}
