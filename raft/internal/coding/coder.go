@@ -145,7 +145,7 @@ func (c *Coder) now() time.Duration {
 	return c.cfg.Clock()
 }
 
-func (c *Coder) record(e Event) { c.cfg.Record(e) }
+func (c *Coder) emit(e Event) { c.cfg.Record(e) }
 
 func (c *Coder) send(m *pb.Message)  { c.Ask(extend.Effect{Do: extend.Send, Msg: m}) }
 func (c *Coder) vouch(m *pb.Message) { c.Ask(extend.Effect{Do: extend.Vouch, Msg: m}) }
@@ -217,7 +217,7 @@ func (c *Coder) Tick() {
 	c.noteHeldBack()
 	if at, ok := c.stuckAt(); ok && at != c.saidStuck {
 		c.saidStuck = at
-		c.record(Event{Kind: Stuck, Index: at})
+		c.emit(Event{Kind: Stuck, Index: at})
 	}
 	c.shareDue()
 	c.pull()

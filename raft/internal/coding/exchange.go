@@ -168,7 +168,7 @@ func (c *Coder) ship(p *parcels) {
 	for i, to := range p.to {
 		ents := p.content[i].Entries
 		c.vouch(p.content[i])
-		c.record(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
+		c.emit(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 		}
 		return nil
 	}
-	if purpose == forHeader {
+	if purpose == forHeaderAnswer {
 		if l := c.leads; l != nil {
 			return l.headersArrived(m)
 		}
@@ -252,7 +252,7 @@ func (c *Coder) stepUnitsOf(from uint64, e *pb.Entry) (refused error) {
 	id := idOf(e)
 	strips, err := gossip.ParseUnits(e.GetData())
 	if err != nil {
-		c.record(Event{Kind: Rejected, Index: id.Index, Peer: from})
+		c.emit(Event{Kind: Rejected, Index: id.Index, Peer: from})
 		return fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
 	}
 	for _, s := range strips {
@@ -273,7 +273,7 @@ func (c *Coder) unitsArrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
 		delete(c.recovery.answers, id.Index) // their units are dropped
 	}
 	if err != nil && from != c.id {
-		c.record(Event{Kind: Rejected, Index: id.Index, Peer: from})
+		c.emit(Event{Kind: Rejected, Index: id.Index, Peer: from})
 		return fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
 	}
 	return nil
@@ -292,9 +292,9 @@ func (c *Coder) completed(id ecraft.ID) {
 	if c.recovery != nil && id.Index > c.log.Committed() {
 		c.pin(rec)
 	}
-	c.record(Event{Kind: Completed, Index: id.Index, Bytes: rec.hdr.PayloadLen})
+	c.emit(Event{Kind: Completed, Index: id.Index, Bytes: rec.hdr.PayloadLen})
 	if rec.since > 0 {
-		c.record(Event{Kind: Delayed, Index: id.Index, Count: int((c.now() - rec.since) / time.Microsecond)})
+		c.emit(Event{Kind: Delayed, Index: id.Index, Count: int((c.now() - rec.since) / time.Microsecond)})
 	}
 }
 
@@ -309,13 +309,13 @@ func (c *Coder) stepAsk(m *pb.Message) error {
 			return err
 		}
 		c.send(e)
-	case forHeaders:
+	case forHeaderAsk:
 		c.answerHeaders(m)
 	case forReading:
 		c.answerReading(m)
 	case forRelease:
 		if from == c.raft.Lead() && m.GetLogTerm() == c.raft.Term() {
-			c.release(m.GetIndex())
+			c.askForSnapshot(m.GetIndex())
 		}
 	case forRecover:
 		return c.answerWinner(m)
@@ -329,7 +329,7 @@ func (c *Coder) answer(e, m *pb.Message) error {
 	for _, q := range m.GetEntries() {
 		want, err := gossip.ParseAsk(idOf(q), q.GetData())
 		if err != nil {
-			c.record(Event{Kind: Rejected, Index: q.GetIndex(), Peer: m.GetFrom()})
+			c.emit(Event{Kind: Rejected, Index: q.GetIndex(), Peer: m.GetFrom()})
 			return fmt.Errorf("question of %x for %d/%d: %w", m.GetFrom(), q.GetTerm(), q.GetIndex(), err)
 		}
 		units, sound := c.unitsFor(m.GetFrom(), idOf(q), want)
@@ -342,7 +342,7 @@ func (c *Coder) answer(e, m *pb.Message) error {
 			break
 		}
 	}
-	c.record(Event{Kind: Answered, Peer: m.GetFrom(), Count: len(e.Entries), Bytes: size})
+	c.emit(Event{Kind: Answered, Peer: m.GetFrom(), Count: len(e.Entries), Bytes: size})
 	return nil
 }
 

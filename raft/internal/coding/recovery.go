@@ -50,7 +50,7 @@ func (c *Coder) recover() {
 	rc := &recovery{Coder: c, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{c.id: true}, asked: map[uint64]int{}}
 	c.recovery = rc
 	c.pinTail()
-	c.record(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(c.lackingTail())})
+	c.emit(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(c.lackingTail())})
 	rc.ask()
 }
 
@@ -118,9 +118,9 @@ func agree(e extend.Electorate, members map[uint64]bool) bool {
 // recovery is over.
 func (c *Coder) Cuts(index uint64) {
 	if index > 0 {
-		c.record(Event{Kind: Cut, Index: index, Count: int(c.log.Last().Index - index + 1)})
+		c.emit(Event{Kind: Cut, Index: index, Count: int(c.log.Last().Index - index + 1)})
 	}
-	c.record(Event{Kind: Recovered, Count: c.recovery.taken})
+	c.emit(Event{Kind: Recovered, Count: c.recovery.taken})
 }
 
 // maxRecovered bounds the entries in one question.
@@ -220,7 +220,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 	}
 	from, last := m.GetFrom(), rc.log.Last().Index
 	if m.GetCommit() > last {
-		rc.record(Event{Kind: Rejected, Index: m.GetCommit(), Peer: from})
+		rc.emit(Event{Kind: Rejected, Index: m.GetCommit(), Peer: from})
 		return fmt.Errorf("%x knows index %d to be committed, but the log of %x, which won term %d, ends at %d",
 			from, m.GetCommit(), rc.id, rc.raft.Term(), last)
 	}
@@ -271,7 +271,7 @@ func (c *Coder) TakeOver() bool {
 	}
 	n := c.leads.raise(alive)
 	if n > 0 {
-		c.record(Event{Kind: Fallback, Index: c.log.Committed() + 1, Count: n})
+		c.emit(Event{Kind: Fallback, Index: c.log.Committed() + 1, Count: n})
 	}
 	return n > 0
 }

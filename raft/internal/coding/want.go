@@ -125,7 +125,7 @@ func (c *Coder) pull() {
 			e.Entries = append(e.Entries, named(ecraft.ID{Term: w.Term, Index: w.Index}, gossip.AppendAsk(nil, w)))
 		}
 		c.send(e)
-		c.record(Event{Kind: Asked, Peer: ask.To, Count: len(ask.Wants)})
+		c.emit(Event{Kind: Asked, Peer: ask.To, Count: len(ask.Wants)})
 	}
 }
 
