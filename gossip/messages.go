@@ -21,13 +21,6 @@ type Want struct {
 	Theirs  int // first unit of the responder's own slot that it lacks
 }
 
-// Units is what a node sends of one entry: pushed, or as the answer to a Want.
-type Units struct {
-	Asked    bool           // the answer to a Want
-	Complete bool           // the sender has the whole payload
-	Strips   []ecraft.Strip // none: it holds nothing of what was asked for
-}
-
 // Answer returns what a node gives a peer that asks. With the payload, as a
 // codeword, it gives units of the asker's own slot: no other node holds those,
 // so they never overlap with what the asker gets elsewhere. An asker without a
@@ -66,28 +59,17 @@ func Answer(h *ecraft.Header, self, asker uint64, w Want, own []ecraft.Strip, c 
 const (
 	unitsVersion = 1
 	askVersion   = 1
-
-	flagAsked    = 1 << 0
-	flagComplete = 1 << 1
-	knownFlags   = flagAsked | flagComplete
 )
 
 // MaxStrips is how many strips a message has for an entry at most: more than any
 // node holds, with the units that later entries brought.
 const MaxStrips = 32
 
-// AppendUnits appends the encoding of u: version, flags, number of strips, and
-// the strips as package ecraft encodes them.
-func AppendUnits(dst []byte, u Units) []byte {
-	flags := byte(0)
-	if u.Asked {
-		flags |= flagAsked
-	}
-	if u.Complete {
-		flags |= flagComplete
-	}
-	strips := u.Strips[:min(len(u.Strips), MaxStrips)]
-	dst = append(dst, unitsVersion, flags, byte(len(strips)))
+// AppendUnits appends the encoding of the units of one entry: version, number of
+// strips, and the strips as package ecraft encodes them.
+func AppendUnits(dst []byte, strips ...ecraft.Strip) []byte {
+	strips = strips[:min(len(strips), MaxStrips)]
+	dst = append(dst, unitsVersion, byte(len(strips)))
 	for _, s := range strips {
 		dst = ecraft.AppendStrip(dst, s)
 	}
@@ -97,35 +79,32 @@ func AppendUnits(dst []byte, u Units) []byte {
 // ParseUnits is the inverse of AppendUnits; no data at all stands for no units.
 // The strips share data's memory, and their units are not verified yet:
 // Store.Add does that.
-func ParseUnits(data []byte) (Units, error) {
+func ParseUnits(data []byte) (strips []ecraft.Strip, err error) {
 	switch {
 	case len(data) == 0:
-		return Units{}, nil
-	case len(data) < 3:
-		return Units{}, malformed("units in %d bytes, at least 3", len(data))
+		return nil, nil
+	case len(data) < 2:
+		return nil, malformed("units in %d bytes, at least 2", len(data))
 	case data[0] != unitsVersion:
-		return Units{}, malformed("units of version %d, want %d", data[0], unitsVersion)
-	case data[1]&^knownFlags != 0:
-		return Units{}, malformed("units with flags %#x, known are %#x", data[1], knownFlags)
-	case data[2] > MaxStrips:
-		return Units{}, malformed("%d strips, at most %d", data[2], MaxStrips)
+		return nil, malformed("units of version %d, want %d", data[0], unitsVersion)
+	case data[1] > MaxStrips:
+		return nil, malformed("%d strips, at most %d", data[1], MaxStrips)
 	}
-	u := Units{Asked: data[1]&flagAsked != 0, Complete: data[1]&flagComplete != 0}
-	count, rest := int(data[2]), data[3:]
+	count, rest := int(data[1]), data[2:]
 	for i := range count {
 		s, after, err := ecraft.ParseStrip(rest)
 		if err != nil {
-			return Units{}, fmt.Errorf("%w: strip %d of %d: %w", ErrMalformed, i, count, err)
+			return nil, fmt.Errorf("%w: strip %d of %d: %w", ErrMalformed, i, count, err)
 		}
 		if s.Count == 0 {
-			return Units{}, malformed("strip %d of %d is empty", i, count)
+			return nil, malformed("strip %d of %d is empty", i, count)
 		}
-		u.Strips, rest = append(u.Strips, s), after
+		strips, rest = append(strips, s), after
 	}
 	if len(rest) > 0 {
-		return Units{}, malformed("%d bytes after %d strips", len(rest), count)
+		return nil, malformed("%d bytes after %d strips", len(rest), count)
 	}
-	return u, nil
+	return strips, nil
 }
 
 // askLen is the length of a Want without the entry's ID, which stands beside it.

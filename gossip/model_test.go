@@ -123,7 +123,7 @@ func TestStoreIsTheModel(t *testing.T) {
 				e := pick(t)
 				m.supersede(e.ID, terms)
 				m.put[e.ID] = true
-				s.Put(e.ID, e.h, e.payload)
+				s.put(e)
 			},
 			"cut": func(t *rapid.T) {
 				from := index.Draw(t, "from")
@@ -150,7 +150,7 @@ func TestStoreIsTheModel(t *testing.T) {
 					for i := from; i <= indexes; i++ {
 						for term := uint64(1); term <= terms; term++ {
 							if e := entries[ecraft.ID{Term: term, Index: i}]; m.put[e.ID] {
-								s.Put(e.ID, e.h, e.payload)
+								s.put(e)
 							} else if m.expected[e.ID] {
 								expect(e)
 							}

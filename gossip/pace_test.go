@@ -35,11 +35,11 @@ func TestAsksFillAWindow(t *testing.T) {
 		require.Len(t, a.Wants, AskBytes>>16)
 	}
 	require.Equal(t, firstWindow, p.OnOrder())
-	p.Answered(3, at(1), 1)
+	p.Answered(3, at(1))
 	missing = missing[1:]
 	require.Empty(t, p.Plan(0, missing, 1, nil), "not for every entry")
 	for range AskBytes>>16 - 1 {
-		p.Answered(3, missing[0].ID, 1)
+		p.Answered(3, missing[0].ID)
 		missing = missing[1:]
 	}
 	p.Plan(0, missing, 1, nil)
@@ -99,7 +99,7 @@ func pullFor(span int, rate, trip float64) (got, sent int) {
 		for len(link) > 0 && link[0].at <= now {
 			id := link[0].id
 			link, arrived = link[1:], true
-			p.Answered(3, id, 1)
+			p.Answered(3, id)
 			if !had[id] {
 				had[id] = true
 				got += size

@@ -88,17 +88,6 @@ type Puller struct {
 	onOrder int // bytes
 	round   int // counts calls of Plan, to see which entries are gone
 	now     int // tick of the last one
-	counts  PullerCounts
-}
-
-// PullerCounts count what a Puller did.
-type PullerCounts struct {
-	Asks     uint64 // messages
-	Wants    uint64 // entries asked for, once for each peer
-	Answers  uint64 // with units
-	Empty    uint64 // answers without
-	Timeouts uint64
-	Stuck    uint64 // entries that became stuck
 }
 
 // wanted is an entry that is being pulled.
@@ -145,9 +134,6 @@ func (p *Puller) SetMembers(ids []uint64) {
 	}
 }
 
-// Counts returns the counters.
-func (p *Puller) Counts() PullerCounts { return p.counts }
-
 // OnOrder returns the bytes of the units that were asked for and are neither
 // answered nor given up.
 func (p *Puller) OnOrder() int { return p.onOrder }
@@ -175,14 +161,9 @@ func (p *Puller) Heard(from uint64) {
 	}
 }
 
-// Answered notes that a peer answered for an entry, with so many units.
-func (p *Puller) Answered(from uint64, id ecraft.ID, units int) {
+// Answered notes that a peer answered for an entry, with units or without.
+func (p *Puller) Answered(from uint64, id ecraft.ID) {
 	p.Heard(from)
-	if units > 0 {
-		p.counts.Answers++
-	} else {
-		p.counts.Empty++
-	}
 	peer := p.peers[from]
 	if peer == nil {
 		return // it has left
@@ -292,7 +273,6 @@ func (p *Puller) expire(w *wanted, now int) {
 		if peer != nil && !peer.due(o, now) {
 			return false
 		}
-		p.counts.Timeouts++
 		p.closed(o)
 		if peer != nil {
 			p.late(peer, now)
@@ -356,9 +336,6 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 		w.passes = 0
 	}
 	if w.passes >= StuckPasses || w.passes > 0 && len(w.unsure) == 0 {
-		if !w.stuck {
-			p.counts.Stuck++
-		}
 		w.stuck = true
 	}
 	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+p.options.Timeout
@@ -405,11 +382,9 @@ func (p *Puller) put(out []Ask, first int, to uint64, want Want, bytes int) []As
 	if at < first || out[at].bytes+bytes > AskBytes || len(out[at].Wants) == MaxWants {
 		at = len(out)
 		out = append(out, Ask{To: to})
-		p.counts.Asks++
 	}
 	a := &out[at]
 	a.Wants = append(a.Wants, want)
 	a.bytes += bytes
-	p.counts.Wants++
 	return out
 }

@@ -48,14 +48,13 @@ func TestPullSharesAmongSuccessors(t *testing.T) {
 	require.Equal(t, 4*8, p.OnOrder())
 	require.Empty(t, p.Plan(3, missing, 1, nil), "the answers are awaited")
 	// One answers, the other does not.
-	p.Answered(3, at(1), 2)
+	p.Answered(3, at(1))
 	missing[0].Need, missing[0].First = 2, []uint8{2, 2, 0, 0, 0}
 	require.Empty(t, p.Plan(3, missing, 1, nil))
 	require.Equal(t, [][4]int{{5, 2, 2, 0}}, asked(p.Plan(4, missing, 1, nil)))
-	p.Answered(5, at(1), 2)
+	p.Answered(5, at(1))
 	require.Empty(t, p.Plan(4, nil, 1, nil))
 	require.Zero(t, p.OnOrder())
-	require.Equal(t, PullerCounts{Asks: 3, Wants: 3, Answers: 2, Timeouts: 1}, p.Counts())
 }
 
 // A peer that has given its own strip may have completed the payload.
@@ -77,7 +76,7 @@ func TestPullOrder(t *testing.T) {
 	for ; len(order) < 9; now++ {
 		for _, a := range asked(p.Plan(now, missing, 1, nil)) {
 			order = append(order, a[0])
-			p.Answered(uint64(a[0]), at(1), 0)
+			p.Answered(uint64(a[0]), at(1))
 		}
 		require.Less(t, now, 100)
 	}
@@ -139,7 +138,7 @@ func TestSilentPeersAreSkipped(t *testing.T) {
 				continue
 			}
 			for _, w := range a.Wants {
-				p.Answered(a.To, w.ID, 0)
+				p.Answered(a.To, w.ID)
 			}
 		}
 		rounds++
@@ -168,8 +167,8 @@ func TestPullIsBounded(t *testing.T) {
 	require.Equal(t, 32, p.OnOrder())
 	p.Plan(1, missing, 1, nil)
 	require.Equal(t, 96, p.OnOrder())
-	p.Answered(3, at(8), 2)
-	p.Answered(4, at(8), 2)
+	p.Answered(3, at(8))
+	p.Answered(4, at(8))
 	require.Equal(t, 64, p.OnOrder())
 	p.Plan(1, append(missing[:7:7], missing[8:]...), 1, nil)
 	require.Equal(t, 96, p.OnOrder())
@@ -209,7 +208,7 @@ func TestAsksAreInOrder(t *testing.T) {
 						mixed++
 					}
 					if rng.IntN(2) == 0 {
-						p.Answered(a.To, w.ID, rng.IntN(3))
+						p.Answered(a.To, w.ID)
 					}
 				}
 			}
@@ -227,7 +226,7 @@ func TestPullAsksMembersOnly(t *testing.T) {
 		for now := range 60 {
 			for _, a := range p.Plan(now, lacking(1), leader, nil) {
 				to[a.To] = true
-				p.Answered(a.To, at(1), 0)
+				p.Answered(a.To, at(1))
 			}
 		}
 		want := map[uint64]bool{4: true, 9: true}
@@ -260,7 +259,7 @@ func TestWhoIsAskedForFirst(t *testing.T) {
 	vain, now := missing[:5], 0
 	for ; !p.IsStuck(at(5)); now++ {
 		for _, a := range p.Plan(now, vain, 1, nil) {
-			p.Answered(a.To, a.Wants[0].ID, 0)
+			p.Answered(a.To, a.Wants[0].ID)
 		}
 		require.Less(t, now, 200)
 	}

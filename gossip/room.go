@@ -4,7 +4,6 @@
 package gossip
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
@@ -80,82 +79,19 @@ func (s *Store) trim() {
 			continue
 		}
 		s.remove(i)
-		s.counts.Evicted++
 		oldest--
 	}
-	for s.bytes > s.budget && s.dropEarly() {
+	if s.bytes > s.budget {
+		for id := range s.early.byID {
+			s.takeEarly(id)
+		}
 	}
 	for i := len(s.entries) - 1; i > oldest && s.bytes > s.budget; i-- {
 		if r := s.entries[i]; r.pins == 0 {
 			s.remove(i)
-			s.counts.Forgotten++
 			if s.forgot == 0 || r.id.Index < s.forgot {
 				s.forgot = r.id.Index
 			}
 		}
 	}
-}
-
-// Check returns an error if an invariant does not hold. It looks at everything,
-// so it is for tests.
-func (s *Store) Check() error {
-	bytes, cached, exempt, evictable := s.early.bytes, 0, 0, s.early.bytes
-	last, oldest := uint64(0), true
-	for _, r := range s.entries {
-		if r.id.Index <= last {
-			return fmt.Errorf("gossip: index %d stands after %d", r.id.Index, last)
-		}
-		last = r.id.Index
-		bytes += r.bytes
-		kept := r.pins > 0
-		if r.id.Index <= s.applied {
-			cached += r.bytes
-		} else {
-			kept = kept || oldest
-			oldest = false
-		}
-		if kept {
-			exempt += r.bytes
-		} else {
-			evictable += r.bytes
-		}
-		if err := r.check(); err != nil {
-			return err
-		}
-	}
-	switch {
-	case bytes != s.bytes || cached != s.cached:
-		return fmt.Errorf("gossip: %d bytes, %d of them applied, are accounted as %d, %d", bytes, cached, s.bytes, s.cached)
-	case bytes > s.budget && evictable > 0:
-		return fmt.Errorf("gossip: %d bytes of %d, of which %d could go", bytes, s.budget, evictable)
-	case bytes > max(s.budget, exempt):
-		return fmt.Errorf("gossip: %d bytes of %d, %d exempt", bytes, s.budget, exempt)
-	}
-	return s.early.check(s.budget)
-}
-
-// check returns an error if an entry's account is wrong.
-func (r *record) check() error {
-	want := recordBytes + len(r.payload)
-	if r.payload == nil {
-		want = recordBytes + unitsBytes(r.h)
-		if r.doubt != nil {
-			for _, p := range r.doubt.parts {
-				want += p.bytes()
-			}
-			if r.bytes != want {
-				return fmt.Errorf("gossip: index %d, in doubt, has %d bytes, accounted %d", r.id.Index, want, r.bytes)
-			}
-		} else if r.bytes < want+r.units.Bytes() || r.units.Missing() == 0 {
-			return fmt.Errorf("gossip: index %d with %d bytes, accounted %d, is not complete", r.id.Index, want+r.units.Bytes(), r.bytes)
-		}
-		return nil
-	}
-	if r.bytes != want {
-		return fmt.Errorf("gossip: index %d has %d bytes, accounted %d", r.id.Index, want, r.bytes)
-	}
-	if r.h != nil && r.h.Kind == ecraft.Coded && ecraft.Checksum(r.payload) != r.h.PayloadCRC {
-		return fmt.Errorf("gossip: index %d has a payload with a wrong CRC", r.id.Index)
-	}
-	return nil
 }

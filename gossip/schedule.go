@@ -5,11 +5,10 @@ package gossip
 
 import "github.com/weftraft/weft/ecraft"
 
-// A Push is a run of units on their way between this node and a peer: units
-// First to First+Count-1 of the sender's own slot.
+// A Push is units for a peer: the first Count of the sender's own slot.
 type Push struct {
-	Peer         uint64 // whom Targets sends to; from whom Expected receives
-	First, Count int
+	Peer  uint64
+	Count int
 }
 
 // Targets appends to dst what the node self pushes to whom when its units of an
@@ -35,24 +34,6 @@ func Targets(h *ecraft.Header, self uint64, dst []Push) []Push {
 		to := (slot - i + h.Slots) % h.Slots
 		if n := g.at(to, slot); n > 0 {
 			dst = append(dst, Push{Peer: h.Members[to], Count: int(n)})
-		}
-	}
-	return dst
-}
-
-// Expected appends to dst what is due to arrive at the node self by the
-// schedule.
-func Expected(h *ecraft.Header, self uint64, dst []Push) []Push {
-	slot := h.SlotOf(self)
-	if slot < 0 || h.BaseOf(self) == h.D {
-		return dst
-	}
-	var buf grid
-	g := newSchedule(h, &buf)
-	for i := 1; i < h.Slots; i++ {
-		from := (slot + i) % h.Slots
-		if n := g.at(slot, from); n > 0 {
-			dst = append(dst, Push{Peer: h.Members[from], Count: int(n)})
 		}
 	}
 	return dst

@@ -16,7 +16,7 @@ import (
 // world is a group whose entries are all committed, and whose members complete
 // them by gossip alone: over links that lose, delay and reorder, with members
 // that die, restart with empty memory, compact their logs at different times,
-// and one that may lie.
+// and one whose units may be wrong for a while.
 type world struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -41,6 +41,7 @@ type letter struct {
 	id       ecraft.ID
 	data     []byte
 	ask      bool
+	answer   bool
 }
 
 // node is a member. Its log is what the world's says, from first to last.
@@ -176,6 +177,7 @@ func (n *node) step() {
 	for _, ask := range n.puller.Plan(n.tick, n.store.Lacking(n.commit, 64, nil), n.leader, nil) {
 		require.NotEqual(n.t, n.id, ask.To)
 		for _, want := range ask.Wants {
+			n.reached.asks++
 			n.send(letter{to: ask.To, id: want.ID, data: AppendAsk(nil, want), ask: true})
 		}
 	}
@@ -185,8 +187,8 @@ func (n *node) step() {
 
 func (n *node) push(e *entry) {
 	for _, p := range Targets(e.h, n.id, nil) {
-		strip := e.units(n.id, p.First, p.Count)
-		n.send(letter{to: p.Peer, id: e.ID, data: AppendUnits(nil, Units{Strips: n.lie(e, strip)})})
+		strip := e.units(n.id, 0, p.Count)
+		n.send(letter{to: p.Peer, id: e.ID, data: AppendUnits(nil, n.lie(e, strip)...)})
 	}
 }
 
@@ -221,27 +223,25 @@ func (n *node) receive(m letter) {
 		if err != nil {
 			return
 		}
-		answer := Units{Asked: true, Complete: n.payload(e) != nil}
+		var answer []ecraft.Strip
 		switch {
-		case answer.Complete:
-			answer.Strips = n.lie(e, Answer(e.h, n.id, m.from, want, nil, e.word)...)
+		case n.payload(e) != nil:
+			answer = n.lie(e, Answer(e.h, n.id, m.from, want, nil, e.word)...)
 		case n.stored(e):
-			answer.Strips = n.lie(e, Answer(e.h, n.id, m.from, want, []ecraft.Strip{e.base(n.id)}, nil)...)
+			answer = n.lie(e, Answer(e.h, n.id, m.from, want, []ecraft.Strip{e.base(n.id)}, nil)...)
 		}
-		n.send(letter{to: m.from, id: m.id, data: AppendUnits(nil, answer)})
+		n.send(letter{to: m.from, id: m.id, data: AppendUnits(nil, answer...), answer: true})
 		return
 	}
-	units, err := ParseUnits(m.data)
+	strips, err := ParseUnits(m.data)
 	if err != nil {
 		return
 	}
-	count := 0
-	for _, strip := range units.Strips {
-		count += strip.Count
+	for _, strip := range strips {
 		_, _ = n.store.Add(m.id, m.from, strip) // the counters are looked at in the end
 	}
-	if units.Asked {
-		n.puller.Answered(m.from, m.id, count)
+	if m.answer {
+		n.puller.Answered(m.from, m.id)
 	} else {
 		n.puller.Heard(m.from)
 	}
@@ -291,9 +291,8 @@ func (w *world) disturb() {
 
 // count adds up what the node's memory has counted.
 func (n *node) count() {
-	n.reached.early += int(n.store.Counts().Early - n.store.Counts().EarlyLost)
-	n.reached.asks += int(n.puller.Counts().Wants)
-	n.reached.lies += int(n.store.Counts().Failed)
+	n.reached.early += n.store.counts.early
+	n.reached.lies += n.store.counts.wrong
 }
 
 // obtainable reports whether the honest members that are alive have enough for
@@ -332,7 +331,7 @@ func runWorld(t *testing.T, seed uint64, total *counts) {
 		w.run(1 + w.rng.IntN(5))
 		w.disturb()
 	}
-	w.loss = 0
+	w.loss, w.liar = 0, 0
 	for _, n := range w.nodes {
 		if !n.alive && w.rng.IntN(2) == 0 {
 			n.start()

@@ -5,7 +5,6 @@ package gossip
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/weftraft/weft/ecraft"
@@ -15,9 +14,9 @@ var (
 	// ErrRefused is wrapped by the errors of units that a peer had no business
 	// to send.
 	ErrRefused = errors.New("gossip: refused")
-	// ErrLied is wrapped by the errors of payloads that came out wrong although
-	// the checksum of each unit was right.
-	ErrLied = errors.New("gossip: wrong payload")
+	// ErrWrongPayload is wrapped by the errors of payloads that came out wrong
+	// although the checksum of each unit was right.
+	ErrWrongPayload = errors.New("gossip: wrong payload")
 )
 
 // Store holds units and payloads in memory, by entry, within a budget.
@@ -26,8 +25,7 @@ var (
 // the host and for peers that ask. When room is short, what goes first is
 //
 //  1. payloads of applied entries, oldest first;
-//  2. units that came before their entry (early ones), of the peer that sent
-//     most of them;
+//  2. units that came before their entry (early ones);
 //  3. entries that are not applied, newest first. Forgot tells from where on to
 //     Expect them again. So a host that Expects the oldest of them whenever it
 //     has applied something always has its next entry here.
@@ -55,35 +53,18 @@ type Store struct {
 	applied uint64
 	forgot  uint64 // lowest index that was forgotten for lack of room, or 0
 	early   earlyUnits
-	counts  StoreCounts
-	rejects map[uint64]uint64
-}
-
-// StoreCounts count what a Store did.
-type StoreCounts struct {
-	Units      uint64 // units taken in, from peers
-	Duplicates uint64 // units that were there, or of no use any more
-	Early      uint64 // strips that came before their entry
-	EarlyLost  uint64 // of these, dropped for lack of room, or never wanted
-	Decodes    uint64 // payloads decoded, the failed ones too
-	Failed     uint64 // of these, with a wrong CRC
-	Doubted    uint64 // entries of which units had to be tried peer by peer
-	Evicted    uint64 // payloads of applied entries dropped for lack of room
-	Forgotten  uint64 // other entries dropped for lack of room
-	Rejected   uint64 // strips with wrong units, or of a wrong slot, of all peers
+	counts  struct{ early, wrong int } // for tests: early units, wrong payloads
 }
 
 // record is what the store has of an entry.
 type record struct {
 	id      ecraft.ID
-	h       *ecraft.Header // nil only with a payload
-	payload []byte         // nil: not complete
+	h       *ecraft.Header
+	payload []byte // nil: not complete
 	units   *ecraft.Assembly
-	have    ecraft.Set     // units in the assembly
-	first   []uint8        // per slot, the first unit that is not in it
+	first   []uint8        // per slot, the first unit that is not in the assembly
 	own     []ecraft.Strip // units from the log
 	from    []uint64       // peers whose units are in the assembly
-	doubt   *doubt         // not nil once a payload came out wrong
 	bytes   int
 	pins    int
 }
@@ -93,7 +74,7 @@ const recordBytes = 320
 
 // NewStore returns an empty store for the node self, with a budget in bytes.
 func NewStore(self uint64, budget int) *Store {
-	return &Store{self: self, budget: max(budget, 0), rejects: map[uint64]uint64{}}
+	return &Store{self: self, budget: max(budget, 0)}
 }
 
 // Expect says that an entry is in the log, and that its payload is wanted; own
@@ -116,7 +97,9 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 		}
 	}
 	for _, e := range s.takeEarly(id) {
-		_, _ = s.addFrom(r, e.from, e.strip) // what is wrong with them is counted
+		if r.payload == nil {
+			_ = s.addFrom(r, e.from, e.strip) // what is wrong with it is asked for
+		}
 	}
 	s.trim()
 	return s.Payload(id) != nil
@@ -139,44 +122,26 @@ func (s *Store) ExpectPinned(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip
 // unitsBytes is what an entry costs beside its units while they are gathered.
 func unitsBytes(h *ecraft.Header) int { return 24 * h.D * h.Slots }
 
-// Add takes in units that a peer sent. It returns whether that made the payload
+// Add takes in units that a peer sent, or those of a rider in the log of this node. It returns whether that made the payload
 // complete. Units of an entry that is not expected yet are kept aside. A unit
-// with a wrong checksum is dropped; the error, which names the peer, wraps
-// ErrCorrupt of package ecraft then, or says why nothing was taken in.
+// with a wrong checksum is dropped, and the error wraps ErrCorrupt of package ecraft.
+// With ErrWrongPayload all units of peers were dropped: they are to be asked for again.
+// Errors name the peer.
 func (s *Store) Add(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, err error) {
 	if u.Count == 0 {
 		return false, nil
 	}
 	r := s.lookup(id)
 	switch {
-	case r == nil && id.Index <= s.applied:
-		s.counts.Duplicates += uint64(u.Count)
-		return false, nil
-	case r == nil:
+	case r == nil && id.Index > s.applied:
 		s.addEarly(id, from, u)
 		return false, nil
-	case r.payload != nil:
-		s.counts.Duplicates += uint64(u.Count)
+	case r == nil || r.payload != nil:
 		return false, nil
 	}
-	complete, err = s.addFrom(r, from, u)
+	err = s.addFrom(r, from, u)
 	s.trim()
-	return complete && s.Known(id), err
-}
-
-// Put gives the store a payload that is known to be complete. h may be nil where
-// an entry is not coded.
-func (s *Store) Put(id ecraft.ID, h *ecraft.Header, payload []byte) {
-	r := s.lookup(id)
-	if r == nil {
-		r = &record{id: id, h: h}
-		s.insert(r)
-	}
-	if r.payload == nil {
-		s.finish(r, payload)
-		s.counts.EarlyLost += uint64(len(s.takeEarly(id)))
-	}
-	s.trim()
+	return s.Payload(id) != nil, err
 }
 
 // Payload returns the payload of an entry, or nil if it is not complete here.
@@ -187,16 +152,8 @@ func (s *Store) Payload(id ecraft.ID) []byte {
 	return nil
 }
 
-// Known reports whether the store has anything of an entry that was expected or
-// put into it.
+// Known reports whether the store has anything of an entry that was expected.
 func (s *Store) Known(id ecraft.ID) bool { return s.lookup(id) != nil }
-
-// Doubted reports whether a payload came out wrong, so that units of its entry are
-// dropped and wanted anew.
-func (s *Store) Doubted(id ecraft.ID) bool {
-	r := s.lookup(id)
-	return r != nil && r.doubt != nil
-}
 
 // Missing returns how many units of an entry are lacking to decode it, and the
 // first unit of the own slot that is. An entry that is complete, or not known,
@@ -206,7 +163,7 @@ func (s *Store) Missing(id ecraft.ID) (units, ownHeld int) {
 	if r == nil || r.payload != nil {
 		return 0, 0
 	}
-	return r.missing(), r.ownHeld(s.self)
+	return r.units.Missing(), r.ownHeld(s.self)
 }
 
 // Lacking appends to out the oldest entries that lack units, up to an index and
@@ -219,7 +176,7 @@ func (s *Store) Lacking(upTo uint64, most int, out []Lacking) []Lacking {
 			break
 		}
 		if r.payload == nil {
-			out = append(out, Lacking{ID: r.id, Header: r.h, Need: r.missing(), OwnHeld: r.ownHeld(s.self),
+			out = append(out, Lacking{ID: r.id, Header: r.h, Need: r.units.Missing(), OwnHeld: r.ownHeld(s.self),
 				Urgent: r.pins > 0, First: r.first})
 		}
 	}
@@ -295,19 +252,3 @@ func (s *Store) Forgot() (from uint64, ok bool) {
 
 // Bytes returns the memory in use, own units and early ones included.
 func (s *Store) Bytes() int { return s.bytes }
-
-// Counts returns the counters.
-func (s *Store) Counts() StoreCounts { return s.counts }
-
-// Rejected returns how many strips of a peer had wrong units, or were of a wrong
-// slot.
-func (s *Store) Rejected(peer uint64) uint64 { return s.rejects[peer] }
-
-func (s *Store) reject(peer uint64) {
-	s.counts.Rejected++
-	s.rejects[peer]++
-}
-
-func refused(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
-}

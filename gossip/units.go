@@ -12,99 +12,59 @@ import (
 
 // addOwn takes in units from the log.
 func (s *Store) addOwn(r *record, strip ecraft.Strip) {
-	if r.doubt != nil {
-		if !r.doubt.ownWrong {
-			_, _ = s.addPart(r, 0, strip) // as below
-		}
+	known := func(o ecraft.Strip) bool {
+		return o.Slot == strip.Slot && o.First == strip.First && o.Count == strip.Count
+	}
+	if strip.Count == 0 || slices.ContainsFunc(r.own, known) {
 		return
 	}
-	if added, _ := r.gather(strip); added > 0 { // units that rotted on disk are wanted from others
-		r.own = append(r.own, strip)
-		s.grow(r, strip.EncodedLen())
-	}
-	if r.units.Missing() == 0 {
-		_ = s.decode(r) // counted; own units that are wrong are wanted from others
+	added, _ := r.gather(strip) // units that are damaged on the disk are wanted from others
+	r.own = append(r.own, strip)
+	s.grow(r, strip.EncodedLen())
+	if added > 0 && r.units.Missing() == 0 {
+		_ = s.decode(r) // what is lacking afterwards is wanted from others
 	}
 }
 
-// addFrom takes in units of a peer, for an entry that is not complete.
-func (s *Store) addFrom(r *record, from uint64, strip ecraft.Strip) (complete bool, err error) {
-	switch theirs, ours := r.h.SlotOf(from), r.h.SlotOf(s.self); {
-	case r.payload != nil:
-		s.counts.Duplicates += uint64(strip.Count)
-		return false, nil
-	case strip.Slot != theirs && strip.Slot != ours:
-		s.reject(from)
-		return false, refused("peer %d sent units of slot %d for index %d: its own is %d, ours %d",
-			from, strip.Slot, r.id.Index, theirs, ours)
-	case r.doubt != nil:
-		return s.addDoubted(r, from, strip)
+// addFrom takes in units of a peer, or of this node's log, for an entry that is not
+// complete.
+func (s *Store) addFrom(r *record, from uint64, strip ecraft.Strip) error {
+	if from == s.self {
+		s.addOwn(r, strip)
+		return nil
+	}
+	if theirs, ours := r.h.SlotOf(from), r.h.SlotOf(s.self); strip.Slot != theirs && strip.Slot != ours {
+		return fmt.Errorf("%w: peer %d sent units of slot %d for index %d: its own is %d, ours %d",
+			ErrRefused, from, strip.Slot, r.id.Index, theirs, ours)
 	}
 	added, err := r.gather(strip)
-	err = s.counted(from, r.id, strip, added, err)
+	if err != nil {
+		err = fmt.Errorf("gossip: peer %d, index %d: %w", from, r.id.Index, err)
+	}
 	if added == 0 {
-		return false, err
+		return err
 	}
 	s.grow(r, strip.EncodedLen())
 	if !slices.Contains(r.from, from) {
 		r.from = append(r.from, from)
 	}
 	if r.units.Missing() == 0 {
-		if failed := s.decode(r); failed != nil {
-			return false, failed
+		if wrong := s.decode(r); wrong != nil {
+			return wrong
 		}
 	}
-	return r.payload != nil, err
-}
-
-// counted counts what came of a peer's strip, and names the peer in the error.
-func (s *Store) counted(from uint64, id ecraft.ID, strip ecraft.Strip, added int, err error) error {
-	s.counts.Units += uint64(added)
-	if err != nil {
-		s.reject(from)
-		return fmt.Errorf("gossip: peer %d, index %d: %w", from, id.Index, err)
-	}
-	s.counts.Duplicates += uint64(strip.Count - added)
-	return nil
+	return err
 }
 
 // gather puts the units of a strip that are not there yet into the assembly.
 func (r *record) gather(strip ecraft.Strip) (added int, err error) {
-	return gather(r.h, r.units, &r.have, r.first, strip)
-}
-
-// gather puts those units of a strip into an assembly that are not in it, and
-// keeps account of what is.
-func gather(h *ecraft.Header, units *ecraft.Assembly, have *ecraft.Set, first []uint8, strip ecraft.Strip) (added int, err error) {
-	if strip.Slot >= h.Slots || strip.First+strip.Count > h.D {
-		return units.Add(strip) // says what is wrong
-	}
-	for k := strip.First; k < strip.First+strip.Count; k++ {
-		if have.Has(h.Unit(strip.Slot, k)) {
-			continue
+	if added, err = r.units.Add(strip); added > 0 {
+		slot := strip.Slot
+		for int(r.first[slot]) < r.h.D && r.units.Has(slot, int(r.first[slot])) {
+			r.first[slot]++
 		}
-		n, bad := units.Add(strip.Sub(k, 1))
-		if bad != nil {
-			err = bad
-		}
-		if n > 0 {
-			added++
-			have.Add(h.Unit(strip.Slot, k))
-		}
-	}
-	for first != nil && int(first[strip.Slot]) < h.D && have.Has(h.Unit(strip.Slot, int(first[strip.Slot]))) {
-		first[strip.Slot]++
 	}
 	return added, err
-}
-
-// missing returns how many units are to be asked for. While it is in doubt who
-// sent wrong ones, all that is not from the log is.
-func (r *record) missing() int {
-	if r.doubt != nil {
-		return max(r.h.D-r.doubt.own(), 1)
-	}
-	return r.units.Missing()
 }
 
 // ownHeld returns the first unit of the own slot that is not held.
@@ -115,20 +75,27 @@ func (r *record) ownHeld(self uint64) int {
 	return 0
 }
 
-// decode makes the payload, of an entry that has D units. If it comes out wrong,
-// the entry is in doubt from now on.
+// decode makes the payload, of an entry that has D units. If it comes out wrong, the
+// checksum of some unit is right and the unit is not. Which one cannot be seen, so all
+// units of peers are dropped, and asked for again; the units of the log as well, if
+// there are no others.
 func (s *Store) decode(r *record) error {
-	s.counts.Decodes++
 	payload, err := r.units.Payload()
 	if err == nil {
 		s.finish(r, payload)
 		return nil
 	}
-	s.counts.Failed++
-	s.counts.Doubted++
-	peers := r.from
-	s.beginDoubt(r)
-	return fmt.Errorf("%w: index %d, from units of peers %v: %w", ErrLied, r.id.Index, peers, err)
+	s.counts.wrong++
+	own, from := r.own, r.from
+	if len(from) == 0 {
+		own = nil
+	}
+	*r = record{id: r.id, h: r.h, units: ecraft.NewAssembly(r.h), first: make([]uint8, r.h.Slots), bytes: r.bytes, pins: r.pins}
+	s.grow(r, recordBytes+unitsBytes(r.h)-r.bytes)
+	for _, strip := range own {
+		s.addOwn(r, strip)
+	}
+	return fmt.Errorf("%w: index %d, from units of peers %v: %w", ErrWrongPayload, r.id.Index, from, err)
 }
 
 // finish makes an entry complete, and lets go of its units.

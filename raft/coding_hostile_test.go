@@ -56,7 +56,7 @@ func (g *group) lastCoded(id uint64) (*pb.Entry, *ecraft.Header) {
 func (g *group) push(from, to uint64, e *pb.Entry, strips ...ecraft.Strip) error {
 	return g.nodes[to].rn.Step(&pb.Message{
 		Type: new(raft.MsgUnits), From: &from, To: &to, Context: []byte{'p'}, Term: new(uint64(0)),
-		Entries: []*pb.Entry{{Index: e.Index, Term: e.Term, Data: gossip.AppendUnits(nil, gossip.Units{Strips: strips})}},
+		Entries: []*pb.Entry{{Index: e.Index, Term: e.Term, Data: gossip.AppendUnits(nil, strips...)}},
 	})
 }
 
@@ -187,9 +187,10 @@ func TestDamagedAnswerIsNone(t *testing.T) {
 	}
 }
 
-// TestLiesAreNoReasonToCut: units that somebody makes up spoil what honest members
-// have answered. The entry, which is committed, is not cut for want of it.
-func TestLiesAreNoReasonToCut(t *testing.T) {
+// TestWrongUnitsAreNoReasonToCut: wrong units with right checksums spoil what members
+// have answered. These answers do not count any more, and the entry, which is committed,
+// is not cut.
+func TestWrongUnitsAreNoReasonToCut(t *testing.T) {
 	g := newGroup(t, 5)
 	g.elect(1)
 	g.propose(1, payload(0, 500))
@@ -216,7 +217,7 @@ func TestLiesAreNoReasonToCut(t *testing.T) {
 	e, h := g.lastCoded(5)
 	slot := h.SlotOf(5)
 	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(slot, 0, int(h.Units[slot]))
-	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrLied)
+	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrWrongPayload)
 
 	answers = 4
 	g.tick(6)
@@ -226,10 +227,10 @@ func TestLiesAreNoReasonToCut(t *testing.T) {
 	g.requireApplied([][]byte{payload(0, 500), want}, 2, 3, 4, 5)
 }
 
-// TestOldLiesAreForgiven: node 2 alone has an entry that was not committed, and
-// somebody lied about it. When it wins, everybody answers that it has none of it:
-// that is reason enough to cut, or nobody could ever lead.
-func TestOldLiesAreForgiven(t *testing.T) {
+// TestOldWrongUnitsDoNotKeepAWinnerFromLeading: node 2 alone has an entry that was not
+// committed, and got wrong units of it. When node 2 wins, everybody answers that it has
+// nothing of the entry: that is reason enough to cut, or nobody could ever lead.
+func TestOldWrongUnitsDoNotKeepAWinnerFromLeading(t *testing.T) {
 	g := newGroup(t, 5)
 	g.elect(1)
 	g.propose(1, payload(0, 500))
@@ -239,7 +240,7 @@ func TestOldLiesAreForgiven(t *testing.T) {
 	e, h := g.lastCoded(2)
 	require.Less(t, int(h.Units[h.SlotOf(2)]), h.D)
 	lie := ecraft.NewCodeword(h, payload(2, 600)).Strip(h.SlotOf(5), 0, h.D)
-	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrLied)
+	require.ErrorIs(t, g.push(5, 2, e, lie), gossip.ErrWrongPayload)
 
 	g.drop = nil
 	for _, id := range []uint64{3, 4, 5} {
@@ -253,9 +254,9 @@ func TestOldLiesAreForgiven(t *testing.T) {
 	g.requireApplied([][]byte{payload(0, 500)}, 2, 3, 4, 5)
 }
 
-// TestWhoCeasesToLieIsHeard: all that the others send node 2 of an entry is wrong, for
-// a while. What they send afterwards restores it.
-func TestWhoCeasesToLieIsHeard(t *testing.T) {
+// TestRightUnitsAfterWrongOnesComplete: all that the others send node 2 of an entry is
+// wrong, for a while. The units that they send afterwards restore it.
+func TestRightUnitsAfterWrongOnesComplete(t *testing.T) {
 	g := newGroup(t, 5)
 	g.elect(1)
 	g.drop = func(m *pb.Message) bool { return m.GetType() == raft.MsgUnits && m.GetTo() == 2 }
@@ -264,7 +265,7 @@ func TestWhoCeasesToLieIsHeard(t *testing.T) {
 	e, h := g.lastCoded(2)
 	require.Less(t, int(h.Units[h.SlotOf(2)]), h.D)
 	lies := ecraft.NewCodeword(h, payload(2, 600))
-	for _, from := range []uint64{3, 4, 5, 1, 3} { // what begins the doubt is dropped
+	for _, from := range []uint64{3, 4, 5, 1, 3} {
 		slot := h.SlotOf(from)
 		if slot < 0 {
 			slot = h.SlotOf(2) // who encoded it has no slot, and sends of the receiver's

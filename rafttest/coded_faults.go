@@ -90,10 +90,10 @@ func (s *sim) lie(m *pb.Message) *pb.Message {
 			payload[i] = byte(s.net2.Uint32())
 		}
 		word := ecraft.NewCodeword(fact.header, payload)
-		for i, u := range units.Strips {
-			units.Strips[i] = word.Strip(u.Slot, u.First, u.Count)
+		for i, u := range units {
+			units[i] = word.Strip(u.Slot, u.First, u.Count)
 		}
-		e.Data = gossip.AppendUnits(nil, units)
+		e.Data = gossip.AppendUnits(nil, units...)
 		s.coded.UnitsWrong++
 	}
 	return m

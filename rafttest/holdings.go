@@ -254,7 +254,7 @@ func (t *truth) honest(m *pb.Message) error {
 			return fmt.Errorf("sends units of entry %d of term %d that cannot be read: %w", e.GetIndex(), e.GetTerm(), err)
 		}
 		word := ecraft.NewCodeword(fact.header, fact.payload)
-		for _, u := range units.Strips {
+		for _, u := range units {
 			if u.Slot >= fact.header.Slots || u.First+u.Count > fact.header.D || !sameUnits(u, word.Strip(u.Slot, u.First, u.Count)) {
 				err = fmt.Errorf("sends units as those of entry %d of term %d which are of another payload", e.GetIndex(), e.GetTerm())
 			}

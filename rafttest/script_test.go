@@ -21,7 +21,8 @@ import (
 // script is a small cluster of real cores that does what a text file says, one
 // thing at a time: a message arrives, or does not; a write becomes durable, or
 // is torn by a crash; a host compacts its log. The invariants of the simulator
-// are checked after each command.
+// are checked after each command. When a schedule fails, or with -v, the messages that
+// arrived and were lost are printed below the commands.
 //
 // The commands:
 //
@@ -56,7 +57,8 @@ type script struct {
 	events scriptEvents
 	// threshold is raft.Coding's.
 	threshold, memory int
-	verbose           bool
+	// trace is the commands, with the messages that they delivered or lost.
+	trace strings.Builder
 }
 
 // scriptPacket is a message on its way.
@@ -110,6 +112,11 @@ func newScript() *script {
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/coded", func(t *testing.T, path string) {
 		s := newScript()
+		defer func() {
+			if t.Failed() || s.rules.broken != "" || testing.Verbose() {
+				t.Logf("messages:\n%s", &s.trace)
+			}
+		}()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return s.do(t, d)
 		})
@@ -122,6 +129,7 @@ func TestScripts(t *testing.T) {
 // do carries out one command and returns what there is to see of it.
 func (s *script) do(t *testing.T, d *datadriven.TestData) (result string) {
 	s.out.Reset()
+	fmt.Fprintf(&s.trace, "%s: %s\n", d.Pos, commandLine(d))
 	defer func() {
 		if x, ok := recover().(corePanic); ok {
 			s.rules.breaks("%s: a core panics: %s", d.Pos, x.text)
@@ -139,6 +147,15 @@ func (s *script) do(t *testing.T, d *datadriven.TestData) (result string) {
 		return "ok\n"
 	}
 	return s.out.String()
+}
+
+// commandLine is a command as it stands in the file, about.
+func commandLine(d *datadriven.TestData) string {
+	words := []string{d.Cmd}
+	for _, a := range d.CmdArgs {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, " ")
 }
 
 // scriptArgs is a command's arguments: names with a value, and plain words.
@@ -244,7 +261,6 @@ func (s *script) found(a scriptArgs) error {
 		return err
 	}
 	s.threshold, s.memory = int(threshold), int(memory)
-	_, s.verbose = a.named["verbose"]
 	conf := &pb.ConfState{}
 	for id := uint64(1); id <= counts[0]+counts[1]; id++ {
 		if id <= counts[0] {
@@ -323,18 +339,17 @@ func (s *script) take(fits func(scriptPacket) bool) (scriptPacket, bool) {
 
 // arrive lets a message arrive at a node that is up.
 func (s *script) arrive(p scriptPacket) {
-	n := s.nodes[p.to]
-	if n == nil || n.rn == nil {
-		return
-	}
 	m := &pb.Message{}
 	if err := unmarshal(p.data, m); err != nil {
 		s.rules.breaks("a message does not survive its encoding: %v", err)
 		return
 	}
-	if s.verbose {
-		fmt.Fprintf(&s.out, "%s\n", appendMessage(nil, m))
+	n := s.nodes[p.to]
+	if n == nil || n.rn == nil {
+		s.tell("  down", m)
+		return
 	}
+	s.tell("     <", m)
 	if err := n.rn.Step(m); err != nil {
 		fmt.Fprintf(&s.out, "%d refuses %v of %d: %v\n", p.to, p.typ, p.from, err)
 	}
@@ -343,6 +358,11 @@ func (s *script) arrive(p scriptPacket) {
 		from.rn.ReportSnapshot(p.to, raft.SnapshotFinish)
 		from.work()
 	}
+}
+
+// tell notes what becomes of a message.
+func (s *script) tell(what string, m *pb.Message) {
+	fmt.Fprintf(&s.trace, "%s %s\n", what, appendMessage(nil, m))
 }
 
 // mostDeliveries bounds one run command.
@@ -414,6 +434,14 @@ func (s *script) deliver(a scriptArgs, how string) error {
 	}
 	if how == "copy" {
 		s.pool = append(append(taken[:len(taken):len(taken)], s.pool...), taken...)
+	}
+	if how == "lose" {
+		for _, p := range taken {
+			m := &pb.Message{}
+			if unmarshal(p.data, m) == nil {
+				s.tell("  lost", m)
+			}
+		}
 	}
 	if how == "deliver" {
 		for _, p := range taken {

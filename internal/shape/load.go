@@ -12,6 +12,7 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // pkg is the non-test files of a package, and which names each file uses.
@@ -22,8 +23,11 @@ type pkg struct {
 	types *types.Package
 }
 
-// load parses and resolves a package. What it imports stays unknown: only names
-// that the package itself declares are looked at.
+// module is the path before those of this module's packages.
+const module = "github.com/weftraft/weft/"
+
+// load parses and resolves a package, with the packages of this module that it imports.
+// Other imports stay unknown: no names of theirs are looked at.
 func load(root, dir string) (*pkg, error) {
 	p := &pkg{fset: token.NewFileSet(), files: map[string]*ast.File{}}
 	b, err := build.Default.ImportDir(filepath.Join(root, dir), 0)
@@ -43,7 +47,7 @@ func load(root, dir string) (*pkg, error) {
 		Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
 		Types: map[ast.Expr]types.TypeAndValue{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
-	conf := types.Config{Error: func(error) {}, Importer: nothing{}}
+	conf := types.Config{Error: func(error) {}, Importer: importer(root)}
 	p.types, _ = conf.Check(dir, p.fset, list, p.info) // the errors are about imports
 	if p.types == nil {
 		return nil, errors.New("package " + dir + " cannot be resolved")
@@ -51,10 +55,17 @@ func load(root, dir string) (*pkg, error) {
 	return p, nil
 }
 
-// nothing imports packages as if they were empty.
-type nothing struct{}
+// importer imports packages of the module at a root, and others as if they were empty.
+type importer string
 
-func (nothing) Import(path string) (*types.Package, error) {
+func (root importer) Import(path string) (*types.Package, error) {
+	if dir, ok := strings.CutPrefix(path, module); ok {
+		p, err := load(string(root), dir)
+		if err != nil {
+			return nil, err
+		}
+		return p.types, nil
+	}
 	p := types.NewPackage(path, filepath.Base(path))
 	p.MarkComplete()
 	return p, nil

@@ -41,7 +41,7 @@ func printSeam(w io.Writer, root string, raft *pkg) error {
 		fmt.Fprintf(w, "calls into extensions, from so many plain files\t%d\t%d\n", in, from)
 		fmt.Fprintf(w, "calls back into plain files\t%d\n", out)
 	}
-	for _, name := range interfaces(raft) {
+	for _, name := range interfaces(raft.types) {
 		t := raft.types.Scope().Lookup(name).Type().Underlying().(*types.Interface)
 		n, from := raft.callsOf(t, plain)
 		fmt.Fprintf(w, "methods of %s, calls of them, from so many files\t%d\t%d\t%d\n", name, t.NumMethods(), n, from)
@@ -66,10 +66,15 @@ func printExtensions(w io.Writer, root string) error {
 			return err
 		}
 		fmt.Fprintf(w, "files of %s, lines\t%d\t%d\n", dir, len(p.files), p.lines(p.names()))
-		for _, name := range interfaces(p) {
-			t := p.types.Scope().Lookup(name).Type().Underlying().(*types.Interface)
-			n, from := p.callsOf(t, p.names())
-			fmt.Fprintf(w, "  methods of %s, calls of them, from so many files\t%d\t%d\t%d\n", name, t.NumMethods(), n, from)
+		for _, imported := range p.types.Imports() {
+			if !strings.HasPrefix(imported.Path(), extensions) {
+				continue
+			}
+			for _, name := range interfaces(imported) {
+				t := imported.Scope().Lookup(name).Type().Underlying().(*types.Interface)
+				n, from := p.callsOf(t, p.names())
+				fmt.Fprintf(w, "  methods of %s.%s, calls of them, from so many files\t%d\t%d\t%d\n", imported.Name(), name, t.NumMethods(), n, from)
+			}
 		}
 	}
 	fmt.Fprintln(w, "\t")
@@ -78,9 +83,9 @@ func printExtensions(w io.Writer, root string) error {
 
 // interfaces lists the interfaces that make the seam: in raft those of
 // extensions, in an extension what it sees of Raft.
-func interfaces(p *pkg) (out []string) {
-	for _, name := range []string{"extension", "coder", "leaser", "brakes", "news", "work", "forms", "Log", "View", "Raft"} {
-		if o := p.types.Scope().Lookup(name); o != nil && types.IsInterface(o.Type()) {
+func interfaces(p *types.Package) (out []string) {
+	for _, name := range []string{"extension", "coder", "leaser", "brakes", "news", "work", "forms", "Log", "View", "Electorate"} {
+		if o := p.Scope().Lookup(name); o != nil && types.IsInterface(o.Type()) {
 			out = append(out, name)
 		}
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"go/types"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,4 +30,19 @@ func TestRaftIsResolved(t *testing.T) {
 	require.Contains(t, needs["follower.go"], "log.go")
 	n, _ := p.calls([]string{"leader.go"}, func(f string) bool { return f == "replicate.go" })
 	require.Positive(t, n)
+}
+
+// Calls of what an extension sees of Raft are found although another package declares it.
+func TestCallsOfImportedInterfacesAreCounted(t *testing.T) {
+	root, err := docs.Root()
+	require.NoError(t, err)
+	p, err := load(root, extensions+"/coding")
+	require.NoError(t, err)
+	for _, imported := range p.types.Imports() {
+		for _, name := range interfaces(imported) {
+			n, from := p.callsOf(imported.Scope().Lookup(name).Type().Underlying().(*types.Interface), p.names())
+			require.Greater(t, n, from)
+			require.Positive(t, from, "%s.%s", imported.Name(), name)
+		}
+	}
 }

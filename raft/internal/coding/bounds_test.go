@@ -52,7 +52,7 @@ func TestCodewordsAreBounded(t *testing.T) {
 	check(budget + size)
 	f.Truncated(g.recs[10].id.Index)
 	check(budget)
-	g.release(noLimit - 1)
+	g.forgetUpTo(noLimit - 1)
 	require.Zero(t, g.words)
 }
 
@@ -70,7 +70,7 @@ func TestHostileQuestionsAndHeadersAreRefused(t *testing.T) {
 	l.check = memberCheck{voters: f.members.Voters[0], headers: map[uint64]*record{}}
 	carrier := ecraft.AppendHeader(nil, &ecraft.Header{Kind: ecraft.Carrier, Encoder: 2})
 	for _, n := range []int{1, maxHeaders + 1} {
-		answer := f.unitsMessage(MsgUnits, 1, forHeader)
+		answer := f.unitsMessage(MsgUnits, 1, forHeaderAnswer)
 		answer.From, answer.Index, answer.Commit = new(uint64(2)), new(uint64(1)), new(uint64(noLimit))
 		for i := range n {
 			answer.Entries = append(answer.Entries, named(ecraft.ID{Term: 1, Index: uint64(i) + 1}, carrier))
@@ -106,7 +106,8 @@ func TestHeaderOfAnotherPayloadMakesNoUnits(t *testing.T) {
 	id := ecraft.ID{Term: 1, Index: 1}
 	f := newFake(t)
 	l := f.leads()
-	f.store.Put(id, codedFor(payload), payload)
+	h := codedFor(payload)
+	f.store.Expect(id, h, ecraft.NewCodeword(h, payload).Strip(0, 0, h.D))
 	for _, lie := range []func(h *ecraft.Header){
 		func(h *ecraft.Header) { h.PayloadLen = ecraft.MaxPayload },
 		func(h *ecraft.Header) { h.PayloadCRC++ },

@@ -145,7 +145,7 @@ func (c *Coder) now() time.Duration {
 	return c.cfg.Clock()
 }
 
-func (c *Coder) record(e Event) { c.cfg.Record(e) }
+func (c *Coder) emit(e Event) { c.cfg.Record(e) }
 
 func (c *Coder) send(m *pb.Message)  { c.Ask(extend.Effect{Do: extend.Send, Msg: m}) }
 func (c *Coder) vouch(m *pb.Message) { c.Ask(extend.Effect{Do: extend.Vouch, Msg: m}) }
@@ -217,13 +217,9 @@ func (c *Coder) Tick() {
 	c.noteHeldBack()
 	if at, ok := c.stuckAt(); ok && at != c.saidStuck {
 		c.saidStuck = at
-		c.record(Event{Kind: Stuck, Index: at})
+		c.emit(Event{Kind: Stuck, Index: at})
 	}
 	c.shareDue()
-	// Not while a new leader asks: it must know of which entries answers were dropped.
-	if c.recovery == nil && c.ticks%(2*c.cfg.ElectionTick) == 0 {
-		c.store.ForgiveAll()
-	}
 	c.pull()
 	if c.plain && !c.dense() {
 		c.seek(0) // all of the log may be plain: see what there is

@@ -104,7 +104,7 @@ func (l *leading) committed(from, to uint64) {
 		}
 		alone := record{id: rec.id, hdr: rec.hdr}
 		if !l.coveredBy(&alone, to) {
-			l.record(Event{Kind: RiderCommit, Index: rec.id.Index})
+			l.emit(Event{Kind: RiderCommit, Index: rec.id.Index})
 		}
 	}
 	if o := l.observer(); o != nil {
@@ -129,7 +129,7 @@ func (c *Coder) Committed(from, to uint64) {
 			break
 		}
 		if rec.since = now; rec.complete {
-			c.record(Event{Kind: Delayed, Index: rec.id.Index})
+			c.emit(Event{Kind: Delayed, Index: rec.id.Index})
 		}
 	}
 }

@@ -124,18 +124,18 @@ func (p *parcels) pack(c *Coder, id ecraft.ID, env *ecraft.Envelope) {
 	}
 	var (
 		data   []byte // shared by those that get the same units
-		packed gossip.Push
+		packed int
 	)
 	for _, t := range p.targets {
 		if a := c.accounts[t.Peer]; a != nil && a.unreachable {
 			continue // it asks for what it missed when it is back
 		}
-		if run := (gossip.Push{First: t.First, Count: t.Count}); run != packed {
-			strip := env.Own.Sub(t.First, t.Count)
+		if t.Count != packed {
+			strip := env.Own.Sub(0, t.Count)
 			if word != nil {
-				strip = word.Strip(env.SlotOf(c.id), t.First, t.Count)
+				strip = word.Strip(env.SlotOf(c.id), 0, t.Count)
 			}
-			data, packed = gossip.AppendUnits(nil, gossip.Units{Strips: []ecraft.Strip{strip}}), run
+			data, packed = gossip.AppendUnits(nil, strip), t.Count
 		}
 		i := p.open(t.Peer)
 		if i < 0 {
@@ -168,7 +168,7 @@ func (c *Coder) ship(p *parcels) {
 	for i, to := range p.to {
 		ents := p.content[i].Entries
 		c.vouch(p.content[i])
-		c.record(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
+		c.emit(Event{Kind: Pushed, Peer: to, Count: len(ents), Bytes: dataBytes(ents)})
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 		}
 		return nil
 	}
-	if purpose == forHeader {
+	if purpose == forHeaderAnswer {
 		if l := c.leads; l != nil {
 			return l.headersArrived(m)
 		}
@@ -233,11 +233,10 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 	}
 	var refused error
 	for _, e := range m.GetEntries() {
-		n, err := c.stepUnitsOf(from, e)
+		refused = errors.Join(refused, c.stepUnitsOf(from, e))
 		if purpose == forAnswer {
-			c.puller.Answered(from, idOf(e), n)
+			c.puller.Answered(from, idOf(e))
 		}
-		refused = errors.Join(refused, err)
 	}
 	if c.leads != nil {
 		c.leads.unblock()
@@ -248,22 +247,18 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 	return refused
 }
 
-// stepUnitsOf takes the units of one entry, and returns how many there are.
-func (c *Coder) stepUnitsOf(from uint64, e *pb.Entry) (n int, refused error) {
+// stepUnitsOf takes the units of one entry.
+func (c *Coder) stepUnitsOf(from uint64, e *pb.Entry) (refused error) {
 	id := idOf(e)
-	units, err := gossip.ParseUnits(e.GetData())
+	strips, err := gossip.ParseUnits(e.GetData())
 	if err != nil {
-		c.record(Event{Kind: Rejected, Index: id.Index, Peer: from})
-		return 0, fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
+		c.emit(Event{Kind: Rejected, Index: id.Index, Peer: from})
+		return fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
 	}
-	for _, s := range units.Strips {
-		if err := c.unitsArrived(id, from, s); err != nil {
-			refused = errors.Join(refused, err)
-		} else {
-			n += s.Count
-		}
+	for _, s := range strips {
+		refused = errors.Join(refused, c.unitsArrived(id, from, s))
 	}
-	return n, refused
+	return refused
 }
 
 // unitsArrived adds units of an entry, from another node or from this one's own
@@ -274,8 +269,11 @@ func (c *Coder) unitsArrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
 		c.completed(id)
 	}
 	c.forgetting()
+	if c.recovery != nil && errors.Is(err, gossip.ErrWrongPayload) {
+		delete(c.recovery.answers, id.Index) // their units are dropped
+	}
 	if err != nil && from != c.id {
-		c.record(Event{Kind: Rejected, Index: id.Index, Peer: from})
+		c.emit(Event{Kind: Rejected, Index: id.Index, Peer: from})
 		return fmt.Errorf("units of %d/%d from %x: %w", id.Term, id.Index, from, err)
 	}
 	return nil
@@ -294,9 +292,9 @@ func (c *Coder) completed(id ecraft.ID) {
 	if c.recovery != nil && id.Index > c.log.Committed() {
 		c.pin(rec)
 	}
-	c.record(Event{Kind: Completed, Index: id.Index, Bytes: rec.hdr.PayloadLen})
+	c.emit(Event{Kind: Completed, Index: id.Index, Bytes: rec.hdr.PayloadLen})
 	if rec.since > 0 {
-		c.record(Event{Kind: Delayed, Index: id.Index, Count: int((c.now() - rec.since) / time.Microsecond)})
+		c.emit(Event{Kind: Delayed, Index: id.Index, Count: int((c.now() - rec.since) / time.Microsecond)})
 	}
 }
 
@@ -311,13 +309,13 @@ func (c *Coder) stepAsk(m *pb.Message) error {
 			return err
 		}
 		c.send(e)
-	case forHeaders:
+	case forHeaderAsk:
 		c.answerHeaders(m)
 	case forReading:
 		c.answerReading(m)
 	case forRelease:
 		if from == c.raft.Lead() && m.GetLogTerm() == c.raft.Term() {
-			c.release(m.GetIndex())
+			c.askForSnapshot(m.GetIndex())
 		}
 	case forRecover:
 		return c.answerWinner(m)
@@ -331,20 +329,20 @@ func (c *Coder) answer(e, m *pb.Message) error {
 	for _, q := range m.GetEntries() {
 		want, err := gossip.ParseAsk(idOf(q), q.GetData())
 		if err != nil {
-			c.record(Event{Kind: Rejected, Index: q.GetIndex(), Peer: m.GetFrom()})
+			c.emit(Event{Kind: Rejected, Index: q.GetIndex(), Peer: m.GetFrom()})
 			return fmt.Errorf("question of %x for %d/%d: %w", m.GetFrom(), q.GetTerm(), q.GetIndex(), err)
 		}
 		units, sound := c.unitsFor(m.GetFrom(), idOf(q), want)
 		if !sound && m.GetContext()[0] == forRecover {
 			continue // no answer: what is damaged may be what a committed entry needs
 		}
-		data := gossip.AppendUnits(nil, units)
+		data := gossip.AppendUnits(nil, units...)
 		e.Entries = append(e.Entries, named(idOf(q), data))
 		if size += len(data); size >= answerBytes {
 			break
 		}
 	}
-	c.record(Event{Kind: Answered, Peer: m.GetFrom(), Count: len(e.Entries), Bytes: size})
+	c.emit(Event{Kind: Answered, Peer: m.GetFrom(), Count: len(e.Entries), Bytes: size})
 	return nil
 }
 
@@ -352,23 +350,18 @@ func (c *Coder) answer(e, m *pb.Message) error {
 // member's own strip if this node has the payload, so that they cannot be what
 // it gets elsewhere, and otherwise of this node's. They are not sound if this
 // node's log may once have had more.
-func (c *Coder) unitsFor(asker uint64, id ecraft.ID, want gossip.Want) (units gossip.Units, sound bool) {
-	units.Asked = true
+func (c *Coder) unitsFor(asker uint64, id ecraft.ID, want gossip.Want) (units []ecraft.Strip, sound bool) {
 	if !c.stands(id) {
-		return units, true
+		return nil, true
 	}
 	env, err := c.envelopeOf(id)
 	if err != nil || env.Kind != ecraft.Coded {
-		return units, err == nil || errors.Is(err, errPlain)
+		return nil, err == nil || errors.Is(err, errPlain)
 	}
-	word, err := c.codeword(id, env)
-	if err == nil {
+	if word, err := c.codeword(id, env); err == nil {
 		defer word.Free()
-		units.Complete = true
-	} else {
-		word = nil
+		return gossip.Answer(&env.Header, c.id, asker, want, nil, word), true
 	}
 	own, sound := c.ownUnits(id, env)
-	units.Strips = gossip.Answer(&env.Header, c.id, asker, want, own, word)
-	return units, sound || word != nil
+	return gossip.Answer(&env.Header, c.id, asker, want, own, nil), sound
 }

@@ -71,7 +71,7 @@ func (f *fake) leads() *leading {
 	for id := range f.members.Progress {
 		if id != f.id {
 			a := f.account(id)
-			a.reads(true)
+			a.setCapable(true)
 			a.known = true
 		}
 	}

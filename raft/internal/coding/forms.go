@@ -85,7 +85,7 @@ func (l *leading) form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry,
 		delete(l.blocked, to)
 	}
 	if n > 0 {
-		c.record(Event{Kind: Sent, Peer: to, Bytes: size, Count: n})
+		c.emit(Event{Kind: Sent, Peer: to, Bytes: size, Count: n})
 	}
 	return made, saved
 }
@@ -208,7 +208,7 @@ func (l *leading) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraf
 			words[i] = word
 		case errors.Is(err, errReleased), l.account(to).released >= rider.Index:
 			l.check.wentWithout(carrier, rider.Index, to)
-			l.record(Event{Kind: LeftOut, Index: rider.Index, Peer: to})
+			l.emit(Event{Kind: LeftOut, Index: rider.Index, Peer: to})
 		default:
 			return nil, err
 		}

@@ -18,10 +18,10 @@ import (
 // releases what it can, and of the question whether it reads envelopes; see
 // coded_gossip.go.
 const (
-	forHeaders = 'h'
-	forHeader  = 'H'
-	forRelease = 'R'
-	forReading = 'v'
+	forHeaderAsk    = 'h'
+	forHeaderAnswer = 'H'
+	forRelease      = 'R'
+	forReading      = 'v'
 )
 
 // maxHeaders bounds the headers in an answer.
@@ -45,7 +45,7 @@ func (l *leading) askHeaders(from, to uint64) {
 		return
 	}
 	l.askedHeaders = c.ticks
-	m := c.unitsMessage(MsgUnitsAsk, best, forHeaders)
+	m := c.unitsMessage(MsgUnitsAsk, best, forHeaderAsk)
 	m.Index, m.Commit = &from, &to
 	l.send(m)
 }
@@ -62,7 +62,7 @@ func (c *Coder) answerHeaders(m *pb.Message) {
 	if err != nil || len(ents) == 0 {
 		return
 	}
-	e := c.unitsMessage(MsgUnits, m.GetFrom(), forHeader)
+	e := c.unitsMessage(MsgUnits, m.GetFrom(), forHeaderAnswer)
 	to := lo - 1
 	for _, ent := range ents {
 		if len(e.Entries) == maxHeaders {
@@ -112,7 +112,7 @@ func (l *leading) askRelease(index uint64) {
 	for id := range l.check.voters {
 		switch a := l.accounts[id]; {
 		case id == l.id:
-			l.release(index)
+			l.askForSnapshot(index)
 		case a != nil && a.capable && a.released < index:
 			m := l.unitsMessage(MsgUnitsAsk, id, forRelease)
 			m.Index = &index
@@ -121,9 +121,9 @@ func (l *leading) askRelease(index uint64) {
 	}
 }
 
-// release asks the host for a snapshot that covers an index, once in an election
+// askForSnapshot asks the host for a snapshot that covers an index, once in an election
 // timeout: it may make one, and release what it stands for.
-func (c *Coder) release(index uint64) {
+func (c *Coder) askForSnapshot(index uint64) {
 	if index <= c.released() {
 		c.told.released = 0 // what was said of it was lost: it is news once more
 	}

@@ -138,8 +138,8 @@ func (g *ledger) cut(index uint64) {
 	}
 }
 
-// release forgets applied entries.
-func (g *ledger) release(index uint64) {
+// forgetUpTo forgets applied entries.
+func (g *ledger) forgetUpTo(index uint64) {
 	i := g.at(index + 1)
 	if i == 0 {
 		return

@@ -162,7 +162,7 @@ func (l *leading) workOnChange() {
 		l.fail(v.err, "a committed entry")
 	case len(v.failing) > 0:
 		check.failedAt = l.ticks
-		l.record(Event{Kind: Checked, Index: v.failing[0].id.Index, Count: len(v.failing)})
+		l.emit(Event{Kind: Checked, Index: v.failing[0].id.Index, Count: len(v.failing)})
 		l.raiseCommitted(v.failing)
 	case v.askFrom > 0:
 		l.askHeaders(v.askFrom, v.askTo)
@@ -209,7 +209,7 @@ func (l *leading) releasedBy(id uint64) uint64 {
 	switch {
 	case a == nil:
 		return 0
-	case a.known && !a.was && pr != nil:
+	case a.known && !a.wasCapable && pr != nil:
 		// It has no coded entry, and is sent none.
 		return pr.Match
 	}

@@ -94,16 +94,16 @@ func TestMembersAreAskedToRelease(t *testing.T) {
 // its id, whatever entries from between say.
 func TestAccountEndsWhenItsMemberLeaves(t *testing.T) {
 	f := newFake(t)
-	f.account(3).reads(true)
+	f.account(3).setCapable(true)
 	with, without := f.members.Progress, tracker.ProgressMap{1: f.members.Progress[1], 2: f.members.Progress[2]}
 	f.members.Progress = without
 	f.Switched(with)
 	require.Nil(t, f.accounts[3], "it has left")
-	f.account(3).reads(true) // an entry from between names it
+	f.account(3).setCapable(true) // an entry from between names it
 	f.members.Progress = with
 	f.Switched(without)
 	require.Nil(t, f.accounts[3], "another has come")
-	f.account(3).reads(true)
+	f.account(3).setCapable(true)
 	f.Switched(nil)
 	require.Nil(t, f.accounts[3], "after a snapshot nothing is known")
 }

@@ -31,7 +31,7 @@ func (c *Coder) Accept(ents []*pb.Entry) error {
 		}
 	}
 	if err != nil {
-		c.record(Event{Kind: Rejected, Peer: c.raft.Lead()})
+		c.emit(Event{Kind: Rejected, Peer: c.raft.Lead()})
 		return err
 	}
 	c.fresh = accepted{ents: ents, envs: envs}
@@ -108,7 +108,7 @@ func (c *Coder) note(id ecraft.ID, env *ecraft.Envelope) {
 		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now(), whole: env.Payload != nil}
 		for id := range c.raft.Members().Progress {
 			if id == env.Encoder || env.SlotOf(id) >= 0 {
-				c.account(id).reads(true)
+				c.account(id).setCapable(true)
 			}
 		}
 		rec.complete = rec.whole || c.store.Expect(id, rec.hdr, env.Own)
@@ -150,7 +150,7 @@ func (c *Coder) Applied(index uint64) {
 		}
 		c.unpin(rec)
 	}
-	c.ledger.release(index)
+	c.ledger.forgetUpTo(index)
 	c.noRoomFrom = 0
 	if x := &c.ledger.riders; len(x.carriers) > 0 {
 		if first := c.log.First(); first > x.first {

@@ -195,7 +195,7 @@ func (l *leading) hedge() {
 			if !l.othersAreWell(alive) {
 				kind = Fallback
 			}
-			l.record(Event{Kind: kind, Index: rec.id.Index, Count: n, Bytes: cost})
+			l.emit(Event{Kind: kind, Index: rec.id.Index, Count: n, Bytes: cost})
 			l.Ask(extend.Effect{Do: extend.Spread})
 		}
 		l.postpone(rec, now)

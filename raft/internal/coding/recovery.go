@@ -50,11 +50,7 @@ func (c *Coder) recover() {
 	rc := &recovery{Coder: c, answers: map[uint64]map[uint64]bool{}, said: map[uint64]bool{c.id: true}, asked: map[uint64]int{}}
 	c.recovery = rc
 	c.pinTail()
-	lacking := c.lackingTail()
-	for _, rec := range lacking {
-		c.store.Forgive(rec.id) // all are asked anew, and old lies must not keep it from cutting
-	}
-	c.record(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(lacking)})
+	c.emit(Event{Kind: Recovery, Index: c.log.Committed() + 1, Count: len(c.lackingTail())})
 	rc.ask()
 }
 
@@ -100,8 +96,8 @@ func (c *Coder) Recovered() (cut uint64, done bool) {
 	}
 	if lacking := c.lackingTail(); len(lacking) > 0 {
 		first := lacking[0].id
-		if !agree(e, rc.answers[first.Index]) || c.store.Doubted(first) {
-			return 0, false // or what is not to be restored may be the truth of those who lied
+		if !agree(e, rc.answers[first.Index]) {
+			return 0, false
 		}
 		cut = first.Index
 	}
@@ -122,9 +118,9 @@ func agree(e extend.Electorate, members map[uint64]bool) bool {
 // recovery is over.
 func (c *Coder) Cuts(index uint64) {
 	if index > 0 {
-		c.record(Event{Kind: Cut, Index: index, Count: int(c.log.Last().Index - index + 1)})
+		c.emit(Event{Kind: Cut, Index: index, Count: int(c.log.Last().Index - index + 1)})
 	}
-	c.record(Event{Kind: Recovered, Count: c.recovery.taken})
+	c.emit(Event{Kind: Recovered, Count: c.recovery.taken})
 }
 
 // maxRecovered bounds the entries in one question.
@@ -151,15 +147,19 @@ func (rc *recovery) ask() {
 }
 
 // questions returns what a member is to be asked: the entries that it has not
-// answered for, and those of which answers were dropped since somebody lied.
+// answered for.
 func (rc *recovery) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
 	for _, rec := range lacking {
-		if rc.answers[rec.id.Index][to] && !rc.store.Doubted(rec.id) || !rc.expectPinned(rec) {
+		if rc.answers[rec.id.Index][to] || !rc.expectPinned(rec) {
 			continue
 		}
-		// For all that a member holds, and not for as many units as are lacking:
-		// those might be ones that are here already, and the log would be cut.
-		_, own := rc.store.Missing(rec.id)
+		// The question is for all that a member holds beside the units of this node's
+		// log, and not for as many units as are lacking: the answer might repeat units
+		// that are here, or that will be dropped, and the log would be cut.
+		own := 0
+		if !rec.damaged {
+			own = rec.hdr.BaseOf(rc.id)
+		}
 		ents = append(ents, named(rec.id, gossip.AppendAsk(nil, gossip.Want{ID: rec.id, Need: rec.hdr.D, OwnHeld: own})))
 		if len(ents) == maxRecovered {
 			break
@@ -220,7 +220,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 	}
 	from, last := m.GetFrom(), rc.log.Last().Index
 	if m.GetCommit() > last {
-		rc.record(Event{Kind: Rejected, Index: m.GetCommit(), Peer: from})
+		rc.emit(Event{Kind: Rejected, Index: m.GetCommit(), Peer: from})
 		return fmt.Errorf("%x knows index %d to be committed, but the log of %x, which won term %d, ends at %d",
 			from, m.GetCommit(), rc.id, rc.raft.Term(), last)
 	}
@@ -234,7 +234,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 			continue // committed and applied meanwhile
 		}
 		delete(rc.asked, from)
-		if _, err := rc.stepUnitsOf(from, e); err != nil {
+		if err := rc.stepUnitsOf(from, e); err != nil {
 			refused = err // and it counts as no answer: others may have what it corrupts
 			continue
 		}
@@ -271,7 +271,7 @@ func (c *Coder) TakeOver() bool {
 	}
 	n := c.leads.raise(alive)
 	if n > 0 {
-		c.record(Event{Kind: Fallback, Index: c.log.Committed() + 1, Count: n})
+		c.emit(Event{Kind: Fallback, Index: c.log.Committed() + 1, Count: n})
 	}
 	return n > 0
 }

@@ -90,8 +90,8 @@ type account struct {
 	// capable says that the member reads envelopes like this node's: it said
 	// so, or has a slot in an entry of the log.
 	capable bool
-	// was says that it has been capable: there may be coded entries in its log.
-	was bool
+	// wasCapable says that it has been capable: there may be coded entries in its log.
+	wasCapable bool
 	// known says that it has reported to this node.
 	known bool
 	// heardTick is when it was last heard from, unreachable set when the host
@@ -117,9 +117,9 @@ func (c *Coder) account(id uint64) *account {
 }
 
 // reads notes whether the member reads envelopes.
-func (a *account) reads(capable bool) {
+func (a *account) setCapable(capable bool) {
 	a.capable = capable
-	a.was = a.was || capable
+	a.wasCapable = a.wasCapable || capable
 }
 
 // heard notes that a member is alive.
@@ -175,7 +175,7 @@ func (l *leading) reported(m *pb.Message) {
 	}
 	p.released = max(p.released, a.released) // a late message says less
 	a.report, a.known = p, true
-	a.reads(err == nil && p.prefix == uint64(c.cfg.ClearPrefix))
+	a.setCapable(err == nil && p.prefix == uint64(c.cfg.ClearPrefix))
 	if err != nil {
 		return
 	}

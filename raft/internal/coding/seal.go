@@ -93,7 +93,7 @@ func (l *leading) seal(e *pb.Entry, data []byte) {
 			l.sealCoded(e, data, plan, now)
 			return
 		}
-		c.record(Event{Kind: Whole, Index: e.GetIndex(), Bytes: len(data)})
+		c.emit(Event{Kind: Whole, Index: e.GetIndex(), Bytes: len(data)})
 	}
 	if c.isReserved(e.GetType(), data) {
 		h := &ecraft.Header{Kind: ecraft.Whole, PayloadLen: len(data), PayloadCRC: ecraft.Checksum(data), Encoder: l.id}
@@ -163,7 +163,7 @@ func (l *leading) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time
 	c.ledger.keep(rec, word)
 	c.ledger.trim(c.cfg.Memory)
 	c.spans.add(e.GetIndex())
-	c.record(Event{Kind: Encoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
+	c.emit(Event{Kind: Encoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	l.credit = min(l.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
 }
 

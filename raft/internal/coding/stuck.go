@@ -124,7 +124,7 @@ func (l *leading) serveStuck() {
 		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id]%period != half {
 			continue
 		}
-		l.record(Event{Kind: Snapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
+		l.emit(Event{Kind: Snapshot, Peer: id, Index: s.GetMetadata().GetIndex()})
 		l.Ask(extend.Effect{Do: extend.Snapshot, To: id})
 	}
 }
@@ -148,7 +148,7 @@ func (l *leading) handOverIfStuck() {
 		return
 	}
 	l.cfg.Logger.Warningf("raft: node %x cannot complete entries from %d on and hands leadership to %x, which has applied %d", l.id, l.log.Applied()+1, to, applied)
-	l.record(Event{Kind: HandOver, Peer: to, Index: applied})
+	l.emit(Event{Kind: HandOver, Peer: to, Index: applied})
 	l.Ask(extend.Effect{Do: extend.HandOver, To: to})
 }
 

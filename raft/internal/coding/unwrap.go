@@ -29,7 +29,7 @@ func (c *Coder) noteHeldBack() {
 	k := c.log.Committed()
 	if to := c.completeTo(); to < k && c.heldBack != to {
 		c.heldBack = to
-		c.record(Event{Kind: HeldBack, Index: to + 1, Count: int(k - to)})
+		c.emit(Event{Kind: HeldBack, Index: to + 1, Count: int(k - to)})
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *Coder) pull() {
 			e.Entries = append(e.Entries, named(ecraft.ID{Term: w.Term, Index: w.Index}, gossip.AppendAsk(nil, w)))
 		}
 		c.send(e)
-		c.record(Event{Kind: Asked, Peer: ask.To, Count: len(ask.Wants)})
+		c.emit(Event{Kind: Asked, Peer: ask.To, Count: len(ask.Wants)})
 	}
 }
 
@@ -227,8 +227,9 @@ func (c *Coder) expectPinned(rec *record) bool {
 	}
 	rec.pinned = true
 	own, sound := c.ownUnits(rec.id, env)
-	rec.damaged = !sound
 	c.ledger.complete(rec, c.store.ExpectPinned(rec.id, rec.hdr, own...))
+	missing, _ := c.store.Missing(rec.id)
+	rec.damaged = !sound || len(own) > 0 && missing == rec.hdr.D // the log's make a wrong payload
 	c.forgetting()
 	return !rec.complete
 }
