@@ -163,19 +163,28 @@ func (w *world) slowDisk() {
 	}
 }
 
-// fillDisk lets a disk have no room for a time.
 func (w *world) fillDisk() {
 	n := w.anyNode()
 	if n == nil || n.disk.full {
 		return
 	}
 	w.reach.FullDisks++
-	w.tell(n.id, "disk full")
-	n.disk.full = true
-	w.After(w.outage(), func() {
-		w.tell(n.id, "disk has room")
-		n.disk.full = false
-	})
+	n.disk.fillUp(w.outage())
+}
+
+// loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
+// and the log have no room, for longer than the others stand by that leader.
+func (w *world) loseLeaderOf(full *node) {
+	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
+		return
+	}
+	if m := w.anyGroup().leading(); m != nil && m.n != full {
+		outage := w.rng.Span(2*electionTime, 6*electionTime)
+		w.reach.Crashes++
+		w.After(0, func() { m.n.crash(true) })
+		w.After(outage, m.n.start)
+		full.disk.fillUp(outage)
+	}
 }
 
 func (w *world) pause() {

@@ -70,10 +70,30 @@ func (g *group) elected(n *node, term uint64) {
 		g.w.fail(ElectionSafety, "group %d, term %d: %+v and %+v lead", g.id, term, other, me)
 	}
 	g.leaders[term] = me
+	g.countFullVoters(n)
 	if g.lastLeader != n.id {
 		g.lastLeader = n.id
 		g.changes++
 		g.w.reach.LeaderChanges++
+	}
+}
+
+// countFullVoters counts a leader that follows a dead one, and needed the vote of a
+// node that had no room for the last election timeout.
+func (g *group) countFullVoters(n *node) {
+	w := g.w
+	if former := w.node(g.lastLeader); former == nil || former.up || w.plan.noCheckQuorum {
+		return
+	}
+	voters, room := n.members[g.id].conf().GetVoters(), 0
+	for _, id := range voters {
+		d := &w.node(id).disk
+		if w.node(id).up && (d.stalled == nil || w.Now()-d.stalledAt < electionTime) {
+			room++
+		}
+	}
+	if room <= len(voters)/2 {
+		w.reach.ElectedByFull++
 	}
 }
 

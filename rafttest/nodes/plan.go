@@ -55,6 +55,11 @@ type plan struct {
 	partition, isolate, oneWay, slowLink, holdLink, slowDisk, fullDisk time.Duration
 	pause, members, transfer, campaign                                 time.Duration
 	outage                                                             time.Duration // longest
+	// rewrites says that a full disk still takes what goes to blocks that a file
+	// has, as most file systems do. Others write each block to a new place.
+	rewrites bool
+	// fallWhenFull is how likely a leader loses power when another log stalls.
+	fallWhenFull float64
 }
 
 func drawPlan(d simkit.Draws, opts Options) plan {
@@ -69,6 +74,8 @@ func drawPlan(d simkit.Draws, opts Options) plan {
 	p.drawClients(d)
 	p.drawFaults(d)
 	p.coding = drawCoding(d)
+	p.rewrites = d.Chance(0.7)
+	p.fallWhenFull = simkit.Pick[float64](d, 0, 1, 1)
 	if opts.tune != nil {
 		opts.tune(&p)
 	}

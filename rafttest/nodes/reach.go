@@ -14,6 +14,7 @@ type Reach struct {
 	Crashes, Kills, TornWrites, TornTails, Failures      uint64
 	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
+	ElectedByFull                                        uint64 // leaders behind a dead one that needed the vote of a node without room
 	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
 	Superseded, HangUps                                  uint64
 	Transfers, Campaigns, Floods                         uint64
