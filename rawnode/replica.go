@@ -76,6 +76,10 @@ type Replica struct {
 	// host is as of the last entry handed to the apply stage, or of a snapshot
 	// that the state machine has restored and that is ahead of it.
 	host *hostState
+	// origins is as of the core's own place in the log: the table of host, unless a
+	// restored snapshot is ahead of the core. It decides which changes of members the
+	// core puts into force.
+	origins originTable
 	// emitted is the last entry handed to the apply stage.
 	emitted logMark
 	// applied is as of the last ApplyDone, or of a restored snapshot: what
@@ -110,6 +114,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
+	r.origins = r.host.origins
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host

@@ -110,6 +110,19 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 	r.releaseReads()
 }
 
+// coreJumped notes that the core's place in the log is behind a snapshot that this
+// node has restored; or behind an earlier one, which the core had a use for.
+func (r *Replica) coreJumped(s *pb.Snapshot) {
+	h, err := decodeHostState(s.GetData())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if r.origins = h.origins; h.at.index == r.host.at.index {
+		r.origins = r.host.origins
+	}
+}
+
 // jumped settles the fate of batches that the snapshot may have in it.
 func (r *Replica) jumped() {
 	newest := r.host.origins.boot(r.cfg.ID)

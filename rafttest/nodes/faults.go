@@ -20,6 +20,7 @@ func (w *world) beginFaults() {
 	w.every(p.fullDisk, w.fillDisk)
 	w.every(p.pause, w.pause)
 	w.every(p.members, func() { w.changeMembers(w.anyGroup()) })
+	w.every(p.repeats.every, func() { w.deafen(w.anyGroup()) })
 	w.every(p.transfer, func() { w.transfer(w.anyGroup()) })
 	w.every(p.campaign, w.campaign)
 	w.every(p.coding.densify, func() { w.densify(w.anyGroup()) })

@@ -26,6 +26,9 @@ type group struct {
 	effects map[uint32]bool // operations that have taken effect
 	last    map[session.ID]uint64
 	leaders map[uint64]leadership // by term
+	// repeated has, by context, where changes stand first that a leader has appended
+	// again.
+	repeated map[string]uint64
 	// lastLeader and changes count changes of the leader.
 	lastLeader uint64
 	changes    int
@@ -50,7 +53,7 @@ const (
 type leadership struct{ node, life uint64 }
 
 func newGroup(w *world, id uint64) *group {
-	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}}
+	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
 	for n := uint64(1); n <= uint64(w.plan.voters); n++ {
 		g.founders = append(g.founders, n)
 		g.told[n] = true

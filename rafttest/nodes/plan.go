@@ -46,7 +46,8 @@ type plan struct {
 	deadline          time.Duration
 	flood             time.Duration // between bursts of unwaited commands
 
-	coding coding
+	coding  coding
+	repeats repeats
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -76,6 +77,7 @@ func drawPlan(d simkit.Draws, opts Options) plan {
 	p.coding = drawCoding(d)
 	p.rewrites = d.Chance(0.7)
 	p.fallWhenFull = simkit.Pick[float64](d, 0, 1, 1)
+	p.drawRepeats(d)
 	if opts.tune != nil {
 		opts.tune(&p)
 	}

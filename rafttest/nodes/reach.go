@@ -19,6 +19,8 @@ type Reach struct {
 	Superseded, HangUps                                  uint64
 	Transfers, Campaigns, Floods                         uint64
 	Changes, ChangesDone, Joins, Retirements             uint64
+	Deafened, AppendedAgain                              uint64 // members, and changes of the group's members
+	StatesAhead, RepeatsPassed                           uint64 // of their cores; changes that stand in the log again, there
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
 	StatesKept, Compactions                              uint64
 	Coded, Pushed, Asked, Completed, HeldBack            uint64
