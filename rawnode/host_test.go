@@ -410,6 +410,14 @@ func TestMembersChange(t *testing.T) {
 			addresses[id] = m.addresses[id]
 			m.transport.SetPeer(4, l.Addr().String())
 		}
+		for _, cc := range []pb.ConfChangeI{nil, (*pb.ConfChange)(nil), (*pb.ConfChangeV2)(nil), &pb.ConfChange{}} {
+			_, err := members[2].host.ProposeConfChange(within(20*time.Second), cc)
+			require.ErrorIs(t, err, rawnode.ErrConfChange)
+		}
+		_, err = members[2].host.ProposeConfChange(within(20*time.Second), &pb.ConfChange{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(44))})
+		require.ErrorIs(t, err, rawnode.ErrUnsafeChange)
+		require.ErrorContains(t, err, "nodes [44] would get a vote and have not answered")
+
 		m := &member{t: t, id: 4, core: core, addresses: addresses, fs: vfs.NewCrashableMem(), sm: newCounts(10)}
 		m.start(l)
 		members[4] = m

@@ -70,6 +70,8 @@ type Replica struct {
 	unaddressed []uint64
 	// lostLogs are members of which this leader knows that they have lost their log.
 	lostLogs map[uint64]bool
+	// asked has the tick since which voters to come are asked whether they are there.
+	asked map[uint64]uint64
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
 
@@ -106,7 +108,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -272,6 +274,7 @@ func (r *Replica) refresh() {
 		r.reads.leaderChanged()
 		r.moves.leaderChanged()
 		r.leaving = parting{}
+		clear(r.asked)
 		r.outbox.leaderChanged()
 		clear(r.repeats)
 		clear(r.lostLogs)
