@@ -64,6 +64,10 @@ var (
 	// log, or its directory, was lost, and with it what the node has voted. It must
 	// not go on under its id. The error says what to do.
 	ErrLogLost = errors.New("rawnode: this node has lost its log")
+	// ErrFirstMembers says that the group of this number began with other first
+	// members at another node: their lists of ReplicaConfig.Peers differed. The error
+	// has both, and says what to do.
+	ErrFirstMembers = errors.New("rawnode: the group began with other first members elsewhere")
 	// ErrEntryFormat says that a committed entry cannot be read by this version.
 	// The node stops rather than apply something else than others do.
 	ErrEntryFormat = errors.New("rawnode: unreadable log entry")

@@ -180,7 +180,7 @@ func (r *Replica) askNewVoters(next tracker.Config, progress map[uint64]tracker.
 		if r.ticks-r.asked[id] <= uint64(r.cfg.ElectionTick) {
 			outcome = wire.Busy
 		}
-		r.post(id, wire.Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(r.cfg.ID), To: new(id), Term: new(r.state.Term)}})
+		r.post(id, r.body(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(r.cfg.ID), To: new(id), Term: new(r.state.Term)}))
 	}
 	if len(silent) == 0 {
 		return 0, nil

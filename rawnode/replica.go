@@ -54,9 +54,15 @@ type Replica struct {
 	acks     acks
 	answers  []lateAnswer
 
-	coding    coding
-	resolving resolveStage
-	sends     sendStage
+	founding  founding
+	strangers map[uint64]stranger
+	// misfounded is why this node is to stop, as it would begin another group than its
+	// peers, and misfoundedAt the tick at which it knew.
+	misfounded   error
+	misfoundedAt uint64
+	coding       coding
+	resolving    resolveStage
+	sends        sendStage
 
 	calls   callList
 	outbox  outbox
@@ -108,7 +114,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, strangers: map[uint64]stranger{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -116,7 +122,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
-	r.origins = r.host.origins
+	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins.first())
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
@@ -161,6 +167,7 @@ func (r *Replica) loadHostState() error {
 		return fmt.Errorf("read the log's first index: %w", err)
 	} else if first-1 == firstMark.index {
 		r.host.at = firstMark
+		r.host.origins.setFirst(conf.GetVoters())
 		r.emitted, r.applied = firstMark, r.host.mark()
 	}
 	return nil
@@ -182,7 +189,10 @@ func (r *Replica) Tick(now time.Duration) {
 	r.At(now)
 	r.ticks++
 	r.count.Ticks++
-	r.tickCore()
+	if r.misfounded == nil {
+		r.tickCore()
+	}
+	r.introduce()
 	r.succeed()
 	r.Resolve()
 	r.answer()
@@ -341,7 +351,7 @@ func divided(m *pb.Message) (first, others *pb.Message) {
 // sendAck sends an acknowledgement that has waited; nil is none.
 func (r *Replica) sendAck(m *pb.Message) {
 	if m != nil {
-		r.post(m.GetTo(), wire.Raft{Message: m})
+		r.post(m.GetTo(), r.body(m))
 	}
 }
 
