@@ -211,6 +211,9 @@ func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.coder.Applied(r.log.applied)
 	if r.electorate.applied(r.log.applied) {
 		r.votersChanged()
+		if l := r.leading(); l != nil && l.advanceCommit() {
+			l.broadcastAppend() // the host refused changes, and fewer are needed than before
+		}
 	}
 	if l := r.leading(); l != nil {
 		l.leaveJointIfDue()

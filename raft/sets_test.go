@@ -199,3 +199,28 @@ func TestWaitingLeaveIsTheOne(t *testing.T) {
 	require.Equal(t, last+1, a.log.last().index)
 	require.Equal(t, []uint64{last + 1}, a.electorate.changes)
 }
+
+// TestLeaderForgetsMembersOfRefusedChanges: two changes in the log of a leader bring
+// voters that it replicates to before they are in force. Its host refuses both as it
+// applies them. The leader then follows its members only, and what a majority of them
+// holds is committed.
+func TestLeaderForgetsMembersOfRefusedChanges(t *testing.T) {
+	for name, refused := range map[string]func(a *alone){
+		"both at once":        func(a *alone) { a.appliedTo(3, 0) },
+		"one after the other": func(a *alone) { a.appliedTo(2, 0); a.appliedTo(3, 0) },
+	} {
+		a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+		a.changeInLog("v4")
+		a.changeInLog("v5")
+		l := a.lead(2, 3, 4, 5)
+		require.Len(t, l.members.Progress, 5, name)
+		require.NoError(t, l.propose([]*pb.Entry{{Data: []byte("x")}}))
+		a.settleAll()
+		last := a.log.last().index
+		a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(last)}, 2)
+		require.Less(t, a.log.committed, last, "three of five are needed")
+		refused(a)
+		require.Len(t, l.members.Progress, 3, name)
+		require.Equal(t, last, a.log.committed, name)
+	}
+}

@@ -64,7 +64,7 @@ func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
 	// applied, but the core still has to hear of changes of its configuration.
 	fresh := at.index > r.host.at.index
 	if fresh {
-		r.host.at = at
+		r.host.at, r.origins = at, r.host.origins
 	}
 	var err error
 	switch e.GetType() {
@@ -89,7 +89,7 @@ func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) er
 		return err
 	}
 	own := r.takeOwn(env)
-	admitted := fresh && (env.kind == kindVerbatim || r.host.origins.admit(env.id, env.floor))
+	admitted := (env.kind == kindVerbatim || r.origins.admit(env.id, env.floor)) && fresh
 	if env.id.Origin == r.cfg.ID {
 		r.bootTaken(r.host.origins.boot(r.cfg.ID))
 	}
@@ -156,7 +156,7 @@ func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) 
 	var own *batch
 	if named {
 		own = r.takeOwn(env)
-		if fresh && !r.host.origins.admit(env.id, env.floor) {
+		if !r.origins.admit(env.id, env.floor) {
 			r.count.DuplicateBatches++
 			r.superseded(own)
 			return nil // all replicas leave it out

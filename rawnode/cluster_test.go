@@ -119,7 +119,8 @@ type cluster struct {
 	core    NewCore
 	coding  func() *raft.Coding // of each start of a node; nil: none
 	calls   Call
-	slow    int // ticks that a snapshot takes
+	mayFail bool // nodes may end up out of service
+	slow    int  // ticks that a snapshot takes
 	streams []stream
 }
 
@@ -195,6 +196,10 @@ func (c *cluster) ids() []uint64 {
 // turn flushes a node and does what it asks for.
 func (c *cluster) turn(n *node) (busy bool) {
 	out := n.r.Flush(c.now)
+	if n.r.Err() != nil && c.mayFail {
+		n.appends, n.applies = nil, nil
+		return false
+	}
 	if !n.wiped {
 		require.NoError(c.t, n.r.Err())
 	}
@@ -285,7 +290,7 @@ func (c *cluster) deliver() {
 		if to == nil || c.lose(m) {
 			continue
 		}
-		if err := to.r.Receive(reread(c.t, m)); !to.wiped {
+		if err := to.r.Receive(reread(c.t, m)); !to.wiped && (to.r.Err() == nil || !c.mayFail) {
 			require.NoError(c.t, err)
 		}
 		if c.shuffle && c.rand.IntN(10) == 0 {

@@ -58,7 +58,7 @@ func sealsLate(c *raft.Coding, t Transport) *raft.Coding {
 
 // body is what carries a message of the core.
 func (r *Replica) body(m *pb.Message) wire.Raft {
-	b := wire.Raft{Message: m}
+	b := wire.Raft{Message: m, First: r.founding.digest}
 	if c := r.cfg.Coding; c != nil && c.LateSeal && m.GetType() == pb.MsgApp {
 		b.OwnForm, b.ClearPrefix = true, c.ClearPrefix
 		for _, e := range m.GetEntries() {

@@ -15,6 +15,9 @@ import (
 type Shared interface {
 	// Tick lets one tick of the host's clock pass.
 	Tick()
+	// TickQuiesced lets a tick pass by which the node measures how long its leader
+	// is silent, and does nothing else: it does not campaign.
+	TickQuiesced()
 	// Step lets a message of a peer or of a local storage thread arrive.
 	Step(m *pb.Message) error
 	// Campaign makes the node try to become leader.
@@ -42,7 +45,6 @@ type Shared interface {
 // parameters. Code that need not know which library it drives uses [Core].
 type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any] interface {
 	Shared
-	TickQuiesced()
 	Bootstrap(peers []Peer) error
 	Ready() Ready
 	Advance(rd Ready)

@@ -69,7 +69,8 @@ func (c *upstreamCore) do(f func()) {
 	_ = c.guarded(func() error { f(); return nil })
 }
 
-func (c *upstreamCore) Tick() { c.do(c.rn.Tick) }
+func (c *upstreamCore) Tick()         { c.do(c.rn.Tick) }
+func (c *upstreamCore) TickQuiesced() { c.do(c.rn.TickQuiesced) }
 
 func (c *upstreamCore) Step(m *pb.Message) error {
 	return translated(c.guarded(func() error { return c.rn.Step(m) }))

@@ -37,12 +37,13 @@ var (
 	ErrTooLarge = errors.New("the command is too large")
 	// ErrStopped says that the host is stopping, or has stopped.
 	ErrStopped = errors.New("the host is stopped")
-	// ErrConfChange says that the leader did not accept a change of the member
-	// set: it does not fit the present configuration, or another is under way.
+	// ErrConfChange says that a change of the member set was not accepted: it says
+	// nothing (it is nil, or names no node), it does not fit the present
+	// configuration, or another is under way.
 	ErrConfChange = errors.New("the configuration change was not accepted")
 	// ErrUnsafeChange says that the group might not go on behind a change of the
 	// member set: too many of the voters that it leaves cannot be reached, or a
-	// new one has not caught up. The error names them.
+	// new one has not answered, or not caught up. The error names them.
 	ErrUnsafeChange = errors.New("the group might not go on after it")
 	// ErrNotMember says that the node named is no member of the group, or not
 	// one that can do what is asked.
@@ -63,6 +64,10 @@ var (
 	// log, or its directory, was lost, and with it what the node has voted. It must
 	// not go on under its id. The error says what to do.
 	ErrLogLost = errors.New("rawnode: this node has lost its log")
+	// ErrFirstMembers says that the group of this number began with other first
+	// members at another node: their lists of ReplicaConfig.Peers differed. The error
+	// has both, and says what to do.
+	ErrFirstMembers = errors.New("rawnode: the group began with other first members elsewhere")
 	// ErrEntryFormat says that a committed entry cannot be read by this version.
 	// The node stops rather than apply something else than others do.
 	ErrEntryFormat = errors.New("rawnode: unreadable log entry")

@@ -207,19 +207,26 @@ func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err
 // ProposeConfChange changes the member set and returns the new configuration,
 // once it is in force at this node. The leader refuses a change of a node that
 // is no member ([ErrNotMember]), and one after which the group might not go on
-// ([ErrUnsafeChange]). A leader that is removed hands over first.
+// ([ErrUnsafeChange]): with too few voters left that it hears from, or with a new
+// voter that it does not hear from, or that is a learner and has not caught up. A
+// leader that is removed hands over first.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opChange)
 }
 
-// ForceConfChange is ProposeConfChange for what that refuses as
-// [ErrUnsafeChange]: the group may stop for it.
+// ForceConfChange is ProposeConfChange that makes what ProposeConfChange refuses as
+// [ErrUnsafeChange]: the group may stop for it, until nodes are started that it waits
+// for.
 func (h *Host) ForceConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opForce)
 }
 
 func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) (*pb.ConfState, error) {
-	d, err := h.call(ctx, op, func(c *hostCall) { c.change = cc.AsV2() })
+	var change *pb.ConfChangeV2 // nil is refused with a reason
+	if v1, ok := cc.(*pb.ConfChange); cc != nil && (!ok || v1 != nil) {
+		change = cc.AsV2()
+	}
+	d, err := h.call(ctx, op, func(c *hostCall) { c.change = change })
 	conf, _ := d.Result.(*pb.ConfState)
 	return conf, err
 }

@@ -108,7 +108,7 @@ func (r *Replica) checkProposal(from uint64, p wire.Proposal) (wire.Verdict, err
 	if env.id != p.ID {
 		return malformed("proposal %v contains %v", p.ID, env.id)
 	}
-	if env.id.Sequence-env.floor > maxWindow {
+	if env.id.Sequence-env.floor > maxWindow || r.host.origins.applied(env.id) {
 		return wire.Verdict{Outcome: wire.Busy, Term: r.state.Term}, nil // until the origin knows more
 	}
 	return wire.Verdict{}, nil

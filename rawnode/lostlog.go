@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // A node whose log was lost has forgotten what it voted and acknowledged. Started
@@ -39,10 +37,10 @@ func (r *Replica) heartbeatFits(m *pb.Message, fits bool) {
 		l.heartbeats = 0
 		return
 	}
-	r.post(m.GetFrom(), wire.Raft{Message: &pb.Message{
+	r.post(m.GetFrom(), r.body(&pb.Message{
 		Type: pb.MsgAppResp.Enum(), To: m.From, From: new(r.cfg.ID), Term: m.Term,
 		Index: m.Commit, Reject: new(true), RejectHint: new(r.last),
-	}})
+	}))
 	if l.heartbeats == 0 || l.leader != m.GetFrom() || l.term != m.GetTerm() {
 		*l = logLoss{leader: m.GetFrom(), term: m.GetTerm(), since: r.ticks}
 	}

@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,14 +19,16 @@ import (
 
 // A configuration change is looked at by the leader before it enters the log:
 //
-//   - Does it fit the configuration? One that does not would enter the log all
-//     the same, and make every member panic when it is applied.
+//   - Does it say something, and does it fit the configuration? A change that does
+//     not fit would enter the log all the same, and make every member panic when it
+//     is applied.
 //   - Does the node exist that it is about?
 //   - Will the group go on? A majority of each half of what comes must be there:
-//     heard from within an election timeout. Who gets a vote must be there, too,
-//     and have the log, but for MaxPromoteLag entries, or the first write after
-//     the change waits for all that it lacks. This can be overridden. (A leader
-//     that is new has not heard from everybody yet, and lets the change wait.)
+//     heard from within an election timeout. A node that gets a vote must be there,
+//     too. A learner that gets one must have the log, but for MaxPromoteLag entries,
+//     or the first write after the change waits for all that it lacks. This can be
+//     overridden. (A leader that is new has not heard from everybody yet, and lets
+//     the change wait; so does one that has just asked a voter to come, see askNewVoters.)
 //
 // A leader that the change takes the vote from hands over first, and lets its
 // successor make the change: so the group is without a leader for the time of a
@@ -57,13 +60,36 @@ func (r *Replica) checkChange(cc *pb.ConfChangeV2, force bool) (next tracker.Con
 		}
 		return next, wire.Unsafe, err
 	}
-	return next, 0, nil
+	outcome, err = r.askNewVoters(next, progress)
+	return next, outcome, err
+}
+
+// readable reports what is wrong with a change by itself.
+func readable(cc *pb.ConfChangeV2) error {
+	if cc == nil {
+		return errors.New("it is nil, want a change")
+	}
+	if t := cc.GetTransition(); t < pb.ConfChangeTransitionAuto || t > pb.ConfChangeTransitionJointExplicit {
+		return fmt.Errorf("its transition is %d, want %d to %d", t, pb.ConfChangeTransitionAuto, pb.ConfChangeTransitionJointExplicit)
+	}
+	if len(cc.GetChanges()) == 0 && !cc.LeaveJoint() {
+		return fmt.Errorf("it has no steps, and its transition is %v: name the members to add or remove, or leave out both to leave a joint configuration", cc.GetTransition())
+	}
+	for i, c := range cc.GetChanges() {
+		if id := c.GetNodeId(); id == raft.None || id >= raft.LocalApplyThread {
+			return fmt.Errorf("step %d of %d is of node %d, want 1 to %d", i+1, len(cc.GetChanges()), id, raft.LocalApplyThread-1)
+		}
+	}
+	return nil
 }
 
 // fits returns the configuration behind a change, or why there is none.
 func (r *Replica) fits(cc *pb.ConfChangeV2, now tracker.Config, progress map[uint64]tracker.Progress) (next tracker.Config, err error) {
-	if t := cc.GetTransition(); t < pb.ConfChangeTransitionAuto || t > pb.ConfChangeTransitionJointExplicit {
-		return next, fmt.Errorf("unknown transition %d", t)
+	if err := readable(cc); err != nil {
+		return next, err
+	}
+	if cc.LeaveJoint() && len(now.Voters[1]) == 0 {
+		return next, fmt.Errorf("it is empty, which leaves a joint configuration; %v is none", now)
 	}
 	t := tracker.MakeProgressTracker(r.cfg.MaxInflightMsgs, uint64(r.cfg.MaxInflightBytes))
 	t.Config = now
@@ -132,6 +158,37 @@ func (r *Replica) survives(now, next tracker.Config, progress map[uint64]tracker
 	slices.Sort(lacking)
 	return fmt.Errorf("no majority of the voters %v would be left: %v cannot be reached or have not caught up; add nodes as learners first, remove dead members first, or force the change",
 		voters(next.Voters), slices.Compact(lacking))
+}
+
+// askNewVoters returns the outcome for a change unless all voters to come that are no
+// members have been heard from within an election timeout. A node that waits to be
+// added says nothing by itself. So the leader sends it a heartbeat, which commits
+// nothing and which a node without a log answers, too; for an election timeout the
+// change waits for the answer.
+func (r *Replica) askNewVoters(next tracker.Config, progress map[uint64]tracker.Progress) (wire.Outcome, error) {
+	var silent []uint64
+	outcome := wire.Unsafe
+	for _, id := range next.Voters[0].Slice() {
+		if _, member := progress[id]; member || r.reachable(id) {
+			delete(r.asked, id)
+			continue
+		}
+		silent = append(silent, id)
+		if _, asked := r.asked[id]; !asked {
+			r.asked[id] = r.ticks
+		}
+		if r.ticks-r.asked[id] <= uint64(r.cfg.ElectionTick) {
+			outcome = wire.Busy
+		}
+		r.post(id, r.body(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(r.cfg.ID), To: new(id), Term: new(r.state.Term)}))
+	}
+	if len(silent) == 0 {
+		return 0, nil
+	}
+	if outcome == wire.Unsafe {
+		clear(r.asked) // a caller that tries again waits again
+	}
+	return outcome, fmt.Errorf("nodes %v would get a vote and have not answered: start them, and see that each node has the addresses of all; or add them as learners first, or force the change", silent)
 }
 
 // voters returns the voters of both halves.

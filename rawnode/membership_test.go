@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
@@ -129,5 +130,68 @@ func TestLeaderThatIsRemovedHandsOver(t *testing.T) {
 		n.r.ProposeConfChange(c.calls, &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, 1)}}, c.now+100*tick)
 		c.run(60)
 		require.NoError(t, c.result(c.calls).Err)
+	})
+}
+
+// A voter that nobody has heard of is not taken, or one more loss would stop the group.
+// It may be forced; and a node that is there, and waits to be added, answers.
+func TestVoterNobodyHasHeardOf(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		for _, at := range []uint64{1, 2} {
+			c := newCluster(t, core, 1, 2, 3)
+			c.elect(1)
+			c.run(25)
+			add := single(pb.ConfChangeAddNode, 44)
+			refusedChange(t, c.change(at, add), ErrUnsafeChange, "nodes [44] would get a vote and have not answered")
+			refusedChange(t, c.change(at, add, single(pb.ConfChangeRemoveNode, 3)), ErrUnsafeChange, "[44] would get a vote and have not answered")
+			require.Equal(t, []uint64{1, 2, 3}, c.nodes[1].r.host.conf.GetVoters())
+			c.add(4, nil)
+			require.NoError(t, c.change(at, single(pb.ConfChangeAddNode, 4)).Err)
+			c.add(5, nil)
+			require.NoError(t, c.change(at, single(pb.ConfChangeAddNode, 5), single(pb.ConfChangeRemoveNode, 3)).Err)
+			c.calls++
+			c.nodes[at].r.ForceConfChange(c.calls, &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{add}}, c.now+100*tick)
+			c.settle()
+			require.NoError(t, c.result(c.calls).Err)
+			require.Equal(t, []uint64{1, 2, 4, 5, 44}, c.nodes[1].r.host.conf.GetVoters())
+		}
+	})
+}
+
+// A change that changes nothing, or names no node, is an error that says so, from the
+// node where it is asked for.
+func TestChangeWithoutMeaning(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		c.elect(1)
+		c.run(25)
+		explicit := pb.ConfChangeTransitionJointExplicit.Enum()
+		for _, tt := range []struct {
+			cc   *pb.ConfChangeV2
+			text string
+		}{
+			{nil, "it is nil"},
+			{&pb.ConfChangeV2{}, "it is empty, which leaves a joint configuration; voters=(1 2 3) is none"},
+			{&pb.ConfChangeV2{Transition: explicit}, "it has no steps"},
+			{&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{nil}}, fmt.Sprint("step 1 of 1 is of node 0, want 1 to ", raft.LocalApplyThread-1)},
+			{&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, 0)}}, "step 1 of 1 is of node 0"},
+			{&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{single(pb.ConfChangeRemoveNode, 3), single(pb.ConfChangeAddNode, raft.LocalAppendThread)}}, fmt.Sprint("step 2 of 2 is of node ", raft.LocalAppendThread)},
+		} {
+			for _, at := range []uint64{1, 2} {
+				for name, propose := range map[string]func(*Replica, Call, *pb.ConfChangeV2, Deadline){
+					"propose": (*Replica).ProposeConfChange, "force": (*Replica).ForceConfChange,
+				} {
+					c.calls++
+					propose(c.nodes[at].r, c.calls, tt.cc, c.now+100*tick)
+					c.settle()
+					c.run(3)
+					d := c.result(c.calls)
+					require.ErrorIs(t, d.Err, ErrRefused, name)
+					require.ErrorIs(t, d.Err, ErrConfChange, name)
+					require.ErrorContains(t, d.Err, tt.text, name)
+				}
+			}
+		}
+		require.Equal(t, []uint64{1, 2, 3}, c.nodes[1].r.host.conf.GetVoters())
 	})
 }

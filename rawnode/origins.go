@@ -40,6 +40,23 @@ type originRow struct {
 	above []uint64
 }
 
+// noOrigin is the row of the first members of the group, ascending, in the place of
+// sequences. It is the number of no node, so no batch asks for it, and versions that do
+// not know of it keep it as it is.
+const noOrigin = 0
+
+func (t originTable) setFirst(members []uint64) {
+	t[noOrigin] = &originRow{boot: 1, above: slices.Sorted(slices.Values(members))}
+}
+
+// first returns the first members, or nil if they are not known.
+func (t originTable) first() []uint64 {
+	if row := t[noOrigin]; row != nil {
+		return row.above
+	}
+	return nil
+}
+
 // admit notes a batch that is about to be applied, and reports whether it is to
 // be: false if it was applied before, was given up by its origin, or comes from
 // an earlier boot.

@@ -146,7 +146,8 @@ func (r *Replica) Propose(call Call, command []byte, deadline Deadline) {
 // the new configuration. The context of cc is kept.
 //
 // The leader makes no change after which the group may not go on
-// ([ErrUnsafeChange]), nor one about a node that is no member ([ErrNotMember]).
+// ([ErrUnsafeChange]), nor one about a node that is no member ([ErrNotMember]). See
+// [Host.ProposeConfChange].
 func (r *Replica) ProposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Deadline) {
 	r.proposeConfChange(call, cc, deadline, false)
 }
@@ -165,6 +166,9 @@ func (r *Replica) proposeConfChange(call Call, cc *pb.ConfChangeV2, deadline Dea
 		err = fmt.Errorf("%w: %w", ErrFailed, r.err)
 	case r.stall.reason != nil:
 		err = r.stalled()
+	}
+	if bad := readable(cc); bad != nil {
+		err = fmt.Errorf("%w: %w", ErrConfChange, bad)
 	}
 	if err != nil {
 		r.refuseNow(call, op, err)

@@ -31,6 +31,15 @@ func (r *Replica) receive(m wire.Message) error {
 	if m.Group != r.cfg.Group || m.To != r.cfg.ID || m.From == r.cfg.ID || m.From == 0 || m.Body == nil {
 		return fmt.Errorf("%w: it goes from node %d to node %d in group %d; this is node %d in group %d", ErrBadMessage, m.From, m.To, m.Group, r.cfg.ID, r.cfg.Group)
 	}
+	switch b := m.Body.(type) { // a stranger does not count as heard from
+	case wire.First:
+		r.receiveFirst(m.From, b)
+		return nil
+	case wire.Raft:
+		if !r.belongs(m.From, b) {
+			return nil
+		}
+	}
 	r.heard[m.From] = r.ticks
 	m, resolved, err := r.resolving.offer(m, r.now, r.cfg.Stopwatch)
 	return errors.Join(err, r.resolved(m, resolved))

@@ -54,9 +54,15 @@ type Replica struct {
 	acks     acks
 	answers  []lateAnswer
 
-	coding    coding
-	resolving resolveStage
-	sends     sendStage
+	founding  founding
+	strangers map[uint64]stranger
+	// misfounded is why this node is to stop, as it would begin another group than its
+	// peers, and misfoundedAt the tick at which it knew.
+	misfounded   error
+	misfoundedAt uint64
+	coding       coding
+	resolving    resolveStage
+	sends        sendStage
 
 	calls   callList
 	outbox  outbox
@@ -70,12 +76,18 @@ type Replica struct {
 	unaddressed []uint64
 	// lostLogs are members of which this leader knows that they have lost their log.
 	lostLogs map[uint64]bool
+	// asked has the tick since which voters to come are asked whether they are there.
+	asked map[uint64]uint64
 	// ledSince is the tick since which this node leads, if it does.
 	ledSince uint64
 
 	// host is as of the last entry handed to the apply stage, or of a snapshot
 	// that the state machine has restored and that is ahead of it.
 	host *hostState
+	// origins is as of the core's own place in the log: the table of host, unless a
+	// restored snapshot is ahead of the core. It decides which changes of members the
+	// core puts into force.
+	origins originTable
 	// emitted is the last entry handed to the apply stage.
 	emitted logMark
 	// applied is as of the last ApplyDone, or of a restored snapshot: what
@@ -102,7 +114,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, strangers: map[uint64]stranger{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
 		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
 		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
 		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
@@ -110,6 +122,7 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
+	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins.first())
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
@@ -154,6 +167,7 @@ func (r *Replica) loadHostState() error {
 		return fmt.Errorf("read the log's first index: %w", err)
 	} else if first-1 == firstMark.index {
 		r.host.at = firstMark
+		r.host.origins.setFirst(conf.GetVoters())
 		r.emitted, r.applied = firstMark, r.host.mark()
 	}
 	return nil
@@ -175,7 +189,10 @@ func (r *Replica) Tick(now time.Duration) {
 	r.At(now)
 	r.ticks++
 	r.count.Ticks++
-	r.tickCore()
+	if r.misfounded == nil {
+		r.tickCore()
+	}
+	r.introduce()
 	r.succeed()
 	r.Resolve()
 	r.answer()
@@ -267,6 +284,7 @@ func (r *Replica) refresh() {
 		r.reads.leaderChanged()
 		r.moves.leaderChanged()
 		r.leaving = parting{}
+		clear(r.asked)
 		r.outbox.leaderChanged()
 		clear(r.repeats)
 		clear(r.lostLogs)
@@ -333,7 +351,7 @@ func divided(m *pb.Message) (first, others *pb.Message) {
 // sendAck sends an acknowledgement that has waited; nil is none.
 func (r *Replica) sendAck(m *pb.Message) {
 	if m != nil {
-		r.post(m.GetTo(), wire.Raft{Message: m})
+		r.post(m.GetTo(), r.body(m))
 	}
 }
 

@@ -98,12 +98,15 @@ type Status struct {
 	LastIndex uint64 // of the log, as handed to the append stage
 	// Emitted is the last index handed to the apply stage; Applied, in
 	// CoreState, is the last that it reported.
-	Emitted  uint64
-	Members  *pb.ConfState
-	Progress map[uint64]MemberProgress // at a leader
-	Waiting  int                       // calls that have not ended
-	Queued   int                       // bytes of commands that wait or are under way
-	Stalled  error                     // why nothing can be written now, or nil
+	Emitted uint64
+	Members *pb.ConfState
+	// FirstMembers are those that the group began with, ascending; empty if this node
+	// does not know them: it has no state yet, or an earlier version began the group.
+	FirstMembers []uint64
+	Progress     map[uint64]MemberProgress // at a leader
+	Waiting      int                       // calls that have not ended
+	Queued       int                       // bytes of commands that wait or are under way
+	Stalled      error                     // why nothing can be written now, or nil
 	// Unaddressed are the members that the transport has no address for; see [AddressBook].
 	Unaddressed []uint64
 	// Resolve and Send are the stages before and behind the core.
@@ -143,6 +146,7 @@ type Counters struct {
 	LateAcks                          uint64 // acknowledgements that told nothing and so waited
 	Elections                         uint64 // terms in which this node led
 	Stalls                            uint64 // times there was no room to write
+	Strangers                         uint64 // messages of nodes whose group began with other first members, not looked at
 }
 
 // Deadline is a moment in the driver's time. Calls end then at the latest.

@@ -27,7 +27,8 @@ type ReplicaConfig struct {
 	Applied   uint64
 	HostState []byte
 	// Peers are the first voters of a new group, this node among them, and the
-	// same at all of them. It is not looked at once the log has begun. A node
+	// same at all of them; nodes whose lists differ take nothing from each other
+	// (ErrFirstMembers). It is not looked at once the log has begun. A node
 	// that joins a group later has none: it waits to be added.
 	Peers []uint64
 	// Boot tells the starts of this node apart: it must be larger at each. A

@@ -168,12 +168,15 @@ func TestWithdrawnBatch(t *testing.T) {
 	c.run(15)
 	require.Empty(t, c.nodes[3].r.outbox.batches)
 	// The original comes after all. Its number alone would stop it; the table of
-	// origins does, too.
+	// origins does, too, at the leader, and in the log of one that did not ask it.
 	require.NoError(t, c.nodes[1].r.Receive(held[0]))
 	original := held[0].Body.(wire.Proposal)
 	original.Number = 100
 	held[0].Body = original
 	require.NoError(t, c.nodes[1].r.Receive(held[0]))
+	require.Equal(t, uint64(1), c.nodes[1].r.count.RefusedIn)
+	require.NoError(t, c.nodes[1].r.core.Propose(original.Data))
+	c.nodes[1].r.dirty = true
 	c.settle()
 	c.run(2)
 	require.Empty(t, c.agree())

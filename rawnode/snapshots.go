@@ -6,6 +6,7 @@ package rawnode
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -72,6 +73,10 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 		r.count.BadMessages++
 		return err
 	}
+	if first := h.origins.first(); len(first) > 0 && len(r.founding.members) > 0 && !slices.Equal(first, r.founding.members) {
+		r.meet(from, first)
+		return fmt.Errorf("%w: snapshot of a group that began with the members %v, this node's with %v", ErrFirstMembers, first, r.founding.members)
+	}
 	r.drain()
 	switch {
 	case h.at.index <= r.host.at.index:
@@ -102,12 +107,25 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 		r.applied = h.mark()
 	}
 	if h.at.index > r.host.at.index {
-		r.host = h
+		r.host, r.founding = h, foundedBy(h.origins.first())
 		r.keep.configured(h)
 		r.jumped()
 	}
 	r.step(header)
 	r.releaseReads()
+}
+
+// coreJumped notes that the core's place in the log is behind a snapshot that this
+// node has restored; or behind an earlier one, which the core had a use for.
+func (r *Replica) coreJumped(s *pb.Snapshot) {
+	h, err := decodeHostState(s.GetData())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if r.origins = h.origins; h.at.index == r.host.at.index {
+		r.origins = r.host.origins
+	}
 }
 
 // jumped settles the fate of batches that the snapshot may have in it.

@@ -19,23 +19,31 @@ import (
 //   - it takes no new commands, as it could not say what became of them;
 //   - if it leads, it hands over. It cannot know who has room, so it tries one
 //     voter after the other, the one that is furthest first;
-//   - it does not campaign. What it would have to do first, to write its vote,
-//     it cannot do. So its core's clock stands still while it does not lead, and
-//     a call to campaign from a leader that hands over is left unheard.
+//   - it does not campaign, and a call to campaign from a leader that hands over is
+//     left unheard. Its core goes on to measure how long the leader is silent: only
+//     a member that knows this votes for another (raft.Config.CheckQuorum), and a
+//     stalled node often has room left for a vote. If nobody leads for a while, it
+//     may be the only one that can win, because the others lack entries that it has:
+//     then it does campaign, and hands over.
 //
 // It goes on to receive entries, up to the bounds of its group's leader.
 type stalling struct {
 	reason error  // nil while there is room
 	tried  uint64 // transfers since the stall began
 	lastAt uint64 // tick of the last
+	ledAt  uint64 // tick at which this node has last heard of a leader, or stalled
 }
+
+// lastResort is how many election timeouts without a leader pass before a stalled
+// node campaigns: in less, one of those that have room is elected if they can be.
+const lastResort = 4
 
 // Stalled says that the log or the state machine has no room, and why, or with
 // nil that there is room again. Writes that wait are the driver's: it goes on trying, and calls
 // AppendDone when they are durable.
 func (r *Replica) Stalled(reason error) {
 	if (reason == nil) != (r.stall.reason == nil) {
-		r.stall = stalling{}
+		r.stall = stalling{ledAt: r.ticks}
 		if reason != nil {
 			r.count.Stalls++
 		}
@@ -91,9 +99,13 @@ func (r *Replica) reachable(id uint64) bool {
 	return id == r.cfg.ID || ok && r.ticks-at <= uint64(r.cfg.ElectionTick)
 }
 
-// tickCore lets the core's clock go on, unless the core would campaign in vain.
+// tickCore lets a tick pass for the core. That of a stalled node does not campaign,
+// but as a last resort.
 func (r *Replica) tickCore() {
-	if r.stall.reason != nil && r.core.State().Role != raft.StateLeader {
+	s := &r.stall
+	s.ledAt = max(s.ledAt, r.heard[r.state.Lead])
+	if s.reason != nil && r.core.State().Role != raft.StateLeader && r.ticks-s.ledAt <= uint64(lastResort*r.cfg.ElectionTick) {
+		r.core.TickQuiesced()
 		return
 	}
 	r.core.Tick()

@@ -6,6 +6,7 @@ package rawnode
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,8 +73,8 @@ func TestStalledLeaderHandsOver(t *testing.T) {
 	})
 }
 
-// A node whose disk is full asks nobody for a vote, and a leader is elected
-// without it.
+// A node whose disk is full asks nobody for a vote while others may, and a leader is
+// elected without it.
 func TestStalledNodeDoesNotCampaign(t *testing.T) {
 	bothCores(t, func(t *testing.T, core NewCore) {
 		c := newCluster(t, core, 1, 2, 3)
@@ -88,7 +89,7 @@ func TestStalledNodeDoesNotCampaign(t *testing.T) {
 			require.False(t, ok && raft.GetType() >= pb.MsgPreVote && raft.GetType() <= pb.MsgPreVoteResp, "%v", m)
 			return m.From == 1 || m.To == 1
 		}
-		c.run(100)
+		c.run(lastResort * 10)
 		require.ErrorIs(t, c.nodes[2].r.Campaign(), ErrStalled)
 		for _, id := range []uint64{2, 3} {
 			require.Equal(t, term, c.nodes[id].r.state.Term)
@@ -98,6 +99,64 @@ func TestStalledNodeDoesNotCampaign(t *testing.T) {
 		call := c.propose(2, "x")
 		c.run(60)
 		require.NoError(t, c.result(call).Err)
+	})
+}
+
+// A follower without room can still write its vote. It goes on to measure the silence
+// of its leader, and votes for a member that has room when that leader is gone. A
+// candidate that comes a tick too early is refused, and comes again within two election
+// timeouts; until then no stalled node campaigns.
+func TestStalledFollowerVotesWhenItsLeaderIsGone(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		for _, tt := range []struct {
+			members, stalled, dead []uint64
+			alive                  uint64 // and has room
+		}{
+			{[]uint64{1, 2, 3}, []uint64{2}, []uint64{1}, 3},
+			{[]uint64{1, 2, 3, 4, 5}, []uint64{2, 4}, []uint64{1}, 5},
+		} {
+			c := newCluster(t, core, tt.members...)
+			c.elect(1)
+			c.run(2)
+			for _, id := range tt.stalled {
+				c.nodes[id].r.Stalled(errDiskFull)
+			}
+			c.run(2)
+			c.lose = func(m wire.Message) bool { return slices.Contains(tt.dead, m.From) || slices.Contains(tt.dead, m.To) }
+			for range lastResort * 10 {
+				if !c.nodes[tt.alive].r.leads() {
+					c.run(1)
+				}
+			}
+			call := c.propose(tt.alive, "x")
+			c.run(2)
+			require.NoError(t, c.result(call).Err)
+		}
+	})
+}
+
+// A follower without room has entries that the only other living member lacks, and
+// would not vote for it. So it campaigns after all, and hands over what it has, and
+// the leadership, to the member that has room.
+func TestStalledFollowerCampaignsIfNobodyElseCanWin(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		c.elect(1)
+		c.run(2)
+		c.nodes[2].r.Stalled(errDiskFull)
+		c.lose = func(m wire.Message) bool { return m.To == 3 && m.Class() == wire.ClassAppend }
+		call := c.propose(1, "x")
+		c.settle()
+		require.NoError(t, c.result(call).Err)
+		c.lose = func(m wire.Message) bool { return m.From == 1 || m.To == 1 }
+		for range 20 * 10 {
+			if !c.nodes[3].r.leads() {
+				c.run(1)
+			}
+		}
+		require.True(t, c.nodes[3].r.leads())
+		c.run(2)
+		require.Equal(t, []string{"x"}, c.nodes[3].sm.applied)
 	})
 }
 

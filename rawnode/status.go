@@ -7,7 +7,7 @@ package rawnode
 func (r *Replica) Status() Status {
 	s := Status{
 		ID: r.cfg.ID, Group: r.cfg.Group, CoreState: r.core.State(),
-		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf,
+		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf, FirstMembers: r.founding.members,
 		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 		Coding: r.codingState(), Unaddressed: r.unaddressed,
 	}

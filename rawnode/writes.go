@@ -65,6 +65,7 @@ func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
 		w.Snapshot = m.Snapshot
 		r.last = m.Snapshot.GetMetadata().GetIndex()
 		r.keep.reset(r.last)
+		r.coreJumped(m.Snapshot)
 	}
 	bytes := uint64(0)
 	if n := len(m.Entries); n > 0 {

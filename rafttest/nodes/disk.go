@@ -33,11 +33,15 @@ type disk struct {
 	queue   []logWork // for the append stage, in order
 	queued  int       // bytes of entries in queue
 	writing bool
-	stalled error
+	stalled error // as the members have heard, at stalledAt
+	stuck   bool  // the last round found no room, and nothing that it could write
+	trying  bool  // there will be another one
 
+	stalledAt time.Duration
 	free      time.Duration // when the disk has done what it was given
 	slowUntil time.Duration
 	full      bool
+	fullUntil time.Duration
 
 	// fuse, unless 0, counts operations on the file system until power fails
 	// in the middle of them. image is what is left then.
@@ -59,6 +63,7 @@ func newDisk(n *node) disk { return disk{n: n, fs: vfs.NewCrashableMem()} }
 func (d *disk) open() (err error) {
 	p := &d.n.w.plan
 	d.queue, d.queued, d.writing, d.fuse, d.image, d.stalled = nil, 0, false, 0, nil, nil
+	d.stuck, d.trying = false, false
 	d.free = d.n.w.Now()
 	d.engine, err = storage.Open(logDir, storage.Options{
 		Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
@@ -86,10 +91,28 @@ func (d *disk) before(op errorfs.Op) error {
 		return nil
 	}
 	switch op.Kind {
-	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFilePreallocate:
+	case errorfs.OpFileWriteAt: // the engine has asked for the blocks, by Preallocate
+		if d.n.w.plan.rewrites {
+			return nil
+		}
+		return syscall.ENOSPC
+	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFilePreallocate:
 		return syscall.ENOSPC
 	}
 	return nil
+}
+
+// fillUp lets a disk have no room for a time.
+func (d *disk) fillUp(outage time.Duration) {
+	w := d.n.w
+	w.tell(d.n.id, "disk full")
+	d.full, d.fullUntil = true, max(d.fullUntil, w.Now()+outage)
+	w.At(d.fullUntil, func() {
+		if d.full && w.Now() >= d.fullUntil {
+			w.tell(d.n.id, "disk has room")
+			d.full = false
+		}
+	})
 }
 
 // crash leaves on the disk what survives.
@@ -210,16 +233,14 @@ func (d *disk) write() {
 }
 
 func (d *disk) round() {
+	waited := len(d.queue)
 	bytes, sync, err := d.fill()
 	if err != nil {
 		d.n.fail(fmt.Errorf("write the log: %w", err))
 		return
 	}
-	until := d.occupy(bytes, sync)
-	if d.stalled != nil && bytes == 0 {
-		until = max(until, d.n.w.Now()+electionTime/2) // no room: try again, not at once
-	}
-	d.n.w.At(until, d.n.bound(d.written))
+	d.stuck = d.stalled != nil && len(d.queue) == waited
+	d.n.w.At(d.occupy(bytes, sync), d.n.bound(d.written))
 }
 
 // fill gives the engine what it takes.
@@ -292,7 +313,23 @@ func (d *disk) written() {
 		}
 	}
 	d.look()
-	d.write()
+	if d.stuck {
+		d.tryLater()
+	} else {
+		d.write()
+	}
+}
+
+// tryLater looks for room again after a while, or with the next write.
+func (d *disk) tryLater() {
+	if d.trying {
+		return
+	}
+	d.trying = true
+	d.n.after(electionTime/2, func() {
+		d.trying = false
+		d.write()
+	})
 }
 
 // look sees whether the log is full, and tells the members when that changes.
@@ -301,10 +338,11 @@ func (d *disk) look() {
 	if (stalled == nil) == (d.stalled == nil) {
 		return
 	}
-	d.stalled = stalled
+	d.stalled, d.stalledAt = stalled, d.n.w.Now()
 	d.n.w.tell(d.n.id, "log stalled: %v", stalled != nil)
 	if stalled != nil {
 		d.n.w.reach.Stalls++
+		d.n.w.loseLeaderOf(d.n)
 	}
 	for _, g := range d.n.w.groups {
 		if m := d.n.members[g.id]; m != nil {

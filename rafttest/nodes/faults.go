@@ -20,6 +20,7 @@ func (w *world) beginFaults() {
 	w.every(p.fullDisk, w.fillDisk)
 	w.every(p.pause, w.pause)
 	w.every(p.members, func() { w.changeMembers(w.anyGroup()) })
+	w.every(p.repeats.every, func() { w.deafen(w.anyGroup()) })
 	w.every(p.transfer, func() { w.transfer(w.anyGroup()) })
 	w.every(p.campaign, w.campaign)
 	w.every(p.coding.densify, func() { w.densify(w.anyGroup()) })
@@ -163,19 +164,28 @@ func (w *world) slowDisk() {
 	}
 }
 
-// fillDisk lets a disk have no room for a time.
 func (w *world) fillDisk() {
 	n := w.anyNode()
 	if n == nil || n.disk.full {
 		return
 	}
 	w.reach.FullDisks++
-	w.tell(n.id, "disk full")
-	n.disk.full = true
-	w.After(w.outage(), func() {
-		w.tell(n.id, "disk has room")
-		n.disk.full = false
-	})
+	n.disk.fillUp(w.outage())
+}
+
+// loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
+// and the log have no room, for longer than the others stand by that leader.
+func (w *world) loseLeaderOf(full *node) {
+	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
+		return
+	}
+	if m := w.anyGroup().leading(); m != nil && m.n != full {
+		outage := w.rng.Span(2*electionTime, 6*electionTime)
+		w.reach.Crashes++
+		w.After(0, func() { m.n.crash(true) })
+		w.After(outage, m.n.start)
+		full.disk.fillUp(outage)
+	}
 }
 
 func (w *world) pause() {

@@ -145,9 +145,13 @@ func (g *group) compare() {
 	w := g.w
 	leader := g.leading()
 	want := leader.state.encode()
+	members, _ := leader.core.Members()
 	for _, m := range g.membersOf(leader.conf()) {
 		if m.state.applied != uint64(len(g.applied)) {
 			w.fail(NothingLost, "group %d: node %d has applied %d commands of %d", g.id, m.n.id, m.state.applied, len(g.applied))
+		}
+		if got, _ := m.core.Members(); got.String() != members.String() {
+			w.fail(EqualStates, "group %d: node %d goes by the members %v, node %d by %v", g.id, m.n.id, got, leader.n.id, members)
 		}
 		if string(m.state.encode()) != string(want) {
 			w.fail(EqualStates, "group %d: nodes %d and %d differ", g.id, m.n.id, leader.n.id)

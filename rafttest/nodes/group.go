@@ -26,6 +26,9 @@ type group struct {
 	effects map[uint32]bool // operations that have taken effect
 	last    map[session.ID]uint64
 	leaders map[uint64]leadership // by term
+	// repeated has, by context, where changes stand first that a leader has appended
+	// again.
+	repeated map[string]uint64
 	// lastLeader and changes count changes of the leader.
 	lastLeader uint64
 	changes    int
@@ -50,7 +53,7 @@ const (
 type leadership struct{ node, life uint64 }
 
 func newGroup(w *world, id uint64) *group {
-	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}}
+	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
 	for n := uint64(1); n <= uint64(w.plan.voters); n++ {
 		g.founders = append(g.founders, n)
 		g.told[n] = true
@@ -70,10 +73,30 @@ func (g *group) elected(n *node, term uint64) {
 		g.w.fail(ElectionSafety, "group %d, term %d: %+v and %+v lead", g.id, term, other, me)
 	}
 	g.leaders[term] = me
+	g.countFullVoters(n)
 	if g.lastLeader != n.id {
 		g.lastLeader = n.id
 		g.changes++
 		g.w.reach.LeaderChanges++
+	}
+}
+
+// countFullVoters counts a leader that follows a dead one, and needed the vote of a
+// node that had no room for the last election timeout.
+func (g *group) countFullVoters(n *node) {
+	w := g.w
+	if former := w.node(g.lastLeader); former == nil || former.up || w.plan.noCheckQuorum {
+		return
+	}
+	voters, room := n.members[g.id].conf().GetVoters(), 0
+	for _, id := range voters {
+		d := &w.node(id).disk
+		if w.node(id).up && (d.stalled == nil || w.Now()-d.stalledAt < electionTime) {
+			room++
+		}
+	}
+	if room <= len(voters)/2 {
+		w.reach.ElectedByFull++
 	}
 }
 

@@ -130,6 +130,9 @@ func (m *member) config(kept keptState) rawnode.ReplicaConfig {
 		Coding: m.coded(),
 		Rand:   m.n.rand,
 	}
+	if p.repeats.keepsMuch(m.n.id) {
+		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
+	}
 	if w.opts.Bug == NoQueueBudget {
 		cfg.MaxQueueBytes, cfg.MaxCalls = 1<<30, 1<<30
 	}
@@ -220,6 +223,7 @@ func (m *member) flush() {
 		m.appendStage(logWork{m: m, compact: out.Compact})
 	}
 	for i := range out.Applies {
+		m.passes(&out.Applies[i])
 		m.addStep(step{apply: &out.Applies[i]})
 	}
 	for _, s := range out.Snapshots {
@@ -308,6 +312,7 @@ func (m *member) message(r *rawnode.Replica, msg wire.Message) {
 	if err := r.Receive(msg); err != nil {
 		w.fail(NoFailure, "%v refuses a message of node %d: %v", m.n, msg.From, err)
 	}
+	m.appendAgain(msg)
 }
 
 // unreachable takes the transport's word that something was dropped.

@@ -174,6 +174,8 @@ type network struct {
 	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when it is slow
 	// held says until when a connection gets nothing through, and loses nothing.
 	held map[*lane]time.Duration
+	// deaf says until when a node hears neither appends nor verdicts.
+	deaf [maxNodes + 1]time.Duration
 }
 
 // carry takes a message that left a node to its receiver.
@@ -185,7 +187,7 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 			w.After(w.plan.costs.Delay, from.bound(func() { from.egress.lost(m) }))
 		}
 	}
-	if nw.cuts[from.id][m.To] > 0 || w.nets.Chance(w.plan.loss) {
+	if nw.cuts[from.id][m.To] > 0 || nw.unheard(m) || w.nets.Chance(w.plan.loss) {
 		lost()
 		return
 	}
@@ -297,4 +299,5 @@ func (nw *network) mendAll() {
 	nw.cuts = [maxNodes + 1][maxNodes + 1]int{}
 	nw.slow = [maxNodes + 1][maxNodes + 1]time.Duration{}
 	nw.held = map[*lane]time.Duration{}
+	nw.deaf = [maxNodes + 1]time.Duration{}
 }

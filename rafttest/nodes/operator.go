@@ -6,6 +6,7 @@ package nodes
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -39,8 +40,12 @@ func (m *member) transfer(to uint64, end func(error)) {
 
 // propose a change of the members at a member.
 func (m *member) change(cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
+	m.changeWithin(m.n.w.plan.deadline, cc, end)
+}
+
+func (m *member) changeWithin(deadline time.Duration, cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
 	m.n.w.reach.Changes++
-	m.call(m.n.w.plan.deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+	m.call(deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
 		r.ProposeConfChange(id, cc, by)
 	}, func(d rawnode.Done) {
 		conf, _ := d.Result.(*pb.ConfState)

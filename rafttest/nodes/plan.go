@@ -46,7 +46,8 @@ type plan struct {
 	deadline          time.Duration
 	flood             time.Duration // between bursts of unwaited commands
 
-	coding coding
+	coding  coding
+	repeats repeats
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -55,6 +56,11 @@ type plan struct {
 	partition, isolate, oneWay, slowLink, holdLink, slowDisk, fullDisk time.Duration
 	pause, members, transfer, campaign                                 time.Duration
 	outage                                                             time.Duration // longest
+	// rewrites says that a full disk still takes what goes to blocks that a file
+	// has, as most file systems do. Others write each block to a new place.
+	rewrites bool
+	// fallWhenFull is how likely a leader loses power when another log stalls.
+	fallWhenFull float64
 }
 
 func drawPlan(d simkit.Draws, opts Options) plan {
@@ -69,6 +75,9 @@ func drawPlan(d simkit.Draws, opts Options) plan {
 	p.drawClients(d)
 	p.drawFaults(d)
 	p.coding = drawCoding(d)
+	p.rewrites = d.Chance(0.7)
+	p.fallWhenFull = simkit.Pick[float64](d, 0, 1, 1)
+	p.drawRepeats(d)
 	if opts.tune != nil {
 		opts.tune(&p)
 	}

@@ -14,10 +14,13 @@ type Reach struct {
 	Crashes, Kills, TornWrites, TornTails, Failures      uint64
 	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
+	ElectedByFull                                        uint64 // leaders behind a dead one that needed the vote of a node without room
 	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
 	Superseded, HangUps                                  uint64
 	Transfers, Campaigns, Floods                         uint64
 	Changes, ChangesDone, Joins, Retirements             uint64
+	Deafened, AppendedAgain                              uint64 // members, and changes of the group's members
+	StatesAhead, RepeatsPassed                           uint64 // of their cores; changes that stand in the log again, there
 	SnapshotsSent, SnapshotsRestored, SnapshotsRefused   uint64
 	StatesKept, Compactions                              uint64
 	Coded, Pushed, Asked, Completed, HeldBack            uint64

@@ -207,6 +207,7 @@ func (m *member) open(from uint64, c wire.Chunk) *incoming {
 	}
 	in := &incoming{from: from, stream: c.Stream, header: c.Header}
 	m.in[from] = in
+	m.offered()
 	m.flush()
 	m.addStep(step{restore: in})
 	return in

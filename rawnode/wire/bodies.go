@@ -98,16 +98,44 @@ func (b ChunkStatus) encode(e *encoder) {
 	e.text(b.Reason)
 }
 
+func (b First) size() int { return 10 * (1 + len(b.Members)) }
+
+func (b First) encode(e *encoder) {
+	e.uvarint(uint64(len(b.Members)))
+	for _, id := range b.Members {
+		e.uvarint(id)
+	}
+}
+
+func decodeFirst(d *decoder) (b First) {
+	n := d.uvarint()
+	if n == 0 || n > MaxFirst {
+		d.fail("%d first members, want 1 to %d", n, MaxFirst)
+	}
+	last := uint64(0)
+	for range n {
+		id := d.uvarint()
+		if id <= last {
+			d.fail("first member %d behind %d", id, last)
+		}
+		if d.err != nil {
+			return First{}
+		}
+		b.Members, last = append(b.Members, id), id
+	}
+	return b
+}
+
 // decodeBody reads a body of a kind that this version knows.
 func decodeBody(k Kind, d *decoder) (Body, error) {
 	var body Body
 	switch k {
 	case KindRaft:
-		m := d.proto(d.rest())
+		m, first := d.proto(d.rest())
 		if m == nil {
 			return nil, d.err
 		}
-		body = Raft{Message: m}
+		body = Raft{Message: m, First: first}
 	case KindProposal:
 		p := Proposal{ID: d.id(), Number: d.uvarint(), Term: d.uvarint()}
 		flags := d.byte()
@@ -129,6 +157,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = decodeChunk(d)
 	case KindChunkStatus:
 		body = ChunkStatus{Stream: d.uvarint(), OK: d.bool(), Reason: d.text()}
+	case KindFirst:
+		body = decodeFirst(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)
@@ -143,7 +173,7 @@ func decodeChunk(d *decoder) Chunk {
 	}
 	c := Chunk{Last: flags&chunkLast != 0, Stream: d.uvarint(), Number: d.uvarint(), Broken: d.text()}
 	if flags&chunkHeader != 0 {
-		c.Header = d.proto(d.view())
+		c.Header, _ = d.proto(d.view())
 	}
 	c.Data = d.bytes()
 	if d.err == nil && (c.Header != nil) != (c.Number == 0) {
@@ -152,15 +182,15 @@ func decodeChunk(d *decoder) Chunk {
 	return c
 }
 
-// proto reads a Raft message.
-func (d *decoder) proto(b []byte) *pb.Message {
+// proto reads a Raft message, and the digest of first members with it.
+func (d *decoder) proto(b []byte) (*pb.Message, uint32) {
 	if d.err != nil {
-		return nil
+		return nil, 0
 	}
-	m, err := d.raft(b)
+	m, first, err := d.raft(b)
 	if err != nil {
 		d.err = fmt.Errorf("%w: Raft message of %d bytes: %w", ErrFrame, len(b), err)
-		return nil
+		return nil, 0
 	}
-	return m
+	return m, first
 }

@@ -146,7 +146,7 @@ const (
 // would cost a walk by reflection each time.
 func (b Raft) size() int {
 	m := b.Message
-	n := raftOverhead - b.Saves + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
+	n := raftOverhead + firstLen - b.Saves + len(m.GetContext()) + len(m.ProtoReflect().GetUnknown())
 	for _, e := range m.GetEntries() {
 		n += entryOverhead + len(e.GetData()) + len(e.ProtoReflect().GetUnknown())
 	}

@@ -49,10 +49,11 @@ const (
 	KindTransfer                    // Transfer
 	KindChunk                       // Chunk
 	KindChunkStatus                 // ChunkStatus
+	KindFirst                       // First
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -104,7 +105,7 @@ func (c Class) String() string {
 // MarshalText returns the class's name, so that logs show it.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Body is one of Raft, Proposal, Verdict, Transfer, Chunk and ChunkStatus.
+// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus and First.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -116,10 +117,14 @@ type Body interface {
 // Message around it.
 type Raft struct {
 	*pb.Message
+	// First is a digest of the first members of the sending node's group, 0 if that
+	// node does not know them. It is encoded as a field of the message that earlier
+	// versions leave alone.
+	First uint32
 	// OwnForm says that coded entries are in the sending node's form, behind a
 	// clear prefix of ClearPrefix bytes (see raft.Coding.LateSeal). As the
 	// message is encoded they become what the receiver is to have, which takes
-	// Saves bytes less. None of the three is encoded.
+	// Saves bytes less. None of these three is encoded.
 	OwnForm            bool
 	ClearPrefix, Saves int
 }
@@ -217,12 +222,22 @@ type ChunkStatus struct {
 	Reason string // why not, if not OK; at most MaxReasonLen bytes
 }
 
+// First says who the first members of a group were. Two nodes that differ in it do
+// not belong to one group, whatever its number is.
+type First struct {
+	Members []uint64 // ascending; 1 to MaxFirst of them, without 0
+}
+
+// MaxFirst is how many first members a First can have.
+const MaxFirst = 1000
+
 func (Raft) kind() Kind        { return KindRaft }
 func (Proposal) kind() Kind    { return KindProposal }
 func (Verdict) kind() Kind     { return KindVerdict }
 func (Transfer) kind() Kind    { return KindTransfer }
 func (Chunk) kind() Kind       { return KindChunk }
 func (ChunkStatus) kind() Kind { return KindChunkStatus }
+func (First) kind() Kind       { return KindFirst }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -240,3 +255,4 @@ func (Verdict) class() Class     { return ClassControl }
 func (Transfer) class() Class    { return ClassControl }
 func (Chunk) class() Class       { return ClassBulk }
 func (ChunkStatus) class() Class { return ClassControl }
+func (First) class() Class       { return ClassControl }

@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -43,6 +44,16 @@ const (
 	tagEntryData  = 8*4 + 2
 )
 
+// Raft.First is a field of the message that upstream's definition does not have: 4
+// bytes, behind a tag of two. Its number is far above those of upstream's fields.
+const (
+	firstNumber = 1000
+	firstTag    = firstNumber<<3 | int(protowire.Fixed32Type)
+	firstTag0   = byte(firstTag&0x7f | 0x80)
+	firstTag1   = byte(firstTag >> 7)
+	firstLen    = 2 + 4
+)
+
 // encode appends the message, with large payloads of entries by reference.
 func (b Raft) encode(e *encoder) {
 	m := b.Message
@@ -72,6 +83,11 @@ func (b Raft) encode(e *encoder) {
 	e.number(tagVote, m.Vote)
 	for _, r := range m.Responses {
 		e.message(tagResponses, r)
+	}
+	if b.First != 0 {
+		e.byte(firstTag0)
+		e.byte(firstTag1)
+		e.arena = binary.LittleEndian.AppendUint32(e.arena, b.First)
 	}
 	e.Copy(m.ProtoReflect().GetUnknown())
 }
@@ -131,17 +147,38 @@ func appendProto(b []byte, m proto.Message) []byte {
 	return out
 }
 
-// raft decodes a Raft message. Large payloads of entries may stay in b.
-func (d *decoder) raft(b []byte) (*pb.Message, error) {
+// raft decodes a Raft message, and Raft.First. Large payloads of entries may stay in b.
+func (d *decoder) raft(b []byte) (m *pb.Message, first uint32, err error) {
 	entries, err := checkMemory(b)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if m, ok := d.plainRaft(b, entries); ok {
-		return m, nil
+	if m, first, ok := d.plainRaft(b, entries); ok {
+		return m, first, nil
 	}
-	m := &pb.Message{}
-	return m, proto.Unmarshal(b, m)
+	m = &pb.Message{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, 0, err
+	}
+	return m, takeFirst(m), nil
+}
+
+// takeFirst takes Raft.First out of what a message has that upstream's definition
+// does not know.
+func takeFirst(m *pb.Message) (first uint32) {
+	var others []byte
+	for unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0; {
+		number, typ, tag := protowire.ConsumeTag(unknown)
+		n := protowire.ConsumeFieldValue(number, typ, unknown[tag:])
+		if number == firstNumber && typ == protowire.Fixed32Type {
+			first = binary.LittleEndian.Uint32(unknown[tag:])
+		} else {
+			others = append(others, unknown[:tag+n]...)
+		}
+		unknown = unknown[tag+n:]
+	}
+	m.ProtoReflect().SetUnknown(others)
+	return first
 }
 
 // raftMemory is a message with the memory of its numbers.
@@ -154,14 +191,18 @@ type raftMemory struct {
 
 // plainRaft decodes a message that has only what it is expected to have. It makes
 // room for so many entries.
-func (d *decoder) plainRaft(b []byte, entries int) (*pb.Message, bool) {
+func (d *decoder) plainRaft(b []byte, entries int) (_ *pb.Message, first uint32, ok bool) {
 	r := &raftMemory{}
 	m := &r.Message
 	m.Entries = slices.Grow(m.Entries, entries)
 	for len(b) > 0 {
+		if len(b) >= firstLen && b[0] == firstTag0 && b[1] == firstTag1 {
+			first, b = binary.LittleEndian.Uint32(b[2:]), b[firstLen:]
+			continue
+		}
 		f, rest, ok := nextField(b)
 		if !ok {
-			return nil, false
+			return nil, 0, false
 		}
 		switch b = rest; f.tag {
 		case tagType:
@@ -189,14 +230,14 @@ func (d *decoder) plainRaft(b []byte, entries int) (*pb.Message, bool) {
 		case tagEntries:
 			entry, ok := d.plainEntry(f.bytes)
 			if !ok {
-				return nil, false
+				return nil, 0, false
 			}
 			m.Entries = append(m.Entries, entry)
 		default:
-			return nil, false
+			return nil, 0, false
 		}
 	}
-	return m, true
+	return m, first, true
 }
 
 // entryMemory is an entry with the memory of its numbers.

@@ -106,11 +106,12 @@ func wrapEntry(entry []byte) []byte {
 }
 
 func requireSameAsProto(t *testing.T, b []byte) {
-	want := &pb.Message{}
-	wantErr := proto.Unmarshal(b, want)
+	original := &pb.Message{}
+	wantErr := proto.Unmarshal(b, original)
+	want := proto.CloneOf(original)
 	for _, share := range []int{0, 1} { // none, and the smallest payload
 		d, memory := decoder{share: share}, bytes.Clone(b)
-		got, err := d.raft(memory)
+		got, first, err := d.raft(memory)
 		require.Equal(t, wantErr == nil, err == nil, "protobuf says %v, we say %v", wantErr, err)
 		if err != nil {
 			continue
@@ -118,16 +119,19 @@ func requireSameAsProto(t *testing.T, b []byte) {
 		if share == 0 {
 			clear(memory) // none of it is used any more
 		}
+		require.Equal(t, takeFirst(want), first)
 		require.True(t, proto.Equal(want, got), "%v\n%v", want, got)
 		var e encoder
 		e.reset()
-		Raft{Message: got}.encode(&e)
+		Raft{Message: got, First: first}.encode(&e)
 		pieces, _ := e.seal(nil)
 		written := bytes.Join(pieces, nil)[HeaderLen:]
-		require.Len(t, written, proto.Size(want))
 		again := &pb.Message{}
 		require.NoError(t, proto.Unmarshal(written, again))
+		require.Equal(t, first, takeFirst(again))
 		require.True(t, proto.Equal(want, again), "%v\n%v", want, again)
+		require.LessOrEqual(t, len(written), proto.Size(want)+firstLen)
+		want = proto.CloneOf(original)
 	}
 }
 
@@ -137,10 +141,12 @@ func FuzzRaft(f *testing.F) {
 		Index: new(uint64(5)), Commit: new(uint64(6)), Vote: new(uint64(7)), Reject: new(true), RejectHint: new(uint64(8)), Context: []byte{}}
 	later := proto.CloneOf(full)
 	later.ProtoReflect().SetUnknown([]byte{8 * 15, 1})
+	founded := proto.CloneOf(full)
+	founded.ProtoReflect().SetUnknown([]byte{firstTag0, firstTag1, 1, 2, 3, 4})
 	f.Add([]byte{tagTerm | 0x80, 0, 1})                                                        // a tag that is longer than it need be
 	f.Add([]byte{tagType, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})            // a type of -1
 	f.Add([]byte{tagTerm, 1, tagTerm, 2, tagReject, 7, tagEntries, 2, tagEntryIndex, 0x83, 0}) // cut off
-	for _, m := range append(samples()[1:], Message{Body: largeBodies(8)[0]}, Message{Body: Raft{Message: full}}, Message{Body: Raft{Message: later}}) {
+	for _, m := range append(samples()[1:], Message{Body: largeBodies(8)[0]}, Message{Body: Raft{Message: full}}, Message{Body: Raft{Message: later}}, Message{Body: Raft{Message: founded}}) {
 		if raft, ok := m.Body.(Raft); ok {
 			b, err := proto.Marshal(raft.Message)
 			require.NoError(f, err)

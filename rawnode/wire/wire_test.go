@@ -58,7 +58,6 @@ func samples() []Message {
 	bodies := []Body{
 		Raft{Message: app},
 		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}},
-
 		Proposal{ID: id, Number: 2, Term: 9, Data: bytes.Repeat([]byte("x"), 2*referBytes)},
 		Proposal{ID: id, Number: 1, Term: 9, ConfChange: true, Data: []byte("cc")},
 		Verdict{ID: id, Number: 2, Outcome: Accepted, Index: 12, Term: 9},
@@ -71,6 +70,8 @@ func samples() []Message {
 		ChunkStatus{Stream: 8, Reason: "no"},
 		units("p", 10, referBytes, 0),
 		units("a", 3*referBytes),
+		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}, First: 1<<31 + 1},
+		First{Members: []uint64{1, 4, 1<<64 - 3}},
 	}
 	var ms []Message
 	for i, b := range bodies {
@@ -101,6 +102,7 @@ func requireEqual(t testing.TB, want, got Message) {
 	switch b := want.Body.(type) {
 	case Raft:
 		require.True(t, proto.Equal(b.Message, got.Body.(Raft).Message))
+		require.Equal(t, b.First, got.Body.(Raft).First)
 	case Chunk:
 		g := got.Body.(Chunk)
 		require.True(t, proto.Equal(b.Header, g.Header))
@@ -126,6 +128,17 @@ func TestRoundTrip(t *testing.T) {
 	clear(payload) // messages do not share memory with it
 	for i := range ms {
 		requireEqual(t, ms[i], got[i])
+	}
+}
+
+// A list of first members that nobody would write is no message.
+func TestBadFirstMembers(t *testing.T) {
+	for _, members := range [][]uint64{nil, {0}, {2, 1}, {2, 2}, make([]uint64, MaxFirst+1)} {
+		var f Frame
+		f.Reset()
+		f.AppendMessage(Message{From: 1, To: 2, Body: First{Members: members}})
+		_, err := DecodeMessages(bytes.Join(f.Messages(), nil)[HeaderLen:], func(Message) {})
+		require.ErrorIs(t, err, ErrFrame, members)
 	}
 }
 

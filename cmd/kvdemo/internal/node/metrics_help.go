@@ -61,6 +61,7 @@ var help = map[string]string{
 	"host.Unknown":            "Calls that ended with their outcome unknown.",
 	"host.Elections":          "Terms in which this node led.",
 	"host.Stalls":             "Times there was no room to write.",
+	"host.Strangers":          "Messages, not looked at, of nodes whose group began with other first members.",
 
 	"coding.Active":         "now: 1 at a leader that codes new entries.",
 	"coding.Plain":          "now: 1 if this node asks that nothing be coded any more.",
