@@ -61,12 +61,17 @@ func report(cmd *cobra.Command, o shim.Options, res shim.Result, host *shim.Host
 	}
 }
 
-// ownVersion is the version of Weft that this program was built from, or empty
+// ownVersion is the version of Weft that this program was built with, or empty
 // if it was built from a checkout.
 func ownVersion() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Path != shim.WeftPath || info.Main.Version == "(devel)" {
+	if !ok {
 		return ""
 	}
-	return info.Main.Version
+	for _, d := range info.Deps {
+		if d.Path == shim.WeftPath && d.Version != "(devel)" && d.Replace == nil {
+			return d.Version
+		}
+	}
+	return ""
 }
