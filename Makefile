@@ -11,8 +11,9 @@ GOFMT ?= $(shell $(GO) env GOROOT)/bin/gofmt
 GOTEST ?=
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
-# The nested modules: tests that would weigh down the main module's go.mod.
-NESTED := $(patsubst %/go.mod,%,$(wildcard rafttest/*/go.mod))
+# The modules beside the main one, whose requirements its hosts need not have.
+# go.work names them.
+NESTED := cmd internal/apicheck internal/shim rafttest rafttest/lockstep
 LOCKSTEP := rafttest/lockstep
 # Pinned, so that a lint run means the same thing everywhere. It is built from
 # the module proxy once (about three minutes on two cores) and then cached.
@@ -34,21 +35,20 @@ fmt-check: ## fail if a Go file is not gofmt-ed
 
 .PHONY: vet
 vet: ## go vet over all modules
-	$(GO) vet ./...
-	@for m in $(NESTED); do echo "go vet ./$$m/..."; (cd $$m && $(GO) vet ./...); done
+	$(GO) vet work
 
 .PHONY: test-main
-test-main: ## tests of the main module
-	$(GO) test -timeout 15m $(GOTEST) ./...
+test-main: ## tests of the main module, with the versions that its go.mod names
+	GOWORK=off $(GO) test -timeout 15m $(GOTEST) ./...
 
 .PHONY: test-nested
-test-nested: ## tests of the nested modules: lockstep with upstream, with what it covered
-	@for m in $(NESTED); do echo "go test ./$$m/..."; (cd $$m && $(GO) test -v -timeout 15m $(GOTEST) ./...); done
+test-nested: ## tests of the nested modules; lockstep with upstream says what it covered
+	@for m in $(NESTED); do echo "go test ./$$m/..."; \
+	  (cd $$m && $(GO) test $$([ $$m != $(LOCKSTEP) ] || echo -v) -timeout 15m $(GOTEST) ./...); done
 
 .PHONY: race
 race: ## all tests under the race detector, fewer seeds (an hour or so)
-	$(GO) test -race -short -timeout 60m $(GOTEST) ./...
-	@for m in $(NESTED); do echo "go test -race ./$$m/..."; (cd $$m && $(GO) test -race -short -timeout 60m $(GOTEST) ./...); done
+	$(GO) test -race -short -timeout 60m $(GOTEST) work
 
 .PHONY: invariants
 invariants: ## some seeds of the simulators with the core's invariants checked at each step
@@ -57,7 +57,7 @@ invariants: ## some seeds of the simulators with the core's invariants checked a
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (30s)
-	@$(GO) list -f '{{.Dir}}' ./... | while read -r dir; do \
+	@$(GO) list -f '{{.Dir}}' work | while read -r dir; do \
 	  { grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go 2>/dev/null || true; } | sed 's/^func //' | while read -r f; do \
 	    echo "$$f in $${dir#$$PWD/}"; (cd "$$dir" && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x .); \
 	  done; done
@@ -86,8 +86,7 @@ fmt: ## gofmt everything
 
 .PHONY: lint
 lint: ## golangci-lint over all modules
-	$(GO) run $(GOLANGCI) run ./...
-	@for m in $(NESTED) conformance/etcd; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
+	@for m in . $(NESTED) conformance/etcd; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: api
 api: ## compare the exported API with upstream's; prints counts and additions
@@ -103,8 +102,13 @@ shim: ## upstream's own scenarios and tests against our package, in full
 
 .PHONY: tidy-check
 tidy-check: ## fail if a go.mod or go.sum is not tidy
-	$(GO) mod tidy -diff
-	@for m in $(NESTED) conformance/etcd; do echo "go mod tidy -diff in $$m"; (cd $$m && $(GO) mod tidy -diff); done
+	$(GO) run ./internal/modules -check
+	cd conformance/etcd && $(GO) mod tidy -diff
+
+.PHONY: tidy
+tidy: ## bring all go.mod and go.sum in agreement with what is imported
+	$(GO) run ./internal/modules
+	cd conformance/etcd && $(GO) mod tidy
 
 ##@ hosts
 

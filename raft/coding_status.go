@@ -96,6 +96,15 @@ func (rn *RawNode) Densify(on bool) {
 	}
 }
 
+// Densifier is what the nodes of [StartNode] and [RestartNode] are besides, and
+// so is a [RawNode]. It is no method of Node because hosts have implementations of
+// that of their own, for their tests.
+type Densifier interface {
+	// Densify is [RawNode.Densify]. CodingStatus.Dense, in [Status], says when the
+	// log has no coded entry left. A stopped node does nothing.
+	Densify(on bool)
+}
+
 // NextDeadline returns when, by Config.Clock, the node has something to do
 // between ticks, and whether there is anything. The host calls [RawNode.Poll]
 // then. Hosts that do not lose little: Tick and Step look, too.

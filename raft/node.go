@@ -122,6 +122,7 @@ type node struct {
 	inbox     chan *pb.Message
 	changes   chan confChange
 	statuses  chan chan Status
+	densify   chan bool
 	ticks     chan struct{}
 	readies   chan Ready
 	advances  chan struct{}
@@ -153,6 +154,7 @@ func newNode(c *Config) *node {
 		inbox:     make(chan *pb.Message),
 		changes:   make(chan confChange),
 		statuses:  make(chan chan Status),
+		densify:   make(chan bool),
 		ticks:     make(chan struct{}, tickBacklog),
 		readies:   make(chan Ready),
 		advances:  make(chan struct{}),
@@ -206,6 +208,8 @@ func (l *nodeLoop) turn() bool {
 		l.rd, l.advances = Ready{}, nil
 	case c := <-l.statuses:
 		c <- rn.Status()
+	case on := <-l.densify:
+		rn.Densify(on)
 	case <-l.stop:
 		return false
 	}
@@ -365,6 +369,14 @@ func (n *node) Status() Status {
 		return <-c
 	case <-n.done:
 		return Status{}
+	}
+}
+
+// Densify implements Densifier.
+func (n *node) Densify(on bool) {
+	select {
+	case n.densify <- on:
+	case <-n.done:
 	}
 }
 

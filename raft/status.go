@@ -65,6 +65,8 @@ type Status struct {
 	Config tracker.Config
 	// Progress is what a leader knows of each member; nil at other nodes.
 	Progress map[uint64]tracker.Progress
+	// Coding is the node's view of coded replication; nil without Config.Coding.
+	Coding *CodingStatus
 }
 
 // BasicStatus returns the status without configuration and progress, which are
@@ -96,18 +98,26 @@ func (rn *RawNode) Status() Status {
 			s.Progress[id] = p
 		}
 	}
+	if r.coding() != nil {
+		s.Coding = new(rn.CodingStatus())
+	}
 	return s
 }
 
-// MarshalJSON returns the status as a JSON object; ids are in hexadecimal.
+// MarshalJSON returns the status as a JSON object; ids are in hexadecimal. Of
+// Coding it has what a node says of itself.
 func (s Status) MarshalJSON() ([]byte, error) {
 	members := make([]string, 0, len(s.Progress))
 	for _, id := range slices.Sorted(maps.Keys(s.Progress)) {
 		pr := s.Progress[id]
 		members = append(members, fmt.Sprintf(`"%x":{"match":%d,"next":%d,"state":%q}`, id, pr.Match, pr.Next, pr.State))
 	}
-	return fmt.Appendf(nil, `{"id":"%x","term":%d,"vote":"%x","commit":%d,"lead":"%x","raftState":%q,"applied":%d,"progress":{%s},"leadtransferee":"%x"}`,
-		s.ID, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, strings.Join(members, ","), s.LeadTransferee), nil
+	coding := ""
+	if c := s.Coding; c != nil {
+		coding = fmt.Sprintf(`,"coding":{"active":%t,"plain":%t,"dense":%t,"completed":%d,"stuckAt":%d}`, c.Active, c.Plain, c.Dense, c.Completed, c.StuckAt)
+	}
+	return fmt.Appendf(nil, `{"id":"%x","term":%d,"vote":"%x","commit":%d,"lead":"%x","raftState":%q,"applied":%d,"progress":{%s},"leadtransferee":"%x"%s}`,
+		s.ID, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, strings.Join(members, ","), s.LeadTransferee, coding), nil
 }
 
 // String returns the status as JSON.

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -75,7 +75,7 @@ func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error
 		return nil, fmt.Errorf("storage: opening directory %s: %w", path, err)
 	}
 	salt, err := d.readIdentity(id)
-	if oserror.IsNotExist(err) {
+	if errors.Is(err, os.ErrNotExist) {
 		salt, err = d.writeIdentity(id)
 	}
 	if err != nil {

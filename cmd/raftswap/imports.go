@@ -18,9 +18,16 @@ func importsCommand() *cobra.Command {
 		Short: "Show, or with -w make, the import swap in the Go files under DIR",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			host, err := warn(cmd, args[0])
+			if err != nil {
+				return err
+			}
 			files, err := shim.SwapImports(args[0], write)
 			for _, f := range files {
 				fmt.Fprintln(cmd.OutOrStdout(), f)
+			}
+			if err == nil && write && host != nil && host.Vendored {
+				fmt.Fprintln(cmd.ErrOrStderr(), "raftswap: the host has a vendor directory: after go mod tidy, run go mod vendor")
 			}
 			return err
 		},

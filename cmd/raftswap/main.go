@@ -7,7 +7,8 @@
 //	raftswap shim DIR      write a module that is upstream by name and Weft by content
 //	raftswap imports DIR   show (or, with -w, make) the import swap in a host's sources
 //
-// docs/adopt.md says which of the two suits whom.
+// docs/adopt.md says which of the two suits whom. Both look at the go.mod of the
+// host that DIR is in, and say if its library has another API than Weft.
 package main
 
 import (
@@ -17,6 +18,8 @@ import (
 	"os/signal"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/internal/shim"
 )
 
 func main() {
@@ -27,6 +30,16 @@ func main() {
 		fmt.Fprintf(os.Stderr, "raftswap: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// warn says on standard error what stands in the way of Weft in the host whose
+// module dir is in, and returns the host; nil if there is none.
+func warn(cmd *cobra.Command, dir string) (*shim.Host, error) {
+	host, err := shim.FindHost(dir)
+	if note := host.Note(); note != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "raftswap: %s\n", note)
+	}
+	return host, err
 }
 
 func command() *cobra.Command {

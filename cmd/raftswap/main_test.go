@@ -54,6 +54,38 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// What a host must do first is said before its compiler says it in its words.
+func TestOlderHostIsTold(t *testing.T) {
+	host := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(host, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	write("go.mod", "module example.com/host\n\ngo 1.23\n\nrequire go.etcd.io/raft/v3 v3.6.0\n")
+	write("a.go", "package a\n\nimport _ \"go.etcd.io/raft/v3\"\n")
+	const note = "requires go.etcd.io/raft/v3 v3.6.0, which is older than v3.7.0"
+	out, err := execute(t, "imports", host)
+	require.NoError(t, err)
+	require.Contains(t, out, note)
+	require.Contains(t, out, filepath.Join(host, "a.go"))
+	out, err = execute(t, "shim", "--weft", "../..", filepath.Join(host, "deep", "shim"))
+	require.NoError(t, err)
+	require.Contains(t, out, note)
+	require.Contains(t, out, "go get go.etcd.io/raft/v3@v3.7.0")
+	require.NotContains(t, out, "go mod vendor")
+
+	write("go.mod", "module example.com/host\n\ngo 1.26\n\nrequire go.etcd.io/raft/v3 v3.7.0\n")
+	write("vendor/modules.txt", "")
+	out, err = execute(t, "shim", "--weft", "../..", filepath.Join(host, "deep", "shim"))
+	require.NoError(t, err)
+	require.NotContains(t, out, "older")
+	require.Contains(t, out, "  go mod tidy\n  go mod vendor\n")
+	out, err = execute(t, "imports", "-w", host)
+	require.NoError(t, err)
+	require.Contains(t, out, "after go mod tidy, run go mod vendor")
+}
+
 func TestImports(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.go")
 	require.NoError(t, os.WriteFile(file, []byte("package a\n\nimport _ \"go.etcd.io/raft/v3\"\n"), 0o644))

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -28,11 +29,15 @@ Nodes on it read the environment of their process:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir = args[0]
 			o.WeftVersion = ownVersion()
+			host, err := warn(cmd, filepath.Dir(filepath.Clean(o.Dir)))
+			if err != nil {
+				return err
+			}
 			res, err := shim.Generate(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			report(cmd, o, res)
+			report(cmd, o, res, host)
 			return nil
 		},
 	}
@@ -42,7 +47,7 @@ Nodes on it read the environment of their process:
 	return cmd
 }
 
-func report(cmd *cobra.Command, o shim.Options, res shim.Result) {
+func report(cmd *cobra.Command, o shim.Options, res shim.Result, host *shim.Host) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintf(w, "%s: %d names forwarded to %s/raft, %d sub-packages of %s copied\n",
 		res.Dir, res.Names, shim.WeftPath, res.Packages, shim.UpstreamVersion)
@@ -51,14 +56,22 @@ func report(cmd *cobra.Command, o shim.Options, res shim.Result) {
 		fmt.Fprintf(w, "  go mod edit -replace %s=%s\n", shim.WeftPath, res.WeftDir)
 	}
 	fmt.Fprintln(w, "  go mod tidy")
+	if host != nil && host.Vendored {
+		fmt.Fprintln(w, "  go mod vendor")
+	}
 }
 
-// ownVersion is the version of Weft that this program was built from, or empty
+// ownVersion is the version of Weft that this program was built with, or empty
 // if it was built from a checkout.
 func ownVersion() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Path != shim.WeftPath || info.Main.Version == "(devel)" {
+	if !ok {
 		return ""
 	}
-	return info.Main.Version
+	for _, d := range info.Deps {
+		if d.Path == shim.WeftPath && d.Version != "(devel)" && d.Replace == nil {
+			return d.Version
+		}
+	}
+	return ""
 }

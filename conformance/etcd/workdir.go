@@ -47,14 +47,11 @@ type workdir struct {
 
 // newWorkdir returns a workdir in dir, empty for the usual place.
 func newWorkdir(dir string) (*workdir, error) {
-	module, err := docs.Root()
+	weft, err := docs.Root()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("run this in a checkout of Weft: %w", err)
 	}
-	if _, err := os.Stat(filepath.Join(module, "cachestub")); err != nil {
-		return nil, fmt.Errorf("run this in conformance/etcd of a checkout of Weft: %w", err)
-	}
-	w := &workdir{module: module, weft: filepath.Dir(filepath.Dir(module)), dir: dir}
+	w := &workdir{weft: weft, module: filepath.Join(weft, "conformance", "etcd"), dir: dir}
 	if w.dir == "" {
 		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
 	}

@@ -165,6 +165,7 @@ func (c checker) checkGoTest(args []string) error {
 	}
 	cmd := exec.Command("go", append([]string{"list", "-f", "{{.Dir}}"}, patterns...)...)
 	cmd.Dir = c.root
+	cmd.Env = append(os.Environ(), "GOWORK=") // commands are for a whole checkout
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -199,6 +200,7 @@ func (c checker) checkProgram(pkg string, args []string) error {
 	}
 	cmd := exec.Command("go", append([]string{"run", pkg}, append(verb, "--help")...)...)
 	cmd.Dir = c.root
+	cmd.Env = append(os.Environ(), "GOWORK=") // commands are for a whole checkout
 	help, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("--help: %w: %s", err, help)
@@ -218,6 +220,7 @@ func (c checker) checkProgram(pkg string, args []string) error {
 func (c checker) run(name string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = c.root
+	cmd.Env = append(os.Environ(), "GOWORK=") // commands are for a whole checkout
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}

@@ -63,19 +63,23 @@ func Snippets(file string) ([]Snippet, error) {
 	return found, nil
 }
 
-// Root returns the directory of the module that the working directory is in.
+// mainModule is how the go.mod of the main module begins.
+const mainModule = "module github.com/weftraft/weft\n"
+
+// Root returns the directory of the main module, in which the working directory
+// is, perhaps in another module of the repository.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(mod), mainModule) {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("docs: no go.mod at or above the working directory")
+			return "", fmt.Errorf("docs: no go.mod of the main module at or above the working directory")
 		}
 		dir = parent
 	}

@@ -3,7 +3,8 @@ module github.com/weftraft/weft/rafttest/lockstep
 go 1.26.0
 
 require (
-	github.com/weftraft/weft v0.0.0
+	github.com/weftraft/weft v0.1.0
+	github.com/weftraft/weft/rafttest v0.1.0
 	go.etcd.io/raft/v3 v3.7.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -11,7 +12,5 @@ require (
 require (
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/klauspost/reedsolomon v1.14.2 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.30.0 // indirect
 )
-
-replace github.com/weftraft/weft => ../..

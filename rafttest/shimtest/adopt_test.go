@@ -15,20 +15,21 @@ import (
 )
 
 // TestAdopt executes docs/adopt.md on the sample host: the import swap on one
-// copy of it, the shim, with and without coding, and the way back on another.
+// copy of it, the shim, with and without coding, and the way back on another, and
+// the shim and the way back on a third with a vendor directory.
 func TestAdopt(t *testing.T) {
 	root, err := docs.Root()
 	require.NoError(t, err)
 	snippets, err := docs.Snippets(filepath.Join(root, "docs", "adopt.md"))
 	require.NoError(t, err)
-	require.Len(t, snippets, 8, "four pairs of commands and what they print")
+	require.Len(t, snippets, 10, "five pairs of commands and what they print")
 
-	swapped, shimmed := copyHost(t), copyHost(t)
+	swapped, shimmed, vendored := copyHost(t), copyHost(t), copyHost(t)
 	before, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
 	require.NoError(t, err)
 	follow(t, root, swapped, snippets[0:2])
 	follow(t, root, shimmed, snippets[2:4])
-	follow(t, root, shimmed, snippets[6:8])
+	follow(t, root, shimmed, snippets[8:10])
 	out, err := run(t, shimmed, []string{"WEFT_CODING=4k"}, "go", "run", ".")
 	require.Error(t, err, "the shim reads the variable")
 	require.Contains(t, out, `WEFT_CODING is "4k"; set it to on`)
@@ -36,6 +37,25 @@ func TestAdopt(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(shimmed, "main.go"))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "the shim needs no edit of the host")
+
+	vendor := func() {
+		_, err := run(t, vendored, nil, "go", "mod", "vendor")
+		require.NoError(t, err)
+	}
+	vendor()
+	follow(t, root, vendored, snippets[6:8])
+	require.NoError(t, os.Rename(filepath.Join(vendored, "raft-shim"), filepath.Join(vendored, "gone")))
+	out, err = run(t, vendored, []string{"GOPROXY=off"}, "go", "run", ".")
+	require.NoError(t, err, "what is vendored is enough")
+	require.True(t, strings.HasSuffix(out, snippets[7].Text), out)
+	_, err = run(t, vendored, nil, "sh", "-e", "-c", strings.ReplaceAll(snippets[4].Text, "go run .", ""))
+	require.NoError(t, err)
+	_, err = run(t, vendored, nil, "go", "run", ".")
+	require.ErrorContains(t, err, "inconsistent vendoring")
+	vendor()
+	out, err = run(t, vendored, nil, "go", "run", ".")
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(out, snippets[5].Text), out)
 }
 
 // follow executes the first snippet in dir and expects that what it prints ends

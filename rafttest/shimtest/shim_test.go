@@ -143,7 +143,7 @@ func run(t *testing.T, dir string, env []string, command ...string) (string, err
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false"), env...)
+	cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false"), env...)
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -1,0 +1,122 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apicheck
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+
+	"github.com/weftraft/weft/internal/docs"
+)
+
+const mainModule = "github.com/weftraft/weft"
+
+// shipped are the modules that a release has a tag for.
+var shipped = []string{".", "cmd", "internal/shim", "rafttest"}
+
+// machine is a host's developer's: the environment of the go command.
+type machine struct {
+	t   *testing.T
+	env []string
+}
+
+// presentMachine has the module cache and the proxy of whoever runs the test.
+func presentMachine(t *testing.T) machine {
+	return machine{t, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")}
+}
+
+// releasedMachine is the same in a world in which the modules of this checkout are
+// released at the version that they require each other at.
+func releasedMachine(t *testing.T) (m machine, release string) {
+	t.Helper()
+	root, err := docs.Root()
+	require.NoError(t, err)
+	release = releaseOf(t, root)
+	m, dir := presentMachine(t), t.TempDir()
+	for _, sub := range shipped {
+		addToProxy(t, filepath.Join(dir, "proxy"), filepath.Join(root, sub), release)
+	}
+	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	require.NoError(t, err)
+	cache, proxies, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	m.env = append(m.env,
+		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cache, "cache", "download")+","+proxies,
+		"GOMODCACHE="+filepath.Join(dir, "cache"), // the user's must not hear of a release that is none
+		"GOSUMDB=off") // nor is it in that database
+	return m, release
+}
+
+// releaseOf returns the version of Weft that go.work replaces.
+func releaseOf(t *testing.T, root string) string {
+	t.Helper()
+	path := filepath.Join(root, "go.work")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	work, err := modfile.ParseWork(path, text, nil)
+	require.NoError(t, err)
+	for _, r := range work.Replace {
+		if r.Old.Path == mainModule {
+			return r.Old.Version
+		}
+	}
+	t.Fatalf("%s replaces no version of %s", path, mainModule)
+	return ""
+}
+
+// addToProxy makes the files of a proxy for the module in dir.
+func addToProxy(t *testing.T, proxy, dir, release string) {
+	t.Helper()
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	m := module.Version{Path: modfile.ModulePath(mod), Version: release}
+	at := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
+	require.NoError(t, os.MkdirAll(at, 0o755))
+	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, release, time.Now().UTC().Format(time.RFC3339))
+	for name, text := range map[string]string{"list": release + "\n", release + ".mod": string(mod), release + ".info": info} {
+		require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o644))
+	}
+	out, err := os.Create(filepath.Join(at, release+".zip"))
+	require.NoError(t, err)
+	require.NoError(t, zip.Create(out, m, filesOf(t, dir)))
+	require.NoError(t, out.Close())
+}
+
+// filesOf returns what the packages of a module are built from.
+func filesOf(t *testing.T, dir string) (files []zip.File) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		_, noModule := os.Stat(filepath.Join(path, "go.mod"))
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != dir && (noModule == nil || strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata" || e.Name() == "bin"):
+			return filepath.SkipDir
+		case e.Type().IsRegular() && !strings.HasSuffix(path, "_test.go"):
+			rel, err := filepath.Rel(dir, path)
+			files = append(files, file{filepath.ToSlash(rel), path})
+			return err
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return files
+}
+
+// file is a file of a module.
+type file struct{ name, at string }
+
+func (f file) Path() string                 { return f.name }
+func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.at) }
+func (f file) Open() (io.ReadCloser, error) { return os.Open(f.at) }
