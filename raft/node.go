@@ -122,6 +122,7 @@ type node struct {
 	inbox     chan *pb.Message
 	changes   chan confChange
 	statuses  chan chan Status
+	calls     chan func(*RawNode) // see call
 	ticks     chan struct{}
 	readies   chan Ready
 	advances  chan struct{}
@@ -153,6 +154,7 @@ func newNode(c *Config) *node {
 		inbox:     make(chan *pb.Message),
 		changes:   make(chan confChange),
 		statuses:  make(chan chan Status),
+		calls:     make(chan func(*RawNode)),
 		ticks:     make(chan struct{}, tickBacklog),
 		readies:   make(chan Ready),
 		advances:  make(chan struct{}),
@@ -206,6 +208,8 @@ func (l *nodeLoop) turn() bool {
 		l.rd, l.advances = Ready{}, nil
 	case c := <-l.statuses:
 		c <- rn.Status()
+	case do := <-l.calls:
+		do(rn)
 	case <-l.stop:
 		return false
 	}
