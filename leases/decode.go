@@ -59,6 +59,24 @@ func ParseMessage(data []byte) (Message, error) {
 	return m, nil
 }
 
+// ParseSpans is the inverse of AppendSpans. It takes the one encoding that spans
+// have, at most MaxSpans of them, each with a key; anything else gives an error that
+// wraps ErrMalformed.
+func ParseSpans(data []byte) ([]Span, error) {
+	p := parser{rest: data}
+	p.version(spansVersion)
+	spans := make([]Span, p.count(1, "spans of a read", MaxSpans))
+	for i := range spans {
+		spans[i] = p.span()
+		p.need(spans[i].valid(), "a span without a key")
+	}
+	p.end()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return spans, nil
+}
+
 // ParseNote is the inverse of AppendNote, and as strict as ParseMessage.
 func ParseNote(data []byte) (Note, error) {
 	p := parser{rest: data}

@@ -7,11 +7,12 @@ import (
 	"encoding/binary"
 )
 
-// Messages and notes begin with their version. A node that does not know it
+// Messages, notes and the spans of reads begin with their version. A node that does not know it
 // refuses the message, which counts as lost.
 const (
 	messageVersion = 1
 	noteVersion    = 1
+	spansVersion   = 1
 )
 
 // Parts of an encoded message; a bit set means that the part follows, in this order.
@@ -87,6 +88,16 @@ func AppendNote(dst []byte, x Note) []byte {
 	dst = binary.AppendUvarint(dst, uint64(x.Term))
 	dst = binary.AppendUvarint(dst, uint64(x.Index))
 	return binary.AppendUvarint(dst, uint64(x.Newest))
+}
+
+// AppendSpans appends the encoding of the spans of a read: version, and the spans
+// behind their number.
+func AppendSpans(dst []byte, spans []Span) []byte {
+	dst = binary.AppendUvarint(append(dst, spansVersion), uint64(len(spans)))
+	for _, s := range spans {
+		dst = appendSpan(dst, s)
+	}
+	return dst
 }
 
 func appendNonce(dst []byte, x Nonce) []byte {

@@ -34,6 +34,22 @@ func (n *Node) lastOf(spans []Span, upTo Index) Index {
 	return i
 }
 
+// MayServe reports whether this node can become stable for some spans, or for every
+// key if there are none: the newest roster that it knows has it serve them. A read may
+// be worth a short wait then.
+func (n *Node) MayServe(spans ...Span) bool {
+	newest := n.rosters.newest()
+	for _, s := range orAll(spans) {
+		if newest == nil {
+			return false
+		}
+		if _, ok := newest.serves(n.cfg.ID, s); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 var everyKey = []Span{{}}
 
 func orAll(spans []Span) []Span {

@@ -67,6 +67,8 @@ func (r *raft) mayCampaign() bool {
 	case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():
 		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
 			r.id, r.term, r.log.applied, r.log.committed)
+	case !r.coder.MayRun():
+		r.logger.Infof("raft: node %x does not campaign at term %d: it has promised not to, for a while", r.id, r.term)
 	default:
 		return true
 	}
@@ -124,7 +126,7 @@ func (c *candidate) count(m *pb.Message) {
 	result := c.electorate.tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {
-	case result == quorum.VoteLost:
+	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.coder.MayRun():
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.pre:
 		c.runFor(election)

@@ -38,7 +38,19 @@ import (
 //   - A leader that cannot apply what it commits hands leadership over (the effect
 //     HandOver), as a host may at any time.
 //
-// Coding off is plainCoder.
+// Leases do more in four places:
+//
+//   - A responder answers a read (TakeRead). Everything that was acknowledged or read
+//     before is in its log: leaders waited for it (Committable), and no other leader
+//     can be elected while a majority is bound to it (MayVote, MayRun).
+//   - A leader answers a read without a round of heartbeats (TakeRead), for the
+//     same reason, and not below its LeaderIndex.
+//   - A read waits that a leader has confirmed (HoldRead). It may, at any place.
+//   - A responder commits by notes (the effect Commit): it counts, by Raft's own rule and by
+//     that of leases, what others say that they hold durably.
+//
+// Neither is plainCoder. Coding is coding.Coder, leases are laid over one of these by
+// leased.
 type coder interface {
 	// Forms: what stands in Data. Id, type and order of entries stay.
 
@@ -59,6 +71,8 @@ type coder interface {
 
 	// Committable returns the highest index up to k that may be committed.
 	Committable(k uint64) uint64
+	// CommittableBy is the same at any node, by what held says that members hold.
+	CommittableBy(k uint64, held func(id uint64) uint64) uint64
 	// Releasable returns the highest index up to k that the host may be handed.
 	Releasable(k uint64) uint64
 	// Room bounds the bytes of entries, from index next on, that a member may be sent
@@ -71,8 +85,11 @@ type coder interface {
 	// MayChange reports whether a configuration change may be appended now.
 	MayChange(change *extend.Change) bool
 	// MayVote reports whether this node may vote for a candidate, as far as that does
-	// not follow from terms and logs.
-	MayVote(m *pb.Message) bool
+	// not follow from terms and logs; wished: the candidate campaigns because its leader
+	// hands over, and has looked whether the candidate can lead.
+	MayVote(m *pb.Message, wished bool) bool
+	// MayRun reports whether this node may become a candidate.
+	MayRun() bool
 	// MayHandTo reports whether leadership may go to a member whose log is complete.
 	MayHandTo(id uint64) bool
 	// MayLead reports whether the winner of an election may lead at once. Recovered
@@ -88,6 +105,17 @@ type coder interface {
 	// MayRestore reports whether a snapshot may take the place of a log that holds the
 	// snapshot's last entry.
 	MayRestore(id ecraft.ID) bool
+
+	// Reads.
+
+	// LeaderIndex returns the index that a leader takes for a read: what it has
+	// committed, unless others may have seen more.
+	LeaderIndex(m *pb.Message) uint64
+	// TakeRead and HoldRead take a read over, and report whether they did: one that
+	// has arrived, which this node may answer by itself; one that a leader has
+	// confirmed, whose index is not committed yet.
+	TakeRead(m *pb.Message) bool
+	HoldRead(m *pb.Message, index uint64) bool
 
 	// News of the log: from raftLog, as it happens.
 

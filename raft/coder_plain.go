@@ -15,10 +15,10 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// plainCoder is coding off: entries are what was proposed, nothing holds Raft back,
+// plainCoder is coding and leases off: entries are what was proposed, nothing holds Raft back,
 // and nothing else happens. Only envelopes are refused: a node without coding must not
 // take one for a payload.
-type plainCoder struct{}
+type plainCoder struct{ log *raftLog }
 
 func (plainCoder) Seal(ents []*pb.Entry) {
 	for _, e := range ents {
@@ -29,7 +29,10 @@ func (plainCoder) Form(_ uint64, ents []*pb.Entry, _ int) ([]*pb.Entry, int) { r
 func (plainCoder) Accept(ents []*pb.Entry) error                             { return coding.Foreign(ents, coding.Off) }
 func (plainCoder) Unwrap(ents []*pb.Entry, _ uint64) ([]*pb.Entry, error)    { return ents, nil }
 
-func (plainCoder) Committable(k uint64) uint64       { return k }
+func (plainCoder) Committable(k uint64) uint64 { return k }
+func (plainCoder) CommittableBy(k uint64, _ func(uint64) uint64) uint64 {
+	return k
+}
 func (plainCoder) Releasable(k uint64) uint64        { return k }
 func (plainCoder) Room(uint64, uint64) int           { return math.MaxInt }
 func (plainCoder) ShownMatch(_, match uint64) uint64 { return match }
@@ -39,13 +42,18 @@ func (plainCoder) MayPropose(e *pb.Entry) error {
 	}
 	return nil
 }
-func (plainCoder) MayVote(*pb.Message) bool      { return true }
-func (plainCoder) MayChange(*extend.Change) bool { return true }
-func (plainCoder) MayHandTo(uint64) bool         { return true }
-func (plainCoder) MayLead() bool                 { return true }
-func (plainCoder) Recovered() (uint64, bool)     { return 0, true }
-func (plainCoder) MayCampaign() bool             { return false }
-func (plainCoder) MayRestore(ecraft.ID) bool     { return false }
+func (plainCoder) MayVote(*pb.Message, bool) bool { return true }
+func (plainCoder) MayRun() bool                   { return true }
+func (plainCoder) MayChange(*extend.Change) bool  { return true }
+func (plainCoder) MayHandTo(uint64) bool          { return true }
+func (plainCoder) MayLead() bool                  { return true }
+func (plainCoder) Recovered() (uint64, bool)      { return 0, true }
+func (plainCoder) MayCampaign() bool              { return false }
+func (plainCoder) MayRestore(ecraft.ID) bool      { return false }
+
+func (p plainCoder) LeaderIndex(*pb.Message) uint64  { return p.log.committed }
+func (plainCoder) TakeRead(*pb.Message) bool         { return false }
+func (plainCoder) HoldRead(*pb.Message, uint64) bool { return false }
 
 func (plainCoder) Appended([]*pb.Entry)               {}
 func (plainCoder) Truncated(uint64)                   {}

@@ -123,7 +123,7 @@ type Releaser interface {
 // newCoder returns the extension that Config.Coding asks for.
 func newCoder(r *raft) coder {
 	if r.cfg.Coding == nil {
-		return plainCoder{}
+		return plainCoder{r.log}
 	}
 	c := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	cfg := coding.Config{

@@ -33,7 +33,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		r.electorate.follow(r.id)
 	}
 	r.coder.Switched(change.Tracker.Progress)
-	if r.electorate.foresees && r.campaigning() && !isVoter(r.members.Config, r.id) {
+	if r.electorate.foresees() && r.campaigning() && !isVoter(r.members.Config, r.id) {
 		r.becomeFollower(r.term, None) // it campaigned in spite of the change: see mayCampaign
 	}
 	cs := r.members.ConfState()

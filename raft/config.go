@@ -159,13 +159,17 @@ type Config struct {
 	Rand Rand
 
 	// Clock tells the time. nil means that the node knows no time but its
-	// ticks. Raft itself needs none. With Coding it shows how fast links are,
-	// and which entries are late; nothing that must be safe depends on it.
+	// ticks. Raft itself needs none. Leases go by it. With Coding it shows how fast links are,
+	// and which entries are late; nothing that must be safe depends on that.
 	Clock Clock
 
 	// Coding turns coded replication on; nil leaves it off, and the node then
 	// behaves as upstream's in every detail.
 	Coding *Coding
+
+	// Leases turns roster leases on; nil leaves them off, and the node then
+	// behaves as upstream's in every detail.
+	Leases *Leases
 }
 
 // Validate reports every mistake in the configuration, joined into one error.
@@ -190,6 +194,9 @@ func (c *Config) Validate() error {
 		"ReadOnlyOption is ReadOnlyLeaseBased but CheckQuorum is false; a lease needs a leader that steps down without a quorum")
 	if c.Coding != nil {
 		c.Coding.mistakes(refuse)
+	}
+	if c.Leases != nil {
+		c.Leases.mistakes(c, refuse)
 	}
 	return errors.Join(errs...)
 }

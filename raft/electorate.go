@@ -28,12 +28,10 @@ type electorate struct {
 	// members is the configuration in force.
 	members *tracker.ProgressTracker
 	log     *raftLog
-	// foresees says that configurations of the log count before they are in force.
-	foresees bool
 
 	// changes are the indexes of configuration changes that are not in force.
 	//
-	// Invariant: ascending; empty unless foresees. Each is an entry of the log that
+	// Invariant: ascending; empty unless the node foresees. Each is an entry of the log that
 	// changes the configuration.
 	changes []uint64
 	// coming are the voters after each of the changes, if there is more than one.
@@ -46,6 +44,9 @@ type electorate struct {
 	// newest is the voters after the last change; nil if there is none.
 	newest map[uint64]struct{}
 }
+
+// foresees reports whether configurations of the log count before they are in force.
+func (e *electorate) foresees() bool { return e.log.node.cfg.Coding != nil }
 
 // sets returns the sets of voters that count, a majority of each of which must
 // agree. A set may be empty, and then agrees to all.
@@ -124,7 +125,7 @@ func (e *electorate) active() bool {
 // appended hears of entries that now stand in the log, and reports whether other
 // voters count since.
 func (e *electorate) appended(ents []*pb.Entry) bool {
-	if !e.foresees {
+	if !e.foresees() {
 		return false
 	}
 	n := len(e.changes)

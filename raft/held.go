@@ -37,13 +37,13 @@ func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 			continue
 		}
 		if len(ents) > 1 {
-			return false, fmt.Errorf("%w: a configuration change must wait until the one before is in force and coded entries are safe under it; propose it by itself", ErrProposalDropped)
+			return false, fmt.Errorf("%w: a configuration change must wait until the one before is in force, coded entries are safe under it and no lease stands against it; propose it by itself", ErrProposalDropped)
 		}
 		if l.held != nil {
-			return false, fmt.Errorf("%w: another configuration change waits until the one before is in force and coded entries are safe under it", ErrProposalDropped)
+			return false, fmt.Errorf("%w: another configuration change waits until the one before is in force, coded entries are safe under it and no lease stands against it", ErrProposalDropped)
 		}
 		l.held = copyEntry(e, entryID{})
-		l.logger.Infof("raft: node %x has configuration change %s wait until the one before is in force and coded entries are safe under it", l.id, DescribeConfChange(cc))
+		l.logger.Infof("raft: node %x has configuration change %s wait until the one before is in force, coded entries are safe under it and no lease stands against it", l.id, DescribeConfChange(cc))
 		return true, nil
 	}
 	return false, nil
@@ -132,7 +132,7 @@ func (l *leader) leaveJointIfDue() {
 	if l.leaveAt == l.confChangeAt {
 		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
 			"each node panics at the second such entry that a leader appends otherwise", l.id, l.leaveAt, l.members.Config)
-		if l.electorate.foresees {
+		if l.electorate.foresees() {
 			return // upstream's library appends it
 		}
 	}

@@ -44,8 +44,12 @@ func (r *raft) checkInvariants() {
 		err := c.Broken()
 		holds(err == nil, fmt.Sprint("coding: ", err))
 	}
+	if x := r.leases(); x != nil {
+		err := x.Broken()
+		holds(err == nil, fmt.Sprint(err))
+	}
 	for _, m := range r.vouching {
-		holds(vouches(m) || m.GetType() == MsgUnits, "only votes, acknowledgements and units wait for durability")
+		holds(vouches(m) || m.GetType() == MsgUnits || m.GetType() == MsgLeases, "only votes, acknowledgements, units and notes wait for durability")
 	}
 	for _, m := range r.outbox {
 		holds(m.GetTo() != r.id && !vouches(m), "messages to this node, votes and acknowledgements wait for durability")

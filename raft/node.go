@@ -121,8 +121,7 @@ type node struct {
 	proposals chan proposal
 	inbox     chan *pb.Message
 	changes   chan confChange
-	statuses  chan chan Status
-	densify   chan bool
+	calls     chan func(*RawNode) // see call
 	ticks     chan struct{}
 	readies   chan Ready
 	advances  chan struct{}
@@ -153,8 +152,7 @@ func newNode(c *Config) *node {
 		proposals: make(chan proposal),
 		inbox:     make(chan *pb.Message),
 		changes:   make(chan confChange),
-		statuses:  make(chan chan Status),
-		densify:   make(chan bool),
+		calls:     make(chan func(*RawNode)),
 		ticks:     make(chan struct{}, tickBacklog),
 		readies:   make(chan Ready),
 		advances:  make(chan struct{}),
@@ -206,10 +204,8 @@ func (l *nodeLoop) turn() bool {
 	case <-l.advances:
 		rn.Advance(l.rd)
 		l.rd, l.advances = Ready{}, nil
-	case c := <-l.statuses:
-		c <- rn.Status()
-	case on := <-l.densify:
-		rn.Densify(on)
+	case do := <-l.calls:
+		do(rn)
 	case <-l.stop:
 		return false
 	}
@@ -362,22 +358,28 @@ func (n *node) ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState {
 	}
 }
 
-func (n *node) Status() Status {
-	c := make(chan Status, 1)
+// call has the node's goroutine do something, and waits until it has.
+func (n *node) call(ctx context.Context, do func(*RawNode)) error {
+	done := make(chan struct{})
 	select {
-	case n.statuses <- c:
-		return <-c
+	case n.calls <- func(rn *RawNode) { do(rn); close(done) }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	case <-n.done:
-		return Status{}
+		return ErrStopped
 	}
+}
+
+func (n *node) Status() (s Status) {
+	_ = n.call(context.Background(), func(rn *RawNode) { s = rn.Status() })
+	return s
 }
 
 // Densify implements Densifier.
 func (n *node) Densify(on bool) {
-	select {
-	case n.densify <- on:
-	case <-n.done:
-	}
+	_ = n.call(context.Background(), func(rn *RawNode) { rn.Densify(on) })
 }
 
 func (n *node) ReportUnreachable(id uint64) {

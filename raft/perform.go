@@ -47,6 +47,10 @@ func (r *raft) do(e extend.Effect) {
 			r.logger.Infof("raft: node %x learns from another that its log is committed up to %v", r.id, id)
 			r.log.commitTo(id.index)
 		}
+	case extend.Answer:
+		r.answerRead(e.Msg, e.ID.Index)
+	case extend.Redirect:
+		_ = r.role.step(e.Msg) // a read that gets lost is asked again
 	case extend.Bear:
 		r.quietTicks = 0
 	case extend.Fail:
@@ -68,6 +72,11 @@ func (l *leader) do(e extend.Effect) {
 		}
 	case e.Do == extend.Spread:
 		l.broadcastAppend()
+	case e.Do == extend.Count:
+		if l.advanceCommit() {
+			l.releaseEarlyReads()
+			l.broadcastAppend()
+		}
 	case e.Do == extend.Retry:
 		l.retryHeld()
 	case e.Do == extend.Refuse:

@@ -108,7 +108,7 @@ func (l *leader) objection(cc *pb.ConfChangeV2) string {
 	case !joint && leaves:
 		return "there is no joint configuration to leave"
 	case l.held != nil:
-		return "another one waits until coded entries are safe under it"
+		return "another one waits until coded entries are safe under it and no lease stands against it"
 	}
 	return ""
 }

@@ -84,7 +84,13 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 		"Committable": func() any { return r.coder.Committable(last.index) },
 		"Releasable":  func() any { return r.coder.Releasable(last.index) },
 		"ShownMatch":  func() any { return fmt.Sprint(r.coder.ShownMatch(2, next), r.coder.ShownMatch(3, next)) },
-		"MayVote":     func() any { return r.coder.MayVote(vote) },
+		"MayVote":     func() any { return fmt.Sprint(r.coder.MayVote(vote, false), r.coder.MayVote(vote, true)) },
+		"MayRun":      func() any { return r.coder.MayRun() },
+		"LeaderIndex": func() any { return r.coder.LeaderIndex(&pb.Message{}) },
+		"CommittableBy": func() any {
+			return r.coder.CommittableBy(last.index, func(id uint64) uint64 { return next - 1 + id })
+		},
+		"LeaseStatus": func() any { return deepText(rn.LeaseStatus()) },
 		"Claims":      func() any { return r.coder.Claims(vote) },
 		"shown": func() any {
 			return fmt.Sprint(shownLog{r.log}.Released(1), shownLog{r.log}.Last(), shownRaft{r}.Held())

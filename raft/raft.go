@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/weftraft/weft/raft/internal/coding"
+	"github.com/weftraft/weft/raft/internal/leasing"
 )
 
 // raft is what a node is whatever its role: identity, term, vote, log, members,
@@ -38,7 +39,7 @@ type raft struct {
 	members tracker.ProgressTracker
 	// electorate is whose votes and acknowledgements count.
 	electorate electorate
-	// coder is what coding adds: see coder.go.
+	// coder is what coding and leases add: see coder.go.
 	coder coder
 
 	// outbox holds messages that may leave at once; vouching holds those that
@@ -95,8 +96,8 @@ func newRaft(config *Config) (*raft, error) {
 		members: tracker.MakeProgressTracker(cfg.MaxInflightMsgs, cfg.MaxInflightBytes),
 	}
 	r.role = &follower{raft: r}
-	r.electorate = electorate{members: &r.members, log: log, foresees: cfg.Coding != nil}
-	r.coder, log.node = plainCoder{}, r
+	r.electorate = electorate{members: &r.members, log: log}
+	r.coder, log.node = plainCoder{log}, r
 	members, err := r.restoredMembers(cs, log.last().index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
@@ -149,10 +150,21 @@ func (r *raft) restoredMembers(cs *pb.ConfState, lastIndex uint64) (tracker.Prog
 	return t, cs.Equivalent(t.ConfState())
 }
 
-// coding returns the coder for the host's calls about it, or nil.
+// coding and leases return the extensions for the host's calls about them, or nil.
 func (r *raft) coding() *coding.Coder {
-	c, _ := r.coder.(*coding.Coder)
+	below := r.coder
+	if x, ok := below.(*leased); ok {
+		below = x.coder
+	}
+	c, _ := below.(*coding.Coder)
 	return c
+}
+
+func (r *raft) leases() *leasing.Leases {
+	if x, ok := r.coder.(*leased); ok {
+		return x.leases
+	}
+	return nil
 }
 
 // leading returns the leader that this node is, or nil.

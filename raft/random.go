@@ -5,9 +5,17 @@ package raft
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"math/big"
 )
+
+// randomBoot returns a number that no other run of a node has drawn.
+func randomBoot() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:]) | 1
+}
 
 // cryptoRand is the default source of election timeouts. It is safe for use by
 // many groups at once, and needs no seed that two nodes might share by

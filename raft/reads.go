@@ -32,7 +32,7 @@ type ReadState struct {
 
 const readRoundSize = 8 // bytes of a round in a heartbeat's context, little endian
 
-// pendingRead is a request and the commit index when it arrived.
+// pendingRead is a request and its index, which is the commit index when it arrived.
 type pendingRead struct {
 	req   *pb.Message
 	index uint64
@@ -103,11 +103,12 @@ func (l *leader) readIndex(m *pb.Message) {
 }
 
 func (l *leader) startRead(m *pb.Message) {
+	index := l.coder.LeaderIndex(m)
 	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.isAlone() {
-		l.answerRead(m, l.log.committed)
+		l.readAllowed(m, index)
 		return
 	}
-	l.reads.waiting = append(l.reads.waiting, pendingRead{req: m, index: l.log.committed})
+	l.reads.waiting = append(l.reads.waiting, pendingRead{req: m, index: index})
 	l.reads.ack(l.id, l.reads.newest())
 	l.broadcastHeartbeat()
 }
@@ -139,19 +140,26 @@ func (l *leader) releaseEarlyReads() {
 func (l *leader) readsAcked(from uint64, ctx []byte) {
 	l.reads.ack(from, binary.LittleEndian.Uint64(ctx))
 	for _, r := range l.reads.confirm(l.electorate.sets()) {
-		l.answerRead(r.req, r.index)
+		l.readAllowed(r.req, r.index)
 	}
 }
 
-// answerRead gives the index to whoever asked.
-func (l *leader) answerRead(req *pb.Message, index uint64) {
-	if from := req.GetFrom(); from == None || from == l.id {
-		l.readConfirmed(req, index)
+// readAllowed answers a read at an index, as this node leads, once that is committed.
+func (l *leader) readAllowed(req *pb.Message, index uint64) {
+	if !l.coder.HoldRead(req, index) {
+		l.answerRead(req, index)
+	}
+}
+
+// answerRead gives the index, which is committed, to the node that asked.
+func (r *raft) answerRead(req *pb.Message, index uint64) {
+	if from := req.GetFrom(); from == None || from == r.id {
+		r.readConfirmed(req, index)
 		return
 	}
-	e := l.message(pb.MsgReadIndexResp, req.GetFrom()).withIndex(index)
+	e := r.message(pb.MsgReadIndexResp, req.GetFrom()).withIndex(index)
 	e.msg.Entries = req.GetEntries()
-	l.send(e)
+	r.send(e)
 }
 
 // readConfirmed tells the host of this node that a read of its own is confirmed.

@@ -31,6 +31,9 @@ const (
 // the coded ones are there.
 func (r *raft) extend() error {
 	r.coder = newCoder(r)
+	if err := r.lease(); err != nil {
+		return err
+	}
 	l := r.log
 	first := l.storedFirst()
 	next, err := r.show(first, l.applied, surveyBytes, r.coder.Survey)

@@ -65,7 +65,7 @@ func (r *raft) checkShape(m *pb.Message) error {
 		if len(m.GetEntries()) == 0 {
 			return fmt.Errorf("%w: MsgReadIndex from %x has no entry for its context", ErrMalformedMessage, m.GetFrom())
 		}
-	case MsgUnits, MsgUnitsAsk:
+	case MsgUnits, MsgUnitsAsk, MsgLeases:
 		return malformed(r.coder.Check(m))
 	case pb.MsgVote, pb.MsgPreVote:
 		if m.GetTerm() == 0 {
@@ -89,11 +89,11 @@ func malformed(err error) error {
 }
 
 // fromSelf reports whether a node may get such a message from itself: what its
-// host asks of it, and the votes and acknowledgements that have waited for
-// durability.
+// host asks of it, and what has waited for durability: votes, acknowledgements, and
+// what an extension lets pass.
 func fromSelf(m *pb.Message) bool {
 	switch t := m.GetType(); t {
-	case pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader, pb.MsgForgetLeader:
+	case pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader, pb.MsgForgetLeader, MsgLeases:
 		return true
 	case pb.MsgAppResp, pb.MsgVoteResp, pb.MsgPreVoteResp:
 		return !m.GetReject()
@@ -182,6 +182,12 @@ func (r *raft) dispatch(m *pb.Message) error {
 			}
 		}
 		return malformed(r.coder.Step(m))
+	case MsgLeases:
+		return malformed(r.coder.Step(m))
+	case pb.MsgReadIndex:
+		if !r.coder.TakeRead(m) {
+			return r.role.step(m)
+		}
 	case pb.MsgStorageAppendResp:
 		r.coder.Stored()
 		if i := m.GetIndex(); i != 0 {

@@ -43,7 +43,7 @@ func (r *raft) handleVote(m *pb.Message) {
 // the logs, such as a promise to another node.
 func (r *raft) mayVote(m *pb.Message) bool {
 	switch {
-	case !isTransfer(m) && !r.coder.MayVote(m): // a leader that hands over has looked at that
+	case !r.coder.MayVote(m, isTransfer(m)):
 		return false
 	case r.vote == m.GetFrom():
 		return true // again: the first answer may have been lost

@@ -141,7 +141,7 @@ var table = []bug{
 	{"new voters are asked where nothing is coded", "raft/internal/coding/report.go",
 		edit("	if p.dense && !m.GetReject() {\n", "	if p.dense && l == nil {\n"), "TestVoteIsGivenWhereNothingIsCoded", 0},
 	{"a candidate that does not read envelopes is voted for", "raft/internal/coding/voters.go",
-		edit("	if c.spans.lastUpTo(c.log.Committed()) <= c.released() {\n", "	if c.released() != noLimit {\n"), "TestVoteIsWithheldFromACandidateThatDoesNotCode", 0},
+		edit("	if wished || c.spans.lastUpTo(c.log.Committed()) <= c.released() {\n", "	if c.released() != noLimit {\n"), "TestVoteIsWithheldFromACandidateThatDoesNotCode", 0},
 	{"votes are withheld by who has released all", "raft/internal/coding/voters.go",
 		edit("<= c.released() {\n", "<= 0 {\n"), "TestVoteIsWithheldFromACandidateThatDoesNotCode", 0},
 	{"leadership is handed to who does not read envelopes", "raft/internal/coding/stuck.go",

@@ -232,6 +232,18 @@ func (c *Coder) Tick() {
 	}
 }
 
+// MayRun says that coding keeps no node from campaigning.
+func (c *Coder) MayRun() bool { return true }
+
+// LeaderIndex is Raft's own.
+func (c *Coder) LeaderIndex(*pb.Message) uint64 { return c.log.Committed() }
+
+// TakeRead leaves reads to Raft.
+func (c *Coder) TakeRead(*pb.Message) bool { return false }
+
+// HoldRead leaves reads to Raft.
+func (c *Coder) HoldRead(*pb.Message, uint64) bool { return false }
+
 func idOf(e *pb.Entry) ecraft.ID { return ecraft.ID{Term: e.GetTerm(), Index: e.GetIndex()} }
 
 // named returns an entry without a type.

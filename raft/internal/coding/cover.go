@@ -27,20 +27,40 @@ func (c *Coder) Committable(k uint64) uint64 {
 	if c.leads == nil {
 		return k
 	}
-	return c.leads.coveredUpTo(c.log.Committed(), k)
+	return c.coveredUpTo(c.log.Committed(), k, c.leads)
+}
+
+// CommittableBy returns the same at any node, by what members are said to hold.
+func (c *Coder) CommittableBy(k uint64, held func(id uint64) uint64) uint64 {
+	return c.coveredUpTo(c.log.Committed(), k, said(held))
+}
+
+// matches tells how far members hold the log durably.
+type matches interface{ match(id uint64) uint64 }
+
+type said func(id uint64) uint64
+
+func (s said) match(id uint64) uint64 { return s(id) }
+
+// match returns what a member has acknowledged.
+func (l *leading) match(id uint64) uint64 {
+	if pr := l.raft.Members().Progress[id]; pr != nil {
+		return pr.Match
+	}
+	return 0
 }
 
 // coveredUpTo returns the highest index in (committed, k] that may be
 // committed, or committed.
-func (l *leading) coveredUpTo(committed, k uint64) uint64 {
-	g := &l.ledger
+func (c *Coder) coveredUpTo(committed, k uint64, by matches) uint64 {
+	g := &c.ledger
 	for k > committed {
 		low := k
 		for _, rec := range g.recs[g.at(committed+1):] {
 			if rec.id.Index > k {
 				break
 			}
-			if !l.coveredBy(rec, k) {
+			if !c.coveredBy(rec, k, by) {
 				low = rec.id.Index - 1
 				break
 			}
@@ -55,12 +75,12 @@ func (l *leading) coveredUpTo(committed, k uint64) uint64 {
 
 // coveredBy reports whether the rule holds for an entry if riders up to upTo
 // count.
-func (l *leading) coveredBy(rec *record, upTo uint64) bool {
+func (c *Coder) coveredBy(rec *record, upTo uint64, by matches) bool {
 	if rec.covered {
 		return true
 	}
-	for _, v := range l.raft.Electorate().Sets() {
-		if !l.coveredIn(v, rec, upTo) {
+	for _, v := range c.raft.Electorate().Sets() {
+		if !coveredIn(v, rec, upTo, by) {
 			return false
 		}
 	}
@@ -70,23 +90,19 @@ func (l *leading) coveredBy(rec *record, upTo uint64) bool {
 // cover reports whether the units of the header alone satisfy the rule, and
 // remembers it.
 func (l *leading) cover(rec *record) bool {
-	rec.covered = len(rec.raised) == 0 && l.coveredBy(rec, noLimit)
+	rec.covered = len(rec.raised) == 0 && l.coveredBy(rec, noLimit, l)
 	return rec.covered
 }
 
 // coveredIn reports whether the rule holds in one set of voters.
-func (l *leading) coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64) bool {
+func coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64, by matches) bool {
 	if len(v) == 0 {
 		return true
 	}
 	var buf [16]int
 	held := buf[:0]
 	for id := range v {
-		match := uint64(0)
-		if pr := l.raft.Members().Progress[id]; pr != nil {
-			match = pr.Match
-		}
-		held = append(held, rec.holds(id, match, upTo))
+		held = append(held, rec.holds(id, by.match(id), upTo))
 	}
 	return ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)
 }
@@ -103,7 +119,7 @@ func (l *leading) committed(from, to uint64) {
 			continue
 		}
 		alone := record{id: rec.id, hdr: rec.hdr}
-		if !l.coveredBy(&alone, to) {
+		if !l.coveredBy(&alone, to, l) {
 			l.emit(Event{Kind: RiderCommit, Index: rec.id.Index})
 		}
 	}

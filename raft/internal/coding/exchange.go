@@ -47,6 +47,12 @@ func (c *Coder) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *pb.Me
 	}
 }
 
+// IsPush reports whether a message has units that nobody asked for. Pushed units wait
+// for durability, so the message also vouches for its index.
+func IsPush(m *pb.Message) bool {
+	return m.GetType() == MsgUnits && len(m.GetContext()) == 1 && m.GetContext()[0] == forPush
+}
+
 // share has this node's units of entries follow their acknowledgement: at once,
 // or when they lie far enough behind. An old entry, sent to a member that lagged,
 // is not shared: the others have it. So they will not push theirs, either.
@@ -181,6 +187,9 @@ func dataBytes(ents []*pb.Entry) (n int) {
 
 // Check refuses a message about units that no correct node sends.
 func (c *Coder) Check(m *pb.Message) error {
+	if t := m.GetType(); t != MsgUnits && t != MsgUnitsAsk {
+		return nil
+	}
 	if len(m.GetContext()) != 1 || m.GetTerm() != 0 {
 		return fmt.Errorf("message of type %d from %x has term %d and a context of %d bytes; it must have term 0 and 1 byte",
 			m.GetType(), m.GetFrom(), m.GetTerm(), len(m.GetContext()))
@@ -199,10 +208,13 @@ func (c *Coder) Check(m *pb.Message) error {
 
 // Step takes a message about units that Check lets pass.
 func (c *Coder) Step(m *pb.Message) error {
-	if m.GetType() == MsgUnitsAsk {
+	switch m.GetType() {
+	case MsgUnitsAsk:
 		return c.stepAsk(m)
+	case MsgUnits:
+		return c.stepUnits(m)
 	}
-	return c.stepUnits(m)
+	return nil // another extension's
 }
 
 // stepUnits takes what another node sends of entries.

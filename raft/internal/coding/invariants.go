@@ -136,7 +136,7 @@ func (c *Coder) brokenLeading() error {
 	}
 	for _, rec := range c.ledger.recs {
 		base := record{id: rec.id, hdr: rec.hdr}
-		if rec.covered && !l.coveredBy(&base, noLimit) {
+		if rec.covered && !l.coveredBy(&base, noLimit, l) {
 			return fmt.Errorf("entry %v is called covered, and its own units do not satisfy the commit rule", rec.id)
 		}
 	}

@@ -126,9 +126,9 @@ func (l *leading) waitsFor() string {
 
 // MayVote reports whether this node may vote for a candidate: while the node may need a
 // committed coded entry, only for one that says that it reads envelopes like this
-// node's.
-func (c *Coder) MayVote(m *pb.Message) bool {
-	if c.spans.lastUpTo(c.log.Committed()) <= c.released() {
+// node's. A leader that hands over has looked at that.
+func (c *Coder) MayVote(m *pb.Message, wished bool) bool {
+	if wished || c.spans.lastUpTo(c.log.Committed()) <= c.released() {
 		return true
 	}
 	p, err := parseReport(m.GetContext())

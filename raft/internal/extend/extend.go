@@ -170,6 +170,9 @@ const (
 	Commit             // the log is committed up to ID, if it holds that entry
 	Refuse             // the change that waits is refused: an empty entry takes its place
 	Retry              // it is appended, if it may be by now
+	Count              // the leader counts acknowledgements again
+	Answer             // Msg, a read, is answered with ID.Index, which is committed
+	Redirect           // Msg, a read, is taken as if no extension did, and goes to the leader
 	Bear               // the winner of an election gets on: its patience begins anew
 	Fail               // the log cannot be read as what it says it is: Err
 )

@@ -53,7 +53,7 @@ var table = []bug{
 	// ReadIndex.
 	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(entryID{term: l.term, index: l.log.committed}) {", "if true {"},
 	{"read index", "a late answer takes back a newer one", "reads.go", "q.acked[from] = max(q.acked[from], round)", "q.acked[from] = round"},
-	{"read index", "names the end of the log, not the commit index", "reads.go", "pendingRead{req: m, index: l.log.committed}", "pendingRead{req: m, index: l.log.last().index}"},
+	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.coder.LeaderIndex(m)\n", "	index := l.log.last().index\n"},
 	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.isAlone() {", "ReadOnlyLeaseBased {"},
 	{"read index", "the leader does not count itself", "reads.go", "	l.reads.ack(l.id, l.reads.newest())\n", ""},
 	{"read index", "early reads are forgotten", "reads.go", "	for _, m := range early {\n		l.startRead(m)\n	}\n", "	_ = early\n"},

@@ -1,0 +1,44 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leasing
+
+import (
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// workOnChange tells the node whether a change of the configuration waits. While one
+// waits nobody is named, so that it may be appended.
+func (x *Leases) workOnChange(now leases.Instant) {
+	if wants := x.raft.Held() != nil; wants != x.wants {
+		x.wants = wants
+		x.node.WantChange(now, wants)
+	}
+}
+
+// workOnTransfer tells the node whether leadership is being handed over.
+func (x *Leases) workOnTransfer(now leases.Instant) {
+	if heir := x.raft.Transferee(); heir != x.heir {
+		x.heir = heir
+		x.node.HandOver(now, heir != 0)
+	}
+}
+
+// workOn asks for what waits for leases, after something has changed: commits, a
+// change of the configuration, a transfer.
+func (x *Leases) workOn() {
+	if !x.recount {
+		return
+	}
+	x.recount = false
+	if x.log.Committed() < x.log.Last().Index {
+		x.Ask(extend.Effect{Do: extend.Count})
+	}
+	if x.wants && x.node.MayChange() {
+		x.Ask(extend.Effect{Do: extend.Retry})
+	}
+	if x.heir != 0 && x.MayHandTo(x.heir) {
+		x.Ask(extend.Effect{Do: extend.Continue})
+	}
+}

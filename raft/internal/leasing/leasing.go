@@ -1,0 +1,240 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leasing
+
+import (
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// Config is what package raft fills in of the settings.
+type Config struct {
+	Leases leases.Config
+	// Clock is monotonic, and counts the time for which the system is suspended.
+	Clock func() time.Duration
+	// Spans returns the keys that a payload touches; nil: every key. It gets what Clear
+	// returns of an entry.
+	Spans func(data []byte) []leases.Span
+	// Clear returns the part of an entry's Data that the host can read.
+	Clear func(e *pb.Entry) []byte
+	// CommittableBy returns the highest index up to k that may be committed by what
+	// members hold, rules of leases aside.
+	CommittableBy func(k uint64, held func(id uint64) uint64) uint64
+	// Hold is how long a read waits here before it goes to the leader.
+	Hold time.Duration
+}
+
+// Leases is the leases of one node.
+type Leases struct {
+	extend.Queue
+
+	id   uint64
+	cfg  Config
+	log  extend.Log
+	raft extend.View
+	node *leases.Node
+
+	// term, lead and leads are what the node was told last.
+	term, lead uint64
+	leads      bool
+	// found is the last index of the log as this node found it when it started: up to
+	// there the log may have changes of the configuration that are not in changes.
+	found uint64
+	// changes are the indexes of changes of the configuration that are not applied.
+	//
+	// Invariant: ascending, above the applied index, at most the last index.
+	changes []uint64
+	// matched is how far this node's log is its leader's, as far as it has
+	// acknowledged in this term.
+	matched uint64
+	noted   uint64 // of that, how far responders were told
+	// recount says that something has changed that commits may depend on.
+	recount bool
+	// wants and heir are what the node was told of a change that waits, and a transfer.
+	wants bool
+	heir  uint64
+	// reads wait here. Invariant: none is at or below the commit index.
+	reads  []read
+	counts Counts
+}
+
+// New returns the leases of a node that starts. empty says that its hard state was.
+func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*Leases, error) {
+	x := &Leases{id: id, cfg: cfg, log: log, raft: raft, term: raft.Term(), found: log.Last().Index}
+	now := x.now()
+	n, err := leases.New(cfg.Leases, leases.Start{Now: now, Term: leases.Term(x.term), Empty: empty})
+	if err != nil {
+		return nil, err
+	}
+	x.node = n
+	// The keys of entries that the node finds are not looked at: they are about to be
+	// applied.
+	n.Truncated(leases.Index(x.found))
+	n.Committed(leases.Index(log.Committed()))
+	n.Applied(leases.Index(log.Applied()))
+	x.Switched()
+	return x, nil
+}
+
+// now reads the clock. All instants that the node is told are read after what they
+// are about has arrived.
+func (x *Leases) now() leases.Instant { return leases.Instant(max(x.cfg.Clock(), 0)) + 1 }
+
+// Brakes.
+
+// Committable returns the highest index up to k that leases let a leader commit.
+func (x *Leases) Committable(k uint64) uint64 { return uint64(x.node.Committable(leases.Index(k))) }
+
+// MayVote reports whether promises allow a vote. A pre-vote binds nobody.
+func (x *Leases) MayVote(m *pb.Message) bool {
+	return m.GetType() == pb.MsgPreVote || x.node.MayVote(x.now(), leases.NodeID(m.GetFrom()))
+}
+
+// MayRun reports whether promises allow this node to become a candidate.
+func (x *Leases) MayRun() bool { return x.node.MayCampaign(x.now()) }
+
+// MayChange reports whether a change of the configuration may be appended.
+func (x *Leases) MayChange() bool { return x.node.MayChange() }
+
+// MayHandTo reports whether no lease stands in the way of a transfer.
+func (x *Leases) MayHandTo(id uint64) bool { return x.node.MayHandOver(leases.NodeID(id)) }
+
+// News of the log.
+
+// Appended hears of entries that now stand at the end of the log.
+func (x *Leases) Appended(ents []*pb.Entry) {
+	first := ents[0].GetIndex()
+	e := leases.Entries{First: leases.Index(first), Count: len(ents)}
+	if x.cfg.Spans != nil {
+		e.Keys = func(i leases.Index) []leases.Span { return x.keysOf(ents[uint64(i)-first]) }
+	}
+	x.node.Appended(e)
+	for _, e := range ents {
+		switch {
+		case e.GetType() != pb.EntryNormal:
+			x.changes = append(x.changes, e.GetIndex())
+			x.node.ChangeAppended(leases.Index(e.GetIndex()))
+		case x.leads && x.cfg.Leases.Tuner != nil && len(e.GetData()) > 0:
+			for _, s := range orAll(x.keysOf(e)) {
+				x.node.CountWrite(s)
+			}
+		}
+	}
+}
+
+// keysOf returns the keys that an entry touches; nil: every key.
+func (x *Leases) keysOf(e *pb.Entry) []leases.Span {
+	data := x.cfg.Clear(e)
+	if e.GetType() != pb.EntryNormal || len(data) == 0 || x.cfg.Spans == nil {
+		return nil
+	}
+	return x.cfg.Spans(data)
+}
+
+// Truncated hears that the log is about to be cut, from an index on. Reads that wait for
+// what is cut go to the leader.
+func (x *Leases) Truncated(from uint64) {
+	x.node.Truncated(leases.Index(from - 1))
+	x.changes = slices.DeleteFunc(x.changes, func(i uint64) bool { return i >= from })
+	x.found = min(x.found, from-1)
+	x.matched = min(x.matched, from-1)
+	x.cutReads(from)
+}
+
+// Committed hears that the commit index has risen.
+func (x *Leases) Committed(to uint64) {
+	x.node.Committed(leases.Index(to))
+	x.releaseReads(to)
+}
+
+// Applied hears up to where the host has applied the log.
+func (x *Leases) Applied(index uint64) {
+	x.node.Applied(leases.Index(index))
+	x.changes = slices.DeleteFunc(x.changes, func(i uint64) bool { return i <= index })
+}
+
+// Restored hears that a snapshot is about to take the place of the log.
+func (x *Leases) Restored(index uint64) {
+	x.Truncated(index + 1)
+	x.node.Committed(leases.Index(index))
+	x.changes = nil
+	x.releaseReads(index)
+}
+
+// News of roles and members.
+
+// Turned hears of a new role, term or leader.
+func (x *Leases) Turned(role extend.Role, term, lead uint64) {
+	leads := role == extend.Leader
+	if term == x.term && lead == x.lead && leads == x.leads {
+		return
+	}
+	if term != x.term {
+		x.matched, x.noted = 0, 0
+		x.askDurable(term)
+	}
+	t := leases.Turn{Term: leases.Term(term), Leader: leases.NodeID(lead)}
+	if leads {
+		t.First = leases.Index(x.log.Last().Index + 1)
+	}
+	stepsDown := x.leads && !leads
+	x.term, x.lead, x.leads, x.wants, x.heir = term, lead, leads, false, 0
+	x.node.Turned(x.now(), t)
+	if stepsDown {
+		x.cutReads(0)
+	}
+}
+
+// Switched hears that another configuration is in force.
+func (x *Leases) Switched() {
+	c := x.raft.Members().Config
+	x.node.Configured(x.now(), leases.Members{
+		Voters:   leases.Voters{Incoming: idsOf(c.Voters[0]), Outgoing: idsOf(c.Voters[1])},
+		Learners: idsOf(c.Learners),
+	})
+}
+
+func idsOf[M ~map[uint64]struct{}](m M) []leases.NodeID {
+	ids := make([]leases.NodeID, 0, len(m))
+	for id := range m {
+		ids = append(ids, leases.NodeID(id))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Work.
+
+// Tick lets a tick pass.
+func (x *Leases) Tick() {
+	x.node.Tick(x.now())
+	x.recount = true
+	x.Poll()
+}
+
+// Poll does what has become possible.
+func (x *Leases) Poll() {
+	now := x.now()
+	if x.leads {
+		x.workOnChange(now)
+		x.workOnTransfer(now)
+	} else {
+		x.release()
+	}
+	for _, o := range x.node.Poll(now) {
+		x.Ask(extend.Effect{Do: extend.Send, Msg: x.message(uint64(o.To), leases.AppendMessage([]byte{forLeases}, &o.Message))})
+	}
+	if x.leads {
+		x.workOn()
+	}
+	x.retryReads(now)
+}
+
+// Broken returns an error if an invariant does not hold.
+func (x *Leases) Broken() error { return x.node.Check() }

@@ -1,0 +1,102 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leasing
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// MsgLeases is the type of messages about leases. Their Term is 0 on the wire, so that a
+// node that does not know the type ignores them.
+const MsgLeases = pb.MessageType(66)
+
+// The Context of MsgLeases begins with a byte that says what the rest is.
+const (
+	forLeases  = 'l' // a leases.Message
+	forNote    = 'n' // a leases.Note
+	forDurable = 'd' // nothing: this node's own word, for itself, that the term LogTerm is on its disk
+)
+
+func (x *Leases) message(to uint64, content []byte) *pb.Message {
+	return &pb.Message{Type: MsgLeases.Enum(), To: &to, From: &x.id, Term: new(uint64), Context: content}
+}
+
+// askDurable has this node hear when a term is on its disk: it sends itself a message
+// that waits for durability, as votes and acknowledgements do.
+func (x *Leases) askDurable(term uint64) {
+	m := x.message(x.id, []byte{forDurable})
+	m.LogTerm = &term
+	x.Ask(extend.Effect{Do: extend.Vouch, Msg: m})
+}
+
+// Check refuses a message that no correct node sends.
+func (x *Leases) Check(m *pb.Message) error {
+	c := m.GetContext()
+	switch {
+	case m.GetTerm() != 0 || len(c) == 0:
+		x.counts.Refused++
+		return fmt.Errorf("message of type %d from %x has term %d and a context of %d bytes; it must have term 0, and say what it is for",
+			m.GetType(), m.GetFrom(), m.GetTerm(), len(c))
+	case (c[0] == forDurable) != (m.GetFrom() == x.id):
+		x.counts.Refused++
+		return fmt.Errorf("message of type %d from %x is for %q; %q is what a node says to itself, and all it says", m.GetType(), m.GetFrom(), c[0], forDurable)
+	}
+	return nil
+}
+
+// Step takes a message that Check lets pass.
+func (x *Leases) Step(m *pb.Message) error {
+	c := m.GetContext()
+	x.recount = true
+	switch c[0] {
+	case forLeases:
+		q, err := leases.ParseMessage(c[1:])
+		if err != nil {
+			x.counts.Refused++
+			return err
+		}
+		return x.node.Step(x.now(), leases.NodeID(m.GetFrom()), q)
+	case forNote:
+		note, err := leases.ParseNote(c[1:])
+		if err != nil {
+			x.counts.Refused++
+			return err
+		}
+		return x.node.StepNote(leases.NodeID(m.GetFrom()), note)
+	case forDurable:
+		x.node.TermDurable(leases.Term(m.GetLogTerm()))
+	}
+	return nil // or of a later version
+}
+
+// Arrives hears of a message of another node, or of this one, before Raft looks at it.
+func (x *Leases) Arrives(m *pb.Message) {
+	if m.GetType() == pb.MsgAppResp && x.leads && m.GetTerm() == x.term && !m.GetReject() && m.GetIndex() <= x.log.Last().Index {
+		x.node.Acknowledged(leases.NodeID(m.GetFrom()), leases.Index(m.GetIndex()))
+	}
+}
+
+// Handled hears of a message of another node, after Raft has taken it.
+func (x *Leases) Handled(m *pb.Message) {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap:
+		if m.GetTerm() == x.term && m.GetFrom() == x.lead {
+			x.node.Heard(x.now())
+		}
+	}
+}
+
+// Leaves hears of a message of Raft that is about to leave. An acknowledgement of this
+// node to the leader, or as the leader to itself, says how far its log is the leader's.
+func (x *Leases) Leaves(m *pb.Message) {
+	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetTerm() == x.term && m.GetTo() == x.lead && x.lead != 0 {
+		x.matched = max(x.matched, m.GetIndex())
+		x.sendNotes()
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package leasing
+
+import (
+	"sort"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft/internal/extend"
+)
+
+// sendNotes tells responders how far this node's log is the leader's. A note waits for
+// durability like the acknowledgement with which it is made. It has the leader's newest
+// roster of now: a responder that is named later has a barrier at or above the note.
+func (x *Leases) sendNotes() {
+	note, to := x.node.OwnNote(leases.Index(x.matched))
+	if len(to) == 0 || x.matched <= x.noted {
+		return
+	}
+	x.noted = x.matched
+	content := leases.AppendNote([]byte{forNote}, note)
+	for _, id := range to {
+		m := x.message(uint64(id), content)
+		m.LogTerm, m.Index = new(x.term), new(x.matched)
+		x.Ask(extend.Effect{Do: extend.Vouch, Msg: m})
+	}
+}
+
+// IsNote reports whether a message is a note, and how far its sender holds the log.
+func IsNote(m *pb.Message) (upTo uint64, is bool) {
+	return m.GetIndex(), m.GetType() == MsgLeases && len(m.GetContext()) > 0 && m.GetContext()[0] == forNote
+}
+
+// Noted takes what another message than a note says, too: that a node holds the log of
+// its leader's term up to an index, durably.
+func (x *Leases) Noted(from, term, index uint64) {
+	if term == x.term && index > 0 {
+		_ = x.node.StepNote(leases.NodeID(from), leases.Note{Term: leases.Term(term), Index: leases.Index(index)})
+	}
+}
+
+// release moves the commit index of a responder, if notes allow it.
+func (x *Leases) release() {
+	if !x.cfg.Leases.Notes {
+		return
+	}
+	committed := x.log.Committed()
+	_, stored := x.log.Stored()
+	durable := min(x.matched, stored)
+	if durable <= committed {
+		return
+	}
+	q := leases.Releasable{Durable: leases.Index(durable), Change: leases.Index(x.firstChange())}
+	// The first entry of the term behind the commit index: terms do not fall.
+	first := committed + 1 + uint64(sort.Search(int(durable-committed), func(i int) bool {
+		t, err := x.log.Term(committed + 1 + uint64(i))
+		return err == nil && t >= x.term
+	}))
+	if first > durable {
+		return
+	}
+	q.First = leases.Index(first)
+	held := func(id uint64) uint64 {
+		if id == x.id {
+			return durable
+		}
+		return uint64(x.node.Noted(leases.NodeID(id)))
+	}
+	// A lower index may not be committable where units ride in the entries above it, so
+	// both rules are asked until they agree.
+	k := durable
+	for {
+		q.UpTo = leases.Index(x.cfg.CommittableBy(k, held))
+		to := uint64(x.node.Release(q))
+		if to <= committed {
+			return
+		}
+		if to == k {
+			break
+		}
+		k = to
+	}
+	x.counts.NoteCommits++
+	x.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: x.term, Index: k}})
+}
+
+// firstChange returns the first change of the configuration that may not be applied; 0
+// if there is none.
+func (x *Leases) firstChange() uint64 {
+	if applied := x.log.Applied(); applied < x.found {
+		return applied + 1
+	}
+	if len(x.changes) > 0 {
+		return x.changes[0]
+	}
+	return 0
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft/internal/leasing"
+)
+
+// Leases turns roster leases on: nodes other than the leader answer linearizable reads
+// from their own state, without a message ([RawNode.ReadIndex]). Package
+// [github.com/weftraft/weft/leases] says how, docs/roster-leases.md when it is worth it.
+//
+// Leases need [Config.Clock], [Config.PreVote] and [Config.CheckQuorum]. All members should
+// have the same settings; members without leases grant none. Before leases are switched off
+// at a member that restarts they are retired ([RawNode.RetireLeases]).
+//
+// Reads are linearizable as long as the clocks of all members run as DriftPPM and
+// Resolution say, and go on while a process is paused, or the system suspended. Where a
+// virtual machine is paused together with its clock leases must be off.
+type Leases struct {
+	// Tick is how often the host calls Tick; not 0. Leases go by the clock, but know from
+	// it how long an election timeout is.
+	Tick time.Duration
+	// Boot differs in every run of this node. 0: 8 random bytes of crypto/rand. A host
+	// that wants a node to be a function of its inputs counts its starts.
+	Boot uint64
+	// Lease is the longest time for which a grant binds its grantor; 0 means 1 s. No
+	// lease outlives ElectionTick-1 ticks without a word of the leader.
+	Lease time.Duration
+	// Quarantine is the time after a start for which the node does not vote, campaign
+	// or grant; 0 means Lease, and less is refused. If Lease was lowered since
+	// the run before, Quarantine is the Lease of that run.
+	Quarantine time.Duration
+	// Heartbeat is how often leases are renewed; 0 means HeartbeatTick ticks. At most
+	// a third of Lease, and of the election timeout, less what drift takes off.
+	Heartbeat time.Duration
+	// Fail is the time for which a responder may keep a write waiting before the
+	// leader removes it; 0 means 500 ms, or 4 heartbeats if that is more. At
+	// least 2 heartbeats.
+	Fail time.Duration
+	// Hold is how long a read waits here to be answered, because this node has no
+	// lease at the moment, or what it has to wait for is not committed, before it goes
+	// to the leader; 0 means Heartbeat.
+	Hold time.Duration
+	// DriftPPM bounds the rates of the clocks of all members, in microseconds a second;
+	// 0 means 1000. Resolution is how far a reading may be behind the clock; 0 means 1 ms.
+	DriftPPM   int
+	Resolution time.Duration
+	// Notes turns on early accept notes: nodes tell responders, too, what they hold,
+	// and a responder knows half a round trip sooner what is committed. Reads at the leader
+	// may have to wait for writes under way. The same at all members.
+	Notes bool
+	// Wanted is the responders that a leader names if it knows no roster of an earlier
+	// leader; see [RawNode.SetResponders].
+	Wanted []leases.Want
+	// Tuner, if set, has responders chosen by where spans are read.
+	Tuner *leases.TunerConfig
+	// Spans, if set, returns the keys that a payload writes: every key if it
+	// returns nil. Of a coded entry it gets the clear prefix. It must never leave out
+	// a key; one too many costs time. nil: a payload writes every key.
+	Spans func(data []byte) []leases.Span
+}
+
+// mistakes calls refuse for each field that is out of its bounds.
+func (l *Leases) mistakes(c *Config, refuse func(wrong bool, format string, args ...any)) {
+	refuse(c.Clock == nil, "Leases need a Clock; set Config.Clock to one that counts the time for which the system is suspended")
+	refuse(!c.PreVote, "Leases need PreVote: without it a node that comes back ends all leases")
+	refuse(!c.CheckQuorum, "Leases need CheckQuorum: without it any candidate ends all leases")
+	refuse(l.Tick <= 0, "Leases.Tick is %v; it must be the time between two calls of Tick", l.Tick)
+	refuse(l.Hold < 0, "Leases.Hold is %v; it must be 0 (meaning Heartbeat) or more", l.Hold)
+	if l.Tick > 0 && c.ElectionTick > 1 && c.HeartbeatTick > 0 && c.ID != None {
+		if err := l.settings(c).Validate(); err != nil {
+			refuse(true, "Leases: %w", err)
+		}
+	}
+}
+
+// settings are those of package leases.
+func (l *Leases) settings(c *Config) leases.Config {
+	s := leases.Config{
+		ID: leases.NodeID(c.ID), Boot: leases.Boot(l.Boot), Lease: l.Lease, Quarantine: l.Quarantine, Heartbeat: l.Heartbeat, Fail: l.Fail,
+		ElectionTimeout: time.Duration(c.ElectionTick-1) * l.Tick, // by ticks, a node may be that early
+		DriftPPM:        l.DriftPPM, Resolution: l.Resolution, Notes: l.Notes, Wanted: l.Wanted, Tuner: l.Tuner,
+	}
+	if s.Boot == 0 {
+		s.Boot = leases.Boot(randomBoot())
+	}
+	if s.Heartbeat == 0 {
+		s.Heartbeat = time.Duration(c.HeartbeatTick) * l.Tick
+	}
+	if s.Fail == 0 {
+		s.Fail = max(500*time.Millisecond, 4*s.Heartbeat)
+	}
+	return s
+}
+
+// lease lays leases over what the node has, if the configuration asks for them.
+func (r *raft) lease() error {
+	l := r.cfg.Leases
+	if l == nil {
+		return nil
+	}
+	below, prefix := r.coder, -1
+	if r.cfg.Coding != nil {
+		prefix = r.cfg.Coding.ClearPrefix
+	}
+	cfg := leasing.Config{
+		Leases: l.settings(&r.cfg), Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: l.Hold, CommittableBy: below.CommittableBy,
+		Clear: func(e *pb.Entry) []byte {
+			if data := e.GetData(); prefix < 0 || !ecraft.IsEnvelope(data, prefix) {
+				return data
+			}
+			return e.GetData()[:prefix]
+		},
+	}
+	if cfg.Hold == 0 {
+		cfg.Hold = cfg.Leases.Heartbeat
+	}
+	x, err := leasing.New(r.id, cfg, shownLog{r.log}, shownRaft{r}, r.hardState() == hardState{})
+	if err != nil {
+		return err
+	}
+	r.coder = &leased{coder: below, leases: x}
+	return nil
+}
