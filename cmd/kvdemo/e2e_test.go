@@ -43,7 +43,6 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), "KVDEMO_TEST_AS_PROGRAM=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	t.Cleanup(func() {
 		if cmd.Process != nil && cmd.ProcessState == nil {
@@ -285,7 +284,6 @@ func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	t.Setenv("KVDEMO_TEST_AS_PROGRAM", "1")
 	files := demoDirectory(t, 150)
 	for _, core := range []string{"weft", "upstream"} {
 		t.Run(core, func(t *testing.T) { testDemo(t, files, core) })

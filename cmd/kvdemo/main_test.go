@@ -23,6 +23,8 @@ import (
 // processes of it.
 func TestMain(m *testing.M) {
 	if os.Getenv("KVDEMO_TEST_AS_PROGRAM") == "" {
+		// All children are the program, also those that the program starts in tests.
+		_ = os.Setenv("KVDEMO_TEST_AS_PROGRAM", "1")
 		os.Exit(m.Run())
 	}
 	main()
