@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Assembly gathers units of one coded entry until they are enough to decode.
+// Assembly gathers units of one coded entry until there are enough to decode.
 //
 // It is for one goroutine at a time.
 type Assembly struct {
@@ -39,10 +39,10 @@ func (a *Assembly) Free() {
 	assemblies.Put(a)
 }
 
-// Add takes in the units of a strip that it does not hold yet, and returns how
-// many. It keeps the strip's memory. Units with a wrong checksum are left out,
-// with an error that wraps ErrCorrupt; a strip that is not of this entry's
-// layout is refused with one that wraps ErrMalformed.
+// Add takes in the units of a strip that the Assembly does not hold yet, and returns
+// how many. The strip's memory is kept. Units with a wrong checksum are left out, with
+// an error that wraps ErrCorrupt; a strip that is not of this entry's layout is refused
+// with an error that wraps ErrMalformed.
 func (a *Assembly) Add(s Strip) (added int, err error) {
 	if s.Count == 0 {
 		return 0, nil
