@@ -151,6 +151,10 @@ bench-host: ## Host beside a minimal loop, real processes, written to docs/bench
 bench-coding: ## coding on beside off, real processes, into docs/benchmarks-coded.md (about 20 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/benchmarks-coded.md
 
+.PHONY: bench-sweep
+bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual time, into ecraft/adaptive/README.md (about 20 minutes)
+	$(GO) run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
+
 .PHONY: bench-outage
 bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 4 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/benchmarks-coded.md

@@ -8,13 +8,12 @@ import (
 	"sync"
 )
 
-// Assembly gathers units of one coded entry until they are enough to decode.
+// Assembly gathers units of one coded entry until there are enough to decode.
 //
 // It is for one goroutine at a time.
 type Assembly struct {
 	h     *Header
 	units [][]byte // by unit of the codeword; nil: not held
-	held  []uint8  // units held, by slot
 	count int
 }
 
@@ -26,8 +25,6 @@ func NewAssembly(h *Header) *Assembly {
 	a := assemblies.Get().(*Assembly)
 	a.h = h
 	a.units = slices.Grow(a.units[:0], h.D*h.Slots)[:h.D*h.Slots]
-	a.held = slices.Grow(a.held[:0], h.Slots)[:h.Slots]
-	clear(a.held)
 	return a
 }
 
@@ -35,14 +32,14 @@ func NewAssembly(h *Header) *Assembly {
 // afterwards. To forget to call it costs an allocation.
 func (a *Assembly) Free() {
 	clear(a.units)
-	*a = Assembly{units: a.units[:0], held: a.held[:0]}
+	*a = Assembly{units: a.units[:0]}
 	assemblies.Put(a)
 }
 
-// Add takes in the units of a strip that it does not hold yet, and returns how
-// many. It keeps the strip's memory. Units with a wrong checksum are left out,
-// with an error that wraps ErrCorrupt; a strip that is not of this entry's
-// layout is refused with one that wraps ErrMalformed.
+// Add takes in the units of a strip that the Assembly does not hold yet, and returns
+// how many. The strip's memory is kept. Units with a wrong checksum are left out, with
+// an error that wraps ErrCorrupt; a strip that is not of this entry's layout is refused
+// with an error that wraps ErrMalformed.
 func (a *Assembly) Add(s Strip) (added int, err error) {
 	if s.Count == 0 {
 		return 0, nil
@@ -62,7 +59,6 @@ func (a *Assembly) Add(s Strip) (added int, err error) {
 			continue
 		}
 		a.units[u] = unit
-		a.held[s.Slot]++
 		a.count++
 		added++
 	}
@@ -75,26 +71,8 @@ func (a *Assembly) Missing() int { return max(a.h.D-a.count, 0) }
 // Has reports whether unit k of a slot is held.
 func (a *Assembly) Has(slot, k int) bool { return a.units[a.h.Unit(slot, k)] != nil }
 
-// Held returns how many units of a slot are held.
-func (a *Assembly) Held(slot int) int { return int(a.held[slot]) }
-
 // Bytes returns the bytes of the units held.
 func (a *Assembly) Bytes() int { return a.count * a.h.UnitLen() }
-
-// Drop forgets all units but those of one slot; of -1, all. It is for a payload
-// that failed its CRC: some unit is wrong although its checksum is right.
-func (a *Assembly) Drop(except int) {
-	for slot := range a.held {
-		if slot == except || a.held[slot] == 0 {
-			continue
-		}
-		for k := range a.h.D {
-			a.units[a.h.Unit(slot, k)] = nil
-		}
-		a.count -= int(a.held[slot])
-		a.held[slot] = 0
-	}
-}
 
 // Payload decodes the payload and checks it, in memory of its own. It returns
 // ErrIncomplete if units are missing, and an error that wraps ErrCorrupt if the

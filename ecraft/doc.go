@@ -1,10 +1,10 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ecraft holds what coded replication knows of units: how a payload is
-// cut into them, who gets which, how they stand in an entry's Data, when enough
-// are held, and how many each follower had best be sent. It knows nothing of
-// Raft's state machine, reads no clock and does no I/O.
+// Package ecraft is coded replication's knowledge of units: how a payload is cut into
+// units, which member gets which, how units stand in an entry's Data, when enough are
+// held, and how many each follower had best be sent. It knows nothing of Raft's state
+// machine, reads no clock and does no I/O.
 //
 // # Strips
 //
@@ -25,15 +25,15 @@
 // at level 1. Units 0 to 5 are parts of the payload, so at level 3 only 6 and 7
 // need be computed for all four followers together.
 //
-// As no two strips share a unit, what some members hold between them is a sum,
-// whether they are at one level or not. More units for a member are those
-// further to the right: nothing that was sent is sent in vain.
+// Because no two strips share a unit, the holdings of some members add up, whether the
+// members are at one level or not. More units for a member are the next ones to the
+// right: no unit is sent in vain.
 //
-// An entry with so many acknowledgements commits if those who may be left, any
+// An entry with so many acknowledgements commits if the members that may be left, any
 // majority of the voters, hold D units (Covered). So level l needs l + N/2
 // acknowledgements, the leader's among them, and 1/l of the payload's bytes per
-// follower. No code can do with less: if N/2 of those who answered are lost, the
-// other l must hold it all. Level 1 is Raft.
+// follower. No code can do with less: if N/2 of the members that answered are lost, the
+// other l must hold the payload. Level 1 is Raft.
 //
 // # In this package
 //

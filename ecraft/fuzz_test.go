@@ -175,7 +175,7 @@ func FuzzAssembly(f *testing.F) {
 				require.ErrorIs(t, err, ecraft.ErrCorrupt)
 			}
 		}
-		a.Drop(-1)
+		a = ecraft.NewAssembly(h)
 		for slot := range h.Slots {
 			_, err := a.Add(codewords[0].Strip(slot, 0, 1+h.D/2))
 			require.NoError(t, err)

@@ -16,7 +16,7 @@ const (
 	MaxPrefix  = 4096    // bytes of a clear prefix
 )
 
-// Kind says what an envelope is around.
+// Kind is the kind of an envelope's content.
 type Kind uint8
 
 // The kinds of an envelope.
@@ -44,8 +44,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Header is the part of an envelope that is the same on every node. It fixes
-// what each member holds of the entry.
+// Header is the part of an envelope that is the same on every node, and fixes each
+// member's units of the entry.
 type Header struct {
 	Kind       Kind
 	PayloadLen int
@@ -107,7 +107,7 @@ func (h *Header) Clone() *Header {
 	return &c
 }
 
-// Validate returns an error that says what the header may not say.
+// Validate returns an error that names a field out of its bounds.
 func (h *Header) Validate() error {
 	switch {
 	case h.Kind < Whole || h.Kind > Carrier:

@@ -9,24 +9,24 @@ import (
 	"sync"
 )
 
-// Outgoing is a member's form of an entry, made as the message leaves: what
-// [Seal] would make, in pieces. Data units are parts of the payload that the
-// sender has anyway, so they are not copied, and parity is computed by whoever
-// writes it, into memory that Free gives back.
+// Outgoing is a member's form of an entry, made as the message leaves: the bytes of
+// [Seal], in pieces. Data units are parts of the payload that the sender has anyway, so
+// they are not copied; parity is computed when it is written, into memory that Free
+// gives back.
 type Outgoing struct {
 	head    []byte // clear prefix and header: the same in all forms
 	payload []byte
 	h       Header
 	slot    int
-	word    *Codeword // once it is written
+	word    *Codeword // once the entry is written
 }
 
 var outgoings = sync.Pool{New: func() any { return new(Outgoing) }}
 
 // NewOutgoing returns the form of node to, made from own, the form of node from,
-// behind a clear prefix of so many bytes. It is nil if own is what to gets, too:
-// no envelope, one that is the same for both, or one that only the node that has
-// the payload could make, which it then has done: with riders, or from units.
+// behind a clear prefix of so many bytes. It is nil if to gets own, too: no envelope,
+// an envelope that is the same for both, or an envelope with riders or made from units,
+// which the core has made already.
 //
 // It shares own's memory until it is freed.
 func NewOutgoing(own []byte, prefix int, from, to uint64) *Outgoing {
@@ -36,7 +36,7 @@ func NewOutgoing(own []byte, prefix int, from, to uint64) *Outgoing {
 	o := outgoings.Get().(*Outgoing)
 	body, err := parseHeader(own, prefix, &o.h)
 	if err != nil || !o.h.LeavesLate(from, to) || len(body) != o.h.PayloadLen {
-		o.Free() // the receiver will say what it does not like
+		o.Free() // the receiver will refuse the envelope
 		return nil
 	}
 	o.head, o.payload, o.slot = own[:len(own)-len(body)], body, o.h.SlotOf(to)
@@ -57,7 +57,7 @@ func (o *Outgoing) Len() int {
 	return len(o.head)
 }
 
-// Free ends it, and what WriteTo referred to.
+// Free ends the Outgoing, and the bytes that WriteTo referred to.
 func (o *Outgoing) Free() {
 	if o.word != nil {
 		o.word.Free()

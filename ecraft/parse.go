@@ -26,8 +26,7 @@ type Envelope struct {
 // this node's. The CRC of a payload is checked here, those of units when they
 // are used.
 //
-// Errors wrap ErrMalformed; those of payloads whose CRC is wrong also wrap
-// ErrCorrupt.
+// Errors wrap ErrMalformed; errors of payloads with a wrong CRC also wrap ErrCorrupt.
 func Parse(data []byte, prefix int, node uint64) (*Envelope, error) {
 	e := new(Envelope)
 	body, err := parseHeader(data, prefix, &e.Header)
@@ -63,8 +62,8 @@ func ParseHeader(data []byte, prefix int) (h *Header, body []byte, err error) {
 	return h, body, nil
 }
 
-// parseUnits reads the node's own units and those of riders, and returns what
-// is behind them.
+// parseUnits reads the node's own units and the units of riders, and returns the bytes
+// behind them.
 func (e *Envelope) parseUnits(body []byte, node uint64) (rest []byte, err error) {
 	base := e.BaseOf(node)
 	if e.Kind == Coded && base > 0 && !e.Whole(node) {
@@ -93,8 +92,8 @@ func (e *Envelope) parseUnits(body []byte, node uint64) (rest []byte, err error)
 	return body, nil
 }
 
-// withPrefix takes the clear prefix and checks it, as far as this node can:
-// against the payload, if it is here, and for zeros behind the payload's end.
+// withPrefix takes the clear prefix and checks the prefix as far as this node can:
+// against a payload that is here, and for zeros behind the payload's end.
 func (e *Envelope) withPrefix(prefix []byte) (*Envelope, error) {
 	n := min(len(prefix), len(e.Payload))
 	if !bytes.Equal(prefix[:n], e.Payload[:n]) {

@@ -13,29 +13,29 @@ type Member struct {
 	ID      uint64
 	Voter   bool // counts for commits; learners do not
 	Healthy bool // heard from lately
-	// Lags says that it has yet to be sent entries that are committed without
-	// it. A new one comes behind those, so no answer of it is to be waited for.
+	// Lags says that the follower has yet to be sent committed entries. A new entry
+	// comes behind these, so no answer of the follower is to be waited for.
 	Lags bool
 }
 
 // helps reports whether a new entry may need the follower.
 func (m Member) helps() bool { return m.Healthy && !m.Lags }
 
-// A Round is an entry that is about to be sent, and those it goes to.
+// A Round is an entry that is about to be sent, and its receivers.
 type Round struct {
 	Index  uint64        // of the entry
-	Now    time.Duration // by the leader's own clock; 0 for ever if it has none
+	Now    time.Duration // by the leader's own clock; always 0 without a clock
 	Size   int           // bytes of the payload
 	Voters int           // the leader included
 	Layout Layout
-	// Followers are in slot order. The slice is the caller's: nothing keeps it.
+	// Followers are in slot order. The slice is the caller's, and is not kept.
 	Followers []Member
 }
 
-// A Plan says what an assignment was meant to be.
+// A Plan is the intention of an assignment.
 type Plan struct {
 	// Level is 1 for full copies, l if every l followers hold the payload,
-	// and 0 if the followers' shares differ by more than who gets none.
+	// and 0 if the shares of followers that get any differ.
 	Level int
 	// Predicted is the time to the last answer that the entry needs. 0: unknown.
 	Predicted time.Duration
@@ -46,9 +46,8 @@ type Plan struct {
 
 // A Policy decides what each follower stores of an entry.
 //
-// Assign fills units[i] for r.Followers[i], each 0..r.Layout.D. Where all of
-// them are D the entry travels as it is, uncoded. A policy must leave enough
-// for the commit rule: see Enough.
+// Assign fills units[i] for r.Followers[i], each 0..r.Layout.D. If all are D, the entry
+// travels uncoded. A policy must leave enough for the commit rule: see Enough.
 type Policy interface {
 	Assign(r *Round, units []int) Plan
 }
@@ -56,14 +55,14 @@ type Policy interface {
 // An Observer is a Policy that learns. All times are of the leader's clock.
 // Members that were not announced are ignored in all calls.
 type Observer interface {
-	// Reset begins a new term as leader: what was in flight is forgotten.
+	// Reset begins a new term as leader: messages in flight are forgotten.
 	Reset(now time.Duration)
 	// Joined announces a follower, voter or not; Left takes it back.
 	Joined(member uint64, now time.Duration)
 	Left(member uint64)
 
-	// Proposed is called for each entry that the leader appends, plain ones as
-	// well, before Assign for it.
+	// Proposed is called for each entry that the leader appends, coded or plain, before
+	// Assign.
 	Proposed(index uint64, size int, now time.Duration)
 	// Sent is called for each message with entries: the last index in it, and
 	// its bytes, roughly. A last that is not above an earlier one is a resend.
@@ -77,17 +76,17 @@ type Observer interface {
 	// HeartbeatSent and HeartbeatAnswered show the round trip of few bytes.
 	HeartbeatSent(to uint64, now time.Duration)
 	HeartbeatAnswered(from uint64, now time.Duration)
-	// QueueHint is what a host may know better: bytes that wait to be sent to
-	// a follower, and the bytes a second at which they leave (0: unknown).
+	// QueueHint is a host's better knowledge: bytes that wait to be sent to a follower,
+	// and the bytes a second at which they leave (0: unknown).
 	QueueHint(to uint64, bytes int, rate float64, now time.Duration)
 }
 
-// A Pacer is an Observer that paces what followers missed. Room is how many more
-// bytes of it may be on their way to a follower: more would only stand at the
-// leader's interface, in front of new entries. next is the first entry to be sent;
-// where nothing before it is on its way there must be room. lagging is for how long
-// the follower has been catching up: the longer, the more room there must be, or it
-// never would where new entries fill the interface.
+// A Pacer is an Observer that paces followers that catch up. Room is how many more
+// bytes of missed entries may be on their way to a follower: more would only stand at
+// the leader's interface, in front of new entries. next is the first entry to be sent;
+// if no entry before next is on its way, there must be room. lagging is for how long
+// the follower has been catching up: the longer, the more room there must be, or the
+// follower never would where new entries fill the interface.
 type Pacer interface {
 	Room(to, next uint64, lagging time.Duration) int
 }
@@ -105,10 +104,9 @@ const (
 	queueFactor = 4
 )
 
-// HedgeAfter returns how long an entry may wait for its plan's answers. Earlier
-// hedges send bytes against mere jitter, and slow down what they should speed
-// up: at twice the prediction a network with jitter melts down. 0: the plan
-// predicts nothing, so there is nothing to be late for.
+// HedgeAfter returns how long an entry may wait for its plan's answers. Earlier hedges
+// send bytes against mere jitter, and slow entries down: at twice the prediction a
+// network with jitter melts down. 0: no prediction, so no entry is late.
 func HedgeAfter(p Plan) time.Duration {
 	if p.Predicted <= 0 {
 		return 0
@@ -116,10 +114,10 @@ func HedgeAfter(p Plan) time.Duration {
 	return max(hedgeFactor*p.Predicted, hedgeFloor)
 }
 
-// HedgeWaived reports whether an entry is so late that the budget of hedges no
-// longer binds: jitter may have spent it, and this is a failure. What is late
-// although those whom it waits for answer waits in a queue, and riders for all
-// that waits there would make it longer: that may take more time.
+// HedgeWaived reports whether an entry is so late that the budget of hedges no longer
+// binds: jitter may have spent the budget, and this is a failure. An entry that is late
+// although its followers answer waits in a queue, which riders would make longer: it
+// may take more time.
 func HedgeWaived(p Plan, waited time.Duration, answering bool) bool {
 	after := max(waiveFactor*p.Predicted, waiveFloor)
 	if answering {
@@ -128,9 +126,9 @@ func HedgeWaived(p Plan, waited time.Duration, answering bool) bool {
 	return p.Predicted > 0 && waited > after
 }
 
-// Enough reports whether an assignment can commit at all: whether, once all
-// that are given units have answered, a majority of the voters has, and the
-// commit rule's sum holds.
+// Enough reports whether an assignment can commit at all: whether, once all followers
+// with units have answered, a majority of the voters has, and the commit rule's sum
+// holds.
 func Enough(r *Round, units []int) bool {
 	if r.Layout.D == 0 {
 		return true // full copies
@@ -149,7 +147,7 @@ func Enough(r *Round, units []int) bool {
 	return answering > r.Voters/2 && Covered(r.Layout.D, (r.Voters+1)/2, held)
 }
 
-// Share fills units with those of a level for the followers that hold names by
+// Share fills units with the units of a level for the followers that hold names by
 // their position in r.Followers, and with 0 for the others.
 func (r *Round) Share(level int, units []int, hold func(i int) bool) {
 	holders := 0
@@ -210,8 +208,8 @@ func (f Fixed) Assign(r *Round, units []int) Plan {
 }
 
 // Levelled is the policy of the highest level that the healthy voters can
-// commit: the fewest bytes at every number of failures. It needs no clock. Who is
-// silent or lags gets nothing, and fetches what it missed from the others.
+// commit: the fewest bytes at every number of failures. It needs no clock. A follower
+// that is silent or lags gets nothing, and fetches missing units from the others.
 type Levelled struct{}
 
 // Assign gives those that help the units of their level.
@@ -224,7 +222,7 @@ func (Levelled) Assign(r *Round, units []int) Plan {
 	}
 	level := healthy - r.Voters/2
 	if level < 1 || r.Layout.D == 0 {
-		return Full{}.Assign(r, units) // nothing can commit: whoever comes back helps
+		return Full{}.Assign(r, units) // nothing can commit: any follower that comes back helps
 	}
 	level = min(level, Levels(r.Voters))
 	r.Share(level, units, func(i int) bool { return r.Followers[i].helps() })

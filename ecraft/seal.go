@@ -29,7 +29,7 @@ const (
 	version = 1
 )
 
-// magic is what every envelope begins with, behind the clear prefix.
+// magic is the beginning of every envelope, behind the clear prefix.
 const magic = "\xc3\x9dWEFT\x8e\xa1"
 
 // IsEnvelope reports whether data, behind so many bytes of clear prefix, begins
@@ -49,11 +49,11 @@ func IsEnvelope(data []byte, prefix int) bool {
 	return wrong <= 1
 }
 
-// Seal appends an entry's Data for node to: the header, the units it assigns
-// to that node or the payload, and the units of its riders. The header is valid
-// and c is its codeword, nil for a carrier. riders[i] is the codeword of the
-// entry that h.Riders[i] tops up, or nil: its units are left out. The first
-// prefix bytes of the payload stand clear in front.
+// Seal appends an entry's Data for node to: the header, the node's assigned units or
+// the payload, and the units of riders. The header is valid and c is its codeword, nil
+// for a carrier. riders[i] is the codeword of the entry that h.Riders[i] tops up, or
+// nil: its units are left out. The first prefix bytes of the payload stand clear in
+// front.
 func Seal(dst []byte, h *Header, to uint64, prefix int, c *Codeword, riders []*Codeword) []byte {
 	whole := h.Whole(to)
 	if size := SealedLen(h, to, prefix, riders); whole && dst == nil {
@@ -141,8 +141,8 @@ func appendHeader(dst []byte, h *Header, prefix int, c *Codeword) []byte {
 	return binary.LittleEndian.AppendUint32(dst, Checksum(dst[start:]))
 }
 
-// appendFields appends what the header says, as it stands in the envelope from
-// the payload's length on.
+// appendFields appends the fields of the header, as in the envelope from the payload's
+// length on.
 func appendFields(dst []byte, h *Header) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.PayloadLen))
 	dst = binary.LittleEndian.AppendUint32(dst, h.PayloadCRC)
@@ -162,8 +162,8 @@ func appendFields(dst []byte, h *Header) []byte {
 	return dst
 }
 
-// Fingerprint returns a hash of all that the header says. Logs that match at an
-// entry have the same fingerprint there.
+// Fingerprint returns a hash of the header's fields. Logs that match at an entry have
+// the same fingerprint there.
 func (h *Header) Fingerprint() uint64 {
 	var buf [256]byte
 	const prime = 1099511628211 // FNV-1a

@@ -9,13 +9,13 @@ import "github.com/weftraft/weft/ecraft"
 // many bytes.
 const earlyShare = 8
 
-// earlyBytes is what a strip costs that came early, beside its units.
+// earlyBytes is the cost of an early strip beside its units.
 const earlyBytes = 128
 
 // earlyUnits are units of entries that are not in the log yet: their sender got
-// the entry from the leader before this node did. The entry may also never come.
-// Nothing can be said of the units until the header is there. Where there is no room
-// for more, later ones are dropped: what pushes do not bring is asked for.
+// the entry from the leader before this node did. The entry may also never come. The
+// units cannot be checked before the header is there. If there is no room for more,
+// later units are dropped, because units that pushes do not bring are asked for.
 type earlyUnits struct {
 	bytes int
 	byID  map[ecraft.ID][]earlyStrip
@@ -58,8 +58,8 @@ func (s *Store) takeEarly(id ecraft.ID) []earlyStrip {
 	return list
 }
 
-// forgetEarly drops the early units of entries that are applied, every so often
-// that it costs no more than to apply them did.
+// forgetEarly drops the early units of applied entries, so rarely that the work is
+// bounded by the number of entries applied.
 func (s *Store) forgetEarly() {
 	e := &s.early
 	if len(e.byID) == 0 || s.applied-e.swept < uint64(len(e.byID)) {

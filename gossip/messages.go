@@ -10,22 +10,22 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// ErrMalformed is wrapped by the errors of messages that say what cannot be.
+// ErrMalformed is wrapped by the errors of messages that no correct node sends.
 var ErrMalformed = errors.New("gossip: malformed")
 
-// A Want is what a node asks a peer for, of one entry.
+// A Want is a question to a peer for units of one entry.
 type Want struct {
 	ecraft.ID
-	Need    int // units it still needs
+	Need    int // units that the asker still needs
 	OwnHeld int // first unit of the asker's own slot that it lacks
 	Theirs  int // first unit of the responder's own slot that it lacks
 }
 
-// Answer returns what a node gives a peer that asks. With the payload, as a
-// codeword, it gives units of the asker's own slot: no other node holds those,
-// so they never overlap with what the asker gets elsewhere. An asker without a
-// slot gets units of self's. Without the payload it gives what it has of its own
-// slot; c is nil then. The strips share the memory of own, or are c's.
+// Answer returns a node's units for a peer that asks. With the payload, as a codeword,
+// the units are of the asker's own slot: no other node holds these, so they never
+// overlap with other answers. An asker without a slot gets units of self's. Without the
+// payload, c is nil, and the units are those of the node's own slot. The strips share
+// the memory of own, or are c's.
 func Answer(h *ecraft.Header, self, asker uint64, w Want, own []ecraft.Strip, c *ecraft.Codeword) []ecraft.Strip {
 	if h.Kind != ecraft.Coded || w.Need < 1 {
 		return nil
@@ -43,8 +43,8 @@ func Answer(h *ecraft.Header, self, asker uint64, w Want, own []ecraft.Strip, c 
 	var strips []ecraft.Strip
 	next, left := w.Theirs, w.Need
 	for _, s := range own {
-		// From the first that the asker lacks, and that no other strip had, to
-		// the last that there can be.
+		// From the first unit that the asker lacks, and that no other strip had, to the
+		// last possible one.
 		s = s.Sub(next, ecraft.MaxUnits)
 		if s = s.Sub(s.First, left); s.Count > 0 {
 			strips = append(strips, s)
@@ -54,15 +54,15 @@ func Answer(h *ecraft.Header, self, asker uint64, w Want, own []ecraft.Strip, c 
 	return strips
 }
 
-// Messages begin with their version. A node that does not know it refuses the
-// message, and is asked and answered as if it had been lost.
+// Messages begin with their version. A node that does not know the version refuses the
+// message, as if the message had been lost.
 const (
 	unitsVersion = 1
 	askVersion   = 1
 )
 
-// MaxStrips is how many strips a message has for an entry at most: more than any
-// node holds, with the units that later entries brought.
+// MaxStrips bounds the strips of an entry in a message: more than any node holds,
+// riders included.
 const MaxStrips = 32
 
 // AppendUnits appends the encoding of the units of one entry: version, number of
@@ -107,7 +107,8 @@ func ParseUnits(data []byte) (strips []ecraft.Strip, err error) {
 	return strips, nil
 }
 
-// askLen is the length of a Want without the entry's ID, which stands beside it.
+// askLen is the length of a Want without the entry's ID, which the message has
+// elsewhere.
 const askLen = 4
 
 // AppendAsk appends the encoding of w, but for its ID: version, Need, OwnHeld

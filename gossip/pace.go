@@ -3,10 +3,10 @@
 
 package gossip
 
-// How fast peers are asked. Each has a window: bytes of units that may be on
-// order at it. It widens while answers come about as soon as they ever did, so
-// a link is filled, and no long queue is made in front of what peers send each
-// other without being asked. It narrows when a peer falls silent.
+// How fast peers are asked. Each peer has a window: bytes of units that may be on
+// order. The window widens while answers come about as soon as the fastest, so that a
+// link is filled without a long queue in front of pushes. The window narrows when the
+// peer falls silent.
 //
 // A peer answers in order, and takes its time where its link is slow. So an
 // order is given up when a later one was answered, or when nothing at all came
@@ -56,7 +56,7 @@ func (p *Puller) closed(o order) {
 	}
 }
 
-// spoke notes that a peer has answered something, maybe what was given up.
+// spoke notes an answer of a peer, perhaps to an order that was given up.
 func (p *Puller) spoke(peer *pullPeer) {
 	silent := 0
 	if peer.quiet >= 0 {
@@ -85,9 +85,9 @@ func (peer *pullPeer) due(o order, now int) bool {
 	return o.tick < peer.passed || now-max(o.tick, peer.quiet) >= peer.timeout
 }
 
-// late notes that orders of a peer were given up. It is charged with one round a
-// tick, however many it left, and waited for less each time: if it was slow, the
-// answer that comes late says so.
+// late notes that orders of a peer were given up. The peer is charged with one round a
+// tick, however many orders were left, and waited for less each time: if the peer was
+// slow, the late answer says so.
 func (p *Puller) late(peer *pullPeer, now int) {
 	if peer.round == now {
 		return
@@ -101,9 +101,9 @@ func (p *Puller) late(peer *pullPeer, now int) {
 	}
 }
 
-// hasRoom reports whether a peer is to be asked for more in this round. Room for
-// a few bytes is left until there is more: an ask for each entry would cost more
-// than the entries.
+// hasRoom reports whether a peer is to be asked for more in this round. Room for a few
+// bytes waits until there is more, because an Ask for each entry would cost more than
+// the entries.
 func (p *Puller) hasRoom(peer *pullPeer) bool {
 	if peer.open != p.round && (peer.onOrder == 0 || peer.window-peer.onOrder >= min(AskBytes, peer.window/2)) {
 		peer.open = p.round

@@ -10,26 +10,27 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Lacking is an entry whose payload a node wants and cannot produce yet.
+// Lacking is an entry whose payload a node wants and does not have.
 type Lacking struct {
 	ecraft.ID
 	Header  *ecraft.Header
 	Need    int // units, of any slot, until there are D
 	OwnHeld int // first unit of the own slot that is not held
-	// Next says that the entry is to be applied next. It is asked for however much
-	// is on order: without it this node cannot go on, nor find that it cannot.
+	// Next says that the entry is to be applied next. Its units are asked for however
+	// much is on order, because without them this node cannot apply anything, nor find
+	// out that it is stuck.
 	Next bool
 	// Urgent entries are asked for before others, without waiting for pushes.
 	Urgent bool
-	// Overdue says that no push will bring what is lacking any more.
+	// Overdue says that no push will bring units any more.
 	Overdue bool
-	// First gives, per slot, the first unit that is not held. It may be nil:
-	// then nothing is known of the others' slots.
+	// First gives, per slot, the first unit that is not held. Nil: nothing is known of
+	// the others' slots.
 	First []uint8
 }
 
-// An Ask is what to ask one peer for, in one message: each entry once, in ascending
-// order of their indexes.
+// An Ask is the questions to one peer in one message: each entry once, in ascending
+// order of indexes.
 type Ask struct {
 	To    uint64
 	Wants []Want
@@ -38,16 +39,15 @@ type Ask struct {
 
 // PullerOptions are the settings of a Puller. The zero value is useful.
 type PullerOptions struct {
-	// Patience is for how many ticks pushes are waited for before anybody is
-	// asked; 0 means 2. Where peers defer their pushes, it should be longer
-	// than they do.
+	// Patience is for how many ticks pushes are waited for before a peer is asked; 0
+	// means 2. If peers defer their pushes, Patience should be longer than their delay.
 	Patience int
-	// Timeout is after how many ticks an answer is given up at least; 0 means
-	// 2. A peer that was seen to take longer gets more.
+	// Timeout is after how many ticks an answer is given up at least; 0 means 2. A peer
+	// that took longer before gets more.
 	Timeout int
 	// Batch is how many bytes of units may be on order at a time; 0 means
-	// 4 MiB. One entry is asked for whatever its size, and so is the next one to
-	// be applied.
+	// 4 MiB. One entry is asked for whatever its size, and so is the entry to be
+	// applied next.
 	Batch int
 }
 
@@ -57,25 +57,24 @@ const (
 	ProbeRounds  = 10  // a silent peer is tried again after so many timeouts
 	StuckPasses  = 10  // an entry is stuck after so many passes without progress
 	MaxWants     = 128 // wants in one Ask
-	// AskBytes is how many bytes of units one Ask is for, unless a single entry
-	// is more. Several are on their way to a peer at a time, so that it always
-	// has something to send, and each answer tells how it gets on.
+	// AskBytes bounds the bytes of units of one Ask, unless a single entry has more.
+	// Several Asks are on their way to a peer at a time, so that the peer always has
+	// units to send, and each answer shows the peer's pace.
 	AskBytes = 256 << 10
 )
 
 // Puller decides whom to ask for the units that pushes did not bring.
 //
-// For each entry it goes around the ring that begins behind the own slot, then
-// to the encoder and to the members without a slot. On the first round each is
-// asked for the units of its own slot that are still lacking, several peers at
-// a time; one that has none left to give is asked for everything, as it may have
-// completed the payload. On the second round each in turn is asked for
-// everything. Then the leader is. It comes last, because its link is what coded
-// entries are there to spare.
+// For each entry the Puller goes around the ring that begins behind the own slot, then
+// to the encoder and to the members without a slot. On the first round each peer is
+// asked for the units of its own slot that are still lacking, several peers at a time;
+// a peer without units left to give is asked for everything, because the peer may have
+// completed the payload. On the second round each in turn is asked for everything, and
+// then the leader, whose link coded entries are to spare.
 //
-// An entry is stuck when such a pass brought nothing, although everybody answered
-// or has long been silent; or when several passes brought nothing, whoever
-// answered. The Puller goes on trying, but only a snapshot may help.
+// An entry is stuck when a pass brought nothing although every peer answered or has
+// long been silent; or when several passes brought nothing. The Puller goes on trying,
+// but only a snapshot may help.
 //
 // Invariant: an entry is on order at a peer once at a time, and every order ends
 // with an answer or after Timeout.
@@ -103,7 +102,7 @@ type wanted struct {
 	stuck  bool
 }
 
-// order is what has been asked of a peer and not answered yet.
+// order is a question to a peer that is not answered yet.
 type order struct {
 	peer  uint64
 	tick  int
@@ -124,7 +123,7 @@ func NewPuller(self uint64, o PullerOptions) *Puller {
 	return &Puller{self: self, options: o, peers: map[uint64]*pullPeer{}, wants: map[ecraft.ID]*wanted{}}
 }
 
-// SetMembers says who is in the group. Only members are asked, and the leader.
+// SetMembers sets the members of the group. Only members are asked, and the leader.
 func (p *Puller) SetMembers(ids []uint64) {
 	p.members = slices.Clone(ids)
 	for id := range p.peers {
@@ -134,11 +133,11 @@ func (p *Puller) SetMembers(ids []uint64) {
 	}
 }
 
-// OnOrder returns the bytes of the units that were asked for and are neither
-// answered nor given up.
+// OnOrder returns the bytes of the units that are on order: neither answered nor given
+// up.
 func (p *Puller) OnOrder() int { return p.onOrder }
 
-// Stuck returns the lowest index of an entry that nobody could be got to give.
+// Stuck returns the lowest index of a stuck entry.
 func (p *Puller) Stuck() (index uint64, ok bool) {
 	for id, w := range p.wants {
 		if w.stuck && (!ok || id.Index < index) {
@@ -148,7 +147,7 @@ func (p *Puller) Stuck() (index uint64, ok bool) {
 	return index, ok
 }
 
-// IsStuck reports whether nobody could be got to give what an entry lacks.
+// IsStuck reports whether an entry is stuck.
 func (p *Puller) IsStuck(id ecraft.ID) bool {
 	w := p.wants[id]
 	return w != nil && w.stuck
@@ -185,8 +184,9 @@ func (p *Puller) Answered(from uint64, id ecraft.ID) {
 	p.spoke(peer)
 }
 
-// Plan appends to out what to ask whom at a tick, given what is lacking, oldest
-// first. It may be called at any time: again within a tick when answers came.
+// Plan appends to out the questions of a tick, given the entries that lack units,
+// oldest first. It may be called at any time, also again within a tick when answers
+// came.
 func (p *Puller) Plan(now int, missing []Lacking, leader uint64, out []Ask) []Ask {
 	if len(missing) == 0 && len(p.wants) == 0 {
 		return out
@@ -265,8 +265,8 @@ func (p *Puller) sweep() {
 	}
 }
 
-// expire gives up orders that were not answered in time. A peer is charged with
-// one round a tick, however many orders it left.
+// expire gives up orders that were not answered in time. A peer is charged with one
+// round a tick, however many orders were left.
 func (p *Puller) expire(w *wanted, now int) {
 	w.orders = slices.DeleteFunc(w.orders, func(o order) bool {
 		peer := p.peers[o.peer]
@@ -284,14 +284,14 @@ func (p *Puller) expire(w *wanted, now int) {
 	})
 }
 
-// ask orders what an entry lacks from the next peers in its order.
+// ask orders units that an entry lacks from the next peers in its order.
 func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, first int) []Ask {
 	var buf [16]uint64
 	ring := p.ring(l.Header, leader, buf[:0])
 	left, own := l.Need, l.OwnHeld
 	for left > 0 {
 		if w.cursor >= len(ring) && len(w.orders) > 0 {
-			return out // first the answers to what was asked of several at a time
+			return out // first the answers of several peers that were asked together
 		}
 		if w.cursor > 2*len(ring) {
 			p.endPass(w, l.Need, now)
@@ -328,8 +328,8 @@ func (p *Puller) ask(w *wanted, l *Lacking, now int, leader uint64, out []Ask, f
 	return out
 }
 
-// endPass notes that everybody has been asked, and lets the entry be tried again
-// after a while.
+// endPass notes that all peers have been asked, and lets the entry be tried again after
+// a while.
 func (p *Puller) endPass(w *wanted, need, now int) {
 	w.passes++
 	if need < w.need {
@@ -341,8 +341,8 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+p.options.Timeout
 }
 
-// ring appends whom to ask for an entry before the leader, in order: the slots
-// behind the own one, then members without a slot, the encoder among them.
+// ring appends the peers to ask for an entry before the leader, in order: the slots
+// behind the own slot, then members without a slot, the encoder among them.
 func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 	slot := h.SlotOf(p.self)
 	for i := 1; i <= h.Slots; i++ {
@@ -358,8 +358,8 @@ func (p *Puller) ring(h *ecraft.Header, leader uint64, dst []uint64) []uint64 {
 	return dst
 }
 
-// mayAsk reports whether a peer is worth asking: it answered of late, or is due
-// to be tried again.
+// mayAsk reports whether a peer is worth asking, because the peer answered of late or
+// is due to be tried again.
 func (p *Puller) mayAsk(id uint64, now int) bool {
 	if id == 0 || id == p.self {
 		return false
@@ -372,8 +372,8 @@ func (p *Puller) mayAsk(id uint64, now int) bool {
 	return peer.unanswered < SilentRounds || now-peer.asked >= ProbeRounds*p.options.Timeout
 }
 
-// put adds a want to the last ask for a peer of this round, or to a new one if
-// there is none or it is full.
+// put adds a want to the peer's last Ask of this round, or to a new Ask if there is
+// none or the last is full.
 func (p *Puller) put(out []Ask, first int, to uint64, want Want, bytes int) []Ask {
 	at := len(out) - 1
 	for at >= first && out[at].To != to {

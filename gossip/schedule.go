@@ -11,18 +11,18 @@ type Push struct {
 	Count int
 }
 
-// Targets appends to dst what the node self pushes to whom when its units of an
-// entry are durable. Without a slot it pushes nothing.
+// Targets appends to dst the pushes of the node self when its units of an entry are
+// durable: none without a slot.
 //
 // Every node computes the same schedule from the header alone. By it,
 //
-//   - a node with a slot gets what it lacks to D units, if the others with
-//     slots hold as many;
-//   - it gets no unit twice, as each sender has a strip of its own;
+//   - a node with a slot gets the units that it lacks to D, if the others with slots hold
+//     as many;
+//   - the node gets no unit twice, because each sender has a strip of its own;
 //   - no sender can be relieved by one that sends less (up to evenSlots slots).
 //
-// Where all hold the same, this is a ring: at level l each sends its strip to
-// the l-1 slots before it.
+// If all hold the same, the schedule is a ring: at level l each sends its strip to the
+// l-1 slots before its own.
 func Targets(h *ecraft.Header, self uint64, dst []Push) []Push {
 	slot := h.SlotOf(self)
 	if slot < 0 || !anyLacks(h) {
@@ -56,7 +56,7 @@ const evenSlots = 16
 // grid is room for the schedule of a group of usual size.
 type grid [evenSlots * evenSlots]uint8
 
-// schedule is who sends how many units to whom, for each pair of slots.
+// schedule is how many units each slot sends to each other slot.
 type schedule struct {
 	h     *ecraft.Header
 	units []uint8 // by receiver, then sender
@@ -79,8 +79,8 @@ func newSchedule(h *ecraft.Header, buf *grid) schedule {
 
 func (g schedule) at(to, from int) uint8 { return g.units[to*g.h.Slots+from] }
 
-// fill lets each slot receive whole strips of its successors on the ring until
-// it has D units.
+// fill lets each slot receive whole strips of its successors on the ring until the slot
+// has D units.
 func (g schedule) fill() {
 	for to := range g.h.Slots {
 		lacks := uint8(g.h.D) - g.h.Units[to]
@@ -93,10 +93,10 @@ func (g schedule) fill() {
 	}
 }
 
-// even moves deliveries from senders with much to send to senders with little,
-// as long as that brings any two closer. Each move lowers the sum of the
-// squares of what they send, so it ends; and where no move is left, the
-// schedule is the most even there is.
+// even moves deliveries from senders with much to send to senders with little, as long
+// as a move brings any two closer. Each move lowers the sum of the squares of the
+// loads, so the moves end; and without a move left, the schedule is the most even
+// possible.
 func (g schedule) even() {
 	var loads [evenSlots]int
 	for to := range g.h.Slots {
@@ -128,10 +128,10 @@ func (g schedule) even() {
 	}
 }
 
-// relieve finds the sender with the least to send that can take units off the
-// sender from, directly or through others: a chain in which each takes over a
-// delivery of the one before it. It moves so many units that the two ends come
-// close, and returns how many, and who has them.
+// relieve finds the sender with the least to send that can take units off the sender
+// from, directly or through others: a chain in which each sender takes over a delivery
+// of the sender before. It moves so many units that the two ends come close, and
+// returns their number, and the last sender.
 func (g schedule) relieve(from int, loads *[evenSlots]int) (n, last int) {
 	var before, via [evenSlots]int // the chain: who hands over to a slot, and whose delivery
 	var queue [evenSlots]int

@@ -11,30 +11,30 @@ import (
 )
 
 var (
-	// ErrRefused is wrapped by the errors of units that a peer had no business
-	// to send.
+	// ErrRefused is wrapped by the errors of units of a slot that a peer must not send.
 	ErrRefused = errors.New("gossip: refused")
-	// ErrWrongPayload is wrapped by the errors of payloads that came out wrong
+	// ErrWrongPayload is wrapped by the errors of payloads with a wrong checksum
 	// although the checksum of each unit was right.
 	ErrWrongPayload = errors.New("gossip: wrong payload")
 )
 
 // Store holds units and payloads in memory, by entry, within a budget.
 //
-// An entry in it is wanted until its payload is there, and kept afterwards for
-// the host and for peers that ask. When room is short, what goes first is
+// An entry in the store is wanted until its payload is there, and kept afterwards for
+// the host and for peers that ask. When room is short, entries and units go in this
+// order:
 //
 //  1. payloads of applied entries, oldest first;
 //  2. units that came before their entry (early ones);
-//  3. entries that are not applied, newest first. Forgot tells from where on to
-//     Expect them again. So a host that Expects the oldest of them whenever it
-//     has applied something always has its next entry here.
+//  3. entries that are not applied, newest first. Forgot tells from where on to Expect
+//     entries again. So a host that Expects the oldest of these after each apply always has
+//     its next entry here.
 //
 // The oldest entry that is not applied always has room, or a node could be unable
 // to go on; so have entries that are pinned.
 //
-// A peer may send units of its own slot and of this node's slot, of which nobody
-// else can have any. Otherwise one bad peer could pass for others.
+// A peer may send units of its own slot and of this node's slot. Otherwise one bad peer
+// could pass for others.
 //
 // Invariants:
 //
@@ -43,7 +43,7 @@ var (
 //   - A payload is handed out only if it has the CRC of its header.
 //   - There is one entry per index, and entries are in ascending order.
 //
-// Memory that was handed out or taken in is never changed or used again.
+// Memory that was handed out or taken in is never changed or reused.
 type Store struct {
 	self    uint64
 	budget  int
@@ -56,7 +56,7 @@ type Store struct {
 	counts  struct{ early, wrong int } // for tests: early units, wrong payloads
 }
 
-// record is what the store has of an entry.
+// record is an entry in the store.
 type record struct {
 	id      ecraft.ID
 	h       *ecraft.Header
@@ -69,7 +69,7 @@ type record struct {
 	pins    int
 }
 
-// recordBytes is what an entry costs beside its units or payload.
+// recordBytes is the cost of an entry beside its units or payload.
 const recordBytes = 320
 
 // NewStore returns an empty store for the node self, with a budget in bytes.
@@ -77,12 +77,12 @@ func NewStore(self uint64, budget int) *Store {
 	return &Store{self: self, budget: max(budget, 0)}
 }
 
-// Expect says that an entry is in the log, and that its payload is wanted; own
-// are the units of it that the log holds. It returns whether the payload is
-// complete, and may be called again.
+// Expect says that an entry is in the log, and that its payload is wanted; own are the
+// entry's units in the log. The result says whether the payload is complete. A call may
+// be repeated.
 //
-// The store may have no room for an entry: it is not Known then. Entries that
-// are not coded are complete wherever they are stored, and not for the store.
+// If the store has no room for an entry, the entry is not Known afterwards. Entries
+// that are not coded are complete wherever they are stored, and not for the store.
 func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (complete bool) {
 	if h.Kind != ecraft.Coded {
 		return false
@@ -98,15 +98,15 @@ func (s *Store) Expect(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (com
 	}
 	for _, e := range s.takeEarly(id) {
 		if r.payload == nil {
-			_ = s.addFrom(r, e.from, e.strip) // what is wrong with it is asked for
+			_ = s.addFrom(r, e.from, e.strip) // instead of wrong units others are asked for
 		}
 	}
 	s.trim()
 	return s.Payload(id) != nil
 }
 
-// ExpectPinned is Expect and Pin in one: an entry that there would be no room
-// for is taken in all the same. Unpin ends it.
+// ExpectPinned is Expect and Pin in one, with room for the entry in any case. Unpin
+// ends the pin.
 func (s *Store) ExpectPinned(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip) (complete bool) {
 	if h.Kind != ecraft.Coded {
 		return false
@@ -119,14 +119,14 @@ func (s *Store) ExpectPinned(id ecraft.ID, h *ecraft.Header, own ...ecraft.Strip
 	return s.Expect(id, h, own...)
 }
 
-// unitsBytes is what an entry costs beside its units while they are gathered.
+// unitsBytes is the cost of an entry beside its units while these are gathered.
 func unitsBytes(h *ecraft.Header) int { return 24 * h.D * h.Slots }
 
-// Add takes in units that a peer sent, or those of a rider in the log of this node. It returns whether that made the payload
-// complete. Units of an entry that is not expected yet are kept aside. A unit
-// with a wrong checksum is dropped, and the error wraps ErrCorrupt of package ecraft.
-// With ErrWrongPayload all units of peers were dropped: they are to be asked for again.
-// Errors name the peer.
+// Add takes in units from a peer, or of a rider in the log of this node, and returns
+// whether the payload is complete now. Units of an entry that is not expected yet are
+// kept aside. A unit with a wrong checksum is dropped, and the error wraps ErrCorrupt
+// of package ecraft. With ErrWrongPayload all units of peers were dropped: they are to
+// be asked for again. Errors name the peer.
 func (s *Store) Add(id ecraft.ID, from uint64, u ecraft.Strip) (complete bool, err error) {
 	if u.Count == 0 {
 		return false, nil
@@ -152,12 +152,11 @@ func (s *Store) Payload(id ecraft.ID) []byte {
 	return nil
 }
 
-// Known reports whether the store has anything of an entry that was expected.
+// Known reports whether the store has an entry that was expected.
 func (s *Store) Known(id ecraft.ID) bool { return s.lookup(id) != nil }
 
-// Missing returns how many units of an entry are lacking to decode it, and the
-// first unit of the own slot that is. An entry that is complete, or not known,
-// lacks none.
+// Missing returns how many units are lacking to decode an entry, and the first unit of
+// the own slot that is lacking. An entry that is complete, or not known, lacks none.
 func (s *Store) Missing(id ecraft.ID) (units, ownHeld int) {
 	r := s.lookup(id)
 	if r == nil || r.payload != nil {
@@ -166,9 +165,9 @@ func (s *Store) Missing(id ecraft.ID) (units, ownHeld int) {
 	return r.units.Missing(), r.ownHeld(s.self)
 }
 
-// Lacking appends to out the oldest entries that lack units, up to an index and
-// so many at most, those that are pinned as urgent: what Puller.Plan is to work on. It shares memory with the
-// store, so it is good until the next call.
+// Lacking appends to out the oldest entries that lack units, for Puller.Plan: up to an
+// index and a number of entries, pinned entries as urgent. The result shares memory
+// with the store and is good until the next call.
 func (s *Store) Lacking(upTo uint64, most int, out []Lacking) []Lacking {
 	first := len(out)
 	for _, r := range s.entries {
@@ -194,9 +193,9 @@ func (s *Store) Cut(from uint64) {
 }
 
 // Applied says that the entries up to an index have been applied, here or in a
-// snapshot. What was wanted of them is wanted no more, unless it is pinned, and
-// what is complete is pinned no more. An entry that is needed once more
-// afterwards, to make units for a peer, should be ExpectPinned.
+// snapshot. Entries among these that lack units are forgotten, unless they are pinned,
+// and pins of complete ones end. An applied entry that is needed once more, to make
+// units for a peer, should be ExpectPinned.
 func (s *Store) Applied(index uint64) {
 	if index <= s.applied {
 		return
@@ -220,8 +219,8 @@ func (s *Store) Applied(index uint64) {
 	s.trim()
 }
 
-// Pin keeps an entry in the store until Unpin is called as many times, or until
-// it is complete and applied. It reports whether the entry is Known.
+// Pin keeps an entry in the store until Unpin is called as many times, or until the
+// entry is complete and applied. The result says whether the entry is Known.
 func (s *Store) Pin(id ecraft.ID) bool {
 	r := s.lookup(id)
 	if r != nil {
@@ -230,8 +229,7 @@ func (s *Store) Pin(id ecraft.ID) bool {
 	return r != nil
 }
 
-// Unpin ends what Pin began. What is still lacking of an entry that is applied is
-// wanted no more then.
+// Unpin ends a Pin. An applied entry that still lacks units is forgotten then.
 func (s *Store) Unpin(id ecraft.ID) {
 	r := s.lookup(id)
 	if r == nil || r.pins == 0 {
@@ -243,8 +241,8 @@ func (s *Store) Unpin(id ecraft.ID) {
 	s.trim()
 }
 
-// Forgot returns the lowest index of the entries that were forgotten for lack of
-// room since it was last called, if there are any: they are to be Expected again.
+// Forgot returns the lowest index of the entries forgotten for lack of room since the
+// last call, if there are any: they are to be Expected again.
 func (s *Store) Forgot() (from uint64, ok bool) {
 	from, s.forgot = s.forgot, 0
 	return max(from, s.applied+1), from != 0

@@ -100,6 +100,7 @@ func (s *Store) decode(r *record) error {
 
 // finish makes an entry complete, and lets go of its units.
 func (s *Store) finish(r *record, payload []byte) {
+	r.units.Free()
 	*r = record{id: r.id, h: r.h, payload: payload, bytes: r.bytes, pins: r.pins}
 	if r.payload == nil {
 		r.payload = []byte{}

@@ -8,17 +8,16 @@ import (
 	"slices"
 )
 
-// What a byte costs at the interface is learnt about the median of what answers
-// show, not the mean. A link that stalls shows what bytes never cost, and a mean
-// believes it the more the longer it stalls. So the cost goes by steps, up or
-// down, and a step is as long for an answer that is ten times off as for one that
-// is off by a half.
+// The cost of a byte at the interface is learnt about the median of the answers, not
+// the mean. A link that stalls shows costs that bytes never have, and a mean believes
+// these the more the longer the stall. So the cost goes by steps, up or down, and a
+// step is as long for an answer that is ten times off as for an answer off by a half.
 
 const (
-	// fastLink is the least that a byte is thought to cost: at 100 Gbit/s.
+	// fastLink is the least cost of a byte: at 100 Gbit/s.
 	fastLink = 1 / 12.5e9
-	// sharp is from where on it does not matter how far an answer is off: from
-	// a third of what was expected.
+	// From sharp on, a third of the expected time, the distance of an answer does not
+	// matter.
 	sharp = 3
 	// hurry is after how many answers that agree a step is twice as long, and
 	// leap the longest there is: by about two thirds.
@@ -30,7 +29,7 @@ const (
 	alike = 2.5
 )
 
-// shown is what the answers on one connection show of the interface.
+// shown is the interface by the answers of one connection.
 type shown struct {
 	cost           float64 // of a byte
 	told           float64 // answers ever
@@ -38,8 +37,8 @@ type shown struct {
 	at             float64 // when these were last brought to now
 }
 
-// tell takes an answer from which more was learnt to have left the interface:
-// all bytes were in front of its message, which took t.
+// tell takes an answer that shows more bytes to have left the interface: all bytes were
+// in front of its message, which took t.
 //
 // Steps are long at first; later as long as it takes to forget as fast as sums
 // do. An answer with few bytes in front of it shows more of the base than of the
@@ -71,8 +70,7 @@ func (n *nic) agree(l *link, side float64) float64 {
 	return 1 + n.agreed/hurry
 }
 
-// pool finds what a byte costs at the interface, and which connections are
-// slower than that.
+// pool finds the cost of a byte at the interface, and the slower connections.
 //
 // Answers on a slow connection say of the interface what is not so, and where
 // nothing follows they are the only ones to tell of its last bytes. So only

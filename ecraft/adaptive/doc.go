@@ -33,4 +33,6 @@
 //	pace.go     what a follower missed leaves at a pace of its own
 //
 // The candidate with the least cost wins. [Policy] says how failures fit in.
+// README.md has each constant: what it is for, and what half and twice of it do,
+// measured.
 package adaptive

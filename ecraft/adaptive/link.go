@@ -11,21 +11,20 @@ import (
 
 // The estimator predicts when a follower will have answered a message.
 //
-// Its model is a line: base + held + cost * queued, where queued is every byte
-// that waits in front of the end of the message, not the message's own size
-// alone. So the line is a model of a queue. There are two: the leader's
-// interface, behind which all bytes wait for each other, whatever connection
-// they are on (see nic), and a connection that is slower than that. Which of them
-// a message waited for longer is what it waited for.
+// The model is a line: base + held + cost * queued, where queued is every byte that
+// waits in front of the end of the message, not the message's own size alone. So the
+// line is a model of a queue. There are two queues: the leader's interface, behind
+// which all bytes of all connections wait (see nic), and a connection that is slower
+// than the interface. A message waited in the queue that took longer.
 //
-// The line goes through the base round trip that heartbeats show. A line with a
-// free intercept drifts when a link is saturated: every point on it explains the
-// samples, and it ends at "all delay, no bytes", which asks for full copies
+// The line goes through the base round trip that heartbeats show. A line with a free
+// intercept drifts when a link is saturated: every point of the line explains the
+// samples, and the line ends at "all delay, no bytes", which asks for full copies
 // exactly where they hurt.
 //
-// How much was queued is counted, once the answer is there, from what was
-// answered when: see served. A model of the queue would need the cost, and a
-// wrong cost would so confirm itself; there is one, but only to look ahead.
+// The queued bytes are counted, once the answer is there, from the times of answers:
+// see served. A model of the queue would need the cost, and a wrong cost would confirm
+// itself; the model is used only to look ahead.
 //
 // Times in here are seconds, costs are seconds a byte.
 
@@ -37,13 +36,13 @@ const (
 	forget     = 0.150
 	minSamples = 32
 
-	// A sample may say that bytes cost at most clip times what was thought,
-	// and clipFloor: a stall must not look like a slow link.
+	// A sample may say that bytes cost at most clip times the estimate, and clipFloor:
+	// a stall must not look like a slow link.
 	clip      = 3
 	clipFloor = 20e-6
 
-	// explained is how many times longer than the bytes in front of it at the
-	// interface a message may take for them to explain it.
+	// explained is how many times longer than the bytes in front of it at the interface
+	// a message may take if these bytes are to explain the time.
 	explained = 2
 
 	// telling is the weight from which on a sample tells of its connection.
@@ -59,11 +58,11 @@ const (
 	// A new leader must not take its first answers for late.
 	farTrip = 0.050
 
-	// window is the half of the heartbeats over which the least round trip
-	// counts, and jump is what the base takes of a round trip that is far off.
+	// window is half the heartbeats over which the least round trip counts, and jump
+	// the share that the base takes of a round trip that is far off.
 	window = 4
 	jump   = 0.5
-	// baseSlack is what a heartbeat may take beyond twice the least.
+	// baseSlack is the time that a heartbeat may take beyond twice the least.
 	baseSlack = 50e-6
 
 	maxFlying     = 256 // messages remembered for each follower
@@ -81,14 +80,14 @@ type flight struct {
 	all    float64 // bytes ever sent on all connections, its own included
 	ahead  float64 // bytes at the interface up to its end, by the model
 	work   float64 // once it was answered: how long bytes took, its own and those ahead
-	late   float64 // and how much later than the base that was
+	late   float64 // and how much later than the base
 }
 
 // ackMark says how many bytes were answered by a time, and since when those of
 // the last message were on their way by themselves.
 type ackMark struct{ since, at, bytes float64 }
 
-// heartbeat is when one was sent, and how long bytes in front of it take.
+// heartbeat is the time of a heartbeat, and how long bytes in front of it take.
 type heartbeat struct{ sentAt, wait float64 }
 
 // link is what the leader knows of one follower.
@@ -100,14 +99,14 @@ type link struct {
 	held float64 // how long the follower has a message before it answers
 	cost float64 // seconds a byte, in use
 
-	// own is what its bytes seem to cost: sumXY / sumXX, decaying. sumXA is
+	// own is the cost of its bytes by its answers: sumXY / sumXX, decaying. sumXA is
 	// the same with the bytes in front of them at the interface.
 	own, sumXX, sumXY, sumXA float64
 
 	sampled float64 // when these sums were last brought to now
-	shows   shown   // what its answers show of the interface
+	shows   shown   // the interface by its answers
 	probed  float64 // when a sample last told of this connection alone
-	verdict verdict // whether it is slow where it seems so
+	verdict verdict // whether it is slow when it seems so
 	private bool    // it is slower than the interface
 	late    average // how much later than base it answers
 	spread  average // the variance of that
@@ -115,7 +114,7 @@ type link struct {
 
 	// Invariant: 0 <= queue <= flying.
 	queue   float64 // bytes thought to wait on the connection
-	drained float64 // when that was so
+	drained float64 // at this time
 	flying  float64 // bytes of all in out
 	sent    float64 // bytes ever
 
@@ -255,10 +254,9 @@ func (l *link) dropLost(sentAt, trip float64) {
 	}
 }
 
-// served is how many bytes were queued on the connection when m was sent, its
-// own included: those that were answered later than what was sent before an
-// empty queue would have been. Of a message that was just being sent it is the
-// rest.
+// served is how many bytes were queued on the connection when m was sent, its own
+// included: the bytes that were answered later than from an empty queue. Of a message
+// that was just being sent the rest counts.
 func (l *link) served(m flight, now float64) float64 {
 	empty := m.sentAt + l.base + l.held
 	since := empty
@@ -277,7 +275,7 @@ func (l *link) served(m flight, now float64) float64 {
 	return max(m.upTo-done, m.bytes)
 }
 
-// fade is what is left of sums of late when a sample is added.
+// fade is the share of older sums that is left when a sample is added.
 func fade(now, late float64) float64 {
 	return max(math.Exp(-(now-late)/forget), 1-1.0/minSamples)
 }
@@ -290,8 +288,8 @@ func (l *link) alone() float64 {
 	return 0
 }
 
-// line is what bytes may have taken of a time t, if they were thought to take
-// so long.
+// line is the part of a time t that bytes may have taken, given the time predicted for
+// them.
 func (l *link) line(t, thought float64) float64 {
 	return min(max(t-l.base-l.crowded/2, -l.base/2), clip*thought+l.base/2+clipFloor)
 }
@@ -302,9 +300,9 @@ func (l *link) line(t, thought float64) float64 {
 func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 	decay := fade(now, l.sampled)
 	l.sampled = now
-	// A message that had less than an equal part of the bytes in front of it on
-	// its own connection tells little of that one, if all of them explain the
-	// time that it took.
+	// A message that had less than an equal part of the bytes in front of it on its own
+	// connection tells little of the connection, if all bytes explain the time of the
+	// message.
 	x, weight := m.queued, 1.0
 	y := l.line(t, max(x*l.alone(), all*egress))
 	if equal := all / peers; x < equal && y < explained*all*egress {
@@ -326,7 +324,7 @@ func (l *link) learn(t float64, m flight, now, peers, all, egress float64) {
 	l.own = max(0, l.sumXY) / l.sumXX
 }
 
-// heartbeatSent notes one, and how long the bytes in front of it will take.
+// heartbeatSent notes a heartbeat, and how long the bytes in front of it will take.
 func (l *link) heartbeatSent(now float64, n *nic) {
 	l.drain(now)
 	n.drain(now)
@@ -336,10 +334,10 @@ func (l *link) heartbeatSent(now float64, n *nic) {
 	l.heartbeats.Push(heartbeat{now, max(n.queue*n.cost, l.alone()*l.queue)})
 }
 
-// heartbeatAnswered learns the base. Whether heartbeats wait behind entries or
-// pass them by, what the queue may have cost is taken off, but no more than
-// leaves the least of late. So it says nothing of the cost: a host that sends
-// heartbeats on a connection of their own would make bytes look free.
+// heartbeatAnswered learns the base. Whether heartbeats wait behind entries or pass
+// them by, the queue's possible time is taken off, but no more than leaves the recent
+// least. So heartbeats say nothing of the cost: a host that sends heartbeats on a
+// connection of their own would make bytes look free.
 func (l *link) heartbeatAnswered(now float64) {
 	l.heard = now
 	if l.heartbeats.Len() == 0 {

@@ -8,24 +8,26 @@ import (
 	"time"
 )
 
-// Pace. What a follower missed can wait; what is new cannot, and leaves by the same
-// interface. So no more of it is on its way than keeps the follower's connection busy.
+// Pace. Entries that a follower missed can wait; new entries cannot, and leave by the
+// same interface. So no more missed entries are on their way than keep the follower's
+// connection busy.
 
 const (
-	// paceSlack is how many bytes may wait for the interface beyond what leaves in
-	// a round trip, so that an answer that is late does not leave it idle. It
-	// doubles each paceDoubles.
+	// paceSlack is how many bytes may wait for the interface beyond the bytes of a
+	// round trip, so that a late answer does not leave the interface idle. It doubles
+	// each paceDoubles.
 	paceSlack   = 32 << 10
 	paceDoubles = 8 * time.Second
 	pacePiece   = 16 << 10 // no message for fewer bytes, if there are more
 	maxPace     = 1 << 30  // bytes that leave in the round trip of a far follower, at most
 )
 
-// Room implements Pacer: what leaves in a round trip keeps the connection busy. A
-// short message counts for a long one: of large entries it may carry headers only, but
-// to make it the leader reads them whole, and new entries wait for that as well.
+// Room implements Pacer: the bytes of a round trip keep the connection busy. A short
+// message counts for a long one: it may carry only the headers of large entries, but
+// the leader reads these entries whole to make the message, and new entries wait for
+// the reading as well.
 //
-// What was sent from next on is to be sent again: it was lost, and is in nobody's way.
+// Messages with entries from next on were lost, are to be sent again, and do not count.
 func (a *Policy) Room(to, next uint64, lagging time.Duration) int {
 	l := a.link(to)
 	if l == nil {

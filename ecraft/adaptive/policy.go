@@ -20,35 +20,32 @@ const (
 	unlikeBy   = 1.25 // and followers this unlike, or none is looked for
 
 	goneAfter  = 0.250 // an oldest message this late, and goneFactor
-	goneFactor = 8     // predictions beyond, is for one who is gone
-	silence    = 1.0   // without any answer, if the host calls it unhealthy too
+	goneFactor = 8     // predictions beyond, is at a follower that is gone
+	silence    = 1.0   // without any answer, if the host calls the follower unhealthy too
 
-	cutFactor  = 2    // who would answer later than so many predictions gets nothing
-	probeEvery = 0.25 // but gets something that often, to see if it still would
+	cutFactor  = 2    // a follower that would answer later than so many predictions gets nothing
+	probeEvery = 0.25 // but gets units that often, to see if it still would
 	horizon    = 2    // seconds for which an overload is thought to last
 
-	maxBusy       = 0.97 // of the shared interface: where its formula ends
+	maxBusy       = 0.97 // of the shared interface: the end of the formula
 	alphaJitter   = 1.0 / 32
 	recentEntries = 128
 	unitOverhead  = 4  // a unit's checksum
 	entryOverhead = 64 // an entry and its envelope's header, about
 )
 
-// Options are the knobs of the adaptive policy. There is none so far:
-// it learns what it needs.
+// Options are the knobs of the adaptive policy: none so far, because the policy learns.
 type Options struct{}
 
-// Policy is the policy that picks, entry by entry, the assignment with the
-// least estimated cost: the time to the last answer that it needs, and the
-// delay that it causes to later entries through the leader's interface and
-// through commit in order. It sees only when messages are handed over and when
-// answers come; see link.go for what it makes of that.
+// Policy picks, entry by entry, the assignment with the least estimated cost: the time
+// to the last answer that the entry needs, and the delay of later entries through the
+// leader's interface and through commit in order. Policy sees only when messages are
+// handed over and when answers come; see link.go for the estimates.
 //
-// A slow, paused or dead follower is no mode. An oldest message that is overdue
-// raises the follower's prediction at once, so new entries leave it out; one
-// that owes answers and is silent for longer than ever of late is given nothing
-// more, see silence.go. Its next answer clears both. Every answer at any
-// level teaches.
+// A slow, paused or dead follower is no mode. An oldest message that is overdue raises
+// the follower's prediction at once, so new entries leave the follower out; a follower
+// that owes answers and is silent for longer than ever of late is given nothing more,
+// see silence.go. The next answer clears both. Every answer at any level teaches.
 //
 // It is not safe for concurrent use.
 type Policy struct {
@@ -70,8 +67,8 @@ type Policy struct {
 // proposal is an entry that was appended.
 type proposal struct{ at, bytes float64 }
 
-// New returns the policy. It is told of followers by Joined; until then
-// it gives everybody the fewest units that can commit.
+// New returns the policy. Joined tells of followers; until then all followers get the
+// fewest units that can commit.
 func New(Options) *Policy {
 	a := &Policy{}
 	a.recent.Init(recentEntries)
@@ -79,8 +76,8 @@ func New(Options) *Policy {
 	return a
 }
 
-// Reset implements Observer. What was learnt of the links stays: links do not
-// change because leaders do.
+// Reset implements Observer. Estimates of links stay, because links do not change when
+// leaders do.
 func (a *Policy) Reset(now time.Duration) {
 	for _, l := range a.links {
 		l.forgetFlights(now.Seconds())

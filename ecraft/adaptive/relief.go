@@ -3,31 +3,31 @@
 
 package adaptive
 
-// Relief. Where full copies to the followers nearby are more than the interface can
-// carry, the backlog grows, and a level of fewer bytes that waits for others farther
-// away would be better. Yet an entry that waits for those holds up all behind it. Taken
-// one by one no entry is worth that, so the backlog would grow for good.
+// Relief. If full copies to the followers nearby are more than the interface can carry,
+// the backlog grows, and a level of fewer bytes that waits for followers farther away
+// would be better. Yet an entry that waits for far followers holds up all entries
+// behind. For no single entry does the wait pay, so the backlog would go on growing.
 //
-// It is worth it for many at once: with one slow entry under way the next ones have to
-// wait anyway. So a long backlog is worked off at a level that the interface can carry,
-// until nothing waits any more. To go to and fro would be worst of all: entries that are
-// fast by themselves would still wait for the slow ones in front of them.
+// For many entries at once the wait pays, because behind one slow entry the next
+// entries have to wait anyway. So a long backlog is worked off at a level that the
+// interface can carry, until no entry waits any more. Levels that alternate would be
+// worst of all: fast entries would still wait for the slow entries in front.
 
 const (
 	// reliefShare is how long the backlog must be, as a share of the time that the
 	// slower level takes longer. Much less, and most entries are slow ones.
 	reliefShare = 0.25
-	// reliefBusy is how busy a level may seem to keep the interface. Rates are those
-	// of few entries, and to give up a level by mistake costs more than to keep it.
+	// reliefBusy is how busy a level may seem to keep the interface. Rates are measured
+	// over few entries, and a level given up by mistake costs more than a level kept.
 	reliefBusy = 1.1
 	// reliefWindow is how many entries may be on their way to a far follower. Of
 	// more, hosts keep some back until answers come, and the slow way is slower.
 	reliefWindow = 2 * maxFlying
 )
 
-// relieve reports whether a backlog is to be worked off, where best is the level that
-// entries would be given one by one. If so, it returns the time of the fastest level
-// that the interface can carry.
+// relieve reports whether a backlog is to be worked off; best is the best level for a
+// single entry. If so, it returns the time of the fastest level that the interface can
+// carry.
 func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, ok bool) {
 	slow, carried := levels[0], false
 	for _, l := range levels {
@@ -37,7 +37,7 @@ func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, o
 				slow, carried = l, true
 			}
 		case !carried && l.busy < slow.busy:
-			slow = l // as long as none can be carried, the one that comes nearest
+			slow = l // as long as no level can be carried, the nearest to it
 		}
 	}
 	if a.relief == 0 && !a.backlog(best, slow) || best.queued <= best.tx {
@@ -48,17 +48,17 @@ func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, o
 	return slow.time, true
 }
 
-// backlog reports whether there is one that a slower level should work off: one whose
-// followers are farther away, so that it is not merely more of them that it waits for.
+// backlog reports whether there is a backlog that a slower level should work off: a
+// level whose followers are farther away, and not only more.
 func (a *Policy) backlog(best, slow candidate) bool {
 	near, far := best.last-best.queued, slow.last-slow.late-best.queued
 	return best.busy > 1 && slow.busy < min(reliefBusy, hysteresis*best.busy) && far > unlikeBy*near &&
 		best.queued > reliefShare*(slow.last-best.last) && a.choice.entries*slow.time < reliefWindow
 }
 
-// heldBack is how much longer than its round trip a follower takes because it has as
-// many messages on their way as it may have: entries that others were sent wait until
-// it answers, and leave at the rate at which it does.
+// heldBack is how much longer than its round trip a follower takes because its window
+// of messages is full: entries that other followers were sent wait for its answers, and
+// leave at their rate.
 func (a *Policy) heldBack(l *link) float64 {
 	if l.out.Len() == 0 {
 		return 0

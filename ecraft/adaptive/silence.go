@@ -11,23 +11,22 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Silence. An entry is late for many reasons, most of which are jitter, and to
-// hedge against jitter makes it worse. A follower that is lost shows otherwise: it
-// owes answers and gives none at all. Answers come in order, so where many are
-// under way one comes nearly all the time, and the longest silence of late is
-// hardly more than the largest delay of late.
+// Silence. An entry is late for many reasons, mostly jitter, and hedges against jitter
+// make more jitter. A lost follower shows in another way: it owes answers and gives
+// none at all. Answers come in order, so with many under way an answer comes nearly all
+// the time, and the longest recent silence is hardly more than the largest recent
+// delay.
 
 const (
-	silenceFactor = 2.5 // a silence so much longer than any of late is a loss
-	silenceMemory = 5.0 // seconds in which one is forgotten
-	silenceGrowth = 2   // what was taken for a loss and was none counts so often
+	silenceFactor = 2.5 // a silence so much longer than any recent one is a loss
+	silenceMemory = 5.0 // seconds in which a silence is forgotten
+	silenceGrowth = 2   // a silence wrongly taken for a loss counts so often
 
 	silenceFloor   = 0.005 // seconds: less is not worth a timer
 	silenceSamples = 64    // answers within the memory, or it says nothing
 )
 
-// spoke notes an answer; oldest is when the oldest message was sent that it
-// answers.
+// spoke notes an answer; oldest is the time of the oldest message that it answers.
 func (l *link) spoke(oldest, now float64) {
 	waited := now - max(oldest, l.spokeAt)
 	if l.quiet > 0 {
@@ -39,8 +38,7 @@ func (l *link) spoke(oldest, now float64) {
 	l.spokeAt = now
 }
 
-// patience is how long a silence is not thought a loss yet; 0 if that is not
-// known.
+// patience is how long a silence is no loss yet; 0: not known.
 func (l *link) patience() float64 {
 	if l.spoken < silenceSamples {
 		return 0
@@ -48,8 +46,8 @@ func (l *link) patience() float64 {
 	return max(silenceFloor, (1+silenceFactor/math.Log(l.spoken))*l.quiet)
 }
 
-// lost returns for how long a follower has been silent although it owes an
-// answer, if that is too long; otherwise 0.
+// lost returns for how long a follower has owed an answer and been silent, if too long;
+// otherwise 0.
 func (l *link) lost(now float64) float64 {
 	patience := l.patience()
 	if l.out.Len() == 0 || patience == 0 {
@@ -62,10 +60,10 @@ func (l *link) lost(now float64) float64 {
 	return 0
 }
 
-// leaveLost gives up those that are lost, as if they were gone, until they answer:
-// entries that count on them would all have to be raised. It returns how many
-// voters that are. Where the rest would take longer than the silence has lasted so
-// far, it is not given up: to wait for a slow link would be worse.
+// leaveLost gives lost followers up, as if they were gone, until they answer, because
+// entries that count on them would all have to be raised. It returns the number of
+// voters given up. A follower is not given up while the other followers would take
+// longer than its silence has lasted, because a slow link would be worse.
 func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 	c.sorted = c.sorted[:0]
 	half, size := r.Voters/2, float64(r.Size+entryOverhead)
@@ -89,9 +87,8 @@ func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 	return voters
 }
 
-// silence returns for how long any of those that were given units must have been
-// silent to be lost, which is longer than the entry is expected to take. 0: not
-// known.
+// silence returns for how long a follower with units must have been silent to be lost,
+// which is longer than the prediction for the entry. 0: not known.
 func (c *choice) silence(units []int, expected float64) time.Duration {
 	after := expected
 	for i, p := range c.peers {

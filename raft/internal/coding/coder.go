@@ -15,7 +15,7 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Coder is what a node that codes knows, whatever its role.
+// Coder is the coding of a node, whatever the node's role.
 type Coder struct {
 	extend.Queue
 
@@ -28,15 +28,15 @@ type Coder struct {
 	// store has the units and payloads that are not in the log.
 	store  *gossip.Store
 	puller *gossip.Puller
-	// wanted are entries that a leader must complete to send them on, by index.
+	// wanted are entries that a leader must complete to send on, by index.
 	//
-	// Invariant: empty at a follower; what is not applied is pinned.
+	// Invariant: empty at a follower; entries that are not applied are pinned.
 	wanted map[uint64]*record
 	later  *gossip.Deferred
 	// fresh are the entries that were accepted last, and are about to be appended.
 	fresh accepted
 
-	// leads is what a leader knows besides, recovery the winner of an election.
+	// leads is the state of a leader, recovery that of the winner of an election.
 	//
 	// Invariant: not nil in that role, and nil in others.
 	leads    *leading
@@ -44,15 +44,15 @@ type Coder struct {
 
 	// role and term are those that this node has.
 	//
-	// Invariant: they are those of the View after each call.
+	// Invariant: those of the View after each call.
 	role extend.Role
 	term uint64
 
-	// accounts is what members said of themselves, by id.
+	// accounts are the reports of members, by id.
 	accounts map[uint64]*account
 	// plain is set by Densify: nothing new is to be coded.
 	plain bool
-	// told is the report that the leader has last been sent, at toldTick.
+	// told is the last report to the leader, at toldTick.
 	told     report
 	toldTick int
 	// acked is the last index that this node acknowledged in its term.
@@ -65,23 +65,23 @@ type Coder struct {
 	// noRoomTick; 0 once there may be room again. See mayExpect.
 	noRoomFrom uint64
 	noRoomTick int
-	// releaseTick is the first tick at which the host is asked for a snapshot again.
+	// releaseTick is the tick from which on the host may be asked for a snapshot again.
 	releaseTick int
-	// handed is when the oldest append that is not stored was handed out,
-	// storing a mean of how long that takes. Both are 0 without a clock.
+	// handed is when the oldest append that is not stored was handed out, storing the
+	// mean time that storing takes. Both are 0 without a clock.
 	handed, storing time.Duration
 	// heldBack is the last index at which CodingHeldBack was recorded.
 	heldBack uint64
 	// former is the last leader that this node followed.
 	former uint64
-	// saidStuck is the last entry that was recorded as one nobody completes.
+	// saidStuck is the last entry for which Stuck was recorded.
 	saidStuck uint64
 	// spans is where the log has entries that are not plain.
 	//
 	// Invariant: no entry behind its last is an envelope.
 	spans spans
-	// stale is the first index at which Storage may have a coded entry that another
-	// has replaced; it has not once the tail begins behind it.
+	// stale is the first index at which Storage may still have a coded entry that
+	// another has replaced: not once the tail begins behind the index.
 	stale uint64
 }
 
@@ -103,7 +103,7 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 		accounts: map[uint64]*account{},
 		later:    gossip.NewDeferred(cfg.GossipGap, cfg.GossipDelay),
 	}
-	c.spans.before = applied // what is applied may be coded; see Surveyed and seek
+	c.spans.before = applied // applied entries may be coded; see Surveyed and seek
 	c.ledger.riders = riders{from: applied + 1}
 	c.puller.SetMembers(raft.Electorate().Everyone())
 	c.store.Applied(applied)
@@ -155,7 +155,7 @@ func (c *Coder) fail(err error, format string, args ...any) {
 	c.Ask(extend.Effect{Do: extend.Fail, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)})
 }
 
-// isEnvelope reports whether an entry of a log says that it is not plain.
+// isEnvelope reports whether an entry of a log is an envelope by its mark.
 func (c *Coder) isEnvelope(e *pb.Entry) bool {
 	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), c.cfg.ClearPrefix)
 }
@@ -172,8 +172,8 @@ func (c *Coder) open(e *pb.Entry) (*ecraft.Envelope, error) {
 	return env, nil
 }
 
-// openAll reads entries of the log; nil stands for plain ones, and for all if
-// they all are.
+// openAll reads entries of the log; nil stands for a plain entry, and for all if all
+// are plain.
 func (c *Coder) openAll(ents []*pb.Entry) ([]*ecraft.Envelope, error) {
 	var envs []*ecraft.Envelope
 	for i, e := range ents {
@@ -222,7 +222,7 @@ func (c *Coder) Tick() {
 	c.shareDue()
 	c.pull()
 	if c.plain && !c.dense() {
-		c.seek(0) // all of the log may be plain: see what there is
+		c.seek(0) // look whether all of the log is plain
 	}
 	if c.leads != nil {
 		c.leads.tick()

@@ -14,14 +14,13 @@ import (
 	"github.com/weftraft/weft/gossip"
 )
 
-// Followers complete each other's payloads. When a follower's units of an entry
-// are durable, which is when it acknowledges, it pushes them to those that need
-// them, by a schedule that follows from the header: no request, one delay. A node
-// that still lacks units of a committed entry asks for them.
+// Followers complete each other's payloads. When a follower's units of an entry are
+// durable, the follower acknowledges the entry and pushes the units to the members that
+// need them, by a schedule that follows from the header: no request, one delay. A node
+// that still lacks units of a committed entry asks for the rest.
 
-// Types of messages between nodes that code. Their Term is 0 on the wire, so
-// that a node which does not know them ignores them; the sender's term is in
-// LogTerm.
+// Types of messages between nodes that code. Their Term is 0 on the wire, so that a
+// node without coding ignores them; the sender's term is in LogTerm.
 const (
 	MsgUnits    = pb.MessageType(64)
 	MsgUnitsAsk = pb.MessageType(65)
@@ -29,17 +28,17 @@ const (
 
 // The Context of MsgUnits and MsgUnitsAsk is one byte, what the message is for.
 const (
-	forPush    = 'p' // units that nobody asked for
-	forAnswer  = 'a' // units that were asked for
+	forPush    = 'p' // a push: units without a question
+	forAnswer  = 'a' // the answer to a question for units
 	forAsk     = 'q' // a question of a node that applies, or sends on
 	forRecover = 'r' // a question of a new leader, and its answer
 )
 
-// answerBytes bounds the units in an answer: who needs more asks again.
+// answerBytes bounds the units in an answer: a node that needs more asks again.
 const answerBytes = 1 << 20
 
-// unitsMessage begins a message about units. Its LogTerm is the sender's term,
-// its index the last one that the sender acknowledged in it.
+// unitsMessage begins a message about units. LogTerm is the sender's term, Index the
+// last index that the sender acknowledged in this term.
 func (c *Coder) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *pb.Message {
 	return &pb.Message{
 		Type: &typ, To: &to, From: &c.id, Term: new(uint64), LogTerm: new(c.raft.Term()),
@@ -47,15 +46,16 @@ func (c *Coder) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *pb.Me
 	}
 }
 
-// IsPush reports whether a message has units that nobody asked for. Pushed units wait
-// for durability, so the message also vouches for its index.
+// IsPush reports whether a message is a push. Pushed units wait for durability, so the
+// message also vouches for its index.
 func IsPush(m *pb.Message) bool {
 	return m.GetType() == MsgUnits && len(m.GetContext()) == 1 && m.GetContext()[0] == forPush
 }
 
-// share has this node's units of entries follow their acknowledgement: at once,
-// or when they lie far enough behind. An old entry, sent to a member that lagged,
-// is not shared: the others have it. So they will not push theirs, either.
+// share pushes this node's units of entries behind their acknowledgement: at once, or
+// when the entries lie far enough behind the commit index. An entry that was committed
+// before it came is not shared, because the others have it; for the same reason they
+// push no units of it.
 func (c *Coder) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
 	var now parcels
 	for i, env := range envs {
@@ -81,14 +81,15 @@ func (c *Coder) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) 
 	c.shareDue()
 }
 
-// shareDue pushes what lies far enough behind the commit index, or has waited
-// long enough.
+// shareDue pushes the units of entries that lie far enough behind the commit index, or
+// have waited long enough.
 func (c *Coder) shareDue() {
 	c.shareLater(func() (ecraft.ID, bool) { return c.later.Next(c.log.Committed(), c.ticks) })
 }
 
-// shareUpTo pushes what was held back of entries that may leave the log, as they are
-// applied or a snapshot takes their place: who asks for them then would get nothing.
+// shareUpTo pushes the units that were held back of entries which may leave the log,
+// because the entries are applied or a snapshot takes their place: a later question for
+// these units would get nothing.
 func (c *Coder) shareUpTo(index uint64) {
 	c.shareLater(func() (ecraft.ID, bool) { return c.later.NextUpTo(index) })
 }
@@ -119,8 +120,8 @@ type parcels struct {
 	targets []gossip.Push
 }
 
-// pack adds what the schedule says of one entry. A node that was assigned the
-// whole payload makes the units of its slot.
+// pack adds the pushes of one entry by the schedule. A node that was assigned the whole
+// payload makes the units of its slot.
 func (p *parcels) pack(c *Coder, id ecraft.ID, env *ecraft.Envelope) {
 	p.targets = gossip.Targets(&env.Header, c.id, p.targets[:0])
 	var word *ecraft.Codeword
@@ -129,12 +130,12 @@ func (p *parcels) pack(c *Coder, id ecraft.ID, env *ecraft.Envelope) {
 		defer word.Free()
 	}
 	var (
-		data   []byte // shared by those that get the same units
+		data   []byte // shared by receivers of the same units
 		packed int
 	)
 	for _, t := range p.targets {
 		if a := c.accounts[t.Peer]; a != nil && a.unreachable {
-			continue // it asks for what it missed when it is back
+			continue // when it is back, the member asks for the units
 		}
 		if t.Count != packed {
 			strip := env.Own.Sub(0, t.Count)
@@ -155,8 +156,8 @@ func (p *parcels) pack(c *Coder, id ecraft.ID, env *ecraft.Envelope) {
 	}
 }
 
-// open returns the position of the receiver's last parcel if that takes more, and
-// else -1.
+// open returns the position of the receiver's last parcel if there is room in the
+// parcel, and -1 otherwise.
 func (p *parcels) open(to uint64) int {
 	for i := len(p.to) - 1; i >= 0; i-- {
 		if p.to[i] == to {
@@ -169,7 +170,7 @@ func (p *parcels) open(to uint64) int {
 	return -1
 }
 
-// ship sends the parcels when what they hold is durable here.
+// ship sends the parcels when their units are durable here.
 func (c *Coder) ship(p *parcels) {
 	for i, to := range p.to {
 		ents := p.content[i].Entries
@@ -217,10 +218,10 @@ func (c *Coder) Step(m *pb.Message) error {
 	return nil // another extension's
 }
 
-// stepUnits takes what another node sends of entries.
+// stepUnits takes units, or headers, from another node.
 func (c *Coder) stepUnits(m *pb.Message) error {
 	from := m.GetFrom()
-	if m.GetContext()[0] == forReading { // also of those that are to be members
+	if m.GetContext()[0] == forReading { // also from nodes that are to be members
 		if c.leads != nil {
 			c.leads.readingArrived(m)
 		}
@@ -273,11 +274,10 @@ func (c *Coder) stepUnitsOf(from uint64, e *pb.Entry) (refused error) {
 	return refused
 }
 
-// unitsArrived adds units of an entry, from another node or from this one's own
-// log.
+// unitsArrived adds units of an entry, from another node or from this node's log.
 func (c *Coder) unitsArrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
 	complete, err := c.store.Add(id, from, s)
-	if complete { // in spite of units that were bad
+	if complete { // in spite of bad units
 		c.completed(id)
 	}
 	c.forgetting()
@@ -291,7 +291,7 @@ func (c *Coder) unitsArrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
 	return nil
 }
 
-// completed notes that the payload of an entry is all here.
+// completed notes that this node has the payload of an entry.
 func (c *Coder) completed(id ecraft.ID) {
 	rec := c.ledger.find(id.Index)
 	if rec == nil || rec.id != id {
@@ -335,7 +335,7 @@ func (c *Coder) stepAsk(m *pb.Message) error {
 	return nil
 }
 
-// answer puts what this node holds of the entries that are asked for into e.
+// answer puts this node's units of the entries of a question into e.
 func (c *Coder) answer(e, m *pb.Message) error {
 	size := 0
 	for _, q := range m.GetEntries() {
@@ -346,7 +346,7 @@ func (c *Coder) answer(e, m *pb.Message) error {
 		}
 		units, sound := c.unitsFor(m.GetFrom(), idOf(q), want)
 		if !sound && m.GetContext()[0] == forRecover {
-			continue // no answer: what is damaged may be what a committed entry needs
+			continue // no answer: a committed entry may need the damaged units
 		}
 		data := gossip.AppendUnits(nil, units...)
 		e.Entries = append(e.Entries, named(idOf(q), data))
@@ -358,10 +358,10 @@ func (c *Coder) answer(e, m *pb.Message) error {
 	return nil
 }
 
-// unitsFor returns units of an entry for a member that lacks some: of the
-// member's own strip if this node has the payload, so that they cannot be what
-// it gets elsewhere, and otherwise of this node's. They are not sound if this
-// node's log may once have had more.
+// unitsFor returns units of an entry for a member that lacks some. If this node has the
+// payload, the units are of the member's own strip, which no other node sends;
+// otherwise they are of this node's strip. They are not sound if this node's log may
+// once have had more.
 func (c *Coder) unitsFor(asker uint64, id ecraft.ID, want gossip.Want) (units []ecraft.Strip, sound bool) {
 	if !c.stands(id) {
 		return nil, true

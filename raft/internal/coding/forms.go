@@ -15,13 +15,12 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// What a member is sent of the entries in this node's log: its own form of each,
-// made of the payload. What cannot be made yet waits, and is completed.
+// A member is sent its own form of each entry of this node's log, made of the payload.
+// An entry whose form cannot be made yet waits, and is completed.
 
-// Form turns entries of a leader's log into what a member is sent. It stops
-// before the first one that cannot be made yet, and sees to it that it will be,
-// and when there is no room for more. What the host makes of them will be so many
-// bytes shorter.
+// Form turns entries of a leader's log into a member's form. It stops when there is no
+// room for more, and before the first entry whose form cannot be made yet, which is
+// then completed. The host makes the result shorter by saved bytes.
 func (c *Coder) Form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int) {
 	if most, first := c.leads.mostFor(to), ents[0].GetIndex(); most-first < uint64(len(ents)) {
 		ents = ents[:most-first+1]
@@ -50,7 +49,7 @@ func (l *leading) form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry,
 		coded, late := c.isEnvelope(e), 0
 		if coded {
 			if !capable {
-				// It might take an envelope for a payload. The answer to an
+				// The member might take an envelope for a payload. The answer to an
 				// append without entries will tell.
 				l.blocked[to] = true
 				break
@@ -90,9 +89,9 @@ func (l *leading) form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry,
 	return made, saved
 }
 
-// Room returns how many bytes of entries, from index next on, a member may be sent
-// now: as many as fit a message, or less of what it missed. That can wait, unlike
-// what others are sent by the same interface. 0 holds new entries back.
+// Room returns how many bytes of entries, from index next on, a member may be sent now:
+// as many as fit a message, or fewer if the member missed these entries, because they
+// can wait, unlike the new entries on the same interface. 0: none.
 func (c *Coder) Room(to, next uint64) int {
 	l := c.leads
 	if next > l.mostFor(to) {
@@ -104,15 +103,15 @@ func (c *Coder) Room(to, next uint64) int {
 	}
 	since, known := l.lagging[to]
 	if !known || l.raft.Members().Progress[to].State != tracker.StateReplicate {
-		return missedBytes // what was on its way may be lost
+		return missedBytes // entries on their way may be lost
 	}
 	return min(p.Room(to, next, l.now()-since), missedBytes)
 }
 
-// missed reports whether the entries from next on are what a member missed.
+// missed reports whether a member missed the entries from next on.
 func (l *leading) missed(next uint64) bool { return next <= l.log.Committed() && !l.plain }
 
-// lags notes since when a member is being sent what it missed.
+// lags notes since when a member catches up.
 func (l *leading) lags(to, next uint64) {
 	switch _, known := l.lagging[to]; {
 	case !l.missed(next):
@@ -122,13 +121,14 @@ func (l *leading) lags(to, next uint64) {
 	}
 }
 
-// missedBytes is how much of what a member missed goes into one message, so that
-// what comes next does not wait for long.
+// missedBytes bounds a message to a member that catches up, so that the next message on
+// the interface does not wait for long.
 const missedBytes = 32 << 10
 
-// dataFor makes a member's form of an entry in this node's form; nil if it is to
-// be sent in that, as it is the same or the host makes the other of it, which
-// saves so many bytes. [ecraft.ErrIncomplete]: this node lacks units for it.
+// dataFor makes a member's form of an entry in this node's form; nil if this node's
+// form is to be sent, because both are the same, or because the host makes the
+// member's, which is shorter by saved bytes. [ecraft.ErrIncomplete]: this node lacks
+// units.
 func (l *leading) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err error) {
 	c := l.Coder
 	if rec := c.ledger.find(e.GetIndex()); rec != nil && len(rec.hdr.Riders) == 0 {
@@ -151,8 +151,8 @@ func (l *leading) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err e
 	return data, 0, err
 }
 
-// asItIs reports whether a member is sent an entry in this node's form, and how
-// many bytes are saved when the host makes the member's of it.
+// asItIs reports whether a member is sent an entry in this node's form, and how many
+// bytes shorter the host makes it.
 func (l *leading) asItIs(h *ecraft.Header, to uint64, e *pb.Entry) (saved int, ok bool) {
 	switch {
 	case len(h.Riders) == 0 && h.Whole(to) && h.Whole(l.id):
@@ -193,9 +193,9 @@ func (c *Coder) codeword(id ecraft.ID, env *ecraft.Envelope) (*ecraft.Codeword, 
 	return ecraft.NewCodeword(&env.Header, payload), nil
 }
 
-// riderWords returns the codewords of the entries that ride in one, nil for
-// those whose units are left out: they are committed, applied and gone here or
-// there, so that neither the commit rule nor the receiver needs them any more.
+// riderWords returns the codewords of the entries that ride in a carrier, nil for
+// entries whose units are left out: these entries are committed, applied and gone here
+// or at the receiver, so that neither the commit rule nor the receiver needs the units.
 func (l *leading) riderWords(to, carrier uint64, env *ecraft.Envelope) ([]*ecraft.Codeword, error) {
 	if len(env.Riders) == 0 {
 		return nil, nil
@@ -225,7 +225,7 @@ func (l *leading) riderWord(id ecraft.ID) (*ecraft.Codeword, error) {
 		return l.word(rec)
 	}
 	if rec := l.check.headers[id.Index]; rec != nil && rec.id == id {
-		// Compacted here, and completed once more. The header is another's word.
+		// Compacted here, and completed once more. The header came from another member.
 		if p := c.store.Payload(id); p != nil && rec.hdr.IsOf(p) {
 			return ecraft.NewCodeword(rec.hdr, p), nil
 		}
@@ -244,7 +244,7 @@ func (l *leading) riderWord(id ecraft.ID) (*ecraft.Codeword, error) {
 	return nil, err
 }
 
-// word returns the codeword of a record, and keeps it.
+// word returns the codeword of a record, and keeps the codeword.
 func (l *leading) word(rec *record) (*ecraft.Codeword, error) {
 	if rec.word != nil {
 		return rec.word, nil
@@ -276,7 +276,7 @@ func (c *Coder) payload(rec *record) ([]byte, error) {
 	return env.Payload, nil
 }
 
-// entry reads one entry of the log, if that is the one meant.
+// entry reads the entry of the log with an id.
 func (c *Coder) entry(id ecraft.ID) (*pb.Entry, error) {
 	if !c.stands(id) {
 		return nil, ecraft.ErrIncomplete

@@ -11,12 +11,12 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// A check of a change may be about entries that this node has compacted. Others
-// know their headers.
+// A check of a change may concern entries that this node has compacted. Other members
+// have the headers.
 
 // The Context of questions and answers about headers, of the wish that a member
-// releases what it can, and of the question whether it reads envelopes; see
-// coded_gossip.go.
+// releases entries, and of the question whether a node reads envelopes; see
+// exchange.go.
 const (
 	forHeaderAsk    = 'h'
 	forHeaderAnswer = 'H'
@@ -27,8 +27,8 @@ const (
 // maxHeaders bounds the headers in an answer.
 const maxHeaders = 512
 
-// askHeaders asks a member that has entries [from, to] of the log for the headers
-// of those that are coded.
+// askHeaders asks a member that has entries [from, to] of the log for the headers of
+// the coded ones.
 func (l *leading) askHeaders(from, to uint64) {
 	c := l.Coder
 	if l.askedHeaders == c.ticks {
@@ -50,9 +50,8 @@ func (l *leading) askHeaders(from, to uint64) {
 	l.send(m)
 }
 
-// answerHeaders tells a leader the headers of the coded entries between the
-// message's index and its commit index. The answer's commit index is how far it
-// goes.
+// answerHeaders tells a leader the headers of the coded entries between the message's
+// index and its commit index. The answer covers entries up to its commit index.
 func (c *Coder) answerHeaders(m *pb.Message) {
 	lo, hi := m.GetIndex(), min(m.GetCommit(), c.log.Committed())
 	if lo < c.log.First() || lo > hi || m.GetLogTerm() != c.raft.Term() {
@@ -106,8 +105,9 @@ func (l *leading) headersArrived(m *pb.Message) error {
 }
 
 // askRelease has the voters to come that have not released entries up to index make
-// snapshots, which no idle host does by itself: those who released them left too
-// little, so that a check of members fails until enough of the others have.
+// snapshots, because no idle host makes any by itself. The members that released the
+// entries left too few units, so a check of members fails until enough of the others
+// have released them.
 func (l *leading) askRelease(index uint64) {
 	for id := range l.check.voters {
 		switch a := l.accounts[id]; {
@@ -122,14 +122,14 @@ func (l *leading) askRelease(index uint64) {
 }
 
 // askForSnapshot asks the host for a snapshot that covers an index, once in an election
-// timeout: it may make one, and release what it stands for.
+// timeout: the host may make a snapshot, and so release entries.
 func (c *Coder) askForSnapshot(index uint64) {
 	if index <= c.released() {
-		c.told.released = 0 // what was said of it was lost: it is news once more
+		c.told.released = 0 // the report was lost: repeat the news
 	}
 	if index <= c.released() || index > c.log.Applied() || c.ticks < c.releaseTick {
 		return
 	}
 	c.releaseTick = c.ticks + c.cfg.ElectionTick
-	_, _ = c.log.Snapshot() // what there is of it comes with the next report
+	_, _ = c.log.Snapshot() // the next report says how far
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// leading is what a leader needs to code: who gets which slot, and what is on
-// its way. It begins and ends with the leadership.
+// leading is the state of a leader that codes: slots, and entries on their way. It
+// begins and ends with the leadership.
 type leading struct {
 	*Coder
 	// members are the followers by slot, voters first, then learners, in order
-	// of id; round has them as the policy wants to see them. Both are made anew
-	// when the configuration changes, and not changed: headers share members.
+	// of id; round has them in the policy's form. Both are made anew when the
+	// configuration changes, and not changed: headers share members.
 	//
 	// Invariant: each is a follower of now, and the policy sees as many.
 	members []uint64
@@ -26,12 +26,12 @@ type leading struct {
 
 	// blocked are members that wait for entries this leader must complete.
 	blocked map[uint64]bool
-	// lagging is since when members are being sent what they missed.
+	// lagging is since when members catch up.
 	lagging map[uint64]time.Duration
 	check   memberCheck
-	// call is what voters to come have answered, while a change waits for them.
+	// call is the answers of voters to come, while a change waits for them.
 	call rollCall
-	// anewFrom is the entry from which on acknowledgements say who reads envelopes.
+	// anewFrom is the entry from which on acknowledgements count as reports.
 	anewFrom uint64
 	// askedHeaders is the tick of the last question for headers.
 	askedHeaders int
@@ -45,10 +45,10 @@ type leading struct {
 	// first is the index of the first entry of this term, sentTo the highest that was
 	// sent to a member in it.
 	//
-	// Invariant: neither falls, whatever becomes of what was sent.
+	// Invariant: neither falls, whatever becomes of the messages.
 	first  uint64
 	sentTo map[uint64]uint64
-	// saved is by how much shorter the host makes what a member is sent next.
+	// saved is by how much shorter the host makes the next append.
 	saved int
 }
 
@@ -77,8 +77,7 @@ func (l *leading) tick() {
 	l.workOnChange()
 }
 
-// unblock has members that are there be sent what they waited for, if it can be made by
-// now.
+// unblock has members that are alive be sent entries that can be made by now.
 func (l *leading) unblock() {
 	for _, id := range l.members {
 		if l.healthy(id) {

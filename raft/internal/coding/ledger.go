@@ -10,20 +10,19 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// ledger is what the headers in the log say, for entries that are not applied:
-// one record for each coded entry. It is derived from the log and nothing else,
-// and is made anew from it after a restart.
+// ledger has one record for each coded entry that is not applied, by the headers in the
+// log. The ledger is derived from the log and nothing else, also after a restart.
 type ledger struct {
-	// recs are the records in order of index. Those of applied entries go.
+	// recs are the records in order of index. Records of applied entries go.
 	//
 	// Invariant: one for each coded entry of the log that is not applied, with the
 	// units and riders that the log says.
 	recs []*record
-	// ready is the number of leading records that are known to be complete.
+	// ready is the number of leading records known to be complete.
 	//
 	// Invariant: all of these are complete.
 	ready int
-	// riders are also those for applied entries.
+	// riders also has the riders for applied entries.
 	riders riders
 	// words is the bytes of the payloads that records keep with their codewords,
 	// bare a number of leading records that keep none.
@@ -36,12 +35,11 @@ type ledger struct {
 type record struct {
 	id  ecraft.ID
 	hdr *ecraft.Header
-	// raised are the riders for this entry, in order of the entries that carry
-	// them.
+	// raised are the riders for this entry, in order of their carriers.
 	raised []raise
 	// complete says that this node can produce the payload.
 	//
-	// Invariant: the log has it whole, or the store has it; and only then.
+	// Invariant: if and only if the log has the payload, or the store.
 	complete bool
 	// covered says, at a leader, that the units of the header alone satisfy
 	// the commit rule. It is forgotten when the configuration changes.
@@ -52,29 +50,28 @@ type record struct {
 	//
 	// Invariant: the envelope in the log has it.
 	whole bool
-	// unpushed says that nobody will push units of it any more: they are to be
-	// asked for.
+	// unpushed says that no push will bring units any more: they are to be asked for.
 	unpushed bool
 	// pinned says that the store must not give the payload up.
 	//
 	// Invariant: the store knows the entry.
 	pinned bool
-	// damaged says that this node's log has lost units that it had.
+	// damaged says that this node's log has lost units.
 	damaged bool
 
 	// word is the codeword, at a leader that has made one. nil otherwise.
 	word *ecraft.Codeword
-	// plan is what the policy expected, born when the entry was appended, and
-	// hedgeAt when it is overdue; 0: no timer.
+	// plan is the policy's plan, born when the entry was appended, and hedgeAt when the
+	// entry is late; 0: no timer.
 	plan          ecraft.Plan
 	born, hedgeAt time.Duration
-	// looked says that it was hedged, or could not be: hedgeAt says when to look
-	// again, whoever is silent.
+	// looked says that the entry was hedged, or could not be: hedgeAt says when to look
+	// again, whichever members are silent.
 	looked bool
-	// bornTick is the tick of that, retryTick the first at which to look again.
+	// bornTick is the tick of the append, retryTick the first at which to look again.
 	bornTick, retryTick int
-	// wantedAt is the tick at which it was first wanted for another member, neededAt
-	// that at which it last was.
+	// wantedAt is the tick at which the entry was first wanted for another member,
+	// neededAt the last such tick.
 	wantedAt, neededAt int
 	// since is when the entry was known to be committed here, for metrics.
 	since time.Duration
@@ -84,8 +81,8 @@ type record struct {
 type raise struct {
 	at     uint64
 	totals []uint8
-	// without are members that were sent the carrier without these units; noted
-	// while a change of the members is checked.
+	// without are members to which the carrier went without these units; noted while a
+	// change of the members is checked.
 	without []uint64
 }
 
@@ -109,9 +106,9 @@ func (g *ledger) add(rec *record) {
 	}
 }
 
-// ride notes a rider that an entry of the log carries. How many slots the older entry
-// has was checked when the carrier came, unless that entry was applied by then: a node
-// that starts from an older state may meet one that fits no entry.
+// ride notes a rider that an entry of the log carries. The number of slots was checked
+// when the carrier came, unless the older entry was applied by then: a node that starts
+// from an older state may meet a rider that fits no entry.
 func (g *ledger) ride(at uint64, r ecraft.Rider) {
 	g.riders.add(r.ID, at)
 	if rec := g.find(r.Index); rec != nil && rec.id.Term == r.Term && len(r.Totals) == rec.hdr.Slots {
@@ -119,7 +116,7 @@ func (g *ledger) ride(at uint64, r ecraft.Rider) {
 	}
 }
 
-// cut forgets what stands in entries from index on.
+// cut forgets entries from index on.
 func (g *ledger) cut(index uint64) {
 	g.riders.keep(0, index)
 	i := g.at(index)
@@ -162,7 +159,7 @@ func (g *ledger) incomplete() *record {
 	return nil
 }
 
-// complete notes that a payload is here, or is not.
+// complete notes whether a payload is here.
 func (g *ledger) complete(rec *record, here bool) {
 	if rec.complete = here; !here {
 		g.ready = min(g.ready, g.at(rec.id.Index))
@@ -176,8 +173,8 @@ func (g *ledger) complete(rec *record, here bool) {
 // incomplete returns the first record whose payload is lacking, or nil.
 func (c *Coder) incomplete() *record { return c.ledger.incomplete() }
 
-// forgetting takes note of what the store has given up for lack of room: that is
-// lacking again. It follows each call that may have the store give up something.
+// forgetting notes entries that the store has given up for lack of room, and that are
+// lacking again. It follows each call that may have the store give up entries.
 func (c *Coder) forgetting() {
 	from, ok := c.store.Forgot()
 	if !ok {
@@ -204,8 +201,8 @@ func (g *ledger) keep(rec *record, word *ecraft.Codeword) {
 	g.bare = min(g.bare, g.at(rec.id.Index))
 }
 
-// trim drops the oldest codewords, which can be made again, where their payloads
-// are more bytes than the budget. Nobody must be at work with one.
+// trim drops the oldest codewords, which can be made again, if their payloads are more
+// bytes than the budget. No codeword must be in use.
 func (g *ledger) trim(budget int) {
 	for ; g.words > budget && g.bare < len(g.recs)-1; g.bare++ {
 		g.drop(g.recs[g.bare])
@@ -221,9 +218,9 @@ func (g *ledger) drop(rec *record) {
 	}
 }
 
-// holds returns how many units of the entry a member holds if its log agrees
-// with this one up to match, as far as riders at or below upTo count. A member
-// without a slot was sent the whole payload, or made it.
+// holds returns how many units of the entry a member holds if its log agrees with this
+// one up to match, and riders at or below upTo count. A member without a slot was sent
+// the whole payload, or encoded it.
 func (rec *record) holds(member, match, upTo uint64) int {
 	if match < rec.id.Index {
 		return 0

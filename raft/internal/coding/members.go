@@ -15,30 +15,30 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Configuration changes. What is committed later satisfies the commit rule of
-// the configuration in force, which covers one that is one step away. What was
-// committed earlier may not: entries coded for five, of which three decode, are
-// not safe with a majority of three. So before a simple change is appended, and
-// before a joint configuration is left, every committed coded entry must be
-// decodable by any majority of the voters to come, or released by enough of
-// them. Entering a joint configuration needs no check: its old half protects.
+// Configuration changes. Entries committed from now on satisfy the commit rule of the
+// configuration in force, which covers a configuration one step away. Entries committed
+// earlier may not: entries coded for five members, of which three decode, are not safe
+// with a majority of three. So before a simple change is appended, and before a joint
+// configuration is left, every committed coded entry must be decodable by any majority
+// of the voters to come, or released by enough of them. Entering a joint configuration
+// needs no check: its old half protects.
 //
-// Where an entry fails the check, the leader raises it by riders; where it
-// cannot, it waits for members to release it.
+// If an entry fails the check, the leader raises the entry by riders; if the leader
+// cannot, the change waits for members to release the entry.
 
-// memberCheck is how far the check for a change has come.
+// memberCheck is the progress of the check for a change.
 type memberCheck struct {
-	// voters are those to come; nil if nothing is being checked.
+	// voters are the voters to come; nil without a check.
 	voters quorum.MajorityConfig
-	// okTo is the index up to which all entries pass. What passes once passes
-	// for good: logs grow, and nothing released comes back.
+	// okTo is the index up to which all entries pass. An entry that passes once passes
+	// for good, because logs grow and nothing released comes back.
 	okTo uint64
-	// failedAt is the tick at which it last failed, snapshotAt that at which the
-	// host was last asked for a snapshot.
+	// failedAt is the tick of the last failure, snapshotAt the tick of the last
+	// question for a snapshot.
 	failedAt, snapshotAt int
 	// raised are riders in carriers that were appended for this check.
 	raised map[uint64][]raise
-	// headers are those of entries that are compacted here, as others told,
+	// headers are the headers of entries that are compacted here, from other members,
 	// known up to headersTo.
 	headers   map[uint64]*record
 	headersTo uint64
@@ -49,10 +49,10 @@ const checkPage = 8 << 20
 
 // MayChange reports whether a change of members may be appended now.
 //
-// A change waits while an earlier one is not in force. (1) Until then it is not
-// known which voters this change leads to. (2) Every unapplied configuration must
-// agree to commits, so each further one makes commits harder. (3) A new voter may need
-// a snapshot that lists it as a member, and none exists before.
+// A change waits while an earlier one is not in force. (1) Until then the voters to
+// which this change leads are not known. (2) Every unapplied configuration must agree
+// to commits, so each further one makes commits harder. (3) A new voter may need a
+// snapshot that lists it as a member, and none exists before.
 func (c *Coder) MayChange(change *extend.Change) bool {
 	if change.Second || len(c.raft.Electorate().Changes()) > 0 || !c.leads.votersRead(change.New) {
 		return false
@@ -60,9 +60,10 @@ func (c *Coder) MayChange(change *extend.Change) bool {
 	return change.To == nil || c.leads.verdict(change.To).ok()
 }
 
-// verdict is what a check of members finds.
+// verdict is the result of a check of members.
 type verdict struct {
-	// okTo is the index up to which all entries pass, failing the first that do not.
+	// okTo is the index up to which all entries pass, failing are the first entries
+	// that do not.
 	okTo    uint64
 	failing []*record
 	// askFrom is the first of the entries up to askTo that are compacted here and
@@ -74,8 +75,8 @@ type verdict struct {
 
 func (v verdict) ok() bool { return len(v.failing) == 0 && v.askFrom == 0 && v.err == nil }
 
-// verdict checks whether voters to come can restore all that is committed. What
-// passed in an earlier check for the same voters is not looked at again.
+// verdict checks whether voters to come can restore all committed entries. Entries that
+// passed an earlier check for the same voters are not read again.
 func (l *leading) verdict(voters quorum.MajorityConfig) (v verdict) {
 	check := &memberCheck{}
 	if sameVoters(l.check.voters, voters) {
@@ -101,9 +102,9 @@ func (l *leading) verdict(voters quorum.MajorityConfig) (v verdict) {
 	return v
 }
 
-// verdictOfHeaders looks at entries up to an index that this node has compacted, by
-// the headers that others told. Where nobody has headers or units, the change waits
-// until enough have released the entries.
+// verdictOfHeaders looks at entries up to an index that this node has compacted, by the
+// headers from other members. If no member has headers or units, the change waits until
+// enough members have released the entries.
 func (l *leading) verdictOfHeaders(v *verdict, check *memberCheck, voters quorum.MajorityConfig, to uint64) {
 	for i := v.okTo + 1; i <= min(to, check.headersTo); i++ {
 		if rec := check.headers[i]; rec != nil {
@@ -140,8 +141,8 @@ func (l *leading) verdictOf(v *verdict, voters quorum.MajorityConfig, rec *recor
 	}
 }
 
-// workOnChange does what can be done about a change of members that waits: entries
-// that fail are raised, headers of compacted ones asked for.
+// workOnChange works for a change of members that waits: failing entries are raised,
+// and headers of compacted entries asked for.
 func (l *leading) workOnChange() {
 	change := l.raft.Held()
 	l.callVoters(change)
@@ -154,7 +155,7 @@ func (l *leading) workOnChange() {
 	}
 	v := l.verdict(voters)
 	check.okTo = v.okTo
-	// Nobody may be able to restore these any more: they are not tried again.
+	// Perhaps no member can restore these any more: they are not tried again.
 	maps.DeleteFunc(check.headers, func(i uint64, _ *record) bool { return i <= v.okTo })
 	maps.DeleteFunc(check.raised, func(i uint64, _ []raise) bool { return i <= v.okTo })
 	switch {
@@ -181,8 +182,8 @@ func sameVoters(a, b quorum.MajorityConfig) bool {
 	return true
 }
 
-// releasedByEnough returns the index up to which so many voters have released
-// the log that each majority has one of them.
+// releasedByEnough returns the index up to which so many voters have released the log
+// that each majority has one of these voters.
 func (l *leading) releasedByEnough(voters quorum.MajorityConfig) uint64 {
 	n := len(voters)
 	if n == 0 {
@@ -193,7 +194,7 @@ func (l *leading) releasedByEnough(voters quorum.MajorityConfig) uint64 {
 		released = append(released, l.releasedBy(id))
 	}
 	slices.Sort(released)
-	// A majority is n/2+1 of n, so n - n/2 of them meet every one.
+	// A majority is n/2+1 of n, so any n - n/2 voters meet every majority.
 	return released[n-(n-n/2)]
 }
 
@@ -210,15 +211,15 @@ func (l *leading) releasedBy(id uint64) uint64 {
 	case a == nil:
 		return 0
 	case a.known && !a.wasCapable && pr != nil:
-		// It has no coded entry, and is sent none.
+		// The member has no coded entry, and is sent none.
 		return pr.Match
 	}
 	return a.released
 }
 
-// passes reports whether any majority of voters can decode a committed
-// entry from what is durable there, and what will be at those in coming
-// when they have acknowledged the whole log.
+// passes reports whether any majority of voters can decode a committed entry from units
+// that are durable there, or that will be at the members in coming when these have
+// acknowledged the whole log.
 func (l *leading) passes(rec *record, voters quorum.MajorityConfig, coming func(id uint64) bool) bool {
 	var buf [16]int
 	held := buf[:0]
@@ -228,10 +229,10 @@ func (l *leading) passes(rec *record, voters quorum.MajorityConfig, coming func(
 	return ecraft.Covered(rec.hdr.D, len(voters)/2+1, held)
 }
 
-// heldFor returns how much of a committed entry a member is known to hold: all
-// if it has released it; else what the header assigns it, and riders in carriers
-// of this leader that it was sent with the units; or, if all is to come, how much it
-// will hold.
+// heldFor returns how many units of a committed entry a member is known to hold: all if
+// the member has released the entry; otherwise the units that the header assigns, and
+// riders in carriers of this leader that were sent to the member with the units; or,
+// with coming, the units that the member will hold.
 func (l *leading) heldFor(rec *record, id uint64, coming bool) int {
 	if l.releasedBy(id) >= rec.id.Index {
 		return rec.hdr.D
@@ -251,7 +252,7 @@ func (l *leading) heldFor(rec *record, id uint64, coming bool) int {
 	return sent.holds(id, match, noLimit)
 }
 
-// wentWithout notes that a member is sent a carrier without its units of an entry.
+// wentWithout notes that a member is sent a carrier without the units of an entry.
 func (check *memberCheck) wentWithout(carrier, index, member uint64) {
 	for i := range check.raised[index] {
 		if ra := &check.raised[index][i]; ra.at == carrier && !slices.Contains(ra.without, member) {
@@ -260,15 +261,15 @@ func (check *memberCheck) wentWithout(carrier, index, member uint64) {
 	}
 }
 
-// raiseCommitted appends a carrier that brings committed entries to what the
-// voters to come need, unless one is on its way.
+// raiseCommitted appends a carrier with the units of committed entries that the voters
+// to come need, unless a carrier is on its way.
 func (l *leading) raiseCommitted(recs []*record) {
 	check := &l.check
 	alive := func(id uint64) bool {
 		_, voter := check.voters[id]
 		return voter && (id == l.id || l.healthy(id))
 	}
-	// A majority misses at most so many voters; the rest must do.
+	// A majority misses at most so many voters; the others must suffice.
 	n := len(check.voters)
 	level := countIf(check.voters, alive) - (n - (n/2 + 1))
 	if level < 1 {
@@ -278,10 +279,10 @@ func (l *leading) raiseCommitted(recs []*record) {
 	beyond := false
 	for _, rec := range recs {
 		if n := len(rec.raised); n > 0 && rec.raised[n-1].at > l.log.Committed() || l.passes(rec, check.voters, alive) {
-			continue // not acknowledged by all yet: more of it would be of no use
+			continue // not acknowledged by all yet: another carrier would be of no use
 		}
 		if !slices.ContainsFunc(rec.hdr.Members, alive) {
-			continue // those that are there hold it whole
+			continue // the members that are alive hold the payload
 		}
 		word, err := l.riderWord(rec.id)
 		if err != nil {
@@ -316,11 +317,11 @@ func (l *leading) raiseCommitted(recs []*record) {
 	l.Ask(extend.Effect{Do: extend.Spread})
 }
 
-// Switched hears that another configuration is in force, and who was a member
-// before.
+// Switched hears that another configuration is in force; before are the members until
+// now.
 func (c *Coder) Switched(before tracker.ProgressMap) {
-	// One that joins may be another than had its id before, whatever the log says
-	// of that one.
+	// A node that joins may not be the one that had its id before, whatever the log
+	// says of the id.
 	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool {
 		return before[id] == nil || c.raft.Members().Progress[id] == nil
 	})
@@ -328,8 +329,8 @@ func (c *Coder) Switched(before tracker.ProgressMap) {
 	c.VotersChanged()
 }
 
-// VotersChanged hears that other voters count: which entries satisfy the commit rule
-// is open again, and a leader has other followers.
+// VotersChanged hears that other voters count: entries must be covered anew, and a
+// leader has other followers.
 func (c *Coder) VotersChanged() {
 	for _, rec := range c.ledger.recs {
 		rec.covered = false
@@ -340,9 +341,9 @@ func (c *Coder) VotersChanged() {
 }
 
 // MayCampaign reports whether this node may campaign although it has not applied a
-// committed configuration: it cannot, as it lacks a payload before it. With the
-// longest log it may be the only one that can win, and a leader can bring it what it
-// lacks.
+// committed configuration, because it lacks a payload before that. With the longest log
+// the node may be the only one that can win, and as a leader it can ask for the
+// payload.
 func (c *Coder) MayCampaign() bool {
 	changes := c.raft.Electorate().Changes()
 	if len(changes) == 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Raft's own messages, as they arrive and leave: what they tell beside Raft, and
-// what they carry for coding.
+// Raft's own messages, as they arrive and leave: the news in them for coding, and the
+// fields that coding fills.
 
-// Arrives hears of a message of another node, before Raft looks at it.
+// Arrives hears of a message of another node, before Raft takes the message.
 func (c *Coder) Arrives(m *pb.Message) {
 	from := m.GetFrom()
 	c.heard(from)
@@ -31,8 +31,8 @@ func (c *Coder) Arrives(m *pb.Message) {
 		}
 	case pb.MsgVoteResp, pb.MsgPreVoteResp:
 		if m.GetReject() && c.raft.Role() == extend.Candidate {
-			// A voter that refuses says what is committed, and what is committed is so
-			// in any term: see Leaves.
+			// A refusal names the last entry that the voter knows to be committed, and
+			// a committed entry is committed in any term: see Leaves.
 			c.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}})
 		}
 	}
@@ -43,7 +43,7 @@ func (c *Coder) isAnswer(m *pb.Message) bool {
 	return c.leads != nil && m.GetTerm() == c.raft.Term() && m.GetFrom() != c.id && c.raft.Members().Progress[m.GetFrom()] != nil
 }
 
-// heardAppend takes what an answer to an append says beside Raft.
+// heardAppend takes the report and the times of an answer to an append.
 func (l *leading) heardAppend(m *pb.Message) {
 	l.reported(m)
 	if m.GetReject() {
@@ -58,7 +58,7 @@ func (l *leading) heardAppend(m *pb.Message) {
 	}
 }
 
-// Handled hears of a message of another node, after Raft has taken it.
+// Handled hears of a message of another node, after Raft has taken the message.
 func (c *Coder) Handled(m *pb.Message) {
 	switch m.GetType() {
 	case pb.MsgApp:
@@ -70,7 +70,7 @@ func (c *Coder) Handled(m *pb.Message) {
 		}
 	case pb.MsgProp:
 		if c.leads != nil {
-			c.leads.workOnChange() // it may have come with the proposal
+			c.leads.workOnChange() // the proposal may be a change
 		}
 	case pb.MsgAppResp:
 		if c.isAnswer(m) && !m.GetReject() {
@@ -83,9 +83,9 @@ func (c *Coder) Handled(m *pb.Message) {
 	}
 }
 
-// askLagging sends a member that, as far as it last said, lacks payloads of what it
-// has acknowledged an append, also one without entries: that may be old news, and
-// the answer tells.
+// askLagging sends an append, if need be without entries, to a member that by its last
+// report lacks payloads of acknowledged entries: the report may be old, and the answer
+// has a new one.
 func (l *leading) askLagging(id uint64) {
 	a, pr := l.accounts[id], l.raft.Members().Progress[id]
 	if a == nil || !a.capable || !a.known || a.completed >= pr.Match {
@@ -103,17 +103,19 @@ func (c *Coder) Unreachable(id uint64) {
 	}
 }
 
-// Leaves completes a message of Raft that is about to leave, or notes it.
+// Leaves fills fields of a message of Raft that is about to leave, or notes the
+// message.
 //
-// An acknowledgement carries this node's report, and so does a request for a vote. A refused vote carries the last
-// entry that this node knows to be committed: say that a change demotes or removes a
-// voter, which is the first to hear that the change is committed, and has the longest
-// log; then others die. The members that are left have the change in their logs, do
-// not know that it is committed, and count votes by the members before it. So they
-// need the vote of the one that was demoted. That one refuses, as its log is longer,
-// and may not campaign itself: nobody could lead, although a majority of the members
-// in force is there. A candidate whose log has the very entry agrees with the voter
-// up to there, and takes its word as it takes a leader's.
+// An acknowledgement carries this node's report, and so does a request for a vote. A
+// refused vote carries the last entry that this node knows to be committed, for the
+// following case. A change demotes or removes a voter; this voter is the first to hear
+// that the change is committed, and has the longest log; then others die. The members
+// that are left have the change in their logs, do not know that the change is
+// committed, count votes by the members before the change, and so need the vote of the
+// demoted member. The demoted member refuses, because its log is longer, and may not
+// campaign itself: no node could lead, although a majority of the members in force is
+// alive. A candidate whose log has the very entry agrees with the voter up to there,
+// and may trust the voter as a follower trusts its leader.
 func (c *Coder) Leaves(m *pb.Message) {
 	to := m.GetTo()
 	switch m.GetType() {

@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Entries come into the log, are replaced, and are applied: what a node notes of
-// them, and what it refuses before.
+// Notes of entries that come into the log, are replaced, and are applied; and the
+// checks before.
 
 // accepted are entries and their envelopes, nil for plain ones and for all if they
 // all are plain.
@@ -21,8 +21,8 @@ type accepted struct {
 	envs []*ecraft.Envelope
 }
 
-// Accept looks at entries that a leader sent before anything is done about them.
-// It refuses those that this node could not make use of, now or later.
+// Accept checks entries from a leader before they come into the log, and refuses
+// entries that this node could not use, now or later.
 func (c *Coder) Accept(ents []*pb.Entry) error {
 	envs, err := c.openAll(ents)
 	for i := 0; i < len(envs) && err == nil; i++ {
@@ -38,9 +38,8 @@ func (c *Coder) Accept(ents []*pb.Entry) error {
 	return nil
 }
 
-// plausible checks an envelope from the network against the log it is to stand
-// in: its units must be intact, and its riders must speak of coded entries
-// before it.
+// plausible checks an envelope from the network against the log: the units must be
+// intact, and the riders must be for coded entries before the envelope.
 func (c *Coder) plausible(id ecraft.ID, env *ecraft.Envelope, before []*pb.Entry, envs []*ecraft.Envelope) error {
 	if err := env.Own.Verify(); err != nil {
 		return fault(id, err)
@@ -60,10 +59,10 @@ func (c *Coder) plausible(id ecraft.ID, env *ecraft.Envelope, before []*pb.Entry
 	return nil
 }
 
-// slotsOf returns the number of slots of an entry that is not applied, in the
-// log or before the present one in the same message; 0 if it is not coded.
-// Nothing is known of entries that are applied, or stand behind a snapshot that
-// is about to be.
+// slotsOf returns the number of slots of an entry that is not applied, in the log or
+// before the present one in the same message; 0 if the entry is not coded. Nothing is
+// known of applied entries, nor of entries behind a snapshot that the host has yet to
+// apply.
 func (c *Coder) slotsOf(id ecraft.ID, before []*pb.Entry, envs []*ecraft.Envelope) (slots int, known bool) {
 	if len(before) > 0 && id.Index >= before[0].GetIndex() {
 		i := id.Index - before[0].GetIndex()
@@ -81,16 +80,15 @@ func (c *Coder) slotsOf(id ecraft.ID, before []*pb.Entry, envs []*ecraft.Envelop
 	return 0, true
 }
 
-// Appended notes entries that now stand in the log. What this node appends as a
-// leader it has noted as it was made.
+// Appended notes entries that now stand in the log. A leader's own entries were noted
+// when they were made.
 func (c *Coder) Appended(ents []*pb.Entry) {
 	if f := c.fresh; len(f.ents) > 0 && f.ents[0] == ents[0] {
 		c.took(f.ents, f.envs)
 	}
 }
 
-// took notes entries with the units of them that this node stores. envs are their
-// envelopes.
+// took notes entries with the units that this node stores. envs are their envelopes.
 func (c *Coder) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
 	for i, env := range envs {
 		if env != nil {
@@ -104,7 +102,7 @@ func (c *Coder) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
 func (c *Coder) note(id ecraft.ID, env *ecraft.Envelope) {
 	c.spans.add(id.Index)
 	if env.Kind == ecraft.Coded {
-		hdr := env.Header // and not the envelope, which keeps the units in memory
+		hdr := env.Header // a copy: the envelope would keep the units in memory
 		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now(), whole: env.Payload != nil}
 		for id := range c.raft.Members().Progress {
 			if id == env.Encoder || env.SlotOf(id) >= 0 {
@@ -117,13 +115,13 @@ func (c *Coder) note(id ecraft.ID, env *ecraft.Envelope) {
 	for i, rider := range env.Riders {
 		c.ledger.ride(id.Index, rider)
 		if u := env.RiderUnits[i]; u.Count > 0 {
-			// Units that prove bad are as good as absent: others have more.
+			// Bad units count as absent: other members have more.
 			_ = c.unitsArrived(ecraft.ID{Term: rider.Term, Index: rider.Index}, c.id, u)
 		}
 	}
 }
 
-// Truncated forgets entries from index on: they are about to leave the log.
+// Truncated forgets entries from index on, which are about to leave the log.
 func (c *Coder) Truncated(index uint64) {
 	c.ledger.cut(index)
 	c.store.Cut(index)
@@ -141,7 +139,7 @@ func (c *Coder) Truncated(index uint64) {
 	}
 }
 
-// Applied forgets what was needed to apply entries up to index.
+// Applied forgets all that was only needed to apply entries up to index.
 func (c *Coder) Applied(index uint64) {
 	c.shareUpTo(index)
 	for _, rec := range c.ledger.recs {
@@ -160,12 +158,12 @@ func (c *Coder) Applied(index uint64) {
 	}
 	c.store.Applied(index)
 	if c.leads != nil {
-		c.leads.workOnChange() // it may have waited for this
+		c.leads.workOnChange() // a change may have waited for this
 	}
 }
 
-// Restored forgets everything: a snapshot is about to take the place of the log.
-// What it held back for others leaves before.
+// Restored forgets everything, because a snapshot is about to take the place of the
+// log. Units that were held back leave before.
 func (c *Coder) Restored(index uint64) {
 	c.shareUpTo(index)
 	c.ledger = ledger{riders: riders{from: index + 1}}
@@ -174,10 +172,10 @@ func (c *Coder) Restored(index uint64) {
 	c.store.Applied(index)
 	c.later.Cut(0)
 	clear(c.wanted)
-	clear(c.accounts) // who has left meanwhile, and come back, may be another
+	clear(c.accounts) // a member may have left meanwhile, and another node have its id
 }
 
-// pin keeps what the store has of an entry until it is applied.
+// pin keeps the store's units or payload of an entry until the entry is applied.
 func (c *Coder) pin(rec *record) {
 	if !rec.pinned {
 		rec.pinned = c.store.Pin(rec.id)
@@ -191,9 +189,9 @@ func (c *Coder) unpin(rec *record) {
 	}
 }
 
-// unpinAll lets go of what was kept to lead with, by a node that leads no more, or
-// that gave up the term it had won. What was wanted is wanted no more: were it let
-// go of later, that could be what the node needs to win the next term.
+// unpinAll ends all pins and wants when a leadership ends, or a won term is given up.
+// Later would be wrong: a want that ends in the next term could unpin a payload that
+// the node then needs to recover.
 func (c *Coder) unpinAll() {
 	for _, rec := range c.wanted {
 		c.unpin(rec)

@@ -14,22 +14,22 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// More units for entries that are late. A rider counts at its carrier, and the
-// carrier commits only if everything before it does: so a carrier raises every
-// entry before it that those who are there could not commit alone. One that
-// leaves an entry out helps none.
+// More units for entries that are late. A rider counts at its carrier, and the carrier
+// commits only after all entries before it. So a carrier raises every earlier entry
+// that the members which are alive could not commit alone: with one entry left out, no
+// entry is helped.
 
-// What rides in one entry is bounded in number, and in bytes for one member like
-// the entries of a message: a carrier is sent in one piece.
+// Riders of one carrier are bounded in number, and in bytes for one member like the
+// entries of a message, because a carrier is sent in one piece.
 const (
 	ridersPerCarrier = 64
 	carrierBytes     = 4 << 20
 )
 
-// raise appends carriers with which the members in alive, this node included if
-// it is among them, could commit everything up to the end of the log. It
-// returns how many entries ride; 0 if there is nothing to raise, or nothing
-// that this could do about it now.
+// raise appends carriers with which the members in alive (this node is included if it
+// is among them) could commit everything up to the end of the log. The result is the
+// number of entries that ride; 0 if no entry needs units, or if no carrier would help
+// now.
 func (l *leading) raise(alive func(id uint64) bool) int {
 	level := l.levelOf(alive)
 	if level < 1 {
@@ -52,8 +52,8 @@ func (l *leading) raise(alive func(id uint64) bool) int {
 	return len(late)
 }
 
-// levelOf returns the level at which the members in alive can commit: so many
-// of those that any half leaves of them must hold a payload together.
+// levelOf returns the level at which the members in alive can commit: so many of the
+// members that any half leaves must hold a payload together.
 func (l *leading) levelOf(alive func(id uint64) bool) int {
 	level := ecraft.MaxUnits
 	for _, v := range l.raft.Electorate().Sets() {
@@ -76,8 +76,8 @@ func countIf(v quorum.MajorityConfig, ok func(id uint64) bool) (n int) {
 func anybody(uint64) bool { return true }
 func nobody(uint64) bool  { return false }
 
-// enoughWith reports whether an entry could be committed if nobody but the
-// members in alive were to acknowledge the whole log.
+// enoughWith reports whether an entry could be committed if only the members in alive
+// acknowledged the whole log.
 func (l *leading) enoughWith(rec *record, alive func(id uint64) bool) bool {
 	for _, v := range l.raft.Electorate().Sets() {
 		var buf [16]int
@@ -100,7 +100,7 @@ func (l *leading) enoughWith(rec *record, alive func(id uint64) bool) bool {
 type rising struct {
 	rec  *record
 	word *ecraft.Codeword
-	// at is the index of its carrier, once there is one.
+	// at is the index of the carrier, once appended.
 	at uint64
 }
 
@@ -151,7 +151,8 @@ func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) 
 	c.Ask(extend.Effect{Do: extend.Append, Ent: e})
 }
 
-// acknowledged returns who has acknowledged an index, this node among them.
+// acknowledged returns the members that have acknowledged an index, this node among
+// them.
 func (l *leading) acknowledged(index uint64) func(id uint64) bool {
 	return func(id uint64) bool {
 		pr := l.raft.Members().Progress[id]
@@ -159,10 +160,10 @@ func (l *leading) acknowledged(index uint64) func(id uint64) bool {
 	}
 }
 
-// hedge raises what is late: entries whose time is over, without a clock those
-// that have waited for lateTicks. It raises them at the members that have
-// answered, whom nothing keeps from answering again. If the first one waits for a
-// member that has fallen silent, it is raised at once, at those that have not.
+// hedge raises late entries: entries whose time is over or, without a clock, entries
+// that have waited for lateTicks. The units go to the members that have answered,
+// because these will answer again. If the first entry waits for a member that has
+// fallen silent, the entry is raised at once, at the other members.
 func (l *leading) hedge() {
 	g := &l.ledger
 	now := l.now()
@@ -178,13 +179,13 @@ func (l *leading) hedge() {
 				continue
 			}
 			there = func(id uint64) bool { return !l.lost(rec, id, now) }
-			credit /= 2 // it may be jitter; the rest is for what is late
+			credit /= 2 // the silence may be jitter; the rest is for late entries
 		}
 		waived := ecraft.HedgeWaived(rec.plan, now-rec.born, rec.plan.Silence > 0 && !l.waitsForLost(rec, now))
 		alive := func(id uint64) bool { return there(id) && (id == l.id || l.healthy(id)) }
 		if l.levelOf(alive) < 1 || l.takesItsTime(rec, alive, now) {
 			l.postpone(rec, now)
-			break // who answers later answers for the ones behind, too
+			break // a later answer is for the entries behind, too
 		}
 		if cost := l.raiseCost(alive); cost > credit && !waived && rec.hedgeAt > 0 {
 			l.postpone(rec, now)
@@ -203,8 +204,8 @@ func (l *leading) hedge() {
 	}
 }
 
-// lostAt returns when a member will have been silent for so long that it is
-// lost, if it is to answer an entry and nothing comes until then.
+// lostAt returns when a member that owes an answer for an entry will have been silent
+// for so long that the member counts as lost.
 func (l *leading) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
 	pr, a := l.raft.Members().Progress[id], l.accounts[id]
 	if pr == nil || a == nil || rec.plan.Silence == 0 || rec.hedgeAt == 0 || pr.Match >= rec.id.Index {
@@ -221,8 +222,7 @@ func (l *leading) lost(rec *record, id uint64, now time.Duration) bool {
 	return owes && now >= at
 }
 
-// waitsForLost reports whether an entry cannot be committed without a member that
-// is lost.
+// waitsForLost reports whether an entry cannot be committed without a lost member.
 func (l *leading) waitsForLost(rec *record, now time.Duration) bool {
 	return slices.ContainsFunc(rec.hdr.Members, func(id uint64) bool { return l.lost(rec, id, now) }) &&
 		!l.enoughWith(rec, func(id uint64) bool { return !l.lost(rec, id, now) })
@@ -239,8 +239,8 @@ func (l *leading) late(rec *record, now time.Duration) bool {
 	return l.ticks >= max(rec.retryTick, rec.bornTick+l.lateTicks())
 }
 
-// postpone sets the timer again: for the time that the entry was expected to
-// take, or a tick.
+// postpone sets the timer of an entry again: for the time that the entry was expected
+// to take, or a tick.
 func (l *leading) postpone(rec *record, now time.Duration) {
 	if rec.hedgeAt > 0 {
 		rec.hedgeAt = now + max(rec.plan.Predicted, time.Millisecond)
@@ -249,10 +249,9 @@ func (l *leading) postpone(rec *record, now time.Duration) {
 	rec.retryTick = l.ticks + 1
 }
 
-// takesItsTime reports whether what is late may be a queue: what is still to be
-// answered would be enough, and those who are to answer it are busy answering
-// what came before; or, where no prediction says what busy is, nobody is silent.
-// That is not waited for for ever.
+// takesItsTime reports whether an entry may be late because of a queue: the answers to
+// come would be enough, and the members that owe them are busy with earlier entries;
+// or, without a prediction, no member is silent. The wait is bounded.
 func (l *leading) takesItsTime(rec *record, answered func(id uint64) bool, now time.Duration) bool {
 	if rec.hedgeAt == 0 {
 		return l.ticks-rec.bornTick < 2*l.cfg.ElectionTick && l.othersAreWell(answered) && l.enoughWith(rec, anybody)
@@ -265,7 +264,7 @@ func (l *leading) takesItsTime(rec *record, answered func(id uint64) bool, now t
 	return !ecraft.HedgeWaived(rec.plan, now-rec.born, true) && l.levelOf(coming) >= 1 && l.enoughWith(rec, coming)
 }
 
-// othersAreWell reports whether those who have not answered were heard from.
+// othersAreWell reports whether all members that have not answered were heard from.
 func (l *leading) othersAreWell(answered func(id uint64) bool) bool {
 	for _, id := range l.members {
 		if !answered(id) && !l.healthy(id) {
@@ -292,10 +291,10 @@ func (l *leading) raiseCost(alive func(id uint64) bool) (bytes int) {
 	return bytes
 }
 
-// planHedge sets when to look for late entries next: when the first will be, but
-// if entries are late already not before some more time has passed, the more the
-// longer they wait. Looking costs as much as there are entries. It is earlier if
-// one that the oldest waits for would be lost by then.
+// planHedge sets when to look for late entries next: when the first entry will be late.
+// If entries are late already, the look waits for longer the longer they have waited,
+// because the look costs more the more entries there are. The look is earlier if a
+// member that the oldest entry waits for would be lost before.
 func (l *leading) planHedge(now time.Duration) {
 	g := &l.ledger
 	at, oldest, lost := time.Duration(0), now, time.Duration(0)
@@ -320,8 +319,8 @@ func (l *leading) planHedge(now time.Duration) {
 	l.hedgeNext = at
 }
 
-// nextLost returns when the next one will be lost that an entry waits for; 0:
-// nobody will.
+// nextLost returns when the next member that an entry waits for will be lost; 0: none
+// will be.
 func (l *leading) nextLost(rec *record, now time.Duration) (next time.Duration) {
 	for _, id := range rec.hdr.Members {
 		if at, owes := l.lostAt(rec, id); owes && at > now && (next == 0 || at < next) {

@@ -13,28 +13,28 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// recovery is what a node does that has won an election and has entries behind its
-// commit index whose payloads it lacks. It does not lead yet: it appends nothing,
-// and its host sees a candidate. First it asks every member, learners too, for
-// their units, in its new term. A member that answers has moved to that term
-// durably, so it can acknowledge nothing to an older leader any more; and it says
-// how far it knows the log to be committed.
+// recovery is the work of the winner of an election that lacks payloads behind its
+// commit index. The winner does not lead yet: it appends nothing, and its host sees a
+// candidate. First the winner asks every member, learners too, for their units, in the
+// new term. A member that answers has moved to that term durably, so the member can
+// acknowledge nothing to an older leader any more; and the answer says how far the
+// member knows the log to be committed.
 //
 // Then for each entry, in order: the entry is completed from the answers; or a
-// majority has answered and the entry cannot be completed. In the second case the
-// entry is not committed, because any majority can decode a committed entry; and it
-// never will be, because this majority now refuses older terms. The log is cut
-// there, once, before anything is appended.
+// majority has answered and the entry cannot be completed. In the second case the entry
+// is not committed, because any majority can decode a committed entry; and the entry
+// never will be, because this majority now refuses older terms. The log is cut there,
+// once, before anything is appended.
 //
-// With push gossip the winner has usually completed everything in time, and
-// leads at once.
+// Usually pushes have brought all payloads in time, and the winner leads at once.
 type recovery struct {
 	*Coder
 	// answers are the members that have answered, by index of the entry.
 	answers map[uint64]map[uint64]bool
 	// said are the members that have answered at all.
 	said map[uint64]bool
-	// asked is when those were asked, by tick, that have not answered since.
+	// asked is the tick of the last question to each member that has not answered
+	// since.
 	asked map[uint64]int
 	// sinceAsk counts ticks since the last question, taken since the first.
 	sinceAsk, taken int
@@ -42,7 +42,7 @@ type recovery struct {
 
 // MayLead reports whether the winner of an election may lead at once: no payload
 // behind its commit index is lacking, and one configuration at most is not in force.
-// With more, it is best to learn the commit index first.
+// With more, the winner learns the commit index first.
 func (c *Coder) MayLead() bool { return !c.raft.Electorate().Torn() && len(c.lackingTail()) == 0 }
 
 // recover begins a recovery.
@@ -60,8 +60,8 @@ func (c *Coder) tail() []*record {
 	return g.recs[g.at(c.log.Committed()+1):]
 }
 
-// lackingTail returns the entries behind the commit index whose payloads are not
-// here.
+// lackingTail returns the entries behind the commit index whose payloads this node
+// lacks.
 func (c *Coder) lackingTail() (out []*record) {
 	for _, rec := range c.tail() {
 		if !c.here(rec) {
@@ -77,7 +77,7 @@ func (c *Coder) here(rec *record) bool {
 	return err == nil
 }
 
-// pinTail keeps the payloads behind the commit index that are here.
+// pinTail keeps the payloads of entries behind the commit index.
 func (c *Coder) pinTail() {
 	for _, rec := range c.tail() {
 		if c.here(rec) {
@@ -86,8 +86,8 @@ func (c *Coder) pinTail() {
 	}
 }
 
-// Recovered says what the winner of an election may do: nothing yet; or, if done,
-// lead, after it has cut its log from an index on, unless that is 0.
+// Recovered reports whether the winner of an election may lead, and the index from
+// which on its log is to be cut before; 0: nowhere.
 func (c *Coder) Recovered() (cut uint64, done bool) {
 	rc := c.recovery
 	e := c.raft.Electorate()
@@ -126,8 +126,9 @@ func (c *Coder) Cuts(index uint64) {
 // maxRecovered bounds the entries in one question.
 const maxRecovered = 256
 
-// ask asks every member for what is lacking. One that was asked within two heartbeats
-// may be about to answer, and only hears that it is waited for.
+// ask asks every member for the units that are lacking. A member that was asked within
+// two heartbeats may be about to answer, and gets a question without entries, which
+// keeps it from campaigning.
 func (rc *recovery) ask() {
 	rc.sinceAsk = 0
 	lacking := rc.lackingTail()
@@ -216,7 +217,7 @@ func (c *Coder) answerWinner(m *pb.Message) error {
 // answered takes an answer of a member.
 func (rc *recovery) answered(m *pb.Message) error {
 	if m.GetLogTerm() != rc.raft.Term() {
-		return nil // to a question of an earlier term
+		return nil // the answer to a question of an earlier term
 	}
 	from, last := m.GetFrom(), rc.log.Last().Index
 	if m.GetCommit() > last {
@@ -235,7 +236,7 @@ func (rc *recovery) answered(m *pb.Message) error {
 		}
 		delete(rc.asked, from)
 		if err := rc.stepUnitsOf(from, e); err != nil {
-			refused = err // and it counts as no answer: others may have what it corrupts
+			refused = err // and no answer: the damaged units may be needed
 			continue
 		}
 		answers := rc.answersFor(rec)
@@ -251,7 +252,8 @@ func (rc *recovery) answered(m *pb.Message) error {
 	return refused
 }
 
-// learn has the log be committed up to an index of it, which another knows to be.
+// learn has the log be committed up to an index that another node knows to be
+// committed.
 func (c *Coder) learn(index uint64) {
 	if index <= c.log.Committed() {
 		return
@@ -261,9 +263,9 @@ func (c *Coder) learn(index uint64) {
 	}
 }
 
-// TakeOver begins a leader's term with carriers that bring the entries of earlier
-// terms behind the commit index to what the members that are alive need to commit
-// them. It reports whether there are any.
+// TakeOver begins a leader's term with carriers for the entries of earlier terms behind
+// the commit index, with the units that the members which are alive need to commit
+// these entries. The result says whether there are any carriers.
 func (c *Coder) TakeOver() bool {
 	former := c.former
 	alive := func(id uint64) bool {

@@ -15,25 +15,26 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Members say of themselves, in the Context of each acknowledgement, what a
-// leader that codes wants to know. Upstream's library ignores it. Nothing that
-// safety needs stands there but what is repeated in each: that a member can read
-// envelopes, and how much of the log it has released.
+// The Context of each acknowledgement is a report of the member about itself, for a
+// leader that codes. Upstream's library ignores the Context. Safety needs two fields of
+// a report, and these are repeated in each: that the member reads envelopes, and how
+// much of the log the member has released.
 
-// report is what a member says of itself.
+// report is a member's account of itself.
 type report struct {
-	// plain asks that nothing new be coded; stuck, that a snapshot be sent as
-	// nobody has what stuckAt lacks; dense says that no entry of the log is coded.
+	// plain asks that no new entry be coded, stuck that a snapshot be sent, because no
+	// peer has units of the entry stuckAt; dense says that no entry of the log is
+	// coded.
 	plain, stuck, dense bool
 	// prefix is Coding.ClearPrefix.
 	prefix uint64
-	// released is the highest index that the member will not ask for any more:
-	// it is durably applied there. completed is the highest index up to which
-	// it has all payloads, applied what its host has applied.
+	// released is the highest index that the member will never ask for again, because
+	// it is durably applied there. completed is the highest index up to which the
+	// member has all payloads, applied the index that its host has applied.
 	released, completed, applied uint64
-	// held is how long it takes the member to store an append.
+	// held is how long the member takes to store an append.
 	held time.Duration
-	// stuckAt is the index of an entry that it cannot complete.
+	// stuckAt is the index of an entry that the member cannot complete.
 	stuckAt uint64
 }
 
@@ -65,7 +66,7 @@ func (p report) encode() []byte {
 
 var errReport = errors.New("not a report")
 
-// parseReport reads a report. What a later version appends is ignored.
+// parseReport reads a report. Fields that a later version appends are ignored.
 func parseReport(b []byte) (p report, err error) {
 	if len(b) < 2 || b[0] < reportVersion {
 		return p, fmt.Errorf("%w: %d bytes", errReport, len(b))
@@ -84,26 +85,27 @@ func parseReport(b []byte) (p report, err error) {
 	return p, nil
 }
 
-// account is what a node knows of a member.
+// account is a node's knowledge of a member.
 type account struct {
 	report
-	// capable says that the member reads envelopes like this node's: it said
-	// so, or has a slot in an entry of the log.
+	// capable says that the member reads envelopes like this node's: by its report, or
+	// by a slot in an entry of the log.
 	capable bool
-	// wasCapable says that it has been capable: there may be coded entries in its log.
+	// wasCapable says that the member was capable at some time: its log may have coded
+	// entries.
 	wasCapable bool
-	// known says that it has reported to this node.
+	// known says that the member has reported to this node.
 	known bool
-	// heardTick is when it was last heard from, unreachable set when the host
-	// could not reach it since.
+	// heardTick is the tick of the member's last message; unreachable says that the
+	// host could not reach the member since.
 	heardTick   int
 	unreachable bool
-	// shown is the highest index that it said it has released, fellTick the tick since
-	// which it says less; 0 if it does not. warned says that this was logged.
+	// shown is the highest index that the member reported as released, fellTick the
+	// tick since which its reports say less, or 0. warned says that this was logged.
 	shown    uint64
 	fellTick int
 	warned   bool
-	// ackedAt is when it last acknowledged something new, by the clock.
+	// ackedAt is the time of the last acknowledgement of a new entry, by the clock.
 	ackedAt time.Duration
 }
 
@@ -139,7 +141,7 @@ func (c *Coder) healthy(id uint64) bool {
 	return a != nil && !a.unreachable && c.ticks-a.heardTick <= 2*c.cfg.HeartbeatTick+1
 }
 
-// report returns what this node says of itself.
+// report returns this node's report.
 func (c *Coder) report() report {
 	p := report{
 		plain:     c.plain,
@@ -154,15 +156,15 @@ func (c *Coder) report() report {
 	return p
 }
 
-// released returns the highest index whose payload this node will never need
-// again, whatever crashes, once what it was given is written.
+// released returns the highest index whose payload this node will never need again,
+// whatever crashes, once the last Ready is written.
 func (c *Coder) released() uint64 { return c.log.Released(c.log.First()) }
 
 // reported takes a member's report from an acknowledgement.
 func (l *leading) reported(m *pb.Message) {
 	c := l.Coder
 	if m.GetIndex() < l.anewFrom {
-		return // it may be of an earlier process: see askAnew
+		return // perhaps of an earlier process: see askAnew
 	}
 	a := c.account(m.GetFrom())
 	before := a.capable
@@ -171,7 +173,7 @@ func (l *leading) reported(m *pb.Message) {
 		l.watchCut(m.GetFrom(), a, p.released)
 	}
 	if p.dense && !m.GetReject() {
-		p.released = max(p.released, min(m.GetIndex(), l.log.Committed())) // it lacks nothing there
+		p.released = max(p.released, min(m.GetIndex(), l.log.Committed())) // nothing is lacking there
 	}
 	p.released = max(p.released, a.released) // a late message says less
 	a.report, a.known = p, true
@@ -187,9 +189,9 @@ func (l *leading) reported(m *pb.Message) {
 	}
 }
 
-// watchCut looks whether a member's log begins before a cut that it has shown: not a late
-// message, but its host, which had not made the cut durable before it showed it. What
-// others left out on the strength of that it may need.
+// watchCut looks whether a member's log begins before a cut that the member has shown.
+// If late messages are not the reason, the member's host showed the cut before it was
+// durable, and the member may need units that others left out because of the cut.
 func (l *leading) watchCut(id uint64, a *account, released uint64) {
 	if released >= a.shown {
 		a.shown, a.fellTick = released, 0
@@ -205,10 +207,9 @@ func (l *leading) watchCut(id uint64, a *account, released uint64) {
 	}
 }
 
-// reportNews tells the leader what has changed here since the last report, at
-// most once a heartbeat. After a restart, on an idle group, a follower has nothing
-// to acknowledge: it reports at its commit index, up to where the leader's log is
-// known to match.
+// reportNews tells the leader of changes here since the last report, at most once a
+// heartbeat. After a restart, on an idle group, a follower has nothing to acknowledge:
+// it reports at its commit index, up to where the leader's log is known to match.
 func (c *Coder) reportNews() {
 	now := c.report()
 	news := now.completed != c.told.completed || now.released != c.told.released || now.dense != c.told.dense || now.stuck != c.told.stuck || now.stuckAt != c.told.stuckAt
@@ -217,8 +218,8 @@ func (c *Coder) reportNews() {
 	}
 }
 
-// HandedOut hears that the host was given entries to store, Stored that it has: so
-// is measured how long that takes.
+// HandedOut hears that the host was given entries to store, Stored that the host has
+// stored them: the time between is measured.
 func (c *Coder) HandedOut() {
 	if c.handed == 0 {
 		c.handed = c.now()

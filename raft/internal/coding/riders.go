@@ -9,22 +9,22 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Units that ride are in the log for as long as their carrier is, also when the
-// entry they are for is applied and its record gone. Others may still need them:
-// nobody may have more, and who has not released the entry must be able to give
-// all it was assigned.
+// Units that ride are in the log for as long as their carrier is, also when the entry
+// that they are for is applied and its record gone. Others may still need these units:
+// a member that has not released the entry must be able to give all units assigned to
+// it.
 
 // riders says which entries of the log carry units of which others.
 type riders struct {
 	// carriers are their indexes, ascending, by the entry that rides in them.
 	carriers map[ecraft.ID][]uint64
-	// Those at from and behind are known. Those from seekFrom up to seekTo, which
+	// Carriers at from and behind are known. Carriers from seekFrom up to seekTo, which
 	// is below from, were looked for later.
 	from, seekFrom, seekTo uint64
-	// seekTick is when this was last done; found is the last coded entry there.
+	// seekTick is the tick of the last look; found is the last coded entry there.
 	seekTick int
 	found    uint64
-	// first is the first index when this was last looked through.
+	// first is the first index of the log when carriers were last forgotten.
 	first uint64
 }
 
@@ -53,8 +53,8 @@ func (x *riders) keep(first, end uint64) {
 // seekPage bounds how much of the log is read in a tick.
 const seekPage = 1 << 20
 
-// seek looks for coded entries behind an applied entry, in what this node did not
-// read when it started. It reads a page; who asks again has it read the next.
+// seek looks for coded entries behind an applied entry, among entries that this node
+// did not read when it started. Each tick reads a page.
 func (c *Coder) seek(index uint64) {
 	x := &c.ledger.riders
 	first := c.log.First()
@@ -85,12 +85,12 @@ func (c *Coder) seek(index uint64) {
 		return
 	}
 	if x.from = x.seekFrom; x.from <= first {
-		c.spans.lookedAt(first-1, x.found) // what is compacted may have been coded
+		c.spans.lookedAt(first-1, x.found) // compacted entries may have been coded
 	}
 }
 
-// riderUnits returns the units of an entry that later entries of this node's log
-// carry, and whether these could all be read.
+// riderUnits returns the units of an entry that carriers in this node's log have, and
+// whether all carriers could be read.
 func (c *Coder) riderUnits(id ecraft.ID) (units []ecraft.Strip, read bool) {
 	if c.ledger.find(id.Index) == nil {
 		c.seek(id.Index)

@@ -14,7 +14,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// mayCode reports whether every member can read coded entries, and wants to.
+// mayCode reports whether every member reads coded entries, and none asked for plain
+// ones.
 func (l *leading) mayCode() bool {
 	if l.plain || l.round.Layout.D == 0 || !l.everyoneReads() {
 		return false
@@ -45,8 +46,8 @@ func (l *leading) everyoneReads() bool {
 	return true
 }
 
-// Seal makes entries that a leader is about to append what it stores. They share
-// the memory of the proposal until then.
+// Seal makes of entries that a leader is about to append the form that it stores. Until
+// then they share the memory of the proposal.
 func (c *Coder) Seal(ents []*pb.Entry) {
 	for _, e := range ents {
 		data := e.Data
@@ -63,8 +64,8 @@ func (c *Coder) MayPropose(e *pb.Entry) error {
 	return nil
 }
 
-// isReserved reports whether a payload that stood in a log as it is could be taken for
-// an envelope: by this node, or by one that starts with another clear prefix or none.
+// isReserved reports whether a payload in a log could be taken for an envelope: by this
+// node, or by a node with another clear prefix or none.
 func (c *Coder) isReserved(typ pb.EntryType, data []byte) bool {
 	if typ != pb.EntryNormal {
 		return false
@@ -73,13 +74,13 @@ func (c *Coder) isReserved(typ pb.EntryType, data []byte) bool {
 	return foreign || ecraft.IsEnvelope(data, c.cfg.ClearPrefix)
 }
 
-// ErrReserved refuses a payload that members without coding could not be told
-// apart from an envelope.
+// ErrReserved refuses a payload that a member without coding could not tell apart from
+// an envelope.
 var ErrReserved = errors.New("the payload begins with the mark of coded entries, and not every member can read those")
 
-// seal makes an appended entry, in place, what this node stores: as it is, or
-// with its payload in an envelope. data is the payload; the entry does not
-// share its memory.
+// seal makes of an appended entry, in place, the form that this node stores: plain, or
+// with its payload in an envelope. data is the payload; the entry does not share its
+// memory.
 func (l *leading) seal(e *pb.Entry, data []byte) {
 	c := l.Coder
 	now := c.now()
@@ -106,8 +107,8 @@ func (l *leading) seal(e *pb.Entry, data []byte) {
 	e.Data = bytes.Clone(data)
 }
 
-// assign asks the policy for the units of each follower. It reports whether
-// that means full copies.
+// assign asks the policy for the units of each follower, and reports whether the answer
+// means full copies.
 func (l *leading) assign(index uint64, size int, now time.Duration) (plan ecraft.Plan, whole bool) {
 	for i := range l.round.Followers {
 		f := &l.round.Followers[i]
@@ -124,9 +125,9 @@ func (l *leading) assign(index uint64, size int, now time.Duration) (plan ecraft
 	return plan, !slices.ContainsFunc(l.units, partial)
 }
 
-// leastLevelOne is the size of a payload from which an envelope is worth while
-// although those that get anything get everything: the others need no copy when
-// they are back. Below, it only adds its header.
+// leastLevelOne is the size of a payload from which on an envelope is worth its header
+// although all followers with units get all: the other followers need no copy when they
+// are back.
 const leastLevelOne = 8 << 10
 
 // sealCoded wraps the payload as units by the assignment in l.units.

@@ -14,19 +14,20 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// A follower may lack what nobody has any more in parts: the others have applied
-// the entry and compacted it. Then it needs a snapshot, although its log is as
-// long as anybody's. It goes on acknowledging, which others may depend on, and
-// says that it is stuck. A snapshot helps it only if it covers all that stands in
-// its log: what it acknowledged must not be dropped, and the follower refuses one
-// that its log goes on behind. So the leader sends one when its state has caught
-// up with where that log may end; under load it holds new entries back from that
-// follower for a while, so that it can.
+// A follower may lack units that no member has any more, because the others have
+// applied the entry and compacted it. Then the follower needs a snapshot, although its
+// log is as long as any. The follower goes on acknowledging, because commits may depend
+// on its acknowledgements, and reports that it is stuck. A snapshot helps only if it
+// covers the whole log of the follower: acknowledged entries must not be dropped, and
+// the follower refuses a snapshot behind which its log goes on. So the leader sends a
+// snapshot when the leader's state has reached the index where the follower's log may
+// end; under load the leader holds new entries back from the follower for a while, so
+// that the state can.
 //
-// No answer says where a follower's log ends. An acknowledgement may have been
-// lost, and Progress.Next then goes back to what was acknowledged; a follower that
-// refuses a snapshot acknowledges the entries that it shares with the snapshot, and
-// may have more. Two bounds hold (mayReach):
+// No answer says where a follower's log ends. An acknowledgement may have been lost,
+// and Progress.Next then goes back to the acknowledged index; a follower that refuses a
+// snapshot acknowledges the entries that log and snapshot share, and may have more. Two
+// bounds hold (mayReach):
 //
 //   - Of the leader's own term the follower has nothing but what the leader sent
 //     it in this term. The highest index sent never falls, whatever was lost.
@@ -42,7 +43,8 @@ import (
 // acknowledgement the leader may not be able to commit, and then apply, what the
 // snapshot is to cover: all members that are alive may be needed for that.
 
-// stuckAt returns the first committed entry that nobody can complete here.
+// stuckAt returns the first committed entry that this node lacks and no peer can
+// complete.
 func (c *Coder) stuckAt() (uint64, bool) {
 	rec := c.incomplete()
 	if rec == nil || rec.id.Index > c.log.Committed() || !c.puller.IsStuck(rec.id) {
@@ -55,9 +57,9 @@ func (c *Coder) stuckAt() (uint64, bool) {
 // log does not go on behind that index, or differs from this one before it.
 func (l *leading) mayReach(id uint64) uint64 { return max(l.sentTo[id], l.first) }
 
-// mostFor returns the highest index that a member may be sent now. Where entries are
-// held back, that is how far the member's log may reach, with the carriers that raise
-// entries up to there.
+// mostFor returns the highest index that a member may be sent now. While entries are
+// held back, the index is the end that the member's log may have, or a carrier that
+// raises entries up to there.
 func (l *leading) mostFor(to uint64) uint64 {
 	ticks, stuck := l.stuck[to]
 	if !stuck || !holdsBack(ticks/l.cfg.ElectionTick) {
@@ -77,27 +79,28 @@ func (l *leading) mostFor(to uint64) uint64 {
 
 // holdsBack reports whether new entries are held back from a member that has been
 // stuck for so many election timeouts: for one and not for one, for two and not for
-// two, for four and so on, up to a bound. So a snapshot that a host takes long to make
-// covers, sooner or later, all that was sent until it is there; and a member without
-// which nothing is committed stops commits for half of the time, and not for all of it.
+// two, for four and so on, up to a bound. So a snapshot that takes a host long covers,
+// in a span that is long enough, all entries that were sent until the snapshot is
+// ready; and a member without which nothing is committed stops commits for half of the
+// time, and not for all of the time.
 func holdsBack(timeouts int) bool {
 	n := uint(timeouts) + 2
 	span := min(uint(1)<<(bits.Len(n)-1), 128)
 	return n&(span/2) == 0
 }
 
-// serveStuck sends snapshots to members that cannot go on without.
+// serveStuck sends snapshots to members that cannot go on without one.
 func (l *leading) serveStuck() {
 	lost, beyond := l.puller.Stuck()
-	beyond = beyond && lost <= l.log.Applied() // so a snapshot stands for it
+	beyond = beyond && lost <= l.log.Applied() // so a snapshot covers the entry
 	for _, id := range l.members {
 		a, pr := l.accounts[id], l.raft.Members().Progress[id]
 		if a == nil || pr == nil || !l.healthy(id) {
-			continue // a member that is not there would not get it
+			continue // a member that is down would not get the snapshot
 		}
 		// The index that the snapshot must reach: where the member's log may end; or
-		// the one it waits for, if it does not read envelopes, or if nobody can
-		// complete any more what it is to be sent.
+		// the next index for the member, if the member does not read envelopes, or if
+		// no peer can complete the entry there.
 		least := uint64(0)
 		switch {
 		case a.stuck:
@@ -114,11 +117,11 @@ func (l *leading) serveStuck() {
 		if pr.State == tracker.StateSnapshot || l.log.Applied() < least {
 			continue
 		}
-		// Asking costs the host a snapshot, so it is asked only when one of
-		// what is applied would do. Some hosts send their state of now instead
-		// of a snapshot that is too old, so that one is sent now and then: not at
-		// multiples of an election timeout, because that may be when the leader
-		// checks its quorum, and counts nobody as active.
+		// A question costs the host a snapshot, so the leader asks only when a snapshot
+		// of the applied state would do. Some hosts send their present state in place
+		// of a snapshot that is too old, so an old one is sent now and then: not at
+		// multiples of an election timeout, because the leader may check its quorum
+		// then, and count no member as active.
 		s, err := l.log.Snapshot()
 		half, period := l.cfg.ElectionTick/2, l.cfg.ElectionTick+1
 		if err != nil || s.GetMetadata().GetIndex() < least && l.stuck[id]%period != half {
@@ -129,16 +132,16 @@ func (l *leading) serveStuck() {
 	}
 }
 
-// MayRestore reports whether a snapshot helps this node although its log holds
-// the snapshot's last entry: it cannot complete an entry that the snapshot
-// covers, and has acknowledged nothing behind it.
+// MayRestore reports whether a snapshot helps this node although its log holds the
+// snapshot's last entry: the node cannot complete an entry that the snapshot covers,
+// and has acknowledged nothing behind the snapshot.
 func (c *Coder) MayRestore(id ecraft.ID) bool {
 	rec := c.incomplete()
 	return rec != nil && rec.id.Index <= id.Index && id.Index > c.log.Applied() && c.log.Last().Index <= id.Index
 }
 
-// handOverIfStuck gives leadership away where this node cannot apply what it
-// commits, and never will.
+// handOverIfStuck gives leadership away if this leader commits entries that it can
+// never apply.
 func (l *leading) handOverIfStuck() {
 	if _, stuck := l.stuckAt(); !stuck || l.raft.Transferee() != 0 {
 		return
@@ -153,9 +156,9 @@ func (l *leading) handOverIfStuck() {
 }
 
 // successor returns the member that has applied most, and more than this node, among
-// the voters of the newest configuration in the log: who leaves with that may not
-// campaign. A learner in force must have applied that configuration, or it would not
-// know that it may.
+// the voters of the newest configuration in the log, because a member that leaves with
+// that configuration may not campaign. A learner in force must have applied the
+// configuration, or the learner would not know that it may campaign.
 func (l *leading) successor() (best, applied uint64) {
 	e := l.raft.Electorate()
 	applied = l.log.Applied()
@@ -177,13 +180,13 @@ func (l *leading) successor() (best, applied uint64) {
 	return best, applied
 }
 
-// MayHandTo reports whether a member has all payloads, so that leadership can go to
-// it without a gap. If this leader is stuck, the committed ones must do: units of
-// the rest may not go round without a leader that is not stuck.
+// MayHandTo reports whether a member has all payloads, so that leadership can move
+// without a gap. If this leader is stuck, the committed ones must do: units of the rest
+// may not go round without a leader that is not stuck.
 func (c *Coder) MayHandTo(id uint64) bool {
 	a := c.accounts[id]
 	if a == nil || !a.capable {
-		return len(c.leads.inNeed()) == 0 // it holds nothing but plain entries
+		return len(c.leads.inNeed()) == 0 // all entries that the member needs are plain
 	}
 	least := c.log.Last().Index
 	if _, stuck := c.stuckAt(); stuck {
@@ -193,7 +196,7 @@ func (c *Coder) MayHandTo(id uint64) bool {
 }
 
 // readyTransferee has a transfer go on. A transferee that is not ready may have
-// completed more since it last said; a heartbeat makes it say.
+// completed more since its last report; a heartbeat asks for the next one.
 func (l *leading) readyTransferee() {
 	id := l.raft.Transferee()
 	pr := l.raft.Members().Progress[id]

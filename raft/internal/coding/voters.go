@@ -12,27 +12,27 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// A leader without coding changes the members as upstream's library does: it knows
-// nothing of members that hold a committed payload in part, and may leave too few of
-// them. So a node that does not read envelopes gets no vote while some member may
-// still need a coded entry.
+// A leader without coding changes the members as upstream's library does. Such a leader
+// does not know that members hold a committed payload in part, and may leave too few of
+// them. So a node that does not read envelopes gets no vote while some member may still
+// need a coded entry.
 //
-// A leader that codes keeps a change back that gives votes, until each of the new voters
-// has answered that it reads envelopes: now, whatever it said before, as it may have
-// been restarted. If one does not answer for an election timeout, an empty entry takes
-// the place of the change, as of every change that is refused. But a host that checks
-// changes itself may have found that others fit behind it: there the change goes on
-// waiting, and others are refused. And a member that may need a coded entry itself does
-// not vote for a candidate that does not say that it reads envelopes: such a candidate
-// had its vote before, and was restarted without coding.
+// A leader that codes keeps a change that gives votes back, until each new voter has
+// answered that the voter reads envelopes now. Earlier reports do not count, because
+// the node may have been restarted. If a voter does not answer for an election timeout,
+// an empty entry takes the place of the change, as of every refused change. But a host
+// that checks changes itself may have found that other changes fit behind this one:
+// there the change goes on waiting, and others are refused. A member that may need a
+// coded entry itself does not vote for a candidate that does not report that it reads
+// envelopes: such a candidate had its vote before, and was restarted without coding.
 
-// rollCall asks voters to come whether they read envelopes.
+// rollCall is the question to voters to come whether they read envelopes.
 type rollCall struct {
-	// since is the tick at which they were first asked; also what names the question.
+	// since is the tick of the first question, which also names the question.
 	since int
 	// warned says that a voter to come has been silent for long.
 	warned bool
-	// said are those that answered; nil before they were asked.
+	// said are the voters that have answered; nil before the question.
 	said map[uint64]bool
 }
 
@@ -47,8 +47,8 @@ func (l *leading) inNeed() (ids []uint64) {
 	return ids
 }
 
-// silent returns those of the voters to come that have not said that they read
-// envelopes. The leader itself, which was demoted and has yet to be followed, does.
+// silent returns the voters to come that have not answered that they read envelopes.
+// The leader itself, which may have been demoted before, reads them.
 func (l *leading) silent(voters []uint64) []uint64 {
 	return slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool { return id == l.id || l.call.said[id] })
 }
@@ -77,7 +77,7 @@ func (l *leading) callVoters(change *extend.Change) {
 		m.Index, m.Commit = new(l.raft.Term()), new(uint64(call.since))
 		l.send(m)
 	}
-	l.seek(0) // what was not looked at may all be plain
+	l.seek(0) // entries that were not looked at may be plain
 	if l.ticks-call.since < l.cfg.ElectionTick {
 		return
 	}
@@ -102,13 +102,13 @@ func (c *Coder) answerReading(m *pb.Message) {
 func (l *leading) readingArrived(m *pb.Message) {
 	call := &l.call
 	if call.said == nil || m.GetIndex() != l.raft.Term() || m.GetCommit() != uint64(call.since) || m.GetRejectHint() != uint64(l.cfg.ClearPrefix) {
-		return // to an earlier question, or it reads others
+		return // to an earlier question, or with another clear prefix
 	}
 	call.said[m.GetFrom()] = true
 	l.Ask(extend.Effect{Do: extend.Retry})
 }
 
-// waitsFor says what a configuration change waits for; empty if none waits.
+// waitsFor says why a configuration change waits; empty if none waits.
 func (l *leading) waitsFor() string {
 	change := l.raft.Held()
 	switch {
@@ -125,8 +125,8 @@ func (l *leading) waitsFor() string {
 }
 
 // MayVote reports whether this node may vote for a candidate: while the node may need a
-// committed coded entry, only for one that says that it reads envelopes like this
-// node's. A leader that hands over has looked at that.
+// committed coded entry, only if the candidate reports that it reads envelopes like
+// this node's. A leader that hands over has looked at that.
 func (c *Coder) MayVote(m *pb.Message, wished bool) bool {
 	if wished || c.spans.lastUpTo(c.log.Committed()) <= c.released() {
 		return true

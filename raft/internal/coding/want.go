@@ -13,25 +13,24 @@ import (
 	"github.com/weftraft/weft/gossip"
 )
 
-// What a node lacks and asks others for: payloads of committed entries, which it
-// is to apply, in order; and at a leader those of entries that it is to send on.
+// Payloads that a node lacks and asks others for: those of committed entries, which the
+// node is to apply, in order; and at a leader those of entries that the leader is to
+// send on.
 //
-// A leader wants an entry for as long as it has a use for the entry: it says so again
-// each time that it tries to send the entry to a member, or to raise it, and cannot. An
-// entry that was not wanted again for an election timeout is asked for no more. The
-// member has got a snapshot instead, or is gone, or the members have changed by another
-// way.
+// A leader wants an entry for as long as the leader has a use for it: each failed try
+// to send the entry to a member, or to raise the entry, renews the want. An entry whose
+// want was not renewed for an election timeout is asked for no more, because the member
+// has got a snapshot instead, or is gone, or the members have changed by another way.
 
-// want has the payload of an entry completed although this node need not apply
-// it, or not yet.
+// want has the payload of an entry completed although this node need not apply the
+// entry, or not yet.
 func (c *Coder) want(rec *record) {
 	if !c.renewWanted(rec.id.Index) && !rec.complete && c.expectPinned(rec) {
 		c.addWanted(rec)
 	}
 }
 
-// renewWanted notes that an entry that is wanted is of use still, and reports whether
-// the entry is wanted.
+// renewWanted renews the want of an entry, and reports whether the entry is wanted.
 func (c *Coder) renewWanted(index uint64) bool {
 	rec := c.wanted[index]
 	if rec != nil {
@@ -45,8 +44,8 @@ func (c *Coder) addWanted(rec *record) {
 	c.wanted[rec.id.Index] = rec
 }
 
-// wantAhead has entries of the log completed: those that a member is to be sent
-// next, and some more, so that it need not wait for each.
+// wantAhead has entries of the log completed: the next entries for a member, and some
+// more, so that the member need not wait for each.
 func (c *Coder) wantAhead(ents []*pb.Entry) {
 	n := len(c.wanted)
 	defer func() {
@@ -99,8 +98,8 @@ func (c *Coder) wantEntry(id ecraft.ID, env *ecraft.Envelope) {
 	}
 }
 
-// wantLost has an entry completed that this node has compacted, of which it knows
-// the header.
+// wantLost has an entry completed that this node has compacted, and of which another
+// member told the header.
 func (c *Coder) wantLost(rec *record) {
 	if c.renewWanted(rec.id.Index) || len(c.wanted) >= 2*maxWanted {
 		return
@@ -112,7 +111,7 @@ func (c *Coder) wantLost(rec *record) {
 	c.pull()
 }
 
-// pull asks for what is lacking: of committed entries, in order, and of those
+// pull asks for units that are lacking: of committed entries, in order, and of entries
 // that a leader needs to send on.
 func (c *Coder) pull() {
 	c.forgetWanted()
@@ -132,7 +131,7 @@ func (c *Coder) pull() {
 // maxLacking bounds the entries that are asked for at a time.
 const maxLacking = 512
 
-// lacking lists what this node must have and has not, the oldest first.
+// lacking lists the entries that this node must have and lacks, the oldest first.
 func (c *Coder) lacking() []gossip.Lacking {
 	g := &c.ledger
 	upTo := c.log.Committed()
@@ -160,10 +159,10 @@ func (c *Coder) lacking() []gossip.Lacking {
 	return list
 }
 
-// mayExpect reports whether there may be room for an entry. There is none for what
-// was forgotten, until something is applied or the next tick: it would drive others
-// out, and be driven out, as often as answers come, and each time all are asked for
-// anew.
+// mayExpect reports whether there may be room for an entry. For a forgotten entry there
+// is none until another entry is applied or the next tick comes: otherwise entries
+// would drive each other out as often as answers come, and each time all units would be
+// asked for anew.
 func (c *Coder) mayExpect(index uint64) bool {
 	return c.noRoomFrom == 0 || index < c.noRoomFrom || c.ticks != c.noRoomTick
 }
@@ -181,26 +180,26 @@ func (c *Coder) forgetWanted() {
 	}
 }
 
-// keeps reports whether a payload that was completed to be sent on is kept for a
-// while: a carrier can be sent only when all that rides in it is there, and a
+// keeps reports whether a payload that was completed to be sent on is kept for a while:
+// a carrier can be sent only when the payloads of all its riders are there, and a
 // change of the members waits for many.
 func (c *Coder) keeps(rec *record) bool {
 	l := c.leads
 	return l != nil && (len(l.blocked) > 0 || c.ticks-l.check.failedAt < 2) && c.ticks-rec.wantedAt < c.cfg.ElectionTick
 }
 
-// unneeded reports whether an entry that was wanted no longer is: this node
-// does not lead any more, or has had no use for the entry for a while, or has
-// compacted it and no check of members needs it.
+// unneeded reports whether the want of an entry has ended: this node does not lead any
+// more, or has had no use for the entry for a while, or has compacted the entry and no
+// check of members needs it.
 func (c *Coder) unneeded(rec *record) bool {
 	l, index := c.leads, rec.id.Index
 	return l == nil || c.ticks-rec.neededAt > c.cfg.ElectionTick ||
 		index < c.log.First() && l.check.headers[index] == nil
 }
 
-// expect sees to it that the store knows an entry that is not complete. If it
-// had given up its units for lack of room, it gets those of the log again. It
-// reports whether units are lacking.
+// expect sees to it that the store knows an entry that is not complete. If the store
+// had given the entry up for lack of room, it gets the units of the log again. The
+// result says whether units are lacking.
 func (c *Coder) expect(rec *record) bool {
 	id := rec.id
 	if c.store.Known(id) {
@@ -234,10 +233,10 @@ func (c *Coder) expectPinned(rec *record) bool {
 	return !rec.complete
 }
 
-// ownUnits returns the units of an entry that this node's log has: those
-// assigned to it, which stand in its envelope, and riders. They are sound if
-// none is lacking because the log is damaged: others have what is, but must not
-// be told that this is all there is.
+// ownUnits returns the units of an entry that this node's log has: the units of the
+// envelope, and of riders. They are sound if none is lacking because the log is
+// damaged. Units of a damaged log may be given to others, but not as an answer that
+// claims to be all.
 func (c *Coder) ownUnits(id ecraft.ID, env *ecraft.Envelope) (units []ecraft.Strip, sound bool) {
 	sound = true
 	add := func(s ecraft.Strip) {

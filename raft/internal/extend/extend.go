@@ -1,10 +1,10 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extend has what an extension of Raft, such as coded replication, sees
-// of it and may ask of it. An extension changes nothing itself: it reads a Log
-// and a View, and queues Effects, which package raft carries out in one place.
-// What an extension may do, and when it is asked, is on one page: raft/coder.go.
+// Package extend is Raft as an extension, such as coded replication, sees it. An
+// extension changes nothing itself: it reads a Log and a View, and queues Effects,
+// which package raft carries out in one place. The interface of extensions is on one
+// page: raft/coder.go.
 package extend
 
 import (
@@ -30,27 +30,26 @@ type Log interface {
 	// a range that is not empty.
 	Slice(lo, hi uint64, most uint64) ([]*pb.Entry, error)
 	Committed() uint64
-	// Applied is what the host has applied.
+	// Applied is the index that the host has applied.
 	Applied() uint64
 	// Released returns the highest index that this node will never need again, whatever
 	// crashes, if the log begins at index first.
 	Released(first uint64) uint64
-	// Stored returns the first index of Storage, that of a process which would start
-	// now, and the last index behind which the log is not known to be written.
+	// Stored returns the first index of Storage, as a process that starts now would
+	// find it, and the last index behind which the log is not known to be written.
 	Stored() (first, last uint64)
-	// Snapshot asks the host for a snapshot, which may make it take one.
+	// Snapshot asks the host for its snapshot; the host may take a new one.
 	Snapshot() (*pb.Snapshot, error)
 }
 
-// View is what an extension sees of the rest of Raft. Nothing that it returns
-// may be changed.
+// View is the rest of Raft. No result may be changed.
 type View interface {
 	Term() uint64
-	// Lead is the leader that this node follows, or is; 0 if it knows none.
+	// Lead is the leader that this node follows, or is; 0 if the node knows none.
 	Lead() uint64
 	Role() Role
-	// Members is the configuration in force and, at a leader, what is known of each
-	// member's log: members of configurations to come are among them.
+	// Members is the configuration in force and, at a leader, the progress of each
+	// member's log, members of configurations to come included.
 	Members() *tracker.ProgressTracker
 	Electorate() Electorate
 	// Transferee is the member that leadership is being handed to; 0: none.
@@ -61,25 +60,28 @@ type View interface {
 
 // Change is a configuration change as a brake sees it.
 type Change struct {
-	// To is the voters that count alone once it is in force; nil if the present ones go
-	// on counting, as on entering a joint configuration, and where only learners change.
+	// To is the voters that count alone once the change is in force; nil if the present
+	// voters go on counting, as on entering a joint configuration, and if only learners
+	// change.
 	To quorum.MajorityConfig
 	// New are the nodes that get a vote and have none, in order of id.
 	New []uint64
-	// Second says that another change stands before it in the same proposal.
+	// Second says that another change stands before this one in the same proposal.
 	Second bool
-	// Leaves says that no host has proposed it: it leaves a joint configuration that is
-	// to be left by itself.
+	// Leaves says that no host has proposed the change: it leaves a joint configuration
+	// that is to be left automatically.
 	Leaves bool
-	// Insists says that it must not be refused: others may fit behind it.
+	// Insists says that the change must not be refused, because other changes may fit
+	// behind it.
 	Insists bool
 }
 
-// Electorate is whose votes and acknowledgements count.
+// Electorate is the voters whose votes and acknowledgements count.
 type Electorate interface {
 	// Sets returns the sets of voters a majority of each of which must agree.
 	Sets() []quorum.MajorityConfig
-	// Torn reports whether configurations that are not in force are among these.
+	// Torn reports whether sets of configurations that are not in force are among
+	// these.
 	Torn() bool
 	// Everyone returns all members, learners too, in order of id.
 	Everyone() []uint64
@@ -87,14 +89,14 @@ type Electorate interface {
 	Expects(id uint64) bool
 	// Changes are the indexes of the changes that are not in force, ascending.
 	Changes() []uint64
-	// Newest is the voters after the last of them; nil if there is none.
+	// Newest is the voters after the last change; nil without a change.
 	Newest() map[uint64]struct{}
 }
 
-// Role is what a node does.
+// Role is a node's role.
 type Role int
 
-// The roles. A Winner has won an election and does not lead yet: it recovers.
+// The roles. A Winner has won an election, does not lead yet, and recovers payloads.
 const (
 	Follower Role = iota
 	Candidate
@@ -102,10 +104,10 @@ const (
 	Leader
 )
 
-// EncodedSize returns the bytes of entries as encoded. It is proto.Size, several
-// times as fast: every entry is measured four times on its way through a node, and
-// that was most of the time spent on small ones. A field costs a byte for its tag and
-// then its value.
+// EncodedSize returns the bytes of entries as encoded: proto.Size, several times as
+// fast. Every entry is measured four times on its way through a node, and measuring was
+// most of the time spent on small entries. A field costs a byte for its tag and then
+// its value.
 func EncodedSize(ents ...*pb.Entry) (n int) {
 	for _, e := range ents {
 		n += len(e.ProtoReflect().GetUnknown())
@@ -140,7 +142,7 @@ func Limit(ents []*pb.Entry, most uint64) []*pb.Entry {
 	return ents
 }
 
-// Effect is one thing that an extension asks of Raft.
+// Effect is a request of an extension to Raft.
 type Effect struct {
 	Do Do
 	// To is a member, ID an entry or its index.
@@ -151,14 +153,14 @@ type Effect struct {
 	Err error
 }
 
-// Do says what an Effect asks for.
+// Do is the kind of an Effect.
 type Do int
 
-// What an extension can ask for.
+// The kinds of effects.
 const (
 	Send     Do = iota // Msg leaves
-	Vouch              // Msg leaves when what this node holds by now is durable
-	Report             // the leader hears of what this node holds, up to ID.Index
+	Vouch              // Msg leaves when this node's log is durable up to now
+	Report             // the leader is sent an acknowledgement up to ID.Index
 	Append             // Ent is appended to the log of the leader that this node is
 	Resend             // To is sent the entries that come next for it, if there are any
 	Probe              // the same, and an append without entries if there are none
@@ -167,14 +169,14 @@ const (
 	Snapshot           // To is sent a snapshot
 	HandOver           // leadership is handed to To
 	Continue           // a transfer goes on, if the transferee is ready by now
-	Commit             // the log is committed up to ID, if it holds that entry
+	Commit             // the log is committed up to ID, if the log has that entry
 	Refuse             // the change that waits is refused: an empty entry takes its place
-	Retry              // it is appended, if it may be by now
+	Retry              // the change that waits is appended, if it may be by now
 	Count              // the leader counts acknowledgements again
 	Answer             // Msg, a read, is answered with ID.Index, which is committed
 	Redirect           // Msg, a read, is taken as if no extension did, and goes to the leader
 	Bear               // the winner of an election gets on: its patience begins anew
-	Fail               // the log cannot be read as what it says it is: Err
+	Fail               // the log cannot be read: Err
 )
 
 // Queue is effects in order, for an extension to embed.
@@ -183,7 +185,7 @@ type Queue struct{ effects []Effect }
 // Ask queues an effect.
 func (q *Queue) Ask(e Effect) { q.effects = append(q.effects, e) }
 
-// Asked returns what was asked since the last call, in order.
+// Asked returns the effects since the last call, in order.
 func (q *Queue) Asked() []Effect {
 	out := q.effects
 	q.effects = nil

@@ -19,6 +19,8 @@ type Options struct {
 	Cores bool   // real cores instead of the small model; without the published chooser
 	Quick bool   // fewer cells, shorter runs
 	Seed  uint64 // of networks and clients
+
+	only []Side // if set, in place of all that can run
 }
 
 // A cell is a network, payloads and a load; all sides run it.
@@ -72,6 +74,9 @@ func (o *Options) cluster(net Network, side Side) (Cluster, error) {
 
 // sides returns those that can run.
 func (o *Options) sides(n int) []Side {
+	if o.only != nil {
+		return o.only
+	}
 	sides := Sides(n)
 	if o.Cores {
 		sides = slices.DeleteFunc(sides, func(s Side) bool { return s.general() || s.hints })

@@ -199,24 +199,13 @@ func (o *Options) shifts() (list []Shift, err error) {
 
 // shift runs all sides through one change, at half of what both networks carry.
 func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
-	rate := 0.5 * min(best(&a, float64(size)), best(&b, float64(size)))
-	t := trial{mix: one("", size), rate: rate, seed: o.Seed, limit: time.Minute}
-	t.entries = int(rate * shiftEnd.Seconds())
-	t.during = func(c Cluster) {
-		c.Schedule(shiftAt, func() {
-			c.Change(func(net *Network) { net.Egress, net.Links = b.Egress, append(net.Links[:0], b.Links...) })
-		})
-	}
 	var runs []run
 	for _, side := range append([]Side{Ours()}, fixedLevels(5)...) {
-		c, err := o.cluster(a, side)
+		r, err := o.throughChange(a, b, size, side)
 		if err != nil {
 			return Shift{}, err
 		}
-		runs = append(runs, t.run(c))
-		if err := c.Err(); err != nil {
-			return Shift{}, err
-		}
+		runs = append(runs, r)
 	}
 	s := Shift{What: name}
 	_, s.Before = fixed(runs, 500*ms, shiftAt)
@@ -229,6 +218,23 @@ func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
 		}
 	}
 	return s, nil
+}
+
+// throughChange runs one side through the change.
+func (o *Options) throughChange(a, b Network, size int, side Side) (run, error) {
+	rate := 0.5 * min(best(&a, float64(size)), best(&b, float64(size)))
+	t := trial{mix: one("", size), rate: rate, seed: o.Seed, limit: time.Minute}
+	t.entries = int(rate * shiftEnd.Seconds())
+	t.during = func(c Cluster) {
+		c.Schedule(shiftAt, func() {
+			c.Change(func(net *Network) { net.Egress, net.Links = b.Egress, append(net.Links[:0], b.Links...) })
+		})
+	}
+	c, err := o.cluster(a, side)
+	if err != nil {
+		return run{}, err
+	}
+	return t.run(c), c.Err()
 }
 
 // fixed returns the best of all runs but the first in a span, and how the first
