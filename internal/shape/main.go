@@ -34,7 +34,7 @@ func run() error {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	defer w.Flush()
+	defer func() { _ = w.Flush() }() // nothing to do about a closed stdout
 	if err := printSeam(w, root, raft); err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (l *leading) serveStuck() {
 		// The index that the snapshot must reach: where the member's log may end; or
 		// the next index for the member, if the member does not read envelopes, or if
 		// no peer can complete the entry there.
-		least := uint64(0)
+		var least uint64
 		switch {
 		case a.stuck:
 			least = l.mayReach(id)
