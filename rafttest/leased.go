@@ -183,7 +183,7 @@ type LeasedReach struct {
 	CutReads, Redirected, NoteCommits                   uint64
 	Granted, Held, Revoked, Confirmed, Adopted          uint64
 	Removed, Restored, Renamed, RetiredLeases, Ambushes uint64
-	Lapsed, LearnerReads                                uint64
+	Lapsed, LearnerReads, FirstByNotes                  uint64
 }
 
 // Add adds the counts of another run.

@@ -14,6 +14,7 @@ import (
 var (
 	leasedCount = flag.Uint64("leased-seeds", 600, "how many seeds TestLeased runs")
 	leasedFirst = flag.Uint64("leased-first", 1, "the first of the seeds that TestLeased runs")
+	leasedStop  = flag.Int("leased-stop", 5, "TestLeased ends when so many seeds have failed")
 	leasedSeed  = flag.Uint64("leased-seed", 0, "run this seed with leases only; with -v its whole story is printed")
 )
 
@@ -26,7 +27,7 @@ func reportLeased(r Result) string {
 // TestLeased runs clusters with leases, on clocks with rates anywhere within the bound,
 // through faults. Nobody answers a read without a write that anybody may have seen.
 func TestLeased(t *testing.T) {
-	u := suite{first: *leasedFirst, count: inShort(*leasedCount, 100), one: *leasedSeed, stop: 5, opts: leasedOptions, report: reportLeased}
+	u := suite{first: *leasedFirst, count: inShort(*leasedCount, 100), one: *leasedSeed, stop: *leasedStop, opts: leasedOptions, report: reportLeased}
 	var reached LeasedReach
 	u.each = func(r Result) { reached.Add(r.Leased) }
 	u.run(t)
