@@ -59,6 +59,11 @@ func (n *Node) tryAdopt(now Instant) {
 	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
 		return
 	}
+	for _, p := range n.peers {
+		if p.promise.until > 0 && p.promise.roster == n.adopted && r.shrinks(n.adopted, p.id) {
+			n.counts.Lapsed++ // a confirmation would have set it to 0
+		}
+	}
 	n.adopted = r
 	n.counts.Adopted++
 	n.rostersMayChange()

@@ -23,8 +23,9 @@ type Config struct {
 	// A write waits for a responder that died for Fail and Lease at most.
 	Lease time.Duration
 	// Quarantine is the time after a start for which the node does not vote,
-	// campaign, adopt or grant; 0 means Lease, and less is refused. If Lease was
-	// lowered since the run before, Quarantine is the Lease of that run.
+	// campaign, adopt or grant; 0 means Lease, and less is refused. After Lease was
+	// lowered, Quarantine is the longest Lease of earlier runs, until a run has outlived
+	// its quarantine: a promise may be older than the run before.
 	Quarantine time.Duration
 	// Heartbeat is how often leases are renewed; 0 means 100 ms.
 	Heartbeat time.Duration

@@ -216,6 +216,9 @@
 //     and the only question about a configuration is which sets are a majority.
 //   - A roster that names nobody holds nothing up. The least roster in use is
 //     therefore the least that names somebody and is not superseded.
+//   - A leader names nobody until a majority of the voters, and each voter that
+//     acknowledges entries, has shown that it runs with leases. Voters without leases adopt
+//     nothing, so that a roster might never be superseded.
 //   - The first roster of a term names nobody, so that the lease of the new leader
 //     begins a round sooner. Responders are named once the leader has applied its
 //     empty entry, because a change of the voters may stand before that entry.

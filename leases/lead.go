@@ -32,6 +32,7 @@ type follow struct {
 	announced Seq   // newest roster that was sent to it
 	adopted   Seq   // Invariant: it never falls.
 	answered  Instant
+	leased    bool // it has sent a message of leases in this term
 	fit       fit
 }
 
@@ -151,10 +152,23 @@ func (n *Node) nextRoster(now Instant) *Roster {
 	return r
 }
 
-// mayName reports whether a roster may name anyone: the configuration is settled and stays.
+// mayName reports whether a roster may name anyone: the configuration is settled and
+// stays, and so many voters have leases that this roster can be superseded.
 func (n *Node) mayName() bool {
 	l := n.leading
-	return n.applied >= l.settled && !l.changing && !l.handing && !l.retiring && !n.members.joint()
+	return n.applied >= l.settled && !l.changing && !l.handing && !l.retiring && !n.members.joint() && n.votersHaveLeases()
+}
+
+// votersHaveLeases reports whether a majority of the voters has sent messages of leases
+// in this term, and so has each voter that acknowledges entries. A voter that runs without
+// leases adopts no roster; if a responder died, writes might wait for it without end.
+func (n *Node) votersHaveLeases() bool {
+	has := func(v NodeID) bool {
+		p := n.peer(v)
+		return v == n.cfg.ID || p != nil && p.follow.leased
+	}
+	lacks := func(v NodeID) bool { return !has(v) && n.peer(v) != nil && n.peer(v).follow.match >= n.leading.first }
+	return n.members.majority(has) && !slices.ContainsFunc(n.members.Incoming, lacks)
 }
 
 // sameAs reports whether a roster says the same as another, numbers aside.

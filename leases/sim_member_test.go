@@ -97,7 +97,7 @@ type member struct {
 	vouches     []func()
 
 	lease  *Node
-	leased time.Duration // of the run before
+	leased time.Duration // the longest of all runs
 	asking bool
 	reads  []read
 	// first is the first entry of its term in its log, if it leads
@@ -128,7 +128,7 @@ func (m *member) start(empty bool) {
 	cfg.ID, cfg.Boot = m.id, Boot(w.boots)
 	cfg.Lease = m.drawLease(cfg)
 	cfg.Quarantine = max(m.leased, cfg.Lease)
-	m.leased = cfg.Lease
+	m.leased = cfg.Quarantine // a run may end before its quarantine does
 	m.lease = started(cfg, Start{Now: m.reading(), Term: m.term, Empty: empty})
 	m.lease.Configured(m.reading(), m.conf)
 	m.appended(1)

@@ -11,6 +11,7 @@ type Counts struct {
 	Held      uint64 // leases that were granted to this node
 	Revoked   uint64 // leases that this node gave back
 	Confirmed uint64 // promises that ended because the grantee said so
+	Lapsed    uint64 // promises that ended by this node's clock, where a roster waited for them
 	Adopted   uint64 // rosters
 	Removed   uint64 // responders that a leader found to have failed
 	Restored  uint64 // responders that a leader named again

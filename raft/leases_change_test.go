@@ -236,8 +236,29 @@ func TestReadsAtTheLeaderWaitForWhatNotesMayHaveReleased(t *testing.T) {
 	require.GreaterOrEqual(t, g.nodes[3].readings[asked], i)
 }
 
-// The leader confirms a read by a round of heartbeats, because it has no lease. It
-// still takes the index that notes ask for. Then it steps down, and the read goes to the next leader.
+// A leader without a lease confirms a read by a round of heartbeats. It still takes the
+// index that notes ask for, and waits for that to be committed.
+func TestLeaderWithoutALeaseReadsWhatNotesMayHaveReleased(t *testing.T) {
+	g := newLeaseGroup(t, 3, 3, []leases.NodeID{2}, withNotes)
+	g.pass(50 * ms)
+	acks := func(m *pb.Message) bool { return m.GetTo() == 1 && m.GetType() == pb.MsgAppResp }
+	g.drop = acks
+	i := g.write("x")
+	g.until("node 2 commits it", time.Second, func() bool { return g.nodes[2].commit() >= i })
+	g.drop = func(m *pb.Message) bool { return acks(m) || m.GetTo() == 1 && m.GetType() == raft.MsgLeases }
+	g.until("the leader's lease ends", time.Second, func() bool { return !g.stable(1) })
+	require.Less(t, g.nodes[1].commit(), i)
+	rounds := g.count(pb.MsgHeartbeat)
+	own := g.nodes[1].read()
+	g.pass(5 * ms)
+	require.Positive(t, *rounds)
+	require.False(t, g.nodes[1].told(own))
+	g.drop = nil
+	g.until("it is told", time.Second, func() bool { return g.nodes[1].told(own) })
+	require.GreaterOrEqual(t, g.nodes[1].readings[own], i)
+}
+
+// A leader that holds reads steps down. The reads go to the next leader.
 func TestReadThatALeaderHoldsGoesToTheNextLeader(t *testing.T) {
 	g := newLeaseGroup(t, 3, 3, []leases.NodeID{2}, withNotes)
 	g.pass(50 * ms)

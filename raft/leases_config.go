@@ -35,8 +35,8 @@ type Leases struct {
 	// lease outlives ElectionTick-1 ticks without a word of the leader.
 	Lease time.Duration
 	// Quarantine is the time after a start for which the node does not vote, campaign
-	// or grant; 0 means Lease, and less is refused. If Lease was lowered since
-	// the run before, Quarantine is the Lease of that run.
+	// or grant; 0 means Lease, and less is refused. After Lease was lowered, Quarantine
+	// is the longest Lease of earlier runs, until a run has outlived its quarantine.
 	Quarantine time.Duration
 	// Heartbeat is how often leases are renewed; 0 means HeartbeatTick ticks. At most
 	// a third of Lease, and of the election timeout, less what drift takes off.
@@ -123,7 +123,7 @@ func (r *raft) lease() error {
 	if cfg.Hold == 0 {
 		cfg.Hold = cfg.Leases.Heartbeat
 	}
-	x, err := leasing.New(r.id, cfg, shownLog{r.log}, shownRaft{r}, r.hardState() == hardState{})
+	x, err := leasing.New(r.id, cfg, shownLog{r.log}, shownRaft{r}, r.term == 0 && r.vote == None)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ func (p *coreProcess) applyCommand(data []byte) {
 		p.s.fail(StateMachineSafety, "node %d, entry %d: %v", p.n.id, p.applied, err)
 		return
 	}
+	p.s.leased.applied(p.applied, c)
 	res := p.store.apply(c)
 	if reply := p.replies[c.id]; reply != nil {
 		delete(p.replies, c.id)

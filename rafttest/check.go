@@ -43,6 +43,8 @@ type checker struct {
 	// fates is what is known of the sendings of commands.
 	fates map[uint32]fate
 	nodes [maxNodes + 1]facts
+	// mostCommitted is the highest commit index seen.
+	mostCommitted uint64
 }
 
 type reign struct{ node, incarnation uint64 }
@@ -298,6 +300,7 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 			return
 		}
 		f.commit = commit
+		c.noteCommits(n, conf, st)
 		if st.role == raft.StateLeader && !c.s.opts.Outside && !c.learnt(n, commit) {
 			c.majorityHolds(n, conf, entryName{commit, term})
 			c.covers(n, conf, old, commit)

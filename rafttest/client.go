@@ -109,6 +109,10 @@ func (c *client) try(op *operation, left int) {
 // send hands an operation to a process.
 func (c *client) send(op *operation, n *node) {
 	s, proc := c.s, n.proc
+	if p, ok := proc.(*coreProcess); ok && op.verb == verbGet && s.plan.leased != nil {
+		p.readOf(op.key, func() { c.answered(op, n, result{value: p.store.values[op.key]}) })
+		return
+	}
 	if op.verb == verbGet {
 		proc.read(func() { c.answered(op, n, result{value: proc.state().store.values[op.key]}) })
 		return

@@ -27,7 +27,7 @@ type coreProcess struct {
 	// replies wait for their commands to be applied here.
 	replies map[commandID]func(result)
 	// asked are reads that wait for their index, by request context.
-	asked map[uint64]func()
+	asked map[uint64]lookup
 	// confirmed are reads that wait until their index is applied.
 	confirmed []confirmedRead
 	readSeq   uint64
@@ -56,7 +56,7 @@ var _ process = (*coreProcess)(nil)
 
 func newCoreProcess(n *node) *coreProcess {
 	s := n.s
-	p := &coreProcess{n: n, s: s, replies: map[commandID]func(result){}, asked: map[uint64]func(){}}
+	p := &coreProcess{n: n, s: s, replies: map[commandID]func(result){}, asked: map[uint64]lookup{}}
 	p.store.noSessions = s.opts.Bug == NoSessions
 	p.conf = &pb.ConfState{}
 	cp := n.disk.live.checkpoint
@@ -117,6 +117,7 @@ func (p *coreProcess) config() *raft.Config {
 	if c.Coding = p.coding(); c.Coding != nil && pl.coded.clock {
 		c.Clock = skewedClock{p.n}
 	}
+	p.leased(c)
 	return c
 }
 
@@ -198,7 +199,7 @@ func (p *coreProcess) read(reply func()) {
 	// The context is unique among all reads of all processes of this node.
 	p.readSeq++
 	ctx := p.n.incarnation<<32 | p.readSeq
-	p.asked[ctx] = reply
+	p.asked[ctx] = lookup{p.s.leased.seen, reply}
 	p.rn.ReadIndex(fmt.Appendf(nil, "%d/%d", p.n.id, ctx))
 	p.did(nil)
 }
@@ -211,11 +212,16 @@ func (p *coreProcess) readConfirmed(rs raft.ReadState) {
 		p.s.fail(NoPanic, "node %d gets the answer to the read %q", p.n.id, rs.RequestCtx)
 		return
 	}
-	reply := p.asked[ctx]
-	if reply == nil {
+	look, waits := p.asked[ctx]
+	if !waits {
 		return // a second answer, or one to an earlier process of this node
 	}
 	delete(p.asked, ctx)
+	if rs.Index < look.fresh && !p.s.plan.lease {
+		p.s.fail(Fresh, "node %d reads at %d; when the read began %d was applied somewhere", p.n.id, rs.Index, look.fresh)
+		return
+	}
+	reply := look.reply
 	if rs.Index <= p.applied || p.s.opts.Bug == ReadBeforeWait {
 		reply()
 		return

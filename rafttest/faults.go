@@ -30,6 +30,7 @@ func (f *faults) begin(seed uint64) {
 	f.every(p.membership, f.s.changeMembers)
 	f.every(p.burst, f.burst)
 	f.beginCoded(seed)
+	f.beginLeased()
 }
 
 // every lets something happen once in mean on average; never if mean is 0.

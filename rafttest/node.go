@@ -76,7 +76,8 @@ type node struct {
 	slowUntil time.Duration // the disk is slow until then
 	// starvedUntil is when units that are sent to it cease to get lost.
 	starvedUntil time.Duration
-	rand         simkit.Draws // election timeouts
+	rand         simkit.Draws  // election timeouts
+	leaseWas     time.Duration // the longest of all runs
 }
 
 func (n *node) up() bool { return n.proc != nil }
@@ -142,6 +143,7 @@ func (n *node) crash(keepAll bool) {
 
 // stop ends the process.
 func (n *node) stop() {
+	n.s.countLeases(n)
 	n.proc, n.doomed = nil, false
 	n.incarnation++
 	n.paused, n.frozen, n.waiting = false, nil, 0

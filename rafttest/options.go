@@ -39,6 +39,10 @@ type Options struct {
 	// Brief has runs be short, with a few entries and a few acts of bad luck. It
 	// needs Coded.
 	Brief bool
+	// Leases turns leases on. Whether entries are coded is drawn then.
+	Leases bool
+	// Beyond is by how many times the bound clocks may drift; 0 means 1.
+	Beyond float64
 	// Skip leaves acts of a brief run out, by bit.
 	Skip uint64
 }
@@ -90,8 +94,9 @@ type Result struct {
 	Recovery time.Duration
 	// Reached counts what the run came across.
 	Reached Reach
-	// Coded counts what it came across because of coding.
-	Coded CodedReach
+	// Coded counts what it came across because of coding, Leased because of leases.
+	Coded  CodedReach
+	Leased LeasedReach
 }
 
 // Violation is an invariant that did not hold.
@@ -125,6 +130,7 @@ const (
 	EqualStates        = "equal states"        // replicas that applied as much are equal
 	NothingLost        = "acknowledged writes stay"
 	Linearizability    = "linearizability"
+	Fresh              = "fresh" // a read has what somebody may have seen before it began
 	Liveness           = "liveness"
 	NoPanic            = "no panic"
 	Verdicts           = "verdicts" // what was refused has no effect, and no call has two

@@ -71,6 +71,8 @@ type plan struct {
 
 	// coded is what is drawn about coding; nil: it is off.
 	coded *codedPlan
+	// leased is what is drawn about leases; nil: there are none.
+	leased *leasedPlan
 }
 
 // The time scale: a tick of an undisturbed clock, and the ticks of the least
@@ -216,6 +218,11 @@ func (p *plan) soften() {
 }
 
 func (p *plan) String() string {
+	if l := p.leased; l != nil {
+		bare := *p
+		bare.leased = nil
+		return fmt.Sprintf("%s leased:%+v", bare.String(), *l)
+	}
 	if p.coded == nil {
 		return fmt.Sprintf("%+v", *p)
 	}

@@ -43,6 +43,8 @@ func (c *checker) sent(n *node, m *pb.Message) {
 		if !m.GetReject() {
 			c.vouched(n, m, m.GetIndex())
 		}
+	case raft.MsgLeases:
+		c.leaseVouched(n, m)
 	case raft.MsgUnits:
 		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
 			c.s.fail(DurableFirst, "node %d %v", n.id, err)

@@ -3,7 +3,11 @@
 
 package rafttest
 
-import pb "go.etcd.io/raft/v3/raftpb"
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+)
 
 // This file is the third phase: nobody asks for anything, and all members are where they
 // should be. Then a group sends heartbeats and their answers, and nothing else: a message
@@ -24,6 +28,9 @@ func (f *finale) isLive() bool { return f != nil && f.live }
 func (f *finale) settle() {
 	f.membersAt = f.s.check.newestConf().index
 	f.settles = max(f.s.Now(), f.s.net.latest, f.s.plan.duration+f.s.breaks().lasting()) + settleTime
+	if l := f.s.plan.leased; l != nil {
+		f.settles += l.cfg.Hold + electionTime // reads may wait so long before they go to the leader
+	}
 	f.deadline = f.settles + finaleTime
 }
 
@@ -60,7 +67,7 @@ func (f *finale) sentAtRest(n *node, m *pb.Message) {
 		return
 	}
 	switch m.GetType() {
-	case pb.MsgHeartbeat, pb.MsgHeartbeatResp:
+	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, raft.MsgLeases:
 		f.s.reach.AtRest++
 	default:
 		f.s.fail(Rest, "node %d sends%s", n.id, appendMessage(nil, m))

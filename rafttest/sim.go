@@ -39,6 +39,7 @@ type sim struct {
 	finale  *finale
 	reach   Reach
 	coded   CodedReach
+	leased  leasedState
 
 	// leader is the last node that was elected.
 	leader uint64
@@ -58,6 +59,9 @@ const mostEvents = 3_000_000
 
 // Run runs the cluster that the seed draws, and reports how that went.
 func Run(seed uint64, opts Options) Result {
+	if opts.Leases {
+		opts.Coded = opts.Coded || simkit.NewDraws(seed, 20).Chance(0.3)
+	}
 	s := &sim{opts: opts, rng: simkit.NewDraws(seed, 1), net2: simkit.NewDraws(seed, 2)}
 	s.story = story{hash: fnvOffset, out: opts.Trace}
 	s.plan = drawPlan(simkit.NewDraws(seed, 0), opts)
@@ -77,8 +81,14 @@ func Run(seed uint64, opts Options) Result {
 			s.plan.drawBreaks(simkit.NewDraws(seed, 15))
 		}
 	}
+	if opts.Leases {
+		s.plan.drawLeased(simkit.NewDraws(seed, 21), opts.Beyond)
+	}
 	s.live(seed)
-	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded}
+	for _, n := range s.nodes {
+		s.countLeases(n)
+	}
+	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach}
 	if s.plan.host {
 		r.Process = ProcessHost
 	}
@@ -134,6 +144,7 @@ func (s *sim) found(seed uint64) {
 	s.faults = &faults{s: s}
 	s.countPlan()
 	s.countCoded()
+	s.countLeasedPlan()
 	var first *pb.Snapshot
 	switch {
 	case s.plan.host:

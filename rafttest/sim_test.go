@@ -44,6 +44,7 @@ type suite struct {
 	stop              int // after so many failures
 	opts              Options
 	report            func(Result) string
+	each              func(Result) // hears of each result, if set
 }
 
 // run runs the seeds, or tells the story of the one. It returns what they
@@ -65,6 +66,9 @@ func (u suite) run(t *testing.T) (reached Reach, coded CodedReach, enough bool) 
 	runSeeds(u.first, u.count, u.opts, func(r Result) bool {
 		reached.Add(r.Reached)
 		coded.Add(r.Coded)
+		if u.each != nil {
+			u.each(r)
+		}
 		stories ^= mixInt(mixInt(fnvOffset, r.Seed), r.Hash)
 		if r.Recovery > worst.Recovery {
 			worst = r
@@ -93,7 +97,7 @@ func inShort(n, most uint64) uint64 {
 // histories are linearizable, and clusters are live again afterwards.
 func TestSim(t *testing.T) {
 	opts := Options{Process: processes[*onlyOn]}
-	reached, _, enough := suite{*firstSeed, inShort(*seedCount, 200), *oneSeed, 5, opts, report}.run(t)
+	reached, _, enough := suite{first: *firstSeed, count: inShort(*seedCount, 200), one: *oneSeed, stop: 5, opts: opts, report: report}.run(t)
 	t.Logf("\n%s", reached)
 	if enough && opts.Process == ProcessAny {
 		require.Empty(t, reached.Missing(), "never reached")

@@ -139,6 +139,9 @@ func appendMessage(b []byte, m *pb.Message) []byte {
 	if s := m.GetSnapshot(); s != nil {
 		b = fmt.Appendf(b, " snap %d/%d", s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm())
 	}
+	if m.GetType() == raft.MsgLeases {
+		b = appendLeases(b, m.GetContext())
+	}
 	return b
 }
 
@@ -149,6 +152,8 @@ func typeName(t pb.MessageType) string {
 		return "Units"
 	case raft.MsgUnitsAsk:
 		return "UnitsAsk"
+	case raft.MsgLeases:
+		return "Leases"
 	}
 	return t.String()[3:]
 }

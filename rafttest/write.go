@@ -235,6 +235,7 @@ func (p *coreProcess) send(m *pb.Message) {
 	m = p.sealLate(m)
 	s.check.sent(n, m)
 	s.finale.sentAtRest(n, m)
+	s.faults.leaseSent(n, m)
 	if m = s.spoil(m); m == nil || s.mayBreak(m) {
 		return
 	}

@@ -31,7 +31,7 @@ type bug struct {
 	file  string
 	edits [][2]string
 	more  []mutate.Change
-	// by is the test that must find it, or empty for seeds of TestClusters.
+	// by is the test that must find it, or empty for seeds.
 	by string
 }
 
@@ -44,20 +44,28 @@ var (
 
 func mutants() []mutate.Mutant {
 	var list []mutate.Mutant
-	inOrder := slices.SortedStableFunc(slices.Values(table), func(a, b bug) int { return cmp.Compare(a.number(), b.number()) })
+	inOrder := slices.Concat(table, raftTable)
+	slices.SortStableFunc(inOrder, func(a, b bug) int { return cmp.Compare(a.number(), b.number()) })
 	for _, b := range inOrder {
 		if *all {
 			b.by = ""
 		}
-		flags := []string{"-test.run=^" + b.by + "$", "-test.timeout=5m"}
-		if b.by == "" {
+		tests, flags := "leases", []string{"-test.run=^" + b.by + "$", "-test.timeout=5m"}
+		inRaft := strings.HasPrefix(b.file, "raft/")
+		switch {
+		case inRaft && b.by == "":
+			tests, flags = "rafttest", []string{"-test.run=^TestLeased$", "-test.timeout=20m",
+				fmt.Sprintf("-leased-seeds=%d", *seeds), fmt.Sprintf("-leased-first=%d", *first), "-leased-stop=1"}
+		case inRaft:
+			tests = "raft"
+		case b.by == "":
 			flags = []string{"-test.run=^TestClusters$", "-test.timeout=20m", "-test.cpu=1",
 				fmt.Sprintf("-lease-seeds=%d", *seeds), fmt.Sprintf("-lease-first=%d", *first), "-lease-count=false"}
 			if *fresh {
 				flags = append(flags, "-lease-only=Fresh")
 			}
 		}
-		list = append(list, mutate.Mutant{What: b.rule + ": " + b.what, File: b.file, Edits: b.edits, More: b.more, Tests: "leases",
+		list = append(list, mutate.Mutant{What: b.rule + ": " + b.what, File: b.file, Edits: b.edits, More: b.more, Tests: tests,
 			Stages: [][]string{flags}, Verdict: b.verdict})
 	}
 	return list
@@ -72,7 +80,7 @@ func (b bug) number() int {
 	return n
 }
 
-var foundSeed = regexp.MustCompile(`seed (\d+): ([A-Za-z]+) does not hold`)
+var foundSeed = regexp.MustCompile(`seed (\d+): ([A-Za-z ]+) does not hold`)
 
 // verdict reads from the output of a failed run what found the bug.
 func (b bug) verdict(out string, _ []string) mutate.Finding {

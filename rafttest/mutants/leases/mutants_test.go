@@ -48,7 +48,8 @@ func TestMutants(t *testing.T) {
 			t.Errorf("leases/doc.go names %s, which is not there", name)
 		}
 	}
-	for _, b := range table {
+	tests = append(tests, testsOf(t, filepath.Join(root, "raft"))...)
+	for _, b := range slices.Concat(table, raftTable) {
 		if b.by != "" && !slices.Contains(tests, b.by) {
 			t.Errorf("%s: %s is not there", b.what, b.by)
 		}

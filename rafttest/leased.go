@@ -1,0 +1,234 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+)
+
+// leasedPlan is what a seed draws about leases. Plans without leases have none.
+type leasedPlan struct {
+	cfg    raft.Leases // of a process with the longest leases
+	spans  bool        // reads and entries tell their keys
+	rates  [maxNodes + 1]float64
+	ambush float64 // chance of a fault where a message of leases matters
+	rename time.Duration
+	retire float64 // chance that an operator switches leases off and on again
+	probe  time.Duration
+	late   uint // the nodes without leases, by bit: they grant nothing
+}
+
+// drawLeased draws a plan with leases over one without. It has a stream of its own.
+func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
+	p.preVote, p.checkQuorum, p.lease = true, true, false
+	if voters := simkit.Pick(d, 1, 2, 3, 3, 3, 4, 5, 5, 6, 7); p.coded == nil {
+		p.voters = voters
+	}
+	p.spares = min(d.IntN(4), maxNodes-p.voters)
+	p.duration = d.Span(time.Second, 3*time.Second)
+	p.delayMax = min(p.delayMax, 8*time.Millisecond)
+	p.delayMin = min(p.delayMin, p.delayMax/2)
+	p.syncMax, p.syncMin = min(p.syncMax, 4*time.Millisecond), min(p.syncMin, time.Millisecond)
+	p.drift = min(p.drift, 0.2)
+	p.outage = d.Span(100*time.Millisecond, time.Second)
+	for _, mean := range []*time.Duration{&p.crash, &p.partition, &p.oneWay, &p.isolate, &p.pause, &p.slowDsk, &p.membership, &p.transfer, &p.campaign, &p.forget} {
+		*mean /= 4 // runs are brief
+	}
+	l := &leasedPlan{
+		spans:  d.Chance(0.5),
+		ambush: d.Rate(0.5, 0.005, 0.2),
+		rename: d.Every(0.6, 50*time.Millisecond, time.Second),
+		retire: simkit.Pick(d, 0, 0, 0.1),
+		probe:  d.Span(2*time.Millisecond, 20*time.Millisecond),
+	}
+	if d.Chance(0.1) {
+		l.late = uint(d.IntN(1 << maxNodes))
+	}
+	for l.cfg.Tick == 0 || (&raft.Config{ID: 1, ElectionTick: electionTicks, HeartbeatTick: p.heartbeatTick, MaxInflightMsgs: 1,
+		Storage: raft.NewMemoryStorage(), PreVote: true, CheckQuorum: true, Clock: leaseClock{}, Leases: &l.cfg}).Validate() != nil {
+		l.cfg = raft.Leases{
+			Tick: tickTime, Boot: 1,
+			Lease:      d.Span(60*time.Millisecond, 300*time.Millisecond),
+			Heartbeat:  d.Span(5*time.Millisecond, 25*time.Millisecond),
+			Fail:       d.Span(30*time.Millisecond, 120*time.Millisecond),
+			Hold:       simkit.Pick(d, 0, time.Millisecond, time.Second),
+			DriftPPM:   simkit.Pick(d, 1000, 20_000, 100_000),
+			Resolution: simkit.Pick(d, time.Microsecond, time.Millisecond),
+			Notes:      d.Chance(0.5),
+			Wanted:     someWanted(d, p.voters+p.spares),
+		}
+		if beyond > 0 {
+			l.cfg.DriftPPM = 100_000
+		}
+	}
+	rho := float64(l.cfg.DriftPPM) / 1e6 * max(beyond, 1)
+	for id := range l.rates {
+		l.rates[id] = max(0.05, 1+rho*simkit.Pick(d, -1, -1, 0, 1, 1, 2*d.Float64()-1))
+	}
+	p.leased = l
+}
+
+// someWanted draws responders, for all keys or for two parts of them.
+func someWanted(d simkit.Draws, nodes int) []leases.Want {
+	some := func() (ids []leases.NodeID) {
+		for id := range nodes {
+			if d.Chance(0.5) {
+				ids = append(ids, leases.NodeID(id+1))
+			}
+		}
+		return ids
+	}
+	if d.Chance(0.5) {
+		at := keyName(uint8(1 + d.IntN(3)))
+		return []leases.Want{{Span: leases.Span{End: at}, Nodes: some()}, {Span: leases.Span{Start: at}, Nodes: some()}}
+	}
+	return []leases.Want{{Nodes: some()}}
+}
+
+func keyName(key uint8) string { return string(rune('a' + key)) }
+
+// spansOf returns the keys of a command: every key if it is not one.
+func spansOf(data []byte) []leases.Span {
+	c, err := decodeCommand(data)
+	if err != nil {
+		return nil
+	}
+	return []leases.Span{leases.KeySpan(keyName(c.key))}
+}
+
+// leaseClock is the clock of a node's machine: it runs through pauses and restarts.
+type leaseClock struct{ n *node }
+
+// Now implements [raft.Clock].
+func (c leaseClock) Now() time.Duration {
+	l := c.n.s.plan.leased
+	t := time.Duration(float64(c.n.s.Now())*l.rates[c.n.id]) + time.Duration(c.n.id)*time.Hour
+	return t - t%l.cfg.Resolution
+}
+
+// leased puts leases into a node's configuration.
+func (p *coreProcess) leased(c *raft.Config) {
+	l := p.s.plan.leased
+	if l == nil || l.late>>p.n.id&1 == 1 {
+		return
+	}
+	cfg := l.cfg
+	cfg.Boot = p.n.incarnation
+	if l.spans {
+		cfg.Spans = spansOf
+	}
+	if p.s.rng.Chance(0.3) { // an operator has lowered it
+		shorter := *c
+		lease := p.s.rng.Span(cfg.Lease/2, cfg.Lease)
+		shorter.Clock, shorter.Leases = leaseClock{p.n}, &raft.Leases{Tick: cfg.Tick, Lease: lease, Heartbeat: cfg.Heartbeat, Fail: cfg.Fail, DriftPPM: cfg.DriftPPM, Resolution: cfg.Resolution}
+		if shorter.Validate() == nil {
+			cfg.Lease = lease
+		}
+	}
+	cfg.Quarantine = max(p.n.leaseWas, cfg.Lease)
+	p.n.leaseWas = cfg.Quarantine
+	c.Clock, c.Leases = leaseClock{p.n}, &cfg
+}
+
+// A lookup is a read that has not been told its index: what it must not miss, and what
+// happens then.
+type lookup struct {
+	fresh uint64
+	reply func()
+}
+
+// readOf asks for a read of a key.
+func (p *coreProcess) readOf(key uint8, reply func()) {
+	p.readSeq++
+	ctx := p.n.incarnation<<32 | p.readSeq
+	text := fmt.Appendf(nil, "%d/%d", p.n.id, ctx)
+	l := p.s.plan.leased
+	fresh := p.s.leased.seen
+	if l != nil && l.spans && p.s.rng.Chance(0.7) {
+		fresh = p.s.leased.fresh[key]
+		p.asked[ctx] = lookup{fresh, reply}
+		p.rn.ReadIndexSpans(text, leases.KeySpan(keyName(key)))
+	} else {
+		p.asked[ctx] = lookup{fresh, reply}
+		p.rn.ReadIndex(text)
+	}
+	p.did(nil)
+}
+
+// leasedState is what the run knows of reads.
+type leasedState struct {
+	LeasedReach
+	// seen is the last write that somebody may have seen: that was applied anywhere.
+	// fresh is the same of each key.
+	seen  uint64
+	fresh [storeKeys]uint64
+}
+
+// applied notes a command that a node has applied, and may have told of.
+func (l *leasedState) applied(index uint64, c command) {
+	l.seen = max(l.seen, index)
+	l.fresh[c.key] = max(l.fresh[c.key], index)
+}
+
+// LeasedReach counts what runs with leases came across.
+type LeasedReach struct {
+	Runs, Notes, Spans, Coded, Mixed                    uint64
+	LocalReads, LeaderReads, WaitedReads, HeldReads     uint64
+	CutReads, Redirected, NoteCommits                   uint64
+	Granted, Held, Revoked, Confirmed, Adopted          uint64
+	Removed, Restored, Renamed, RetiredLeases, Ambushes uint64
+	Lapsed, LearnerReads, FirstByNotes                  uint64
+}
+
+// Add adds the counts of another run.
+func (r *LeasedReach) Add(o LeasedReach) { simkit.AddCounts(r, o) }
+
+// Missing returns the names of what was never reached.
+func (r LeasedReach) Missing() []string { return simkit.Zeros(r) }
+
+// String lists the counts, some to a line.
+func (r LeasedReach) String() string { return simkit.Table(r) }
+
+// countLeases adds up what the leases of a process did, as it ends.
+func (s *sim) countLeases(n *node) {
+	p, ok := n.proc.(*coreProcess)
+	if !ok || s.plan.leased == nil || p.rn == nil {
+		return
+	}
+	st, r := p.rn.LeaseStatus(), &s.leased.LeasedReach
+	r.LocalReads += st.Reads.Local
+	r.LeaderReads += st.Reads.Leader
+	r.WaitedReads += st.Reads.Waited
+	r.HeldReads += st.Reads.Held
+	r.CutReads += st.Reads.Cut
+	r.Redirected += st.Reads.Redirected
+	r.NoteCommits += st.Reads.NoteCommits
+	r.Granted += st.Counts.Granted
+	r.Held += st.Counts.Held
+	r.Revoked += st.Counts.Revoked
+	r.Confirmed += st.Counts.Confirmed
+	r.Lapsed += st.Counts.Lapsed
+	r.Adopted += st.Counts.Adopted
+	r.Removed += st.Counts.Removed
+	r.Restored += st.Counts.Restored
+}
+
+func (s *sim) countLeasedPlan() {
+	l := s.plan.leased
+	if l == nil {
+		return
+	}
+	r := &s.leased.LeasedReach
+	r.Runs++
+	for is, to := range map[*uint64]bool{&r.Notes: l.cfg.Notes, &r.Spans: l.spans, &r.Coded: s.plan.coded != nil, &r.Mixed: l.late != 0} {
+		if to {
+			*is++
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+)
+
+// beginLeased plans what operators and clients do where there are leases.
+func (f *faults) beginLeased() {
+	l := f.s.plan.leased
+	if l == nil {
+		return
+	}
+	f.every(l.rename, f.rename)
+	f.every(l.probe, f.probe)
+}
+
+// core returns the process of a node if it runs with leases and is awake, or nil.
+func (n *node) core() *coreProcess {
+	p, _ := n.proc.(*coreProcess)
+	if n.paused || p == nil || p.rn == nil {
+		return nil
+	}
+	return p
+}
+
+// rename has an operator choose responders at the leader, or switch leases off for a
+// while.
+func (f *faults) rename() {
+	s := f.s
+	n := s.leading()
+	if n == nil || n.core() == nil {
+		return
+	}
+	p := n.core()
+	if s.rng.Chance(s.plan.leased.retire) {
+		if p.rn.RetireLeases(true) == nil {
+			s.leased.RetiredLeases++
+			s.tell(n.id, "leases are retired")
+			n.later(f.lasting(), func() { _ = p.rn.RetireLeases(false); p.did(nil) })
+		}
+	} else {
+		wanted := someWanted(s.rng, s.plan.voters+s.plan.spares)
+		if p.rn.SetResponders(wanted) == nil {
+			s.leased.Renamed++
+			s.tell(n.id, "wanted: %v", wanted)
+		}
+	}
+	p.did(nil)
+}
+
+// probe has somebody read somewhere, who looks at the index only.
+func (f *faults) probe() {
+	s := f.s
+	n := s.nodes[s.rng.IntN(s.plan.voters+s.plan.spares)]
+	if p := n.core(); p != nil {
+		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoterOf(p.conf, n.id) {
+			s.leased.LearnerReads++
+		}
+		p.readOf(uint8(s.rng.IntN(s.plan.keys)), func() {})
+	}
+}
+
+func isVoterOf(c *pb.ConfState, id uint64) bool {
+	for _, list := range [][]uint64{c.GetVoters(), c.GetVotersOutgoing()} {
+		for _, v := range list {
+			if v == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leaseSent looks at a message of leases that a node sends. Where a lease is revoked or
+// given back, a roster is announced or a first grant made, something may go wrong.
+func (f *faults) leaseSent(n *node, m *pb.Message) {
+	s := f.s
+	l := s.plan.leased
+	if l == nil || s.calm() || m.GetType() != raft.MsgLeases || m.GetContext()[0] != 'l' {
+		return
+	}
+	q, err := leases.ParseMessage(m.GetContext()[1:])
+	matters := err == nil && (q.Revoke != leases.Nonce{} || q.Confirm != leases.Nonce{} || len(q.Lists) > 0 || q.Answer.For > 0 && s.rng.Chance(0.1))
+	if !matters || !s.rng.Chance(l.ambush) {
+		return
+	}
+	s.leased.Ambushes++
+	victim := n
+	if to := m.GetTo(); s.rng.Chance(0.5) && to <= maxNodes {
+		victim = s.node(to)
+	}
+	s.After(s.rng.Within(0, 4*s.plan.delayMax), func() {
+		if s.calm() {
+			return
+		}
+		f.aim = victim
+		defer func() { f.aim = nil }()
+		switch s.rng.IntN(4) {
+		case 0:
+			f.crash(victim)
+		case 1:
+			f.pauseNode(victim)
+		case 2:
+			f.isolate()
+		case 3:
+			f.slowDisk()
+		}
+	})
+}
+
+// appendLeases appends what a message of leases says.
+func appendLeases(b, context []byte) []byte {
+	if q, err := leases.ParseMessage(context[1:]); context[0] == 'l' && err == nil {
+		return fmt.Appendf(b, " t%d ask %v answer %v revoke %v confirm %v report %v news %v rosters %d", q.Term, q.Request, q.Answer, q.Revoke, q.Confirm, q.Report, q.News, len(q.Lists))
+	}
+	if x, err := leases.ParseNote(context[1:]); context[0] == 'n' && err == nil {
+		return fmt.Appendf(b, " note %v", x)
+	}
+	return b
+}
