@@ -91,6 +91,7 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 
 // SnapshotRestored says how restoring an offered snapshot went.
 func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
+	r.drain() // what was committed meanwhile is cut at the snapshot's index
 	r.restoring = 0
 	if err != nil {
 		r.count.RestoresFailed++
@@ -101,7 +102,6 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 		r.fail(err)
 		return
 	}
-	r.drain()
 	r.count.SnapshotsInstalled++
 	if h.at.index > r.applied.at.index {
 		r.applied = h.mark()

@@ -179,7 +179,7 @@ var table = []bug{
 	{"who is stuck gets no snapshot", "raft/internal/coding/stuck.go",
 		edit("		case a.stuck:\n			least = l.mayReach(id)\n", "		case a.stuck && beyond && false:\n			least = l.mayReach(id)\n"), "07-compacted-by-others", 0},
 	{"a snapshot for the stuck reaches what they acknowledged, and no further", "raft/internal/coding/stuck.go",
-		edit("return max(l.sentTo[id], l.first) }", "return l.raft.Members().Progress[id].Match }"), "TestStuckFollowerWithUnacknowledgedEntry", 0},
+		edit("return max(l.sentTo[id], l.first) }", "return l.raft.Members().Progress[id].Match }"), "TestSnapshotsForTheStuck", 0},
 	{"a snapshot for the stuck need not reach the leader's term", "raft/internal/coding/stuck.go",
 		edit("return max(l.sentTo[id], l.first) }", "return l.sentTo[id] }"), "TestSnapshotsForTheStuck", 0},
 	{"nothing is held back from who is stuck", "raft/internal/coding/stuck.go",
