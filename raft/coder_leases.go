@@ -140,3 +140,20 @@ func saidByPush(effects []extend.Effect, note *pb.Message, upTo uint64) bool {
 	}
 	return false
 }
+
+// coding and leases return the extensions for the host's calls about them, or nil.
+func (r *raft) coding() *coding.Coder {
+	below := r.coder
+	if x, ok := below.(*leased); ok {
+		below = x.coder
+	}
+	c, _ := below.(*coding.Coder)
+	return c
+}
+
+func (r *raft) leases() *leasing.Leases {
+	if x, ok := r.coder.(*leased); ok {
+		return x.leases
+	}
+	return nil
+}

@@ -6,9 +6,26 @@ package raft
 import (
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/raft/internal/coding"
+)
+
+// ErrCodedEntries is wrapped by the error of a node that would start on a log with
+// entries of coded replication which its Config does not let it read: Config.Coding is
+// nil, or its ClearPrefix is another one. The error names the first such entry, and
+// what to do.
+var ErrCodedEntries = coding.ErrForeign
+
+// Types of messages between nodes that code. Their Term is 0 on the wire, so that a
+// node which does not know them ignores them; the sender's term is in LogTerm.
+const (
+	// MsgUnits carries units of entries from one follower to another.
+	MsgUnits pb.MessageType = coding.MsgUnits
+	// MsgUnitsAsk asks for units of entries.
+	MsgUnitsAsk pb.MessageType = coding.MsgUnitsAsk
 )
 
 // Defaults and bounds of [Coding].

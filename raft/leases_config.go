@@ -13,6 +13,11 @@ import (
 	"github.com/weftraft/weft/raft/internal/leasing"
 )
 
+// MsgLeases is the type of messages about leases. Their Term is 0 on the wire, so that a
+// node which does not know the type ignores them. A node sends some to itself, which
+// wait for its disk.
+const MsgLeases pb.MessageType = leasing.MsgLeases
+
 // Leases turns roster leases on: nodes other than the leader answer linearizable reads
 // from their own state, without a message ([RawNode.ReadIndex]). Package
 // [github.com/weftraft/weft/leases] says how, docs/roster-leases.md when it is worth it.

@@ -3,24 +3,7 @@
 
 package raft
 
-import (
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/raft/internal/coding"
-	"github.com/weftraft/weft/raft/internal/leasing"
-)
-
-// Types of messages between nodes that code, or have leases. Their Term is 0 on the
-// wire, so that a node which does not know them ignores them; where the sender's term
-// matters it is in LogTerm.
-const (
-	// MsgUnits carries units of entries from one follower to another.
-	MsgUnits pb.MessageType = coding.MsgUnits
-	// MsgUnitsAsk asks for units of entries.
-	MsgUnitsAsk pb.MessageType = coding.MsgUnitsAsk
-	// MsgLeases is about leases. A node sends some to itself, which wait for its disk.
-	MsgLeases pb.MessageType = leasing.MsgLeases
-)
+import pb "go.etcd.io/raft/v3/raftpb"
 
 // SnapshotStatus says how sending a snapshot went.
 type SnapshotStatus int

@@ -10,9 +10,6 @@ import (
 	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
-
-	"github.com/weftraft/weft/raft/internal/coding"
-	"github.com/weftraft/weft/raft/internal/leasing"
 )
 
 // raft is what a node is whatever its role: identity, term, vote, log, members,
@@ -148,23 +145,6 @@ func (r *raft) restoredMembers(cs *pb.ConfState, lastIndex uint64) (tracker.Prog
 	}
 	t.Config, t.Progress = cfg, progress
 	return t, cs.Equivalent(t.ConfState())
-}
-
-// coding and leases return the extensions for the host's calls about them, or nil.
-func (r *raft) coding() *coding.Coder {
-	below := r.coder
-	if x, ok := below.(*leased); ok {
-		below = x.coder
-	}
-	c, _ := below.(*coding.Coder)
-	return c
-}
-
-func (r *raft) leases() *leasing.Leases {
-	if x, ok := r.coder.(*leased); ok {
-		return x.leases
-	}
-	return nil
 }
 
 // leading returns the leader that this node is, or nil.

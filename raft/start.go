@@ -7,15 +7,7 @@ import (
 	"errors"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/raft/internal/coding"
 )
-
-// ErrCodedEntries is wrapped by the error of a node that would start on a log with
-// entries of coded replication which its Config does not let it read: Config.Coding is
-// nil, or its ClearPrefix is another one. The error names the first such entry, and
-// what to do.
-var ErrCodedEntries = coding.ErrForeign
 
 const (
 	// loadPage is how much of the log is read at a time.
