@@ -12,6 +12,8 @@ var table = []bug{
 		edit("	if rec.covered {\n		return true\n	}\n	for _, v", "	if rec.covered || c.leads != nil {\n		return true\n	}\n	for _, v"), "03-one-unit-each", 0},
 	{"commits on enough units without a majority", "raft/electorate.go",
 		edit("	k := e.members.Committed()\n	for _, v := range e.coming {", "	k := e.log.tail.base.index\n	for _, v := range e.coming {"), "", 100},
+	{"what an earlier leadership has seen covers an entry", "raft/internal/coding/coder.go",
+		edit("	c.uncover() //", "	_ = c //"), "TestCoverEndsWithLeadership", 0},
 	{"a majority in place of any half, at an even number", "raft/internal/coding/cover.go",
 		edit("return ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)", "return ecraft.Covered(rec.hdr.D, len(v)/2+1, held)"), "12c-removal-from-even", 0},
 	{"learners' units count for a commit", "raft/internal/coding/cover.go",

@@ -144,6 +144,22 @@ func TestWantsEndWithLeadership(t *testing.T) {
 	require.Empty(t, f.wanted)
 }
 
+// TestCoverEndsWithLeadership: a leader has seen that the acknowledgements of its term
+// cover an entry. In another term members may have lost the entry, so the leader of then
+// looks again.
+func TestCoverEndsWithLeadership(t *testing.T) {
+	f := newFake(t)
+	l := f.leads()
+	f.proposes(text(800))
+	rec := f.ledger.recs[0]
+	for _, pr := range f.members.Progress {
+		pr.Match = rec.id.Index
+	}
+	require.True(t, l.cover(rec))
+	f.follow(2)
+	require.False(t, rec.covered)
+}
+
 // What was forgotten for lack of room is expected again in the next tick, or once
 // something is applied.
 func TestForgottenEntriesWait(t *testing.T) {

@@ -201,6 +201,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 	}
 	c.role, c.term = role, term
 	c.acked, c.leads, c.recovery = ecraft.ID{}, nil, nil
+	c.uncover() // members may lose in another term what they acknowledged in this one
 	switch role {
 	case extend.Leader:
 		c.begin()

@@ -41,8 +41,8 @@ type record struct {
 	//
 	// Invariant: if and only if the log has the payload, or the store.
 	complete bool
-	// covered says, at a leader, that the units of the header alone satisfy
-	// the commit rule. It is forgotten when the configuration changes.
+	// covered says, at a leader, that the units of the header alone satisfy the commit
+	// rule. It is forgotten when the configuration changes, and with the leadership.
 	//
 	// Invariant: then the rule holds; never at another node.
 	covered bool

@@ -332,11 +332,16 @@ func (c *Coder) Switched(before tracker.ProgressMap) {
 // VotersChanged hears that other voters count: entries must be covered anew, and a
 // leader has other followers.
 func (c *Coder) VotersChanged() {
-	for _, rec := range c.ledger.recs {
-		rec.covered = false
-	}
+	c.uncover()
 	if c.leads != nil {
 		c.leads.arrangeSlots()
+	}
+}
+
+// uncover forgets which entries satisfy the commit rule.
+func (c *Coder) uncover() {
+	for _, rec := range c.ledger.recs {
+		rec.covered = false
 	}
 }
 
