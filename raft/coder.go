@@ -30,8 +30,8 @@ import (
 //     so in any term, and a candidate that has the very entry agrees with the voter up
 //     to there.
 //   - A node that lacks a payload may campaign before it has applied a committed
-//     change (MayCampaign). It counts votes by all configurations in its log, and may be
-//     the only node that can win.
+//     change (MayCampaign), a learner too that the change makes a voter. It counts
+//     votes by all configurations in its log, and may be the only node that can win.
 //   - A snapshot may take the place of a log that holds the snapshot's last entry
 //     (MayRestore): only if nothing stands behind that entry, so that nothing that was
 //     acknowledged is dropped.

@@ -121,6 +121,39 @@ func TestLoneWinnerCutsWhatItCannotComplete(t *testing.T) {
 	}
 }
 
+// TestLearnerThatIsToVoteCampaigns: a learner lacks the payload of a committed entry, so
+// it cannot apply the change behind the entry that gives it a vote. Its log may be the
+// only one that can win, so it campaigns by the change. Without the change it does not.
+func TestLearnerThatIsToVoteCampaigns(t *testing.T) {
+	payload := bytes.Repeat([]byte("abc"), 400)
+	h := &ecraft.Header{
+		Kind: ecraft.Coded, PayloadLen: len(payload), PayloadCRC: ecraft.Checksum(payload), Layout: ecraft.NewLayout(3, 2),
+		Encoder: 1, Members: []uint64{2, 3}, Units: []uint8{1, 1},
+	}
+	cc, err := proto.Marshal(&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(3))}}})
+	require.NoError(t, err)
+	for _, promoted := range []bool{true, false} {
+		ms := NewMemoryStorage()
+		require.NoError(t, ms.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1, 2}, Learners: []uint64{3}},
+		}}))
+		ents := []*pb.Entry{copyEntry(&pb.Entry{Data: ecraft.Seal(nil, h, 3, 0, ecraft.NewCodeword(h, payload), nil)}, entryID{term: 1, index: 2})}
+		if promoted {
+			ents = append(ents, copyEntry(&pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: cc}, entryID{term: 1, index: 3}))
+		}
+		require.NoError(t, ms.Append(ents))
+		require.NoError(t, ms.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: ents[len(ents)-1].Index}))
+		rn, err := NewRawNode(&Config{
+			ID: 3, ElectionTick: 10, HeartbeatTick: 1, Storage: ms, MaxInflightMsgs: 8, MaxSizePerMsg: noLimit, Coding: &Coding{},
+		})
+		require.NoError(t, err)
+		for range 20 {
+			rn.Tick()
+		}
+		require.Equal(t, promoted, rn.BasicStatus().RaftState == StateCandidate)
+	}
+}
+
 // TestLoneWinnerLeads: the only voter has two changes in its log that it does not
 // know to be committed, after a write that a crash tore. It leads, although nobody
 // else is there to answer it.

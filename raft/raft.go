@@ -190,11 +190,16 @@ func (r *raft) becomeFollower(term, lead uint64) {
 	r.logger.Infof("raft: node %x follows %x at term %d", r.id, r.lead, r.term)
 }
 
-// promotable reports whether this node may lead: it is a voter, and has no
-// snapshot to apply, whose configuration might say otherwise.
+// promotable reports whether this node may lead: it is a voter, or a learner that the
+// last change of its log makes one and that may campaign before it applies the change;
+// and it has no snapshot to apply, whose configuration might say otherwise.
 func (r *raft) promotable() bool {
 	pr := r.members.Progress[r.id]
-	return pr != nil && !pr.IsLearner && r.log.tail.snapshot == nil
+	if pr == nil || r.log.tail.snapshot != nil {
+		return false
+	}
+	_, comes := r.electorate.newest[r.id]
+	return !pr.IsLearner || comes && r.coder.MayCampaign()
 }
 
 // appliedTo hears that the host has applied everything up to index.

@@ -84,6 +84,8 @@ var table = []bug{
 		edit("id.term == other.term && id.index >= other.index", "id.term == other.term"), "09-votes-compare-lengths", 0},
 	{"who lacks a payload below a change may not campaign", "raft/internal/coding/members.go",
 		edit("	return rec != nil && rec.id.Index < changes[0]\n", "	return rec != nil && rec.id.Index < changes[0] && false\n"), "12g-only-possible-leader", 0},
+	{"a learner that is to vote may not campaign", "raft/raft.go",
+		edit("	return !pr.IsLearner || comes && r.coder.MayCampaign()\n", "	return !pr.IsLearner || comes && false\n"), "TestLearnerThatIsToVoteCampaigns", 0},
 	{"who refuses a vote is not heard out", "raft/internal/coding/messages.go",
 		edit("	case pb.MsgVoteResp, pb.MsgPreVoteResp:\n		if m.GetReject() && c.raft", "	case pb.MsgPreVoteResp:\n		if m.GetReject() && c.raft"), "23-demoted-with-the-longest-log", 0},
 	{"who refuses a pre-vote in an earlier term is not heard out", "raft/internal/coding/messages.go",
