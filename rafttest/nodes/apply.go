@@ -99,8 +99,7 @@ func (m *member) apply(a rawnode.Apply) {
 // keep writes a copy of the state to the disk now and then, in its own files.
 func (m *member) keep() {
 	n, w := m.n, m.n.w
-	before := n.kept[m.g.id].index
-	if m.keeping || m.applied < before+w.plan.keepEvery || n.disk.full {
+	if m.keeping || m.applied < n.kept[m.g.id].index+w.plan.keepEvery || n.disk.full {
 		return
 	}
 	m.keeping = true
@@ -117,7 +116,7 @@ func (m *member) keep() {
 		if w.opts.Bug == ApplyAgain {
 			kept.encoded = m.state.encode() // by now it has more in it
 		}
-		if kept.index > before {
+		if kept.index > n.kept[m.g.id].index { // else a snapshot was restored meanwhile
 			n.kept[m.g.id] = kept
 		}
 		w.reach.StatesKept++
