@@ -35,9 +35,9 @@ func (c *checker) leaseVouched(n *node, m *pb.Message) {
 func (c *checker) noteCommits(n *node, conf *pb.ConfState, st sight) {
 	first := st.commit > c.mostCommitted
 	c.mostCommitted = max(c.mostCommitted, st.commit)
-	if l := c.s.plan.leased; first && l != nil && l.cfg.Notes && st.role != raft.StateLeader && !c.s.opts.Outside {
+	term, known := c.nodes[n.id].termOf(st.commit)
+	if first && c.s.plan.leased != nil && st.role != raft.StateLeader && known && term == st.term && !c.s.opts.Outside {
 		c.s.leased.FirstByNotes++
-		term, _ := c.nodes[n.id].termOf(st.commit)
 		c.majorityHolds(n, conf, entryName{st.commit, term})
 	}
 }

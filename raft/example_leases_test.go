@@ -1,0 +1,45 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+)
+
+// bootTime stands for a clock that counts the time for which the system is suspended, such
+// as CLOCK_BOOTTIME on Linux.
+type bootTime struct{}
+
+func (bootTime) Now() time.Duration { return time.Hour }
+
+func ExampleLeases() {
+	c := &raft.Config{
+		ID:              1,
+		ElectionTick:    10,
+		HeartbeatTick:   1,
+		Storage:         raft.NewMemoryStorage(),
+		MaxInflightMsgs: 256,
+		PreVote:         true,
+		CheckQuorum:     true,
+		Clock:           bootTime{},
+		Leases: &raft.Leases{
+			Tick:   100 * time.Millisecond,                           // how often the host calls Tick
+			Wanted: []leases.Want{{Nodes: []leases.NodeID{1, 2, 3}}}, // all keys, at all of three members
+		},
+	}
+	_, err := raft.NewRawNode(c)
+	fmt.Println("error:", err)
+
+	c.PreVote, c.Leases.Tick = false, 0
+	_, err = raft.NewRawNode(c)
+	fmt.Println(err)
+	// Output:
+	// error: <nil>
+	// raft: Config.Leases need PreVote: without it a node that comes back ends all leases
+	// raft: Config.Leases.Tick is 0s; it must be the time between two calls of Tick
+}
