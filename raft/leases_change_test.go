@@ -50,7 +50,7 @@ func TestChangeWaitsForTheLeasesOfADeadResponder(t *testing.T) {
 		require.False(t, applied && g.stable(2), "node 2 answers reads, and does not know the configuration")
 		return applied
 	})
-	require.Greater(t, took, leasePatch/2)
+	require.Greater(t, took, leasePatience/2)
 	require.Less(t, took, leaseTime)
 }
 

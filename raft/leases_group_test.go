@@ -38,10 +38,10 @@ type leaseGroup struct {
 }
 
 const (
-	leaseTick  = 10 * time.Millisecond
-	leaseTime  = 200 * time.Millisecond
-	leaseFail  = 50 * time.Millisecond
-	leasePatch = 90 * time.Millisecond // the least election timeout
+	leaseTick     = 10 * time.Millisecond
+	leaseTime     = 200 * time.Millisecond
+	leaseFail     = 50 * time.Millisecond
+	leasePatience = 90 * time.Millisecond // the least election timeout
 )
 
 type leaseNode struct {
@@ -59,7 +59,6 @@ type leaseNode struct {
 	conf     *pb.ConfState
 	confAt   uint64
 	readings map[string]uint64 // the index that a read was told
-	learner  bool
 }
 
 // Now is the clock of a node: another origin, and the same rate.

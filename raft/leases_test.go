@@ -191,8 +191,14 @@ func TestRestartedNodeWaitsBeforeItVotes(t *testing.T) {
 	began := g.now
 	g.until("a leader", time.Second, func() bool { return g.leader() != nil })
 	require.GreaterOrEqual(t, g.now-began, leaseTime)
-	require.Less(t, g.now-began, leaseTime+2*leasePatch+leaseTick)
+	require.Less(t, g.now-began, leaseTime+2*leasePatience+leaseTick)
 	g.until("node 2 is a responder, or leads", time.Second, func() bool { return g.stable(2) })
+}
+
+// A node that has a snapshot and no term has promised nothing, and votes at once.
+func TestNewNodeNeedNotWait(t *testing.T) {
+	g := newLeaseGroup(t, 3, 3, nil, nil)
+	require.Less(t, g.now, leaseTime/2)
 }
 
 // A group of one answers reads by its own lease.
@@ -225,6 +231,26 @@ func TestLeasesDelayNoElection(t *testing.T) {
 		return g.until("another leader", time.Second, func() bool { return g.leader() != nil })
 	}
 	require.LessOrEqual(t, fail(true), fail(false)+leaseTick)
+}
+
+// Half of the voters run without leases. They adopt no roster, so that a roster could not
+// be superseded if a responder died: nobody is named, and writes go on.
+func TestNobodyIsNamedWhileVotersHaveNoLeases(t *testing.T) {
+	g := newLeaseGroup(t, 4, 4, nil, func(c *raft.Config) {
+		c.Leases.Wanted = []leases.Want{{Nodes: []leases.NodeID{2, 3}}}
+		if c.ID == 3 {
+			c.Leases = nil
+		}
+	})
+	g.pass(leaseTime)
+	g.nodes[4].stop()
+	g.set = func(c *raft.Config) { c.Leases = nil }
+	g.nodes[4].restart()
+	g.pass(leaseTime)
+	require.False(t, g.stable(2))
+	g.nodes[2].stop()
+	i := g.write("x")
+	g.until("it is committed", time.Second, func() bool { return g.nodes[1].commit() >= i })
 }
 
 // A node without leases ignores messages about them, and one with leases those that

@@ -4,6 +4,7 @@
 package rafttest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"testing"
@@ -45,8 +46,8 @@ func TestClocksBeyondTheBoundAreSeen(t *testing.T) {
 	opts := leasedOptions
 	opts.Beyond = 8
 	runSeeds(1, seeds, opts, func(r Result) bool {
-		v, ok := r.Err.(*Violation)
-		if ok && v.Invariant == Fresh {
+		var v *Violation
+		if errors.As(r.Err, &v) && v.Invariant == Fresh {
 			found = r.Seed
 			t.Log(r.Err)
 		}

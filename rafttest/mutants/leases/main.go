@@ -1,10 +1,10 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command leases shows that the tests of package leases find bugs: it takes rules
-// of leases out of the sources, one at a time, runs on each the seeds of
-// TestClusters, or the test that is made for the rule, and prints which found it. It fails if
-// a bug is not found, or can no longer be put in.
+// Command leases shows that the tests of leases find bugs: it takes rules of
+// leases out of the sources of packages leases and raft, one at a time, runs on each
+// the seeds of TestClusters or TestLeased, or the test that is made for the rule, and prints
+// which found it. It fails if a bug is not found, or can no longer be put in.
 //
 // Run it at the root of the module: go run ./rafttest/mutants/leases
 package main
@@ -31,7 +31,8 @@ type bug struct {
 	file  string
 	edits [][2]string
 	more  []mutate.Change
-	// by is the test that must find it, or empty for seeds.
+	// by is the test that must find it, or empty for seeds: of TestClusters, or if what
+	// begins with "in Raft", of TestLeased; then a test is one of package raft.
 	by string
 }
 
@@ -51,7 +52,7 @@ func mutants() []mutate.Mutant {
 			b.by = ""
 		}
 		tests, flags := "leases", []string{"-test.run=^" + b.by + "$", "-test.timeout=5m"}
-		inRaft := strings.HasPrefix(b.file, "raft/")
+		inRaft := strings.HasPrefix(b.what, "in Raft")
 		switch {
 		case inRaft && b.by == "":
 			tests, flags = "rafttest", []string{"-test.run=^TestLeased$", "-test.timeout=20m",

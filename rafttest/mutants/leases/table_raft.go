@@ -19,6 +19,8 @@ var raftTable = []bug{
 		edits: edit("	return x.coder.Committable(x.leases.Committable(k))", "	return x.coder.Committable(k)")},
 	{rule: "L14", what: "in Raft, what a member refused counts as acknowledged", file: "raft/internal/leasing/messages.go",
 		edits: edit("m.GetTerm() == x.term && !m.GetReject() && m.GetIndex() <= x.log.Last().Index", "m.GetTerm() == x.term && m.GetIndex() <= x.log.Last().Index")},
+	{rule: "L15", what: "in Raft, responders are named though voters have no leases", file: "leases/lead.go",
+		edits: edit(" && !n.members.joint() && n.votersHaveLeases()", " && !n.members.joint()"), by: "TestNobodyIsNamedWhileVotersHaveNoLeases"},
 	{rule: "L17", what: "in Raft, the configuration changes with a roster in use", file: "raft/coder_leases.go",
 		edits: edit("	return x.leases.MayChange() && x.coder.MayChange(change)", "	return x.coder.MayChange(change)"), by: "TestChangeWaitsUntilNobodyIsNamed"},
 	{rule: "L17", what: "in Raft, a responder does not hear of another configuration", file: "raft/coder_leases.go",
