@@ -21,6 +21,8 @@ type read struct {
 	// waits for this node to be stable, or for a leader to go to.
 	index uint64
 	until leases.Instant
+	// local says that a lease of this node answers the read, and no other node does.
+	local bool
 }
 
 // Reads end: with an index, when that is committed; or they go to the leader, as all do
@@ -62,7 +64,7 @@ func (x *Leases) serve(now leases.Instant, r *read) bool {
 	} else {
 		x.counts.Local++
 	}
-	r.index = uint64(i)
+	r.index, r.local = uint64(i), true
 	x.hold(*r)
 	return true
 }
@@ -78,6 +80,9 @@ func (x *Leases) hold(r read) {
 }
 
 func (x *Leases) answer(r read) {
+	if from := r.msg.GetFrom(); r.local && x.cfg.Served != nil && (from == 0 || from == x.id) {
+		x.cfg.Served(r.msg.GetEntries()[0].GetData(), x.leads)
+	}
 	x.Ask(extend.Effect{Do: extend.Answer, Msg: r.msg, ID: ecraft.ID{Index: r.index}})
 }
 
@@ -130,7 +135,7 @@ func (x *Leases) releaseReads(committed uint64) {
 func (x *Leases) cutReads(from uint64) {
 	for i := range x.reads {
 		if r := &x.reads[i]; r.index >= from && r.index > 0 {
-			r.index, r.until = 0, x.now()
+			r.index, r.local, r.until = 0, false, x.now()
 			x.counts.Cut++
 		}
 	}
