@@ -135,6 +135,39 @@ func TestReadOfOneKeyDoesNotWaitForWritesOfOthers(t *testing.T) {
 	require.Empty(t, c.nodes[2].r.reads.byWhat)
 }
 
+// A read that has to go to the leader, and gets lost, delays no later read that this node
+// can answer.
+func TestReadBehindOneThatIsLostIsAnswered(t *testing.T) {
+	c := newLeaseCluster(t, 1, 2, 3)
+	c.elect(1)
+	c.names(1, 2)
+	isRead := func(m wire.Message) bool {
+		b, ok := m.Body.(wire.Raft)
+		return ok && b.GetType() == pb.MsgReadIndex
+	}
+	isAck := func(m wire.Message) bool {
+		b, ok := m.Body.(wire.Raft)
+		return ok && b.GetType() == pb.MsgAppResp
+	}
+	c.lose = func(m wire.Message) bool { return isRead(m) || isAck(m) }
+	write := c.propose(1, "a=1")
+	c.settle()
+	first := c.readWith(2, ReadOptions{}) // waits for the write, and then goes to the leader
+	c.run(2)
+	require.NotContains(t, c.done, first)
+	c.lose = isRead
+	c.run(4)
+	require.NoError(t, c.result(write).Err)
+	later := c.readWith(2, ReadOptions{})
+	c.settle()
+	require.NotContains(t, c.done, first)
+	require.NoError(t, c.result(later).Err)
+	require.Equal(t, ServedByRoster, c.result(later).Read.By)
+	c.run(10)
+	require.NoError(t, c.result(first).Err, "asked again")
+	require.Empty(t, c.nodes[2].r.reads.others)
+}
+
 func TestWriteWaitsForADeadResponderOnce(t *testing.T) {
 	c := newLeaseCluster(t, 1, 2, 3)
 	c.elect(1)

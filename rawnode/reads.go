@@ -17,13 +17,14 @@ import (
 // for the next round; a round asks for one index, on behalf of all reads of its lane
 // that wait when it starts; once the state machine has applied that index they are
 // done. One round of a lane is under way at a time, so under load a round serves many
-// reads.
+// reads. With leases a round may have to go to the leader while later reads can be
+// answered here, so a lane whose round is a tick old goes on beside a new one.
 type barrier struct {
 	boot   uint64
 	number uint64 // of the last round; no two have the same
-	// plain is the lane of reads of every key. others are in the order in which they
-	// began, and go when they are empty.
-	plain  readLane
+	// plain is the lane of reads of every key, and byWhat has those of others that take
+	// reads. The others are in the order in which they began, and go when they are empty.
+	plain  *readLane
 	others []*readLane
 	byWhat map[question]*readLane
 	rounds map[uint64]*readLane // that are under way, by number
@@ -65,19 +66,31 @@ type confirmedRead struct {
 }
 
 func newBarrier(boot uint64) barrier {
-	return barrier{boot: boot, byWhat: map[question]*readLane{}, rounds: map[uint64]*readLane{}}
+	return barrier{boot: boot, plain: &readLane{}, byWhat: map[question]*readLane{}, rounds: map[uint64]*readLane{}}
 }
 
 // lane returns the lane of a question.
 func (b *barrier) lane(q question) *readLane {
 	if q == (question{}) {
-		return &b.plain
+		return b.plain
 	}
 	l := b.byWhat[q]
 	if l == nil {
 		l = &readLane{what: q}
 		b.byWhat[q] = l
 		b.others = append(b.others, l)
+	}
+	return l
+}
+
+// renew lets a lane go on with its round, and returns a new one in its place.
+func (b *barrier) renew(old *readLane) *readLane {
+	l := &readLane{what: old.what, waiting: old.waiting}
+	old.waiting = nil
+	if old == b.plain {
+		b.plain, b.others = l, append(b.others, old)
+	} else {
+		b.byWhat[l.what], b.others = l, append(b.others, l)
 	}
 	return l
 }
@@ -141,6 +154,9 @@ func (r *Replica) await(w waitingRead, q question) {
 		q = question{} // only leases tell keys and nodes apart
 	}
 	l := b.lane(q)
+	if r.leasing != nil && l.asked && r.ticks > l.askedAt {
+		l = b.renew(l)
+	}
 	l.waiting = append(l.waiting, w)
 }
 
@@ -154,12 +170,14 @@ func (r *Replica) startReads() {
 	r.readWithoutRound()
 	r.releaseReads()
 	r.askQuorum()
-	r.startRound(&b.plain)
+	r.startRound(b.plain)
 	b.others = slices.DeleteFunc(b.others, func(l *readLane) bool {
 		r.startRound(l)
 		if l.empty() {
 			delete(b.rounds, l.number)
-			delete(b.byWhat, l.what)
+			if b.byWhat[l.what] == l {
+				delete(b.byWhat, l.what)
+			}
 		}
 		return l.empty()
 	})
@@ -234,7 +252,7 @@ func (b *barrier) confirmed(states []raft.ReadState) {
 		}
 		clear(l.round)
 		l.round = l.round[:0]
-		if l == &b.plain {
+		if l.what == (question{}) && (!b.view.any || l.since >= b.view.askedAt) {
 			b.view.confirmed, b.view.askedAt, b.view.any = s.Index, l.since, true
 		}
 	}
