@@ -354,3 +354,39 @@ func TestBadSpansAreRefused(t *testing.T) {
 		require.ErrorIs(t, c.result(call).Err, ErrRefused)
 	}
 }
+
+// A leader that steps down holds reads of other nodes. They are not passed on, because a
+// message has to be from the node that sends it. The node that asked asks again.
+func TestFormerLeaderDropsReadsOfOthers(t *testing.T) {
+	c := newLeaseCluster(t, 1, 2, 3)
+	for _, id := range c.ids() {
+		n := c.nodes[id]
+		n.cfg.Leases.Notes, n.cfg.Leases.Boot = true, id+10
+		c.start(n)
+	}
+	c.run(11)
+	c.elect(1)
+	c.names(1, 2)
+	isAck := func(m wire.Message) bool {
+		b, ok := m.Body.(wire.Raft)
+		return ok && b.GetType() == pb.MsgAppResp
+	}
+	c.lose = isAck
+	c.propose(1, "a=1")
+	c.settle()
+	read := c.readWith(3, ReadOptions{})
+	c.settle()
+	require.NotContains(t, c.done, read)
+	require.Equal(t, 1, c.nodes[1].r.Status().Leases.Waiting, "the leader holds it until the write is committed")
+	c.lose = func(m wire.Message) bool { return m.From == 1 || m.To == 1 }
+	for range 60 {
+		c.run(1)
+		if c.nodes[2].r.leads() || c.nodes[3].r.leads() {
+			break
+		}
+	}
+	c.lose = func(wire.Message) bool { return false }
+	c.run(15)
+	require.Zero(t, c.nodes[1].r.Status().Leases.Waiting)
+	require.NoError(t, c.result(read).Err)
+}

@@ -318,6 +318,9 @@ func (r *Replica) send(m *pb.Message) {
 		first, m = divided(m)
 		r.send(first)
 	}
+	if m.GetType() == pb.MsgReadIndex && m.GetFrom() != r.cfg.ID {
+		return // that a leader held for another node until it stepped down: it asks again
+	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
 		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})

@@ -29,9 +29,12 @@ type read struct {
 // without leases. An index that is not committed may never be: its entry may be cut. So
 // the host is told an index only when it is committed, and waits for it to be applied.
 
+// own reports whether a read is of this node's host.
+func (x *Leases) own(m *pb.Message) bool { return m.GetFrom() == 0 || m.GetFrom() == x.id }
+
 // TakeRead takes a read if this node may answer it from its own log, now or soon.
 func (x *Leases) TakeRead(m *pb.Message) bool {
-	own := m.GetFrom() == 0 || m.GetFrom() == x.id
+	own := x.own(m)
 	if !own && !x.leads {
 		return false // it was meant for a leader
 	}
@@ -80,7 +83,7 @@ func (x *Leases) hold(r read) {
 }
 
 func (x *Leases) answer(r read) {
-	if from := r.msg.GetFrom(); r.local && x.cfg.Served != nil && (from == 0 || from == x.id) {
+	if r.local && x.cfg.Served != nil && x.own(r.msg) {
 		x.cfg.Served(r.msg.GetEntries()[0].GetData(), x.leads)
 	}
 	x.Ask(extend.Effect{Do: extend.Answer, Msg: r.msg, ID: ecraft.ID{Index: r.index}})
