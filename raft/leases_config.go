@@ -71,6 +71,10 @@ type Leases struct {
 	// returns nil. Of a coded entry it gets the clear prefix. It must never leave out
 	// a key; one too many costs time. nil: a payload writes every key.
 	Spans func(data []byte) []leases.Span
+	// Served, if set, is told of each read of this node's host that the node answers by
+	// its own lease, as the leader or as a responder, before its ReadState is in a Ready.
+	// rctx is what the host passed to ReadIndex.
+	Served func(rctx []byte, leads bool)
 }
 
 // mistakes calls refuse for each field that is out of its bounds.
@@ -117,7 +121,7 @@ func (r *raft) lease() error {
 		prefix = r.cfg.Coding.ClearPrefix
 	}
 	cfg := leasing.Config{
-		Leases: l.settings(&r.cfg), Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: l.Hold, CommittableBy: below.CommittableBy,
+		Leases: l.settings(&r.cfg), Clock: r.cfg.Clock.Now, Spans: l.Spans, Hold: l.Hold, Served: l.Served, CommittableBy: below.CommittableBy,
 		Clear: func(e *pb.Entry) []byte {
 			if data := e.GetData(); prefix < 0 || !ecraft.IsEnvelope(data, prefix) {
 				return data

@@ -84,6 +84,11 @@ func (r *Replica) finishWith(c *pendingCall, cause error) {
 	r.finish(c, Done{Err: e})
 }
 
+// live leaves out the calls that have ended.
+func live(calls []*pendingCall) []*pendingCall {
+	return slices.DeleteFunc(calls, func(c *pendingCall) bool { return c.ended })
+}
+
 // expireCalls ends the calls whose deadline has passed, and forgets those that
 // have ended.
 func (r *Replica) expireCalls() {

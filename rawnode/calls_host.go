@@ -19,7 +19,7 @@ import (
 type hostCall struct {
 	op       callOp
 	command  []byte
-	policy   ReadPolicy
+	read     ReadOptions
 	change   *pb.ConfChangeV2
 	to       uint64
 	deadline Deadline
@@ -46,7 +46,7 @@ func (c *hostCall) begin(r *Replica) {
 	case opPropose:
 		r.Propose(c.id, c.command, c.deadline)
 	case opRead:
-		r.ReadAt(c.id, c.policy, c.deadline)
+		r.ReadWith(c.id, c.read, c.deadline)
 	case opChange:
 		r.ProposeConfChange(c.id, c.change, c.deadline)
 	case opForce:

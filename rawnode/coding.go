@@ -29,13 +29,6 @@ type coding struct {
 	counts CodingCounters
 }
 
-// replicaClock is the time of a replica's inputs. It is the driver's, so that a
-// replica stays a function of them.
-type replicaClock struct{ r *Replica }
-
-// Now implements raft.Clock.
-func (c replicaClock) Now() time.Duration { return c.r.now }
-
 // codes completes the core's configuration, if entries are to be coded.
 func (r *Replica) codes(cfg *raft.Config) {
 	if r.cfg.Coding == nil {
@@ -43,7 +36,7 @@ func (r *Replica) codes(cfg *raft.Config) {
 	}
 	own := *r.cfg.Coding
 	own.Recorder = &codingRecorder{counts: &r.coding.counts, next: own.Recorder}
-	cfg.Coding, cfg.Clock = &own, replicaClock{r}
+	cfg.Coding = &own
 }
 
 // sealsLate returns the configuration of coding for a host with that transport.
@@ -93,7 +86,8 @@ func (r *Replica) Deadline() (Deadline, bool) {
 	if r.coding.core == nil || r.err != nil || !r.leads() {
 		return 0, false
 	}
-	return r.coding.core.NextDeadline()
+	at, due := r.coding.core.NextDeadline()
+	return at - r.skew, due
 }
 
 // Poll does what is due between ticks. Flush follows, as after any input.

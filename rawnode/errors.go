@@ -68,6 +68,9 @@ var (
 	// members at another node: their lists of ReplicaConfig.Peers differed. The error
 	// has both, and says what to do.
 	ErrFirstMembers = errors.New("rawnode: the group began with other first members elsewhere")
+	// ErrClock says that the system's clock cannot carry roster leases. The error says
+	// why, and what to do.
+	ErrClock = errors.New("rawnode: the clock cannot carry roster leases")
 	// ErrEntryFormat says that a committed entry cannot be read by this version.
 	// The node stops rather than apply something else than others do.
 	ErrEntryFormat = errors.New("rawnode: unreadable log entry")

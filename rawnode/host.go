@@ -50,6 +50,7 @@ type Host struct {
 	spareCalls sync.Pool
 	lines      quiet.Log[logKind]
 	ticks      uint64 // of the loop
+	clock      clockWatch
 
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
@@ -92,17 +93,23 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Replica.Stopwatch == nil && (cfg.Replica.Resolve != nil || cfg.Replica.Bundle != nil) {
 		cfg.Replica.Stopwatch = func() time.Duration { return time.Since(start) }
 	}
+	watch, err := watchClock(&cfg)
+	if err != nil {
+		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
+	}
 	release, err := cfg.acquireLog()
 	if err != nil {
+		watch.stop()
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
 	replica, err := openReplica(&cfg)
 	if err != nil {
 		release()
+		watch.stop()
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
 	h := &Host{
-		cfg: cfg, start: start, releaseLog: release,
+		cfg: cfg, start: start, releaseLog: release, clock: watch,
 		inbox: newInbox(inboxLimits{
 			messages: cfg.ReceiveBytes, calls: cfg.Replica.MaxCalls,
 			callBytes: cfg.Replica.MaxQueueBytes, budget: cfg.Replica.Budget,
@@ -127,6 +134,7 @@ func New(cfg Config) (*Host, error) {
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		release()
+		watch.stop()
 		return nil, fmt.Errorf("node %d, group %d: join the transport: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
 	h.spawn(h.run)
@@ -141,6 +149,7 @@ func (h *Host) spawn(f func()) {
 		f()
 		if h.goroutines.Add(-1) == 0 {
 			h.releaseLog()
+			h.clock.stop()
 			close(h.finished)
 		}
 	}()
@@ -200,8 +209,8 @@ func (h *Host) Read(ctx context.Context) (index uint64, err error) {
 // ReadAt is Read for reads that may be of an older state, as the policy says;
 // nil is [ReadIndex].
 func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err error) {
-	d, err := h.call(ctx, opRead, func(c *hostCall) { c.policy = policy })
-	return d.Index, err
+	res, err := h.ReadWith(ctx, ReadOptions{Policy: policy})
+	return res.Index, err
 }
 
 // ProposeConfChange changes the member set and returns the new configuration,
@@ -270,11 +279,14 @@ type HostStatus struct {
 	Step, Append, Apply StageStats
 	// DroppedMessages is how many control messages found no room.
 	DroppedMessages uint64
+	// Clock is how well the clock of roster leases keeps time; nil without them, or
+	// with a clock of the user's own.
+	Clock *ClockStatus
 }
 
 // Status returns the present status, or the last one of a host that is gone.
 func (h *Host) Status() HostStatus {
-	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics()}
+	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics(), Clock: h.clock.status()}
 	s.Step, s.DroppedMessages = h.inbox.statistics()
 	s.Status, _ = h.ask(context.Background())
 	return s

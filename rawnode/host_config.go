@@ -119,6 +119,7 @@ func (c Config) withDefaults() Config {
 			*d.field = d.value
 		}
 	}
+	c.leaseDefaults()
 	if c.ChunkBytes == 0 {
 		c.ChunkBytes = 256 << 10
 	}
@@ -133,8 +134,9 @@ func (c Config) withDefaults() Config {
 
 // Validate returns an error that names every mistake, or nil.
 func (c Config) Validate() error {
-	errs := []error{c.Replica.Validate(), c.checkOwners()}
+	owners := c.checkOwners()
 	c = c.withDefaults()
+	errs := []error{c.Replica.Validate(), owners}
 	bad := func(field string, value any, want string) {
 		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
 	}
@@ -146,6 +148,9 @@ func (c Config) Validate() error {
 	}
 	if c.TickInterval < time.Millisecond {
 		bad("TickInterval", c.TickInterval, "1ms or more")
+	}
+	if l := c.Replica.Leases; l != nil && l.Tick != c.TickInterval {
+		bad("Replica.Leases.Tick", l.Tick, fmt.Sprintf("0, or TickInterval (%v)", c.TickInterval))
 	}
 	if c.DefaultTimeout < 0 {
 		bad("DefaultTimeout", c.DefaultTimeout, "0 or more")

@@ -54,6 +54,7 @@ func (h *Host) tick(r *Replica) {
 	r.Tick(h.now())
 	h.lookForRoom(r)
 	h.lookForAddresses(r)
+	h.lookAtClock()
 	if h.ticks%pollTicks == 0 && h.polling.CompareAndSwap(true, false) {
 		h.applies.put(applyJob{}, 0)
 	}

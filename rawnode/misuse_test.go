@@ -43,6 +43,12 @@ var calls = map[string]func(context.Context, *rawnode.Host) error{
 	},
 	"read":   func(ctx context.Context, h *rawnode.Host) error { _, err := h.Read(ctx); return err },
 	"readAt": func(ctx context.Context, h *rawnode.Host) error { _, err := h.ReadAt(ctx, rawnode.Local{}); return err },
+	"readWith": func(ctx context.Context, h *rawnode.Host) error {
+		_, err := h.ReadWith(ctx, rawnode.ReadOptions{Policy: rawnode.QuorumRead{}})
+		return err
+	},
+	"set responders": func(ctx context.Context, h *rawnode.Host) error { return h.SetResponders(ctx, nil) },
+	"retire leases":  func(ctx context.Context, h *rawnode.Host) error { return h.RetireLeases(ctx, true) },
 	"change": func(ctx context.Context, h *rawnode.Host) error {
 		_, err := h.ProposeConfChange(ctx, addLearner(7))
 		return err

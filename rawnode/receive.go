@@ -35,6 +35,10 @@ func (r *Replica) receive(m wire.Message) error {
 	case wire.First:
 		r.receiveFirst(m.From, b)
 		return nil
+	case wire.LogEnd:
+		if !r.belongs(m.From, wire.Raft{First: b.First}) {
+			return nil
+		}
 	case wire.Raft:
 		if !r.belongs(m.From, b) {
 			return nil
@@ -65,6 +69,9 @@ func (r *Replica) arrived(m wire.Message) error {
 		if wire.AboutUnits(b.Message) && r.coding.core == nil {
 			return nil // a member that codes has not heard that this one does not
 		}
+		if wire.AboutLeases(b.Message) && r.leasing == nil {
+			return nil // a member with leases gets none from this one
+		}
 		if b.GetType() == pb.MsgTimeoutNow && r.stall.reason != nil {
 			return nil // the leader tries another one
 		}
@@ -77,6 +84,8 @@ func (r *Replica) arrived(m wire.Message) error {
 		return r.receiveProposal(m.From, b)
 	case wire.Verdict:
 		r.receiveVerdict(b)
+	case wire.LogEnd:
+		r.receiveLogEnd(m.From, b)
 	case wire.Transfer:
 		r.receiveTransfer(b)
 	default:

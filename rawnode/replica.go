@@ -37,6 +37,7 @@ type Replica struct {
 	err   error
 
 	now   time.Duration // as of the last Tick or Flush
+	skew  time.Duration // how far the clock of the configuration is ahead of now, at the last Tick
 	ticks uint64
 	dirty bool // the core may have a Ready
 
@@ -61,6 +62,7 @@ type Replica struct {
 	misfounded   error
 	misfoundedAt uint64
 	coding       coding
+	leasing      leasingCore // nil without leases
 	resolving    resolveStage
 	sends        sendStage
 
@@ -128,7 +130,11 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 		view.start = r.host
 	}
 	coreConfig := cfg.core(view)
+	if cfg.Coding != nil || cfg.Leases != nil {
+		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
+	}
 	r.codes(&coreConfig)
+	r.leases(&coreConfig)
 	core, err := cfg.Core(coreConfig)
 	if err != nil {
 		return nil, fmt.Errorf("start the core: %w", err)
@@ -137,11 +143,14 @@ func NewReplica(cfg ReplicaConfig) (*Replica, error) {
 	if err := r.startCoding(); err != nil {
 		return nil, err
 	}
+	if err := r.startLeases(); err != nil {
+		return nil, err
+	}
 	if r.last, err = cfg.Log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("read the log's last index: %w", err)
 	}
 	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
-	r.reads = newBarrier(r.outbox.boot, coreSource{r})
+	r.reads = newBarrier(r.outbox.boot)
 	r.keep = newRetention(cfg, r.host)
 	r.state = core.State()
 	r.dirty = true
@@ -187,6 +196,7 @@ func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
 // never goes back, and deadlines are measured by it.
 func (r *Replica) Tick(now time.Duration) {
 	r.At(now)
+	r.skew = replicaClock{r}.Now() - r.now
 	r.ticks++
 	r.count.Ticks++
 	if r.misfounded == nil {
@@ -307,6 +317,9 @@ func (r *Replica) send(m *pb.Message) {
 		var first *pb.Message
 		first, m = divided(m)
 		r.send(first)
+	}
+	if m.GetType() == pb.MsgReadIndex && m.GetFrom() != r.cfg.ID {
+		return // that a leader held for another node until it stepped down: it asks again
 	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode/wire"
 	"github.com/weftraft/weft/storage"
 )
@@ -87,6 +88,8 @@ type Done struct {
 	// Index is where the command stands in the log, or the index that a read
 	// waited for.
 	Index uint64
+	// Read is what a read rests on.
+	Read ReadResult
 	// Err is nil or a *CallError.
 	Err error
 }
@@ -112,7 +115,8 @@ type Status struct {
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
 	Counters      Counters
-	Coding        *CodingState // nil without coding
+	Coding        *CodingState      // nil without coding
+	Leases        *raft.LeaseStatus // nil without roster leases
 }
 
 // MemberProgress is what a leader knows of a member.
@@ -126,17 +130,24 @@ type MemberProgress struct {
 
 // Counters count since the start of a replica.
 type Counters struct {
-	Ticks, MessagesIn, MessagesOut    uint64
-	BadMessages                       uint64 // dropped, see ErrBadMessage
-	AppendBytesOut                    uint64 // of entries, sent as a leader
-	Appends, AppendedEntries          uint64
-	AppendedBytes                     uint64
-	AppliedEntries, AppliedCommands   uint64
-	DuplicateBatches                  uint64 // applied before, so skipped
-	Proposals, Batches, ForwardedOut  uint64
-	ForwardedIn, RefusedIn, Resent    uint64
-	Reads, ReadRounds                 uint64
-	ReadsWithoutRound                 uint64 // answered by their policy alone
+	Ticks, MessagesIn, MessagesOut   uint64
+	BadMessages                      uint64 // dropped, see ErrBadMessage
+	AppendBytesOut                   uint64 // of entries, sent as a leader
+	Appends, AppendedEntries         uint64
+	AppendedBytes                    uint64
+	AppliedEntries, AppliedCommands  uint64
+	DuplicateBatches                 uint64 // applied before, so skipped
+	Proposals, Batches, ForwardedOut uint64
+	ForwardedIn, RefusedIn, Resent   uint64
+	Reads, ReadRounds                uint64
+	ReadsWithoutRound                uint64 // answered by their policy alone
+	// These are reads that ended well, by who vouched for them; see [ServedBy].
+	ReadsByLeader, ReadsByLease       uint64
+	ReadsByRoster, ReadsByQuorum      uint64
+	ReadsStale                        uint64
+	QuorumRounds                      uint64 // questions to a majority where their logs end
+	QuorumFallbacks                   uint64 // quorum reads that had to ask the leader
+	QuorumRestarts                    uint64 // quorum reads that met a change of members
 	SnapshotsSent, SnapshotsInstalled uint64
 	SnapshotsFailed                   uint64 // to be sent, at this end or the other
 	RestoresFailed                    uint64 // by this node's state machine

@@ -42,6 +42,16 @@ type ReplicaConfig struct {
 	// a Policy belongs to one replica. What it measures is in the driver's time.
 	Coding *raft.Coding
 
+	// Leases, unless nil, turns roster leases on: linearizable reads are answered by the
+	// nodes that a roster names, from their own state, and by the leader, both without a
+	// message. The core must be [Weft], ReadOnly safe, and PreVote and CheckQuorum on. Leases.Spans is asked
+	// for each command of a user, not for log entries; Leases.Served is not used. docs/roster-leases.md says when leases are worth it.
+	Leases *raft.Leases
+	// Clock is what Leases and Coding go by; nil: the time of the replica's inputs, which
+	// is no clock for leases. It is read when an input is looked at. A [Host] with Leases
+	// sets it to clock.Boottime.
+	Clock raft.Clock
+
 	// ReadOnly says how reads are confirmed.
 	ReadOnly raft.ReadOnlyOption
 	// NoPreVote and NoCheckQuorum switch off what is on by default.
@@ -181,6 +191,7 @@ func (c ReplicaConfig) Validate() error {
 	if c.ReadOnly == raft.ReadOnlyLeaseBased && c.NoCheckQuorum {
 		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as ReadOnly is ReadOnlyLeaseBased")
 	}
+	c.leaseMistakes(bad)
 	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > maxCommandBytes {
 		bad("MaxCommandBytes", c.MaxCommandBytes, fmt.Sprintf("1 to %d", maxCommandBytes))
 	}

@@ -9,7 +9,7 @@ func (r *Replica) Status() Status {
 		ID: r.cfg.ID, Group: r.cfg.Group, CoreState: r.core.State(),
 		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf, FirstMembers: r.founding.members,
 		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
-		Coding: r.codingState(), Unaddressed: r.unaddressed,
+		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed,
 	}
 	if !r.leads() {
 		return s

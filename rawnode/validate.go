@@ -35,14 +35,16 @@ func checkRaft(from, to uint64, m *pb.Message) error {
 		return fmt.Errorf("%w: %v from node %d: %s", ErrBadMessage, m.GetType(), from, fmt.Sprintf(format, args...))
 	}
 	typ, units := m.GetType(), wire.AboutUnits(m)
+	known := fromPeers[typ] || units || wire.AboutLeases(m)
+	termless := known && !fromPeers[typ]
 	switch {
-	case !fromPeers[typ] && !units:
+	case !known:
 		return bad("this type does not come from peers")
 	case m.GetFrom() != from || m.GetTo() != to:
 		return bad("it says that it goes from %d to %d", m.GetFrom(), m.GetTo())
-	case m.GetTerm() == 0 && typ != pb.MsgReadIndex && !units:
+	case m.GetTerm() == 0 && typ != pb.MsgReadIndex && !termless:
 		return bad("it has no term")
-	case units && (m.GetTerm() != 0 || slices.Contains(m.Entries, nil)):
+	case termless && (m.GetTerm() != 0 || slices.Contains(m.Entries, nil)):
 		return bad("it has term %d and %d entries, want no term, and none that is missing", m.GetTerm(), len(m.Entries))
 	case m.GetTerm() == math.MaxUint64:
 		return bad("no term can follow %d", m.GetTerm())

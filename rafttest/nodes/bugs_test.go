@@ -33,6 +33,8 @@ func TestPlantedBugs(t *testing.T) {
 		{ApplyAgain, 300, nil},
 		{NewerBody, 100, nil},
 		{RefusedLate, 100, nil},
+		{WildClocks, 100, readersCutOff},
+		{TickedClock, 100, readersCutOff},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
 			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)
@@ -64,6 +66,18 @@ func lateProposals(p *plan) {
 	p.holdLink, p.transfer, p.isolate, p.campaign = 5*time.Millisecond, 15*time.Millisecond, 100*time.Millisecond, 0
 	p.crash, p.kill, p.tornWrite, p.members, p.fullDisk, p.partition = 0, 0, 0, 0, 0, 0
 	p.repeats = repeats{}
+}
+
+// readersCutOff makes a plan in which every node answers reads by its leases, and nodes are
+// often cut off, or stand still, while the others go on.
+func readersCutOff(p *plan) {
+	p.voters, p.groups, p.clients, p.largest, p.flood = 3, 1, 8, 17, 0
+	p.costs.Delay, p.costs.Sync = 200*time.Microsecond, 200*time.Microsecond
+	p.deadline, p.think, p.outage = 60*time.Millisecond, 2*time.Millisecond, 400*time.Millisecond
+	p.isolate, p.pause, p.drift = 100*time.Millisecond, 100*time.Millisecond, 0
+	p.crash, p.kill, p.tornWrite, p.members, p.fullDisk, p.partition, p.campaign = 0, 0, 0, 0, 0, 0, 0
+	p.noPreVote, p.noCheckQuorum, p.repeats = false, false, repeats{}
+	p.leasing = leasing{on: true, lease: 300 * time.Millisecond, fail: 30 * time.Millisecond, driftPPM: 1000, probes: time.Millisecond}
 }
 
 // narrow makes a plan in which more is sent than links and inboxes take.

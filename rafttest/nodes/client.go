@@ -149,7 +149,10 @@ func (c *client) send(op *operation, m *member, again func()) {
 	w := c.w
 	soon := func() { w.After(w.cli.Wait(2*tickTime), again) }
 	if op.verb == verbGet {
-		m.read(w.plan.deadline, func(err error) {
+		if w.plan.leasing.policies && w.lease.Chance(0.3) {
+			m.readStale()
+		}
+		m.read(op.key, w.plan.deadline, func(err error) {
 			if err != nil {
 				if !errors.Is(err, rawnode.ErrRefused) {
 					w.fail(Verdicts, "%v: a read ends with %v", m.n, err)
@@ -189,7 +192,7 @@ func (m *member) propose(op *operation, deadline time.Duration, end func(answer,
 }
 
 // read waits for a barrier.
-func (m *member) read(deadline time.Duration, end func(error)) {
+func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 	switch m.n.w.opts.Bug {
 	case FollowerBarrier:
 		barrier := m.core.State().Commit
@@ -207,9 +210,20 @@ func (m *member) read(deadline time.Duration, end func(error)) {
 		m.post(0, func(r *rawnode.Replica) { end(nil) })
 		return
 	}
+	w := m.n.w
+	o, want := w.readOptions(key), m.g.fresh.acked[key]
 	m.call(deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
-		r.Read(id, by)
-	}, func(d rawnode.Done) { end(d.Err) })
+		r.ReadWith(id, o, by)
+	}, func(d rawnode.Done) {
+		if d.Err == nil {
+			w.reach.countRead(d.Read.By)
+			if m.state.applied < want {
+				w.fail(Fresh, "group %d: %v answers a read of key %d (%T, served by %v) with %d commands applied, and a write at %d was acknowledged before",
+					m.g.id, m.n, key, o.Policy, d.Read.By, m.state.applied, want)
+			}
+		}
+		end(d.Err)
+	})
 }
 
 // answered takes an answer that a node gives now and that is with the client in
@@ -239,6 +253,7 @@ func (c *client) answered(op *operation, m *member, a answer) {
 		default:
 			w.reach.Writes++
 			c.g.wrote()
+			c.g.fresh.acknowledged(w.Now(), op)
 			if a.done {
 				c.seen[op.key] = op.value
 			}

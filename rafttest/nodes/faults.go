@@ -24,6 +24,8 @@ func (w *world) beginFaults() {
 	w.every(p.transfer, func() { w.transfer(w.anyGroup()) })
 	w.every(p.campaign, w.campaign)
 	w.every(p.coding.densify, func() { w.densify(w.anyGroup()) })
+	w.every(p.leasing.rosters, func() { w.wishRoster(w.anyGroup()) })
+	w.every(p.leasing.probes, func() { w.probe(w.anyGroup()) })
 	w.every(p.flood, func() { w.burst(w.anyGroup(), 2+w.rng.IntN(20)) })
 }
 

@@ -24,6 +24,7 @@ type group struct {
 	applied []appliedCommand
 	tries   map[uint32]fate // by attempt
 	effects map[uint32]bool // operations that have taken effect
+	fresh   freshness
 	last    map[session.ID]uint64
 	leaders map[uint64]leadership // by term
 	// repeated has, by context, where changes stand first that a leader has appended
@@ -53,7 +54,7 @@ const (
 type leadership struct{ node, life uint64 }
 
 func newGroup(w *world, id uint64) *group {
-	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
+	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, fresh: freshness{places: map[uint32]uint64{}}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
 	for n := uint64(1); n <= uint64(w.plan.voters); n++ {
 		g.founders = append(g.founders, n)
 		g.told[n] = true
@@ -132,6 +133,7 @@ func (g *group) took(n *node, count uint64, c command, a answer) {
 		g.w.fail(AtMostOnce, "group %d: operation %d takes effect twice", g.id, c.op)
 	}
 	g.effects[c.op] = true
+	g.fresh.places[c.op] = count
 	if c.seq <= g.last[c.session] {
 		g.w.fail(SessionOrder, "group %d, session %d: command %d takes effect after %d", g.id, c.session, c.seq, g.last[c.session])
 	}

@@ -130,6 +130,7 @@ func (m *member) config(kept keptState) rawnode.ReplicaConfig {
 		Coding: m.coded(),
 		Rand:   m.n.rand,
 	}
+	m.leased(&cfg)
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
 	}

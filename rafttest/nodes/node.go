@@ -25,6 +25,7 @@ type node struct {
 	waking    []func() // what happens when a paused process goes on
 	tickEvery time.Duration
 
+	clock   *clock // of this life
 	cpu     cpu
 	disk    disk
 	members map[uint64]*member // by group
@@ -65,6 +66,7 @@ func (n *node) start() {
 	}
 	n.life++
 	n.up, n.paused, n.waking = true, false, nil
+	n.clock = n.newClock()
 	n.cpu = cpu{n: n}
 	n.egress = newEgress(n)
 	n.members = map[uint64]*member{}
@@ -115,6 +117,7 @@ func (n *node) tick(life uint64) {
 		if n.paused {
 			return
 		}
+		n.clock.ticked = n.w.Now()
 		for _, g := range n.w.groups {
 			if m := n.members[g.id]; m != nil {
 				m.ticked()
@@ -129,6 +132,7 @@ func (n *node) crash(power bool) {
 	if !n.up {
 		return
 	}
+	n.countLeases()
 	n.up, n.paused, n.waking = false, false, nil
 	n.egress.drop()
 	n.disk.crash(power)

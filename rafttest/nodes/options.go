@@ -71,6 +71,7 @@ const (
 	Verdicts        = "verdicts"         // what was refused has no effect; a call ends once, and in time
 	NothingLost     = "nothing lost"     // what was acknowledged stays
 	Linearizability = "linearizability"  // of what clients saw
+	Fresh           = "fresh"            // a read sees all writes that its policy says
 	Budgets         = "budgets"          // no queue is longer than its bound
 	Liveness        = "liveness"         // in the end, all works again within a bound
 	NoFailure       = "no failure"       // no node panics, fails, or refuses an honest message
@@ -99,12 +100,14 @@ const (
 	ApplyAgain          // a restart applies again what the state has in it
 	NewerBody           // the body of a snapshot is newer than its header
 	RefusedLate         // a call that is open is told that it was refused
+	WildClocks          // clocks run at rates far beyond the bound of leases
+	TickedClock         // leases go by when the last tick was
 	endOfBugs
 )
 
 var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
 	"no-wait", "no-fsync", "early-ack", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
-	"refused-late"}
+	"refused-late", "wild-clocks", "ticked-clock"}
 
 // String returns the bug's name.
 func (b Bug) String() string {

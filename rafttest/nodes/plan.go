@@ -47,6 +47,7 @@ type plan struct {
 	flood             time.Duration // between bursts of unwaited commands
 
 	coding  coding
+	leasing leasing
 	repeats repeats
 
 	// Faults: how often, how strong, how long.
@@ -63,7 +64,8 @@ type plan struct {
 	fallWhenFull float64
 }
 
-func drawPlan(d simkit.Draws, opts Options) plan {
+func drawPlan(seed uint64, opts Options) plan {
+	d := simkit.NewDraws(seed, 0)
 	p := plan{duration: opts.Duration, costs: Measured}
 	if p.duration == 0 {
 		p.duration = 1200 * time.Millisecond
@@ -78,6 +80,7 @@ func drawPlan(d simkit.Draws, opts Options) plan {
 	p.rewrites = d.Chance(0.7)
 	p.fallWhenFull = simkit.Pick[float64](d, 0, 1, 1)
 	p.drawRepeats(d)
+	p.leasing = drawLeases(simkit.NewDraws(seed, 5), &p, opts)
 	if opts.tune != nil {
 		opts.tune(&p)
 	}

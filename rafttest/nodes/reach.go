@@ -25,6 +25,11 @@ type Reach struct {
 	StatesKept, Compactions                              uint64
 	Coded, Pushed, Asked, Completed, HeldBack            uint64
 	Raised, Recoveries, Densified                        uint64
+	RosterReads, LeaseReads, QuorumReads, StaleReads     uint64 // by who vouched for them
+	QuorumFallbacks, QuorumRestarts                      uint64
+	WaitedReads, HeldReads, CutReads                     uint64 // of those at responders
+	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters
+	NoteCommits                                          uint64
 }
 
 // Add adds the counts of another run.

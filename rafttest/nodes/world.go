@@ -20,8 +20,8 @@ type world struct {
 	opts  Options
 	plan  plan
 	// Streams of randomness: what hosts and faults do, what the network does,
-	// what disks do, what clients do.
-	rng, nets, disks, cli simkit.Draws
+	// what disks do, what clients do, what readers and operators of leases do.
+	rng, nets, disks, cli, lease simkit.Draws
 
 	nodes   []*node // by id, from 1
 	groups  []*group
@@ -52,14 +52,17 @@ func Run(seed uint64, opts Options) Result {
 }
 
 func newWorld(seed uint64, opts Options) *world {
-	w := &world{opts: opts, rng: simkit.NewDraws(seed, 1), nets: simkit.NewDraws(seed, 2), disks: simkit.NewDraws(seed, 3), cli: simkit.NewDraws(seed, 4)}
+	w := &world{opts: opts, rng: simkit.NewDraws(seed, 1), nets: simkit.NewDraws(seed, 2), disks: simkit.NewDraws(seed, 3), cli: simkit.NewDraws(seed, 4), lease: simkit.NewDraws(seed, 6)}
 	w.story.out = opts.Trace
-	w.plan = drawPlan(simkit.NewDraws(seed, 0), opts)
+	w.plan = drawPlan(seed, opts)
 	w.net = network{w: w, held: map[*lane]time.Duration{}}
 	return w
 }
 
 func (w *world) result(seed uint64) Result {
+	for _, n := range w.running() {
+		n.countLeases()
+	}
 	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach}
 	if w.finale != nil {
 		r.Recovery = w.finale.took

@@ -5,6 +5,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -107,6 +108,26 @@ func (b First) encode(e *encoder) {
 	}
 }
 
+func (LogEnd) size() int { return 36 }
+
+func (b LogEnd) encode(e *encoder) {
+	e.uvarint(b.Boot)
+	e.uvarint(b.Number)
+	e.bool(b.Answer)
+	e.uvarint(b.Index)
+	e.uvarint(uint64(b.First))
+}
+
+func decodeLogEnd(d *decoder) LogEnd {
+	b := LogEnd{Boot: d.uvarint(), Number: d.uvarint(), Answer: d.bool(), Index: d.uvarint()}
+	first := d.uvarint()
+	if first > math.MaxUint32 {
+		d.fail("a digest of %d", first)
+	}
+	b.First = uint32(first)
+	return b
+}
+
 func decodeFirst(d *decoder) (b First) {
 	n := d.uvarint()
 	if n == 0 || n > MaxFirst {
@@ -159,6 +180,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = ChunkStatus{Stream: d.uvarint(), OK: d.bool(), Reason: d.text()}
 	case KindFirst:
 		body = decodeFirst(d)
+	case KindLogEnd:
+		body = decodeLogEnd(d)
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)

@@ -9,7 +9,7 @@
 // A [Message] is for a group, from a node, to a node, and has one [Body]: a
 // Raft message, a proposal on its way to the leader and the verdict on it, a
 // wish for a transfer of leadership, a piece of a snapshot and the word that it
-// arrived, the list of a group's first members. The kind of the body decides its [Class], and the class decides which
+// arrived, the list of a group's first members, a question where a log ends. The kind of the body decides its [Class], and the class decides which
 // connection it travels on, so that nothing small waits behind something large.
 //
 // # Frames

@@ -50,10 +50,11 @@ const (
 	KindChunk                       // Chunk
 	KindChunkStatus                 // ChunkStatus
 	KindFirst                       // First
+	KindLogEnd                      // LogEnd
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -105,7 +106,8 @@ func (c Class) String() string {
 // MarshalText returns the class's name, so that logs show it.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus and First.
+// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First and
+// LogEnd.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -228,6 +230,16 @@ type First struct {
 	Members []uint64 // ascending; 1 to MaxFirst of them, without 0
 }
 
+// LogEnd asks a member where its log ends, for a quorum read, or answers. An answer has
+// the boot and the number of its question.
+type LogEnd struct {
+	Boot   uint64 // of the node that asks
+	Number uint64 // of the question, in that boot
+	Answer bool
+	Index  uint64 // of the last entry, in an answer
+	First  uint32 // as in Raft
+}
+
 // MaxFirst is how many first members a First can have.
 const MaxFirst = 1000
 
@@ -238,6 +250,7 @@ func (Transfer) kind() Kind    { return KindTransfer }
 func (Chunk) kind() Kind       { return KindChunk }
 func (ChunkStatus) kind() Kind { return KindChunkStatus }
 func (First) kind() Kind       { return KindFirst }
+func (LogEnd) kind() Kind      { return KindLogEnd }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -256,3 +269,4 @@ func (Transfer) class() Class    { return ClassControl }
 func (Chunk) class() Class       { return ClassBulk }
 func (ChunkStatus) class() Class { return ClassControl }
 func (First) class() Class       { return ClassControl }
+func (LogEnd) class() Class      { return ClassControl }

@@ -7,9 +7,11 @@ import pb "go.etcd.io/raft/v3/raftpb"
 
 // msgUnits is raft.MsgUnits: units of entries, from one follower to another.
 // msgUnitsAsk is raft.MsgUnitsAsk: a question for some.
+// msgLeases is raft.MsgLeases: it renews leases, and so is as urgent as a heartbeat.
 const (
 	msgUnits    = pb.MessageType(64)
 	msgUnitsAsk = pb.MessageType(65)
+	msgLeases   = pb.MessageType(66)
 )
 
 // AboutUnits reports whether a message is one of those by which nodes complete
@@ -18,6 +20,10 @@ const (
 func AboutUnits(m *pb.Message) bool {
 	return m.GetType() == msgUnits || m.GetType() == msgUnitsAsk
 }
+
+// AboutLeases reports whether a message is about roster leases. It has no term, for the
+// same reason.
+func AboutLeases(m *pb.Message) bool { return m.GetType() == msgLeases }
 
 // forPush is the context of units that nobody asked for.
 const forPush = 'p'

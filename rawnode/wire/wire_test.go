@@ -72,6 +72,8 @@ func samples() []Message {
 		units("a", 3*referBytes),
 		Raft{Message: &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(3))}, First: 1<<31 + 1},
 		First{Members: []uint64{1, 4, 1<<64 - 3}},
+		LogEnd{Boot: 1 << 60, Number: 3, First: 1<<32 - 1},
+		LogEnd{Boot: 1<<64 - 1, Number: 1<<64 - 1, Answer: true, Index: 1<<64 - 1, First: 1<<32 - 1},
 	}
 	var ms []Message
 	for i, b := range bodies {

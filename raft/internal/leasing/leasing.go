@@ -28,6 +28,9 @@ type Config struct {
 	CommittableBy func(k uint64, held func(id uint64) uint64) uint64
 	// Hold is how long a read waits here before it goes to the leader.
 	Hold time.Duration
+	// Served, if set, hears of reads of this node's host that its own lease answers:
+	// the host's context, and whether the node leads.
+	Served func(rctx []byte, leads bool)
 }
 
 // Leases is the leases of one node.

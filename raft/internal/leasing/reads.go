@@ -21,15 +21,20 @@ type read struct {
 	// waits for this node to be stable, or for a leader to go to.
 	index uint64
 	until leases.Instant
+	// local says that a lease of this node answers the read, and no other node does.
+	local bool
 }
 
 // Reads end: with an index, when that is committed; or they go to the leader, as all do
 // without leases. An index that is not committed may never be: its entry may be cut. So
 // the host is told an index only when it is committed, and waits for it to be applied.
 
+// own reports whether a read is of this node's host.
+func (x *Leases) own(m *pb.Message) bool { return m.GetFrom() == 0 || m.GetFrom() == x.id }
+
 // TakeRead takes a read if this node may answer it from its own log, now or soon.
 func (x *Leases) TakeRead(m *pb.Message) bool {
-	own := m.GetFrom() == 0 || m.GetFrom() == x.id
+	own := x.own(m)
 	if !own && !x.leads {
 		return false // it was meant for a leader
 	}
@@ -62,7 +67,7 @@ func (x *Leases) serve(now leases.Instant, r *read) bool {
 	} else {
 		x.counts.Local++
 	}
-	r.index = uint64(i)
+	r.index, r.local = uint64(i), true
 	x.hold(*r)
 	return true
 }
@@ -78,6 +83,9 @@ func (x *Leases) hold(r read) {
 }
 
 func (x *Leases) answer(r read) {
+	if r.local && x.cfg.Served != nil && x.own(r.msg) {
+		x.cfg.Served(r.msg.GetEntries()[0].GetData(), x.leads)
+	}
 	x.Ask(extend.Effect{Do: extend.Answer, Msg: r.msg, ID: ecraft.ID{Index: r.index}})
 }
 
@@ -130,7 +138,7 @@ func (x *Leases) releaseReads(committed uint64) {
 func (x *Leases) cutReads(from uint64) {
 	for i := range x.reads {
 		if r := &x.reads[i]; r.index >= from && r.index > 0 {
-			r.index, r.until = 0, x.now()
+			r.index, r.local, r.until = 0, false, x.now()
 			x.counts.Cut++
 		}
 	}

@@ -1,0 +1,265 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// leasing is how roster leases are set in a run, and by which policies clients read.
+type leasing struct {
+	on       bool
+	lease    time.Duration
+	fail     time.Duration
+	driftPPM int
+	notes    bool
+	tuner    bool
+	spans    bool          // leases tell keys apart
+	rosters  time.Duration // between two wishes of an operator for other responders
+	probes   time.Duration // between two reads by nobody, anywhere, which need only be fresh
+	policies bool          // clients read by all policies, and not by ReadIndex alone
+}
+
+// drawLeases has leases on in four of ten runs. They are off where changes of members are to
+// stand in a log twice, which takes coincidences that the waits of leases make rare.
+func drawLeases(d simkit.Draws, p *plan, opts Options) leasing {
+	l := leasing{
+		on:       d.Chance(0.65) && !p.noPreVote && !p.noCheckQuorum && !(p.repeats.again && p.repeats.uneven) && opts.Core == nil,
+		lease:    simkit.Pick[time.Duration](d, 60, 100, 100, 300) * time.Millisecond,
+		fail:     simkit.Pick[time.Duration](d, 30, 50, 200) * time.Millisecond,
+		driftPPM: simkit.Pick(d, 100, 1000, 60_000),
+		notes:    d.Chance(0.5),
+		tuner:    d.Chance(0.2),
+		spans:    d.Chance(0.5),
+		policies: d.Chance(0.5),
+	}
+	if rosters, probes := d.Every(0.7, 30*time.Millisecond, 500*time.Millisecond), d.Every(0.7, 2*time.Millisecond, 30*time.Millisecond); l.on {
+		l.rosters, l.probes = rosters, probes
+	}
+	return l
+}
+
+// clock is a node's clock, which the process finds when it starts: it runs at a rate of its
+// own within the bound, and goes on while the process is paused.
+type clock struct {
+	n      *node
+	origin time.Duration
+	rate   float64
+	// ticked is when a tick was last looked at, for a planted bug.
+	ticked time.Duration
+}
+
+func (n *node) newClock() *clock {
+	w := n.w
+	if !w.plan.leasing.on {
+		return &clock{n: n}
+	}
+	off := float64(w.plan.leasing.driftPPM) / 1e6 * (2*n.rand.Float64() - 1)
+	if w.opts.Bug == WildClocks {
+		off = 0.6 * float64(int(n.id%2)*2-1)
+	}
+	return &clock{n: n, origin: time.Duration(n.rand.IntN(1<<40)) + 1, rate: 1 + off}
+}
+
+// Now implements raft.Clock.
+func (c *clock) Now() time.Duration {
+	at := c.n.w.Now()
+	if c.n.w.opts.Bug == TickedClock {
+		at = c.ticked
+	}
+	return c.origin + time.Duration(c.rate*float64(at))
+}
+
+// leased completes a member's configuration, if there are leases.
+func (m *member) leased(cfg *rawnode.ReplicaConfig) {
+	w := m.n.w
+	l := w.plan.leasing
+	if !l.on {
+		return
+	}
+	cfg.Clock = m.n.clock
+	cfg.Leases = &raft.Leases{Tick: tickTime, Boot: m.n.life, Lease: l.lease, Heartbeat: tickTime, Fail: l.fail,
+		DriftPPM: l.driftPPM, Resolution: time.Microsecond, Notes: l.notes}
+	if l.tuner {
+		cfg.Leases.Tuner = &leases.TunerConfig{Window: 50 * time.Millisecond, Least: 5}
+	}
+	if l.spans {
+		cfg.Leases.Spans = func(data []byte) []leases.Span {
+			c, err := decodeCommand(data)
+			if err != nil || c.verb == verbOpen {
+				return nil
+			}
+			return []leases.Span{spanOf(c.key)}
+		}
+	}
+	var founders []leases.NodeID
+	for _, id := range m.g.founders {
+		founders = append(founders, leases.NodeID(id))
+	}
+	cfg.Leases.Wanted = []leases.Want{{Nodes: founders}}
+}
+
+func spanOf(key uint8) leases.Span { return leases.KeySpan(fmt.Sprintf("%03d", key)) }
+
+// wishRoster has the operator ask the leader of a group for other responders.
+func (w *world) wishRoster(g *group) {
+	m := g.leading()
+	if m == nil || !m.here() || m.n.paused {
+		return
+	}
+	var ids []leases.NodeID
+	for id := uint64(1); id <= maxNodes; id++ {
+		if g.knows(id) && w.lease.Chance(0.7) {
+			ids = append(ids, leases.NodeID(id))
+		}
+	}
+	wanted := []leases.Want{{Nodes: ids}}
+	if w.plan.leasing.spans && w.lease.Chance(0.5) {
+		middle := fmt.Sprintf("%03d", w.lease.IntN(storeKeys))
+		wanted = []leases.Want{{Span: leases.Span{End: middle}, Nodes: ids}, {Span: leases.Span{Start: middle}, Nodes: []leases.NodeID{leases.NodeID(m.n.id)}}}
+	}
+	if len(ids) == 0 {
+		wanted = nil
+	}
+	w.tell(m.n.id, "group %d: responders %v wanted", g.id, wanted)
+	m.post(0, func(r *rawnode.Replica) {
+		switch err := r.SetResponders(wanted); {
+		case err == nil:
+			w.reach.Wishes++
+		case !errors.Is(err, leases.ErrNotLeader):
+			w.fail(NoFailure, "%v, group %d: responders: %v", m.n, g.id, err)
+		}
+	})
+}
+
+// readOptions draws how a client reads a key.
+func (w *world) readOptions(key uint8) (o rawnode.ReadOptions) {
+	l := w.plan.leasing
+	if l.policies {
+		o.Policy = simkit.Pick[rawnode.ReadPolicy](w.lease, nil, rawnode.AtResponder{}, rawnode.AtResponder{}, rawnode.LeaderLease{}, rawnode.QuorumRead{})
+	}
+	if l.spans && w.lease.Chance(0.7) {
+		o.Spans = []leases.Span{spanOf(key)}
+	}
+	return o
+}
+
+// probe reads at any node. Clients wait for their writes where they read, so they would not
+// go on to read at a node that is cut off.
+func (w *world) probe(g *group) {
+	n := w.node(1 + uint64(w.lease.IntN(maxNodes)))
+	m := n.members[g.id]
+	if !n.up || m == nil || !g.knows(n.id) {
+		return
+	}
+	key := uint8(w.lease.IntN(w.plan.keys))
+	n.bound(func() { m.read(key, w.plan.deadline, func(error) {}) })()
+}
+
+// countRead counts who vouched for a read.
+func (r *Reach) countRead(by rawnode.ServedBy) {
+	switch by {
+	case rawnode.ServedByLease:
+		r.LeaseReads++
+	case rawnode.ServedByRoster:
+		r.RosterReads++
+	case rawnode.ServedByQuorum:
+		r.QuorumReads++
+	case rawnode.ServedStale:
+		r.StaleReads++
+	}
+}
+
+// countLeases counts what a member's leases have seen in its life.
+func (m *member) countLeases() {
+	if m.r == nil {
+		return
+	}
+	st, r := m.r.Status(), &m.n.w.reach
+	r.QuorumRestarts += st.Counters.QuorumRestarts
+	r.QuorumFallbacks += st.Counters.QuorumFallbacks
+	s := st.Leases
+	if s == nil {
+		return
+	}
+	r.Granted += s.Counts.Granted
+	r.Revoked += s.Counts.Revoked
+	r.Adopted += s.Counts.Adopted
+	r.Removed += s.Counts.Removed
+	r.Restored += s.Counts.Restored
+	r.HeldReads += s.Reads.Held
+	r.WaitedReads += s.Reads.Waited
+	r.CutReads += s.Reads.Cut
+	r.NoteCommits += s.Reads.NoteCommits
+	if s.Reads.Refused+s.Counts.Refused > 0 {
+		m.n.w.fail(NoFailure, "%v, group %d refuses %d messages about leases", m.n, m.g.id, s.Reads.Refused+s.Counts.Refused)
+	}
+}
+
+func (n *node) countLeases() {
+	for _, g := range n.w.groups {
+		if m := n.members[g.id]; m != nil {
+			m.countLeases()
+		}
+	}
+}
+
+// freshness is what is known of the acknowledged writes of a group: how many commands a
+// state has at least that has them.
+type freshness struct {
+	places map[uint32]uint64 // of operations that have taken effect
+	acked  [storeKeys]uint64 // by key
+	// steps are the times at which the highest of all rose.
+	steps []ackedStep
+}
+
+type ackedStep struct {
+	at    time.Duration
+	count uint64
+}
+
+// acknowledged notes that a client has the result of a write.
+func (f *freshness) acknowledged(at time.Duration, op *operation) {
+	place := f.places[op.id]
+	f.acked[op.key] = max(f.acked[op.key], place)
+	if n := len(f.steps); n == 0 || place > f.steps[n-1].count {
+		f.steps = append(f.steps, ackedStep{at, place})
+	}
+}
+
+// before returns what a state has at least that has everything acknowledged by a time.
+func (f *freshness) before(at time.Duration) uint64 {
+	for i := len(f.steps) - 1; i >= 0; i-- {
+		if f.steps[i].at <= at {
+			return f.steps[i].count
+		}
+	}
+	return 0
+}
+
+// readStale reads at a member by a policy that allows an older state, and checks that the
+// state is not older than that.
+func (m *member) readStale() {
+	w, g := m.n.w, m.g
+	most := w.lease.Span(tickTime, 3*electionTime)
+	want := g.fresh.before(w.Now() - most)
+	m.call(w.plan.deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+		r.ReadAt(id, rawnode.BoundedStaleness{Max: most}, by)
+	}, func(d rawnode.Done) {
+		if d.Err != nil {
+			return
+		}
+		w.reach.countRead(d.Read.By)
+		if m.state.applied < want {
+			w.fail(Fresh, "group %d: %v answers a read that may be %v old with %d commands applied, and %d were acknowledged by then", g.id, m.n, most, m.state.applied, want)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode/clock"
+)
+
+// ReadWith returns when this node's state machine has applied what the options ask
+// for: a read of the state machine that follows sees it. The context's deadline is the
+// read's.
+func (h *Host) ReadWith(ctx context.Context, o ReadOptions) (ReadResult, error) {
+	d, err := h.call(ctx, opRead, func(c *hostCall) { c.read = o })
+	return d.Read, err
+}
+
+// LeaseStatus returns this node's view of roster leases in its group: the roster, what
+// this node may answer, has promised, and counts. LeaseStatus.On is false without
+// leases.
+func (h *Host) LeaseStatus(ctx context.Context) (raft.LeaseStatus, error) {
+	s, err := h.ask(ctx)
+	if err != nil || s.Leases == nil {
+		return raft.LeaseStatus{}, err
+	}
+	return *s.Leases, nil
+}
+
+// SetResponders says which nodes are to answer reads of which keys by roster leases; see
+// [Replica.SetResponders]. Only the leader takes it: at another node the error wraps
+// leases.ErrNotLeader, and CallError.Leader is the node to ask. It returns when the
+// leader knows the wish; [Host.LeaseStatus] tells when responders are named.
+func (h *Host) SetResponders(ctx context.Context, wanted []leases.Want) error {
+	return h.leaseCall(ctx, "set responders", func(r *Replica) error { return r.SetResponders(wanted) })
+}
+
+// RetireLeases switches roster leases off for all members, or on again; see
+// [Replica.RetireLeases]. As SetResponders, only the leader takes it.
+func (h *Host) RetireLeases(ctx context.Context, yes bool) error {
+	return h.leaseCall(ctx, "retire leases", func(r *Replica) error { return r.RetireLeases(yes) })
+}
+
+// leaseCall has the replica do something that takes no time.
+func (h *Host) leaseCall(ctx context.Context, op string, do func(*Replica) error) error {
+	refused := func(cause error, leader uint64) error {
+		return &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: leader}
+	}
+	if ctx.Err() != nil {
+		return refused(ended(ctx), raft.None)
+	}
+	done := make(chan error, 1)
+	if h.stopping.Load() || !h.inbox.post(func(r *Replica) {
+		err := do(r)
+		if err != nil {
+			err = refused(err, r.state.Lead)
+		}
+		done <- err
+	}) {
+		return refused(h.gone(), raft.None)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return &CallError{Op: op, Verdict: ErrUnknown, Cause: context.Cause(ctx)}
+	case <-h.finished:
+		return refused(h.gone(), raft.None)
+	}
+}
+
+// leaseDefaults fills in what a host knows better than its user.
+func (c *Config) leaseDefaults() {
+	if c.Replica.Leases == nil {
+		return
+	}
+	own := *c.Replica.Leases
+	if own.Tick == 0 {
+		own.Tick = c.TickInterval
+	}
+	c.Replica.Leases = &own
+	if c.Replica.Clock == nil {
+		c.Replica.Clock = clock.Boottime{}
+	}
+}
+
+// ClockStatus is how well the clock of roster leases keeps time.
+type ClockStatus struct {
+	clock.Health
+	// DriftPPM is the bound that the configuration states.
+	DriftPPM int
+	// Within says that no measurement was beyond the bound.
+	Within bool
+}
+
+// clockWatch is a host's look at the clock; without leases, and where the user brings
+// another clock, it is empty.
+type clockWatch struct {
+	driftPPM int // 0: nothing is watched
+	stop     func()
+	seen     uint64 // measurements
+	told     bool   // of a doubtful source
+}
+
+// watchClock looks at the clock at the start, and has it watched in the background. A
+// clock that cannot carry leases is an error.
+func watchClock(cfg *Config) (clockWatch, error) {
+	l := cfg.Replica.Leases
+	if _, own := cfg.Replica.Clock.(clock.Boottime); l == nil || !own {
+		return clockWatch{stop: func() {}}, nil
+	}
+	resolution, drift := l.Resolution, l.DriftPPM
+	if resolution == 0 {
+		resolution = time.Millisecond
+	}
+	if drift == 0 {
+		drift = 1000
+	}
+	if err := clock.Check(resolution); err != nil {
+		return clockWatch{}, fmt.Errorf("%w: %w", ErrClock, err)
+	}
+	return clockWatch{driftPPM: drift, stop: clock.Watch()}, nil
+}
+
+// lookAtClock tells the operator of a clock that is beyond the bound, or likely to be.
+func (h *Host) lookAtClock() {
+	w := &h.clock
+	if w.driftPPM == 0 {
+		return
+	}
+	s := clock.Latest()
+	if s.Doubtful && !w.told {
+		w.told = true
+		h.log(slog.LevelWarn, raft.None, "the clock source of this machine is known to lose time; roster leases rest on it", "source", s.Source)
+	}
+	if s.Measurements == w.seen {
+		return
+	}
+	w.seen = s.Measurements
+	if now := (clock.Health{WorstPPM: s.RatePPM}); !now.Within(w.driftPPM) {
+		h.log(slog.LevelError, raft.None, "the clock runs at a rate beyond Leases.DriftPPM: reads by roster leases may miss writes; retire the leases, or raise DriftPPM at all members",
+			"rate_ppm", s.RatePPM, "drift_ppm", w.driftPPM)
+	}
+}
+
+// status returns nil if nothing is watched.
+func (w *clockWatch) status() *ClockStatus {
+	if w.driftPPM == 0 {
+		return nil
+	}
+	s := clock.Latest()
+	return &ClockStatus{Health: s, DriftPPM: w.driftPPM, Within: s.Within(w.driftPPM)}
+}

@@ -1,0 +1,166 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rawnode_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/wire"
+)
+
+// readCounter is a transport that counts the messages of reads.
+type readCounter struct {
+	rawnode.Transport
+	reads *atomic.Int64
+}
+
+func (c readCounter) Send(messages []wire.Message) {
+	for _, m := range messages {
+		switch b := m.Body.(type) {
+		case wire.LogEnd:
+			c.reads.Add(1)
+		case wire.Raft:
+			if t := b.GetType(); t == pb.MsgReadIndex || t == pb.MsgReadIndexResp || t == pb.MsgHeartbeat && len(b.Context) > 0 {
+				c.reads.Add(1)
+			}
+		}
+	}
+	c.Transport.Send(messages)
+}
+
+// leaseGroup starts three hosts with leases, of which all are wanted as responders.
+func leaseGroup(t *testing.T, reads *atomic.Int64) map[uint64]*member {
+	return group(t, rawnode.Weft, 3, func(cfg *rawnode.Config) {
+		cfg.Replica.Leases = &raft.Leases{Lease: time.Second, Wanted: []leases.Want{{Nodes: []leases.NodeID{1, 2, 3}}}}
+		cfg.Replica.ElectionTick = 100
+		cfg.Transport = readCounter{cfg.Transport, reads}
+	})
+}
+
+// stable waits until a member answers reads of every key.
+func stable(t *testing.T, m *member) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s, err := m.host.LeaseStatus(within(time.Second))
+		return err == nil && s.Stable
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
+// Reads at responders on real sockets cost no message, and see each write that was
+// acknowledged before them, whichever node took it.
+func TestHostsReadAtRespondersWithoutMessages(t *testing.T) {
+	var sent atomic.Int64
+	members := leaseGroup(t, &sent)
+	lead := leader(t, members[1])
+	for _, m := range members {
+		stable(t, m)
+	}
+	before := sent.Load()
+	served := map[rawnode.ServedBy]int{}
+	for i := range 300 {
+		cmd := fmt.Sprint("w", i%50)
+		if i < 50 {
+			must(t, members[uint64(i%3+1)].host, cmd)
+		}
+		for _, m := range members {
+			res, err := m.host.ReadWith(within(20*time.Second), rawnode.ReadOptions{Policy: rawnode.AtResponder{}})
+			require.NoError(t, err)
+			require.Equal(t, 1, m.sm.times(cmd))
+			served[res.By]++
+		}
+	}
+	// A process of a busy machine may stand still for longer than a lease.
+	fallbacks := served[rawnode.ServedByLeader]
+	require.Less(t, fallbacks, 100, "%v", served)
+	require.Greater(t, served[rawnode.ServedByRoster], 500, "%v", served)
+	if fallbacks == 0 {
+		require.Zero(t, sent.Load()-before, "%v", served)
+	}
+	for id, m := range members {
+		c := m.host.Status().Counters
+		if id == lead {
+			require.NotZero(t, c.ReadsByLease)
+		} else {
+			require.NotZero(t, c.ReadsByRoster)
+		}
+	}
+	st := members[1].host.Status()
+	require.NotNil(t, st.Clock)
+	require.Equal(t, 1000, st.Clock.DriftPPM)
+	require.True(t, st.Leases.On)
+
+	at := members[lead%3+1].host // no leader
+	for _, policy := range []rawnode.ReadPolicy{rawnode.QuorumRead{}, rawnode.LeaderLease{}, rawnode.BoundedStaleness{Max: time.Minute}} {
+		before := sent.Load()
+		_, err := at.ReadWith(within(20*time.Second), rawnode.ReadOptions{Policy: policy})
+		require.NoError(t, err)
+		if _, stale := policy.(rawnode.BoundedStaleness); !stale {
+			require.NotEqual(t, before, sent.Load(), "%T asks others", policy)
+		}
+	}
+}
+
+// A responder that dies holds a write up once, for a bounded time, and the operator sees who
+// was removed.
+func TestHostsGoOnWithoutADeadResponder(t *testing.T) {
+	var sent atomic.Int64
+	members := leaseGroup(t, &sent)
+	lead := leader(t, members[1])
+	for _, m := range members {
+		stable(t, m)
+	}
+	dead := members[lead%3+1]
+	dead.kill(1)
+	must(t, members[lead].host, "a")
+	must(t, members[lead].host, "b")
+	s, err := members[lead].host.LeaseStatus(within(time.Second))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Counts.Removed)
+	for _, a := range s.Roster.Spans {
+		for _, r := range a.Responders {
+			require.NotEqual(t, leases.NodeID(dead.id), r.Node)
+		}
+	}
+}
+
+func TestHostTakesRosterCallsAtTheLeader(t *testing.T) {
+	var sent atomic.Int64
+	members := leaseGroup(t, &sent)
+	lead := leader(t, members[1])
+	follower := members[lead%3+1]
+	want := []leases.Want{{Nodes: []leases.NodeID{leases.NodeID(follower.id)}}}
+	err := follower.host.SetResponders(within(time.Second), want)
+	require.ErrorIs(t, err, leases.ErrNotLeader)
+	require.ErrorIs(t, err, rawnode.ErrRefused)
+	var call *rawnode.CallError
+	require.ErrorAs(t, err, &call)
+	require.Equal(t, lead, call.Leader)
+
+	require.NoError(t, members[lead].host.SetResponders(within(5*time.Second), want))
+	stable(t, follower)
+	require.NoError(t, members[lead].host.RetireLeases(within(5*time.Second), true))
+	require.Eventually(t, func() bool {
+		s, err := members[lead].host.LeaseStatus(within(time.Second))
+		return err == nil && s.Retired
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
+func TestHostWithLeasesNeedsItsOwnTick(t *testing.T) {
+	cfg := rawnode.Config{Replica: rawnode.ReplicaConfig{ID: 1, Leases: &raft.Leases{Tick: time.Second}}}
+	require.ErrorContains(t, cfg.Validate(), "Replica.Leases.Tick is 1s, want 0, or TickInterval (100ms)")
+	cfg.Replica.Leases.Tick = 0
+	require.NotContains(t, cfg.Validate().Error(), "Leases")
+	require.NotContains(t, cfg.Validate().Error(), "Clock")
+	require.Zero(t, cfg.Replica.Leases.Tick, "the caller's configuration is not changed")
+}
