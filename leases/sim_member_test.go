@@ -94,7 +94,9 @@ type member struct {
 	slowApply bool
 	// deafToTicks keeps ticks from its leases
 	deafToTicks bool
-	vouches     []func()
+	// published is a commit rule in the place of ours.
+	published func(upTo Index) Index
+	vouches   []func()
 
 	lease  *Node
 	leased time.Duration // the longest of all runs

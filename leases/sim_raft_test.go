@@ -270,7 +270,11 @@ func (m *member) maybeCommit() {
 	if k <= m.commit || m.termAt(k) != m.term {
 		return
 	}
-	k = m.lease.Committable(k)
+	if m.published != nil {
+		k = m.published(k)
+	} else {
+		k = m.lease.Committable(k)
+	}
 	if k > m.commit && m.termAt(k) == m.term {
 		m.commitTo(k)
 	}

@@ -61,3 +61,29 @@ func TestVirtualTime(t *testing.T) {
 		require.ErrorContains(t, err, bad.want)
 	}
 }
+
+// The comparisons of reads print tables that name every policy.
+func TestReads(t *testing.T) {
+	for _, args := range [][]string{
+		{"reads", "--quick", "--time", "600ms", "--clients", "3"},
+		{"scale-reads", "--quick", "--time", "40ms"},
+	} {
+		text, progress, err := weftbench(t, args...)
+		require.NoError(t, err, progress)
+		require.Contains(t, text, "In short:")
+		for _, policy := range []string{"ReadIndex", "leader lease", "quorum read", "roster", "roster, notes"} {
+			require.Contains(t, text, policy)
+		}
+	}
+	for _, bad := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"reads", "--writes", "1.5"}, "--writes: 1.5, want 0 to 1"},
+		{[]string{"reads", "--keys", "0"}, "--keys: 0, want 1 to 1048576"},
+		{[]string{"scale-reads", "--nodes", "41"}, "--nodes: 41, want 1 to 40"},
+	} {
+		_, _, err := weftbench(t, bad.args...)
+		require.ErrorContains(t, err, bad.want)
+	}
+}

@@ -64,7 +64,11 @@ func New(opts Options) (*Cluster, error) {
 	}
 	conf := &pb.ConfState{}
 	for i := range opts.Nodes {
-		conf.Voters = append(conf.Voters, uint64(i)+1)
+		if i < len(opts.Nodes)-opts.Learners {
+			conf.Voters = append(conf.Voters, uint64(i)+1)
+		} else {
+			conf.Learners = append(conf.Learners, uint64(i)+1)
+		}
 	}
 	for i, hw := range opts.Nodes {
 		if err := c.add(i, hw, conf); err != nil {

@@ -84,7 +84,7 @@ func (c *Cluster) Kill(id uint64) {
 	}
 	n.dead, n.paused, n.held = true, false, nil
 	n.life++
-	n.flushing, n.wakeAt = false, 0
+	n.flushing, n.wakeAt, n.cpu.free = false, 0, 0
 	n.disk.clear()
 	n.card.clear()
 	for _, w := range n.wires {

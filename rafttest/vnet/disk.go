@@ -93,6 +93,9 @@ func (n *node) keep(m *pb.Message) {
 		n.c.snapshots++
 	}
 	n.must(n.store.Append(m.GetEntries()))
+	if n.c.opts.OnDurable != nil && len(m.GetEntries()) > 0 {
+		n.c.opts.OnDurable(n.id, m.GetEntries())
+	}
 }
 
 // must takes note of an error that must not be.

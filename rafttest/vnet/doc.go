@@ -5,9 +5,10 @@
 // time: what a protocol costs in bytes and in time, exactly and quickly.
 //
 // Each node is a raft.RawNode with asynchronous storage writes. Around it are
-// models: a processor that takes no time, a disk with group commit, a network
-// card shared by all that the node sends, and for each peer a connection with a
-// rate, a delay, jitter and stalls.
+// models: a processor that takes no time, or so much a message, a disk with group
+// commit, a network card shared by all that the node sends, and for each peer a
+// connection with a rate, a delay, jitter and stalls. A host beside the core may ask it
+// things (Do) and talk to other hosts over the same cards and links (Tell).
 //
 //	RawNode -> card (control before bulk before gossip) -> link -> RawNode
 //	   `-----> disk (one sync at a time, for all that waits)

@@ -151,3 +151,23 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "exactly one must be above 0")
 	require.ErrorContains(t, err, "Sizes has 7; at least 8")
 }
+
+// A processor takes one message after the other, and what clients ask for in between.
+func TestProcessorTakesOneThingAtATime(t *testing.T) {
+	c := cluster(t, 3, Node{Work: time.Millisecond}, Link{}, func(o *Options) { o.Learners = 1; o.Tick = 10 * time.Second })
+	require.NoError(t, c.Elect(1))
+	require.NoError(t, c.Run(c.Now()+time.Second))
+	require.Len(t, c.Core(1).Status().Config.Learners, 1)
+	var at []time.Duration
+	busy, began := c.Busy(2), c.Now()
+	for range 3 {
+		require.NoError(t, c.Do(2, 2*time.Millisecond, func(*raft.RawNode) { at = append(at, c.Now()-began) }))
+	}
+	c.Tell(1, 2, 100, func() { at = append(at, c.Now()-began) })
+	require.NoError(t, c.Run(began+time.Second))
+	ms := time.Millisecond
+	require.Equal(t, []time.Duration{2 * ms, 4 * ms, 6 * ms, 7 * ms}, at)
+	require.Equal(t, 7*ms, c.Busy(2)-busy)
+	c.Kill(2)
+	require.ErrorIs(t, c.Do(2, 0, nil), ErrDown)
+}

@@ -45,6 +45,7 @@ type node struct {
 	held   []func() // what happens when the pause is over
 	// life numbers the node's processes: what an earlier one planned is void.
 	life int
+	cpu  cpu
 	// flushing says that a look at the core is planned for this instant.
 	flushing bool
 	// wakeAt is when the core wants to be polled; wakes numbers the plans.
@@ -130,7 +131,12 @@ func (n *node) arrive(m *pb.Message) {
 		n.notice(m)
 		return
 	}
-	n.do(func() { n.step(m) })
+	n.spend(n.hardware.Work, func() {
+		if n.c.opts.OnArrive != nil {
+			n.c.opts.OnArrive(n.id, m)
+		}
+		n.step(m)
+	})
 }
 
 // notice tells the sender of a message that nobody is here.
@@ -195,9 +201,17 @@ func (n *node) flush() {
 				n.c.opts.OnCommit(n.id, commit)
 			}
 		}
+		for _, rs := range rd.ReadStates {
+			if n.c.opts.OnRead != nil {
+				n.c.opts.OnRead(n.id, rs)
+			}
+		}
 		for _, m := range rd.Messages {
 			switch m.GetTo() {
 			case raft.LocalAppendThread:
+				if n.c.opts.OnLog != nil && len(m.GetEntries()) > 0 {
+					n.c.opts.OnLog(n.id, m.GetEntries())
+				}
 				n.disk.write(m)
 			case raft.LocalApplyThread:
 				n.apply(m)
@@ -216,6 +230,7 @@ func (n *node) send(m *pb.Message) {
 		n.c.fail(fmt.Errorf("vnet: node %d sends %v to %d, which is no peer", n.id, m.GetType(), m.GetTo()))
 		return
 	}
+	n.charge(n.hardware.Work)
 	n.wires[to.index].send(m)
 }
 

@@ -15,8 +15,10 @@ import (
 
 // Options describe a cluster. The zero value of every field but Nodes is useful.
 type Options struct {
-	// Nodes are the voters: the first has id 1.
+	// Nodes are the members: the first has id 1.
 	Nodes []Node
+	// Learners is how many of them, at the end, do not vote.
+	Learners int
 	// Link returns what connects a node to another. nil: links that take no
 	// time.
 	Link func(from, to uint64) Link
@@ -44,6 +46,13 @@ type Options struct {
 	OnRole   func(node uint64, role raft.StateType)
 	// OnSend hears of each message as it is handed to the card. nil: not wanted.
 	OnSend func(m *pb.Message, k Kind, size int)
+	// OnRead hears of each read that a core answers, OnLog of entries as a node
+	// hands them to its disk, OnDurable of entries that are on its disk, OnArrive
+	// of each message before the node takes it. nil: not wanted.
+	OnRead    func(node uint64, rs raft.ReadState)
+	OnLog     func(node uint64, ents []*pb.Entry)
+	OnDurable func(node uint64, ents []*pb.Entry)
+	OnArrive  func(node uint64, m *pb.Message)
 }
 
 // Node is what a node's hardware can do.
@@ -55,6 +64,10 @@ type Node struct {
 	Sync, SyncJitter time.Duration
 	// Disk is what its disk writes, in bytes a second; 0: no bound.
 	Disk float64
+	// Work is the time of its processor that a message takes, sent or received.
+	// What arrives waits until the processor is free; what is sent does not. 0:
+	// no time.
+	Work time.Duration
 }
 
 // Link is what connects a node to another, in one direction.
@@ -91,6 +104,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	refuse(len(o.Nodes) == 0 || len(o.Nodes) > maxNodes, "Nodes has %d nodes; 1 to %d are possible", len(o.Nodes), maxNodes)
+	refuse(o.Learners < 0 || o.Learners > 0 && o.Learners >= len(o.Nodes), "Learners is %d of %d nodes; at least one must vote", o.Learners, len(o.Nodes))
 	refuse(o.Tick < 0, "Tick is %v; it must not be negative", o.Tick)
 	refuse(o.Notice < 0, "Notice is %v; it must not be negative", o.Notice)
 	refuse(o.Keep < 0, "Keep is %d; it must not be negative", o.Keep)
@@ -114,6 +128,8 @@ func (n Node) Validate() error {
 		return fmt.Errorf("vnet: Node.SyncJitter is %v; it must not be negative", n.SyncJitter)
 	case n.Disk < 0:
 		return fmt.Errorf("vnet: Node.Disk is %v; it must not be negative", n.Disk)
+	case n.Work < 0:
+		return fmt.Errorf("vnet: Node.Work is %v; it must not be negative", n.Work)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 // packet is a message on its way.
 type packet struct {
 	m     *pb.Message
+	run   func() // of a message between hosts: what its arrival does; m is nil
 	wire  *wire
 	size  int
 	class class

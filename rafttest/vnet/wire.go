@@ -73,7 +73,19 @@ func (w *wire) fly(k *packet) {
 	at = max(at, w.last[k.class])
 	w.last[k.class] = at
 	m := k.m
+	if k.run != nil {
+		w.c.agenda.At(at, func() { w.to.spend(w.to.hardware.Work, k.run) })
+		return
+	}
 	w.c.agenda.At(at, func() { w.to.arrive(m) })
+}
+
+// tell hands a message of the host to the card.
+func (w *wire) tell(size int, run func()) {
+	w.sent.Messages++
+	w.sent.Bytes[Control] += uint64(size)
+	w.waiting += size
+	w.from.card.enqueue(&packet{run: run, wire: w, size: size, class: control})
 }
 
 // send hands a message to the card.

@@ -1,0 +1,278 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package readsbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/leases"
+)
+
+// Config says what to measure.
+type Config struct {
+	// Time is how long a cell runs, in virtual time, after it has settled.
+	Time time.Duration
+	// Clients is how many are near each node; Value is the bytes of a value.
+	Clients, Value int
+	// Keys are numbers of keys, of which clients choose evenly.
+	Keys []int
+	// Writes are shares of writes among what clients ask for.
+	Writes []float64
+	Seed   uint64
+	// Progress hears of each part.
+	Progress io.Writer
+}
+
+// Quick is much less of the same.
+func (cfg *Config) Quick() {
+	cfg.Time, cfg.Keys, cfg.Writes = cfg.Time/3, cfg.Keys[:1], []float64{0, 0.1, 0.3}
+}
+
+// Processors: what a message and a read take. A call of a client costs a server
+// written in Go 5 to 40 µs.
+const (
+	messageWork = 5 * time.Microsecond
+	readWork    = 10 * time.Microsecond
+)
+
+// Latency is quantiles and the mean of some times.
+type Latency struct {
+	Mean time.Duration `json:"mean_ns"`
+	P50  time.Duration `json:"p50_ns"`
+	P99  time.Duration `json:"p99_ns"`
+}
+
+func latencyOf(times []time.Duration) Latency {
+	if len(times) == 0 {
+		return Latency{}
+	}
+	sum := time.Duration(0)
+	for _, d := range times {
+		sum += d
+	}
+	return Latency{sum / time.Duration(len(times)), virtual.Quantile(times, 0.5), virtual.Quantile(times, 0.99)}
+}
+
+// Cell is what clients saw of a policy under a load.
+type Cell struct {
+	Network string  `json:"network"`
+	Policy  string  `json:"policy"`
+	Keys    int     `json:"keys"`
+	Mix     float64 `json:"mix"` // the share of writes
+	// Responders is how many nodes beside the leader serve reads.
+	Responders int `json:"responders"`
+	// Rate is what clients got done in a second.
+	Rate float64 `json:"rate"`
+	// Reads and Writes are the latencies by site. ReadMean and WriteMean are the means of the
+	// sites' means: clients of a fast site do more, and should not count for more.
+	Reads     []Latency     `json:"read"`
+	Writes    []Latency     `json:"write"`
+	ReadMean  time.Duration `json:"read_mean_ns"`
+	WriteMean time.Duration `json:"write_mean_ns"`
+	// Local is the share of reads that took no longer than the way to the node near the
+	// client and back, and half of the shortest round trip between two nodes.
+	Local float64 `json:"local"`
+	// Wrong is how many answers were not linearizable.
+	Wrong int `json:"wrong"`
+}
+
+// tally is what clients were told.
+type tally struct {
+	g             *group
+	from          time.Duration
+	reads, writes [][]time.Duration // by site
+	all, local    int
+}
+
+func newTally(g *group) *tally {
+	return &tally{g: g, from: g.c.Now(), reads: make([][]time.Duration, len(g.nodes)), writes: make([][]time.Duration, len(g.nodes))}
+}
+
+func (t *tally) add(o *op) {
+	if o.write {
+		t.writes[o.node-1] = append(t.writes[o.node-1], o.latency())
+		return
+	}
+	t.reads[o.node-1] = append(t.reads[o.node-1], o.latency())
+	t.all++
+	if o.latency() <= t.g.net.nearby() {
+		t.local++
+	}
+}
+
+// nearby is what a read takes at most that asked no other node: to ask one takes twice as
+// much beside the way of the client.
+func (n *Network) nearby() time.Duration {
+	least := n.roundTrip(1, 2)
+	for a := range n.Sites {
+		for b := range a {
+			least = min(least, n.roundTrip(uint64(a)+1, uint64(b)+1))
+		}
+	}
+	return n.Client + least/2
+}
+
+// measure fills in what was measured since t began.
+func (t *tally) measure(c *Cell) {
+	count := t.all
+	for i := range t.reads {
+		count += len(t.writes[i])
+		c.Reads, c.Writes = append(c.Reads, latencyOf(t.reads[i])), append(c.Writes, latencyOf(t.writes[i]))
+	}
+	c.ReadMean, c.WriteMean = meanOf(c.Reads), meanOf(c.Writes)
+	c.Rate = float64(count) / (t.g.c.Now() - t.from).Seconds()
+	c.Local = float64(t.local) / float64(max(t.all, 1))
+}
+
+// meanOf returns the mean of the means of sites that have any.
+func meanOf(sites []Latency) time.Duration {
+	sum, n := time.Duration(0), time.Duration(0)
+	for _, l := range sites {
+		if l.Mean > 0 {
+			sum, n = sum+l.Mean, n+1
+		}
+	}
+	return sum / max(n, 1)
+}
+
+// run runs one cell.
+func (cfg *Config) run(s setup, writes float64) (Cell, error) {
+	s.seed, s.value, s.work, s.read = cfg.Seed, cfg.Value, messageWork, readWork
+	cell := Cell{Network: s.net.Name, Policy: s.policy.Name, Keys: s.keys, Mix: writes}
+	g, err := newGroup(s)
+	if err != nil {
+		return cell, err
+	}
+	if s.policy.responders {
+		cell.Responders = len(g.wanted[0].Nodes)
+	}
+	begin := g.c.Now() + cfg.warm(s.net)
+	end := begin + cfg.time(s.net)
+	g.load(cfg.Clients, func() bool { return g.c.Now() >= end }, func(uint64) (int, bool) {
+		return g.rng.IntN(s.keys), g.rng.Float64() < writes
+	})
+	if err := g.c.Run(begin); err != nil {
+		return cell, err
+	}
+	t := newTally(g)
+	g.onDone(t.add)
+	if err := g.c.Run(end); err != nil {
+		return cell, err
+	}
+	t.measure(&cell)
+	if err := g.drain(); err != nil {
+		return cell, err
+	}
+	cell.Wrong = g.check.wrong()
+	return cell, nil
+}
+
+// time is how long a cell runs: where links are short much is done in little time.
+func (cfg *Config) time(n Network) time.Duration {
+	if n.farthest() < 5*time.Millisecond {
+		return cfg.Time / 10
+	}
+	return cfg.Time
+}
+
+// warm is how long clients ask before it counts.
+func (cfg *Config) warm(n Network) time.Duration {
+	return min(cfg.time(n)/3, 4*n.roundTrip(1, uint64(len(n.Sites)))+100*time.Millisecond)
+}
+
+// onDone adds somebody who hears of each op that is done.
+func (g *group) onDone(f func(*op)) {
+	before := g.done
+	g.done = func(o *op) {
+		f(o)
+		if before != nil {
+			before(o)
+		}
+	}
+}
+
+// drain waits until all that clients asked for is done, and applied at every node.
+func (g *group) drain() error {
+	done, err := g.c.RunUntil(g.c.Now()+time.Minute, func() bool { return len(g.open) == 0 })
+	if err == nil && !done {
+		err = fmt.Errorf("%s in %s: %d ops of clients are not done after a minute", g.policy.Name, g.net.Name, len(g.open))
+	}
+	if err != nil {
+		return err
+	}
+	return g.c.Run(g.c.Now() + time.Second)
+}
+
+// Cells measures all policies in all networks.
+func (cfg *Config) Cells(ctx context.Context) ([]Cell, error) {
+	var cells []Cell
+	for _, n := range Networks() {
+		for _, keys := range cfg.Keys {
+			for _, w := range cfg.Writes {
+				for _, p := range Policies() {
+					if err := ctx.Err(); err != nil {
+						return nil, err
+					}
+					cell, err := cfg.run(setup{net: n, policy: p, keys: keys}, w)
+					if err != nil {
+						return nil, err
+					}
+					cells = append(cells, cell)
+				}
+			}
+			fmt.Fprintf(cfg.Progress, "%s with %d keys\n", n.Name, keys)
+		}
+	}
+	return cells, nil
+}
+
+// respondersWrites is the share of writes where numbers of responders are compared.
+const respondersWrites = 0.1
+
+// Responders measures how many responders there should be, nearest first.
+func (cfg *Config) Responders(ctx context.Context) ([]Cell, error) {
+	var cells []Cell
+	for _, n := range Networks()[1:] {
+		order := n.nearest()
+		for count := range len(order) + 1 {
+			for _, p := range Policies() {
+				if !p.Ours {
+					continue
+				}
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				n.Responders = slices.Sorted(slices.Values(order[:count]))
+				s := setup{net: n, policy: p, keys: cfg.Keys[0]}
+				s.wanted = []leases.Want{{Nodes: n.Responders}}
+				cell, err := cfg.run(s, respondersWrites)
+				if err != nil {
+					return nil, err
+				}
+				cells = append(cells, cell)
+			}
+		}
+	}
+	fmt.Fprintln(cfg.Progress, "numbers of responders")
+	return cells, nil
+}
+
+// nearest returns the nodes beside the leader, nearest to it first.
+func (n *Network) nearest() []leases.NodeID {
+	var ids []leases.NodeID
+	for i := range n.Sites {
+		if id := uint64(i) + 1; id != n.Leader {
+			ids = append(ids, leases.NodeID(id))
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b leases.NodeID) int {
+		return int(n.roundTrip(n.Leader, uint64(a)) - n.roundTrip(n.Leader, uint64(b)))
+	})
+	return ids
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package readsbench
+
+import "github.com/weftraft/weft/raft"
+
+// Policy is a way to serve reads.
+type Policy struct {
+	Name, About string
+	// Safe says that reads are linearizable if clocks are as they should be.
+	Safe bool
+	// Ours says that it is what Weft does, whole.
+	Ours bool
+
+	// leases, notes and responders say what the core does.
+	leases, notes, responders bool
+	// read takes a read that has come to a node.
+	read func(r *replica, rn *raft.RawNode, o *op)
+	// onCommit hears of the commit index of a node. nil: not wanted.
+	onCommit func(r *replica, from, to uint64)
+}
+
+// Policies returns the ways to serve reads.
+func Policies() []*Policy {
+	return []*Policy{
+		{
+			Name: "ReadIndex", Safe: true, read: readByCore,
+			About: "Raft's read index: the node asks the leader, which asks a majority whether it still leads",
+		},
+		{
+			Name: "leader lease", Safe: true, leases: true, read: readByCore,
+			About: "the node asks the leader, which answers by its lease (Weft's leases, with no responders)",
+		},
+		{
+			Name: "quorum read", Safe: true, read: readByQuorum,
+			About: "PQR: the node asks a majority for the last write of the key in their logs, and waits until it has applied it",
+		},
+		{
+			Name: "Quorum Leases", Safe: true, leases: true, responders: true, read: readByQuorumLease(false), onCommit: grantAgain,
+			About: "responders answer unless a write of the key is under way; then the leader does, until a majority has granted again",
+		},
+		{
+			Name: "Quorum Leases, passive", Safe: true, leases: true, responders: true, read: readByQuorumLease(true),
+			About: "the same, but the lease counts again as soon as the responder knows that the write is committed",
+		},
+		{
+			Name: "Bodega, published", leases: true, notes: true, responders: true, read: readAsPublished,
+			About: "responders hold reads until a majority is known to have the write; the leader answers with what it has committed (stale reads are possible)",
+		},
+		{
+			Name: "roster", Safe: true, Ours: true, leases: true, responders: true, read: readByCore,
+			About: "Weft's roster leases: responders answer, and hold reads until the write is committed",
+		},
+		{
+			Name: "roster, notes", Safe: true, Ours: true, leases: true, notes: true, responders: true, read: readByCore,
+			About: "the same with early accept notes (Config.Leases.Notes)",
+		},
+	}
+}
+
+// policy returns the policy with a name.
+func policy(name string) *Policy {
+	for _, p := range Policies() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// readByCore does as the core says.
+func readByCore(r *replica, rn *raft.RawNode, o *op) {
+	r.ask(rn, o.key, func(index uint64) { r.answerAt(index, o) })
+}
