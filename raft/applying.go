@@ -7,33 +7,33 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// hostProgress is how far the host has come with applying committed entries,
-// and the budget that keeps it from being given more than it can hold.
+// hostProgress is the host's progress in applying committed entries, and the budget for
+// entries handed out and not applied yet.
 type hostProgress struct {
 	// applying is the highest index handed to the host.
 	//
 	// Invariant: applied <= applying <= committed.
 	applying uint64
-	// applied is the highest index that the host has reported as applied.
+	// applied is the highest index reported as applied by the host.
 	applied uint64
 
 	// limit bounds outstanding.
 	limit entryEncodingSize
-	// outstanding is the size of the entries in (applied, applying]. After a
-	// restart, or with reports that skip entries, it may be less.
+	// outstanding is the size of the entries in (applied, applying]. After a restart,
+	// or when reports skip entries, outstanding may be less.
 	outstanding entryEncodingSize
-	// full is set while nothing more may be handed out. It is not the same as
-	// outstanding >= limit: a Ready that was cut short because the next entry
-	// would not fit sets it too, as asking again before a report is pointless.
+	// full is set while nothing more may be handed out: when outstanding reaches limit,
+	// and when a Ready was cut short because the next entry did not fit. Until the host
+	// reports, asking again would find no room.
 	full bool
 }
 
-// releasable returns the highest index that may be handed to the host for
-// applying. An entry may commit before it is written here; the host may apply
-// it before that only if it writes and applies in one turn (allowUnwritten).
+// releasable returns the highest index to hand to the host for applying. An entry may
+// commit before this node has written the entry; a host may apply such an entry early
+// only if writing and applying are one turn (allowUnwritten).
 //
-// This is the place where committed entries are released: a node that holds an
-// entry only in part stops here, before it.
+// Committed entries are released here: a node with only a part of an entry's payload
+// stops before the entry.
 func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 	if allowUnwritten {
 		return l.node.coder.Releasable(l.committed)
@@ -44,7 +44,8 @@ func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 // hasNextCommitted reports whether nextCommitted would return anything, without
 // reading entries.
 func (l *raftLog) hasNextCommitted(allowUnwritten bool) bool {
-	// A snapshot goes first: what comes behind it waits until it is applied.
+	// A snapshot goes first: entries behind the snapshot wait until the host has
+	// applied the snapshot.
 	return !l.full && l.tail.snapshot == nil && l.applying < l.releasable(allowUnwritten)
 }
 
@@ -69,7 +70,7 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 	return ents
 }
 
-// acceptApplying records that the host was given the entries.
+// acceptApplying records entries as handed to the host.
 func (l *raftLog) acceptApplying(ents []*pb.Entry, allowUnwritten bool) {
 	if len(ents) == 0 {
 		if l.hasNextCommitted(allowUnwritten) {
@@ -82,8 +83,8 @@ func (l *raftLog) acceptApplying(ents []*pb.Entry, allowUnwritten bool) {
 	l.full = l.outstanding >= l.limit || l.applying < l.releasable(allowUnwritten)
 }
 
-// appliedTo records that the host has applied everything up to index; size is
-// that of the entries it reports, 0 for a snapshot.
+// appliedTo records the host's report: everything up to index is applied. size is the
+// size of the reported entries, 0 for a snapshot.
 func (l *raftLog) appliedTo(index uint64, size entryEncodingSize) {
 	if index < l.applied || index > l.committed {
 		l.logger.Panicf("raft: applied index %d is out of range [%d, %d]", index, l.applied, l.committed)

@@ -7,16 +7,16 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// storageAppend returns what the host's log writer is to do for rd, with the
-// messages to deliver when it is done: those that vouch for what is written,
-// and the report to this node. nil if there is nothing to write or wait for.
+// storageAppend returns the work of the host's log writer for rd, with the messages to
+// deliver after the work: the vouching ones, and the report to this node. nil if there
+// is nothing to write or wait for.
 func (r *raft) storageAppend(rd Ready) *pb.Message {
 	if len(rd.Entries) == 0 && IsEmptyHardState(rd.HardState) && rd.Snapshot == nil && len(r.vouching) == 0 {
 		return nil
 	}
 	e := r.message(pb.MsgStorageAppend, LocalAppendThread)
 	m := &e.msg
-	// All of the hard state or nothing, so that the host can put it together.
+	// All of the hard state or nothing: the host writes the fields as a unit.
 	if hs := rd.HardState; IsEmptyHardState(hs) {
 		m.Term = nil
 	} else {
@@ -24,8 +24,8 @@ func (r *raft) storageAppend(rd Ready) *pb.Message {
 		m.Vote = new(hs.GetVote())
 	}
 	m.Entries, m.Snapshot = rd.Entries, rd.Snapshot
-	// Acknowledgements to this node come before the report: they look up terms
-	// of entries that the report takes out of memory.
+	// Acknowledgements to this node come before the report: acknowledging looks up
+	// terms of entries, and the report drops these entries from memory.
 	m.Responses = r.vouching[:len(r.vouching):len(r.vouching)]
 	if resp := r.storageAppendResp(rd); resp != nil {
 		m.Responses = append(m.Responses, resp)
@@ -33,19 +33,18 @@ func (r *raft) storageAppend(rd Ready) *pb.Message {
 	return m
 }
 
-// storageAppendResp returns the report that rd, and everything handed out
-// before it, is durable. nil if this node need not hear of that.
+// storageAppendResp returns the report by which the host says: rd, and everything
+// handed out before rd, is durable. nil if this node needs no report.
 //
-// The report names the last entry of the log, also when rd has none, and the
-// present term. That keeps two threads apart without counting writes:
+// The report names the last entry of the log, also when rd has none, and the present
+// term. Entry and term together replace a count of writes:
 //
-//   - Entries x, then y, then x again may be handed out for the same index, by
-//     leaders of terms 1, 2, 3. When the first write of x is reported, a look
-//     at the log shows x in place, but Storage is about to hold y. A report is
-//     therefore believed in the term it was made in only: whoever replaces
-//     entries has a new term.
-//   - So reports get lost when the term changes. But a new term is a new hard
-//     state to write, and that write's report names the log's end again.
+//   - Entries x, then y, then x again may be handed out for the same index, by leaders
+//     of terms 1, 2, 3. When the first write of x is reported, a look at the log shows
+//     x in place, but Storage is about to hold y. So a node believes a report only in
+//     the term of its making: a leader replaces entries only in a new term.
+//   - A change of term therefore voids reports. But a new term is a new hard state to
+//     write, and that write's report names the log's end again.
 func (r *raft) storageAppendResp(rd Ready) *pb.Message {
 	pending := len(r.log.tail.entries) > 0
 	if !pending && rd.Snapshot == nil {
@@ -60,8 +59,8 @@ func (r *raft) storageAppendResp(rd Ready) *pb.Message {
 	return &e.msg
 }
 
-// storageApply returns what the host's state machine is to do, with the report
-// to deliver when it is done. Committed entries belong to no term: it is 0.
+// storageApply returns the work of the host's state machine, with the report to deliver
+// after the work. The term is 0, because committed entries belong to no term.
 func (r *raft) storageApply(ents []*pb.Entry) *pb.Message {
 	e := r.message(pb.MsgStorageApply, LocalApplyThread).withTerm(0)
 	e.msg.Entries = ents

@@ -11,17 +11,17 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// Peer is a first member of a group: its id, and a context that the host finds
-// in the configuration change that adds it.
+// Peer is a first member of a group: its id, and a context for the host, kept in the
+// configuration change of the member.
 type Peer struct {
 	ID      uint64
 	Context []byte
 }
 
-// Bootstrap begins a group: the log starts with one configuration change for
-// each peer, committed, as if a leader of term 1 had proposed them. All first
-// members must be given the same peers in the same order. It returns an error
-// if there are none, or the storage is not empty.
+// Bootstrap begins a group: the log starts with one configuration change for each peer,
+// committed, as if a leader of term 1 had proposed them. All first members must be
+// given the same peers in the same order. Bootstrap returns an error without peers, or
+// if the storage is not empty.
 func (rn *RawNode) Bootstrap(peers []Peer) error {
 	if len(peers) == 0 {
 		return errors.New("must provide at least one peer to Bootstrap")
@@ -48,8 +48,8 @@ func (rn *RawNode) Bootstrap(peers []Peer) error {
 	r.becomeFollower(1, None)
 	r.log.appendAfter(entryID{}, ents)
 	r.log.commitTo(uint64(len(ents)))
-	// The host will apply the changes when it gets them; doing so here too
-	// lets this node campaign before.
+	// The host will apply the changes later; with the changes applied here too, this
+	// node can campaign before.
 	for _, cc := range changes {
 		r.applyConfChange(cc.AsV2())
 	}

@@ -8,8 +8,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// CampaignType says why a node campaigns. It stands in the context of vote
-// requests that a leader asked for.
+// CampaignType says why a node campaigns. A vote request has the type in its context if
+// a leader asked for the campaign.
 type CampaignType string
 
 const (
@@ -18,8 +18,8 @@ const (
 	transfer    CampaignType = "CampaignTransfer"    // because the leader said so
 )
 
-// candidate asks for votes: in its term, or in a pre-election (pre) for those
-// it would get in the next one.
+// candidate asks for votes: for votes in its term, or in a pre-election (pre) whether
+// nodes would vote for the candidate in the next term.
 type candidate struct {
 	*raft
 	pre bool
@@ -47,7 +47,7 @@ func (r *raft) tickTowardsElection() {
 	}
 }
 
-// campaign starts a campaign unless this node must not win one.
+// campaign starts a campaign unless this node must not win.
 func (r *raft) campaign(why CampaignType) {
 	if r.leading() != nil || !r.mayCampaign() {
 		return
@@ -58,8 +58,8 @@ func (r *raft) campaign(why CampaignType) {
 
 // mayCampaign reports whether this node may win an election.
 //
-// A configuration change that is committed but not applied stands in the way:
-// this node would count votes by the old configuration.
+// A committed but unapplied configuration change forbids a campaign, because this node
+// would count votes by the old configuration.
 func (r *raft) mayCampaign() bool {
 	switch {
 	case !r.promotable():
@@ -75,7 +75,7 @@ func (r *raft) mayCampaign() bool {
 	return false
 }
 
-// runFor asks every voter for its vote; its own comes back once it is durable.
+// runFor asks every voter for its vote; this node's own vote comes back once durable.
 func (r *raft) runFor(why CampaignType) {
 	ask, answer, term := pb.MsgVote, pb.MsgVoteResp, r.term+1
 	if why == preElection {
@@ -108,7 +108,7 @@ func (c *candidate) step(m *pb.Message) error {
 	switch t := m.GetType(); {
 	case t == answer:
 		c.count(m)
-	case isFromLeader(t): // someone has won this term
+	case isFromLeader(t): // the sender has won this term
 		c.becomeFollower(m.GetTerm(), m.GetFrom())
 		return c.role.step(m)
 	case t == pb.MsgProp:
@@ -135,14 +135,14 @@ func (c *candidate) count(m *pb.Message) {
 	}
 }
 
-// termIsDurable reports whether this candidacy would survive a restart. With
-// async storage writes the votes of others may come before that: a node that
-// led on them and lost power could win the same term again, as they would grant
-// it their vote again, with another log. Its own vote comes when its term and
-// vote are written; otherwise vote requests are sent after that.
+// termIsDurable reports whether term and vote of this candidacy are written. With async
+// storage writes the votes of others may come before: a leader that lost power then
+// could win the same term again with another log, because the voters would grant a
+// repeated request. The candidate's own vote arrives after the write. Without async
+// writes, the host sends vote requests only after the write.
 func (c *candidate) termIsDurable() bool { return !c.cfg.AsyncStorageWrites || c.votes[c.id] }
 
-// campaigning reports whether this node asks for votes or has just won.
+// campaigning reports whether this node asks for votes or has just won an election.
 func (r *raft) campaigning() bool {
 	s := r.role.state()
 	return s == StateCandidate || s == StatePreCandidate

@@ -11,109 +11,114 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// This page says everything that an extension may do to Raft. What the host is to
-// Raft, Raft is to an extension: news goes in, effects come out. An extension reads
-// the log and a view of the rest (package extend), and changes nothing itself: what
-// it asks for is carried out in one place, perform.go.
+// This page lists everything an extension may do to Raft. Raft is to an extension as
+// the host is to Raft: news goes in, effects come out. An extension reads the log and a
+// view of the rest (package extend), and changes nothing itself: Raft carries out the
+// extension's effects in one place, perform.go.
 //
-// An extension may change what the Data of an entry holds (forms), and may hold
-// Raft back (brakes): a brake answers with less, or later, than Raft alone would,
-// and changes nothing. It hears of what happens (news), and has work of its own.
+// An extension may change what the Data of an entry holds (forms), and may hold Raft
+// back (brakes): a brake answers with less, or later, than Raft alone would, and
+// changes nothing. Raft tells an extension of events (news), and gives it time for work
+// of its own.
 //
 // Coded replication does more than hold Raft back in five places. Each has its
 // argument:
 //
-//   - The winner of an election cuts its log (Recovered). Nobody can have committed
-//     what it cuts: any majority can decode what is committed, a majority has
-//     answered and cannot, and that majority refuses older terms from then on.
-//   - A refused vote tells what is committed (Leaves, Arrives). What is committed is
-//     so in any term, and a candidate that has the very entry agrees with the voter up
-//     to there.
-//   - A node that lacks a payload may campaign before it has applied a committed
-//     change (MayCampaign), a learner too that the change makes a voter. It counts
-//     votes by all configurations in its log, and may be the only node that can win.
+//   - The winner of an election cuts its log (Recovered). No leader can have committed
+//     an entry of the cut part: any majority can decode a committed entry, a majority
+//     has answered and cannot decode the first cut entry, and this majority refuses
+//     older terms from then on.
+//   - A refused vote carries the voter's last committed entry (Leaves, Arrives). A
+//     committed entry is committed in every term, and a candidate with the same entry
+//     agrees with the voter up to there.
+//   - A node that lacks a payload may campaign before it has applied a committed change
+//     (MayCampaign), also a learner if the change makes the learner a voter. The node
+//     counts votes by all configurations in its log, and may be the only node able to
+//     win.
 //   - A snapshot may take the place of a log that holds the snapshot's last entry
-//     (MayRestore): only if nothing stands behind that entry, so that nothing that was
-//     acknowledged is dropped.
-//   - A leader that cannot apply what it commits hands leadership over (the effect
+//     (MayRestore): only if no entry stands behind the last one, because the log may
+//     have acknowledged such an entry.
+//   - A leader unable to apply a committed entry hands leadership over (the effect
 //     HandOver), as a host may at any time.
 //
 // Leases do more in four places:
 //
-//   - A responder answers a read (TakeRead). Everything that was acknowledged or read
-//     before is in its log: leaders waited for it (Committable), and no other leader
-//     can be elected while a majority is bound to it (MayVote, MayRun).
+//   - A responder answers a read (TakeRead). The responder's log has every entry
+//     acknowledged or read before: leaders wait for the responder (Committable), and no
+//     other leader can be elected while leases bind a majority (MayVote, MayRun).
 //   - A leader answers a read without a round of heartbeats (TakeRead), for the
 //     same reason, and not below its LeaderIndex.
-//   - A read waits that a leader has confirmed (HoldRead). It may, at any place.
-//   - A responder commits by notes (the effect Commit): it counts, by Raft's own rule and by
-//     that of leases, what others say that they hold durably.
+//   - A confirmed read waits (HoldRead). A read may wait at any place.
+//   - A responder commits by notes (the effect Commit): notes name the durable entries
+//     of their senders, and the responder counts them by Raft's rule and by the rule of
+//     leases.
 //
-// Neither is plainCoder. Coding is coding.Coder, leases are laid over one of these by
-// leased.
+// plainCoder is Raft alone, coding.Coder is coding; leased lays leases over either.
 type coder interface {
-	// Forms: what stands in Data. Id, type and order of entries stay.
+	// Forms: the contents of Data. Id, type and order of entries stay.
 
-	// Seal makes entries that a leader is about to append what it stores. Until then
-	// they share the memory of the proposal.
+	// Seal brings entries into the form for the leader's log, before the leader appends
+	// them. Unsealed entries share the memory of the proposal.
 	Seal(ents []*pb.Entry)
-	// Form makes of entries of a leader's log what a member is sent, in at most room
-	// bytes but at least one entry, if that can be made now. The host makes what it
-	// returns shorter by saved bytes.
+	// Form brings entries of the leader's log into the form for a member: at most room
+	// bytes, but at least one entry unless the first cannot be made now. The host
+	// shortens the result by saved bytes.
 	Form(to uint64, ents []*pb.Entry, room int) (made []*pb.Entry, saved int)
-	// Accept refuses entries from a leader that this node could not make use of.
+	// Accept refuses a leader's entries in a form useless to this node.
 	Accept(ents []*pb.Entry) error
-	// Unwrap makes of committed entries what the host is to see, up to so many bytes
-	// but at least one entry if its payload is here.
+	// Unwrap brings committed entries into the form for the host: up to most bytes, but
+	// at least one entry unless its payload is missing.
 	Unwrap(ents []*pb.Entry, most uint64) ([]*pb.Entry, error)
 
 	// Brakes.
 
-	// Committable returns the highest index up to k that may be committed.
+	// Committable returns the highest index, at most k, free to commit.
 	Committable(k uint64) uint64
-	// CommittableBy is the same at any node, by what held says that members hold.
+	// CommittableBy is Committable at any node, with held as the index each member
+	// holds durably.
 	CommittableBy(k uint64, held func(id uint64) uint64) uint64
-	// Releasable returns the highest index up to k that the host may be handed.
+	// Releasable returns the highest index, at most k, to hand to the host.
 	Releasable(k uint64) uint64
-	// Room bounds the bytes of entries, from index next on, that a member may be sent
+	// Room bounds the bytes of entries, from index next on, in one append to a member
 	// now; 0: none.
 	Room(to, next uint64) int
-	// ShownMatch returns the part of a member's matching log that hosts see.
+	// ShownMatch returns the match index of a member as shown to hosts.
 	ShownMatch(id, match uint64) uint64
-	// MayPropose returns why an entry cannot be appended as it was proposed.
+	// MayPropose returns why a proposed entry cannot be appended, or nil.
 	MayPropose(e *pb.Entry) error
 	// MayChange reports whether a configuration change may be appended now.
 	MayChange(change *extend.Change) bool
-	// MayVote reports whether this node may vote for a candidate, as far as that does
-	// not follow from terms and logs; wished: the candidate campaigns because its leader
-	// hands over, and has looked whether the candidate can lead.
+	// MayVote reports whether this node may vote for a candidate, apart from terms and
+	// logs; wished: the candidate campaigns because its leader hands over, after
+	// checking that the candidate can lead.
 	MayVote(m *pb.Message, wished bool) bool
 	// MayRun reports whether this node may become a candidate.
 	MayRun() bool
 	// MayHandTo reports whether leadership may go to a member whose log is complete.
 	MayHandTo(id uint64) bool
-	// MayLead reports whether the winner of an election may lead at once. Recovered
-	// says when it may if not, and from where its log is to be cut first; 0: nowhere.
+	// MayLead reports whether the winner of an election may lead at once. If not,
+	// Recovered reports when the winner may, and the index from which the log is to be
+	// cut first; 0: nowhere.
 	MayLead() bool
 	Recovered() (cut uint64, done bool)
 
-	// Two brakes of Raft's own that an extension may lift.
+	// Brakes of Raft's own, to be lifted by an extension.
 
-	// MayCampaign reports whether this node may campaign although it has not applied a
-	// committed change.
+	// MayCampaign reports whether this node may campaign with a committed change
+	// unapplied.
 	MayCampaign() bool
-	// MayRestore reports whether a snapshot may take the place of a log that holds the
-	// snapshot's last entry.
+	// MayRestore reports whether a snapshot may replace a log holding the snapshot's
+	// last entry.
 	MayRestore(id ecraft.ID) bool
 
 	// Reads.
 
-	// LeaderIndex returns the index that a leader takes for a read: what it has
-	// committed, unless others may have seen more.
+	// LeaderIndex returns a leader's index for a read: the commit index, or more if
+	// other nodes may have seen more.
 	LeaderIndex(m *pb.Message) uint64
-	// TakeRead and HoldRead take a read over, and report whether they did: one that
-	// has arrived, which this node may answer by itself; one that a leader has
-	// confirmed, whose index is not committed yet.
+	// TakeRead takes over a read that has arrived, if this node may answer the read by
+	// itself; HoldRead takes over a confirmed read until its index is committed. Both
+	// report whether the read is taken.
 	TakeRead(m *pb.Message) bool
 	HoldRead(m *pb.Message, index uint64) bool
 
@@ -124,22 +129,22 @@ type coder interface {
 	Committed(from, to uint64)
 	Applied(index uint64)
 	Restored(index uint64) // a snapshot is about to take the place of the log
-	// Survey and Load: this node has found these entries as it started, applied ones and
-	// others. An error keeps the node from starting. Surveyed: all entries behind an
-	// index were shown, or will be.
+	// At the start of a node Survey shows the extension the oldest applied entries,
+	// Load all unapplied ones. An error keeps the node from starting. Surveyed: all
+	// entries behind an index were shown, or will be.
 	Survey(ents []*pb.Entry) error
 	Surveyed(before uint64)
 	Load(ents []*pb.Entry) error
 	// HandedOut and Stored: a Ready had entries, and the host has stored them.
 	HandedOut()
 	Stored()
-	// Offered: a Ready had entries to apply up to this index, and no more, although
-	// Releasable let more pass.
+	// Offered: a Ready had no entries to apply behind this index, although Releasable
+	// allows more.
 	Offered(index uint64)
 
 	// News of roles and members.
 
-	// Turned: this node has another role, term or leader.
+	// Turned: this node has a new role, term or leader.
 	Turned(role extend.Role, term, lead uint64)
 	// Switched: another configuration is in force; before are the members before.
 	Switched(before tracker.ProgressMap)
@@ -151,8 +156,8 @@ type coder interface {
 	// News of messages.
 
 	// Arrives: a message of another node is here, of any term. Handled: Raft has taken
-	// it. Leaves: a message is complete and about to leave; an extension may fill its
-	// fields that Raft leaves empty.
+	// the message. Leaves: a message is complete and about to leave; an extension may
+	// fill fields left empty by Raft.
 	Arrives(m *pb.Message)
 	Handled(m *pb.Message)
 	Leaves(m *pb.Message)
@@ -160,16 +165,17 @@ type coder interface {
 
 	// Work.
 
-	// Check refuses a message of an extension that no correct node sends, Step takes
-	// one. Claims reports whether it is the question of a node that has won an election.
+	// Check refuses messages of the extension's own types unless a correct node could
+	// have sent them; Step takes them. Claims reports whether the sender asks as the
+	// winner of an election.
 	Check(m *pb.Message) error
 	Step(m *pb.Message) error
 	Claims(m *pb.Message) bool
 	Tick()
 	Poll()
-	// TakeOver begins a leader's term, and reports whether that takes other entries
-	// than Raft's empty one.
+	// TakeOver begins a leader's term, and reports whether the extension's entries take
+	// the place of Raft's empty one.
 	TakeOver() bool
-	// Asked returns the effects that were asked for since the last call.
+	// Asked returns the effects queued since the last call.
 	Asked() []extend.Effect
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// plainCoder is coding and leases off: entries are what was proposed, nothing holds Raft back,
-// and nothing else happens. Only envelopes are refused: a node without coding must not
-// take one for a payload.
+// plainCoder is coding and leases off: entries stay as proposed, no brake holds Raft
+// back, and news has no effect. Only envelopes are refused: a node without coding must
+// not take an envelope for a payload.
 type plainCoder struct{ log *raftLog }
 
 func (plainCoder) Seal(ents []*pb.Entry) {

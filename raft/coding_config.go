@@ -13,14 +13,13 @@ import (
 	"github.com/weftraft/weft/raft/internal/coding"
 )
 
-// ErrCodedEntries is wrapped by the error of a node that would start on a log with
-// entries of coded replication which its Config does not let it read: Config.Coding is
-// nil, or its ClearPrefix is another one. The error names the first such entry, and
-// what to do.
+// ErrCodedEntries is wrapped by the error of a node whose log has coded entries
+// unreadable under its Config: Config.Coding is nil, or has another ClearPrefix. The
+// node does not start. The error names the first such entry, and what to do.
 var ErrCodedEntries = coding.ErrForeign
 
-// Types of messages between nodes that code. Their Term is 0 on the wire, so that a
-// node which does not know them ignores them; the sender's term is in LogTerm.
+// Types of messages between nodes that code. Term is 0 on the wire, so that nodes
+// without coding ignore the messages; the sender's term is in LogTerm.
 const (
 	// MsgUnits carries units of entries from one follower to another.
 	MsgUnits pb.MessageType = coding.MsgUnits
@@ -33,8 +32,8 @@ const (
 	// DefaultCodingThreshold is the payload size, in bytes, below which entries
 	// travel whole.
 	DefaultCodingThreshold = 4 << 10
-	// DefaultCodingMemory is the budget, in bytes, for units and payloads that
-	// a node keeps in memory.
+	// DefaultCodingMemory is the budget, in bytes, for units and payloads in a node's
+	// memory.
 	DefaultCodingMemory = 64 << 20
 	// leastCodingMemory is the least budget.
 	leastCodingMemory = 8 << 10
@@ -42,57 +41,55 @@ const (
 	maxClearPrefix = 4096
 )
 
-// Coding turns coded replication on: a leader sends each follower of a large
-// entry some units of it instead of all, and followers complete each other's
-// payloads. It takes effect once every member has said that it can read coded
-// entries; until then, and below the threshold, entries travel as ever. The
-// zero value has useful defaults.
+// Coding turns coded replication on: a leader sends each follower some units of a large
+// entry instead of the whole, and followers complete each other's payloads. Coding
+// begins once every member has reported that it reads coded entries; until then, and
+// below the threshold, entries travel whole. The zero value has useful defaults.
 //
-// Nothing is acknowledged that could be lost with fewer failures than without
-// coding: an entry commits when any majority can restore it.
+// A committed entry survives as many failures as without coding, because an entry
+// commits only when any majority can restore its payload.
 type Coding struct {
-	// Threshold is the size of a payload, in bytes, from which it is coded. 0
-	// means [DefaultCodingThreshold].
+	// Threshold is the size, in bytes, from which payloads are coded. 0 means
+	// [DefaultCodingThreshold].
 	Threshold int
 	// Policy chooses how many units of an entry each follower gets. nil means
-	// [adaptive.New] if Config.Clock is set, and otherwise
-	// [ecraft.Levelled], which goes by who is alive. A policy may keep state:
-	// each node needs one of its own.
+	// [adaptive.New] if Config.Clock is set, and otherwise [ecraft.Levelled], which
+	// goes by the members that are alive. A policy may keep state: each node needs its
+	// own.
 	Policy ecraft.Policy
-	// ClearPrefix is the number of leading payload bytes that stand uncoded at
-	// the front of every node's log entry, for hosts that look at them there.
-	// At most 4096; the same at all members.
+	// ClearPrefix is the number of leading payload bytes that stand uncoded at the
+	// front of every node's log entry, for hosts that read the prefix in the log. At
+	// most 4096; the same at all members.
 	ClearPrefix int
-	// Veto, if set, reports that an entry with this payload must travel whole.
+	// Veto, if set, reports whether an entry with this payload must travel whole.
 	Veto func(data []byte) bool
-	// Memory bounds the bytes of units and payloads kept in memory, beyond one
-	// entry. 0 means [DefaultCodingMemory]; otherwise at least 8 KiB, which is room
-	// to gather the units of one entry more in the largest group. With so little a
-	// member that is to catch up completes hardly more than one entry a tick.
+	// Memory bounds the bytes of units and payloads kept in memory, beyond one entry. 0
+	// means [DefaultCodingMemory]; otherwise at least 8 KiB, room to gather the units
+	// of one more entry in the largest group. At 8 KiB a member that catches up
+	// completes hardly more than one entry a tick.
 	Memory int
-	// GossipGap delays what followers send each other until it lies so many
-	// payload bytes behind the commit index, which keeps it out of the way of
-	// new entries. Who has applied the entry sends its units then, as its host may
-	// cut the log. 0 sends units as soon as they are durable.
+	// GossipGap delays the units that followers send each other until their entry lies
+	// so many payload bytes behind the commit index, so that units do not delay new
+	// entries. After applying the entry a follower sends without delay, because its
+	// host may compact the log. 0 sends units as soon as they are durable.
 	GossipGap int
 	// GossipDelay is the number of ticks after which units are sent whatever
 	// GossipGap says. 0 means 1.
 	GossipDelay int
-	// LateSeal leaves a part of the work to the host: coded entries leave in
-	// messages in this node's form, with all of the payload, and the host makes
-	// of them what each receiver is to have as it writes the message, by
-	// [ecraft.NewOutgoing]. That takes less processor time and memory, as
-	// nothing is copied, and none of the node's own. A receiver refuses what a
-	// host forgot. rawnode.Host sets it where its transport can do that.
+	// LateSeal leaves a part of the work to the host: messages carry coded entries in
+	// this node's form, with all of the payload, and the host makes each receiver's
+	// form by [ecraft.NewOutgoing] while writing the message. The host then copies no
+	// payload, and the node spends no time on forms. A receiver refuses entries that a
+	// host forgot to convert. rawnode.Host sets LateSeal if its transport can convert.
 	LateSeal bool
-	// Plain begins as after Densify(true) (see [RawNode.Densify]): for hosts that
-	// drive a [Node], which prepare a downgrade by a restart.
+	// Plain begins as after Densify(true) (see [RawNode.Densify]): for hosts of a
+	// [Node], which prepare a downgrade by a restart.
 	Plain bool
-	// Recorder, if set, hears of what coding does, for metrics.
+	// Recorder, if set, is told of coding's events, for metrics.
 	Recorder CodingRecorder
 }
 
-// mistakes calls refuse for each field that is out of its bounds.
+// mistakes calls refuse for each field out of bounds.
 func (c *Coding) mistakes(refuse func(wrong bool, format string, args ...any)) {
 	refuse(c.Threshold < 0, "Coding.Threshold is %d bytes; it must be 0 (meaning %d) or more", c.Threshold, DefaultCodingThreshold)
 	refuse(c.Threshold > ecraft.MaxPayload, "Coding.Threshold is %d bytes; payloads have at most %d", c.Threshold, ecraft.MaxPayload)
@@ -128,12 +125,11 @@ func (c Coding) withDefaults(clock Clock) Coding {
 	return c
 }
 
-// Releaser is an optional interface of a [Storage]: a host that keeps entries
-// for longer than it needs them can say how much it would be able to do
-// without.
+// Releaser is an optional interface of a [Storage]: a host that keeps entries longer
+// than needed can report the entries it could do without.
 type Releaser interface {
-	// Released returns the highest index that is durably applied: after a
-	// restart the host starts from there, or from later. It never falls.
+	// Released returns the highest index durably applied: after a restart the host
+	// starts at this index, or later. The index never falls.
 	Released() uint64
 }
 

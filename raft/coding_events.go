@@ -5,21 +5,20 @@ package raft
 
 import "github.com/weftraft/weft/raft/internal/coding"
 
-// CodingRecorder hears of what coding does at a node. Calls come from within
-// the node's methods: they must return at once and not call back.
+// CodingRecorder is told of coding's events at a node. Calls come from within the
+// node's methods: a recorder must return at once and not call back.
 type CodingRecorder interface {
 	RecordCoding(e CodingEvent)
 }
 
-// CodingEvent is one thing that happened. Fields that the kind does not speak
-// of are 0.
+// CodingEvent is an event of coding. Fields not named at the kind are 0.
 type CodingEvent struct {
 	Kind CodingEventKind
 	// Index is the entry's.
 	Index uint64
 	// Peer is the other node.
 	Peer uint64
-	// Level is that of an entry that was coded; 0 for an unbalanced one.
+	// Level is the level of a coded entry; 0 if unbalanced.
 	Level int
 	// Bytes is the size of payload or units.
 	Bytes int
@@ -27,7 +26,7 @@ type CodingEvent struct {
 	Count int
 }
 
-// CodingEventKind says what happened.
+// CodingEventKind is the kind of an event.
 type CodingEventKind int
 
 // The kinds of events.
@@ -42,15 +41,15 @@ const (
 	CodingHeldBack    = CodingEventKind(coding.HeldBack)    // committed entries wait for a payload, from Index on: Count
 	CodingRejected    = CodingEventKind(coding.Rejected)    // units or an envelope of Peer were refused
 	CodingFallback    = CodingEventKind(coding.Fallback)    // carriers raise entries as members are lost: Count of entries
-	CodingHedged      = CodingEventKind(coding.Hedged)      // carriers raise entries that are late: Count of entries, Bytes of units
-	CodingRiderCommit = CodingEventKind(coding.RiderCommit) // an entry was committed that its own units alone would not have let
+	CodingHedged      = CodingEventKind(coding.Hedged)      // carriers raise late entries: Count of entries, Bytes of units
+	CodingRiderCommit = CodingEventKind(coding.RiderCommit) // an entry was committed thanks to riders; its own units alone would not have sufficed
 	CodingRecovery    = CodingEventKind(coding.Recovery)    // a winner of an election must complete entries first: Count
-	CodingRecovered   = CodingEventKind(coding.Recovered)   // it has: Count of ticks it took
-	CodingCut         = CodingEventKind(coding.Cut)         // it cut entries that nobody can have committed: Index of the first, Count
-	CodingStuck       = CodingEventKind(coding.Stuck)       // nobody has what an entry lacks; a snapshot is needed: Index
+	CodingRecovered   = CodingEventKind(coding.Recovered)   // the winner has recovered: Count of ticks it took
+	CodingCut         = CodingEventKind(coding.Cut)         // the winner cut entries that no leader can have committed: Index of the first, Count
+	CodingStuck       = CodingEventKind(coding.Stuck)       // no member has the missing units of an entry; a snapshot is needed: Index
 	CodingSnapshot    = CodingEventKind(coding.Snapshot)    // the leader sends the stuck Peer a snapshot
-	CodingHandOver    = CodingEventKind(coding.HandOver)    // a leader that cannot complete hands over to Peer
-	CodingLeftOut     = CodingEventKind(coding.LeftOut)     // a carrier goes to Peer without the units of an entry that is released: Index
-	CodingChecked     = CodingEventKind(coding.Checked)     // a configuration change waits for coverage: Index of the first entry that lacks it
+	CodingHandOver    = CodingEventKind(coding.HandOver)    // a leader unable to complete an entry hands over to Peer
+	CodingLeftOut     = CodingEventKind(coding.LeftOut)     // a carrier goes to Peer without the units of a released entry: Index
+	CodingChecked     = CodingEventKind(coding.Checked)     // a configuration change waits for coverage: Index of the first uncovered entry
 	CodingDelayed     = CodingEventKind(coding.Delayed)     // time from commit to completion at this node: Index, Count in microseconds (needs a clock)
 )

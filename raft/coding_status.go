@@ -7,29 +7,29 @@ import "time"
 
 // CodingStatus is a node's view of coded replication. The host owns it.
 type CodingStatus struct {
-	// Active says, at a leader, that new entries are coded: every member can
-	// read them, and none asked for plain ones.
+	// Active says, at a leader, that new entries are coded: every member reads coded
+	// entries, and no member asked for plain ones.
 	Active bool
 	// Plain says that Densify(true) is in force at this node.
 	Plain bool
-	// Dense says that no coded entry is left in this node's log. When it is true
-	// at every member, with Densify(true) in force at all, they may go on one by
-	// one with a library that does not code: not earlier, as those that have
-	// coded entries would send them.
+	// Dense says that no coded entry is left in this node's log. Once Dense is true at
+	// every member, with Densify(true) in force at all, members may move one by one to
+	// a library without coding. Not earlier: a member with coded entries would send
+	// them.
 	Dense bool
-	// Completed is the highest index up to which this node has all payloads.
+	// Completed is the index up to which this node has all payloads.
 	Completed uint64
-	// Released is the highest index that this node will not ask for any more.
+	// Released is the index up to which this node needs no units any more.
 	Released uint64
-	// StuckAt is the index of a committed entry that nobody reachable can
-	// complete, or 0. A snapshot is needed, and the leader sends one.
+	// StuckAt is the index of a committed entry that no reachable member can complete,
+	// or 0. The leader then sends a snapshot.
 	StuckAt uint64
-	// Waiting says, at a leader, what a configuration change waits for before it is
-	// appended; empty if none waits.
+	// Waiting says, at a leader, what holds back a configuration change; empty if no
+	// change waits.
 	Waiting string
-	// Memory is the bytes of units and payloads that are kept in memory.
+	// Memory is the bytes of units and payloads in memory.
 	Memory int
-	// Entries are the coded entries that are not applied yet, in order.
+	// Entries are the coded entries not applied yet, in order.
 	Entries []CodedEntry
 	// Members is what a leader knows of each member.
 	Members map[uint64]CodingMember
@@ -38,26 +38,25 @@ type CodingStatus struct {
 // CodedEntry is a coded entry of the log.
 type CodedEntry struct {
 	Index, Term uint64
-	// Payload is the size of the payload in bytes, D the number of units that
-	// restore it.
+	// Payload is the size of the payload in bytes, D the number of units to restore it.
 	Payload, D int
-	// Encoder is the leader that coded it; it holds the whole payload.
+	// Encoder is the leader that coded the entry, and holds the whole payload.
 	Encoder uint64
 	// Units is how many units each other member is assigned, riders included.
 	Units map[uint64]int
-	// Complete says that this node has the payload.
+	// Complete says whether this node has the payload.
 	Complete bool
 }
 
 // CodingMember is what a leader knows of a member.
 type CodingMember struct {
-	// Capable says that it reads coded entries, Plain that it asked for none.
+	// Capable: the member reads coded entries. Plain: the member asked for plain ones.
 	Capable, Plain bool
-	// Completed, Released and Applied are the indexes it last reported.
+	// Completed, Released and Applied are the member's last reported indexes.
 	Completed, Released, Applied uint64
 	// Held is how long it takes to store an append.
 	Held time.Duration
-	// StuckAt is the index of an entry that it cannot complete, or 0.
+	// StuckAt is the index of an entry the member cannot complete, or 0.
 	StuckAt uint64
 }
 
@@ -84,11 +83,11 @@ func (rn *RawNode) CodingStatus() CodingStatus {
 	return out
 }
 
-// Densify prepares a log for nodes that do not code, before a downgrade. With
-// on set, new entries are plain in the whole group, as long as this node is
-// heard from; coded ones go as the host compacts its log. CodingStatus.Dense
-// says when this node's log has none left. Set it at every node, also after a
-// restart, and wait for Dense at every node.
+// Densify prepares a log for nodes that do not code, before a downgrade. With on set,
+// new entries are plain in the whole group, as long as the leader hears from this node;
+// coded entries go as the host compacts its log. CodingStatus.Dense says whether this
+// node's log is free of coded entries. Set it at every node, also after a restart, and
+// wait for Dense at every node.
 func (rn *RawNode) Densify(on bool) {
 	if c := rn.raft.coding(); c != nil {
 		c.Densify(on)
@@ -96,18 +95,18 @@ func (rn *RawNode) Densify(on bool) {
 	}
 }
 
-// Densifier is what the nodes of [StartNode] and [RestartNode] are besides, and
-// so is a [RawNode]. It is no method of Node because hosts have implementations of
-// that of their own, for their tests.
+// Densifier is implemented by the nodes of [StartNode] and [RestartNode], and by
+// [RawNode]. Densify is no method of Node, because hosts have implementations of Node
+// for their tests.
 type Densifier interface {
 	// Densify is [RawNode.Densify]. CodingStatus.Dense, in [Status], says when the
 	// log has no coded entry left. A stopped node does nothing.
 	Densify(on bool)
 }
 
-// NextDeadline returns when, by Config.Clock, the node has something to do
-// between ticks, and whether there is anything. The host calls [RawNode.Poll]
-// then. Hosts that do not lose little: Tick and Step look, too.
+// NextDeadline returns when, by Config.Clock, the node has something to do between
+// ticks, and whether there is anything. The host calls [RawNode.Poll] then. A host
+// without such calls loses little, because Tick and Step do the same work.
 func (rn *RawNode) NextDeadline() (time.Duration, bool) {
 	if rn.raft.coding() == nil || rn.raft.cfg.Clock == nil {
 		return 0, false
@@ -116,7 +115,7 @@ func (rn *RawNode) NextDeadline() (time.Duration, bool) {
 	return at, at > 0
 }
 
-// Poll does what is due by Config.Clock.
+// Poll does the work due by Config.Clock.
 func (rn *RawNode) Poll() {
 	if rn.raft.log.err == nil {
 		rn.raft.coder.Poll()
@@ -124,9 +123,8 @@ func (rn *RawNode) Poll() {
 	}
 }
 
-// QueueHint tells a policy that learns what the host knows of a connection: the
-// bytes that wait to be sent to a member, and the bytes a second at which they
-// leave (0: unknown). Optional.
+// QueueHint tells a learning policy about the host's connection to a member: the bytes
+// waiting to be sent, and the bytes a second that leave (0: unknown). Optional.
 func (rn *RawNode) QueueHint(to uint64, bytes int, rate float64) {
 	if c := rn.raft.coding(); c != nil {
 		c.QueueHint(to, bytes, rate)

@@ -3,8 +3,8 @@
 
 package raft
 
-// advanceCommit raises the commit index as far as the acknowledgements allow,
-// and reports whether it rose.
+// advanceCommit raises the commit index as far as acknowledgements allow, and reports
+// whether the index rose.
 func (l *leader) advanceCommit() bool {
 	k := l.committable()
 	if k <= l.log.committed {
@@ -14,14 +14,14 @@ func (l *leader) advanceCommit() bool {
 	return true
 }
 
-// committable returns the highest index that may be committed, or one at or
-// below the commit index if there is none. Index K may be committed when
+// committable returns the highest index free to commit, or an index at or below the
+// commit index if there is none. Index K may be committed when
 //
 //  1. a majority of each voter set in force holds the log up to K durably,
 //  2. any majority could restore each entry up to K: a matter of course where
 //     members hold entries whole (see package coding), and
-//  3. the entry at K is of this leader's term: one of an earlier term could
-//     still be replaced, although a majority holds it (thesis 3.6.2).
+//  3. the entry at K is of this leader's term: an entry of an earlier term could still
+//     be replaced, although a majority holds it (thesis 3.6.2).
 func (l *leader) committable() uint64 {
 	k := l.coder.Committable(l.electorate.committable())
 	if k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k}) {

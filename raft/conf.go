@@ -11,9 +11,9 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// applyConfChange puts a committed configuration change into force. It was
-// checked when it was proposed; one that does not fit now breaks an invariant
-// and panics, as this node would from here on count other quorums than the rest.
+// applyConfChange puts a committed configuration change into force. The leader checked
+// the change at proposal. A change that does not fit now breaks an invariant and
+// panics, because this node would count other quorums than the rest from here on.
 func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	change := confchange.Changer{Tracker: inForce(r.members), LastIndex: r.log.last().index}
 	cfg, progress, err := changedBy(change, cc)
@@ -21,7 +21,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config, err))
 	}
 	for id, pr := range progress {
-		// What a leader knows already of members of configurations to come.
+		// A leader already tracks members of configurations to come.
 		if was := r.members.Progress[id]; was != nil && change.Tracker.Progress[id] == nil {
 			was.IsLearner = pr.IsLearner
 			progress[id] = was
@@ -34,7 +34,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	}
 	r.coder.Switched(change.Tracker.Progress)
 	if r.electorate.foresees() && r.campaigning() && !isVoter(r.members.Config, r.id) {
-		r.becomeFollower(r.term, None) // it campaigned in spite of the change: see mayCampaign
+		r.becomeFollower(r.term, None) // campaigned in spite of the change: see mayCampaign
 	}
 	cs := r.members.ConfState()
 	if l := r.leading(); l != nil {
@@ -43,7 +43,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	return cs
 }
 
-// changed returns what the configuration in force at t becomes by a change.
+// changed returns the configuration after a change to t's.
 func changed(t tracker.ProgressTracker, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
 	return changedBy(confchange.Changer{Tracker: inForce(t), LastIndex: 1}, cc)
 }
@@ -58,9 +58,9 @@ func changedBy(change confchange.Changer, cc *pb.ConfChangeV2) (tracker.Config, 
 	return change.Simple(cc.Changes...)
 }
 
-// inForce returns a tracker with the members of its configuration only. A leader
-// may follow members of configurations to come as well: see electorate.follow.
-// To a change these are no members yet, or it would have another outcome here than
+// inForce returns a tracker with the members of its configuration only. A leader may
+// track members of configurations to come as well: see electorate.follow. For a change
+// these are no members yet, or the outcome here would differ from the outcome
 // elsewhere.
 func inForce(t tracker.ProgressTracker) tracker.ProgressTracker {
 	for id := range t.Progress {
@@ -86,7 +86,7 @@ func (r *raft) votersChanged() {
 	r.coder.VotersChanged()
 }
 
-// appended, truncated, roseCommit and restoring hear what the log tells.
+// appended, truncated, roseCommit and restoring are called by the log.
 func (r *raft) appended(ents []*pb.Entry) {
 	r.coder.Appended(ents)
 	if r.electorate.appended(ents) {
@@ -112,8 +112,8 @@ func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
 // configSwitched draws a leader's consequences from new members.
 func (l *leader) configSwitched() {
 	if pr := l.members.Progress[l.id]; pr == nil || pr.IsLearner {
-		// It leads a group it is no voter of, until that group has another
-		// leader (thesis 4.2.2), unless it was told to stop.
+		// A leader without a vote leads until the group has another leader (thesis
+		// 4.2.2), unless StepDownOnRemoval is set.
 		if l.cfg.StepDownOnRemoval {
 			l.becomeFollower(l.term, None)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Identifiers that no member of a group may have.
+// Identifiers reserved from members of a group.
 const (
 	// None stands for "no node": no leader, no vote, no transferee.
 	None uint64 = 0
@@ -26,25 +26,25 @@ const (
 
 const noLimit = math.MaxUint64
 
-// ReadOnlyOption says how a leader makes sure that it still is one before it
-// answers a ReadIndex request.
+// ReadOnlyOption says how a leader confirms its leadership before answering a ReadIndex
+// request.
 type ReadOnlyOption int
 
 const (
-	// ReadOnlySafe asks a quorum, with one round of heartbeats (thesis 6.4).
-	// Safe whatever clocks do. The default.
+	// ReadOnlySafe asks a quorum, with one round of heartbeats (thesis 6.4). Safe with
+	// any clocks. The default.
 	ReadOnlySafe ReadOnlyOption = iota
-	// ReadOnlyLeaseBased trusts that no other leader can have been elected
-	// within an election timeout of hearing from a quorum. It saves the round,
-	// needs [Config.CheckQuorum], and is wrong as soon as clocks drift or
-	// processes pause by more than the timeouts allow. A voter that restarts, or
-	// is told to campaign because leadership is handed over, knows of no lease:
-	// then, too, a read may miss what another leader has committed.
+	// ReadOnlyLeaseBased trusts that no other leader can have been elected within an
+	// election timeout of hearing from a quorum. This option saves the round, needs
+	// [Config.CheckQuorum], and is wrong as soon as clocks drift or processes pause by
+	// more than the timeouts allow. A voter after a restart, or told to campaign in a
+	// transfer of leadership, knows of no lease: then, too, a read may miss entries
+	// committed by another leader.
 	ReadOnlyLeaseBased
 )
 
-// Rand is a source of randomness for election timeouts. The Rand type of
-// math/rand/v2 is one; so is any wrapper that makes one safe for sharing.
+// Rand is a source of randomness for election timeouts. The Rand type of math/rand/v2
+// implements Rand; a wrapper can add locking.
 type Rand interface {
 	// IntN returns a number drawn evenly from [0, n). n is at least 1.
 	IntN(n int) int
@@ -52,8 +52,8 @@ type Rand interface {
 
 // Clock tells monotonic time.
 type Clock interface {
-	// Now returns the time since an origin that stays the same while the
-	// process runs. It must count time during which the machine was suspended.
+	// Now returns the time since an origin fixed while the process runs. Time in which
+	// the machine was suspended must count.
 	Now() time.Duration
 }
 
@@ -73,81 +73,79 @@ type Config struct {
 	// least 1.
 	HeartbeatTick int
 
-	// Storage gives access to what the host has written: the log, the hard
-	// state and the latest snapshot, also those of before a restart.
+	// Storage reads the host's writes: the log, the hard state and the latest snapshot,
+	// also from before a restart.
 	Storage Storage
-	// Applied is the index up to which the host's state machine has applied
-	// the log when it restarts; entries up to it are not handed out again. Zero
-	// means unknown, and everything after the snapshot is handed out.
+	// Applied is the index up to which the host's state machine has applied the log
+	// when it restarts; entries up to Applied are not handed out again. Zero means
+	// unknown: all entries after the snapshot are handed out.
 	Applied uint64
 
-	// AsyncStorageWrites turns writing and applying into messages. Ready then
-	// carries, after all messages to peers, a MsgStorageAppend to
-	// [LocalAppendThread] (entries, hard state and snapshot to write) and a
-	// MsgStorageApply to [LocalApplyThread] (entries to apply), each with the
-	// responses that the host delivers once the work is done: durably written,
-	// or applied. Messages to one thread are handled in order; the two threads
-	// need not wait for each other. Advance is not called.
+	// AsyncStorageWrites turns writing and applying into messages. Ready then carries,
+	// after all messages to peers, a MsgStorageAppend to [LocalAppendThread] (entries,
+	// hard state and snapshot to write) and a MsgStorageApply to [LocalApplyThread]
+	// (entries to apply), each with responses for the host to deliver once the entries
+	// are durably written, or applied. Messages to one thread are handled in order; the
+	// two threads need not wait for each other. Advance is not called.
 	//
 	// Responses are addressed like any message: some to this node, some to
 	// peers. A MsgStorageAppend without responses need not be durable.
 	AsyncStorageWrites bool
 
-	// MaxSizePerMsg bounds the bytes of entries (as encoded) in one append
-	// message. One entry is always sent, however large; so 0 means one entry a
-	// message, and math.MaxUint64 no bound.
+	// MaxSizePerMsg bounds the bytes of entries (as encoded) in one append message. A
+	// message may always carry one entry of any size: 0 means one entry a message, and
+	// math.MaxUint64 no bound.
 	MaxSizePerMsg uint64
-	// MaxCommittedSizePerReady bounds the bytes of committed entries (as
-	// encoded) that the host has been given and has not yet reported as
-	// applied. 0 means MaxSizePerMsg. At least one entry is always handed out.
+	// MaxCommittedSizePerReady bounds the bytes of committed entries (as encoded)
+	// handed to the host and not yet reported as applied. 0 means MaxSizePerMsg. At
+	// least one entry is always handed out.
 	MaxCommittedSizePerReady uint64
 	// MaxUncommittedEntriesSize bounds the payload bytes in the uncommitted
 	// part of a leader's log; proposals beyond it are dropped with
 	// [ErrProposalDropped]. 0 means no bound. A single proposal is always
 	// accepted when nothing else is uncommitted.
 	MaxUncommittedEntriesSize uint64
-	// MaxInflightMsgs bounds the append messages on their way to one follower
-	// that it has not acknowledged. At least 1.
+	// MaxInflightMsgs bounds the unacknowledged append messages to one follower. At
+	// least 1.
 	MaxInflightMsgs int
-	// MaxInflightBytes bounds the payload bytes of those messages. 0 means no
-	// bound; any other value must be at least MaxSizePerMsg. Throughput to a
+	// MaxInflightBytes bounds the payload bytes of the unacknowledged messages. 0 means
+	// no bound; any other value must be at least MaxSizePerMsg. Throughput to a
 	// follower cannot exceed MaxInflightBytes per round trip.
 	MaxInflightBytes uint64
 
-	// CheckQuorum makes a leader step down when it has not heard from a quorum
-	// for an election timeout, and makes followers ignore candidates while
-	// they hear from their leader (thesis 6.2).
+	// CheckQuorum makes a leader step down after an election timeout without word from
+	// a quorum, and makes followers ignore candidates while their leader is heard from
+	// (thesis 6.2).
 	CheckQuorum bool
 
-	// PreVote makes a node ask whether it could win before it raises its term
-	// (thesis 9.6), so that one which was cut off does not disturb the rest
-	// when it returns.
+	// PreVote makes a node ask whether it could win before raising its term (thesis
+	// 9.6), so that a node cut off for a while does not disturb the rest on return.
 	PreVote bool
 
 	// ReadOnlyOption says how ReadIndex requests are confirmed.
 	// [ReadOnlyLeaseBased] requires CheckQuorum.
 	ReadOnlyOption ReadOnlyOption
 
-	// Logger receives what the node has to say. nil means the package's logger
-	// (see [SetLogger]).
+	// Logger receives the node's log lines. nil means the package's logger (see
+	// [SetLogger]).
 	Logger Logger
 
 	// DisableProposalForwarding makes followers drop proposals with
 	// [ErrProposalDropped] rather than pass them to the leader.
 	DisableProposalForwarding bool
 
-	// DisableConfChangeValidation lets a leader append configuration changes
-	// without checking them against the configuration that it has applied. The
-	// check is best effort, as that configuration may be older than the last
-	// one in the log, but without it the host must see to it that every change
-	// fits the one before: one that does not panics when it is applied.
-	// With Coding set a change waits until the one before is applied, and until
-	// the voters that it brings have said that they read coded entries, if those
-	// may be needed; while one waits others are refused with [ErrProposalDropped].
+	// DisableConfChangeValidation lets a leader append configuration changes without
+	// checking each change against the applied configuration. The check is best effort,
+	// because the applied configuration may be older than the last one in the log.
+	// Without the check the host must make every change fit the change before: applying
+	// a change that does not fit panics. With Coding set a change waits until the
+	// change before is applied, and until its new voters have reported that they read
+	// coded entries, if the log may have coded entries; while a change waits, the
+	// leader refuses others with [ErrProposalDropped].
 	DisableConfChangeValidation bool
 
-	// StepDownOnRemoval makes a leader step down when it applies a
-	// configuration in which it is no voter.
+	// StepDownOnRemoval makes a leader step down on applying a configuration without a
+	// vote for the leader.
 	StepDownOnRemoval bool
 
 	// TraceLogger is part of the API; nothing is traced in this build (see
@@ -158,9 +156,9 @@ type Config struct {
 	// source a node is a function of its inputs.
 	Rand Rand
 
-	// Clock tells the time. nil means that the node knows no time but its
-	// ticks. Raft itself needs none. Leases go by it. With Coding it shows how fast links are,
-	// and which entries are late; nothing that must be safe depends on that.
+	// Clock tells the time. nil means that the node knows no time but its ticks. Raft
+	// itself needs no clock. Leases depend on the clock for safety. Coding measures
+	// links and finds late entries with the clock; its safety does not depend on time.
 	Clock Clock
 
 	// Coding turns coded replication on; nil leaves it off, and the node then
@@ -172,9 +170,9 @@ type Config struct {
 	Leases *Leases
 }
 
-// Validate reports every mistake in the configuration, joined into one error.
-// Each names the field, the value it has and the bound it breaks. It accepts
-// what upstream's library accepts.
+// Validate reports every mistake in the configuration, joined into one error. Each
+// mistake names the field, its value and the broken bound. Every configuration of
+// upstream's library is accepted.
 func (c *Config) Validate() error {
 	var errs []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -201,8 +199,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// withDefaults returns a copy in which every value that stands for "not set"
-// is replaced by what it means.
+// withDefaults returns a copy with the default in place of every value that stands for
+// "not set".
 func (c Config) withDefaults() Config {
 	if c.MaxUncommittedEntriesSize == 0 {
 		c.MaxUncommittedEntriesSize = noLimit

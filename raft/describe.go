@@ -43,7 +43,7 @@ func DescribeSnapshot(snap *pb.Snapshot) string {
 	return fmt.Sprintf("Index:%d Term:%d ConfState:%s", id.index, id.term, DescribeConfState(snap.GetMetadata().GetConfState()))
 }
 
-// DescribeReady describes a Ready, a line or more for each part that is there.
+// DescribeReady describes a Ready, a line or more for each part present.
 func DescribeReady(rd Ready, f EntryFormatter) string {
 	var parts []string
 	add := func(s string) { parts = append(parts, s) }
@@ -77,8 +77,7 @@ func DescribeReady(rd Ready, f EntryFormatter) string {
 	return fmt.Sprintf("Ready MustSync=%t:\n%s", rd.MustSync, strings.Join(parts, ""))
 }
 
-// DescribeMessage describes a message, on a line if it carries no more than one
-// entry.
+// DescribeMessage describes a message, on one line if there is at most one entry.
 func DescribeMessage(m *pb.Message, f EntryFormatter) string {
 	var b strings.Builder
 	describeMessage(&b, "", m, f)
@@ -122,7 +121,7 @@ func describeMessage(b *strings.Builder, indent string, m *pb.Message, f EntryFo
 	}
 }
 
-// nodeNames are the senders and targets that are no members.
+// nodeNames are senders and targets other than members.
 var nodeNames = map[uint64]string{None: "None", LocalAppendThread: "AppendThread", LocalApplyThread: "ApplyThread"}
 
 func describeNode(id uint64) string {

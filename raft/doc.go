@@ -8,9 +8,8 @@
 //
 // A group is a set of nodes that agree on one log of entries. Each node runs
 // one state machine of this package. The state machine does nothing by itself:
-// it has no goroutine, reads no clock, opens no socket and writes no file. The
-// host feeds it ticks, proposals and the messages of other nodes, and asks it
-// what is to be done in return:
+// no goroutine, no clock, no socket and no file. The host feeds in ticks,
+// proposals and the messages of other nodes, and gets work in return:
 //
 //	for {
 //		select {
@@ -28,16 +27,16 @@
 //		}
 //	}
 //
-// [RawNode] is that state machine. [Node] wraps it in a goroutine for hosts
-// that call it from several. [Storage] is what the state machine reads of what
-// the host has written. With [Config.AsyncStorageWrites] steps 1 and 3 become
-// messages to local threads, and Advance becomes the answers to them, so that
-// writing, applying and talking overlap.
+// [RawNode] is the state machine. [Node] wraps a RawNode in a goroutine, for
+// hosts with calls from several. [Storage] lets the state machine read the
+// host's writes. With [Config.AsyncStorageWrites] steps 1 and 3 become messages
+// to local threads, and the answers take the place of Advance, so that writing,
+// applying and sending overlap.
 //
 // # Where things are
 //
 // A node is a follower, a candidate or a leader, and each role is a type with
-// the fields that only this role has:
+// fields of its own:
 //
 //	raft.go       what every role shares: identity, term, vote, log, members
 //	step.go       a message arrives: whose term is right?
@@ -45,7 +44,7 @@
 //	candidate.go  campaigns and (pre-)votes counted
 //	recover.go    a winner that may not lead yet
 //	leader.go     the leader's clock and its switchboard, and from there
-//	replicate.go  what a follower is sent, and what its answer tells
+//	replicate.go  appends to a follower, and its answers
 //	commit.go     when an entry is committed
 //	propose.go    proposals and the limits on them
 //	held.go       configuration changes that wait
@@ -56,22 +55,28 @@
 //	conf.go       changes of the member set
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host
-//	ready.go      Ready: what the host is asked to do, and its acknowledgement
+//	ready.go      Ready: the host's work, and its acknowledgement
 //
-// Coded replication is an extension: it stands behind one interface, and plain
-// Raft reads without it.
+// Coded replication and roster leases are extensions behind one interface, and
+// plain Raft reads without them:
 //
-//	coder.go        all that an extension may do to Raft
-//	coder_plain.go  coding off
-//	perform.go      where what an extension asks for is done
-//	shown.go        what an extension sees
+//	coder.go         everything an extension may do to Raft
+//	coder_plain.go   both off
+//	coder_leases.go  leases, over coding or over neither
+//	perform.go       the effects of an extension, carried out
+//	shown.go         the log and the node as an extension sees them
 //
-// Ways in, for a reader who knows Raft: how votes are counted is candidate.go
-// (count) and electorate.go (tally); what commits is commit.go (committable), and
-// electorate.go; what a follower does with an append is follower.go (handleAppend)
-// and log.go (appendAfter); what coding may do to any of it is coder.go, and how it
-// does so is package internal/coding, which begins with its doc.go.
-// paper_test.go has Raft as a specification, one test a rule.
+// Ways in, for a reader who knows Raft:
+//
+//   - How votes are counted: candidate.go (count), then electorate.go (tally).
+//   - What commits: commit.go (committable), then electorate.go (committable).
+//   - What a follower does with an append: follower.go (handleAppend), then log.go
+//     (firstNew, appendAfter).
+//   - What coding may do to any of it: coder.go, then package internal/coding,
+//     from its doc.go.
+//   - What leases may do to any of it: coder.go, then package internal/leasing,
+//     from its doc.go.
+//   - Raft as a specification, one test a rule: paper_test.go.
 //
 // Wire and configuration types are upstream's own packages raftpb, quorum,
 // tracker and confchange, so nodes of both libraries talk to each other and
@@ -79,11 +84,11 @@
 //
 // # What a host can rely on
 //
-// The state machine never asks for a message to be sent before the state that
-// the message vouches for is durable: votes and acknowledgements wait behind
-// the writes of their Ready. Entries, messages and snapshots that were handed
-// out never change afterwards, and must not be changed by the host. Slices
-// handed out have no spare capacity that the state machine would write to.
+// A message never leaves before the state it vouches for is durable: votes and
+// acknowledgements wait behind the writes of their Ready. Entries, messages and
+// snapshots handed out never change afterwards, and the host must not change
+// them. The state machine does not write into the spare capacity of slices
+// handed out.
 //
 // Bad input ends in an error and changes nothing. A [Storage] that fails takes
 // the node out of service: see [ErrStorage]. A panic means that an invariant

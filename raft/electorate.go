@@ -15,31 +15,31 @@ import (
 // electorate says whose votes and acknowledgements count: to win an election, to
 // commit, to confirm a read, to go on leading.
 //
-// The voters of the configuration in force count, both halves of a joint one.
-// One further configuration in the log changes nothing: it is one step away, so
-// that majorities of both have a member in common. But a write that a crash tore
-// can leave two: the last of them survives, and the commit index that says that
-// the first is committed is lost. Then majorities of all of them are needed.
+// The voters of the configuration in force count, both halves of a joint one. One
+// further configuration in the log changes nothing, because its majorities and the
+// present majorities have a member in common. But a torn write can leave two: the last
+// change survives a crash, and the commit index covering the first change is lost. Then
+// majorities of all configurations are needed.
 //
-// Upstream's library counts the voters in force alone, and can split there. A
-// node foresees only where an extension says so: then all members of its group
-// do, and it need not answer as upstream does.
+// Upstream's library counts the voters in force alone, and can split there. A node
+// foresees only with coding on: then all members of the group foresee, and answers need
+// not equal upstream's.
 type electorate struct {
 	// members is the configuration in force.
 	members *tracker.ProgressTracker
 	log     *raftLog
 
-	// changes are the indexes of configuration changes that are not in force.
+	// changes are the indexes of configuration changes not in force.
 	//
-	// Invariant: ascending; empty unless the node foresees. Each is an entry of the log that
-	// changes the configuration.
+	// Invariant: ascending; empty unless the node foresees. Each is the index of a
+	// configuration change in the log.
 	changes []uint64
 	// coming are the voters after each of the changes, if there is more than one.
 	//
 	// Invariant: a function of members and of the changes' entries; so are
 	// everybody and newest.
 	coming []quorum.MajorityConfig
-	// everybody is all members of those configurations.
+	// everybody is all members of the coming configurations.
 	everybody []uint64
 	// newest is the voters after the last change; nil if there is none.
 	newest map[uint64]struct{}
@@ -48,8 +48,8 @@ type electorate struct {
 // foresees reports whether configurations of the log count before they are in force.
 func (e *electorate) foresees() bool { return e.log.node.cfg.Coding != nil }
 
-// sets returns the sets of voters that count, a majority of each of which must
-// agree. A set may be empty, and then agrees to all.
+// sets returns the sets of voters: a majority of each must agree. An empty set agrees
+// to everything.
 func (e *electorate) sets() []quorum.MajorityConfig {
 	inForce := e.members.Voters[:]
 	if len(e.coming) == 0 {
@@ -81,8 +81,7 @@ func (e *electorate) everyone() []uint64 {
 	return slices.Compact(ids)
 }
 
-// expects reports whether a node is a member of a configuration to come that
-// counts.
+// expects reports whether a node is a member of a coming configuration.
 func (e *electorate) expects(id uint64) bool { return slices.Contains(e.everybody, id) }
 
 // tally counts votes.
@@ -99,8 +98,7 @@ func (e *electorate) tally(votes map[uint64]bool) quorum.VoteResult {
 	return result
 }
 
-// committable returns the highest index that a majority of each set has
-// acknowledged.
+// committable returns the highest index acknowledged by a majority of each set.
 func (e *electorate) committable() uint64 {
 	k := e.members.Committed()
 	for _, v := range e.coming {
@@ -122,8 +120,8 @@ func (e *electorate) active() bool {
 	return e.tally(heard) == quorum.VoteWon
 }
 
-// appended hears of entries that now stand in the log, and reports whether other
-// voters count since.
+// appended is called after entries are appended, and reports whether the voters to
+// count have changed.
 func (e *electorate) appended(ents []*pb.Entry) bool {
 	if !e.foresees() {
 		return false
@@ -137,7 +135,7 @@ func (e *electorate) appended(ents []*pb.Entry) bool {
 	return len(e.changes) > n && e.derive()
 }
 
-// cut hears that the log from an index on is dropped.
+// cut is called before the log is dropped from an index on.
 func (e *electorate) cut(from uint64) bool {
 	n := len(e.changes)
 	for n > 0 && e.changes[n-1] >= from {
@@ -150,7 +148,7 @@ func (e *electorate) cut(from uint64) bool {
 	return e.derive()
 }
 
-// applied hears that the host has applied the log up to an index. Changes up to
+// applied is called after the host has applied the log up to an index. Changes up to
 // there are in force, or were refused by the host.
 func (e *electorate) applied(index uint64) bool {
 	n := 0
@@ -164,15 +162,16 @@ func (e *electorate) applied(index uint64) bool {
 	return e.derive()
 }
 
-// holdsChange reports whether the host was handed a change that it has not put into
-// force. It would come on top of a snapshot that is taken now, with the members of then.
+// holdsChange reports whether the host was handed a change and has not put it into
+// force. The host would then apply the change on top of a snapshot restored now, whose
+// members have the change already.
 func (e *electorate) holdsChange() bool {
 	return len(e.changes) > 0 && e.changes[0] <= e.log.applying
 }
 
-// switched hears that the next change was put into force, as every node does, or
-// another configuration than the log has: the first of a bootstrap stands in the
-// log as well. Only what was handed to the host can be in force.
+// switched is called after the host has put a change into force: the next of the log
+// or, in a bootstrap, a change not handed out yet. Only a change handed to the host can
+// be the next of the log.
 func (e *electorate) switched() {
 	if len(e.changes) > 0 && e.changes[0] <= e.log.applying {
 		e.changes = e.changes[1:]
@@ -180,10 +179,10 @@ func (e *electorate) switched() {
 	e.derive()
 }
 
-// restored hears that a snapshot has replaced the log.
+// restored is called after a snapshot has replaced the log.
 func (e *electorate) restored() { e.changes = nil; e.derive() }
 
-// derive works out the configurations that are not in force. It returns true.
+// derive computes the coming configurations, and returns true.
 func (e *electorate) derive() bool {
 	e.coming, e.everybody, e.newest = nil, nil, nil
 	if len(e.changes) == 0 {
@@ -202,11 +201,11 @@ func (e *electorate) derive() bool {
 		}
 		cfg, progress, err := changed(t, cc)
 		if err != nil {
-			// Refused when it is applied, as the host may. A host that refuses others,
-			// too, leads to configurations that are not derived here; up to three
-			// changes, each is one step away from one that is, and so covered. Four at
-			// once take a host that applied none of the first three, which a leader
-			// had applied, and lost in one crash that they are committed.
+			// Refused on applying, as a host may. A host may refuse further changes,
+			// and so reach configurations not derived here. With up to three changes
+			// each such configuration is one step away from a derived one, and so
+			// covered. Four changes at once need a host that applied none of the first
+			// three, although a leader had, and lost their commit index in one crash.
 			continue
 		}
 		t.Config, t.Progress, e.newest = cfg, progress, cfg.Voters.IDs()
@@ -244,7 +243,7 @@ func (e *electorate) follow(leader uint64) {
 	}
 }
 
-// acks are the acknowledged indexes of members, as package quorum asks for them.
+// acks are the acknowledged indexes of members, in the form of package quorum.
 type acks tracker.ProgressMap
 
 // AckedIndex implements quorum.AckedIndexer.

@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// entryID names an entry: no two entries of a group have the same term and
-// index. Term and index always travel together, so that they are never swapped.
+// entryID names an entry: no two entries of a group have the same term and index. Term
+// and index always travel together, and so cannot be swapped.
 type entryID struct {
 	term  uint64
 	index uint64
@@ -21,8 +21,8 @@ type entryID struct {
 
 func (id entryID) String() string { return fmt.Sprintf("%d/%d", id.term, id.index) }
 
-// atLeast reports whether a log ending in id holds everything that was
-// committed in the sight of a log ending in other (thesis 3.6.1).
+// atLeast reports whether a log ending in id is as up to date as a log ending in other
+// (thesis 3.6.1).
 func (id entryID) atLeast(other entryID) bool {
 	return id.term > other.term || id.term == other.term && id.index >= other.index
 }
@@ -33,12 +33,12 @@ func snapshotID(s *pb.Snapshot) entryID {
 	return entryID{term: s.GetMetadata().GetTerm(), index: s.GetMetadata().GetIndex()}
 }
 
-// Two measures of an entry, as types so that they are never added up.
+// Two measures of an entry, as types to prevent adding one to the other.
 type (
-	// entryEncodingSize is bytes as encoded: what messages and disks carry.
+	// entryEncodingSize is bytes as encoded, in messages and on disks.
 	entryEncodingSize uint64
-	// entryPayloadSize is bytes of Data: zero for the entry a leader starts its
-	// term with, so limits in this measure never refuse that one.
+	// entryPayloadSize is bytes of Data: zero for a leader's first entry of its term,
+	// so limits in this measure never refuse the first entry.
 	entryPayloadSize uint64
 )
 
@@ -53,14 +53,13 @@ func payloadSize(ents []*pb.Entry) (size entryPayloadSize) {
 	return size
 }
 
-// limitSize returns the longest prefix that encodes to at most limit bytes, but at
-// least one entry of a slice that has any.
+// limitSize returns the longest prefix of at most limit encoded bytes, but at least one
+// entry unless there is none.
 func limitSize(ents []*pb.Entry, limit entryEncodingSize) []*pb.Entry {
 	return extend.Limit(ents, uint64(limit))
 }
 
-// entryCopy is an entry and what its optional fields point to, in one
-// allocation.
+// entryCopy is an entry with the targets of its optional fields, in one allocation.
 type entryCopy struct {
 	entry       pb.Entry
 	term, index uint64
@@ -93,8 +92,8 @@ func isConfChange(e *pb.Entry) bool {
 	return e.GetType() == pb.EntryConfChange || e.GetType() == pb.EntryConfChangeV2
 }
 
-// checkEntries refuses entries that no leader of the given term has in its log
-// behind prev: they must be consecutive and their terms must not fall.
+// checkEntries refuses entries impossible behind prev in the log of a leader of the
+// given term: indexes must be consecutive, and terms must not fall.
 func checkEntries(prev entryID, ents []*pb.Entry, leaderTerm uint64) error {
 	for i, e := range ents {
 		id := idOf(e)

@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// follower takes what the leader of its term sends, and waits. It has no field
-// of its own: whom it follows is raft.lead.
+// follower takes entries, heartbeats and snapshots from the leader of its term, and
+// waits. The leader is raft.lead; a follower has no field of its own.
 type follower struct {
 	*raft
 }
@@ -49,7 +49,7 @@ func (f *follower) step(m *pb.Message) error {
 		}
 		f.readConfirmed(m, m.GetIndex())
 	case pb.MsgForgetLeader:
-		// A leader that answers reads by its lease counts on not being forgotten.
+		// A leader answering reads by its lease counts on not being forgotten.
 		if f.cfg.ReadOnlyOption != ReadOnlyLeaseBased {
 			f.turn(f.role, None)
 		}
@@ -66,13 +66,13 @@ func (f *follower) hearFrom(m *pb.Message) {
 	f.turn(f.role, m.GetFrom())
 }
 
-// handleAppend makes this log agree with the leader's, if the two meet at the
-// message's base, and acknowledges how far they do (thesis 3.5).
+// handleAppend makes this log agree with the leader's, if both logs hold the message's
+// base, and acknowledges the agreeing part (thesis 3.5).
 func (f *follower) handleAppend(m *pb.Message) error {
 	base := entryID{term: m.GetLogTerm(), index: m.GetIndex()}
 	switch {
 	case base.index < f.log.committed:
-		// Late or repeated: this much is known to agree already.
+		// Late or repeated: the logs agree up to the commit index already.
 		f.acknowledge(m.GetFrom(), f.log.committed)
 		return nil
 	case !f.log.holds(base):
@@ -92,14 +92,14 @@ func (f *follower) handleAppend(m *pb.Message) error {
 	return nil
 }
 
-// acknowledge tells the leader that the logs agree up to index, once that much
-// is durable here.
+// acknowledge tells the leader that the logs agree up to index, once the log is durable
+// here up to index.
 func (f *follower) acknowledge(to, index uint64) {
 	f.vouch(f.message(pb.MsgAppResp, to).withIndex(index))
 }
 
-// rejectAppend tells the leader that the logs differ at base, with the latest
-// position at which they may agree.
+// rejectAppend tells the leader that the logs differ at base, with the latest position
+// of a possible agreement.
 func (f *follower) rejectAppend(m *pb.Message, base entryID) {
 	upTo := entryID{term: base.term, index: min(base.index, f.log.last().index)}
 	hint := f.log.match(upTo)
@@ -122,8 +122,8 @@ func (f *follower) handleHeartbeat(m *pb.Message) error {
 	return nil
 }
 
-// handleSnapshot takes a snapshot where it helps, and acknowledges what this
-// log is then known to share with the leader's.
+// handleSnapshot restores a useful snapshot, and acknowledges the part of the log known
+// to agree with the leader's.
 func (f *follower) handleSnapshot(m *pb.Message) error {
 	s := pb.EnsureSnapshot(m.GetSnapshot())
 	took, err := f.restore(s)
@@ -144,9 +144,8 @@ func (f *follower) mayRestore(id entryID) bool {
 	return f.coder.MayRestore(ecraft.ID{Term: id.term, Index: id.index})
 }
 
-// restore replaces the log and the members by the snapshot's, and reports
-// whether it did. It does not if the snapshot holds nothing new, or is not for
-// this node.
+// restore replaces the log and the members by the snapshot's, and reports whether it
+// did. A snapshot with nothing new, or not for this node, is ignored.
 func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	id, cs := snapshotID(s), s.GetMetadata().GetConfState()
 	switch {
@@ -156,9 +155,8 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 		f.logger.Warningf("raft: node %x ignores snapshot %v: it is not among its members %s", f.id, id, DescribeConfState(cs))
 		return false, nil
 	case f.log.holds(id) && !f.mayRestore(id):
-		// The log leads to the snapshot's state and may go on behind it, with
-		// entries that were acknowledged. It stays; only the news that all this
-		// is committed is taken.
+		// The log stays, because it leads to the snapshot's state and may go on with
+		// acknowledged entries. Only the commit index is taken from the snapshot.
 		f.log.commitTo(id.index)
 		return false, nil
 	case f.electorate.holdsChange():

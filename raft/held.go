@@ -13,12 +13,12 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Configuration changes that wait. A brake may hold a change back (MayChange): the
-// leader keeps one such change, refuses others meanwhile, and appends it when the
+// Waiting configuration changes. A brake may hold a change back (MayChange): the leader
+// keeps the change, refuses others meanwhile, and appends the held change when the
 // brake lets go.
 
-// holdBack reports whether a proposal is a configuration change that must wait; it is
-// kept.
+// holdBack keeps a configuration change if it must wait, and reports whether the
+// proposal is kept.
 func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 	for i, e := range ents {
 		if !isConfChange(e) {
@@ -56,7 +56,7 @@ func (l *leader) change(cc *pb.ConfChangeV2) *extend.Change {
 	t.Config, t.Progress = l.members.Clone(), cloneProgress(l.members.Progress)
 	cfg, _, err := changed(t, cc)
 	if err != nil {
-		return c // it will be refused
+		return c // will be refused
 	}
 	for id := range cfg.Voters.IDs() {
 		if !isVoter(l.members.Config, id) {
@@ -70,12 +70,12 @@ func (l *leader) change(cc *pb.ConfChangeV2) *extend.Change {
 	return c
 }
 
-// leave is the change that leaves the joint configuration in force by itself.
+// leave is the change that leaves the joint configuration in force automatically.
 func (l *leader) leave() *extend.Change {
 	return &extend.Change{To: l.members.Voters[0], Leaves: true}
 }
 
-// heldChange returns the change that waits, or nil.
+// heldChange returns the waiting change, or nil.
 func (l *leader) heldChange() *extend.Change {
 	switch {
 	case l.held != nil:
@@ -88,7 +88,7 @@ func (l *leader) heldChange() *extend.Change {
 	return nil
 }
 
-// retryHeld appends the configuration change that waits, if it may be by now.
+// retryHeld appends the waiting configuration change, if the brake has let go.
 func (l *leader) retryHeld() {
 	if l.held == nil {
 		l.leaveJointIfDue()
@@ -97,43 +97,43 @@ func (l *leader) retryHeld() {
 	}
 }
 
-// refuseHeld puts an empty entry into the place of the change that waits, which tells
-// the proposer, when it is applied, that the change was refused.
+// refuseHeld appends an empty entry in the place of the waiting change. Applying the
+// empty entry tells the proposer that the change was refused.
 func (l *leader) refuseHeld() {
 	if l.held != nil {
 		l.appendHeld(&pb.Entry{Type: pb.EntryNormal.Enum()})
 	}
 }
 
-// appendHeld appends an entry in the place of the change that waits.
+// appendHeld appends an entry in the place of the waiting change.
 func (l *leader) appendHeld(e *pb.Entry) {
 	held := l.held
 	l.held = nil
 	if l.propose([]*pb.Entry{e}) != nil {
-		// A transfer is under way, say. It stays the next one: the host may have
-		// found that others fit behind it.
+		// A transfer is under way, for example. The change stays the next one, because
+		// the host may have found that others fit behind this change.
 		l.held = held
 	}
 }
 
-// mustLeaveJoint reports whether the configuration is joint, says that it is to be
-// left by itself, and is the last one in the log.
+// mustLeaveJoint reports whether the configuration is joint, is to be left
+// automatically, and is the last one in the log.
 func (l *leader) mustLeaveJoint() bool {
 	return l.members.AutoLeave && l.log.applied >= l.confChangeAt
 }
 
-// leaveJointIfDue proposes to leave a joint configuration that is to be left by
-// itself. If that fails, as during a transfer, the next applied entry brings us here
-// again.
+// leaveJointIfDue proposes to leave a joint configuration with AutoLeave. If the
+// proposal fails, for example during a transfer, the node tries again after the next
+// applied entry.
 func (l *leader) leaveJointIfDue() {
 	if !l.mustLeaveJoint() || l.held != nil || !l.coder.MayChange(l.leave()) {
-		return // what the host has proposed waits for a tick
+		return // a held change of the host waits for a tick
 	}
 	if l.leaveAt == l.confChangeAt {
 		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
 			"each node panics at the second such entry that a leader appends otherwise", l.id, l.leaveAt, l.members.Config)
 		if l.electorate.foresees() {
-			return // upstream's library appends it
+			return // upstream's library appends the entry
 		}
 	}
 	// No data: read as the empty change, which leaves, and fits every limit.

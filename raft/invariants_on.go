@@ -11,8 +11,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// checkInvariants panics if one of the invariants that stand on the fields does
-// not hold. Simulations are built with the tag "invariants".
+// checkInvariants panics if an invariant documented on a field is broken. Simulations
+// are built with the tag "invariants".
 func (r *raft) checkInvariants() {
 	if r.log.err != nil {
 		return // answers of a failed storage are made up

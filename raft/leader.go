@@ -10,30 +10,29 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// leader appends to the log of its term and brings everyone else's to agree.
-// What it knows of each member is in members.Progress.
+// leader appends to the log of its term and brings the other members' logs to agree.
+// members.Progress has the leader's knowledge of each member.
 type leader struct {
 	*raft
 	// sinceHeartbeat counts ticks since the last round of heartbeats.
 	sinceHeartbeat int
-	// transferee is the member that leadership is being handed to, or None.
+	// transferee is the member to which leadership is being handed, or None.
 	transferee uint64
-	// confChangeAt is at or behind the last configuration change in the log.
-	// A further one may be appended once this index is applied (thesis 4.1:
-	// one at a time).
+	// confChangeAt is at or behind the last configuration change in the log. A further
+	// change may be appended once this index is applied (thesis 4.1: one at a time).
 	confChangeAt uint64
-	// leaveAt is the last entry of this term that leaves a joint configuration.
+	// leaveAt is this term's last entry for leaving a joint configuration.
 	leaveAt uint64
-	// uncommitted is the payload in the log behind the commit index, counted
-	// from the beginning of the term, so it may be too low but not too high.
+	// uncommitted is the payload in the log behind the commit index, counted from the
+	// beginning of the term: possibly too low, never too high.
 	uncommitted entryPayloadSize
-	// held is a configuration change that waits for a brake, or nil.
+	// held is a configuration change waiting for a brake, or nil.
 	held *pb.Entry
-	// reads are ReadIndex requests that wait for a quorum's word.
+	// reads are ReadIndex requests waiting for a quorum's word.
 	reads readQueue
 }
 
-// becomeLeader begins the term that this node was elected for.
+// becomeLeader begins this node's leadership of its term.
 func (r *raft) becomeLeader() {
 	l := &leader{raft: r}
 	r.enter(l, r.term, r.id)
@@ -41,11 +40,11 @@ func (r *raft) becomeLeader() {
 	self.BecomeReplicate()
 	self.RecentActive = true
 	last := r.log.last()
-	// There may be a configuration change that is not applied. Rather than look
-	// for it, treat the end of the log as one.
+	// The log may hold an unapplied configuration change. Instead of a search, the end
+	// of the log counts as one.
 	l.confChangeAt = last.index
-	// An entry of its own term lets a leader commit those of earlier terms
-	// (thesis 3.6.2).
+	// An entry of its own term lets a leader commit entries of earlier terms (thesis
+	// 3.6.2).
 	if l.coder.TakeOver() {
 		l.perform()
 	} else {
@@ -57,7 +56,7 @@ func (r *raft) becomeLeader() {
 
 func (l *leader) state() StateType { return StateLeader }
 
-// tick lets one tick pass: a quorum check each election timeout, and a round of
+// tick counts one tick: a quorum check each election timeout, and a round of
 // heartbeats.
 func (l *leader) tick() {
 	l.sinceHeartbeat++
@@ -66,7 +65,7 @@ func (l *leader) tick() {
 		if l.cfg.CheckQuorum && !l.checkQuorum() {
 			return
 		}
-		// A transfer that took this long has failed; go on leading.
+		// A transfer has failed after an election timeout; go on leading.
 		l.transferee = None
 	}
 	if l.sinceHeartbeat >= l.cfg.HeartbeatTick {
@@ -109,7 +108,7 @@ func (l *leader) step(m *pb.Message) error {
 	return nil
 }
 
-// stepMember handles what a member, or the host about a member, has to say.
+// stepMember handles messages from a member, or from the host about a member.
 func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 	switch m.GetType() {
 	case pb.MsgAppResp:
@@ -127,7 +126,7 @@ func (l *leader) stepMember(pr *tracker.Progress, m *pb.Message) error {
 	case pb.MsgSnapStatus:
 		l.snapshotSent(pr, m)
 	case pb.MsgUnreachable:
-		// What is on its way to it is probably lost; ask before sending more.
+		// Appends in flight are probably lost; ask before sending more.
 		if pr.State == tracker.StateReplicate {
 			pr.BecomeProbe()
 		}

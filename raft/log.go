@@ -10,34 +10,33 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// raftLog is the log as the protocol sees it: Storage, and behind it the tail
-// that is not yet written, and how far it is committed and applied.
+// raftLog is the log as the protocol sees it: Storage, behind Storage the tail not yet
+// written, and the indexes of commit and apply.
 //
-// Storage may fail. The first failure is kept in err and from then on the log
-// answers as if what was asked for did not exist; the state machine finishes
-// its step on such answers and then shows the error instead of any outcome (as
-// bufio.Writer does with a failed write). That keeps error handling out of the
-// protocol, where nothing could be done about it anyway.
+// Storage may fail. The first failure is kept in err, and from then on the log answers
+// as if the requested entries did not exist. The state machine finishes its step on
+// these answers and then shows the error instead of any outcome (as bufio.Writer does
+// with a failed write), because the protocol itself cannot repair a failed Storage.
 type raftLog struct {
 	storage Storage
 	logger  Logger
 	tail    tail
-	// err is the first unexpected error of storage; it wraps ErrStorage.
+	// err is the first unexpected error of storage, and wraps ErrStorage.
 	err error
 
 	// committed is the highest index known to be committed.
 	//
-	// Invariant: it never falls, and is at most the last index.
+	// Invariant: never falls, and is at most the last index.
 	committed uint64
-	// node is whose log this is: it hears of every change (appended, truncated,
-	// roseCommit, restoring), and its coder makes what the host applies.
+	// node is the owner: the log calls it at every change (appended, truncated,
+	// roseCommit, restoring), and node.coder unwraps entries for the host.
 	node *raft
 	// applying and its neighbours: see applying.go.
 	hostProgress
 }
 
-// openLog reads the bounds of storage. A node that starts knows as committed
-// and applied what the snapshot covers; the rest it is told.
+// openLog reads the bounds of storage. A starting node knows the snapshot's entries as
+// committed and applied, and is told the rest.
 func openLog(storage Storage, logger Logger, maxApplying entryEncodingSize) (*raftLog, error) {
 	l := &raftLog{storage: storage, logger: logger}
 	first, err := storage.FirstIndex()
@@ -66,10 +65,10 @@ func (l *raftLog) fail(err error, format string, args ...any) {
 	}
 }
 
-// last returns the end of the log; index 0, term 0 when it is empty.
+// last returns the end of the log; index 0, term 0 for an empty log.
 func (l *raftLog) last() entryID { return l.tail.last() }
 
-// firstIndex returns the index of the first entry that is not compacted.
+// firstIndex returns the index of the first uncompacted entry.
 func (l *raftLog) firstIndex() uint64 {
 	if s := l.tail.snapshot; s != nil {
 		return s.GetMetadata().GetIndex() + 1
@@ -77,8 +76,7 @@ func (l *raftLog) firstIndex() uint64 {
 	return l.storedFirst()
 }
 
-// storedFirst returns the first index of Storage: that of a process which would start
-// now.
+// storedFirst returns the first index of Storage, as a restarted process would find it.
 func (l *raftLog) storedFirst() uint64 {
 	first, err := l.storage.FirstIndex()
 	if err != nil {
@@ -88,7 +86,7 @@ func (l *raftLog) storedFirst() uint64 {
 	return first
 }
 
-// term returns the term of entry i, also of the one just before the first;
+// term returns the term of entry i, down to the entry just before the first;
 // ErrCompacted below, ErrUnavailable above.
 func (l *raftLog) term(i uint64) (uint64, error) {
 	if t, ok := l.tail.term(i); ok {
@@ -114,8 +112,8 @@ func (l *raftLog) holds(id entryID) bool {
 	return err == nil && t == id.term
 }
 
-// appendAfter adds entries behind after and drops what followed it. Only the
-// leader of the term, and followers on its word, call it.
+// appendAfter replaces the entries behind after. Only the leader of the term, and
+// followers on its word, append.
 func (l *raftLog) appendAfter(after entryID, ents []*pb.Entry) {
 	if len(ents) == 0 {
 		return
@@ -141,8 +139,8 @@ func (l *raftLog) cut(from uint64) {
 	l.tail.append(entryID{term: term, index: from - 1}, nil)
 }
 
-// firstNew returns the position in ents, which follow prev, of the first entry
-// that the log does not hold, and the entry before it.
+// firstNew returns the position in ents, which follow prev, of the first entry missing
+// from the log, and the entry before.
 func (l *raftLog) firstNew(prev entryID, ents []*pb.Entry) (int, entryID) {
 	for i, e := range ents {
 		id := idOf(e)
@@ -154,14 +152,13 @@ func (l *raftLog) firstNew(prev entryID, ents []*pb.Entry) (int, entryID) {
 	return len(ents), prev
 }
 
-// match returns the best guess, at or before upTo.index, at where this log ends
-// agreeing with another one that has, at upTo.index, nothing newer than
-// upTo.term: terms never fall along a log, so entries of higher terms here
-// cannot be there. Where a term is unknown (compacted) it guesses agreement,
-// and returns term 0.
+// match returns the last position, at or before upTo.index, at which this log may agree
+// with another log whose term at upTo.index is at most upTo.term. Terms never fall
+// along a log, so entries of higher terms here cannot be in the other log. Where a term
+// is unknown (compacted) match assumes agreement, and returns term 0.
 //
-// With it both sides skip whole terms, so a follower that diverged is found in
-// one round trip a term and not one an entry (thesis 3.5, end).
+// Both sides skip whole terms by match, so finding the point of divergence takes a
+// round trip a term, not a round trip an entry (thesis 3.5, end).
 func (l *raftLog) match(upTo entryID) entryID {
 	for i := upTo.index; i > 0; i-- {
 		t, err := l.term(i)
@@ -175,7 +172,7 @@ func (l *raftLog) match(upTo entryID) entryID {
 	return entryID{}
 }
 
-// commitTo raises the commit index, never lowers it.
+// commitTo raises the commit index; a lower k changes nothing.
 func (l *raftLog) commitTo(index uint64) {
 	if index <= l.committed {
 		return
@@ -188,8 +185,8 @@ func (l *raftLog) commitTo(index uint64) {
 	l.node.roseCommit(from, index)
 }
 
-// from returns entries from index lo on, up to maxSize bytes but at least one
-// if there is any. ErrCompacted if lo is compacted.
+// from returns entries from index lo on, up to maxSize bytes but at least one unless
+// there is none. ErrCompacted if lo is compacted.
 func (l *raftLog) from(lo uint64, maxSize entryEncodingSize) ([]*pb.Entry, error) {
 	last := l.last().index
 	if lo > last {
@@ -198,8 +195,8 @@ func (l *raftLog) from(lo uint64, maxSize entryEncodingSize) ([]*pb.Entry, error
 	return l.slice(lo, last+1, maxSize)
 }
 
-// slice returns the entries in [lo, hi), up to maxSize bytes but at least one
-// of a range that is not empty. The caller may append to the slice.
+// slice returns the entries in [lo, hi), up to maxSize bytes but at least one unless
+// the range is empty. The caller may append to the slice.
 func (l *raftLog) slice(lo, hi uint64, maxSize entryEncodingSize) ([]*pb.Entry, error) {
 	if lo > l.tail.base.index {
 		return limitClipped(l.tail.slice(lo, hi), maxSize), nil
@@ -270,8 +267,8 @@ func (l *raftLog) restore(s *pb.Snapshot) {
 }
 
 // anyUnappliedConfChange reports whether an entry in (applied, committed] changes the
-// configuration. It reads in pages, so that a node far behind does not load
-// its whole log.
+// configuration. Reading goes page by page, so that a node far behind does not load its
+// whole log.
 func (l *raftLog) anyUnappliedConfChange() bool {
 	for lo, hi := l.applied+1, l.committed+1; lo < hi; {
 		ents, err := l.slice(lo, hi, l.limit)

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Logger takes what nodes have to say, at five levels. Fatal ends the process
-// and Panic panics: a node that called one of them does not go on.
+// Logger takes the log lines of nodes, at six levels. Fatal ends the process and Panic
+// panics: a node does not go on after either.
 type Logger interface {
 	Debug(v ...interface{})
 	Debugf(format string, v ...interface{})
@@ -43,8 +43,7 @@ var (
 // SetLogger makes l the logger of nodes whose Config has none.
 func SetLogger(l Logger) { packageLogger.Store(&loggerBox{l}) }
 
-// ResetDefaultLogger undoes SetLogger: the logger is then one that writes to
-// standard error.
+// ResetDefaultLogger undoes SetLogger: the logger then writes to standard error.
 func ResetDefaultLogger() { packageLogger.Store(stderrLogger) }
 
 func getLogger() Logger {
@@ -69,7 +68,7 @@ func (l *DefaultLogger) EnableDebug() { l.debug = true }
 
 // line writes a message of a level, as from the caller of the exported method.
 func (l *DefaultLogger) line(level, message string) {
-	_ = l.Output(3, level+": "+message) // a log that cannot be written has nobody to tell
+	_ = l.Output(3, level+": "+message) // a failing log has no place to report to
 }
 
 // Debug logs v if debug messages are enabled.

@@ -12,24 +12,23 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// MemoryStorage is a [Storage] in memory, for tests and for hosts that keep a
-// durable log beside it. Its methods may be called from several goroutines, but for
-// InitialState.
+// MemoryStorage is a [Storage] in memory, for tests and for hosts with a durable log of
+// their own. All methods except InitialState may be called from several goroutines.
 //
-// A contract that a host breaks (a gap in the log, a snapshot or a compaction
-// behind its end) panics through the package's logger.
+// Breaking the contract (a gap in the log, a snapshot or a compaction behind its end)
+// panics through the package's logger.
 type MemoryStorage struct {
-	// The embedded mutex guards all fields. While a host holds it, it must not call
-	// any method but InitialState.
+	// The embedded mutex guards all fields. A host holding the mutex must not call any
+	// method except InitialState.
 	sync.Mutex
 
 	hardState *pb.HardState
 	snapshot  *pb.Snapshot
-	// base is the position just before the log: the last entry that was
-	// compacted away, or the snapshot's.
+	// base is the position just before the log: the last compacted entry, or the
+	// snapshot's.
 	base entryID
-	// log[i] has index base.index+1+i. Invariant: no element changes once it is
-	// there, as readers share the array; truncation makes a new one.
+	// log[i] has index base.index+1+i. Invariant: no element changes, because readers
+	// share the array; truncation makes a new array.
 	log []*pb.Entry
 }
 
@@ -40,9 +39,9 @@ func NewMemoryStorage() *MemoryStorage {
 
 func (ms *MemoryStorage) lastIndex() uint64 { return ms.base.index + uint64(len(ms.log)) }
 
-// InitialState implements [Storage]. Unlike the other methods it does not take the
-// mutex, as hosts of upstream's library may hold it here: a host that calls it while
-// another goroutine writes must.
+// InitialState implements [Storage]. Unlike the other methods InitialState does not
+// take the mutex, because hosts of upstream's library may hold the mutex here: a host
+// must, if another goroutine may write.
 func (ms *MemoryStorage) InitialState() (*pb.HardState, *pb.ConfState, error) {
 	cs := pb.EnsureConfState(ms.snapshot.GetMetadata().GetConfState())
 	return ms.hardState, cs, nil
@@ -114,8 +113,8 @@ func (ms *MemoryStorage) Snapshot() (*pb.Snapshot, error) {
 	return cloneSnapshot(pb.EnsureSnapshot(ms.snapshot)), nil
 }
 
-// ApplySnapshot replaces everything by the snapshot. It returns
-// [ErrSnapOutOfDate], and changes nothing, if the present one is as new.
+// ApplySnapshot replaces everything by the snapshot. If the present snapshot is as new,
+// ApplySnapshot changes nothing and returns [ErrSnapOutOfDate].
 func (ms *MemoryStorage) ApplySnapshot(snap *pb.Snapshot) error {
 	ms.Lock()
 	defer ms.Unlock()
@@ -131,10 +130,10 @@ func (ms *MemoryStorage) ApplySnapshot(snap *pb.Snapshot) error {
 	return nil
 }
 
-// CreateSnapshot makes the snapshot at index i, which must be in the log, with
-// the host's data, and returns a copy. cs is the configuration at i; nil keeps
-// that of the previous snapshot. It returns [ErrSnapOutOfDate] if the present
-// snapshot is as new. The log stays as it is: see Compact.
+// CreateSnapshot makes the snapshot at index i, which must be in the log, with the
+// host's data, and returns a copy. cs is the configuration at i; nil keeps the previous
+// snapshot's. If the present snapshot is as new, the error is [ErrSnapOutOfDate]. The
+// log stays as it is: see Compact.
 func (ms *MemoryStorage) CreateSnapshot(i uint64, cs *pb.ConfState, data []byte) (*pb.Snapshot, error) {
 	ms.Lock()
 	defer ms.Unlock()
@@ -153,8 +152,8 @@ func (ms *MemoryStorage) CreateSnapshot(i uint64, cs *pb.ConfState, data []byte)
 	return cloneSnapshot(ms.snapshot), nil
 }
 
-// Compact drops the entries up to compactIndex, which must have been applied.
-// It returns [ErrCompacted] if they are gone already.
+// Compact drops the entries up to compactIndex, which must have been applied. If the
+// entries are gone already, the error is [ErrCompacted].
 func (ms *MemoryStorage) Compact(compactIndex uint64) error {
 	ms.Lock()
 	defer ms.Unlock()
@@ -165,15 +164,14 @@ func (ms *MemoryStorage) Compact(compactIndex uint64) error {
 		getLogger().Panicf("raft: MemoryStorage.Compact: index is %d, but the last index is %d", compactIndex, ms.lastIndex())
 	}
 	base := entryID{term: ms.termAt(compactIndex), index: compactIndex}
-	// A copy, so that the dropped entries can be collected.
+	// A copy frees the dropped entries for collection.
 	ms.log = slices.Clone(ms.log[compactIndex-ms.base.index:])
 	ms.base = base
 	return nil
 }
 
-// Append adds consecutive entries. They replace what the log holds from the
-// first of them on; entries already compacted are left out. The error is
-// always nil.
+// Append adds consecutive entries, and replaces the log from the first new entry on;
+// entries already compacted are left out. The error is always nil.
 func (ms *MemoryStorage) Append(entries []*pb.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -192,7 +190,7 @@ func (ms *MemoryStorage) Append(entries []*pb.Entry) error {
 		getLogger().Panicf("raft: MemoryStorage.Append: first entry is %d, but the last index is %d", at, ms.lastIndex())
 	}
 	if keep < uint64(len(ms.log)) {
-		ms.log = slices.Clip(ms.log[:keep]) // readers may still hold what follows
+		ms.log = slices.Clip(ms.log[:keep]) // readers may still hold the dropped part
 	}
 	ms.log = append(ms.log, entries...)
 	return nil

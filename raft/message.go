@@ -7,9 +7,9 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// envelope is a message and what its optional fields point to, in one
-// allocation. Which fields are present is part of the wire format; the methods
-// below set a field and make it present.
+// envelope is a message with the targets of its optional fields, in one allocation. The
+// presence of a field is part of the wire format; each method below sets a field and
+// makes the field present.
 type envelope struct {
 	msg                                    pb.Message
 	typ                                    pb.MessageType
@@ -51,24 +51,24 @@ func (e *envelope) withReject() *envelope {
 	return e
 }
 
-// send puts a message into the outbox: it may leave at once.
+// send puts a message into the outbox, to leave at once.
 func (r *raft) send(e *envelope) {
 	r.coder.Leaves(&e.msg)
 	r.outbox = append(r.outbox, &e.msg)
 }
 
-// vouch sends a message that must not leave before what it vouches for is
-// durable: everything that this node holds by now.
+// vouch sends a message that must not leave before all present state of this node is
+// durable, because the message vouches for the state.
 //
-// Refusals could leave at once in most cases. They are rare, and it is not
-// proven for all, so they wait too.
+// Refusals could leave at once in most cases. Refusals wait too, because they are rare
+// and the exceptions are not proven.
 func (r *raft) vouch(e *envelope) {
 	r.coder.Leaves(&e.msg)
 	r.vouching = append(r.vouching, &e.msg)
 }
 
-// forward passes a message on to the leader. A term is that of this node, for
-// the types that have one.
+// forward passes a message on to the leader. Message types with a term get the term of
+// this node.
 func (r *raft) forward(m *pb.Message) {
 	m.To = new(r.lead)
 	if m.GetFrom() == None {
@@ -80,9 +80,8 @@ func (r *raft) forward(m *pb.Message) {
 	r.outbox = append(r.outbox, m)
 }
 
-// localRequest is a message by which the host's call enters the state machine,
-// and the one entry it may carry, in one allocation. Which fields are present
-// shows when it is forwarded.
+// localRequest is the message for a call of the host, with its one entry if any, in one
+// allocation. Fields set here are present on the wire when the message is forwarded.
 type localRequest struct {
 	msg     pb.Message
 	typ     pb.MessageType
@@ -111,7 +110,7 @@ func (q *localRequest) withData(data []byte) *localRequest {
 	return q
 }
 
-// withReject sets the flag that says that a snapshot failed to arrive.
+// withReject sets the flag of a failed snapshot.
 func (q *localRequest) withReject(reject bool) *localRequest {
 	q.reject = reject
 	q.msg.Reject = &q.reject

@@ -10,47 +10,46 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// ErrStopped is returned by the methods of a [Node] that was stopped.
+// ErrStopped is returned by the methods of a stopped [Node].
 var ErrStopped = errors.New("raft: stopped")
 
-// Node is a [RawNode] in a goroutine of its own. Its methods may be called from
-// several goroutines. Those that take a context give up when it ends; none
-// blocks once the node is stopped.
+// Node is a [RawNode] in a goroutine of its own. Its methods may be called from several
+// goroutines. Methods with a context give up when the context ends; no method blocks
+// once the node is stopped.
 type Node interface {
-	// Tick lets one tick pass. It does not block: a node that is more than 128
-	// ticks behind misses some.
+	// Tick counts one tick. Tick does not block: a node more than 128 ticks behind
+	// misses some.
 	Tick()
 	// Campaign makes this node try to become leader.
 	Campaign(ctx context.Context) error
-	// Propose proposes data for the log and waits until a leader is known and
-	// this node has taken the proposal. It returns [ErrProposalDropped] where
-	// this node knows that nobody will append it. Without an error it may still
-	// be lost: the host proposes again what it does not see committed.
+	// Propose proposes data for the log and waits until a leader is known and this node
+	// has taken the proposal. The error is [ErrProposalDropped] if this node knows that
+	// no leader will append the data. Without an error the proposal may still get lost:
+	// a host proposes again unless the data is committed.
 	Propose(ctx context.Context, data []byte) error
-	// ProposeConfChange proposes a configuration change, of the first version
-	// or of the second, which all members must understand. It waits until a
-	// leader is known, and not for what becomes of the proposal: if it does not
-	// fit the configuration, an empty entry is appended in its place.
+	// ProposeConfChange proposes a configuration change, of the first version or of the
+	// second, which all members must understand. ProposeConfChange waits until a leader
+	// is known, not for the outcome. If the change does not fit the configuration, the
+	// leader appends an empty entry in its place.
 	ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) error
 
-	// Step lets a message of another node, or of a local storage thread,
-	// arrive. Messages that only a node's own host sends are dropped.
+	// Step lets a message of another node, or of a local storage thread, arrive.
+	// Messages reserved to a node's own host are dropped.
 	Step(ctx context.Context, msg *pb.Message) error
 
-	// Ready returns the channel of what the host is to do. After taking a Ready
-	// it calls Advance, unless storage writes are asynchronous. Committed
-	// entries of a Ready are applied after those of the one before.
+	// Ready returns the channel of the host's work. After the work for a Ready the host
+	// calls Advance, unless storage writes are asynchronous. Committed entries of a
+	// Ready are applied after the committed entries of the Ready before.
 	Ready() <-chan Ready
 
-	// Advance says that what the last Ready asked for is done. It may be called
-	// while entries are still being applied, so that the next Ready comes
-	// sooner; they must then still be applied in order. It must not be called
-	// with async storage writes.
+	// Advance says that the work for the last Ready is done. A host may call Advance
+	// while still applying entries, so that the next Ready comes sooner, but must apply
+	// all entries in order. With async storage writes a host must not call Advance.
 	Advance()
-	// ApplyConfChange puts a committed configuration change into force and
-	// returns the configuration, for the host to keep in its snapshots. It is
-	// called for every change in CommittedEntries that the host does not
-	// reject. After Stop it returns nil.
+	// ApplyConfChange puts a committed configuration change into force and returns the
+	// configuration, for the host to keep in its snapshots. A host calls it for every
+	// change in CommittedEntries, except changes the host rejects. After Stop the
+	// result is nil.
 	ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState
 
 	// TransferLeadership asks lead to hand leadership to transferee.
@@ -59,14 +58,14 @@ type Node interface {
 	// ForgetLeader makes a follower forget its leader and stay in its term
 	// without campaigning.
 	//
-	// With PreVote and CheckQuorum followers refuse to elect another leader as
-	// long as they have heard from theirs within an election timeout. A host
-	// that knows better (it saw the leader's machine go) tells a quorum to
-	// forget, and one of them to campaign. One that is mistaken disturbs
-	// nobody: the next heartbeat brings the leader back.
+	// With PreVote and CheckQuorum, followers refuse to elect another leader within an
+	// election timeout of hearing from the present leader. A host sure of the leader's
+	// failure (the machine is gone, for example) tells a quorum of nodes to forget the
+	// leader, and one of these nodes to campaign. A mistaken host disturbs no node,
+	// because the next heartbeat brings the leader back.
 	//
-	// It does nothing with [ReadOnlyLeaseBased], as the leader counts on not
-	// being forgotten.
+	// With [ReadOnlyLeaseBased] ForgetLeader does nothing, because the leader counts on
+	// not being forgotten.
 	ForgetLeader(ctx context.Context) error
 
 	// ReadIndex asks for an index to wait for before a read is answered, so
@@ -78,17 +77,17 @@ type Node interface {
 	Status() Status
 	// ReportUnreachable says that a message to the member could not be sent.
 	ReportUnreachable(id uint64)
-	// ReportSnapshot says how sending a snapshot to the member went. A failure
-	// must be reported, whether in sending or, as far as the host knows, in
-	// applying: the leader sends nothing else to the member until it hears.
+	// ReportSnapshot says how sending a snapshot to the member went. A host must report
+	// a failure in sending and, if known to the host, in applying, because the leader
+	// sends the member nothing else until a report.
 	ReportSnapshot(id uint64, status SnapshotStatus)
-	// Stop ends the node. It returns when its goroutine has.
+	// Stop ends the node, and returns once the node's goroutine has ended.
 	Stop()
 }
 
-// StartNode begins a group with the given first members (see
-// [RawNode.Bootstrap]) and starts this node of it. It panics if there are none,
-// or if c is not valid. If the storage is not empty, the node starts from that.
+// StartNode begins a group with the given first members (see [RawNode.Bootstrap]) and
+// starts this node. StartNode panics without peers, or if c is not valid. If the
+// storage is not empty, the node starts from that.
 func StartNode(c *Config, peers []Peer) Node {
 	if len(peers) == 0 {
 		panic("raft: StartNode: no peers given; use RestartNode for a node whose members are in its storage")
@@ -101,8 +100,7 @@ func StartNode(c *Config, peers []Peer) Node {
 	return n
 }
 
-// RestartNode starts a node from what c.Storage has. It panics if c is not
-// valid.
+// RestartNode starts a node from c.Storage. RestartNode panics if c is not valid.
 func RestartNode(c *Config) Node {
 	n := newNode(c)
 	go n.run()
@@ -130,7 +128,7 @@ type node struct {
 	done chan struct{}
 }
 
-// proposal is a MsgProp and where to tell what became of it, or nil.
+// proposal is a MsgProp and the channel for its result, or nil.
 type proposal struct {
 	m      *pb.Message
 	result chan error
@@ -161,8 +159,7 @@ func newNode(c *Config) *node {
 	}
 }
 
-// nodeLoop is what run keeps from one turn to the next. A channel that is nil
-// is not served.
+// nodeLoop is run's state from one turn to the next. A nil channel is not served.
 type nodeLoop struct {
 	*node
 	lead      uint64
@@ -179,7 +176,7 @@ func (n *node) run() {
 	}
 }
 
-// turn serves one event, and reports whether there may be more.
+// turn serves one event, and returns false after Stop.
 func (l *nodeLoop) turn() bool {
 	l.offer()
 	l.followLeader()
@@ -212,9 +209,8 @@ func (l *nodeLoop) turn() bool {
 	return true
 }
 
-// offer prepares a Ready if there is work and the host is not busy with the
-// last one. It is made anew in each turn until the host takes it, so it grows
-// as events come in.
+// offer prepares a Ready if there is work and the host is not busy with the last one.
+// Until the host takes the Ready, each turn makes a new one with more in it.
 func (l *nodeLoop) offer() {
 	if l.advances == nil && l.rn.HasReady() {
 		l.rd = l.rn.offer()
@@ -222,7 +218,7 @@ func (l *nodeLoop) offer() {
 	}
 }
 
-// accepted takes note that the host took the Ready.
+// accepted notes that the host took the Ready.
 func (l *nodeLoop) accepted() {
 	l.rn.accept(l.rd)
 	l.readies = nil
@@ -246,8 +242,9 @@ func (l *nodeLoop) followLeader() {
 	}
 }
 
-// applyConfChange also closes the door for proposals when it removes this node.
-// A node that was no member before may just not have caught up, and stays open.
+// applyConfChange also closes the door for proposals when the change removes this node.
+// A node outside of the members before the change may just not have caught up, and
+// stays open.
 func (l *nodeLoop) applyConfChange(c confChange) {
 	r := l.rn.raft
 	_, before := r.members.Progress[r.id]
@@ -288,8 +285,8 @@ func (n *node) enter(ctx context.Context, m *pb.Message) error {
 	}
 }
 
-// propose waits until the proposal is taken, and for its result if it has a
-// channel for it.
+// propose waits until the proposal is taken, and for the result if the proposal has a
+// channel.
 func (n *node) propose(ctx context.Context, p proposal) error {
 	select {
 	case n.proposals <- p:

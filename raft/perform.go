@@ -9,7 +9,7 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// settle ends each call of the host: what extensions ask for is done, and the
+// settle ends each call of the host: the effects of extensions are performed, and the
 // winner of an election leads if it may.
 func (r *raft) settle() {
 	r.perform()
@@ -20,7 +20,7 @@ func (r *raft) settle() {
 	r.checkInvariants()
 }
 
-// perform does what extensions ask for, and what they ask for meanwhile.
+// perform carries out the effects of extensions, until no new ones come.
 func (r *raft) perform() {
 	for effects := r.coder.Asked(); len(effects) > 0; effects = r.coder.Asked() {
 		for _, e := range effects {
@@ -50,7 +50,7 @@ func (r *raft) do(e extend.Effect) {
 	case extend.Answer:
 		r.answerRead(e.Msg, e.ID.Index)
 	case extend.Redirect:
-		_ = r.role.step(e.Msg) // a read that gets lost is asked again
+		_ = r.role.step(e.Msg) // the host asks again for a lost read
 	case extend.Bear:
 		r.quietTicks = 0
 	case extend.Fail:
@@ -62,7 +62,7 @@ func (r *raft) do(e extend.Effect) {
 	}
 }
 
-// do does what only a leader can. What was asked for in an earlier term is void.
+// do carries out a leader's effect. Effects of an earlier term are void.
 func (l *leader) do(e extend.Effect) {
 	pr := l.members.Progress[e.To]
 	switch {

@@ -12,8 +12,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// ErrProposalDropped says that a proposal was not, and will not be, appended:
-// there is no leader, or it cannot take it now. Try again later, or elsewhere.
+// ErrProposalDropped says that a proposal was not, and will not be, appended: there is
+// no leader, or the leader cannot take the proposal now. Try again later, or elsewhere.
 var ErrProposalDropped = errors.New("raft proposal dropped")
 
 // propose appends the entries to the log and sends them out, all or none.
@@ -36,8 +36,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 			return err
 		}
 		if !ok {
-			// An empty entry in its place tells the proposer, when it is
-			// applied, that the change was refused.
+			// Applying the empty entry tells the proposer that the change was refused.
 			e = &pb.Entry{Type: pb.EntryNormal.Enum()}
 		}
 		own[i] = copyShell(e, id)
@@ -53,16 +52,16 @@ func (l *leader) propose(ents []*pb.Entry) error {
 	return nil
 }
 
-// append adds entries of this term to the log. They count as held by this node
-// when it hears, through an acknowledgement to itself, that they are durable.
+// append adds entries of this term to the log. This node counts as holding the entries
+// once they are durable, by an acknowledgement to itself.
 func (l *leader) append(ents ...*pb.Entry) {
 	l.log.appendAfter(l.log.last(), ents)
 	l.vouch(l.message(pb.MsgAppResp, l.id).withIndex(l.log.last().index))
 }
 
-// reserve counts the entries as uncommitted if they fit the limit. Whatever the
-// limit, something fits when nothing is uncommitted, and empty entries always
-// do: those that begin a term or end a joint configuration.
+// reserve counts the entries as uncommitted if they fit the limit. With nothing
+// uncommitted, entries of any size fit. Empty entries, which begin a term or end a
+// joint configuration, always fit.
 func (l *leader) reserve(ents []*pb.Entry) bool {
 	size := payloadSize(ents)
 	if l.uncommitted > 0 && size > 0 && l.uncommitted+size > entryPayloadSize(l.cfg.MaxUncommittedEntriesSize) {
@@ -72,9 +71,9 @@ func (l *leader) reserve(ents []*pb.Entry) bool {
 	return true
 }
 
-// admitConfChange reports whether a proposed entry, to stand at index, may be
-// appended as it is: it is no configuration change, or one that fits the
-// present configuration. An error means that it is not readable.
+// admitConfChange reports whether a proposed entry, to stand at index, may be appended
+// unchanged: the entry is no configuration change, or a change that fits the present
+// configuration. An error means an unreadable change.
 func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
 	if !isConfChange(e) {
 		return true, nil
@@ -94,8 +93,8 @@ func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
 	return true, nil
 }
 
-// objection says why a configuration change does not fit; empty if it does, or
-// if that is not to be checked.
+// objection says why a configuration change does not fit; empty if the change fits, or
+// need not be checked.
 func (l *leader) objection(cc *pb.ConfChangeV2) string {
 	joint := len(l.members.Voters[1]) > 0
 	leaves := len(cc.Changes) == 0
@@ -113,8 +112,8 @@ func (l *leader) objection(cc *pb.ConfChangeV2) string {
 	return ""
 }
 
-// decodeConfChange reads a proposed configuration change of either version. It
-// refuses what could not be applied whatever the configuration.
+// decodeConfChange reads a proposed configuration change of either version. Changes
+// impossible in every configuration are refused.
 func decodeConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
 	cc, err := unmarshalConfChange(e)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// raft is what a node is whatever its role: identity, term, vote, log, members,
-// and what it has to say to the host. The role itself is a type of its own that
-// embeds a pointer to this one and adds what only that role has.
+// raft is the part of a node common to all roles: identity, term, vote, log, members,
+// and output for the host. Each role is a type of its own, with a pointer to raft
+// embedded and the fields of the role.
 type raft struct {
 	id     uint64
 	cfg    Config // with defaults filled in
 	logger Logger
 
-	// term is the latest term this node has seen, vote whom it voted for in it,
-	// lead whom it follows in it. The first two are durable before anything
-	// that depends on them leaves the node.
+	// term is the latest term seen by this node, vote the node voted for in term, lead
+	// the leader of term. term and vote are durable before any message that depends on
+	// them leaves the node.
 	//
 	// Invariant: term never falls; vote changes once a term, from None.
 	term, vote, lead uint64
@@ -30,48 +30,47 @@ type raft struct {
 	role role
 	log  *raftLog
 
-	// members is the configuration in force, the last one applied, and what is
-	// known of each member's log. The latter means something at a leader only,
-	// but hosts can see it anywhere (WithProgress).
+	// members is the configuration in force, the last one applied, with the progress of
+	// each member's log. Progress is meaningful only at a leader, but hosts can see it
+	// anywhere (WithProgress).
 	members tracker.ProgressTracker
 	// electorate is whose votes and acknowledgements count.
 	electorate electorate
-	// coder is what coding and leases add: see coder.go.
+	// coder is the extension, coding or leases: see coder.go.
 	coder coder
 
-	// outbox holds messages that may leave at once; vouching holds those that
-	// vouch for state: votes and acknowledgements. They leave when everything
-	// that was handed out to be written before them is durable (thesis 3.8).
-	// Messages of a node to itself are always vouching.
+	// outbox holds messages free to leave at once; vouching holds messages vouching for
+	// state: votes and acknowledgements. A vouching message leaves once every write
+	// handed out before is durable (thesis 3.8). Messages of a node to itself are
+	// always vouching.
 	outbox, vouching []*pb.Message
-	// readStates holds reads that were confirmed here, for the next Ready.
+	// readStates holds reads confirmed here, for the next Ready.
 	readStates []ReadState
-	// earlyReads holds reads that reached a leader before it had committed an
-	// entry of its term. They outlive that leadership: should the node lead
-	// again, it answers them then, which is late but right.
+	// earlyReads holds reads from before a leader had committed an entry of its term.
+	// Early reads outlive the leadership: when the node leads again it answers them,
+	// late but right.
 	earlyReads []*pb.Message
 
 	// quietTicks counts ticks since a follower last heard from its leader or
 	// gave its vote, since a candidate began, and at a leader since the last
 	// quorum check or the begin of a transfer.
 	quietTicks int
-	// patience is how many of them a follower or candidate bears, drawn anew at
+	// patience is the limit on quietTicks at a follower or candidate, drawn anew at
 	// each change of role from [ElectionTick, 2*ElectionTick).
 	patience int
 }
 
-// role is what a node does as a follower, candidate or leader.
+// role is the behaviour of a node as a follower, candidate or leader.
 type role interface {
 	state() StateType
-	// tick lets one tick pass.
+	// tick counts one tick.
 	tick()
-	// step handles a message of the present term, or without a term, that is
-	// not the same for all roles. It answers for every message type: those that
-	// mean nothing to the role are ignored.
+	// step handles a message of the present term, or without a term, in the way of the
+	// role. Message types without meaning to the role are ignored.
 	step(m *pb.Message) error
 }
 
-// newRaft starts a node, as a follower, from what storage has.
+// newRaft starts a node, as a follower, from its storage.
 func newRaft(config *Config) (*raft, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func (r *raft) restoredMembers(cs *pb.ConfState, lastIndex uint64) (tracker.Prog
 	return t, cs.Equivalent(t.ConfState())
 }
 
-// leading returns the leader that this node is, or nil.
+// leading returns this node's role as a leader, or nil.
 func (r *raft) leading() *leader {
 	l, _ := r.role.(*leader)
 	return l
@@ -155,7 +154,7 @@ func (r *raft) leading() *leader {
 
 func (r *raft) softState() SoftState { return SoftState{Lead: r.lead, RaftState: r.role.state()} }
 
-// enter begins a role in a term: all that the previous role knew is forgotten.
+// enter begins a role in a term: the state of the previous role is forgotten.
 func (r *raft) enter(ro role, term, lead uint64) {
 	if r.term != term {
 		r.term, r.vote = term, None
@@ -190,9 +189,10 @@ func (r *raft) becomeFollower(term, lead uint64) {
 	r.logger.Infof("raft: node %x follows %x at term %d", r.id, r.lead, r.term)
 }
 
-// promotable reports whether this node may lead: it is a voter, or a learner that the
-// last change of its log makes one and that may campaign before it applies the change;
-// and it has no snapshot to apply, whose configuration might say otherwise.
+// promotable reports whether this node may lead. The node must be a voter, or a learner
+// that becomes a voter by the last change of its log and may campaign before applying
+// the change (MayCampaign); and no snapshot waits to be applied, because its
+// configuration might differ.
 func (r *raft) promotable() bool {
 	pr := r.members.Progress[r.id]
 	if pr == nil || r.log.tail.snapshot != nil {
@@ -202,7 +202,7 @@ func (r *raft) promotable() bool {
 	return !pr.IsLearner || comes && r.coder.MayCampaign()
 }
 
-// appliedTo hears that the host has applied everything up to index.
+// appliedTo is called after the host has applied everything up to index.
 func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.log.appliedTo(max(index, r.log.applied), size)
 	r.coder.Applied(r.log.applied)
@@ -217,7 +217,7 @@ func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	}
 }
 
-// snapshotApplied hears that the host has written and applied the snapshot.
+// snapshotApplied is called after the host has written and applied the snapshot.
 func (r *raft) snapshotApplied(s *pb.Snapshot) {
 	index := s.GetMetadata().GetIndex()
 	r.log.tail.snapshotWritten(index)

@@ -10,16 +10,15 @@ import (
 	"math/big"
 )
 
-// randomBoot returns a number that no other run of a node has drawn.
+// randomBoot returns a number no other run of a node has drawn.
 func randomBoot() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// cryptoRand is the default source of election timeouts. It is safe for use by
-// many groups at once, and needs no seed that two nodes might share by
-// accident.
+// cryptoRand is the default source of election timeouts. Many groups may use it at
+// once, and there is no seed for two nodes to share by accident.
 type cryptoRand struct{}
 
 func (cryptoRand) IntN(n int) int {

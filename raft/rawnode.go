@@ -11,12 +11,11 @@ import (
 )
 
 var (
-	// ErrStepLocalMsg is returned by Step for a message that only a node's own
-	// host sends.
+	// ErrStepLocalMsg is returned by Step for a message reserved to a node's own host.
 	ErrStepLocalMsg = errors.New("raft: cannot step raft local message")
 
-	// ErrStepPeerNotFound is returned by Step for an answer of a node that is
-	// no member, as far as this node knows.
+	// ErrStepPeerNotFound is returned by Step for an answer of a node unknown as a
+	// member here.
 	ErrStepPeerNotFound = errors.New("raft: cannot step as peer not found")
 )
 
@@ -24,19 +23,19 @@ var (
 // not be called from several goroutines at a time; [Node] can be.
 type RawNode struct {
 	raft *raft
-	// toldSoft and toldHard are the states that the host knows.
+	// toldSoft and toldHard are the states known to the host.
 	toldSoft SoftState
 	toldHard hardState
-	// onAdvance is what this node tells itself when the host calls Advance.
+	// onAdvance is this node's messages to itself for the next Advance.
 	onAdvance []*pb.Message
 }
 
-// NewRawNode makes a node from what config.Storage has. A mistake in the
-// configuration, or in what the storage returns, is an error that names it.
+// NewRawNode makes a node from config.Storage. The error names each mistake in the
+// configuration or in the storage's answers.
 //
-// The members are those of the storage's ConfState. A new group is best started
-// from a storage that is prepared with one (an index above 1 and the same at
-// all members); or see Bootstrap.
+// The storage's ConfState has the members. A new group is best started from a storage
+// prepared with a ConfState (an index above 1 and the same at all members); or see
+// Bootstrap.
 func NewRawNode(config *Config) (*RawNode, error) {
 	r, err := newRaft(config)
 	if err != nil {
@@ -45,7 +44,7 @@ func NewRawNode(config *Config) (*RawNode, error) {
 	return &RawNode{raft: r, toldSoft: r.softState(), toldHard: r.hardState()}, nil
 }
 
-// Tick lets one tick of the host's clock pass.
+// Tick counts one tick of the host's clock.
 func (rn *RawNode) Tick() {
 	if rn.raft.log.err != nil {
 		return
@@ -60,11 +59,11 @@ func (rn *RawNode) Tick() {
 	}
 }
 
-// TickQuiesced lets a tick pass that only counts: no heartbeat is sent and no
-// campaign begins. Hosts with very many groups use it for those that are idle
-// and know that their peers are, too.
+// TickQuiesced counts a tick and does nothing else: no heartbeat is sent and no
+// campaign begins. Hosts with very many groups use it for idle groups whose peers are
+// known to be idle, too.
 //
-// Deprecated: it is here because hosts of upstream's library call it.
+// Deprecated: kept for hosts of upstream's library.
 func (rn *RawNode) TickQuiesced() { rn.raft.quietTicks++ }
 
 // Campaign makes this node try to become leader.
@@ -72,17 +71,17 @@ func (rn *RawNode) Campaign() error {
 	return rn.raft.Step(&request(pb.MsgHup).msg)
 }
 
-// Propose proposes data for the log. It returns [ErrProposalDropped] where this
-// node knows that nobody will append it; without an error it may still be lost.
-// data may be reused after the call at a leader; a follower keeps it until the
-// message that forwards it is sent.
+// Propose proposes data for the log. The error is [ErrProposalDropped] if this node
+// knows that no leader will append data; without an error the proposal may still get
+// lost. At a leader data may be reused after the call; a follower keeps data until the
+// forwarding message is sent.
 func (rn *RawNode) Propose(data []byte) error {
 	return rn.raft.Step(&request(pb.MsgProp).withFrom(rn.raft.id).withData(data).msg)
 }
 
-// ProposeConfChange proposes a configuration change; like any proposal it may
-// be lost. If it does not fit the configuration, or another is on its way, an
-// empty entry is appended in its place.
+// ProposeConfChange proposes a configuration change; like any proposal the change may
+// get lost. If the change does not fit the configuration, or another is on its way, the
+// leader appends an empty entry in its place.
 func (rn *RawNode) ProposeConfChange(cc pb.ConfChangeI) error {
 	m, err := confChangeRequest(cc)
 	if err != nil {
@@ -102,20 +101,19 @@ func confChangeRequest(cc pb.ConfChangeI) (*pb.Message, error) {
 	return &q.msg, nil
 }
 
-// ApplyConfChange puts a committed configuration change into force, and returns
-// the configuration, for the host to keep in its snapshots. It is called for
-// every change in CommittedEntries, unless the host rejects it, as all members
-// must then do.
+// ApplyConfChange puts a committed configuration change into force, and returns the
+// configuration, for the host to keep in its snapshots. A host calls it for every
+// change in CommittedEntries, unless the hosts of all members reject the change.
 func (rn *RawNode) ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState {
 	cs := rn.raft.applyConfChange(cc.AsV2())
 	rn.raft.settle()
 	return cs
 }
 
-// Step lets a message of another node, or of a local storage thread, arrive. m
-// must not change afterwards. Errors: [ErrStepLocalMsg], [ErrStepPeerNotFound],
-// [ErrProposalDropped] and [ErrMalformedMessage]; the message had no effect
-// then, other than that a later term was learnt. And [ErrStorage].
+// Step lets a message of another node, or of a local storage thread, arrive. m must not
+// change afterwards. Errors: [ErrStepLocalMsg], [ErrStepPeerNotFound],
+// [ErrProposalDropped] and [ErrMalformedMessage]; the message then had no effect,
+// except that this node may have learnt of a later term. And [ErrStorage].
 func (rn *RawNode) Step(m *pb.Message) error {
 	switch {
 	case IsLocalMsg(m.GetType()) && !IsLocalMsgTarget(m.GetFrom()):
@@ -126,8 +124,8 @@ func (rn *RawNode) Step(m *pb.Message) error {
 	return rn.raft.Step(m)
 }
 
-// expects reports whether m may be listened to: answers count only if they come
-// from members or from the host.
+// expects reports whether m is acceptable: answers count only from members or from the
+// host.
 func (rn *RawNode) expects(m *pb.Message) bool {
 	from := m.GetFrom()
 	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress[from] != nil || rn.raft.electorate.expects(from)
@@ -138,8 +136,8 @@ func (rn *RawNode) ReportUnreachable(id uint64) {
 	rn.tell(request(pb.MsgUnreachable).withFrom(id))
 }
 
-// ReportSnapshot says how sending a snapshot to the member went. It must be
-// said when it failed, or the member gets nothing more.
+// ReportSnapshot says how sending a snapshot to the member went. A host must report a
+// failure, or the leader sends the member nothing more.
 func (rn *RawNode) ReportSnapshot(id uint64, status SnapshotStatus) {
 	rn.tell(request(pb.MsgSnapStatus).withFrom(id).withReject(status == SnapshotFailure))
 }
@@ -150,16 +148,16 @@ func (rn *RawNode) TransferLeader(transferee uint64) {
 	rn.tell(request(pb.MsgTransferLeader).withFrom(transferee))
 }
 
-// ForgetLeader makes a follower forget its leader, without campaigning: it may
-// then vote for another at once (see [Node]). A leader ignores it, and so does
-// a node with [ReadOnlyLeaseBased].
+// ForgetLeader makes a follower forget its leader, without campaigning, so that the
+// follower may vote for another at once (see [Node]). A leader ignores the call, and so
+// does a node with [ReadOnlyLeaseBased].
 func (rn *RawNode) ForgetLeader() error {
 	return rn.raft.Step(&request(pb.MsgForgetLeader).msg)
 }
 
-// ReadIndex asks for an index to wait for before a read is answered, so that
-// the read is linearizable. The answer is a [ReadState] with rctx in a later
-// Ready; or there is none, if the request gets lost.
+// ReadIndex asks for an index to wait for before a read is answered, so that the read
+// is linearizable. The answer is a [ReadState] with rctx in a later Ready, unless the
+// request gets lost.
 func (rn *RawNode) ReadIndex(rctx []byte) {
 	rn.tell(request(pb.MsgReadIndex).withData(rctx))
 }
@@ -177,8 +175,8 @@ const (
 	ProgressTypeLearner
 )
 
-// WithProgress calls visitor for each member in order of id with what is known
-// of it, without allocating. Inflights is nil.
+// WithProgress calls visitor for each member in order of id with its progress, without
+// allocating. Inflights is nil.
 func (rn *RawNode) WithProgress(visitor func(id uint64, typ ProgressType, pr tracker.Progress)) {
 	rn.raft.members.Visit(func(id uint64, member *tracker.Progress) {
 		pr, typ := *member, ProgressTypePeer

@@ -11,20 +11,20 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// A linearizable read needs no log entry (thesis 6.4). The leader notes its
-// commit index when the read arrives, makes sure that it still leads, and
-// answers with the index; whoever has applied that much may read its state.
+// A linearizable read needs no log entry (thesis 6.4). The leader notes its commit
+// index when the read arrives, makes sure that it still leads, and answers with the
+// index. A node that has applied the log up to the index may read its state.
 //
-// To make sure it asks a quorum. Reads are numbered as they arrive; the context
-// of a heartbeat is the number of the newest read so far, its round, and an
-// answer with that context confirms all reads up to it. So one round of
-// heartbeats serves any number of reads, and a read whose heartbeats are lost
-// is confirmed by any later round.
+// The leader makes sure by asking a quorum. Reads are numbered as they arrive; the
+// context of a heartbeat is the number of the newest read so far, its round, and an
+// answer with this context confirms all reads up to the round. So one round of
+// heartbeats serves any number of reads, and any later round confirms a read whose
+// heartbeats are lost.
 
-// ReadState is a confirmed read: the host may answer it once it has applied
-// Index.
+// ReadState is a confirmed read, which the host may answer once the entries up to Index
+// are applied.
 type ReadState struct {
-	// Index is the commit index of the leader when the read reached it.
+	// Index is the commit index of the leader at the arrival of the read.
 	Index uint64
 	// RequestCtx is what the host passed to ReadIndex, to tell reads apart.
 	RequestCtx []byte
@@ -32,18 +32,18 @@ type ReadState struct {
 
 const readRoundSize = 8 // bytes of a round in a heartbeat's context, little endian
 
-// pendingRead is a request and its index, which is the commit index when it arrived.
+// pendingRead is a request and its index: the commit index at its arrival.
 type pendingRead struct {
 	req   *pb.Message
 	index uint64
 }
 
-// readQueue is the reads of one leadership that wait for a quorum.
+// readQueue is the reads of a leadership waiting for a quorum.
 type readQueue struct {
 	waiting []pendingRead
 	// done is the number of reads confirmed so far: waiting[0] has number done+1.
 	done uint64
-	// acked is the newest round that each member has answered.
+	// acked is the newest round answered by each member.
 	acked map[uint64]uint64
 }
 
@@ -58,7 +58,7 @@ func (q *readQueue) round() []byte {
 	return binary.LittleEndian.AppendUint64(make([]byte, 0, readRoundSize), q.newest())
 }
 
-// ack records that a member has answered a round.
+// ack records a member's answer to a round.
 func (q *readQueue) ack(from, round uint64) {
 	if q.acked == nil {
 		q.acked = map[uint64]uint64{}
@@ -66,14 +66,13 @@ func (q *readQueue) ack(from, round uint64) {
 	q.acked[from] = max(q.acked[from], round)
 }
 
-// AckedIndex lets quorum find the newest round that a majority has answered.
+// AckedIndex lets quorum find the newest round answered by a majority.
 func (q *readQueue) AckedIndex(voter uint64) (quorum.Index, bool) {
 	round, ok := q.acked[voter]
 	return quorum.Index(round), ok
 }
 
-// confirm removes and returns the reads that a majority of each set of voters
-// confirms.
+// confirm removes and returns the reads confirmed by a majority of each set of voters.
 func (q *readQueue) confirm(sets []quorum.MajorityConfig) []pendingRead {
 	round := uint64(noLimit)
 	for _, v := range sets {
@@ -90,10 +89,9 @@ func (q *readQueue) confirm(sets []quorum.MajorityConfig) []pendingRead {
 
 // readIndex takes a read request of this node or of another.
 //
-// A leader may have committed, and answered for, more in earlier terms than it
-// knows of: the commit index need not be durable. It knows once it has committed
-// an entry of its own term; until then reads wait. That holds for the only
-// voter of a group too, when it restarts.
+// A new leader may not know of all entries committed in earlier terms, because a commit
+// index need not be durable. Reads wait until the leader has committed an entry of its
+// own term, also after a restart of a group's only voter.
 func (l *leader) readIndex(m *pb.Message) {
 	if l.log.holds(entryID{term: l.term, index: l.log.committed}) {
 		l.startRead(m)
@@ -113,9 +111,8 @@ func (l *leader) startRead(m *pb.Message) {
 	l.broadcastHeartbeat()
 }
 
-// isAlone reports whether nobody can be elected without this node, and it needs
-// nobody. A leader that was removed or demoted is not: the voter that is left may
-// have won a later term.
+// isAlone reports whether this node is the only voter. A removed or demoted leader is
+// not alone: the remaining voter may have won a later term.
 func (l *leader) isAlone() bool {
 	others := func(v quorum.MajorityConfig) bool {
 		_, in := v[l.id]
@@ -124,7 +121,7 @@ func (l *leader) isAlone() bool {
 	return l.members.IsSingleton() && !slices.ContainsFunc(l.electorate.sets(), others)
 }
 
-// releaseEarlyReads starts the reads that came before the first commit.
+// releaseEarlyReads starts the reads from before the first commit of the term.
 func (l *leader) releaseEarlyReads() {
 	if len(l.earlyReads) == 0 || !l.log.holds(entryID{term: l.term, index: l.log.committed}) {
 		return
@@ -144,14 +141,14 @@ func (l *leader) readsAcked(from uint64, ctx []byte) {
 	}
 }
 
-// readAllowed answers a read at an index, as this node leads, once that is committed.
+// readAllowed answers a read at this leader's index, once the index is committed.
 func (l *leader) readAllowed(req *pb.Message, index uint64) {
 	if !l.coder.HoldRead(req, index) {
 		l.answerRead(req, index)
 	}
 }
 
-// answerRead gives the index, which is committed, to the node that asked.
+// answerRead gives a committed index to the asking node.
 func (r *raft) answerRead(req *pb.Message, index uint64) {
 	if from := req.GetFrom(); from == None || from == r.id {
 		r.readConfirmed(req, index)
@@ -162,7 +159,7 @@ func (r *raft) answerRead(req *pb.Message, index uint64) {
 	r.send(e)
 }
 
-// readConfirmed tells the host of this node that a read of its own is confirmed.
+// readConfirmed tells this node's host of a confirmed read.
 func (r *raft) readConfirmed(m *pb.Message, index uint64) {
 	r.readStates = append(r.readStates, ReadState{Index: index, RequestCtx: m.GetEntries()[0].GetData()})
 }

@@ -9,57 +9,55 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// SoftState is state that need not be kept: who leads, and what this node is.
+// SoftState is state that need not be kept: the leader, and this node's role.
 type SoftState struct {
-	// Lead is the leader that this node knows of, or [None].
+	// Lead is the leader known to this node, or [None].
 	Lead uint64
 	// RaftState is this node's role.
 	RaftState StateType
 }
 
-// Ready is what the host is to do for the state machine: write, send, apply. A
-// field that is empty asks for nothing. Slices and what they point to are
-// shared with the state machine: the host must not change them, and they do
-// not change either.
+// Ready is the host's work for the state machine: write, send, apply. An empty field
+// asks for nothing. Slices and their elements are shared with the state machine:
+// neither the host nor the state machine changes them.
 type Ready struct {
-	// SoftState is the new one, or nil if it has not changed.
+	// SoftState is the new soft state; nil if unchanged.
 	*SoftState
 
-	// HardState is to be written before Messages are sent; nil if it has not
-	// changed. With async storage writes it stands in MsgStorageAppend too.
+	// HardState is to be written before Messages are sent; nil if unchanged. With async
+	// storage writes MsgStorageAppend has it too.
 	*pb.HardState
 
-	// ReadStates are reads that were confirmed (see ReadIndex).
+	// ReadStates are confirmed reads (see ReadIndex).
 	ReadStates []ReadState
 
-	// Entries are to be written before Messages are sent. They replace
-	// everything from the first one's index on. With async storage writes they
-	// stand in MsgStorageAppend too.
+	// Entries are to be written before Messages are sent. Entries replace the log from
+	// their first index on. With async storage writes MsgStorageAppend has them too.
 	Entries []*pb.Entry
 
-	// Snapshot is to be written and applied; nil if there is none. It replaces
-	// the log. With async storage writes it stands in MsgStorageAppend too.
+	// Snapshot is to be written and applied; nil if there is none. A snapshot replaces
+	// the log. With async storage writes MsgStorageAppend has it too.
 	Snapshot *pb.Snapshot
 
 	// CommittedEntries are to be applied, in order. With async storage writes
-	// they stand in MsgStorageApply too.
+	// MsgStorageApply has them too.
 	CommittedEntries []*pb.Entry
 
-	// Messages are to be sent: after Entries, HardState and Snapshot are
-	// written, or with async storage writes at once, as those that must wait
-	// are responses in MsgStorageAppend. The local threads' messages are last.
+	// Messages are to be sent after Entries, HardState and Snapshot are written. With
+	// async storage writes Messages leave at once, because messages that must wait are
+	// responses in MsgStorageAppend. The local threads' messages are last.
 	//
 	// The host reports how sending a MsgSnap went (ReportSnapshot).
 	Messages []*pb.Message
 
-	// MustSync says that writing must be durable before Messages are sent, and
-	// not merely done.
+	// MustSync says that the writes must be durable, not merely issued, before Messages
+	// are sent.
 	MustSync bool
 }
 
-// MustSync reports whether going from the hard state prevst to st, with entsnum
-// new entries, needs a durable write. The commit index alone does not: it is
-// learnt again.
+// MustSync reports whether going from the hard state prevst to st, with entsnum new
+// entries, needs a durable write. A new commit index alone needs none, because a node
+// learns the commit index again.
 func MustSync(st, prevst *pb.HardState, entsnum int) bool {
 	return entsnum != 0 || st.GetVote() != prevst.GetVote() || st.GetTerm() != prevst.GetTerm()
 }
@@ -77,7 +75,7 @@ func hardStateOf(st *pb.HardState) hardState {
 	return hardState{term: st.GetTerm(), vote: st.GetVote(), commit: st.GetCommit()}
 }
 
-// proto returns it for the host, which owns the result.
+// proto returns the hard state for the host, which owns the result.
 func (h hardState) proto() *pb.HardState {
 	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
@@ -102,17 +100,17 @@ func (rn *RawNode) HasReady() bool {
 		r.log.hasNextCommitted(rn.appliesUnwritten())
 }
 
-// Ready returns what the host is to do, and counts on its being done. Unless
-// writes are asynchronous, Advance must follow before the next Ready.
+// Ready returns the host's work, and counts the work as taken on. Unless writes are
+// asynchronous, Advance must follow before the next Ready.
 func (rn *RawNode) Ready() Ready {
 	rd := rn.offer()
 	rn.accept(rd)
 	return rd
 }
 
-// appliesUnwritten reports whether entries may be applied before they are
-// known to be written here: a host that writes and applies in one turn does so
-// in order, one with two threads does not.
+// appliesUnwritten reports whether entries may be applied before their write here is
+// reported: a host with one turn for both writes first and applies second, a host with
+// two threads may not.
 func (rn *RawNode) appliesUnwritten() bool { return !rn.raft.cfg.AsyncStorageWrites }
 
 // offer builds a Ready and changes nothing.
@@ -144,8 +142,8 @@ func (rn *RawNode) offer() Ready {
 	return rd
 }
 
-// outgoing returns the messages of a Ready: what may leave at once, then what
-// comes after writing.
+// outgoing returns the messages of a Ready: messages free to leave at once, then
+// messages after writing.
 func (rn *RawNode) outgoing(rd Ready) []*pb.Message {
 	r := rn.raft
 	var later []*pb.Message
@@ -157,8 +155,8 @@ func (rn *RawNode) outgoing(rd Ready) []*pb.Message {
 			later = append(later, r.storageApply(rd.CommittedEntries))
 		}
 	} else {
-		// The host sends after writing, so what vouches may go with the rest.
-		// What this node says to itself waits for Advance.
+		// The host sends after writing, so vouching messages may go with the rest.
+		// Messages of this node to itself wait for Advance.
 		for _, m := range r.vouching {
 			if m.GetTo() != r.id {
 				later = append(later, m)
@@ -171,8 +169,7 @@ func (rn *RawNode) outgoing(rd Ready) []*pb.Message {
 	return append(slices.Clip(r.outbox), later...)
 }
 
-// accept takes note that the host works on rd, which is what offer returned
-// last.
+// accept notes that the host works on rd, the last result of offer.
 func (rn *RawNode) accept(rd Ready) {
 	r := rn.raft
 	if r.log.err != nil {
@@ -196,8 +193,8 @@ func (rn *RawNode) accept(rd Ready) {
 	r.checkInvariants()
 }
 
-// planAdvance keeps what the host's work on rd means to this node, until
-// Advance says that it is done.
+// planAdvance keeps the messages of this node to itself that follow from the host's
+// work on rd, until Advance.
 func (rn *RawNode) planAdvance(rd Ready) {
 	r := rn.raft
 	if len(rn.onAdvance) > 0 {
@@ -216,17 +213,17 @@ func (rn *RawNode) planAdvance(rd Ready) {
 	}
 }
 
-// Advance says that the host has done what the last Ready asked for: written
-// it, and applied it or will do so before it applies anything later. The
-// argument is not looked at. With async storage writes the responses take its
-// place, and it panics.
+// Advance says that the host has done the work of the last Ready: the writes are done,
+// and the committed entries are applied, or will be before any later entry. The
+// argument is ignored. With async storage writes the responses take the place of
+// Advance, and Advance panics.
 func (rn *RawNode) Advance(_ Ready) {
 	r := rn.raft
 	if r.cfg.AsyncStorageWrites {
 		r.logger.Panicf("raft: node %x: Advance was called, but Config.AsyncStorageWrites is set; deliver the responses instead", r.id)
 	}
 	for i, m := range rn.onAdvance {
-		_ = r.Step(m) // of the errors only ErrStorage can be, and it stays
+		_ = r.Step(m) // the only possible error is ErrStorage, which stays
 		rn.onAdvance[i] = nil
 	}
 	rn.onAdvance = rn.onAdvance[:0]

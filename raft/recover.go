@@ -9,16 +9,16 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// recoverer has won an election and may not lead yet: its extension has something
-// to learn from the others first. It appends nothing, and its host sees a candidate.
-// It gives up like a candidate whose votes do not come.
+// recoverer has won an election and may not lead yet, because its extension must first
+// learn from the other members. A recoverer appends nothing, looks like a candidate to
+// its host, and gives up like a candidate whose votes do not come.
 type recoverer struct {
 	*raft
 }
 
 func (rc *recoverer) state() StateType { return StateCandidate }
 
-// win begins the leadership of a term, or what must come before it.
+// win begins the leadership of a term, or the recovery before the leadership.
 func (r *raft) win() {
 	if r.coder.MayLead() {
 		r.becomeLeader()
@@ -42,7 +42,7 @@ func (rc *recoverer) step(m *pb.Message) error {
 	return nil
 }
 
-// proceed leads as soon as the extension lets it, after a last cut.
+// proceed leads as soon as the extension permits, after a last cut.
 func (rc *recoverer) proceed() {
 	cut, done := rc.coder.Recovered()
 	if !done {
@@ -55,23 +55,23 @@ func (rc *recoverer) proceed() {
 		rc.log.cut(cut)
 	}
 	if !rc.promotable() {
-		// It learnt meanwhile that it is no voter any more.
+		// This node has meanwhile lost its vote.
 		rc.becomeFollower(rc.term, None)
 		return
 	}
 	rc.becomeLeader()
 }
 
-// hearWinner moves this node to the term of a node that says that it has won it, as
-// an append of a leader would: then it can acknowledge nothing to an older leader any
-// more. It reports whether the question is to be answered.
+// hearWinner moves this node to the term of an election's winner, as a leader's append
+// would, so that this node acknowledges nothing more to older leaders. The result says
+// whether the question is to be answered.
 func (r *raft) hearWinner(m *pb.Message) (bool, error) {
 	from, term := m.GetFrom(), m.GetLogTerm()
 	switch {
 	case term > maxTerm:
 		return false, fmt.Errorf("%w: question from %x has term %d; at most %d can be", ErrMalformedMessage, from, term, uint64(maxTerm))
 	case term < r.term:
-		r.vouch(r.message(pb.MsgAppResp, from)) // shows it the later term
+		r.vouch(r.message(pb.MsgAppResp, from)) // shows the sender the later term
 		return false, nil
 	case term > r.term:
 		r.becomeFollower(term, from)

@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// What the leader sends a member depends on what it knows of the member's log
-// (tracker.Progress):
+// The leader's messages to a member depend on the leader's knowledge of the member's
+// log (tracker.Progress):
 //
 //	Probe      unknown where the logs agree: one append at a time, until one
 //	           is accepted
@@ -20,8 +20,8 @@ import (
 //	Snapshot   the entries it needs are compacted: nothing until it has the
 //	           snapshot
 
-// broadcastAppend sends every other member what it lacks, or at least the
-// commit index.
+// broadcastAppend sends every other member its next entries, or at least the commit
+// index.
 func (l *leader) broadcastAppend() {
 	l.members.Visit(func(id uint64, pr *tracker.Progress) {
 		if id != l.id {
@@ -30,9 +30,9 @@ func (l *leader) broadcastAppend() {
 	})
 }
 
-// sendAppend sends a member the entries that come next for it, and reports
-// whether anything was sent. Without entries it sends an append only if
-// evenEmpty, to tell the commit index or to find out where the logs agree.
+// sendAppend sends a member its next entries, and reports whether a message was sent.
+// An append without entries is sent only if evenEmpty, to tell the commit index or to
+// find out where the logs agree.
 func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) bool {
 	if pr.IsPaused() {
 		return false
@@ -43,8 +43,8 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	}
 	var ents []*pb.Entry
 	var saved int
-	// When the window is full an append without entries still goes out: if all
-	// that filled the window was lost, its answer is what empties it.
+	// With a full window an append without entries still goes out: if every message in
+	// the window was lost, the answer to the empty append reopens the window.
 	if pr.State != tracker.StateReplicate || !pr.Inflights.Full() {
 		ents, saved, err = l.entriesFor(to, pr.Next)
 	}
@@ -62,13 +62,11 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 	return true
 }
 
-// entriesFor returns the entries, from index next on, that one append to a
-// member carries.
+// entriesFor returns the entries, from index next on, for one append to a member.
 //
-// This is the place where the leader decides what a member is sent for an
-// entry: the entry itself, the same for all, or the member's units of it. What
-// the host turns into units ([Coding.LateSeal]) takes so many bytes less than it
-// has here.
+// The leader decides here on the form of an entry for a member: the entry itself, the
+// same for all, or the member's units. An entry that the host turns into units
+// ([Coding.LateSeal]) is shorter on the wire by saved bytes.
 func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
 	room := l.coder.Room(to, next)
 	if room <= 0 {
@@ -81,11 +79,11 @@ func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err e
 	return ents, saved, err
 }
 
-// sendSnapshot sends a member that needs compacted entries the snapshot
-// instead, and reports whether it could.
+// sendSnapshot sends the snapshot to a member in need of compacted entries, and reports
+// whether a message was sent.
 func (l *leader) sendSnapshot(to uint64, pr *tracker.Progress) bool {
 	if !pr.RecentActive {
-		return false // it would not arrive; wait until the member is back
+		return false // a snapshot would not arrive; wait until the member is back
 	}
 	s, err := l.log.snapshot()
 	if errors.Is(err, ErrSnapshotTemporarilyUnavailable) {
@@ -106,16 +104,16 @@ func (l *leader) sendSnapshot(to uint64, pr *tracker.Progress) bool {
 	return true
 }
 
-// broadcastHeartbeat sends everyone a heartbeat. It carries the newest round of
-// reads, so any heartbeat confirms them.
+// broadcastHeartbeat sends every other member a heartbeat with the newest round of
+// reads, so that an answer to any heartbeat confirms the reads.
 func (l *leader) broadcastHeartbeat() {
 	ctx := l.reads.round()
 	l.members.Visit(func(id uint64, pr *tracker.Progress) {
 		if id == l.id {
 			return
 		}
-		// Not beyond what is known to agree: a member's log may be another's
-		// from there on, and it must not take that for committed.
+		// Not beyond the known agreement: behind it a member's log may differ, and the
+		// member must not take the difference for committed.
 		commit := min(pr.Match, l.log.committed)
 		e := l.message(pb.MsgHeartbeat, id).withCommit(commit)
 		e.msg.Context = ctx
@@ -128,8 +126,8 @@ func (l *leader) broadcastHeartbeat() {
 func (l *leader) appendRejected(pr *tracker.Progress, m *pb.Message) {
 	agree := m.GetRejectHint()
 	if term := m.GetLogTerm(); term > 0 {
-		// The member says what it has at the hint. No entry of ours with a
-		// higher term, up to there, can be in its log.
+		// The hint has the member's term. Up to the hint, none of our entries of higher
+		// terms can be in the member's log.
 		agree = l.log.match(entryID{term: term, index: agree}).index
 	}
 	if pr.MaybeDecrTo(m.GetIndex(), agree) {
@@ -140,12 +138,12 @@ func (l *leader) appendRejected(pr *tracker.Progress, m *pb.Message) {
 	}
 }
 
-// appendAccepted takes note of how far a member's log agrees, commits what has
-// become safe, and sends what the answer has made room for. The leader's own
-// answer comes here too, when its log is durable.
+// appendAccepted notes how far a member's log agrees, commits if possible, and sends
+// further entries into the room made by the answer. The leader's own answer arrives
+// here too, when its log is durable.
 func (l *leader) appendAccepted(pr *tracker.Progress, m *pb.Message) {
 	from, index := m.GetFrom(), m.GetIndex()
-	// An answer that tells nothing new still ends probing.
+	// An answer without news still ends probing.
 	if !pr.MaybeUpdate(index) && (pr.Match != index || pr.State != tracker.StateProbe) {
 		return
 	}
@@ -155,8 +153,8 @@ func (l *leader) appendAccepted(pr *tracker.Progress, m *pb.Message) {
 	case tracker.StateReplicate:
 		pr.Inflights.FreeLE(index)
 	case tracker.StateSnapshot:
-		// By the snapshot we sent or by any other way: as soon as the log
-		// reaches back to it, the member can go on from there.
+		// By the snapshot we sent or by any other way: as soon as this log reaches back
+		// to its end, the member can go on from there.
 		if pr.Match+1 >= l.log.firstIndex() {
 			pr.BecomeProbe() // forgets the snapshot
 			pr.BecomeReplicate()
@@ -180,8 +178,8 @@ func (l *leader) appendAccepted(pr *tracker.Progress, m *pb.Message) {
 func (l *leader) heartbeatAnswered(pr *tracker.Progress, m *pb.Message) {
 	pr.RecentActive = true
 	pr.MsgAppFlowPaused = false
-	// It is there but lags, or it is not known where its log agrees: an append
-	// gets things going again, also when everything in flight was lost.
+	// The member answers but lags, or the point of agreement is unknown: an append
+	// restarts replication, also if every append in flight was lost.
 	if pr.Match < l.log.last().index || pr.State == tracker.StateProbe {
 		l.sendAppend(m.GetFrom(), pr, true)
 	}
@@ -196,7 +194,7 @@ func (l *leader) snapshotSent(pr *tracker.Progress, m *pb.Message) {
 		return
 	}
 	if m.GetReject() {
-		pr.PendingSnapshot = 0 // so that probing starts from what is known
+		pr.PendingSnapshot = 0 // so that probing starts at the known agreement
 	}
 	pr.BecomeProbe()
 	// After a success its acknowledgement is on the way; after a failure wait

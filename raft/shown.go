@@ -28,8 +28,8 @@ func (l shownLog) Slice(lo, hi, most uint64) ([]*pb.Entry, error) {
 
 func (l shownLog) Stored() (first, last uint64) { return l.storedFirst(), l.tail.base.index }
 
-// Released returns the highest index that the host will never need again, whatever
-// crashes: what it has compacted, or says that it could.
+// Released returns the highest index the host will never need again, after any crash:
+// the compacted part, or more by [Releaser].
 func (l shownLog) Released(first uint64) uint64 {
 	k := first - 1
 	if s, ok := l.storage.(Releaser); ok {

@@ -12,15 +12,15 @@ import (
 const (
 	// loadPage is how much of the log is read at a time.
 	loadPage = 4 << 20
-	// surveyBytes is how much is read of what is applied when a node starts.
+	// surveyBytes bounds the applied entries read when a node starts.
 	surveyBytes = 16 << 20
 )
 
-// extend begins the extension that the configuration asks for, and shows it the log.
-// A node must not take an envelope for a payload. So the extension looks at all that is
-// not applied, which the host is about to be handed, and at a part of the rest, which
-// this node may send to others: the oldest entries, because after a time with coding
-// the coded ones are there.
+// extend begins the configured extension, and shows the extension the log, because a
+// node must not take an envelope for a payload. The extension sees all unapplied
+// entries, which the host will be handed, and a part of the applied ones, which this
+// node may send to others: the oldest, because coded entries from an earlier time with
+// coding are there.
 func (r *raft) extend() error {
 	r.coder = newCoder(r)
 	if err := r.lease(); err != nil {
@@ -52,8 +52,8 @@ func (r *raft) extend() error {
 }
 
 // show shows an extension the entries from index lo to index last, until so many bytes
-// were read, and returns the first index that was not. A Storage that does not give an
-// entry away is no reason not to start: the node asks again when it needs the entry.
+// were read, and returns the first index not shown. An unreadable entry does not keep
+// the node from starting, because the node asks again when it needs the entry.
 func (r *raft) show(lo, last uint64, bytes entryEncodingSize, to func(ents []*pb.Entry) error) (next uint64, err error) {
 	for lo <= last && bytes > 0 {
 		ents, err := r.log.storage.Entries(lo, last+1, uint64(min(bytes, loadPage)))

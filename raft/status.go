@@ -51,10 +51,10 @@ type BasicStatus struct {
 	*pb.HardState
 	SoftState
 
-	// Applied is the last index that the host has reported as applied.
+	// Applied is the last index reported as applied by the host.
 	Applied uint64
 
-	// LeadTransferee is the member that this leader is handing over to, or [None].
+	// LeadTransferee is the member to which this leader is handing over, or [None].
 	LeadTransferee uint64
 }
 
@@ -63,7 +63,7 @@ type Status struct {
 	BasicStatus
 	// Config is the configuration in force here.
 	Config tracker.Config
-	// Progress is what a leader knows of each member; nil at other nodes.
+	// Progress is a leader's knowledge of each member; nil at other nodes.
 	Progress map[uint64]tracker.Progress
 	// Coding is the node's view of coded replication; nil without Config.Coding.
 	Coding *CodingStatus
@@ -104,8 +104,8 @@ func (rn *RawNode) Status() Status {
 	return s
 }
 
-// MarshalJSON returns the status as a JSON object; ids are in hexadecimal. Of
-// Coding it has what a node says of itself.
+// MarshalJSON returns the status as a JSON object; ids are in hexadecimal. Of Coding
+// the object has the node's own part.
 func (s Status) MarshalJSON() ([]byte, error) {
 	members := make([]string, 0, len(s.Progress))
 	for _, id := range slices.Sorted(maps.Keys(s.Progress)) {

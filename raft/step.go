@@ -10,8 +10,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// ErrMalformedMessage is wrapped by the errors of Step for messages that no
-// correct node sends. Nothing is changed by them but, at most, the term.
+// ErrMalformedMessage is wrapped by the errors of Step for messages no correct node
+// sends. Such a message changes nothing except, at most, the term.
 var ErrMalformedMessage = errors.New("raft: malformed message")
 
 // Step lets a message arrive. m must not change afterwards.
@@ -42,11 +42,11 @@ func (r *raft) Step(m *pb.Message) error {
 	return r.log.err
 }
 
-// maxTerm is beyond any term that counting elections leads to. Terms above it
-// are refused: one near the end of the range would leave no room for elections.
+// maxTerm is beyond any term reachable by elections. Higher terms are refused, because
+// a term near the end of the range would leave no room for elections.
 const maxTerm = 1 << 62
 
-// checkShape refuses what cannot be read as the message it says it is.
+// checkShape refuses a message unreadable as its type.
 func (r *raft) checkShape(m *pb.Message) error {
 	if t := m.GetTerm(); t > maxTerm {
 		return fmt.Errorf("%w: %s from %x has term %d; at most %d can be", ErrMalformedMessage, m.GetType(), m.GetFrom(), t, uint64(maxTerm))
@@ -88,9 +88,9 @@ func malformed(err error) error {
 	return fmt.Errorf("%w: %w", ErrMalformedMessage, err)
 }
 
-// fromSelf reports whether a node may get such a message from itself: what its
-// host asks of it, and what has waited for durability: votes, acknowledgements, and
-// what an extension lets pass.
+// fromSelf reports whether a node may get such a message from itself: requests of its
+// host, and messages after a wait for durability: votes, acknowledgements, and messages
+// let pass by an extension.
 func fromSelf(m *pb.Message) bool {
 	switch t := m.GetType(); t {
 	case pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader, pb.MsgForgetLeader, MsgLeases:
@@ -102,8 +102,8 @@ func fromSelf(m *pb.Message) bool {
 	}
 }
 
-// catchUp handles the term of a message from a later one than ours, and
-// reports whether the message is to be looked at further.
+// catchUp handles a message of a later term than ours, and reports whether the message
+// is to be handled further.
 func (r *raft) catchUp(m *pb.Message) bool {
 	switch m.GetType() {
 	case pb.MsgVote, pb.MsgPreVote:
@@ -113,7 +113,7 @@ func (r *raft) catchUp(m *pb.Message) bool {
 			return false
 		}
 		if m.GetType() == pb.MsgPreVote {
-			return true // only a question about that term
+			return true // only a question about the later term
 		}
 	case pb.MsgPreVoteResp:
 		if !m.GetReject() {
@@ -139,21 +139,21 @@ func isFromLeader(t pb.MessageType) bool {
 func (r *raft) answerOutdated(m *pb.Message) {
 	switch m.GetType() {
 	case pb.MsgApp, pb.MsgHeartbeat:
-		// With CheckQuorum or PreVote our campaigns may be ignored, so this
-		// leader would never learn of our higher term, nor we get its entries.
-		// Any answer shows it the term and makes it step down.
+		// With CheckQuorum or PreVote our campaigns may be ignored, so this leader
+		// would never learn of our higher term, nor we get its entries. Any answer
+		// shows the leader our term and makes it step down.
 		if r.cfg.CheckQuorum || r.cfg.PreVote {
 			r.vouch(r.message(pb.MsgAppResp, m.GetFrom()))
 		}
 	case pb.MsgPreVote:
-		// Must be answered: a node without PreVote may have raised the term
-		// with a shorter log, and none could win if the longer log were to go
-		// on asking about a lower one.
+		// Must be answered: a node without PreVote may have raised the term with a
+		// shorter log, and no node could win if the node with the longer log went on
+		// asking about a lower term.
 		r.vouch(r.message(pb.MsgPreVoteResp, m.GetFrom()).withReject())
 	case pb.MsgStorageAppendResp:
-		// The entries may have been replaced since, and be written again, so
-		// the report says nothing about them. A snapshot is committed state: it
-		// is right in any term.
+		// The entries may have been replaced since, and written again, so the report
+		// does not prove them durable. A snapshot is committed state and valid in any
+		// term.
 		if s := m.GetSnapshot(); s != nil {
 			r.snapshotApplied(s)
 		}
@@ -204,7 +204,7 @@ func (r *raft) dispatch(m *pb.Message) error {
 	return nil
 }
 
-// entriesApplied hears that the host has applied the entries.
+// entriesApplied is called after the host has applied the entries.
 func (r *raft) entriesApplied(ents []*pb.Entry) {
 	if len(ents) == 0 {
 		return

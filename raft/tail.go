@@ -9,36 +9,34 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// tail is the end of the log: what Storage is not known to hold.
+// tail is the end of the log not known to be in Storage.
 //
 //	Storage: ... base | tail: entries[0] ... entries[handed-1] | entries[handed] ...
 //	                          being written                      not yet in any Ready
 //
-// An incoming snapshot waits here too; it stands for everything up to its
-// index, and entries may follow it. Entries stay in the tail until the host
-// says that they are written, so that the log is always readable: either here
-// or in Storage.
+// An incoming snapshot waits here too: it stands for everything up to its index, and
+// entries may follow. Entries stay in the tail until the host reports them written, so
+// that every entry is readable, either here or in Storage.
 type tail struct {
-	// base is the entry before entries[0]: the last one that Storage holds and
-	// the tail does not replace, or the pending snapshot.
+	// base is the entry before entries[0]: the last entry of Storage not replaced by
+	// the tail, or the pending snapshot.
 	//
 	// Knowing its term here saves Storage a question on nearly every append.
 	base entryID
 	// entries[i] has index base.index+1+i.
 	//
-	// Invariant: what was handed out is not overwritten. Truncation makes a new
-	// array.
+	// Invariant: entries handed out are not overwritten. Truncation makes a new array.
 	entries []*pb.Entry
-	// handed is the number of entries that a Ready has carried.
+	// handed is the number of entries carried by a Ready.
 	//
 	// Invariant: 0 <= handed <= len(entries).
 	handed int
 
-	// snapshot is not nil while one waits to be written.
+	// snapshot is the snapshot to be written, or nil.
 	//
 	// Invariant: its index is at most base.index.
 	snapshot *pb.Snapshot
-	// snapshotHanded is set once a Ready has carried it.
+	// snapshotHanded is set once a Ready has carried the snapshot.
 	snapshotHanded bool
 }
 
@@ -69,7 +67,7 @@ func (t *tail) slice(lo, hi uint64) []*pb.Entry {
 	return t.entries[lo-first : hi-first : hi-first]
 }
 
-// unhanded returns the entries that no Ready has carried.
+// unhanded returns the entries not yet carried by a Ready.
 func (t *tail) unhanded() []*pb.Entry {
 	if t.handed == len(t.entries) {
 		return nil
@@ -77,7 +75,7 @@ func (t *tail) unhanded() []*pb.Entry {
 	return slices.Clip(t.entries[t.handed:])
 }
 
-// unhandedSnapshot returns the snapshot that no Ready has carried, or nil.
+// unhandedSnapshot returns the snapshot not yet carried by a Ready, or nil.
 func (t *tail) unhandedSnapshot() *pb.Snapshot {
 	if t.snapshotHanded {
 		return nil
@@ -91,8 +89,7 @@ func (t *tail) hand() {
 	t.snapshotHanded = t.snapshot != nil
 }
 
-// append adds entries behind after, which must be in the tail or before it, and
-// drops what followed after.
+// append replaces the entries behind after, which must be in the tail or before.
 func (t *tail) append(after entryID, ents []*pb.Entry) {
 	switch {
 	case after.index < t.base.index || after.index == t.base.index && len(t.entries) > 0:
@@ -108,9 +105,8 @@ func (t *tail) append(after entryID, ents []*pb.Entry) {
 	}
 }
 
-// written drops what is now in Storage: the entries up to id. It does nothing
-// if the tail does not hold id, as when the entries that were written have been
-// replaced meanwhile.
+// written drops the entries up to id, now in Storage. If the tail does not hold id,
+// because other entries have replaced the written ones meanwhile, written does nothing.
 func (t *tail) written(id entryID) {
 	if id.index <= t.base.index {
 		return
@@ -125,7 +121,7 @@ func (t *tail) written(id entryID) {
 	case len(t.entries) == 0:
 		t.entries = nil
 	case cap(t.entries) > 2*len(t.entries):
-		// Let go of the array, and with it of the entries before.
+		// A smaller array frees the entries before.
 		t.entries = slices.Clone(t.entries)
 	}
 }
@@ -135,7 +131,7 @@ func (t *tail) replace(s *pb.Snapshot) {
 	*t = tail{base: snapshotID(s), snapshot: cloneSnapshot(s)}
 }
 
-// snapshotWritten drops the snapshot of that index; it is now in Storage.
+// snapshotWritten drops the snapshot of that index, now in Storage.
 func (t *tail) snapshotWritten(index uint64) {
 	if t.snapshot != nil && t.snapshot.GetMetadata().GetIndex() == index {
 		t.snapshot, t.snapshotHanded = nil, false

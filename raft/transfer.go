@@ -8,9 +8,9 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Handing leadership over (thesis 3.10): the leader takes no more proposals,
-// brings the transferee's log up to its own, and tells it to campaign at once.
-// If that takes longer than an election timeout the leader goes on leading.
+// Handing leadership over (thesis 3.10): the leader takes no more proposals, brings the
+// transferee's log up to its own, and tells it to campaign at once. If the transfer
+// takes longer than an election timeout, the leader goes on leading.
 
 // transferTo begins to hand leadership to a voter.
 func (l *leader) transferTo(pr *tracker.Progress, to uint64) {

@@ -7,11 +7,10 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// handleVote answers a candidate (MsgVote), or one that asks whether it should
-// become one (MsgPreVote).
+// handleVote answers a candidate (MsgVote), or a node in a pre-election (MsgPreVote).
 //
-// Learners vote too. A learner that was promoted may be the last to hear of
-// it, and those who know may be unable to elect anyone without it.
+// Learners vote too. A promoted learner may be the last to hear of its promotion, and
+// the other voters may be unable to elect a leader without the learner.
 func (r *raft) handleVote(m *pb.Message) {
 	answer := pb.MsgVoteResp
 	if m.GetType() == pb.MsgPreVote {
@@ -35,12 +34,12 @@ func (r *raft) handleVote(m *pb.Message) {
 	}
 }
 
-// mayVote reports whether this node is free to vote for the sender: it has not
-// voted for another in this term nor seen its leader, or the question is about
-// a later term.
+// mayVote reports whether this node is free to vote for the sender: this node has
+// neither voted for another in this term nor seen the term's leader, or the question is
+// about a later term.
 //
-// This is the place where a node refuses its vote for reasons that are not in
-// the logs, such as a promise to another node.
+// A node refuses its vote here for reasons outside of the logs, for example a promise
+// to another node.
 func (r *raft) mayVote(m *pb.Message) bool {
 	switch {
 	case !r.coder.MayVote(m, isTransfer(m)):
@@ -54,9 +53,9 @@ func (r *raft) mayVote(m *pb.Message) bool {
 	}
 }
 
-// refusesCampaigns reports whether this node stands by its leader: it has heard
-// from it within the least election timeout (thesis 6.2), so that a node that
-// was removed, or cut off, cannot disturb the rest.
+// refusesCampaigns reports whether this node stands by its leader. After word from the
+// leader within the least election timeout (thesis 6.2) it does, so that a removed
+// node, or a node cut off for a while, cannot disturb the rest.
 func (r *raft) refusesCampaigns() bool {
 	return r.cfg.CheckQuorum && r.lead != None && r.quietTicks < r.cfg.ElectionTick
 }
