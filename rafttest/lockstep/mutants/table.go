@@ -10,8 +10,8 @@ var table = []bug{
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
 	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():", "case false:"},
-	{"election", "campaigns with a snapshot to apply", "raft.go", "!pr.IsLearner && r.log.tail.snapshot == nil", "!pr.IsLearner"},
-	{"election", "learners campaign", "raft.go", "pr != nil && !pr.IsLearner &&", "pr != nil &&"},
+	{"election", "campaigns with a snapshot to apply", "raft.go", "if pr == nil || r.log.tail.snapshot != nil {", "if pr == nil {"},
+	{"election", "learners campaign", "raft.go", "return !pr.IsLearner || comes", "return pr != nil || comes"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
 	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None)\n	} else", "votes: map[uint64]bool{}}, r.lead)\n	} else"},
 	{"election", "a new role keeps counting the old one's ticks", "raft.go", "	r.quietTicks = 0\n	r.patience", "	r.patience"},
@@ -44,7 +44,7 @@ var table = []bug{
 
 	// Snapshots.
 	{"snapshot", "sent to members that are away", "replicate.go", "if !pr.RecentActive {\n		return false", "if false {\n		return false"},
-	{"snapshot", "a failed one is believed to have arrived", "replicate.go", "		pr.PendingSnapshot = 0 // so that probing starts from what is known\n", ""},
+	{"snapshot", "a failed one is believed to have arrived", "replicate.go", "		pr.PendingSnapshot = 0 // so that probing starts at the known agreement\n", ""},
 	{"snapshot", "replaces a log that leads to it", "follower.go", "case f.log.holds(id) && !f.mayRestore(id):", "case false:"},
 	{"snapshot", "the leader stays in snapshot mode one entry too long", "replicate.go", "if pr.Match+1 >= l.log.firstIndex() {", "if pr.Match >= l.log.firstIndex() {"},
 	{"snapshot", "a report of an earlier term is ignored", "step.go", "		if s := m.GetSnapshot(); s != nil {\n			r.snapshotApplied(s)\n		}\n	}\n}", "	}\n}"},
@@ -61,7 +61,7 @@ var table = []bug{
 	// Handing leadership over.
 	{"transfer", "asking again starts again", "transfer.go", "pr.IsLearner || to == l.transferee", "pr.IsLearner"},
 	{"transfer", "does not get a full election timeout", "transfer.go", "	l.quietTicks = 0\n", ""},
-	{"transfer", "never given up", "leader.go", "		// A transfer that took this long has failed; go on leading.\n		l.transferee = None\n", ""},
+	{"transfer", "never given up", "leader.go", "		// A transfer has failed after an election timeout; go on leading.\n		l.transferee = None\n", ""},
 	{"transfer", "proposals are taken meanwhile", "propose.go", "case l.transferee != None:", "case false:"},
 	{"transfer", "to a member that is removed goes on", "conf.go", "	if !isVoter(l.members.Config, l.transferee) {\n		l.transferee = None\n	}\n", ""},
 	{"transfer", "the campaign does not say that it is one", "candidate.go", "if why == transfer {", "if why == preElection {"},
