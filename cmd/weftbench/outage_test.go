@@ -28,5 +28,5 @@ func TestOutage(t *testing.T) {
 		require.Zero(t, r.Before.Failed+r.Away.Failed+r.Back.Failed)
 	}
 	require.Greater(t, rows[0].Sent, 1.9, "coding %s", rows[0].Side)
-	require.Less(t, rows[1].Sent, 1.6, "coding %s", rows[1].Side)
+	require.Less(t, rows[1].Sent, 0.9*rows[0].Sent, "coding %s", rows[1].Side)
 }
