@@ -33,7 +33,7 @@ var table = []bug{
 	{"append", "a rejection does not end pipelining", "replicate.go", "		if pr.State == tracker.StateReplicate {\n			pr.BecomeProbe()\n		}\n		l.sendAppend", "		l.sendAppend"},
 	{"append", "the leader ignores the term of a hint", "replicate.go", "if term := m.GetLogTerm(); term > 0 {", "if term := m.GetLogTerm(); term > 1<<40 {"},
 	{"append", "an answer without news does not end probing", "replicate.go", "!pr.MaybeUpdate(index) && (pr.Match != index || pr.State != tracker.StateProbe)", "!pr.MaybeUpdate(index)"},
-	{"append", "the leader keeps the proposer's buffer", "coder_plain.go", "e.Data = bytes.Clone(e.Data)", "_ = bytes.Clone"},
+	{"append", "the leader keeps the proposer's buffer", "coder_plain.go", "e.Data = bytes.Clone(e.Data)", "_ = bytes.Clone(e.Data)"},
 	{"append", "an empty payload becomes an absent one", "coder_plain.go", "e.Data = bytes.Clone(e.Data)", "if e.Data = bytes.Clone(e.Data); len(e.Data) == 0 {\n\t\t\te.Data = nil\n\t\t}"},
 
 	// Committing.
