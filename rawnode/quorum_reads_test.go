@@ -101,7 +101,7 @@ func TestQuorumReadOfFormerMembersDoesNotEnd(t *testing.T) {
 	require.Less(t, c.nodes[2].r.last, c.result(write).Index)
 	require.Less(t, n.r.last, c.result(write).Index)
 
-	c.lose = func(m wire.Message) bool { return !(m.From == 2 && m.To == 3 || m.From == 3 && m.To == 2) }
+	c.lose = func(m wire.Message) bool { return (m.From != 2 || m.To != 3) && (m.From != 3 || m.To != 2) }
 	read := c.readWith(3, byQuorum)
 	c.settle()
 	require.Equal(t, 1, len(n.r.reads.ready), "a majority of the former members has answered")
@@ -172,7 +172,7 @@ func TestNodeWithoutALogAnswersNoQuorumRead(t *testing.T) {
 	require.NoError(t, joiner.r.Receive(wire.Message{Group: 7, From: 3, To: 4, Body: wire.LogEnd{Boot: 1, Number: 1}}))
 	require.Empty(t, joiner.r.Flush(c.now).Sends)
 	// A group with other first members under the same number does not answer either.
-	c.nodes[2].r.Receive(wire.Message{Group: 7, From: 3, To: 2, Body: wire.LogEnd{Boot: 1, Number: 1, First: 99}})
+	require.NoError(t, c.nodes[2].r.Receive(wire.Message{Group: 7, From: 3, To: 2, Body: wire.LogEnd{Boot: 1, Number: 1, First: 99}}))
 	for _, m := range c.nodes[2].r.Flush(c.now).Sends {
 		require.NotEqual(t, wire.KindLogEnd, m.Kind())
 	}
