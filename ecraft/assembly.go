@@ -36,10 +36,10 @@ func (a *Assembly) Free() {
 	assemblies.Put(a)
 }
 
-// Add takes in the units of a strip that the Assembly does not hold yet, and returns
-// how many. The strip's memory is kept. Units with a wrong checksum are left out, with
-// an error that wraps ErrCorrupt; a strip that is not of this entry's layout is refused
-// with an error that wraps ErrMalformed.
+// Add takes in the new units of a strip, and returns their number. The strip's memory
+// is kept. Units with a wrong checksum are left out, with an error that wraps
+// ErrCorrupt; a strip of another layout is refused with an error that wraps
+// ErrMalformed.
 func (a *Assembly) Add(s Strip) (added int, err error) {
 	if s.Count == 0 {
 		return 0, nil
@@ -74,9 +74,9 @@ func (a *Assembly) Has(slot, k int) bool { return a.units[a.h.Unit(slot, k)] != 
 // Bytes returns the bytes of the units held.
 func (a *Assembly) Bytes() int { return a.count * a.h.UnitLen() }
 
-// Payload decodes the payload and checks it, in memory of its own. It returns
-// ErrIncomplete if units are missing, and an error that wraps ErrCorrupt if the
-// payload is not the one of the header.
+// Payload decodes the payload and checks it, in memory of its own. The error is
+// ErrIncomplete if units are missing, and wraps ErrCorrupt if the payload differs from
+// the header's.
 func (a *Assembly) Payload() ([]byte, error) { return a.AppendPayload(nil) }
 
 // AppendPayload is Payload into memory of the caller's.

@@ -65,9 +65,9 @@ func (c *Codeword) Free() {
 	codewords.Put(c)
 }
 
-// Prepare computes, in one pass, what is needed to send so many units to each
-// slot. A slot with D units is sent the payload and needs nothing. It is never
-// necessary, but one pass for all slots is cheaper than one for each.
+// Prepare computes, in one pass, the parity units for sending so many units to each
+// slot. A slot with D units gets the payload and needs no parity. The call is optional,
+// but one pass for all slots is cheaper than one pass for each.
 func (c *Codeword) Prepare(units []int) {
 	var rows Set
 	for slot, n := range units[:min(len(units), c.h.Slots)] {

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Covered reports whether any need of the members hold d distinct units between
-// them, where held says how many units each has of its own strip. Strips are
-// disjoint, so it is enough to look at those who hold least.
+// Covered reports whether any need of the members hold d distinct units between them,
+// where held is the number of units of its own strip for each member. Strips are
+// disjoint, so the members with the least holdings decide.
 //
 // An entry with d = 0 needs no units. Otherwise need must be within 1 and the
 // number of members, or nothing is covered.
@@ -80,9 +80,9 @@ func (l Layout) Strip(slot, count int) Set {
 	return s
 }
 
-// CoveredSets is Covered for members whose units overlap: it reports whether
-// any need of the members hold d distinct units between them. It looks at every
-// choice of members, so it is for groups of ordinary size.
+// CoveredSets is Covered for members whose units overlap: it reports whether any need
+// of the members hold d distinct units between them. The cost grows with the number of
+// choices of members, so CoveredSets is for groups of ordinary size.
 func CoveredSets(d, need int, held []Set) bool {
 	if d <= 0 {
 		return true

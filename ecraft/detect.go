@@ -8,12 +8,12 @@ import (
 	"encoding/binary"
 )
 
-// Detect reports whether an entry's Data is an envelope, whatever its clear prefix
-// and version, and how long that prefix is. It is for nodes that are not to have
-// envelopes, or only those with another prefix. Where [IsEnvelope] goes by the
-// magic, Detect wants all that a payload does not have by chance: the magic, the
-// right length of the prefix behind it, and a header with the right checksum. So it
-// does not see an envelope whose header is damaged.
+// Detect reports whether an entry's Data is an envelope, whatever its clear prefix and
+// version, and the length of the prefix. Detect is for nodes that must not have
+// envelopes, or only envelopes with another prefix. [IsEnvelope] goes by the magic;
+// Detect also requires the right length of the prefix behind the magic, and a header
+// with the right checksum, which no payload has by chance. So Detect misses an envelope
+// with a damaged header.
 func Detect(data []byte) (prefix int, found bool) {
 	head := data[:min(len(data), MaxPrefix+len(magic))]
 	for tries := 0; tries < maxTries; prefix++ {

@@ -46,8 +46,8 @@
 //   - Policy says how many units each follower is sent. Package adaptive has the
 //     one that measures, package papers those of published systems.
 //
-// What a node holds follows from its log alone. The header of an entry, the same
-// on every node, says how many units each slot is assigned: whoever stores the
-// entry stores those. More units for it come as riders in later entries, and
-// nothing that was stored is rewritten.
+// A node's units follow from its log alone. The header of an entry, the same on every
+// node, assigns a number of units to each slot: a node that stores the entry stores its
+// units. More units come as riders in later entries, and stored entries are never
+// rewritten.
 package ecraft

@@ -55,10 +55,10 @@ func (l Layout) UnitsAt(level int) int {
 	return (l.D + level - 1) / level
 }
 
-// Spread fills units, one count per holder, with as few units in total as let
-// any level of them decode. Where D is no multiple of the level, some holders
-// need one unit less than UnitsAt says; turn chooses who, so that a caller who
-// counts it up with its entries spreads that evenly.
+// Spread fills units, one count per holder, with as few units in total as let any level
+// of them decode. If D is no multiple of the level, some holders need one unit less
+// than UnitsAt; turn chooses the holders, so that a caller that counts turn up with its
+// entries spreads the saving evenly.
 func (l Layout) Spread(level, turn int, units []int) {
 	most := l.UnitsAt(level)
 	for i := range units {

@@ -10,9 +10,8 @@ import (
 )
 
 // Outgoing is a member's form of an entry, made as the message leaves: the bytes of
-// [Seal], in pieces. Data units are parts of the payload that the sender has anyway, so
-// they are not copied; parity is computed when it is written, into memory that Free
-// gives back.
+// [Seal], in pieces. Data units are parts of the sender's payload and not copied;
+// parity is computed on writing, into memory that Free gives back.
 type Outgoing struct {
 	head    []byte // clear prefix and header: the same in all forms
 	payload []byte
@@ -75,8 +74,8 @@ type Sink interface {
 	Refer(b []byte, sum PieceSum)
 }
 
-// PieceSum is the CRC-32C of some bytes, and what they multiply a sum by that
-// they follow.
+// PieceSum is the CRC-32C of some bytes, and their factor for the sum of the bytes
+// before.
 type PieceSum struct{ sum, shift uint32 }
 
 // After returns the CRC-32C of what had crc, followed by the piece.

@@ -16,8 +16,8 @@ type Envelope struct {
 	Prefix  []byte // the clear prefix
 	Payload []byte // if it is in this node's envelope; its CRC is right
 	Own     Strip  // the units that the header assigns to this node
-	// RiderUnits are, for each rider, the units that it brings to this node. An
-	// empty strip: left out by the sender, or this node is not raised.
+	// RiderUnits are, for each rider, its units for this node. An empty strip: left out
+	// by the sender, or this node is not raised.
 	RiderUnits []Strip
 }
 

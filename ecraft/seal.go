@@ -32,10 +32,10 @@ const (
 // magic is the beginning of every envelope, behind the clear prefix.
 const magic = "\xc3\x9dWEFT\x8e\xa1"
 
-// IsEnvelope reports whether data, behind so many bytes of clear prefix, begins
-// with the magic or with something that differs from it in one byte. No plain
-// payload does: the leader puts those that would into an envelope of kind Whole.
-// So one damaged byte never turns an envelope into a plain payload.
+// IsEnvelope reports whether data, behind so many bytes of clear prefix, begins with
+// the magic, or differs from the magic in at most one byte. No plain payload does,
+// because the leader puts such payloads into an envelope of kind Whole. So one damaged
+// byte never turns an envelope into a plain payload.
 func IsEnvelope(data []byte, prefix int) bool {
 	if len(data)-prefix < len(magic) {
 		return false

@@ -69,8 +69,8 @@ func (s Strip) Verify() error {
 	return nil
 }
 
-// Sub returns those of the units first, first+1, ... of the slot, count of them,
-// that are in the strip. It shares the memory of s.
+// Sub returns the strip's part of count units of the slot, from first on. It shares the
+// memory of s.
 func (s Strip) Sub(first, count int) Strip {
 	from := max(first, s.First)
 	to := min(first+count, s.First+s.Count)

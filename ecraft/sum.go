@@ -9,10 +9,10 @@ import (
 	"math/bits"
 )
 
-// A CRC is a remainder of polynomials over GF(2), which lets sums of parts be
-// put together: that of a followed by b is that of a times x^(8 len(b)), plus
-// that of b. So a payload is summed once, as data units, and its own checksum
-// and those of its units, which cover their places too, follow from that.
+// A CRC is a remainder of polynomials over GF(2), so sums of parts can be combined: the
+// sum of a followed by b is the sum of a times x^(8 len(b)), plus the sum of b. So a
+// payload is summed once, as data units. Its own checksum, and its units' checksums,
+// which cover their places too, follow.
 //
 // Polynomials are reflected as the CRC is: bit 31 is 1, bit 30 is x.
 

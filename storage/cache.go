@@ -5,15 +5,15 @@ package storage
 
 import "sync/atomic"
 
-// cache bounds the written entries that stay in memory: first in, first out,
-// over all groups. The entries themselves stand in the slots of their logs.
-// Followers that keep up read what was just appended, which is there; one that
-// lags reads old entries once, from disk, and would only push out new ones.
+// cache bounds the written entries in memory: first in, first out, over all groups. The
+// entries themselves are in the slots of their logs. Reads for followers that keep up
+// hit the entries just appended; reads for a lagging follower go to the disk, once for
+// each old entry, and must not push out new entries.
 //
 // The writer's goroutine alone adds and evicts.
 type cache struct {
 	fifo  []cached
-	bytes atomic.Int64 // of entries that are in fifo; some may be dropped already
+	bytes atomic.Int64 // of the entries in fifo; some may be dropped already
 }
 
 // cached are the entries of one frame.

@@ -29,12 +29,12 @@ const (
 	maxIdentityLen = 4096
 )
 
-// The engine's writes are what a node waits for; the file system may count them
-// apart from others.
+// A node waits for the engine's writes; the file system may count these apart from
+// others.
 const diskCategory = vfs.WriteCategoryUnspecified
 
-// directory is the files of an engine: their names, who owns them, and the
-// order in which they come and go.
+// directory is the files of an engine: their names, their owner, and the order of their
+// creation and removal.
 type directory struct {
 	fs   vfs.FS
 	path string
@@ -42,22 +42,22 @@ type directory struct {
 	dir  vfs.File // open for syncing entries
 	sum  checksum
 
-	// spares are files to begin segments in, the first one first: those that were
-	// segments, whose blocks the file system need not prepare any more, and then
-	// perhaps one that was made for it.
+	// spares are files for new segments, used in order: former segments, whose blocks
+	// the file system need not prepare again, and then perhaps a file prepared as a
+	// spare.
 	spares     []spare
 	spareBytes atomic.Int64
 }
 
-// spare is a file that is kept, or made, to be the file of a segment.
+// spare is a file kept, or prepared, for a later segment.
 type spare struct {
-	number uint64 // in its name: of the segment that it was, or 0
+	number uint64 // in its name: the former segment's, or 0
 	bytes  int64
-	used   bool // it was a segment before
+	used   bool // a former segment
 }
 
-// openDirectory locks the directory and compares its identity, after making
-// both if they do not exist.
+// openDirectory locks the directory and compares its identity, and first makes either
+// if missing.
 func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error) {
 	if err := makeDir(fs, path); err != nil {
 		return nil, fmt.Errorf("storage: making directory %s: %w", path, err)
@@ -98,16 +98,16 @@ func (d *directory) close() error {
 	return errors.Join(errs...)
 }
 
-// makeDir makes a directory and its parents, and syncs all of the parents, so that
-// a crash cannot take away the directory under a synced file. Those that are there
-// too, as an earlier process may have made them, and been killed before it had synced
-// them. Once there is an identity, that is done.
+// makeDir makes a directory and its parents, and syncs all of the parents, so that a
+// crash cannot take away the directory under a synced file. Existing parents are synced
+// too, because an earlier process may have made them and been killed before syncing.
+// Once an identity exists, the parents are synced.
 func makeDir(fs vfs.FS, path string) error {
 	if _, err := fs.Stat(fs.PathJoin(path, identityName)); err == nil {
 		return nil
 	}
 	var parents []string
-	made := 0 // how many of them get an entry now
+	made := 0 // the parents that get an entry now
 	for p := path; fs.PathDir(p) != p; p = fs.PathDir(p) {
 		parents = append(parents, fs.PathDir(p))
 		if _, err := fs.Stat(p); err != nil {
@@ -118,7 +118,7 @@ func makeDir(fs vfs.FS, path string) error {
 		return err
 	}
 	for i, p := range slices.Backward(parents) {
-		// A directory that was there need not be one that this process may open.
+		// This process may lack the right to open an existing directory.
 		if err := syncDir(fs, p); err != nil && i < made {
 			return err
 		}
@@ -134,8 +134,8 @@ func syncDir(fs vfs.FS, path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// The identity file is text, so that an operator can read whose log it is. Its
-// last line is a checksum of those before.
+// The identity file is text, so that an operator can read the log's owner. The last
+// line is a checksum of the lines before.
 func identityText(id Identity, salt uint64) string {
 	body := fmt.Sprintf("weft log\nversion %d\ncluster %d\nnode %d\nsalt %016x\n", formatVersion, id.Cluster, id.Node, salt)
 	return fmt.Sprintf("%scrc %08x\n", body, crc32.Checksum([]byte(body), castagnoli))
@@ -154,7 +154,7 @@ func (d *directory) writeIdentity(id Identity) (salt uint64, err error) {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	salt = binary.LittleEndian.Uint64(b[:])
-	// By way of another name, so that the file is there whole or not at all.
+	// A rename makes the file appear whole or not at all.
 	temp := d.join(identityName + ".tmp")
 	f, err := d.fs.Create(temp, diskCategory)
 	if err != nil {
@@ -207,7 +207,7 @@ func segmentName(number uint64) string { return fmt.Sprintf("%016x%s", number, s
 // segments returns the numbers of the segment files, ascending.
 func (d *directory) segments() ([]uint64, error) { return d.numbered(segmentSuffix) }
 
-// numbered returns the numbers in the names of files with that suffix, ascending.
+// numbered returns the numbers in the names of files with the suffix, ascending.
 func (d *directory) numbered(suffix string) ([]uint64, error) {
 	names, err := d.fs.List(d.path)
 	if err != nil {
@@ -231,7 +231,7 @@ func (d *directory) spareName(number uint64) string {
 	return d.join(fmt.Sprintf("%016x%s", number, spareSuffix))
 }
 
-// findSpares looks for those that were left by earlier engines.
+// findSpares collects the spares of earlier engines.
 func (d *directory) findSpares() error {
 	numbers, err := d.numbered(spareSuffix)
 	if err != nil {
@@ -263,9 +263,9 @@ func (d *directory) usedSpares() (n int) {
 	return n
 }
 
-// create makes the file of a new segment, out of a spare one if there is any,
-// and syncs the directory: frames are only written to files that stay. If there
-// was no room it can be called again, and goes on from where it was.
+// create makes the file of a new segment, out of a spare one if there is any, and syncs
+// the directory: frames go only into files that survive a crash. After a lack of room a
+// further call goes on where the last one stopped.
 func (d *directory) create(number uint64) (f vfs.File, bytes int64, recycled bool, err error) {
 	name, fresh := d.join(segmentName(number)), false
 	if len(d.spares) > 0 {
@@ -292,14 +292,14 @@ func (d *directory) create(number uint64) (f vfs.File, bytes int64, recycled boo
 	return f, info.Size(), info.Size() > 0 && !fresh, nil
 }
 
-// prepare makes a spare file of its full size, with blocks of its own. There is
-// no other one that was made.
+// prepare makes a spare file of full size, with blocks of its own. At most one prepared
+// file exists.
 func (d *directory) prepare(allocate func(f vfs.File) error, bytes int64) error {
 	name := d.spareName(0)
 	f, err := d.fs.OpenReadWrite(name, diskCategory)
 	if err == nil {
 		if err = errors.Join(allocate(f), f.Close()); err != nil {
-			_ = d.fs.Remove(name) // it may hold room that others can use, and is made again
+			_ = d.fs.Remove(name) // frees room for others; the file is made again later
 		}
 	}
 	if err != nil {
@@ -309,9 +309,9 @@ func (d *directory) prepare(allocate func(f vfs.File) error, bytes int64) error 
 	return nil
 }
 
-// remove takes a segment file away, or keeps it as a spare. The directory is
-// synced before the next one goes, so that the segments there always have
-// consecutive numbers, and a missing one is known for what it is.
+// remove takes a segment file away, or keeps it as a spare. The directory is synced
+// before the next removal, so that segments on disk always have consecutive numbers,
+// and a gap in the numbers means a lost file.
 func (d *directory) remove(number uint64, bytes int64, spares int) error {
 	name, keep := d.join(segmentName(number)), d.usedSpares() < spares
 	var err error

@@ -20,11 +20,10 @@ type Engine struct {
 	stopped  chan struct{} // closed when the writer's goroutine has ended
 	stepping sync.Mutex    // with Options.Manual: one Step at a time
 	close    sync.Once
-	calling  int // of the writer: how many callbacks there are in this batch
+	calling  int // of the writer: the number of callbacks in this batch
 
-	// mu guards what follows. The order of the queue is the order in which
-	// writes take effect in memory: whoever appends to the queue holds mu from
-	// before the effect until after.
+	// mu guards the fields below. Writes take effect in memory in the order of the
+	// queue: appending to the queue holds mu from before the effect until after.
 	mu          sync.Mutex
 	work        sync.Cond // the queue has grown, or closing was set
 	room        sync.Cond // the queue has shrunk, or refuse was set
@@ -35,15 +34,14 @@ type Engine struct {
 	stall       stall
 	marks       marking
 	groups      map[uint64]*Group
-	// segments are consecutive and ascending; the last is the one written to.
+	// segments are consecutive and ascending; the last is being written.
 	segments []*segment
 }
 
-// Open opens the log in dir, and makes directory and log if there are none. One
-// engine at a time has a directory: another gets [ErrLocked]. A directory of
-// another cluster or node is [ErrIdentity], of a newer format [ErrVersion], and
-// a log that does not hold what was made durable is a [DamageError]; in each of
-// these cases nothing on disk is changed.
+// Open opens the log in dir, and makes directory and log if there are none. One engine
+// at a time has a directory: a second Open gets [ErrLocked]. A directory of another
+// cluster or node is [ErrIdentity], of a newer format [ErrVersion], and a log without
+// data once durable is a [DamageError]; after these errors nothing on disk is changed.
 func Open(dir string, opts Options) (*Engine, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -69,8 +67,8 @@ func Open(dir string, opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// Group returns the group with that id, which may be any number. One that was
-// never written to is empty, and leaves no trace on disk until it is.
+// Group returns the group with an id, which may be any number. A group without writes
+// is empty, and leaves no trace on disk.
 func (e *Engine) Group(id uint64) (*Group, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,8 +87,8 @@ func (e *Engine) groupLocked(id uint64) *Group {
 	return g
 }
 
-// Groups returns the ids of all groups, ascending: those found by Open, and
-// those asked for since.
+// Groups returns the ids of all groups, ascending: groups found by Open, and groups
+// asked for since.
 func (e *Engine) Groups() []uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,18 +100,18 @@ func (e *Engine) Groups() []uint64 {
 	return ids
 }
 
-// Recovery returns what Open found.
+// Recovery returns Open's findings.
 func (e *Engine) Recovery() Recovery { return e.recovery }
 
-// Err returns nil while the engine takes writes, and else why not: an error
-// that wraps [ErrFailed], or [ErrClosed]. A full disk is none: see [Group.Stalled].
+// Err returns nil while the engine takes writes, and otherwise the reason: an error
+// that wraps [ErrFailed], or [ErrClosed]. A full disk is no error: see [Group.Stalled].
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refuse
 }
 
-// Sync waits until everything that was queued before is durable.
+// Sync waits until everything queued before is durable.
 func (e *Engine) Sync(ctx context.Context) error {
 	return e.wait(ctx, request{})
 }
@@ -137,11 +135,11 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// Close writes and syncs what is queued, seals the log and releases the
-// directory. Writes that come later get [ErrClosed]. It returns the engine's
-// error if that had failed, and [ErrFull] if there was no room for all that was
-// queued: the callbacks got that too, and the log is as after a crash. A second
-// call waits for the first to end, does nothing, and returns nil.
+// Close writes and syncs the queue, seals the log and releases the directory. Later
+// writes get [ErrClosed]. Close returns the error of a failed engine, and [ErrFull] if
+// there was no room for the whole queue: the callbacks got [ErrFull] too, and the log
+// is as after a crash. A second call waits for the first to end, does nothing, and
+// returns nil.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() { err = e.closeNow() })
 	return err
@@ -171,7 +169,7 @@ func (e *Engine) closeNow() error {
 			err = e.w.seal()
 		}
 		if noSpace(err) && !errors.Is(err, ErrFull) {
-			err = nil // nobody misses the seal: Open sets one
+			err = nil // no reader needs the seal: Open sets one
 		}
 	}
 	return errors.Join(err, e.closeFiles())

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrInvalid wraps what is wrong with a write or an option. The call changed
-	// nothing; the caller has a mistake to mend.
+	// ErrInvalid wraps the caller's mistake in a write or an option. The call changed
+	// nothing.
 	ErrInvalid = errors.New("storage: invalid")
 
 	// ErrFailed wraps the first failed write or sync of the engine, which has
@@ -18,16 +18,16 @@ var (
 	// engine and open it again.
 	ErrFailed = errors.New("storage: the engine has failed and takes no more writes")
 
-	// ErrFull says that the disk has no room. What is queued waits and is tried
-	// again until there is; nothing is lost, and nothing of it is durable yet.
-	// See [Group.Stalled].
+	// ErrFull says that the disk has no room. Queued writes wait and are tried again
+	// until there is room; nothing is lost, and no queued write is durable yet. See
+	// [Group.Stalled].
 	ErrFull = errors.New("storage: the disk is full and writes wait for room")
 
-	// ErrClosed says that the engine was closed, or a call was under way then.
+	// ErrClosed says that the engine was closed before or during the call.
 	ErrClosed = errors.New("storage: the engine is closed")
 
-	// ErrBusy says that the queue of writes is over its budget, where the call
-	// could not wait: see [Options.QueueBytes].
+	// ErrBusy says that the queue of writes is over its budget, and the call could not
+	// wait: see [Options.QueueBytes].
 	ErrBusy = errors.New("storage: too many bytes wait to be written")
 
 	// ErrLocked says that another engine has the directory open.
@@ -46,15 +46,15 @@ var (
 	ErrDamaged = errors.New("storage: the log is damaged")
 )
 
-// DamageError names a place in the log that does not hold what was written
-// there. Nothing was changed on disk: restore the directory from a copy, or
-// remove the node from its groups and add it again with an empty directory.
+// DamageError names a place in the log whose contents differ from the bytes written.
+// Nothing was changed on disk: restore the directory from a copy, or remove the node
+// from its groups and add it again with an empty directory.
 type DamageError struct {
 	Segment uint64 // number of the segment file, as in its name
 	Offset  int64  // byte in the segment, or -1 if no single place is to blame
-	Group   uint64 // the group that misses data; see Index
-	Index   uint64 // first log index known to be lost; 0 if that is unknown, and then Group may be too
-	Reason  string // what was found
+	Group   uint64 // the group with missing data; see Index
+	Index   uint64 // first log index known to be lost; 0 if unknown, and then Group may be unknown too
+	Reason  string // the finding
 }
 
 // Error implements error.

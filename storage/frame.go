@@ -10,13 +10,13 @@ import (
 	"hash/crc32"
 )
 
-// A frame is the unit of the log: a header, a meta part that says everything
-// but the entries themselves, and a body of encoded entries. DESIGN.md has the
-// layout byte by byte.
+// A frame is the unit of the log: a header, a meta part with everything except the
+// entries themselves, and a body of encoded entries. DESIGN.md has the layout byte by
+// byte.
 //
-// One checksum covers header and meta, and each entry has its own, which stands
-// in the meta: so a restart learns where everything is without reading bodies,
-// and one entry is read back and checked alone.
+// One checksum covers header and meta, and each entry has its own, in the meta. So a
+// restart finds every entry without reading bodies, and an entry is read back and
+// checked alone.
 const (
 	frameMagic   = 0x31464c57 // "WLF1", little endian
 	headerLen    = 56
@@ -24,30 +24,30 @@ const (
 	maxMetaBytes = 1 << 28
 	maxBodyBytes = 1 << 30
 
-	// A segment that is not full yet takes one more frame of any size; offsets
-	// in it fit 32 bits.
+	// A segment not yet full takes one more frame of any size; offsets in a segment fit
+	// 32 bits.
 	maxFileBytes = 1<<32 - 1
 )
 
-// frameKind says what the meta part of a frame holds.
+// frameKind is the kind of a frame's meta part.
 type frameKind uint8
 
 const (
-	frameBegin  frameKind = 1 // the first of a segment: whose it is
+	frameBegin  frameKind = 1 // the first of a segment: its owner
 	frameWrite  frameKind = 2 // a record of one group
 	frameMark   frameKind = 3 // nothing: only the header's durable counts
 	frameSeal   frameKind = 4 // the last of a segment
-	framePurged frameKind = 5 // the oldest segment that is needed
-	frameIndex  frameKind = 6 // what the segment holds, so that a restart reads nothing else of it
+	framePurged frameKind = 5 // the oldest segment needed
+	frameIndex  frameKind = 6 // the segment's contents, so that a restart reads nothing else of the segment
 )
 
 // frameHeader is the decoded header.
 type frameHeader struct {
 	segment uint64 // number of the segment; bytes left from a file's earlier life have another
 	seq     uint64 // 1, 2, 3, ... through the whole log
-	// durable is the last frame known to be synced when this one was written.
-	// It is what tells a torn tail from damage: a frame that some later frame
-	// calls durable must be there.
+	// durable is the last frame known as synced at the writing of this one. By durable
+	// a restart tells a torn tail from damage: a frame called durable by a later frame
+	// must exist.
 	durable uint64
 	group   uint64
 	metaLen uint32
@@ -62,9 +62,9 @@ func frameLen(metaLen, bodyLen int) int64 {
 
 func (h *frameHeader) len() int64 { return frameLen(int(h.metaLen), int(h.bodyLen)) }
 
-// checksum seeds the frames' checksums with the directory's salt. Without it a
-// client could store bytes that look like a frame, and confuse the search for
-// frames behind a torn one.
+// checksum seeds the frames' checksums with the directory's salt. Without the salt a
+// client could store bytes in the form of a frame, and confuse the search for frames
+// behind a torn one.
 type checksum struct{ seed uint32 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -98,8 +98,8 @@ func appendFrameHead(buf []byte, sum checksum, h frameHeader, meta []byte) []byt
 
 var errNoFrame = errors.New("no valid frame")
 
-// parseFrameHeader decodes a header without checking its sum: the lengths that
-// it returns are bounded, but not yet to be believed.
+// parseFrameHeader decodes a header without checking its sum: the returned lengths are
+// bounded, but not yet trustworthy.
 func parseFrameHeader(b []byte) (frameHeader, error) {
 	if len(b) < headerLen {
 		return frameHeader{}, fmt.Errorf("%w: %d bytes are left, a header takes %d", errNoFrame, len(b), headerLen)

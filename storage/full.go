@@ -12,42 +12,40 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A full disk is not a failure. The file system said no before anything was
-// promised, so the same bytes are offered again at the same place until it says
-// yes. What makes that safe is that no sync was tried in between: see DESIGN.md.
+// A full disk is not a failure. The file system refused before the engine promised
+// anything, so the engine offers the same bytes again at the same place until accepted.
+// Repeating is safe because no sync was tried in between: see DESIGN.md.
 //
-// The engine asks for room before it needs it: for the next segment when the
-// present one is half written. It is full from the moment when it gets none. So
-// hosts hear of it while there is room for what they have under way, and for
-// purging. When that is used up too, the writer is stuck: nothing is written,
-// nothing acknowledged.
+// The engine asks for room early: for the next segment when the present one is half
+// written. The engine is full from the moment of a refusal. So hosts are told while
+// there is room for work under way, and for purging. With this room used up too, the
+// writer is stuck: nothing is written, nothing acknowledged.
 
 // stall is why writes wait, or soon will.
 type stall struct {
 	reason error // wraps ErrFull; nil while there is room
 	stuck  bool  // a write waits; otherwise only the room ahead is missing
-	due    bool  // it is time to try again
+	due    bool  // time to try again
 }
 
-// retryFull is how long the engine waits before it asks for room again.
+// retryFull is the engine's pause before asking for room again.
 const retryFull = 200 * time.Millisecond
 
-// retry reports whether to ask the disk for more room now, and notes that it is
-// being done.
+// retry reports whether to ask the disk for more room now, and notes the attempt.
 func (s *stall) retry(always bool) bool {
 	now := s.reason == nil || s.due || always
 	s.due = false
 	return now
 }
 
-// failedSync is an error that is not followed by another try, whatever its cause:
-// a second sync may report success for what the first one dropped.
+// failedSync is an error without a further attempt, whatever its cause, because a
+// second sync may report success for data dropped by the first.
 type failedSync struct{ error }
 
 func (f failedSync) Unwrap() error { return f.error }
 
-// noSpace reports whether err says that the disk, or the user's share of it, is
-// used up, and that the operation can be tried again.
+// noSpace reports whether err means a used-up disk or quota, after which the operation
+// can be tried again.
 func noSpace(err error) bool {
 	if err == nil {
 		return false
@@ -56,7 +54,7 @@ func noSpace(err error) bool {
 	return (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT)) && !errors.As(err, &sync)
 }
 
-// full makes err, if it is about room, one that wraps ErrFull.
+// full wraps err with ErrFull if err is about room.
 func (d *directory) full(err error) error {
 	if err == nil || !noSpace(err) {
 		return err
@@ -64,11 +62,10 @@ func (d *directory) full(err error) error {
 	return fmt.Errorf("%w: directory %s: %w; make room, nothing is lost that was reported durable", ErrFull, d.path, err)
 }
 
-// Stalled returns nil while writes proceed. Otherwise the disk is full: the
-// error, which wraps [ErrFull], says where and why. Writes are still queued, up
-// to [Options.QueueBytes] and then [ErrBusy]; they become durable when there is
-// room, which the engine finds out by itself. A host should take on no new work
-// until then.
+// Stalled returns nil while writes proceed. Otherwise the disk is full: the error,
+// which wraps [ErrFull], says where and why. Writes are still queued, up to
+// [Options.QueueBytes] and then [ErrBusy], and become durable once the engine finds
+// room, without a call by the host. A host should take on no new work until then.
 func (g *Group) Stalled() error { return g.e.Stalled() }
 
 // Stalled is [Group.Stalled], for all groups alike.
@@ -110,7 +107,7 @@ func (e *Engine) hasRoom() {
 	}
 }
 
-// giveUp ends what waits for room in an engine that is being closed.
+// giveUp ends the wait for room in a closing engine.
 func (e *Engine) giveUp() error {
 	e.mu.Lock()
 	if !e.stall.stuck {

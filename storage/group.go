@@ -16,17 +16,17 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Group is the log of one Raft group, and a raft.Storage. Its methods may be
-// called from several goroutines; what they return is constant, and shared.
+// Group is the log of one Raft group, and a raft.Storage. Its methods may be called
+// from several goroutines; results are constant, and shared.
 type Group struct {
 	id    uint64
 	e     *Engine
 	taken atomic.Bool
 
-	// mu guards what follows. It is taken inside the engine's lock, never
-	// around it, and not held during I/O.
+	// mu guards the fields below. It is taken inside the engine's lock, never around
+	// the engine's lock, and not held during I/O.
 	mu        sync.RWMutex
-	hardState *pb.HardState // nil until one was written
+	hardState *pb.HardState // nil until the first write
 	snapshot  *pb.Snapshot  // never nil, its metadata complete
 	log       memLog
 	places    places
@@ -40,9 +40,9 @@ func (p *places) in(s *segment) bool {
 	return p.hardState.seg == s || p.snapshot.seg == s || p.base.seg == s
 }
 
-// place is where a part of the state is; the zero value is nowhere. Its bytes
-// are among the live ones of the segment: otherwise large states would look
-// dead as soon as they were written, and be moved without end.
+// place is the place of a part of the state; the zero value is nowhere. Its bytes count
+// as live in the segment: otherwise large states would look dead right after their
+// write, and purging would move them without end.
 type place struct {
 	seg   *segment
 	bytes int64
@@ -56,7 +56,7 @@ func (p *place) move(seg *segment, bytes int) {
 	seg.live.Add(p.bytes)
 }
 
-// publish notes that the state in rec is in seg from now on.
+// publish notes seg as the place of the state in rec.
 func (p *places) publish(rec *record, seg *segment) {
 	if rec.installed != nil {
 		p.snapshot.move(seg, proto.Size(rec.installed))
@@ -82,12 +82,13 @@ func newGroup(e *Engine, id uint64) *Group {
 // ID returns the group's id.
 func (g *Group) ID() uint64 { return g.id }
 
-// Identity returns whose log it is: that of [Options].
+// Identity returns the identity in [Options].
 func (g *Group) Identity() Identity { return g.e.opts.Identity }
 
-// Acquire reserves the group for one user in this process, until release is
-// called; [ErrTaken] says that another has it. The other methods do not ask for
-// it: it is for users, such as a rawnode.Host, that must not share a log by mistake.
+// Acquire reserves the group for one user in this process, until release is called;
+// [ErrTaken] says that another user has the group. The other methods do not check the
+// reservation, which is for users, such as a rawnode.Host, that must not share a log by
+// mistake.
 func (g *Group) Acquire() (release func(), err error) {
 	if !g.taken.CompareAndSwap(false, true) {
 		return nil, fmt.Errorf("%w: group %d: another user of it in this process has not ended; give each a group of its own", ErrTaken, g.id)
@@ -95,19 +96,18 @@ func (g *Group) Acquire() (release func(), err error) {
 	return sync.OnceFunc(func() { g.taken.Store(false) }), nil
 }
 
-// Append queues w and returns. What it says is seen by the Storage methods from
-// now on, and is durable once done, which may be nil, is called with nil.
+// Append queues w and returns. The Storage methods show the write from now on. The
+// write is durable once done, which may be nil, is called with nil.
 //
-// Callbacks run one after the other on the writer's goroutine, in the order of
-// the queue, over all groups: they must be short, and must not wait for the
-// engine (Append may, when the queue is full); see also [Group.Rests]. They get [ErrFailed] or
-// [ErrClosed] if it is unknown whether the write would survive a crash.
+// Callbacks run one after the other on the writer's goroutine, in the order of the
+// queue, over all groups: callbacks must be short, and must not wait for the engine
+// (Append may, when the queue is full); see also [Group.Rests]. A callback gets
+// [ErrFailed] or [ErrClosed] if the write may not survive a crash.
 //
-// Append waits while the queue is over [Options.QueueBytes]; with
-// [Options.Manual] it returns [ErrBusy] instead. If it returns an error,
-// nothing was queued and done is not called: [ErrInvalid] names a mistake of
-// the caller, [raft.ErrSnapOutOfDate] an old snapshot, [ErrFailed] and
-// [ErrClosed] the end of the engine.
+// Append waits while the queue is over [Options.QueueBytes]; with [Options.Manual] it
+// returns [ErrBusy] instead. After an error nothing is queued and done is not called:
+// [ErrInvalid] names a mistake of the caller, [raft.ErrSnapOutOfDate] an old snapshot,
+// [ErrFailed] and [ErrClosed] the end of the engine.
 func (g *Group) Append(w Write, done func(error)) error {
 	return g.e.enqueue(context.Background(), request{
 		group: g, lazy: w.Lazy, done: done,
@@ -115,8 +115,8 @@ func (g *Group) Append(w Write, done func(error)) error {
 	})
 }
 
-// TryAppend is Append for callers that must not wait: where Append would, it
-// returns [ErrBusy].
+// TryAppend is Append for callers that must not wait: where Append would wait,
+// TryAppend returns [ErrBusy].
 func (g *Group) TryAppend(w Write, done func(error)) error {
 	return g.e.enqueue(noWait, request{
 		group: g, lazy: w.Lazy, done: done,
@@ -124,9 +124,9 @@ func (g *Group) TryAppend(w Write, done func(error)) error {
 	})
 }
 
-// Rests is for callbacks: it reports whether nobody needs the writer's goroutine,
-// so that this one need not be short. No other write waits, no other callback is
-// due, and there is no other group.
+// Rests is for callbacks, and reports whether no other work needs the writer's
+// goroutine, so that the callback need not be short. No other write waits, no other
+// callback is due, and there is no other group.
 func (g *Group) Rests() bool {
 	e := g.e
 	e.mu.Lock()
@@ -134,7 +134,7 @@ func (g *Group) Rests() bool {
 	return e.calling == 1 && len(e.queue) == 0 && len(e.groups) == 1
 }
 
-// noWait is a context that has ended.
+// noWait is an ended context.
 var noWait = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -151,14 +151,13 @@ func (g *Group) AppendWait(ctx context.Context, w Write) error {
 	})
 }
 
-// SetSnapshot says that the host keeps, durably, a snapshot of its state at
-// meta.Index, which is in the log and above the previous snapshot's. The log
-// stays as it is: see Compact. A zero meta.Term is filled in, a nil
-// meta.ConfState means that of the previous snapshot; data may be a small body,
-// or nil.
+// SetSnapshot says that the host keeps, durably, a snapshot of its state at meta.Index,
+// which is in the log and above the previous snapshot's. The log stays as it is: see
+// Compact. A zero meta.Term is filled in, a nil meta.ConfState means the previous
+// snapshot's; data may be a small body, or nil.
 //
-// Like Append, it takes effect at once and is written in its order; nobody
-// needs to wait for that, as after a crash the previous snapshot is as good.
+// Like Append, SetSnapshot takes effect at once and is written in its order; no caller
+// needs to wait, because after a crash the previous snapshot is as good.
 func (g *Group) SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error {
 	return g.e.enqueue(context.Background(), request{
 		group: g, lazy: true,
@@ -166,11 +165,11 @@ func (g *Group) SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error {
 	})
 }
 
-// Compact drops the entries up to index, which is at most the snapshot's, so
-// that InitialState's configuration always goes with the entries that follow.
-// It returns [raft.ErrCompacted] if they are gone already. The term of the
-// entry at index is kept. Segments in which no group has anything left are
-// reused. Like SetSnapshot, it is written in its order and needs no wait.
+// Compact drops the entries up to index, which is at most the snapshot's, so that
+// InitialState's configuration always goes with the entries behind it. If the entries
+// are gone already, the error is [raft.ErrCompacted]. The term of the entry at index is
+// kept. Segments without data of any group are reused. Like SetSnapshot, Compact is
+// written in its order and needs no wait.
 func (g *Group) Compact(index uint64) error {
 	return g.e.enqueue(context.Background(), request{
 		group: g, lazy: true,
@@ -212,10 +211,9 @@ func (g *Group) Term(i uint64) (uint64, error) {
 	return g.log.termAt(i), nil
 }
 
-// Snapshot implements raft.Storage: it returns what SetSnapshot or a Write put
-// there. A host whose snapshots are made when they are needed answers the Raft
-// core itself. Without a snapshot it returns
-// [raft.ErrSnapshotTemporarilyUnavailable].
+// Snapshot implements raft.Storage, and returns the snapshot of SetSnapshot or a Write.
+// A host that makes snapshots on demand answers the Raft core itself. Without a
+// snapshot it returns [raft.ErrSnapshotTemporarilyUnavailable].
 func (g *Group) Snapshot() (*pb.Snapshot, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

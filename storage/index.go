@@ -15,25 +15,25 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// indexShare: an index of more than the segment's third would save little. It
-// may be that large where there are hardly any entries, but snapshots' bodies.
+// indexShare: an index of more than the segment's third would save little. A segment of
+// snapshots' bodies, with hardly any entries, may have such an index.
 const indexShare = 3
 
-// index is what a segment's frames say, without the entries themselves. It is
-// gathered while the segment is written and becomes a frame before its seal. The
-// next segment says where that frame is, so a restart reads it in place of the
-// segment. Together the indexes are the engine's checkpoint: written once, a
-// piece at a time, and each gone with its segment.
+// index is the contents of a segment's frames, without the entries themselves. It is
+// gathered while the segment is written and becomes a frame before the seal. The next
+// segment has the place of the index, so that a restart reads only the index. Together
+// the indexes are the engine's checkpoint: written once, a piece at a time, and each
+// gone with its segment.
 //
-// An index is never needed. Where one is missing or damaged, the segment's frames
-// are read, which say the same.
+// An index is never needed: if it is missing or damaged, a restart reads the segment's
+// frames, with the same contents.
 type index struct {
-	// needed is the oldest segment that is needed, as the last purged frame says.
+	// needed is the oldest segment needed, by the last purged frame.
 	needed uint64
 	buf    []byte // the records so far
-	off    uint32 // body of the last of them
-	// hardStates are the last of each group. They change with nearly every
-	// record, and only the last counts, so they stand at the end.
+	off    uint32 // body of the last frame
+	// hardStates are the last hard state of each group. A hard state changes with
+	// nearly every record, and only the last counts, so all stand at the end.
 	hardStates map[uint64]*pb.HardState
 	broken     bool // something could not be encoded: there will be no index
 }
@@ -46,7 +46,7 @@ const (
 	indexHardState
 	indexRecorded
 	indexBase
-	indexParts // none of them, and nothing above
+	indexParts // no part, and nothing above
 )
 
 // add notes that rec is in the segment, its entries from byte body on.
@@ -111,8 +111,8 @@ func (x *index) message(m proto.Message) {
 	x.buf, x.broken = buf, x.broken || err != nil
 }
 
-// meta returns the meta part of the index frame; nil if there cannot be one. x
-// stays as it is, so that it can be asked again.
+// meta returns the meta part of the index frame; nil if impossible. x stays unchanged,
+// for a further call.
 func (x *index) meta() []byte {
 	last := index{buf: x.buf, off: x.off, broken: x.broken}
 	for _, group := range slices.SortedFunc(maps.Keys(x.hardStates), cmp.Compare) {
@@ -164,9 +164,9 @@ func (r *indexReader) message(m proto.Message) {
 	}
 }
 
-// decodeIndex gives each record of an index to visit, up to the first that makes
-// no sense, for a segment whose frames end before byte end. The record's rows are
-// valid until visit returns.
+// decodeIndex gives each record of an index to visit, up to the first invalid one, for
+// a segment whose frames end before byte end. The record's rows are valid until visit
+// returns.
 func decodeIndex(meta []byte, end int64, visit func(group uint64, body uint32, rec *record)) (needed uint64, err error) {
 	if len(meta) < 8 {
 		return 0, fmt.Errorf("%w: an index of %d bytes", errBadRecord, len(meta))

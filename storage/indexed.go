@@ -8,9 +8,9 @@ import (
 	"fmt"
 )
 
-// byIndex lets s take effect by its index, which next, the segment behind it,
-// says where to find. It reports false, and has changed nothing, if there is no
-// index that can be believed: the frames themselves decide then.
+// byIndex lets s take effect by its index, whose place is in next, the following
+// segment. Without a trustworthy index byIndex changes nothing and reports false: the
+// frames themselves decide then.
 func (r *recovery) byIndex(s, next *segment) (bool, error) {
 	if r.e.opts.noIndex {
 		return false, nil
@@ -23,7 +23,7 @@ func (r *recovery) byIndex(s, next *segment) (bool, error) {
 		r.e.opts.Logf("storage: %s: all of segment %d is read, as it has no index: %v", r.e.w.dir.path, s.number, err)
 		return false, nil
 	}
-	// It made sense as a whole before any of it takes effect.
+	// The whole index is checked before any part takes effect.
 	_, err = decodeIndex(found.meta, found.at, func(group uint64, body uint32, rec *record) { r.apply(group, rec, s, body) })
 	if err != nil {
 		return false, fmt.Errorf("storage: the index of segment %d changed while it was read: %w", s.number, err)
@@ -37,7 +37,7 @@ func (r *recovery) byIndex(s, next *segment) (bool, error) {
 	return true, nil
 }
 
-// foundIndex is the index of a segment, and where in the log that is.
+// foundIndex is the index of a segment, and its place in the log.
 type foundIndex struct {
 	meta        []byte
 	at          int64
@@ -46,9 +46,9 @@ type foundIndex struct {
 	end         int64  // of the last
 }
 
-// findIndex reads an index and checks all that is known of it: it stands where
-// the next segment says, nothing but a seal follows it, and the numbers of the
-// frames go on from the segment before and to the next one.
+// findIndex reads an index and checks everything known about it: the index stands at
+// the place given by the next segment, only a seal follows, and the numbers of the
+// frames continue from the segment before and into the next.
 func (r *recovery) findIndex(s, next *segment) (f foundIndex, err error) {
 	behind, m, err := r.readBegin(next)
 	if err != nil {
@@ -80,9 +80,9 @@ func (r *recovery) findIndex(s, next *segment) (f foundIndex, err error) {
 	return f, err
 }
 
-// onlyIndexLost reports whether the frame at r.end, which is not valid, is the
-// index of its segment, as next says, and goes on behind it if so: all that it
-// held has been read.
+// onlyIndexLost reports whether the invalid frame at r.end is the index of its segment,
+// by next, and then goes on behind the index, because its contents have been read from
+// the frames.
 func (r *recovery) onlyIndexLost(next *segment) bool {
 	behind, m, err := r.readBegin(next)
 	if err != nil || m.index != r.end || r.end == 0 || behind.seq != r.seq+3 {

@@ -9,12 +9,12 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// slot is what memory knows of one entry of a log. 40 bytes: a million entries
-// behind the last compaction cost 40 MB.
+// slot is memory's record of one entry of a log. 40 bytes: a million entries behind the
+// last compaction cost 40 MB.
 type slot struct {
 	term uint64
-	// seg and off say where the encoded entry is; seg is nil while it waits to
-	// be written.
+	// seg and off are the place of the encoded entry; seg is nil until the entry is
+	// written.
 	seg  *segment
 	off  uint32
 	size uint32 // of the encoding, on disk and as Raft counts it
@@ -24,26 +24,26 @@ type slot struct {
 	entry *pb.Entry
 }
 
-// written says that the slot's entry is in a segment from now on.
+// written notes the place of the slot's entry in a segment.
 func (s *slot) written(seg *segment, off uint32, crc uint32) {
 	s.seg, s.off, s.crc = seg, off, crc
 	seg.live.Add(int64(s.size))
 }
 
-// dropped says that no group needs the slot's place on disk any more.
+// dropped notes that no group needs the slot's place on disk any more.
 func (s *slot) dropped() {
 	if s.seg != nil {
 		s.seg.live.Add(-int64(s.size))
 	}
 }
 
-// memLog is the log of one group as memory knows it.
+// memLog is the log of one group in memory.
 type memLog struct {
 	// base is the place before the first entry: the last one compacted, or the
 	// snapshot's.
 	base position
-	// slots[i] is the entry base.index+1+i. Readers copy slots out, so they may
-	// be changed in place.
+	// slots[i] is the entry base.index+1+i. Slots may be changed in place, because
+	// readers copy them.
 	slots []slot
 }
 
@@ -79,8 +79,8 @@ func (l *memLog) compact(p position) {
 	n := p.index - l.base.index
 	dropAll(l.slots[:n])
 	l.slots = l.slots[n:]
-	// The array still holds the dropped part: give it back once that is the
-	// larger one, so that copying stays cheaper than what was appended.
+	// The array still holds the dropped part. Copying frees it once the dropped part is
+	// the larger, so that copying stays cheaper than appending was.
 	if n > uint64(len(l.slots)) {
 		l.slots = slices.Clone(l.slots)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Identity says whose log a directory holds. It is written when the directory
-// is made and compared at every Open, so that a node never starts on the log of
-// another one. Both numbers are at least 1.
+// Identity names the owner of a directory's log. It is written when the directory is
+// made and compared at every Open, so that a node never starts on another node's log.
+// Both numbers are at least 1.
 type Identity struct {
 	Cluster uint64
 	Node    uint64
@@ -33,7 +33,7 @@ const (
 
 // Options configures [Open]. Only Identity has no useful zero value.
 type Options struct {
-	// Identity is the cluster and node whose log this is.
+	// Identity is the cluster and node that own the log.
 	Identity Identity
 
 	// FS is the file system; nil means the operating system's.
@@ -44,37 +44,36 @@ type Options struct {
 	// DefaultSegmentBytes. A single write may make a segment longer.
 	SegmentBytes int64
 
-	// QueueBytes bounds the encoded entries and snapshots that wait to be written,
-	// over all groups; 0 means DefaultQueueBytes. A write is let in while the queue is
-	// below the bound, so that one larger than the bound still passes.
+	// QueueBytes bounds the encoded entries and snapshots that wait to be written, over
+	// all groups; 0 means DefaultQueueBytes. A write may enter while the queue is below
+	// the bound, so that a write larger than the bound still passes.
 	QueueBytes int64
 
-	// CacheBytes bounds the encoded size of written entries that stay in
-	// memory, over all groups; 0 means DefaultCacheBytes, negative none.
+	// CacheBytes bounds the encoded size of written entries in memory, over all groups;
+	// 0 means DefaultCacheBytes, negative none.
 	CacheBytes int64
 
-	// BatchBytes is how many bytes of entries the writer collects at most
-	// before it syncs; 0 means DefaultBatchBytes.
+	// BatchBytes bounds the bytes of entries collected by the writer before a sync; 0
+	// means DefaultBatchBytes.
 	BatchBytes int64
 
-	// Spares is how many purged segment files are kept to be written again,
-	// which spares the file system the allocation of blocks; 0 means
-	// DefaultSpares, negative none. Besides, the file of the next segment is made
-	// when the present one is half full.
+	// Spares is the number of purged segment files kept to be written again, so that
+	// the file system need not allocate blocks; 0 means DefaultSpares, negative none.
+	// Besides, the file of the next segment is made when the present one is half full.
 	Spares int
 
-	// NoSync leaves out every sync. A power failure or a crash of the operating
-	// system then loses data that was reported durable: for tests only.
+	// NoSync leaves out every sync. A power failure or a crash of the operating system
+	// then loses data reported as durable: for tests only.
 	NoSync bool
 
-	// Manual starts no writer: what is queued is written when the caller calls
-	// [Engine.Step]. Simulations use it to decide when a write happens.
+	// Manual starts no writer: queued writes happen when the caller calls
+	// [Engine.Step], for example in a simulation that decides their time.
 	Manual bool
 
 	noIndex bool // Open reads all frames: for tests, as the answer must be the same
 
-	// Logf is told, in one line each, of what an operator may want to know:
-	// recovery, a cut tail, the failure of the engine. nil means silence.
+	// Logf receives a line for each event of interest to an operator: recovery, a cut
+	// tail, the failure of the engine. nil means silence.
 	Logf func(format string, args ...any)
 }
 
@@ -102,7 +101,7 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// withDefaults fills in what a zero value stands for.
+// withDefaults fills in the defaults of zero values.
 func (o Options) withDefaults() Options {
 	if o.FS == nil {
 		o.FS = vfs.Default

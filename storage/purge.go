@@ -8,26 +8,25 @@ import (
 	"slices"
 )
 
-// purger gives disk space back by segments, oldest first. What a group still
-// needs of the oldest segment (lagging entries, the state of an idle group) is
-// written again at the log's end; then the segment goes.
+// purger gives disk space back by segments, oldest first. Data of the oldest segment
+// still needed by a group (lagging entries, the state of an idle group) is written
+// again at the log's end; then the segment goes.
 //
-// Oldest first only: a segment may hold what overrules an older one (a
-// truncation, a compaction), so it cannot go before that one.
+// Oldest first only: a segment may overrule an older one (by a truncation, a
+// compaction), so it cannot go before the older one.
 //
-// All of it passes through the queue. Memory is ahead of the disk by what is
-// queued, so a decision made on what memory says is safe exactly when it is
-// carried out behind everything queued before: only then is it durable that
-// what looks dead is dead.
+// All purging passes through the queue, because memory is ahead of the disk by the
+// queue. A decision by memory is safe exactly when carried out behind everything queued
+// before: only then is the death of dead-looking data durable.
 type purger struct {
 	victim *segment
-	// groups are those that may still have something in victim.
+	// groups are the groups that may still have data in victim.
 	groups []*Group
 	// waiting says that requests of the last step are in the queue.
 	waiting bool
-	// credit is how many bytes may still be written again: two for each that a
-	// host wrote. So rewriting ends when the hosts rest, whatever the sizes of
-	// frames are to those of what lives in them.
+	// credit is the number of bytes that may still be written again: two for each byte
+	// written by a host. So rewriting ends when the hosts rest, however large frames
+	// are beside their live data.
 	credit int64
 	// pause is set when a step failed: purging rests until hosts have written so
 	// many bytes. The log grows, and nothing else is lost.
@@ -37,8 +36,8 @@ type purger struct {
 const (
 	// purgeStepBytes bounds the rewriting between two batches of the hosts'.
 	purgeStepBytes = 1 << 20
-	// spareSegments is how many segments there may be besides those that the
-	// live bytes justify, before short ones are joined.
+	// spareSegments is the number of segments beyond the live bytes' need before short
+	// segments are joined.
 	spareSegments = 8
 )
 
@@ -51,8 +50,8 @@ func (w *writer) purge() {
 	if p.victim == nil && !w.startPurge() {
 		return
 	}
-	// Each group is looked at once a step, and again in the next if it had
-	// something: memory learns of new places only once they are written.
+	// Each group is visited once a step, and again in the next step if it had data in
+	// the victim, because memory gets the new places only after the write.
 	var again []*Group
 	for bytes := 0; len(p.groups) > 0 && bytes < purgeStepBytes; p.groups = p.groups[1:] {
 		n, err := w.rescue(p.groups[0], purgeStepBytes-bytes)
@@ -72,7 +71,7 @@ func (w *writer) purge() {
 	}
 }
 
-// startPurge chooses a victim, if it is time.
+// startPurge chooses a victim, if one is due.
 func (w *writer) startPurge() bool {
 	e := w.e
 	e.mu.Lock()
@@ -83,8 +82,8 @@ func (w *writer) startPurge() bool {
 		size += s.size.Load()
 		live += s.live.Load()
 	}
-	// With at least half of the log dead, writing what lives again costs at
-	// most one byte for each that was appended.
+	// With at least half of the log dead, rewriting the live half costs at most one
+	// byte for each appended byte.
 	dead := size - live
 	paid := len(sealed) > 0 && (w.purger.credit > 0 || sealed[0].live.Load() == 0)
 	tooMany := int64(len(sealed)) > spareSegments+2*live/e.opts.SegmentBytes
@@ -97,14 +96,14 @@ func (w *writer) startPurge() bool {
 	for _, g := range e.groups {
 		p.groups = append(p.groups, g)
 	}
-	// In one order, whatever the map says: a seed is a story.
+	// In a fixed order, not the map's: a seed must repeat the same story.
 	slices.SortFunc(p.groups, func(a, b *Group) int { return cmp.Compare(a.id, b.id) })
 	return true
 }
 
-// purgeForRoom reports whether, with a full disk, the oldest segment should go
-// although that does not pay otherwise: if at least half of it is dead, and what
-// lives finds room in the present segment.
+// purgeForRoom reports whether, with a full disk, the oldest segment should go although
+// purging would not pay otherwise: if at least half of the segment is dead, and the
+// live part fits into the present segment.
 func (w *writer) purgeForRoom(sealed []*segment) bool {
 	if w.e.stall.reason == nil || len(sealed) == 0 {
 		return false
@@ -113,14 +112,14 @@ func (w *writer) purgeForRoom(sealed []*segment) bool {
 	return live <= size/2 && w.out.end()+2*live < w.e.opts.SegmentBytes
 }
 
-// giveUpPurge stops purging until hosts have written another segment: they may
-// have compacted by then what cannot be read.
+// giveUpPurge stops purging until hosts have written another segment: by then the hosts
+// may have compacted the unreadable entries.
 func (w *writer) giveUpPurge(err error) {
 	w.purger = purger{pause: w.e.opts.SegmentBytes, credit: w.purger.credit}
 	w.e.opts.Logf("storage: purging rests, the log grows until it goes on: %v", err)
 }
 
-// pay notes that a frame of n bytes was written, for a host or for purging.
+// pay counts a written frame of n bytes, for a host or for purging.
 func (p *purger) pay(n int64, internal bool) {
 	if internal {
 		p.credit -= n
@@ -142,8 +141,8 @@ func (w *writer) pushInternal(r *request) error {
 	return w.e.push(r)
 }
 
-// rescue queues what g has in the victim, up to about limit bytes, and returns
-// how many those were: 0 means that nothing is left.
+// rescue queues g's data in the victim, up to about limit bytes, and returns the number
+// of bytes: 0 means that nothing is left.
 func (w *writer) rescue(g *Group, limit int) (int, error) {
 	victim := w.purger.victim
 	lo, slots := g.slotsIn(victim, limit)
@@ -196,8 +195,8 @@ func (w *writer) rescueState(g *Group, victim *segment) (int, error) {
 	return bytes, err
 }
 
-// slotsIn returns consecutive slots of entries in s, the first of which has
-// index lo, such that one read fetches them; about limit bytes, or one entry.
+// slotsIn returns consecutive slots of entries in s, the first of which has index lo,
+// for one read; about limit bytes, or one entry.
 func (g *Group) slotsIn(s *segment, limit int) (lo uint64, slots []slot) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -217,8 +216,8 @@ func (g *Group) slotsIn(s *segment, limit int) (lo uint64, slots []slot) {
 	return 0, nil
 }
 
-// publishMoved lets memory know that the entry at index was moved, if the group
-// still has it. The caller holds g.mu.
+// publishMoved notes in memory that the entry at index was moved, if the group still
+// has the entry. The caller holds g.mu.
 func (w *writer) publishMoved(g *Group, index uint64, seg *segment, off uint32, r row) {
 	if !g.log.has(index) {
 		return
@@ -229,12 +228,13 @@ func (w *writer) publishMoved(g *Group, index uint64, seg *segment, off uint32, 
 	}
 	s.dropped()
 	s.written(seg, off, r.crc)
-	s.entry = nil // the cache knows it by its old place, and could not evict it
+	s.entry = nil // the cache has the entry by its old place, and could not evict it
 	w.e.count.movedEntries.Add(1)
 	w.e.count.movedBytes.Add(uint64(r.size))
 }
 
-// doom takes the victim out of the log: it is durable that nobody needs it.
+// doom takes the victim out of the log, because it is durable that no group needs the
+// victim.
 func (w *writer) doom() {
 	w.e.mu.Lock()
 	w.doomed = append(w.doomed, w.e.segments[0])
@@ -243,8 +243,8 @@ func (w *writer) doom() {
 	w.purger.victim, w.purger.groups, w.purger.waiting = nil, nil, false
 }
 
-// removePurged removes the files of doomed segments, the oldest first. A file
-// system may want room even for that; then it is tried again.
+// removePurged removes the files of doomed segments, the oldest first. If the file
+// system lacks room even for a removal, the engine tries again.
 func (w *writer) removePurged() error {
 	spares := w.e.opts.Spares
 	if w.e.Stalled() != nil {

@@ -14,9 +14,9 @@ import (
 
 // request is an element of the queue.
 type request struct {
-	group *Group // nil for a request that is no record
-	// stage lets the request take effect in memory, under the locks of engine
-	// and group, and returns what is to be written.
+	group *Group // nil for a request without a record
+	// stage lets the request take effect in memory, under the locks of engine and
+	// group, and returns the record to write.
 	stage func() (*record, error)
 	lazy  bool
 	done  func(error)
@@ -27,13 +27,13 @@ type request struct {
 	seg    *segment // where the record's frame is
 	body   int64    // offset of its first entry there
 
-	// internal marks the purger's own requests; purged, in one of these, is
-	// the oldest segment that is needed from now on.
+	// internal marks the purger's own requests; purged, in such a request, is the
+	// oldest segment needed from now on.
 	internal bool
 	purged   uint64
 }
 
-// requestBytes is what a request counts for besides its entries.
+// requestBytes is a request's share of the queue's budget besides its entries.
 const requestBytes = 128
 
 // enqueue waits for room, lets r take effect and queues it.
@@ -120,10 +120,9 @@ func (e *Engine) wait(ctx context.Context, r request) error {
 	}
 }
 
-// take removes the next batch from the queue, unless there is one that could
-// not be finished. With block it waits until there is one to write, or it is time
-// to try again what the disk had no room for, which retry reports, or the engine
-// is closing.
+// take removes the next batch from the queue, unless an unfinished batch is left. With
+// block take waits for a batch to write, for the time of a new attempt after a lack of
+// room (retry is true then), or for the engine's closing.
 func (e *Engine) take(block bool) (batch []*request, retry bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,9 +152,9 @@ func (e *Engine) run() {
 	}
 }
 
-// Step writes one batch of what is queued, and runs its callbacks. It reports
-// whether there was any; false also if the disk has no room for it, where each
-// Step tries again. It is for [Options.Manual], and an error without.
+// Step writes one batch of the queue, and runs its callbacks. The result is false if
+// the queue is empty, or the disk has no room; each Step tries again. Step is for
+// [Options.Manual], and an error without.
 func (e *Engine) Step() (bool, error) {
 	if !e.opts.Manual {
 		return false, fmt.Errorf("%w call of Step: the engine was opened without Options.Manual", ErrInvalid)
@@ -199,7 +198,7 @@ func (e *Engine) round(block bool) bool {
 	return wrote
 }
 
-// afterBatch does what nobody waits for.
+// afterBatch does the work no caller waits for.
 func (e *Engine) afterBatch(retry bool) error {
 	if e.timeToMark() {
 		if err := e.w.mark(); err != nil {
@@ -211,7 +210,7 @@ func (e *Engine) afterBatch(retry bool) error {
 			return err
 		}
 		if err := e.w.prepare(); err != nil {
-			e.w.purge() // what is dead may make the room
+			e.w.purge() // dead data may make room
 			return err
 		}
 	}
@@ -226,8 +225,8 @@ func (e *Engine) toDo() bool {
 	return e.stall.reason != nil || e.marks.due
 }
 
-// marking says when a mark is written: some time after the queue was found empty,
-// so that a log which is written to all the time has few.
+// marking is the time of the next mark: some time after the queue was found empty, so
+// that a busy log has few marks.
 type marking struct {
 	waits bool // a timer runs, or due is set
 	due   bool
@@ -236,8 +235,7 @@ type marking struct {
 // markAfter is how long after a batch its mark is written, at most.
 const markAfter = 20 * time.Millisecond
 
-// timeToMark reports whether a mark is to be written now, and else sees to it that
-// one is later.
+// timeToMark reports whether a mark is due now, and otherwise schedules the next one.
 func (e *Engine) timeToMark() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -278,8 +276,8 @@ func (e *Engine) finish(batch []*request, err error) {
 	clear(batch) // the queue's array may live on, the entries need not
 }
 
-// fail ends the engine's service: what the disk holds is unknown, so neither
-// this batch nor anything queued behind it may be called durable, now or later.
+// fail ends the engine's service: the disk's contents are unknown, so neither this
+// batch nor any later write may be called durable, now or later.
 func (e *Engine) fail(err error, batch []*request) {
 	err = fmt.Errorf("%w: %w; nothing is lost that was reported durable: mend the cause, close, and open again", ErrFailed, err)
 	e.mu.Lock()

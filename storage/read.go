@@ -24,9 +24,9 @@ const (
 	readRunBytes = 1 << 20
 )
 
-// Entries implements raft.Storage. Recent entries come from memory, the others
-// from disk, where each is checked against its checksum: a [DamageError] names
-// the first that does not match.
+// Entries implements raft.Storage. Recent entries come from memory, the others from
+// disk, with each entry checked against its checksum: a [DamageError] names the first
+// mismatch.
 func (g *Group) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
 	for {
 		slots, err := g.slots(lo, hi, maxSize)
@@ -37,16 +37,16 @@ func (g *Group) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
 		if !errors.Is(err, errGone) {
 			return entries, err
 		}
-		// A segment was purged between the two steps. What it held was written
-		// again before, so the slots now say where.
+		// A segment was purged between the two steps. Its live entries were written
+		// again before, so the slots have the new places.
 		if g.e.closed() {
 			return nil, ErrClosed
 		}
 	}
 }
 
-// slots copies the slots of a prefix of [lo, hi) that encodes to at most maxSize
-// bytes, but of at least one entry.
+// slots copies the slots of a prefix of [lo, hi): at most maxSize encoded bytes, but at
+// least one entry.
 func (g *Group) slots(lo, hi, maxSize uint64) ([]slot, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -104,7 +104,7 @@ func runLen(slots []slot) int {
 	return n
 }
 
-// runBuffers are for reading: decoding copies what it keeps.
+// runBuffers are for reading: decoding copies the bytes of entries.
 var runBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // readRun reads the entries of slots, the first of which has index lo.

@@ -15,28 +15,28 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// position is a place in a group's log. Term and index travel together, so that
-// they cannot be swapped.
+// position is a place in a group's log. Term and index travel together, and so cannot
+// be swapped.
 type position struct{ term, index uint64 }
 
 // row describes one entry of a frame's body.
 type row struct {
 	term uint64
 	size uint32 // bytes in the body
-	crc  uint32 // CRC-32C of them
+	crc  uint32 // CRC-32C of the encoding
 }
 
 const rowLen = 16
 
-// record is what one frame says about one group. Its parts take effect in the
-// order of the fields.
+// record is one frame's contents for one group. The parts take effect in the order of
+// the fields.
 type record struct {
 	// installed replaces the log and the snapshot.
 	installed *pb.Snapshot
 
-	// rows are the entries first, first+1, ... They replace everything from
-	// first on, unless moved is set: then each only has a new place, as the
-	// segment that held it is about to go.
+	// rows are the entries first, first+1, ... Rows replace everything from first on,
+	// unless moved is set: then each entry only has a new place, because its old
+	// segment is about to go.
 	rows  []row
 	first uint64
 	moved bool
@@ -45,7 +45,7 @@ type record struct {
 	recorded  *pb.Snapshot // the host's own snapshot; the log stays
 	base      *position    // entries up to here are dropped
 
-	// The body, one of: entries, in step with rows; or their encoding.
+	// The body, either entries, in step with rows, or their encoding.
 	entries []*pb.Entry
 	raw     []byte
 }
@@ -118,8 +118,8 @@ func (r *record) appendMeta(buf []byte) ([]byte, error) {
 
 var errBadRecord = errors.New("malformed record")
 
-// decodeRecord decodes the meta part of a write frame. bodyLen is the length of
-// the body that goes with it, which the rows must add up to.
+// decodeRecord decodes the meta part of a write frame. bodyLen is the length of the
+// body, which must be the sum of the rows.
 func decodeRecord(meta []byte, bodyLen uint32) (*record, error) {
 	r := &record{}
 	last := uint32(0)
@@ -203,10 +203,10 @@ const (
 	fieldData  protowire.Number = 4
 )
 
-// appendEntryHead appends the encoding of e up to its data. What follows on
-// disk are the data's own bytes, straight from the caller's slice: together
-// they are an ordinary encoding of e, with every optional field present or
-// absent as in e, since presence counts in the sizes by which Raft pages.
+// appendEntryHead appends the encoding of e up to its data. The data's own bytes follow
+// on disk, straight from the caller's slice. Head and data together are an ordinary
+// encoding of e, with every optional field present or absent as in e, because presence
+// counts in the sizes by which Raft pages.
 func appendEntryHead(buf []byte, e *pb.Entry) []byte {
 	if e.Type != nil {
 		buf = protowire.AppendTag(buf, fieldType, protowire.VarintType)

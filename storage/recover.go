@@ -18,14 +18,14 @@ type recovery struct {
 	e     *Engine
 	found Recovery
 	seq   uint64 // of the last valid frame; 0 before the first
-	// needed is the oldest segment that must be there, as far as frames say.
+	// needed is the oldest segment that must exist, by the frames read so far.
 	needed uint64
 	logs   map[*Group]*spans
 	slots  []slot // scratch
-	// unsure are the last segment's frames that none calls durable.
+	// unsure are the last segment's frames not called durable by any frame.
 	unsure []frameAt
 
-	// What is known of the segment being read.
+	// Facts about the segment being read.
 	begin   beginMeta
 	indexAt int64 // where its index frame is, 0 without
 	sealed  bool
@@ -39,9 +39,9 @@ type frameAt struct {
 }
 
 // recover reads the log, cuts a torn tail, and begins a new segment: nothing is
-// appended to one that an earlier process wrote, since behind its end there may
-// be whole frames of the torn batch, which would come to life if new frames
-// happened to end where they begin.
+// appended to an earlier process's segment, because behind its end there may be whole
+// frames of the torn batch, which would come to life if new frames happened to end
+// where they begin.
 func (e *Engine) recover() error {
 	r := &recovery{e: e, logs: map[*Group]*spans{}, needed: 1}
 	if err := r.open(); err != nil {
@@ -52,7 +52,7 @@ func (e *Engine) recover() error {
 			return err
 		}
 	}
-	// Segments that may go stay needed until a frame in a later one says so.
+	// Segments stay needed until a purged frame in a later segment.
 	if len(e.segments) > 0 && r.needed < e.segments[0].number {
 		return &DamageError{Segment: r.needed, Offset: -1,
 			Reason: fmt.Sprintf("the files of segments %d to %d are missing", r.needed, e.segments[0].number-1)}
@@ -115,9 +115,9 @@ func (r *recovery) scanner(s *segment, window int64) *scanner {
 	return &scanner{seg: s, size: s.allocated.Load(), sum: r.e.w.dir.sum, window: window, read: &r.found.ReadBytes}
 }
 
-// segment reads segment i: its index if it has one, and else its frames. Bodies
-// are checked in the last only, where they tell how far the log goes; in the
-// others when they are read.
+// segment reads segment i: its index if there is one, and otherwise its frames. Bodies
+// are checked only in the last segment, where they show the end of the log; bodies of
+// other segments are checked when read.
 func (r *recovery) segment(i int) error {
 	s, last := r.e.segments[i], i == len(r.e.segments)-1
 	r.begin, r.indexAt, r.sealed, r.end = beginMeta{}, 0, false, 0
@@ -150,7 +150,7 @@ func (r *recovery) segment(i int) error {
 	return nil
 }
 
-// frame reads the frame at r.end and lets it take effect.
+// frame reads the frame at r.end and puts it into effect.
 func (r *recovery) frame(sc *scanner, last bool) error {
 	h, meta, err := sc.head(r.end)
 	if err != nil {
@@ -199,8 +199,7 @@ func (r *recovery) frame(sc *scanner, last bool) error {
 	return nil
 }
 
-// malformed is about a frame that is just as it was written, and yet makes no
-// sense.
+// malformed is the error for a frame with right checksums and invalid contents.
 func (r *recovery) malformed(sc *scanner, h frameHeader, err error) error {
 	return &DamageError{Segment: sc.seg.number, Offset: r.end, Group: h.group,
 		Reason: fmt.Sprintf("frame of kind %d: %v", h.kind, err)}
@@ -238,7 +237,7 @@ func (r *recovery) write(sc *scanner, h frameHeader, meta []byte, check bool) er
 	return nil
 }
 
-// apply replays what stage and its kin did in memory when rec was written.
+// apply repeats the effect in memory that stage and its kin had when rec was written.
 func (r *recovery) apply(group uint64, rec *record, seg *segment, body uint32) {
 	r.e.mu.Lock()
 	g := r.e.groupLocked(group)
@@ -277,8 +276,8 @@ func (r *recovery) apply(group uint64, rec *record, seg *segment, body uint32) {
 	g.places.publish(rec, seg)
 }
 
-// finish turns the pieces of g's log into its index. A piece that is missing
-// was in a segment that is damaged in a way that no checksum shows.
+// finish turns the pieces of g's log into its index. A missing piece was in a segment
+// with damage not shown by any checksum.
 func (r *recovery) finish(g *Group, log spans) error {
 	first := g.log.base.index + 1
 	switch {
@@ -301,10 +300,10 @@ func (r *recovery) finish(g *Group, log spans) error {
 	return nil
 }
 
-// settle makes what was read durable, ends the last segment and begins a new
-// one. What was read may only be in the caches of the operating system, if just
-// the process was killed: it must not be acted upon before it is synced. And it
-// must not be called durable before: so there are two syncs.
+// settle makes the log read so far durable, ends the last segment and begins a new one.
+// After a kill of the process alone, the log read may be only in the operating system's
+// caches: the engine must not act on it, nor call it durable, before a sync. So there
+// are two syncs.
 func (r *recovery) settle() error {
 	w := &r.e.w
 	w.seq = r.seq
@@ -333,9 +332,9 @@ func (r *recovery) settle() error {
 	return w.sync()
 }
 
-// writeAgain writes what may not be durable once more, as it is, before it is
-// synced. After a sync that failed, the file system may show what the disk does not
-// have, and call it clean: then the next sync would succeed and do nothing for it.
+// writeAgain rewrites possibly undurable frames, unchanged, before the sync. After a
+// failed sync, the file system may show data missing from the disk, and call it clean:
+// the next sync would then succeed without writing the data.
 func (r *recovery) writeAgain(last *segment) error {
 	if len(r.unsure) == 0 {
 		return nil

@@ -25,8 +25,7 @@ type scanner struct {
 	off int64
 }
 
-// Windows of a scan: large where bodies are read too, small where they are
-// skipped.
+// Windows of a scan: large for reading with bodies, small for skipping bodies.
 const (
 	scanBytes  = 1 << 20
 	skimBytes  = 16 << 10
@@ -54,8 +53,8 @@ func (s *scanner) bytes(off int64, n int) ([]byte, error) {
 	return s.buf[:n], nil
 }
 
-// head reads header and meta of the frame at off, and checks them. Any error
-// but that of a failing disk wraps errNoFrame.
+// head reads header and meta of the frame at off, and checks them. Any error except a
+// failing disk's wraps errNoFrame.
 func (s *scanner) head(off int64) (h frameHeader, meta []byte, err error) {
 	b, err := s.bytes(off, headerLen)
 	if err != nil {
@@ -77,8 +76,8 @@ func (s *scanner) head(off int64) (h frameHeader, meta []byte, err error) {
 	return h, meta, checkFrameHead(s.sum, b[:headerLen], meta)
 }
 
-// checkBody checks the entries of a frame whose body is at off. It returns how
-// many are right, from the first on.
+// checkBody checks the entries of a frame whose body is at off. It returns the number
+// of right entries, from the first on.
 func (s *scanner) checkBody(off int64, rows []row) (int, error) {
 	for i, r := range rows {
 		b, err := s.bytes(off, int(r.size))
@@ -93,7 +92,7 @@ func (s *scanner) checkBody(off int64, rows []row) (int, error) {
 	return len(rows), nil
 }
 
-// find returns the first valid frame at or behind off that ok accepts.
+// find returns the first valid frame, at or behind off, accepted by ok.
 func (s *scanner) find(off int64, ok func(frameHeader) bool) (int64, bool, error) {
 	for ; off+headerLen <= s.size; off += frameAlign {
 		b, err := s.bytes(off, headerLen)

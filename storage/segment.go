@@ -16,13 +16,12 @@ import (
 type segment struct {
 	number uint64
 
-	// live is the bytes in the file that some group still holds: entries, and
-	// parts of its state. While less than half of the log is live, segments are
-	// purged.
+	// live is the bytes in the file still held by a group: entries, and parts of its
+	// state. While less than half of the log is live, segments are purged.
 	live atomic.Int64
 
-	// size is the bytes of frames, allocated those of the file; only the writer
-	// and Open change them.
+	// size is the bytes of frames, allocated the bytes of the file; only the writer and
+	// Open change both.
 	size, allocated atomic.Int64
 
 	// mu lets the file be closed only between reads.
@@ -30,7 +29,7 @@ type segment struct {
 	file vfs.File // nil once the segment is purged or the engine closed
 }
 
-// errGone says that a segment was purged under a reader, who then finds the
+// errGone says that a segment was purged under a reader; the reader then finds the
 // entry in its new place.
 var errGone = errors.New("storage: the segment is gone")
 
@@ -57,9 +56,9 @@ func (s *segment) close() error {
 	return err
 }
 
-// gather collects what is appended to a segment into few large writes. Small
-// pieces are copied into a buffer; a large one is handed to the file system as
-// it is, since its copy would cost more than another system call.
+// gather collects appends to a segment into few large writes. Small pieces are copied
+// into a buffer; a large piece goes to the file system directly, because a copy would
+// cost more than another system call.
 type gather struct {
 	seg *segment
 	off int64 // where buf goes in the file
@@ -75,8 +74,8 @@ const (
 	gatherBytes = 256 << 10
 	directBytes = 16 << 10
 
-	// A file grows by steps of a size between these two, so that most syncs find
-	// its size and its blocks as they are. A short segment wastes little by that.
+	// A file grows by steps of a size between these two, so that most syncs find size
+	// and blocks unchanged. A short segment wastes little.
 	minStepBytes = 4 << 10
 	maxStepBytes = 1 << 20
 )
@@ -84,13 +83,13 @@ const (
 // end is the offset of the next byte.
 func (g *gather) end() int64 { return g.off + int64(len(g.buf)) }
 
-// reset starts over at the beginning of a segment, or at off in it.
+// reset starts over at offset off of a segment.
 func (g *gather) reset(seg *segment, off int64) {
 	g.seg, g.off, g.buf = seg, off, g.buf[:0]
 }
 
-// rewind takes back what was appended behind end. Some of it may be in the file
-// already, and is written over: see "A full disk" in DESIGN.md.
+// rewind takes back the bytes appended behind end. Bytes already in the file are
+// written over: see "A full disk" in DESIGN.md.
 func (g *gather) rewind(end int64) {
 	if end < g.off {
 		g.off, g.buf = end, g.buf[:0]
@@ -99,8 +98,8 @@ func (g *gather) rewind(end int64) {
 	g.buf = g.buf[:end-g.off]
 }
 
-// append appends b. The file system does not keep b, nor change it: WriteAt may
-// not, whereas Write of a vfs.File may.
+// append appends b. The file system neither keeps nor changes b: WriteAt must not,
+// whereas Write of a vfs.File may.
 func (g *gather) append(b []byte) error {
 	if len(b) < directBytes {
 		g.buf = append(g.buf, b...)
@@ -133,7 +132,7 @@ func (g *gather) flush() error {
 	return nil
 }
 
-// write writes b at off, all of it or none: what there was room for is written
+// write writes b at off, all or nothing: after a lack of room all of b is written
 // again.
 func (g *gather) write(b []byte) error {
 	if err := g.grow(g.off + int64(len(b))); err != nil {
@@ -153,12 +152,12 @@ func (g *gather) step() int64 {
 	return min(max(g.end(), minStepBytes), maxStepBytes, max(g.segmentBytes/64, minStepBytes))
 }
 
-// ahead lets the file grow before it has to.
+// ahead lets the file grow ahead of need.
 func (g *gather) ahead() error {
 	return g.grow(min(g.end()+g.step()/2, g.segmentBytes))
 }
 
-// grow sees to it that the file has blocks up to end, and for a seal behind it.
+// grow gives the file blocks up to end, and for a seal behind end.
 func (g *gather) grow(end int64) error {
 	have := g.seg.allocated.Load()
 	if end += headerLen; end <= have {
@@ -176,14 +175,14 @@ func (g *gather) grow(end int64) error {
 	return nil
 }
 
-// allocate makes f longer, with blocks of its own where the file system can do
-// that, and else with a hole.
+// allocate makes f longer, with blocks of its own if the file system supports it, and
+// otherwise with a hole.
 func (g *gather) allocate(f vfs.File, from, to int64) error {
 	if !g.fixed {
 		if err := f.Preallocate(from, to-from); noSpace(err) {
 			return err
 		} else if err != nil {
-			g.fixed = true // it only saves time
+			g.fixed = true // only saves time
 		}
 	}
 	_, err := f.WriteAt([]byte{0}, to-1)

@@ -5,10 +5,9 @@ package storage
 
 import "slices"
 
-// spans is the log of a group while it is put together from the segments: runs
-// of consecutive entries, in order, with gaps. Gaps are normal half way, as the
-// oldest entries may have been moved behind younger ones when their segment was
-// purged. At the end there is one run, or none.
+// spans is the log of a group during assembly from the segments: runs of consecutive
+// entries, in order, with gaps. Gaps are normal on the way, because a purge may have
+// moved the oldest entries behind younger ones. At the end there is one run, or none.
 type spans []span
 
 type span struct {
@@ -33,7 +32,7 @@ func (sp *spans) cut(lo, hi uint64) {
 			continue
 		}
 		if s.first < lo {
-			// Clipped, as what is appended here must not overwrite the other part.
+			// Clipped, because an append here must not overwrite the other part.
 			out = append(out, span{first: s.first, slots: slices.Clip(s.slots[:lo-s.first])})
 		}
 		if s.end() > hi {
@@ -43,7 +42,7 @@ func (sp *spans) cut(lo, hi uint64) {
 	*sp = out
 }
 
-// put adds a run in place of what is there. It copies the slots.
+// put replaces a run, and copies the slots.
 func (sp *spans) put(first uint64, slots []slot) {
 	end := first + uint64(len(slots))
 	if n := len(*sp); n == 0 || (*sp)[n-1].end() == first {

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// tail decides what it means that there is no valid frame at r.end: the end of
-// the log, a tail torn by a crash, or damage.
+// tail decides on the meaning of an invalid frame at r.end: the end of the log, a tail
+// torn by a crash, or damage.
 //
-// A crash tears only what was not synced yet, and that is in the last segment.
-// Parts of it may have reached the disk in any order, so whole frames behind
-// the hole prove nothing by themselves. But each frame says how far the log was
-// durable when it was written: if one behind the hole says that the frame in
-// the hole was durable, then the disk has lost what it had.
+// A crash tears only unsynced bytes, in the last segment. Their parts may have reached
+// the disk in any order, so whole frames behind the hole prove nothing by themselves.
+// But each frame has the last durable frame at its writing: if a frame behind the hole
+// calls the frame in the hole durable, the disk has lost durable data.
 func (r *recovery) tail(sc *scanner, last bool, reason error) error {
 	lost := r.seq + 1
 	if !last {
@@ -37,9 +36,9 @@ func (r *recovery) tail(sc *scanner, last bool, reason error) error {
 	return nil
 }
 
-// blame makes the error for a damaged frame at r.end. Whose it was can be read
-// from the frame itself if only its body is damaged, and else be concluded from
-// what follows it: the first group with a gap.
+// blame makes the error for a damaged frame at r.end. The group is read from the frame
+// itself if only its body is damaged, and otherwise concluded from the following
+// frames: the first group with a gap.
 func (r *recovery) blame(sc *scanner, reason error) error {
 	d := &DamageError{Segment: sc.seg.number, Offset: r.end,
 		Reason: strings.TrimPrefix(reason.Error(), errNoFrame.Error()+": ")}
@@ -70,8 +69,8 @@ func (r *recovery) blame(sc *scanner, reason error) error {
 	}
 }
 
-// gap looks for a gap between what r knows of a group and the frame at off,
-// and puts it into d.
+// gap looks for a gap between a group's log in r and the frame at off, and puts the gap
+// into d.
 func (r *recovery) gap(sc *scanner, off int64, d *DamageError) bool {
 	h, meta, err := sc.head(off)
 	if err != nil {
@@ -95,8 +94,8 @@ func (r *recovery) gap(sc *scanner, off int64, d *DamageError) bool {
 	return true
 }
 
-// sealTail ends the segment that an earlier process wrote last: with a seal
-// where its valid frames end, over what a crash left there.
+// sealTail ends the last segment of an earlier process: with a seal where the valid
+// frames end, over the remains of a crash.
 func (r *recovery) sealTail(w *writer, last *segment) error {
 	if r.sealed {
 		return nil

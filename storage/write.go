@@ -23,35 +23,33 @@ const (
 	MaxSnapshotBytes = 64 << 20
 )
 
-// Write is what a group wants to have written, as a Raft core hands it out: any
-// part may be nil. It survives a crash whole or not at all. The engine keeps
-// what it is given, so the caller must not change it any more; the engine does
-// not change it either.
+// Write is a group's write, with the parts as a Raft core hands them out: any part may
+// be nil. A write survives a crash whole or not at all. The engine keeps the parts, so
+// the caller must not change them any more; nor does the engine.
 type Write struct {
-	// Snapshot, received from a leader, replaces log and snapshot before
-	// Entries are appended. It must be newer than the present one, or that one
-	// have index 0; else [raft.ErrSnapOutOfDate]. Its Data may be nil: the
-	// bodies of snapshots are the host's, and must be durable before this.
+	// Snapshot, received from a leader, replaces log and snapshot before Entries are
+	// appended. If the present snapshot has an index above 0 and is as new, the error
+	// is [raft.ErrSnapOutOfDate]. Data may be nil: the bodies of snapshots are the
+	// host's, and must be durable before the write.
 	Snapshot *pb.Snapshot
 
-	// Entries are consecutive. They replace what the log holds from the first
-	// of them on, and leave no gap; entries that are already compacted are left
-	// out.
+	// Entries are consecutive. Entries replace the log from their first index on, and
+	// leave no gap; entries already compacted are left out.
 	Entries []*pb.Entry
 
 	// HardState is the state from now on. Term and commit index never go down,
 	// and the vote of a term never changes, once there is one.
 	HardState *pb.HardState
 
-	// Lazy says that nobody waits for the write to be durable, for example if
-	// only the commit index moved. It is written in its place in the order, but
-	// causes no sync, and its callback runs once the file system has it.
+	// Lazy says that no caller waits for durability, for example if only the commit
+	// index moved. A lazy write keeps its place in the order, but causes no sync, and
+	// its callback runs once the file system has the write.
 	Lazy bool
 }
 
-// stage checks w and lets it take effect in memory. It returns what to write.
-// The caller holds g.mu, and the engine's lock, as the order in which writes
-// take effect must be the one in which they are written.
+// stage checks w, puts it into effect in memory, and returns the record to write. The
+// caller holds g.mu and the engine's lock, because writes must take effect in the order
+// of writing.
 func (g *Group) stage(w Write) (*record, error) {
 	r, err := g.check(w)
 	if err != nil {
@@ -73,8 +71,8 @@ func (g *Group) stage(w Write) (*record, error) {
 	return r, nil
 }
 
-// check returns the record for w, its rows complete but for the checksums, or
-// what is wrong with w.
+// check returns the record for w, its rows complete except for the checksums, or w's
+// mistake.
 func (g *Group) check(w Write) (*record, error) {
 	r := &record{}
 	base, last, snap := g.log.base.index, g.log.last(), g.snapshot.GetMetadata().GetIndex()

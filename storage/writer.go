@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// writer lays frames into the log. It is used by one goroutine.
+// writer lays frames into the log, for one goroutine.
 type writer struct {
 	e      *Engine
 	dir    *directory
@@ -19,12 +19,11 @@ type writer struct {
 	purger purger
 
 	seq uint64 // of the last frame
-	// durable is the last frame that was synced, marked the last of these that
-	// a frame on disk calls durable.
-	// Invariant: marked <= durable <= seq.
+	// durable is the last synced frame, marked the last frame called durable by a frame
+	// on disk. Invariant: marked <= durable <= seq.
 	durable, marked uint64
 
-	batch []*request // what is being written, or waits for room
+	batch []*request // the batch being written, or waiting for room
 	laid  int        // how many of batch are written, or in out
 
 	// Where the end of a segment has got to, which may take several tries:
@@ -38,9 +37,9 @@ type writer struct {
 	ends               []int  // scratch: ends of the entries' heads in prefix
 }
 
-// write writes what is left of the batch, syncs if any of it needs that, and lets
-// memory know where its entries are. Without room it stops, and can be called
-// again; after any other error the engine is done for.
+// write writes the rest of the batch, syncs if any write needs a sync, and publishes
+// the places of entries in memory. Without room write stops, and can be called again;
+// any other error ends the engine's service.
 func (w *writer) write() error {
 	for ; w.laid < len(w.batch); w.laid++ {
 		if err := w.request(w.batch[w.laid]); err != nil {
@@ -134,9 +133,8 @@ func (w *writer) encodeHeads(rec *record) {
 	}
 }
 
-// frame appends a frame to the log, first going on to the next segment if the
-// present one is full. rec gives the body and may be nil. After an error it is as
-// if nothing had been appended.
+// frame appends a frame to the log, first going on to the next segment if the present
+// one is full. rec gives the body and may be nil. After an error nothing is appended.
 func (w *writer) frame(kind frameKind, group uint64, meta []byte, rec *record) error {
 	if kind == frameWrite || kind == framePurged {
 		if w.ending || w.out.end() >= w.e.opts.SegmentBytes {
@@ -216,9 +214,9 @@ func (w *writer) sync() error {
 	return nil
 }
 
-// mark writes down how far the log is durable, if no frame says so yet. Without
-// it, damage to the very last batch would look like a torn tail. Nobody waits
-// for it: until it reaches the disk, things are as they were before.
+// mark writes a frame with the last durable frame, unless a frame on disk has it
+// already. Without marks, damage to the very last batch would look like a torn tail. No
+// caller waits for a mark: until the mark is on disk, recovery behaves as without.
 func (w *writer) mark() error {
 	if w.marked == w.durable || w.ending || w.out.end() >= w.e.opts.SegmentBytes {
 		return nil
@@ -238,8 +236,8 @@ func (w *writer) rotate() error {
 	return w.begin(w.out.seg.number + 1)
 }
 
-// seal ends the present segment: with its index, and the seal. Without room it
-// can be called again.
+// seal ends the present segment: with its index, and the seal. Without room the call
+// can be repeated.
 func (w *writer) seal() error {
 	if !w.ending {
 		at := w.out.end()
@@ -280,9 +278,9 @@ func (w *writer) begin(number uint64) error {
 	return w.frame(frameBegin, 0, meta.append(nil), nil) // only gathered: it finds room
 }
 
-// prepare gets room before it is needed: for the next frames, and from the middle
-// of a segment on for the next segment. Once it got none, there is room again only
-// when there is for a segment. See full.go.
+// prepare gets room ahead of need: for the next frames, and from the middle of a
+// segment on for the next segment. After a refusal the engine stays full until there is
+// room for a segment. See full.go.
 func (w *writer) prepare() error {
 	if err := w.out.ahead(); err != nil {
 		return err
@@ -306,8 +304,8 @@ type beginMeta struct {
 	id Identity
 	// first is the oldest segment there was: none from there on may be missing.
 	first uint64
-	// recycled says that the file has bytes of an earlier life behind the
-	// frames; otherwise there are none but remains of torn ones.
+	// recycled says that the file has bytes of an earlier life behind the frames; other
+	// files have only remains of torn frames there.
 	recycled bool
 	// index is where the index frame of the segment before is; 0 without.
 	index int64

@@ -213,8 +213,8 @@ func (f *benchFlags) run(ctx context.Context, progress io.Writer) (benchResult, 
 	return r, err
 }
 
-// client begins one call after the other until the time is over. The last one is
-// not cut off: what became of it would be unknown.
+// client begins one call after the other until the time is over. The last call is not
+// cut off, because its outcome would be unknown.
 func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, end time.Time, writes, reads *meter) {
 	rng := rand.New(rand.NewPCG(f.seed, uint64(i)))
 	value := make([]byte, f.size)

@@ -19,7 +19,7 @@ const (
 	exitUnknown     = 3
 	exitNotFound    = 4
 	exitUnreachable = 5
-	exitInterrupted = 130 // what shells say of a program that SIGINT ended
+	exitInterrupted = 130 // shells' status of a program ended by SIGINT
 )
 
 // errUsage marks mistakes in the command line, errInterrupted a command that a
@@ -36,7 +36,7 @@ type exit struct {
 	is    func(error) bool
 }
 
-// exits are all of them. The first that an error is counts.
+// exits are all statuses. The first match of an error counts.
 var exits = []exit{
 	{0, "success", func(err error) bool { return err == nil }},
 	{exitUsage, "the command line, a key or a value is not possible", isAny(errUsage, kv.ErrInvalid)},

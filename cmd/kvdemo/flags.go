@@ -48,9 +48,9 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	addTLS(cmd, &f.tls, "for nodes that want certificates", true)
 }
 
-// addTLS adds the flags that name certificates. Those of a client have a variable
-// of its environment for their default each. A node's have not: the certificate
-// in the environment is that of somebody who works on the same machine.
+// addTLS adds the flags for certificates. A client's flags default to variables of the
+// environment. A node's flags do not, because the certificate in the environment
+// belongs to a person working on the same machine.
 func addTLS(cmd *cobra.Command, files *certs.Files, note string, environment bool) {
 	for _, f := range []struct {
 		field    *string

@@ -72,7 +72,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// checkArgs marks mistakes in the arguments of a command and those below it.
+// checkArgs marks mistakes in the arguments of a command and its subcommands.
 func checkArgs(cmd *cobra.Command) {
 	cmd.Args = usageArgs(cmd.Args)
 	for _, sub := range cmd.Commands() {

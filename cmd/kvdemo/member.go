@@ -59,9 +59,8 @@ type memberResult struct {
 	LogLost bool     `json:"log_lost,omitempty"`
 }
 
-// listMembers prints what the first endpoint said that said something, with what
-// all leaders among them say: how far members are behind, which are silent, and which
-// have lost their log.
+// listMembers prints the answer of the first endpoint to answer, with the answers of
+// all leaders: members' distance behind, silent members, and members with a lost log.
 func (f *clientFlags) listMembers(cmd *cobra.Command, answers []client.Answer[*kvpb.MembersResponse]) error {
 	var first *kvpb.MembersResponse
 	var errs []error

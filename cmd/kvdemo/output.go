@@ -66,9 +66,9 @@ func (r transferResult) String() string {
 	return fmt.Sprintf("node %d leads group %d", r.Leader, r.Group)
 }
 
-// printable returns a text of others, such as a key, as a terminal can be shown
-// it: quoted if it has anything that a terminal or the columns of a table might
-// act on, or if it looks quoted.
+// printable returns a foreign text, such as a key, in a form safe for a terminal:
+// quoted if the text has characters with an effect on a terminal or on a table's
+// columns, or looks quoted.
 func printable(text string) string {
 	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(text)

@@ -17,7 +17,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// serveFlags are those of serve that need to be read further.
+// serveFlags are the flags of serve that need further reading.
 type serveFlags struct {
 	cfg           node.Config
 	peers         string
@@ -71,8 +71,8 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// addTuning adds the flags that matter to how a node works, not which it is. The
-// defaults give elections within half a second to a second of silence.
+// addTuning adds the flags for a node's work, not for its identity. The defaults give
+// elections within half a second to a second of silence.
 func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Core, "core", node.CoreWeft, "the Raft library that drives the node: weft or upstream (go.etcd.io/raft)")
@@ -84,7 +84,7 @@ func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, fmt.Sprintf("ticks of silence before an election, more than --heartbeat-ticks, to %d; a follower whose connection to the leader did not break waits up to twice that", node.MaxElectionTicks))
 }
 
-// config reads the flags that are not numbers and checks them all.
+// config reads the flags other than numbers and checks all flags.
 func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 	var errs []error
 	cfg := f.cfg

@@ -108,8 +108,8 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 	return nil
 }
 
-// rows are the lines of a node, one for each group. What is the node's stands in
-// the first.
+// rows are the lines of a node, one for each group. The first line has the node's own
+// values.
 func (r statusResult) rows() (rows [][]any) {
 	up := (time.Duration(r.UptimeMS) * time.Millisecond).Round(time.Second)
 	node := []any{size(r.LogBytes), size(r.StateBytes), size(r.sent()), up, r.Core}

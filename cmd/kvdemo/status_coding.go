@@ -59,8 +59,8 @@ func newCodingResult(c *kvpb.StatusResponse_Coding) *codingResult {
 	return r
 }
 
-// printCoding prints what nodes say of coded replication, and the last coded
-// entries, of each group once. With --json that stands with the nodes.
+// printCoding prints the nodes' status of coded replication, and the last coded
+// entries, of each group once. With --json the nodes' objects have both.
 func (f *clientFlags) printCoding(cmd *cobra.Command, nodes []client.NodeStatus) error {
 	if f.json {
 		return nil

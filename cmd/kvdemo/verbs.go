@@ -55,8 +55,8 @@ func newPut() *cobra.Command {
 // errNoValue says that put was given nothing.
 var errNoValue = fmt.Errorf("put: standard input is empty; for an empty value: kvdemo put KEY '', or put KEY - for whatever standard input has; %w", errUsage)
 
-// openValue returns the value of a put and its size. What comes from a pipe is
-// copied to a file first: the nodes want to know how much it is.
+// openValue returns the value of a put and its size. A pipe is copied to a file first,
+// because the nodes need the size.
 func openValue(cmd *cobra.Command, args []string, file string) (io.ReadCloser, int64, error) {
 	switch {
 	case len(args) > 0 && file != "":
@@ -93,7 +93,7 @@ func spool(in io.Reader) (io.ReadCloser, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("read value: %w", err)
 	}
-	_ = os.Remove(f.Name()) // where that is not possible, it stays
+	_ = os.Remove(f.Name()) // if impossible, the file stays
 	size, err := io.Copy(f, io.LimitReader(in, kv.MaxValueBytes+1))
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)

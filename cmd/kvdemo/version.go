@@ -25,7 +25,7 @@ type versionResult struct {
 	Platform string `json:"platform"`
 }
 
-// ownVersion says what this program was built from.
+// ownVersion returns the version of this program's source.
 func ownVersion() versionResult {
 	v := versionResult{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -18,8 +18,7 @@ import (
 var (
 	// ErrInvalid wraps mistakes in a configuration.
 	ErrInvalid = errors.New("transport: invalid configuration")
-	// ErrRefused wraps why a peer does not accept a connection, or this node
-	// does not.
+	// ErrRefused wraps the reason for refusing a connection, by a peer or by this node.
 	ErrRefused = errors.New("transport: connection refused")
 	// ErrUnreachable says that a peer has no address or could not be reached.
 	ErrUnreachable = errors.New("transport: peer unreachable")
@@ -29,73 +28,72 @@ var (
 	ErrGroupTaken = errors.New("transport: the group has a receiver")
 	// ErrTooLarge says that a message does not fit a frame.
 	ErrTooLarge = errors.New("transport: message too large")
-	// ErrMessage wraps what is wrong with a message that a peer sent.
+	// ErrMessage wraps the mistake in a peer's message.
 	ErrMessage = errors.New("transport: bad message")
 )
 
 // Config configures a transport. Cluster and Node must be set. Sizes are in
 // bytes.
 type Config struct {
-	// Cluster and Node are who this node is; each 1 or more. Nodes of different
+	// Cluster and Node are this node's identity; each 1 or more. Nodes of different
 	// clusters refuse each other.
 	Cluster, Node uint64
-	// Listen is the address to listen at, such as "127.0.0.1:7000"; port 0
-	// means any that is free.
+	// Listen is the address to listen at, such as "127.0.0.1:7000"; port 0 means any
+	// free port.
 	Listen string
-	// Peers are the known nodes and their addresses. One with an empty address
-	// may connect, and is not dialed. See also SetPeer.
+	// Peers are the known nodes and their addresses. A peer with an empty address may
+	// connect, and is not dialed. See also SetPeer.
 	Peers map[uint64]string
 
 	// Listener, if set, takes the place of Listen.
 	Listener net.Listener
 	// Dial, if set, takes the place of a TCP dial.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// TLS names the files by which nodes know each other; see package certs. With
-	// them, only nodes with a certificate of their own id, signed by one of the
-	// authorities, get a connection; without, a node is believed what it says.
-	// When the files change, the next connection uses them.
+	// TLS names the files by which nodes prove their identity; see package certs. With
+	// TLS, only nodes with a certificate of their own id, signed by one of the
+	// authorities, get a connection; without TLS, a node's word is believed. When the
+	// files change, the next connection uses the new ones.
 	TLS certs.Files
 
-	// Limits, if set, says what a peer may do here. It is asked at each hello.
+	// Limits, if set, returns a peer's limits here, and is asked at each hello.
 	Limits func(peer uint64) Limits
-	// Allow, if set, says which kinds of messages a peer may send: nil, or why
-	// not. It is asked for every message that the peer's Limits allow.
+	// Allow, if set, returns nil if a peer may send a kind of message, and otherwise
+	// the reason. It is asked for every message within the peer's Limits.
 	Allow func(peer uint64, kind wire.Kind) error
 	// Capabilities are announced to peers.
 	Capabilities wire.Capabilities
-	// Shape is that of the links to all peers, until SetShape; for experiments.
+	// Shape is the shape of the links to all peers, until SetShape; for experiments.
 	Shape Shape
-	// Egress, if not 0, bounds the bytes a second that this node sends to all
-	// peers together, as a network card does; for experiments.
+	// Egress, if not 0, bounds the bytes a second from this node to all peers together,
+	// as a network card does; for experiments.
 	Egress int
 
-	// QueueBytes bounds what waits, or is being written, for each class of a
-	// peer; a single message may be larger. 0 means 64 MiB for appends, 16 MiB
-	// for the background and 4 MiB for each other class.
+	// QueueBytes bounds the waiting messages, and the ones being written, for each
+	// class of a peer; a single message may be larger. 0 means 64 MiB for appends, 16
+	// MiB for the background and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
-	// MaxFrameBytes bounds one frame, sent or received; 0 means
-	// wire.DefaultMaxFrame. A larger message cannot be sent. Control frames have
-	// at most 1 MiB, whatever it is.
+	// MaxFrameBytes bounds one frame, sent or received; 0 means wire.DefaultMaxFrame. A
+	// larger message cannot be sent. Control frames always have at most 1 MiB.
 	MaxFrameBytes int
-	// ReceiveBytes bounds the frames of a peer that are in memory here and not
-	// yet handed to their groups, unless its Limits say otherwise; 0 means twice
-	// MaxFrameBytes. Control frames are not counted.
+	// ReceiveBytes bounds a peer's frames in memory here, not yet handed to their
+	// groups, unless its Limits say otherwise; 0 means twice MaxFrameBytes. Control
+	// frames are not counted.
 	ReceiveBytes int
 
 	// DialTimeout bounds a dial, the TLS handshake and the hellos; 0 means 2 s.
 	DialTimeout time.Duration
-	// WriteTimeout is how long a peer may read nothing, or send nothing in the
-	// middle of a frame, before its connection is given up; 0 means 10 s. A snapshot
-	// it may leave unread for six times as long: its state machine takes one as fast
-	// as it can, and waits for its disk. On Linux a connection also ends when nothing
-	// that was written to it was acknowledged for that long, as the network is cut.
+	// WriteTimeout is the time in which a peer must read something, or send more of a
+	// begun frame, before its connection is given up; 0 means 10 s. Snapshots get six
+	// times as long, because a peer's state machine takes a snapshot only as fast as
+	// its disk. On Linux a connection also ends when no written byte was acknowledged
+	// for WriteTimeout, because the network is cut.
 	WriteTimeout time.Duration
 	// MaxBackoff bounds the pause between dials, which begins at 20 ms and
 	// doubles; 0 means 1 s.
 	MaxBackoff time.Duration
 
-	// Logger is told of connections made, broken and refused; nil means silence.
-	// Lines of one kind that come close together are one line, and then a count.
+	// Logger is told of connections made, broken and refused; nil means silence. Lines
+	// of one kind in quick succession become one line, and then a count.
 	Logger *slog.Logger
 }
 

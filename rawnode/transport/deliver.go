@@ -19,7 +19,7 @@ type delivery struct {
 	one     func(wire.Message) // message
 
 	refused error                 // the first message of the frame that must not be sent
-	last    rawnode.BatchReceiver // has not been told that it has got all; or nil
+	last    rawnode.BatchReceiver // not yet told that its messages are complete; or nil
 }
 
 func newDelivery(t *TCP, who caller, traffic *traffic) *delivery {
@@ -31,8 +31,8 @@ func newDelivery(t *TCP, who caller, traffic *traffic) *delivery {
 // frame delivers the messages of a frame.
 func (d *delivery) frame(payload []byte, decode func([]byte, func(wire.Message)) (int, error)) error {
 	unknown, err := decode(payload, d.one)
-	// A group may use this goroutine to look at what it got, if nobody else needs
-	// it: other groups' messages come by it, too, and large frames are read while
+	// A group may use this goroutine to handle its messages, unless others need the
+	// goroutine, which also brings other groups' messages, and reads large frames while
 	// the group is at work.
 	d.received(len(payload) > directBytes || d.t.joined.Load() > 1)
 	if unknown > 0 {
@@ -68,7 +68,7 @@ func (d *delivery) message(m wire.Message) {
 	}
 }
 
-// received tells the last group that it has got all.
+// received tells the last group that its messages are complete.
 func (d *delivery) received(busy bool) {
 	if d.last != nil {
 		d.last.Received(busy)

@@ -10,35 +10,35 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// To hand a small message to the sender's goroutine costs more than to write it:
-// another thread has to wake up. So where nothing waits and nobody writes, the
-// caller of Send writes it. What the kernel has no room for is left to the sender,
+// Handing a small message to the sender's goroutine costs more than writing the
+// message, because another thread has to wake up. So with an empty queue and no writer,
+// the caller of Send writes. Bytes without room in the kernel are left to the sender,
 // so that no caller ever waits for a peer.
 
-// directBytes is the most that callers write themselves. No payload of that size
-// is referred to, so such a frame is one piece.
+// directBytes is the most that callers write themselves. Payloads of this size are
+// copied, not referred to, so the frame is one piece.
 const directBytes = 4 << 10
 
-// direct is what callers of Send need to write. It is guarded by link.mu; batch and
-// the link's frame belong to who has set sender or writing.
+// direct is the state for writing by callers of Send. It is guarded by link.mu; batch
+// and the link's frame belong to the goroutine that has set sender or writing.
 //
 // Invariant: sender and writing are not both set.
 type direct struct {
-	to      *target  // the connection that there is; nil if callers cannot write
+	to      *target  // the present connection; nil if callers cannot write
 	sender  bool     // the sender writes
 	writing bool     // a caller of Send writes
-	batch   []queued // what it took
-	rest    []byte   // what the kernel had no room for of the frame of batch
+	batch   []queued // bytes taken by the kernel
+	rest    []byte   // the rest of batch's frame, without room in the kernel
 }
 
-// target is a connection to write to, and the kinds that the peer takes.
+// target is a connection to write to, and the kinds taken by the peer.
 type target struct {
 	output
 	kinds wire.Kinds
 }
 
-// start has the messages that wait sent: by the caller, if they are few and it
-// may, or else by the sender. What is lost by that is added to drops.
+// start gets the waiting messages sent: by the caller, if they are few and the caller
+// may write, or else by the sender. Lost messages are added to drops.
 func (l *link) start(now time.Time, drops *drops) {
 	to, wake := l.mayWrite()
 	if to != nil {
@@ -49,14 +49,14 @@ func (l *link) start(now time.Time, drops *drops) {
 	}
 }
 
-// mayWrite returns the connection if the caller may write to it what it finds in
-// direct.batch, and else whether the sender is to be woken.
+// mayWrite returns the connection if the caller may write direct.batch, and otherwise
+// whether to wake the sender.
 func (l *link) mayWrite() (to *target, wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := &l.direct
 	switch {
-	case l.queue.len() == 0 || d.writing: // who writes will look again
+	case l.queue.len() == 0 || d.writing: // the writer will look again
 		return nil, false
 	case d.to == nil || d.sender || d.rest != nil || l.bytes > directBytes || slices.ContainsFunc(l.queue.items[l.queue.head:], isWork):
 		return nil, true
@@ -66,8 +66,8 @@ func (l *link) mayWrite() (to *target, wake bool) {
 	return d.to, false
 }
 
-// isWork reports whether a message has coded entries, which become what their
-// receiver is to have as they are encoded.
+// isWork reports whether a message has coded entries, which encoding turns into their
+// receiver's form.
 func isWork(q queued) bool {
 	b, ok := q.msg.Body.(wire.Raft)
 	return ok && b.Saves > 0
@@ -101,8 +101,8 @@ func (l *link) writeDirect(to *target, start time.Time, drops *drops) (wake bool
 	return l.queue.len() > 0
 }
 
-// writeSome writes what the kernel has room for of the link's frame, and returns a
-// copy of the rest.
+// writeSome writes as much of the link's frame as the kernel has room for, and returns
+// a copy of the rest.
 func (l *link) writeSome(to *target, sent int, start time.Time) (rest []byte, err error) {
 	pieces := l.frame.Messages()
 	frame := pieces[0]
@@ -117,8 +117,8 @@ func (l *link) writeSome(to *target, sent int, start time.Time) (rest []byte, er
 	return slices.Clone(frame[n:]), err
 }
 
-// writable lets callers write to a connection, nil for none. Only connections of
-// classes that somebody waits for are written to by callers.
+// writable lets callers write to a connection, nil for none. Callers write only to
+// connections of urgent classes.
 func (l *link) writable(to *target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ type attempt struct {
 	err error
 }
 
-// write writes as much of b as the kernel has room for. It goes around the write
-// deadline and the lock of conn: those are for writes that wait.
+// write writes as much of b as the kernel has room for. The write deadline and the lock
+// of conn are bypassed, because both are for writes that wait.
 func (a *attempt) write(conn *net.TCPConn, b []byte) (int, error) {
 	if a.raw == nil {
 		raw, err := conn.SyscallConn()
@@ -33,7 +33,7 @@ func (a *attempt) write(conn *net.TCPConn, b []byte) (int, error) {
 	a.b, a.n = b, 0
 	defer func() { a.b = nil }()
 	if err := a.raw.Control(a.fd); err != nil {
-		return 0, err // it is closed
+		return 0, err // closed
 	}
 	return a.n, a.err
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// frameReader reads frames from a connection. It waits for the first byte of a
-// frame as long as it takes; then bytes must keep coming.
+// frameReader reads frames from a connection. The wait for a frame's first byte has no
+// limit; then bytes must keep coming.
 type frameReader struct {
 	idle idleReader
 	r    *bufio.Reader
 }
 
-// smallReads is the size of the buffer for reading. It is small so that most of
-// a large payload goes straight to its place.
+// smallReads is the size of the buffer for reading, small enough to let most of a large
+// payload go straight to its place.
 const smallReads = 8 << 10
 
 func newFrameReader(conn net.Conn, timeout time.Duration) *frameReader {

@@ -14,7 +14,7 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// refusedError is an error that says for what reason a connection is refused.
+// refusedError is an error with the reason for refusing a connection.
 type refusedError struct {
 	reason Refusal
 	error
@@ -26,8 +26,7 @@ func refuse(reason Refusal, format string, args ...any) error {
 	return refusedError{reason, fmt.Errorf(format, args...)}
 }
 
-// refusalOf returns why a connection was refused; what is nothing else is
-// silence.
+// refusalOf returns the reason for refusing a connection; by default silence.
 func refusalOf(err error) Refusal {
 	var r refusedError
 	if errors.As(err, &r) {
@@ -36,8 +35,8 @@ func refusalOf(err error) Refusal {
 	return RefusedSilence
 }
 
-// welcome reads and answers a hello. With an error, the connection that it
-// returns is the one to say it on, if any.
+// welcome reads and answers a hello. With an error, the returned connection, if any, is
+// for telling the error.
 func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 	fail := func(conn net.Conn, err error) (net.Conn, *peer, caller, error) { return conn, nil, caller{}, err }
 	if err := raw.SetDeadline(time.Now().Add(t.cfg.DialTimeout)); err != nil {
@@ -73,9 +72,9 @@ func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 	return conn, p, who, nil
 }
 
-// turnAway counts a refused connection, and tells the other end why, if it
-// listens. It then reads a little of what may still come: closing a connection
-// with bytes unread makes the kernel throw away what was written.
+// turnAway counts a refused connection, and tells a listening other end the reason.
+// Then turnAway reads a little more, because closing a connection with unread bytes
+// makes the kernel throw away the bytes written.
 func (t *TCP) turnAway(raw, conn net.Conn, why error) {
 	if t.context.Err() != nil {
 		return
@@ -93,15 +92,15 @@ func (t *TCP) turnAway(raw, conn net.Conn, why error) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, conn, wire.MaxHelloLen) // until it hangs up, or the deadline
+	_, _ = io.CopyN(io.Discard, conn, wire.MaxHelloLen) // until the peer hangs up, or the deadline
 }
 
-// admit decides about a hello. A peer that connects again replaces its old
-// connection, which it has lost even if this end does not know yet.
+// admit decides about a hello. A peer's new connection replaces its old one, which the
+// peer has lost even if this end does not know yet.
 func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error) {
 	fail := func(err error) (*peer, caller, error) { return nil, caller{}, err }
 	if err := who.covers(h); err != nil {
-		return fail(err) // before anything is said about this node
+		return fail(err) // before telling anything about this node
 	}
 	switch {
 	case h.Cluster != t.cfg.Cluster:
@@ -130,7 +129,7 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	c.conn = &incoming{Conn: raw, replaced: make(chan struct{})}
 	if old := p.incoming[h.Class]; old != nil {
 		close(old.replaced)
-		_ = old.Close() // nothing more of it is wanted
+		_ = old.Close() // no more of its bytes are wanted
 	}
 	p.incoming[h.Class] = c.conn
 	p.receive.setLimit(c.limits.ReceiveBytes)
@@ -138,7 +137,7 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	return p, c, nil
 }
 
-// forget notes that a connection from a peer is gone.
+// forget removes an ended connection from a peer.
 func (t *TCP) forget(p *peer, who caller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

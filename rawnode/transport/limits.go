@@ -12,17 +12,16 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// Limits are what a peer may do here. A peer need not be a member of any group:
-// one that only passes proposals on, or only reads, is a known node with limits
-// of its own.
+// Limits are a peer's rights here. A peer need not be a member of any group: a node
+// that only forwards proposals, or only reads, is a known node with limits of its own.
 type Limits struct {
-	// Kinds are the kinds of messages that the peer may send; 0 means all. An
-	// honest peer is told, and does not send others.
+	// Kinds are the kinds of messages allowed to the peer; 0 means all. An honest peer
+	// is told, and does not send others.
 	Kinds wire.Kinds
-	// ReceiveBytes bounds the bytes of its frames that are in memory here at a
-	// time; 0 means Config.ReceiveBytes. Beyond it the network holds them, and a
-	// single frame that is larger ends its connection. Control frames are not
-	// counted: they are small, and must not wait.
+	// ReceiveBytes bounds the bytes of the peer's frames in memory here at a time; 0
+	// means Config.ReceiveBytes. Further frames stay in the network, and a single
+	// larger frame ends its connection. Control frames are not counted, because control
+	// frames are small and must not wait.
 	ReceiveBytes int
 }
 
@@ -37,7 +36,7 @@ func (c Config) maxFrame(class wire.Class) int {
 	return c.MaxFrameBytes
 }
 
-// caller is who is at the other end of an incoming connection.
+// caller is the other end of an incoming connection.
 type caller struct {
 	node   uint64
 	class  wire.Class
@@ -45,9 +44,9 @@ type caller struct {
 	conn   *incoming
 }
 
-// permits is all that decides what a connection may carry: a message comes from
-// the peer at its other end, to this node, in the connection's class, and is of
-// a kind that this peer may send.
+// permits decides on a connection's messages: a message must come from the peer at the
+// other end, go to this node, be of the connection's class, and be of a kind allowed to
+// the peer.
 func (c Config) permits(who caller, m wire.Message) error {
 	switch {
 	case m.From != who.node || m.To != c.Node:
@@ -65,7 +64,7 @@ func (c Config) permits(who caller, m wire.Message) error {
 	return nil
 }
 
-// budget is what the frames of a peer may take in memory.
+// budget is the memory for the frames of a peer.
 type budget struct {
 	mu    sync.Mutex
 	limit int
@@ -86,7 +85,7 @@ func (b *budget) inUse() int {
 	return b.used
 }
 
-// wake lets those who wait look again. The caller holds b.mu.
+// wake wakes waiting goroutines. The caller holds b.mu.
 func (b *budget) wake() {
 	if b.room != nil {
 		close(b.room)

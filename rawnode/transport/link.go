@@ -26,21 +26,21 @@ type link struct {
 
 	mu    sync.Mutex
 	queue queue
-	// Invariant: bytes and messages count what is in queue and what the sender
-	// took from it and has neither written nor dropped. bytes is at most
-	// QueueBytes, or messages is 1.
+	// Invariant: bytes and messages count the queue, and the messages taken by the
+	// sender and neither written nor dropped yet. bytes is at most QueueBytes, or
+	// messages is 1.
 	bytes, messages int
 	room            chan struct{} // closed when bytes goes down; nil while nobody waits
-	failed          error         // why the last dial or write did not work; nil once one does
+	failed          error         // the last failure to dial or write; nil after a success
 	retryAt         time.Time     // no dial before
 	connected       bool
 	direct          direct
-	unsent          func() int // what is written and has not left; nil without a connection
+	unsent          func() int // counts bytes written and not left; nil without a connection
 
-	frame wire.Frame // of who writes: the sender, or a caller of Send
+	frame wire.Frame // of the writer: the sender, or a caller of Send
 }
 
-// dropError is an error that says for what reason a message is not sent.
+// dropError is an error with the reason for not sending a message.
 type dropError struct {
 	reason Drop
 	error
@@ -72,8 +72,8 @@ func (l *link) offer(q queued) error {
 	return l.add(q)
 }
 
-// add queues a message if there is room. One that is larger than the bound fits
-// an empty queue. The caller holds l.mu.
+// add queues a message if there is room. A message larger than the bound fits an empty
+// queue. The caller holds l.mu.
 func (l *link) add(q queued) error {
 	if l.ctx.Err() != nil {
 		return errClosed
@@ -126,8 +126,8 @@ func (l *link) offerWait(ctx context.Context, m wire.Message) error {
 	}
 }
 
-// drains returns a channel that is closed when some of what waits has gone, or
-// nil if nothing waits.
+// drains returns a channel that is closed when the queue has shrunk, or nil if the
+// queue is empty.
 func (l *link) drains() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,10 +147,10 @@ func (l *link) waiting() bool {
 	return l.queue.len() > 0
 }
 
-// takeToWrite moves messages of up to so many bytes from the queue to batch, for
-// the sender to write; rest is what is left to write of their frame, if it was
-// begun. They still count. There are none while a caller writes, who wakes the
-// sender afterwards.
+// takeToWrite moves messages of up to so many bytes from the queue to batch, for the
+// sender to write; rest is the unwritten rest of their frame, if begun. Messages in
+// batch still count. While a caller writes, takeToWrite returns none, and the caller
+// wakes the sender afterwards.
 func (l *link) takeToWrite(batch []queued, bytes int) (_ []queued, rest []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +168,7 @@ func (l *link) takeToWrite(batch []queued, bytes int) (_ []queued, rest []byte) 
 	return batch, rest
 }
 
-// takeToDrop moves all messages to batch that nobody is writing.
+// takeToDrop moves all messages to batch, except messages being written.
 func (l *link) takeToDrop(batch []queued) []queued {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *link) takeToDrop(batch []queued) []queued {
 	return l.queue.take(batch, math.MaxInt)
 }
 
-// release stops counting what was taken: it is written or dropped.
+// release stops counting the taken messages, which are written or dropped.
 func (l *link) release(done []queued) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,15 +216,15 @@ func (l *link) backlog() (bytes int, connected bool) {
 	return l.bytes + l.unsent(), true
 }
 
-// measure says how to find out what is written and has not left; nil ends that.
+// measure sets the function that counts bytes written and not left; nil ends measuring.
 func (l *link) measure(unsent func() int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unsent = unsent
 }
 
-// setState notes whether there is a connection, and if not, why, and how long to
-// wait before the next. It returns whether that is news.
+// setState notes the connection, or the reason for its absence and the pause before the
+// next dial. The result says whether the state is news.
 func (l *link) setState(connected bool, failed error, retryAt time.Time) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +233,7 @@ func (l *link) setState(connected bool, failed error, retryAt time.Time) (news b
 	return news
 }
 
-// gauges fills in what is true at the moment.
+// gauges fills in the present values.
 func (l *link) gauges(t *Traffic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,5 +243,5 @@ func (l *link) gauges(t *Traffic) {
 	}
 }
 
-// close ends the link. What waits is dropped.
+// close ends the link, and drops waiting messages.
 func (l *link) close() { l.cancel() }

@@ -9,7 +9,7 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// about is what a line of the log is about, beside its text: what is zero does not
+// about is the subject of a line of the log, beside its text; zero fields do not
 // matter.
 type about struct {
 	peer    uint64 // that is known
@@ -23,8 +23,8 @@ type logKind struct {
 	about
 }
 
-// log tells the operator something that may come again many times a second: a
-// stranger dials, or a peer comes and goes, as fast as it can.
+// log tells the operator of events possible many times a second: a stranger that dials,
+// or a peer that comes and goes, as fast as possible.
 func (t *TCP) log(level slog.Level, of about, text string, args ...any) {
 	t.lines.Log(t.cfg.Logger, level, logKind{text, of}, text, args...)
 }

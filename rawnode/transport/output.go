@@ -17,14 +17,14 @@ type output interface {
 	// write writes all pieces, or returns an error if the peer has read nothing
 	// for a while. It consumes pieces.
 	write(pieces net.Buffers) (int64, error)
-	// try writes as much as it can without waiting. After an error the connection
-	// is closed.
+	// try writes as much as possible without waiting. After an error the connection is
+	// closed.
 	try(b []byte) (int, error)
-	// close ends what write may have left to do.
+	// close ends the work left by write.
 	close()
 }
 
-// newOutput returns the output that suits conn, which is raw or TLS over it.
+// newOutput returns the output for conn, which is raw or TLS over raw.
 func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s *shaper, spawn func(func())) *shapedOutput {
 	var out output
 	if tcp, ok := conn.(*net.TCPConn); ok {
@@ -35,7 +35,7 @@ func newOutput(ctx context.Context, raw, conn net.Conn, timeout time.Duration, s
 	return &shapedOutput{plain: out, slow: patientWriter{conn, timeout}, conn: raw, ctx: ctx, shaper: s, timeout: timeout, spawn: spawn}
 }
 
-// vectorOutput hands the pieces to the kernel as they are.
+// vectorOutput hands the pieces to the kernel unchanged.
 type vectorOutput struct {
 	conn    *net.TCPConn
 	timeout time.Duration
@@ -49,7 +49,7 @@ func (o *vectorOutput) write(pieces net.Buffers) (total int64, err error) {
 		}
 		n, err := pieces.WriteTo(o.conn)
 		total += n
-		// A peer that reads slowly is given time as long as it reads.
+		// A slowly reading peer gets time as long as it reads.
 		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return total, err
 		}
@@ -60,9 +60,9 @@ func (o *vectorOutput) try(b []byte) (int, error) { return o.attempt.write(o.con
 
 func (*vectorOutput) close() {}
 
-// bufferedOutput is for connections that have no way to take several pieces at
-// once. Of those, TLS copies all bytes when it encrypts them; small pieces are
-// put together, as each write is a record of its own.
+// bufferedOutput is for connections without scatter-gather writes. TLS copies all bytes
+// on encryption, and each write is a record of its own, so small pieces are put
+// together.
 type bufferedOutput struct{ w *bufio.Writer }
 
 func (o bufferedOutput) write(pieces net.Buffers) (total int64, err error) {

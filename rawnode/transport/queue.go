@@ -16,19 +16,19 @@ type queued struct {
 	at   time.Time
 }
 
-// queue is a list of messages in order. It has no bound: its owner has.
+// queue is a list of messages in order. The bound is its owner's.
 type queue struct {
 	items []queued // from head on
 	head  int
-	// last has the place of the last MsgApp of each group that was put in since
-	// the queue was empty. It tells when a leader goes back.
+	// last has the place of each group's last MsgApp since the queue was empty, and
+	// shows when a leader goes back.
 	last map[uint64]wire.Place
 }
 
 func (q *queue) len() int { return len(q.items) - q.head }
 
-// supersede takes out what m makes pointless, and returns how many messages
-// that are, and their size.
+// supersede takes out the messages made pointless by m, and returns their number and
+// size.
 func (q *queue) supersede(m wire.Message) (messages, bytes int) {
 	place, ok := wire.PlaceOf(m)
 	if !ok {
@@ -61,8 +61,8 @@ func (q *queue) remove(group uint64, place wire.Place) (messages, bytes int) {
 
 func (q *queue) put(m queued) { q.items = append(q.items, m) }
 
-// take moves messages of up to so many bytes, but one at least if there is any,
-// behind those in batch.
+// take moves messages of up to so many bytes, but at least one if there is any, behind
+// batch.
 func (q *queue) take(batch []queued, bytes int) []queued {
 	for n := 0; q.len() > 0; q.head++ {
 		first := &q.items[q.head]

@@ -18,14 +18,13 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// badge is what is known of who is at the other end of an incoming connection,
-// besides its word.
+// badge is the proven identity of the other end of an incoming connection.
 type badge struct {
 	shown bool // with TLS
 	certs.Identity
 }
 
-// covers says whether a hello is by the one who wears the badge.
+// covers reports whether a hello fits the badge.
 func (b badge) covers(h wire.Hello) error {
 	if b.shown && (b.Cluster != h.Cluster || b.Node != h.Node) {
 		return refuse(RefusedCertificate, "your certificate is for %v, you say that you are node %d of cluster %d", b.Identity, h.Node, h.Cluster)
@@ -52,8 +51,8 @@ func loadKeys(cfg Config) (*certs.Keyring, error) {
 	return keys, nil
 }
 
-// credentials returns this node's certificate and whom it believes, as they are
-// in the files now, or were when they were last good.
+// credentials returns this node's certificate and its authorities, from the files as
+// they are now, or as they were when last valid.
 func (t *TCP) credentials() *certs.Credentials {
 	c, err := t.keys.Current()
 	if err != nil {
@@ -63,8 +62,8 @@ func (t *TCP) credentials() *certs.Credentials {
 	return c
 }
 
-// tlsConfig has what both ends have in common. Chains and names are verified by
-// this package: names of machines mean nothing here.
+// tlsConfig has the settings common to both ends. Chains and names are verified by this
+// package: names of machines mean nothing here.
 func tlsConfig(c *certs.Credentials) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -81,8 +80,8 @@ const (
 	firstOfTLS   = 22 // a handshake record
 )
 
-// unveil finds out who has connected. With an error, the connection that it
-// returns is the one to say it on, if any.
+// unveil identifies the connecting node. With an error, the connection that it returns
+// is the one to say it on, if any.
 func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
 	conn := &peekedConn{Conn: raw}
 	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
@@ -99,8 +98,8 @@ func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
 	}
 	credentials := t.credentials()
 	cfg := tlsConfig(credentials)
-	// The chain is looked at after the handshake, when the other end can be told
-	// what is wrong with it.
+	// The chain is checked after the handshake, when the other end can be told the
+	// mistake.
 	cfg.ClientAuth = tls.RequireAnyClientCert
 	secure := tls.Server(conn, cfg)
 	if err := secure.HandshakeContext(t.context); err != nil {
@@ -116,14 +115,14 @@ func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
 	return secure, badge{shown: true, Identity: id}, nil
 }
 
-// secure is the dialer's half: it makes sure that node is at the other end.
+// secure is the dialer's half, and makes sure that node is at the other end.
 func (t *TCP) secure(ctx context.Context, raw net.Conn, node uint64) (net.Conn, error) {
 	if t.keys == nil {
 		return raw, nil
 	}
 	credentials := t.credentials()
 	cfg := tlsConfig(credentials)
-	cfg.InsecureSkipVerify = true // the standard way of verifying; this is ours:
+	cfg.InsecureSkipVerify = true // the standard verification; ours is here:
 	cfg.VerifyConnection = func(s tls.ConnectionState) error {
 		id, err := credentials.Verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, t.now())
 		if err == nil && (id.Node != node || id.Cluster != t.cfg.Cluster) {

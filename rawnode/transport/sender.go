@@ -13,14 +13,13 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// sender is the goroutine that dials and writes for a link, and what belongs to
-// it alone.
+// sender is the goroutine that dials and writes for a link, with its own state.
 type sender struct {
 	*link
 	raw     net.Conn      // nil when there is none
-	stop    func() bool   // undoes that raw is closed when the link ends
+	stop    func() bool   // cancels the closing of raw at the end of the link
 	lost    chan struct{} // closed when the peer has closed raw
-	out     *target       // writes to raw, or to the TLS connection over it
+	out     *target       // writes to raw, or to the TLS connection over raw
 	backoff time.Duration
 	batch   []queued // taken from the queue, neither written nor dropped
 }
@@ -39,7 +38,7 @@ func (s *sender) run() {
 		}
 		if s.raw == nil {
 			if !s.waiting() {
-				continue // it was dropped since
+				continue // dropped since
 			}
 			if err := s.dial(); err != nil {
 				s.traffic().dialFailures.Add(1)
@@ -54,11 +53,11 @@ func (s *sender) run() {
 func (l *link) traffic() *traffic { return &l.peer.traffic[l.class] }
 func (l *link) about() about      { return about{peer: l.peer.id, class: l.class} }
 
-// frameBytes is the size at which a frame is full: large enough that a header
-// costs nothing, small enough that the receiver works while the next is sent.
+// frameBytes is the size at which a frame is full: large enough to make the header's
+// cost negligible, small enough to let the receiver work while the next frame is sent.
 const frameBytes = 256 << 10
 
-// send writes what is queued, a frame at a time.
+// send writes the queue, a frame at a time.
 func (s *sender) send() {
 	full := min(frameBytes, s.t.cfg.maxFrame(s.class)-wire.HeaderLen)
 	if s.class == wire.ClassBackground {
@@ -79,14 +78,14 @@ func (s *sender) send() {
 	}
 }
 
-// Background frames give way to appends to the same peer, a frame at a time, and
-// not for ever: so they get backgroundBytes each givesWay at least.
+// Background frames give way to appends to the same peer, a frame at a time, but get at
+// least backgroundBytes in each period of givesWay.
 const (
 	backgroundBytes = 64 << 10
 	givesWay        = 5 * time.Millisecond
 )
 
-// giveWay waits while appends wait, if this is the background.
+// giveWay waits while appends wait, in the background class.
 func (s *sender) giveWay() {
 	if s.class != wire.ClassBackground {
 		return
@@ -116,7 +115,7 @@ func (s *sender) forgetBatch() {
 	}
 }
 
-// write writes the batch as one frame; or the rest of its frame, if it was begun.
+// write writes the batch as one frame, or the rest of a begun frame.
 func (s *sender) write(rest []byte) error {
 	start := time.Now()
 	if rest != nil {
@@ -137,8 +136,8 @@ func (s *sender) write(rest []byte) error {
 	return err
 }
 
-// encode puts the messages of some kinds into the link's frame, and returns how
-// many those are.
+// encode puts the messages of some kinds into the link's frame, and returns their
+// number.
 func (l *link) encode(batch []queued, kinds wire.Kinds, now time.Time) (sent int) {
 	c := l.traffic()
 	var waited time.Duration
@@ -181,11 +180,11 @@ func (s *sender) dial() error {
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
 	}
-	stop := context.AfterFunc(s.ctx, func() { _ = raw.Close() }) // so that whatever waits ends
+	stop := context.AfterFunc(s.ctx, func() { _ = raw.Close() }) // so that all waiting ends
 	conn, kinds, err := s.introduce(ctx, raw)
 	if err != nil {
 		stop()
-		_ = raw.Close() // it is given up
+		_ = raw.Close() // given up
 		return err
 	}
 	s.t.log(slog.LevelInfo, s.about(), "connected", "peer", s.peer.id, "class", s.class, "address", raw.RemoteAddr())
@@ -208,8 +207,8 @@ func (s *sender) dial() error {
 	return nil
 }
 
-// introduce makes the connection secure, if this node has a certificate, says
-// hello and reads the answer: which kinds the peer takes.
+// introduce makes the connection secure, if this node has a certificate, says hello and
+// reads the answer: the kinds taken by the peer.
 func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, wire.Kinds, error) {
 	if err := raw.SetDeadline(time.Now().Add(s.t.cfg.DialTimeout)); err != nil {
 		return nil, 0, err
@@ -240,7 +239,7 @@ func (s *sender) watch(conn net.Conn) {
 	s.lost = lost
 	s.t.spawn(func() {
 		defer close(lost)
-		_, _ = conn.Read(make([]byte, 1)) // whatever it returns, the connection is of no use
+		_, _ = conn.Read(make([]byte, 1)) // with or without an error, the connection is of no use
 	})
 }
 
@@ -250,19 +249,19 @@ func (s *sender) hangUp() {
 		s.measure(nil)
 		s.stop()
 		s.out.close()
-		_ = s.raw.Close() // not politely: a peer that does not read would hold this up
+		_ = s.raw.Close() // not politely: a peer that does not read would delay the closing
 		s.raw, s.lost, s.out = nil, nil, nil
 	}
 }
 
-// end is what is left to do when the link is closed.
+// end does the remaining work when the link is closed.
 func (s *sender) end() {
 	s.hangUp()
 	s.drop(DropClosed)
 }
 
-// broke gives the connection up. What was written may not have arrived, so all
-// groups hear of it.
+// broke gives the connection up, and tells all groups, because written messages may not
+// have arrived.
 func (s *sender) broke(err error) {
 	s.hangUp()
 	s.traffic().breaks.Add(1)
@@ -270,7 +269,7 @@ func (s *sender) broke(err error) {
 	s.t.broken(s.peer.id)
 }
 
-// fail notes that the peer cannot be reached, and drops what waits.
+// fail notes that the peer is unreachable, and drops waiting messages.
 func (s *sender) fail(err error, reason Drop) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
 	news := s.setState(false, err, time.Now().Add(s.backoff))
@@ -292,8 +291,7 @@ func (s *sender) drop(reason Drop) {
 	drops.report()
 }
 
-// drops gathers messages that were not sent, so that each group hears once of
-// each peer.
+// drops gathers unsent messages, for one report per group and peer.
 type drops struct {
 	t    *TCP
 	lost map[[2]uint64]struct{} // group, peer

@@ -70,9 +70,9 @@ func (t *TCP) ended(p *peer, who caller, err error) {
 	t.log(level, about{peer: who.node, class: who.class}, text, "peer", who.node, "class", who.class, "error", err)
 }
 
-// read takes frames until the connection ends, and says why it did.
+// read takes frames until the connection ends, and returns the reason.
 func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
-	// One that it replaces may still be delivering what the peer sent earlier.
+	// The replaced connection may still be delivering the peer's earlier messages.
 	select {
 	case p.reading[who.class] <- struct{}{}:
 		defer func() { <-p.reading[who.class] }()
@@ -82,7 +82,7 @@ func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
 		return ErrClosed
 	}
 	select {
-	case <-who.conn.replaced: // and the later one was faster
+	case <-who.conn.replaced: // and the later connection was faster
 		return net.ErrClosed
 	default:
 	}
@@ -112,13 +112,12 @@ func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
 	}
 }
 
-// ownMemory is the payload length from which a frame gets memory of its own,
-// in which the large payloads of its messages stay. Below it, a connection's
-// frames share one buffer.
+// ownMemory is the payload length from which a frame gets memory of its own, where the
+// large payloads of its messages stay. Smaller frames of a connection share one buffer.
 const ownMemory = 64 << 10
 
-// read reads the rest of a frame and delivers it. It returns the buffer for the
-// next.
+// read reads the rest of a frame and delivers it. The result is the buffer for the next
+// frame.
 func (d *delivery) read(r *frameReader, header wire.Header, buf []byte) ([]byte, error) {
 	decode := wire.DecodeMessages
 	if header.Length() >= ownMemory {

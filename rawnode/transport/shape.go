@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// Shape slows down what this node sends to a peer, for experiments: the classes
-// share a link of so many bytes per second, on which those of control messages go
-// first, and each byte arrives so much later. The order of a connection is kept.
-// The zero Shape changes nothing. Hellos are not slowed down.
+// Shape slows down a node's bytes to a peer, for experiments: the classes share a link
+// of so many bytes per second, control messages first, and each byte arrives after a
+// delay. The order of a connection is kept. The zero Shape changes nothing. Hellos are
+// not slowed down.
 type Shape struct {
 	BytesPerSecond int           // 0 means no bound
 	Delay          time.Duration // one way
 	Jitter         time.Duration // up to so much is added to Delay, drawn from the ids of the two nodes
-	// BufferBytes bounds what is on its way in each class: beyond it, messages
-	// wait in the queue of their class. 0 means what the link holds at a time
-	// and 64 KiB, but at most 64 MiB; with no bound on the bytes, 4 MiB.
+	// BufferBytes bounds the bytes on their way in each class: further messages wait in
+	// the queue of their class. 0 means the link's bandwidth-delay product plus 64 KiB,
+	// but at most 64 MiB; without a rate, 4 MiB.
 	BufferBytes int
 }
 
@@ -73,8 +73,8 @@ func (s Shape) buffer() int {
 	return int(min(held+shapeBuffer, maxBuffer))
 }
 
-// chunk is how many bytes travel together: so few that they take about a
-// twentieth of a second at most.
+// chunk is the number of bytes that travel together, at most about a twentieth of a
+// second's.
 func (s Shape) chunk() int {
 	if s.BytesPerSecond == 0 {
 		return shapeChunk
@@ -82,7 +82,7 @@ func (s Shape) chunk() int {
 	return min(s.BytesPerSecond/20, shapeChunk)
 }
 
-// shaper is the link to a peer, which all connections to it share.
+// shaper is the link to a peer, shared by all connections to the peer.
 type shaper struct {
 	mu    sync.Mutex
 	shape Shape
@@ -91,13 +91,13 @@ type shaper struct {
 	card  *card // nil: its bytes a second are not bounded
 }
 
-// line is what bytes leave by, one behind the other, but for urgent ones: they
-// wait for each other only, and what is handed over later waits longer for that.
+// line lets bytes leave one behind the other. Urgent bytes wait only for each other,
+// and delay the other bytes.
 type line struct {
-	free, urgent time.Time // when the last byte that was handed over has left
+	free, urgent time.Time // the time when the last byte handed over has left
 }
 
-// leave returns when something has left that takes so long.
+// leave returns the time when bytes that take so long have left.
 func (l *line) leave(takes time.Duration, urgent bool, now time.Time) time.Time {
 	l.free = later(l.free, now).Add(takes)
 	if !urgent {
@@ -107,7 +107,7 @@ func (l *line) leave(takes time.Duration, urgent bool, now time.Time) time.Time 
 	return l.urgent
 }
 
-// until keeps the line until a time at which a narrower one lets go.
+// until keeps the line busy until the end of a narrower one.
 func (l *line) until(left time.Time, urgent bool) {
 	if l.free = later(l.free, left); urgent {
 		l.urgent = later(l.urgent, left)
@@ -121,7 +121,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// card is what the links of a node share: so many bytes a second leave by it.
+// card is shared by the links of a node, and lets so many bytes a second leave.
 type card struct {
 	bytesPerSecond int
 
@@ -147,7 +147,7 @@ func (s *shaper) set(shape Shape) {
 	s.shape = shape
 }
 
-// get returns the shape, with the card's rate if that is the lower one.
+// get returns the shape, with the card's rate if lower.
 func (s *shaper) get() Shape {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *shaper) get() Shape {
 	return shape
 }
 
-// arrival sends n bytes, and returns when they are at the other end.
+// arrival sends n bytes, and returns their time of arrival.
 func (s *shaper) arrival(n int, urgent bool, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,11 +183,11 @@ func (s *shaper) arrival(n int, urgent bool, now time.Time) time.Time {
 type shapedOutput struct {
 	plain   output
 	slow    io.Writer
-	conn    net.Conn // closed when slow fails, which is how the sender learns of it
+	conn    net.Conn // closed when slow fails, to tell the sender
 	ctx     context.Context
 	shaper  *shaper
 	timeout time.Duration
-	urgent  bool // it goes ahead of what is not
+	urgent  bool // goes ahead of other bytes
 	spawn   func(func())
 
 	pipe   atomic.Pointer[delayPipe] // nil until there is a shape
@@ -204,7 +204,7 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 		o.pipe.Store(pipe)
 		o.spawn(func() {
 			if err := pipe.run(o.slow); err != nil {
-				_ = o.conn.Close() // the writer hears of it from the pipe
+				_ = o.conn.Close() // the pipe tells the writer
 			}
 		})
 	}
@@ -228,7 +228,7 @@ func (o *shapedOutput) try(b []byte) (int, error) {
 	}
 	n, err := o.plain.try(b)
 	if err != nil {
-		_ = o.conn.Close() // so that the sender learns of it
+		_ = o.conn.Close() // to tell the sender
 	}
 	return n, err
 }
@@ -240,8 +240,8 @@ func (o *shapedOutput) close() {
 	o.plain.close()
 }
 
-// unsent returns how many bytes are written and have not left this node. It is
-// for one caller at a time.
+// unsent returns the number of bytes written and not left this node, for one caller at
+// a time.
 func (o *shapedOutput) unsent() int {
 	bytes := o.kernel.unsent(o.conn)
 	if pipe := o.pipe.Load(); pipe != nil {
@@ -250,7 +250,7 @@ func (o *shapedOutput) unsent() int {
 	return bytes
 }
 
-// delayPipe is a queue of bytes, each with a time before which it does not leave.
+// delayPipe is a queue of bytes, each with an earliest time to leave.
 type delayPipe struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -276,8 +276,8 @@ func newDelayPipe(ctx context.Context, urgent bool) *delayPipe {
 	return p
 }
 
-// put queues a copy of data, waiting until there is room. It gives up when
-// nothing leaves for timeout beyond what the link's delay explains.
+// put queues a copy of data, waiting until there is room. put gives up when nothing
+// leaves for timeout beyond the link's delay.
 func (p *delayPipe) put(data []byte, shape Shape, timeout time.Duration, s *shaper) error {
 	for !p.tryPut(data, shape.buffer(), s) {
 		timer := time.NewTimer(timeout + shape.Delay + shape.Jitter)
@@ -296,8 +296,8 @@ func (p *delayPipe) put(data []byte, shape Shape, timeout time.Duration, s *shap
 	return p.err
 }
 
-// unsent returns the bytes that arrive after a time: they have not left if that is
-// now and the link's delay.
+// unsent returns the bytes that arrive after a time: with the time now plus the link's
+// delay, the bytes that have not left.
 func (p *delayPipe) unsent(after time.Time) (bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,7 +319,7 @@ func (p *delayPipe) tryPut(data []byte, bound int, s *shaper) bool {
 	if p.bytes > 0 && p.bytes+len(data) > bound {
 		return false
 	}
-	// Never before what was sent before on this connection.
+	// Never before earlier bytes of this connection.
 	if due := s.arrival(len(data), p.urgent, time.Now()); due.After(p.last) {
 		p.last = due
 	}
@@ -336,7 +336,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// next returns the first in the queue, when there is one and its time has come.
+// next returns the first of the queue, once its time has come.
 func (p *delayPipe) next() (delayed, bool) {
 	for {
 		p.mu.Lock()
@@ -371,7 +371,7 @@ func (p *delayPipe) sleepUntil(due time.Time) bool {
 	}
 }
 
-// run writes to out what is due, until the pipe is closed or out fails.
+// run writes due bytes to out, until the pipe is closed or out fails.
 func (p *delayPipe) run(out io.Writer) error {
 	for {
 		d, ok := p.next()

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// hurry would have the kernel send what is written to conn first.
+// hurry would have the kernel send conn's bytes first.
 func hurry(net.Conn) {}
 
-// endUnacknowledged would have the kernel end a connection when nothing of what was
-// written to it was acknowledged for so long.
+// endUnacknowledged would have the kernel end a connection without any acknowledgement
+// for so long.
 func endUnacknowledged(net.Conn, time.Duration) {}

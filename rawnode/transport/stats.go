@@ -20,9 +20,9 @@ const (
 	DropFull   Drop = iota // its queue was full
 	DropPeer               // the peer is not known, or has no address
 	DropDial               // the peer could not be reached, lately or just now
-	DropBroken             // it waited for a connection that broke
-	DropSize               // it fits no frame
-	DropKind               // the peer said that it does not take this kind
+	DropBroken             // waited for a connection that broke
+	DropSize               // fits no frame
+	DropKind               // of a kind not taken by the peer
 	DropClosed             // the transport is closed, or the peer removed
 	NumDrops               // how many there are
 )
@@ -32,18 +32,18 @@ var dropNames = [NumDrops]string{"queue full", "no address", "not reached", "con
 // String returns the reason in words.
 func (d Drop) String() string { return nameOf(dropNames[:], "drop", uint8(d)) }
 
-// Refusal says why a connection to this node was refused.
+// Refusal is the reason for refusing a connection to this node.
 type Refusal uint8
 
 // The reasons to refuse a connection.
 const (
 	RefusedCrowd       Refusal = iota // there were too many others before its hello was complete
 	RefusedSilence                    // no complete hello came in time, or the connection broke before
-	RefusedHello                      // what came is not a hello of a version known here
+	RefusedHello                      // not a hello of a version known here
 	RefusedPlain                      // one end speaks TLS and the other does not
 	RefusedCertificate                // the TLS handshake failed, or the certificate is not believed, or not the peer's
-	RefusedCluster                    // it is of another cluster
-	RefusedNode                       // it looks for another node
+	RefusedCluster                    // of another cluster
+	RefusedNode                       // looks for another node
 	RefusedPeer                       // the peer is not known here
 	RefusedClass                      // the class of messages is not known here
 	NumRefusals                       // how many there are
@@ -61,45 +61,45 @@ func nameOf(names []string, what string, i uint8) string {
 	return fmt.Sprintf("%s(%d)", what, i)
 }
 
-// Traffic is what went between this node and a peer in one class, since the peer
-// became known. Bytes are those of frames, with their headers; with TLS, before
-// encryption. What is not said to be a gauge only grows.
+// Traffic is the traffic between this node and a peer in one class, since the peer
+// became known. Bytes are bytes of frames, with their headers; with TLS, before
+// encryption. Fields not marked as a gauge only grow.
 type Traffic struct {
 	SentBytes    uint64 // written to the network
 	SentFrames   uint64 // written completely
-	SentMessages uint64 // in those frames
+	SentMessages uint64 // in the frames
 
 	ReceivedBytes    uint64 // read from the network, in complete frames
 	ReceivedFrames   uint64 // with a right checksum
 	ReceivedMessages uint64 // handed to their groups
-	UnknownMessages  uint64 // of kinds that this node does not know; they are left out
+	UnknownMessages  uint64 // of kinds unknown to this node, left out
 
 	Connected    bool   // gauge: there is a connection to the peer
 	Connects     uint64 // times this node connected to the peer; all but the first are reconnects
 	Breaks       uint64 // connections to the peer that broke
-	DialFailures uint64 // times that this node could not connect
-	// Error is why the last dial or write did not work; empty once one does.
+	DialFailures uint64 // failures of this node to connect
+	// Error is the last failure to dial or write; empty after a success.
 	Error string
 
 	QueueMessages int // gauge: waiting to be sent, or being written
 	QueueBytes    int // gauge: their size; at most Config.QueueBytes, or one message
-	// Dropped counts messages that were not sent, by reason.
+	// Dropped counts unsent messages, by reason.
 	Dropped [NumDrops]uint64
-	// Superseded counts appends that were taken out of the queue, because their
-	// leader had gone back to an earlier place and sends everything from there.
+	// Superseded counts appends taken out of the queue, because their leader had gone
+	// back to an earlier place and sends everything from there.
 	Superseded uint64
-	// QueueTime is how long messages waited until they were written, summed over
-	// messages; SentMessages counts them.
+	// QueueTime is the sum over messages of the time in the queue; SentMessages is
+	// their number.
 	QueueTime time.Duration
 	// WriteTime is how long writing took, waiting for the peer to read included.
 	WriteTime time.Duration
 
 	Receiving bool   // gauge: there is a connection from the peer
-	BadFrames uint64 // connections from the peer that were closed for what they carried
+	BadFrames uint64 // connections from the peer closed for their contents
 	// BudgetTime is how long frames of the peer waited for its receive budget.
 	BudgetTime time.Duration
-	// DeliverTime is how long decoding took and groups took to take messages;
-	// most of it is waiting for room in their queues, if it is large.
+	// DeliverTime is the time of decoding and of handing messages to groups; if large,
+	// mostly waiting for room in the groups' queues.
 	DeliverTime time.Duration
 }
 
@@ -110,17 +110,16 @@ type Stats struct {
 	// ReceiveBytes is a gauge: the bytes of frames in memory for each known node.
 	ReceiveBytes map[uint64]int
 
-	Dropped     uint64 // messages not sent, for any reason, also to nodes that are not known
-	Unsupported uint64 // messages of kinds that one end does not know
-	NoGroup     uint64 // messages for groups that nobody here has joined
+	Dropped     uint64 // messages not sent, for any reason, also to unknown nodes
+	Unsupported uint64 // messages of kinds unknown to either end
+	NoGroup     uint64 // messages for groups not joined here
 	Refused     uint64 // connections refused, for any reason
-	BadFrames   uint64 // connections closed for what they carried
-	// MemoryRefusals counts those BadFrames that had a message which would have
-	// taken more than wire.MaxObjectBytes to decode.
+	BadFrames   uint64 // connections closed for their contents
+	// MemoryRefusals counts the BadFrames with a message beyond wire.MaxObjectBytes.
 	MemoryRefusals uint64
 	// Refusals counts refused connections by reason.
 	Refusals [NumRefusals]uint64
-	// Strangers is a gauge: connections that have not said hello yet.
+	// Strangers is a gauge: connections before their hello.
 	Strangers int
 	// CertificateErrors counts connections for which the certificate from before
 	// was used, because the files of Config.TLS had changed and were no good.

@@ -12,25 +12,24 @@ import (
 	"github.com/weftraft/weft/rawnode/wire"
 )
 
-// maxStrangers bounds the connections that have not said hello yet.
+// maxStrangers bounds the connections before their hello.
 const maxStrangers = 512
 
-// strangers are the connections that have not said hello yet, by where they come
-// from. When there are too many, the source with most of them loses one, drawn at
-// random: a stranger that dials as fast as it can takes places from itself. Sources
-// with no more than a peer may have are all the same. A peer that shares its source
-// with strangers, or meets strangers of very many sources, has a chance with each
-// dial, however far away it is.
+// strangers are the connections before their hello, by source. When there are too many,
+// the source with most connections loses one, drawn at random: a fast-dialing stranger
+// takes places from itself. Sources with no more connections than a peer may have count
+// as equal. A peer that shares its source with strangers, or meets strangers of very
+// many sources, has a chance with each dial, however distant the peer is.
 type strangers struct {
 	random func(n int) int // below n
 
 	mu      sync.Mutex
 	n       int // of all sources
 	sources []*source
-	gone    map[net.Conn]bool // was closed, by the goroutine that serves it not known yet
+	gone    map[net.Conn]bool // was closed, not yet known to the goroutine that serves it
 }
 
-// source is an address, or a network, behind which there may be one stranger.
+// source is an address, or a network, of possibly one stranger.
 type source struct {
 	prefix netip.Prefix
 	conns  []net.Conn // never empty, in no order
@@ -75,13 +74,13 @@ func (s *strangers) find(prefix netip.Prefix) int {
 	return slices.IndexFunc(s.sources, func(from *source) bool { return from.prefix == prefix })
 }
 
-// pushOut closes a connection, one of those of the sources that have most.
+// pushOut closes a connection of a source with the most.
 func (s *strangers) pushOut() {
 	most := 0
 	for _, from := range s.sources {
 		most = max(most, len(from.conns))
 	}
-	if most <= int(wire.NumClasses) { // a connection for each class is what a peer needs
+	if most <= int(wire.NumClasses) { // a peer needs a connection for each class
 		most = 0
 	}
 	i, j, among := 0, 0, 0
@@ -96,7 +95,7 @@ func (s *strangers) pushOut() {
 	conn := s.sources[i].conns[j]
 	s.drop(i, j)
 	s.gone[conn] = true
-	_ = conn.Close() // nobody has heard of it yet
+	_ = conn.Close() // not yet published
 }
 
 // drop takes the j-th connection of a source out.

@@ -68,8 +68,8 @@ func (t *TCP) HasAddress(node uint64) bool {
 // SealsLate implements [rawnode.LateSealer].
 func (*TCP) SealsLate() {}
 
-// Backlog implements [rawnode.Backlogged]. What the kernel has not sent counts on
-// Linux only.
+// Backlog implements [rawnode.Backlogged]. Bytes unsent by the kernel count on Linux
+// only.
 func (t *TCP) Backlog(to uint64) (bytes int, known bool) {
 	if p := t.peer(to); p != nil {
 		if l := p.sending[wire.ClassAppend].Load(); l != nil {
@@ -79,7 +79,7 @@ func (t *TCP) Backlog(to uint64) (bytes int, known bool) {
 	return 0, false
 }
 
-// peer is what there is for a known node.
+// peer is the state for a known node.
 type peer struct {
 	id       uint64
 	sending  [wire.NumClasses]atomic.Pointer[link] // nil until used
@@ -97,10 +97,10 @@ type peer struct {
 // incoming is a connection from a peer.
 type incoming struct {
 	net.Conn
-	replaced chan struct{} // closed when a later one takes its place
+	replaced chan struct{} // closed when a later connection takes its place
 }
 
-// announced is what a peer has said of itself when it was last connected with.
+// announced is a peer's announcement at the last connection.
 type announced struct {
 	kinds        wire.Kinds
 	capabilities wire.Capabilities
@@ -110,8 +110,8 @@ func (p *peer) learn(kinds wire.Kinds, capabilities wire.Capabilities) {
 	p.announce.Store(&announced{kinds, capabilities})
 }
 
-// New listens and returns a transport. An error names the address if it is in
-// use, and the file if a certificate is no good.
+// New listens and returns a transport. The error names an address in use, or the file
+// of an invalid certificate.
 func New(cfg Config) (*TCP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func New(cfg Config) (*TCP, error) {
 	return open(cfg, keys, time.Now)
 }
 
-// open is New with a keyring, nil for none, and a clock for what it holds.
+// open is New with a keyring, nil for none, and the keyring's clock.
 func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 	cfg = cfg.withDefaults()
 	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, strangers: newStrangers(rand.IntN)}
@@ -160,8 +160,8 @@ func (t *TCP) newPeer(id uint64, address string) *peer {
 // Addr returns the address that the transport listens at.
 func (t *TCP) Addr() net.Addr { return t.listener.Addr() }
 
-// spawn starts a goroutine that Close waits for. The caller holds t.mu, or is
-// such a goroutine, or is New.
+// spawn starts a goroutine that Close waits for. The caller holds t.mu, or is a spawned
+// goroutine, or is New.
 func (t *TCP) spawn(f func()) {
 	t.goroutines.Add(1)
 	go func() {
@@ -170,8 +170,8 @@ func (t *TCP) spawn(f func()) {
 	}()
 }
 
-// SetPeer makes a node known, or gives it another address from its next
-// connection on. An empty address means that it is not dialed.
+// SetPeer makes a node known, or gives the node another address from its next
+// connection on. A node with an empty address is not dialed.
 func (t *TCP) SetPeer(id uint64, address string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,9 +212,9 @@ func (t *TCP) SetShape(id uint64, shape Shape) error {
 	return nil
 }
 
-// Announced returns what a node said of itself when it was last connected with:
-// which kinds of messages it takes from this node, and what else it can do. It
-// is false if there was no connection yet.
+// Announced returns a node's announcement at the last connection: the kinds of messages
+// taken from this node, and further capabilities. The result is false before the first
+// connection.
 func (t *TCP) Announced(id uint64) (wire.Kinds, wire.Capabilities, bool) {
 	p := t.peer(id)
 	if p == nil {
@@ -227,7 +227,7 @@ func (t *TCP) Announced(id uint64) (wire.Kinds, wire.Capabilities, bool) {
 	return a.kinds, a.capabilities, true
 }
 
-// peer returns what there is for a node, or nil if it is not known.
+// peer returns the state for a node, or nil if unknown.
 func (t *TCP) peer(id uint64) *peer { return (*t.peers.Load())[id] }
 
 // close ends a peer's connections. The caller holds TCP.mu.
@@ -237,7 +237,7 @@ func (p *peer) close() {
 			l.close()
 		}
 		if c := p.incoming[class]; c != nil {
-			_ = c.Close() // it is given up; what it says is of no interest
+			_ = c.Close() // given up; the error is of no interest
 		}
 	}
 }
@@ -299,7 +299,7 @@ func (t *TCP) SendWait(ctx context.Context, m wire.Message) error {
 	return l.offerWait(ctx, m)
 }
 
-// link returns the connection that a message belongs on.
+// link returns the connection for a message.
 func (t *TCP) link(m wire.Message, size int) (*link, error) {
 	if n, bound := size+wire.HeaderLen, t.cfg.maxFrame(m.Class()); n > bound {
 		return nil, dropped(DropSize, fmt.Errorf("%w: %d bytes, the bound is %d", ErrTooLarge, n, bound))
@@ -340,8 +340,8 @@ func (t *TCP) receiver(group uint64) rawnode.Receiver {
 	return nil
 }
 
-// broken tells all groups that a connection to a peer is lost: what was written
-// to it may not have arrived.
+// broken tells all groups of a lost connection to a peer, because written messages may
+// not have arrived.
 func (t *TCP) broken(to uint64) {
 	t.groups.Range(func(_, r any) bool {
 		r.(rawnode.Receiver).Unreachable(to)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelQueue asks the kernel what of a connection it has not sent: bytes that
-// congestion control, the peer's window or the interface hold back. What is on
-// its way does not count. Its memory is used again.
+// kernelQueue asks the kernel for a connection's unsent bytes, held back by congestion
+// control, the peer's window or the interface. Bytes on their way do not count. A
+// kernelQueue reuses its memory.
 type kernelQueue struct {
 	raw   syscall.RawConn
 	fd    func(fd uintptr)
@@ -32,7 +32,7 @@ func (k *kernelQueue) unsent(conn net.Conn) int {
 		k.raw, k.fd = raw, k.ask
 	}
 	k.bytes = 0
-	_ = k.raw.Control(k.fd) // with an error it is closed, and nothing waits
+	_ = k.raw.Control(k.fd) // an error means a closed connection, without waiting bytes
 	return k.bytes
 }
 

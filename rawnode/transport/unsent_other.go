@@ -7,7 +7,7 @@ package transport
 
 import "net"
 
-// kernelQueue would know what the kernel has not sent.
+// kernelQueue would return the bytes unsent by the kernel.
 type kernelQueue struct{}
 
 func (*kernelQueue) unsent(net.Conn) int { return 0 }

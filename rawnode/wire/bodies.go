@@ -147,7 +147,7 @@ func decodeFirst(d *decoder) (b First) {
 	return b
 }
 
-// decodeBody reads a body of a kind that this version knows.
+// decodeBody reads a body of a known kind.
 func decodeBody(k Kind, d *decoder) (Body, error) {
 	var body Body
 	switch k {

@@ -92,12 +92,11 @@ func (d *decoder) id() CommandID {
 	return CommandID{Origin: d.uvarint(), Boot: d.uvarint(), Sequence: d.uvarint()}
 }
 
-// DecodeMessages calls each for the messages in a frame's payload, in order,
-// and returns how many were of kinds that this version does not know; those are
-// left out. It stops at the first mistake, after which nothing in the payload
-// can be believed: the caller drops the connection. A message that would take too
-// much memory is such a mistake, and wraps ErrMemory. The messages do not share
-// memory with the payload.
+// DecodeMessages calls each for the messages in a frame's payload, in order, and
+// returns the number of messages of unknown kinds, which are left out. Decoding stops
+// at the first mistake, after which the rest of the payload is not trustworthy: the
+// caller drops the connection. A message that would take too much memory is a mistake,
+// and its error wraps ErrMemory. The messages do not share memory with the payload.
 func DecodeMessages(payload []byte, each func(Message)) (unknown int, err error) {
 	return decodeMessages(payload, 0, each)
 }

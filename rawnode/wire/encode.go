@@ -24,7 +24,7 @@ type encoder struct {
 	arena []byte
 	cuts  []cut
 	refer int // bytes in cuts
-	// outgoing are what cuts refer to, beside messages.
+	// outgoing are referred to by cuts, beside messages.
 	outgoing []*ecraft.Outgoing
 }
 
@@ -33,7 +33,7 @@ type cut struct {
 	at   int
 	data []byte
 	sum  ecraft.PieceSum // if it is summed
-	// summed says that there is no need to go over it once more.
+	// summed says that the checksum is known already.
 	summed bool
 }
 
@@ -132,17 +132,17 @@ func (f *Frame) AppendMessage(m Message) {
 	e.arena[at+3] = byte(n >> 21)
 }
 
-// maxBody is what the four bytes can say.
+// maxBody is the limit of the four bytes.
 const maxBody = 1<<28 - 1
 
-// The most that the fixed fields of a Raft message and of an entry take, with
-// tags, and with the lengths of what has its own.
+// The maximal sizes of the fixed fields of a Raft message and of an entry, with tags,
+// and with the lengths of the parts that have one.
 const (
 	raftOverhead  = 8*11 + 2*3 + 6
 	entryOverhead = 6 + 3 + 2*11 + 6
 )
 
-// size is a bound from above: it is asked for at each queue, and the exact size
+// size is a bound from above, because each queue asks for the size, and the exact size
 // would cost a walk by reflection each time.
 func (b Raft) size() int {
 	m := b.Message

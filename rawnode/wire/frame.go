@@ -21,16 +21,16 @@ const (
 	MaxHelloLen = 4 << 10
 	// MaxReasonLen bounds texts in messages; longer ones are cut.
 	MaxReasonLen = 1 << 10
-	// DefaultMaxFrame is a frame limit that suits messages of a few megabytes.
+	// DefaultMaxFrame is a frame limit for messages of a few megabytes.
 	DefaultMaxFrame = 64 << 20
-	// MaxFrame bounds what a frame limit may be.
+	// MaxFrame bounds frame limits.
 	MaxFrame = maxBody
 )
 
 // Version is the version of the frame format.
 const Version = 1
 
-// FrameType says what a frame's payload is. The numbers are part of the format.
+// FrameType is the type of a frame's payload. The numbers are part of the format.
 type FrameType uint8
 
 // The frame types.
@@ -42,8 +42,8 @@ const (
 )
 
 var (
-	// ErrFrame wraps what is wrong with a frame or a message in it. The
-	// connection it came on is of no further use.
+	// ErrFrame wraps the mistake in a frame or in one of its messages. The frame's
+	// connection is of no further use.
 	ErrFrame = errors.New("wire: bad frame")
 	// ErrTooLarge says that a frame is over the limit.
 	ErrTooLarge = errors.New("wire: frame too large")
@@ -51,7 +51,7 @@ var (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Header is what stands in front of a frame's payload.
+// Header precedes a frame's payload.
 type Header struct {
 	typ    FrameType
 	length uint32
@@ -81,9 +81,9 @@ func parseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// ReadFrame reads one frame of type want, with a payload of at most limit
-// bytes, into buf or a larger buffer. The payload is valid until buf is used
-// again. An error of r is returned as it is; io.EOF only before the first byte.
+// ReadFrame reads one frame of type want, with a payload of at most limit bytes, into
+// buf or a larger buffer. The payload is valid until buf is used again. An error of r
+// is returned unchanged; io.EOF only before the first byte.
 func ReadFrame(r io.Reader, want FrameType, limit int, buf []byte) (payload []byte, err error) {
 	h, err := ReadHeader(r, want, limit)
 	if err != nil {
@@ -115,7 +115,7 @@ func ParseHeader(b []byte, want FrameType, limit int) (Header, error) {
 	return h, nil
 }
 
-// ReadPayload reads what follows the header, as ReadFrame does.
+// ReadPayload reads the part behind the header, as ReadFrame does.
 func (h Header) ReadPayload(r io.Reader, buf []byte) ([]byte, error) {
 	payload, err := readPayload(r, int(h.length), buf)
 	if err != nil {
@@ -127,9 +127,9 @@ func (h Header) ReadPayload(r io.Reader, buf []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// A length in a header gets growStep bytes of memory before any of the bytes it
-// promises have come, and then growFactor times what has come. So a liar costs
-// little, most frames are read in one go, and of a large one an eighth is copied.
+// A length in a header gets growStep bytes of memory before any promised byte has come,
+// and then growFactor times the bytes received. So a liar costs little, most frames are
+// read in one go, and an eighth of a large frame is copied.
 const (
 	growStep   = 2 << 20
 	growFactor = 7
@@ -156,14 +156,14 @@ func readPayload(r io.Reader, n int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// Frame is an encoded frame. Large payloads are not copied into it: the frame
-// holds on to the messages it was made of until it is written or Reset.
+// Frame is an encoded frame. Large payloads are not copied: the frame holds on to its
+// messages until written or Reset.
 type Frame struct {
 	enc  encoder
 	bufs net.Buffers
 }
 
-// Reset empties the frame, and lets go of the messages in it.
+// Reset empties the frame, and lets go of its messages.
 func (f *Frame) Reset() {
 	f.enc.reset()
 	clear(f.bufs[:cap(f.bufs)])
@@ -173,8 +173,7 @@ func (f *Frame) Reset() {
 // Len returns the length of the frame so far, header included.
 func (f *Frame) Len() int { return f.enc.len() }
 
-// seal ends the frame and returns its bytes in pieces, which are valid until it
-// is Reset.
+// seal ends the frame and returns its bytes in pieces, which are valid until Reset.
 func (f *Frame) seal(typ FrameType) net.Buffers {
 	bufs, crc := f.enc.seal(f.bufs[:0])
 	f.bufs = bufs
@@ -182,9 +181,9 @@ func (f *Frame) seal(typ FrameType) net.Buffers {
 	return bufs
 }
 
-// Messages returns the messages appended since Reset as one frame, in pieces:
-// large payloads are the very bytes of the messages. The frame must be Reset
-// before it is used again, and not before the pieces are written.
+// Messages returns the messages appended since Reset as one frame, in pieces: large
+// payloads are the very bytes of the messages. The frame must be Reset before further
+// use, and not before the pieces are written.
 func (f *Frame) Messages() net.Buffers { return f.seal(FrameMessages) }
 
 // writeTo seals the frame and writes it.

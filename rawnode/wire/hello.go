@@ -8,26 +8,26 @@ import "io"
 // Hello opens a connection.
 type Hello struct {
 	Cluster uint64 // both ends must name the same
-	Node    uint64 // who dials
-	Peer    uint64 // whom the dialer wants to talk to
-	Class   Class  // of the messages that will come; a later version may have more
-	Kinds   Kinds  // that the dialer understands
-	// Capabilities are what else the dialer can do.
+	Node    uint64 // the dialer
+	Peer    uint64 // the node dialed
+	Class   Class  // of the messages to come; a later version may have more
+	Kinds   Kinds  // understood by the dialer
+	// Capabilities are the dialer's further abilities.
 	Capabilities Capabilities
 }
 
 // Answer is the other end's word on a Hello.
 type Answer struct {
 	Refused string // empty if accepted; at most MaxReasonLen bytes
-	Kinds   Kinds  // that the answering node understands, and takes from the dialer
-	// Capabilities are what else the answering node can do.
+	Kinds   Kinds  // understood by the answering node, and taken from the dialer
+	// Capabilities are the answering node's further abilities.
 	Capabilities Capabilities
 }
 
-// Capabilities is a set of abilities that are not kinds of messages: bit i
-// stands for ability i. What a bit means is agreed by those who announce and use
-// it; bits 0 to 31 are for this module, the others for programs built on it.
-// Who does not know a bit leaves it alone.
+// Capabilities is a set of abilities other than kinds of messages: bit i stands for
+// ability i. The programs that announce and use a bit agree on its meaning; bits 0 to
+// 31 are for this module, the others for programs on top. A program ignores unknown
+// bits.
 type Capabilities uint64
 
 // Has reports whether all of want are in the set.
@@ -48,8 +48,8 @@ func (h Hello) Write(w io.Writer) error {
 	return err
 }
 
-// ReadHello reads a hello. Bytes behind the fields that this version knows are
-// left alone, so that later versions can say more.
+// ReadHello reads a hello. Bytes behind the known fields are ignored, so that later
+// versions can add fields.
 func ReadHello(r io.Reader) (Hello, error) {
 	payload, err := ReadFrame(r, FrameHello, MaxHelloLen, nil)
 	if err != nil {
@@ -84,8 +84,8 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	return a, d.err
 }
 
-// capabilities reads the field with which hellos and answers end. One that ends
-// before it has none.
+// capabilities reads the last field of hellos and answers. A message that ends before
+// the field has no capabilities.
 func (d *decoder) capabilities() Capabilities {
 	if len(d.b) == 0 {
 		return 0

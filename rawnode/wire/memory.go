@@ -10,42 +10,42 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Memory of what is decoded
+// Memory of decoded messages
 //
-// An entry of two bytes becomes an object of 112 bytes with a pointer to it: a
-// frame full of such entries would take 64 times its size, which no budget of a
-// receiver has counted. So the objects of a Raft message are counted before the
-// first of them is made, and a message with too many is refused.
+// An entry of two bytes becomes an object of 112 bytes and a pointer: a frame full of
+// two-byte entries would take 64 times its size, not counted by any budget of a
+// receiver. So the objects of a Raft message are counted before the first of them is
+// made, and a message with too many is refused.
 //
-// A sender that puts at most MaxEntries into a message is never refused for
-// them. Messages of up to countedFrom bytes cannot have too many objects, and are
-// not counted: nearly all are that small.
+// A message with at most MaxEntries is never refused for its entries. Messages of up to
+// countedFrom bytes cannot have too many objects, and are not counted; nearly all
+// messages are smaller.
 
 const (
-	// MaxEntries is the most entries that a sender may put into one message.
+	// MaxEntries bounds the entries in one message.
 	MaxEntries = 1 << 17
-	// MaxObjectBytes bounds the memory, in bytes, of the objects that decoding one
-	// message makes, beside its payloads.
+	// MaxObjectBytes bounds the memory, in bytes, of the objects of one decoded
+	// message, beside its payloads.
 	MaxObjectBytes = 32 << 20
 
-	// entryBytes is about what an entry takes without its data, wherever it came
-	// from: the object, the pointer to it, and what its data is rounded up by.
+	// entryBytes is about the memory of an entry without its data: the object, the
+	// pointer to the object, and the rounding of its data.
 	entryBytes = 128
-	// Honest senders have little of what follows, so each byte counts as much as it
-	// can take at worst: a response of two bytes is an object of 208 bytes, and a member
-	// of one byte is a number of eight, both in lists that have grown by doubling.
+	// Honest senders have few of the objects below, so each byte counts as much as its
+	// worst case: a response of two bytes is an object of 208 bytes, and a member of
+	// one byte is a number of eight, both in lists that have grown by doubling.
 	responseFactor = 128
 	memberFactor   = 24
 
 	countedFrom = MaxObjectBytes / responseFactor
 )
 
-// ErrMemory says that decoding a message would take more than MaxObjectBytes.
+// ErrMemory says that decoding the message would exceed MaxObjectBytes.
 var ErrMemory = errors.New("wire: a message would take too much memory")
 
 const tagSnapshotData = 8*1 + 2
 
-// checkMemory returns how many entries an encoded Raft message has, 0 if it was not
+// checkMemory returns the number of entries in an encoded Raft message, 0 if not
 // counted; or an error, if its objects would take too much.
 func checkMemory(b []byte) (entries int, err error) {
 	if len(b) < countedFrom {
@@ -58,8 +58,8 @@ func checkMemory(b []byte) (entries int, err error) {
 	return entries, nil
 }
 
-// objectBytes returns about what the objects of an encoded Raft message take, and
-// how many entries it has. It stops where protobuf would.
+// objectBytes returns about the memory of an encoded Raft message's objects, and the
+// number of its entries. Counting stops where protobuf would.
 func objectBytes(b []byte) (objects, entries int) {
 	eachBytes(b, func(field protowire.Number, value []byte) {
 		switch field {
@@ -78,8 +78,7 @@ func objectBytes(b []byte) (objects, entries int) {
 	return objects + entries*entryBytes, entries
 }
 
-// eachBytes calls f for the fields of an encoded message that have a length in
-// front.
+// eachBytes calls f for the length-prefixed fields of an encoded message.
 func eachBytes(b []byte, f func(protowire.Number, []byte)) {
 	for len(b) > 0 {
 		if b[0] < 0x80 && b[0]&7 == byte(protowire.BytesType) { // most are

@@ -15,8 +15,8 @@ type Message struct {
 	From  uint64 // node id of the sender, not 0
 	To    uint64 // node id of the receiver, not 0
 	Body  Body   // never nil
-	// Background makes m travel in ClassBackground, whatever its body is. It is
-	// not encoded: the connection says it.
+	// Background makes m travel in ClassBackground, with any body. The field is not
+	// encoded, because the connection implies the class.
 	Background bool
 }
 
@@ -34,14 +34,14 @@ func (m Message) Class() Class {
 // Size returns an estimate of m's encoded size in bytes, for budgets.
 func (m Message) Size() int { return m.Body.size() + messageOverhead }
 
-// messageOverhead is the most that Message adds to its body: kind, three
-// addresses and a length.
+// messageOverhead bounds the bytes added by Message to its body: kind, three addresses
+// and a length.
 const messageOverhead = 1 + 4*10
 
-// Kind says what a message's body is. The numbers are part of the format.
+// Kind is the kind of a message's body. The numbers are part of the format.
 type Kind uint8
 
-// The kinds that this version knows.
+// The known kinds.
 const (
 	KindRaft        Kind = 1 + iota // Raft
 	KindProposal                    // Proposal
@@ -67,14 +67,14 @@ func (k Kind) String() string {
 // Kinds is a set of kinds, as announced in a hello: bit k stands for Kind k.
 type Kinds uint64
 
-// AllKinds are those that this version knows.
+// AllKinds are the known kinds.
 const AllKinds Kinds = 1<<endOfKinds - 2
 
 // Has reports whether k is in the set.
 func (s Kinds) Has(k Kind) bool { return k < 64 && s>>k&1 == 1 }
 
-// Class says what a message competes with. Each has its own queue and
-// connection.
+// Class is a set of messages that compete with each other. Each class has its own queue
+// and connection.
 type Class uint8
 
 // The classes.
@@ -86,8 +86,8 @@ const (
 	ClassAppend
 	// ClassBulk carries snapshots.
 	ClassBulk
-	// ClassBackground carries what nobody waits for: units that followers push to
-	// each other, and appends for a replica that only has to catch up some time.
+	// ClassBackground carries messages without urgency: units pushed by followers to
+	// each other, and appends for a replica that is far behind.
 	ClassBackground
 	// NumClasses is how many there are.
 	NumClasses
@@ -103,7 +103,7 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
 
-// MarshalText returns the class's name, so that logs show it.
+// MarshalText returns the class's name, for logs.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First and
@@ -115,24 +115,24 @@ type Body interface {
 	encode(e *encoder)
 }
 
-// Raft carries a message of the Raft core. Its addresses are those of the
-// Message around it.
+// Raft carries a message of the Raft core. Its addresses are in the Message around the
+// body.
 type Raft struct {
 	*pb.Message
-	// First is a digest of the first members of the sending node's group, 0 if that
-	// node does not know them. It is encoded as a field of the message that earlier
-	// versions leave alone.
+	// First is a digest of the first members of the sending node's group, 0 if the
+	// members are unknown there. The digest is encoded as a field ignored by earlier
+	// versions.
 	First uint32
-	// OwnForm says that coded entries are in the sending node's form, behind a
-	// clear prefix of ClearPrefix bytes (see raft.Coding.LateSeal). As the
-	// message is encoded they become what the receiver is to have, which takes
-	// Saves bytes less. None of these three is encoded.
+	// OwnForm says that coded entries are in the sending node's form, behind a clear
+	// prefix of ClearPrefix bytes (see raft.Coding.LateSeal). Encoding the message
+	// brings them into the receiver's form, shorter by Saves bytes. The three fields
+	// are not encoded.
 	OwnForm            bool
 	ClearPrefix, Saves int
 }
 
-// CommandID names a batch of commands: the node where they entered, the start
-// of that node's process, and a number counted from 1 in each boot.
+// CommandID names a batch of commands: the node of their entry, the start of the node's
+// process, and a number counted from 1 in each boot.
 type CommandID struct {
 	Origin   uint64
 	Boot     uint64
@@ -142,34 +142,33 @@ type CommandID struct {
 // String returns the three numbers.
 func (id CommandID) String() string { return fmt.Sprintf("%d/%d/%d", id.Origin, id.Boot, id.Sequence) }
 
-// Proposal is an entry on its way to the leader. The leader appends it only in
-// the term that is named: so it is in the log in that term, or nowhere.
+// Proposal is an entry on its way to the leader. The leader appends the entry only in
+// the named term: so the entry is in the log in that term, or nowhere.
 type Proposal struct {
 	ID CommandID
-	// Number counts the sendings of an origin's boot. A leader looks at each
-	// sending once, and at none behind a later one: so what it refuses stays
-	// refused, even if a network delivers twice.
+	// Number counts the sendings of an origin's boot. A leader handles each sending
+	// once, and none behind a later one: so a refused sending stays refused, even if a
+	// network delivers twice.
 	Number uint64
 	Term   uint64 // the term in which To is believed to lead
-	// ConfChange tells that Data is an encoded ConfChangeV2, and not an entry
-	// in its envelope.
+	// ConfChange says that Data is an encoded ConfChangeV2, not an entry in its
+	// envelope.
 	ConfChange bool
-	// Force tells that a ConfChange is to be made even if the leader finds that
-	// the group may stop for it.
+	// Force says that a ConfChange is to be made even if the leader expects the group
+	// to stop.
 	Force bool
 	Data  []byte
 }
 
-// Outcome says what a leader did with a proposal. The numbers are part of the
-// format.
+// Outcome is a leader's decision on a proposal. The numbers are part of the format.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Accepted  Outcome = 1 + iota // it is in the leader's log, at Index and Term
-	NotLeader                    // To does not lead in that term; Leader may
+	Accepted  Outcome = 1 + iota // in the leader's log, at Index and Term
+	NotLeader                    // To does not lead in the term; Leader may
 	Busy                         // the leader takes nothing now: try again later
-	Malformed                    // the leader cannot read it, or it fits no configuration
+	Malformed                    // unreadable to the leader, or fits no configuration
 	NoMember                     // a change of a node that is no member
 	Unsafe                       // a change after which the group may not go on
 	endOfOutcomes
@@ -185,16 +184,16 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome(%d)", uint8(o))
 }
 
-// Verdict answers a Proposal. Unless Outcome is Accepted, that sending of it
+// Verdict answers a Proposal. Unless Outcome is Accepted, this sending of the proposal
 // is not in the log and never will be.
 type Verdict struct {
 	ID      CommandID
 	Number  uint64 // of the sending
 	Outcome Outcome
 	Index   uint64 // of the entry, if accepted; if busy, a later boot of the origin's, or 0
-	Term    uint64 // the leader's, or of the one that refuses
-	Leader  uint64 // whom the refusing node believes to lead, or 0
-	Reason  string // in words, if it is about the proposal; at most MaxReasonLen bytes
+	Term    uint64 // the leader's, or the refusing node's
+	Leader  uint64 // the leader known to the refusing node, or 0
+	Reason  string // in words, about the proposal; at most MaxReasonLen bytes
 }
 
 // Transfer asks the leader to hand leadership to Transferee.
@@ -204,9 +203,9 @@ type Transfer struct {
 }
 
 // Chunk is a piece of a snapshot's body. The first has number 0 and carries the
-// Raft message that the snapshot belongs to; the body follows, in order.
+// snapshot's Raft message; the body follows, in order.
 type Chunk struct {
-	Stream uint64 // chosen by the sender, unlike any it chose before
+	Stream uint64 // chosen by the sender, and never before
 	Number uint64 // counts the chunks of a stream, from 0
 	// Header is the MsgSnap, in the first chunk only. Its snapshot carries the
 	// host's own state as Data, and no body.
@@ -224,17 +223,17 @@ type ChunkStatus struct {
 	Reason string // why not, if not OK; at most MaxReasonLen bytes
 }
 
-// First says who the first members of a group were. Two nodes that differ in it do
-// not belong to one group, whatever its number is.
+// First lists the first members of a group. Two nodes with different lists do not
+// belong to one group, whatever the group's number is.
 type First struct {
-	Members []uint64 // ascending; 1 to MaxFirst of them, without 0
+	Members []uint64 // ascending; 1 to MaxFirst members, without 0
 }
 
 // LogEnd asks a member where its log ends, for a quorum read, or answers. An answer has
 // the boot and the number of its question.
 type LogEnd struct {
-	Boot   uint64 // of the node that asks
-	Number uint64 // of the question, in that boot
+	Boot   uint64 // of the asking node
+	Number uint64 // of the question, in the boot
 	Answer bool
 	Index  uint64 // of the last entry, in an answer
 	First  uint32 // as in Raft

@@ -15,11 +15,11 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Raft messages are protobuf, in upstream's definition. They are written and, but
-// for those with snapshots, read by hand here: an acknowledgement has six numbers,
-// and protobuf's own reader makes an object of each. What is not as expected (a
-// field of a later version, or one of another type than it should have) is left to
-// protobuf, so the two mean the same for any bytes.
+// Raft messages are protobuf, in upstream's definition. Messages are written and,
+// except for messages with snapshots, read by hand here: an acknowledgement has six
+// numbers, and protobuf's own reader makes an object of each. Unexpected input (a field
+// of a later version, or of a wrong type) is left to protobuf, so that both readers
+// agree for any bytes.
 
 // Tags of fields in raftpb's definition: number and type, in one byte.
 const (
@@ -44,8 +44,8 @@ const (
 	tagEntryData  = 8*4 + 2
 )
 
-// Raft.First is a field of the message that upstream's definition does not have: 4
-// bytes, behind a tag of two. Its number is far above those of upstream's fields.
+// Raft.First is a field beyond upstream's definition: 4 bytes, behind a tag of two. Its
+// number is far above the numbers of upstream's fields.
 const (
 	firstNumber = 1000
 	firstTag    = firstNumber<<3 | int(protowire.Fixed32Type)
@@ -137,8 +137,8 @@ func (e *encoder) message(tag byte, m proto.Message) {
 	e.arena = appendProto(e.arena, m)
 }
 
-// appendProto appends the encoding of m, which only fails for strings that are
-// not UTF-8 or for missing required fields; raftpb has neither.
+// appendProto appends the encoding of m, which only fails for invalid UTF-8 in strings
+// or for missing required fields; raftpb has neither.
 func appendProto(b []byte, m proto.Message) []byte {
 	out, err := proto.MarshalOptions{}.MarshalAppend(b, m)
 	if err != nil {
@@ -163,8 +163,7 @@ func (d *decoder) raft(b []byte) (m *pb.Message, first uint32, err error) {
 	return m, takeFirst(m), nil
 }
 
-// takeFirst takes Raft.First out of what a message has that upstream's definition
-// does not know.
+// takeFirst takes Raft.First out of a message's unknown fields.
 func takeFirst(m *pb.Message) (first uint32) {
 	var others []byte
 	for unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0; {
@@ -189,8 +188,8 @@ type raftMemory struct {
 	reject                                                   bool
 }
 
-// plainRaft decodes a message that has only what it is expected to have. It makes
-// room for so many entries.
+// plainRaft decodes a message with expected fields only, and makes room for so many
+// entries.
 func (d *decoder) plainRaft(b []byte, entries int) (_ *pb.Message, first uint32, ok bool) {
 	r := &raftMemory{}
 	m := &r.Message

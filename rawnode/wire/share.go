@@ -5,14 +5,14 @@ package wire
 
 // Decoding shared memory
 //
-// A payload was copied out of the kernel once, into the memory of its frame. A
-// second copy, into memory of its own, is what lets the frame's memory be used
-// for the next frame. For large payloads it costs more than it saves, so
-// DecodeShared lets them stay where they are: then the frame's memory is theirs.
+// A payload was copied out of the kernel once, into the memory of its frame. A second
+// copy, into memory of its own, frees the frame's memory for the next frame. For large
+// payloads the copy costs more than it saves, so DecodeShared leaves large payloads in
+// the frame's memory, which they then own.
 //
-// Who keeps such a payload keeps the whole frame in memory, and no budget counts
-// that. So only what is at least a shareParts-th of the frame is shared: memory
-// is at most that many times what budgets count.
+// Keeping a shared payload keeps the whole frame in memory, uncounted by any budget. So
+// only payloads of at least a shareParts-th of the frame are shared: memory is at most
+// shareParts times the budgets' count.
 const shareParts = 4
 
 // shares reports whether a payload of n bytes stays in the frame's memory.

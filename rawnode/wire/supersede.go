@@ -9,7 +9,7 @@ import pb "go.etcd.io/raft/v3/raftpb"
 type Place struct {
 	Term  uint64 // of the leader
 	Index uint64 // of the entry in front
-	Empty bool   // it has no entries, and only says what is committed
+	Empty bool   // no entries, only a commit index
 }
 
 // PlaceOf returns the place of a MsgApp, and false for other messages.
@@ -21,14 +21,13 @@ func PlaceOf(m Message) (Place, bool) {
 	return Place{Term: r.GetTerm(), Index: r.GetIndex(), Empty: len(r.Entries) == 0}, true
 }
 
-// Supersedes reports whether a MsgApp at p makes an earlier one at q, of the
-// same group, that still waits for the same peer, pointless.
+// Supersedes reports whether a MsgApp at p makes an earlier MsgApp at q pointless, of
+// the same group and waiting for the same peer.
 //
-// A leader numbers the entries that it appends at a follower, and only goes back
-// when it has reason to believe that something got lost. From there on it sends
-// everything again. What still waits from that place on is a copy then, of
-// entries that the newer message has, or that others behind it will have. On a
-// link slower than the leader, copies would otherwise take most of it: the queue
+// A leader appends at a follower in order of index, and only goes back when a message
+// seems lost. From the new place on the leader sends everything again, so that waiting
+// appends from there on become copies of entries in the newer message, or in later
+// ones. On a link slower than the leader, copies would take most of the link: the queue
 // overflows, the leader goes back, and queues everything anew behind itself.
 func (p Place) Supersedes(q Place) bool {
 	return p.Term >= q.Term && p.Index <= q.Index && (!p.Empty || q.Empty)
