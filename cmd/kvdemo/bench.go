@@ -86,6 +86,7 @@ func (f *benchFlags) validate() error {
 		p, err := client.ParsePolicy(name)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--%w", err))
+			continue
 		}
 		f.mix = append(f.mix, &policyMeter{name: name, policy: p, meter: newMeter(), served: map[string]int64{}})
 	}

@@ -232,7 +232,7 @@ func namedAs(resp *kvpb.RespondersResponse) settled {
 // needs no name: it answers reads of all keys.
 func (r groupRoster) named(w assignmentResult) (nodes []uint64) {
 	for _, id := range w.Nodes {
-		if id == r.Leader || slices.ContainsFunc(r.Named, func(a assignmentResult) bool {
+		if id == r.Leader && !r.Retired || slices.ContainsFunc(r.Named, func(a assignmentResult) bool {
 			return a.From == w.From && a.To == w.To && slices.Contains(a.Nodes, id)
 		}) {
 			nodes = append(nodes, id)

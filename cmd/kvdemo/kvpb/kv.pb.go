@@ -2726,18 +2726,22 @@ func (x *StatusResponse_Reads) GetStale() uint64 {
 type StatusResponse_Leases struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The newest roster that it knows, of which term; 0: none.
-	Term          uint64        `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
-	Roster        uint64        `protobuf:"varint,2,opt,name=roster,proto3" json:"roster,omitempty"`
-	Named         []*Assignment `protobuf:"bytes,3,rep,name=named,proto3" json:"named,omitempty"`
-	Wanted        []*Assignment `protobuf:"bytes,4,rep,name=wanted,proto3" json:"wanted,omitempty"`                                  // what that roster's leader goes by
-	Stable        bool          `protobuf:"varint,5,opt,name=stable,proto3" json:"stable,omitempty"`                                 // reads of every key may be answered here now
-	Retired       bool          `protobuf:"varint,6,opt,name=retired,proto3" json:"retired,omitempty"`                               // of a leader: leases are off, nodes may be started without
-	QuarantineUs  uint64        `protobuf:"varint,7,opt,name=quarantine_us,json=quarantineUs,proto3" json:"quarantine_us,omitempty"` // for which it will not vote or grant, after its start
-	Waiting       uint64        `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`                               // reads that wait here
-	Waited        uint64        `protobuf:"varint,9,opt,name=waited,proto3" json:"waited,omitempty"`                                 // reads that waited for a lease
-	Held          uint64        `protobuf:"varint,10,opt,name=held,proto3" json:"held,omitempty"`                                    // reads that waited for a write of their keys
-	Redirected    uint64        `protobuf:"varint,11,opt,name=redirected,proto3" json:"redirected,omitempty"`                        // reads that went to the leader after a wait
-	Removed       uint64        `protobuf:"varint,12,opt,name=removed,proto3" json:"removed,omitempty"`                              // responders that it removed, as a leader, because they failed
+	Term         uint64        `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Roster       uint64        `protobuf:"varint,2,opt,name=roster,proto3" json:"roster,omitempty"`
+	Named        []*Assignment `protobuf:"bytes,3,rep,name=named,proto3" json:"named,omitempty"`
+	Wanted       []*Assignment `protobuf:"bytes,4,rep,name=wanted,proto3" json:"wanted,omitempty"`                                  // what that roster's leader goes by
+	Stable       bool          `protobuf:"varint,5,opt,name=stable,proto3" json:"stable,omitempty"`                                 // reads of every key may be answered here now
+	Retired      bool          `protobuf:"varint,6,opt,name=retired,proto3" json:"retired,omitempty"`                               // of a leader: leases are off, nodes may be started without
+	QuarantineUs uint64        `protobuf:"varint,7,opt,name=quarantine_us,json=quarantineUs,proto3" json:"quarantine_us,omitempty"` // for which it will not vote or grant, after its start
+	Waiting      uint64        `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`                               // reads that wait here
+	Waited       uint64        `protobuf:"varint,9,opt,name=waited,proto3" json:"waited,omitempty"`                                 // reads that waited for a lease
+	Held         uint64        `protobuf:"varint,10,opt,name=held,proto3" json:"held,omitempty"`                                    // reads that waited for a write of their keys
+	Redirected   uint64        `protobuf:"varint,11,opt,name=redirected,proto3" json:"redirected,omitempty"`                        // reads that went to the leader after a wait
+	Removed      uint64        `protobuf:"varint,12,opt,name=removed,proto3" json:"removed,omitempty"`                              // responders that it removed, as a leader, because they failed
+	// Questions for reads that it answered by its own leases: as a responder, and as the
+	// leader, those of other nodes too. One may be for many reads.
+	AsResponder   uint64 `protobuf:"varint,13,opt,name=as_responder,json=asResponder,proto3" json:"as_responder,omitempty"`
+	AsLeader      uint64 `protobuf:"varint,14,opt,name=as_leader,json=asLeader,proto3" json:"as_leader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2852,6 +2856,20 @@ func (x *StatusResponse_Leases) GetRedirected() uint64 {
 func (x *StatusResponse_Leases) GetRemoved() uint64 {
 	if x != nil {
 		return x.Removed
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetAsResponder() uint64 {
+	if x != nil {
+		return x.AsResponder
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetAsLeader() uint64 {
+	if x != nil {
+		return x.AsLeader
 	}
 	return 0
 }
@@ -3346,7 +3364,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\x12\x14\n" +
 	"\x05tuned\x18\x03 \x01(\bR\x05tuned\"\x0f\n" +
-	"\rStatusRequest\"\xf1\x13\n" +
+	"\rStatusRequest\"\xb1\x14\n" +
 	"\x0eStatusResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x12\n" +
@@ -3404,7 +3422,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06leader\x18\x03 \x01(\x04R\x06leader\x12\x16\n" +
 	"\x06quorum\x18\x04 \x01(\x04R\x06quorum\x12\x14\n" +
-	"\x05stale\x18\x05 \x01(\x04R\x05stale\x1a\xf1\x02\n" +
+	"\x05stale\x18\x05 \x01(\x04R\x05stale\x1a\xb1\x03\n" +
 	"\x06Leases\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06roster\x18\x02 \x01(\x04R\x06roster\x120\n" +
@@ -3420,7 +3438,9 @@ const file_kv_proto_rawDesc = "" +
 	"\n" +
 	"redirected\x18\v \x01(\x04R\n" +
 	"redirected\x12\x18\n" +
-	"\aremoved\x18\f \x01(\x04R\aremoved\x1a\x89\x03\n" +
+	"\aremoved\x18\f \x01(\x04R\aremoved\x12!\n" +
+	"\fas_responder\x18\r \x01(\x04R\vasResponder\x12\x1b\n" +
+	"\tas_leader\x18\x0e \x01(\x04R\basLeader\x1a\x89\x03\n" +
 	"\x06Coding\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\bR\x06active\x12\x1c\n" +
 	"\tcompleted\x18\x02 \x01(\x04R\tcompleted\x12'\n" +

@@ -52,7 +52,7 @@ func (c Config) validateLeases() (errs []error) {
 	const lost = 20 * time.Millisecond // more than clocks may differ by at the end of a lease
 	lasts := min(leaseTime, time.Duration(c.ElectionTicks-1)*c.Tick) - lost
 	if beat := time.Duration(c.HeartbeatTicks) * c.Tick; 3*beat > lasts {
-		errs = append(errs, fmt.Errorf("--leases: a leader's heartbeats are %v apart (--tick, --heartbeat-ticks), want at most %v: leases last %v at most, and less than an election timeout",
+		errs = append(errs, fmt.Errorf("--leases: a leader's heartbeats are %v apart (--tick, --heartbeat-ticks), want at most %v, or --leases=false: leases last %v at most, and less than an election timeout",
 			beat, (max(lasts, 0)/3).Truncate(time.Millisecond), leaseTime))
 	}
 	return errs
@@ -102,6 +102,7 @@ func leaseStatus(s *raft.LeaseStatus) *kvpb.StatusResponse_Leases {
 	r := &kvpb.StatusResponse_Leases{
 		Stable: s.Stable, Retired: s.Retired, QuarantineUs: uint64(s.Quarantine.Microseconds()), Waiting: uint64(s.Waiting),
 		Waited: s.Reads.Waited, Held: s.Reads.Held, Redirected: s.Reads.Redirected, Removed: s.Counts.Removed,
+		AsResponder: s.Reads.Local, AsLeader: s.Reads.Leader,
 	}
 	if s.Roster == nil {
 		return r
