@@ -97,8 +97,9 @@ func newRosterRetire(use string) *cobra.Command {
 		short = "Switch leases on again after retire"
 	}
 	return rosterVerb(use, short, cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []uint64) (settled, error) {
-		_, err := client.Admin(ctx, c, kvpb.AdminClient.RetireLeases, &kvpb.RetireLeasesRequest{Resume: resume})
-		return func(r groupRoster) bool { return r.Retired != resume }, err
+		resp, err := client.Admin(ctx, c, kvpb.AdminClient.RetireLeases, &kvpb.RetireLeasesRequest{Resume: resume})
+		named := namedAs(resp)
+		return func(r groupRoster) bool { return r.Retired != resume && (!resume || named(r)) }, err
 	})
 }
 

@@ -97,6 +97,7 @@ var help = map[string]string{
 	"leases.Counts.Removed":    "Responders that this node, as the leader, found to have failed.",
 	"leases.Counts.Restored":   "Responders that this node, as the leader, named again.",
 	"leases.Counts.Refused":    "Messages about leases that say what cannot be.",
+	"leases.Counts.Lapsed":     "Leases granted that ended by this node's clock, while a roster waited for that.",
 	"leases.Counts.Strangers":  "Messages about leases from nodes that no configuration or roster has.",
 
 	"clock.Doubtful":     "now: 1 if the clock source of this machine is known to lose time.",
