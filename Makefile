@@ -172,8 +172,10 @@ bench-etcd-quick: ## the same, printed, with few and short rounds (about a minut
 	cd conformance/etcd && $(GO) run . bench --quick $(BENCH)
 
 .PHONY: torture
-torture: ## kill -9 nodes under load 50 times, with either core, and fill their disks (about 4 minutes)
+torture: ## kill -9 nodes under load 50 times, with either core and with leases, stop them, and fill their disks (about 9 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
 	bin/weftbench torture
 	bin/weftbench torture --core upstream --seed 2
+	bin/weftbench torture --leases --seed 3
+	bin/weftbench torture --leases --lease-notes --seed 4
 	bin/weftbench torture --full-disk

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // benchFlags say what load bench makes.
@@ -28,6 +31,8 @@ type benchFlags struct {
 	size     int
 	keys     int
 	reads    int
+	policies []string
+	mix      []*policyMeter // of policies
 	duration time.Duration
 	seed     uint64
 }
@@ -56,7 +61,8 @@ func newBench() *cobra.Command {
 	flags.IntVar(&f.clients, "clients", 16, "concurrent clients, 1 to 10000")
 	flags.IntVar(&f.size, "size", 1024, "bytes of a value, to 67108864")
 	flags.IntVar(&f.keys, "keys", 1000, "number of keys, 1 to 1073741824")
-	flags.IntVar(&f.reads, "reads", 0, "percentage of calls that are linearizable reads, 0 to 100")
+	flags.IntVar(&f.reads, "reads", 0, "percentage of calls that are reads, 0 to 100")
+	flags.StringSliceVar(&f.policies, "policy", []string{"default"}, "of reads, several make a row each: "+client.Policies)
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "how long")
 	flags.Uint64Var(&f.seed, "seed", 1, "of keys and values")
 	return cmd
@@ -75,6 +81,14 @@ func (f *benchFlags) validate() error {
 	bad("reads", f.reads, 0, 100)
 	if f.duration <= 0 {
 		errs = append(errs, fmt.Errorf("--duration: %v, want more than 0", f.duration))
+	}
+	for _, name := range f.policies {
+		p, err := client.ParsePolicy(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%w", err))
+			continue
+		}
+		f.mix = append(f.mix, &policyMeter{name: name, policy: p, meter: newMeter(), served: map[string]int64{}})
 	}
 	if f.timeout <= 0 {
 		errs = append(errs, fmt.Errorf("--timeout: %v, want more than 0", f.timeout))
@@ -98,7 +112,16 @@ type benchResult struct {
 	Seconds float64   `json:"seconds"`
 	Writes  benchSide `json:"writes"`
 	Reads   benchSide `json:"reads"`
-	Error   string    `json:"error,omitempty"` // the last failure
+
+	Policies []benchPolicy `json:"policies,omitempty"` // of the reads
+	Error    string        `json:"error,omitempty"`    // the last failure
+}
+
+// benchPolicy is what bench measured of the reads by a policy.
+type benchPolicy struct {
+	Policy string `json:"policy"`
+	benchSide
+	Served map[string]int64 `json:"served"` // how many, by what they rest on
 }
 
 func (r benchResult) String() string {
@@ -106,12 +129,18 @@ func (r benchResult) String() string {
 	fmt.Fprintf(&b, "%d clients, values of %d bytes, %.1f s", r.Clients, r.Size, r.Seconds)
 	side := func(name string, s benchSide) {
 		if s.Calls+s.Failed > 0 {
-			fmt.Fprintf(&b, "\n%-6s  %8.0f/s  p50 %6.2f ms  p99 %7.2f ms  longest %7.1f ms  %d done, %d failed",
+			fmt.Fprintf(&b, "\n%-9s  %8.0f/s  p50 %6.2f ms  p99 %7.2f ms  longest %7.1f ms  %d done, %d failed",
 				name, s.PerSec, s.P50, s.P99, s.Longest, s.Calls, s.Failed)
 		}
 	}
 	side("writes", r.Writes)
 	side("reads", r.Reads)
+	for _, p := range r.Policies {
+		side("  "+p.Policy, p.benchSide)
+		for _, by := range slices.Sorted(maps.Keys(p.Served)) {
+			fmt.Fprintf(&b, ", %d by %s", p.Served[by], by)
+		}
+	}
 	if r.Error != "" {
 		fmt.Fprintf(&b, "\nlast failure: %s", r.Error)
 	}
@@ -124,6 +153,24 @@ type meter struct {
 	hist   *hdrhistogram.Histogram // microseconds
 	failed int64
 	err    error // the last one
+}
+
+// policyMeter takes measurements of the reads by a policy.
+type policyMeter struct {
+	name   string
+	policy *kvpb.ReadPolicy
+	*meter
+	served map[string]int64
+}
+
+// noteRead notes a read, and what it rests on.
+func (m *policyMeter) noteRead(d time.Duration, served *kvpb.Served, err error) {
+	m.note(d, err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if by := served.GetBy(); err == nil && by != "" {
+		m.served[by]++
+	}
 }
 
 func newMeter() *meter {
@@ -203,6 +250,11 @@ func (f *benchFlags) run(ctx context.Context, progress io.Writer) (benchResult, 
 	err = g.Wait()
 	seconds := time.Since(start).Seconds()
 	r := benchResult{Clients: f.clients, Size: f.size, Seconds: seconds, Writes: writes.side(seconds), Reads: reads.side(seconds)}
+	for _, m := range f.mix {
+		if f.reads > 0 {
+			r.Policies = append(r.Policies, benchPolicy{Policy: m.name, benchSide: m.side(seconds), Served: m.served})
+		}
+	}
 	failure := errors.Join(writes.err, reads.err)
 	if failure != nil {
 		r.Error = failure.Error()
@@ -227,9 +279,11 @@ func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, end ti
 		callCtx, cancel := context.WithTimeout(ctx, f.timeout)
 		begin := time.Now()
 		var err error
+		var read *policyMeter
+		var resp *kvpb.GetResponse
 		if rng.IntN(100) < f.reads {
-			m = reads
-			_, err = c.Get(callCtx, key, false)
+			m, read = reads, f.mix[rng.IntN(len(f.mix))]
+			resp, err = c.Get(callCtx, key, read.policy)
 			if errors.Is(err, kv.ErrNotFound) {
 				err = nil // an answer, before the key's first write
 			}
@@ -237,8 +291,13 @@ func (f *benchFlags) client(ctx context.Context, i int, c *client.Client, end ti
 			_, err = c.Put(callCtx, key, value)
 		}
 		cancel()
-		if ctx.Err() == nil { // else we were interrupted
-			m.note(time.Since(begin), err)
+		if ctx.Err() != nil { // we were interrupted
+			return
+		}
+		took := time.Since(begin)
+		m.note(took, err)
+		if read != nil {
+			read.noteRead(took, resp.GetServed(), err)
 		}
 	}
 }

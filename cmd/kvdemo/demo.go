@@ -21,14 +21,17 @@ import (
 func newDemo() *cobra.Command {
 	var cfg demo.Config
 	var tuning node.Config
+	var leases bool
 	cmd := &cobra.Command{
 		Use:   "demo [DIRECTORY]",
 		Short: "Replicate a directory's files on five nodes, kill some, and verify all replicas",
 		Long: "demo starts nodes as processes on this machine, loads every file of a directory (default:\n" +
 			"the source tree of the Go distribution), kills the leader's process and later a follower's\n" +
-			"on the way, starts both again, and compares every file on every replica with the original.",
+			"on the way, starts both again, and compares every file on every replica with the original. In\n" +
+			"the end it reads at every node, with roster leases.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			tuning.Leases = leases && tuning.Core == node.CoreWeft
 			if err := errors.Join(cfg.Validate(), tuning.ValidateTuning()); err != nil {
 				return fmt.Errorf("%w; %w", err, errUsage)
 			}
@@ -50,6 +53,9 @@ func newDemo() *cobra.Command {
 				"--heartbeat-ticks", strconv.Itoa(tuning.HeartbeatTicks),
 				"--election-ticks", strconv.Itoa(tuning.ElectionTicks),
 			}
+			if cfg.Leases = tuning.Leases; cfg.Leases {
+				cfg.Args = append(cfg.Args, "--leases")
+			}
 			cfg.Progress, cfg.Result = cmd.ErrOrStderr(), cmd.OutOrStdout()
 			return demo.Run(cmd.Context(), cfg)
 		},
@@ -61,6 +67,7 @@ func newDemo() *cobra.Command {
 	flags.StringVar(&cfg.Data, "data", "", "empty directory for the nodes' data (default: a temporary one)")
 	flags.BoolVar(&cfg.Keep, "keep", false, "leave the data there at the end")
 	flags.BoolVar(&cfg.JSON, "json", false, "print the result as JSON")
+	flags.BoolVar(&leases, "leases", true, "with --core weft, run the nodes with roster leases, and show in the end where reads are served; see serve --help")
 	addTuning(cmd, &tuning)
 	return cmd
 }

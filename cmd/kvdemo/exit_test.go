@@ -29,7 +29,7 @@ func TestExitStatusNamesTheKindOfFailure(t *testing.T) {
 		require.Zero(t, a.do("del", "missing").code, "that there was nothing is an answer")
 		require.Equal(t, 2, a.do("get", "").code)
 	})
-	for _, verb := range [][]string{{"get", "k"}, {"put", "k", "v"}, {"del", "k"}, {"ls"}, {"status"}, {"health"}, {"member", "list"}, {"snapshot"}, {"transfer", "1"}} {
+	for _, verb := range [][]string{{"get", "k"}, {"put", "k", "v"}, {"del", "k"}, {"ls"}, {"status"}, {"health"}, {"member", "list"}, {"snapshot"}, {"transfer", "1"}, {"roster", "show"}, {"roster", "name", "1"}} {
 		r := kvdemo(t.Context(), "", append(verb, "--endpoints", nobody, "--timeout", "200ms")...)
 		require.Equal(t, 5, r.code, "%v: %s", verb, r.err)
 	}

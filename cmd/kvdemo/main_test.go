@@ -106,6 +106,14 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"member", "remove"}, exitUsage, []string{"remove: accepts 1 arg(s), received 0"}},
 		{[]string{"member", "nonsense"}, exitUsage, []string{"nonsense"}},
 		{[]string{"transfer", "0"}, exitUsage, []string{`node id "0", want a number of 1 or more`}},
+		{[]string{"get", "k", "--policy", "x"}, exitUsage, []string{`--policy: policy "x", want default, local, leader, quorum, stale or stale:ENTRIES/AGE`}},
+		{[]string{"get", "k", "--policy", "stale:0/0s"}, exitUsage, []string{"allows nothing to be missing"}},
+		{[]string{"get", "k", "--local", "--policy", "leader"}, exitUsage, []string{`policy "leader", and "stale" before, want one`}},
+		{[]string{"bench", "--policy", "default,x"}, exitUsage, []string{`--policy "x", want default`}},
+		{with("--leases", "--core", "upstream"), exitUsage, []string{"--leases: want --core weft, as upstream has no roster leases"}},
+		{with("--leases", "--tick", "1s"), exitUsage, []string{"--leases: a leader's heartbeats are 1s apart (--tick, --heartbeat-ticks), want at most 326ms"}},
+		{[]string{"demo", "--tick", "1s"}, exitUsage, []string{"want at most 326ms, or --leases=false"}},
+		{with("--lease-notes"), exitUsage, []string{"--lease-notes: it is a part of roster leases, want --leases as well"}},
 		{[]string{"certs", "d"}, exitUsage, []string{"--nodes, --clients, --admins: none, want"}},
 		{[]string{"certs", "d", "--nodes", "0"}, exitUsage, []string{`--nodes: "0", want ids of 1 or more`}},
 		{with("--id", "7"), exitUsage, []string{"--id: 7, want a member named in --peers (1, 2)"}},
@@ -129,7 +137,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := kvdemo(t.Context(), "", "--help")
 	require.Zero(t, r.code)
-	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "health", "bench", "member", "transfer", "snapshot", "certs", "version"} {
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "certs", "version"} {
 		require.Contains(t, r.out, "\n  "+verb+" ")
 		h := kvdemo(t.Context(), "", verb, "--help")
 		require.Zero(t, h.code)

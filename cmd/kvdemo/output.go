@@ -24,6 +24,8 @@ type (
 		Key     string `json:"key"`
 		Value   []byte `json:"value"` // base64
 		Applied uint64 `json:"applied"`
+
+		Served *servedResult `json:"served,omitempty"`
 	}
 	delResult struct {
 		Key     string `json:"key"`

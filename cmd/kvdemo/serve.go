@@ -62,6 +62,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
 	addTuning(cmd, &f.cfg)
+	addLeases(cmd, &f.cfg)
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
@@ -82,6 +83,14 @@ func addTuning(cmd *cobra.Command, cfg *node.Config) {
 	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, fmt.Sprintf("the unit of --heartbeat-ticks and --election-ticks, %v to %v", node.MinTick, node.MaxTick))
 	flags.IntVar(&cfg.HeartbeatTicks, "heartbeat-ticks", 1, "ticks between heartbeats of a leader, 1 or more")
 	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, fmt.Sprintf("ticks of silence before an election, more than --heartbeat-ticks, to %d; a follower whose connection to the leader did not break waits up to twice that", node.MaxElectionTicks))
+}
+
+// addLeases adds the flags of roster leases. Clocks are what a user has to answer for.
+func addLeases(cmd *cobra.Command, cfg *node.Config) {
+	flags := cmd.Flags()
+	flags.BoolVar(&cfg.Leases, "leases", false, "roster leases: nodes named with kvdemo roster answer linearizable reads from their own state. All nodes should have them. They count on clocks that run within 1000 ppm of real time at all nodes, and go on while the machine sleeps; processes may pause. Leave them off where a virtual machine is paused or migrated together with its clock")
+	flags.BoolVar(&cfg.LeaseNotes, "lease-notes", false, "with --leases, nodes tell responders what they hold, so that a read waits less for a write of its key; the same at all nodes")
+	flags.BoolVar(&cfg.LeaseTuner, "lease-tuner", false, "with --leases, let leaders choose responders by where keys are read, beside those named with kvdemo roster; the same at all nodes")
 }
 
 // config reads the flags other than numbers and checks all flags.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -57,6 +58,8 @@ type groupResult struct {
 	LastIndex  uint64 `json:"last_index,omitempty"`
 
 	Coding *codingResult `json:"coding,omitempty"`
+	Leases *leasesResult `json:"leases,omitempty"`
+	Reads  *readsResult  `json:"reads,omitempty"`
 }
 
 type linkResult struct {
@@ -99,7 +102,7 @@ func (f *clientFlags) printStatus(cmd *cobra.Command, nodes []client.NodeStatus)
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if err := f.printCoding(cmd, nodes); err != nil {
+	if err := errors.Join(f.printCoding(cmd, nodes), f.printLeases(cmd, nodes)); err != nil {
 		return err
 	}
 	if len(errs) > 0 {
@@ -143,7 +146,7 @@ func newStatusResult(n client.NodeStatus) statusResult {
 		r.Groups = append(r.Groups, groupResult{
 			Group: g.GetId(), Role: g.GetRole(), Leader: g.GetLeader(), Term: g.GetTerm(), Commit: g.GetCommit(),
 			Applied: g.GetApplied(), Durable: g.GetDurable(), FirstIndex: g.GetFirstIndex(), LastIndex: g.GetLastIndex(),
-			Coding: newCodingResult(g.GetCoding()),
+			Coding: newCodingResult(g.GetCoding()), Leases: newLeasesResult(g.GetLeases()), Reads: newReadsResult(g.GetReads()),
 		})
 	}
 	for _, l := range s.GetLinks() {

@@ -110,52 +110,59 @@ func spool(in io.Reader) (io.ReadCloser, int64, error) {
 func newGet() *cobra.Command {
 	var f clientFlags
 	var file string
-	var local bool
+	var verbose bool
+	var policy policyFlag
 	cmd := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Print the value of a key, or write it to a file",
+		Long:  "get prints the value of a key, or writes it to a file.\n\n" + policyHelp,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				switch {
-				case file != "":
-					return getFile(ctx, c, args[0], local, file)
-				case !f.json:
-					_, err := c.GetTo(ctx, args[0], local, cmd.OutOrStdout())
-					return err
+				if f.json && file == "" {
+					resp, err := c.Get(ctx, args[0], policy.policy)
+					if err != nil {
+						return err
+					}
+					return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), Applied: resp.GetApplied(), Served: newServedResult(resp.GetServed())})
 				}
-				resp, err := c.Get(ctx, args[0], local)
-				if err != nil {
-					return err
+				head, err := getTo(ctx, c, args[0], policy.policy, file, cmd.OutOrStdout())
+				if err == nil && verbose {
+					fmt.Fprintln(cmd.ErrOrStderr(), newServedResult(head.GetServed()))
 				}
-				return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), Applied: resp.GetApplied()})
+				return err
 			})
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "write the value to this file")
-	addLocal(cmd, &local)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say on standard error what served the read")
+	policy.add(cmd)
 	return cmd
 }
 
+// getTo writes a value to out, or to a file, and returns what came before the value.
+func getTo(ctx context.Context, c *client.Client, key string, policy *kvpb.ReadPolicy, file string, out io.Writer) (*kvpb.ReadChunk, error) {
+	if file == "" {
+		return c.GetTo(ctx, key, policy, out)
+	}
+	return getFile(ctx, c, key, policy, file)
+}
+
 // getFile writes a value to a file, which is there only when it is complete.
-func getFile(ctx context.Context, c *client.Client, key string, local bool, file string) error {
+func getFile(ctx context.Context, c *client.Client, key string, policy *kvpb.ReadPolicy, file string) (*kvpb.ReadChunk, error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-get-")
 	if err != nil {
-		return fmt.Errorf("--file: %w", err)
+		return nil, fmt.Errorf("--file: %w", err)
 	}
-	_, err = c.GetTo(ctx, key, local, f)
+	head, err := c.GetTo(ctx, key, policy, f)
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error counts
 	}
-	return err
-}
-
-func addLocal(cmd *cobra.Command, local *bool) {
-	cmd.Flags().BoolVar(local, "local", false, "read what the node that answers has applied so far, which may be old")
+	return head, err
 }
 
 func newDel() *cobra.Command {
@@ -185,14 +192,16 @@ func newDel() *cobra.Command {
 
 func newLs() *cobra.Command {
 	var f clientFlags
-	var local, digests bool
+	var digests bool
+	var policy policyFlag
 	var limit uint32
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List keys in order, all or those that begin with PREFIX",
+		Long:  "ls lists keys in order, all or those that begin with PREFIX.\n\n" + policyHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req := &kvpb.ListRequest{Local: local, Digests: digests}
+			req := &kvpb.ListRequest{Policy: policy.policy, Digests: digests}
 			if len(args) > 0 {
 				req.Prefix = args[0]
 			}
@@ -202,7 +211,7 @@ func newLs() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	addLocal(cmd, &local)
+	policy.add(cmd)
 	cmd.Flags().BoolVar(&digests, "digests", false, "print the SHA-256 of each value")
 	cmd.Flags().Uint32Var(&limit, "limit", 0, "print at most so many keys (0: all)")
 	return cmd

@@ -158,7 +158,7 @@ func TestOperationsNamesMetrics(t *testing.T) {
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
 	c, err := cluster.Start(t.Context(), cluster.Config{
-		Name: "one", Serve: []string{kvdemo, "serve"}, Args: []string{"--http-listen", address}, Nodes: 1, Dir: t.TempDir(),
+		Name: "one", Serve: []string{kvdemo, "serve"}, Args: []string{"--http-listen", address, "--leases"}, Nodes: 1, Dir: t.TempDir(),
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()

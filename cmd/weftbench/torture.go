@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ func newTorture() *cobra.Command {
 		largest  sizes
 		data     string
 		fullDisk bool
+		notes    bool
 	)
 	cmd := &cobra.Command{
 		Use:   "torture",
@@ -31,7 +33,8 @@ func newTorture() *cobra.Command {
 			"SIGKILL: the leader half of the time, else a follower, two nodes or all. In the end nothing that\n" +
 			"was acknowledged may be lost, nothing that was refused be there, no replica differ, and the\n" +
 			"history of contended keys must be linearizable. With --full-disk it fills the nodes' disks\n" +
-			"instead, which are small ones that it mounts. The data stays if something is wrong.",
+			"instead, which are small ones that it mounts. With --leases every node answers reads by roster\n" +
+			"leases, and half of the time processes are stopped for longer than leases last (SIGSTOP). The data stays if something is wrong.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(largest) != 1 {
@@ -40,6 +43,9 @@ func newTorture() *cobra.Command {
 			cfg.MaxValue = largest[0]
 			if err := errors.Join(cfg.Validate(), oneOf("core", core, "weft", "upstream"), oneOf("coding", coding, "auto", "on", "off")); err != nil {
 				return err
+			}
+			if cfg.Leases && core != "weft" || notes && !cfg.Leases {
+				return errors.New("--leases: want --core weft, as upstream has none; --lease-notes: want --leases as well")
 			}
 			kvdemo, err := p.find()
 			if err != nil {
@@ -50,6 +56,9 @@ func newTorture() *cobra.Command {
 				return err
 			}
 			cfg.Serve, cfg.Args = []string{kvdemo, "serve"}, []string{"--core", core, "--coding", coding}
+			if cfg.Leases {
+				cfg.Args = append(cfg.Args, "--leases", "--lease-notes="+strconv.FormatBool(notes))
+			}
 			cfg.Dir, cfg.Progress = dir, cmd.ErrOrStderr()
 			fmt.Fprintf(cfg.Progress, "torture: core %s, coding %s, seed %d, values up to %v, data in %s\n", core, coding, cfg.Seed, &largest, dir)
 			run := torture.Run
@@ -75,6 +84,8 @@ func newTorture() *cobra.Command {
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of whom is killed, when, and what is written")
 	flags.StringVar(&core, "core", "weft", "the Raft library: weft or upstream")
 	flags.StringVar(&coding, "coding", "auto", "send each member what it needs of large entries: on, off, or auto, which is on with --core weft")
+	flags.BoolVar(&cfg.Leases, "leases", false, "run the nodes with roster leases, read at any of them, and stop processes as well")
+	flags.BoolVar(&notes, "lease-notes", false, "with --leases, early accept notes as well")
 	largest = sizes{8 << 20}
 	flags.Var(&largest, "max-value", "size of the largest values, such as 8MiB, to 64MiB")
 	flags.BoolVar(&fullDisk, "full-disk", false, "fill the nodes' disks instead of killing them (as root, on Linux)")

@@ -95,6 +95,67 @@ func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_kv_proto_rawDescGZIP(), []int{0, 0}
 }
 
+type ReadPolicy_Kind int32
+
+const (
+	// Linearizable: the node vouches, if it is a responder of the key by roster leases;
+	// else the leader does.
+	ReadPolicy_DEFAULT ReadPolicy_Kind = 0
+	// The same, by another name: for clients that want to say that they count on it.
+	ReadPolicy_RESPONDER ReadPolicy_Kind = 1
+	// Linearizable: the leader vouches, also where the node is a responder.
+	ReadPolicy_LEADER ReadPolicy_Kind = 2
+	// Linearizable: a majority vouches, which needs neither clocks nor a leader.
+	ReadPolicy_QUORUM ReadPolicy_Kind = 3
+	// What the node has applied. With a bound, the node asks others if it may lack more.
+	ReadPolicy_STALE ReadPolicy_Kind = 4
+)
+
+// Enum value maps for ReadPolicy_Kind.
+var (
+	ReadPolicy_Kind_name = map[int32]string{
+		0: "DEFAULT",
+		1: "RESPONDER",
+		2: "LEADER",
+		3: "QUORUM",
+		4: "STALE",
+	}
+	ReadPolicy_Kind_value = map[string]int32{
+		"DEFAULT":   0,
+		"RESPONDER": 1,
+		"LEADER":    2,
+		"QUORUM":    3,
+		"STALE":     4,
+	}
+)
+
+func (x ReadPolicy_Kind) Enum() *ReadPolicy_Kind {
+	p := new(ReadPolicy_Kind)
+	*p = x
+	return p
+}
+
+func (x ReadPolicy_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReadPolicy_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_kv_proto_enumTypes[1].Descriptor()
+}
+
+func (ReadPolicy_Kind) Type() protoreflect.EnumType {
+	return &file_kv_proto_enumTypes[1]
+}
+
+func (x ReadPolicy_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReadPolicy_Kind.Descriptor instead.
+func (ReadPolicy_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // Outcome of a write that failed.
 type Outcome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -309,19 +370,158 @@ func (x *PutResponse) GetIndex() uint64 {
 	return 0
 }
 
+// ReadPolicy says how fresh a read is, and who vouches for that. What is absent is the
+// default.
+type ReadPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  ReadPolicy_Kind        `protobuf:"varint,1,opt,name=kind,proto3,enum=weft.kvdemo.v1.ReadPolicy_Kind" json:"kind,omitempty"`
+	// Bounds of STALE: the last entries of the log that may be missing, and for how long
+	// others may have been acknowledged that are. Both 0: whatever the node has.
+	Entries       uint64 `protobuf:"varint,2,opt,name=entries,proto3" json:"entries,omitempty"`
+	AgeUs         uint64 `protobuf:"varint,3,opt,name=age_us,json=ageUs,proto3" json:"age_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPolicy) Reset() {
+	*x = ReadPolicy{}
+	mi := &file_kv_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPolicy) ProtoMessage() {}
+
+func (x *ReadPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPolicy.ProtoReflect.Descriptor instead.
+func (*ReadPolicy) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReadPolicy) GetKind() ReadPolicy_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return ReadPolicy_DEFAULT
+}
+
+func (x *ReadPolicy) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *ReadPolicy) GetAgeUs() uint64 {
+	if x != nil {
+		return x.AgeUs
+	}
+	return 0
+}
+
+// Served says what a read rests on.
+type Served struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "roster": the node, by roster leases; "lease": the node, as the leader, by its lease;
+	// "leader": the leader was asked, or asked a majority; "quorum": a majority; "stale":
+	// the node, by its state alone.
+	By   string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	Node uint64 `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"` // that was asked
+	// Of "stale": the entries that are known to be missing, and how old the state is at
+	// most; -1: not known.
+	Lag           uint64 `protobuf:"varint,3,opt,name=lag,proto3" json:"lag,omitempty"`
+	AgeUs         int64  `protobuf:"varint,4,opt,name=age_us,json=ageUs,proto3" json:"age_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Served) Reset() {
+	*x = Served{}
+	mi := &file_kv_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Served) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Served) ProtoMessage() {}
+
+func (x *Served) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Served.ProtoReflect.Descriptor instead.
+func (*Served) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Served) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Served) GetNode() uint64 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Served) GetLag() uint64 {
+	if x != nil {
+		return x.Lag
+	}
+	return 0
+}
+
+func (x *Served) GetAgeUs() int64 {
+	if x != nil {
+		return x.AgeUs
+	}
+	return 0
+}
+
 type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Read what this node has applied so far, which may be old, without asking
-	// the others.
-	Local         bool `protobuf:"varint,2,opt,name=local,proto3" json:"local,omitempty"`
+	// the others: the policy STALE, without bounds.
+	Local         bool        `protobuf:"varint,2,opt,name=local,proto3" json:"local,omitempty"`
+	Policy        *ReadPolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_kv_proto_msgTypes[4]
+	mi := &file_kv_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -333,7 +533,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[4]
+	mi := &file_kv_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -346,7 +546,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{4}
+	return file_kv_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetRequest) GetKey() string {
@@ -363,19 +563,27 @@ func (x *GetRequest) GetLocal() bool {
 	return false
 }
 
+func (x *GetRequest) GetPolicy() *ReadPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	// Log index of the last write that the value reflects (that of the whole
 	// group, not of this key).
-	Applied       uint64 `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
+	Applied       uint64  `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
+	Served        *Served `protobuf:"bytes,3,opt,name=served,proto3" json:"served,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_kv_proto_msgTypes[5]
+	mi := &file_kv_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -387,7 +595,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[5]
+	mi := &file_kv_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -400,7 +608,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{5}
+	return file_kv_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetResponse) GetValue() []byte {
@@ -417,19 +625,27 @@ func (x *GetResponse) GetApplied() uint64 {
 	return 0
 }
 
+func (x *GetResponse) GetServed() *Served {
+	if x != nil {
+		return x.Served
+	}
+	return nil
+}
+
 type ReadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Local bool                   `protobuf:"varint,2,opt,name=local,proto3" json:"local,omitempty"`
 	// Begin at this byte of the value.
-	Offset        uint64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset        uint64      `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Policy        *ReadPolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_kv_proto_msgTypes[6]
+	mi := &file_kv_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +657,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[6]
+	mi := &file_kv_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +670,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{6}
+	return file_kv_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReadRequest) GetKey() string {
@@ -478,13 +694,21 @@ func (x *ReadRequest) GetOffset() uint64 {
 	return 0
 }
 
+func (x *ReadRequest) GetPolicy() *ReadPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
 type ReadChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the first chunk, which has no data. A reader that goes on at an offset at
 	// another node compares the sums, to learn if the value is still the same.
-	Size    uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`    // of the whole value
-	Sha256  []byte `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole value; none up to 1 MiB
-	Applied uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	Size    uint64  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`    // of the whole value
+	Sha256  []byte  `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole value; none up to 1 MiB
+	Applied uint64  `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	Served  *Served `protobuf:"bytes,5,opt,name=served,proto3" json:"served,omitempty"`
 	// In all others.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -493,7 +717,7 @@ type ReadChunk struct {
 
 func (x *ReadChunk) Reset() {
 	*x = ReadChunk{}
-	mi := &file_kv_proto_msgTypes[7]
+	mi := &file_kv_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -505,7 +729,7 @@ func (x *ReadChunk) String() string {
 func (*ReadChunk) ProtoMessage() {}
 
 func (x *ReadChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[7]
+	mi := &file_kv_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -518,7 +742,7 @@ func (x *ReadChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadChunk.ProtoReflect.Descriptor instead.
 func (*ReadChunk) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{7}
+	return file_kv_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReadChunk) GetSize() uint64 {
@@ -542,6 +766,13 @@ func (x *ReadChunk) GetApplied() uint64 {
 	return 0
 }
 
+func (x *ReadChunk) GetServed() *Served {
+	if x != nil {
+		return x.Served
+	}
+	return nil
+}
+
 func (x *ReadChunk) GetData() []byte {
 	if x != nil {
 		return x.Data
@@ -559,7 +790,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_kv_proto_msgTypes[8]
+	mi := &file_kv_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +802,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[8]
+	mi := &file_kv_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +815,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{8}
+	return file_kv_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteRequest) GetKey() string {
@@ -612,7 +843,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_kv_proto_msgTypes[9]
+	mi := &file_kv_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -624,7 +855,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[9]
+	mi := &file_kv_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -637,7 +868,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{9}
+	return file_kv_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteResponse) GetIndex() uint64 {
@@ -667,7 +898,7 @@ type PutPartRequest struct {
 
 func (x *PutPartRequest) Reset() {
 	*x = PutPartRequest{}
-	mi := &file_kv_proto_msgTypes[10]
+	mi := &file_kv_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +910,7 @@ func (x *PutPartRequest) String() string {
 func (*PutPartRequest) ProtoMessage() {}
 
 func (x *PutPartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[10]
+	mi := &file_kv_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +923,7 @@ func (x *PutPartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPartRequest.ProtoReflect.Descriptor instead.
 func (*PutPartRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{10}
+	return file_kv_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PutPartRequest) GetKey() string {
@@ -739,7 +970,7 @@ type PutPartResponse struct {
 
 func (x *PutPartResponse) Reset() {
 	*x = PutPartResponse{}
-	mi := &file_kv_proto_msgTypes[11]
+	mi := &file_kv_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +982,7 @@ func (x *PutPartResponse) String() string {
 func (*PutPartResponse) ProtoMessage() {}
 
 func (x *PutPartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[11]
+	mi := &file_kv_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +995,7 @@ func (x *PutPartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPartResponse.ProtoReflect.Descriptor instead.
 func (*PutPartResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{11}
+	return file_kv_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PutPartResponse) GetIndex() uint64 {
@@ -787,7 +1018,7 @@ type FinishRequest struct {
 
 func (x *FinishRequest) Reset() {
 	*x = FinishRequest{}
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kv_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +1030,7 @@ func (x *FinishRequest) String() string {
 func (*FinishRequest) ProtoMessage() {}
 
 func (x *FinishRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kv_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +1043,7 @@ func (x *FinishRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishRequest.ProtoReflect.Descriptor instead.
 func (*FinishRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{12}
+	return file_kv_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FinishRequest) GetKey() string {
@@ -862,14 +1093,15 @@ type ListRequest struct {
 	Local bool `protobuf:"varint,4,opt,name=local,proto3" json:"local,omitempty"`
 	// Read each value and return its SHA-256. Such pages may be shorter than
 	// limit, to bound the work of a call.
-	Digests       bool `protobuf:"varint,5,opt,name=digests,proto3" json:"digests,omitempty"`
+	Digests       bool        `protobuf:"varint,5,opt,name=digests,proto3" json:"digests,omitempty"`
+	Policy        *ReadPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kv_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +1113,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kv_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +1126,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{13}
+	return file_kv_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListRequest) GetPrefix() string {
@@ -932,6 +1164,13 @@ func (x *ListRequest) GetDigests() bool {
 	return false
 }
 
+func (x *ListRequest) GetPolicy() *ReadPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Items []*ListResponse_Item   `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
@@ -944,7 +1183,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kv_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1195,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kv_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1208,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{14}
+	return file_kv_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListResponse) GetItems() []*ListResponse_Item {
@@ -1002,7 +1241,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kv_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1253,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kv_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1266,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{15}
+	return file_kv_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *OpenSessionRequest) GetKey() string {
@@ -1048,7 +1287,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kv_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1299,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kv_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1312,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16}
+	return file_kv_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *OpenSessionResponse) GetId() uint64 {
@@ -1097,6 +1336,121 @@ func (x *OpenSessionResponse) GetGroups() uint32 {
 	return 0
 }
 
+// Span is the keys from start up to, and without, end. An empty end is the end of all
+// keys.
+type Span struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         []byte                 `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	End           []byte                 `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span) Reset() {
+	*x = Span{}
+	mi := &file_kv_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span) ProtoMessage() {}
+
+func (x *Span) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span.ProtoReflect.Descriptor instead.
+func (*Span) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Span) GetStart() []byte {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Span) GetEnd() []byte {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+// Assignment is a span and nodes that answer reads of its keys, or are to.
+type Assignment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Span          *Span                  `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`
+	Nodes         []uint64               `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	Tuned         bool                   `protobuf:"varint,3,opt,name=tuned,proto3" json:"tuned,omitempty"` // chosen by the tuner
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Assignment) Reset() {
+	*x = Assignment{}
+	mi := &file_kv_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Assignment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Assignment) ProtoMessage() {}
+
+func (x *Assignment) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
+func (*Assignment) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Assignment) GetSpan() *Span {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *Assignment) GetNodes() []uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Assignment) GetTuned() bool {
+	if x != nil {
+		return x.Tuned
+	}
+	return false
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1105,7 +1459,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kv_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1471,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kv_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1484,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{17}
+	return file_kv_proto_rawDescGZIP(), []int{21}
 }
 
 type StatusResponse struct {
@@ -1171,7 +1525,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kv_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1537,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kv_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1550,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18}
+	return file_kv_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StatusResponse) GetId() uint64 {
@@ -1368,7 +1722,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1734,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1747,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{19}
+	return file_kv_proto_rawDescGZIP(), []int{23}
 }
 
 type MembersResponse struct {
@@ -1406,7 +1760,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1772,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1785,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{20}
+	return file_kv_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MembersResponse) GetMembers() []*MembersResponse_Member {
@@ -1459,7 +1813,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1825,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1838,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{21}
+	return file_kv_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AddMemberRequest) GetId() uint64 {
@@ -1517,7 +1871,7 @@ type PromoteMemberRequest struct {
 
 func (x *PromoteMemberRequest) Reset() {
 	*x = PromoteMemberRequest{}
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1883,7 @@ func (x *PromoteMemberRequest) String() string {
 func (*PromoteMemberRequest) ProtoMessage() {}
 
 func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1896,7 @@ func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMemberRequest.ProtoReflect.Descriptor instead.
 func (*PromoteMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22}
+	return file_kv_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PromoteMemberRequest) GetId() uint64 {
@@ -1563,7 +1917,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1929,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1942,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{23}
+	return file_kv_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RemoveMemberRequest) GetId() uint64 {
@@ -1615,7 +1969,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1981,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1994,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24}
+	return file_kv_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TransferRequest) GetGroup() uint64 {
@@ -1665,7 +2019,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +2031,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +2044,209 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{25}
+	return file_kv_proto_rawDescGZIP(), []int{29}
+}
+
+type NameRespondersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Span  *Span                  `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"` // absent: every key
+	// Members, at least one. They take the place of those that were wanted for the same
+	// span. A span that overlaps with another is refused.
+	Nodes         []uint64 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NameRespondersRequest) Reset() {
+	*x = NameRespondersRequest{}
+	mi := &file_kv_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NameRespondersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NameRespondersRequest) ProtoMessage() {}
+
+func (x *NameRespondersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NameRespondersRequest.ProtoReflect.Descriptor instead.
+func (*NameRespondersRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *NameRespondersRequest) GetSpan() *Span {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *NameRespondersRequest) GetNodes() []uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type UnnameRespondersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Span          *Span                  `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`           // absent: each that was named
+	Nodes         []uint64               `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"` // none: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnnameRespondersRequest) Reset() {
+	*x = UnnameRespondersRequest{}
+	mi := &file_kv_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnnameRespondersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnnameRespondersRequest) ProtoMessage() {}
+
+func (x *UnnameRespondersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnnameRespondersRequest.ProtoReflect.Descriptor instead.
+func (*UnnameRespondersRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *UnnameRespondersRequest) GetSpan() *Span {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *UnnameRespondersRequest) GetNodes() []uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type RetireLeasesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resume        bool                   `protobuf:"varint,1,opt,name=resume,proto3" json:"resume,omitempty"` // switch leases on again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetireLeasesRequest) Reset() {
+	*x = RetireLeasesRequest{}
+	mi := &file_kv_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetireLeasesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetireLeasesRequest) ProtoMessage() {}
+
+func (x *RetireLeasesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetireLeasesRequest.ProtoReflect.Descriptor instead.
+func (*RetireLeasesRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RetireLeasesRequest) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
+}
+
+type RespondersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Wanted        []*Assignment          `protobuf:"bytes,1,rep,name=wanted,proto3" json:"wanted,omitempty"`
+	Retired       bool                   `protobuf:"varint,2,opt,name=retired,proto3" json:"retired,omitempty"` // leases are to be off
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RespondersResponse) Reset() {
+	*x = RespondersResponse{}
+	mi := &file_kv_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RespondersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RespondersResponse) ProtoMessage() {}
+
+func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RespondersResponse.ProtoReflect.Descriptor instead.
+func (*RespondersResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RespondersResponse) GetWanted() []*Assignment {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+func (x *RespondersResponse) GetRetired() bool {
+	if x != nil {
+		return x.Retired
+	}
+	return false
 }
 
 type SnapshotRequest struct {
@@ -1701,7 +2257,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +2269,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +2282,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{26}
+	return file_kv_proto_rawDescGZIP(), []int{34}
 }
 
 type SnapshotResponse struct {
@@ -1739,7 +2295,7 @@ type SnapshotResponse struct {
 
 func (x *SnapshotResponse) Reset() {
 	*x = SnapshotResponse{}
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +2307,7 @@ func (x *SnapshotResponse) String() string {
 func (*SnapshotResponse) ProtoMessage() {}
 
 func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +2320,7 @@ func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27}
+	return file_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SnapshotResponse) GetGroups() []*SnapshotResponse_Group {
@@ -1792,7 +2348,7 @@ type ListResponse_Item struct {
 
 func (x *ListResponse_Item) Reset() {
 	*x = ListResponse_Item{}
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +2360,7 @@ func (x *ListResponse_Item) String() string {
 func (*ListResponse_Item) ProtoMessage() {}
 
 func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +2373,7 @@ func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse_Item.ProtoReflect.Descriptor instead.
 func (*ListResponse_Item) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{14, 0}
+	return file_kv_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *ListResponse_Item) GetKey() string {
@@ -1853,7 +2409,7 @@ type StatusResponse_Link struct {
 
 func (x *StatusResponse_Link) Reset() {
 	*x = StatusResponse_Link{}
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +2421,7 @@ func (x *StatusResponse_Link) String() string {
 func (*StatusResponse_Link) ProtoMessage() {}
 
 func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +2434,7 @@ func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Link.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Link) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18, 0}
+	return file_kv_proto_rawDescGZIP(), []int{22, 0}
 }
 
 func (x *StatusResponse_Link) GetPeer() uint64 {
@@ -1912,7 +2468,7 @@ type StatusResponse_Member struct {
 
 func (x *StatusResponse_Member) Reset() {
 	*x = StatusResponse_Member{}
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2480,7 @@ func (x *StatusResponse_Member) String() string {
 func (*StatusResponse_Member) ProtoMessage() {}
 
 func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2493,7 @@ func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Member.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Member) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18, 1}
+	return file_kv_proto_rawDescGZIP(), []int{22, 1}
 }
 
 func (x *StatusResponse_Member) GetId() uint64 {
@@ -1968,13 +2524,15 @@ type StatusResponse_Group struct {
 	FirstIndex    uint64                 `protobuf:"varint,8,opt,name=first_index,json=firstIndex,proto3" json:"first_index,omitempty"` // of the log
 	LastIndex     uint64                 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
 	Coding        *StatusResponse_Coding `protobuf:"bytes,10,opt,name=coding,proto3" json:"coding,omitempty"` // absent if this node does not code
+	Leases        *StatusResponse_Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"` // absent if this node runs without roster leases
+	Reads         *StatusResponse_Reads  `protobuf:"bytes,12,opt,name=reads,proto3" json:"reads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse_Group) Reset() {
 	*x = StatusResponse_Group{}
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2544,7 @@ func (x *StatusResponse_Group) String() string {
 func (*StatusResponse_Group) ProtoMessage() {}
 
 func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2557,7 @@ func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Group.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18, 2}
+	return file_kv_proto_rawDescGZIP(), []int{22, 2}
 }
 
 func (x *StatusResponse_Group) GetId() uint64 {
@@ -2072,6 +2630,250 @@ func (x *StatusResponse_Group) GetCoding() *StatusResponse_Coding {
 	return nil
 }
 
+func (x *StatusResponse_Group) GetLeases() *StatusResponse_Leases {
+	if x != nil {
+		return x.Leases
+	}
+	return nil
+}
+
+func (x *StatusResponse_Group) GetReads() *StatusResponse_Reads {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
+// Reads of a group at this node that ended well, by what they rest on, since the
+// process started; see Served.
+type StatusResponse_Reads struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Roster        uint64                 `protobuf:"varint,1,opt,name=roster,proto3" json:"roster,omitempty"`
+	Lease         uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
+	Leader        uint64                 `protobuf:"varint,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	Quorum        uint64                 `protobuf:"varint,4,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	Stale         uint64                 `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_Reads) Reset() {
+	*x = StatusResponse_Reads{}
+	mi := &file_kv_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_Reads) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_Reads) ProtoMessage() {}
+
+func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_Reads.ProtoReflect.Descriptor instead.
+func (*StatusResponse_Reads) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{22, 3}
+}
+
+func (x *StatusResponse_Reads) GetRoster() uint64 {
+	if x != nil {
+		return x.Roster
+	}
+	return 0
+}
+
+func (x *StatusResponse_Reads) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *StatusResponse_Reads) GetLeader() uint64 {
+	if x != nil {
+		return x.Leader
+	}
+	return 0
+}
+
+func (x *StatusResponse_Reads) GetQuorum() uint64 {
+	if x != nil {
+		return x.Quorum
+	}
+	return 0
+}
+
+func (x *StatusResponse_Reads) GetStale() uint64 {
+	if x != nil {
+		return x.Stale
+	}
+	return 0
+}
+
+// Roster leases of a group, as this node knows them.
+type StatusResponse_Leases struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest roster that it knows, of which term; 0: none.
+	Term         uint64        `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Roster       uint64        `protobuf:"varint,2,opt,name=roster,proto3" json:"roster,omitempty"`
+	Named        []*Assignment `protobuf:"bytes,3,rep,name=named,proto3" json:"named,omitempty"`
+	Wanted       []*Assignment `protobuf:"bytes,4,rep,name=wanted,proto3" json:"wanted,omitempty"`                                  // what that roster's leader goes by
+	Stable       bool          `protobuf:"varint,5,opt,name=stable,proto3" json:"stable,omitempty"`                                 // reads of every key may be answered here now
+	Retired      bool          `protobuf:"varint,6,opt,name=retired,proto3" json:"retired,omitempty"`                               // of a leader: leases are off, nodes may be started without
+	QuarantineUs uint64        `protobuf:"varint,7,opt,name=quarantine_us,json=quarantineUs,proto3" json:"quarantine_us,omitempty"` // for which it will not vote or grant, after its start
+	Waiting      uint64        `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`                               // reads that wait here
+	Waited       uint64        `protobuf:"varint,9,opt,name=waited,proto3" json:"waited,omitempty"`                                 // reads that waited for a lease
+	Held         uint64        `protobuf:"varint,10,opt,name=held,proto3" json:"held,omitempty"`                                    // reads that waited for a write of their keys
+	Redirected   uint64        `protobuf:"varint,11,opt,name=redirected,proto3" json:"redirected,omitempty"`                        // reads that went to the leader after a wait
+	Removed      uint64        `protobuf:"varint,12,opt,name=removed,proto3" json:"removed,omitempty"`                              // responders that it removed, as a leader, because they failed
+	// Questions for reads that it answered by its own leases: as a responder, and as the
+	// leader, those of other nodes too. One may be for many reads.
+	AsResponder   uint64 `protobuf:"varint,13,opt,name=as_responder,json=asResponder,proto3" json:"as_responder,omitempty"`
+	AsLeader      uint64 `protobuf:"varint,14,opt,name=as_leader,json=asLeader,proto3" json:"as_leader,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_Leases) Reset() {
+	*x = StatusResponse_Leases{}
+	mi := &file_kv_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_Leases) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_Leases) ProtoMessage() {}
+
+func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_Leases.ProtoReflect.Descriptor instead.
+func (*StatusResponse_Leases) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{22, 4}
+}
+
+func (x *StatusResponse_Leases) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetRoster() uint64 {
+	if x != nil {
+		return x.Roster
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetNamed() []*Assignment {
+	if x != nil {
+		return x.Named
+	}
+	return nil
+}
+
+func (x *StatusResponse_Leases) GetWanted() []*Assignment {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+func (x *StatusResponse_Leases) GetStable() bool {
+	if x != nil {
+		return x.Stable
+	}
+	return false
+}
+
+func (x *StatusResponse_Leases) GetRetired() bool {
+	if x != nil {
+		return x.Retired
+	}
+	return false
+}
+
+func (x *StatusResponse_Leases) GetQuarantineUs() uint64 {
+	if x != nil {
+		return x.QuarantineUs
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetWaiting() uint64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetWaited() uint64 {
+	if x != nil {
+		return x.Waited
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetRedirected() uint64 {
+	if x != nil {
+		return x.Redirected
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetRemoved() uint64 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetAsResponder() uint64 {
+	if x != nil {
+		return x.AsResponder
+	}
+	return 0
+}
+
+func (x *StatusResponse_Leases) GetAsLeader() uint64 {
+	if x != nil {
+		return x.AsLeader
+	}
+	return 0
+}
+
 // Coded replication of a group; bytes and counts since the process started.
 type StatusResponse_Coding struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -2093,7 +2895,7 @@ type StatusResponse_Coding struct {
 
 func (x *StatusResponse_Coding) Reset() {
 	*x = StatusResponse_Coding{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2907,7 @@ func (x *StatusResponse_Coding) String() string {
 func (*StatusResponse_Coding) ProtoMessage() {}
 
 func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2920,7 @@ func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Coding.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Coding) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18, 3}
+	return file_kv_proto_rawDescGZIP(), []int{22, 5}
 }
 
 func (x *StatusResponse_Coding) GetActive() bool {
@@ -2214,7 +3016,7 @@ type StatusResponse_CodedEntry struct {
 
 func (x *StatusResponse_CodedEntry) Reset() {
 	*x = StatusResponse_CodedEntry{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +3028,7 @@ func (x *StatusResponse_CodedEntry) String() string {
 func (*StatusResponse_CodedEntry) ProtoMessage() {}
 
 func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +3041,7 @@ func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_CodedEntry.ProtoReflect.Descriptor instead.
 func (*StatusResponse_CodedEntry) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18, 4}
+	return file_kv_proto_rawDescGZIP(), []int{22, 6}
 }
 
 func (x *StatusResponse_CodedEntry) GetIndex() uint64 {
@@ -2314,7 +3116,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2326,7 +3128,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,7 +3141,7 @@ func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse_Member.ProtoReflect.Descriptor instead.
 func (*MembersResponse_Member) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{20, 0}
+	return file_kv_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *MembersResponse_Member) GetId() uint64 {
@@ -2402,7 +3204,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +3216,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +3229,7 @@ func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse_Group.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27, 0}
+	return file_kv_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *SnapshotResponse_Group) GetId() uint64 {
@@ -2474,22 +3276,44 @@ const file_kv_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x121\n" +
 	"\asession\x18\x03 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"#\n" +
 	"\vPutResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"4\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"\xb9\x01\n" +
+	"\n" +
+	"ReadPolicy\x123\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1f.weft.kvdemo.v1.ReadPolicy.KindR\x04kind\x12\x18\n" +
+	"\aentries\x18\x02 \x01(\x04R\aentries\x12\x15\n" +
+	"\x06age_us\x18\x03 \x01(\x04R\x05ageUs\"E\n" +
+	"\x04Kind\x12\v\n" +
+	"\aDEFAULT\x10\x00\x12\r\n" +
+	"\tRESPONDER\x10\x01\x12\n" +
+	"\n" +
+	"\x06LEADER\x10\x02\x12\n" +
+	"\n" +
+	"\x06QUORUM\x10\x03\x12\t\n" +
+	"\x05STALE\x10\x04\"U\n" +
+	"\x06Served\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\x04R\x04node\x12\x10\n" +
+	"\x03lag\x18\x03 \x01(\x04R\x03lag\x12\x15\n" +
+	"\x06age_us\x18\x04 \x01(\x03R\x05ageUs\"h\n" +
 	"\n" +
 	"GetRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05local\x18\x02 \x01(\bR\x05local\"=\n" +
+	"\x05local\x18\x02 \x01(\bR\x05local\x122\n" +
+	"\x06policy\x18\x03 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"m\n" +
 	"\vGetResponse\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x18\n" +
-	"\aapplied\x18\x02 \x01(\x04R\aapplied\"M\n" +
+	"\aapplied\x18\x02 \x01(\x04R\aapplied\x12.\n" +
+	"\x06served\x18\x03 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\"\x81\x01\n" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x04R\x06offset\"e\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offset\x122\n" +
+	"\x06policy\x18\x04 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\x95\x01\n" +
 	"\tReadChunk\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x18\n" +
-	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12\x12\n" +
+	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12.\n" +
+	"\x06served\x18\x05 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\"T\n" +
 	"\rDeleteRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
@@ -2510,13 +3334,14 @@ const file_kv_proto_rawDesc = "" +
 	"\x06upload\x18\x02 \x01(\fR\x06upload\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x04 \x01(\fR\x06sha256\x121\n" +
-	"\asession\x18\x05 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"\x81\x01\n" +
+	"\asession\x18\x05 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"\xb5\x01\n" +
 	"\vListRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05local\x18\x04 \x01(\bR\x05local\x12\x18\n" +
-	"\adigests\x18\x05 \x01(\bR\adigests\"\xbb\x01\n" +
+	"\adigests\x18\x05 \x01(\bR\adigests\x122\n" +
+	"\x06policy\x18\x06 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xbb\x01\n" +
 	"\fListResponse\x127\n" +
 	"\x05items\x18\x01 \x03(\v2!.weft.kvdemo.v1.ListResponse.ItemR\x05items\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\tR\x04next\x12\x18\n" +
@@ -2530,8 +3355,16 @@ const file_kv_proto_rawDesc = "" +
 	"\x13OpenSessionResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\x04R\x05group\x12\x16\n" +
-	"\x06groups\x18\x03 \x01(\rR\x06groups\"\x0f\n" +
-	"\rStatusRequest\"\x85\x0f\n" +
+	"\x06groups\x18\x03 \x01(\rR\x06groups\".\n" +
+	"\x04Span\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\fR\x05start\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\fR\x03end\"b\n" +
+	"\n" +
+	"Assignment\x12(\n" +
+	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\x12\x14\n" +
+	"\x05tuned\x18\x03 \x01(\bR\x05tuned\"\x0f\n" +
+	"\rStatusRequest\"\xb1\x14\n" +
 	"\x0eStatusResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x12\n" +
@@ -2567,7 +3400,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\x1a2\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\x1a\xa2\x02\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x1a\x9d\x03\n" +
 	"\x05Group\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x16\n" +
@@ -2581,7 +3414,33 @@ const file_kv_proto_rawDesc = "" +
 	"\n" +
 	"last_index\x18\t \x01(\x04R\tlastIndex\x12=\n" +
 	"\x06coding\x18\n" +
-	" \x01(\v2%.weft.kvdemo.v1.StatusResponse.CodingR\x06coding\x1a\x89\x03\n" +
+	" \x01(\v2%.weft.kvdemo.v1.StatusResponse.CodingR\x06coding\x12=\n" +
+	"\x06leases\x18\v \x01(\v2%.weft.kvdemo.v1.StatusResponse.LeasesR\x06leases\x12:\n" +
+	"\x05reads\x18\f \x01(\v2$.weft.kvdemo.v1.StatusResponse.ReadsR\x05reads\x1a{\n" +
+	"\x05Reads\x12\x16\n" +
+	"\x06roster\x18\x01 \x01(\x04R\x06roster\x12\x14\n" +
+	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x16\n" +
+	"\x06leader\x18\x03 \x01(\x04R\x06leader\x12\x16\n" +
+	"\x06quorum\x18\x04 \x01(\x04R\x06quorum\x12\x14\n" +
+	"\x05stale\x18\x05 \x01(\x04R\x05stale\x1a\xb1\x03\n" +
+	"\x06Leases\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06roster\x18\x02 \x01(\x04R\x06roster\x120\n" +
+	"\x05named\x18\x03 \x03(\v2\x1a.weft.kvdemo.v1.AssignmentR\x05named\x122\n" +
+	"\x06wanted\x18\x04 \x03(\v2\x1a.weft.kvdemo.v1.AssignmentR\x06wanted\x12\x16\n" +
+	"\x06stable\x18\x05 \x01(\bR\x06stable\x12\x18\n" +
+	"\aretired\x18\x06 \x01(\bR\aretired\x12#\n" +
+	"\rquarantine_us\x18\a \x01(\x04R\fquarantineUs\x12\x18\n" +
+	"\awaiting\x18\b \x01(\x04R\awaiting\x12\x16\n" +
+	"\x06waited\x18\t \x01(\x04R\x06waited\x12\x12\n" +
+	"\x04held\x18\n" +
+	" \x01(\x04R\x04held\x12\x1e\n" +
+	"\n" +
+	"redirected\x18\v \x01(\x04R\n" +
+	"redirected\x12\x18\n" +
+	"\aremoved\x18\f \x01(\x04R\aremoved\x12!\n" +
+	"\fas_responder\x18\r \x01(\x04R\vasResponder\x12\x1b\n" +
+	"\tas_leader\x18\x0e \x01(\x04R\basLeader\x1a\x89\x03\n" +
 	"\x06Coding\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\bR\x06active\x12\x1c\n" +
 	"\tcompleted\x18\x02 \x01(\x04R\tcompleted\x12'\n" +
@@ -2634,7 +3493,18 @@ const file_kv_proto_rawDesc = "" +
 	"\x0fTransferRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x04R\x05group\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\x04R\x02to\"\x12\n" +
-	"\x10TransferResponse\"\x11\n" +
+	"\x10TransferResponse\"W\n" +
+	"\x15NameRespondersRequest\x12(\n" +
+	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\"Y\n" +
+	"\x17UnnameRespondersRequest\x12(\n" +
+	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\"-\n" +
+	"\x13RetireLeasesRequest\x12\x16\n" +
+	"\x06resume\x18\x01 \x01(\bR\x06resume\"b\n" +
+	"\x12RespondersResponse\x122\n" +
+	"\x06wanted\x18\x01 \x03(\v2\x1a.weft.kvdemo.v1.AssignmentR\x06wanted\x12\x18\n" +
+	"\aretired\x18\x02 \x01(\bR\aretired\"\x11\n" +
 	"\x0fSnapshotRequest\"\xc3\x01\n" +
 	"\x10SnapshotResponse\x12>\n" +
 	"\x06groups\x18\x01 \x03(\v2&.weft.kvdemo.v1.SnapshotResponse.GroupR\x06groups\x12\x1b\n" +
@@ -2653,13 +3523,16 @@ const file_kv_proto_rawDesc = "" +
 	"\x06Finish\x12\x1d.weft.kvdemo.v1.FinishRequest\x1a\x1b.weft.kvdemo.v1.PutResponse\x12A\n" +
 	"\x04List\x12\x1b.weft.kvdemo.v1.ListRequest\x1a\x1c.weft.kvdemo.v1.ListResponse\x12V\n" +
 	"\vOpenSession\x12\".weft.kvdemo.v1.OpenSessionRequest\x1a#.weft.kvdemo.v1.OpenSessionResponse\x12G\n" +
-	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xef\x03\n" +
+	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\x86\x06\n" +
 	"\x05Admin\x12J\n" +
 	"\aMembers\x12\x1e.weft.kvdemo.v1.MembersRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12N\n" +
 	"\tAddMember\x12 .weft.kvdemo.v1.AddMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12V\n" +
 	"\rPromoteMember\x12$.weft.kvdemo.v1.PromoteMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12T\n" +
 	"\fRemoveMember\x12#.weft.kvdemo.v1.RemoveMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12M\n" +
-	"\bTransfer\x12\x1f.weft.kvdemo.v1.TransferRequest\x1a .weft.kvdemo.v1.TransferResponse\x12M\n" +
+	"\bTransfer\x12\x1f.weft.kvdemo.v1.TransferRequest\x1a .weft.kvdemo.v1.TransferResponse\x12[\n" +
+	"\x0eNameResponders\x12%.weft.kvdemo.v1.NameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12_\n" +
+	"\x10UnnameResponders\x12'.weft.kvdemo.v1.UnnameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12W\n" +
+	"\fRetireLeases\x12#.weft.kvdemo.v1.RetireLeasesRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12M\n" +
 	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponseB*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
 
 var (
@@ -2674,97 +3547,128 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_kv_proto_goTypes = []any{
 	(Outcome_Verdict)(0),              // 0: weft.kvdemo.v1.Outcome.Verdict
-	(*Outcome)(nil),                   // 1: weft.kvdemo.v1.Outcome
-	(*Session)(nil),                   // 2: weft.kvdemo.v1.Session
-	(*PutRequest)(nil),                // 3: weft.kvdemo.v1.PutRequest
-	(*PutResponse)(nil),               // 4: weft.kvdemo.v1.PutResponse
-	(*GetRequest)(nil),                // 5: weft.kvdemo.v1.GetRequest
-	(*GetResponse)(nil),               // 6: weft.kvdemo.v1.GetResponse
-	(*ReadRequest)(nil),               // 7: weft.kvdemo.v1.ReadRequest
-	(*ReadChunk)(nil),                 // 8: weft.kvdemo.v1.ReadChunk
-	(*DeleteRequest)(nil),             // 9: weft.kvdemo.v1.DeleteRequest
-	(*DeleteResponse)(nil),            // 10: weft.kvdemo.v1.DeleteResponse
-	(*PutPartRequest)(nil),            // 11: weft.kvdemo.v1.PutPartRequest
-	(*PutPartResponse)(nil),           // 12: weft.kvdemo.v1.PutPartResponse
-	(*FinishRequest)(nil),             // 13: weft.kvdemo.v1.FinishRequest
-	(*ListRequest)(nil),               // 14: weft.kvdemo.v1.ListRequest
-	(*ListResponse)(nil),              // 15: weft.kvdemo.v1.ListResponse
-	(*OpenSessionRequest)(nil),        // 16: weft.kvdemo.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),       // 17: weft.kvdemo.v1.OpenSessionResponse
-	(*StatusRequest)(nil),             // 18: weft.kvdemo.v1.StatusRequest
-	(*StatusResponse)(nil),            // 19: weft.kvdemo.v1.StatusResponse
-	(*MembersRequest)(nil),            // 20: weft.kvdemo.v1.MembersRequest
-	(*MembersResponse)(nil),           // 21: weft.kvdemo.v1.MembersResponse
-	(*AddMemberRequest)(nil),          // 22: weft.kvdemo.v1.AddMemberRequest
-	(*PromoteMemberRequest)(nil),      // 23: weft.kvdemo.v1.PromoteMemberRequest
-	(*RemoveMemberRequest)(nil),       // 24: weft.kvdemo.v1.RemoveMemberRequest
-	(*TransferRequest)(nil),           // 25: weft.kvdemo.v1.TransferRequest
-	(*TransferResponse)(nil),          // 26: weft.kvdemo.v1.TransferResponse
-	(*SnapshotRequest)(nil),           // 27: weft.kvdemo.v1.SnapshotRequest
-	(*SnapshotResponse)(nil),          // 28: weft.kvdemo.v1.SnapshotResponse
-	(*ListResponse_Item)(nil),         // 29: weft.kvdemo.v1.ListResponse.Item
-	(*StatusResponse_Link)(nil),       // 30: weft.kvdemo.v1.StatusResponse.Link
-	(*StatusResponse_Member)(nil),     // 31: weft.kvdemo.v1.StatusResponse.Member
-	(*StatusResponse_Group)(nil),      // 32: weft.kvdemo.v1.StatusResponse.Group
-	(*StatusResponse_Coding)(nil),     // 33: weft.kvdemo.v1.StatusResponse.Coding
-	(*StatusResponse_CodedEntry)(nil), // 34: weft.kvdemo.v1.StatusResponse.CodedEntry
-	nil,                               // 35: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	(*MembersResponse_Member)(nil),    // 36: weft.kvdemo.v1.MembersResponse.Member
-	(*SnapshotResponse_Group)(nil),    // 37: weft.kvdemo.v1.SnapshotResponse.Group
+	(ReadPolicy_Kind)(0),              // 1: weft.kvdemo.v1.ReadPolicy.Kind
+	(*Outcome)(nil),                   // 2: weft.kvdemo.v1.Outcome
+	(*Session)(nil),                   // 3: weft.kvdemo.v1.Session
+	(*PutRequest)(nil),                // 4: weft.kvdemo.v1.PutRequest
+	(*PutResponse)(nil),               // 5: weft.kvdemo.v1.PutResponse
+	(*ReadPolicy)(nil),                // 6: weft.kvdemo.v1.ReadPolicy
+	(*Served)(nil),                    // 7: weft.kvdemo.v1.Served
+	(*GetRequest)(nil),                // 8: weft.kvdemo.v1.GetRequest
+	(*GetResponse)(nil),               // 9: weft.kvdemo.v1.GetResponse
+	(*ReadRequest)(nil),               // 10: weft.kvdemo.v1.ReadRequest
+	(*ReadChunk)(nil),                 // 11: weft.kvdemo.v1.ReadChunk
+	(*DeleteRequest)(nil),             // 12: weft.kvdemo.v1.DeleteRequest
+	(*DeleteResponse)(nil),            // 13: weft.kvdemo.v1.DeleteResponse
+	(*PutPartRequest)(nil),            // 14: weft.kvdemo.v1.PutPartRequest
+	(*PutPartResponse)(nil),           // 15: weft.kvdemo.v1.PutPartResponse
+	(*FinishRequest)(nil),             // 16: weft.kvdemo.v1.FinishRequest
+	(*ListRequest)(nil),               // 17: weft.kvdemo.v1.ListRequest
+	(*ListResponse)(nil),              // 18: weft.kvdemo.v1.ListResponse
+	(*OpenSessionRequest)(nil),        // 19: weft.kvdemo.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),       // 20: weft.kvdemo.v1.OpenSessionResponse
+	(*Span)(nil),                      // 21: weft.kvdemo.v1.Span
+	(*Assignment)(nil),                // 22: weft.kvdemo.v1.Assignment
+	(*StatusRequest)(nil),             // 23: weft.kvdemo.v1.StatusRequest
+	(*StatusResponse)(nil),            // 24: weft.kvdemo.v1.StatusResponse
+	(*MembersRequest)(nil),            // 25: weft.kvdemo.v1.MembersRequest
+	(*MembersResponse)(nil),           // 26: weft.kvdemo.v1.MembersResponse
+	(*AddMemberRequest)(nil),          // 27: weft.kvdemo.v1.AddMemberRequest
+	(*PromoteMemberRequest)(nil),      // 28: weft.kvdemo.v1.PromoteMemberRequest
+	(*RemoveMemberRequest)(nil),       // 29: weft.kvdemo.v1.RemoveMemberRequest
+	(*TransferRequest)(nil),           // 30: weft.kvdemo.v1.TransferRequest
+	(*TransferResponse)(nil),          // 31: weft.kvdemo.v1.TransferResponse
+	(*NameRespondersRequest)(nil),     // 32: weft.kvdemo.v1.NameRespondersRequest
+	(*UnnameRespondersRequest)(nil),   // 33: weft.kvdemo.v1.UnnameRespondersRequest
+	(*RetireLeasesRequest)(nil),       // 34: weft.kvdemo.v1.RetireLeasesRequest
+	(*RespondersResponse)(nil),        // 35: weft.kvdemo.v1.RespondersResponse
+	(*SnapshotRequest)(nil),           // 36: weft.kvdemo.v1.SnapshotRequest
+	(*SnapshotResponse)(nil),          // 37: weft.kvdemo.v1.SnapshotResponse
+	(*ListResponse_Item)(nil),         // 38: weft.kvdemo.v1.ListResponse.Item
+	(*StatusResponse_Link)(nil),       // 39: weft.kvdemo.v1.StatusResponse.Link
+	(*StatusResponse_Member)(nil),     // 40: weft.kvdemo.v1.StatusResponse.Member
+	(*StatusResponse_Group)(nil),      // 41: weft.kvdemo.v1.StatusResponse.Group
+	(*StatusResponse_Reads)(nil),      // 42: weft.kvdemo.v1.StatusResponse.Reads
+	(*StatusResponse_Leases)(nil),     // 43: weft.kvdemo.v1.StatusResponse.Leases
+	(*StatusResponse_Coding)(nil),     // 44: weft.kvdemo.v1.StatusResponse.Coding
+	(*StatusResponse_CodedEntry)(nil), // 45: weft.kvdemo.v1.StatusResponse.CodedEntry
+	nil,                               // 46: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	(*MembersResponse_Member)(nil),    // 47: weft.kvdemo.v1.MembersResponse.Member
+	(*SnapshotResponse_Group)(nil),    // 48: weft.kvdemo.v1.SnapshotResponse.Group
 }
 var file_kv_proto_depIdxs = []int32{
 	0,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
-	2,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
-	2,  // 2: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
-	2,  // 3: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
-	29, // 4: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
-	31, // 5: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
-	30, // 6: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
-	32, // 7: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	36, // 8: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
-	37, // 9: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
-	33, // 10: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
-	34, // 11: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
-	35, // 12: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	3,  // 13: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
-	5,  // 14: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
-	7,  // 15: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
-	9,  // 16: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
-	11, // 17: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
-	13, // 18: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
-	14, // 19: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
-	16, // 20: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
-	18, // 21: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
-	20, // 22: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
-	22, // 23: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
-	23, // 24: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
-	24, // 25: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
-	25, // 26: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
-	27, // 27: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	4,  // 28: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	6,  // 29: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	8,  // 30: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	10, // 31: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	12, // 32: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	4,  // 33: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	15, // 34: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	17, // 35: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	19, // 36: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	21, // 37: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	21, // 38: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	21, // 39: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	21, // 40: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	26, // 41: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	28, // 42: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	28, // [28:43] is the sub-list for method output_type
-	13, // [13:28] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	3,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
+	1,  // 2: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
+	6,  // 3: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	7,  // 4: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
+	6,  // 5: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	7,  // 6: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
+	3,  // 7: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
+	3,  // 8: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
+	6,  // 9: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	38, // 10: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
+	21, // 11: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
+	40, // 12: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
+	39, // 13: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
+	41, // 14: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
+	47, // 15: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	21, // 16: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	21, // 17: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	22, // 18: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
+	48, // 19: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	44, // 20: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	43, // 21: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
+	42, // 22: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
+	22, // 23: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
+	22, // 24: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
+	45, // 25: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	46, // 26: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	4,  // 27: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
+	8,  // 28: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
+	10, // 29: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
+	12, // 30: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
+	14, // 31: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
+	16, // 32: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
+	17, // 33: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
+	19, // 34: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
+	23, // 35: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
+	25, // 36: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
+	27, // 37: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
+	28, // 38: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
+	29, // 39: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
+	30, // 40: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
+	32, // 41: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
+	33, // 42: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
+	34, // 43: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
+	36, // 44: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
+	5,  // 45: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	9,  // 46: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	11, // 47: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	13, // 48: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	15, // 49: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	5,  // 50: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	18, // 51: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	20, // 52: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	24, // 53: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	26, // 54: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	26, // 55: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	26, // 56: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	26, // 57: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	31, // 58: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	35, // 59: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	35, // 60: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	35, // 61: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
+	37, // 62: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	45, // [45:63] is the sub-list for method output_type
+	27, // [27:45] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -2772,14 +3676,14 @@ func file_kv_proto_init() {
 	if File_kv_proto != nil {
 		return
 	}
-	file_kv_proto_msgTypes[35].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   37,
+			NumEnums:      2,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

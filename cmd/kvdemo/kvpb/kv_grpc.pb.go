@@ -475,12 +475,15 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Admin_Members_FullMethodName       = "/weft.kvdemo.v1.Admin/Members"
-	Admin_AddMember_FullMethodName     = "/weft.kvdemo.v1.Admin/AddMember"
-	Admin_PromoteMember_FullMethodName = "/weft.kvdemo.v1.Admin/PromoteMember"
-	Admin_RemoveMember_FullMethodName  = "/weft.kvdemo.v1.Admin/RemoveMember"
-	Admin_Transfer_FullMethodName      = "/weft.kvdemo.v1.Admin/Transfer"
-	Admin_Snapshot_FullMethodName      = "/weft.kvdemo.v1.Admin/Snapshot"
+	Admin_Members_FullMethodName          = "/weft.kvdemo.v1.Admin/Members"
+	Admin_AddMember_FullMethodName        = "/weft.kvdemo.v1.Admin/AddMember"
+	Admin_PromoteMember_FullMethodName    = "/weft.kvdemo.v1.Admin/PromoteMember"
+	Admin_RemoveMember_FullMethodName     = "/weft.kvdemo.v1.Admin/RemoveMember"
+	Admin_Transfer_FullMethodName         = "/weft.kvdemo.v1.Admin/Transfer"
+	Admin_NameResponders_FullMethodName   = "/weft.kvdemo.v1.Admin/NameResponders"
+	Admin_UnnameResponders_FullMethodName = "/weft.kvdemo.v1.Admin/UnnameResponders"
+	Admin_RetireLeases_FullMethodName     = "/weft.kvdemo.v1.Admin/RetireLeases"
+	Admin_Snapshot_FullMethodName         = "/weft.kvdemo.v1.Admin/Snapshot"
 )
 
 // AdminClient is the client API for Admin service.
@@ -502,6 +505,15 @@ type AdminClient interface {
 	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*MembersResponse, error)
 	// Transfer makes a node the leader of a group, or of all.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
+	// NameResponders says which nodes are to answer reads of a span from their own state,
+	// with roster leases. It returns when the wish is known to the cluster: Status tells
+	// who is named.
+	NameResponders(ctx context.Context, in *NameRespondersRequest, opts ...grpc.CallOption) (*RespondersResponse, error)
+	// UnnameResponders takes a wish back, for some nodes or all.
+	UnnameResponders(ctx context.Context, in *UnnameRespondersRequest, opts ...grpc.CallOption) (*RespondersResponse, error)
+	// RetireLeases switches roster leases off at all nodes, so that nodes may be started
+	// without them, or on again. Leases.retired of a leader tells when that is done.
+	RetireLeases(ctx context.Context, in *RetireLeasesRequest, opts ...grpc.CallOption) (*RespondersResponse, error)
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error)
@@ -565,6 +577,36 @@ func (c *adminClient) Transfer(ctx context.Context, in *TransferRequest, opts ..
 	return out, nil
 }
 
+func (c *adminClient) NameResponders(ctx context.Context, in *NameRespondersRequest, opts ...grpc.CallOption) (*RespondersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RespondersResponse)
+	err := c.cc.Invoke(ctx, Admin_NameResponders_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) UnnameResponders(ctx context.Context, in *UnnameRespondersRequest, opts ...grpc.CallOption) (*RespondersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RespondersResponse)
+	err := c.cc.Invoke(ctx, Admin_UnnameResponders_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) RetireLeases(ctx context.Context, in *RetireLeasesRequest, opts ...grpc.CallOption) (*RespondersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RespondersResponse)
+	err := c.cc.Invoke(ctx, Admin_RetireLeases_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SnapshotResponse)
@@ -594,6 +636,15 @@ type AdminServer interface {
 	RemoveMember(context.Context, *RemoveMemberRequest) (*MembersResponse, error)
 	// Transfer makes a node the leader of a group, or of all.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
+	// NameResponders says which nodes are to answer reads of a span from their own state,
+	// with roster leases. It returns when the wish is known to the cluster: Status tells
+	// who is named.
+	NameResponders(context.Context, *NameRespondersRequest) (*RespondersResponse, error)
+	// UnnameResponders takes a wish back, for some nodes or all.
+	UnnameResponders(context.Context, *UnnameRespondersRequest) (*RespondersResponse, error)
+	// RetireLeases switches roster leases off at all nodes, so that nodes may be started
+	// without them, or on again. Leases.retired of a leader tells when that is done.
+	RetireLeases(context.Context, *RetireLeasesRequest) (*RespondersResponse, error)
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error)
@@ -621,6 +672,15 @@ func (UnimplementedAdminServer) RemoveMember(context.Context, *RemoveMemberReque
 }
 func (UnimplementedAdminServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
+}
+func (UnimplementedAdminServer) NameResponders(context.Context, *NameRespondersRequest) (*RespondersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method NameResponders not implemented")
+}
+func (UnimplementedAdminServer) UnnameResponders(context.Context, *UnnameRespondersRequest) (*RespondersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UnnameResponders not implemented")
+}
+func (UnimplementedAdminServer) RetireLeases(context.Context, *RetireLeasesRequest) (*RespondersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetireLeases not implemented")
 }
 func (UnimplementedAdminServer) Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Snapshot not implemented")
@@ -736,6 +796,60 @@ func _Admin_Transfer_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_NameResponders_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NameRespondersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).NameResponders(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_NameResponders_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).NameResponders(ctx, req.(*NameRespondersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_UnnameResponders_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnnameRespondersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).UnnameResponders(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_UnnameResponders_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).UnnameResponders(ctx, req.(*UnnameRespondersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_RetireLeases_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetireLeasesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).RetireLeases(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_RetireLeases_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).RetireLeases(ctx, req.(*RetireLeasesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Snapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SnapshotRequest)
 	if err := dec(in); err != nil {
@@ -780,6 +894,18 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Transfer",
 			Handler:    _Admin_Transfer_Handler,
+		},
+		{
+			MethodName: "NameResponders",
+			Handler:    _Admin_NameResponders_Handler,
+		},
+		{
+			MethodName: "UnnameResponders",
+			Handler:    _Admin_UnnameResponders_Handler,
+		},
+		{
+			MethodName: "RetireLeases",
+			Handler:    _Admin_RetireLeases_Handler,
 		},
 		{
 			MethodName: "Snapshot",

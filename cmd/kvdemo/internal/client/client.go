@@ -168,9 +168,9 @@ func (c *Client) Delete(ctx context.Context, key string) (index uint64, existed 
 	return resp.GetIndex(), resp.GetExisted(), err
 }
 
-// Get returns the value of a key, linearizably, or with local as far as the
-// node that answers has applied. No value is kv.ErrNotFound.
-func (c *Client) Get(ctx context.Context, key string, local bool) (*kvpb.GetResponse, error) {
+// Get returns the value of a key, as the policy says; nil is linearizable. No value is
+// kv.ErrNotFound.
+func (c *Client) Get(ctx context.Context, key string, policy *kvpb.ReadPolicy) (*kvpb.GetResponse, error) {
 	if err := kv.CheckKey(key); err != nil {
 		return nil, err
 	}
@@ -178,15 +178,15 @@ func (c *Client) Get(ctx context.Context, key string, local bool) (*kvpb.GetResp
 	defer cancel()
 	var resp *kvpb.GetResponse
 	err := c.do(ctx, false, func(ctx context.Context, kv kvpb.KVClient) (err error) {
-		resp, err = kv.Get(ctx, &kvpb.GetRequest{Key: key, Local: local})
+		resp, err = kv.Get(ctx, &kvpb.GetRequest{Key: key, Policy: policy})
 		return err
 	})
 	if !errors.Is(err, kv.ErrLarge) {
 		return resp, err
 	}
 	var value bytes.Buffer
-	applied, err := c.GetTo(ctx, key, local, &value)
-	return &kvpb.GetResponse{Value: value.Bytes(), Applied: applied}, err
+	head, err := c.GetTo(ctx, key, policy, &value)
+	return &kvpb.GetResponse{Value: value.Bytes(), Applied: head.GetApplied(), Served: head.GetServed()}, err
 }
 
 // List returns one page of keys.

@@ -96,19 +96,19 @@ func (c *Client) putParts(ctx context.Context, key string, upload []byte, r io.R
 }
 
 // GetTo writes the value of a key to w, in order and as it arrives, and returns
-// the log index that it reflects. If a node fails on the way another goes on
+// what came first: of the value, all but the value. If a node fails on the way another goes on
 // where it stopped. After an error w may have a part of the value.
-func (c *Client) GetTo(ctx context.Context, key string, local bool, w io.Writer) (applied uint64, err error) {
+func (c *Client) GetTo(ctx context.Context, key string, policy *kvpb.ReadPolicy, w io.Writer) (head *kvpb.ReadChunk, err error) {
 	if err := kv.CheckKey(key); err != nil {
-		return 0, err
+		return nil, err
 	}
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
 	in := incoming{w: w, hash: sha256.New()}
 	err = c.do(context.WithValue(ctx, wholeTime{}, true), false, func(ctx context.Context, kv kvpb.KVClient) error {
-		return in.read(ctx, kv, &kvpb.ReadRequest{Key: key, Local: local, Offset: in.written})
+		return in.read(ctx, kv, &kvpb.ReadRequest{Key: key, Policy: policy, Offset: in.written})
 	})
-	return in.applied, errors.Join(err, in.failed)
+	return in.head, errors.Join(err, in.failed)
 }
 
 // incoming is a value on its way.
@@ -116,10 +116,8 @@ type incoming struct {
 	w       io.Writer
 	hash    hash.Hash // of what was written
 	written uint64
-	size    uint64
-	sum     []byte
-	applied uint64
-	failed  error // what no other node can help
+	head    *kvpb.ReadChunk // the first, which announces the value
+	failed  error           // what no other node can help
 }
 
 // read takes what one node sends. It returns nil if there is nothing more to
@@ -159,11 +157,11 @@ func (in *incoming) read(ctx context.Context, client kvpb.KVClient, req *kvpb.Re
 
 // check compares what has arrived with what was announced.
 func (in *incoming) check() error {
-	if in.written != in.size {
-		return fmt.Errorf("%w: the value ended after %d of %d bytes", kv.ErrDamaged, in.written, in.size)
+	if in.written != in.head.GetSize() {
+		return fmt.Errorf("%w: the value ended after %d of %d bytes", kv.ErrDamaged, in.written, in.head.GetSize())
 	}
-	if sum := in.hash.Sum(nil); len(in.sum) > 0 && !bytes.Equal(sum, in.sum) {
-		return fmt.Errorf("%w: the SHA-256 of the value is %x, want %x", kv.ErrDamaged, sum, in.sum)
+	if sum := in.hash.Sum(nil); len(in.head.GetSha256()) > 0 && !bytes.Equal(sum, in.head.GetSha256()) {
+		return fmt.Errorf("%w: the SHA-256 of the value is %x, want %x", kv.ErrDamaged, sum, in.head.GetSha256())
 	}
 	return nil
 }
@@ -172,8 +170,8 @@ func (in *incoming) check() error {
 // value without a sum arrives whole or not at all.
 func (in *incoming) same(chunk *kvpb.ReadChunk) bool {
 	if in.written > 0 {
-		return in.size == chunk.GetSize() && bytes.Equal(in.sum, chunk.GetSha256())
+		return in.head.GetSize() == chunk.GetSize() && bytes.Equal(in.head.GetSha256(), chunk.GetSha256())
 	}
-	in.size, in.sum, in.applied = chunk.GetSize(), chunk.GetSha256(), chunk.GetApplied()
+	in.head = chunk
 	return true
 }

@@ -51,7 +51,7 @@ func TestOtherServersAreNotAskedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, Config{Endpoints: []string{address}, Timeout: time.Hour})
-			_, err := c.Get(t.Context(), "k", false)
+			_, err := c.Get(t.Context(), "k", nil)
 			require.ErrorIs(t, err, ErrUnavailable)
 			require.ErrorContains(t, err, address+": this is not kvdemo's client port")
 			require.NotErrorIs(t, err, ErrUnknown)
@@ -77,12 +77,12 @@ func TestPortThatHangsUpIsAskedAgain(t *testing.T) {
 		_, _ = io.Copy(conn, to)
 	})
 	c := newClient(t, Config{Endpoints: []string{proxy}, Timeout: time.Minute})
-	_, err := c.Get(t.Context(), "k", false)
+	_, err := c.Get(t.Context(), "k", nil)
 	require.NoError(t, err)
 
 	deaf := listen(t, func(int, net.Conn) {})
 	c = newClient(t, Config{Endpoints: []string{deaf}, Timeout: 300 * time.Millisecond})
-	_, err = c.Get(t.Context(), "k", false)
+	_, err = c.Get(t.Context(), "k", nil)
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.ErrorContains(t, err, deaf+": this is not kvdemo's client port: it hangs up on gRPC")
 }

@@ -35,6 +35,7 @@ type Config struct {
 	Serve   []string // command line of one node, to which its flags are added
 	Args    []string // flags of "serve" that all nodes get, such as --core
 	JSON    bool     // the result as JSON
+	Leases  bool     // Args turn roster leases on: read at all nodes in the end
 	// Progress sees what happens, redrawn in place if it is a terminal; Result
 	// sees the outcome.
 	Progress, Result io.Writer
@@ -159,6 +160,7 @@ type run struct {
 	outages []outage
 	// verified is how many files every replica was found to hold.
 	verified int
+	reads    []NodeReads
 }
 
 // story is the demonstration: load, and kill and restart on the way; then
@@ -174,6 +176,9 @@ func (d *run) story(ctx context.Context) error {
 		return err
 	}
 	if err := d.verify(ctx); err != nil {
+		return err
+	}
+	if err := d.readEverywhere(ctx); err != nil {
 		return err
 	}
 	d.cluster.poll(ctx)

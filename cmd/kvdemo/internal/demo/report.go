@@ -30,7 +30,9 @@ type Report struct {
 	// LeaderEgress is the bytes of entries that leaders sent for each byte
 	// loaded; with full copies it would be one for each other node.
 	LeaderEgress float64 `json:"leader_egress"`
-	TotalSeconds float64 `json:"total_seconds"`
+	// Reads is of each node, with roster leases.
+	Reads        []NodeReads `json:"reads,omitempty"`
+	TotalSeconds float64     `json:"total_seconds"`
 }
 
 // summary makes the report of a demonstration that went well to its end.
@@ -51,6 +53,7 @@ func (d *run) summary() Report {
 		CommitMax:    float64(l.latency.Max()) / 1e3,
 		LinkBytes:    d.cluster.traffic.sent(),
 		LeaderEgress: float64(d.cluster.traffic.egress()) / float64(max(1, l.bytes.Load())),
+		Reads:        d.reads,
 		TotalSeconds: time.Since(d.p.start).Seconds(),
 	}
 	for _, o := range d.outages {
@@ -90,6 +93,9 @@ func (r Report) print(w io.Writer) error {
 		return err
 	}
 	if err := r.printLinks(w); err != nil {
+		return err
+	}
+	if err := r.printReads(w); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nverified: %d files on %d replicas\n", r.Verified, r.Replicas)

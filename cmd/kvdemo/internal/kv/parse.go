@@ -68,6 +68,18 @@ func (in *input) rest() []byte {
 // parse is the inverse of Encode. It refuses with ErrInvalid what no good
 // command encodes to; what it accepts, all replicas accept.
 func parse(b []byte) (parsed, error) {
+	p, err := open(b)
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		return parsed{}, err
+	}
+	return p, nil
+}
+
+// open is parse, but for what it takes to look at values.
+func open(b []byte) (parsed, error) {
 	if len(b) == 0 {
 		return parsed{}, fmt.Errorf("%w command: it is empty", ErrInvalid)
 	}
@@ -86,10 +98,21 @@ func parse(b []byte) (parsed, error) {
 	if in.what != "" || len(in.b) > 0 {
 		return parsed{}, fmt.Errorf("%w %v: %d bytes, cut off or too long at %q", ErrInvalid, p.op, len(b), in.what)
 	}
-	if err := p.check(); err != nil {
-		return parsed{}, err
-	}
 	return p, nil
+}
+
+// Written says which keys have another value after a command: one, none, or, with every,
+// any. The last is true of a system key, which is read with all, and of what cannot be
+// read. Sessions and uploads are not values.
+func Written(command []byte) (key string, every bool) {
+	p, err := open(command)
+	switch {
+	case err != nil, p.op == OpSystem:
+		return "", true
+	case p.op == OpPut, p.op == OpDelete, p.op == OpFinish:
+		return string(p.key), false
+	}
+	return "", false
 }
 
 // fields reads what follows op and session.

@@ -75,6 +75,10 @@ type Config struct {
 	// authority then. Zero: plain TCP.
 	TLS certs.Files
 
+	// Leases turns roster leases on. LeaseNotes turns on early accept notes, and LeaseTuner
+	// has responders chosen by where keys are read, too.
+	Leases, LeaseNotes, LeaseTuner bool
+
 	// Egress bounds the bytes a second that the node sends to its peers, for
 	// experiments, MinEgress to MaxEgress; 0: no bound.
 	Egress int
@@ -156,7 +160,7 @@ func (m *mistakes) add(flag string, value any, want string, args ...any) {
 }
 
 // ValidateTuning looks at what does not say which node it is: core, coding,
-// egress and ticks. It returns an error that names every mistake by its flag, or
+// egress, ticks and leases. It returns an error that names every mistake by its flag, or
 // nil.
 func (c Config) ValidateTuning() error {
 	var errs mistakes
@@ -185,6 +189,7 @@ func (c Config) ValidateTuning() error {
 	if c.ElectionTicks <= c.HeartbeatTicks || c.ElectionTicks > MaxElectionTicks {
 		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d), and %d at most", c.HeartbeatTicks, MaxElectionTicks)
 	}
+	errs = append(errs, c.validateLeases()...)
 	return errors.Join(errs...)
 }
 

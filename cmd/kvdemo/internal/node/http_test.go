@@ -83,7 +83,7 @@ func TestMetricsHelp(t *testing.T) {
 	for subsystem, of := range map[string]any{
 		"host": rawnode.HostStatus{}, "stage": rawnode.StageStats{}, "group": groupGauges{}, "log": storage.Stats{},
 		"state": stateGauges{}, "transport": transport.Stats{}, "link": transport.Traffic{},
-		"coding": codingGauges{}, "coding ": rawnode.CodingCounters{},
+		"coding": codingGauges{}, "coding ": rawnode.CodingCounters{}, "leases": leaseGauges{}, "clock": rawnode.ClockStatus{},
 	} {
 		subsystem = strings.TrimSpace(subsystem)
 		numbers(reflect.ValueOf(of), "", func(path, _ string, _ float64) {
@@ -93,7 +93,7 @@ func TestMetricsHelp(t *testing.T) {
 			delete(unused, subsystem+path)
 		})
 	}
-	for _, special := range []string{"coding.Levels", "transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped", "clients.Refusals"} {
+	for _, special := range []string{"coding.Levels", "transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped", "clients.Refusals", "clients.Reads"} {
 		delete(unused, special)
 	}
 	slices.Sort(missing)

@@ -27,15 +27,17 @@ import (
 //	groups       how many groups the cluster has; the first to write it decides
 //	member/ID    address ADDRESS, or removed: nobody may come back under an id
 //	             whose data directory may be gone
+//	responders   who is to answer reads by roster leases; see wish
 //
 // Who is a member of a group is in the group's own configuration; this table
 // says where to find it. An address is there before the first group has the
 // node, and until the last has it no more.
 const (
-	groupsKey    = "groups"
-	memberPrefix = "member/"
-	addressMark  = "address "
-	removedMark  = "removed"
+	groupsKey     = "groups"
+	memberPrefix  = "member/"
+	respondersKey = "responders"
+	addressMark   = "address "
+	removedMark   = "removed"
 )
 
 func memberKey(id uint64) string { return memberPrefix + strconv.FormatUint(id, 10) }
@@ -45,6 +47,8 @@ type table struct {
 	groups    int // 0: not known yet
 	addresses map[uint64]string
 	removed   map[uint64]bool
+	wish      *wish // nil: nobody has said anything
+	wishText  string
 }
 
 // readTable reads the table as of what this node has applied.
@@ -72,6 +76,10 @@ func (t *table) parse(key, value string) (err error) {
 	switch {
 	case key == groupsKey:
 		t.groups, err = strconv.Atoi(value)
+		return err
+	case key == respondersKey:
+		t.wishText = value
+		t.wish, err = parseWish(value)
 		return err
 	case !isMember:
 		return nil // of a later version
@@ -157,6 +165,7 @@ func (n *node) followOnce(ctx context.Context, wasMember []bool) error {
 	if s := n.groups[0].host.Status(); s.Role == raft.StateLeader {
 		n.found(ctx, t, s.Members)
 	}
+	n.tellWish(ctx, t)
 	gone := 0
 	for i, g := range n.groups {
 		member := isMember(g.host.Status().Members, n.cfg.ID)

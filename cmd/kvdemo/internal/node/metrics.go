@@ -42,11 +42,16 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			collect(out, "stage", append(slices.Clone(labels), label{"stage", name}), stage)
 		}
 		collectCoding(out, labels, s.Coding)
+		collectLeases(out, labels, s.Leases)
+		if g.id == 1 && s.Clock != nil {
+			collect(out, "clock", nil, *s.Clock)
+		}
 		collect(out, "group", labels, groupGauges{
 			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
 			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()), LostLogs: lostLogs(s.Progress),
 		})
 	}
+	n.reads.collect(out)
 	for why := range n.refused {
 		one(out, "clients", ".Refusals", labels{{"reason", secure.Refusal(why).String()}}, "", float64(n.refused[why].Load()))
 	}

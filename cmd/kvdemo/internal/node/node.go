@@ -69,6 +69,7 @@ type node struct {
 	engine   *storage.Engine
 	db       *kv.DB
 	groups   []*group // group 1 first
+	reads    readCounts
 	balancer *rawnode.Balancer
 	server   *grpc.Server
 	health   *health.Server
@@ -90,6 +91,7 @@ type group struct {
 	log   *storage.Group
 	store *kv.Store
 	host  *rawnode.Host
+	told  toldWish // only follow uses it
 }
 
 // open opens all parts. The network comes first: that a port is taken is found
@@ -230,6 +232,9 @@ func (n *node) startHosts() error {
 			n.cfg.Log.Info("begins a cluster; to join one that runs, use --join with an empty directory", "members", first)
 		}
 	}
+	if err := n.noteLeases(); err != nil {
+		return err
+	}
 	for _, g := range n.groups {
 		err := n.checkDense(g)
 		if err != nil {
@@ -243,6 +248,7 @@ func (n *node) startHosts() error {
 				HeartbeatTick:   n.cfg.HeartbeatTicks,
 				MaxCommandBytes: kv.MaxCommandBytes,
 				Coding:          n.cfg.coding(),
+				Leases:          n.cfg.leases(),
 				Budget:          budget,
 				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
 			},
@@ -324,7 +330,7 @@ func (n *node) clientRefused(why secure.Refusal, from net.Addr, err error) {
 // serve answers clients until ctx ends or a part fails. Then it refuses what
 // is new and lets what is under way end.
 func (n *node) serve(ctx context.Context) error {
-	n.cfg.Log.Info("serving", "id", n.cfg.ID, "cluster", n.cfg.Cluster, "core", n.cfg.Core, "groups", n.cfg.Groups,
+	n.cfg.Log.Info("serving", "id", n.cfg.ID, "cluster", n.cfg.Cluster, "core", n.cfg.Core, "groups", n.cfg.Groups, "leases", n.cfg.Leases,
 		"clients", n.clients.Addr().String(), "peers", n.cfg.listen(), "pid", os.Getpid())
 	var running sync.WaitGroup
 	background, stopBackground := context.WithCancel(context.Background())

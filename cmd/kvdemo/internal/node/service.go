@@ -11,13 +11,13 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -35,9 +35,9 @@ type replicated interface {
 	// propose replicates a command and returns where it stands in the log and the
 	// state machine's result. An error may be the host's or the result's.
 	propose(ctx context.Context, c kv.Command) (index uint64, r kv.Result, err error)
-	// barrier returns when this node has applied all that was committed
-	// anywhere when it was called.
-	barrier(ctx context.Context) error
+	// read returns when this node has applied what a read with these options is to
+	// see, and says who vouches for it.
+	read(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error)
 	// state is what was applied.
 	state() *kv.Store
 }
@@ -49,10 +49,12 @@ type service struct {
 	// await returns when the groups are known to be all there are, or an error.
 	await  func(ctx context.Context) error
 	status func() *kvpb.StatusResponse
+	id     uint64      // of this node
+	reads  *readCounts // nil: nobody counts
 }
 
 func (n *node) newService() *service {
-	s := &service{await: n.await, status: n.status}
+	s := &service{await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads}
 	for _, g := range n.groups {
 		s.groups = append(s.groups, g)
 	}
@@ -91,10 +93,9 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 	return done.Index, r, r.Err
 }
 
-// barrier implements replicated.
-func (g *group) barrier(ctx context.Context) error {
-	_, err := g.host.Read(ctx)
-	return err
+// read implements replicated.
+func (g *group) read(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error) {
+	return g.host.ReadWith(ctx, o)
 }
 
 // state implements replicated.
@@ -203,14 +204,15 @@ func (s *service) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetRespo
 		return nil, toStatus(err)
 	}
 	g := s.of(req.GetKey())
-	if err := s.barrier(ctx, req.GetLocal(), g); err != nil {
+	served, err := s.barrier(ctx, readRequest{req.GetLocal(), req.GetPolicy(), keySpan(req.GetKey())}, g)
+	if err != nil {
 		return nil, err
 	}
 	value, applied, err := g.state().Get(req.GetKey())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &kvpb.GetResponse{Value: value, Applied: applied}, nil
+	return &kvpb.GetResponse{Value: value, Applied: applied, Served: served}, nil
 }
 
 // Read sends a value in chunks, from one consistent view. Memory is bounded by
@@ -220,7 +222,8 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 		return toStatus(err)
 	}
 	g := s.of(req.GetKey())
-	if err := s.barrier(stream.Context(), req.GetLocal(), g); err != nil {
+	served, err := s.barrier(stream.Context(), readRequest{req.GetLocal(), req.GetPolicy(), keySpan(req.GetKey())}, g)
+	if err != nil {
 		return err
 	}
 	value, err := g.state().Value(req.GetKey())
@@ -235,7 +238,7 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 	if req.GetOffset() > uint64(value.Size) {
 		return status.Errorf(codes.OutOfRange, "offset %d: the value has %d bytes", req.GetOffset(), value.Size)
 	}
-	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied})
+	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served})
 	for skip := req.GetOffset(); err == nil; {
 		var part []byte
 		part, err = value.Next()
@@ -251,7 +254,7 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 }
 
 func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListResponse, error) {
-	if err := s.barrier(ctx, req.GetLocal(), s.groups...); err != nil {
+	if _, err := s.barrier(ctx, readRequest{req.GetLocal(), req.GetPolicy(), prefixSpan(req.GetPrefix())}, s.groups...); err != nil {
 		return nil, err
 	}
 	q := kv.Query{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: int(req.GetLimit()), Digests: req.GetDigests()}
@@ -272,26 +275,6 @@ func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListRe
 
 func (s *service) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {
 	return s.status(), nil
-}
-
-// barrier makes a read that follows it linearizable, unless it is to be local.
-func (s *service) barrier(ctx context.Context, local bool, groups ...replicated) error {
-	if local {
-		return nil
-	}
-	ctx, cancel := withMargin(ctx)
-	defer cancel()
-	if err := s.await(ctx); err != nil {
-		return err
-	}
-	if len(groups) == 1 {
-		return toStatus(groups[0].barrier(ctx))
-	}
-	var all errgroup.Group
-	for _, g := range groups {
-		all.Go(func() error { return g.barrier(ctx) })
-	}
-	return toStatus(all.Wait())
 }
 
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {

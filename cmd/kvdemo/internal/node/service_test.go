@@ -25,6 +25,7 @@ type oneNode struct {
 	index    uint64
 	fail     error
 	deadline time.Time // of the last call
+	options  rawnode.ReadOptions
 }
 
 func (o *oneNode) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
@@ -44,9 +45,10 @@ func (o *oneNode) propose(ctx context.Context, c kv.Command) (uint64, kv.Result,
 	return o.index, r, r.Err
 }
 
-func (o *oneNode) barrier(ctx context.Context) error {
+func (o *oneNode) read(ctx context.Context, options rawnode.ReadOptions) (rawnode.ReadResult, error) {
 	o.deadline, _ = ctx.Deadline()
-	return o.fail
+	o.options = options
+	return rawnode.ReadResult{By: rawnode.ServedByRoster}, o.fail
 }
 
 func (o *oneNode) state() *kv.Store { return o.store }

@@ -110,9 +110,17 @@ func (s settings) write(dir string) error {
 	if err := os.Rename(temporary, path); err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
+	if err := syncDir(dir); err != nil {
+		return fmt.Errorf("write settings: %w", err)
+	}
+	return nil
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return fmt.Errorf("write settings: %w", err)
+		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
 }

@@ -57,7 +57,11 @@ func (g *group) status(s rawnode.HostStatus) *kvpb.StatusResponse_Group {
 	r := &kvpb.StatusResponse_Group{
 		Id: g.id, Role: role(s.Role), Leader: s.Lead, Term: s.Term,
 		Commit: s.Commit, Applied: g.store.Applied(), LastIndex: s.LastIndex,
-		Coding: g.coding(s.Coding),
+		Coding: g.coding(s.Coding), Leases: leaseStatus(s.Leases),
+		Reads: &kvpb.StatusResponse_Reads{
+			Roster: s.Counters.ReadsByRoster, Lease: s.Counters.ReadsByLease, Leader: s.Counters.ReadsByLeader,
+			Quorum: s.Counters.ReadsByQuorum, Stale: s.Counters.ReadsStale,
+		},
 	}
 	if slices.Contains(s.Members.GetLearners(), s.ID) {
 		r.Role = "learner"

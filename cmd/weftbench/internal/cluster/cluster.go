@@ -132,6 +132,12 @@ func (n *Node) Kill() error {
 	return p.Kill()
 }
 
+// Pause has a node's process stand still until Resume.
+func (n *Node) Pause() error { return n.proc.Pause() }
+
+// Resume lets a node's process go on.
+func (n *Node) Resume() error { return n.proc.Resume() }
+
 // Terminate ends a node's process with SIGTERM, within a grace period.
 func (n *Node) Terminate(grace time.Duration) error {
 	p := n.proc
@@ -144,6 +150,9 @@ func (n *Node) Up() bool { return n.proc != nil && n.proc.Running() }
 
 // KV returns a client of this node.
 func (n *Node) KV() kvpb.KVClient { return kvpb.NewKVClient(n.conn) }
+
+// Admin returns an operator's client of this node.
+func (n *Node) Admin() kvpb.AdminClient { return kvpb.NewAdminClient(n.conn) }
 
 // Addresses returns the nodes' addresses for clients.
 func (c *Cluster) Addresses() (all []string) {

@@ -34,6 +34,7 @@ type hot struct {
 	mu      sync.Mutex
 	loop    int
 	history map[string][]porcupine.Operation
+	served  map[string]int // reads, by what served them
 }
 
 // hotCall is a call as the model sees it.
@@ -55,7 +56,7 @@ var register = porcupine.Model{
 }
 
 func newHot(seed uint64) *hot {
-	return &hot{seed: seed, start: time.Now(), history: map[string][]porcupine.Operation{}}
+	return &hot{seed: seed, start: time.Now(), history: map[string][]porcupine.Operation{}, served: map[string]int{}}
 }
 
 // turn lets the clients go on to other keys, so that histories stay short enough
@@ -88,13 +89,14 @@ func (h *hot) run(ctx context.Context, client int, nodes []kvpb.KVClient) {
 // call makes a call and records it, unless it certainly had no effect.
 func (h *hot) call(ctx context.Context, client int, node kvpb.KVClient, key string, in hotCall) bool {
 	begin := time.Since(h.start)
-	out := ""
+	out, by := "", ""
 	o := call(ctx, func(ctx context.Context) error {
 		if in.put {
 			_, err := node.Put(ctx, &kvpb.PutRequest{Key: key, Value: []byte(in.value)})
 			return err
 		}
 		resp, err := node.Get(ctx, &kvpb.GetRequest{Key: key})
+		by = resp.GetServed().GetBy()
 		if out = string(resp.GetValue()); status.Code(err) == codes.NotFound {
 			return nil
 		}
@@ -109,6 +111,9 @@ func (h *hot) call(ctx context.Context, client int, node kvpb.KVClient, key stri
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if by != "" {
+		h.served[by]++
+	}
 	h.history[key] = append(h.history[key], porcupine.Operation{
 		ClientId: client, Input: in, Call: int64(begin), Output: out, Return: end,
 	})

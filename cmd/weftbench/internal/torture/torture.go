@@ -26,11 +26,14 @@ import (
 
 // Config says what to do.
 type Config struct {
-	Serve    []string // command line of a node
-	Args     []string
-	Nodes    int
-	Loops    int // how often processes are killed
-	Seed     uint64
+	Serve []string // command line of a node
+	Args  []string
+	Nodes int
+	Loops int // how often processes are killed
+	Seed  uint64
+	// Leases says that the nodes have roster leases: then reads at any node count on them,
+	// and half of the loops stop processes for longer than leases last, instead of killing.
+	Leases   bool
 	MaxValue int // bytes of the largest values, 8 to MaxValue
 	Dir      string
 	Progress io.Writer
@@ -59,6 +62,8 @@ type Summary struct {
 	HotCalls, HotKeys                    int
 	Keys                                 int // at each replica, at the end
 	Recovery                             []time.Duration
+	Pauses                               int            // of processes, for longer than a lease
+	Served                               map[string]int // reads of contended keys with leases, by what served them
 	Elapsed                              time.Duration
 }
 
@@ -78,6 +83,10 @@ func (s *Summary) String() string {
 	row("writes refused", "%d, applied: 0", s.Refused)
 	row("writes of unknown outcome", "%d, of which %d happened, at all replicas", s.Unknown, s.UnknownThere)
 	row("calls on contended keys", "%d on %d keys, linearizable", s.HotCalls, s.HotKeys)
+	if len(s.Served) > 0 {
+		row("processes stopped for a while", "%d", s.Pauses)
+		row("reads of contended keys", "%d by roster leases, %d by the leader's lease, %d by asking the leader", s.Served["roster"], s.Served["lease"], s.Served["leader"])
+	}
 	row("replicas that differ", "0 (%d keys each)", s.Keys)
 	if n := len(s.Recovery); n > 0 {
 		row("from a restart to the next write", "median %v, most %v", s.Recovery[n/2].Round(time.Millisecond), s.Recovery[n-1].Round(time.Millisecond))
@@ -90,6 +99,7 @@ type run struct {
 	progress io.Writer
 	seed     uint64
 	maxValue int
+	leases   bool
 	rng      *rand.Rand
 	cluster  *cluster.Cluster
 	writers  []*writer
@@ -107,7 +117,12 @@ func newRun(ctx context.Context, cfg Config, name string, dataDir func(id int) s
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{progress: cfg.Progress, seed: cfg.Seed, maxValue: cfg.MaxValue, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
+	r := &run{progress: cfg.Progress, seed: cfg.Seed, maxValue: cfg.MaxValue, leases: cfg.Leases, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cluster: c}
+	if cfg.Leases {
+		if err := r.nameAll(ctx); err != nil {
+			return nil, nil, errors.Join(err, c.Close())
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	wait := r.startLoad(ctx)
 	return r, func() { cancel(); wait() }, nil
@@ -175,6 +190,9 @@ func (r *run) loop(ctx context.Context, i, of int) error {
 	}
 	r.pause(ctx, 1000)
 	victims := r.victims(leader)
+	if r.leases && r.rng.IntN(2) == 0 {
+		return r.pauseLoop(ctx, i, of, victims)
+	}
 	names := ""
 	for _, v := range victims {
 		if err := v.Kill(); err != nil {
@@ -205,14 +223,19 @@ func (r *run) loop(ctx context.Context, i, of int) error {
 			return err
 		}
 	}
-	restarted := time.Now()
+	return r.goOn(ctx, i, of, "killed"+names)
+}
+
+// goOn waits until writes are acknowledged after what was done to the nodes.
+func (r *run) goOn(ctx context.Context, i, of int, done string) error {
+	began := time.Now()
 	if err := r.acknowledged(ctx); err != nil {
 		return err
 	}
-	r.sum.Recovery = append(r.sum.Recovery, time.Since(restarted))
+	r.sum.Recovery = append(r.sum.Recovery, time.Since(began))
 	t := r.tally()
-	r.say("%3d/%d  killed%-22s  acknowledged %6d  refused %5d  unknown %4d  next write after %v",
-		i+1, of, names, t.acknowledged, t.refused, t.unknown, time.Since(restarted).Round(time.Millisecond))
+	r.say("%3d/%d  %-28s  acknowledged %6d  refused %5d  unknown %4d  next write after %v",
+		i+1, of, done, t.acknowledged, t.refused, t.unknown, time.Since(began).Round(time.Millisecond))
 	return ctx.Err()
 }
 

@@ -37,6 +37,11 @@ func (r *run) verify(ctx context.Context) error {
 		return err
 	}
 	r.sum.HotKeys = len(r.hot.history)
+	if r.leases {
+		if r.sum.Served = r.hot.served; r.sum.Served["roster"] == 0 {
+			return fmt.Errorf("no read was served by roster leases: %v", r.sum.Served)
+		}
+	}
 	var first map[string][]byte
 	for i, n := range r.cluster.Nodes {
 		held, err := list(ctx, n.KV())

@@ -1,0 +1,122 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// maxReads is how many files are read at each node.
+const maxReads = 500
+
+// NodeReads is where the linearizable reads at one node were served: at the node, by its
+// roster leases or its lease as the leader, or by asking the leader.
+type NodeReads struct {
+	Node   uint64         `json:"node"`
+	Leads  bool           `json:"leads,omitempty"`
+	Served map[string]int `json:"served"`
+	P50    float64        `json:"p50_ms"`
+	P99    float64        `json:"p99_ms"`
+}
+
+// readEverywhere names all nodes as responders, and reads files at each of them.
+func (d *run) readEverywhere(ctx context.Context) error {
+	if !d.cfg.Leases {
+		return nil
+	}
+	var all []uint64
+	for _, n := range d.cluster.nodes {
+		all = append(all, n.id)
+	}
+	d.p.status("naming all nodes to answer reads")
+	if _, err := client.Admin(ctx, d.cluster.cl, kvpb.AdminClient.NameResponders, &kvpb.NameRespondersRequest{Nodes: all}); err != nil {
+		return fmt.Errorf("name responders: %w", err)
+	}
+	err := d.cluster.wait(ctx, "all nodes to answer reads by themselves", func() bool {
+		up := d.cluster.upNodes()
+		return len(up) == len(d.cluster.nodes) && !slices.ContainsFunc(up, func(n *node) bool {
+			groups := n.last.GetGroups()
+			return len(groups) == 0 || !groups[0].GetLeases().GetStable()
+		})
+	})
+	if err != nil {
+		return err
+	}
+	d.p.event("all %d nodes answer linearizable reads by themselves", len(all))
+	leader := d.cluster.leader()
+	for _, n := range d.cluster.nodes {
+		r, err := d.readAt(ctx, n)
+		if err != nil {
+			return err
+		}
+		r.Leads = n == leader
+		d.reads = append(d.reads, r)
+	}
+	return nil
+}
+
+// readAt reads files that need no parts at one node.
+func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
+	r := NodeReads{Node: n.id, Served: map[string]int{}}
+	c, err := client.New(client.Config{Endpoints: []string{n.client}, Timeout: patience})
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = c.Close() }() // nothing is under way
+	took := hdrhistogram.New(1, patience.Microseconds(), 3)
+	count := 0
+	for _, f := range d.set.files {
+		if f.size > kv.MaxInlineBytes {
+			continue
+		}
+		if count++; count > maxReads {
+			break
+		}
+		begin := time.Now()
+		resp, err := c.Get(ctx, f.key, nil)
+		if err != nil {
+			return r, fmt.Errorf("read %s at node %d: %w", f.key, n.id, err)
+		}
+		_ = took.RecordValue(min(time.Since(begin), patience).Microseconds()) // in range
+		r.Served[resp.GetServed().GetBy()]++
+	}
+	r.P50, r.P99 = float64(took.ValueAtQuantile(50))/1e3, float64(took.ValueAtQuantile(99))/1e3
+	return r, nil
+}
+
+// printReads prints where reads were served, a line for each node.
+func (r Report) printReads(w io.Writer) error {
+	if len(r.Reads) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nlinearizable reads at each node, one at a time, and what served them\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, n := range r.Reads {
+		var served []string
+		for _, by := range slices.Sorted(maps.Keys(n.Served)) {
+			served = append(served, fmt.Sprintf("%d %s", n.Served[by], map[string]string{
+				"roster": "here, by roster leases", "lease": "here, by its lease as the leader", "leader": "by asking the leader",
+			}[by]))
+		}
+		name := fmt.Sprint("node ", n.Node)
+		if n.Leads {
+			name += ", leader"
+		}
+		fmt.Fprintf(t, "%s\tp50 %.2f ms, p99 %.2f ms\t%s\n", name, n.P50, n.P99, strings.Join(served, "; "))
+	}
+	return t.Flush()
+}

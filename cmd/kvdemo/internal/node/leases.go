@@ -1,0 +1,165 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+)
+
+// leaseTime is the longest time for which a node promises something. It is the same at
+// all nodes and in all runs, so that a node knows after a restart for how long it is bound.
+const leaseTime = time.Second
+
+// leases is how the node takes part in roster leases, or nil.
+func (c Config) leases() *raft.Leases {
+	if !c.Leases {
+		return nil
+	}
+	l := &raft.Leases{Lease: leaseTime, Notes: c.LeaseNotes, Spans: writtenSpans}
+	if c.LeaseTuner {
+		l.Tuner = &leases.TunerConfig{}
+	}
+	return l
+}
+
+// validateLeases returns what the other flags have against leases.
+func (c Config) validateLeases() (errs []error) {
+	if !c.Leases {
+		for flag, set := range map[string]bool{"lease-notes": c.LeaseNotes, "lease-tuner": c.LeaseTuner} {
+			if set {
+				errs = append(errs, fmt.Errorf("--%s: it is a part of roster leases, want --leases as well", flag))
+			}
+		}
+		return errs
+	}
+	if c.Core == CoreUpstream {
+		errs = append(errs, fmt.Errorf("--leases: want --core %s, as %s has no roster leases", CoreWeft, CoreUpstream))
+	}
+	const lost = 20 * time.Millisecond // more than clocks may differ by at the end of a lease
+	lasts := min(leaseTime, time.Duration(c.ElectionTicks-1)*c.Tick) - lost
+	if beat := time.Duration(c.HeartbeatTicks) * c.Tick; 3*beat > lasts {
+		errs = append(errs, fmt.Errorf("--leases: a leader's heartbeats are %v apart (--tick, --heartbeat-ticks), want at most %v, or --leases=false: leases last %v at most, and less than an election timeout",
+			beat, (max(lasts, 0)/3).Truncate(time.Millisecond), leaseTime))
+	}
+	return errs
+}
+
+// writtenSpans returns the keys that a command may give another value; nil: every key.
+func writtenSpans(command []byte) []leases.Span {
+	key, every := kv.Written(command)
+	switch {
+	case every, len(key) >= leases.MaxKey:
+		return nil
+	case key == "":
+		return []leases.Span{}
+	}
+	return []leases.Span{leases.KeySpan(key)}
+}
+
+// leasesFile says that the node has run with leases, and so may have promised something.
+const leasesFile = "LEASES"
+
+// noteLeases remembers that the node runs with leases. A node that ran with them and
+// does not any more waits until what it promised has ended.
+func (n *node) noteLeases() error {
+	path := filepath.Join(n.cfg.Data, leasesFile)
+	_, err := os.Stat(path)
+	switch had := err == nil; {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--data: %w", err)
+	case had && !n.cfg.Leases:
+		n.cfg.Log.Info("the node ran with roster leases: it waits until what it promised has ended", "wait", leaseTime)
+		time.Sleep(leaseTime + leaseTime/10) // by a clock that may be fast
+		return os.Remove(path)
+	case !had && n.cfg.Leases:
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+		return syncDir(n.cfg.Data)
+	}
+	return nil
+}
+
+// leaseStatus describes the leases of a group at this node.
+func leaseStatus(s *raft.LeaseStatus) *kvpb.StatusResponse_Leases {
+	if s == nil {
+		return nil
+	}
+	r := &kvpb.StatusResponse_Leases{
+		Stable: s.Stable, Retired: s.Retired, QuarantineUs: uint64(s.Quarantine.Microseconds()), Waiting: uint64(s.Waiting),
+		Waited: s.Reads.Waited, Held: s.Reads.Held, Redirected: s.Reads.Redirected, Removed: s.Counts.Removed,
+		AsResponder: s.Reads.Local, AsLeader: s.Reads.Leader,
+	}
+	if s.Roster == nil {
+		return r
+	}
+	r.Term, r.Roster = uint64(s.Roster.ID.Term), uint64(s.Roster.ID.Seq)
+	for _, a := range s.Roster.Spans {
+		named := &kvpb.Assignment{Span: toSpan(a.Span)}
+		for _, x := range a.Responders {
+			named.Nodes = append(named.Nodes, uint64(x.Node))
+		}
+		r.Named = append(r.Named, named)
+	}
+	r.Wanted = assignments(s.Roster.Wanted)
+	return r
+}
+
+func assignments(wanted []leases.Want) (list []*kvpb.Assignment) {
+	for _, w := range wanted {
+		a := &kvpb.Assignment{Span: toSpan(w.Span), Tuned: w.Tuned}
+		for _, id := range w.Nodes {
+			a.Nodes = append(a.Nodes, uint64(id))
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+func toSpan(s leases.Span) *kvpb.Span { return &kvpb.Span{Start: []byte(s.Start), End: []byte(s.End)} }
+
+// leaseGauges are the numbers of roster leases that tell how they are.
+type leaseGauges struct {
+	Stable, Retired                     bool
+	Roster                              uint64
+	Responders, Held, Promises, Waiting int
+	Quarantine                          time.Duration
+	Reads                               raft.LeaseReads
+	Counts                              leases.Counts
+}
+
+// collectLeases sends the metrics of a group that has leases.
+func collectLeases(out chan<- prometheus.Metric, l labels, s *raft.LeaseStatus) {
+	if s == nil {
+		return
+	}
+	g := leaseGauges{
+		Stable: s.Stable, Retired: s.Retired, Held: len(s.Leases), Promises: len(s.Promises),
+		Waiting: s.Waiting, Quarantine: s.Quarantine, Reads: s.Reads, Counts: s.Counts,
+	}
+	if s.Roster != nil {
+		var named []leases.NodeID
+		for _, a := range s.Roster.Spans {
+			for _, x := range a.Responders {
+				named = append(named, x.Node)
+			}
+		}
+		slices.Sort(named)
+		g.Roster, g.Responders = uint64(s.Roster.ID.Seq), len(slices.Compact(named))
+	}
+	collect(out, "leases", l, g)
+}
