@@ -199,6 +199,9 @@ func TestCertificates(t *testing.T) {
 	r := do(ann, "transfer", "1")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.err, "your certificate is for client ann of cluster 9, this call needs an administrator's: kvdemo certs --admins")
+	for _, verb := range [][]string{{"name", "1"}, {"unname"}, {"retire"}, {"resume"}} {
+		require.Contains(t, do(ann, append([]string{"roster"}, verb...)...).err, "this call needs an administrator's")
+	}
 	eventually(t, "an administrator's call", func() bool { return do(flags(dir, "admin-ops"), "transfer", "1").code == 0 })
 	r = do(append([]string{"--tls-ca", "x"}, ann[:2]...), "get", "k")
 	require.Equal(t, exitUsage, r.code)

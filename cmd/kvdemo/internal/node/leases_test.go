@@ -47,6 +47,7 @@ func TestSpansOfCommands(t *testing.T) {
 func TestSpanOfAPrefix(t *testing.T) {
 	for prefix, want := range map[string]leases.Span{
 		"": {}, "a": {Start: "a", End: "b"}, "a\xff\xff": {Start: "a\xff\xff", End: "b"}, "\xff": {Start: "\xff"},
+		"a\xfe":                  {Start: "a\xfe", End: "a\xff"},
 		strings.Repeat("z", 600): {Start: strings.Repeat("z", 512), End: strings.Repeat("z", 511) + "{"},
 	} {
 		require.Equal(t, want, prefixSpan(prefix))

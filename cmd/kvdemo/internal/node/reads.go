@@ -127,11 +127,14 @@ func keySpan(key string) leases.Span {
 // prefixSpan is the keys that begin with a prefix, or more.
 func prefixSpan(prefix string) leases.Span {
 	start := prefix[:min(len(prefix), leases.MaxKey)]
-	end := strings.TrimRight(start, "\xff")
-	if end == "" {
-		return leases.Span{Start: start}
+	end := []byte(start)
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
 	}
-	return leases.Span{Start: start, End: end[:len(end)-1] + string([]byte{end[len(end)-1] + 1})}
+	if len(end) > 0 {
+		end[len(end)-1]++
+	}
+	return leases.Span{Start: start, End: string(end)}
 }
 
 // readCounts counts reads by their policy and what served them.
