@@ -4,6 +4,7 @@
 package leases
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -55,6 +56,12 @@ type Config struct {
 	Tuner *TunerConfig
 }
 
+// What the zero values of Config.DriftPPM and Config.Resolution mean.
+const (
+	DefaultDriftPPM   = 1000 // 0.1%
+	DefaultResolution = time.Millisecond
+)
+
 const maxDriftPPM = 250_000
 
 // withDefaults returns a copy with the documented meanings of 0 put in.
@@ -68,10 +75,8 @@ func (c Config) withDefaults() Config {
 	or(&c.Quarantine, c.Lease)
 	or(&c.Heartbeat, 100*time.Millisecond)
 	or(&c.Fail, 500*time.Millisecond)
-	or(&c.Resolution, time.Millisecond)
-	if c.DriftPPM == 0 {
-		c.DriftPPM = 1000
-	}
+	or(&c.Resolution, DefaultResolution)
+	c.DriftPPM = cmp.Or(c.DriftPPM, DefaultDriftPPM)
 	return c
 }
 
@@ -101,7 +106,7 @@ func (c Config) Validate() error {
 	check(c.ID != 0, "ID", c.ID, "an id that is not 0")
 	check(c.Boot != 0, "Boot", c.Boot, "a number that is not 0 and differs in every run of the node")
 	check(c.Lease > 0 && c.Lease <= longest, "Lease", c.Lease, "more than 0 and at most %v", longest)
-	check(c.Quarantine >= c.Lease, "Quarantine", c.Quarantine, "at least Lease, %v: the longest that the node can have promised in its run before", c.Lease)
+	check(c.Quarantine >= c.Lease, "Quarantine", c.Quarantine, "at least Lease, %v: the longest that the node can have promised in earlier runs", c.Lease)
 	check(c.Heartbeat > 0, "Heartbeat", c.Heartbeat, "more than 0")
 	check(c.Fail >= 2*c.Heartbeat, "Fail", c.Fail, "at least two heartbeats, %v", 2*c.Heartbeat)
 	check(c.ElectionTimeout > 0 && c.ElectionTimeout <= longest, "ElectionTimeout", c.ElectionTimeout, "more than 0 and at most %v", longest)

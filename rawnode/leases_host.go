@@ -4,10 +4,10 @@
 package rawnode
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
@@ -115,17 +115,10 @@ func watchClock(cfg *Config) (clockWatch, error) {
 	if _, own := cfg.Replica.Clock.(clock.Boottime); l == nil || !own {
 		return clockWatch{stop: func() {}}, nil
 	}
-	resolution, drift := l.Resolution, l.DriftPPM
-	if resolution == 0 {
-		resolution = time.Millisecond
-	}
-	if drift == 0 {
-		drift = 1000
-	}
-	if err := clock.Check(resolution); err != nil {
+	if err := clock.Check(cmp.Or(l.Resolution, leases.DefaultResolution)); err != nil {
 		return clockWatch{}, fmt.Errorf("%w: %w", ErrClock, err)
 	}
-	return clockWatch{driftPPM: drift, stop: clock.Watch()}, nil
+	return clockWatch{driftPPM: cmp.Or(l.DriftPPM, leases.DefaultDriftPPM), stop: clock.Watch()}, nil
 }
 
 // lookAtClock tells the operator of a clock that is beyond the bound, or likely to be.
