@@ -19,8 +19,7 @@ import (
 // Scripts go by the exit status: each kind of failure has its own.
 func TestExitStatusNamesTheKindOfFailure(t *testing.T) {
 	a := newAlone(t)
-	nobody := freePort(t)
-	t.Cleanup(hold(t, nobody))
+	nobody, _ := hold(t)
 	a.while(func() {
 		require.Zero(t, a.do("put", "k", "v").code)
 		r := a.do("get", "missing")
@@ -59,8 +58,7 @@ func TestExitStatusesAreDocumented(t *testing.T) {
 
 func TestStatusFailsIfANodeIsDown(t *testing.T) {
 	a := newAlone(t)
-	nobody := freePort(t)
-	t.Cleanup(hold(t, nobody))
+	nobody, _ := hold(t)
 	a.while(func() {
 		a.do("put", "k", "v") // it is up now
 		require.Zero(t, a.do("status").code)
@@ -76,8 +74,7 @@ func TestStatusFailsIfANodeIsDown(t *testing.T) {
 
 func TestHealthExitsByWhatNodesAnswer(t *testing.T) {
 	a := newAlone(t)
-	nobody := freePort(t)
-	t.Cleanup(hold(t, nobody))
+	nobody, _ := hold(t)
 	a.while(func() {
 		a.do("put", "k", "v") // it leads now
 		r := a.do("health")

@@ -46,8 +46,7 @@ type ship struct {
 func newFleet(t *testing.T, first, last int, args ...string) *fleet {
 	f := &fleet{t: t, dir: t.TempDir(), args: args, nodes: map[int]*ship{}, sure: map[int]string{}, held: map[int]func(){}}
 	for id := 1; id <= last; id++ {
-		f.sure[id] = freePort(t)
-		f.held[id] = hold(t, f.sure[id])
+		f.sure[id], f.held[id] = hold(t)
 	}
 	for id := 1; id <= first; id++ {
 		f.nodes[id] = &ship{peer: freePort(t)}
@@ -66,22 +65,40 @@ func newFleet(t *testing.T, first, last int, args ...string) *fleet {
 	return f
 }
 
-// hold keeps an address from others, who connect to it in vain meanwhile, until it
-// is given up: tests of other packages look for free ports as well.
-func hold(t *testing.T, address string) (giveUp func()) {
+// hold returns an address that it keeps from others, who connect to it in vain meanwhile,
+// until it is given up: tests of other packages look for free ports as well. A port at
+// which nobody listens may still not be had, while connections to it are forgotten.
+func hold(t *testing.T) (address string, giveUp func()) {
+	t.Helper()
+	for range 100 {
+		address = freePort(t)
+		if s, ok := bind(t, address); ok {
+			giveUp = sync.OnceFunc(func() { _ = syscall.Close(s) }) // nothing was ever sent
+			t.Cleanup(giveUp)
+			return address, giveUp
+		}
+	}
+	require.Fail(t, "no free port can be held")
+	return "", nil
+}
+
+// bind returns a socket that has an address, or false if the address is in use.
+func bind(t *testing.T, address string) (s int, ok bool) {
 	at, err := net.ResolveTCPAddr("tcp4", address)
 	require.NoError(t, err)
 	syscall.ForkLock.RLock() // no process may inherit it
-	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	s, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(s)
 	}
 	syscall.ForkLock.RUnlock()
 	require.NoError(t, err)
-	giveUp = sync.OnceFunc(func() { _ = syscall.Close(s) }) // nothing was ever sent
-	t.Cleanup(giveUp)
-	require.NoError(t, syscall.Bind(s, &syscall.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}))
-	return giveUp
+	if err = syscall.Bind(s, &syscall.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}); err == nil {
+		return s, true
+	}
+	_ = syscall.Close(s)
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	return 0, false
 }
 
 // start starts a node, with the members there are now as its peers.
