@@ -36,9 +36,9 @@ type hostProgress struct {
 // stops before the entry.
 func (l *raftLog) releasable(allowUnwritten bool) uint64 {
 	if allowUnwritten {
-		return l.node.coder.Releasable(l.committed)
+		return l.node.seam().Releasable(l.committed)
 	}
-	return l.node.coder.Releasable(min(l.committed, l.tail.base.index))
+	return l.node.seam().Releasable(min(l.committed, l.tail.base.index))
 }
 
 // hasNextCommitted reports whether nextCommitted would return anything, without
@@ -63,7 +63,7 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 		l.fail(err, "entries [%d, %d) are committed and not yet applied", lo, hi)
 		return nil
 	}
-	if ents, err = l.node.coder.Unwrap(ents, uint64(l.limit-l.outstanding)); err != nil {
+	if ents, err = l.node.seam().Unwrap(ents, uint64(l.limit-l.outstanding)); err != nil {
 		l.fail(err, "entries from %d on are committed and not yet applied", lo)
 		return nil
 	}
@@ -74,7 +74,7 @@ func (l *raftLog) nextCommitted(allowUnwritten bool) []*pb.Entry {
 func (l *raftLog) acceptApplying(ents []*pb.Entry, allowUnwritten bool) {
 	if len(ents) == 0 {
 		if l.hasNextCommitted(allowUnwritten) {
-			l.node.coder.Offered(l.applying)
+			l.node.seam().Offered(l.applying)
 		}
 		return
 	}

@@ -33,7 +33,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		r.electorate.follow(r.id)
 	}
 	r.coder.Switched(change.Tracker.Progress)
-	if r.electorate.foresees() && r.campaigning() && !isVoter(r.members.Config, r.id) {
+	if r.electorate.foresees && r.campaigning() && !isVoter(r.members.Config, r.id) {
 		r.becomeFollower(r.term, None) // campaigned in spite of the change: see mayCampaign
 	}
 	cs := r.members.ConfState()
@@ -41,41 +41,6 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 		l.configSwitched()
 	}
 	return cs
-}
-
-// changed returns the configuration after a change to t's.
-func changed(t tracker.ProgressTracker, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
-	return changedBy(confchange.Changer{Tracker: inForce(t), LastIndex: 1}, cc)
-}
-
-func changedBy(change confchange.Changer, cc *pb.ConfChangeV2) (tracker.Config, tracker.ProgressMap, error) {
-	if cc.LeaveJoint() {
-		return change.LeaveJoint()
-	}
-	if autoLeave, joint := cc.EnterJoint(); joint {
-		return change.EnterJoint(autoLeave, cc.Changes...)
-	}
-	return change.Simple(cc.Changes...)
-}
-
-// inForce returns a tracker with the members of its configuration only. A leader may
-// track members of configurations to come as well: see electorate.follow. For a change
-// these are no members yet, or the outcome here would differ from the outcome
-// elsewhere.
-func inForce(t tracker.ProgressTracker) tracker.ProgressTracker {
-	for id := range t.Progress {
-		if !isMember(t.Config, id) {
-			only := tracker.ProgressMap{}
-			for id, pr := range t.Progress {
-				if isMember(t.Config, id) {
-					only[id] = pr
-				}
-			}
-			t.Progress = only
-			break
-		}
-	}
-	return t
 }
 
 // votersChanged draws the consequences where other voters count than before.
@@ -103,6 +68,7 @@ func (r *raft) truncated(from uint64) {
 
 func (r *raft) roseCommit(from, to uint64) { r.coder.Committed(from, to) }
 func (r *raft) restoring(index uint64)     { r.coder.Restored(index) }
+func (r *raft) seam() coder                { return r.coder }
 
 func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
 	r.members.Config, r.members.Progress = cfg, progress
@@ -134,17 +100,4 @@ func (l *leader) configSwitched() {
 	if !isVoter(l.members.Config, l.transferee) {
 		l.transferee = None
 	}
-}
-
-// isMember reports whether a node is a voter or learner of a configuration.
-func isMember(c tracker.Config, id uint64) bool {
-	_, learner := c.Learners[id]
-	_, next := c.LearnersNext[id]
-	return learner || next || isVoter(c, id)
-}
-
-func isVoter(c tracker.Config, id uint64) bool {
-	_, incoming := c.Voters[0][id]
-	_, outgoing := c.Voters[1][id]
-	return incoming || outgoing
 }

@@ -43,40 +43,6 @@ func DescribeSnapshot(snap *pb.Snapshot) string {
 	return fmt.Sprintf("Index:%d Term:%d ConfState:%s", id.index, id.term, DescribeConfState(snap.GetMetadata().GetConfState()))
 }
 
-// DescribeReady describes a Ready, a line or more for each part present.
-func DescribeReady(rd Ready, f EntryFormatter) string {
-	var parts []string
-	add := func(s string) { parts = append(parts, s) }
-	if rd.SoftState != nil {
-		add(DescribeSoftState(*rd.SoftState) + "\n")
-	}
-	if !IsEmptyHardState(rd.HardState) {
-		add("HardState " + DescribeHardState(rd.HardState) + "\n")
-	}
-	if len(rd.ReadStates) > 0 {
-		add(fmt.Sprintf("ReadStates %v\n", rd.ReadStates))
-	}
-	if len(rd.Entries) > 0 {
-		add("Entries:\n" + DescribeEntries(rd.Entries, f))
-	}
-	if !IsEmptySnap(rd.Snapshot) {
-		add("Snapshot " + DescribeSnapshot(rd.Snapshot) + "\n")
-	}
-	if len(rd.CommittedEntries) > 0 {
-		add("CommittedEntries:\n" + DescribeEntries(rd.CommittedEntries, f))
-	}
-	if len(rd.Messages) > 0 {
-		add("Messages:\n")
-	}
-	for _, m := range rd.Messages {
-		add(DescribeMessage(m, f) + "\n")
-	}
-	if len(parts) == 0 {
-		return "<empty Ready>"
-	}
-	return fmt.Sprintf("Ready MustSync=%t:\n%s", rd.MustSync, strings.Join(parts, ""))
-}
-
 // DescribeMessage describes a message, on one line if there is at most one entry.
 func DescribeMessage(m *pb.Message, f EntryFormatter) string {
 	var b strings.Builder

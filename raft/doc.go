@@ -36,7 +36,7 @@
 // # Where things are
 //
 // A node is a follower, a candidate or a leader, and each role is a type with
-// fields of its own:
+// fields of its own. From electorate.go on, files know neither roles nor messages:
 //
 //	raft.go       what every role shares: identity, term, vote, log, members
 //	step.go       a message arrives: whose term is right?
@@ -51,11 +51,18 @@
 //	reads.go      linearizable reads without a log entry
 //	transfer.go   handing leadership over
 //	vote.go       giving votes, and refusing them
-//	electorate.go whose votes and acknowledgements count
 //	conf.go       changes of the member set
+//	electorate.go whose votes and acknowledgements count
+//	members.go    questions about a configuration, as values
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host
+//	tail.go       entries not yet written
+//	entry.go      an entry: identity, sizes, copies, the change in it
+//
+// The host sees the state machine through rawnode.go and
+//
 //	ready.go      Ready: the host's work, and its acknowledgement
+//	async.go      the same as messages to local threads
 //
 // Coded replication and roster leases are extensions behind one interface, and
 // plain Raft reads without them:

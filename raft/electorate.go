@@ -28,6 +28,8 @@ type electorate struct {
 	// members is the configuration in force.
 	members *tracker.ProgressTracker
 	log     *raftLog
+	// foresees says whether configurations of the log count before they are in force.
+	foresees bool
 
 	// changes are the indexes of configuration changes not in force.
 	//
@@ -44,9 +46,6 @@ type electorate struct {
 	// newest is the voters after the last change; nil if there is none.
 	newest map[uint64]struct{}
 }
-
-// foresees reports whether configurations of the log count before they are in force.
-func (e *electorate) foresees() bool { return e.log.node.cfg.Coding != nil }
 
 // sets returns the sets of voters: a majority of each must agree. An empty set agrees
 // to everything.
@@ -123,7 +122,7 @@ func (e *electorate) active() bool {
 // appended is called after entries are appended, and reports whether the voters to
 // count have changed.
 func (e *electorate) appended(ents []*pb.Entry) bool {
-	if !e.foresees() {
+	if !e.foresees {
 		return false
 	}
 	n := len(e.changes)
@@ -253,13 +252,4 @@ func (a acks) AckedIndex(id uint64) (quorum.Index, bool) {
 		return 0, false
 	}
 	return quorum.Index(pr.Match), true
-}
-
-func cloneProgress(m tracker.ProgressMap) tracker.ProgressMap {
-	out := make(tracker.ProgressMap, len(m))
-	for id, pr := range m {
-		p := *pr
-		out[id] = &p
-	}
-	return out
 }

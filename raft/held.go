@@ -132,7 +132,7 @@ func (l *leader) leaveJointIfDue() {
 	if l.leaveAt == l.confChangeAt {
 		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
 			"each node panics at the second such entry that a leader appends otherwise", l.id, l.leaveAt, l.members.Config)
-		if l.electorate.foresees() {
+		if l.electorate.foresees {
 			return // upstream's library appends the entry
 		}
 	}

@@ -28,11 +28,21 @@ type raftLog struct {
 	//
 	// Invariant: never falls, and is at most the last index.
 	committed uint64
-	// node is the owner: the log calls it at every change (appended, truncated,
-	// roseCommit, restoring), and node.coder unwraps entries for the host.
-	node *raft
+	// node is the owner.
+	node logOwner
 	// applying and its neighbours: see applying.go.
 	hostProgress
+}
+
+// logOwner is told of every change of the log, and has the extensions, whose brakes and
+// forms count for what the host is handed. The owner is the node; the log knows no more
+// of it.
+type logOwner interface {
+	appended(ents []*pb.Entry)
+	truncated(from uint64)
+	roseCommit(from, to uint64)
+	restoring(index uint64)
+	seam() coder
 }
 
 // openLog reads the bounds of storage. A starting node knows the snapshot's entries as

@@ -4,17 +4,10 @@
 package raft
 
 import (
-	"errors"
 	"fmt"
-
-	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
-
-// ErrProposalDropped says that a proposal was not, and will not be, appended: there is
-// no leader, or the leader cannot take the proposal now. Try again later, or elsewhere.
-var ErrProposalDropped = errors.New("raft proposal dropped")
 
 // propose appends the entries to the log and sends them out, all or none.
 func (l *leader) propose(ents []*pb.Entry) error {
@@ -110,31 +103,4 @@ func (l *leader) objection(cc *pb.ConfChangeV2) string {
 		return "another one waits until coded entries are safe under it and no lease stands against it"
 	}
 	return ""
-}
-
-// decodeConfChange reads a proposed configuration change of either version. Changes
-// impossible in every configuration are refused.
-func decodeConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
-	cc, err := unmarshalConfChange(e)
-	if err != nil {
-		return nil, fmt.Errorf("configuration change of %d bytes: %w", len(e.GetData()), err)
-	}
-	if t := cc.GetTransition(); t < pb.ConfChangeTransitionAuto || t > pb.ConfChangeTransitionJointExplicit {
-		return nil, fmt.Errorf("configuration change with unknown transition %d", t)
-	}
-	return cc, nil
-}
-
-func unmarshalConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
-	var m interface {
-		proto.Message
-		pb.ConfChangeI
-	} = &pb.ConfChangeV2{}
-	if e.GetType() == pb.EntryConfChange {
-		m = &pb.ConfChange{}
-	}
-	if err := proto.Unmarshal(e.GetData(), m); err != nil {
-		return nil, err
-	}
-	return m.AsV2(), nil
 }

@@ -92,7 +92,7 @@ func newRaft(config *Config) (*raft, error) {
 		members: tracker.MakeProgressTracker(cfg.MaxInflightMsgs, cfg.MaxInflightBytes),
 	}
 	r.role = &follower{raft: r}
-	r.electorate = electorate{members: &r.members, log: log}
+	r.electorate = electorate{members: &r.members, log: log, foresees: cfg.Coding != nil}
 	r.coder, log.node = plainCoder{log}, r
 	members, err := r.restoredMembers(cs, log.last().index)
 	if err != nil {

@@ -53,7 +53,7 @@ func (rn *RawNode) Tick() {
 	r.role.tick()
 	r.coder.Tick()
 	r.settle()
-	if l := r.leading(); l != nil && r.electorate.foresees() {
+	if l := r.leading(); l != nil && r.electorate.foresees {
 		l.retryHeld()
 		r.settle()
 	}

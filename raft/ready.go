@@ -4,18 +4,12 @@
 package raft
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
-
-// SoftState is state that need not be kept: the leader, and this node's role.
-type SoftState struct {
-	// Lead is the leader known to this node, or [None].
-	Lead uint64
-	// RaftState is this node's role.
-	RaftState StateType
-}
 
 // Ready is the host's work for the state machine: write, send, apply. An empty field
 // asks for nothing. Slices and their elements are shared with the state machine:
@@ -60,24 +54,6 @@ type Ready struct {
 // learns the commit index again.
 func MustSync(st, prevst *pb.HardState, entsnum int) bool {
 	return entsnum != 0 || st.GetVote() != prevst.GetVote() || st.GetTerm() != prevst.GetTerm()
-}
-
-// IsEmptyHardState reports whether st is nil or all zero: nothing to write.
-func IsEmptyHardState(st *pb.HardState) bool { return hardStateOf(st) == hardState{} }
-
-// IsEmptySnap reports whether sp is nil or covers no entry.
-func IsEmptySnap(sp *pb.Snapshot) bool { return sp.GetMetadata().GetIndex() == 0 }
-
-// hardState is pb.HardState as a value: comparable, and not shared.
-type hardState struct{ term, vote, commit uint64 }
-
-func hardStateOf(st *pb.HardState) hardState {
-	return hardState{term: st.GetTerm(), vote: st.GetVote(), commit: st.GetCommit()}
-}
-
-// proto returns the hard state for the host, which owns the result.
-func (h hardState) proto() *pb.HardState {
-	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
 func (r *raft) hardState() hardState {
@@ -227,4 +203,38 @@ func (rn *RawNode) Advance(_ Ready) {
 		rn.onAdvance[i] = nil
 	}
 	rn.onAdvance = rn.onAdvance[:0]
+}
+
+// DescribeReady describes a Ready, a line or more for each part present.
+func DescribeReady(rd Ready, f EntryFormatter) string {
+	var parts []string
+	add := func(s string) { parts = append(parts, s) }
+	if rd.SoftState != nil {
+		add(DescribeSoftState(*rd.SoftState) + "\n")
+	}
+	if !IsEmptyHardState(rd.HardState) {
+		add("HardState " + DescribeHardState(rd.HardState) + "\n")
+	}
+	if len(rd.ReadStates) > 0 {
+		add(fmt.Sprintf("ReadStates %v\n", rd.ReadStates))
+	}
+	if len(rd.Entries) > 0 {
+		add("Entries:\n" + DescribeEntries(rd.Entries, f))
+	}
+	if !IsEmptySnap(rd.Snapshot) {
+		add("Snapshot " + DescribeSnapshot(rd.Snapshot) + "\n")
+	}
+	if len(rd.CommittedEntries) > 0 {
+		add("CommittedEntries:\n" + DescribeEntries(rd.CommittedEntries, f))
+	}
+	if len(rd.Messages) > 0 {
+		add("Messages:\n")
+	}
+	for _, m := range rd.Messages {
+		add(DescribeMessage(m, f) + "\n")
+	}
+	if len(parts) == 0 {
+		return "<empty Ready>"
+	}
+	return fmt.Sprintf("Ready MustSync=%t:\n%s", rd.MustSync, strings.Join(parts, ""))
 }

@@ -13,37 +13,6 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// StateType is a node's role.
-type StateType uint64
-
-// The roles. A pre-candidate asks whether it could win; see [Config.PreVote].
-const (
-	StateFollower StateType = iota
-	StateCandidate
-	StateLeader
-	StatePreCandidate
-)
-
-// String returns the constant's name.
-func (st StateType) String() string {
-	switch st {
-	case StateFollower:
-		return "StateFollower"
-	case StateCandidate:
-		return "StateCandidate"
-	case StateLeader:
-		return "StateLeader"
-	case StatePreCandidate:
-		return "StatePreCandidate"
-	}
-	return fmt.Sprintf("StateType(%d)", uint64(st))
-}
-
-// MarshalJSON returns the constant's name as a JSON string.
-func (st StateType) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "%q", st.String()), nil
-}
-
 // BasicStatus is a node's view of itself.
 type BasicStatus struct {
 	ID uint64

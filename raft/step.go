@@ -4,15 +4,10 @@
 package raft
 
 import (
-	"errors"
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
-
-// ErrMalformedMessage is wrapped by the errors of Step for messages no correct node
-// sends. Such a message changes nothing except, at most, the term.
-var ErrMalformedMessage = errors.New("raft: malformed message")
 
 // Step lets a message arrive. m must not change afterwards.
 func (r *raft) Step(m *pb.Message) error {

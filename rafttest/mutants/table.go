@@ -108,7 +108,7 @@ var table = []bug{
 		edit("		l.held = held\n", "		_ = held\n"), "TestChangesInARowKeepTheirOrder", 0},
 	{"units that a carrier went without count for a change of the members", "raft/internal/coding/members.go",
 		edit("		return slices.Contains(ra.without, id)\n", "		return false\n"), "20-units-left-out", 0},
-	{"members of configurations to come count when a change is applied", "raft/conf.go",
+	{"members of configurations to come count when a change is applied", "raft/members.go",
 		edit("		if !isMember(t.Config, id) {\n			only", "		if !isMember(t.Config, id) && len(t.Progress) < 0 {\n			only"), "TestPendingMembersAreNone", 0},
 	{"what is applied in memory counts as released", "raft/shown.go",
 		edit("	k := first - 1\n", "	k := max(first-1, l.applied)\n"), "13-shrink-by-two", 0},
@@ -167,7 +167,7 @@ var table = []bug{
 
 	// Hosts.
 	{"a joint configuration is left twice by a hasty host", "raft/held.go",
-		edit("		if l.electorate.foresees() {\n			return // upstream", "		if l.electorate.foresees() && l.held != nil {\n			return // upstream"), "TestJointConfigurationIsLeftOnceByAHastyHost", 0},
+		edit("		if l.electorate.foresees {\n			return // upstream", "		if l.electorate.foresees() && l.held != nil {\n			return // upstream"), "TestJointConfigurationIsLeftOnceByAHastyHost", 0},
 	{"a snapshot is taken while the host holds a change", "raft/electorate.go",
 		edit("	return len(e.changes) > 0 && e.changes[0] <= e.log.applying\n", "	return len(e.changes) > 0 && e.changes[0] == noLimit\n"), "TestSnapshotWaitsForAChangeThatIsHandedOut", 0},
 

@@ -72,7 +72,7 @@ var table = []bug{
 	{"joint configuration", "left an entry too late", "held.go", "l.log.applied >= l.confChangeAt\n", "l.log.applied > l.confChangeAt\n"},
 	{"joint configuration", "a removed leader steps down unasked", "conf.go", "if l.cfg.StepDownOnRemoval {", "if true {"},
 	{"joint configuration", "new members wait for a heartbeat", "conf.go", "				l.sendAppend(id, pr, false) // new ones need not wait for a heartbeat\n", ""},
-	{"joint configuration", "a transfer to a voter on its way out ends", "conf.go", "return incoming || outgoing", "return incoming || outgoing && false"},
+	{"joint configuration", "a transfer to a voter on its way out ends", "members.go", "return incoming || outgoing", "return incoming || outgoing && false"},
 
 	// Limits.
 	{"limits", "empty entries are refused when the limit is reached", "propose.go", "l.uncommitted > 0 && size > 0 &&", "l.uncommitted > 0 &&"},
