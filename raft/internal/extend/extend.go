@@ -20,9 +20,9 @@ import (
 
 // Log is the log as an extension reads it.
 type Log interface {
-	// First and Last are its bounds: the first entry that is not compacted, the
-	// last one. Term returns the term of an entry between them, and of the one
-	// before the first.
+	// First and Last are the bounds: the first entry not compacted, and the last
+	// entry. Term returns the term of an entry between First and Last, and of the
+	// entry before First.
 	First() uint64
 	Last() ecraft.ID
 	Term(index uint64) (uint64, error)
@@ -32,11 +32,11 @@ type Log interface {
 	Committed() uint64
 	// Applied is the index that the host has applied.
 	Applied() uint64
-	// Released returns the highest index that this node will never need again, whatever
+	// Released returns the highest index never needed again by this node, whatever
 	// crashes, if the log begins at index first.
 	Released(first uint64) uint64
 	// Stored returns the first index of Storage, as a process that starts now would
-	// find it, and the last index behind which the log is not known to be written.
+	// find the log, and the last index behind which the log is not known to be written.
 	Stored() (first, last uint64)
 	// Snapshot asks the host for its snapshot; the host may take a new one.
 	Snapshot() (*pb.Snapshot, error)
@@ -45,14 +45,14 @@ type Log interface {
 // View is the rest of Raft. No result may be changed.
 type View interface {
 	Term() uint64
-	// Lead is the leader that this node follows, or is; 0 if the node knows none.
+	// Lead is the leader known to this node, possibly the node itself; 0 without one.
 	Lead() uint64
 	Role() Role
 	// Members is the configuration in force and, at a leader, the progress of each
 	// member's log, members of configurations to come included.
 	Members() *tracker.ProgressTracker
 	Electorate() Electorate
-	// Transferee is the member that leadership is being handed to; 0: none.
+	// Transferee is the member to which leadership is being handed; 0: no member.
 	Transferee() uint64
 	// Held is the configuration change that waits for a brake; nil: none.
 	Held() *Change
@@ -60,16 +60,16 @@ type View interface {
 
 // Change is a configuration change as a brake sees it.
 type Change struct {
-	// To is the voters that count alone once the change is in force; nil if the present
-	// voters go on counting, as on entering a joint configuration, and if only learners
-	// change.
+	// To is the voters of the configuration after the change, if they alone count then;
+	// nil if the present voters go on counting, as on entering a joint configuration,
+	// and if only learners change.
 	To quorum.MajorityConfig
-	// New are the nodes that get a vote and have none, in order of id.
+	// New are the nodes with a vote after the change and without one now, in order of id.
 	New []uint64
 	// Second says that another change stands before this one in the same proposal.
 	Second bool
-	// Leaves says that no host has proposed the change: it leaves a joint configuration
-	// that is to be left automatically.
+	// Leaves says that no host has proposed the change: the change leaves a joint
+	// configuration with an automatic leave.
 	Leaves bool
 	// Insists says that the change must not be refused, because other changes may fit
 	// behind it.
@@ -80,14 +80,13 @@ type Change struct {
 type Electorate interface {
 	// Sets returns the sets of voters a majority of each of which must agree.
 	Sets() []quorum.MajorityConfig
-	// Torn reports whether sets of configurations that are not in force are among
-	// these.
+	// Torn reports whether Sets has sets of configurations that are not in force.
 	Torn() bool
 	// Everyone returns all members, learners too, in order of id.
 	Everyone() []uint64
 	// Expects reports whether a node is a member of a configuration to come.
 	Expects(id uint64) bool
-	// Changes are the indexes of the changes that are not in force, ascending.
+	// Changes are the indexes of the changes not in force, ascending.
 	Changes() []uint64
 	// Newest is the voters after the last change; nil without a change.
 	Newest() map[uint64]struct{}
@@ -162,9 +161,9 @@ const (
 	Vouch              // Msg leaves when this node's log is durable up to now
 	Report             // the leader is sent an acknowledgement up to ID.Index
 	Append             // Ent is appended to the log of the leader that this node is
-	Resend             // To is sent the entries that come next for it, if there are any
+	Resend             // To is sent its next entries, if there are any
 	Probe              // the same, and an append without entries if there are none
-	Spread             // everybody is sent what comes next
+	Spread             // every member is sent its next entries
 	Beat               // To is sent a heartbeat
 	Snapshot           // To is sent a snapshot
 	HandOver           // leadership is handed to To
@@ -173,7 +172,7 @@ const (
 	Refuse             // the change that waits is refused: an empty entry takes its place
 	Retry              // the change that waits is appended, if it may be by now
 	Count              // the leader counts acknowledgements again
-	Answer             // Msg, a read, is answered with ID.Index, which is committed
+	Answer             // Msg, a read, is answered with ID.Index, a committed index
 	Redirect           // Msg, a read, is taken as if no extension did, and goes to the leader
 	Bear               // the winner of an election gets on: its patience begins anew
 	Fail               // the log cannot be read: Err

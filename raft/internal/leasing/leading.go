@@ -8,8 +8,8 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// workOnChange tells the node whether a change of the configuration waits. While one
-// waits nobody is named, so that it may be appended.
+// workOnChange tells leases.Node whether a change of the configuration waits. While a
+// change waits, no responder is named, so that the change may be appended.
 func (x *Leases) workOnChange(now leases.Instant) {
 	if wants := x.raft.Held() != nil; wants != x.wants {
 		x.wants = wants
@@ -17,7 +17,7 @@ func (x *Leases) workOnChange(now leases.Instant) {
 	}
 }
 
-// workOnTransfer tells the node whether leadership is being handed over.
+// workOnTransfer tells leases.Node whether leadership is being handed over.
 func (x *Leases) workOnTransfer(now leases.Instant) {
 	if heir := x.raft.Transferee(); heir != x.heir {
 		x.heir = heir
@@ -25,8 +25,8 @@ func (x *Leases) workOnTransfer(now leases.Instant) {
 	}
 }
 
-// workOn asks for what waits for leases, after something has changed: commits, a
-// change of the configuration, a transfer.
+// workOn asks Raft to try again what waits for leases, after an event that may end the
+// wait: commits, a change of the configuration, a transfer.
 func (x *Leases) workOn() {
 	if !x.recount {
 		return

@@ -13,23 +13,23 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Config is what package raft fills in of the settings.
+// Config is the settings, as filled in by package raft.
 type Config struct {
 	Leases leases.Config
-	// Clock is monotonic, and counts the time for which the system is suspended.
+	// Clock is monotonic, and counts the time of a suspended system.
 	Clock func() time.Duration
-	// Spans returns the keys that a payload touches; nil: every key. It gets what Clear
-	// returns of an entry.
+	// Spans returns the keys that a payload touches; nil: every key. The payload is the
+	// result of Clear.
 	Spans func(data []byte) []leases.Span
 	// Clear returns the part of an entry's Data that the host can read.
 	Clear func(e *pb.Entry) []byte
-	// CommittableBy returns the highest index up to k that may be committed by what
-	// members hold, rules of leases aside.
+	// CommittableBy returns the highest index up to k that the logs of members let a
+	// leader commit, rules of leases aside.
 	CommittableBy func(k uint64, held func(id uint64) uint64) uint64
 	// Hold is how long a read waits here before it goes to the leader.
 	Hold time.Duration
-	// Served, if set, hears of reads of this node's host that its own lease answers:
-	// the host's context, and whether the node leads.
+	// Served, if set, hears of each read of this node's host answered by this node's own
+	// lease: the host's context, and whether the node leads.
 	Served func(rctx []byte, leads bool)
 }
 
@@ -43,31 +43,35 @@ type Leases struct {
 	raft extend.View
 	node *leases.Node
 
-	// term, lead and leads are what the node was told last.
+	// term, lead and leads are the last news given to leases.Node.
 	term, lead uint64
 	leads      bool
-	// found is the last index of the log as this node found it when it started: up to
-	// there the log may have changes of the configuration that are not in changes.
+	// found is the last index of the log at this node's start. Up to found the log may
+	// have changes of the configuration that are not in changes.
 	found uint64
 	// changes are the indexes of changes of the configuration that are not applied.
 	//
 	// Invariant: ascending, above the applied index, at most the last index.
 	changes []uint64
-	// matched is how far this node's log is its leader's, as far as it has
-	// acknowledged in this term.
+	// matched is the highest index acknowledged by this node in the present term: up to
+	// there the node's log equals the leader's.
 	matched uint64
-	noted   uint64 // of that, how far responders were told
-	// recount says that something has changed that commits may depend on.
+	noted   uint64 // the highest index of matched that responders were told
+	// recount says that commits may depend on an event since the last count.
 	recount bool
-	// wants and heir are what the node was told of a change that waits, and a transfer.
+	// wants and heir are the last news given to leases.Node of a waiting change, and of
+	// a transfer.
 	wants bool
 	heir  uint64
-	// reads wait here. Invariant: none is at or below the commit index.
+	// reads wait for an index, or for this node to be stable.
+	//
+	// Invariant: no index of theirs is at or below the commit index.
 	reads  []read
 	counts Counts
 }
 
-// New returns the leases of a node that starts. empty says that its hard state was.
+// New returns the leases of a starting node. empty says that the node's hard state was
+// empty.
 func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*Leases, error) {
 	x := &Leases{id: id, cfg: cfg, log: log, raft: raft, term: raft.Term(), found: log.Last().Index}
 	now := x.now()
@@ -76,8 +80,8 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*
 		return nil, err
 	}
 	x.node = n
-	// The keys of entries that the node finds are not looked at: they are about to be
-	// applied.
+	// The keys of entries found at the start are not looked at, because those entries
+	// are about to be applied.
 	n.Truncated(leases.Index(x.found))
 	n.Committed(leases.Index(log.Committed()))
 	n.Applied(leases.Index(log.Applied()))
@@ -85,13 +89,13 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*
 	return x, nil
 }
 
-// now reads the clock. All instants that the node is told are read after what they
-// are about has arrived.
+// now reads the clock. Every instant given to leases.Node is read after the arrival of
+// the event that the instant stands for.
 func (x *Leases) now() leases.Instant { return leases.Instant(max(x.cfg.Clock(), 0)) + 1 }
 
 // Brakes.
 
-// Committable returns the highest index up to k that leases let a leader commit.
+// Committable returns the highest index up to k at which leases permit a commit.
 func (x *Leases) Committable(k uint64) uint64 { return uint64(x.node.Committable(leases.Index(k))) }
 
 // MayVote reports whether promises allow a vote. A pre-vote binds nobody.
@@ -141,7 +145,7 @@ func (x *Leases) keysOf(e *pb.Entry) []leases.Span {
 }
 
 // Truncated hears that the log is about to be cut, from an index on. Reads that wait for
-// what is cut go to the leader.
+// a cut index go to the leader.
 func (x *Leases) Truncated(from uint64) {
 	x.node.Truncated(leases.Index(from - 1))
 	x.changes = slices.DeleteFunc(x.changes, func(i uint64) bool { return i >= from })
@@ -221,7 +225,7 @@ func (x *Leases) Tick() {
 	x.Poll()
 }
 
-// Poll does what has become possible.
+// Poll does the work that has become possible.
 func (x *Leases) Poll() {
 	now := x.now()
 	if x.leads {

@@ -12,30 +12,30 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// MsgLeases is the type of messages about leases. Their Term is 0 on the wire, so that a
-// node that does not know the type ignores them.
+// MsgLeases is the type of messages about leases. On the wire Term is 0, so that a node
+// without knowledge of the type ignores the message.
 const MsgLeases = pb.MessageType(66)
 
-// The Context of MsgLeases begins with a byte that says what the rest is.
+// The Context of MsgLeases begins with a byte that names the rest.
 const (
 	forLeases  = 'l' // a leases.Message
 	forNote    = 'n' // a leases.Note
-	forDurable = 'd' // nothing: this node's own word, for itself, that the term LogTerm is on its disk
+	forDurable = 'd' // nothing: sent by a node to itself once the term LogTerm is on its disk
 )
 
 func (x *Leases) message(to uint64, content []byte) *pb.Message {
 	return &pb.Message{Type: MsgLeases.Enum(), To: &to, From: &x.id, Term: new(uint64), Context: content}
 }
 
-// askDurable has this node hear when a term is on its disk: it sends itself a message
-// that waits for durability, as votes and acknowledgements do.
+// askDurable has this node hear when a term is on its disk: the node sends itself a
+// message which waits for durability, as votes and acknowledgements do.
 func (x *Leases) askDurable(term uint64) {
 	m := x.message(x.id, []byte{forDurable})
 	m.LogTerm = &term
 	x.Ask(extend.Effect{Do: extend.Vouch, Msg: m})
 }
 
-// Check refuses a message that no correct node sends.
+// Check refuses a message if no correct node sends such a message.
 func (x *Leases) Check(m *pb.Message) error {
 	c := m.GetContext()
 	switch {
@@ -50,7 +50,7 @@ func (x *Leases) Check(m *pb.Message) error {
 	return nil
 }
 
-// Step takes a message that Check lets pass.
+// Step takes a message accepted by Check.
 func (x *Leases) Step(m *pb.Message) error {
 	c := m.GetContext()
 	x.recount = true
@@ -92,8 +92,9 @@ func (x *Leases) Handled(m *pb.Message) {
 	}
 }
 
-// Leaves hears of a message of Raft that is about to leave. An acknowledgement of this
-// node to the leader, or as the leader to itself, says how far its log is the leader's.
+// Leaves hears of a message of Raft that is about to leave. An acknowledgement by this
+// node, to the leader or as the leader to itself, gives the index up to which the log
+// equals the leader's.
 func (x *Leases) Leaves(m *pb.Message) {
 	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetTerm() == x.term && m.GetTo() == x.lead && x.lead != 0 {
 		x.matched = max(x.matched, m.GetIndex())

@@ -13,9 +13,9 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// sendNotes tells responders how far this node's log is the leader's. A note waits for
-// durability like the acknowledgement with which it is made. It has the leader's newest
-// roster of now: a responder that is named later has a barrier at or above the note.
+// sendNotes tells responders up to which index this node's log equals the leader's. A
+// note waits for durability like the acknowledgement beside it, and carries the leader's
+// newest roster of now: a responder named later has a barrier at or above the note.
 func (x *Leases) sendNotes() {
 	note, to := x.node.OwnNote(leases.Index(x.matched))
 	if len(to) == 0 || x.matched <= x.noted {
@@ -30,13 +30,14 @@ func (x *Leases) sendNotes() {
 	}
 }
 
-// IsNote reports whether a message is a note, and how far its sender holds the log.
+// IsNote reports whether a message is a note, and up to which index its sender holds the
+// log.
 func IsNote(m *pb.Message) (upTo uint64, is bool) {
 	return m.GetIndex(), m.GetType() == MsgLeases && len(m.GetContext()) > 0 && m.GetContext()[0] == forNote
 }
 
-// Noted takes what another message than a note says, too: that a node holds the log of
-// its leader's term up to an index, durably.
+// Noted takes the same news from a message other than a note: a node durably holds the
+// log of its leader's term up to an index.
 func (x *Leases) Noted(from, term, index uint64) {
 	if term == x.term && index > 0 {
 		_ = x.node.StepNote(leases.NodeID(from), leases.Note{Term: leases.Term(term), Index: leases.Index(index)})
@@ -70,8 +71,8 @@ func (x *Leases) release() {
 		}
 		return uint64(x.node.Noted(leases.NodeID(id)))
 	}
-	// A lower index may not be committable where units ride in the entries above it, so
-	// both rules are asked until they agree.
+	// A lower index may not be committable where units ride in the entries above, so
+	// both rules are asked until their answers agree.
 	k := durable
 	for {
 		q.UpTo = leases.Index(x.cfg.CommittableBy(k, held))
@@ -89,7 +90,7 @@ func (x *Leases) release() {
 }
 
 // firstChange returns the first change of the configuration that may not be applied; 0
-// if there is none.
+// without such a change.
 func (x *Leases) firstChange() uint64 {
 	if applied := x.log.Applied(); applied < x.found {
 		return applied + 1

@@ -17,17 +17,18 @@ import (
 type read struct {
 	msg   *pb.Message
 	spans []leases.Span
-	// index is what has to be committed before the read is answered; 0 if the read
-	// waits for this node to be stable, or for a leader to go to.
+	// index must be committed before the read is answered; 0 if the read waits for this
+	// node to be stable, or for a leader to be known.
 	index uint64
 	until leases.Instant
-	// local says that a lease of this node answers the read, and no other node does.
+	// local says that a lease of this node answers the read, without another node.
 	local bool
 }
 
-// Reads end: with an index, when that is committed; or they go to the leader, as all do
-// without leases. An index that is not committed may never be: its entry may be cut. So
-// the host is told an index only when it is committed, and waits for it to be applied.
+// A read ends in one of two ways: with an index, once the index is committed; or at the
+// leader, as every read does without leases. An uncommitted index may never be
+// committed, because its entry may be cut. So the host is told committed indexes only,
+// and waits until the index is applied.
 
 // own reports whether a read is of this node's host.
 func (x *Leases) own(m *pb.Message) bool { return m.GetFrom() == 0 || m.GetFrom() == x.id }
@@ -36,7 +37,7 @@ func (x *Leases) own(m *pb.Message) bool { return m.GetFrom() == 0 || m.GetFrom(
 func (x *Leases) TakeRead(m *pb.Message) bool {
 	own := x.own(m)
 	if !own && !x.leads {
-		return false // it was meant for a leader
+		return false // the read was meant for a leader
 	}
 	now := x.now()
 	r := read{msg: m, spans: x.spansOf(m), until: now + leases.Instant(x.cfg.Hold)}
@@ -56,7 +57,7 @@ func (x *Leases) TakeRead(m *pb.Message) bool {
 	return false
 }
 
-// serve has a read wait for its index, or answers it, if this node is stable.
+// serve holds a read until its index, or answers the read, if this node is stable.
 func (x *Leases) serve(now leases.Instant, r *read) bool {
 	i, ok := x.node.ReadIndex(now, r.spans...)
 	if !ok {
@@ -72,7 +73,7 @@ func (x *Leases) serve(now leases.Instant, r *read) bool {
 	return true
 }
 
-// hold answers a read at its index, as soon as that is committed.
+// hold answers a read at its index, as soon as the index is committed.
 func (x *Leases) hold(r read) {
 	if r.index <= x.log.Committed() {
 		x.answer(r)
@@ -94,7 +95,7 @@ func (x *Leases) LeaderIndex(m *pb.Message) uint64 {
 	return uint64(x.node.LeaderIndex(x.spansOf(m)...))
 }
 
-// HoldRead takes a read that a leader has confirmed, if its index is not committed.
+// HoldRead takes a read confirmed by a leader, if the read's index is not committed.
 func (x *Leases) HoldRead(m *pb.Message, index uint64) bool {
 	if index <= x.log.Committed() {
 		return false
@@ -134,7 +135,7 @@ func (x *Leases) releaseReads(committed uint64) {
 	})
 }
 
-// cutReads has reads that wait for what may never be committed go elsewhere.
+// cutReads sends reads elsewhere whose index may never be committed.
 func (x *Leases) cutReads(from uint64) {
 	for i := range x.reads {
 		if r := &x.reads[i]; r.index >= from && r.index > 0 {
@@ -144,9 +145,8 @@ func (x *Leases) cutReads(from uint64) {
 	}
 }
 
-// retryReads answers reads that had to wait for this node to be stable, and sends those
-// to the leader that have waited for long. With no leader to go to they wait for another
-// while.
+// retryReads answers reads that waited for this node to be stable, and sends reads to
+// the leader after a long wait. Without a leader such reads wait for another while.
 func (x *Leases) retryReads(now leases.Instant) {
 	if len(x.reads) == 0 {
 		return
@@ -157,7 +157,7 @@ func (x *Leases) retryReads(now leases.Instant) {
 		late := now >= r.until
 		switch {
 		case r.index > 0 && (x.leads || !late):
-			x.reads = append(x.reads, r) // a leader could only send it to itself
+			x.reads = append(x.reads, r) // a leader could only send the read to itself
 		case r.index == 0 && x.serve(now, &r):
 		case !late || x.lead == 0 && now < r.until+leases.Instant(x.cfg.Leases.ElectionTimeout):
 			x.reads = append(x.reads, r)
@@ -170,14 +170,14 @@ func (x *Leases) retryReads(now leases.Instant) {
 
 // Counts count reads and messages.
 type Counts struct {
-	Local       uint64 // reads that this node took as a responder
+	Local       uint64 // reads taken by this node as a responder
 	Leader      uint64 // and as a leader, by its lease
-	Waited      uint64 // reads that had to wait until this node was stable
-	Held        uint64 // reads that had to wait for their index to be committed
+	Waited      uint64 // reads that waited until this node was stable
+	Held        uint64 // reads that waited until their index was committed
 	Cut         uint64 // of these, reads whose index may never be committed
 	Redirected  uint64 // reads that went to the leader after a wait
 	NoteCommits uint64 // times at which notes moved the commit index
-	Refused     uint64 // messages that cannot be read
+	Refused     uint64 // unreadable messages
 }
 
 // Status returns the state of leases.
