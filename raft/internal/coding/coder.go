@@ -42,9 +42,9 @@ type Coder struct {
 	leads    *leading
 	recovery *recovery
 
-	// role and term are those that this node has.
+	// role and term are this node's role and term.
 	//
-	// Invariant: those of the View after each call.
+	// Invariant: after each call, equal to the View's.
 	role extend.Role
 	term uint64
 
@@ -55,7 +55,7 @@ type Coder struct {
 	// told is the last report to the leader, at toldTick.
 	told     report
 	toldTick int
-	// acked is the last index that this node acknowledged in its term.
+	// acked is the last index acknowledged by this node in its term.
 	//
 	// Invariant: at most the last index.
 	acked ecraft.ID
@@ -72,7 +72,7 @@ type Coder struct {
 	handed, storing time.Duration
 	// heldBack is the last index at which CodingHeldBack was recorded.
 	heldBack uint64
-	// former is the last leader that this node followed.
+	// former is the last leader followed by this node.
 	former uint64
 	// saidStuck is the last entry for which Stuck was recorded.
 	saidStuck uint64
@@ -110,7 +110,7 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View) *Coder {
 	return c
 }
 
-// Load notes entries of the log that this node found when it started, in order.
+// Load notes the entries of the log found at this node's start, in order.
 func (c *Coder) Load(ents []*pb.Entry) error {
 	if err := Foreign(ents, c.cfg.ClearPrefix); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *Coder) Load(ents []*pb.Entry) error {
 	return err
 }
 
-// Survey looks at entries that are applied, Surveyed hears that all entries behind
+// Survey looks at applied entries; Surveyed hears that all entries behind
 // an index were looked at or will be.
 func (c *Coder) Survey(ents []*pb.Entry) error {
 	for _, e := range ents {
@@ -201,7 +201,7 @@ func (c *Coder) Turned(role extend.Role, term, lead uint64) {
 	}
 	c.role, c.term = role, term
 	c.acked, c.leads, c.recovery = ecraft.ID{}, nil, nil
-	c.uncover() // members may lose in another term what they acknowledged in this one
+	c.uncover() // in another term members may lose entries acknowledged in this term
 	switch role {
 	case extend.Leader:
 		c.begin()

@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Config is what the coding of a node is told. The fields up to Plain are those
-// of raft.Coding, where they are described, with defaults filled in.
+// Config is the settings of a node's coding. The fields up to Plain are the fields of
+// raft.Coding, described there, with defaults filled in.
 type Config struct {
 	Threshold   int
 	Policy      ecraft.Policy
@@ -28,7 +28,7 @@ type Config struct {
 	Logger interface {
 		Warningf(format string, args ...any)
 	}
-	// Record hears of what coding does.
+	// Record hears of the events of coding.
 	Record func(Event)
 	// Clock is monotonic; nil: there is none.
 	Clock func() time.Duration
@@ -77,7 +77,7 @@ const noLimit = math.MaxUint64
 // MaxTerm is beyond any term that counting elections leads to.
 const MaxTerm = 1 << 62
 
-// fault reports an entry that cannot be read as what it says it is.
+// fault reports an entry that cannot be read as its header says.
 func fault(id ecraft.ID, err error) error {
 	return fmt.Errorf("entry %d/%d: %w", id.Term, id.Index, err)
 }

@@ -9,20 +9,19 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// The commit rule for coded entries. Index k may be committed when Raft's rule
-// allows it and, for every entry up to it, the voters that hold the fewest
-// units of the entry could restore it, if only half of them (rounded up) were
-// left:
+// The commit rule for coded entries. Index k may be committed when Raft's rule allows k
+// and, for every entry up to k, the half (rounded up) of the voters with the fewest
+// units of the entry could restore the entry:
 //
 //	the ceil(N/2) least holdings of the N voters sum to at least D.
 //
 // Strips are disjoint, so holdings add up. For an odd N the rule says that any
-// majority decodes; for an even N that any half does, and so does any majority
-// of a configuration that is one member larger or smaller. Riders count in
-// entries up to k only: a later leader may replace what lies behind it.
+// majority decodes; for an even N that any half decodes, and so any majority of a
+// configuration with one member more or less. Riders count in entries up to k only: a
+// later leader may replace the entries behind k.
 
-// Committable returns the highest index up to k that may be committed, or one
-// at or below the commit index.
+// Committable returns the highest index up to k that may be committed, or an index at
+// or below the commit index.
 func (c *Coder) Committable(k uint64) uint64 {
 	if c.leads == nil {
 		return k
@@ -42,7 +41,7 @@ type said func(id uint64) uint64
 
 func (s said) match(id uint64) uint64 { return s(id) }
 
-// match returns what a member has acknowledged.
+// match returns the index acknowledged by a member.
 func (l *leading) match(id uint64) uint64 {
 	if pr := l.raft.Members().Progress[id]; pr != nil {
 		return pr.Match
@@ -107,7 +106,7 @@ func coveredIn(v quorum.MajorityConfig, rec *record, upTo uint64, by matches) bo
 	return ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)
 }
 
-// committed notes that the commit index has risen.
+// committed notes a higher commit index.
 func (l *leading) committed(from, to uint64) {
 	g := &l.ledger
 	for _, rec := range g.recs[g.at(from+1):] {

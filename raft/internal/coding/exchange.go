@@ -17,16 +17,16 @@ import (
 // Followers complete each other's payloads. When a follower's units of an entry are
 // durable, the follower acknowledges the entry and pushes the units to the members that
 // need them, by a schedule that follows from the header: no request, one delay. A node
-// that still lacks units of a committed entry asks for the rest.
+// without all units of a committed entry asks for the rest.
 
-// Types of messages between nodes that code. Their Term is 0 on the wire, so that a
-// node without coding ignores them; the sender's term is in LogTerm.
+// Types of messages between nodes that code. On the wire Term is 0, so that a node
+// without coding ignores the message; the sender's term is in LogTerm.
 const (
 	MsgUnits    = pb.MessageType(64)
 	MsgUnitsAsk = pb.MessageType(65)
 )
 
-// The Context of MsgUnits and MsgUnitsAsk is one byte, what the message is for.
+// The Context of MsgUnits and MsgUnitsAsk is one byte, the message's purpose.
 const (
 	forPush    = 'p' // a push: units without a question
 	forAnswer  = 'a' // the answer to a question for units
@@ -38,7 +38,7 @@ const (
 const answerBytes = 1 << 20
 
 // unitsMessage begins a message about units. LogTerm is the sender's term, Index the
-// last index that the sender acknowledged in this term.
+// last index acknowledged by the sender in the present term.
 func (c *Coder) unitsMessage(typ pb.MessageType, to uint64, purpose byte) *pb.Message {
 	return &pb.Message{
 		Type: &typ, To: &to, From: &c.id, Term: new(uint64), LogTerm: new(c.raft.Term()),
@@ -53,9 +53,9 @@ func IsPush(m *pb.Message) bool {
 }
 
 // share pushes this node's units of entries behind their acknowledgement: at once, or
-// when the entries lie far enough behind the commit index. An entry that was committed
-// before it came is not shared, because the others have it; for the same reason they
-// push no units of it.
+// when the entries lie far enough behind the commit index. An entry committed before
+// its arrival here is not shared, because the other members have the entry; for the same
+// reason the others push no units of the entry.
 func (c *Coder) share(ents []*pb.Entry, envs []*ecraft.Envelope, commit uint64) {
 	var now parcels
 	for i, env := range envs {
@@ -221,7 +221,7 @@ func (c *Coder) Step(m *pb.Message) error {
 // stepUnits takes units, or headers, from another node.
 func (c *Coder) stepUnits(m *pb.Message) error {
 	from := m.GetFrom()
-	if m.GetContext()[0] == forReading { // also from nodes that are to be members
+	if m.GetContext()[0] == forReading { // also from members to come
 		if c.leads != nil {
 			c.leads.readingArrived(m)
 		}
@@ -291,7 +291,7 @@ func (c *Coder) unitsArrived(id ecraft.ID, from uint64, s ecraft.Strip) error {
 	return nil
 }
 
-// completed notes that this node has the payload of an entry.
+// completed notes that the payload of an entry is here.
 func (c *Coder) completed(id ecraft.ID) {
 	rec := c.ledger.find(id.Index)
 	if rec == nil || rec.id != id {
@@ -358,10 +358,10 @@ func (c *Coder) answer(e, m *pb.Message) error {
 	return nil
 }
 
-// unitsFor returns units of an entry for a member that lacks some. If this node has the
-// payload, the units are of the member's own strip, which no other node sends;
-// otherwise they are of this node's strip. They are not sound if this node's log may
-// once have had more.
+// unitsFor returns units of an entry for a member without all of them. If this node has
+// the payload, the units are of the member's own strip, which no other node sends;
+// otherwise the units are of this node's strip. The units are not sound if this node's
+// log may once have had more.
 func (c *Coder) unitsFor(asker uint64, id ecraft.ID, want gossip.Want) (units []ecraft.Strip, sound bool) {
 	if !c.stands(id) {
 		return nil, true

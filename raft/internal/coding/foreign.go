@@ -19,9 +19,9 @@ var ErrForeign = errors.New("raft: the log has coded entries that this node is n
 const Off = -1
 
 // Foreign returns an error that wraps ErrForeign, and says what to do, if there is an
-// envelope among entries that a node with this clear prefix cannot read. An envelope is
-// what has the magic, the length of the clear prefix, and a header whose checksum is
-// right: what a host proposes may begin with the magic.
+// envelope among entries that a node with this clear prefix cannot read. An envelope has
+// the magic, the length of the clear prefix, and a header with the right checksum,
+// because a host's own proposal may begin with the magic.
 func Foreign(ents []*pb.Entry, clearPrefix int) error {
 	for _, e := range ents {
 		if e.GetType() != pb.EntryNormal || clearPrefix != Off && ecraft.IsEnvelope(e.GetData(), clearPrefix) {

@@ -121,7 +121,7 @@ func (l *leading) lags(to, next uint64) {
 	}
 }
 
-// missedBytes bounds a message to a member that catches up, so that the next message on
+// missedBytes bounds a message to a member behind the others, so that the next message on
 // the interface does not wait for long.
 const missedBytes = 32 << 10
 
@@ -151,8 +151,8 @@ func (l *leading) dataFor(to uint64, e *pb.Entry) (data []byte, saved int, err e
 	return data, 0, err
 }
 
-// asItIs reports whether a member is sent an entry in this node's form, and how many
-// bytes shorter the host makes it.
+// asItIs reports whether a member is sent an entry in this node's form, and by how many
+// bytes the host shortens the entry.
 func (l *leading) asItIs(h *ecraft.Header, to uint64, e *pb.Entry) (saved int, ok bool) {
 	switch {
 	case len(h.Riders) == 0 && h.Whole(to) && h.Whole(l.id):
@@ -296,7 +296,7 @@ func (c *Coder) stands(id ecraft.ID) bool {
 
 var errPlain = fmt.Errorf("%w: the entry is plain", ecraft.ErrIncomplete)
 
-// envelopeOf reads one entry of the log that is not plain.
+// envelopeOf reads a coded entry of the log.
 // [ecraft.ErrIncomplete]: there is no such entry.
 func (c *Coder) envelopeOf(id ecraft.ID) (*ecraft.Envelope, error) {
 	e, err := c.entry(id)

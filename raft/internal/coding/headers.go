@@ -11,7 +11,7 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// A check of a change may concern entries that this node has compacted. Other members
+// A check of a change may concern entries compacted by this node. Other members
 // have the headers.
 
 // The Context of questions and answers about headers, of the wish that a member
@@ -27,8 +27,8 @@ const (
 // maxHeaders bounds the headers in an answer.
 const maxHeaders = 512
 
-// askHeaders asks a member that has entries [from, to] of the log for the headers of
-// the coded ones.
+// askHeaders asks a member with entries [from, to] of the log for the headers of the
+// coded entries.
 func (l *leading) askHeaders(from, to uint64) {
 	c := l.Coder
 	if l.askedHeaders == c.ticks {

@@ -52,7 +52,7 @@ func (c *Coder) brokenLedger() error {
 	return c.ledger.differs(&want)
 }
 
-// differs says in what the ledger is not the one that the log says.
+// differs names a difference between the ledger and the ledger derived from the log.
 func (g *ledger) differs(want *ledger) error {
 	if len(g.recs) != len(want.recs) {
 		return fmt.Errorf("the ledger has %d records, the log %d coded entries", len(g.recs), len(want.recs))
@@ -100,7 +100,7 @@ func (c *Coder) brokenPayloads() error {
 	return nil
 }
 
-// brokenRoles looks whether what belongs to a role is there in that role only.
+// brokenRoles looks for state of a role in a node with another role.
 func (c *Coder) brokenRoles() error {
 	role := c.raft.Role()
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// leading is the state of a leader that codes: slots, and entries on their way. It
-// begins and ends with the leadership.
+// leading is the state of a leader that codes: slots, and entries on their way. The
+// state begins and ends with the leadership.
 type leading struct {
 	*Coder
 	// members are the followers by slot, voters first, then learners, in order
@@ -42,8 +42,8 @@ type leading struct {
 	credit int
 	// stuck is how many ticks a member has been stuck.
 	stuck map[uint64]int
-	// first is the index of the first entry of this term, sentTo the highest that was
-	// sent to a member in it.
+	// first is the index of the first entry of this term, sentTo the highest index sent
+	// to a member in this term.
 	//
 	// Invariant: neither falls, whatever becomes of the messages.
 	first  uint64
@@ -62,7 +62,7 @@ func (c *Coder) begin() {
 	c.leads.arrangeSlots()
 }
 
-// next returns the id of the next entry that this leader appends.
+// next returns the id of this leader's next entry.
 func (l *leading) next() ecraft.ID {
 	return ecraft.ID{Term: l.raft.Term(), Index: l.log.Last().Index + 1 + l.Ahead()}
 }
@@ -77,7 +77,7 @@ func (l *leading) tick() {
 	l.workOnChange()
 }
 
-// unblock has members that are alive be sent entries that can be made by now.
+// unblock sends live members the entries that can be made by now.
 func (l *leading) unblock() {
 	for _, id := range l.members {
 		if l.healthy(id) {

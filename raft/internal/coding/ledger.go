@@ -15,8 +15,8 @@ import (
 type ledger struct {
 	// recs are the records in order of index. Records of applied entries go.
 	//
-	// Invariant: one for each coded entry of the log that is not applied, with the
-	// units and riders that the log says.
+	// Invariant: a record for each coded entry of the log not applied, with the units
+	// and riders that the log says.
 	recs []*record
 	// ready is the number of leading records known to be complete.
 	//
@@ -27,7 +27,7 @@ type ledger struct {
 	// words is the bytes of the payloads that records keep with their codewords,
 	// bare a number of leading records that keep none.
 	//
-	// Invariant: both are what counting the records again gives.
+	// Invariant: both equal a new count over the records.
 	words, bare int
 }
 
@@ -39,18 +39,18 @@ type record struct {
 	raised []raise
 	// complete says that this node can produce the payload.
 	//
-	// Invariant: if and only if the log has the payload, or the store.
+	// Invariant: if and only if the log or the store has the payload.
 	complete bool
 	// covered says, at a leader, that the units of the header alone satisfy the commit
 	// rule. It is forgotten when the configuration changes, and with the leadership.
 	//
 	// Invariant: then the rule holds; never at another node.
 	covered bool
-	// whole says that the log has the payload, and not the store.
+	// whole says that the payload is in the log, and not in the store.
 	//
-	// Invariant: the envelope in the log has it.
+	// Invariant: the envelope in the log has the payload.
 	whole bool
-	// unpushed says that no push will bring units any more: they are to be asked for.
+	// unpushed says that no push will bring further units: this node must ask.
 	unpushed bool
 	// pinned says that the store must not give the payload up.
 	//
@@ -59,7 +59,7 @@ type record struct {
 	// damaged says that this node's log has lost units.
 	damaged bool
 
-	// word is the codeword, at a leader that has made one. nil otherwise.
+	// word is the codeword, once a leader has computed the codeword; nil otherwise.
 	word *ecraft.Codeword
 	// plan is the policy's plan, born when the entry was appended, and hedgeAt when the
 	// entry is late; 0: no timer.
@@ -173,8 +173,8 @@ func (g *ledger) complete(rec *record, here bool) {
 // incomplete returns the first record whose payload is lacking, or nil.
 func (c *Coder) incomplete() *record { return c.ledger.incomplete() }
 
-// forgetting notes entries that the store has given up for lack of room, and that are
-// lacking again. It follows each call that may have the store give up entries.
+// forgetting notes entries given up by the store for lack of room, and so lacking again.
+// The call follows each call that may make the store give up entries.
 func (c *Coder) forgetting() {
 	from, ok := c.store.Forgot()
 	if !ok {

@@ -36,7 +36,7 @@ type memberCheck struct {
 	// failedAt is the tick of the last failure, snapshotAt the tick of the last
 	// question for a snapshot.
 	failedAt, snapshotAt int
-	// raised are riders in carriers that were appended for this check.
+	// raised are riders in carriers appended for this check.
 	raised map[uint64][]raise
 	// headers are the headers of entries that are compacted here, from other members,
 	// known up to headersTo.
@@ -84,7 +84,7 @@ func (l *leading) verdict(voters quorum.MajorityConfig) (v verdict) {
 	}
 	v.okTo = max(check.okTo, l.releasedByEnough(voters))
 	if v.okTo >= l.spans.last() {
-		return v // all behind it is plain
+		return v // all entries behind are plain
 	}
 	first := l.log.First()
 	l.verdictOfHeaders(&v, check, voters, first-1)
@@ -182,8 +182,8 @@ func sameVoters(a, b quorum.MajorityConfig) bool {
 	return true
 }
 
-// releasedByEnough returns the index up to which so many voters have released the log
-// that each majority has one of these voters.
+// releasedByEnough returns the highest index such that each majority has a voter whose
+// log is released up to there.
 func (l *leading) releasedByEnough(voters quorum.MajorityConfig) uint64 {
 	n := len(voters)
 	if n == 0 {
@@ -320,7 +320,7 @@ func (l *leading) raiseCommitted(recs []*record) {
 // Switched hears that another configuration is in force; before are the members until
 // now.
 func (c *Coder) Switched(before tracker.ProgressMap) {
-	// A node that joins may not be the one that had its id before, whatever the log
+	// A joining node may be another than the former owner of its id, whatever the log
 	// says of the id.
 	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool {
 		return before[id] == nil || c.raft.Members().Progress[id] == nil
@@ -346,9 +346,9 @@ func (c *Coder) uncover() {
 }
 
 // MayCampaign reports whether this node may campaign although it has not applied a
-// committed configuration, because it lacks a payload before that. With the longest log
-// the node may be the only one that can win, and as a leader it can ask for the
-// payload.
+// committed configuration, because a payload before the configuration is lacking here.
+// With the longest log the node may be the only possible winner, and a leader can ask
+// for the payload.
 func (c *Coder) MayCampaign() bool {
 	changes := c.raft.Electorate().Changes()
 	if len(changes) == 0 {

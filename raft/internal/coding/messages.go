@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// Raft's own messages, as they arrive and leave: the news in them for coding, and the
-// fields that coding fills.
+// Raft's own messages, as they arrive and leave: their news for coding, and the fields
+// filled by coding.
 
 // Arrives hears of a message of another node, before Raft takes the message.
 func (c *Coder) Arrives(m *pb.Message) {
@@ -158,7 +158,7 @@ func (l *leading) sent(to uint64, ents []*pb.Entry) {
 	}
 }
 
-// observer returns a leader's policy if it learns.
+// observer returns a leader's policy, if the policy learns.
 func (c *Coder) observer() ecraft.Observer {
 	if c.leads == nil {
 		return nil

@@ -14,15 +14,15 @@ import (
 // Notes of entries that come into the log, are replaced, and are applied; and the
 // checks before.
 
-// accepted are entries and their envelopes, nil for plain ones and for all if they
-// all are plain.
+// accepted are entries and their envelopes: nil for a plain entry, and no envelopes at
+// all if every entry is plain.
 type accepted struct {
 	ents []*pb.Entry
 	envs []*ecraft.Envelope
 }
 
-// Accept checks entries from a leader before they come into the log, and refuses
-// entries that this node could not use, now or later.
+// Accept checks entries from a leader before the log takes the entries, and refuses
+// entries without use to this node, now or later.
 func (c *Coder) Accept(ents []*pb.Entry) error {
 	envs, err := c.openAll(ents)
 	for i := 0; i < len(envs) && err == nil; i++ {
@@ -80,15 +80,15 @@ func (c *Coder) slotsOf(id ecraft.ID, before []*pb.Entry, envs []*ecraft.Envelop
 	return 0, true
 }
 
-// Appended notes entries that now stand in the log. A leader's own entries were noted
-// when they were made.
+// Appended notes new entries of the log. A leader's own entries were noted when the
+// leader made them.
 func (c *Coder) Appended(ents []*pb.Entry) {
 	if f := c.fresh; len(f.ents) > 0 && f.ents[0] == ents[0] {
 		c.took(f.ents, f.envs)
 	}
 }
 
-// took notes entries with the units that this node stores. envs are their envelopes.
+// took notes entries with this node's units. envs are the entries' envelopes.
 func (c *Coder) took(ents []*pb.Entry, envs []*ecraft.Envelope) {
 	for i, env := range envs {
 		if env != nil {
@@ -158,7 +158,7 @@ func (c *Coder) Applied(index uint64) {
 	}
 	c.store.Applied(index)
 	if c.leads != nil {
-		c.leads.workOnChange() // a change may have waited for this
+		c.leads.workOnChange() // a change may have waited for this report
 	}
 }
 

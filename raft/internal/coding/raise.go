@@ -151,8 +151,8 @@ func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) 
 	c.Ask(extend.Effect{Do: extend.Append, Ent: e})
 }
 
-// acknowledged returns the members that have acknowledged an index, this node among
-// them.
+// acknowledged returns the members with an acknowledgement of an index, this node
+// included.
 func (l *leading) acknowledged(index uint64) func(id uint64) bool {
 	return func(id uint64) bool {
 		pr := l.raft.Members().Progress[id]

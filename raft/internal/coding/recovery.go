@@ -126,9 +126,9 @@ func (c *Coder) Cuts(index uint64) {
 // maxRecovered bounds the entries in one question.
 const maxRecovered = 256
 
-// ask asks every member for the units that are lacking. A member that was asked within
-// two heartbeats may be about to answer, and gets a question without entries, which
-// keeps it from campaigning.
+// ask asks every member for the lacking units. A member asked within the last two
+// heartbeats may be about to answer, and gets a question without entries, which keeps
+// the member from campaigning.
 func (rc *recovery) ask() {
 	rc.sinceAsk = 0
 	lacking := rc.lackingTail()
@@ -147,16 +147,15 @@ func (rc *recovery) ask() {
 	}
 }
 
-// questions returns what a member is to be asked: the entries that it has not
-// answered for.
+// questions returns the entries that a member has not answered for.
 func (rc *recovery) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
 	for _, rec := range lacking {
 		if rc.answers[rec.id.Index][to] || !rc.expectPinned(rec) {
 			continue
 		}
-		// The question is for all that a member holds beside the units of this node's
-		// log, and not for as many units as are lacking: the answer might repeat units
-		// that are here, or that will be dropped, and the log would be cut.
+		// The question is for all of a member's units beside the units of this node's
+		// log, and not for as many units as are lacking. Otherwise the answer might
+		// repeat units that are here or will be dropped, and the log would be cut.
 		own := 0
 		if !rec.damaged {
 			own = rec.hdr.BaseOf(rc.id)
@@ -169,8 +168,8 @@ func (rc *recovery) questions(to uint64, lacking []*record) (ents []*pb.Entry) {
 	return ents
 }
 
-// answersFor returns the members that have answered for an entry, this node among them
-// if its log has all units that it had.
+// answersFor returns the members that have answered for an entry, this node included
+// unless its log has lost units.
 func (rc *recovery) answersFor(rec *record) map[uint64]bool {
 	answers := rc.answers[rec.id.Index]
 	if answers == nil {

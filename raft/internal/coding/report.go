@@ -88,8 +88,8 @@ func parseReport(b []byte) (p report, err error) {
 // account is a node's knowledge of a member.
 type account struct {
 	report
-	// capable says that the member reads envelopes like this node's: by its report, or
-	// by a slot in an entry of the log.
+	// capable says that the member reads envelopes like this node's, as its report says
+	// or a slot in an entry of the log.
 	capable bool
 	// wasCapable says that the member was capable at some time: its log may have coded
 	// entries.
@@ -101,7 +101,8 @@ type account struct {
 	heardTick   int
 	unreachable bool
 	// shown is the highest index that the member reported as released, fellTick the
-	// tick since which its reports say less, or 0. warned says that this was logged.
+	// tick since which its reports say less, or 0. warned says that the log has a line
+	// about the fall.
 	shown    uint64
 	fellTick int
 	warned   bool
@@ -124,7 +125,7 @@ func (a *account) setCapable(capable bool) {
 	a.wasCapable = a.wasCapable || capable
 }
 
-// heard notes that a member is alive.
+// heard notes a sign of life of a member.
 func (c *Coder) heard(id uint64) {
 	if id == c.id || c.raft.Members().Progress[id] == nil {
 		return
@@ -218,8 +219,8 @@ func (c *Coder) reportNews() {
 	}
 }
 
-// HandedOut hears that the host was given entries to store, Stored that the host has
-// stored them: the time between is measured.
+// HandedOut hears that the host was given entries to store, Stored that the entries are
+// stored: the time between is measured.
 func (c *Coder) HandedOut() {
 	if c.handed == 0 {
 		c.handed = c.now()

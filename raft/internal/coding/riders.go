@@ -9,14 +9,13 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Units that ride are in the log for as long as their carrier is, also when the entry
-// that they are for is applied and its record gone. Others may still need these units:
-// a member that has not released the entry must be able to give all units assigned to
-// it.
+// Riding units are in the log for as long as their carrier, also when their entry is
+// applied and its record gone. Other members may still need the units: a member that has
+// not released the entry must be able to give all units assigned to the member.
 
 // riders says which entries of the log carry units of which others.
 type riders struct {
-	// carriers are their indexes, ascending, by the entry that rides in them.
+	// carriers are the indexes of carriers, ascending, by the riding entry.
 	carriers map[ecraft.ID][]uint64
 	// Carriers at from and behind are known. Carriers from seekFrom up to seekTo, which
 	// is below from, were looked for later.
@@ -53,8 +52,8 @@ func (x *riders) keep(first, end uint64) {
 // seekPage bounds how much of the log is read in a tick.
 const seekPage = 1 << 20
 
-// seek looks for coded entries behind an applied entry, among entries that this node
-// did not read when it started. Each tick reads a page.
+// seek looks for coded entries behind an applied entry, among entries not read at this
+// node's start. Each tick reads a page.
 func (c *Coder) seek(index uint64) {
 	x := &c.ledger.riders
 	first := c.log.First()

@@ -26,8 +26,8 @@ func (l *leading) mayCode() bool {
 		}
 	}
 	// Entries appended behind a change that brings voters also need these voters to
-	// commit. If one of them turned out not to read envelopes, the leader could send it
-	// neither those entries nor a snapshot that covers them, and the group would hang.
+	// commit. To a new voter that cannot read envelopes the leader could send neither the
+	// entries nor a snapshot that covers the entries, and the group would hang.
 	for id := range l.raft.Electorate().Newest() {
 		if l.raft.Members().Progress[id] == nil {
 			return false
@@ -46,8 +46,8 @@ func (l *leading) everyoneReads() bool {
 	return true
 }
 
-// Seal makes of entries that a leader is about to append the form that it stores. Until
-// then they share the memory of the proposal.
+// Seal turns entries about to be appended by a leader into the leader's own form. Until
+// then the entries share the memory of the proposal.
 func (c *Coder) Seal(ents []*pb.Entry) {
 	for _, e := range ents {
 		data := e.Data

@@ -12,8 +12,8 @@ type spans struct {
 	// before is the index up to which nothing is known: entries up to it are
 	// compacted, or were not looked at, and any of them may be coded.
 	before uint64
-	// runs are the coded entries behind it, ascending, with plain ones between.
-	// If there are maxRuns, the first one may have plain entries in it.
+	// runs are the coded entries behind, ascending, with plain entries between. With
+	// maxRuns of them, the first run may have plain entries, too.
 	runs []span
 }
 
@@ -71,8 +71,8 @@ func (s *spans) lastUpTo(index uint64) uint64 {
 	return 0
 }
 
-// lookedAt notes that all entries behind index were looked at, and that the last coded
-// one among those that were not known before is found; 0 if there is none.
+// lookedAt notes that all entries behind index were looked at, and found, the last
+// coded entry among the entries unknown before; 0 without such an entry.
 func (s *spans) lookedAt(index, found uint64) {
 	s.before = min(s.before, index)
 	i := 0

@@ -90,16 +90,16 @@ func (c *Coder) askAnew() {
 	}
 	if l := c.leads; l != nil {
 		clear(l.stuck)
-		// What acknowledges this entry is a process of now.
+		// This entry is acknowledged by processes of now.
 		l.anewFrom = l.next().Index
 		c.Ask(extend.Effect{Do: extend.Append, Ent: named(l.next(), nil)})
 		c.Ask(extend.Effect{Do: extend.Spread})
 	}
 }
 
-// dense reports whether Storage has no coded entry, nor is to get one: neither one
-// that a snapshot stands for which is not written yet, nor one in whose place an entry
-// stands that is not.
+// dense reports whether Storage has no coded entry, also once the tail is written: no
+// coded entry stands for a snapshot not written yet, and no entry not written yet stands
+// in the place of a coded entry.
 func (c *Coder) dense() bool {
 	first, last := c.log.Stored()
 	return c.spans.last() < first && c.stale <= last
@@ -113,7 +113,7 @@ func (c *Coder) Deadline() time.Duration {
 	return c.leads.hedgeNext
 }
 
-// Poll does what is due by the clock.
+// Poll does the work due by the clock.
 func (c *Coder) Poll() {
 	l := c.leads
 	if l == nil || l.hedgeNext == 0 {
@@ -125,7 +125,7 @@ func (c *Coder) Poll() {
 	}
 }
 
-// QueueHint tells a policy that learns what waits to be sent to a member.
+// QueueHint tells a learning policy the bytes that wait to be sent to a member.
 func (c *Coder) QueueHint(to uint64, bytes int, rate float64) {
 	if c.leads != nil {
 		if o := c.leads.observer(); o != nil {
@@ -134,8 +134,8 @@ func (c *Coder) QueueHint(to uint64, bytes int, rate float64) {
 	}
 }
 
-// ShownMatch returns up to where a member's log matches as hosts see it: what is
-// not complete there does not count, as hosts truncate and hand over by it.
+// ShownMatch returns the index up to which a member's log matches, as shown to hosts:
+// incomplete entries do not count, because hosts truncate and hand over by that index.
 func (c *Coder) ShownMatch(id, match uint64) uint64 {
 	if a := c.accounts[id]; c.leads != nil && id != c.id && a != nil && a.capable && a.known {
 		return min(match, a.completed)

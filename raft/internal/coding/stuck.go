@@ -43,8 +43,7 @@ import (
 // acknowledgement the leader may not be able to commit, and then apply, what the
 // snapshot is to cover: all members that are alive may be needed for that.
 
-// stuckAt returns the first committed entry that this node lacks and no peer can
-// complete.
+// stuckAt returns the first committed entry lacking here that no peer can complete.
 func (c *Coder) stuckAt() (uint64, bool) {
 	rec := c.incomplete()
 	if rec == nil || rec.id.Index > c.log.Committed() || !c.puller.IsStuck(rec.id) {
@@ -53,8 +52,8 @@ func (c *Coder) stuckAt() (uint64, bool) {
 	return rec.id.Index, true
 }
 
-// mayReach returns the index that a snapshot for a stuck member must reach: the member's
-// log does not go on behind that index, or differs from this one before it.
+// mayReach returns the index that a snapshot for a stuck member must reach: behind the
+// index the member's log ends, or before the index the log differs from this node's.
 func (l *leading) mayReach(id uint64) uint64 { return max(l.sentTo[id], l.first) }
 
 // mostFor returns the highest index that a member may be sent now. While entries are
@@ -89,7 +88,7 @@ func holdsBack(timeouts int) bool {
 	return n&(span/2) == 0
 }
 
-// serveStuck sends snapshots to members that cannot go on without one.
+// serveStuck sends snapshots to stuck members.
 func (l *leading) serveStuck() {
 	lost, beyond := l.puller.Stuck()
 	beyond = beyond && lost <= l.log.Applied() // so a snapshot covers the entry
@@ -140,8 +139,8 @@ func (c *Coder) MayRestore(id ecraft.ID) bool {
 	return rec != nil && rec.id.Index <= id.Index && id.Index > c.log.Applied() && c.log.Last().Index <= id.Index
 }
 
-// handOverIfStuck gives leadership away if this leader commits entries that it can
-// never apply.
+// handOverIfStuck gives leadership away if this leader can never apply entries that the
+// leader commits.
 func (l *leading) handOverIfStuck() {
 	if _, stuck := l.stuckAt(); !stuck || l.raft.Transferee() != 0 {
 		return
@@ -156,9 +155,9 @@ func (l *leading) handOverIfStuck() {
 }
 
 // successor returns the member that has applied most, and more than this node, among
-// the voters of the newest configuration in the log, because a member that leaves with
-// that configuration may not campaign. A learner in force must have applied the
-// configuration, or the learner would not know that it may campaign.
+// the voters of the newest configuration in the log, because a member removed by that
+// configuration may not campaign. A learner in force must have applied the
+// configuration, or the learner would not know of its right to campaign.
 func (l *leading) successor() (best, applied uint64) {
 	e := l.raft.Electorate()
 	applied = l.log.Applied()
@@ -181,8 +180,8 @@ func (l *leading) successor() (best, applied uint64) {
 }
 
 // MayHandTo reports whether a member has all payloads, so that leadership can move
-// without a gap. If this leader is stuck, the committed ones must do: units of the rest
-// may not go round without a leader that is not stuck.
+// without a gap. If this leader is stuck, the committed payloads must suffice, because
+// only a leader that is not stuck gets units of the later entries round.
 func (c *Coder) MayHandTo(id uint64) bool {
 	a := c.accounts[id]
 	if a == nil || !a.capable {

@@ -10,8 +10,8 @@ import (
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
-// The host applies payloads and nothing else. Entries are handed to it up to
-// the first one that this node cannot complete yet.
+// The host applies payloads and nothing else. Entries are handed out up to the first
+// entry that this node cannot complete yet.
 
 // completeTo returns the highest index up to which every entry is complete.
 func (c *Coder) completeTo() uint64 {
@@ -21,7 +21,7 @@ func (c *Coder) completeTo() uint64 {
 	return c.log.Last().Index
 }
 
-// Releasable limits what may be handed out to what is complete.
+// Releasable bounds the entries handed out by the first incomplete entry.
 func (c *Coder) Releasable(k uint64) uint64 { return min(k, c.completeTo()) }
 
 // noteHeldBack records where committed entries wait for a payload.
@@ -78,9 +78,9 @@ func (c *Coder) unwrapFrom(ents []*pb.Entry, i int) ([]*pb.Entry, error) {
 	return out, nil
 }
 
-// sealedHere returns the payload of an entry that this node sealed and whose
-// bytes still are those, in the same place: what the host gave, which needs no
-// look at its checksum. nil for any other entry.
+// sealedHere returns the payload of an entry sealed by this node whose bytes are still
+// the same, in the same place: the host's own bytes, whose checksum needs no look. nil
+// for any other entry.
 func (c *Coder) sealedHere(e *pb.Entry) []byte {
 	rec := c.ledger.find(e.GetIndex())
 	if rec == nil || rec.word == nil || rec.id != idOf(e) {
@@ -94,9 +94,9 @@ func (c *Coder) sealedHere(e *pb.Entry) []byte {
 	return payload[:n:n]
 }
 
-// payloadOf returns what the host is to see of an entry, and whether it is all
-// here. A payload is never given out unless its checksum is right: open has
-// checked that of a whole one, the store that of one put together.
+// payloadOf returns an entry's payload for the host, and whether the payload is here. A
+// payload is given out only with the right checksum: open has checked a whole payload,
+// the store a payload put together.
 func (c *Coder) payloadOf(id ecraft.ID, env *ecraft.Envelope) ([]byte, bool) {
 	if env.Kind == ecraft.Carrier {
 		return nil, true

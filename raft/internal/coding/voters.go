@@ -17,8 +17,8 @@ import (
 // them. So a node that does not read envelopes gets no vote while some member may still
 // need a coded entry.
 //
-// A leader that codes keeps a change that gives votes back, until each new voter has
-// answered that the voter reads envelopes now. Earlier reports do not count, because
+// A leader that codes holds a change that gives votes, until each new voter has answered
+// that the voter reads envelopes now. Earlier reports do not count, because
 // the node may have been restarted. If a voter does not answer for an election timeout,
 // an empty entry takes the place of the change, as of every refused change. But a host
 // that checks changes itself may have found that other changes fit behind this one:
@@ -47,8 +47,8 @@ func (l *leading) inNeed() (ids []uint64) {
 	return ids
 }
 
-// silent returns the voters to come that have not answered that they read envelopes.
-// The leader itself, which may have been demoted before, reads them.
+// silent returns the voters to come without an answer that the voter reads envelopes.
+// The leader itself, possibly demoted before, reads envelopes.
 func (l *leading) silent(voters []uint64) []uint64 {
 	return slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool { return id == l.id || l.call.said[id] })
 }
@@ -58,8 +58,8 @@ func (l *leading) votersRead(voters []uint64) bool {
 	return len(l.silent(voters)) == 0 || len(l.inNeed()) == 0
 }
 
-// callVoters asks the voters of a change that waits whether they read envelopes, and
-// has the change be refused if one is silent for an election timeout.
+// callVoters asks the voters of a waiting change whether the voter reads envelopes, and
+// refuses the change if a voter is silent for an election timeout.
 func (l *leading) callVoters(change *extend.Change) {
 	if change == nil {
 		l.call = rollCall{}
@@ -126,7 +126,7 @@ func (l *leading) waitsFor() string {
 
 // MayVote reports whether this node may vote for a candidate: while the node may need a
 // committed coded entry, only if the candidate reports that it reads envelopes like
-// this node's. A leader that hands over has looked at that.
+// this node's. A leader that hands over has checked that report.
 func (c *Coder) MayVote(m *pb.Message, wished bool) bool {
 	if wished || c.spans.lastUpTo(c.log.Committed()) <= c.released() {
 		return true

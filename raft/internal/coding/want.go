@@ -93,13 +93,13 @@ func (c *Coder) wantEntry(id ecraft.ID, env *ecraft.Envelope) {
 	}
 	hdr := env.Header
 	rec := &record{id: id, hdr: &hdr}
-	if c.expectPinned(rec); rec.pinned { // also if this node's own units make it complete
+	if c.expectPinned(rec); rec.pinned { // also if this node's own units complete the entry
 		c.addWanted(rec)
 	}
 }
 
-// wantLost has an entry completed that this node has compacted, and of which another
-// member told the header.
+// wantLost starts to complete an entry compacted by this node, whose header came from
+// another member.
 func (c *Coder) wantLost(rec *record) {
 	if c.renewWanted(rec.id.Index) || len(c.wanted) >= 2*maxWanted {
 		return
