@@ -11,10 +11,10 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // codedPlan is what a seed draws about coding. Plans without coding have none:

@@ -16,7 +16,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/placement"
+	"github.com/weftraft/weft/internal/placement"
 )
 
 // Placer looks at the groups of one node, now and then, and says which of those

@@ -10,8 +10,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/placement"
 )
 
 // led is the status of a group with voters 1 to 3, at node 1.

@@ -11,8 +11,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // While few batches are under way each leaves at once; then the next waits until

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // Between core and network stand two stages: resolve, in front of the core, and

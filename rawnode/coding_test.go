@@ -13,8 +13,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // codedCluster is a cluster in which everything that can be is coded.

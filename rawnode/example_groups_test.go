@@ -13,8 +13,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/placement"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
 )

@@ -9,7 +9,7 @@ import (
 	"hash/crc32"
 	"slices"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // A group is what its first members agreed on. If nodes are started with different

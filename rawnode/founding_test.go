@@ -12,7 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // notes is a core's logger that keeps the errors.

@@ -10,7 +10,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // Transport carries messages between the nodes of a cluster, for any number of

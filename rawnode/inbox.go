@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // input is something for the replica: one of its fields.

@@ -11,7 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/storage"
 )
 

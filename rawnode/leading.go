@@ -10,7 +10,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // sending is the last proposal that came from a node.

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/weftraft/weft/internal/clock"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/clock"
 )
 
 // ReadWith returns when this node's state machine has applied what the options ask

@@ -13,10 +13,10 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // readCounter is a transport that counts the messages of reads.

@@ -13,9 +13,9 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // skewedClock is a node's own clock: of another origin and another rate.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // originTable is the part of the replicated state that makes a repeated batch

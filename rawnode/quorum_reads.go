@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // A quorum read (Charapko and others, HotStorage 2019) asks a majority where its logs

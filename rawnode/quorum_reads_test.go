@@ -10,7 +10,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 var byQuorum = ReadOptions{Policy: QuorumRead{}}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // read begins a read at a node.

@@ -6,7 +6,7 @@ package rawnode
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // repeats knows where in the log each peer was sent entries last that has not

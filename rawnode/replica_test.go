@@ -12,8 +12,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 func TestProposeAtEveryNode(t *testing.T) {

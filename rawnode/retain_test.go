@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // A snapshot takes so long that five times as much is written meanwhile as is kept

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // maxOutgoing bounds the snapshots that are being sent at a time: more would

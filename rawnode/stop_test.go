@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/wire"
 	"github.com/weftraft/weft/storage"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // ownRestore is a state with a Restore of the test's.

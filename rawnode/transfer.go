@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // transfers are wishes for a leader that have not come true.

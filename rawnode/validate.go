@@ -12,8 +12,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // Messages are checked before they reach a core. Weft's core checks for itself;

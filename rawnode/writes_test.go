@@ -11,7 +11,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // Each command is written once at each node: a commit index by itself is not.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/internal/certs"
 )
 
 // maxDays is a hundred years.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
-	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/internal/certs"
 )
 
 // defaultClientAddress is where a node serves clients and clients look for one.

@@ -172,7 +172,7 @@ var table = []bug{
 		edit("	return len(e.changes) > 0 && e.changes[0] <= e.log.applying\n", "	return len(e.changes) > 0 && e.changes[0] == noLimit\n"), "TestSnapshotWaitsForAChangeThatIsHandedOut", 0},
 
 	// Followers.
-	{"a payload is asked for once", "gossip/puller.go",
+	{"a payload is asked for once", "internal/gossip/puller.go",
 		edit("		if peer != nil && !peer.due(o, now) {\n", "		if peer != nil {\n"), "06-asked-once", 0},
 	{"units that rode are not given out once their entry is applied", "raft/internal/coding/want.go",
 		edit("	riding, read := c.riderUnits(id)\n", "	var riding []ecraft.Strip\n	read := true\n"), "24-units-that-rode", 0},
@@ -198,9 +198,9 @@ var table = []bug{
 		edit("c.ticks-rec.neededAt > c.cfg.ElectionTick", "c.ticks < rec.neededAt"), "TestLeaderAsksForNothingAtRest", 0},
 	{"what others lack goes before what a leader is to apply", "raft/internal/coding/want.go",
 		edit("list[i].Next, list[i].Overdue = rec == next, rec.unpushed", "list[i].Next, list[i].Overdue = rec == next && false, rec.unpushed"), "TestStuckLeaderKnowsThatItIs", 0},
-	{"what nobody had is asked for before what somebody may have", "gossip/puller.go",
+	{"what nobody had is asked for before what somebody may have", "internal/gossip/puller.go",
 		edit("	case p.wants[l.ID].stuck:\n", "	case p.wants[l.ID].stuck && l.Next:\n"), "TestWhoIsAskedForFirst", 0},
-	{"an ask names entries in the order of their urgency", "gossip/puller.go",
+	{"an ask names entries in the order of their urgency", "internal/gossip/puller.go",
 		edit("		slices.SortFunc(a.Wants, func(a, b Want) int { return cmp.Compare(a.Index, b.Index) })\n", "		_ = cmp.Compare(len(a.Wants), 0)\n"), "TestAsksAreInOrder", 0},
 	{"a snapshot for the stuck drops what was acknowledged", "raft/internal/coding/stuck.go",
 		edit(" && id.Index > c.log.Applied() && c.log.Last().Index <= id.Index\n", " && id.Index > c.log.Applied()\n"), "12d-stuck-takes-old-snapshot", 0},

@@ -4,8 +4,8 @@
 package nodes
 
 import (
-	"github.com/weftraft/weft/gossip"
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/gossip"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // gauges compares the queues of a member, and those of its node, with their

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // egress is where messages leave a node: a queue for each peer and class with a

@@ -11,9 +11,9 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // A change of members can stand in a log twice: a member proposes it, hears neither

@@ -13,8 +13,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // Snapshots go in chunks, as a host sends them: at most two at a time, at the

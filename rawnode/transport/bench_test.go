@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // counting is a receiver that says when so much has arrived.

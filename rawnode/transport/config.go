@@ -11,8 +11,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 var (

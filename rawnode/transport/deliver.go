@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // delivery takes the messages of a connection's frames to their groups.

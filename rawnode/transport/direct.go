@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // Handing a small message to the sender's goroutine costs more than writing the

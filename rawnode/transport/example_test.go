@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // printer is a group at a node: it prints what it is told.

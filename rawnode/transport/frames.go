@@ -10,7 +10,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // frameReader reads frames from a connection. The wait for a frame's first byte has no

@@ -11,7 +11,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // refusedError is an error with the reason for refusing a connection.

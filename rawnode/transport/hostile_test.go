@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // frameOf encodes messages.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // Limits are a peer's rights here. A peer need not be a member of any group: a node

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // link sends the messages of one class to one peer: a queue, and a sender.

@@ -6,7 +6,7 @@ package transport
 import (
 	"log/slog"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // about is the subject of a line of the log, beside its text; zero fields do not

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // fewLines is more than what quiet.Log lets through within the time that a test may

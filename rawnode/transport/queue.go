@@ -6,7 +6,7 @@ package transport
 import (
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // queued is a message in a queue.

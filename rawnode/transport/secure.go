@@ -14,8 +14,8 @@ import (
 	"net"
 	"os"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // badge is the proven identity of the other end of an incoming connection.

@@ -10,7 +10,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // sender is the goroutine that dials and writes for a link, with its own state.

@@ -11,7 +11,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // accept takes connections until the listener is closed.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // maxStrangers bounds the connections before their hello.

@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
 	"github.com/weftraft/weft/storage"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // generate makes certificates of cluster 5 in a directory of their own.

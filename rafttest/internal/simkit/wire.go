@@ -6,7 +6,7 @@ package simkit
 import (
 	"bytes"
 
-	"github.com/weftraft/weft/rawnode/wire"
+	"github.com/weftraft/weft/internal/wire"
 )
 
 // OverWire returns what arrives of a message: it becomes a frame's bytes, and

@@ -21,7 +21,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/internal/certs"
 )
 
 // lockedLog is what a logger has written.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/transport/certs"
 )
 
 // Names of the libraries that can drive a node.

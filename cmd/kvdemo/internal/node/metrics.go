@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/rawnode/wire"
 )
 
 // collector turns the counters of a node's parts into metrics. The libraries

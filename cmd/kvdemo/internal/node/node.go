@@ -25,10 +25,10 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/rawnode/transport/certs"
 	"github.com/weftraft/weft/storage"
 )
 

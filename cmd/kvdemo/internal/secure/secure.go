@@ -21,7 +21,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/internal/certs"
 )
 
 // ErrInvalid wraps what is wrong with a certificate or a file, and why a node and a

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/internal/certs"
 )
 
 // A node and a client of the same authority and cluster talk; all others are

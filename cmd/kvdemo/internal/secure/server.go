@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
-	"github.com/weftraft/weft/rawnode/transport/certs"
+	"github.com/weftraft/weft/internal/certs"
 )
 
 // Refusal says why a client was refused.
