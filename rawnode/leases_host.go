@@ -10,8 +10,8 @@ import (
 	"log/slog"
 
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode/clock"
 )
 
 // ReadWith returns when this node's state machine has applied what the options ask
