@@ -23,10 +23,14 @@ func newFailover() *cobra.Command {
 		Use:   "failover",
 		Short: "Measure how long nothing commits after the leader is lost, in virtual time",
 		Long: "failover kills leaders under load, at the same instants with full copies and with coded\n" +
-			"entries, and measures how long it takes until something commits again.",
+			"entries, and measures how long it takes until something commits again. With --leases it does\n" +
+			"so with roster leases off and on instead.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Sides = virtual.Sides()
+			if cfg.Leases {
+				cfg.Sides = virtual.LeaseSides()
+			}
 			cfg.Progress = cmd.ErrOrStderr()
 			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters...), within("size", 8, maxSize, cfg.Size),
 				within("load", 0.01, maxLoad, cfg.Load), within("seeds", 1, 1<<20, cfg.Seeds),
@@ -48,6 +52,7 @@ func newFailover() *cobra.Command {
 	flags.DurationVar(&cfg.Delay, "delay", time.Millisecond, "of a message, in one direction, 1µs to 1s")
 	flags.IntVar(&cfg.Seeds, "seeds", 200, "leaders killed on each side, 1 or more")
 	flags.Uint64Var(&cfg.First, "first", 1, "the first seed")
+	flags.BoolVar(&cfg.Leases, "leases", false, "compare roster leases off and on")
 	return cmd
 }
 

@@ -20,6 +20,7 @@
 //	weftbench adaptive     the adaptive policy beside fixed levels
 //	weftbench reads        ways to serve linearizable reads, side by side
 //	weftbench scale-reads  reads a second by the number of replicas
+//	weftbench responders   a responder of roster leases fails: what writes wait
 package main
 
 import (
@@ -58,7 +59,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newTorture(), newLoop())
-	addGroup(root, "virtual", "Cores alone, in virtual time:", newBytes(), newGossip(), newFailover(), newAway(), newAdaptive(), newReads(), newScaleReads())
+	addGroup(root, "virtual", "Cores alone, in virtual time:", newBytes(), newGossip(), newFailover(), newAway(), newAdaptive(), newReads(), newScaleReads(), newResponders())
 	return root
 }
 

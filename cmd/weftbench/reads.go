@@ -98,3 +98,40 @@ func newScaleReads() *cobra.Command {
 	flags.BoolVar(&quick, "quick", false, "few nodes, and short runs")
 	return cmd
 }
+
+func newResponders() *cobra.Command {
+	var (
+		cfg readsbench.FailConfig
+		out outFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "responders",
+		Short: "Measure how long a responder that fails holds writes up, in virtual time",
+		Long: "responders has a responder of roster leases die, stand still, become slow, deaf or mute, or lose\n" +
+			"its disk, under load, and measures how long writes wait for it, and which reads at the other\n" +
+			"nodes are late.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(within("voters", 3, maxVoters, cfg.Voters...), within("round-trip", time.Millisecond, time.Second, cfg.Trip),
+				within("fail", 10*time.Millisecond, time.Minute, cfg.Fail), within("lease", 10*time.Millisecond, time.Minute, cfg.Lease),
+				within("seeds", 1, 1<<20, cfg.Seeds)); err != nil {
+				return err
+			}
+			cfg.Progress = cmd.ErrOrStderr()
+			rows, err := cfg.Failing(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return readsbench.FailReport(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
+		},
+	}
+	out.add(cmd)
+	flags := cmd.Flags()
+	flags.IntSliceVar(&cfg.Voters, "voters", []int{3, 5, 7}, "sizes of the groups, 3 to 15")
+	flags.DurationVar(&cfg.Trip, "round-trip", 20*time.Millisecond, "between two nodes, 1ms to 1s")
+	flags.DurationVar(&cfg.Fail, "fail", 500*time.Millisecond, "how long a responder may keep a write waiting, 10ms to 1m")
+	flags.DurationVar(&cfg.Lease, "lease", time.Second, "how long a lease lasts, 10ms to 1m")
+	flags.IntVar(&cfg.Seeds, "seeds", 10, "failures of a kind, 1 or more")
+	flags.Uint64Var(&cfg.First, "first", 1, "the first seed")
+	return cmd
+}

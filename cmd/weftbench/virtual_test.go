@@ -62,6 +62,20 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
+// The comparisons of leases off and on, and of failures of responders, print every row.
+func TestLeasesThatFail(t *testing.T) {
+	text, progress, err := weftbench(t, "failover", "--leases", "--voters", "3", "--seeds", "2", "--size", "4096")
+	require.NoError(t, err, progress)
+	for _, side := range []string{"leases off", "leases", "leases, notes"} {
+		require.Contains(t, text, side)
+	}
+	text, progress, err = weftbench(t, "responders", "--voters", "3", "--seeds", "1")
+	require.NoError(t, err, progress)
+	for _, failure := range []string{"dead", "stopped", "slow", "deaf", "mute", "stuck disk"} {
+		require.Contains(t, text, failure)
+	}
+}
+
 // The comparisons of reads print tables that name every policy.
 func TestReads(t *testing.T) {
 	for _, args := range [][]string{
@@ -82,6 +96,7 @@ func TestReads(t *testing.T) {
 		{[]string{"reads", "--writes", "1.5"}, "--writes: 1.5, want 0 to 1"},
 		{[]string{"reads", "--keys", "0"}, "--keys: 0, want 1 to 1048576"},
 		{[]string{"scale-reads", "--nodes", "41"}, "--nodes: 41, want 1 to 40"},
+		{[]string{"responders", "--fail", "1ms"}, "--fail: 1ms, want 10ms to 1m0s"},
 	} {
 		_, _, err := weftbench(t, bad.args...)
 		require.ErrorContains(t, err, bad.want)

@@ -38,6 +38,8 @@ type Config struct {
 	// seed First.
 	Seeds int
 	First uint64
+	// Leases says that sides differ in leases: see [virtual.LeaseSides].
+	Leases bool
 	// Sides run in the core. The others are compared with the first.
 	Sides []virtual.Side
 	// Progress hears of each row.
@@ -75,7 +77,11 @@ func Run(ctx context.Context, cfg Config) ([]Row, error) {
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				gap, err := cfg.kill(side, n, cfg.First+uint64(i))
+				kill := cfg.kill
+				if cfg.Leases {
+					kill = cfg.killLeased
+				}
+				gap, err := kill(side, n, cfg.First+uint64(i))
 				if err != nil {
 					return nil, fmt.Errorf("%d voters, %s, seed %d: %w", n, side.Name, cfg.First+uint64(i), err)
 				}
@@ -104,8 +110,7 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 	if err := c.Elect(1); err != nil {
 		return gap, err
 	}
-	rate := cfg.Load * virtual.Egress / float64((voters-1)*cfg.Size)
-	load, err := c.StartLoad(vnet.LoadOptions{Rate: rate, Sizes: []int{cfg.Size}, Seed: seed})
+	load, err := c.StartLoad(vnet.LoadOptions{Rate: cfg.rate(voters), Sizes: []int{cfg.Size}, Seed: seed})
 	if err != nil {
 		return gap, err
 	}
@@ -117,8 +122,19 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 	if c.Leader() != 1 {
 		return gap, fmt.Errorf("node %d leads before the kill, not node 1", c.Leader())
 	}
+	return gap, w.loseLeader(&gap, load)
+}
+
+// rate is how many payloads a second clients write.
+func (cfg *Config) rate(voters int) float64 {
+	return cfg.Load * virtual.Egress / float64((voters-1)*cfg.Size)
+}
+
+// loseLeader kills node 1, the leader, now, and measures the gap.
+func (w *watch) loseLeader(gap *Gap, load *vnet.Load) error {
+	c, at := w.c, w.c.Now()
 	c.Kill(1)
-	w = watch{c: c}
+	*w = watch{c: c}
 	before := len(load.Calls())
 	var first time.Duration
 	done, err := c.RunUntil(at+patient, func() bool {
@@ -128,13 +144,13 @@ func (cfg *Config) kill(side virtual.Side, voters int, seed uint64) (Gap, error)
 		return w.fresh > 0
 	})
 	if err != nil {
-		return gap, err
+		return err
 	}
 	if !done {
-		return gap, fmt.Errorf("nothing committed within %v", patient)
+		return fmt.Errorf("nothing committed within %v", patient)
 	}
 	gap.Whole, gap.Elected, gap.Commit, gap.Fresh = first-at, w.won-at, w.committed-w.won, w.fresh-w.won
-	return gap, nil
+	return nil
 }
 
 // watch sees what a new leader does.

@@ -13,6 +13,9 @@ import (
 
 // Report puts the rows into a table.
 func Report(cfg Config, rows []Row) *virtual.Section {
+	if cfg.Leases {
+		return reportLeased(cfg, rows)
+	}
 	s := &virtual.Section{
 		Verb:  "failover",
 		Title: "How long nothing commits after the leader is lost",
@@ -42,12 +45,65 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 	return s
 }
 
+// reportLeased puts the rows of leases off and on into a table.
+func reportLeased(cfg Config, rows []Row) *virtual.Section {
+	s := &virtual.Section{
+		Verb:  "failover --leases",
+		Title: "How long nothing commits after the leader is lost, with leases off and on",
+		Intro: fmt.Sprintf("%d leaders a row, killed under load (values of %s, %.0f%% of what links of 1 Gbit can do). At one seed\n"+
+			"all sides lose the same leader at the same instant, with the same election timeouts. In ms of virtual time.",
+			cfg.Seeds, virtual.Bytes(cfg.Size), 100*cfg.Load),
+		Data: rows,
+	}
+	t := virtual.Table{
+		Title: fmt.Sprintf("A round trip takes %s ms, an election timeout is 100 to 200 ms, a lease lasts %v. Median / 99%% / worst:",
+			virtual.Millis(2*cfg.Delay), virtual.LeaseTime),
+		Rows:  [][]string{{"N", "side", "kill to election", "kill to a new write", "more than off, median", "mean", "slower by a tick", "faster by a tick"}},
+		Notes: []string{"A new write is the first that the new leader appends and commits. The last four columns compare the times to it seed by seed."},
+	}
+	var off Row
+	for _, r := range rows {
+		if r.Side == cfg.Sides[0].Name {
+			off = r
+		}
+		t.Rows = append(t.Rows, append([]string{strconv.Itoa(r.Voters), r.Side, most(r.each(elected)), most(r.each(anew))}, compare(r.more(off, anew))...))
+	}
+	s.Tables = append(s.Tables, t)
+	return s
+}
+
 func (r Row) each(what func(Gap) time.Duration) (times []time.Duration) {
 	for _, g := range r.Gaps {
 		times = append(times, what(g))
 	}
 	return times
 }
+
+// compare describes differences between two sides: positive is slower.
+func compare(more []time.Duration) []string {
+	sum, slower, faster := time.Duration(0), 0, 0
+	for _, d := range more {
+		sum += d
+		switch {
+		case d >= virtual.Tick:
+			slower++
+		case d <= -virtual.Tick:
+			faster++
+		}
+	}
+	return []string{virtual.Millis(virtual.Quantile(more, 0.5)), virtual.Millis(sum / time.Duration(len(more))), strconv.Itoa(slower), strconv.Itoa(faster)}
+}
+
+func most(d []time.Duration) string {
+	return virtual.Spread(virtual.Quantile(d, 0.5), virtual.Quantile(d, 0.99), virtual.Quantile(d, 1))
+}
+
+func elected(g Gap) time.Duration { return g.Elected }
+
+// anew is from the kill to the first commit of something new. With notes that is
+// what to compare: a follower may have applied what the old leader had in flight, and then
+// no client is told of that when the follower leads.
+func anew(g Gap) time.Duration { return g.Elected + g.Fresh }
 
 func whole(g Gap) time.Duration  { return g.Whole }
 func commit(g Gap) time.Duration { return g.Commit }

@@ -25,5 +25,6 @@
 //	cells.go     throughput and latency, cell by cell
 //	holds.go     how long a write delays reads of its key
 //	tuning.go    the tuner, while the load moves
+//	failing.go   a responder fails: what writes wait, and what reads elsewhere notice
 //	scale.go     reads a second by the number of replicas
 package readsbench

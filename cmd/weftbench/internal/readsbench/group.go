@@ -35,6 +35,8 @@ type setup struct {
 	work, read time.Duration
 	// jitter is the mean of what is added to a message's delay.
 	jitter time.Duration
+	// leased are the settings of leases that a run wants to know.
+	leased raft.Leases
 	// leases changes settings; nil: as they are.
 	leases func(*raft.Leases)
 }

@@ -1,0 +1,56 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package failoverbench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/raft"
+)
+
+// TestFailoverIsNoSlowerWithLeases kills 100 leaders in groups of each size, with leases
+// off and on. Messages of leases share cards with others, so a gap may differ by a round
+// trip, and by a tick where votes then arrive in another order.
+func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
+	cfg := Config{
+		Voters: []int{3, 5, 7}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seeds: 100, First: 1,
+		Leases: true, Sides: virtual.LeaseSides(), Progress: t.Output(),
+	}
+	rows, err := Run(t.Context(), cfg)
+	require.NoError(t, err)
+	var off Row
+	for _, r := range rows {
+		require.Len(t, r.Gaps, cfg.Seeds)
+		if r.Side == cfg.Sides[0].Name {
+			off = r
+		}
+		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + virtual.Tick} {
+			on, without := virtual.Quantile(r.each(anew), q), virtual.Quantile(off.each(anew), q)
+			t.Logf("N=%d, %s: %v of gaps are at most %v; with leases off %v", r.Voters, r.Side, q, on, without)
+			require.LessOrEqual(t, on, without+bound, "N=%d, %s", r.Voters, r.Side)
+		}
+	}
+}
+
+// A grant that binds voters for longer than they would wait delays elections, and shows.
+func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
+	sides := virtual.LeaseSides()[:2]
+	on := sides[1].Configure
+	sides[1].Configure = func(c *raft.Config) {
+		on(c)
+		c.Leases.Tick *= 4 // grants last as if election timeouts were four times as long
+		c.Leases.Lease *= 4
+	}
+	cfg := Config{
+		Voters: []int{3}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seeds: 20, First: 1,
+		Leases: true, Sides: sides, Progress: t.Output(),
+	}
+	rows, err := Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Greater(t, virtual.Quantile(rows[1].more(rows[0], anew), 0.5), 10*virtual.Tick)
+}
