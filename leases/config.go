@@ -51,6 +51,9 @@ type Config struct {
 	// Wanted is the responders that a leader names if it knows no roster of an
 	// earlier leader. Spans ascend and are disjoint, and nodes ascend.
 	Wanted []Want
+	// Retired has this node, whenever it becomes leader, begin as after Retire(true):
+	// leases are switched off in the whole group.
+	Retired bool
 	// Tuner has responders chosen by where spans are read, for spans that no
 	// operator has chosen responders for; nil turns it off.
 	Tuner *TunerConfig

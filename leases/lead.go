@@ -39,7 +39,7 @@ type follow struct {
 // startLeading begins a leadership. The first roster names nobody: its leader's lease
 // begins at once, and responders are named as they acknowledge entries of the term.
 func (n *Node) startLeading(now Instant, first Index) {
-	n.leading = &leading{first: first, settled: first, ticked: now, tuned: now, retiring: n.wish.retired}
+	n.leading = &leading{first: first, settled: first, ticked: now, tuned: now, retiring: n.wish.retired || n.cfg.Retired}
 	for _, p := range n.peers {
 		p.follow = follow{answered: now}
 	}
@@ -128,7 +128,7 @@ func (n *Node) nextRoster(now Instant) *Roster {
 	more := last == nil || n.leading.grown == 0 || now.since(n.leading.grown) >= n.cfg.Heartbeat
 	for _, w := range n.wish.wanted {
 		a := Assignment{Span: w.Span}
-		for _, id := range w.Nodes {
+		for _, id := range n.meantBy(w) {
 			if p := n.peer(id); p == nil || !p.follow.fit.named || !n.members.has(id) {
 				continue
 			}

@@ -5,6 +5,7 @@ package leases
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,10 @@ const (
 	MaxSpans = 64  // spans with responders
 	MaxNodes = 255 // responders of a span, and voters of a half
 )
+
+// AllVoters stands in [Want.Nodes] for the voters of whatever configuration is in
+// force. Learners that should be responders, too, are named beside it.
+const AllVoters NodeID = math.MaxUint64
 
 // A Want says which nodes should be responders of a span, whether they can be at
 // present or not. Tuned tells wishes of the tuner from those of an operator.

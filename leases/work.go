@@ -3,6 +3,8 @@
 
 package leases
 
+import "slices"
+
 // Step takes a message of another node. Its error wraps ErrMalformed if it says
 // what cannot be; then nothing of it has been taken.
 func (n *Node) Step(now Instant, from NodeID, m Message) error {
@@ -202,12 +204,14 @@ func (n *Node) asks(p *peer) bool {
 
 // isWanted reports whether a node is wanted as a responder.
 func (n *Node) isWanted(id NodeID) bool {
-	for _, w := range n.wish.wanted {
-		for _, x := range w.Nodes {
-			if x == id {
-				return true
-			}
-		}
+	return slices.ContainsFunc(n.wish.wanted, func(w Want) bool { return slices.Contains(n.meantBy(w), id) })
+}
+
+// meantBy returns the nodes that a wish is for, ascending, with the voters in force in
+// the place of AllVoters.
+func (n *Node) meantBy(w Want) []NodeID {
+	if !slices.Contains(w.Nodes, AllVoters) {
+		return w.Nodes
 	}
-	return false
+	return ascending(w.Nodes, n.members.Incoming)
 }

@@ -63,8 +63,13 @@ type Leases struct {
 	// may have to wait for writes under way. The same at all members.
 	Notes bool
 	// Wanted is the responders that a leader names if it knows no roster of an earlier
-	// leader; see [RawNode.SetResponders].
+	// leader; see [RawNode.SetResponders]. [leases.AllVoters] stands for all voters.
 	Wanted []leases.Want
+	// Retired has this node, whenever it becomes leader, begin as after
+	// RetireLeases(true). A group whose members were all restarted with Retired, one by
+	// one, can be restarted without leases as soon as LeaseStatus.Retired is true at the
+	// leader.
+	Retired bool
 	// Tuner, if set, has responders chosen by where spans are read.
 	Tuner *leases.TunerConfig
 	// Spans, if set, returns the keys that a payload writes: every key if it
@@ -96,7 +101,7 @@ func (l *Leases) settings(c *Config) leases.Config {
 	s := leases.Config{
 		ID: leases.NodeID(c.ID), Boot: leases.Boot(l.Boot), Lease: l.Lease, Quarantine: l.Quarantine, Heartbeat: l.Heartbeat, Fail: l.Fail,
 		ElectionTimeout: time.Duration(c.ElectionTick-1) * l.Tick, // by ticks, a node may be that early
-		DriftPPM:        l.DriftPPM, Resolution: l.Resolution, Notes: l.Notes, Wanted: l.Wanted, Tuner: l.Tuner,
+		DriftPPM:        l.DriftPPM, Resolution: l.Resolution, Notes: l.Notes, Wanted: l.Wanted, Retired: l.Retired, Tuner: l.Tuner,
 	}
 	if s.Boot == 0 {
 		s.Boot = leases.Boot(randomBoot())

@@ -11,6 +11,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/leases"
 )
 
 // BasicStatus is a node's view of itself.
@@ -36,6 +38,8 @@ type Status struct {
 	Progress map[uint64]tracker.Progress
 	// Coding is the node's view of coded replication; nil without Config.Coding.
 	Coding *CodingStatus
+	// Leases is the node's view of its leases; nil without Config.Leases.
+	Leases *LeaseStatus
 }
 
 // BasicStatus returns the status without configuration and progress, which are
@@ -70,11 +74,14 @@ func (rn *RawNode) Status() Status {
 	if r.coding() != nil {
 		s.Coding = new(rn.CodingStatus())
 	}
+	if r.leases() != nil {
+		s.Leases = new(rn.LeaseStatus())
+	}
 	return s
 }
 
 // MarshalJSON returns the status as a JSON object; ids are in hexadecimal. Of Coding
-// the object has the node's own part.
+// and Leases the object has the node's own part.
 func (s Status) MarshalJSON() ([]byte, error) {
 	members := make([]string, 0, len(s.Progress))
 	for _, id := range slices.Sorted(maps.Keys(s.Progress)) {
@@ -85,8 +92,30 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	if c := s.Coding; c != nil {
 		coding = fmt.Sprintf(`,"coding":{"active":%t,"plain":%t,"dense":%t,"completed":%d,"stuckAt":%d}`, c.Active, c.Plain, c.Dense, c.Completed, c.StuckAt)
 	}
-	return fmt.Appendf(nil, `{"id":"%x","term":%d,"vote":"%x","commit":%d,"lead":"%x","raftState":%q,"applied":%d,"progress":{%s},"leadtransferee":"%x"%s}`,
-		s.ID, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, strings.Join(members, ","), s.LeadTransferee, coding), nil
+	leased := ""
+	if l := s.Leases; l != nil {
+		leased = fmt.Sprintf(`,"leases":{"stable":%t,"retired":%t,"responders":[%s],"waiting":%d,"reads":{"local":%d,"leader":%d,"waited":%d,"held":%d,"redirected":%d}}`,
+			l.Stable, l.Retired, strings.Join(quotedResponders(l.Roster), ","), l.Waiting,
+			l.Reads.Local, l.Reads.Leader, l.Reads.Waited, l.Reads.Held, l.Reads.Redirected)
+	}
+	return fmt.Appendf(nil, `{"id":"%x","term":%d,"vote":"%x","commit":%d,"lead":"%x","raftState":%q,"applied":%d,"progress":{%s},"leadtransferee":"%x"%s%s}`,
+		s.ID, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, strings.Join(members, ","), s.LeadTransferee, coding, leased), nil
+}
+
+// quotedResponders returns the ids of the nodes that a roster names for any key, in
+// hexadecimal and quotes; none for nil.
+func quotedResponders(r *leases.Roster) (ids []string) {
+	if r == nil {
+		return nil
+	}
+	for _, a := range r.Spans {
+		for _, x := range a.Responders {
+			if id := fmt.Sprintf(`"%x"`, uint64(x.Node)); !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // String returns the status as JSON.

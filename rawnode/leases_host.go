@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/weftraft/weft/internal/clock"
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
 )
 
