@@ -19,8 +19,9 @@ import (
 const (
 	// rootFile is the file of the shim's root package with all names.
 	rootFile = "raft.go"
-	// environmentFile is a second one, which reads the environment.
+	// environmentFile and leasesFile are others, which read the environment.
 	environmentFile = "environment.go"
+	leasesFile      = "environment_leases.go"
 	// target is how the root package names Weft's package.
 	target = "weft"
 	// generated marks the root file, and so a directory that may be replaced.
@@ -141,22 +142,39 @@ func isConfig(t ast.Expr) bool {
 //go:embed environment/environment.go
 var environment string
 
+// leasesEnvironment is the source of the file that reads what is there of leases.
+//
+//go:embed environment/leases.go
+var leasesEnvironment string
+
 const (
 	environmentPackage = "package environment\n"
 	environmentDefault = "defaultCoding = \"off\"\n"
 )
 
-// environmentSource is that file in a shim, where payloads of so many bytes and
+// leasesSource is the file about leases in a shim.
+func leasesSource(pkg string) ([]byte, error) { return inPackage(pkg, leasesEnvironment) }
+
+// inPackage returns a source of package environment as one of another package.
+func inPackage(pkg, source string) ([]byte, error) {
+	_, code, ok := strings.Cut(source, environmentPackage)
+	if !ok {
+		return nil, fmt.Errorf("shim: a file for the environment has no %q", environmentPackage)
+	}
+	return format.Source(fmt.Appendf(nil, "%s\n\npackage %s\n%s", generated, pkg, code))
+}
+
+// environmentSource is the file about coding in a shim, where payloads of so many bytes and
 // more are coded unless the environment says otherwise; 0 is none.
 func environmentSource(pkg string, coding int) ([]byte, error) {
-	_, code, ok := strings.Cut(environment, environmentPackage)
-	if !ok || strings.Count(code, environmentDefault) != 1 {
-		return nil, fmt.Errorf("shim: environment.go has no %q or not one %q", environmentPackage, environmentDefault)
+	code := environment
+	if strings.Count(code, environmentDefault) != 1 {
+		return nil, fmt.Errorf("shim: environment.go has not one %q", environmentDefault)
 	}
 	if coding > 0 {
 		code = strings.Replace(code, environmentDefault, fmt.Sprintf("defaultCoding = \"%d\"\n", coding), 1)
 	}
-	return format.Source(fmt.Appendf(nil, "%s\n\npackage %s\n%s", generated, pkg, code))
+	return inPackage(pkg, code)
 }
 
 // useImports adds the imports that a signature needs.

@@ -54,6 +54,13 @@ const (
 	// DensifyVariable is the environment variable that, set to anything, keeps a
 	// host on a shim from coding anything new; it still reads what is coded.
 	DensifyVariable = "WEFT_DENSIFY"
+	// LeasesVariable is the environment variable that turns roster leases on in a host
+	// on a shim: "on"; "retire" has the group stop using them, and "off" is no leases.
+	LeasesVariable = "WEFT_LEASES"
+	// LeasesTickVariable is the time between two ticks of the host; 100ms if unset.
+	LeasesTickVariable = "WEFT_LEASES_TICK"
+	// LeasesLengthVariable is the longest time for which a lease binds; 1s if unset.
+	LeasesLengthVariable = "WEFT_LEASES_LENGTH"
 )
 
 // placeholderVersion is what go.mod says of a module that a replace directive
@@ -159,7 +166,12 @@ func writeRoot(res Result, coding int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("shim: generated %s: %w", environmentFile, err)
 	}
+	leased, err := leasesSource(theirs.pkg)
+	if err != nil {
+		return 0, fmt.Errorf("shim: generated %s: %w", leasesFile, err)
+	}
 	return len(theirs.decls), errors.Join(
+		os.WriteFile(filepath.Join(res.Dir, leasesFile), leased, 0o644),
 		os.WriteFile(filepath.Join(res.Dir, environmentFile), reading, 0o644),
 		os.WriteFile(filepath.Join(res.Dir, rootFile), src, 0o644))
 }

@@ -120,6 +120,15 @@ func Look(c Config) {}
 func TestEnvironmentSource(t *testing.T) {
 	require.Contains(t, environment, fmt.Sprintf("codingVariable = %q\n", CodingVariable))
 	require.Contains(t, environment, fmt.Sprintf("densifyVariable = %q\n", DensifyVariable))
+	for name, value := range map[string]string{
+		"leasesVariable": LeasesVariable, "tickVariable": LeasesTickVariable, "lengthVariable": LeasesLengthVariable,
+	} {
+		require.Contains(t, leasesEnvironment, fmt.Sprintf("%s = %q\n", name, value))
+	}
+	leased, err := leasesSource("raft")
+	require.NoError(t, err)
+	_, leasesCode, _ := strings.Cut(leasesEnvironment, environmentPackage)
+	require.Equal(t, generated+"\n\npackage raft\n"+leasesCode, string(leased))
 	for coding, want := range map[int]string{0: `defaultCoding = "off"`, 1024: `defaultCoding = "1024"`} {
 		src, err := environmentSource("raft", coding)
 		require.NoError(t, err)
@@ -128,7 +137,7 @@ func TestEnvironmentSource(t *testing.T) {
 		_, code, _ := strings.Cut(environment, environmentPackage)
 		require.Equal(t, strings.Replace(code, `defaultCoding = "off"`, want, 1), strings.TrimPrefix(string(src), generated+"\n\npackage raft\n"))
 	}
-	_, err := Generate(t.Context(), Options{Dir: t.TempDir(), Coding: -1})
+	_, err = Generate(t.Context(), Options{Dir: t.TempDir(), Coding: -1})
 	require.ErrorContains(t, err, "coding from -1 bytes on; it must be 0 (off) to ")
 }
 

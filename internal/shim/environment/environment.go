@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package environment is the part of a shim that is not generated: package shim
-// copies this file into the shim's root package. A host that knows nothing of
+// copies its files into the shim's root package. A host that knows nothing of
 // Weft is told by variables of the environment what its own Config cannot say.
 package environment
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -30,26 +31,42 @@ const (
 // What the host has set itself stays as it is. A variable with a bad value ends
 // the program: a node that went on without it would ignore its operator.
 func withEnvironment(c *weft.Config) *weft.Config {
-	if c == nil || c.Coding != nil {
-		return c
+	if c == nil {
+		return nil
 	}
-	coding, err := codingFrom(os.LookupEnv)
-	if err != nil {
+	with := *c
+	coded, err := addCoding(&with, os.LookupEnv)
+	leased, leasesErr := addLeases(&with, os.LookupEnv)
+	if err := errors.Join(err, leasesErr); err != nil {
 		fmt.Fprintln(os.Stderr, err) // a logger may discard what it gets
 		if c.Logger != nil {
 			c.Logger.Fatalf("%v", err)
 		}
 		panic(err)
 	}
-	if coding == nil {
+	if coded == "" && leased == "" {
 		return c
 	}
-	with := *c
-	with.Coding = coding
-	if c.Logger != nil {
-		c.Logger.Infof("%x %s", c.ID, effect(coding))
+	for _, says := range []string{coded, leased} {
+		if says != "" && c.Logger != nil {
+			c.Logger.Infof("%x %s", c.ID, says)
+		}
 	}
 	return &with
+}
+
+// addCoding puts what the environment says of coding into c, and returns what to say
+// in the host's log; nothing if coding is off, or the host has set it itself.
+func addCoding(c *weft.Config, lookup func(string) (string, bool)) (says string, err error) {
+	if c.Coding != nil {
+		return "", nil
+	}
+	coding, err := codingFrom(lookup)
+	if err != nil || coding == nil {
+		return "", err
+	}
+	c.Coding = coding
+	return effect(coding), nil
 }
 
 // codingFrom returns the coding that variables ask for, nil for none.
