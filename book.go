@@ -1,0 +1,350 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// book is what a node knows of addresses, and of members that were removed. Each fact
+// comes from the log of some group, or from another node's book, which has the fact from
+// there. So facts may come late, twice and in any order: an address has a version, the
+// highest version counts, and a removal is never taken back. Two books that have heard the same
+// facts are equal, whatever the order.
+//
+// The book is in a file of its own, beside the log, and neither in the user's state nor in the
+// host's bytes: a service can go back to package rawnode with the same directories, and a
+// snapshot of a group is the user's state alone. The order of writing makes that safe. A
+// group says that an entry is durable (and may leave the log) only when the file has the
+// entry's fact, see [machine.Durable]. A node that got the state by a snapshot
+// misses the facts of entries that it never saw, and hears them from any other node
+// (see keeper).
+//
+// Rejected: addresses in the contexts of configuration changes. Replacing an address would
+// be a change of members, and these wait for each other; and no state machine sees them.
+type book struct {
+	cluster, node uint64
+	path          string
+	logger        *slog.Logger
+	dial          func(id uint64, address string) // tells the transport; set before groups are opened
+
+	mu      sync.Mutex
+	facts   facts
+	peers   map[uint64]string   // Options.Peers
+	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
+	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
+	dirty   bool                // the file lacks something
+	changes uint64              // counts
+}
+
+// facts are what books tell each other.
+type facts struct {
+	Addresses map[uint64]located `json:"addresses"`
+	// Removed are the ids that a group does not take again, ascending, by group.
+	Removed map[uint64][]uint64 `json:"removed"`
+}
+
+// located is where a node is.
+type located struct {
+	Address string `json:"address"`
+	Version uint64 `json:"version"`
+}
+
+// later reports whether l is newer than other. Of two addresses with one version, which
+// two callers have set at the same moment, all nodes choose the same.
+func (l located) later(other located) bool {
+	return l.Version > other.Version || l.Version == other.Version && l.Address > other.Address
+}
+
+// override is an address of Options.Peers that an operator has changed between two starts:
+// newer than facts up to a version.
+type override struct {
+	Address string `json:"address"`
+	Over    uint64 `json:"over"`
+}
+
+// Bounds of books, as the facts of others are not trusted.
+const (
+	maxBookNodes   = 4096
+	maxBookRemoved = 64 << 10
+	maxBookVersion = 1 << 48
+	maxBookBytes   = 4 << 20
+)
+
+// check returns what is wrong with facts.
+func (f facts) check() error {
+	if len(f.Addresses) > maxBookNodes {
+		return fmt.Errorf("addresses of %d nodes, want at most %d", len(f.Addresses), maxBookNodes)
+	}
+	for id, l := range f.Addresses {
+		if id == 0 || id > MaxID || l.Version == 0 || l.Version > maxBookVersion {
+			return fmt.Errorf("node %d, version %d: want an id of 1 to %d, and a version of 1 to %d", id, l.Version, uint64(MaxID), uint64(maxBookVersion))
+		}
+		if err := checkAddress(l.Address); err != nil {
+			return fmt.Errorf("node %d: %w", id, err)
+		}
+	}
+	n := 0
+	for group, ids := range f.Removed {
+		n += len(ids)
+		if group == 0 || !slices.IsSorted(ids) || len(ids) > 0 && (ids[0] == 0 || ids[len(ids)-1] > MaxID) {
+			return fmt.Errorf("removed members of group %d: %v; want ascending ids of 1 to %d", group, ids, uint64(MaxID))
+		}
+	}
+	if n > maxBookRemoved {
+		return fmt.Errorf("%d removed members, want at most %d", n, maxBookRemoved)
+	}
+	return nil
+}
+
+// merge adds what is new in other, and reports whether there was anything.
+func (f *facts) merge(other facts) (changed bool) {
+	for id, l := range other.Addresses {
+		if _, known := f.Addresses[id]; !known && len(f.Addresses) >= maxBookNodes {
+			continue
+		}
+		if l.later(f.Addresses[id]) {
+			f.Addresses[id], changed = l, true
+		}
+	}
+	for group, ids := range other.Removed {
+		for _, id := range ids {
+			if i, found := slices.BinarySearch(f.Removed[group], id); !found {
+				f.Removed[group], changed = slices.Insert(f.Removed[group], i, id), true
+			}
+		}
+	}
+	return changed
+}
+
+func (f facts) clone() facts {
+	c := facts{Addresses: maps.Clone(f.Addresses), Removed: map[uint64][]uint64{}}
+	for group, ids := range f.Removed {
+		c.Removed[group] = slices.Clone(ids)
+	}
+	return c
+}
+
+func noFacts() facts { return facts{Addresses: map[uint64]located{}, Removed: map[uint64][]uint64{}} }
+
+// bookFile is the file's content, before its checksum.
+type bookFile struct {
+	Format  int    `json:"format"`
+	Cluster uint64 `json:"cluster"`
+	Node    uint64 `json:"node"`
+	facts
+	Peers  map[uint64]string   `json:"peers"`
+	Chosen map[uint64]override `json:"chosen"`
+}
+
+const bookFormat = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// openBook reads the book of a node, if there is one, and compares the options with those of
+// the last start.
+func openBook(o Options) (*book, error) {
+	b := &book{
+		cluster: o.Cluster, node: o.ID, path: filepath.Join(o.Dir, "addresses"), logger: o.Logger, facts: noFacts(),
+		peers: o.Peers, chosen: map[uint64]override{}, unsaved: map[uint64]uint64{}, dirty: true,
+	}
+	data, err := os.ReadFile(b.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return b, b.save()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the addresses of members: %w", err)
+	}
+	old, err := readBook(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w: remove the file, and see that Options.Peers has the present address of a member", ErrBook, b.path, err)
+	}
+	if old.Cluster != o.Cluster || old.Node != o.ID {
+		return nil, fmt.Errorf("%w: %s is of node %d of cluster %d, this is node %d of cluster %d", ErrIdentity, b.path, old.Node, old.Cluster, o.ID, o.Cluster)
+	}
+	b.facts.merge(old.facts)
+	maps.Copy(b.chosen, old.Chosen)
+	for id, address := range o.Peers {
+		if was, named := old.Peers[id]; named && was != address {
+			b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
+		}
+	}
+	return b, b.save()
+}
+
+// readBook reads a book's file: a line of JSON, and a line with its checksum.
+func readBook(data []byte) (bookFile, error) {
+	var f bookFile
+	text, sum, ok := bytes.Cut(data, []byte("\n"))
+	if want := fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)); !ok || string(sum) != want {
+		return f, errors.New("its checksum does not match")
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return f, err
+	}
+	if f.Format != bookFormat {
+		return f, fmt.Errorf("it has format %d, this version reads %d: run the version that wrote it", f.Format, bookFormat)
+	}
+	return f, f.check()
+}
+
+// save writes the file beside the old one and puts it in its place. The caller holds
+// b.mu, or is alone.
+func (b *book) save() error {
+	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Peers: b.peers, Chosen: b.chosen})
+	if err != nil {
+		return fmt.Errorf("encode the addresses of members: %w", err)
+	}
+	text = fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli))
+	if err := replaceFile(b.path, text); err != nil {
+		return fmt.Errorf("write the addresses of members: %w", err)
+	}
+	b.dirty = false
+	clear(b.unsaved)
+	return nil
+}
+
+// replaceFile makes data the content of a file, durably and in one step.
+func replaceFile(path string, data []byte) error {
+	next := path + ".next"
+	f, err := os.Create(next)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// learn takes facts of an entry that is applied, or, with group 0, of another node.
+func (b *book) learn(f facts, group, index uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.facts.merge(f) {
+		return
+	}
+	b.changes++
+	b.dirty = true
+	if _, waits := b.unsaved[group]; !waits && group != 0 {
+		b.unsaved[group] = index
+	}
+	b.trySave()
+	if b.dial != nil {
+		for id := range f.Addresses {
+			b.tell(id)
+		}
+	}
+}
+
+// trySave writes the file if it lacks something. The caller holds b.mu. What cannot be
+// written now, as a disk is full, is written later; until then the log keeps what the
+// file lacks.
+func (b *book) trySave() {
+	if !b.dirty {
+		return
+	}
+	if err := b.save(); err != nil {
+		b.logger.Warn("the addresses of members are not saved, the log keeps them", "node", b.node, "error", err)
+	}
+}
+
+// tell gives the transport the address of a node. The caller holds b.mu.
+func (b *book) tell(id uint64) {
+	if address := b.lookup(id); address != "" && id != b.node {
+		b.dial(id, address)
+	}
+}
+
+// lookup returns the address of a node, or an empty one. The caller holds b.mu.
+func (b *book) lookup(id uint64) string {
+	fact := b.facts.Addresses[id]
+	if o, ok := b.chosen[id]; ok && fact.Version <= o.Over {
+		return o.Address
+	}
+	if fact.Address != "" {
+		return fact.Address
+	}
+	return b.peers[id]
+}
+
+// address returns the address of a node, or an empty one.
+func (b *book) address(id uint64) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lookup(id)
+}
+
+// fact returns the replicated address of a node, or zero.
+func (b *book) fact(id uint64) located {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.facts.Addresses[id]
+}
+
+// owner returns the node that has an address, or 0.
+func (b *book) owner(address string) uint64 {
+	for id, at := range b.all() {
+		if at == address {
+			return id
+		}
+	}
+	return 0
+}
+
+// all returns the addresses of all nodes that are known.
+func (b *book) all() map[uint64]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[uint64]string{}
+	for id := range b.peers {
+		all[id] = b.lookup(id)
+	}
+	for id := range b.facts.Addresses {
+		all[id] = b.lookup(id)
+	}
+	return all
+}
+
+// removed reports whether a group does not take a node again.
+func (b *book) removed(group, id uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, found := slices.BinarySearch(b.facts.Removed[group], id)
+	return found
+}
+
+// lacks returns the first index of a group whose facts the file lacks, or 0.
+func (b *book) lacks(group uint64) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trySave()
+	return b.unsaved[group]
+}

@@ -1,0 +1,57 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// A few commands in the log are this package's own. They begin with a mark that no
+// user's command begins with, because [Group.Propose] refuses it; all other commands are in the
+// log as they came, so that a log of package rawnode can be opened by this one.
+//
+//	mark   16 bytes
+//	kind   1 byte
+//	body   JSON
+//
+// A kind that this version does not know is left out: kinds say nothing about the
+// user's state, so replicas with and without the kind stay equal.
+const (
+	commandMark = "\x00weft:reserved\x00\xf7"
+
+	commandFacts byte = 1 // body: facts
+)
+
+// reserved reports whether a command is this package's own.
+func reserved(command []byte) bool {
+	return len(command) > len(commandMark) && command[0] == commandMark[0] && bytes.HasPrefix(command, []byte(commandMark))
+}
+
+// encodeFacts returns the command that tells a group facts.
+func encodeFacts(f facts) ([]byte, error) {
+	body, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode facts: %w", err)
+	}
+	return append(append([]byte(commandMark), commandFacts), body...), nil
+}
+
+// decodeFacts reads a command of this package. It returns no facts for another kind, or for a
+// body that this version does not take.
+func decodeFacts(command []byte) (facts, error) {
+	f := facts{}
+	body := command[len(commandMark)+1:]
+	if kind := command[len(commandMark)]; kind != commandFacts {
+		return f, fmt.Errorf("kind %d is not known to this version", kind)
+	}
+	if err := json.Unmarshal(body, &f); err != nil {
+		return facts{}, err
+	}
+	if err := f.check(); err != nil {
+		return facts{}, err
+	}
+	return f, nil
+}

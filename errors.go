@@ -1,0 +1,106 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/storage"
+)
+
+// Errors of nodes and groups. Each text names the field or the argument, its value, the
+// bound, and the next step.
+var (
+	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed.
+	ErrInvalid = errors.New("weft: invalid")
+	// ErrClosed says that the node or the group is closed.
+	ErrClosed = errors.New("weft: closed")
+	// ErrOpen says that a group is open at this node already.
+	ErrOpen = errors.New("weft: the group is open")
+	// ErrRemoved says that a node was removed from the group. An id is used once: a node that
+	// comes back gets another id and an empty directory.
+	ErrRemoved = errors.New("weft: the node was removed from the group")
+	// ErrAddress says that an address is not known, or is that of another node.
+	ErrAddress = errors.New("weft: the address cannot be used")
+	// ErrSnapshot says that a file is no snapshot of [Group.Snapshot], or is damaged or cut
+	// off.
+	ErrSnapshot = errors.New("weft: not a whole snapshot")
+	// ErrUnfinished says that [Recover] was begun in a directory and has not ended.
+	ErrUnfinished = errors.New("weft: a recovery was begun here and has not ended")
+	// ErrMajority says that [Recover] is not allowed, because a majority of the members is
+	// there, or may be.
+	ErrMajority = errors.New("weft: a majority is not lost")
+	// ErrBook says that the file with the addresses of members is damaged.
+	ErrBook = errors.New("weft: the address book is damaged")
+)
+
+// Errors of the packages below, under the names of this package. Each error of
+// [Group.Propose], [Group.Read] and the changes of members wraps ErrRefused or ErrUnknown.
+var (
+	// ErrRefused: the call has no effect, now or later.
+	ErrRefused = rawnode.ErrRefused
+	// ErrUnknown: the call may have had its effect, or may still have the effect, once.
+	ErrUnknown = rawnode.ErrUnknown
+	// ErrNoLeader: this node knows no leader.
+	ErrNoLeader = rawnode.ErrNoLeader
+	// ErrTimeout: the deadline passed.
+	ErrTimeout = rawnode.ErrTimeout
+	// ErrOverloaded: a queue is over the budget.
+	ErrOverloaded = rawnode.ErrOverloaded
+	// ErrStalled: this node has no room to write.
+	ErrStalled = rawnode.ErrStalled
+	// ErrTooLarge: the command is over the bound.
+	ErrTooLarge = rawnode.ErrTooLarge
+	// ErrStopped: the group is closed, or was closed during the call.
+	ErrStopped = rawnode.ErrStopped
+	// ErrUnsafeChange: the group might not go on behind the change of members.
+	ErrUnsafeChange = rawnode.ErrUnsafeChange
+	// ErrNotMember: the node is no member, or not one that can do what is asked.
+	ErrNotMember = rawnode.ErrNotMember
+	// ErrFailed: log or state machine failed, and the group has ended here.
+	ErrFailed = rawnode.ErrFailed
+	// ErrNotEnded: the state machine or the log did not return, and is still in use.
+	ErrNotEnded = rawnode.ErrNotEnded
+	// ErrState: log and state machine do not fit together.
+	ErrState = rawnode.ErrState
+	// ErrFirstMembers: the group began with other first members at another node.
+	ErrFirstMembers = rawnode.ErrFirstMembers
+	// ErrLogLost: this node has acknowledged entries that its log lacks.
+	ErrLogLost = rawnode.ErrLogLost
+	// ErrLocked: another process, or another Node of this process, has the directory.
+	ErrLocked = storage.ErrLocked
+	// ErrIdentity: the directory belongs to another cluster or node.
+	ErrIdentity = storage.ErrIdentity
+)
+
+// invalid returns a mistake of a caller.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
+}
+
+// refused returns the error of a call that this package does not pass on.
+func refused(op string, cause error) error {
+	return &rawnode.CallError{Op: op, Verdict: ErrRefused, Cause: cause}
+}
+
+// checkContext returns an error for a nil context.
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return invalid("the context is nil, want context.Background() or one with a deadline")
+	}
+	return nil
+}
+
+// isNil reports whether v is nil, or an interface around a nil pointer.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}

@@ -1,0 +1,243 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// Group is one replicated state machine at a node. Its methods may be called from several
+// goroutines, at any member.
+type Group struct {
+	node *Node
+	id   uint64
+	user StateMachine
+	host *rawnode.Host
+
+	closing sync.Mutex // one Close at a time
+}
+
+// GroupOption is a setting of one group.
+type GroupOption func(*groupConfig)
+
+// groupConfig is what options set.
+type groupConfig struct {
+	host  rawnode.Config
+	first []uint64
+	named bool // first was set
+	joins bool
+	errs  []error
+}
+
+// FirstMembers names the voters that a new group begins with, the same at all of them, if
+// that are not all of [Options.Peers]. It is not looked at once the group has a log.
+func FirstMembers(ids ...uint64) GroupOption {
+	return func(c *groupConfig) { c.first, c.named = slices.Clone(ids), true }
+}
+
+// Joining says that this node begins no group of this id, and waits to be added.
+func Joining() GroupOption { return func(c *groupConfig) { c.joins = true } }
+
+// Configure lets f change any setting of the group's host, except for those that the node
+// has set: the parts that groups share, and who the node is.
+func Configure(f func(*rawnode.Config)) GroupOption {
+	return func(c *groupConfig) {
+		if f == nil {
+			c.errs = append(c.errs, invalid("Configure got nil, want a function"))
+			return
+		}
+		was := c.host
+		f(&c.host)
+		is := &c.host
+		for _, set := range []struct {
+			name    string
+			changed bool
+		}{
+			{"Replica.ID", is.Replica.ID != was.Replica.ID},
+			{"Replica.Group", is.Replica.Group != was.Replica.Group},
+			{"Replica.Peers", !slices.Equal(is.Replica.Peers, was.Replica.Peers)},
+			{"Replica.Log", is.Replica.Log != was.Replica.Log},
+			{"StateMachine", is.StateMachine != was.StateMachine},
+			{"Transport", is.Transport != was.Transport},
+		} {
+			if set.changed {
+				c.errs = append(c.errs, invalid("Configure changed %s, which the node sets", set.name))
+			}
+		}
+	}
+}
+
+// Group opens a group at this node. Its state is that of the state machine, brought up to date
+// from the log. A group that has no log yet begins with [Options.Peers] as its voters, unless
+// the node joins. The state machine is the caller's to close, after the group or the node.
+func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
+	if n == nil {
+		return nil, invalid("the node is nil: look at the error of Open")
+	}
+	if id == 0 {
+		return nil, invalid("the group's id is 0, want 1 or more")
+	}
+	if isNil(sm) {
+		return nil, invalid("the state machine of group %d is nil", id)
+	}
+	done, err := n.reserve(id)
+	if err != nil {
+		return nil, err
+	}
+	g, err := n.openGroup(id, sm, options)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.opening, id)
+	close(done)
+	if err == nil {
+		n.groups[id] = g
+	}
+	return g, err
+}
+
+// reserve takes the place of a group that is about to be opened.
+func (n *Node) reserve(id uint64) (done chan struct{}, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closing {
+		return nil, fmt.Errorf("%w: node %d", ErrClosed, n.options.ID)
+	}
+	if n.groups[id] != nil || n.opening[id] != nil {
+		return nil, fmt.Errorf("%w: group %d at node %d: use the Group that the first call returned, or close it first", ErrOpen, id, n.options.ID)
+	}
+	done = make(chan struct{})
+	n.opening[id] = done
+	return done, nil
+}
+
+func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Group, error) {
+	log, err := n.engine.Group(id)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
+	}
+	c := groupConfig{host: rawnode.Config{
+		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget},
+		StateMachine: newMachine(sm, id, n.book, n.options.Logger),
+		Transport:    n.transport,
+		TickInterval: n.options.TickInterval,
+		Logger:       n.options.Logger,
+	}}
+	for i, option := range options {
+		if option == nil {
+			return nil, invalid("option %d of %d for group %d is nil", i+1, len(options), id)
+		}
+		option(&c)
+	}
+	if err := errors.Join(c.errs...); err != nil {
+		return nil, fmt.Errorf("group %d: %w", id, err)
+	}
+	if c.host.Replica.Peers, err = c.firstMembers(n.options); err != nil {
+		return nil, fmt.Errorf("group %d: %w", id, err)
+	}
+	host, err := rawnode.New(c.host)
+	if err != nil {
+		return nil, fmt.Errorf("open the group: %w", err)
+	}
+	return &Group{node: n, id: id, user: sm, host: host}, nil
+}
+
+// firstMembers returns whom the group begins with if it has no log, or nobody.
+func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
+	switch {
+	case c.joins && c.named:
+		return nil, invalid("FirstMembers %v and Joining contradict each other: a node that joins begins nothing", c.first)
+	case c.joins || o.Join && !c.named:
+		return nil, nil
+	case !c.named && len(o.Peers) == 0:
+		return []uint64{o.ID}, nil
+	case !c.named:
+		return slices.Sorted(maps.Keys(o.Peers)), nil
+	case !slices.Contains(c.first, o.ID):
+		return nil, invalid("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
+	}
+	return c.first, nil
+}
+
+// ID returns the group's id.
+func (g *Group) ID() uint64 { return g.id }
+
+// Host returns the host below, with everything that package rawnode offers. It is the group's
+// to stop.
+func (g *Group) Host() *rawnode.Host { return g.host }
+
+// Leader returns the id of the leader that this node knows, or 0.
+func (g *Group) Leader() uint64 { return g.host.Status().Lead }
+
+// Err returns why the group has failed at this node, or nil. A group that failed has
+// acknowledged nothing since, and is to be closed.
+func (g *Group) Err() error { return g.host.Err() }
+
+// Done returns a channel that is closed when the group is closed or has failed.
+func (g *Group) Done() <-chan struct{} { return g.host.Done() }
+
+// usable returns why nothing can be asked of the group.
+func (g *Group) usable(ctx context.Context) error {
+	if g == nil {
+		return invalid("the group is nil: look at the error of Node.Group")
+	}
+	return checkContext(ctx)
+}
+
+// Propose replicates a command and returns its result, once it is applied at this node. Any
+// member can be asked. The command must not be changed afterwards.
+//
+// An error is a [CallError]: with [ErrRefused] the command has no effect, with
+// [ErrUnknown] it may have been applied or may still be, once.
+func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
+	if err := g.usable(ctx); err != nil {
+		return Result{}, refused("propose", err)
+	}
+	if reserved(command) {
+		return Result{}, refused("propose", invalid("the command begins with %q, which marks commands of package weft: begin it with another byte", commandMark))
+	}
+	return g.host.Propose(ctx, command)
+}
+
+// TransferLeader makes a voter the leader, and returns when this node sees that.
+func (g *Group) TransferLeader(ctx context.Context, to uint64) error {
+	if err := g.usable(ctx); err != nil {
+		return refused("transfer leader", err)
+	}
+	if to == raft.None {
+		return refused("transfer leader", invalid("the node is 0, want a voter"))
+	}
+	return g.host.TransferLeader(ctx, to)
+}
+
+// Close ends the group at this node: it refuses new calls, lets those under way end, hands
+// leadership over, and stops. The group may then be opened again. For ctx and
+// [ErrNotEnded] see [Node.Close].
+func (g *Group) Close(ctx context.Context) error {
+	if err := g.usable(ctx); err != nil {
+		return err
+	}
+	g.closing.Lock()
+	defer g.closing.Unlock()
+	err := g.host.Stop(ctx)
+	if errors.Is(err, ErrNotEnded) {
+		return fmt.Errorf("close group %d: %w", g.id, err)
+	}
+	g.node.mu.Lock()
+	if g.node.groups[g.id] == g {
+		delete(g.node.groups, g.id)
+	}
+	g.node.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("close group %d: %w", g.id, err)
+	}
+	return nil
+}

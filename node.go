@@ -1,0 +1,229 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
+)
+
+// Node is one process of a cluster, with everything that its groups share. Its methods may
+// be called from several goroutines.
+type Node struct {
+	options   Options // with defaults
+	engine    *storage.Engine
+	book      *book
+	transport *transport.TCP
+	budget    *rawnode.Budget
+
+	context    context.Context // ends when Close begins
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+
+	mu      sync.Mutex
+	groups  map[uint64]*Group        // the open ones
+	opening map[uint64]chan struct{} // closed when a group is open, or is not
+	closing bool
+
+	turn   chan struct{} // has a token while a Close is under way
+	closed bool          // of whoever has the token
+}
+
+// logDir is where the log is, in Options.Dir.
+const logDir = "log"
+
+// Open opens a node: log, transport, and what else its groups share. It does not wait
+// for other nodes. The error names every mistake in options; a directory that is in use
+// is [ErrLocked], that of another node [ErrIdentity].
+func Open(o Options) (*Node, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	n := &Node{
+		options: o, budget: rawnode.NewBudget(o.BudgetBytes), turn: make(chan struct{}, 1),
+		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
+	}
+	n.context, n.cancel = context.WithCancel(context.Background())
+	if err := n.open(); err != nil {
+		return nil, fmt.Errorf("open node %d of cluster %d: %w", o.ID, o.Cluster, errors.Join(err, n.release()))
+	}
+	o.Logger.Info("node open", "cluster", o.Cluster, "node", o.ID, "address", n.options.Advertise, "dir", o.Dir)
+	n.background.Go(n.keep)
+	return n, nil
+}
+
+// open opens the parts. Those that are open when it fails are for release.
+func (n *Node) open() (err error) {
+	o := &n.options
+	if n.engine, err = openEngine(*o); err != nil {
+		return err
+	}
+	if err := checkFinished(o.Dir); err != nil {
+		return err
+	}
+	if n.book, err = openBook(*o); err != nil {
+		return err
+	}
+	if n.transport, err = transport.New(o.transportConfig(n.book.all())); err != nil {
+		return err
+	}
+	if o.Advertise == "" {
+		o.Advertise = n.transport.Addr().String()
+		if err := checkAddress(o.Advertise); err != nil {
+			return invalid("Options.Advertise is empty, and so is Peers[%d], and other nodes cannot dial the address of Listen: %w", o.ID, err)
+		}
+	}
+	n.book.dial = n.transport.SetPeer
+	if o.Balance < 0 {
+		return nil
+	}
+	balancer, err := rawnode.NewBalancer(rawnode.BalancerConfig{Hosts: n.hosts, Interval: o.Balance, Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	n.background.Go(func() { balancer.Run(n.context) })
+	return nil
+}
+
+// openEngine opens the log.
+func openEngine(o Options) (*storage.Engine, error) {
+	return storage.Open(filepath.Join(o.Dir, logDir), storage.Options{
+		Identity: storage.Identity{Cluster: o.Cluster, Node: o.ID},
+		Logf: func(format string, args ...any) {
+			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID)
+		},
+	})
+}
+
+// release closes the parts that are open, in order.
+func (n *Node) release() error {
+	n.cancel()
+	n.background.Wait()
+	var errs []error
+	if n.transport != nil {
+		errs = append(errs, n.transport.Close())
+	}
+	if n.engine != nil {
+		errs = append(errs, n.engine.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// hosts returns the hosts of all groups, for the balancer.
+func (n *Node) hosts() []*rawnode.Host {
+	var hosts []*rawnode.Host
+	for _, g := range n.opened() {
+		hosts = append(hosts, g.host)
+	}
+	return hosts
+}
+
+// opened returns the open groups, by ascending id.
+func (n *Node) opened() []*Group {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var groups []*Group
+	for _, id := range slices.Sorted(maps.Keys(n.groups)) {
+		groups = append(groups, n.groups[id])
+	}
+	return groups
+}
+
+// ID returns the node's id.
+func (n *Node) ID() uint64 { return n.options.ID }
+
+// Address returns the address at which other nodes reach this one.
+func (n *Node) Address() string { return n.options.Advertise }
+
+// Addresses returns the addresses of all nodes that this node knows, by id.
+func (n *Node) Addresses() map[uint64]string {
+	all := n.book.all()
+	all[n.options.ID] = n.options.Advertise
+	return all
+}
+
+// Transport returns the node's transport, for its statistics.
+func (n *Node) Transport() *transport.TCP { return n.transport }
+
+// Engine returns the node's log engine, for its statistics.
+func (n *Node) Engine() *storage.Engine { return n.engine }
+
+// Close closes the node in order: groups, all at the same time, which end their calls and hand
+// leadership over; then the transport and the log. The state machines stay the caller's
+// to close.
+//
+// When ctx ends, the groups are cut short, and the error wraps ctx's; everything is closed
+// all the same. If a state machine or the log hangs, the error wraps [ErrNotEnded] and names
+// it: transport and log stay open, because they are in use, and a later Close tries again.
+// A second Close of a closed node returns nil.
+func (n *Node) Close(ctx context.Context) error {
+	if n == nil {
+		return invalid("the node is nil: look at the error of Open")
+	}
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	select {
+	case n.turn <- struct{}{}:
+		defer func() { <-n.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("close node %d: another Close is under way: %w", n.options.ID, context.Cause(ctx))
+	}
+	if n.closed {
+		return nil
+	}
+	n.mu.Lock()
+	n.closing = true
+	n.mu.Unlock()
+	n.cancel()
+	err := n.closeGroups(ctx)
+	if errors.Is(err, ErrNotEnded) {
+		return fmt.Errorf("close node %d: %w", n.options.ID, err)
+	}
+	n.closed = true
+	if err = errors.Join(err, n.release()); err != nil {
+		return fmt.Errorf("close node %d: %w", n.options.ID, err)
+	}
+	n.options.Logger.Info("node closed", "cluster", n.options.Cluster, "node", n.options.ID)
+	return nil
+}
+
+func (n *Node) closeGroups(ctx context.Context) error {
+	if err := n.awaitOpening(ctx); err != nil {
+		return err
+	}
+	groups := n.opened()
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, g := range groups {
+		all.Go(func() { errs[i] = g.Close(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// awaitOpening waits until no group is being opened.
+func (n *Node) awaitOpening(ctx context.Context) error {
+	n.mu.Lock()
+	opening := maps.Clone(n.opening)
+	n.mu.Unlock()
+	for id, done := range opening {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: group %d is being opened, the state machine in Load: %w", ErrNotEnded, id, context.Cause(ctx))
+		}
+	}
+	return nil
+}
