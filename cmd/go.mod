@@ -12,6 +12,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/weftraft/weft v0.1.0
 	github.com/weftraft/weft/internal/shim v0.1.0
+	github.com/weftraft/weft/metrics v0.1.0
 	github.com/weftraft/weft/rafttest v0.1.0
 	go.etcd.io/raft/v3 v3.7.0
 	golang.org/x/sync v0.24.0

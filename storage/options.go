@@ -72,6 +72,10 @@ type Options struct {
 
 	noIndex bool // Open reads all frames: for tests, as the answer must be the same
 
+	// Recorder, unless nil, is told how long the disk takes. Without one no clock is
+	// read.
+	Recorder Recorder
+
 	// Logf receives a line for each event of interest to an operator: recovery, a cut
 	// tail, the failure of the engine. nil means silence.
 	Logf func(format string, args ...any)

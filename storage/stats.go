@@ -3,7 +3,10 @@
 
 package storage
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Stats are counters since Open, and gauges where marked "now".
 type Stats struct {
@@ -30,6 +33,15 @@ type Stats struct {
 	QueuedBytes  int64 // bytes of entries and snapshots to be written, now
 	CachedBytes  int64 // bytes of written entries in memory, now
 	Groups       int   // groups now
+}
+
+// Recorder is told how long the engine's work on the disk takes, for histograms. The
+// engine's writer calls it, between two writes, so that its methods should return at
+// once. They may be called while [Open] runs.
+type Recorder interface {
+	// Synced says how long a sync of a segment file took. Syncs that failed are not
+	// told: the engine fails then.
+	Synced(took time.Duration)
 }
 
 // Recovery is Open's findings in the directory.

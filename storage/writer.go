@@ -6,6 +6,7 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -206,8 +207,16 @@ func (w *writer) sync() error {
 	if w.durable == w.seq || w.e.opts.NoSync {
 		return nil
 	}
+	recorder := w.e.opts.Recorder
+	var begun time.Time
+	if recorder != nil {
+		begun = time.Now()
+	}
 	if err := w.out.seg.file.SyncData(); err != nil {
 		return failedSync{fmt.Errorf("storage: syncing segment %d: %w", w.out.seg.number, err)}
+	}
+	if recorder != nil {
+		recorder.Synced(time.Since(begun))
 	}
 	w.e.count.syncs.Add(1)
 	w.durable = w.seq

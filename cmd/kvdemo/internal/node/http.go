@@ -30,8 +30,8 @@ func (n *node) newWeb() *http.Server {
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		collector{n},
 	)
+	registry.MustRegister(n.collectors()...)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: promLog(n.logf("metrics")),

@@ -6,19 +6,11 @@ package node
 import (
 	"errors"
 	"io"
-	"maps"
 	"net/http"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/transport"
-	"github.com/weftraft/weft/storage"
 )
 
 // fetch asks until there is an answer with the status code, and returns it.
@@ -54,6 +46,10 @@ func TestHTTP(t *testing.T) {
 		`weft_group_leader{group="1"} 1`,
 		"# TYPE weft_log_syncs_total counter",
 		`weft_stage_busy_seconds_total{group="1",stage="append"}`,
+		"# TYPE weft_log_sync_seconds histogram",
+		`weft_log_sync_seconds_bucket{le="5e-05"}`,
+		"# HELP weft_state_sessions Sessions of clients, in all groups.",
+		`weft_clients_refusals_total{reason="no certificate"} 0`,
 		"go_goroutines",
 	} {
 		require.Contains(t, metrics, line)
@@ -73,32 +69,4 @@ func TestNotReady(t *testing.T) {
 	require.Contains(t, fetch(t, url+"/metrics", http.StatusOK), `weft_group_has_leader{group="1"} 0`)
 	fetch(t, url+"/debug/pprof/heap", http.StatusNotFound)
 	require.NoError(t, stop())
-}
-
-// Every number that a part counts has a text, or is left out on purpose, and
-// every text has its number.
-func TestMetricsHelp(t *testing.T) {
-	unused := maps.Clone(help)
-	var missing []string
-	for subsystem, of := range map[string]any{
-		"host": rawnode.HostStatus{}, "stage": rawnode.StageStats{}, "group": groupGauges{}, "log": storage.Stats{},
-		"state": stateGauges{}, "transport": transport.Stats{}, "link": transport.Traffic{},
-		"coding": codingGauges{}, "coding ": rawnode.CodingCounters{}, "leases": leaseGauges{}, "clock": rawnode.ClockStatus{},
-	} {
-		subsystem = strings.TrimSpace(subsystem)
-		numbers(reflect.ValueOf(of), "", func(path, _ string, _ float64) {
-			if _, ok := help[subsystem+path]; !ok {
-				missing = append(missing, subsystem+path)
-			}
-			delete(unused, subsystem+path)
-		})
-	}
-	for _, special := range []string{"coding.Levels", "transport.Refusals", "transport.CertificateExpiry", "peer.ReceiveBytes", "link.Dropped", "clients.Refusals", "clients.Reads"} {
-		delete(unused, special)
-	}
-	slices.Sort(missing)
-	require.Empty(t, missing, "metrics without a text")
-	require.Empty(t, unused, "texts without a metric")
-	require.Equal(t, "weft_stage_queued", metricName("stage", ".Queued"))
-	require.Equal(t, "weft_log_max_batch", metricName("log", ".MaxBatch"))
 }

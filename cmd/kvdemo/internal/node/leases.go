@@ -9,10 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -131,35 +128,3 @@ func assignments(wanted []leases.Want) (list []*kvpb.Assignment) {
 }
 
 func toSpan(s leases.Span) *kvpb.Span { return &kvpb.Span{Start: []byte(s.Start), End: []byte(s.End)} }
-
-// leaseGauges are the numbers of roster leases that tell how they are.
-type leaseGauges struct {
-	Stable, Retired                     bool
-	Roster                              uint64
-	Responders, Held, Promises, Waiting int
-	Quarantine                          time.Duration
-	Reads                               raft.LeaseReads
-	Counts                              leases.Counts
-}
-
-// collectLeases sends the metrics of a group that has leases.
-func collectLeases(out chan<- prometheus.Metric, l labels, s *raft.LeaseStatus) {
-	if s == nil {
-		return
-	}
-	g := leaseGauges{
-		Stable: s.Stable, Retired: s.Retired, Held: len(s.Leases), Promises: len(s.Promises),
-		Waiting: s.Waiting, Quarantine: s.Quarantine, Reads: s.Reads, Counts: s.Counts,
-	}
-	if s.Roster != nil {
-		var named []leases.NodeID
-		for _, a := range s.Roster.Spans {
-			for _, x := range a.Responders {
-				named = append(named, x.Node)
-			}
-		}
-		slices.Sort(named)
-		g.Roster, g.Responders = uint64(s.Roster.ID.Seq), len(slices.Compact(named))
-	}
-	collect(out, "leases", l, g)
-}

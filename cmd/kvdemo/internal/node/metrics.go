@@ -4,92 +4,29 @@
 package node
 
 import (
-	"reflect"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
-	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/metrics"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/transport"
 )
 
-// collector turns the counters of a node's parts into metrics. The libraries
-// have plain structs of numbers; each number is a metric whose name is the path
-// to its field. The table help has their texts.
-type collector struct{ n *node }
-
-// Describe implements prometheus.Collector. It describes nothing: what there is
-// depends on the peers.
-func (c collector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	n := c.n
+// collectors returns the metrics of a node that serves: those of Weft's parts, of the
+// state, and of clients.
+func (n *node) collectors() []prometheus.Collector {
+	n.metrics.AddEngine(n.engine)
+	n.metrics.AddTransport(n.peers)
 	for _, g := range n.groups {
-		s := g.host.Status()
-		labels := labels{{"group", strconv.FormatUint(g.id, 10)}}
-		collect(out, "host", labels, s)
-		for name, stage := range map[string]rawnode.StageStats{
-			"resolve": s.Resolve, "step": s.Step, "append": s.Append, "apply": s.Apply, "send": s.Send,
-		} {
-			collect(out, "stage", append(slices.Clone(labels), label{"stage", name}), stage)
-		}
-		collectCoding(out, labels, s.Coding)
-		collectLeases(out, labels, s.Leases)
-		if g.id == 1 && s.Clock != nil {
-			collect(out, "clock", nil, *s.Clock)
-		}
-		collect(out, "group", labels, groupGauges{
-			Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
-			Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()), LostLogs: lostLogs(s.Progress),
-		})
+		n.metrics.AddHost(g.host)
 	}
-	n.reads.collect(out)
-	for why := range n.refused {
-		one(out, "clients", ".Refusals", labels{{"reason", secure.Refusal(why).String()}}, "", float64(n.refused[why].Load()))
+	return []prometheus.Collector{
+		n.metrics,
+		metrics.Numbers("state", stateTexts, func() any { return n.stateGauges() }),
+		clientCounts{n},
 	}
-	collect(out, "log", nil, n.engine.Stats())
-	collect(out, "state", nil, n.stateGauges())
-	net := n.peers.Stats()
-	collect(out, "transport", nil, net)
-	for reason, count := range net.Refusals {
-		one(out, "transport", ".Refusals", labels{{"reason", transport.Refusal(reason).String()}}, "", float64(count))
-	}
-	if !net.CertificateExpiry.IsZero() {
-		one(out, "transport", ".CertificateExpiry", nil, "_timestamp_seconds", float64(net.CertificateExpiry.Unix()))
-	}
-	for peer, classes := range net.Peers {
-		one(out, "peer", ".ReceiveBytes", labels{peerLabel(peer)}, "", float64(net.ReceiveBytes[peer]))
-		for class, traffic := range classes {
-			l := labels{peerLabel(peer), {"class", wire.Class(class).String()}}
-			collect(out, "link", l, traffic)
-			for reason, count := range traffic.Dropped {
-				one(out, "link", ".Dropped", append(slices.Clone(l), label{"reason", transport.Drop(reason).String()}), "", float64(count))
-			}
-		}
-	}
-}
-
-// groupGauges are what the numbers of a host's status do not say.
-type groupGauges struct {
-	Leader, HasLeader, Stalled bool
-	Voters, Learners, LostLogs int
-}
-
-func lostLogs(members map[uint64]rawnode.MemberProgress) (n int) {
-	for _, p := range members {
-		if p.LogLost {
-			n++
-		}
-	}
-	return n
 }
 
 // stateGauges are the numbers of the state's database that tell how it is.
@@ -103,98 +40,22 @@ type stateGauges struct {
 	Sessions, Uploads, LargeValues, UploadBytes int64
 }
 
-type label struct{ name, value string }
-
-type labels []label
-
-func (l labels) names() (names []string) {
-	for _, label := range l {
-		names = append(names, label.name)
-	}
-	return names
-}
-
-func (l labels) values() (values []string) {
-	for _, label := range l {
-		values = append(values, label.value)
-	}
-	return values
-}
-
-func peerLabel(peer uint64) label { return label{"peer", strconv.FormatUint(peer, 10)} }
-
-// collect sends a metric for each number in a struct.
-func collect(out chan<- prometheus.Metric, subsystem string, l labels, of any) {
-	numbers(reflect.ValueOf(of), "", func(path, unit string, value float64) {
-		one(out, subsystem, path, l, unit, value)
-	})
-}
-
-// one sends a metric, unless help says that it is none.
-func one(out chan<- prometheus.Metric, subsystem, path string, l labels, unit string, value float64) {
-	text, gauge := strings.CutPrefix(help[subsystem+path], "now: ")
-	if text == "" {
-		return
-	}
-	kind, name := prometheus.CounterValue, metricName(subsystem, path)+unit
-	if gauge {
-		kind = prometheus.GaugeValue
-	} else {
-		name += "_total"
-	}
-	desc := prometheus.NewDesc(name, text, l.names(), nil)
-	out <- prometheus.MustNewConstMetric(desc, kind, value, l.values()...)
-}
-
-// numbers visits the numbers in a struct and the structs in it. A path has the
-// names of the fields, each behind a dot. A unit is that of a duration.
-func numbers(v reflect.Value, path string, visit func(path, unit string, value float64)) {
-	for i := range v.NumField() {
-		field, f := v.Type().Field(i), v.Field(i)
-		if !field.IsExported() {
-			continue
-		}
-		at := path + "." + field.Name
-		if field.Anonymous || field.Name == "Counters" {
-			at = path
-		}
-		d, isDuration := reflect.TypeAssert[time.Duration](f)
-		switch {
-		case isDuration:
-			visit(at, "_seconds", d.Seconds())
-		case f.CanUint():
-			visit(at, "", float64(f.Uint()))
-		case f.CanInt():
-			visit(at, "", float64(f.Int()))
-		case f.Kind() == reflect.Bool && f.Bool():
-			visit(at, "", 1)
-		case f.Kind() == reflect.Bool:
-			visit(at, "", 0)
-		case f.Type() == reflect.TypeFor[rawnode.StageStats](): // see Collect
-		case f.Kind() == reflect.Struct:
-			numbers(f, at, visit)
-		}
-	}
-}
-
-// metricName returns weft_subsystem_path in snake case.
-func metricName(subsystem, path string) string {
-	var b strings.Builder
-	b.WriteString("weft_" + subsystem)
-	before := '.'
-	for _, r := range path {
-		switch {
-		case r == '.':
-			b.WriteByte('_')
-		case unicode.IsUpper(r) && before != '.' && !unicode.IsUpper(before):
-			b.WriteByte('_')
-			fallthrough
-		default:
-			b.WriteRune(unicode.ToLower(r))
-		}
-		before = r
-	}
-	return b.String()
+// stateTexts are the texts of stateGauges.
+var stateTexts = map[string]string{
+	"DiskBytes":           "now: Bytes of the state's files.",
+	"WrittenBytes":        "Bytes written to the state's files, by flushes and compactions.",
+	"Flushes":             "Flushes of the state to disk.",
+	"Compactions":         "Compactions of the state's files.",
+	"CompactionDebtBytes": "now: Bytes that compactions have yet to move, roughly.",
+	"MemTableBytes":       "now: Bytes of applied state in memory that are not flushed.",
+	"CacheBytes":          "now: Bytes in the state's cache of blocks.",
+	"CacheHits":           "Blocks of the state found in the cache.",
+	"CacheMisses":         "Blocks of the state read from files.",
+	"Stalled":             "now: 1 while the state cannot be written, most likely because the disk is full.",
+	"Sessions":            "now: Sessions of clients, in all groups.",
+	"Uploads":             "now: Large values that arrive, in all groups.",
+	"UploadBytes":         "now: Bytes of the parts of large values that arrive.",
+	"LargeValues":         "now: Values kept in parts, in all groups.",
 }
 
 // stateGauges returns the numbers of the state.
@@ -213,4 +74,38 @@ func (n *node) stateGauges() stateGauges {
 		g.CacheBytes, g.CacheHits, g.CacheMisses = uint64(m.BlockCache.Size), m.BlockCache.Hits, m.BlockCache.Misses
 	}
 	return g
+}
+
+// clientCounts are the metrics of clients.
+type clientCounts struct{ n *node }
+
+var (
+	clientRefusals = prometheus.NewDesc("weft_clients_refusals_total",
+		"Connections and calls of clients refused for their certificate, or for want of one, by reason.", []string{"reason"}, nil)
+	clientReads = prometheus.NewDesc("weft_clients_reads_total",
+		"Reads of clients that ended well, by their policy and what served them.", []string{"policy", "served"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c clientCounts) Describe(out chan<- *prometheus.Desc) {
+	out <- clientRefusals
+	out <- clientReads
+}
+
+// Collect implements prometheus.Collector. Combinations of policy and server that have
+// not occurred are left out.
+func (c clientCounts) Collect(out chan<- prometheus.Metric) {
+	count := func(desc *prometheus.Desc, value uint64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
+	}
+	for why := range c.n.refused {
+		count(clientRefusals, c.n.refused[why].Load(), secure.Refusal(why).String())
+	}
+	for kind := range c.n.reads {
+		for by := range c.n.reads[kind] {
+			if reads := c.n.reads[kind][by].Load(); reads > 0 {
+				count(clientReads, reads, strings.ToLower(kvpb.ReadPolicy_Kind(kind).String()), rawnode.ServedBy(by).String())
+			}
+		}
+	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
+	"github.com/weftraft/weft/metrics"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -49,7 +50,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := &node{cfg: cfg, started: time.Now(), settled: make(chan struct{}), gaveUp: make(chan error, 1)}
+	n := &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), gaveUp: make(chan error, 1)}
 	if err := n.open(); err != nil {
 		return errors.Join(err, n.close())
 	}
@@ -70,6 +71,7 @@ type node struct {
 	db       *kv.DB
 	groups   []*group // group 1 first
 	reads    readCounts
+	metrics  *metrics.Set
 	balancer *rawnode.Balancer
 	server   *grpc.Server
 	health   *health.Server
@@ -179,6 +181,7 @@ func (n *node) openData() error {
 func (n *node) openLog() (err error) {
 	n.engine, err = storage.Open(logDir(n.cfg.Data), storage.Options{
 		Identity: storage.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
+		Recorder: n.metrics.Log(),
 		Logf:     n.logf("log"),
 	})
 	if err != nil {

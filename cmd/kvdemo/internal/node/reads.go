@@ -5,11 +5,9 @@ package node
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -139,15 +137,3 @@ func prefixSpan(prefix string) leases.Span {
 
 // readCounts counts reads by their policy and what served them.
 type readCounts [kvpb.ReadPolicy_STALE + 1][rawnode.ServedStale + 1]atomic.Uint64
-
-// collect sends the counters that are not 0.
-func (c *readCounts) collect(out chan<- prometheus.Metric) {
-	for kind := range c {
-		for by := range c[kind] {
-			if count := c[kind][by].Load(); count > 0 {
-				policy := strings.ToLower(kvpb.ReadPolicy_Kind(kind).String())
-				one(out, "clients", ".Reads", labels{{"policy", policy}, {"served", rawnode.ServedBy(by).String()}}, "", float64(count))
-			}
-		}
-	}
-}

@@ -1,0 +1,106 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics shows Prometheus what the parts of a Weft node do: hosts, the log
+// engine, and the transport. A [Set] is one prometheus.Collector for a node:
+//
+//	set := metrics.NewSet()
+//	engine, err := storage.Open(dir, storage.Options{Identity: id, Recorder: set.Log()})
+//	set.AddEngine(engine)
+//	host, err := rawnode.New(rawnode.Config{...})
+//	set.AddHost(host)
+//	registry.MustRegister(set)
+//
+// Numbers that a part counts by itself are read at each scrape. Durations are told
+// by recorders at once, and become histograms. [Known] lists all metrics.
+//
+// The package is a module of its own, so that a host without Prometheus does not
+// require its client.
+package metrics
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
+)
+
+// Host is a group at this node. [*rawnode.Host] is one.
+type Host interface{ Status() rawnode.HostStatus }
+
+// Engine is a log engine. [*storage.Engine] is one.
+type Engine interface{ Stats() storage.Stats }
+
+// Transport connects this node with its peers. [*transport.TCP] is one.
+type Transport interface{ Stats() transport.Stats }
+
+// Set collects the metrics of a node's parts. It implements prometheus.Collector. Its
+// methods may be called from several goroutines.
+type Set struct {
+	times histograms
+
+	mu         sync.Mutex
+	hosts      []Host
+	engines    []Engine
+	transports []Transport
+}
+
+// NewSet returns a set without parts.
+func NewSet() *Set { return &Set{times: newHistograms()} }
+
+// AddHost has the set show a host, until remove is called. Of each group there can be
+// one at a time: two make a scrape fail.
+func (s *Set) AddHost(h Host) (remove func()) { return add(s, &s.hosts, h) }
+
+// AddEngine has the set show a node's log engine, until remove is called. There can be
+// one at a time.
+func (s *Set) AddEngine(e Engine) (remove func()) { return add(s, &s.engines, e) }
+
+// AddTransport has the set show a node's transport, until remove is called. There can
+// be one at a time.
+func (s *Set) AddTransport(t Transport) (remove func()) { return add(s, &s.transports, t) }
+
+func add[T comparable](s *Set, list *[]T, x T) (remove func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*list = append(*list, x)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*list = slices.DeleteFunc(slices.Clone(*list), func(y T) bool { return x == y })
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *Set) Describe(out chan<- *prometheus.Desc) {
+	all.describe(out)
+	s.times.describe(out)
+}
+
+// Collect implements prometheus.Collector. It asks each host for its status, which
+// waits until the host has a moment, and each stopped host for its last one.
+func (s *Set) Collect(out chan<- prometheus.Metric) {
+	s.mu.Lock()
+	hosts, engines, transports := s.hosts, s.engines, s.transports
+	s.mu.Unlock()
+	clock := false
+	for _, h := range hosts {
+		status := h.Status()
+		collectHost(out, &status)
+		if status.Clock != nil && !clock {
+			clock = true // the same for all groups
+			all.collect(out, "clock", *status.Clock)
+		}
+	}
+	for _, e := range engines {
+		all.collect(out, "log", e.Stats())
+	}
+	for _, t := range transports {
+		collectTransport(out, t.Stats())
+	}
+	s.times.collect(out)
+}
