@@ -52,8 +52,11 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 	if err := w.finish(s.meta, s.host); err != nil {
 		return nil, s.breaks(fmt.Errorf("apply index %d: %w", b.Index, err))
 	}
+	s.db.raised(s.tables)
 	s.applied.Store(b.Index)
+	s.revision.Store(s.meta.position)
 	s.gauges.set(s.tables)
+	s.history.add(w.changes.list, s.meta.position)
 	if w.system {
 		s.notify()
 	}
@@ -85,21 +88,26 @@ type writer struct {
 	batch  *pebble.Batch
 	// metaKey is the group's.
 	metaKey []byte
-	// touched says of keys that this batch changed whether they have a value.
-	// It is nil if no command of the batch has to know.
-	touched map[string]bool
-	system  bool // a system key was changed
+	// touched has the records of keys that this batch changed, nil for those that it
+	// removed. It is nil if no command of the batch has to know.
+	touched map[string][]byte
+	// deadlines has the deadlines that this batch changed, 0 for none.
+	deadlines map[string]int64
+	changes   changes
+	cause     EventKind // of a removal
+	system    bool      // a system key was changed
+	db        *DB
 }
 
 // begin starts a batch that has room for the commands.
 func (s *Store) begin(commands [][]byte) *writer {
-	need, deletes := 1<<10, false
+	need, looks := 1<<10, false
 	for _, c := range commands {
 		need += len(c) + 64
-		deletes = deletes || len(c) > 0 && Op(c[0]&^inSession) == OpDelete
+		looks = looks || len(c) > 0 && (Op(c[0]&^inSession) == OpDelete || Op(c[0]&^inSession) > lastOfBase)
 	}
 	w := &s.writer
-	*w = writer{space: s.space(), tables: s.tables, pebble: s.db.pebble, metaKey: s.metaKey}
+	*w = writer{space: s.space(), tables: s.tables, pebble: s.db.pebble, metaKey: s.metaKey, cause: EventDelete, db: s.db}
 	switch {
 	case need > retainedBatchBytes:
 		w.batch = s.db.pebble.NewBatchWithSize(need)
@@ -110,8 +118,9 @@ func (s *Store) begin(commands [][]byte) *writer {
 		s.batch.Reset()
 		w.batch = s.batch
 	}
-	if deletes {
-		w.touched = map[string]bool{}
+	w.changes = changes{list: make([]change, 0, len(commands)), fresh: min(need-(1<<10), retainedBatchBytes)}
+	if looks {
+		w.touched = map[string][]byte{}
 	}
 	return w
 }
@@ -134,7 +143,7 @@ func (w *writer) finish(m meta, host []byte) error {
 	op := w.batch.SetDeferred(len(w.metaKey), metaBytes+len(host))
 	copy(op.Key, w.metaKey)
 	copy(op.Value[len(m.append(op.Value[:0])):], host)
-	return errors.Join(op.Finish(), w.batch.Commit(pebble.NoSync))
+	return errors.Join(op.Finish(), w.db.raise(w.batch, w.tables), w.batch.Commit(pebble.NoSync))
 }
 
 // set writes a record into the batch's own memory, so that a large value is
@@ -165,6 +174,9 @@ func (w *writer) command(data []byte) (any, error) {
 	p, err := parse(data)
 	if err != nil {
 		return Result{Err: err}, nil
+	}
+	if p.op > lastOfBase && t.level() == 0 {
+		return Result{Err: fmt.Errorf("%w (%v)", ErrLevel, p.op)}, nil
 	}
 	if p.session == 0 || !p.op.sessions() {
 		return w.run(&p)
@@ -221,6 +233,10 @@ func (w *writer) run(p *parsed) (any, error) {
 		return resultExisted, w.dropUpload(u)
 	case OpSystem:
 		return w.swap(p)
+	case OpTxn:
+		return w.txn(p.txn)
+	case OpExpire:
+		return w.overdue(p.expire)
 	}
 	return Result{Err: fmt.Errorf("%w command: op %d", ErrInvalid, p.op)}, nil
 }
@@ -232,28 +248,30 @@ func ended(existed bool) any {
 	return resultOK
 }
 
-// put sets a key's record.
+// put sets a key's record. The key has no deadline then.
 func (w *writer) put(key, record []byte) error {
+	return errors.Join(w.setDeadline(key, 0), w.replace(key, record))
+}
+
+// replace sets a key's record, and leaves the deadline as it is.
+func (w *writer) replace(key, record []byte) error {
 	if w.touched != nil {
-		w.touched[string(key)] = true
+		w.touched[string(key)] = record
 	}
-	return errors.Join(w.disown(key), w.set(secData, key, record))
+	return errors.Join(w.event(EventPut, key, record), w.disown(key), w.set(secData, key, record))
 }
 
 // remove removes a key, and says whether there was one.
 func (w *writer) remove(key []byte) (bool, error) {
-	existed, known := w.touched[string(key)]
-	if !known {
-		var err error
-		if existed, err = w.exists(key); err != nil {
-			return false, err
-		}
+	existed, err := w.has(key)
+	if err != nil {
+		return false, err
 	}
-	w.touched[string(key)] = false
+	w.touched[string(key)] = nil
 	if !existed {
 		return false, nil
 	}
-	return true, errors.Join(w.disown(key), w.delete(secData, key))
+	return true, errors.Join(w.event(w.cause, key, nil), w.setDeadline(key, 0), w.disown(key), w.delete(secData, key))
 }
 
 // exists looks a key up in the state as it was before the batch. An iterator

@@ -44,6 +44,9 @@ func (p partPlace) check(sec section, name, value []byte) error {
 		return p.own(u.number, &owner{upload: u.id, size: u.size, want: u.have, sums: &u.sums})
 	case secPart:
 		return p.part(name, value)
+	case secDeadline:
+		_, err := decodeDeadline(name, value)
+		return err
 	case secSession, secSystem: // looked at by who loads them
 		return nil
 	}
@@ -127,6 +130,9 @@ func (b *builder) add(sec section, name, value []byte) error {
 			return fmt.Errorf("%w: system key %q of %d bytes goes beyond the bounds", ErrInvalid, name, len(value))
 		}
 		b.tables.setSystem(string(name), value)
+	case secDeadline:
+		b.tables.deadlines++
+		return checkKey(name)
 	case secSession:
 		if len(name) != 8 || len(b.sessions) > sessionLimits.Sessions {
 			return fmt.Errorf("%w: a session has the key %x, and is one of %d", ErrInvalid, name, len(b.sessions)+1)
@@ -152,6 +158,9 @@ func (b *builder) addLarge(name, value []byte) error {
 func (b *builder) finish() (*tables, error) {
 	if err := b.parts.complete(); err != nil {
 		return nil, err
+	}
+	if b.tables.deadlines > 0 && b.tables.level() == 0 {
+		return nil, fmt.Errorf("%w: %d deadlines in a state of level 0", ErrInvalid, b.tables.deadlines)
 	}
 	var err error
 	b.tables.sessions, err = loadSessions(func(yield func(session.ID, []byte) bool) {

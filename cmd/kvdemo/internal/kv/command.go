@@ -23,15 +23,19 @@ const (
 	OpFinish      Op = 6 // makes an upload the key's value
 	OpAbort       Op = 7 // drops an upload
 	OpSystem      Op = 8 // compares a system key with Want, and sets it to Value
+	// From level 1 on; see LevelKey.
+	OpTxn    Op = 9  // does a transaction
+	OpExpire Op = 10 // removes keys whose deadline has passed
 
-	lastOp = OpSystem
+	lastOp     = OpExpire
+	lastOfBase = OpSystem // level 0
 	// inSession is added to the op of a command that is part of a session.
 	inSession = 0x80
 )
 
 // String returns the op's name.
 func (o Op) String() string {
-	names := [...]string{"none", "put", "delete", "open session", "end session", "part", "finish", "abort", "system"}
+	names := [...]string{"none", "put", "delete", "open session", "end session", "part", "finish", "abort", "system", "transaction", "expire"}
 	if int(o) < len(names) {
 		return names[o]
 	}
@@ -40,7 +44,7 @@ func (o Op) String() string {
 
 // sessions says whether the op may be part of a session. The others need none:
 // they can be repeated, or cannot be told apart by a client that has no session.
-func (o Op) sessions() bool { return o == OpPut || o == OpDelete || o == OpFinish }
+func (o Op) sessions() bool { return o == OpPut || o == OpDelete || o == OpFinish || o == OpTxn }
 
 // UploadID names an upload. The client chooses it, at random.
 type UploadID [16]byte
@@ -59,8 +63,11 @@ type Command struct {
 	Part   int      // of OpPart: which, from 0
 	SHA256 [32]byte // of OpFinish: the whole value's
 
+	Txn    *Txn    // of OpTxn
+	Expire *Expire // of OpExpire
+
 	// Session, unless 0, is the session that the command is part of: OpPut,
-	// OpDelete and OpFinish can be. Its Sequence is at least 1 and grows;
+	// OpDelete, OpFinish and OpTxn can be. Its Sequence is at least 1 and grows;
 	// results up to Acknowledged have reached the client. OpEndSession has only
 	// Session.
 	Session      session.ID
@@ -73,7 +80,14 @@ func (c Command) Check() error {
 	if len(c.Value) > MaxInlineBytes || len(c.Want) > MaxSystemValueBytes {
 		return fmt.Errorf("%w %v: %d bytes of value, want at most %d; send a larger one in parts", ErrInvalid, c.Op, max(len(c.Value), len(c.Want)), MaxInlineBytes)
 	}
-	_, err := parse(c.Encode())
+	if c.Txn != nil && len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else) > MaxTxnItems {
+		return fmt.Errorf("%w transaction: %d comparisons and actions, want at most %d; split it", ErrInvalid, len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else), MaxTxnItems)
+	}
+	b := c.Encode()
+	if len(b) > MaxCommandBytes {
+		return fmt.Errorf("%w %v: %d bytes, want at most %d; split it", ErrInvalid, c.Op, len(b), MaxCommandBytes)
+	}
+	_, err := parse(b)
 	return err
 }
 
@@ -97,9 +111,7 @@ func (c Command) Encode() []byte {
 	switch c.Op {
 	case OpPut:
 		b = appendBytes(b, c.Key)
-		b = append(b, kindInline)
-		b = binary.LittleEndian.AppendUint32(b, sum([]byte(c.Key), c.Value))
-		b = append(b, c.Value...)
+		b = appendInline(b, []byte(c.Key), c.Value)
 	case OpDelete:
 		b = append(b, c.Key...)
 	case OpEndSession:
@@ -121,6 +133,10 @@ func (c Command) Encode() []byte {
 		b = appendBytes(b, c.Key)
 		b = appendBytes(b, c.Want)
 		b = append(b, c.Value...)
+	case OpTxn:
+		b = c.Txn.appendTo(b)
+	case OpExpire:
+		b = c.Expire.appendTo(b)
 	}
 	return b
 }

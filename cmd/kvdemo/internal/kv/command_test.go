@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		command Command
 		want    string
 	}{
-		{Command{}, "op 0, want 1 to 8"},
+		{Command{}, "op 0, want 1 to 10"},
 		{Command{Op: OpPut}, "want 1 to 4096 bytes"},
 		{Command{Op: OpPut, Key: strings.Repeat("k", MaxKeyBytes+1)}, "4097 bytes, want 1 to 4096"},
 		{Command{Op: OpDelete, Key: "\xff"}, "not UTF-8"},

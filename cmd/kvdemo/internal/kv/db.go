@@ -45,6 +45,7 @@ type DB struct {
 	unlocked sync.Once
 	pebble   *pebble.DB
 	flushes  atomic.Uint64 // that have ended
+	format   atomic.Uint32 // that the directory says
 
 	// refs counts what uses the database: DB itself until Close, calls, views.
 	// What finds it at 0 comes too late; what brings it there closes Pebble.
@@ -144,7 +145,11 @@ func (db *DB) identify() error {
 		return err
 	}
 	if found != nil {
-		return db.opts.Identity.check(found)
+		if err := db.opts.Identity.check(found); err != nil {
+			return err
+		}
+		db.format.Store(uint32(found[0]))
+		return nil
 	}
 	it, err := db.pebble.NewIter(nil)
 	if err != nil {
@@ -157,23 +162,24 @@ func (db *DB) identify() error {
 	if !empty {
 		return fmt.Errorf("%w: it has no identity record", ErrDamaged)
 	}
-	if err := db.pebble.Set(keyIdentity, db.opts.Identity.encode(), pebble.NoSync); err != nil {
+	if err := db.pebble.Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync); err != nil {
 		return err
 	}
+	db.format.Store(oldestFormat)
 	return db.pebble.Flush()
 }
 
 // encode returns format version, cluster and node.
-func (id Identity) encode() []byte {
-	b := []byte{formatVersion}
+func (id Identity) encode(format byte) []byte {
+	b := []byte{format}
 	b = binary.BigEndian.AppendUint64(b, id.Cluster)
 	return binary.BigEndian.AppendUint64(b, id.Node)
 }
 
 // check compares with what encode wrote.
 func (id Identity) check(b []byte) error {
-	if len(b) > 0 && b[0] != formatVersion {
-		return fmt.Errorf("%w: it is %d, this kvdemo reads %d; run the kvdemo that wrote it", ErrVersion, b[0], formatVersion)
+	if len(b) > 0 && (b[0] < oldestFormat || b[0] > formatVersion) {
+		return fmt.Errorf("%w: it is %d, this kvdemo reads %d and %d; run the kvdemo that wrote it", ErrVersion, b[0], oldestFormat, formatVersion)
 	}
 	if len(b) != 17 {
 		return fmt.Errorf("%w: its identity record is %x", ErrDamaged, b)

@@ -9,8 +9,13 @@ import (
 	"slices"
 )
 
-// formatVersion is the version of what this package writes in a directory.
-const formatVersion = 2
+// formatVersion is the newest version of what this package writes in a directory, and
+// oldestFormat the oldest that it reads. A directory is of the oldest until a group of
+// it gets to level 1: so long, the version before can go on with it.
+const (
+	formatVersion = 3
+	oldestFormat  = 2
+)
 
 // Keys of the database, big-endian:
 //
@@ -38,6 +43,10 @@ const (
 	// secLarge has a key for each large value: an index of secData, so that
 	// the values' parts can be found without a search. Not in snapshots.
 	secLarge section = 6 // key: number (8), size (8)
+	// From level 1 on:
+	secDeadline section = 7 // key: deadline in milliseconds since 1970 (8)
+	// secDue is an index of secDeadline by time. Not in snapshots.
+	secDue section = 8 // deadline (8), key: nothing
 )
 
 // Offsets in a key.

@@ -22,6 +22,8 @@ type parsed struct {
 	size                   int64
 	part                   int
 	sha256                 []byte
+	txn                    *parsedTxn
+	expire                 *parsedExpire
 	session                session.ID // 0 if it is part of none
 	sequence, acknowledged uint64
 }
@@ -85,7 +87,7 @@ func open(b []byte) (parsed, error) {
 	}
 	p := parsed{op: Op(b[0] &^ inSession)}
 	if p.op == 0 || p.op > lastOp || b[0]&inSession != 0 && !p.op.sessions() {
-		return parsed{}, fmt.Errorf("%w command: op %d, want 1 to %d, and %d more for put, delete and finish in a session", ErrInvalid, b[0], lastOp, inSession)
+		return parsed{}, fmt.Errorf("%w command: op %d, want 1 to %d, and %d more for put, delete, finish and transaction in a session", ErrInvalid, b[0], lastOp, inSession)
 	}
 	in := input{b: b[1:]}
 	if b[0]&inSession != 0 {
@@ -101,19 +103,31 @@ func open(b []byte) (parsed, error) {
 	return p, nil
 }
 
-// Written says which keys have another value after a command: one, none, or, with every,
-// any. The last is true of a system key, which is read with all, and of what cannot be
-// read. Sessions and uploads are not values.
-func Written(command []byte) (key string, every bool) {
+// Written says which keys have another value after a command: some, none, or, with every,
+// any. The last is true of a system key, which is read with all, of what cannot be
+// read, and of a command that names many keys. Sessions and uploads are not values.
+func Written(command []byte) (keys []string, every bool) {
 	p, err := open(command)
 	switch {
 	case err != nil, p.op == OpSystem:
-		return "", true
+		return nil, true
 	case p.op == OpPut, p.op == OpDelete, p.op == OpFinish:
-		return string(p.key), false
+		return []string{string(p.key)}, false
+	case p.op == OpTxn:
+		keys = p.txn.written()
+	case p.op == OpExpire:
+		for _, key := range p.expire.keys {
+			keys = append(keys, string(key))
+		}
 	}
-	return "", false
+	if len(keys) > maxWritten {
+		return nil, true
+	}
+	return keys, false
 }
+
+// maxWritten is how many keys Written names.
+const maxWritten = 16
 
 // fields reads what follows op and session.
 func (p *parsed) fields(in *input) {
@@ -150,6 +164,10 @@ func (p *parsed) fields(in *input) {
 		p.key = in.take("key", in.uvarint("key"))
 		p.want = in.take("want", in.uvarint("want"))
 		p.value = in.rest()
+	case OpTxn:
+		p.txn = in.txn()
+	case OpExpire:
+		p.expire = in.expire()
 	}
 }
 
@@ -174,6 +192,14 @@ func (p *parsed) check() error {
 			return err
 		}
 		return p.checkSize()
+	case OpTxn:
+		return p.txn.check()
+	case OpExpire:
+		for _, key := range p.expire.keys {
+			if err := checkKey(key); err != nil {
+				return err
+			}
+		}
 	case OpSystem:
 		if n := len(p.key); n == 0 || n > MaxSystemKeyBytes {
 			return fmt.Errorf("%w system key: %d bytes, want 1 to %d", ErrInvalid, n, MaxSystemKeyBytes)

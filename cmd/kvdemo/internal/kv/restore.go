@@ -13,6 +13,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -58,11 +59,13 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	}
 	m := meta{generation: fresh.generation, applied: to.Index, position: t.position}
 	record := append(m.append(nil), to.Host...)
-	if err := s.db.pebble.Set(s.metaKey, record, pebble.NoSync); err != nil {
+	if err := s.become(record, t); err != nil {
 		return s.breaks(fmt.Errorf("restore snapshot: %w", err))
 	}
 	s.meta, s.host, s.tables = m, bytes.Clone(to.Host), t
 	s.generation.Store(m.generation)
+	s.revision.Store(m.position)
+	s.history.begin(m.position)
 	s.applied.Store(m.applied)
 	s.gauges.set(t)
 	s.notify()
@@ -72,6 +75,19 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 		return s.breaks(err)
 	}
 	return nil
+}
+
+// become writes the meta record that makes a restored state the group's.
+func (s *Store) become(record []byte, t *tables) error {
+	b := s.db.pebble.NewBatch()
+	err := errors.Join(b.Set(s.metaKey, record, nil), s.db.raise(b, t))
+	if err == nil {
+		err = b.Commit(pebble.NoSync)
+	}
+	if err == nil {
+		s.db.raised(t)
+	}
+	return errors.Join(err, b.Close())
 }
 
 // drop removes a generation.
@@ -169,14 +185,17 @@ func (r *snapshotReader) bytes(of string, limit int) ([]byte, error) {
 
 // header reads up to the first record and returns the position.
 func (r *snapshotReader) header(index uint64) (uint64, error) {
-	head := make([]byte, len(snapshotMagic)+16)
+	head := make([]byte, len(snapshotMagic)+1+16)
 	if err := r.read(head); err != nil {
 		return 0, err
 	}
 	if magic := head[:len(snapshotMagic)]; string(magic) != snapshotMagic {
 		return 0, r.bad("it begins with %q, want %q", magic, snapshotMagic)
 	}
-	head = head[len(snapshotMagic):]
+	if v := head[len(snapshotMagic)]; v < oldestFormat || v > formatVersion {
+		return 0, r.bad("it has the format version %d, want %d to %d", v, oldestFormat, formatVersion)
+	}
+	head = head[len(snapshotMagic)+1:]
 	if got := binary.BigEndian.Uint64(head); got != index {
 		return 0, r.bad("it is of index %d, announced was %d", got, index)
 	}
@@ -222,6 +241,9 @@ func (r *snapshotReader) record(sp space, b *pebble.Batch, to *builder) (bool, e
 	err = b.Set(sp.key(section(sec), name), value, nil)
 	if ref, ok := to.tables.large[string(name)]; ok && section(sec) == secData {
 		err = errors.Join(err, b.Set(sp.key(secLarge, name), ref.encode(), nil))
+	}
+	if section(sec) == secDeadline {
+		err = errors.Join(err, b.Set(sp.key(secDue, append(slices.Clone(value), name...)), nil, nil))
 	}
 	return true, err
 }

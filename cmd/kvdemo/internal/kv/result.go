@@ -32,6 +32,12 @@ type Result struct {
 	// now. Value is not to be changed.
 	Swapped bool
 	Value   []byte
+	// Txn is what came of a transaction.
+	Txn *TxnResult
+	// Expired is how many keys an OpExpire removed.
+	Expired int64
+	// Revision is that of a transaction; see Event. With Repeated it is 0.
+	Revision uint64
 }
 
 // Results that need no memory of their own.
@@ -48,6 +54,7 @@ const (
 	keptInvalid
 	keptParts
 	keptNoUpload
+	keptTxn // and what TxnResult.keep adds
 )
 
 // maxKeptText bounds the text of an error that a session keeps.
@@ -58,9 +65,11 @@ var (
 	keptExistedBytes = []byte{keptExisted}
 )
 
-// keep encodes the result of a put, delete or finish.
+// keep encodes the result of a put, delete, finish or transaction.
 func (r *Result) keep() []byte {
 	switch {
+	case r.Err == nil && r.Txn != nil:
+		return r.Txn.keep()
 	case r.Err == nil && !r.Existed:
 		return keptOKBytes
 	case r.Err == nil:
@@ -90,6 +99,8 @@ func kept(b []byte) Result {
 	case len(b) == 9 && b[0] == keptParts:
 		r.Missing = members(binary.BigEndian.Uint64(b[1:]))
 		r.Err = missing(r.Missing)
+	case len(b) > 1 && b[0] == keptTxn:
+		r.Txn, r.Err = keptTxnResult(b[1:])
 	case len(b) > 0 && b[0] == keptInvalid:
 		r.Err = fmt.Errorf("%w; the first time: %s", ErrInvalid, b[1:])
 	default:

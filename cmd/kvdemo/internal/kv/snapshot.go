@@ -16,15 +16,16 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// snapshotMagic begins a snapshot; its last byte is the format version.
+// snapshotMagic begins a snapshot, before its format version (1 byte): 3 of a group of
+// level 1 and more, which a kvdemo of the version before refuses, else 2.
 //
 // Then come the applied index and the position (8 bytes each), and each record
-// of the group but those of secLarge, in the order of the database: the section
+// of the group but those of secLarge and secDue, in the order of the database: the section
 // (1 byte), uvarint length of the name, the name, uvarint length of the value,
 // the value as stored. A section 0 ends them. The number of records (8 bytes)
 // and the CRC-32C of everything before it (4 bytes) end the snapshot. Integers
 // of fixed size are big-endian.
-const snapshotMagic = "weftkvs\x02"
+const snapshotMagic = "weftkvs"
 
 // Snapshot is a state as it was at one log index, for reading while the store
 // goes on. Close it soon: what it refers to stays on disk until then. It is for
@@ -69,7 +70,11 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 		sum:   crc32.New(castagnoli),
 		parts: partPlace{},
 	}
-	snap.buf = append(snap.buf, snapshotMagic...)
+	level, err := snap.level()
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	snap.buf = append(append(snap.buf, snapshotMagic...), formatOf(level))
 	snap.buf = binary.BigEndian.AppendUint64(snap.buf, m.applied)
 	snap.buf = binary.BigEndian.AppendUint64(snap.buf, m.position)
 	_, _ = snap.sum.Write(snap.buf) // a hash.Hash never fails
@@ -143,15 +148,28 @@ func (s *Snapshot) produce() error {
 // advance moves to the next record, if there is one.
 func (s *Snapshot) advance() (bool, error) {
 	if s.it != nil {
-		return s.it.Next(), damage(s.it.Error())
+		more := s.it.Next()
+		if more && section(s.it.Key()[nameStart-1]) == secLarge {
+			more = s.it.SeekGE(s.view.space.key(secDeadline, nil))
+		}
+		return more, damage(s.it.Error())
 	}
 	var err error
 	s.it, err = s.view.snap.NewIter(&pebble.IterOptions{
 		LowerBound: s.view.space.key(secData, nil),
-		UpperBound: s.view.space.key(secLarge, nil),
+		UpperBound: s.view.space.key(secDue, nil),
 	})
 	if err != nil {
 		return false, damage(err)
 	}
 	return s.it.First(), damage(s.it.Error())
+}
+
+// level returns the level of the state.
+func (s *Snapshot) level() (int, error) {
+	b, err := get(s.view.snap, s.view.space.key(secSystem, []byte(LevelKey)))
+	if len(b) > 0 {
+		return 1, err
+	}
+	return 0, err
 }

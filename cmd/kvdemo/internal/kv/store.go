@@ -29,6 +29,7 @@ type Store struct {
 	// the index that is returned with it.
 	applied    atomic.Uint64 // log index
 	generation atomic.Uint32 // that readers look at
+	revision   atomic.Uint64 // commands applied
 	onDisk     atomic.Uint64 // log index as of the last flush that was looked at
 	seen       atomic.Uint64 // DB.flushes as of that look
 
@@ -37,6 +38,8 @@ type Store struct {
 
 	system chan struct{} // a token after system keys changed
 	gauges gauges
+	// history is for those that watch.
+	history history
 
 	// Of the goroutine that applies:
 
@@ -110,6 +113,11 @@ func (s *Store) load() error {
 	if s.tables, err = loadTables(s.db.pebble, s.space(), s.meta.position); err != nil {
 		return err
 	}
+	if err := s.db.checkLevel(s.tables); err != nil {
+		return err
+	}
+	s.revision.Store(s.meta.position)
+	s.history.begin(s.meta.position)
 	s.applied.Store(s.meta.applied)
 	s.generation.Store(s.meta.generation)
 	s.onDisk.Store(s.meta.applied)

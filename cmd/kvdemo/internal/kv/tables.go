@@ -31,6 +31,8 @@ type tables struct {
 	// system has the system keys: at most MaxSystemBytes.
 	system      map[string][]byte
 	systemBytes int // of keys and values
+	// deadlines is how many keys have one.
+	deadlines int64
 }
 
 // largeRef says where the parts of a large value are.
@@ -72,6 +74,10 @@ func loadTables(r pebble.Reader, sp space, position uint64) (*tables, error) {
 				return fmt.Errorf("%w: where key %q has its value is %x", ErrDamaged, name, value)
 			}
 			t.large[string(name)] = largeRef{binary.BigEndian.Uint64(value), int64(binary.BigEndian.Uint64(value[8:]))}
+			return nil
+		}),
+		scan(r, sp, secDeadline, func([]byte, []byte) error {
+			t.deadlines++
 			return nil
 		}),
 	)
@@ -229,12 +235,14 @@ type Stats struct {
 }
 
 // gauges are Stats for other goroutines.
-type gauges struct{ sessions, uploads, uploadBytes, large, system atomic.Int64 }
+type gauges struct{ sessions, uploads, uploadBytes, large, system, level, deadlines atomic.Int64 }
 
 func (g *gauges) set(t *tables) {
 	g.sessions.Store(int64(t.sessions.Len()))
 	g.large.Store(int64(len(t.large)))
 	g.system.Store(int64(t.systemBytes))
+	g.level.Store(int64(t.level()))
+	g.deadlines.Store(t.deadlines)
 	if n := int64(len(t.uploads.byID)); n > 0 || g.uploads.Load() > 0 {
 		bytes := int64(0)
 		for _, u := range t.uploads.byID {

@@ -57,14 +57,18 @@ func (c Config) validateLeases() (errs []error) {
 
 // writtenSpans returns the keys that a command may give another value; nil: every key.
 func writtenSpans(command []byte) []leases.Span {
-	key, every := kv.Written(command)
-	switch {
-	case every, len(key) >= leases.MaxKey:
+	keys, every := kv.Written(command)
+	if every {
 		return nil
-	case key == "":
-		return []leases.Span{}
 	}
-	return []leases.Span{leases.KeySpan(key)}
+	spans := make([]leases.Span, 0, len(keys))
+	for _, key := range keys {
+		if len(key) >= leases.MaxKey {
+			return nil
+		}
+		spans = append(spans, leases.KeySpan(key))
+	}
+	return spans
 }
 
 // leasesFile says that the node has run with leases, and so may have promised something.

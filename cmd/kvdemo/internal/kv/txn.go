@@ -1,0 +1,317 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// Bounds of a transaction. They are part of the data format.
+const (
+	// MaxTxnItems is how many comparisons and actions a transaction can have together.
+	MaxTxnItems = 4096
+	// MaxTxnReplyBytes bounds the values that the actions of a transaction return
+	// together. An action beyond the bound has TxnReplyFull as its code.
+	MaxTxnReplyBytes = 4 << 20
+	// maxKeptTxnBytes bounds the results that a session keeps of one transaction.
+	maxKeptTxnBytes = 4 << 10
+	// MaxDeadline is the last deadline of a key, in milliseconds since 1970.
+	MaxDeadline = math.MaxInt64 / int64(1e6)
+)
+
+// CompareKind says what a comparison wants. The numbers are part of the log's format.
+type CompareKind byte
+
+// The kinds of comparisons.
+const (
+	CompareAbsent  CompareKind = 1 // the key has no value
+	ComparePresent CompareKind = 2 // the key has a value
+	CompareDigest  CompareKind = 3 // the key has a value with the SHA-256
+)
+
+// Compare is a condition of a transaction.
+type Compare struct {
+	Kind   CompareKind
+	Key    string
+	SHA256 [sha256.Size]byte // of CompareDigest
+}
+
+// CompareValue returns the condition that a key has just this value.
+func CompareValue(key string, value []byte) Compare {
+	return Compare{Kind: CompareDigest, Key: key, SHA256: sha256.Sum256(value)}
+}
+
+// ActionKind says what an action does. The numbers are part of the log's format.
+type ActionKind byte
+
+// The kinds of actions.
+const (
+	ActGet      ActionKind = 1 // returns the value
+	ActHas      ActionKind = 2 // says whether there is a value
+	ActPut      ActionKind = 3 // sets the value, and the deadline or none
+	ActDelete   ActionKind = 4 // removes the key
+	ActAdd      ActionKind = 5 // adds Delta to a decimal number; no value counts as 0
+	ActDeadline ActionKind = 6 // sets the deadline of a key that has a value; 0 removes it
+	ActTTL      ActionKind = 7 // returns the deadline, 0 for none
+
+	lastAct = ActTTL
+)
+
+// ActionFlags modify ActPut. They are part of the log's format.
+type ActionFlags byte
+
+// The flags.
+const (
+	IfAbsent     ActionFlags = 1 // put only if the key has no value
+	IfPresent    ActionFlags = 2 // put only if the key has a value
+	KeepDeadline ActionFlags = 4 // keep the deadline that the key has
+	ReturnOld    ActionFlags = 8 // return the value of before, as ActGet does
+
+	allFlags = IfAbsent | IfPresent | KeepDeadline | ReturnOld
+)
+
+// Action is a step of a transaction.
+type Action struct {
+	Kind     ActionKind
+	Flags    ActionFlags // of ActPut
+	Key      string
+	Value    []byte // of ActPut
+	Delta    int64  // of ActAdd
+	Deadline int64  // of ActPut, ActDeadline: milliseconds since 1970; 0 is none
+}
+
+// writes reports whether the action can change the key.
+func (a ActionKind) writes() bool {
+	return a == ActPut || a == ActDelete || a == ActAdd || a == ActDeadline
+}
+
+// Txn is a transaction on keys of one group: if all comparisons hold, Then is done,
+// and else Else, in order and all at once. A later action sees what an earlier one did.
+type Txn struct {
+	Compares   []Compare
+	Then, Else []Action
+}
+
+// Keys yields the key of each comparison and action.
+func (t *Txn) Keys(yield func(string) bool) {
+	for _, c := range t.Compares {
+		if !yield(c.Key) {
+			return
+		}
+	}
+	for _, list := range [][]Action{t.Then, t.Else} {
+		for _, a := range list {
+			if !yield(a.Key) {
+				return
+			}
+		}
+	}
+}
+
+// appendTo appends the transaction with its checksum in front: the number of
+// comparisons and each of them, then both lists of actions in the same form.
+func (t *Txn) appendTo(b []byte) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.AppendUvarint(b, uint64(len(t.Compares)))
+	for _, c := range t.Compares {
+		b = appendBytes(append(b, byte(c.Kind)), c.Key)
+		if c.Kind == CompareDigest {
+			b = append(b, c.SHA256[:]...)
+		}
+	}
+	for _, list := range [][]Action{t.Then, t.Else} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for i := range list {
+			b = list[i].appendTo(b)
+		}
+	}
+	binary.LittleEndian.PutUint32(b[at:], crc32.Checksum(b[at+sumBytes:], castagnoli))
+	return b
+}
+
+func (a *Action) appendTo(b []byte) []byte {
+	b = appendBytes(append(b, byte(a.Kind), byte(a.Flags)), a.Key)
+	switch a.Kind {
+	case ActPut:
+		b = binary.AppendUvarint(b, uint64(a.Deadline))
+		b = binary.AppendUvarint(b, uint64(inlineHead+len(a.Value)))
+		b = appendInline(b, []byte(a.Key), a.Value)
+	case ActAdd:
+		b = binary.AppendVarint(b, a.Delta)
+	case ActDeadline:
+		b = binary.AppendUvarint(b, uint64(a.Deadline))
+	case ActGet, ActHas, ActDelete, ActTTL:
+	}
+	return b
+}
+
+// parsedTxn is a transaction taken apart. It shares the memory of its bytes.
+type parsedTxn struct {
+	compares []parsedCompare
+	lists    [2][]parsedAction
+	items    int
+}
+
+type parsedCompare struct {
+	kind   CompareKind
+	key    []byte
+	digest []byte
+}
+
+type parsedAction struct {
+	kind     ActionKind
+	flags    ActionFlags
+	key      []byte
+	record   []byte // of ActPut, as it is stored
+	delta    int64
+	deadline int64
+}
+
+// txn reads a transaction.
+func (in *input) txn() *parsedTxn {
+	t := &parsedTxn{}
+	want := in.take("checksum", sumBytes)
+	if in.what != "" || crc32.Checksum(in.b, castagnoli) != binary.LittleEndian.Uint32(want) {
+		in.cut("checksum")
+		return t
+	}
+	for range in.count("comparisons", &t.items) {
+		c := parsedCompare{kind: CompareKind(in.byte("kind"))}
+		c.key = in.take("key", in.uvarint("key"))
+		if c.kind == CompareDigest {
+			c.digest = in.take("sha256", sha256.Size)
+		}
+		if c.kind < CompareAbsent || c.kind > CompareDigest {
+			in.cut("kind of comparison")
+		}
+		if in.what != "" {
+			return t
+		}
+		t.compares = append(t.compares, c)
+	}
+	for i := range t.lists {
+		for range in.count("actions", &t.items) {
+			a := in.action()
+			if in.what != "" {
+				return t
+			}
+			t.lists[i] = append(t.lists[i], a)
+		}
+	}
+	return t
+}
+
+// count reads how many items follow, and adds them to the sum.
+func (in *input) count(what string, sum *int) int {
+	n := in.uvarint(what)
+	if n > uint64(MaxTxnItems-*sum) {
+		in.cut(what)
+		return 0
+	}
+	*sum += int(n)
+	return int(n)
+}
+
+func (in *input) byte(what string) byte {
+	if b := in.take(what, 1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (in *input) action() parsedAction {
+	a := parsedAction{kind: ActionKind(in.byte("kind")), flags: ActionFlags(in.byte("flags"))}
+	a.key = in.take("key", in.uvarint("key"))
+	switch a.kind {
+	case ActPut:
+		a.deadline = in.deadline()
+		a.record = in.take("value", in.uvarint("value"))
+		if len(a.record) < inlineHead {
+			in.cut("checksum")
+		}
+	case ActAdd:
+		a.delta = in.varint("delta")
+	case ActDeadline:
+		a.deadline = in.deadline()
+	case ActGet, ActHas, ActDelete, ActTTL:
+	default:
+		in.cut("kind of action")
+	}
+	return a
+}
+
+func (in *input) varint(what string) int64 {
+	v, n := binary.Varint(in.b)
+	if n <= 0 {
+		in.cut(what)
+		return 0
+	}
+	in.b = in.b[n:]
+	return v
+}
+
+// deadline reads a deadline, 0 or more.
+func (in *input) deadline() int64 {
+	v := in.uvarint("deadline")
+	if v > uint64(MaxDeadline) {
+		in.cut("deadline")
+		return 0
+	}
+	return int64(v)
+}
+
+// check looks at what the transaction says.
+func (t *parsedTxn) check() error {
+	for _, c := range t.compares {
+		if err := checkKey(c.key); err != nil {
+			return err
+		}
+	}
+	for _, list := range t.lists {
+		for i := range list {
+			if err := list[i].check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *parsedAction) check() error {
+	if a.flags != 0 && (a.kind != ActPut || a.flags&^allFlags != 0 || a.flags&(IfAbsent|IfPresent) == IfAbsent|IfPresent) {
+		return fmt.Errorf("%w action %d: flags %#x, want some of %#x with a put, and not both conditions", ErrInvalid, a.kind, a.flags, allFlags)
+	}
+	if a.flags&KeepDeadline != 0 && a.deadline != 0 {
+		return fmt.Errorf("%w put of key %q: a deadline, and to keep the one of before; want one of them", ErrInvalid, a.key)
+	}
+	if a.kind == ActPut {
+		put := parsed{key: a.key, record: a.record, value: a.record[inlineHead:]}
+		return put.checkPut()
+	}
+	return checkKey(a.key)
+}
+
+// written returns the keys that the transaction can change.
+func (t *parsedTxn) written() (keys []string) {
+	for _, list := range t.lists {
+		for _, a := range list {
+			if a.kind.writes() {
+				keys = append(keys, string(a.key))
+			}
+		}
+	}
+	return keys
+}
+
+// appendInline appends the record of a value that one command carries.
+func appendInline(b, key, value []byte) []byte {
+	b = append(b, kindInline)
+	b = binary.LittleEndian.AppendUint32(b, sum(key, value))
+	return append(b, value...)
+}

@@ -1,0 +1,521 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// raiseLevel is the command that brings a group to level 1.
+func raiseLevel() []byte {
+	return Command{Op: OpSystem, Key: LevelKey, Value: []byte(Level1)}.Encode()
+}
+
+func txn(compares []Compare, then []Action, otherwise ...Action) []byte {
+	return Command{Op: OpTxn, Txn: &Txn{Compares: compares, Then: then, Else: otherwise}}.Encode()
+}
+
+// act does one action in a transaction of its own.
+func act(t require.TestingT, s *Store, a Action) ActionResult {
+	r := apply(t, s, txn(nil, []Action{a}))[0]
+	require.NoError(t, r.Err)
+	require.Len(t, r.Txn.Actions, 1)
+	return r.Txn.Actions[0]
+}
+
+// openLevel1 opens an empty group of level 1.
+func openLevel1(t require.TestingT) *Store {
+	_, s := openMem(t)
+	require.NoError(t, apply(t, s, raiseLevel())[0].Err)
+	return s
+}
+
+func TestEachActionSaysWhatCameOfIt(t *testing.T) {
+	s := openLevel1(t)
+	large := pattern(PartBytes+5, 1)
+	apply(t, s, uploadOf(UploadID{1}, "large", large)...)
+	for i, c := range []struct {
+		a    Action
+		want ActionResult
+	}{
+		{Action{Kind: ActGet, Key: "k"}, ActionResult{}},
+		{Action{Kind: ActPut, Key: "k", Value: []byte("v"), Flags: IfPresent}, ActionResult{Code: TxnSkipped}},
+		{Action{Kind: ActPut, Key: "k", Value: []byte("v"), Flags: IfAbsent}, ActionResult{}},
+		{Action{Kind: ActPut, Key: "k", Value: []byte("w"), Flags: IfAbsent}, ActionResult{Code: TxnSkipped, Existed: true}},
+		{Action{Kind: ActGet, Key: "k"}, ActionResult{Existed: true, Value: []byte("v")}},
+		{Action{Kind: ActPut, Key: "k", Value: []byte("w"), Flags: ReturnOld, Deadline: 70}, ActionResult{Existed: true, Value: []byte("v")}},
+		{Action{Kind: ActTTL, Key: "k"}, ActionResult{Existed: true, Number: 70}},
+		{Action{Kind: ActPut, Key: "k", Value: []byte("x"), Flags: KeepDeadline}, ActionResult{}},
+		{Action{Kind: ActTTL, Key: "k"}, ActionResult{Existed: true, Number: 70}},
+		{Action{Kind: ActPut, Key: "k", Value: []byte("y")}, ActionResult{}},
+		{Action{Kind: ActTTL, Key: "k"}, ActionResult{Existed: true}},
+		{Action{Kind: ActDeadline, Key: "k", Deadline: 80}, ActionResult{Existed: true}},
+		{Action{Kind: ActDeadline, Key: "none", Deadline: 80}, ActionResult{}},
+		{Action{Kind: ActTTL, Key: "none"}, ActionResult{}},
+		{Action{Kind: ActAdd, Key: "k", Delta: 1}, ActionResult{Code: TxnNoNumber, Existed: true}},
+		{Action{Kind: ActAdd, Key: "n", Delta: -3}, ActionResult{Number: -3}},
+		{Action{Kind: ActAdd, Key: "n", Delta: 5}, ActionResult{Existed: true, Number: 2}},
+		{Action{Kind: ActAdd, Key: "n", Delta: math.MaxInt64}, ActionResult{Code: TxnOverflow, Existed: true}},
+		{Action{Kind: ActGet, Key: "n"}, ActionResult{Existed: true, Value: []byte("2")}},
+		{Action{Kind: ActHas, Key: "n"}, ActionResult{Existed: true}},
+		{Action{Kind: ActDelete, Key: "n"}, ActionResult{Existed: true}},
+		{Action{Kind: ActDelete, Key: "n"}, ActionResult{}},
+		{Action{Kind: ActGet, Key: "large"}, ActionResult{Code: TxnLarge, Existed: true}},
+		{Action{Kind: ActHas, Key: "large"}, ActionResult{Existed: true}},
+		{Action{Kind: ActPut, Key: "large", Value: []byte("small")}, ActionResult{}},
+		{Action{Kind: ActGet, Key: "large"}, ActionResult{Existed: true, Value: []byte("small")}},
+	} {
+		require.Equal(t, c.want, act(t, s, c.a), "step %d: %+v", i, c.a)
+	}
+	require.EqualValues(t, 1, s.Deadlines())
+}
+
+func TestTransactionDoesThenOrElse(t *testing.T) {
+	s := openLevel1(t)
+	large := pattern(PartBytes+5, 1)
+	apply(t, s, uploadOf(UploadID{1}, "large", large)...)
+	apply(t, s, put("k", "v"))
+	then, otherwise := []Action{{Kind: ActPut, Key: "out", Value: []byte("then")}}, Action{Kind: ActPut, Key: "out", Value: []byte("else")}
+	for _, c := range []struct {
+		name     string
+		compares []Compare
+		want     bool
+	}{
+		{"nothing is compared", nil, true},
+		{"value", []Compare{CompareValue("k", []byte("v"))}, true},
+		{"other value", []Compare{CompareValue("k", []byte("w"))}, false},
+		{"value of no key", []Compare{CompareValue("none", nil)}, false},
+		{"present", []Compare{{Kind: ComparePresent, Key: "k"}}, true},
+		{"absent", []Compare{{Kind: CompareAbsent, Key: "none"}}, true},
+		{"not absent", []Compare{{Kind: CompareAbsent, Key: "k"}}, false},
+		{"one of two", []Compare{{Kind: CompareAbsent, Key: "none"}, {Kind: ComparePresent, Key: "none"}}, false},
+		{"large value", []Compare{{Kind: CompareDigest, Key: "large", SHA256: sha256.Sum256(large)}}, true},
+		{"another large value", []Compare{{Kind: CompareDigest, Key: "large", SHA256: sha256.Sum256(large[1:])}}, false},
+	} {
+		r := apply(t, s, txn(c.compares, then, otherwise))[0]
+		require.NoError(t, r.Err, c.name)
+		require.Equal(t, c.want, r.Txn.Succeeded, c.name)
+		require.Equal(t, s.Revision(), r.Revision, c.name)
+		require.Equal(t, map[bool]string{true: "then", false: "else"}[c.want], string(readAll(t, s, "out")), c.name)
+	}
+	// Commands of one batch see each other.
+	r := apply(t, s, put("a", "1"), txn([]Compare{CompareValue("a", []byte("1"))}, []Action{{Kind: ActAdd, Key: "a", Delta: 1}, {Kind: ActDelete, Key: "k"}}),
+		txn([]Compare{{Kind: CompareAbsent, Key: "k"}}, []Action{{Kind: ActGet, Key: "a"}}), del("a"))
+	require.Equal(t, "2", string(r[2].Txn.Actions[0].Value))
+	require.True(t, r[3].Existed)
+}
+
+func TestTransactionInSessionIsDoneOnce(t *testing.T) {
+	s := openLevel1(t)
+	id := apply(t, s, Command{Op: OpOpenSession}.Encode())[0].Session
+	add := func(sequence uint64, actions ...Action) Result {
+		return apply(t, s, Command{Op: OpTxn, Txn: &Txn{Then: actions}, Session: id, Sequence: sequence}.Encode())[0]
+	}
+	first := add(1, Action{Kind: ActAdd, Key: "n", Delta: 1}, Action{Kind: ActGet, Key: "n"}, Action{Kind: ActTTL, Key: "none"})
+	again := add(1, Action{Kind: ActAdd, Key: "n", Delta: 1})
+	require.True(t, again.Repeated)
+	require.Equal(t, first.Txn.Actions[:2], again.Txn.Actions[:2])
+	require.True(t, again.Txn.Succeeded)
+	require.Equal(t, "1", string(readAll(t, s, "n")))
+	apply(t, s, put("big", string(pattern(5000, 1))))
+	require.Len(t, add(2, Action{Kind: ActGet, Key: "big"}).Txn.Actions, 1)
+	require.True(t, add(2).Txn.Forgotten, "a large result is not kept")
+	_, err := keptTxnResult([]byte{0, 9})
+	require.ErrorIs(t, err, ErrInvalid)
+}
+
+func TestExpiryRemovesOnlyWhatIsDue(t *testing.T) {
+	s := openLevel1(t)
+	for i := range 5 {
+		act(t, s, Action{Kind: ActPut, Key: fmt.Sprint("k", i), Value: []byte("v"), Deadline: int64(10 * (i + 1))})
+	}
+	due := func(now int64) []string {
+		keys, err := s.Due(now)
+		require.NoError(t, err)
+		return keys
+	}
+	require.Empty(t, due(9))
+	require.Equal(t, []string{"k0", "k1", "k2"}, due(30))
+	apply(t, s, put("k1", "without a deadline"))
+	act(t, s, Action{Kind: ActDeadline, Key: "k2", Deadline: 1000})
+	d, err := s.Deadline("k2")
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, d)
+	// The leader looked before.
+	r := apply(t, s, Command{Op: OpExpire, Expire: &Expire{Now: 30, Keys: []string{"k0", "k1", "k2", "none"}}}.Encode())[0]
+	require.NoError(t, r.Err)
+	require.EqualValues(t, 1, r.Expired)
+	_, err = s.Deadline("k0")
+	require.ErrorIs(t, err, ErrNotFound)
+	d, err = s.Deadline("k1")
+	require.NoError(t, err)
+	require.Zero(t, d)
+	require.Equal(t, []string{"k3", "k4", "k2"}, due(1<<40))
+	require.EqualValues(t, 3, s.Deadlines())
+}
+
+func TestCommandsAboveTheLevelChangeNothing(t *testing.T) {
+	_, s := openMem(t)
+	before := snapshotBytes(t, s)
+	for _, c := range [][]byte{
+		txn(nil, []Action{{Kind: ActPut, Key: "k"}}),
+		Command{Op: OpExpire, Expire: &Expire{Now: 5, Keys: []string{"k"}}}.Encode(),
+		Command{Op: OpTxn, Txn: &Txn{}, Session: 1, Sequence: 1}.Encode(),
+	} {
+		require.ErrorIs(t, apply(t, s, c)[0].Err, ErrLevel)
+	}
+	// Magic, version, index, position; then nothing: as an older replica has it.
+	after := snapshotBytes(t, s)
+	require.Equal(t, len(before), len(after))
+	require.Equal(t, byte(oldestFormat), after[len(snapshotMagic)])
+	require.Zero(t, s.Level())
+}
+
+func TestFormatRisesWithTheLevel(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	open := func() (*DB, *Store, error) {
+		db, err := Open("state", Options{Identity: testIdentity, FS: fs})
+		require.NoError(t, err)
+		s, err := db.Group(1)
+		if err != nil {
+			require.NoError(t, db.Close())
+		}
+		return db, s, err
+	}
+	db, s, err := open()
+	require.NoError(t, err)
+	require.EqualValues(t, oldestFormat, db.format.Load())
+	apply(t, s, put("k", "v"))
+	require.NoError(t, db.Close())
+
+	db, s, err = open()
+	require.NoError(t, err)
+	require.EqualValues(t, oldestFormat, db.format.Load())
+	apply(t, s, raiseLevel())
+	level1 := snapshotBytes(t, s)
+	require.Equal(t, byte(formatVersion), level1[len(snapshotMagic)])
+	require.NoError(t, db.Close())
+
+	db, s, err = open()
+	require.NoError(t, err)
+	require.EqualValues(t, formatVersion, db.format.Load())
+	require.Equal(t, 1, s.Level())
+	// As if an older kvdemo had applied the level.
+	require.NoError(t, db.pebble.Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
+	require.NoError(t, db.Close())
+	_, _, err = open()
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, "remove this node from the cluster, and add another")
+
+	other, fresh := openMem(t)
+	require.NoError(t, restore(fresh, 2, "", level1))
+	require.EqualValues(t, formatVersion, other.format.Load())
+	third, _ := openMem(t)
+	require.NoError(t, third.Upgrade())
+	require.NoError(t, third.Upgrade(), "twice does no harm")
+	require.EqualValues(t, formatVersion, third.format.Load())
+	bad := bytes.Clone(level1)
+	bad[len(snapshotMagic)] = formatVersion + 1
+	require.ErrorContains(t, restore(fresh, 2, "", bad), "format version 4, want 2 to 3")
+}
+
+func TestBadTransactionsAreRefused(t *testing.T) {
+	many := make([]Action, MaxTxnItems+1)
+	for i := range many {
+		many[i] = Action{Kind: ActGet, Key: "k"}
+	}
+	for want, x := range map[string]Txn{
+		"key: it is empty":                 {Compares: []Compare{{Kind: CompareAbsent}}},
+		"key: 5000 bytes":                  {Then: []Action{{Kind: ActGet, Key: string(pattern(5000, 1))}}},
+		"flags 0x3":                        {Then: []Action{{Kind: ActPut, Key: "k", Flags: IfAbsent | IfPresent}}},
+		"flags 0x1":                        {Then: []Action{{Kind: ActGet, Key: "k", Flags: IfAbsent}}},
+		"want one of them":                 {Then: []Action{{Kind: ActPut, Key: "k", Flags: KeepDeadline, Deadline: 5}}},
+		"kind of action":                   {Else: []Action{{Kind: lastAct + 1, Key: "k"}}},
+		"kind of comparison":               {Compares: []Compare{{Kind: 9, Key: "k"}}},
+		"deadline":                         {Then: []Action{{Kind: ActDeadline, Key: "k", Deadline: -1}}},
+		"4097 comparisons and actions":     {Then: many},
+		"bytes, want at most 1056768; spl": {Then: []Action{{Kind: ActPut, Key: "k", Value: pattern(PartBytes, 1)}, {Kind: ActPut, Key: "l", Value: pattern(PartBytes, 1)}}},
+	} {
+		err := Command{Op: OpTxn, Txn: &x}.Check()
+		require.ErrorIs(t, err, ErrInvalid, want)
+		require.ErrorContains(t, err, want)
+	}
+	good := txn([]Compare{CompareValue("k", nil)}, []Action{{Kind: ActPut, Key: "a", Value: []byte("v")}, {Kind: ActGet, Key: "b"}}, Action{Kind: ActAdd, Key: "c", Delta: 1})
+	keys, every := Written(good)
+	require.False(t, every)
+	require.Equal(t, []string{"a", "c"}, keys)
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x40
+		_, err := parse(bad)
+		require.ErrorIs(t, err, ErrInvalid, "byte %d", i)
+		_, err = parse(good[:i])
+		require.ErrorIs(t, err, ErrInvalid, "%d bytes", i)
+	}
+}
+
+func TestEventsAreRememberedUpToABound(t *testing.T) {
+	s := openLevel1(t)
+	first := s.Revision() + 1
+	apply(t, s, put("a", "1"), del("a"), del("a"), txn(nil, []Action{{Kind: ActPut, Key: "b", Value: []byte("2"), Deadline: 5}, {Kind: ActDeadline, Key: "b", Deadline: 6}}))
+	apply(t, s, Command{Op: OpExpire, Expire: &Expire{Now: 6, Keys: []string{"b"}}}.Encode())
+	apply(t, s, uploadOf(UploadID{1}, "large", pattern(PartBytes+5, 1))...)
+	events, next, more, err := s.Events(first, 3)
+	require.NoError(t, err)
+	require.Nil(t, more)
+	require.Equal(t, []Event{
+		{first, EventPut, "a", 1, []byte("1")}, {first + 1, EventDelete, "a", 0, nil},
+		{first + 3, EventPut, "b", 1, []byte("2")}, {first + 3, EventDeadline, "b", 0, nil},
+	}, events, "what a transaction did stays together")
+	events, next, _, err = s.Events(next, 10)
+	require.NoError(t, err)
+	require.Equal(t, []Event{{first + 4, EventExpire, "b", 0, nil}, {s.Revision(), EventPut, "large", PartBytes + 5, nil}}, events)
+	events, next, more, err = s.Events(next, 10)
+	require.NoError(t, err)
+	require.Empty(t, events)
+	apply(t, s, put("c", "3"))
+	<-more
+	events, _, _, err = s.Events(next, 10)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+
+	for range maxEvents {
+		s.history.add([]change{{revision: s.history.last + 1, kind: EventDelete, key: []byte("x")}}, s.history.last+1)
+	}
+	_, _, _, err = s.Events(first, 10)
+	require.ErrorIs(t, err, ErrCompacted)
+	require.ErrorContains(t, err, fmt.Sprintf("revision %d was asked for, the first that this node remembers is %d", first, s.history.first))
+	events, _, _, err = s.Events(s.history.first, maxEvents+1)
+	require.NoError(t, err)
+	require.Len(t, events, maxEvents)
+}
+
+// entry is a key as the model has it.
+type entry struct {
+	value    string
+	deadline int64
+}
+
+// txnModel is what transactions make of a state.
+type txnModel map[string]entry
+
+var txnKeys = []string{"a", "b", "c", "d"}
+
+func (m txnModel) act(a Action) (r ActionResult) {
+	old, ok := m[a.Key]
+	switch a.Kind {
+	case ActGet:
+		r.Existed, r.Value = ok, bytesOrNil(old.value)
+	case ActHas:
+		r.Existed = ok
+	case ActPut:
+		if r.Existed = ok && a.Flags&^KeepDeadline != 0; a.Flags&ReturnOld != 0 {
+			r.Value = bytesOrNil(old.value)
+		}
+		if a.Flags&IfAbsent != 0 && ok || a.Flags&IfPresent != 0 && !ok {
+			r.Code = TxnSkipped
+			return r
+		}
+		deadline := a.Deadline
+		if a.Flags&KeepDeadline != 0 {
+			deadline = old.deadline
+		}
+		m[a.Key] = entry{string(a.Value), deadline}
+	case ActDelete:
+		r.Existed = ok
+		delete(m, a.Key)
+	case ActAdd:
+		r.Existed = ok
+		n, number := int64(0), true
+		if ok {
+			n, number = decimal([]byte(old.value))
+		}
+		if !number {
+			r.Code = TxnNoNumber
+			return r
+		}
+		r.Number = n + a.Delta
+		m[a.Key] = entry{strconv.FormatInt(r.Number, 10), old.deadline}
+	case ActDeadline:
+		if r.Existed = ok; ok {
+			m[a.Key] = entry{old.value, a.Deadline}
+		}
+	case ActTTL:
+		r.Existed, r.Number = ok, old.deadline
+	}
+	return r
+}
+
+func drawAction(t *rapid.T) Action {
+	a := Action{Kind: ActionKind(rapid.IntRange(1, int(lastAct)).Draw(t, "kind")), Key: rapid.SampledFrom(txnKeys).Draw(t, "key")}
+	switch a.Kind {
+	case ActPut:
+		a.Value = []byte(rapid.SampledFrom([]string{"1", "-7", "x", "07"}).Draw(t, "value"))
+		a.Flags = rapid.SampledFrom([]ActionFlags{0, IfAbsent, IfPresent, KeepDeadline, ReturnOld, ReturnOld | IfAbsent, IfPresent | KeepDeadline}).Draw(t, "flags")
+		if a.Flags&KeepDeadline == 0 {
+			a.Deadline = rapid.Int64Range(0, 5).Draw(t, "deadline")
+		}
+	case ActAdd:
+		a.Delta = rapid.Int64Range(-3, 3).Draw(t, "delta")
+	case ActDeadline:
+		a.Deadline = rapid.Int64Range(0, 5).Draw(t, "deadline")
+	}
+	return a
+}
+
+// step draws a command, changes the model, and says what must come of it.
+func (m txnModel) step(t *rapid.T) ([]byte, Result) {
+	key := rapid.SampledFrom(txnKeys).Draw(t, "key")
+	switch rapid.IntRange(0, 5).Draw(t, "op") {
+	case 0:
+		m[key] = entry{value: "1"}
+		return put(key, "1"), Result{}
+	case 1:
+		_, ok := m[key]
+		delete(m, key)
+		return del(key), Result{Existed: ok}
+	case 2:
+		e := &Expire{Now: rapid.Int64Range(0, 5).Draw(t, "now"), Keys: txnKeys}
+		n := int64(0)
+		for key, have := range m {
+			if have.deadline != 0 && have.deadline <= e.Now {
+				delete(m, key)
+				n++
+			}
+		}
+		return Command{Op: OpExpire, Expire: e}.Encode(), Result{Expired: n}
+	}
+	x := Txn{}
+	want := &TxnResult{Succeeded: true}
+	for range rapid.IntRange(0, 2).Draw(t, "compares") {
+		c := CompareValue(rapid.SampledFrom(txnKeys).Draw(t, "compared"), []byte("1"))
+		c.Kind = CompareKind(rapid.IntRange(1, 3).Draw(t, "kind"))
+		have, ok := m[c.Key]
+		want.Succeeded = want.Succeeded && map[CompareKind]bool{CompareAbsent: !ok, ComparePresent: ok, CompareDigest: ok && have.value == "1"}[c.Kind]
+		x.Compares = append(x.Compares, c)
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "actions") {
+		x.Then, x.Else = append(x.Then, drawAction(t)), append(x.Else, drawAction(t))
+	}
+	list := x.Else
+	if want.Succeeded {
+		list = x.Then
+	}
+	want.Actions = make([]ActionResult, len(list))
+	for i, a := range list {
+		want.Actions[i] = m.act(a)
+	}
+	return Command{Op: OpTxn, Txn: &x}.Encode(), Result{Txn: want}
+}
+
+// compare compares a store with the model.
+func (m txnModel) compare(t require.TestingT, s *Store) {
+	page, err := s.List(Query{})
+	require.NoError(t, err)
+	var keys []string
+	for _, item := range page.Items {
+		keys = append(keys, item.Key)
+		d, err := s.Deadline(item.Key)
+		require.NoError(t, err)
+		require.Equal(t, m[item.Key], entry{string(readAll(t, s, item.Key)), d})
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(m)), keys)
+	var due []string
+	for now := range int64(6) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if m[key].deadline == now && now > 0 {
+				due = append(due, key)
+			}
+		}
+	}
+	got, err := s.Due(5)
+	require.NoError(t, err)
+	require.Equal(t, due, got)
+	require.EqualValues(t, len(due), s.Deadlines())
+}
+
+// Two replicas, one of which gets all commands one by one and the other in batches,
+// restarts after crashes and goes on from snapshots, are what a model says.
+func TestTransactionModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := openLevel1(t)
+		fs := vfs.NewCrashableMem()
+		var db *DB
+		var two *Store
+		open := func() {
+			var err error
+			db, err = Open("state", Options{Identity: testIdentity, FS: fs})
+			require.NoError(t, err)
+			two, err = db.Group(1)
+			require.NoError(t, err)
+		}
+		open()
+		log := [][]byte{raiseLevel()}
+		// catchUp brings the second replica to the end of the log in one batch.
+		catchUp := func() {
+			if from := two.Applied(); from < uint64(len(log)) {
+				_, err := two.Apply(rawnode.Batch{Index: uint64(len(log)), Commands: log[from:]})
+				require.NoError(t, err)
+			}
+		}
+		model := txnModel{}
+		t.Repeat(map[string]func(*rapid.T){
+			"command": func(t *rapid.T) {
+				c, want := model.step(t)
+				log = append(log, c)
+				got := apply(t, one, c)[0]
+				require.NoError(t, got.Err)
+				got.Revision = 0
+				require.Equal(t, want, got)
+			},
+			"batch": func(*rapid.T) { catchUp() },
+			"crash": func(t *rapid.T) {
+				if rapid.Bool().Draw(t, "flush") {
+					require.NoError(t, db.Flush())
+				}
+				crashed := fs.CrashClone(vfs.CrashCloneCfg{})
+				require.NoError(t, db.Close())
+				fs = crashed
+				open()
+			},
+			"snapshot": func(*rapid.T) {
+				if two.Applied() < one.Applied() {
+					require.NoError(t, restore(two, one.Applied(), "", snapshotBytes(t, one)))
+				}
+			},
+			"": func(t *rapid.T) { model.compare(t, one) },
+		})
+		catchUp()
+		model.compare(t, two)
+		require.True(t, bytes.Equal(snapshotBytes(t, one), snapshotBytes(t, two)))
+		require.NoError(t, errors.Join(db.Close(), one.db.Close()))
+	})
+}
+
+// FuzzTransaction: any bytes give an error or a command, and are applied without a panic.
+func FuzzTransaction(f *testing.F) {
+	f.Add(txn([]Compare{CompareValue("k", nil)}, []Action{{Kind: ActPut, Key: "a", Value: []byte("v")}}, Action{Kind: ActAdd, Key: "c", Delta: 1})[1:])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := openLevel1(t)
+		command := append([]byte{byte(OpTxn)}, b...)
+		_, err := parse(command)
+		r := apply(t, s, command)[0]
+		require.Equal(t, err == nil, r.Err == nil)
+	})
+}
