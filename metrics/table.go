@@ -22,7 +22,7 @@ var sources = []struct {
 	{part{"host", []string{"group"}}, rawnode.HostStatus{}},
 	{part{"stage", []string{"group", "stage"}}, rawnode.StageStats{}},
 	{part{"coding", []string{"group"}}, codingGauges{}},
-	{part{"coding", []string{"group"}}, rawnode.CodingCounters{}},
+	{part{"coding", []string{"group"}}, rawnode.CodingState{}.Counters},
 	{part{"leases", []string{"group"}}, leaseGauges{}},
 	{part{"clock", nil}, rawnode.ClockStatus{}},
 	{part{"log", nil}, storage.Stats{}},

@@ -11,10 +11,10 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/ecraft/adaptive"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // codedPlan is what a seed draws about coding. Plans without coding have none:
@@ -240,7 +240,7 @@ func (s *sim) firstCoded(im *image) uint64 {
 // findCoded is the question of a host that is to run without coding. The answer
 // must be what the disk shows.
 func (s *sim) findCoded(n *node) uint64 {
-	index, err := rawnode.FindCoded(n.disk, s.plan.coded.prefix)
+	index, err := replica.FindCoded(n.disk, s.plan.coded.prefix)
 	if want := s.firstCoded(&n.disk.live); err != nil || index != want {
 		s.fail(NoPanic, "node %d: the first coded entry of the log is found at %d (%v); it is at %d", n.id, index, err, want)
 	}

@@ -21,7 +21,7 @@ type coreProcess struct {
 	n  *node
 	s  *sim
 	rn *raft.RawNode
-	replica
+	machine
 	hurried hurried
 
 	// replies wait for their commands to be applied here.
@@ -135,7 +135,7 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 	p.s.check.restored(p.n, cp.GetMetadata().GetIndex(), p.store.digest())
 }
 
-func (p *coreProcess) state() *replica { return &p.replica }
+func (p *coreProcess) state() *machine { return &p.machine }
 
 // did looks at the node after each call, and does what it asks for.
 func (p *coreProcess) did(err error) {

@@ -11,27 +11,27 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode"
 )
 
-// hostProcess is rawnode.Replica: the very code that decides what a
+// hostProcess is replica.Replica: the very code that decides what a
 // rawnode.Host does. What the host does beside it (goroutines, queues, disk,
 // sockets) is the simulator's here: see stages.go. This file is what goes in,
 // and how calls end.
 type hostProcess struct {
 	n *node
 	s *sim
-	r *rawnode.Replica
+	r *replica.Replica
 	// core is what the replica drives, under the checker's eyes.
 	core *checkedCore
 	// replica is the state machine. Its conf is the core's.
-	replica
+	machine
 	// hostBytes is what the replica wants kept beside the state.
 	hostBytes []byte
 
-	calls    map[rawnode.Call]func(rawnode.Done)
-	nextCall rawnode.Call
+	calls    map[replica.Call]func(replica.Done)
+	nextCall replica.Call
 
 	writes   writeQueue
 	steps    stepQueue
@@ -52,7 +52,7 @@ var _ process = (*hostProcess)(nil)
 
 func newHostProcess(n *node) *hostProcess {
 	s := n.s
-	p := &hostProcess{n: n, s: s, calls: map[rawnode.Call]func(rawnode.Done){}, streams: map[uint64]func(error){}}
+	p := &hostProcess{n: n, s: s, calls: map[replica.Call]func(replica.Done){}, streams: map[uint64]func(error){}}
 	p.stream = n.incarnation << 32
 	p.store.noSessions = s.opts.Bug == NoSessions
 	p.conf = &pb.ConfState{}
@@ -65,7 +65,7 @@ func newHostProcess(n *node) *hostProcess {
 		s.check.equal(n, p.applied, p.store.digest())
 	}
 	cfg := p.config()
-	w, err := rawnode.PrepareLog(cfg)
+	w, err := replica.PrepareLog(cfg)
 	if err != nil {
 		s.fail(NoPanic, "node %d does not prepare its log: %v", n.id, err)
 		return p
@@ -76,7 +76,7 @@ func newHostProcess(n *node) *hostProcess {
 		n.disk.sync(len(n.disk.pending))
 	}
 	s.check.started(n, p.applied)
-	if p.r, err = rawnode.NewReplica(cfg); err != nil {
+	if p.r, err = replica.New(cfg); err != nil {
 		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
 		return p
 	}
@@ -86,14 +86,12 @@ func newHostProcess(n *node) *hostProcess {
 }
 
 // config returns the node's configuration, as the plan drew it.
-func (p *hostProcess) config() rawnode.ReplicaConfig {
+func (p *hostProcess) config() replica.Config {
 	pl, bound := &p.s.plan, func(v uint64, most int) int { return int(min(max(v, 1), uint64(most))) }
-	cfg := rawnode.ReplicaConfig{
+	cfg := replica.Config{Applied: p.n.kept.index, HostState: p.n.kept.host, Settings: replica.Settings{
 		ID: p.n.id, Group: hostGroup,
 		Core:            p.newCore,
 		Log:             hostLog{p.n.disk},
-		Applied:         p.n.kept.index,
-		HostState:       p.n.kept.host,
 		Boot:            p.n.incarnation,
 		ElectionTick:    electionTicks,
 		HeartbeatTick:   pl.heartbeatTick,
@@ -108,7 +106,7 @@ func (p *hostProcess) config() rawnode.ReplicaConfig {
 		RetainEntries:   max(pl.trailing, 1),
 		Rand:            p.n.rand,
 		Logger:          nodeLogger{p.n},
-	}
+	}}
 	if pl.maxUncommittedEntriesSize > 0 {
 		cfg.MaxUncommittedBytes = int(pl.maxUncommittedEntriesSize)
 		cfg.MaxQueueBytes = 8192
@@ -123,7 +121,7 @@ func (p *hostProcess) config() rawnode.ReplicaConfig {
 	return cfg
 }
 
-func (p *hostProcess) state() *replica { return &p.replica }
+func (p *hostProcess) state() *machine { return &p.machine }
 
 func (p *hostProcess) leads() bool { return p.core != nil && p.core.State().Role == raft.StateLeader }
 
@@ -176,14 +174,14 @@ func (p *hostProcess) membersChanged() {
 }
 
 // begin notes a call of a user.
-func (p *hostProcess) begin(end func(rawnode.Done)) (rawnode.Call, rawnode.Deadline) {
+func (p *hostProcess) begin(end func(replica.Done)) (replica.Call, replica.Deadline) {
 	p.nextCall++
 	p.calls[p.nextCall] = end
 	return p.nextCall, p.s.Now() + p.s.rng.Within(100*time.Millisecond, time.Second)
 }
 
 // ended takes the end of a call: there is exactly one.
-func (p *hostProcess) ended(d rawnode.Done) {
+func (p *hostProcess) ended(d replica.Done) {
 	end := p.calls[d.Call]
 	if end == nil {
 		p.s.fail(Verdicts, "node %d ends call %d, which it does not have, or not any more", p.n.id, d.Call)
@@ -191,7 +189,7 @@ func (p *hostProcess) ended(d rawnode.Done) {
 	}
 	delete(p.calls, d.Call)
 	switch {
-	case errors.Is(d.Err, rawnode.ErrRefused):
+	case errors.Is(d.Err, replica.ErrRefused):
 		p.s.reach.Refusals++
 	case d.Err != nil:
 		p.s.reach.UnknownVerdicts++
@@ -205,12 +203,12 @@ func (p *hostProcess) tick() {
 }
 
 func (p *hostProcess) propose(c command, reply func(result)) {
-	call, deadline := p.begin(func(d rawnode.Done) {
+	call, deadline := p.begin(func(d replica.Done) {
 		p.s.story.aside(p.s.Now(), p.n.id, "sending %d of %v ends: %v at %d, %v", c.attempt, c.id, d.Result, d.Index, d.Err)
 		switch {
 		case d.Err == nil:
 			reply(d.Result.(result))
-		case errors.Is(d.Err, rawnode.ErrRefused) && c.attempt != 0:
+		case errors.Is(d.Err, replica.ErrRefused) && c.attempt != 0:
 			p.s.check.refused(p.n, c.attempt)
 		}
 	})
@@ -224,7 +222,7 @@ func (p *hostProcess) read(reply func()) {
 		reply()
 		return
 	}
-	call, deadline := p.begin(func(d rawnode.Done) {
+	call, deadline := p.begin(func(d replica.Done) {
 		if d.Err == nil {
 			reply()
 		}
@@ -234,13 +232,13 @@ func (p *hostProcess) read(reply func()) {
 }
 
 func (p *hostProcess) change(cc pb.ConfChangeI) {
-	call, deadline := p.begin(func(rawnode.Done) {})
+	call, deadline := p.begin(func(replica.Done) {})
 	p.r.ProposeConfChange(call, cc.AsV2(), deadline)
 	p.turn()
 }
 
 func (p *hostProcess) transfer(to uint64) {
-	call, deadline := p.begin(func(rawnode.Done) {})
+	call, deadline := p.begin(func(replica.Done) {})
 	p.r.TransferLeader(call, to, deadline)
 	p.turn()
 }

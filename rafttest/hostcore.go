@@ -6,13 +6,13 @@ package rafttest
 import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // checkedCore is the core of a replica, which shows the checker each step.
 type checkedCore struct {
-	rawnode.Core
+	replica.Core
 	p *hostProcess
 	// conf is the members that the core goes by; changed is set when they are
 	// new.
@@ -23,8 +23,8 @@ type checkedCore struct {
 }
 
 // newCore makes the core, and keeps hold of it.
-func (p *hostProcess) newCore(cfg raft.Config) (rawnode.Core, error) {
-	inner, err := rawnode.Weft(cfg)
+func (p *hostProcess) newCore(cfg raft.Config) (replica.Core, error) {
+	inner, err := replica.Weft(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *checkedCore) ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState {
 	return c.conf
 }
 
-func (c *checkedCore) Ready() rawnode.Ready {
+func (c *checkedCore) Ready() replica.Ready {
 	rd := c.Core.Ready()
 	check, n := c.p.s.check, c.p.n
 	if a := rd.Append; a != nil {

@@ -30,20 +30,20 @@ type process interface {
 	campaign()
 	forget()
 	// state is the state machine and what the host knows of it.
-	state() *replica
+	state() *machine
 	// leads reports whether the process thinks that it leads.
 	leads() bool
 }
 
-// replica is a state machine and what the host knows of it.
-type replica struct {
+// machine is a state machine and what the host knows of it.
+type machine struct {
 	store   store
 	applied uint64
 	conf    *pb.ConfState
 }
 
-// member reports whether the node is a member in the replica's configuration.
-func (r *replica) member(id uint64) bool { return isMember(r.conf, id) }
+// member reports whether the node is a member in the machine's configuration.
+func (m *machine) member(id uint64) bool { return isMember(m.conf, id) }
 
 // backlog bounds the packets that wait while a process is paused.
 const backlog = 512

@@ -10,9 +10,9 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -21,8 +21,8 @@ import (
 
 // logWork is work for the log: one of its fields.
 type logWork struct {
-	write   *rawnode.Append
-	compact *rawnode.Compact
+	write   *replica.Append
+	compact *replica.Compact
 }
 
 type writeQueue struct {
@@ -83,7 +83,7 @@ func (d *disk) put(w storage.Write) {
 }
 
 // compactLog notes the state that stands for the head of the log, and cuts it.
-func (p *hostProcess) compactLog(c *rawnode.Compact) {
+func (p *hostProcess) compactLog(c *replica.Compact) {
 	if err := (hostLog{p.n.disk}).SetSnapshot(c.Snapshot, nil); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
 		p.s.fail(NoPanic, "node %d: %v", p.n.id, err)
 		return
@@ -94,7 +94,7 @@ func (p *hostProcess) compactLog(c *rawnode.Compact) {
 	}
 }
 
-// Append implements rawnode.Log, which replicas do not call.
+// Append implements replica.Log, which replicas do not call.
 func (l hostLog) Append(w storage.Write, done func(error)) error {
 	l.put(w)
 	l.sync(len(l.pending))
@@ -102,7 +102,7 @@ func (l hostLog) Append(w storage.Write, done func(error)) error {
 	return nil
 }
 
-// SetSnapshot implements rawnode.Log.
+// SetSnapshot implements replica.Log.
 func (l hostLog) SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error {
 	if meta.GetIndex() <= l.live.checkpoint.GetMetadata().GetIndex() {
 		return raft.ErrSnapOutOfDate
@@ -111,7 +111,7 @@ func (l hostLog) SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error {
 	return nil
 }
 
-// Compact implements rawnode.Log.
+// Compact implements replica.Log.
 func (l hostLog) Compact(index uint64) error {
 	if index <= l.live.baseIndex {
 		return raft.ErrCompacted
@@ -122,7 +122,7 @@ func (l hostLog) Compact(index uint64) error {
 
 // stepWork is work for the state machine: one of its fields.
 type stepWork struct {
-	step    *rawnode.Apply
+	step    *replica.Apply
 	restore *arrived
 }
 
@@ -162,7 +162,7 @@ func (p *hostProcess) startSteps() {
 }
 
 // applyStep applies a step, unless the state is beyond it already.
-func (p *hostProcess) applyStep(a rawnode.Apply) {
+func (p *hostProcess) applyStep(a replica.Apply) {
 	p.steps.busy = false
 	var results []any
 	if a.Batch.Index > p.applied {
@@ -270,9 +270,9 @@ var (
 )
 
 // sendSnapshot sends the present state to a peer, in one piece.
-func (p *hostProcess) sendSnapshot(sn rawnode.SnapshotSend) {
+func (p *hostProcess) sendSnapshot(sn replica.SnapshotSend) {
 	p.s.reach.SnapshotsSent++
-	header, err := p.r.SnapshotHeader(sn, rawnode.SnapshotMeta{Index: p.applied, Host: p.hostBytes})
+	header, err := replica.SnapshotHeader(sn, replica.SnapshotMeta{Index: p.applied, Host: p.hostBytes})
 	p.stream++
 	stream := p.stream
 	p.streams[stream] = func(err error) { p.r.SnapshotSent(sn.To, err) }
@@ -336,7 +336,7 @@ func (p *hostProcess) receiveMessage(from uint64, m wire.Message) {
 func (p *hostProcess) offered(from uint64, c wire.Chunk) {
 	if err := p.r.OfferSnapshot(from, c.Header); err != nil {
 		p.s.reach.SnapshotsRefused++
-		p.post(from, wire.ChunkStatus{Stream: c.Stream, OK: errors.Is(err, rawnode.ErrNotNeeded), Reason: err.Error()})
+		p.post(from, wire.ChunkStatus{Stream: c.Stream, OK: errors.Is(err, replica.ErrNotNeeded), Reason: err.Error()})
 		return
 	}
 	p.turn() // the steps that the replica was given before go first

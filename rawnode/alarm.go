@@ -3,20 +3,24 @@
 
 package rawnode
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftraft/weft/internal/replica"
+)
 
 // alarm wakes the loop when a replica has something to do between ticks. There is
 // a timer only once a replica has asked for one, and it runs only while something
 // is due: an idle host has none.
 type alarm struct {
 	timer *time.Timer
-	at    Deadline // for which timer runs, if set
+	at    replica.Deadline // for which timer runs, if set
 	set   bool
 }
 
 // arm sets the alarm to what is due, and returns the channel it rings on: nil if
 // it never has been set.
-func (a *alarm) arm(at Deadline, due bool, now Deadline) <-chan time.Time {
+func (a *alarm) arm(at replica.Deadline, due bool, now replica.Deadline) <-chan time.Time {
 	switch {
 	case !due && a.set:
 		a.timer.Stop()

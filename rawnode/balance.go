@@ -19,23 +19,16 @@ import (
 	"github.com/weftraft/weft/internal/placement"
 )
 
-// Placer looks at the groups of one node, now and then, and says which of those
-// that it leads should be led by another. It is a plain value without a clock: a
-// [Balancer] runs it beside hosts, a simulator beside replicas.
+// placer looks at the groups of one node, now and then, and says which of those
+// that it leads should be led by another. It is a plain value without a clock.
 //
 // A group stays where it is while it recovers (a voter is not heard of, lags, or
 // gets a snapshot), while its members change, and for some looks after it moved
 // or its members changed.
-type Placer struct {
-	// Options are the planner's.
-	Options placement.Options
-	// Weight, unless nil, tells the load of a group that this node leads; of the
-	// others the load is not known and counts as the average of these. With nil,
-	// groups are counted.
-	Weight func(Status) uint64
-	// Settle is for how many looks a group stays after a move or a change; 0
-	// means 3.
-	Settle int
+type placer struct {
+	options placement.Options
+	weight  func(Status) uint64
+	looks   int // see BalancerConfig.Settle; 0 means 3
 
 	seen map[uint64]*placedGroup
 }
@@ -47,8 +40,8 @@ type placedGroup struct {
 	holds  int // looks for which it stays
 }
 
-// Plan takes the status of each group of a node and returns the moves to make.
-func (p *Placer) Plan(statuses []Status) []placement.Move {
+// plan takes the status of each group of a node and returns the moves to make.
+func (p *placer) plan(statuses []Status) []placement.Move {
 	if p.seen == nil {
 		p.seen = map[uint64]*placedGroup{}
 	}
@@ -62,22 +55,22 @@ func (p *Placer) Plan(statuses []Status) []placement.Move {
 		})
 	}
 	p.weigh(statuses, groups)
-	moves := placement.Plan(groups, p.Options)
+	moves := placement.Plan(groups, p.options)
 	for _, m := range moves {
 		p.seen[m.Group].holds = p.settle()
 	}
 	return moves
 }
 
-func (p *Placer) settle() int {
-	if p.Settle > 0 {
-		return p.Settle
+func (p *placer) settle() int {
+	if p.looks > 0 {
+		return p.looks
 	}
 	return 3
 }
 
 // group returns a group as the planner sees it.
-func (p *Placer) group(s Status) placement.Group {
+func (p *placer) group(s Status) placement.Group {
 	g := placement.Group{ID: s.Group, Leader: s.Lead, Candidates: s.Members.GetVoters()}
 	was := p.seen[s.Group]
 	if was == nil || was.leader != s.Lead || !proto.Equal(was.conf, s.Members) {
@@ -106,14 +99,14 @@ func caughtUpMember(s Status, id uint64) bool {
 }
 
 // weigh fills in the weights.
-func (p *Placer) weigh(statuses []Status, groups []placement.Group) {
-	if p.Weight == nil {
+func (p *placer) weigh(statuses []Status, groups []placement.Group) {
+	if p.weight == nil {
 		return
 	}
 	total, known := uint64(0), uint64(0)
 	for i, s := range statuses {
 		if s.Lead == s.ID {
-			groups[i].Weight = p.Weight(s)
+			groups[i].Weight = p.weight(s)
 			total += groups[i].Weight
 			known++
 		}
@@ -129,8 +122,20 @@ func (p *Placer) weigh(statuses []Status, groups []placement.Group) {
 type BalancerConfig struct {
 	// Hosts returns the hosts of this node, one for each group.
 	Hosts func() []*Host
-	// Placer decides.
-	Placer Placer
+	// Hysteresis is by how many percent of the average load of a node its load
+	// must exceed that of another, beyond what the move itself changes, before a
+	// group is moved, so that small changes of load move nothing. 0 means that
+	// any gain is worth a move; at most 1000.
+	Hysteresis int
+	// MaxMoves bounds the groups that are moved after one look; 0 means 1.
+	MaxMoves int
+	// Weight, unless nil, tells the load of a group that this node leads; of the
+	// others the load is not known and counts as the average of these. With nil,
+	// groups are counted.
+	Weight func(Status) uint64
+	// Settle is for how many looks a group stays after a move or a change of its
+	// members; 0 means 3.
+	Settle int
 	// Interval is the time between two looks; 0 means 5 s.
 	Interval time.Duration
 	// Logger is told of moves; nil means silence.
@@ -139,11 +144,24 @@ type BalancerConfig struct {
 
 // Balancer spreads the leaders of several groups over their nodes. Each node
 // runs one, which gives away what its node leads too much of.
-type Balancer struct{ cfg BalancerConfig }
+type Balancer struct {
+	cfg    BalancerConfig
+	placer placer
+}
 
 // NewBalancer makes a balancer. An error names every mistake.
 func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
-	errs := []error{cfg.Placer.Options.Validate()}
+	b := &Balancer{placer: placer{
+		options: placement.Options{Hysteresis: cfg.Hysteresis, MaxMoves: cfg.MaxMoves},
+		weight:  cfg.Weight, looks: cfg.Settle,
+	}}
+	var errs []error
+	if err := b.placer.options.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
+	}
+	if cfg.Settle < 0 {
+		errs = append(errs, fmt.Errorf("%w: Settle is %d, want 0 or more", ErrInvalid, cfg.Settle))
+	}
 	if cfg.Hosts == nil {
 		errs = append(errs, fmt.Errorf("%w: Hosts is nil, want the hosts of this node", ErrInvalid))
 	}
@@ -156,7 +174,8 @@ func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Balancer{cfg: cfg}, errors.Join(errs...)
+	b.cfg = cfg
+	return b, errors.Join(errs...)
 }
 
 // Run looks and moves until ctx ends.
@@ -180,7 +199,7 @@ func (b *Balancer) round(ctx context.Context) {
 	for i, h := range hosts {
 		statuses[i] = h.Status().Status
 	}
-	for _, m := range b.cfg.Placer.Plan(statuses) {
+	for _, m := range b.placer.plan(statuses) {
 		i := slices.IndexFunc(statuses, func(s Status) bool { return s.Group == m.Group })
 		limited, cancel := context.WithTimeout(ctx, b.cfg.Interval)
 		err := hosts[i].TransferLeader(limited, m.To)

@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,25 +32,25 @@ func led(group, leader uint64, change func(*Status)) Status {
 	return s
 }
 
-func settled(p *Placer, statuses ...Status) []placement.Move {
+func settled(p *placer, statuses ...Status) []placement.Move {
 	for range 2 {
-		if moves := p.Plan(statuses); len(moves) > 0 {
+		if moves := p.plan(statuses); len(moves) > 0 {
 			return nil // too early
 		}
 	}
-	return p.Plan(statuses)
+	return p.plan(statuses)
 }
 
 func TestPlacer(t *testing.T) {
 	require.Equal(t, []placement.Move{{Group: 1, From: 1, To: 2}},
-		settled(&Placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 3, nil)))
-	require.Empty(t, settled(&Placer{}, led(1, 1, nil), led(2, 2, nil), led(3, 3, nil)))
-	require.Empty(t, settled(&Placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "it is node 2 that gives away")
-	require.Empty(t, settled(&Placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)), "an election")
+		settled(&placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 3, nil)))
+	require.Empty(t, settled(&placer{}, led(1, 1, nil), led(2, 2, nil), led(3, 3, nil)))
+	require.Empty(t, settled(&placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "it is node 2 that gives away")
+	require.Empty(t, settled(&placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)), "an election")
 
-	left := &Placer{}
-	left.Plan([]Status{led(1, 1, nil), led(2, 1, nil)})
-	left.Plan([]Status{led(2, 1, nil)})
+	left := &placer{}
+	left.plan([]Status{led(1, 1, nil), led(2, 1, nil)})
+	left.plan([]Status{led(2, 1, nil)})
 	require.Len(t, left.seen, 1, "of groups that are no more nothing is kept")
 
 	for name, change := range map[string]func(*Status){
@@ -61,30 +62,31 @@ func TestPlacer(t *testing.T) {
 			s.Progress[3] = MemberProgress{Match: 4999, State: "StateSnapshot", RecentActive: true}
 		},
 		"a joint change": func(s *Status) { s.Members.VotersOutgoing = []uint64{1, 2} },
-		"a full disk":    func(s *Status) { s.Stalled = errDiskFull },
+		"a full disk":    func(s *Status) { s.Stalled = errors.New("no space left on device") },
 	} {
-		require.Empty(t, settled(&Placer{}, led(1, 1, change), led(2, 1, change)), name)
+		require.Empty(t, settled(&placer{}, led(1, 1, change), led(2, 1, change)), name)
 	}
 
 	// A move, and a change of members, keep a group where it is for a while.
-	p := &Placer{Settle: 4}
+	p := &placer{looks: 4}
 	for range 3 {
-		require.Empty(t, p.Plan([]Status{led(1, 1, nil), led(2, 1, nil)}))
+		require.Empty(t, p.plan([]Status{led(1, 1, nil), led(2, 1, nil)}))
 	}
-	require.Len(t, p.Plan([]Status{led(1, 1, nil), led(2, 1, nil)}), 1)
+	require.Len(t, p.plan([]Status{led(1, 1, nil), led(2, 1, nil)}), 1)
 	fewer := func(s *Status) { s.Members.Learners = []uint64{9} }
 	for range 3 {
-		require.Empty(t, p.Plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}))
+		require.Empty(t, p.plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}))
 	}
-	require.Len(t, p.Plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}), 1)
+	require.Len(t, p.plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}), 1)
 
-	byLoad := &Placer{Weight: func(s Status) uint64 { return s.Group }}
+	byLoad := &placer{weight: func(s Status) uint64 { return s.Group }}
 	require.Equal(t, []placement.Move{{Group: 5, From: 1, To: 2}}, settled(byLoad, led(5, 1, nil), led(6, 1, nil)), "the smaller of the largest")
 }
 
 func TestBalancerConfig(t *testing.T) {
-	_, err := NewBalancer(BalancerConfig{Interval: -1, Placer: Placer{Options: placement.Options{Hysteresis: -5}}})
+	_, err := NewBalancer(BalancerConfig{Interval: -1, Hysteresis: -5, Settle: -1})
 	require.ErrorIs(t, err, ErrInvalid)
 	require.ErrorIs(t, err, placement.ErrInvalid)
 	require.ErrorContains(t, err, "Hosts is nil")
+	require.ErrorContains(t, err, "Settle is -1")
 }

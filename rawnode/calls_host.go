@@ -10,6 +10,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // hostCall is a call of a user on its way through a host: from the user's
@@ -22,9 +24,9 @@ type hostCall struct {
 	read     ReadOptions
 	change   *pb.ConfChangeV2
 	to       uint64
-	deadline Deadline
-	ended    chan Done // has room for one
-	id       Call      // given by the loop
+	deadline replica.Deadline
+	ended    chan replica.Done // has room for one
+	id       replica.Call      // given by the loop
 }
 
 // callOp is what a call asks for.
@@ -41,12 +43,12 @@ const (
 var callOps = [...]string{"propose", "read", "propose configuration change", "propose configuration change", "transfer leader"}
 
 // begin hands the call to the replica.
-func (c *hostCall) begin(r *Replica) {
+func (c *hostCall) begin(r *replica.Replica) {
 	switch c.op {
 	case opPropose:
 		r.Propose(c.id, c.command, c.deadline)
 	case opRead:
-		r.ReadWith(c.id, c.read, c.deadline)
+		r.ReadWith(c.id, replica.ReadOptions(c.read), c.deadline)
 	case opChange:
 		r.ProposeConfChange(c.id, c.change, c.deadline)
 	case opForce:
@@ -57,13 +59,13 @@ func (c *hostCall) begin(r *Replica) {
 }
 
 // call has the replica do something and waits for its end.
-func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, error) {
+func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (replica.Done, error) {
 	if ctx.Err() != nil {
-		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
+		return replica.Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
 	}
 	c, _ := h.spareCalls.Get().(*hostCall)
 	if c == nil {
-		c = &hostCall{ended: make(chan Done, 1)}
+		c = &hostCall{ended: make(chan replica.Done, 1)}
 	}
 	*c = hostCall{op: op, ended: c.ended}
 	set(c)
@@ -73,7 +75,7 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (Done, 
 	}
 	if err := h.enter(c); err != nil {
 		h.spareCalls.Put(c)
-		return Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
+		return replica.Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
 	}
 	d, again := h.await(ctx, c)
 	if again {
@@ -107,7 +109,7 @@ func (h *Host) enter(c *hostCall) error {
 }
 
 // await waits until a call has ended, and reports whether it may be used again.
-func (h *Host) await(ctx context.Context, c *hostCall) (d Done, again bool) {
+func (h *Host) await(ctx context.Context, c *hostCall) (d replica.Done, again bool) {
 	if ctx.Done() == nil {
 		return <-c.ended, true
 	}
@@ -121,7 +123,7 @@ func (h *Host) await(ctx context.Context, c *hostCall) (d Done, again bool) {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		cause = nil
 	}
-	h.inbox.post(func(r *Replica) {
+	h.inbox.post(func(r *replica.Replica) {
 		if h.calls.has(c) {
 			r.Cancel(c.id, cause)
 		}
@@ -134,7 +136,7 @@ func (h *Host) await(ctx context.Context, c *hostCall) (d Done, again bool) {
 // ended, and the replica tells of that once.
 type callTable struct {
 	calls []*hostCall
-	free  []Call
+	free  []replica.Call
 }
 
 // put gives a call its id.
@@ -144,18 +146,18 @@ func (t *callTable) put(c *hostCall) {
 		t.calls[c.id] = c
 		return
 	}
-	c.id = Call(len(t.calls))
+	c.id = replica.Call(len(t.calls))
 	t.calls = append(t.calls, c)
 }
 
 // has reports whether a call has not ended.
 func (t *callTable) has(c *hostCall) bool {
-	return c.id < Call(len(t.calls)) && t.calls[c.id] == c
+	return c.id < replica.Call(len(t.calls)) && t.calls[c.id] == c
 }
 
 // end lets a caller go.
-func (t *callTable) end(d Done) {
-	if d.Call >= Call(len(t.calls)) || t.calls[d.Call] == nil {
+func (t *callTable) end(d replica.Done) {
+	if d.Call >= replica.Call(len(t.calls)) || t.calls[d.Call] == nil {
 		return // the host's own
 	}
 	c := t.calls[d.Call]
@@ -165,7 +167,7 @@ func (t *callTable) end(d Done) {
 }
 
 // noCall is the id of the host's own calls, for which nobody waits.
-const noCall = ^Call(0)
+const noCall = ^replica.Call(0)
 
 // now is the replica's time.
-func (h *Host) now() Deadline { return time.Since(h.start) }
+func (h *Host) now() replica.Deadline { return time.Since(h.start) }

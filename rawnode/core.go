@@ -4,15 +4,19 @@
 package rawnode
 
 import (
+	upstream "go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 )
 
-// Shared is the part of *raft.RawNode whose signatures are the same in Weft and
-// in upstream's library.
-type Shared interface {
+// RawNode is what *raft.RawNode of both libraries satisfies. Some of its
+// methods use types that each library declares for itself: those are the
+// parameters. [Weft] and [Upstream] are
+// behind an interface without them, which a [Host] drives.
+type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any] interface {
 	// Tick lets one tick of the host's clock pass.
 	Tick()
 	// TickQuiesced lets a tick pass by which the node measures how long its leader
@@ -38,86 +42,54 @@ type Shared interface {
 	ReportUnreachable(id uint64)
 	// HasReady reports whether Ready would ask for anything.
 	HasReady() bool
-}
 
-// RawNode is what *raft.RawNode of both libraries satisfies. Some of its
-// methods use types that each library declares for itself: those are the
-// parameters. Code that need not know which library it drives uses [Core].
-type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any] interface {
-	Shared
+	// Bootstrap begins a group with these members, in an empty log.
 	Bootstrap(peers []Peer) error
+	// Ready returns what is to be written, sent and applied.
 	Ready() Ready
+	// Advance says that all of a Ready is done. With asynchronous storage writes it is not called.
 	Advance(rd Ready)
+	// BasicStatus returns the node's view of itself, without the members' progress.
 	BasicStatus() BasicStatus
+	// Status returns the node's view of itself and, at a leader, the members' progress.
 	Status() Status
+	// WithProgress calls visitor for each member that a leader knows.
 	WithProgress(visitor func(id uint64, typ ProgressType, pr tracker.Progress))
+	// ReportSnapshot says how sending a snapshot to a member ended.
 	ReportSnapshot(id uint64, status SnapshotStatus)
 }
 
-// Core is one Raft state machine with asynchronous storage writes, whichever
-// library it comes from. Like a RawNode it does nothing by itself and is used
-// by one goroutine at a time.
-type Core interface {
-	Shared
-	// Ready returns what is to be done; see [Ready].
-	Ready() Ready
-	// ReportSnapshot says whether the last snapshot for a member arrived.
-	ReportSnapshot(id uint64, ok bool)
-	// State returns the node's view of itself.
-	State() CoreState
-	// Members returns the configuration in force and, at a leader, what it
-	// knows of each member.
-	Members() (tracker.Config, map[uint64]tracker.Progress)
-	// Err returns nil, or why the core is out of service: its storage failed.
-	Err() error
-}
+var (
+	_ RawNode[raft.Ready, raft.BasicStatus, raft.Status, raft.Peer, raft.SnapshotStatus, raft.ProgressType]                         = (*raft.RawNode)(nil)
+	_ RawNode[upstream.Ready, upstream.BasicStatus, upstream.Status, upstream.Peer, upstream.SnapshotStatus, upstream.ProgressType] = (*upstream.RawNode)(nil)
+)
 
-// Ready is what a Core asks its host to do. Everything in it is shared with the
-// core and constant.
-type Ready struct {
-	// Changed tells that the core's term, vote, commit index, role or leader may
-	// have changed.
-	Changed bool
-	// ReadStates are reads that were confirmed.
-	ReadStates []raft.ReadState
-	// Messages are for peers and may leave at once.
-	Messages []*pb.Message
-	// Append, or nil, is a MsgStorageAppend: something to write, and responses
-	// to deliver when everything written so far is durable.
-	Append *pb.Message
-	// Apply, or nil, is a MsgStorageApply: entries to apply, and responses to
-	// deliver when they are.
-	Apply *pb.Message
-}
+// NewCore makes the core that a [Host] drives from a configuration in Weft's terms.
+// [Weft] and [Upstream] are the two there are.
+type NewCore = replica.NewCore
 
-// CoreState is a node's view of itself.
-type CoreState struct {
-	Term    uint64
-	Commit  uint64
-	Applied uint64
-	Lead    uint64 // 0 if no leader is known
-	Role    raft.StateType
-}
+// Weft is the [NewCore] of this module's own library.
+func Weft(cfg raft.Config) (replica.Core, error) { return replica.Weft(cfg) }
 
-// NewCore makes a core from a configuration in Weft's terms. [Weft] and
-// [Upstream] are the two there are. AsyncStorageWrites and
-// DisableProposalForwarding are set by the caller.
-type NewCore func(raft.Config) (Core, error)
+// Upstream is the [NewCore] of go.etcd.io/raft/v3. Rand and Clock of the configuration have
+// no counterpart there and are not used; Coding and Leases are refused.
+//
+// That library panics where its storage fails. The core catches this one kind of panic, and
+// the host fails with the storage's error.
+func Upstream(cfg raft.Config) (replica.Core, error) { return replica.Upstream(cfg) }
 
-// sortMessages splits the messages of a library's Ready.
-func sortMessages(reads []raft.ReadState, messages []*pb.Message) Ready {
-	rd := Ready{ReadStates: reads, Messages: messages}
-	for n := len(messages); n > 0; n-- {
-		switch m := messages[n-1]; m.GetTo() {
-		case raft.LocalAppendThread:
-			rd.Append = m
-		case raft.LocalApplyThread:
-			rd.Apply = m
-		default:
-			rd.Messages = messages[:n]
-			return rd
-		}
-	}
-	rd.Messages = nil
-	return rd
-}
+// FindCoded returns the first coded entry of a log, or 0 if there is none. A node
+// that does not code must not be started on such a log: it would take units for
+// commands. Before that, [Host.Densify] and wait until the node's log is dense. clear is
+// raft.Coding.ClearPrefix. It reads the whole log.
+func FindCoded(log raft.Storage, clear int) (uint64, error) { return replica.FindCoded(log, clear) }
+
+// Budget bounds the bytes of commands that wait, over all groups that share it:
+// with many groups at a node, the bounds of each alone would add up to more than
+// there is. Beyond it commands are refused with [ErrOverloaded]. Its methods Limit, Used
+// and Refused return the bound, the bytes in use, and how often there was no room. A nil
+// Budget bounds nothing.
+type Budget = replica.Budget
+
+// NewBudget makes a budget of so many bytes.
+func NewBudget(bytes int64) *Budget { return replica.NewBudget(bytes) }

@@ -7,13 +7,13 @@
 //
 // # From the inside out
 //
-// A [Core] is one Raft state machine, of this module's library ([Weft]) or of
+// A core is one Raft state machine, of this module's library ([Weft]) or of
 // go.etcd.io/raft ([Upstream]). Both satisfy [RawNode].
 //
-// A [Replica] is a core and all decisions around it: what becomes a log entry,
+// A replica is a core and all decisions around it: what becomes a log entry,
 // where a proposal goes, what became of it, which reads wait for which index,
-// what may be dropped from the log. It has no goroutine, no clock and no I/O:
-// inputs in, [Output] out. Simulators run it as it is.
+// what may be dropped from the log. It has no goroutine, no clock and no I/O, so that
+// simulators run it as it is; it is internal to this module.
 //
 // A [Host] runs a replica, one turn at a time, and has stages that write, apply,
 // send and restore, each behind a queue. It is what programs use:

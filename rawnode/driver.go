@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // driver owns the replica and lets one goroutine at a time have it for a turn.
@@ -18,16 +20,16 @@ import (
 // goroutine, and under load turns are as large as they would be otherwise.
 type driver struct {
 	mu      sync.Mutex
-	replica *Replica
+	replica *replica.Replica
 	spare   []input // memory
 	ended   bool    // there are no turns any more
 	// at and due are the replica's deadline as of when the loop looked last.
-	at  Deadline
+	at  replica.Deadline
 	due bool
 }
 
 // take takes a turn, after something else. Only the loop waits for the replica.
-func (d *driver) take(h *Host, before func(*Replica)) {
+func (d *driver) take(h *Host, before func(*replica.Replica)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before(d.replica)
@@ -36,7 +38,7 @@ func (d *driver) take(h *Host, before func(*Replica)) {
 
 // next returns when the replica wants to be polled, and whether it is out of
 // service.
-func (d *driver) next() (at Deadline, due, ended bool) {
+func (d *driver) next() (at replica.Deadline, due, ended bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = d.ended || d.replica.Err() != nil
@@ -77,6 +79,6 @@ func (d *driver) offer(h *Host) {
 	done = true
 	at, due := d.replica.Deadline()
 	if d.replica.Err() != nil || due && (!d.due || at < d.at) {
-		h.inbox.post(func(*Replica) {}) // the loop is to look at that
+		h.inbox.post(func(*replica.Replica) {}) // the loop is to look at that
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/storage"
 )
@@ -20,7 +21,7 @@ import (
 // fragile is a log whose next write panics, if it is told so. It can be written
 // from a turn.
 type fragile struct {
-	memLog
+	replicatest.MemLog
 	breaks atomic.Bool
 }
 
@@ -33,7 +34,7 @@ func (l *fragile) TryAppend(w storage.Write, done func(error)) error {
 
 // alone starts a host that is its group's only member.
 func alone(t *testing.T) (*Host, *fragile) {
-	log := &fragile{memLog: newMemLog()}
+	log := &fragile{MemLog: replicatest.NewMemLog()}
 	h, err := New(Config{
 		Replica: ReplicaConfig{ID: 1, Group: 7, Log: log, Peers: []uint64{1}}, StateMachine: &journal{},
 		Transport: tapped{make(chan wire.Message, 10_000), nil}, TickInterval: 10 * time.Millisecond,

@@ -13,7 +13,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/internal/placement"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -96,9 +95,9 @@ func ExampleHost_severalGroups() {
 			s.startGroup(id, group, peers)
 		}
 		balancer, err := rawnode.NewBalancer(rawnode.BalancerConfig{
-			Hosts:    func() []*rawnode.Host { return s.hosts },
-			Placer:   rawnode.Placer{Options: placement.Options{Hysteresis: 10}},
-			Interval: 50 * time.Millisecond,
+			Hosts:      func() []*rawnode.Host { return s.hosts },
+			Hysteresis: 10,
+			Interval:   50 * time.Millisecond,
 		})
 		if err != nil {
 			log.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/quiet"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/storage"
 )
@@ -90,9 +91,6 @@ func New(cfg Config) (*Host, error) {
 	cfg = cfg.withDefaults()
 	cfg.Replica.Coding = sealsLate(cfg.Replica.Coding, cfg.Transport)
 	start := time.Now()
-	if cfg.Replica.Stopwatch == nil && (cfg.Replica.Resolve != nil || cfg.Replica.Bundle != nil) {
-		cfg.Replica.Stopwatch = func() time.Duration { return time.Since(start) }
-	}
 	watch, err := watchClock(&cfg)
 	if err != nil {
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
@@ -102,7 +100,7 @@ func New(cfg Config) (*Host, error) {
 		watch.stop()
 		return nil, fmt.Errorf("node %d, group %d: %w", cfg.Replica.ID, cfg.Replica.Group, err)
 	}
-	replica, err := openReplica(&cfg)
+	r, applied, err := openReplica(&cfg)
 	if err != nil {
 		release()
 		watch.stop()
@@ -127,10 +125,10 @@ func New(cfg Config) (*Host, error) {
 	if log, ok := cfg.Replica.Log.(restingLog); ok {
 		h.logRests = log.Rests
 	}
-	h.applies = newStage(h.spawn, h.advanceState(cfg.Replica.Applied))
+	h.applies = newStage(h.spawn, h.advanceState(applied))
 	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
-	h.last = replica.Status()
-	h.driver.replica = replica
+	h.last = Status(r.Status())
+	h.driver.replica = r
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		release()
@@ -155,30 +153,31 @@ func (h *Host) spawn(f func()) {
 	}()
 }
 
-// openReplica makes the replica from what survived the last run.
-func openReplica(cfg *Config) (*Replica, error) {
-	rc := &cfg.Replica
-	var err error
+// openReplica makes the replica from what survived the last run, and returns up to which
+// index the state machine has applied the log.
+func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
+	rc := replica.Config{Settings: cfg.Replica.settings()}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
-		return nil, fmt.Errorf("load the state machine: %w", err)
+		return nil, 0, fmt.Errorf("load the state machine: %w", err)
 	}
 	if rc.Boot == 0 {
 		rc.Boot = uint64(time.Now().UnixNano())
 	}
-	w, err := PrepareLog(*rc)
+	w, err := replica.PrepareLog(rc)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if w != nil {
 		durable := make(chan error, 1)
 		if err := rc.Log.Append(*w, func(err error) { durable <- err }); err != nil {
-			return nil, fmt.Errorf("begin the log: %w", err)
+			return nil, 0, fmt.Errorf("begin the log: %w", err)
 		}
 		if err := <-durable; err != nil {
-			return nil, fmt.Errorf("begin the log: %w", err)
+			return nil, 0, fmt.Errorf("begin the log: %w", err)
 		}
 	}
-	return NewReplica(*rc)
+	r, err = replica.New(rc)
+	return r, rc.Applied, err
 }
 
 // Result is the outcome of a command that was applied.
@@ -247,9 +246,9 @@ func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
 	return err
 }
 
-// Densify has the group append nothing coded any more, while on; see
-// [Replica.Densify].
-func (h *Host) Densify(on bool) { h.inbox.post(func(r *Replica) { r.Densify(on) }) }
+// Densify has the group append nothing coded any more, while on: before a
+// downgrade. Status().Coding.Dense tells when the log of this node has no coded entry left.
+func (h *Host) Densify(on bool) { h.inbox.post(func(r *replica.Replica) { r.Densify(on) }) }
 
 // gone is the cause for calls on a host that is no more.
 func (h *Host) gone() error {
@@ -296,7 +295,7 @@ func (h *Host) Status() HostStatus {
 // be asked.
 func (h *Host) ask(ctx context.Context) (Status, error) {
 	got := make(chan Status, 1)
-	if h.inbox.post(func(r *Replica) { got <- r.Status() }) {
+	if h.inbox.post(func(r *replica.Replica) { got <- Status(r.Status()) }) {
 		select {
 		case s := <-got:
 			return s, nil
@@ -345,5 +344,5 @@ func (h *Host) Received(busy bool) {
 // Unreachable implements Receiver.
 func (h *Host) Unreachable(peer uint64) {
 	h.out.unreachable(peer)
-	h.inbox.post(func(r *Replica) { r.Unreachable(peer) })
+	h.inbox.post(func(r *replica.Replica) { r.Unreachable(peer) })
 }

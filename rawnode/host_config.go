@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -110,7 +111,7 @@ func (c Config) withDefaults() Config {
 	if c.Replica.Logger == nil && c.Logger != nil {
 		c.Replica.Logger = SlogLogger(c.Logger.With("node", c.Replica.ID, "group", c.Replica.Group))
 	}
-	c.Replica = c.Replica.withDefaults()
+	c.Replica = ReplicaConfig(c.Replica.settings().WithDefaults())
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -158,8 +159,8 @@ func (c Config) Validate() error {
 	if c.SnapshotTimeout < 0 {
 		bad("SnapshotTimeout", c.SnapshotTimeout, "0 or more")
 	}
-	if c.ChunkBytes < 1 || c.ChunkBytes > maxCommandBytes {
-		bad("ChunkBytes", c.ChunkBytes, fmt.Sprintf("1 to %d", maxCommandBytes))
+	if c.ChunkBytes < 1 || c.ChunkBytes > replica.MaxCommandBytes {
+		bad("ChunkBytes", c.ChunkBytes, fmt.Sprintf("1 to %d", replica.MaxCommandBytes))
 	}
 	if c.ReceiveBytes < 1 {
 		bad("ReceiveBytes", c.ReceiveBytes, "1 or more")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -15,14 +16,14 @@ import (
 type input struct {
 	msg     wire.Message
 	call    *hostCall
-	append  *Append      // which is durable
-	applied *appliedStep // which is done
-	do      func(*Replica)
+	append  *replica.Append // which is durable
+	applied *appliedStep    // which is done
+	do      func(*replica.Replica)
 }
 
 // appliedStep is a step of the state machine with its results.
 type appliedStep struct {
-	step    *Apply
+	step    *replica.Apply
 	results []any
 }
 
@@ -85,7 +86,7 @@ func (b *inbox) wakeLocked() {
 
 // post queues a function and wakes the loop. It never waits: what posts is bounded
 // by what it answers. It returns false if nobody will call it.
-func (b *inbox) post(do func(*Replica)) bool {
+func (b *inbox) post(do func(*replica.Replica)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
@@ -118,7 +119,7 @@ func (b *inbox) call(c *hostCall) error {
 	case n > 0 && b.callBytes > 0 && b.callBytes+n > b.limits.callBytes:
 		err = fmt.Errorf("%w: %d bytes of commands have just come in, the bound is %d; try again later", ErrOverloaded, b.callBytes, b.limits.callBytes)
 	default:
-		err = b.limits.budget.take(n)
+		err = replica.Reserve(b.limits.budget, n)
 	}
 	if err != nil {
 		b.refused++
@@ -132,7 +133,7 @@ func (b *inbox) call(c *hostCall) error {
 
 // receive queues a message, or drops it if it may not wait.
 func (b *inbox) receive(m wire.Message) {
-	class, size := m.Class(), memoryOf(m)
+	class, size := m.Class(), replica.MemoryOf(m)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.bytes[class] >= b.limits.messages && !b.closed {
@@ -172,7 +173,7 @@ func (b *inbox) take(spare []input, now time.Time) []input {
 		full = full || bytes >= b.limits.messages
 		b.bytes[class] = 0
 	}
-	b.limits.budget.give(b.callBytes)
+	replica.Release(b.limits.budget, b.callBytes)
 	b.calls, b.callBytes = 0, 0
 	if full {
 		b.room.Broadcast()
@@ -209,7 +210,7 @@ func (b *inbox) close() []input {
 	defer b.mu.Unlock()
 	items := b.items
 	b.closed, b.items = true, nil
-	b.limits.budget.give(b.callBytes)
+	replica.Release(b.limits.budget, b.callBytes)
 	b.calls, b.callBytes = 0, 0
 	b.room.Broadcast()
 	return items

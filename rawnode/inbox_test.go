@@ -4,6 +4,8 @@
 package rawnode
 
 import (
+	"bytes"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,15 +14,23 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
+
+// received returns a message as node 2 sends it to node 1.
+func received(typ pb.MessageType) wire.Message {
+	return wire.Message{Group: 7, From: 2, To: 1, Body: wire.Raft{Message: &pb.Message{
+		Type: typ.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)),
+	}}}
+}
 
 // When too much waits, control messages are dropped and others make their
 // connection wait: until there is room, or nobody reads any more.
 func TestInboxBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		of := func(typ pb.MessageType) wire.Message { return received(typ, nil) }
-		size := memoryOf(of(pb.MsgApp))
+		of := func(typ pb.MessageType) wire.Message { return received(typ) }
+		size := replica.MemoryOf(of(pb.MsgApp))
 		b := newInbox(inboxLimits{messages: 3 * size})
 		for range 5 {
 			b.receive(of(pb.MsgHeartbeat))
@@ -41,7 +51,7 @@ func TestInboxBounds(t *testing.T) {
 		time.Sleep(time.Second)
 		items := b.take(nil, time.Now())
 		require.Len(t, items, 6)
-		require.True(t, b.post(func(*Replica) {}), "calls do not wait")
+		require.True(t, b.post(func(*replica.Replica) {}), "calls do not wait")
 		synctest.Wait()
 		require.Equal(t, 6, got)
 		st, _ = b.statistics()
@@ -50,7 +60,7 @@ func TestInboxBounds(t *testing.T) {
 		require.Len(t, b.close(), 4)
 		synctest.Wait()
 		require.Equal(t, 7, got, "all are let go")
-		require.False(t, b.post(func(*Replica) {}))
+		require.False(t, b.post(func(*replica.Replica) {}))
 	})
 }
 
@@ -145,4 +155,42 @@ func TestSharedTicker(t *testing.T) {
 		defer tickersMu.Unlock()
 		require.Nil(t, tickers[time.Second])
 	})
+}
+
+// What waits in the inbox is counted as what it takes, not as what it was on the
+// wire: an entry of two bytes is an object of more than a hundred.
+func TestInboxCountsMemory(t *testing.T) {
+	const limit = 8 << 20
+	m := received(pb.MsgApp)
+	for range 1000 {
+		m.Body.(wire.Raft).Message.Entries = append(m.Body.(wire.Raft).Message.Entries, &pb.Entry{})
+	}
+	b := newInbox(inboxLimits{messages: limit})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 1000 {
+		if b.bytes[wire.ClassAppend] >= limit {
+			break
+		}
+		b.receive(reread(t, m))
+	}
+	runtime.ReadMemStats(&after)
+	took := after.TotalAlloc - before.TotalAlloc
+	require.NotEmpty(t, b.items)
+	require.Less(t, took, uint64(2*limit), "with what encoding it took")
+}
+
+// reread returns a message as a connection delivers it.
+func reread(t *testing.T, m wire.Message) (got wire.Message) {
+	var f wire.Frame
+	f.Reset()
+	f.AppendMessage(m)
+	var b bytes.Buffer
+	_, err := f.WriteMessages(&b)
+	require.NoError(t, err)
+	payload, err := wire.ReadFrame(&b, wire.FrameMessages, wire.MaxFrame, nil)
+	require.NoError(t, err)
+	_, err = wire.DecodeMessages(payload, func(m wire.Message) { got = m })
+	require.NoError(t, err)
+	return got
 }

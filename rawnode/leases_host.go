@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
@@ -19,7 +20,7 @@ import (
 // read's.
 func (h *Host) ReadWith(ctx context.Context, o ReadOptions) (ReadResult, error) {
 	d, err := h.call(ctx, opRead, func(c *hostCall) { c.read = o })
-	return d.Read, err
+	return ReadResult(d.Read), err
 }
 
 // LeaseStatus returns this node's view of roster leases in its group: the roster, what
@@ -38,17 +39,17 @@ func (h *Host) LeaseStatus(ctx context.Context) (raft.LeaseStatus, error) {
 // leases.ErrNotLeader, and CallError.Leader is the node to ask. It returns when the
 // leader knows the wish; [Host.LeaseStatus] tells when responders are named.
 func (h *Host) SetResponders(ctx context.Context, wanted []leases.Want) error {
-	return h.leaseCall(ctx, "set responders", func(r *Replica) error { return r.SetResponders(wanted) })
+	return h.leaseCall(ctx, "set responders", func(r *replica.Replica) error { return r.SetResponders(wanted) })
 }
 
 // RetireLeases switches roster leases off for all members, or on again; see
 // [Replica.RetireLeases]. As SetResponders, only the leader takes it.
 func (h *Host) RetireLeases(ctx context.Context, yes bool) error {
-	return h.leaseCall(ctx, "retire leases", func(r *Replica) error { return r.RetireLeases(yes) })
+	return h.leaseCall(ctx, "retire leases", func(r *replica.Replica) error { return r.RetireLeases(yes) })
 }
 
 // leaseCall has the replica do something that takes no time.
-func (h *Host) leaseCall(ctx context.Context, op string, do func(*Replica) error) error {
+func (h *Host) leaseCall(ctx context.Context, op string, do func(*replica.Replica) error) error {
 	refused := func(cause error, leader uint64) error {
 		return &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: leader}
 	}
@@ -56,10 +57,10 @@ func (h *Host) leaseCall(ctx context.Context, op string, do func(*Replica) error
 		return refused(ended(ctx), raft.None)
 	}
 	done := make(chan error, 1)
-	if h.stopping.Load() || !h.inbox.post(func(r *Replica) {
+	if h.stopping.Load() || !h.inbox.post(func(r *replica.Replica) {
 		err := do(r)
 		if err != nil {
-			err = refused(err, r.state.Lead)
+			err = refused(err, r.Leader())
 		}
 		done <- err
 	}) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/storage"
 )
@@ -23,7 +24,7 @@ func (h *Host) run() {
 	defer stop()
 	var between alarm
 	defer between.stop()
-	h.driver.take(h, func(*Replica) {})
+	h.driver.take(h, func(*replica.Replica) {})
 	for {
 		at, due, ended := h.driver.next()
 		if ended {
@@ -31,12 +32,12 @@ func (h *Host) run() {
 		}
 		select {
 		case <-h.inbox.ready:
-			h.driver.take(h, func(*Replica) {})
+			h.driver.take(h, func(*replica.Replica) {})
 		case <-ticks:
 			h.driver.take(h, h.tick)
 		case <-between.arm(at, due, h.now()):
 			between.rang()
-			h.driver.take(h, func(r *Replica) { r.Poll(h.now()) })
+			h.driver.take(h, func(r *replica.Replica) { r.Poll(h.now()) })
 		case <-h.stopLoop:
 			h.driver.end()
 			return
@@ -49,7 +50,7 @@ func (h *Host) run() {
 const pollTicks = 10
 
 // tick lets a tick pass.
-func (h *Host) tick(r *Replica) {
+func (h *Host) tick(r *replica.Replica) {
 	h.ticks++
 	r.Tick(h.now())
 	h.lookForRoom(r)
@@ -68,7 +69,7 @@ const backlogEvery = time.Millisecond
 
 // turn feeds the replica what has come in, and does what it wants done. It returns
 // the memory of what came.
-func (h *Host) turn(r *Replica, spare []input) []input {
+func (h *Host) turn(r *replica.Replica, spare []input) []input {
 	start := time.Now()
 	now := start.Sub(h.start)
 	r.At(now)
@@ -86,7 +87,7 @@ func (h *Host) turn(r *Replica, spare []input) []input {
 	return items
 }
 
-func (h *Host) input(r *Replica, in *input) {
+func (h *Host) input(r *replica.Replica, in *input) {
 	switch {
 	case in.do != nil:
 		in.do(r)
@@ -108,7 +109,7 @@ func (h *Host) input(r *Replica, in *input) {
 }
 
 // dispatch gives the stages what the replica wants done.
-func (h *Host) dispatch(out Output) {
+func (h *Host) dispatch(out replica.Output) {
 	if len(out.Sends) > 0 {
 		h.cfg.Transport.Send(out.Sends)
 	}
@@ -132,25 +133,25 @@ func (h *Host) dispatch(out Output) {
 
 // append hands a write to the log: at once, if that need not wait and nothing
 // waits before it, or else to the append stage.
-func (h *Host) append(a *Append) {
+func (h *Host) append(a *replica.Append) {
 	if h.tryAppend == nil || !h.appends.empty() {
-		h.appends.put(logJob{append: a}, a.bytes)
+		h.appends.put(logJob{append: a}, a.Bytes())
 		return
 	}
 	start := time.Now()
 	err := h.tryAppend(a.Write, h.appended(a))
 	switch {
 	case errors.Is(err, storage.ErrBusy):
-		h.appends.put(logJob{append: a}, a.bytes)
+		h.appends.put(logJob{append: a}, a.Bytes())
 	case err != nil:
 		h.fail(fmt.Errorf("write the log: %w", err))
 	default:
-		h.appends.did(a.bytes, time.Since(start))
+		h.appends.did(a.Bytes(), time.Since(start))
 	}
 }
 
 // appended returns what follows when a write is durable.
-func (h *Host) appended(a *Append) func(error) {
+func (h *Host) appended(a *replica.Append) func(error) {
 	return func(err error) {
 		if err != nil {
 			h.fail(fmt.Errorf("write the log: %w", err))
@@ -173,7 +174,7 @@ func commandsSize(commands [][]byte) (n int) {
 }
 
 // end lets everything go that waits for the replica.
-func (h *Host) end(r *Replica) {
+func (h *Host) end(r *replica.Replica) {
 	h.stopping.Store(true)
 	if err := r.Err(); err != nil {
 		h.fail(err)
@@ -185,9 +186,9 @@ func (h *Host) end(r *Replica) {
 		}
 	}
 	r.StopCalls()
-	h.dispatch(Output{Done: r.Flush(h.now()).Done})
+	h.dispatch(replica.Output{Done: r.Flush(h.now()).Done})
 	h.mu.Lock()
-	h.last = r.Status()
+	h.last = Status(r.Status())
 	h.mu.Unlock()
 	h.cancel()
 	h.in.close()
@@ -213,13 +214,13 @@ func (h *Host) fail(err error) {
 	if first {
 		h.cfg.Logger.Error("host failed", "node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "error", err)
 	}
-	h.inbox.post(func(r *Replica) { r.fail(err) })
+	h.inbox.post(func(r *replica.Replica) { r.Fail(err) })
 }
 
 // logJob is work for the log: one of its fields.
 type logJob struct {
-	append  *Append
-	compact *Compact
+	append  *replica.Append
+	compact *replica.Compact
 }
 
 // writeLog is the append stage.
@@ -254,14 +255,14 @@ func (h *Host) untilRoom(do func() error) error {
 }
 
 // lookForRoom tells the replica if there is no room to write, or room again.
-func (h *Host) lookForRoom(r *Replica) {
-	before, now := r.stall.reason, h.noRoom()
+func (h *Host) lookForRoom(r *replica.Replica) {
+	now := h.noRoom()
+	before := r.Stalled(now)
 	if before == nil && now != nil {
 		h.log(slog.LevelError, raft.None, "no room to write; no commands are taken here until there is", "error", now)
 	} else if before != nil && now == nil {
 		h.log(slog.LevelInfo, raft.None, "there is room to write again")
 	}
-	r.Stalled(now)
 }
 
 // noRoom returns why the log waits for room, or else the state machine, or nil.
@@ -278,7 +279,7 @@ func (h *Host) noRoom() error {
 
 // compactLog drops a part of the log. A snapshot that came from the leader in
 // the meantime may have dropped more.
-func (h *Host) compactLog(c *Compact) {
+func (h *Host) compactLog(c *replica.Compact) {
 	log := h.cfg.Replica.Log
 	err := h.untilRoom(func() error { return log.SetSnapshot(c.Snapshot, nil) })
 	if err == nil || errors.Is(err, raft.ErrSnapOutOfDate) {
@@ -292,7 +293,7 @@ func (h *Host) compactLog(c *Compact) {
 // applyJob is work for the state machine: one of its fields; or none, if it is
 // only asked how far it is durable.
 type applyJob struct {
-	step    *Apply
+	step    *replica.Apply
 	restore *incoming
 }
 
@@ -319,7 +320,7 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 			h.fail(fmt.Errorf("ask the state machine how far it is durable: %w", err))
 		} else if index > durable {
 			durable = index
-			h.inbox.post(func(r *Replica) { r.Durable(index) })
+			h.inbox.post(func(r *replica.Replica) { r.Durable(index) })
 		}
 		h.polling.Store(durable < applied)
 	}
@@ -327,11 +328,11 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 
 // applyStep applies a step unless the state is beyond it, and returns the
 // state's index.
-func (h *Host) applyStep(a *Apply, applied uint64) (uint64, error) {
+func (h *Host) applyStep(a *replica.Apply, applied uint64) (uint64, error) {
 	var results []any
 	if a.Batch.Index > applied {
 		var err error
-		if results, err = h.cfg.StateMachine.Apply(a.Batch); err != nil {
+		if results, err = h.cfg.StateMachine.Apply(Batch(a.Batch)); err != nil {
 			return applied, fmt.Errorf("apply up to index %d: %w", a.Batch.Index, err)
 		}
 		if len(results) != len(a.Batch.Commands) {

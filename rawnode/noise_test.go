@@ -14,6 +14,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func (l *lockedLog) count(text string) int {
 func TestRefusedMessagesDoNotFillTheLog(t *testing.T) {
 	log := &lockedLog{}
 	h, err := New(Config{
-		Replica: ReplicaConfig{ID: 1, Group: 1, Log: newMemLog(), Peers: []uint64{1}}, StateMachine: &journal{},
+		Replica: ReplicaConfig{ID: 1, Group: 1, Log: replicatest.NewMemLog(), Peers: []uint64{1}}, StateMachine: &journal{},
 		Transport: tapped{make(chan wire.Message, 10_000), nil}, TickInterval: 10 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -85,13 +86,13 @@ func (c Config) acquireLog() (release func(), err error) {
 
 // lookForAddresses tells the replica which members the transport cannot send to,
 // and the log of those that are new among them.
-func (h *Host) lookForAddresses(r *Replica) {
+func (h *Host) lookForAddresses(r *replica.Replica) {
 	book, ok := h.cfg.Transport.(AddressBook)
 	if !ok || h.ticks%uint64(h.cfg.Replica.ElectionTick) != 0 {
 		return
 	}
 	var lacking []uint64
-	conf := r.host.conf
+	conf := r.Members()
 	for _, ids := range [...][]uint64{conf.GetVoters(), conf.GetVotersOutgoing(), conf.GetLearners(), conf.GetLearnersNext()} {
 		for _, id := range ids {
 			if id != h.cfg.Replica.ID && !book.HasAddress(id) && !slices.Contains(lacking, id) {
@@ -99,13 +100,8 @@ func (h *Host) lookForAddresses(r *Replica) {
 			}
 		}
 	}
-	if slices.ContainsFunc(lacking, func(id uint64) bool { return !slices.Contains(r.unaddressed, id) }) {
+	if r.Unaddressed(lacking) {
 		h.cfg.Logger.Warn("the transport has no address for members, nothing can be sent to them",
 			"node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group, "members", lacking)
 	}
-	r.Unaddressed(lacking)
 }
-
-// Unaddressed says which members the driver cannot send to, as it has no address
-// of theirs: calls that time out name them.
-func (r *Replica) Unaddressed(members []uint64) { r.unaddressed = members }

@@ -14,6 +14,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/replica/replicatest"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -61,9 +63,11 @@ func (t tapped) status(test *testing.T, stream uint64) wire.ChunkStatus {
 
 // snapshotOf returns the header of a snapshot of members 1 to 3.
 func snapshotOf(from, to, term, index uint64) *pb.Message {
-	state := hostState{at: logMark{term: term, index: index}, conf: pb.EnsureConfState(&pb.ConfState{Voters: []uint64{1, 2, 3}})}
-	return &pb.Message{Type: pb.MsgSnap.Enum(), From: &from, To: &to, Term: &term,
-		Snapshot: &pb.Snapshot{Metadata: state.mark().meta(), Data: state.encode()}}
+	members := pb.EnsureConfState(&pb.ConfState{Voters: []uint64{1, 2, 3}})
+	return &pb.Message{Type: pb.MsgSnap.Enum(), From: &from, To: &to, Term: &term, Snapshot: &pb.Snapshot{
+		Metadata: &pb.SnapshotMetadata{Index: &index, Term: &term, ConfState: members},
+		Data:     replica.HostBytes(term, index, members),
+	}}
 }
 
 // SnapshotOf is for the tests outside.
@@ -74,7 +78,7 @@ var SnapshotOf = snapshotOf
 func TestSnapshotOfALaterLeader(t *testing.T) {
 	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
 	h, err := New(Config{
-		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: newMemLog()},
+		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
 		StateMachine: &journal{}, Transport: tr, TickInterval: time.Second, SnapshotTimeout: time.Hour,
 	})
 	require.NoError(t, err)
@@ -103,7 +107,7 @@ func TestPausesBetweenFailedSnapshots(t *testing.T) {
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 16} {
 		require.Equal(t, want*unit, s.pause(2, failed, now))
 	}
-	require.Equal(t, unit, s.pause(2, errOutgoingFull, now), "others are being sent: nothing has failed")
+	require.Equal(t, unit, s.pause(2, replica.ErrOutgoingFull, now), "others are being sent: nothing has failed")
 	require.Equal(t, unit, s.pause(3, failed, now), "another peer")
 	now = now.Add(33 * unit)
 	require.Equal(t, unit, s.pause(2, failed, now), "long after")
@@ -130,7 +134,7 @@ func (r *restoring) Restore(meta SnapshotMeta, body io.Reader) error {
 func receiver(t *testing.T, sm StateMachine) (*Host, tapped) {
 	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
 	h, err := New(Config{
-		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: newMemLog()},
+		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
 		StateMachine: sm, Transport: tr, TickInterval: 7 * time.Millisecond, SnapshotTimeout: time.Minute,
 	})
 	require.NoError(t, err)
@@ -167,7 +171,7 @@ func TestStuckRestoreLetsItsConnectionGo(t *testing.T) {
 		require.Contains(t, tr.status(t, 20).Reason, "took nothing for 1m0s", "before Restore returns")
 		h.chunk(20, 1, true)
 		h.chunk(21, 0, true)
-		require.Contains(t, tr.status(t, 21).Reason, ErrRestoring.Error())
+		require.Contains(t, tr.status(t, 21).Reason, replica.ErrRestoring.Error())
 		require.Equal(t, time.Minute, time.Since(begin), "nothing waits any more")
 		close(stuck)
 		synctest.Wait()
@@ -195,7 +199,7 @@ func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
 					require.True(t, tr.status(t, stream).OK)
 				}
 				require.Zero(t, time.Since(begin), "nothing waits")
-				require.EqualValues(t, 71, h.Status().CoreState.Applied)
+				require.EqualValues(t, 71, h.Status().Applied)
 				stopped(t, h)
 			})
 		})

@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -132,9 +133,9 @@ func (s *snapshotsIn) open(from, to uint64, c wire.Chunk) error {
 // everything that it was given before.
 func (s *snapshotsIn) offer(in *incoming) error {
 	answer := make(chan error, 1)
-	if !s.h.inbox.post(func(r *Replica) {
+	if !s.h.inbox.post(func(r *replica.Replica) {
 		err := r.OfferSnapshot(in.from, in.header)
-		if errors.Is(err, ErrRestoring) {
+		if errors.Is(err, replica.ErrRestoring) {
 			s.giveUpOlder(in)
 		}
 		if err == nil {
@@ -177,7 +178,7 @@ func (s *snapshotsIn) giveUpOlder(in *incoming) {
 
 // answer tells the sender how its snapshot ended.
 func (s *snapshotsIn) answer(to, stream uint64, err error) {
-	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, ErrNotNeeded)}
+	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, replica.ErrNotNeeded)}
 	if !st.OK {
 		st.Reason = err.Error()
 	}
@@ -199,7 +200,7 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 	}
 	in.idle.Stop()
 	h.in.forget(in)
-	h.inbox.post(func(r *Replica) {
+	h.inbox.post(func(r *replica.Replica) {
 		r.SnapshotRestored(in.header, err)
 		h.in.answer(in.from, in.stream, err)
 	})

@@ -11,14 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
 
 // maxOutgoing bounds the snapshots that are being sent at a time: more would
 // not arrive sooner. The core asks again for those that are turned away.
 const maxOutgoing = 2
-
-var errOutgoingFull = errors.New("other snapshots are being sent")
 
 // snapshotsOut sends snapshots, each in a goroutine of its own.
 type snapshotsOut struct {
@@ -48,7 +47,7 @@ func newSnapshotsOut(h *Host) *snapshotsOut {
 }
 
 // start sends a snapshot.
-func (s *snapshotsOut) start(send SnapshotSend) {
+func (s *snapshotsOut) start(send replica.SnapshotSend) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
@@ -57,8 +56,8 @@ func (s *snapshotsOut) start(send SnapshotSend) {
 	o := &outgoing{to: send.To, cancel: cancel, status: make(chan wire.ChunkStatus, 1)}
 	s.last[send.To] = o
 	if len(s.active) >= maxOutgoing {
-		cancel(errOutgoingFull)
-		s.h.spawn(func() { s.end(o, errOutgoingFull) })
+		cancel(replica.ErrOutgoingFull)
+		s.h.spawn(func() { s.end(o, replica.ErrOutgoingFull) })
 		return
 	}
 	s.active[stream] = o
@@ -89,7 +88,7 @@ func (s *snapshotsOut) end(o *outgoing, err error) {
 	switch {
 	case err == nil:
 		log.Info("snapshot sent")
-	case errors.Is(err, errOutgoingFull):
+	case errors.Is(err, replica.ErrOutgoingFull):
 		log.Debug("snapshot waits", "reason", err)
 	default:
 		log.Warn("snapshot not sent", "error", err, "again in", pause)
@@ -107,7 +106,7 @@ func (s *snapshotsOut) end(o *outgoing, err error) {
 	}
 	s.mu.Unlock()
 	if latest { // else the core, which leads again, knows of a later one
-		s.h.inbox.post(func(r *Replica) { r.SnapshotSent(o.to, err) })
+		s.h.inbox.post(func(r *replica.Replica) { r.SnapshotSent(o.to, err) })
 	}
 }
 
@@ -124,7 +123,7 @@ func (s *snapshotsOut) pause(to uint64, err error, now time.Time) time.Duration 
 		return 0
 	}
 	timeout := s.h.cfg.TickInterval * time.Duration(s.h.cfg.Replica.ElectionTick)
-	if errors.Is(err, errOutgoingFull) {
+	if errors.Is(err, replica.ErrOutgoingFull) {
 		return timeout
 	}
 	f := s.failed[to]
@@ -136,7 +135,7 @@ func (s *snapshotsOut) pause(to uint64, err error, now time.Time) time.Duration 
 }
 
 // stream sends one snapshot and waits until the receiver has restored it.
-func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, send SnapshotSend) (err error) {
+func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, send replica.SnapshotSend) (err error) {
 	snap, err := s.h.cfg.StateMachine.Snapshot()
 	if err != nil {
 		return fmt.Errorf("open a snapshot: %w", err)
@@ -145,7 +144,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		return errors.New("open a snapshot: the state machine returned neither a snapshot nor an error")
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	header, err := snapshotHeader(send, snap.Meta())
+	header, err := replica.SnapshotHeader(send, replica.SnapshotMeta(snap.Meta()))
 	if err != nil {
 		return err
 	}

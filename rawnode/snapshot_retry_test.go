@@ -87,7 +87,7 @@ func TestFailedSnapshotsAreRetriedWithPauses(t *testing.T) {
 				}
 				time.Sleep(30 * time.Second)
 				require.NotZero(t, hosts[3].Status().Counters.SnapshotsInstalled)
-				require.Equal(t, hosts[1].Status().CoreState.Applied, hosts[3].Status().CoreState.Applied)
+				require.Equal(t, hosts[1].Status().Applied, hosts[3].Status().Applied)
 			})
 		})
 	}

@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// StageStats count what a stage has done since its start.
-type StageStats struct {
-	Items   uint64
-	Bytes   uint64
-	Refused uint64        // items for which there was no room
-	Busy    time.Duration // at work
-	Queued  time.Duration // sum over items: from arrival to the start of work
-	Length  int           // items that are not done now
-	Waiting int           // their bytes
-}
-
 // stage is a queue with a goroutine behind it that works its items off in order.
 // It has no bound of its own: what the core hands out before it hears that
 // earlier things are done is bounded (ReplicaConfig.MaxInflightBytes,

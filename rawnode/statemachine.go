@@ -6,10 +6,7 @@ package rawnode
 import (
 	"io"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
-	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/storage"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // StateMachine is the user's replicated state. The Raft log is its write-ahead
@@ -98,18 +95,11 @@ type Snapshot interface {
 	io.ReadCloser
 }
 
-// Log is the durable log of one group. *storage.Group is one.
+// Log is the durable log of one group: a raft.Storage that is written with Append, told of
+// durable states with SetSnapshot, and shortened with Compact. *storage.Group is one. A
+// replica's core reads the log while another goroutine writes.
 //
-// A replica's core reads it while a stage of its own writes to it.
-type Log interface {
-	raft.Storage
-	// Append queues w; done is called when it is durable, or with the reason
-	// why that is not known. The calls of done come in the order of Append.
-	Append(w storage.Write, done func(error)) error
-	// SetSnapshot says that the host holds a durable state at meta.Index.
-	SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error
-	// Compact drops the entries up to index.
-	Compact(index uint64) error
-}
-
-var _ Log = (*storage.Group)(nil)
+// A log that also has the methods Identity, ID and Acquire of *storage.Group knows whose
+// it is. [New] refuses the log of another node or group, and a log that another host of
+// this process still uses.
+type Log = replica.Log

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -87,7 +88,7 @@ func (h *Host) wind(ctx context.Context) error {
 	limit := time.Duration(h.cfg.Replica.ElectionTick) * h.cfg.TickInterval
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	h.inbox.post(func(r *Replica) {
+	h.inbox.post(func(r *replica.Replica) {
 		r.TransferLeader(noCall, successor, limit+h.now())
 	})
 	_ = h.until(limited, func(s Status) bool { return s.Role != raft.StateLeader })

@@ -7,20 +7,20 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	weftcore "github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // Core is the RawNode of a library, with one set of types for what each library
 // declares for itself.
 type Core interface {
-	rawnode.Shared
+	weftcore.Shared
 	TickQuiesced()
 	Ready() raft.Ready
 	// Advance is RawNode's, for the last Ready.
 	Advance()
 	ReportSnapshot(id uint64, ok bool)
-	State() rawnode.CoreState
+	State() weftcore.CoreState
 	// Visit shows what a leader knows of each member, in order of id.
 	Visit(func(id uint64, learner bool, pr tracker.Progress))
 }
@@ -72,9 +72,9 @@ func (c weftCore) ReportSnapshot(id uint64, ok bool) {
 }
 
 // State implements Core.
-func (c weftCore) State() rawnode.CoreState {
+func (c weftCore) State() weftcore.CoreState {
 	s := c.BasicStatus()
-	return rawnode.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: s.RaftState}
+	return weftcore.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: s.RaftState}
 }
 
 // Visit implements Core.

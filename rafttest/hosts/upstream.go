@@ -10,10 +10,10 @@ import (
 	upstream "go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/tracker"
 
+	weftcore "github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/theirs"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // Upstream is go.etcd.io/raft.
@@ -59,9 +59,9 @@ func (c upstreamCore) ReportSnapshot(id uint64, ok bool) {
 }
 
 // State implements Core.
-func (c upstreamCore) State() rawnode.CoreState {
+func (c upstreamCore) State() weftcore.CoreState {
 	s := c.BasicStatus()
-	return rawnode.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: raft.StateType(s.RaftState)}
+	return weftcore.CoreState{Term: s.GetTerm(), Commit: s.GetCommit(), Applied: s.Applied, Lead: s.Lead, Role: raft.StateType(s.RaftState)}
 }
 
 // Visit implements Core.

@@ -6,12 +6,12 @@ package nodes
 import (
 	"time"
 
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // step is work for the apply stage: one of its fields.
 type step struct {
-	apply   *rawnode.Apply
+	apply   *replica.Apply
 	restore *incoming
 }
 
@@ -70,7 +70,7 @@ func (m *member) nextStep() {
 }
 
 // apply applies a step unless the state is beyond it.
-func (m *member) apply(a rawnode.Apply) {
+func (m *member) apply(a replica.Apply) {
 	w := m.n.w
 	var results []any
 	if a.Batch.Index > m.applied {
@@ -93,7 +93,7 @@ func (m *member) apply(a rawnode.Apply) {
 		}
 		m.keep()
 	}
-	m.post(0, func(r *rawnode.Replica) { r.ApplyDone(a, results) })
+	m.post(0, func(r *replica.Replica) { r.ApplyDone(a, results) })
 }
 
 // keep writes a copy of the state to the disk now and then, in its own files.
@@ -106,7 +106,7 @@ func (m *member) keep() {
 	kept := keptState{index: m.applied, host: m.host, encoded: m.state.encode()}
 	durable := func() {
 		m.keeping = false
-		m.post(0, func(r *rawnode.Replica) { r.Durable(kept.index) })
+		m.post(0, func(r *replica.Replica) { r.Durable(kept.index) })
 	}
 	life := n.life
 	w.At(n.disk.occupy(m.state.size(), true), func() {

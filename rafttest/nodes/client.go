@@ -7,8 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -154,7 +154,7 @@ func (c *client) send(op *operation, m *member, again func()) {
 		}
 		m.read(op.key, w.plan.deadline, func(err error) {
 			if err != nil {
-				if !errors.Is(err, rawnode.ErrRefused) {
+				if !errors.Is(err, replica.ErrRefused) {
 					w.fail(Verdicts, "%v: a read ends with %v", m.n, err)
 				}
 				soon()
@@ -180,10 +180,10 @@ func (m *member) propose(op *operation, deadline time.Duration, end func(answer,
 	cmd := command{verb: op.verb, key: op.key, session: op.session, seq: op.seq, value: op.value, old: op.old,
 		acked: op.acked, op: op.id, attempt: w.history.attempts, padding: op.padding}
 	data := cmd.encode()
-	m.call(deadline, len(data), func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+	m.call(deadline, len(data), func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.Propose(id, data, by)
-	}, func(d rawnode.Done) {
-		if errors.Is(d.Err, rawnode.ErrRefused) {
+	}, func(d replica.Done) {
+		if errors.Is(d.Err, replica.ErrRefused) {
 			m.g.wasRefused(m.n, cmd.attempt)
 		}
 		a, _ := d.Result.(answer)
@@ -207,14 +207,14 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 		wait()
 		return
 	case NoWait:
-		m.post(0, func(r *rawnode.Replica) { end(nil) })
+		m.post(0, func(r *replica.Replica) { end(nil) })
 		return
 	}
 	w := m.n.w
 	o, want := w.readOptions(key), m.g.fresh.acked[key]
-	m.call(deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+	m.call(deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.ReadWith(id, o, by)
-	}, func(d rawnode.Done) {
+	}, func(d replica.Done) {
 		if d.Err == nil {
 			w.reach.countRead(d.Read.By)
 			if m.state.applied < want {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // coding is how entries are coded in a run.
@@ -53,7 +53,7 @@ func (w *world) densify(g *group) {
 func (w *world) setDensify(g *group, on bool) {
 	for _, n := range w.running() {
 		if m := n.members[g.id]; m != nil {
-			m.post(0, func(r *rawnode.Replica) { r.Densify(on) })
+			m.post(0, func(r *replica.Replica) { r.Densify(on) })
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (m *member) poll() {
 	m.pollAt = at
 	m.n.w.At(max(at, m.n.w.Now()+time.Microsecond), func() {
 		if m.here() && m.pollAt == at {
-			m.post(0, func(r *rawnode.Replica) {
+			m.post(0, func(r *replica.Replica) {
 				m.pollAt = 0
 				r.Poll(m.n.w.Now())
 			})

@@ -15,9 +15,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -52,8 +52,8 @@ type disk struct {
 // logWork is work for the log of a member: one of its fields.
 type logWork struct {
 	m       *member
-	append  *rawnode.Append
-	compact *rawnode.Compact
+	append  *replica.Append
+	compact *replica.Compact
 	bytes   int
 }
 
@@ -280,11 +280,11 @@ func (w logWork) give() error {
 		case err != nil:
 			m.n.disk.failed(err)
 		case !early:
-			m.post(0, func(r *rawnode.Replica) { r.AppendDone(a) })
+			m.post(0, func(r *replica.Replica) { r.AppendDone(a) })
 		}
 	})
 	if err == nil && early {
-		m.post(0, func(r *rawnode.Replica) { r.AppendDone(a) })
+		m.post(0, func(r *replica.Replica) { r.AppendDone(a) })
 	}
 	return err
 }
@@ -346,7 +346,7 @@ func (d *disk) look() {
 	}
 	for _, g := range d.n.w.groups {
 		if m := d.n.members[g.id]; m != nil {
-			m.post(0, func(r *rawnode.Replica) { r.Stalled(stalled) })
+			m.post(0, func(r *replica.Replica) { r.Stalled(stalled) })
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -111,7 +111,7 @@ func (p *proposer) next() {
 		p.m.propose(op, s.plan.deadline, func(a answer, err error) {
 			p.tally.open--
 			switch {
-			case errors.Is(err, rawnode.ErrRefused):
+			case errors.Is(err, replica.ErrRefused):
 				p.tally.refused++
 			case err != nil:
 				p.tally.unknown++

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // leasing is how roster leases are set in a run, and by which policies clients read.
@@ -79,7 +79,7 @@ func (c *clock) Now() time.Duration {
 }
 
 // leased completes a member's configuration, if there are leases.
-func (m *member) leased(cfg *rawnode.ReplicaConfig) {
+func (m *member) leased(cfg *replica.Config) {
 	w := m.n.w
 	l := w.plan.leasing
 	if !l.on {
@@ -130,7 +130,7 @@ func (w *world) wishRoster(g *group) {
 		wanted = nil
 	}
 	w.tell(m.n.id, "group %d: responders %v wanted", g.id, wanted)
-	m.post(0, func(r *rawnode.Replica) {
+	m.post(0, func(r *replica.Replica) {
 		switch err := r.SetResponders(wanted); {
 		case err == nil:
 			w.reach.Wishes++
@@ -141,10 +141,10 @@ func (w *world) wishRoster(g *group) {
 }
 
 // readOptions draws how a client reads a key.
-func (w *world) readOptions(key uint8) (o rawnode.ReadOptions) {
+func (w *world) readOptions(key uint8) (o replica.ReadOptions) {
 	l := w.plan.leasing
 	if l.policies {
-		o.Policy = simkit.Pick[rawnode.ReadPolicy](w.lease, nil, rawnode.AtResponder{}, rawnode.AtResponder{}, rawnode.LeaderLease{}, rawnode.QuorumRead{})
+		o.Policy = simkit.Pick[replica.ReadPolicy](w.lease, nil, replica.AtResponder{}, replica.AtResponder{}, replica.LeaderLease{}, replica.QuorumRead{})
 	}
 	if l.spans && w.lease.Chance(0.7) {
 		o.Spans = []leases.Span{spanOf(key)}
@@ -165,15 +165,15 @@ func (w *world) probe(g *group) {
 }
 
 // countRead counts who vouched for a read.
-func (r *Reach) countRead(by rawnode.ServedBy) {
+func (r *Reach) countRead(by replica.ServedBy) {
 	switch by {
-	case rawnode.ServedByLease:
+	case replica.ServedByLease:
 		r.LeaseReads++
-	case rawnode.ServedByRoster:
+	case replica.ServedByRoster:
 		r.RosterReads++
-	case rawnode.ServedByQuorum:
+	case replica.ServedByQuorum:
 		r.QuorumReads++
-	case rawnode.ServedStale:
+	case replica.ServedStale:
 		r.StaleReads++
 	}
 }
@@ -251,9 +251,9 @@ func (m *member) readStale() {
 	w, g := m.n.w, m.g
 	most := w.lease.Span(tickTime, 3*electionTime)
 	want := g.fresh.before(w.Now() - most)
-	m.call(w.plan.deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
-		r.ReadAt(id, rawnode.BoundedStaleness{Max: most}, by)
-	}, func(d rawnode.Done) {
+	m.call(w.plan.deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
+		r.ReadAt(id, replica.BoundedStaleness{Max: most}, by)
+	}, func(d replica.Done) {
 		if d.Err != nil {
 			return
 		}

@@ -12,21 +12,21 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
 
 // member is one group at one node in one life of its process: the real
-// rawnode.Replica on the real log, with the simulator in the place of the
+// replica.Replica on the real log, with the simulator in the place of the
 // goroutines, the clock, and the network.
 type member struct {
 	n    *node
 	g    *group
 	life uint64
-	r    *rawnode.Replica
-	core rawnode.Core
+	r    *replica.Replica
+	core replica.Core
 	log  *storage.Group
 	role raft.StateType // when last looked at
 
@@ -40,8 +40,8 @@ type member struct {
 	// to.
 	atDoor struct{ calls, bytes int }
 
-	calls    map[rawnode.Call]pendingCall
-	nextCall rawnode.Call
+	calls    map[replica.Call]pendingCall
+	nextCall replica.Call
 
 	state   *store
 	applied uint64 // index of the state
@@ -61,7 +61,7 @@ type member struct {
 // input is something for the loop.
 type input struct {
 	cost time.Duration
-	do   func(*rawnode.Replica)
+	do   func(*replica.Replica)
 }
 
 // keptState is a state machine's own storage: what it finds at a start.
@@ -73,7 +73,7 @@ type keptState struct {
 
 func newMember(n *node, g *group) (*member, error) {
 	p := &n.w.plan
-	m := &member{n: n, g: g, life: n.life, calls: map[rawnode.Call]pendingCall{},
+	m := &member{n: n, g: g, life: n.life, calls: map[replica.Call]pendingCall{},
 		out: map[uint64]*outgoing{}, in: map[uint64]*incoming{}, nextStream: n.life << 32}
 	kept := n.kept[g.id]
 	var err error
@@ -91,12 +91,12 @@ func newMember(n *node, g *group) (*member, error) {
 		return nil, err
 	}
 	cfg := m.config(kept)
-	w, err := rawnode.PrepareLog(cfg)
+	w, err := replica.PrepareLog(cfg)
 	if err == nil && w != nil {
 		err = m.writeNow(*w)
 	}
 	if err == nil {
-		m.r, err = rawnode.NewReplica(cfg)
+		m.r, err = replica.New(cfg)
 	}
 	if err == nil {
 		m.r.Stalled(n.disk.stalled)
@@ -116,10 +116,10 @@ func (m *member) writeNow(w storage.Write) error {
 	}
 }
 
-func (m *member) config(kept keptState) rawnode.ReplicaConfig {
+func (m *member) config(kept keptState) replica.Config {
 	p, w := &m.n.w.plan, m.n.w
-	cfg := rawnode.ReplicaConfig{
-		ID: m.n.id, Group: m.g.id, Log: m.log, Applied: kept.index, HostState: kept.host, Boot: m.n.life,
+	cfg := replica.Config{Applied: kept.index, HostState: kept.host, Settings: replica.Settings{
+		ID: m.n.id, Group: m.g.id, Log: m.log, Boot: m.n.life,
 		ElectionTick: electionTicks, HeartbeatTick: p.heartbeatTick,
 		NoPreVote: p.noPreVote, NoCheckQuorum: p.noCheckQuorum,
 		MaxCommandBytes: p.maxCommand(), MaxBatchBytes: p.batchBytes, MaxBatches: p.batches,
@@ -129,7 +129,7 @@ func (m *member) config(kept keptState) rawnode.ReplicaConfig {
 		RetainEntries: p.retainEntries, RetainBytes: p.retainBytes,
 		Coding: m.coded(),
 		Rand:   m.n.rand,
-	}
+	}}
 	m.leased(&cfg)
 	if p.repeats.keepsMuch(m.n.id) {
 		cfg.RetainEntries, cfg.RetainBytes = 10_000, 16<<20
@@ -142,9 +142,9 @@ func (m *member) config(kept keptState) rawnode.ReplicaConfig {
 	}
 	newCore := w.opts.Core
 	if newCore == nil {
-		newCore = rawnode.Weft
+		newCore = replica.Weft
 	}
-	cfg.Core = func(rc raft.Config) (rawnode.Core, error) {
+	cfg.Core = func(rc raft.Config) (replica.Core, error) {
 		core, err := newCore(rc)
 		m.core = core
 		return core, err
@@ -153,7 +153,7 @@ func (m *member) config(kept keptState) rawnode.ReplicaConfig {
 }
 
 // post queues something for the loop. It never waits.
-func (m *member) post(cost time.Duration, do func(*rawnode.Replica)) {
+func (m *member) post(cost time.Duration, do func(*replica.Replica)) {
 	if m.stopped {
 		return
 	}
@@ -291,11 +291,11 @@ func (m *member) receive(msg wire.Message) bool {
 	in := input{cost: c.Received + c.Message + per(size, c.WireKiB+c.LoopKiB)}
 	switch b := msg.Body.(type) {
 	case wire.Chunk:
-		in.do = func(*rawnode.Replica) { m.chunk(msg.From, b) }
+		in.do = func(*replica.Replica) { m.chunk(msg.From, b) }
 	case wire.ChunkStatus:
-		in.do = func(*rawnode.Replica) { m.streamStatus(msg.From, b) }
+		in.do = func(*replica.Replica) { m.streamStatus(msg.From, b) }
 	default:
-		in.do = func(r *rawnode.Replica) { m.message(r, msg) }
+		in.do = func(r *replica.Replica) { m.message(r, msg) }
 	}
 	m.bytes[class] += size
 	m.inbox = append(m.inbox, in)
@@ -304,7 +304,7 @@ func (m *member) receive(msg wire.Message) bool {
 }
 
 // message hands a message to the replica.
-func (m *member) message(r *rawnode.Replica, msg wire.Message) {
+func (m *member) message(r *replica.Replica, msg wire.Message) {
 	w := m.n.w
 	if p, ok := msg.Body.(wire.Proposal); ok && w.opts.Bug == TermIgnored {
 		p.Term = m.core.State().Term
@@ -323,14 +323,14 @@ func (m *member) unreachable(peer uint64) {
 			m.endStream(o, errUnreachable)
 		}
 	}
-	m.post(0, func(r *rawnode.Replica) { r.Unreachable(peer) })
+	m.post(0, func(r *replica.Replica) { r.Unreachable(peer) })
 }
 
 // ticked lets a tick pass. One that the loop has not come to swallows the next.
 func (m *member) ticked() {
 	if !m.ticking {
 		m.ticking = true
-		m.post(0, func(r *rawnode.Replica) {
+		m.post(0, func(r *replica.Replica) {
 			m.ticking = false
 			r.Tick(m.n.w.Now())
 		})
@@ -342,17 +342,17 @@ func (m *member) ticked() {
 // pendingCall is a call that has not ended.
 type pendingCall struct {
 	deadline time.Duration
-	end      func(rawnode.Done)
+	end      func(replica.Done)
 }
 
 // call makes a call of a user.
-func (m *member) call(deadline time.Duration, bytes int, do func(*rawnode.Replica, rawnode.Call, rawnode.Deadline), end func(rawnode.Done)) {
+func (m *member) call(deadline time.Duration, bytes int, do func(*replica.Replica, replica.Call, replica.Deadline), end func(replica.Done)) {
 	w, p := m.n.w, &m.n.w.plan
 	if m.atDoor.calls >= p.calls || m.atDoor.bytes > 0 && m.atDoor.bytes+bytes > p.queueBytes {
 		if w.opts.Bug != NoQueueBudget {
 			w.reach.Refused++
 			w.reach.AtDoor++
-			end(rawnode.Done{Err: &rawnode.CallError{Verdict: rawnode.ErrRefused, Cause: rawnode.ErrOverloaded}})
+			end(replica.Done{Err: &replica.CallError{Verdict: replica.ErrRefused, Cause: replica.ErrOverloaded}})
 			return
 		}
 	}
@@ -362,11 +362,11 @@ func (m *member) call(deadline time.Duration, bytes int, do func(*rawnode.Replic
 	id := m.nextCall
 	m.calls[id] = pendingCall{deadline: w.Now() + deadline, end: end}
 	c, by := &p.costs, w.Now()+deadline
-	m.post(c.Call+per(bytes, c.LoopKiB), func(r *rawnode.Replica) { do(r, id, by) })
+	m.post(c.Call+per(bytes, c.LoopKiB), func(r *replica.Replica) { do(r, id, by) })
 }
 
 // ended takes the end of a call: there is exactly one.
-func (m *member) ended(d rawnode.Done) {
+func (m *member) ended(d replica.Done) {
 	w := m.n.w
 	c, ok := m.calls[d.Call]
 	if !ok {
@@ -375,20 +375,20 @@ func (m *member) ended(d rawnode.Done) {
 	}
 	delete(m.calls, d.Call)
 	w.late = max(w.late, w.Now()-c.deadline)
-	var ce *rawnode.CallError
+	var ce *replica.CallError
 	switch {
 	case d.Err == nil:
 	case !errors.As(d.Err, &ce):
 		w.fail(Verdicts, "%v: a call ends with an error that has no verdict: %v", m.n, d.Err)
-	case errors.Is(d.Err, rawnode.ErrRefused):
+	case errors.Is(d.Err, replica.ErrRefused):
 		w.reach.Refused++
 	default:
 		w.reach.Unknown++
 		if w.opts.Bug == RefusedLate {
-			d.Err = &rawnode.CallError{Op: ce.Op, Verdict: rawnode.ErrRefused, Cause: ce.Cause}
+			d.Err = &replica.CallError{Op: ce.Op, Verdict: replica.ErrRefused, Cause: ce.Cause}
 		}
 	}
-	if errors.Is(d.Err, rawnode.ErrOverloaded) {
+	if errors.Is(d.Err, replica.ErrOverloaded) {
 		w.reach.Overloaded++
 	}
 	c.end(d)

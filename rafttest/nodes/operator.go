@@ -10,11 +10,11 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // campaignReplica has a replica try to become leader.
-func campaignReplica(r *rawnode.Replica) {
+func campaignReplica(r *replica.Replica) {
 	_ = r.Campaign() // it may not be allowed to; as well
 }
 
@@ -33,9 +33,9 @@ func (w *world) transfer(g *group) {
 }
 
 func (m *member) transfer(to uint64, end func(error)) {
-	m.call(m.n.w.plan.deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+	m.call(m.n.w.plan.deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.TransferLeader(id, to, by)
-	}, func(d rawnode.Done) { end(d.Err) })
+	}, func(d replica.Done) { end(d.Err) })
 }
 
 // propose a change of the members at a member.
@@ -45,9 +45,9 @@ func (m *member) change(cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
 
 func (m *member) changeWithin(deadline time.Duration, cc *pb.ConfChangeV2, end func(*pb.ConfState, error)) {
 	m.n.w.reach.Changes++
-	m.call(deadline, 0, func(r *rawnode.Replica, id rawnode.Call, by rawnode.Deadline) {
+	m.call(deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.ProposeConfChange(id, cc, by)
-	}, func(d rawnode.Done) {
+	}, func(d replica.Done) {
 		conf, _ := d.Result.(*pb.ConfState)
 		if d.Err == nil {
 			m.n.w.reach.ChangesDone++

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // Options says what a run is to be like, beyond what its seed draws. The zero
@@ -19,10 +19,10 @@ type Options struct {
 	// Duration is the virtual length of the phase with faults; 0 means 1.2 s,
 	// which is twelve election timeouts.
 	Duration time.Duration
-	// Core is the library that the nodes drive: rawnode.Weft if nil. Upstream's
+	// Core is the library that the nodes drive: replica.Weft if nil. Upstream's
 	// library draws from crypto/rand.Reader: a caller who wants the same story
 	// twice sets that, and runs one seed at a time.
-	Core rawnode.NewCore
+	Core replica.NewCore
 	// Bug plants a mistake, to see that it is found.
 	Bug Bug
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 // TestOverload offers more than the nodes can take, whatever the bottleneck is.
@@ -90,7 +90,7 @@ func (s *scenario) offer(rate, padding int, d time.Duration) *offered {
 				if s.Now() < begun+d {
 					got.done++
 				}
-			case errors.Is(err, rawnode.ErrRefused):
+			case errors.Is(err, replica.ErrRefused):
 				got.refused++
 			default:
 				got.unknown++

@@ -11,9 +11,9 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // A change of members can stand in a log twice: a member proposes it, hears neither
@@ -111,7 +111,7 @@ func (m *member) appendAgain(msg wire.Message) {
 
 // passes counts repeated changes in a step of the state machine that its state has
 // passed already.
-func (m *member) passes(a *rawnode.Apply) {
+func (m *member) passes(a *replica.Apply) {
 	if a.Batch.Index > m.applied {
 		return
 	}

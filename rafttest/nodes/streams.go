@@ -13,8 +13,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/rawnode"
 )
 
 // Snapshots go in chunks, as a host sends them: at most two at a time, at the
@@ -60,10 +60,10 @@ func (m *member) outgoing() []*outgoing {
 }
 
 // sendSnapshot begins to send the present state.
-func (m *member) sendSnapshot(s rawnode.SnapshotSend) {
+func (m *member) sendSnapshot(s replica.SnapshotSend) {
 	w := m.n.w
 	report := func(err error) {
-		m.post(0, func(r *rawnode.Replica) { r.SnapshotSent(s.To, err) })
+		m.post(0, func(r *replica.Replica) { r.SnapshotSent(s.To, err) })
 	}
 	if len(m.out) >= maxOutgoing {
 		report(errBusy)
@@ -73,7 +73,7 @@ func (m *member) sendSnapshot(s rawnode.SnapshotSend) {
 	if w.opts.Bug == LostOrigins {
 		host = withoutOrigins(host)
 	}
-	header, err := m.r.SnapshotHeader(s, rawnode.SnapshotMeta{Index: m.applied, Host: host})
+	header, err := replica.SnapshotHeader(s, replica.SnapshotMeta{Index: m.applied, Host: host})
 	if err != nil {
 		w.fail(NoFailure, "%v: %v", m.n, err)
 		return
@@ -134,7 +134,7 @@ func (m *member) endStream(o *outgoing, err error) {
 	}
 	o.ended = true
 	delete(m.out, o.stream)
-	m.post(0, func(r *rawnode.Replica) { r.SnapshotSent(o.to, err) })
+	m.post(0, func(r *replica.Replica) { r.SnapshotSent(o.to, err) })
 }
 
 // streamStatus takes the receiver's word.
@@ -198,7 +198,7 @@ func (m *member) chunk(from uint64, c wire.Chunk) {
 // it, behind what it was given before.
 func (m *member) open(from uint64, c wire.Chunk) *incoming {
 	if err := m.r.OfferSnapshot(from, c.Header); err != nil {
-		if errors.Is(err, rawnode.ErrBadMessage) {
+		if errors.Is(err, replica.ErrBadMessage) {
 			m.n.w.fail(NoFailure, "%v refuses a snapshot: %v", m.n, err)
 		}
 		m.n.w.reach.SnapshotsRefused++
@@ -237,7 +237,7 @@ func (m *member) restore(in *incoming) {
 		return
 	}
 	m.stepped = false
-	m.post(0, func(r *rawnode.Replica) { r.SnapshotRestored(in.header, in.err) })
+	m.post(0, func(r *replica.Replica) { r.SnapshotRestored(in.header, in.err) })
 	m.answer(in.from, in.stream, in.err)
 	m.nextStep()
 }
@@ -267,7 +267,7 @@ func (m *member) restored(in *incoming, kept keptState) {
 	m.state, m.applied, m.host = state, kept.index, kept.host
 	m.n.w.reach.SnapshotsRestored++
 	m.n.w.tell(m.n.id, "group %d restored at %d", m.g.id, kept.index)
-	m.post(0, func(r *rawnode.Replica) {
+	m.post(0, func(r *replica.Replica) {
 		r.SnapshotRestored(in.header, nil)
 		r.Durable(kept.index)
 		m.answer(in.from, in.stream, nil)
@@ -277,7 +277,7 @@ func (m *member) restored(in *incoming, kept keptState) {
 
 // answer tells the sender of a snapshot how it ended.
 func (m *member) answer(to, stream uint64, err error) {
-	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, rawnode.ErrNotNeeded)}
+	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, replica.ErrNotNeeded)}
 	if !st.OK {
 		st.Reason = err.Error()
 	}

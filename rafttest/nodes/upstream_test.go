@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/internal/replica"
 )
 
 var upstreamSeeds = flag.Uint64("upstreamseeds", 40, "how many seeds TestUpstream runs")
@@ -43,5 +43,5 @@ func runUpstream(t *testing.T, seed uint64) Result {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	crand.Reader = rand.NewChaCha8(key)
-	return Run(seed, Options{Core: rawnode.Upstream})
+	return Run(seed, Options{Core: replica.Upstream})
 }

@@ -1,0 +1,219 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// appliedCall is a call whose command is in a step of the state machine.
+type appliedCall struct {
+	*pendingCall
+	index  uint64 // of the entry
+	result int    // which of the step's results, or -1
+	value  any    // the result if result is -1
+}
+
+// emit hands committed entries to the apply stage, as one step; or as two, if
+// the state machine may jump, by a snapshot, into the middle of them.
+func (r *Replica) emit(m *pb.Message) {
+	entries := m.GetEntries()
+	cut := slices.IndexFunc(entries, func(e *pb.Entry) bool { return e.GetIndex() > r.restoring })
+	if r.restoring > 0 && cut > 0 {
+		r.emitStep(entries[:cut], nil)
+		entries = entries[cut:]
+	}
+	r.emitStep(entries, m.GetResponses())
+}
+
+func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) {
+	if len(entries) == 0 || r.err != nil {
+		return
+	}
+	a := Apply{First: entries[0].GetIndex(), responses: responses}
+	for _, e := range entries {
+		if err := r.emitEntry(&a, e); err != nil {
+			// Applying less, or something else, than other replicas do would
+			// be worse than not going on.
+			r.fail(fmt.Errorf("index %d, term %d: %w", e.GetIndex(), e.GetTerm(), err))
+			return
+		}
+	}
+	r.count.AppliedEntries += uint64(len(entries))
+	r.count.AppliedCommands += uint64(len(a.Batch.Commands))
+	a.Batch.Index = entries[len(entries)-1].GetIndex()
+	if a.Batch.Index >= r.host.at.index {
+		a.Batch.Host = r.host.encode()
+	}
+	r.pending = append(r.pending, r.host.mark())
+	r.keep.configured(r.host)
+	r.out.Applies = append(r.out.Applies, a)
+}
+
+// emitEntry adds an entry to a step.
+func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
+	at := logMark{term: e.GetTerm(), index: e.GetIndex()}
+	r.emitted = at
+	// A snapshot that was restored may be ahead. What it covers has been
+	// applied, but the core still has to hear of changes of its configuration.
+	fresh := at.index > r.host.at.index
+	if fresh {
+		r.host.at, r.origins = at, r.host.origins
+	}
+	var err error
+	switch e.GetType() {
+	case pb.EntryNormal:
+		if len(e.GetData()) > 0 {
+			err = r.emitCommands(a, at, e.GetData(), fresh)
+		}
+	case pb.EntryConfChange, pb.EntryConfChangeV2:
+		err = r.emitConfChange(a, e, at, fresh)
+	default:
+		err = fmt.Errorf("%w: entry type %v", ErrEntryFormat, e.GetType())
+	}
+	r.passed(at)
+	return err
+}
+
+// emitCommands adds the commands of a normal entry to a step, unless the
+// batch was applied before.
+func (r *Replica) emitCommands(a *Apply, at logMark, data []byte, fresh bool) error {
+	env, err := decodeEnvelope(data)
+	if err != nil {
+		return err
+	}
+	own := r.takeOwn(env)
+	admitted := (env.kind == kindVerbatim || r.origins.admit(env.id, env.floor)) && fresh
+	if env.id.Origin == r.cfg.ID {
+		r.bootTaken(r.host.origins.boot(r.cfg.ID))
+	}
+	if !admitted {
+		r.count.DuplicateBatches++
+		r.superseded(own)
+		return nil
+	}
+	first := len(a.Batch.Commands)
+	a.Batch.Commands = append(a.Batch.Commands, env.commands...)
+	if own == nil {
+		return nil
+	}
+	for i, c := range own.calls {
+		if len(own.calls) != len(env.commands) {
+			break // a withdrawn batch: nobody waits
+		}
+		r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: first + i})
+	}
+	return nil
+}
+
+// takeOwn takes this node's own batch out of the outbox, if the entry is one.
+func (r *Replica) takeOwn(env envelope) *batch {
+	if env.id.Origin != r.cfg.ID || env.id.Boot != r.outbox.boot {
+		return nil
+	}
+	b := r.outbox.find(env.id.Sequence)
+	if b != nil {
+		r.outbox.remove(b)
+		if b.conf == nil {
+			r.outbox.took(r.now - b.since)
+		}
+	}
+	return b
+}
+
+// superseded ends the calls of an own batch that is applied without its results
+// being seen here: it is in a snapshot.
+func (r *Replica) superseded(own *batch) {
+	if own == nil {
+		return
+	}
+	for _, c := range own.calls {
+		c.open = true
+		r.finishWith(c, ErrSuperseded)
+	}
+}
+
+// toApply moves a call to a step of the state machine.
+func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
+	c.open, c.waiting = true, waitApply
+	a.calls = append(a.calls, ac)
+}
+
+// emitConfChange puts a change of the member set into force. It holds from here
+// on for the core, and from the step's end on for what the state machine keeps.
+func (r *Replica) emitConfChange(a *Apply, e *pb.Entry, at logMark, fresh bool) error {
+	cc, err := confChange(e)
+	if err != nil {
+		return err
+	}
+	env, named := decodeConfContext(cc.GetContext())
+	var own *batch
+	if named {
+		own = r.takeOwn(env)
+		if !r.origins.admit(env.id, env.floor) {
+			r.count.DuplicateBatches++
+			r.superseded(own)
+			return nil // all replicas leave it out
+		}
+	}
+	conf := pb.EnsureConfState(proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState))
+	r.dirty, r.configuredAt = true, at.index
+	if !fresh {
+		r.superseded(own)
+		return nil
+	}
+	r.host.conf = conf
+	if own != nil {
+		for _, c := range own.calls {
+			r.toApply(a, c, appliedCall{pendingCall: c, index: at.index, result: -1, value: conf})
+		}
+	}
+	return nil
+}
+
+// confChange reads a change of either version.
+func confChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
+	var err error
+	var cc pb.ConfChangeI
+	if e.GetType() == pb.EntryConfChange {
+		v1 := &pb.ConfChange{}
+		err, cc = proto.Unmarshal(e.GetData(), v1), v1
+	} else {
+		v2 := &pb.ConfChangeV2{}
+		err, cc = proto.Unmarshal(e.GetData(), v2), v2
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: configuration change: %w", ErrEntryFormat, err)
+	}
+	return cc.AsV2(), nil
+}
+
+// ApplyDone says that a step of the state machine is done. results are what it
+// returned for the commands, or nil if the step was left out, as the state was
+// at or beyond its index already.
+func (r *Replica) ApplyDone(a Apply, results []any) {
+	if len(r.pending) > 0 {
+		if p := r.pending[0]; p.at.index > r.applied.at.index {
+			r.applied = p
+		}
+		r.pending = r.pending[1:]
+	}
+	for _, c := range a.calls {
+		switch {
+		case c.result < 0:
+			r.finish(c.pendingCall, Done{Index: c.index, Result: c.value})
+		case c.result < len(results):
+			r.finish(c.pendingCall, Done{Index: c.index, Result: results[c.result]})
+		default:
+			r.finishWith(c.pendingCall, ErrSuperseded)
+		}
+	}
+	r.deliver(a.responses)
+	r.releaseReads()
+}

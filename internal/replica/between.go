@@ -1,0 +1,254 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// Between core and network stand two stages: resolve, in front of the core, and
+// send, behind it. By themselves they let everything pass, and count. A Resolver
+// or a Bundler lets messages travel in another form than the core's, such as
+// without payloads that the receiver has already.
+//
+// Both are plain values inside the replica, so that simulators run them, too.
+
+// Resolver completes or replaces messages of peers before the core sees them.
+// It does not wait: what it cannot resolve yet, it is asked for again.
+type Resolver interface {
+	// Resolve looks at the message that is next from a peer in its class.
+	Resolve(m wire.Message, now time.Duration) (wire.Message, Resolution)
+}
+
+// Resolution is what a Resolver says of a message.
+type Resolution uint8
+
+// The resolutions.
+const (
+	// Resolved: the message that was returned is for the core.
+	Resolved Resolution = iota
+	// Unresolved: it waits, and those of its peer and class behind it. They are
+	// bounded by Config.MaxUnresolvedBytes.
+	Unresolved
+	// Dropped: it is lost. If this node leads, its core hears that the peer was
+	// not reached.
+	Dropped
+)
+
+// Bundler sees the messages of a turn before they leave.
+type Bundler interface {
+	// Bundle returns what to send in place of them, in order, and which of them
+	// it gave up. It keeps none of them for later.
+	Bundle(turn []wire.Message, now time.Duration) (send, dropped []wire.Message)
+}
+
+// StageStats count what a stage has done since its start.
+type StageStats struct {
+	Items   uint64
+	Bytes   uint64
+	Refused uint64        // items for which there was no room
+	Busy    time.Duration // at work
+	Queued  time.Duration // sum over items: from arrival to the start of work
+	Length  int           // items that are not done now
+	Waiting int           // their bytes
+}
+
+// lane is what waits of one peer in one class, in order.
+type lane struct {
+	peer  uint64
+	class wire.Class
+	queue []unresolved
+}
+
+type unresolved struct {
+	msg   wire.Message
+	size  int
+	since time.Duration
+}
+
+// resolveStage keeps the order of each lane.
+//
+// Invariant: stats.Waiting is the size of all that waits, and at most limit.
+type resolveStage struct {
+	resolver Resolver
+	limit    int
+	lanes    []*lane // by peer and class; none is empty
+	stats    StageStats
+}
+
+// offer takes a message: it returns it, if it is to go on, or an error if there
+// is no room for it. now is the time, watch measures work and may be nil.
+func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() time.Duration) (_ wire.Message, resolved Resolution, err error) {
+	size := MemoryOf(m)
+	if s.resolver == nil {
+		s.stats.Items++
+		s.stats.Bytes += uint64(size)
+		return m, Resolved, nil
+	}
+	i, behind := s.find(m.From, m.Class())
+	if !behind {
+		if m, resolved = s.ask(m, size, now, watch); resolved != Unresolved {
+			return m, resolved, nil
+		}
+	}
+	if s.stats.Waiting+size > s.limit {
+		s.stats.Refused++
+		return m, Dropped, fmt.Errorf("%w: %d bytes of messages are unresolved, the bound is %d", ErrOverloaded, s.stats.Waiting, s.limit)
+	}
+	if !behind {
+		s.lanes = slices.Insert(s.lanes, i, &lane{peer: m.From, class: m.Class()})
+	}
+	s.lanes[i].queue = append(s.lanes[i].queue, unresolved{m, size, now})
+	s.stats.Waiting += size
+	s.stats.Length++
+	return m, Unresolved, nil
+}
+
+func (s *resolveStage) find(peer uint64, class wire.Class) (int, bool) {
+	return slices.BinarySearchFunc(s.lanes, &lane{peer: peer, class: class}, func(a, b *lane) int {
+		return cmp.Or(cmp.Compare(a.peer, b.peer), cmp.Compare(a.class, b.class))
+	})
+}
+
+func (s *resolveStage) ask(m wire.Message, size int, now time.Duration, watch func() time.Duration) (wire.Message, Resolution) {
+	var start time.Duration
+	if watch != nil {
+		start = watch()
+	}
+	got, resolved := s.resolver.Resolve(m, now)
+	if watch != nil {
+		s.stats.Busy += watch() - start
+	}
+	if resolved != Unresolved {
+		s.stats.Items++
+		s.stats.Bytes += uint64(size)
+	}
+	return got, resolved
+}
+
+// again asks for what waits, and gives what goes on to each.
+func (s *resolveStage) again(now time.Duration, watch func() time.Duration, each func(wire.Message, Resolution)) {
+	for _, l := range s.lanes {
+		for len(l.queue) > 0 {
+			u := l.queue[0]
+			m, resolved := s.ask(u.msg, u.size, now, watch)
+			if resolved == Unresolved {
+				break
+			}
+			l.queue = l.queue[1:]
+			s.stats.Waiting -= u.size
+			s.stats.Length--
+			s.stats.Queued += now - u.since
+			each(m, resolved)
+		}
+	}
+	s.lanes = slices.DeleteFunc(s.lanes, func(l *lane) bool { return len(l.queue) == 0 })
+}
+
+// Resolve asks the Resolver again for the messages that wait. Tick does so, too.
+func (r *Replica) Resolve() {
+	if len(r.resolving.lanes) == 0 || r.err != nil {
+		return
+	}
+	r.resolving.again(r.now, r.cfg.Stopwatch, func(m wire.Message, resolved Resolution) {
+		if r.resolved(m, resolved) != nil {
+			r.count.BadMessages++
+		}
+	})
+}
+
+// resolved takes a message that is through the stage.
+func (r *Replica) resolved(m wire.Message, resolved Resolution) error {
+	switch resolved {
+	case Resolved:
+		return r.arrived(m)
+	case Dropped:
+		r.Unreachable(m.From)
+	}
+	return nil
+}
+
+// sendStage is the other stage: it lets a turn's messages leave, up to a bound.
+type sendStage struct {
+	bundler Bundler
+	limit   int
+	stats   StageStats
+}
+
+// turn returns what is to leave of a turn's messages, and what was dropped.
+func (s *sendStage) turn(messages []wire.Message, now time.Duration, watch func() time.Duration) (send, dropped []wire.Message) {
+	if s.bundler != nil && len(messages) > 0 {
+		var start time.Duration
+		if watch != nil {
+			start = watch()
+		}
+		messages, dropped = s.bundler.Bundle(messages, now)
+		if watch != nil {
+			s.stats.Busy += watch() - start
+		}
+	}
+	total := 0
+	for i, m := range messages {
+		size := MemoryOf(m)
+		if total+size > s.limit && total > 0 && m.Class() != wire.ClassControl {
+			return s.overLimit(messages, i, total, dropped)
+		}
+		total += size
+		s.stats.Bytes += uint64(size)
+	}
+	s.stats.Items += uint64(len(messages))
+	return messages, dropped
+}
+
+// overLimit drops the large ones of the messages from the i-th on.
+func (s *sendStage) overLimit(messages []wire.Message, i, total int, dropped []wire.Message) (_, _ []wire.Message) {
+	send := messages[:i:i]
+	for _, m := range messages[i:] {
+		size := MemoryOf(m)
+		if total+size > s.limit && m.Class() != wire.ClassControl {
+			s.stats.Refused++
+			dropped = append(dropped, m)
+			continue
+		}
+		total += size
+		s.stats.Bytes += uint64(size)
+		send = append(send, m)
+	}
+	s.stats.Items += uint64(len(send))
+	return send, dropped
+}
+
+// sendTurn lets the messages of a turn leave. Of what is dropped the core hears
+// before the next turn.
+func (r *Replica) sendTurn() {
+	var dropped []wire.Message
+	r.out.Sends, dropped = r.sends.turn(r.out.Sends, r.now, r.cfg.Stopwatch)
+	for _, m := range dropped {
+		delete(r.repeats, m.To) // it has not left
+		r.Unreachable(m.To)
+	}
+}
+
+// memoryOf is about what a message takes in memory. It is cheaper to tell than the
+// encoded size, and may be many times that: a small entry is an object of more than
+// a hundred bytes.
+func MemoryOf(m wire.Message) int {
+	const head, entry = 384, 128
+	switch b := m.Body.(type) {
+	case wire.Raft:
+		n := head + len(b.Context) + entry*len(b.Entries)
+		for _, e := range b.Entries {
+			n += len(e.GetData())
+		}
+		return n
+	case wire.Proposal:
+		return head + len(b.Data)
+	}
+	return head
+}

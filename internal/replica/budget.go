@@ -1,0 +1,62 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Budget bounds the bytes of commands that wait, over all groups that share it:
+// with many groups at a node, the bounds of each alone would add up to more than
+// there is. Beyond it commands are refused with [ErrOverloaded]. A nil Budget
+// bounds nothing.
+type Budget struct {
+	limit   int64
+	used    atomic.Int64 // never above limit
+	refused atomic.Uint64
+}
+
+// NewBudget makes a budget of so many bytes.
+func NewBudget(bytes int64) *Budget { return &Budget{limit: bytes} }
+
+// Limit returns the bytes that there are.
+func (b *Budget) Limit() int64 { return b.limit }
+
+// Used returns the bytes in use.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// Refused returns how often there was no room.
+func (b *Budget) Refused() uint64 { return b.refused.Load() }
+
+// Reserve takes n bytes from a budget, or returns why not; nil has no bound. The caller
+// gives them back with Release.
+func Reserve(b *Budget, n int) error { return b.take(n) }
+
+// Release gives n bytes back.
+func Release(b *Budget, n int) { b.give(n) }
+
+// take reserves n bytes, or returns why not.
+func (b *Budget) take(n int) error {
+	if b == nil {
+		return nil
+	}
+	for {
+		used := b.used.Load()
+		if used+int64(n) > b.limit {
+			b.refused.Add(1)
+			return fmt.Errorf("%w: %d bytes of commands over all groups, the bound is %d; try again later", ErrOverloaded, used, b.limit)
+		}
+		if b.used.CompareAndSwap(used, used+int64(n)) {
+			return nil
+		}
+	}
+}
+
+// give returns n bytes.
+func (b *Budget) give(n int) {
+	if b != nil {
+		b.used.Add(-int64(n))
+	}
+}

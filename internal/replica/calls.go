@@ -1,0 +1,172 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A pendingCall is a call that has not ended. It ends once: with a result, with
+// a verdict when its deadline passes, or with the replica.
+type pendingCall struct {
+	call     Call
+	op       string
+	deadline Deadline
+	ended    bool
+	// open says that the command may be in some log, or may get there: it
+	// cannot be refused any more unless that is ruled out.
+	open bool
+	// waiting says what for, if there is a leader.
+	waiting string
+}
+
+// callList is all calls that have not ended, and perhaps some that have.
+type callList struct {
+	list []*pendingCall
+	live int
+	// cancelled are calls to end before their deadline. There may be many in a
+	// turn, so they are looked for once.
+	cancelled map[Call]error
+	untidy    bool // calls have ended, perhaps before their commands left
+}
+
+// begin notes a call.
+func (r *Replica) begin(call Call, op string, deadline Deadline, waiting string) *pendingCall {
+	c := &pendingCall{call: call, op: op, deadline: deadline, waiting: waiting}
+	r.calls.list = append(r.calls.list, c)
+	r.calls.live++
+	return c
+}
+
+// refuseNow ends a call that was not let in.
+func (r *Replica) refuseNow(call Call, op string, cause error) {
+	r.count.Refused++
+	r.out.Done = append(r.out.Done, Done{Call: call, Err: &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: r.state.Lead}})
+}
+
+// admits returns why a call cannot be let in, or nil.
+func (r *Replica) admits(deadline Deadline) error {
+	switch {
+	case deadline <= r.now:
+		return fmt.Errorf("%w before the call began", ErrTimeout)
+	case r.calls.live >= r.cfg.MaxCalls:
+		return fmt.Errorf("%w: %d calls, the bound is %d; try again later", ErrOverloaded, r.calls.live, r.cfg.MaxCalls)
+	}
+	return nil
+}
+
+// finish ends a call with its result.
+func (r *Replica) finish(c *pendingCall, d Done) {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	r.calls.live--
+	d.Call = c.call
+	r.out.Done = append(r.out.Done, d)
+}
+
+// finishWith ends a call without a result. The verdict follows from where the
+// call is.
+func (r *Replica) finishWith(c *pendingCall, cause error) {
+	if c.ended {
+		return
+	}
+	e := &CallError{Op: c.op, Verdict: ErrRefused, Cause: cause, Waiting: c.waiting, Leader: r.state.Lead}
+	if c.open {
+		e.Verdict = ErrUnknown
+		r.count.Unknown++
+	} else {
+		r.count.Refused++
+	}
+	r.finish(c, Done{Err: e})
+}
+
+// live leaves out the calls that have ended.
+func live(calls []*pendingCall) []*pendingCall {
+	return slices.DeleteFunc(calls, func(c *pendingCall) bool { return c.ended })
+}
+
+// expireCalls ends the calls whose deadline has passed, and forgets those that
+// have ended.
+func (r *Replica) expireCalls() {
+	r.calls.list = slices.DeleteFunc(r.calls.list, func(c *pendingCall) bool {
+		if !c.ended && c.deadline <= r.now {
+			r.finishWith(c, r.timeout())
+		}
+		return c.ended
+	})
+	r.calls.untidy = true // a batch may have become known to be in no log
+	r.tidy()
+}
+
+// timeout is the cause for a call whose deadline passed now.
+func (r *Replica) timeout() error {
+	err := ErrTimeout
+	if r.state.Lead == 0 {
+		err = fmt.Errorf("%w, and %w: this node may be cut off from a majority, or an election is under way", ErrTimeout, ErrNoLeader)
+	}
+	if len(r.unaddressed) > 0 {
+		err = fmt.Errorf("%w; the transport has no address for members %v", err, r.unaddressed)
+	}
+	return err
+}
+
+// Cancel ends a call before its deadline, in the next Flush, if it has not ended
+// by then. A nil cause stands for a deadline that has passed.
+func (r *Replica) Cancel(call Call, cause error) {
+	if r.calls.cancelled == nil {
+		r.calls.cancelled = map[Call]error{}
+	}
+	r.calls.cancelled[call] = cause
+}
+
+func (r *Replica) cancelCalls() {
+	if len(r.calls.cancelled) == 0 {
+		return
+	}
+	for _, c := range r.calls.list {
+		cause, ok := r.calls.cancelled[c.call]
+		if !ok || c.ended {
+			continue
+		}
+		if cause == nil {
+			cause = r.timeout()
+		}
+		r.finishWith(c, cause)
+		r.calls.untidy = true
+	}
+	r.calls.cancelled = nil
+	r.tidy()
+}
+
+// StopCalls ends all calls, as the driver is about to stop.
+func (r *Replica) StopCalls() {
+	if r.err != nil {
+		r.endAllCalls(fmt.Errorf("%w: %w", ErrFailed, r.err))
+	} else {
+		r.endAllCalls(ErrStopped)
+	}
+}
+
+func (r *Replica) endAllCalls(cause error) {
+	for _, c := range r.calls.list {
+		r.finishWith(c, cause)
+	}
+	r.calls.list, r.calls.untidy = nil, true
+	r.tidy()
+}
+
+// tidy lets go of what nobody waits for any more.
+func (r *Replica) tidy() {
+	if !r.calls.untidy {
+		return
+	}
+	r.calls.untidy = false
+	r.outbox.forgetEnded()
+	for _, b := range r.outbox.batches {
+		r.withdraw(b)
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
+)
+
+func TestEnvelopeRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		commands := rapid.SliceOfN(rapid.SliceOf(rapid.Byte()), 0, 5).Draw(t, "commands")
+		id := wire.CommandID{Origin: rapid.Uint64Min(1).Draw(t, "origin"), Boot: rapid.Uint64().Draw(t, "boot"), Sequence: rapid.Uint64Min(1).Draw(t, "sequence")}
+		floor := rapid.Uint64Max(id.Sequence).Draw(t, "floor")
+		env, err := decodeEnvelope(encodeBatch(id, floor, commands))
+		require.NoError(t, err)
+		require.Equal(t, id, env.id)
+		require.Equal(t, floor, env.floor)
+		require.Len(t, env.commands, len(commands))
+		for i := range commands {
+			require.True(t, bytes.Equal(commands[i], env.commands[i]))
+		}
+	})
+	env, err := decodeEnvelope(Verbatim([]byte("as it is")))
+	require.NoError(t, err)
+	require.Equal(t, "as it is", string(env.commands[0]))
+}
+
+// The format is durable: these bytes must always mean the same.
+func TestEnvelopeBytes(t *testing.T) {
+	id := wire.CommandID{Origin: 1, Boot: 2, Sequence: 300}
+	require.Equal(t, []byte("\x10x"), Verbatim([]byte("x")))
+	require.Equal(t, []byte("\x11\x01\x02\xac\x02\x03x"), encodeBatch(id, 3, [][]byte{[]byte("x")}))
+	require.Equal(t, []byte("\x12\x01\x02\xac\x02\x03\x02\x01x\x02yz"), encodeBatch(id, 3, [][]byte{[]byte("x"), []byte("yz")}))
+	require.Equal(t, []byte("\x13\x01\x02\xac\x02\x03"), encodeBatch(id, 3, nil))
+}
+
+func FuzzEnvelope(f *testing.F) {
+	id := wire.CommandID{Origin: 1, Boot: 2, Sequence: 300}
+	f.Add(Verbatim([]byte("x")))
+	for n := range 3 {
+		f.Add(encodeBatch(id, 3, make([][]byte, n)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		env, err := decodeEnvelope(data)
+		if err != nil {
+			require.ErrorIs(t, err, ErrEntryFormat)
+			return
+		}
+		if env.kind != kindVerbatim {
+			again, err := decodeEnvelope(encodeBatch(env.id, env.floor, env.commands))
+			require.NoError(t, err)
+			require.Equal(t, len(env.commands), len(again.commands))
+			require.Equal(t, env.id, again.id)
+		}
+	})
+}
+
+func FuzzHostState(f *testing.F) {
+	h := hostState{at: logMark{term: 3, index: 9}, conf: pb.EnsureConfState(&pb.ConfState{Voters: []uint64{1, 2}}),
+		origins: originTable{1: {boot: 5, floor: 2, above: []uint64{4, 7}}}}
+	f.Add(h.encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := decodeHostState(data)
+		if err != nil {
+			require.ErrorIs(t, err, ErrState)
+			return
+		}
+		again, err := decodeHostState(h.encode())
+		require.NoError(t, err)
+		require.Equal(t, h.at, again.at)
+		require.Equal(t, h.origins, again.origins)
+	})
+}
+
+// The table lets each sequence through once, whatever comes in whatever order,
+// and its size follows what is under way, not what has been.
+func TestOriginTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const window = 8
+		table, applied := originTable{}, map[uint64]bool{}
+		floor, next := uint64(1), uint64(1)
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			for next < floor+window {
+				next++
+			}
+			seq := floor + rapid.Uint64Range(0, next-floor-1).Draw(t, "seq")
+			if rapid.IntRange(0, 3).Draw(t, "old") == 0 && floor > 1 {
+				seq = rapid.Uint64Range(1, floor-1).Draw(t, "decided")
+			}
+			id := wire.CommandID{Origin: 3, Boot: 1, Sequence: seq}
+			decided := applied[seq] || seq < floor
+			require.Equal(t, !decided, table.admit(id, min(floor, seq)))
+			applied[seq] = true
+			require.True(t, table.applied(id))
+			for applied[floor] {
+				floor++
+			}
+			if rapid.IntRange(0, 9).Draw(t, "give up") == 0 {
+				table.admit(id, floor) // the origin tells that the next is given up
+				floor = min(floor+1, next)
+				table.admit(id, floor)
+			}
+			require.LessOrEqual(t, len(table[3].above), window)
+			copied, err := decodeOrigins(table.append(nil))
+			require.NoError(t, err)
+			require.Equal(t, table.append(nil), copied.append(nil))
+		}
+		require.False(t, table.admit(wire.CommandID{Origin: 3, Boot: 0, Sequence: next}, 1), "an earlier boot")
+		require.True(t, table.admit(wire.CommandID{Origin: 3, Boot: 2, Sequence: 1}, 1), "a later boot begins anew")
+		require.Equal(t, uint64(2), table.boot(3))
+		require.False(t, table.applied(wire.CommandID{Origin: 3, Boot: 1, Sequence: 1}))
+	})
+}

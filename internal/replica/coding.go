@@ -1,0 +1,285 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
+)
+
+// codingCore is what a core that codes has beyond Core. Weft's has it.
+type codingCore interface {
+	CodingStatus() raft.CodingStatus
+	Densify(on bool)
+	NextDeadline() (time.Duration, bool)
+	Poll()
+	QueueHint(to uint64, bytes int, rate float64)
+}
+
+// coding is a replica's part in coded replication. Without it core is nil.
+type coding struct {
+	core   codingCore
+	counts CodingCounters
+}
+
+// codes completes the core's configuration, if entries are to be coded.
+func (r *Replica) codes(cfg *raft.Config) {
+	if r.cfg.Coding == nil {
+		return
+	}
+	own := *r.cfg.Coding
+	own.Recorder = &codingRecorder{counts: &r.coding.counts, next: own.Recorder}
+	cfg.Coding = &own
+}
+
+// body is what carries a message of the core.
+func (r *Replica) body(m *pb.Message) wire.Raft {
+	b := wire.Raft{Message: m, First: r.founding.digest}
+	if c := r.cfg.Coding; c != nil && c.LateSeal && m.GetType() == pb.MsgApp {
+		b.OwnForm, b.ClearPrefix = true, c.ClearPrefix
+		for _, e := range m.GetEntries() {
+			if o := ecraft.NewOutgoing(e.GetData(), c.ClearPrefix, r.cfg.ID, m.GetTo()); o != nil {
+				b.Saves += len(e.GetData()) - o.Len()
+				o.Free()
+			}
+		}
+	}
+	return b
+}
+
+// startCoding looks whether the core can code, if it should.
+func (r *Replica) startCoding() error {
+	if r.cfg.Coding == nil {
+		return nil
+	}
+	var ok bool
+	if r.coding.core, ok = r.core.(codingCore); !ok {
+		return fmt.Errorf("%w: Coding is set, and the core does not code; want the core Weft, or no Coding", ErrInvalid)
+	}
+	return nil
+}
+
+// At says that inputs follow that arrived at the driver's time now.
+func (r *Replica) At(now time.Duration) { r.now = max(r.now, now) }
+
+// Deadline returns when Poll is due, in the driver's time; false if it is not,
+// before something else happens. A driver that ignores it loses little: what is
+// due between ticks is done with the next tick or message then.
+func (r *Replica) Deadline() (Deadline, bool) {
+	if r.coding.core == nil || r.err != nil || !r.leads() {
+		return 0, false
+	}
+	at, due := r.coding.core.NextDeadline()
+	return at - r.skew, due
+}
+
+// Poll does what is due between ticks. Flush follows, as after any input.
+func (r *Replica) Poll(now time.Duration) {
+	r.At(now)
+	if r.coding.core != nil && r.err == nil {
+		r.coding.core.Poll()
+		r.dirty = true
+	}
+}
+
+// Backlog tells a leader's core what waits to be sent to each member, where that
+// is known. Flush follows, as after any input.
+func (r *Replica) Backlog(of func(member uint64) (bytes int, known bool)) {
+	if r.coding.core == nil || r.err != nil || !r.leads() {
+		return
+	}
+	for _, members := range [][]uint64{r.host.conf.GetVoters(), r.host.conf.GetVotersOutgoing(), r.host.conf.GetLearners()} {
+		for _, id := range members {
+			if bytes, known := of(id); known {
+				r.coding.core.QueueHint(id, bytes, 0)
+			}
+		}
+	}
+}
+
+// Densify has the group append nothing coded any more, while on: before a
+// downgrade. Status().Coding.Dense tells when this node's log has no coded entry
+// left, as its host has dropped them. Flush follows, as after any input.
+func (r *Replica) Densify(on bool) {
+	if r.coding.core != nil && r.err == nil {
+		r.coding.core.Densify(on)
+		r.dirty = true
+	}
+}
+
+// FindCoded returns the first coded entry of a log, or 0 if there is none. A node
+// that does not code must not be started on such a log: it would take units for
+// commands. Before that, Densify and wait until the node's log is dense. clear is
+// raft.Coding.ClearPrefix. It reads the whole log.
+func FindCoded(log raft.Storage, clear int) (uint64, error) {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return 0, err
+	}
+	last, err := log.LastIndex()
+	for err == nil && first <= last {
+		var entries []*pb.Entry
+		if entries, err = log.Entries(first, last+1, findCodedBytes); err != nil || len(entries) == 0 {
+			break
+		}
+		for _, e := range entries {
+			if e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), clear) {
+				return e.GetIndex(), nil
+			}
+		}
+		first += uint64(len(entries))
+	}
+	return 0, err
+}
+
+// findCodedBytes is how much of the log FindCoded reads at a time.
+const findCodedBytes = 1 << 20
+
+// CodingState is a replica's view of coded replication.
+type CodingState struct {
+	raft.CodingStatus
+	Counters CodingCounters
+}
+
+// codingState returns nil without coding.
+func (r *Replica) codingState() *CodingState {
+	if r.coding.core == nil {
+		return nil
+	}
+	return &CodingState{CodingStatus: r.coding.core.CodingStatus(), Counters: r.coding.counts}
+}
+
+// CodingLevels is how many levels are counted one by one.
+const CodingLevels = 8
+
+// CodingCounters count what coding did since the start of a replica. Bytes are of
+// payloads or of units, without what is around them.
+type CodingCounters struct {
+	// Encoded are entries that this node coded as a leader, EncodedBytes their
+	// payloads; Levels has how many at each level, with the unbalanced ones in
+	// the first place and those beyond in the last. Whole are large payloads
+	// that it sent whole.
+	Encoded, EncodedBytes uint64
+	Levels                [CodingLevels + 1]uint64
+	Whole, WholeBytes     uint64
+	// SentEntries are coded entries and carriers in appends to peers.
+	SentEntries, SentBytes uint64
+	// Pushed are units that went to other followers as soon as they were
+	// durable; Asked are entries for whose units this node asked; Answered
+	// those for which it was asked.
+	Pushed, PushedBytes     uint64
+	Asked                   uint64
+	Answered, AnsweredBytes uint64
+	// Completed are payloads that this node put together from units.
+	Completed, CompletedBytes uint64
+	// Delays is how long committed entries waited for that, summed over
+	// Delayed entries, and MaxDelay the longest.
+	Delayed          uint64
+	Delays, MaxDelay time.Duration
+	// HeldBack is how often committed entries had to wait for a payload.
+	HeldBack uint64
+	// Rejected are units and envelopes of peers that were no good.
+	Rejected uint64
+	// Fallbacks and Hedges are entries that got more units as members were
+	// lost, or as they were late; RiderCommits those that needed them.
+	Fallbacks, Hedges, HedgeBytes, RiderCommits uint64
+	// Recovered are entries that this node had to complete before it led, in
+	// Recoveries elections, and RecoveryTicks how long that took; Cut are those
+	// that nobody can have committed.
+	Recovered, Recoveries, RecoveryTicks, Cut uint64
+	// Stuck is how often nobody had what an entry lacked; StuckSnapshots went to
+	// members in that place, and HandOvers gave up leadership there.
+	Stuck, StuckSnapshots, HandOvers uint64
+	// LeftOut are riders that were released before they could be sent; Checked
+	// changes of members that waited.
+	LeftOut, Checked uint64
+}
+
+// codingRecorder counts.
+type codingRecorder struct {
+	counts *CodingCounters
+	next   raft.CodingRecorder // nil: none
+}
+
+// RecordCoding implements raft.CodingRecorder.
+func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
+	c.counts.note(e)
+	if c.next != nil {
+		c.next.RecordCoding(e)
+	}
+}
+
+func (c *CodingCounters) note(e raft.CodingEvent) {
+	count, bytes := uint64(max(e.Count, 0)), uint64(max(e.Bytes, 0))
+	switch e.Kind {
+	case raft.CodingEncoded:
+		c.Encoded++
+		c.EncodedBytes += bytes
+		c.Levels[min(max(e.Level, 0), CodingLevels)]++
+	case raft.CodingWhole:
+		c.Whole++
+		c.WholeBytes += bytes
+	case raft.CodingSent:
+		c.SentEntries += count
+		c.SentBytes += bytes
+	case raft.CodingPushed:
+		c.Pushed += count
+		c.PushedBytes += bytes
+	case raft.CodingAsked:
+		c.Asked += count
+	case raft.CodingAnswered:
+		c.Answered += count
+		c.AnsweredBytes += bytes
+	case raft.CodingCompleted:
+		c.Completed++
+		c.CompletedBytes += bytes
+	case raft.CodingDelayed:
+		d := time.Duration(e.Count) * time.Microsecond
+		c.Delayed++
+		c.Delays += d
+		c.MaxDelay = max(c.MaxDelay, d)
+	default:
+		c.noteTrouble(e.Kind, count, bytes)
+	}
+}
+
+// noteTrouble counts what does not happen while all is well.
+func (c *CodingCounters) noteTrouble(kind raft.CodingEventKind, count, bytes uint64) {
+	switch kind {
+	case raft.CodingHeldBack:
+		c.HeldBack++
+	case raft.CodingRejected:
+		c.Rejected++
+	case raft.CodingFallback:
+		c.Fallbacks += count
+	case raft.CodingHedged:
+		c.Hedges += count
+		c.HedgeBytes += bytes
+	case raft.CodingRiderCommit:
+		c.RiderCommits++
+	case raft.CodingRecovery:
+		c.Recovered += count
+	case raft.CodingRecovered:
+		c.Recoveries++
+		c.RecoveryTicks += count
+	case raft.CodingCut:
+		c.Cut += count
+	case raft.CodingStuck:
+		c.Stuck++
+	case raft.CodingSnapshot:
+		c.StuckSnapshots++
+	case raft.CodingHandOver:
+		c.HandOvers++
+	case raft.CodingLeftOut:
+		c.LeftOut++
+	case raft.CodingChecked:
+		c.Checked++
+	}
+}

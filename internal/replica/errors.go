@@ -1,0 +1,67 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The verdicts on a call, its causes, and errors that are not about one call. Package
+// rawnode has the same errors under the same names and says what each means to a caller.
+var (
+	ErrRefused = errors.New("refused, it has no effect")
+	ErrUnknown = errors.New("outcome unknown, it may or may not take effect")
+
+	ErrNoLeader     = errors.New("no leader is known")
+	ErrTimeout      = errors.New("the deadline passed")
+	ErrOverloaded   = errors.New("too much is waiting")
+	ErrStalled      = errors.New("this node has no room to write")
+	ErrTooLarge     = errors.New("the command is too large")
+	ErrStopped      = errors.New("the host is stopped")
+	ErrConfChange   = errors.New("the configuration change was not accepted")
+	ErrUnsafeChange = errors.New("the group might not go on after it")
+	ErrNotMember    = errors.New("no such member of the group")
+	ErrSuperseded   = errors.New("a snapshot passed over the result")
+
+	ErrInvalid      = errors.New("rawnode: invalid configuration")
+	ErrState        = errors.New("rawnode: log and state machine do not fit together")
+	ErrLogLost      = errors.New("rawnode: this node has lost its log")
+	ErrFirstMembers = errors.New("rawnode: the group began with other first members elsewhere")
+	ErrFailed       = errors.New("rawnode: the host has failed")
+)
+
+// Errors that callers see inside of others, if at all.
+var (
+	// ErrEntryFormat says that a committed entry cannot be read by this version.
+	// The node stops rather than apply something else than others do.
+	ErrEntryFormat = errors.New("rawnode: unreadable log entry")
+	// ErrBadMessage wraps what is wrong with a message of a peer. It was
+	// dropped and counted.
+	ErrBadMessage = errors.New("rawnode: bad message")
+)
+
+// CallError is the error of a call that did not succeed.
+type CallError struct {
+	Op      string // the method
+	Verdict error  // ErrRefused or ErrUnknown
+	Cause   error  // why; never nil
+	Waiting string // what the call was waiting for, or empty
+	Leader  uint64 // the leader that this node knows, or 0
+}
+
+// Error implements error.
+func (e *CallError) Error() string {
+	s := fmt.Sprintf("%s: %v: %v", e.Op, e.Verdict, e.Cause)
+	if e.Waiting != "" {
+		s += ", while waiting for " + e.Waiting
+	}
+	if e.Leader != 0 {
+		s += fmt.Sprintf(" (leader: node %d)", e.Leader)
+	}
+	return s
+}
+
+// Unwrap returns the verdict and the cause.
+func (e *CallError) Unwrap() []error { return []error{e.Verdict, e.Cause} }

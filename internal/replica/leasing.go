@@ -1,0 +1,171 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+)
+
+// leasingCore is what a core with roster leases has beyond Core. Weft's has it.
+type leasingCore interface {
+	ReadIndexSpans(rctx []byte, spans ...leases.Span)
+	LeaseStatus() raft.LeaseStatus
+	SetResponders(wanted []leases.Want) error
+	RetireLeases(yes bool) error
+}
+
+// leaseMistakes names what the rest of the configuration has against leases. What is
+// wrong with them by themselves says the core.
+func (c Settings) leaseMistakes(bad func(field string, value any, want string)) {
+	if c.Leases == nil {
+		return
+	}
+	if c.Clock == nil {
+		bad("Clock", c.Clock, "a clock, as Leases are set: clock.Boottime, or in simulation the node's own")
+	}
+	if c.Leases.Tick <= 0 {
+		bad("Leases.Tick", c.Leases.Tick, "the time between two ticks")
+	}
+	if c.NoPreVote {
+		bad("NoPreVote", c.NoPreVote, "false, as Leases are set: without PreVote a node that comes back ends all leases")
+	}
+	if c.NoCheckQuorum {
+		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as Leases are set: without it any candidate ends all leases")
+	}
+	if c.ReadOnly != raft.ReadOnlySafe {
+		bad("ReadOnly", c.ReadOnly, "ReadOnlySafe, as Leases are set: the leader's lease is safe under drift, that of ReadOnlyLeaseBased is not")
+	}
+}
+
+// leases completes the core's configuration, if this node is to have leases.
+func (r *Replica) leases(cfg *raft.Config) {
+	if r.cfg.Leases == nil {
+		return
+	}
+	own := *r.cfg.Leases
+	own.Served = r.served
+	if own.Spans != nil {
+		own.Spans = func(data []byte) []leases.Span { return spansOf(data, r.cfg.Leases.Spans) }
+	}
+	cfg.Leases = &own
+}
+
+// startLeases looks whether the core has leases, if it should.
+func (r *Replica) startLeases() error {
+	if r.cfg.Leases == nil {
+		return nil
+	}
+	var ok bool
+	if r.leasing, ok = r.core.(leasingCore); !ok {
+		return fmt.Errorf("%w: Leases is set, and the core has none; want the core Weft, or no Leases", ErrInvalid)
+	}
+	return nil
+}
+
+// spansOf returns the keys that an entry writes, as the host says of each of its
+// commands; nil: every key. What cannot be read, as a coded entry, may write any key.
+func spansOf(data []byte, of func([]byte) []leases.Span) []leases.Span {
+	env, err := decodeEnvelope(data)
+	if err != nil {
+		return nil
+	}
+	all := []leases.Span{} // not nil: of no key
+	for _, command := range env.commands {
+		spans := of(command)
+		if spans == nil || len(all)+len(spans) > leases.MaxSpans {
+			return nil
+		}
+		all = append(all, spans...)
+	}
+	return all
+}
+
+// served hears from the core of a round that this node answers by its own lease.
+func (r *Replica) served(context []byte, leads bool) {
+	l := r.reads.underWay(context)
+	switch {
+	case l == nil:
+	case leads:
+		l.by = ServedByLease
+	default:
+		l.by = ServedByRoster
+	}
+}
+
+// askCore asks for the index of a round, by its name.
+func (r *Replica) askCore(q question, context []byte) {
+	if r.leasing == nil {
+		r.core.ReadIndex(context)
+		return
+	}
+	if q.route == viaLeader && !r.leads() {
+		m := &pb.Message{Type: pb.MsgReadIndex.Enum(), From: new(r.cfg.ID), To: new(r.state.Lead), Entries: []*pb.Entry{{Data: context}}}
+		if q.spans != "" {
+			m.Context = []byte(q.spans)
+		}
+		r.send(m)
+		return
+	}
+	spans, err := []leases.Span(nil), error(nil)
+	if q.spans != "" {
+		spans, err = leases.ParseSpans([]byte(q.spans))
+	}
+	if err != nil {
+		spans = nil // cannot be, and every key is never wrong
+	}
+	r.leasing.ReadIndexSpans(context, spans...)
+}
+
+// SetResponders says, at the leader, which nodes are to answer reads of which keys by
+// roster leases. The leader names them as soon as they keep up; later leaders go
+// by it, too. Spans ascend and are disjoint. Errors: raft.ErrNoLeases,
+// leases.ErrNotLeader, leases.ErrMalformed. Flush follows, as after any input.
+func (r *Replica) SetResponders(wanted []leases.Want) error {
+	return r.leaseCall(func() error { return r.leasing.SetResponders(wanted) })
+}
+
+// RetireLeases switches roster leases off for all members, or on again, at the leader.
+// When Status().Leases.Retired is true there, members may be restarted without leases.
+// Errors: raft.ErrNoLeases, leases.ErrNotLeader. Flush follows, as after any input.
+func (r *Replica) RetireLeases(yes bool) error {
+	return r.leaseCall(func() error { return r.leasing.RetireLeases(yes) })
+}
+
+func (r *Replica) leaseCall(do func() error) error {
+	switch {
+	case r.err != nil:
+		return fmt.Errorf("%w: %w", ErrFailed, r.err)
+	case r.leasing == nil:
+		return raft.ErrNoLeases
+	}
+	r.dirty = true
+	return do()
+}
+
+// leaseState returns nil without leases.
+func (r *Replica) leaseState() *raft.LeaseStatus {
+	if r.leasing == nil {
+		return nil
+	}
+	s := r.leasing.LeaseStatus()
+	return &s
+}
+
+// replicaClock is the time that a core goes by: the clock of the configuration, which is
+// read when it is asked for, or else the time of the replica's inputs.
+type replicaClock struct{ r *Replica }
+
+// Now implements raft.Clock.
+func (c replicaClock) Now() time.Duration {
+	if clock := c.r.cfg.Clock; clock != nil {
+		return clock.Now()
+	}
+	return c.r.now
+}

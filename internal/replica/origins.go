@@ -1,0 +1,166 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/weftraft/weft/internal/wire"
+)
+
+// originTable is the part of the replicated state that makes a repeated batch
+// apply once: for each origin, which sequences of its latest boot were applied.
+//
+// An origin may have several batches under way, and when one of them gets lost
+// and is sent again it comes behind later ones. So the table keeps, exactly,
+// what was applied above a floor; the origin tells the floor with each batch,
+// and it moves because an origin has a bounded number of batches under way.
+// (One number an origin would do if the log kept an origin's order. The leader
+// would then have to refuse everything behind a gap, and each lost frame would
+// cost the origin all that it has under way.)
+//
+// The table depends on nothing but the log, so all replicas have the same.
+//
+// Its size is bounded: a leader refuses a sequence that is more than maxWindow
+// above the floor that comes with it.
+type originTable map[uint64]*originRow
+
+// maxWindow bounds how far an origin may go on behind a batch whose fate is open.
+const maxWindow = 1 << 20
+
+type originRow struct {
+	boot uint64
+	// floor: every sequence below it is decided, applied or not.
+	floor uint64
+	// above are the applied sequences at or above floor, ascending.
+	// Invariant: above[0] > floor, as the floor passes what is applied.
+	above []uint64
+}
+
+// noOrigin is the row of the first members of the group, ascending, in the place of
+// sequences. It is the number of no node, so no batch asks for it, and versions that do
+// not know of it keep it as it is.
+const noOrigin = 0
+
+func (t originTable) setFirst(members []uint64) {
+	t[noOrigin] = &originRow{boot: 1, above: slices.Sorted(slices.Values(members))}
+}
+
+// first returns the first members, or nil if they are not known.
+func (t originTable) first() []uint64 {
+	if row := t[noOrigin]; row != nil {
+		return row.above
+	}
+	return nil
+}
+
+// admit notes a batch that is about to be applied, and reports whether it is to
+// be: false if it was applied before, was given up by its origin, or comes from
+// an earlier boot.
+func (t originTable) admit(id wire.CommandID, floor uint64) bool {
+	row := t[id.Origin]
+	switch {
+	case row == nil, id.Boot > row.boot:
+		row = &originRow{boot: id.Boot, floor: 1}
+		t[id.Origin] = row
+	case id.Boot < row.boot:
+		return false
+	}
+	i, again := slices.BinarySearch(row.above, id.Sequence)
+	again = again || id.Sequence < row.floor
+	if !again {
+		row.above = slices.Insert(row.above, i, id.Sequence)
+	}
+	row.raise(floor)
+	return !again
+}
+
+// raise moves the floor up, and then on over what is applied.
+func (row *originRow) raise(floor uint64) {
+	row.floor = max(row.floor, floor)
+	for len(row.above) > 0 && row.above[0] <= row.floor {
+		row.floor = max(row.floor, row.above[0]+1)
+		row.above = row.above[1:]
+	}
+}
+
+// applied reports whether a batch is known to have been applied.
+// What lies below the floor may have been given up instead.
+func (t originTable) applied(id wire.CommandID) bool {
+	row := t[id.Origin]
+	if row == nil || row.boot != id.Boot {
+		return false
+	}
+	_, found := slices.BinarySearch(row.above, id.Sequence)
+	return found || id.Sequence < row.floor
+}
+
+// boot returns the latest boot of an origin, 0 if there was none.
+func (t originTable) boot(origin uint64) uint64 {
+	if row := t[origin]; row != nil {
+		return row.boot
+	}
+	return 0
+}
+
+// append encodes the table; equal tables give equal bytes.
+func (t originTable) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(t)))
+	var few [16]uint64
+	origins := few[:0]
+	for o := range t {
+		origins = append(origins, o)
+	}
+	slices.Sort(origins)
+	for _, o := range origins {
+		row := t[o]
+		b = binary.AppendUvarint(b, o)
+		b = binary.AppendUvarint(b, row.boot)
+		b = binary.AppendUvarint(b, row.floor)
+		b = binary.AppendUvarint(b, uint64(len(row.above)))
+		for _, s := range row.above {
+			b = binary.AppendUvarint(b, s-row.floor)
+		}
+	}
+	return b
+}
+
+// decodeOrigins is the inverse of append.
+func decodeOrigins(b []byte) (originTable, error) {
+	bad := fmt.Errorf("%w: the table of origins is damaged", ErrState)
+	next := func() (v uint64, ok bool) {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return 0, false
+		}
+		b = b[n:]
+		return v, true
+	}
+	count, ok := next()
+	t := originTable{}
+	for range count {
+		origin, ok1 := next()
+		boot, ok2 := next()
+		floor, ok3 := next()
+		n, ok4 := next()
+		if !ok1 || !ok2 || !ok3 || !ok4 || n > uint64(len(b)) {
+			return nil, bad
+		}
+		row := &originRow{boot: boot, floor: floor}
+		for range n {
+			d, ok := next()
+			if s := floor + d; !ok || s < floor || len(row.above) > 0 && s <= row.above[len(row.above)-1] {
+				return nil, bad
+			}
+			row.above = append(row.above, floor+d)
+		}
+		t[origin] = row
+	}
+	if !ok || len(b) > 0 {
+		return nil, bad
+	}
+	return t, nil
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weftraft/weft/leases"
+)
+
+// ReadOptions say what a read is to see; rawnode.ReadOptions says what each field means.
+type ReadOptions struct {
+	Policy ReadPolicy
+	Spans  []leases.Span
+}
+
+// key returns the spans as a comparable value, or what is wrong with them.
+func (o ReadOptions) key() (string, error) {
+	if len(o.Spans) == 0 {
+		return "", nil
+	}
+	if len(o.Spans) > leases.MaxSpans {
+		return "", fmt.Errorf("%w: ReadOptions.Spans has %d spans, want at most %d; none stands for every key", ErrInvalid, len(o.Spans), leases.MaxSpans)
+	}
+	b := leases.AppendSpans(nil, o.Spans)
+	if _, err := leases.ParseSpans(b); err != nil {
+		return "", fmt.Errorf("%w: ReadOptions.Spans are %v, want spans with a key, and bounds of at most %d bytes: %w", ErrInvalid, o.Spans, leases.MaxKey, err)
+	}
+	return string(b), nil
+}
+
+// ReadResult says what a read may rest on; rawnode.ReadResult says what each field means.
+type ReadResult struct {
+	Index uint64
+	By    ServedBy
+	Lag   uint64
+	Age   time.Duration
+}
+
+// ServedBy says who vouched for a read.
+type ServedBy uint8
+
+// What serves reads; package rawnode says what each means.
+const (
+	ServedByLeader ServedBy = iota
+	ServedByLease
+	ServedByRoster
+	ServedByQuorum
+	ServedStale
+	endOfServedBy
+)
+
+var servedNames = [endOfServedBy]string{"leader", "lease", "roster", "quorum", "stale"}
+
+// String returns what served, in a word.
+func (s ServedBy) String() string {
+	if s < endOfServedBy {
+		return servedNames[s]
+	}
+	return fmt.Sprintf("ServedBy(%d)", uint8(s))
+}
+
+// ReadPolicy says how fresh the state is that a read sees: [ReadIndex], [AtResponder],
+// [LeaderLease], [QuorumRead], [BoundedStaleness] or [Local]. Whatever it is, a read
+// waits for an index, and ends when this node's state machine has applied that.
+type ReadPolicy interface {
+	// known returns the index to wait for if that can be told without a round.
+	known(v readView) (index uint64, ok bool)
+	// slack is how many entries may be missing.
+	slack() uint64
+	// question is what is asked otherwise, about these keys.
+	question(spans string) question
+	// validate returns what is wrong with the policy.
+	validate() error
+}
+
+// question is what a round asks for.
+type question struct {
+	route route
+	spans string // encoded; empty: every key
+}
+
+// route is who is asked for the index of a read.
+type route uint8
+
+const (
+	viaCore   route = iota // which asks the leader, unless this node has a lease
+	viaLeader              // in any case
+	viaQuorum
+)
+
+// readView is what policies look at.
+type readView struct {
+	now time.Duration
+	// applied is what the state machine has applied.
+	applied uint64
+	// confirmed is the index of the last round for every key that ended, and askedAt is
+	// when that began; false if there was none.
+	confirmed uint64
+	askedAt   time.Duration
+	any       bool
+}
+
+// fresh is the part of policies that see everything acknowledged, and have to ask.
+type fresh struct{}
+
+func (fresh) known(readView) (uint64, bool)  { return 0, false }
+func (fresh) slack() uint64                  { return 0 }
+func (fresh) question(spans string) question { return question{viaCore, spans} }
+func (fresh) validate() error                { return nil }
+
+// ReadIndex is a policy; package rawnode says what for.
+type ReadIndex struct{ fresh }
+
+// AtResponder is a policy; package rawnode says what for.
+type AtResponder struct{ fresh }
+
+// LeaderLease is a policy; package rawnode says what for.
+type LeaderLease struct{ fresh }
+
+func (LeaderLease) question(spans string) question { return question{viaLeader, spans} }
+
+// QuorumRead is a policy; package rawnode says what for.
+type QuorumRead struct{ fresh }
+
+func (QuorumRead) question(spans string) question { return question{viaQuorum, spans} }
+
+// BoundedStaleness is a policy; package rawnode says what for.
+type BoundedStaleness struct {
+	Max time.Duration // 0: no age, so each read needs a round, or a lease
+	// MaxEntries is how many entries the state may lack of those that were committed at
+	// that time; 0: none.
+	MaxEntries uint64
+}
+
+func (p BoundedStaleness) known(v readView) (uint64, bool) {
+	return v.confirmed, v.any && p.Max > 0 && v.now-v.askedAt <= p.Max
+}
+
+func (p BoundedStaleness) slack() uint64 { return p.MaxEntries }
+
+// question asks for every key, because later reads rest on the answer.
+func (BoundedStaleness) question(string) question { return question{} }
+
+func (p BoundedStaleness) validate() error {
+	if p.Max < 0 || p.Max == 0 && p.MaxEntries == 0 {
+		return fmt.Errorf("%w: BoundedStaleness.Max is %v, want more than 0, or 0 and MaxEntries more than 0", ErrInvalid, p.Max)
+	}
+	return nil
+}
+
+// Local is a policy; package rawnode says what for.
+type Local struct{ fresh }
+
+func (Local) known(v readView) (uint64, bool) { return v.applied, true }

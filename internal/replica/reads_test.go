@@ -1,0 +1,113 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
+)
+
+// read begins a read at a node.
+func (c *cluster) read(id uint64, policy ReadPolicy) Call {
+	c.calls++
+	c.nodes[id].r.ReadAt(c.calls, policy, c.now+20*tick)
+	return c.calls
+}
+
+// A read whose staleness is bounded is answered from the last round while that is
+// recent enough, without a message, and else by a round; it ends by its deadline
+// where nobody confirms.
+func TestBoundedStaleness(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		c.elect(1)
+		n := c.nodes[3]
+		policy := BoundedStaleness{Max: 5 * tick}
+		first := c.read(3, policy)
+		c.settle()
+		c.run(1)
+		require.NoError(t, c.result(first).Err)
+		require.Equal(t, uint64(1), n.r.count.ReadRounds, "nothing was confirmed yet")
+
+		c.lose = func(m wire.Message) bool { return m.To == 3 || m.From == 3 }
+		c.run(3)
+		second := c.read(3, policy)
+		c.settle()
+		require.NoError(t, c.result(second).Err)
+		require.Equal(t, c.result(first).Index, c.result(second).Index)
+		require.Equal(t, uint64(1), n.r.count.ReadRounds)
+		require.Equal(t, uint64(1), n.r.count.ReadsWithoutRound)
+
+		c.run(3) // now the round is too old
+		third := c.read(3, policy)
+		c.settle()
+		require.NotContains(t, c.done, third)
+		c.run(21)
+		require.ErrorIs(t, c.result(third).Err, ErrRefused)
+		require.ErrorIs(t, c.result(third).Err, ErrTimeout)
+	})
+}
+
+// The age of an answer counts from the question: one that was long under way
+// does not make later reads see less than they may.
+func TestBoundedStalenessCountsFromTheQuestion(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	c.elect(1)
+	var held []wire.Message
+	c.lose = func(m wire.Message) bool {
+		if m.From == 1 && m.To == 3 && m.Class() == wire.ClassControl {
+			held = append(held, m)
+			return true
+		}
+		return false
+	}
+	slow := c.read(3, nil)
+	c.run(4)
+	require.NotContains(t, c.done, slow)
+	c.lose = func(wire.Message) bool { return false }
+	c.wires = append(c.wires, held...)
+	c.settle()
+	require.NoError(t, c.result(slow).Err)
+	rounds := c.nodes[3].r.count.ReadRounds
+	call := c.read(3, BoundedStaleness{Max: 2 * tick})
+	c.settle()
+	require.NoError(t, c.result(call).Err)
+	require.Equal(t, rounds+1, c.nodes[3].r.count.ReadRounds)
+}
+
+func TestLocalRead(t *testing.T) {
+	c := newCluster(t, Weft, 1, 2, 3)
+	local := c.read(2, Local{})
+	c.settle()
+	require.NoError(t, c.result(local).Err, "nobody leads yet")
+	require.Equal(t, firstMark.index, c.result(local).Index)
+	require.Zero(t, c.nodes[2].r.count.ReadRounds)
+
+	bad := c.read(2, BoundedStaleness{})
+	c.settle()
+	require.ErrorIs(t, c.result(bad).Err, ErrRefused)
+	require.ErrorIs(t, c.result(bad).Err, ErrInvalid)
+	require.ErrorContains(t, c.result(bad).Err, "BoundedStaleness.Max is 0s")
+}
+
+// With leases the leader answers without asking anybody.
+func TestLeaseReads(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := newCluster(t, core, 1, 2, 3)
+		for _, id := range c.ids() {
+			c.nodes[id].cfg.ReadOnly = raft.ReadOnlyLeaseBased
+			c.start(c.nodes[id])
+		}
+		c.elect(1)
+		c.run(2)
+		c.lose = func(wire.Message) bool { return true }
+		call := c.read(1, ReadIndex{})
+		c.settle()
+		require.NoError(t, c.result(call).Err)
+	})
+}

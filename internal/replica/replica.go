@@ -1,0 +1,412 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
+)
+
+// Replica drives one core: it is everything that a [Host] decides, and nothing
+// that it does. It has no goroutine, reads no clock and does no I/O but to read
+// the log. Its driver feeds it inputs, each of which returns at once, and then
+// calls Flush, which returns what is to be done:
+//
+//	replica.Receive(message)
+//	replica.Propose(call, command, deadline)
+//	out := replica.Flush(now)
+//	// send out.Sends, write out.Appends, apply out.Applies, ...
+//	// and later AppendDone, ApplyDone, ...
+//
+// Inputs between two Flushes are a turn; commands that arrive in one turn share
+// an entry. With seeded randomness in the core a replica is a function of its
+// inputs, so simulators run it as it is. It is used by one goroutine at a time.
+type Replica struct {
+	cfg   Config
+	core  Core
+	state CoreState // of the core, after the last drain
+	out   Output
+	err   error
+
+	now   time.Duration // as of the last Tick or Flush
+	skew  time.Duration // how far the clock of the configuration is ahead of now, at the last Tick
+	ticks uint64
+	dirty bool // the core may have a Ready
+
+	// last is the end of the log: entries handed to the append stage, and
+	// proposals that the core has appended and not handed out yet. lastHasData
+	// tells that the last one handed out is no change of members and not empty.
+	last        uint64
+	lastHasData bool
+
+	// sendings has the last proposal of each node that sent one here; heard has
+	// the tick of the last message.
+	sendings map[uint64]sending
+	heard    map[uint64]uint64
+	repeats  repeats
+	acks     acks
+	answers  []lateAnswer
+
+	founding  founding
+	strangers map[uint64]stranger
+	// misfounded is why this node is to stop, as it would begin another group than its
+	// peers, and misfoundedAt the tick at which it knew.
+	misfounded   error
+	misfoundedAt uint64
+	coding       coding
+	leasing      leasingCore // nil without leases
+	resolving    resolveStage
+	sends        sendStage
+
+	calls   callList
+	outbox  outbox
+	reads   barrier
+	moves   transfers
+	stall   stalling
+	heir    succession
+	leaving parting
+	loss    logLoss
+	// unaddressed are the members that the driver cannot send to; constant.
+	unaddressed []uint64
+	// lostLogs are members of which this leader knows that they have lost their log.
+	lostLogs map[uint64]bool
+	// asked has the tick since which voters to come are asked whether they are there.
+	asked map[uint64]uint64
+	// ledSince is the tick since which this node leads, if it does.
+	ledSince uint64
+
+	// host is as of the last entry handed to the apply stage, or of a snapshot
+	// that the state machine has restored and that is ahead of it.
+	host *hostState
+	// origins is as of the core's own place in the log: the table of host, unless a
+	// restored snapshot is ahead of the core. It decides which changes of members the
+	// core puts into force.
+	origins originTable
+	// emitted is the last entry handed to the apply stage.
+	emitted logMark
+	// applied is as of the last ApplyDone, or of a restored snapshot: what
+	// readers of the state machine see, and what followers are sent.
+	applied stateMark
+	// pending are the configurations and marks of steps at the apply stage.
+	pending []stateMark
+	// configuredAt is the index of the last change that the core has put into
+	// force.
+	configuredAt uint64
+	// restoring is the index of a snapshot that the state machine is about to
+	// restore, or 0.
+	restoring uint64
+
+	writes writes
+	keep   retention
+	count  Counters
+}
+
+// New makes a replica from a log for which [PrepareLog] has nothing to
+// write.
+func New(cfg Config) (*Replica, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	r := &Replica{cfg: cfg, sendings: map[uint64]sending{}, heard: map[uint64]uint64{}, asked: map[uint64]uint64{}, strangers: map[uint64]stranger{}, repeats: repeats{}, lostLogs: map[uint64]bool{},
+		resolving: resolveStage{resolver: cfg.Resolve, limit: cfg.MaxUnresolvedBytes},
+		sends:     sendStage{bundler: cfg.Bundle, limit: cfg.MaxTurnBytes},
+		writes:    writes{maxEntries: storage.MaxWriteEntries, maxBytes: storage.MaxWriteBytes},
+	}
+	if err := r.loadHostState(); err != nil {
+		return nil, err
+	}
+	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins.first())
+	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
+	if cfg.Applied > 0 {
+		view.start = r.host
+	}
+	coreConfig := cfg.core(view)
+	if cfg.Coding != nil || cfg.Leases != nil {
+		coreConfig.Clock, r.skew = replicaClock{r}, replicaClock{r}.Now()
+	}
+	r.codes(&coreConfig)
+	r.leases(&coreConfig)
+	core, err := cfg.Core(coreConfig)
+	if err != nil {
+		return nil, fmt.Errorf("start the core: %w", err)
+	}
+	r.core = core
+	if err := r.startCoding(); err != nil {
+		return nil, err
+	}
+	if err := r.startLeases(); err != nil {
+		return nil, err
+	}
+	if r.last, err = cfg.Log.LastIndex(); err != nil {
+		return nil, fmt.Errorf("read the log's last index: %w", err)
+	}
+	r.outbox = newOutbox(cfg, max(cfg.Boot, r.host.origins.boot(cfg.ID)+1))
+	r.reads = newBarrier(r.outbox.boot)
+	r.keep = newRetention(cfg, r.host)
+	r.state = core.State()
+	r.dirty = true
+	return r, core.Err()
+}
+
+// loadHostState finds out what the state machine starts from.
+func (r *Replica) loadHostState() error {
+	if r.cfg.Applied > 0 {
+		h, err := decodeHostState(r.cfg.HostState)
+		if err != nil {
+			return err
+		}
+		r.host, r.emitted, r.applied = h, h.at, h.mark()
+		return nil
+	}
+	_, conf, err := r.cfg.Log.InitialState()
+	if err != nil {
+		return fmt.Errorf("read the log's state: %w", err)
+	}
+	r.host = &hostState{conf: pb.EnsureConfState(conf), origins: originTable{}}
+	if first, err := r.cfg.Log.FirstIndex(); err != nil {
+		return fmt.Errorf("read the log's first index: %w", err)
+	} else if first-1 == firstMark.index {
+		r.host.at = firstMark
+		r.host.origins.setFirst(conf.GetVoters())
+		r.emitted, r.applied = firstMark, r.host.mark()
+	}
+	return nil
+}
+
+// presentSnapshot returns what the state machine could be sent as, or nil. A
+// state from before the last configuration change in force is of no use: a node
+// that the change has added would find that it is no member, and refuse it.
+func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
+	if r.applied.at.index == 0 || r.applied.at.index < r.configuredAt {
+		return nil
+	}
+	return r.applied.meta()
+}
+
+// Tick lets one tick of the host's clock pass. now is the driver's time: it
+// never goes back, and deadlines are measured by it.
+func (r *Replica) Tick(now time.Duration) {
+	r.At(now)
+	r.skew = replicaClock{r}.Now() - r.now
+	r.ticks++
+	r.count.Ticks++
+	if r.misfounded == nil {
+		r.tickCore()
+	}
+	r.introduce()
+	r.succeed()
+	r.Resolve()
+	r.answer()
+	r.sendAck(r.acks.late(r.ticks))
+	r.expireCalls()
+}
+
+// Flush ends a turn and returns what is to be done. The caller owns it.
+func (r *Replica) Flush(now time.Duration) Output {
+	r.At(now)
+	r.cancelCalls()
+	r.drain()
+	r.sendBatches()
+	r.startReads()
+	r.moveLeadership()
+	r.handOver()
+	r.drain()
+	r.sendTurn()
+	r.giveUpIfFailed()
+	out := r.out
+	r.out = Output{}
+	return out
+}
+
+// Err returns nil, or why the replica is out of service.
+func (r *Replica) Err() error { return r.err }
+
+// fail puts the replica out of service.
+func (r *Replica) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// giveUpIfFailed ends all calls of a replica that is out of service. What it
+// still has to send or write must not leave: it may rest on what is not there.
+func (r *Replica) giveUpIfFailed() {
+	if err := r.core.Err(); err != nil {
+		r.fail(err)
+	}
+	if r.err == nil {
+		return
+	}
+	r.StopCalls()
+	r.out = Output{Done: r.out.Done}
+}
+
+// drain takes everything out of the core that it wants done.
+func (r *Replica) drain() {
+	if !r.dirty || r.err != nil {
+		return
+	}
+	changed := false
+	for r.core.HasReady() && r.err == nil {
+		rd := r.core.Ready()
+		changed = changed || rd.Changed
+		var held []*pb.Message
+		for _, m := range rd.Messages {
+			if m.GetType() == pb.MsgVote {
+				held = append(held, m)
+			} else {
+				r.send(m)
+			}
+		}
+		r.reads.confirmed(rd.ReadStates)
+		if rd.Append != nil {
+			r.appendEntries(rd.Append, held)
+		}
+		if rd.Apply != nil {
+			r.emit(rd.Apply)
+		}
+	}
+	r.dirty = false
+	if changed {
+		r.refresh()
+	}
+	r.releaseReads()
+}
+
+// refresh looks at what has become of the core.
+func (r *Replica) refresh() {
+	before := r.state
+	r.state = r.core.State()
+	if r.state.Role == raft.StateLeader && before.Role != raft.StateLeader {
+		r.count.Elections++
+		r.ledSince = r.ticks
+	}
+	if r.state.Lead != before.Lead || r.state.Term != before.Term {
+		r.reads.leaderChanged()
+		r.moves.leaderChanged()
+		r.leaving = parting{}
+		clear(r.asked)
+		r.outbox.leaderChanged()
+		clear(r.repeats)
+		clear(r.lostLogs)
+	}
+}
+
+// leads reports whether this node is the leader, as far as it knows.
+func (r *Replica) leads() bool { return r.state.Role == raft.StateLeader }
+
+// follows reports whether this node is not the leader, looking closely.
+func (r *Replica) follows() bool {
+	r.drain()
+	return !r.leads()
+}
+
+// send hands a message of the core to the send stage; an append of more entries than a
+// message may have as several, which a leader may do at any time.
+func (r *Replica) send(m *pb.Message) {
+	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {
+		var first *pb.Message
+		first, m = divided(m)
+		r.send(first)
+	}
+	if m.GetType() == pb.MsgReadIndex && m.GetFrom() != r.cfg.ID {
+		return // that a leader held for another node until it stepped down: it asks again
+	}
+	if m.GetType() == pb.MsgSnap {
+		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
+		r.out.Snapshots = append(r.out.Snapshots, SnapshotSend{To: m.GetTo(), Message: m})
+		return
+	}
+	m, repeated := r.repeats.cut(m)
+	if repeated {
+		r.count.Repeats++
+	}
+	body := r.body(m)
+	if m.GetType() == pb.MsgApp {
+		bytes := -body.Saves
+		for _, e := range m.GetEntries() {
+			bytes += len(e.GetData())
+		}
+		r.count.AppendBytesOut += uint64(bytes)
+	}
+	if !r.acks.put(m, r.ticks) {
+		r.count.LateAcks++
+		return
+	}
+	if m.GetType() == pb.MsgHeartbeatResp {
+		r.sendAck(r.acks.take(m.GetTo()))
+	}
+	r.post(m.GetTo(), body)
+}
+
+// divided returns an append of the first wire.MaxEntries entries of m, and one of the
+// others.
+func divided(m *pb.Message) (first, others *pb.Message) {
+	part := func(term, index *uint64, entries []*pb.Entry) *pb.Message {
+		return &pb.Message{
+			Type: m.Type, To: m.To, From: m.From, Term: m.Term,
+			LogTerm: term, Index: index, Entries: entries, Commit: m.Commit,
+		}
+	}
+	last := m.Entries[wire.MaxEntries-1]
+	return part(m.LogTerm, m.Index, m.Entries[:wire.MaxEntries]), part(last.Term, last.Index, m.Entries[wire.MaxEntries:])
+}
+
+// sendAck sends an acknowledgement that has waited; nil is none.
+func (r *Replica) sendAck(m *pb.Message) {
+	if m != nil {
+		r.post(m.GetTo(), r.body(m))
+	}
+}
+
+func (r *Replica) post(to uint64, body wire.Body) {
+	r.count.MessagesOut++
+	r.out.Sends = append(r.out.Sends, wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: body})
+}
+
+// deliver takes the responses of a storage thread to whom they are for.
+func (r *Replica) deliver(responses []*pb.Message) {
+	for _, m := range responses {
+		if m.GetTo() != r.cfg.ID {
+			r.send(m)
+			continue
+		}
+		r.step(m)
+	}
+}
+
+// step lets a message arrive that has been checked, or is this node's own.
+func (r *Replica) step(m *pb.Message) {
+	r.dirty = true
+	err := r.core.Step(m)
+	if err != nil && !errors.Is(err, raft.ErrStepPeerNotFound) && !errors.Is(err, raft.ErrProposalDropped) {
+		r.count.BadMessages++
+	}
+}
+
+// Unreachable says that a message to a peer was dropped, or that a connection to
+// it broke.
+func (r *Replica) Unreachable(peer uint64) {
+	r.core.ReportUnreachable(peer)
+	r.lost(peer)
+	r.acks.lost(peer)
+	r.dirty = true
+}
+
+// Campaign makes the replica try to become leader, for tests and tools.
+func (r *Replica) Campaign() error {
+	if err := r.stalled(); err != nil {
+		return err
+	}
+	r.dirty = true
+	return r.core.Campaign()
+}

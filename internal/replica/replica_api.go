@@ -1,0 +1,163 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
+)
+
+// Call identifies a call of a user at a replica: Propose, Read and so on. The
+// driver chooses it, and finds it again in a [Done].
+type Call uint64
+
+// Output is what a replica wants done. Each list is in order, and the lists
+// belong to stages that need not wait for each other.
+type Output struct {
+	// Sends are messages to peers. They may leave at once and may get lost.
+	Sends []wire.Message
+	// Appends are writes to the log, to be done in order.
+	Appends []Append
+	// Applies are for the state machine, to be done in order.
+	Applies []Apply
+	// Snapshots are to be sent to peers.
+	Snapshots []SnapshotSend
+	// Done are calls that have ended.
+	Done []Done
+	// Compact, or nil, tells which entries the log may drop.
+	Compact *Compact
+}
+
+// Empty reports whether there is nothing to do.
+func (o *Output) Empty() bool {
+	return len(o.Sends)+len(o.Appends)+len(o.Applies)+len(o.Snapshots)+len(o.Done) == 0 && o.Compact == nil
+}
+
+// Append is a write to the log. When it is durable, the driver calls
+// [Replica.AppendDone] with it.
+type Append struct {
+	Write storage.Write
+	bytes int // of the entries
+	// number counts the writes of a replica.
+	number uint64
+	// responses are delivered when the write is durable.
+	responses []*pb.Message
+}
+
+// Apply is a step of the state machine: when it is done, the driver calls
+// [Replica.ApplyDone] with it and the results.
+type Apply struct {
+	Batch Batch
+	// First is the index of the first entry in the batch. A state machine that
+	// is at Batch.Index or beyond already, because a snapshot was restored,
+	// is left alone, and ApplyDone gets nil results.
+	First     uint64
+	calls     []appliedCall
+	responses []*pb.Message
+}
+
+// SnapshotSend asks for the state to be sent to a peer: see
+// [Replica.SnapshotHeader] for how, and [Replica.SnapshotSent] for what follows.
+type SnapshotSend struct {
+	To      uint64
+	Message *pb.Message // the MsgSnap
+}
+
+// Compact tells which part of the log is not needed any more.
+type Compact struct {
+	// Snapshot is the durable state that stands for the entries up to its
+	// index: for Log.SetSnapshot.
+	Snapshot *pb.SnapshotMetadata
+	// Index is up to where entries are dropped: for Log.Compact. At most
+	// Snapshot.Index.
+	Index uint64
+}
+
+// Done tells how a call ended.
+type Done struct {
+	Call Call
+	// Result is that of the state machine, for a command that was applied; the
+	// new *raftpb.ConfState, for a configuration change; else nil.
+	Result any
+	// Index is where the command stands in the log, or the index that a read
+	// waited for.
+	Index uint64
+	// Read is what a read rests on.
+	Read ReadResult
+	// Err is nil or a *CallError.
+	Err error
+}
+
+// Status is a replica's view of itself and its group. The fields are those of
+// rawnode.Status, which says what each of them means.
+type Status struct {
+	ID, Group     uint64
+	Term          uint64
+	Commit        uint64
+	Applied       uint64
+	Lead          uint64
+	Role          raft.StateType
+	LastIndex     uint64
+	Emitted       uint64
+	Members       *pb.ConfState
+	FirstMembers  []uint64
+	Progress      map[uint64]MemberProgress
+	Waiting       int
+	Queued        int
+	Stalled       error
+	Unaddressed   []uint64
+	Resolve, Send StageStats
+	Counters      Counters
+	Coding        *CodingState
+	Leases        *raft.LeaseStatus
+}
+
+// MemberProgress is what a leader knows of a member.
+type MemberProgress struct {
+	Match, Next  uint64
+	State        string
+	RecentActive bool // heard from within an election timeout
+	LogLost      bool // its log ends before what it has acknowledged: see ErrLogLost
+	Learner      bool
+}
+
+// Counters count since the start of a replica.
+type Counters struct {
+	Ticks, MessagesIn, MessagesOut   uint64
+	BadMessages                      uint64 // dropped, see ErrBadMessage
+	AppendBytesOut                   uint64 // of entries, sent as a leader
+	Appends, AppendedEntries         uint64
+	AppendedBytes                    uint64
+	AppliedEntries, AppliedCommands  uint64
+	DuplicateBatches                 uint64 // applied before, so skipped
+	Proposals, Batches, ForwardedOut uint64
+	ForwardedIn, RefusedIn, Resent   uint64
+	Reads, ReadRounds                uint64
+	ReadsWithoutRound                uint64 // answered by their policy alone
+	// These are reads that ended well, by who vouched for them; see [ServedBy].
+	ReadsByLeader, ReadsByLease       uint64
+	ReadsByRoster, ReadsByQuorum      uint64
+	ReadsStale                        uint64
+	QuorumRounds                      uint64 // questions to a majority where their logs end
+	QuorumFallbacks                   uint64 // quorum reads that had to ask the leader
+	QuorumRestarts                    uint64 // quorum reads that met a change of members
+	SnapshotsSent, SnapshotsInstalled uint64
+	SnapshotsFailed                   uint64 // to be sent, at this end or the other
+	RestoresFailed                    uint64 // by this node's state machine
+	Refused, Unknown                  uint64 // calls that ended so
+	RefusedLate                       uint64 // of these: too near to their deadline to be sent
+	Repeats                           uint64 // appends that were sent again, without entries
+	LateAcks                          uint64 // acknowledgements that told nothing and so waited
+	Elections                         uint64 // terms in which this node led
+	Stalls                            uint64 // times there was no room to write
+	Strangers                         uint64 // messages of nodes whose group began with other first members, not looked at
+}
+
+// Deadline is a moment in the driver's time. Calls end then at the latest.
+type Deadline = time.Duration

@@ -1,0 +1,224 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// Config configures a [Replica]. ID and Log must be set; every other field has a
+// useful zero value. Sizes are in bytes.
+type Config struct {
+	Settings
+
+	// Applied and HostState are what the state machine returned when it was loaded.
+	Applied   uint64
+	HostState []byte
+
+	// Resolve and Bundle, unless nil, let messages travel in another form than
+	// the core's. MaxUnresolvedBytes bounds the messages that wait to be
+	// resolved; 0 means 32 MiB.
+	Resolve            Resolver
+	Bundle             Bundler
+	MaxUnresolvedBytes int
+	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
+	Stopwatch func() time.Duration
+}
+
+// Settings are the part of a configuration that users of a host choose. The fields
+// are those of rawnode.ReplicaConfig, which says what each of them means; a
+// conversion between the two types fails to compile unless they agree.
+type Settings struct {
+	// What rawnode.ReplicaConfig says of these fields holds here.
+	ID, Group                   uint64
+	Core                        NewCore
+	Log                         Log
+	Peers                       []uint64
+	Boot                        uint64
+	ElectionTick, HeartbeatTick int
+	Coding                      *raft.Coding
+	Leases                      *raft.Leases
+	Clock                       raft.Clock
+	ReadOnly                    raft.ReadOnlyOption
+	NoPreVote, NoCheckQuorum    bool
+	MaxCommandBytes             int
+	MaxBatchBytes               int
+	MaxQueueBytes               int
+	MaxCalls                    int
+	Budget                      *Budget
+	MaxBatches                  int
+	EagerBatches                int
+	MaxAppendBytes              int
+	MaxInflightMsgs             int
+	MaxInflightBytes            int
+	MaxUncommittedBytes         int
+	MaxApplyBytes               int
+	MaxTurnBytes                int
+	RetainEntries               uint64
+	RetainBytes                 uint64
+	MaxPromoteLag               uint64
+	Rand                        raft.Rand
+	Logger                      raft.Logger
+}
+
+// Defaults of [Settings].
+const (
+	DefaultCommandBytes = 8 << 20
+	DefaultBatchBytes   = 256 << 10
+	DefaultQueueBytes   = 64 << 20
+	DefaultCalls        = 64 << 10
+	DefaultBatches      = 256
+	DefaultEagerBatches = 2
+)
+
+// MaxCommandBytes is what fits an entry, a message and a frame with room to spare.
+const MaxCommandBytes = 48 << 20
+
+// withDefaults fills in what zero stands for.
+func (c Config) withDefaults() Config {
+	c.Settings = c.Settings.WithDefaults()
+	if c.MaxUnresolvedBytes == 0 {
+		c.MaxUnresolvedBytes = 32 << 20
+	}
+	return c
+}
+
+// WithDefaults fills in what zero stands for.
+func (c Settings) WithDefaults() Settings {
+	if c.Core == nil {
+		c.Core = Weft
+	}
+	if c.Logger == nil {
+		c.Logger = discard{}
+	}
+	for _, d := range []struct {
+		field *int
+		value int
+	}{
+		{&c.ElectionTick, 10}, {&c.HeartbeatTick, 1},
+		{&c.MaxCommandBytes, DefaultCommandBytes}, {&c.MaxBatchBytes, DefaultBatchBytes},
+		{&c.MaxQueueBytes, DefaultQueueBytes}, {&c.MaxCalls, DefaultCalls}, {&c.MaxBatches, DefaultBatches}, {&c.EagerBatches, DefaultEagerBatches},
+		{&c.MaxAppendBytes, 1 << 20}, {&c.MaxInflightMsgs, 256}, {&c.MaxInflightBytes, 32 << 20},
+		{&c.MaxUncommittedBytes, 128 << 20}, {&c.MaxApplyBytes, 8 << 20},
+		{&c.MaxTurnBytes, 512 << 20},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.RetainEntries == 0 {
+		c.RetainEntries = 100_000
+	}
+	if c.MaxPromoteLag == 0 {
+		c.MaxPromoteLag = 1000
+	}
+	if c.RetainBytes == 0 {
+		c.RetainBytes = 64 << 20
+	}
+	return c
+}
+
+// Validate returns an error that names every mistake, or nil. What is left at
+// zero counts as the default that it stands for.
+func (c Config) Validate() error {
+	err := c.Settings.Validate()
+	if n := c.MaxUnresolvedBytes; n < 0 || n > math.MaxInt32 {
+		err = errors.Join(err, fmt.Errorf("%w: MaxUnresolvedBytes is %d, want 0 to %d", ErrInvalid, n, math.MaxInt32))
+	}
+	return err
+}
+
+// Validate returns an error that names every mistake, or nil, as that of Config.
+func (c Settings) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
+	}
+	if c.ID == raft.None || c.ID >= raft.LocalApplyThread {
+		bad("ID", c.ID, fmt.Sprintf("1 to %d", raft.LocalApplyThread-1))
+	}
+	if c.Log == nil {
+		bad("Log", c.Log, "the group's log")
+	}
+	if c.HeartbeatTick < 1 {
+		bad("HeartbeatTick", c.HeartbeatTick, "1 or more")
+	}
+	if c.ElectionTick <= c.HeartbeatTick {
+		bad("ElectionTick", c.ElectionTick, fmt.Sprintf("more than HeartbeatTick (%d)", c.HeartbeatTick))
+	}
+	if c.ReadOnly == raft.ReadOnlyLeaseBased && c.NoCheckQuorum {
+		bad("NoCheckQuorum", c.NoCheckQuorum, "false, as ReadOnly is ReadOnlyLeaseBased")
+	}
+	c.leaseMistakes(bad)
+	if c.MaxCommandBytes < 1 || c.MaxCommandBytes > MaxCommandBytes {
+		bad("MaxCommandBytes", c.MaxCommandBytes, fmt.Sprintf("1 to %d", MaxCommandBytes))
+	}
+	for _, f := range []struct {
+		field string
+		value int
+		least int
+	}{
+		{"MaxBatchBytes", c.MaxBatchBytes, 1}, {"MaxQueueBytes", c.MaxQueueBytes, c.MaxCommandBytes},
+		{"MaxCalls", c.MaxCalls, 1}, {"MaxBatches", c.MaxBatches, 1}, {"EagerBatches", c.EagerBatches, 1}, {"MaxAppendBytes", c.MaxAppendBytes, 1},
+		{"MaxInflightMsgs", c.MaxInflightMsgs, 1}, {"MaxInflightBytes", c.MaxInflightBytes, c.MaxAppendBytes},
+		{"MaxUncommittedBytes", c.MaxUncommittedBytes, 1}, {"MaxApplyBytes", c.MaxApplyBytes, 1},
+		{"MaxTurnBytes", c.MaxTurnBytes, 1},
+	} {
+		if f.value < f.least || f.value > math.MaxInt32 {
+			bad(f.field, f.value, fmt.Sprintf("%d to %d", f.least, math.MaxInt32))
+		}
+	}
+	if c.MaxBatches > maxWindow {
+		bad("MaxBatches", c.MaxBatches, fmt.Sprintf("1 to %d", maxWindow))
+	}
+	return errors.Join(append(errs, c.validatePeers()...)...)
+}
+
+func (c Settings) validatePeers() (errs []error) {
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: Peers %v "+format, append([]any{ErrInvalid, c.Peers}, args...)...))
+	}
+	if len(c.Peers) == 0 {
+		return nil
+	}
+	if !slices.Contains(c.Peers, c.ID) {
+		bad("lack this node, %d: name all first members, or none if the node joins a group", c.ID)
+	}
+	sorted := slices.Clone(c.Peers)
+	slices.Sort(sorted)
+	if slices.Contains(sorted, raft.None) {
+		bad("contain 0, which is no node")
+	}
+	if len(slices.Compact(sorted)) < len(c.Peers) {
+		bad("name a node twice")
+	}
+	return errs
+}
+
+// core returns the core's part of the configuration.
+func (c Config) core(s raft.Storage) raft.Config {
+	return raft.Config{
+		ID: c.ID, Storage: s, Applied: c.Applied,
+		ElectionTick: c.ElectionTick, HeartbeatTick: c.HeartbeatTick,
+		AsyncStorageWrites:        true,
+		MaxSizePerMsg:             uint64(c.MaxAppendBytes),
+		MaxInflightMsgs:           c.MaxInflightMsgs,
+		MaxInflightBytes:          uint64(c.MaxInflightBytes),
+		MaxUncommittedEntriesSize: uint64(c.MaxUncommittedBytes),
+		MaxCommittedSizePerReady:  uint64(c.MaxApplyBytes),
+		PreVote:                   !c.NoPreVote, CheckQuorum: !c.NoCheckQuorum,
+		ReadOnlyOption:            c.ReadOnly,
+		DisableProposalForwarding: true,
+		StepDownOnRemoval:         true,
+		Rand:                      c.Rand,
+		Logger:                    c.Logger,
+	}
+}

@@ -1,0 +1,180 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// retention decides how much of the log is kept. What lies beyond the durable
+// state is always kept: the log is the state's write-ahead log. Behind it a
+// bounded number of entries and bytes stays, for followers that lag, as sending
+// those is cheaper than sending a snapshot. It does not wait for followers: one
+// that is gone must not fill the others' disks.
+//
+// But for one that gets a snapshot. If more is written while that is on its way than
+// is kept, it needs another one when it has it, and so on for ever. So a leader holds
+// what comes behind the snapshot until the follower has it, too, or is gone, up to
+// holdFactor times as much as it keeps otherwise, and while there is room to write.
+type retention struct {
+	maxEntries, maxBytes uint64
+
+	durable   uint64
+	compacted uint64 // the last index that was given up
+	total     uint64 // bytes appended in this process
+	// marks are indexes and the total behind them, ascending, a few for each
+	// maxBytes.
+	marks []sizeMark
+	// confs are configurations and the index from which each holds, ascending;
+	// the first holds at durable.
+	confs []confMark
+	holds map[uint64]hold // by follower
+}
+
+// hold is what a follower that gets a snapshot will need.
+type hold struct {
+	index uint64 // of the snapshot, or an earlier one
+	total uint64 // of bytes, when it began
+	sent  bool   // the follower has the snapshot
+}
+
+// holdFactor bounds what is held.
+const holdFactor = 16
+
+type sizeMark struct{ index, total uint64 }
+
+type confMark struct {
+	at   logMark
+	conf *pb.ConfState
+}
+
+// marksPerBudget is how finely the bytes are known.
+const marksPerBudget = 16
+
+// newRetention takes what the state machine came up with for durable: so
+// [StateMachine.Load] promises.
+func newRetention(cfg Config, h *hostState) retention {
+	k := retention{maxEntries: cfg.RetainEntries, maxBytes: cfg.RetainBytes, durable: h.at.index, holds: map[uint64]hold{}}
+	k.configured(h)
+	if first, err := cfg.Log.FirstIndex(); err == nil {
+		k.compacted = first - 1
+	}
+	return k
+}
+
+// appended notes new entries and returns their bytes.
+func (k *retention) appended(entries []*pb.Entry) (bytes uint64) {
+	for _, e := range entries {
+		bytes += uint64(proto.Size(e))
+	}
+	last := entries[len(entries)-1].GetIndex()
+	for n := len(k.marks); n > 0 && k.marks[n-1].index >= entries[0].GetIndex(); n-- {
+		k.marks = k.marks[:n-1] // replaced by another leader
+	}
+	k.total += bytes
+	if n := len(k.marks); n == 0 || k.total-k.marks[n-1].total >= k.maxBytes/marksPerBudget {
+		k.marks = append(k.marks, sizeMark{index: last, total: k.total})
+	}
+	return bytes
+}
+
+// reset notes that the log begins anew behind an index.
+func (k *retention) reset(index uint64) {
+	k.marks, k.compacted = nil, max(k.compacted, index)
+}
+
+// configured notes the configuration as of the host state.
+func (k *retention) configured(h *hostState) {
+	if n := len(k.confs); n == 0 || k.confs[n-1].conf != h.conf {
+		k.confs = append(k.confs, confMark{at: h.at, conf: h.conf})
+	}
+}
+
+// Durable says up to which index the state machine's state is durable. The
+// replica answers with a Compact when enough of the log can go.
+func (r *Replica) Durable(index uint64) {
+	k := &r.keep
+	// Entries of the snapshot that the log itself does not have yet cannot be
+	// dropped from it.
+	index = min(index, r.emitted.index)
+	if index <= k.durable || index <= k.compacted {
+		return
+	}
+	k.durable = index
+	for len(k.confs) > 1 && k.confs[1].at.index <= index {
+		k.confs = k.confs[1:]
+	}
+	r.compact()
+}
+
+// compact asks for a Compact if enough of the log can go.
+func (r *Replica) compact() {
+	k := &r.keep
+	to := r.held(k.target())
+	// A record for each entry would cost more than it frees.
+	if to <= k.compacted || to-k.compacted < k.maxEntries/marksPerBudget && !k.tooManyBytes() {
+		return
+	}
+	k.compacted = to
+	for len(k.marks) > 1 && k.marks[1].index <= to {
+		k.marks = slices.Delete(k.marks, 0, 1)
+	}
+	r.out.Compact = &Compact{
+		Snapshot: &pb.SnapshotMetadata{Index: new(k.durable), ConfState: k.confs[0].conf},
+		Index:    to,
+	}
+}
+
+// arrived notes how sending a snapshot ended.
+func (k *retention) arrived(to uint64, ok bool) {
+	h, held := k.holds[to]
+	delete(k.holds, to)
+	if h.sent = true; held && ok {
+		k.holds[to] = h
+	}
+}
+
+// held returns up to where the log may go, of what is not worth keeping otherwise.
+func (r *Replica) held(to uint64) uint64 {
+	k := &r.keep
+	if len(k.holds) == 0 {
+		return to
+	}
+	_, progress := r.core.Members()
+	for id, h := range k.holds {
+		p, member := progress[id]
+		needs := max(h.index, p.Match)
+		switch {
+		case !r.leads(), r.stall.reason != nil, !member, h.sent && (needs >= to || !r.reachable(id)),
+			to > h.index && (to-h.index)/holdFactor >= k.maxEntries, (k.total-h.total)/holdFactor >= k.maxBytes:
+			delete(k.holds, id)
+		default:
+			to = min(to, needs)
+		}
+	}
+	return to
+}
+
+// target returns the last index that is not worth keeping.
+func (k *retention) target() uint64 {
+	to := uint64(0)
+	if k.durable > k.maxEntries {
+		to = k.durable - k.maxEntries
+	}
+	for _, m := range k.marks {
+		if m.index <= k.durable && k.total-m.total >= k.maxBytes {
+			to = max(to, m.index)
+		}
+	}
+	return to
+}
+
+// tooManyBytes reports whether a whole mark's worth of bytes can go.
+func (k *retention) tooManyBytes() bool {
+	return len(k.marks) > 1 && k.total-k.marks[1].total >= k.maxBytes
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// A snapshot on its way is a MsgSnap and a body. The body is the state
+// machine's, is streamed, and is restored before the core hears of the MsgSnap:
+// so what the core then knows is durable already. If the core has no use for it
+// by then, the state machine is merely ahead, and the steps up to there are left
+// out.
+
+// ErrOutgoingFull tells SnapshotSent that a snapshot was not sent because others are
+// being sent: nothing has failed.
+var ErrOutgoingFull = errors.New("other snapshots are being sent")
+
+// What OfferSnapshot may answer.
+var (
+	// ErrNotNeeded says that this node has what the snapshot has. For the sender
+	// that is as good as if it had been restored.
+	ErrNotNeeded = errors.New("this node has applied that much")
+	// ErrRestoring says that another snapshot is being restored.
+	ErrRestoring = errors.New("this node is restoring another snapshot")
+)
+
+// SnapshotHeader returns the message to send in place of s.Message, for a state
+// that was opened after the core asked: it is as good or newer.
+func SnapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
+	h, err := decodeHostState(meta.Host)
+	if err != nil {
+		return nil, err
+	}
+	if h.at.index != meta.Index {
+		return nil, fmt.Errorf("%w: the snapshot is of index %d, the host's bytes in it of %d", ErrState, meta.Index, h.at.index)
+	}
+	m := proto.Clone(s.Message).(*pb.Message)
+	m.Snapshot = &pb.Snapshot{Metadata: h.meta(), Data: meta.Host}
+	return m, nil
+}
+
+// SnapshotSent says how it went: nil if the peer has restored the snapshot. After an
+// error the core sends the next one soon; a driver waits before it reports one.
+func (r *Replica) SnapshotSent(to uint64, err error) {
+	switch {
+	case err == nil:
+		r.count.SnapshotsSent++
+	case !errors.Is(err, ErrOutgoingFull):
+		r.count.SnapshotsFailed++
+	}
+	r.keep.arrived(to, err == nil)
+	r.core.ReportSnapshot(to, err == nil)
+	r.dirty = true
+}
+
+// OfferSnapshot asks whether a snapshot that a peer wants to send is to be
+// taken. If it returns nil, the driver lets the state machine restore it, behind
+// the steps that it was given before, and calls SnapshotRestored.
+func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
+	if r.err != nil {
+		return r.err
+	}
+	h, err := checkSnapshot(from, r.cfg.ID, header)
+	if err != nil {
+		r.count.BadMessages++
+		return err
+	}
+	if first := h.origins.first(); len(first) > 0 && len(r.founding.members) > 0 && !slices.Equal(first, r.founding.members) {
+		r.meet(from, first)
+		return fmt.Errorf("%w: snapshot of a group that began with the members %v, this node's with %v", ErrFirstMembers, first, r.founding.members)
+	}
+	r.drain()
+	switch {
+	case h.at.index <= r.host.at.index:
+		r.step(header) // the core answers with what this node has
+		return ErrNotNeeded
+	case r.restoring != 0:
+		return ErrRestoring
+	}
+	r.restoring = h.at.index
+	return nil
+}
+
+// SnapshotRestored says how restoring an offered snapshot went.
+func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
+	r.drain() // what was committed meanwhile is cut at the snapshot's index
+	r.restoring = 0
+	if err != nil {
+		r.count.RestoresFailed++
+		return
+	}
+	h, err := decodeHostState(header.GetSnapshot().GetData())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.count.SnapshotsInstalled++
+	if h.at.index > r.applied.at.index {
+		r.applied = h.mark()
+	}
+	if h.at.index > r.host.at.index {
+		r.host, r.founding = h, foundedBy(h.origins.first())
+		r.keep.configured(h)
+		r.jumped()
+	}
+	r.step(header)
+	r.releaseReads()
+}
+
+// coreJumped notes that the core's place in the log is behind a snapshot that this
+// node has restored; or behind an earlier one, which the core had a use for.
+func (r *Replica) coreJumped(s *pb.Snapshot) {
+	h, err := decodeHostState(s.GetData())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if r.origins = h.origins; h.at.index == r.host.at.index {
+		r.origins = r.host.origins
+	}
+}
+
+// jumped settles the fate of batches that the snapshot may have in it.
+func (r *Replica) jumped() {
+	newest := r.host.origins.boot(r.cfg.ID)
+	for _, b := range append([]*batch(nil), r.outbox.batches...) {
+		if r.host.origins.applied(r.id(b)) || newest > r.outbox.boot && b.sends > 0 {
+			r.superseded(b)
+			r.outbox.remove(b)
+		}
+	}
+	r.passed(r.host.at)
+	r.bootTaken(newest)
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// A log that has no room (a full disk) is not a failure: it keeps what it was
+// given, acknowledges nothing, and goes on when there is room. So does a state
+// machine, whose Apply waits. Until then this node is of little use to its
+// group, and must not stand in its way:
+//
+//   - it takes no new commands, as it could not say what became of them;
+//   - if it leads, it hands over. It cannot know who has room, so it tries one
+//     voter after the other, the one that is furthest first;
+//   - it does not campaign, and a call to campaign from a leader that hands over is
+//     left unheard. Its core goes on to measure how long the leader is silent: only
+//     a member that knows this votes for another (raft.Config.CheckQuorum), and a
+//     stalled node often has room left for a vote. If nobody leads for a while, it
+//     may be the only one that can win, because the others lack entries that it has:
+//     then it does campaign, and hands over.
+//
+// It goes on to receive entries, up to the bounds of its group's leader.
+type stalling struct {
+	reason error  // nil while there is room
+	tried  uint64 // transfers since the stall began
+	lastAt uint64 // tick of the last
+	ledAt  uint64 // tick at which this node has last heard of a leader, or stalled
+}
+
+// lastResort is how many election timeouts without a leader pass before a stalled
+// node campaigns: in less, one of those that have room is elected if they can be.
+const lastResort = 4
+
+// Stalled says that the log or the state machine has no room, and why, or with
+// nil that there is room again; it returns what was said before. Writes that wait are the
+// driver's: it goes on trying, and calls AppendDone when they are durable.
+func (r *Replica) Stalled(reason error) (before error) {
+	before = r.stall.reason
+	if (reason == nil) != (r.stall.reason == nil) {
+		r.stall = stalling{ledAt: r.ticks}
+		if reason != nil {
+			r.count.Stalls++
+		}
+	}
+	r.stall.reason = reason
+	if reason != nil && len(r.keep.holds) > 0 {
+		r.compact() // what is held for others may be the room
+	}
+	return before
+}
+
+// stalled returns why nothing new is taken, or nil.
+func (r *Replica) stalled() error {
+	if r.stall.reason == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrStalled, r.stall.reason)
+}
+
+// handOver tries to give leadership away while the log is stalled: a transfer
+// that does not succeed has ended, at the latest, after an election timeout.
+func (r *Replica) handOver() {
+	s := &r.stall
+	if s.reason == nil || r.err != nil || !r.leads() || s.tried > 0 && r.ticks-s.lastAt <= uint64(r.cfg.ElectionTick) {
+		return
+	}
+	heirs := r.heirs(r.host.conf.GetVoters())
+	if len(heirs) == 0 {
+		return
+	}
+	to := heirs[s.tried%uint64(len(heirs))]
+	s.tried++
+	s.lastAt = r.ticks
+	r.core.TransferLeader(to)
+	r.dirty = true
+}
+
+// heirs returns those of the voters that this leader could hand over to: that it
+// hears from, the one whose log is furthest first.
+func (r *Replica) heirs(voters []uint64) []uint64 {
+	_, progress := r.core.Members()
+	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {
+		p, ok := progress[id]
+		return !ok || id == r.cfg.ID || p.IsLearner || !r.reachable(id)
+	})
+	slices.SortStableFunc(heirs, func(a, b uint64) int { return cmp.Compare(progress[b].Match, progress[a].Match) })
+	return heirs
+}
+
+// reachable reports whether this node has heard of another within an election
+// timeout. (A core's own note of that is cleared from time to time.)
+func (r *Replica) reachable(id uint64) bool {
+	at, ok := r.heard[id]
+	return id == r.cfg.ID || ok && r.ticks-at <= uint64(r.cfg.ElectionTick)
+}
+
+// tickCore lets a tick pass for the core. That of a stalled node does not campaign,
+// but as a last resort.
+func (r *Replica) tickCore() {
+	s := &r.stall
+	s.ledAt = max(s.ledAt, r.heard[r.state.Lead])
+	if s.reason != nil && r.core.State().Role != raft.StateLeader && r.ticks-s.ledAt <= uint64(lastResort*r.cfg.ElectionTick) {
+		r.core.TickQuiesced()
+		return
+	}
+	r.core.Tick()
+	r.dirty = true
+}

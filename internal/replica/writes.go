@@ -1,0 +1,184 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
+)
+
+// writes is what the replica knows of its writes to the log.
+//
+// A commit index by itself is not written: it is a hint, which a restart raises
+// to what the state machine has applied. It goes with the next write. Messages
+// that the core ties to it rest on the writes before it, and leave when those are
+// durable: at once, if there are none.
+type writes struct {
+	// term and vote are those of the last write; commit is the latest, and late
+	// tells that it was not written.
+	term, vote, commit uint64
+	late               bool
+
+	// A log takes so many entries, and bytes of them, in one write.
+	maxEntries int
+	maxBytes   uint64
+
+	handedOut uint64 // writes so far
+	durable   uint64 // those that are done
+	riders    []rider
+}
+
+// rider is what is delivered when a write is durable.
+type rider struct {
+	behind    uint64        // the number of the write
+	own       []*pb.Message // for this node, one of a type
+	responses []*pb.Message
+}
+
+// maxRiders bounds the responses to peers that wait for one write.
+const maxRiders = 1024
+
+// appendEntries hands a write to the append stage, with held messages to send
+// when it is durable. Those are a candidate's requests for votes: its new term
+// and vote are in the write. A core that asked before, as upstream's does, could
+// lead a term, lose power, and lead it again with another log.
+func (r *Replica) appendEntries(m *pb.Message, held []*pb.Message) {
+	responses := m.Responses
+	if len(held) > 0 {
+		responses = slices.Concat(responses, held)
+	}
+	state := r.writes.note(m)
+	snapshot := !raft.IsEmptySnap(m.Snapshot)
+	if len(m.Entries) == 0 && !snapshot && !state {
+		r.ride(responses)
+		return
+	}
+	w := storage.Write{Entries: m.Entries, HardState: r.writes.hardState(state)}
+	if snapshot {
+		w.Snapshot = m.Snapshot
+		r.last = m.Snapshot.GetMetadata().GetIndex()
+		r.keep.reset(r.last)
+		r.coreJumped(m.Snapshot)
+	}
+	bytes := uint64(0)
+	if n := len(m.Entries); n > 0 {
+		end := m.Entries[n-1]
+		r.last, r.lastHasData = end.GetIndex(), end.GetType() == pb.EntryNormal && len(end.GetData()) > 0
+		r.count.AppendedEntries += uint64(n)
+		bytes = r.keep.appended(m.Entries)
+		r.count.AppendedBytes += bytes
+	}
+	for rest := true; rest; {
+		var a Append
+		a, rest = r.writes.next(&w, bytes)
+		if !rest {
+			a.responses = responses
+		}
+		r.count.Appends++
+		r.out.Appends = append(r.out.Appends, a)
+	}
+}
+
+// next takes as much from a write as a log takes at once, and reports whether
+// anything is left. bytes is the size of all entries. Power may fail between two
+// parts, so each has term and vote, and no commit index beyond its entries;
+// responses wait for the last.
+func (w *writes) next(whole *storage.Write, bytes uint64) (a Append, rest bool) {
+	w.handedOut++
+	a = Append{Write: *whole, bytes: int(bytes), number: w.handedOut}
+	if len(whole.Entries) <= w.maxEntries && bytes <= w.maxBytes {
+		return a, false
+	}
+	n, size := 0, uint64(0)
+	for n < min(len(whole.Entries), w.maxEntries) {
+		s := uint64(proto.Size(whole.Entries[n]))
+		if n > 0 && size+s > w.maxBytes {
+			break
+		}
+		n, size = n+1, size+s
+	}
+	a.bytes = int(size)
+	a.Write.Entries, whole.Entries, whole.Snapshot = whole.Entries[:n:n], whole.Entries[n:], nil
+	if rest = len(whole.Entries) > 0; rest && whole.HardState != nil {
+		end := a.Write.Entries[n-1].GetIndex()
+		a.Write.HardState = &pb.HardState{Term: whole.HardState.Term, Vote: whole.HardState.Vote, Commit: new(min(whole.HardState.GetCommit(), end))}
+	}
+	return a, rest
+}
+
+// note takes the hard state of a write, if it has one, and reports whether term
+// or vote are new, which must be durable.
+func (w *writes) note(m *pb.Message) bool {
+	if m.GetTerm() == 0 && m.GetVote() == 0 && m.GetCommit() == 0 {
+		return false
+	}
+	changed := m.GetTerm() != w.term || m.GetVote() != w.vote
+	w.late = w.late || m.GetCommit() != w.commit
+	w.term, w.vote, w.commit = m.GetTerm(), m.GetVote(), m.GetCommit()
+	return changed
+}
+
+// hardState returns what goes with a write, or nil if nothing is new.
+func (w *writes) hardState(changed bool) *pb.HardState {
+	if !changed && !w.late {
+		return nil
+	}
+	w.late = false
+	return &pb.HardState{Term: new(w.term), Vote: new(w.vote), Commit: new(w.commit)}
+}
+
+// ride delivers responses when all writes so far are durable.
+func (r *Replica) ride(responses []*pb.Message) {
+	if len(responses) == 0 {
+		return
+	}
+	if r.writes.durable == r.writes.handedOut {
+		r.deliver(responses)
+		return
+	}
+	w := &r.writes
+	if n := len(w.riders); n == 0 || w.riders[n-1].behind != w.handedOut {
+		w.riders = append(w.riders, rider{behind: w.handedOut})
+	}
+	last := &w.riders[len(w.riders)-1]
+	for _, m := range responses {
+		if m.GetTo() == r.cfg.ID {
+			last.tellSelf(m)
+		} else if len(last.responses) < maxRiders {
+			last.responses = append(last.responses, m)
+		} // else the disk is stuck while peers repeat themselves: it is lost
+	}
+}
+
+// tellSelf adds the core's word to itself on what is durable: between two writes it
+// is the same each time, but its own vote before an election is another word than
+// how far the log is.
+func (d *rider) tellSelf(m *pb.Message) {
+	i := slices.IndexFunc(d.own, func(said *pb.Message) bool { return said.GetType() == m.GetType() })
+	if i < 0 {
+		d.own = append(d.own, m)
+	} else {
+		d.own[i] = m
+	}
+}
+
+// AppendDone says that a write, and all before it, is durable.
+func (r *Replica) AppendDone(a Append) {
+	w := &r.writes
+	w.durable = max(w.durable, a.number)
+	r.deliver(a.responses)
+	n := 0
+	for n < len(w.riders) && w.riders[n].behind <= w.durable {
+		r.deliver(w.riders[n].own)
+		r.deliver(w.riders[n].responses)
+		n++
+	}
+	w.riders = slices.Delete(w.riders, 0, n)
+}
