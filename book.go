@@ -17,9 +17,9 @@ import (
 	"sync"
 )
 
-// book is what a node knows of addresses, and of members that were removed. Each fact
-// comes from the log of some group, or from another node's book, which has the fact from
-// there. So facts may come late, twice and in any order: an address has a version, the
+// book is what a node knows of addresses, and of members that were removed. A fact
+// comes from the log of some group, or from another node's book; the own address comes from
+// the options. So facts may come late, twice and in any order: an address has a version, the
 // highest version counts, and a removal is never taken back. Two books that have heard the same
 // facts are equal, whatever the order.
 //
@@ -41,11 +41,13 @@ type book struct {
 
 	mu      sync.Mutex
 	facts   facts
+	logged  uint64              // version of this node's own address that a group has in its log
 	peers   map[uint64]string   // Options.Peers
 	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
 	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
 	dirty   bool                // the file lacks something
-	changes uint64              // counts
+	sum     uint64              // of the facts, 0 if they have changed since it was made
+	copy    facts               // as of sum; never changed
 }
 
 // facts are what books tell each other.
@@ -144,6 +146,8 @@ type bookFile struct {
 	Cluster uint64 `json:"cluster"`
 	Node    uint64 `json:"node"`
 	facts
+	// Logged is the version of this node's own address that a group has in its log.
+	Logged uint64              `json:"logged"`
 	Peers  map[uint64]string   `json:"peers"`
 	Chosen map[uint64]override `json:"chosen"`
 }
@@ -175,6 +179,7 @@ func openBook(o Options) (*book, error) {
 	}
 	b.facts.merge(old.facts)
 	maps.Copy(b.chosen, old.Chosen)
+	b.logged = old.Logged
 	for id, address := range o.Peers {
 		if was, named := old.Peers[id]; named && was != address {
 			b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
@@ -202,7 +207,7 @@ func readBook(data []byte) (bookFile, error) {
 // save writes the file beside the old one and puts it in its place. The caller holds
 // b.mu, or is alone.
 func (b *book) save() error {
-	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Peers: b.peers, Chosen: b.chosen})
+	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Logged: b.logged, Peers: b.peers, Chosen: b.chosen})
 	if err != nil {
 		return fmt.Errorf("encode the addresses of members: %w", err)
 	}
@@ -251,8 +256,7 @@ func (b *book) learn(f facts, group, index uint64) {
 	if !b.facts.merge(f) {
 		return
 	}
-	b.changes++
-	b.dirty = true
+	b.sum, b.dirty = 0, true
 	if _, waits := b.unsaved[group]; !waits && group != 0 {
 		b.unsaved[group] = index
 	}
@@ -262,6 +266,28 @@ func (b *book) learn(f facts, group, index uint64) {
 			b.tell(id)
 		}
 	}
+}
+
+// assert makes address this node's own: a node knows best where it is. The result is the
+// fact, and whether a group has it in its log.
+func (b *book) assert(address string) (fact located, logged bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if fact = b.facts.Addresses[b.node]; fact.Address != address {
+		fact = located{Address: address, Version: fact.Version + 1}
+		b.facts.Addresses[b.node] = fact
+		b.sum, b.dirty = 0, true
+		b.trySave()
+	}
+	return fact, b.logged >= fact.Version
+}
+
+// setLogged notes that a group has a version of this node's own address in its log.
+func (b *book) setLogged(version uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logged, b.dirty = version, true
+	b.trySave()
 }
 
 // trySave writes the file if it lacks something. The caller holds b.mu. What cannot be
@@ -307,16 +333,6 @@ func (b *book) fact(id uint64) located {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.facts.Addresses[id]
-}
-
-// owner returns the node that has an address, or 0.
-func (b *book) owner(address string) uint64 {
-	for id, at := range b.all() {
-		if at == address {
-			return id
-		}
-	}
-	return 0
 }
 
 // all returns the addresses of all nodes that are known.
