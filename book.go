@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
@@ -53,8 +52,9 @@ type book struct {
 // facts are what books tell each other.
 type facts struct {
 	Addresses map[uint64]located `json:"addresses"`
-	// Removed are the ids that a group does not take again, ascending, by group.
-	Removed map[uint64][]uint64 `json:"removed"`
+	// Removed are the ids that a group does not take again, by group. The value is true once the
+	// group is known to go on without the node.
+	Removed map[uint64]map[uint64]bool `json:"removed"`
 }
 
 // located is where a node is.
@@ -100,8 +100,10 @@ func (f facts) check() error {
 	n := 0
 	for group, ids := range f.Removed {
 		n += len(ids)
-		if group == 0 || !slices.IsSorted(ids) || len(ids) > 0 && (ids[0] == 0 || ids[len(ids)-1] > MaxID) {
-			return fmt.Errorf("removed members of group %d: %v; want ascending ids of 1 to %d", group, ids, uint64(MaxID))
+		for id := range ids {
+			if group == 0 || id == 0 || id > MaxID {
+				return fmt.Errorf("removed member %d of group %d; want a group of 1 or more, and ids of 1 to %d", id, group, uint64(MaxID))
+			}
 		}
 	}
 	if n > maxBookRemoved {
@@ -121,24 +123,30 @@ func (f *facts) merge(other facts) (changed bool) {
 		}
 	}
 	for group, ids := range other.Removed {
-		for _, id := range ids {
-			if i, found := slices.BinarySearch(f.Removed[group], id); !found {
-				f.Removed[group], changed = slices.Insert(f.Removed[group], i, id), true
+		for id, gone := range ids {
+			if was, known := f.Removed[group][id]; known && (was || !gone) {
+				continue
 			}
+			if f.Removed[group] == nil {
+				f.Removed[group] = map[uint64]bool{}
+			}
+			f.Removed[group][id], changed = gone, true
 		}
 	}
 	return changed
 }
 
 func (f facts) clone() facts {
-	c := facts{Addresses: maps.Clone(f.Addresses), Removed: map[uint64][]uint64{}}
+	c := facts{Addresses: maps.Clone(f.Addresses), Removed: map[uint64]map[uint64]bool{}}
 	for group, ids := range f.Removed {
-		c.Removed[group] = slices.Clone(ids)
+		c.Removed[group] = maps.Clone(ids)
 	}
 	return c
 }
 
-func noFacts() facts { return facts{Addresses: map[uint64]located{}, Removed: map[uint64][]uint64{}} }
+func noFacts() facts {
+	return facts{Addresses: map[uint64]located{}, Removed: map[uint64]map[uint64]bool{}}
+}
 
 // bookFile is the file's content, before its checksum.
 type bookFile struct {
@@ -349,12 +357,26 @@ func (b *book) all() map[uint64]string {
 	return all
 }
 
-// removed reports whether a group does not take a node again.
-func (b *book) removed(group, id uint64) bool {
+// removed reports whether a group does not take a node again, and whether the group is
+// known to go on without the node.
+func (b *book) removed(group, id uint64) (barred, gone bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, found := slices.BinarySearch(b.facts.Removed[group], id)
-	return found
+	gone, barred = b.facts.Removed[group][id]
+	return barred, gone
+}
+
+// leaving returns the ids that a group does not take again, and of which nobody has said
+// that they are gone.
+func (b *book) leaving(group uint64) (ids []uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, gone := range b.facts.Removed[group] {
+		if !gone {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // lacks returns the first index of a group whose facts the file lacks, or 0.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc64"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ func (k *keeper) run() {
 	defer ticker.Stop()
 	for {
 		k.announce()
+		k.lookForLeavers()
 		k.exchange(time.Now())
 		select {
 		case <-ticker.C:
@@ -227,6 +229,35 @@ func (k *keeper) announcer() *Group {
 		}
 	}
 	return nil
+}
+
+// lookForLeavers finds out which of those that were to be removed are, and tells the others: a
+// node that was removed hears nothing of its group any more. A leader looks.
+func (k *keeper) lookForLeavers() {
+	for _, g := range k.node.opened() {
+		leaving := k.node.book.leaving(g.id)
+		if len(leaving) == 0 {
+			continue
+		}
+		s := g.host.Status()
+		leaving = slices.DeleteFunc(leaving, func(id uint64) bool { return isMember(s.Members, id) })
+		if len(leaving) == 0 || s.Lead != s.ID {
+			continue
+		}
+		// The order to remove a node comes behind the one to add it, and this read behind both:
+		// so a node that is no member now is none any more.
+		ctx, cancel := context.WithTimeout(k.node.context, k.interval())
+		conf, err := g.present(ctx)
+		cancel()
+		if err != nil {
+			continue
+		}
+		for _, id := range leaving {
+			if !isMember(conf, id) {
+				k.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {id: true}}}, 0, 0)
+			}
+		}
+	}
 }
 
 // crc64Table is for sums of books, which need not withstand an attacker.

@@ -108,7 +108,7 @@ func (g *Group) Remove(ctx context.Context, id uint64) error {
 			return err
 		}
 		if !isMember(conf, id) {
-			if g.node.book.removed(g.id, id) {
+			if g.barred(id) {
 				return nil // by an earlier call
 			}
 			return refused("remove", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, memberIDs(conf)))
@@ -116,7 +116,11 @@ func (g *Group) Remove(ctx context.Context, id uint64) error {
 		if err := g.bar(ctx, id); err != nil {
 			return err
 		}
-		return g.tryAlter(ctx, step(pb.ConfChangeRemoveNode, id))
+		remove := step(pb.ConfChangeRemoveNode, id)
+		if id == g.node.options.ID {
+			return g.leave(ctx, remove)
+		}
+		return g.tryAlter(ctx, remove)
 	})
 }
 
@@ -132,7 +136,7 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 		switch {
 		case old == id:
 			return refused("replace", invalid("the old and the new node are both %d: the new one has an id that was never used", id))
-		case !isMember(conf, old) && isMember(conf, id) && g.node.book.removed(g.id, old):
+		case !isMember(conf, old) && isMember(conf, id) && g.barred(old):
 			return nil // by an earlier call
 		case !isMember(conf, old):
 			return refused("replace", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, old, memberIDs(conf)))
@@ -210,7 +214,7 @@ func (g *Group) addLearner(ctx context.Context, id uint64, address string, leavi
 	switch {
 	case isVoter(conf, id):
 		return refused("add", invalid("node %d is a voter: SetAddress changes the address of a member, Remove takes its vote", id))
-	case !isMember(conf, id) && g.node.book.removed(g.id, id):
+	case !isMember(conf, id) && g.barred(id):
 		return refused("add", fmt.Errorf("%w: node %d of group %d: start the node with an id that was never used, and an empty directory", ErrRemoved, id, g.id))
 	}
 	if err := g.locate(ctx, conf, id, address, leaving...); err != nil {
@@ -298,12 +302,45 @@ func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState) error {
 	return nil
 }
 
+// barred reports whether the group does not take a node again.
+func (g *Group) barred(id uint64) bool {
+	barred, _ := g.node.book.removed(g.id, id)
+	return barred
+}
+
+// removed reports whether this node is known to have been removed from the group.
+func (g *Group) removed() bool {
+	_, gone := g.node.book.removed(g.id, g.node.options.ID)
+	return gone
+}
+
+// leave is tryAlter for a change that removes this node. Nobody may tell a removed node
+// that the change is committed, so the book of another node counts, too.
+func (g *Group) leave(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- g.tryAlter(limited, steps...) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(g.node.options.TickInterval):
+		}
+		if g.removed() {
+			cancel()
+			<-done
+			return nil
+		}
+	}
+}
+
 // bar notes, in the group, that a node is not to be added again.
 func (g *Group) bar(ctx context.Context, id uint64) error {
-	if g.node.book.removed(g.id, id) {
+	if g.barred(id) {
 		return nil
 	}
-	return g.tell(ctx, facts{Removed: map[uint64][]uint64{g.id: {id}}})
+	return g.tell(ctx, facts{Removed: map[uint64]map[uint64]bool{g.id: {id: false}}})
 }
 
 // locate makes an address that of a node, unless it is, or is that of another member which

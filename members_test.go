@@ -147,7 +147,8 @@ func TestMemberIsReplacedByAnotherAtTheSameAddress(t *testing.T) {
 	voters, learners := all[1].ids()
 	require.Equal(t, []uint64{1, 2, 4}, voters)
 	require.Empty(t, learners)
-	require.Equal(t, 2, all[4].propose(t, "another"))
+	require.Equal(t, 2, all[1].propose(t, "another"))
+	require.Equal(t, []string{"a line", "another"}, all[4].read(t))
 	require.NoError(t, all[2].group.Replace(within(t), 3, 4, all[4].options.Listen), "as the first call has done it")
 	require.ErrorIs(t, all[2].group.AddLearner(within(t), 3, addressesOf(t, 3)[3]), weft.ErrRemoved)
 }
