@@ -13,13 +13,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
-// book is what a node knows of addresses, and of members that were removed. Each fact
-// comes from the log of some group, or from another node's book, which has the fact from
-// there. So facts may come late, twice and in any order: an address has a version, the
+// book is what a node knows of addresses, and of members that were removed. A fact
+// comes from the log of some group, or from another node's book; the own address comes from
+// the options. So facts may come late, twice and in any order: an address has a version, the
 // highest version counts, and a removal is never taken back. Two books that have heard the same
 // facts are equal, whatever the order.
 //
@@ -41,18 +40,21 @@ type book struct {
 
 	mu      sync.Mutex
 	facts   facts
+	logged  uint64              // version of this node's own address that a group has in its log
 	peers   map[uint64]string   // Options.Peers
 	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
 	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
 	dirty   bool                // the file lacks something
-	changes uint64              // counts
+	sum     uint64              // of the facts, 0 if they have changed since it was made
+	copy    facts               // as of sum; never changed
 }
 
 // facts are what books tell each other.
 type facts struct {
 	Addresses map[uint64]located `json:"addresses"`
-	// Removed are the ids that a group does not take again, ascending, by group.
-	Removed map[uint64][]uint64 `json:"removed"`
+	// Removed are the ids that a group does not take again, by group. The value is true once the
+	// group is known to go on without the node.
+	Removed map[uint64]map[uint64]bool `json:"removed"`
 }
 
 // located is where a node is.
@@ -98,8 +100,10 @@ func (f facts) check() error {
 	n := 0
 	for group, ids := range f.Removed {
 		n += len(ids)
-		if group == 0 || !slices.IsSorted(ids) || len(ids) > 0 && (ids[0] == 0 || ids[len(ids)-1] > MaxID) {
-			return fmt.Errorf("removed members of group %d: %v; want ascending ids of 1 to %d", group, ids, uint64(MaxID))
+		for id := range ids {
+			if group == 0 || id == 0 || id > MaxID {
+				return fmt.Errorf("removed member %d of group %d; want a group of 1 or more, and ids of 1 to %d", id, group, uint64(MaxID))
+			}
 		}
 	}
 	if n > maxBookRemoved {
@@ -119,24 +123,30 @@ func (f *facts) merge(other facts) (changed bool) {
 		}
 	}
 	for group, ids := range other.Removed {
-		for _, id := range ids {
-			if i, found := slices.BinarySearch(f.Removed[group], id); !found {
-				f.Removed[group], changed = slices.Insert(f.Removed[group], i, id), true
+		for id, gone := range ids {
+			if was, known := f.Removed[group][id]; known && (was || !gone) {
+				continue
 			}
+			if f.Removed[group] == nil {
+				f.Removed[group] = map[uint64]bool{}
+			}
+			f.Removed[group][id], changed = gone, true
 		}
 	}
 	return changed
 }
 
 func (f facts) clone() facts {
-	c := facts{Addresses: maps.Clone(f.Addresses), Removed: map[uint64][]uint64{}}
+	c := facts{Addresses: maps.Clone(f.Addresses), Removed: map[uint64]map[uint64]bool{}}
 	for group, ids := range f.Removed {
-		c.Removed[group] = slices.Clone(ids)
+		c.Removed[group] = maps.Clone(ids)
 	}
 	return c
 }
 
-func noFacts() facts { return facts{Addresses: map[uint64]located{}, Removed: map[uint64][]uint64{}} }
+func noFacts() facts {
+	return facts{Addresses: map[uint64]located{}, Removed: map[uint64]map[uint64]bool{}}
+}
 
 // bookFile is the file's content, before its checksum.
 type bookFile struct {
@@ -144,6 +154,8 @@ type bookFile struct {
 	Cluster uint64 `json:"cluster"`
 	Node    uint64 `json:"node"`
 	facts
+	// Logged is the version of this node's own address that a group has in its log.
+	Logged uint64              `json:"logged"`
 	Peers  map[uint64]string   `json:"peers"`
 	Chosen map[uint64]override `json:"chosen"`
 }
@@ -175,6 +187,7 @@ func openBook(o Options) (*book, error) {
 	}
 	b.facts.merge(old.facts)
 	maps.Copy(b.chosen, old.Chosen)
+	b.logged = old.Logged
 	for id, address := range o.Peers {
 		if was, named := old.Peers[id]; named && was != address {
 			b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
@@ -202,7 +215,7 @@ func readBook(data []byte) (bookFile, error) {
 // save writes the file beside the old one and puts it in its place. The caller holds
 // b.mu, or is alone.
 func (b *book) save() error {
-	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Peers: b.peers, Chosen: b.chosen})
+	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Logged: b.logged, Peers: b.peers, Chosen: b.chosen})
 	if err != nil {
 		return fmt.Errorf("encode the addresses of members: %w", err)
 	}
@@ -251,8 +264,7 @@ func (b *book) learn(f facts, group, index uint64) {
 	if !b.facts.merge(f) {
 		return
 	}
-	b.changes++
-	b.dirty = true
+	b.sum, b.dirty = 0, true
 	if _, waits := b.unsaved[group]; !waits && group != 0 {
 		b.unsaved[group] = index
 	}
@@ -262,6 +274,28 @@ func (b *book) learn(f facts, group, index uint64) {
 			b.tell(id)
 		}
 	}
+}
+
+// assert makes address this node's own: a node knows best where it is. The result is the
+// fact, and whether a group has it in its log.
+func (b *book) assert(address string) (fact located, logged bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if fact = b.facts.Addresses[b.node]; fact.Address != address {
+		fact = located{Address: address, Version: fact.Version + 1}
+		b.facts.Addresses[b.node] = fact
+		b.sum, b.dirty = 0, true
+		b.trySave()
+	}
+	return fact, b.logged >= fact.Version
+}
+
+// setLogged notes that a group has a version of this node's own address in its log.
+func (b *book) setLogged(version uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logged, b.dirty = version, true
+	b.trySave()
 }
 
 // trySave writes the file if it lacks something. The caller holds b.mu. What cannot be
@@ -309,16 +343,6 @@ func (b *book) fact(id uint64) located {
 	return b.facts.Addresses[id]
 }
 
-// owner returns the node that has an address, or 0.
-func (b *book) owner(address string) uint64 {
-	for id, at := range b.all() {
-		if at == address {
-			return id
-		}
-	}
-	return 0
-}
-
 // all returns the addresses of all nodes that are known.
 func (b *book) all() map[uint64]string {
 	b.mu.Lock()
@@ -333,12 +357,26 @@ func (b *book) all() map[uint64]string {
 	return all
 }
 
-// removed reports whether a group does not take a node again.
-func (b *book) removed(group, id uint64) bool {
+// removed reports whether a group does not take a node again, and whether the group is
+// known to go on without the node.
+func (b *book) removed(group, id uint64) (barred, gone bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, found := slices.BinarySearch(b.facts.Removed[group], id)
-	return found
+	gone, barred = b.facts.Removed[group][id]
+	return barred, gone
+}
+
+// leaving returns the ids that a group does not take again, and of which nobody has said
+// that they are gone.
+func (b *book) leaving(group uint64) (ids []uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, gone := range b.facts.Removed[group] {
+		if !gone {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // lacks returns the first index of a group whose facts the file lacks, or 0.

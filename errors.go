@@ -60,6 +60,8 @@ var (
 	ErrStopped = rawnode.ErrStopped
 	// ErrUnsafeChange: the group might not go on behind the change of members.
 	ErrUnsafeChange = rawnode.ErrUnsafeChange
+	// ErrConfChange: the change of members does not fit, or another is under way.
+	ErrConfChange = rawnode.ErrConfChange
 	// ErrNotMember: the node is no member, or not one that can do what is asked.
 	ErrNotMember = rawnode.ErrNotMember
 	// ErrFailed: log or state machine failed, and the group has ended here.

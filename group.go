@@ -23,7 +23,14 @@ type Group struct {
 	user StateMachine
 	host *rawnode.Host
 
-	closing sync.Mutex // one Close at a time
+	turn sync.Mutex // one Close at a time
+
+	ending context.Context // ends when a Close begins
+	end    context.CancelFunc
+	mu     sync.Mutex
+	uses   sync.WaitGroup // of the state machine, by snapshots; added to under mu
+	// closing: a Close has begun.
+	closing bool
 }
 
 // GroupOption is a setting of one group.
@@ -147,7 +154,9 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err != nil {
 		return nil, fmt.Errorf("open the group: %w", err)
 	}
-	return &Group{node: n, id: id, user: sm, host: host}, nil
+	g := &Group{node: n, id: id, user: sm, host: host}
+	g.ending, g.end = context.WithCancel(context.Background())
+	return g, nil
 }
 
 // firstMembers returns whom the group begins with if it has no log, or nobody.
@@ -225,9 +234,9 @@ func (g *Group) Close(ctx context.Context) error {
 	if err := g.usable(ctx); err != nil {
 		return err
 	}
-	g.closing.Lock()
-	defer g.closing.Unlock()
-	err := g.host.Stop(ctx)
+	g.turn.Lock()
+	defer g.turn.Unlock()
+	err := errors.Join(g.awaitUses(ctx), g.host.Stop(ctx))
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}

@@ -23,6 +23,7 @@ type Node struct {
 	options   Options // with defaults
 	engine    *storage.Engine
 	book      *book
+	keeper    *keeper
 	transport *transport.TCP
 	budget    *rawnode.Budget
 
@@ -59,7 +60,7 @@ func Open(o Options) (*Node, error) {
 		return nil, fmt.Errorf("open node %d of cluster %d: %w", o.ID, o.Cluster, errors.Join(err, n.release()))
 	}
 	o.Logger.Info("node open", "cluster", o.Cluster, "node", o.ID, "address", n.options.Advertise, "dir", o.Dir)
-	n.background.Go(n.keep)
+	n.background.Go(n.keeper.run)
 	return n, nil
 }
 
@@ -85,6 +86,10 @@ func (n *Node) open() (err error) {
 		}
 	}
 	n.book.dial = n.transport.SetPeer
+	n.keeper = newKeeper(n)
+	if err := n.transport.Join(noteGroup, n.keeper); err != nil {
+		return err
+	}
 	if o.Balance < 0 {
 		return nil
 	}

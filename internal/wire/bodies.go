@@ -118,6 +118,10 @@ func (b LogEnd) encode(e *encoder) {
 	e.uvarint(uint64(b.First))
 }
 
+func (b Note) size() int { return 6 + len(b.Data) }
+
+func (b Note) encode(e *encoder) { e.bytes(b.Data) }
+
 func decodeLogEnd(d *decoder) LogEnd {
 	b := LogEnd{Boot: d.uvarint(), Number: d.uvarint(), Answer: d.bool(), Index: d.uvarint()}
 	first := d.uvarint()
@@ -182,6 +186,8 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 		body = decodeFirst(d)
 	case KindLogEnd:
 		body = decodeLogEnd(d)
+	case KindNote:
+		body = Note{Data: d.bytes()}
 	}
 	if d.err == nil && len(d.b) > 0 {
 		d.fail("%d bytes behind a %v", len(d.b), k)

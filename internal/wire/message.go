@@ -51,10 +51,11 @@ const (
 	KindChunkStatus                 // ChunkStatus
 	KindFirst                       // First
 	KindLogEnd                      // LogEnd
+	KindNote                        // Note
 	endOfKinds
 )
 
-var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end"}
+var kindNames = [endOfKinds]string{"", "raft", "proposal", "verdict", "transfer", "chunk", "chunk-status", "first-members", "log-end", "note"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -106,8 +107,8 @@ func (c Class) String() string {
 // MarshalText returns the class's name, for logs.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First and
-// LogEnd.
+// Body is one of Raft, Proposal, Verdict, Transfer, Chunk, ChunkStatus, First, LogEnd
+// and Note.
 type Body interface {
 	kind() Kind
 	class() Class
@@ -239,6 +240,10 @@ type LogEnd struct {
 	First  uint32 // as in Raft
 }
 
+// Note carries bytes from the program on top of one node to the program on top of another.
+// No group of Raft takes part: Message.Group is a number that the two programs agree on.
+type Note struct{ Data []byte }
+
 // MaxFirst is how many first members a First can have.
 const MaxFirst = 1000
 
@@ -250,6 +255,7 @@ func (Chunk) kind() Kind       { return KindChunk }
 func (ChunkStatus) kind() Kind { return KindChunkStatus }
 func (First) kind() Kind       { return KindFirst }
 func (LogEnd) kind() Kind      { return KindLogEnd }
+func (Note) kind() Kind        { return KindNote }
 
 func (b Raft) class() Class {
 	switch b.GetType() {
@@ -269,3 +275,4 @@ func (Chunk) class() Class       { return ClassBulk }
 func (ChunkStatus) class() Class { return ClassControl }
 func (First) class() Class       { return ClassControl }
 func (LogEnd) class() Class      { return ClassControl }
+func (Note) class() Class        { return ClassBackground }

@@ -74,6 +74,7 @@ func samples() []Message {
 		First{Members: []uint64{1, 4, 1<<64 - 3}},
 		LogEnd{Boot: 1 << 60, Number: 3, First: 1<<32 - 1},
 		LogEnd{Boot: 1<<64 - 1, Number: 1<<64 - 1, Answer: true, Index: 1<<64 - 1, First: 1<<32 - 1},
+		Note{Data: []byte("of a program on top")},
 	}
 	var ms []Message
 	for i, b := range bodies {

@@ -252,14 +252,22 @@ func (t *TCP) Join(group uint64, r rawnode.Receiver) error {
 	if _, taken := t.groups.LoadOrStore(group, r); taken {
 		return fmt.Errorf("%w: group %d", ErrGroupTaken, group)
 	}
-	t.joined.Add(1)
+	t.countJoined(r, 1)
 	return nil
 }
 
 // Leave implements rawnode.Transport.
 func (t *TCP) Leave(group uint64) {
-	if _, had := t.groups.LoadAndDelete(group); had {
-		t.joined.Add(-1)
+	if r, had := t.groups.LoadAndDelete(group); had {
+		t.countJoined(r, -1)
+	}
+}
+
+// countJoined counts a group that takes turns; another receiver never needs the goroutine
+// of a connection for long.
+func (t *TCP) countJoined(r any, n int64) {
+	if _, ok := r.(rawnode.BatchReceiver); ok {
+		t.joined.Add(n)
 	}
 }
 

@@ -1,0 +1,377 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// memberTimeout bounds changes of members whose context has no deadline.
+const memberTimeout = time.Minute
+
+// Member is a member of a group.
+type Member struct {
+	ID uint64
+	// Address is where the member listens, as far as this node knows; empty if it does not.
+	Address string
+	// Voter says that the member votes; a learner does not.
+	Voter bool
+}
+
+// Members returns the members of the group, ascending, as this node has applied.
+func (g *Group) Members() []Member { return g.members(g.host.Status().Members) }
+
+func (g *Group) members(conf *pb.ConfState) []Member {
+	var all []Member
+	add := func(ids []uint64, voter bool) {
+		for _, id := range ids {
+			if !slices.ContainsFunc(all, func(m Member) bool { return m.ID == id }) {
+				all = append(all, Member{ID: id, Address: g.node.address(id), Voter: voter})
+			}
+		}
+	}
+	add(conf.GetVoters(), true)
+	add(conf.GetVotersOutgoing(), true)
+	add(conf.GetLearners(), false)
+	slices.SortFunc(all, func(a, b Member) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// address returns the address of any node.
+func (n *Node) address(id uint64) string {
+	if id == n.options.ID {
+		return n.options.Advertise
+	}
+	return n.book.address(id)
+}
+
+// isMember reports whether a node is in a configuration.
+func isMember(conf *pb.ConfState, id uint64) bool { return isVoter(conf, id) || isLearner(conf, id) }
+
+func isVoter(conf *pb.ConfState, id uint64) bool {
+	return slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetVotersOutgoing(), id)
+}
+
+func isLearner(conf *pb.ConfState, id uint64) bool {
+	return slices.Contains(conf.GetLearners(), id) || slices.Contains(conf.GetLearnersNext(), id)
+}
+
+// AddLearner adds a node that gets the state and has no vote. The node is started with
+// [Options.Join], before or after. A node that is a learner already gets the address, if
+// that is new. Nothing is added, and the error wraps [ErrRemoved], if the node was removed
+// before.
+func (g *Group) AddLearner(ctx context.Context, id uint64, address string) error {
+	return g.change(ctx, fmt.Sprintf("add learner %d", id), func(ctx context.Context) error {
+		return g.addLearner(ctx, id, address)
+	})
+}
+
+// AddVoter adds a node that votes: first as a learner, and, once it has the state, with a vote.
+// If ctx ends meanwhile, the node stays a learner, and [Group.Promote] goes on.
+func (g *Group) AddVoter(ctx context.Context, id uint64, address string) error {
+	return g.change(ctx, fmt.Sprintf("add voter %d", id), func(ctx context.Context) error {
+		if err := g.addLearner(ctx, id, address); err != nil {
+			return err
+		}
+		return g.promote(ctx, id)
+	})
+}
+
+// Promote gives a learner a vote, as soon as it has the state.
+func (g *Group) Promote(ctx context.Context, id uint64) error {
+	return g.change(ctx, fmt.Sprintf("promote %d", id), func(ctx context.Context) error {
+		return g.promote(ctx, id)
+	})
+}
+
+// Remove removes a member, which never comes back under its id. A leader that is to be removed
+// hands over first. The change is refused ([ErrUnsafeChange]) if too few of the voters
+// that stay can be reached.
+func (g *Group) Remove(ctx context.Context, id uint64) error {
+	return g.change(ctx, fmt.Sprintf("remove %d", id), func(ctx context.Context) error {
+		conf, err := g.present(ctx)
+		if err != nil {
+			return err
+		}
+		if !isMember(conf, id) {
+			if g.barred(id) {
+				return nil // by an earlier call
+			}
+			return refused("remove", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, memberIDs(conf)))
+		}
+		if err := g.bar(ctx, id); err != nil {
+			return err
+		}
+		remove := step(pb.ConfChangeRemoveNode, id)
+		if id == g.node.options.ID {
+			return g.leave(ctx, remove)
+		}
+		return g.tryAlter(ctx, remove)
+	})
+}
+
+// Replace puts a new node in the place of a member: the new one is added as a learner, and, once
+// it has the state, one change gives it the vote and removes the old one. A learner is
+// replaced by a learner.
+func (g *Group) Replace(ctx context.Context, old, id uint64, address string) error {
+	return g.change(ctx, fmt.Sprintf("replace %d by %d", old, id), func(ctx context.Context) error {
+		conf, err := g.present(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case old == id:
+			return refused("replace", invalid("the old and the new node are both %d: the new one has an id that was never used", id))
+		case !isMember(conf, old) && isMember(conf, id) && g.barred(old):
+			return nil // by an earlier call
+		case !isMember(conf, old):
+			return refused("replace", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, old, memberIDs(conf)))
+		}
+		if !isVoter(conf, id) {
+			if err := g.addLearner(ctx, id, address, old); err != nil {
+				return err
+			}
+		}
+		if err := g.bar(ctx, old); err != nil {
+			return err
+		}
+		if isLearner(conf, old) {
+			return g.alter(ctx, step(pb.ConfChangeRemoveNode, old))
+		}
+		return g.alter(ctx, step(pb.ConfChangeAddNode, id), step(pb.ConfChangeRemoveNode, old))
+	})
+}
+
+// SetAddress says where a member is from now on. A node that is started with another
+// [Options.Advertise] or [Options.Listen] says so by itself; SetAddress is for a member
+// that cannot.
+func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error {
+	return g.change(ctx, fmt.Sprintf("set the address of %d", id), func(ctx context.Context) error {
+		conf, err := g.present(ctx)
+		if err != nil {
+			return err
+		}
+		if !isMember(conf, id) {
+			return refused("set address", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, memberIDs(conf)))
+		}
+		return g.locate(ctx, conf, id, address)
+	})
+}
+
+// change runs a change of members, in bounded time.
+func (g *Group) change(ctx context.Context, what string, f func(context.Context) error) error {
+	if err := g.usable(ctx); err != nil {
+		return refused(what, err)
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, memberTimeout)
+		defer cancel()
+	}
+	if err := f(ctx); err != nil {
+		return fmt.Errorf("group %d: %s: %w", g.id, what, err)
+	}
+	return nil
+}
+
+// present returns the configuration as of now.
+func (g *Group) present(ctx context.Context) (*pb.ConfState, error) {
+	if _, err := g.host.Read(ctx); err != nil {
+		return nil, err
+	}
+	return g.host.Status().Members, nil
+}
+
+func memberIDs(conf *pb.ConfState) []uint64 {
+	ids := slices.Concat(conf.GetVoters(), conf.GetVotersOutgoing(), conf.GetLearners(), conf.GetLearnersNext())
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// addLearner adds a learner, which may have the address of nodes that leave.
+func (g *Group) addLearner(ctx context.Context, id uint64, address string, leaving ...uint64) error {
+	if id == 0 || id > MaxID {
+		return refused("add", invalid("the node is %d, want 1 to %d", id, uint64(MaxID)))
+	}
+	conf, err := g.present(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case isVoter(conf, id):
+		return refused("add", invalid("node %d is a voter: SetAddress changes the address of a member, Remove takes its vote", id))
+	case !isMember(conf, id) && g.barred(id):
+		return refused("add", fmt.Errorf("%w: node %d of group %d: start the node with an id that was never used, and an empty directory", ErrRemoved, id, g.id))
+	}
+	if err := g.locate(ctx, conf, id, address, leaving...); err != nil {
+		return err
+	}
+	if isMember(conf, id) {
+		return nil
+	}
+	return g.alter(ctx, step(pb.ConfChangeAddLearnerNode, id))
+}
+
+func (g *Group) promote(ctx context.Context, id uint64) error {
+	conf, err := g.present(ctx)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(conf.GetVoters(), id):
+		return nil
+	case !isMember(conf, id):
+		return refused("promote", fmt.Errorf("%w: node %d, the members are %v: add it as a learner first", ErrNotMember, id, memberIDs(conf)))
+	}
+	return g.alter(ctx, step(pb.ConfChangeAddNode, id))
+}
+
+func step(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
+	return &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: new(id)}
+}
+
+// alter changes the configuration and waits until the change is over. What the leader
+// finds unsafe, as a new member lacks entries or has not answered, is asked again
+// until ctx ends.
+func (g *Group) alter(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+	for {
+		err := g.tryAlter(ctx, steps...)
+		if err == nil || !errors.Is(err, ErrUnsafeChange) || !g.pause(ctx) {
+			return err
+		}
+	}
+}
+
+// otherChanges is how often a change is tried while another one may be under way.
+const otherChanges = 5
+
+// tryAlter is alter without patience, but for changes of others: a leader that has applied
+// less than this node takes the last change for one under way.
+func (g *Group) tryAlter(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+	for try := 1; ; try++ {
+		conf, err := g.host.ProposeConfChange(ctx, &pb.ConfChangeV2{Changes: steps})
+		if err == nil {
+			return g.awaitLeft(ctx, conf)
+		}
+		if !errors.Is(err, rawnode.ErrConfChange) || try == otherChanges || !g.pause(ctx) {
+			return err
+		}
+	}
+}
+
+// pause waits for an election timeout, and reports whether there is time for another try.
+func (g *Group) pause(ctx context.Context) bool {
+	wait := 10 * g.node.options.TickInterval
+	if at, ok := ctx.Deadline(); ok && time.Until(at) < wait {
+		return false
+	}
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+	case <-g.Done():
+	}
+	return false
+}
+
+// awaitLeft waits until a joint configuration is left.
+func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState) error {
+	for len(conf.GetVotersOutgoing()) > 0 {
+		select {
+		case <-time.After(g.node.options.TickInterval):
+		case <-g.Done():
+			return refused("wait for the end of the change", ErrStopped)
+		case <-ctx.Done():
+			return &rawnode.CallError{Op: "wait for the end of the change", Verdict: ErrUnknown, Cause: context.Cause(ctx)}
+		}
+		conf = g.host.Status().Members
+	}
+	return nil
+}
+
+// barred reports whether the group does not take a node again.
+func (g *Group) barred(id uint64) bool {
+	barred, _ := g.node.book.removed(g.id, id)
+	return barred
+}
+
+// removed reports whether this node is known to have been removed from the group.
+func (g *Group) removed() bool {
+	_, gone := g.node.book.removed(g.id, g.node.options.ID)
+	return gone
+}
+
+// leave is tryAlter for a change that removes this node. Nobody may tell a removed node
+// that the change is committed, so the book of another node counts, too.
+func (g *Group) leave(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- g.tryAlter(limited, steps...) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(g.node.options.TickInterval):
+		}
+		if g.removed() {
+			cancel()
+			<-done
+			return nil
+		}
+	}
+}
+
+// bar notes, in the group, that a node is not to be added again.
+func (g *Group) bar(ctx context.Context, id uint64) error {
+	if g.barred(id) {
+		return nil
+	}
+	return g.tell(ctx, facts{Removed: map[uint64]map[uint64]bool{g.id: {id: false}}})
+}
+
+// locate makes an address that of a node, unless it is, or is that of another member which
+// does not leave.
+func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, address string, leaving ...uint64) error {
+	if err := checkAddress(address); err != nil {
+		return refused("set address", err)
+	}
+	for _, other := range memberIDs(conf) {
+		if other != id && g.node.address(other) == address && !slices.Contains(leaving, other) {
+			return refused("set address", fmt.Errorf("%w: %s is the address of node %d: give node %d one of its own, or move node %d first", ErrAddress, address, other, id, other))
+		}
+	}
+	if g.node.book.fact(id).Address == address {
+		return nil
+	}
+	return g.publish(ctx, id, address)
+}
+
+// publish replicates the address of a node.
+func (g *Group) publish(ctx context.Context, id uint64, address string) error {
+	version := g.node.book.fact(id).Version + 1
+	return g.tell(ctx, facts{Addresses: map[uint64]located{id: {Address: address, Version: version}}})
+}
+
+// tell puts facts into the log.
+func (g *Group) tell(ctx context.Context, f facts) error {
+	command, err := encodeFacts(f)
+	if err != nil {
+		return err
+	}
+	_, err = g.host.Propose(ctx, command)
+	return err
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft"
+)
+
+// joiner returns a node that joins and knows one member alone.
+func joiner(t testing.TB, id uint64, seed *member) *member {
+	m := newMember(t, id, map[uint64]string{seed.options.ID: seed.options.Peers[seed.options.ID]})
+	m.options.Join = true
+	m.options.Listen = addressesOf(t, id)[id]
+	return m
+}
+
+// memberIDs returns the voters and the learners that a member knows.
+func (m *member) ids() (voters, learners []uint64) {
+	for _, x := range m.group.Members() {
+		if x.Voter {
+			voters = append(voters, x.ID)
+		} else {
+			learners = append(learners, x.ID)
+		}
+	}
+	return voters, learners
+}
+
+// notLeader returns a member that does not lead, and the leader.
+func notLeader(t testing.TB, all map[uint64]*member) (follower, leader *member) {
+	eventually(t, func() bool {
+		for _, id := range sortedIDs(all) {
+			if lead := all[id].group.Leader(); lead != 0 && lead != id && all[lead] != nil {
+				follower, leader = all[id], all[lead]
+				return true
+			}
+		}
+		return false
+	}, "a leader")
+	return follower, leader
+}
+
+// knowEachOther waits until all members have replicated addresses of all.
+func knowEachOther(t testing.TB, all map[uint64]*member) {
+	t.Helper()
+	for id, m := range all {
+		for other, to := range all {
+			eventually(t, func() bool { return m.node.Addresses()[other] == to.node.Address() }, "node %d knows node %d at %s", id, other, to.node.Address())
+		}
+	}
+}
+
+// The new node is told one member, not the leader, and all others are told its id and address. All
+// nodes then restart, and dial by what was replicated.
+func TestMemberIsAddedByIDAndAddressAloneAndAllNodesRestart(t *testing.T) {
+	all := startCluster(t, 3)
+	for i := range 50 {
+		all[1].propose(t, fmt.Sprint(i))
+	}
+	follower, _ := notLeader(t, all)
+	all[4] = joiner(t, 4, follower)
+	all[4].start(t)
+	require.NoError(t, follower.group.AddVoter(within(t), 4, all[4].options.Listen))
+	voters, learners := follower.ids()
+	require.Equal(t, []uint64{1, 2, 3, 4}, voters)
+	require.Empty(t, learners)
+	require.Len(t, all[4].read(t), 50)
+	knowEachOther(t, all)
+
+	for _, m := range all {
+		m.stop(t)
+	}
+	for _, m := range all {
+		m.start(t)
+	}
+	require.Equal(t, 51, all[4].propose(t, "of the fourth"))
+	for id, m := range all {
+		require.Len(t, m.read(t), 51, "node %d", id)
+	}
+}
+
+// A node says by itself that it has moved. Another one was down meanwhile, and everybody
+// else moves before it comes back: it is found by its own address.
+func TestMembersMoveToOtherAddresses(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "before")
+	knowEachOther(t, all)
+	all[3].stop(t)
+	for _, id := range []uint64{1, 2} {
+		all[id].stop(t)
+		moved := maps.Clone(all[id].options.Peers)
+		moved[id] = addressesOf(t, id)[id]
+		all[id].options.Peers = moved
+		all[id].start(t)
+		all[id].propose(t, "moved")
+	}
+	eventually(t, func() bool {
+		return all[1].node.Addresses()[2] == all[2].node.Address() && all[2].node.Addresses()[1] == all[1].node.Address()
+	}, "the two know each other")
+
+	all[3].start(t) // with the addresses of the beginning
+	require.Equal(t, 4, all[3].propose(t, "from the third"))
+	knowEachOther(t, all)
+	require.Equal(t, []string{"before", "moved", "moved", "from the third"}, all[3].read(t))
+}
+
+// An operator names the new addresses of all nodes, which are down at the same time.
+func TestAllMembersMoveAtOnce(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "before")
+	knowEachOther(t, all)
+	for _, m := range all {
+		m.stop(t)
+	}
+	moved := addressesOf(t, 1, 2, 3)
+	for _, m := range all {
+		m.options.Peers = moved
+		m.start(t)
+	}
+	require.Equal(t, 2, all[2].propose(t, "after"))
+	knowEachOther(t, all)
+	for _, m := range all { // again, with options that have not changed
+		m.stop(t)
+	}
+	for _, m := range all {
+		m.start(t)
+	}
+	require.Equal(t, 3, all[3].propose(t, "again"))
+}
+
+func TestMemberIsReplacedByAnotherAtTheSameAddress(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "a line")
+	knowEachOther(t, all)
+	all[3].stop(t)
+	all[4] = joiner(t, 4, all[1])
+	all[4].options.Listen = all[3].options.Peers[3]
+	all[4].start(t)
+	require.NoError(t, all[1].group.Replace(within(t), 3, 4, all[4].options.Listen))
+	voters, learners := all[1].ids()
+	require.Equal(t, []uint64{1, 2, 4}, voters)
+	require.Empty(t, learners)
+	require.Equal(t, 2, all[1].propose(t, "another"))
+	require.Equal(t, []string{"a line", "another"}, all[4].read(t))
+	require.NoError(t, all[2].group.Replace(within(t), 3, 4, all[4].options.Listen), "as the first call has done it")
+	require.ErrorIs(t, all[2].group.AddLearner(within(t), 3, addressesOf(t, 3)[3]), weft.ErrRemoved)
+}
+
+func TestLearnerIsPromotedAndLeaderRemoved(t *testing.T) {
+	all := startCluster(t, 3)
+	follower, leader := notLeader(t, all)
+	all[4] = joiner(t, 4, follower)
+	require.NoError(t, follower.group.AddLearner(within(t), 4, all[4].options.Listen), "it is not started yet")
+	_, learners := follower.ids()
+	require.Equal(t, []uint64{4}, learners)
+	all[4].start(t)
+	require.NoError(t, follower.group.Promote(within(t), 4))
+	require.NoError(t, leader.group.Remove(within(t), leader.options.ID))
+	eventually(t, func() bool { voters, _ := all[4].ids(); return len(voters) == 3 }, "three voters")
+	require.Equal(t, 1, all[4].propose(t, "a line"))
+	require.ErrorIs(t, follower.group.AddVoter(within(t), leader.options.ID, leader.node.Address()), weft.ErrRemoved)
+}

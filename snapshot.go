@@ -1,0 +1,151 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Snapshot writes the state of the group, as of one place in the log, while commands go
+// on. The state has everything that was acknowledged before the call. What is written
+// can be checked and restored by [Restore]. Any member can be asked; an error of w or of the
+// state machine leaves w with a part that Restore refuses.
+func (g *Group) Snapshot(ctx context.Context, w io.Writer) (SnapshotInfo, error) {
+	if err := g.usable(ctx); err != nil {
+		return SnapshotInfo{}, refused("snapshot", err)
+	}
+	if isNil(w) {
+		return SnapshotInfo{}, refused("snapshot", invalid("the writer is nil"))
+	}
+	ctx, end, err := g.begin(ctx)
+	if err != nil {
+		return SnapshotInfo{}, refused("snapshot", err)
+	}
+	defer end()
+	if _, err := g.host.Read(ctx); err != nil {
+		return SnapshotInfo{}, fmt.Errorf("group %d: snapshot: %w", g.id, err)
+	}
+	info, err := g.writeSnapshot(ctx, w)
+	if err != nil {
+		return info, refused("snapshot", fmt.Errorf("group %d, index %d: %w", g.id, info.Index, err))
+	}
+	return info, nil
+}
+
+func (g *Group) writeSnapshot(ctx context.Context, w io.Writer) (info SnapshotInfo, err error) {
+	view, err := g.user.Snapshot()
+	if err != nil {
+		return info, fmt.Errorf("the state machine's Snapshot: %w", err)
+	}
+	if isNil(view) {
+		return info, errors.New("the state machine's Snapshot returned neither a view nor an error")
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	id := make([]byte, snapshotIDBytes)
+	if _, err := rand.Read(id); err != nil {
+		return info, err
+	}
+	info = SnapshotInfo{
+		Format: snapshotFormat, Cluster: g.node.options.Cluster, Group: g.id,
+		Index: view.Meta().Index, ID: hex.EncodeToString(id),
+	}
+	return info, copySnapshot(ctx, w, info, view)
+}
+
+// copySnapshot writes a header and the bytes of a view.
+func copySnapshot(ctx context.Context, w io.Writer, info SnapshotInfo, view io.Reader) error {
+	out := snapshotWriter{w: w}
+	if err := out.header(info); err != nil {
+		return fmt.Errorf("write the header: %w", err)
+	}
+	buf := make([]byte, snapshotChunk)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, ended, err := fill(view, buf)
+		if err != nil {
+			return fmt.Errorf("read the state: %w", err)
+		}
+		if n > 0 {
+			if err := out.chunk(buf[:n]); err != nil {
+				return fmt.Errorf("write the state: %w", err)
+			}
+		}
+		if ended {
+			if err := out.chunk(nil); err != nil {
+				return fmt.Errorf("write the end: %w", err)
+			}
+			return nil
+		}
+	}
+}
+
+// maxIdleReads is how often a reader may return nothing at all.
+const maxIdleReads = 100
+
+// fill reads until buf is full or the reader ends. (io.ReadFull reports an end in the same
+// words as a reader that fails with io.ErrUnexpectedEOF.)
+func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
+	for idle := 0; n < len(buf); {
+		k, err := r.Read(buf[n:])
+		n += k
+		if err == io.EOF {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+		if idle++; k > 0 {
+			idle = 0
+		}
+		if idle == maxIdleReads {
+			return n, false, io.ErrNoProgress
+		}
+	}
+	return n, false, nil
+}
+
+// begin enters a use of the state machine that a close of the group waits for, and ends.
+func (g *Group) begin(ctx context.Context) (context.Context, func(), error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closing || g.host.Err() != nil {
+		return nil, nil, errors.Join(ErrStopped, g.host.Err())
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(g.ending, func() { cancel(ErrStopped) })
+	g.uses.Add(1)
+	return ctx, func() {
+		unhook()
+		cancel(nil)
+		g.uses.Done()
+	}, nil
+}
+
+// awaitUses waits for the ends of all uses.
+func (g *Group) awaitUses(ctx context.Context) error {
+	g.mu.Lock()
+	g.closing = true
+	g.mu.Unlock()
+	g.end()
+	done := make(chan struct{})
+	go func() { g.uses.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+		return nil
+	default:
+		return fmt.Errorf("%w: Snapshot, which reads the state machine's view or writes: %w", ErrNotEnded, context.Cause(ctx))
+	}
+}

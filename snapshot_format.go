@@ -1,0 +1,199 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// A snapshot in a file:
+//
+//	header  one line of JSON: SnapshotInfo
+//	sum     4 bytes
+//	chunk   length, 4 bytes, 1 to maxChunk; data; sum
+//	...
+//	end     a length of 0; sum
+//
+// Numbers are big-endian. Each sum is the CRC-32C of everything in front of it but for the
+// sums, so that a chunk that is missing, doubled or in another place is found, as well as a
+// damaged one; a file without its end is cut off.
+const (
+	snapshotFormat = 1
+	snapshotChunk  = 256 << 10 // as written
+	maxChunk       = 16 << 20  // as read
+	maxHeader      = 4 << 10
+)
+
+// SnapshotInfo describes a snapshot of [Group.Snapshot].
+type SnapshotInfo struct {
+	Format int `json:"weft_snapshot"`
+	// Cluster and Group are where the snapshot was made, and Index is the place in
+	// the log: the state has all entries up to Index, and no other.
+	Cluster uint64 `json:"cluster"`
+	Group   uint64 `json:"group"`
+	Index   uint64 `json:"index"`
+	// ID is different for each snapshot, in hexadecimal digits.
+	ID string `json:"id"`
+}
+
+// check returns what is wrong with a header.
+func (i SnapshotInfo) check() error {
+	if i.Format != snapshotFormat {
+		return fmt.Errorf("it has format %d, this version reads %d: use the version that wrote it", i.Format, snapshotFormat)
+	}
+	if id, err := hex.DecodeString(i.ID); err != nil || len(id) != snapshotIDBytes {
+		return fmt.Errorf("its id is %q, want %d hexadecimal digits", i.ID, 2*snapshotIDBytes)
+	}
+	if i.Cluster == 0 || i.Group == 0 || i.Index == 0 {
+		return fmt.Errorf("it is of cluster %d, group %d, index %d: want 1 or more of each", i.Cluster, i.Group, i.Index)
+	}
+	return nil
+}
+
+const snapshotIDBytes = 16
+
+// snapshotWriter writes a snapshot.
+type snapshotWriter struct {
+	w   io.Writer
+	sum uint32
+}
+
+// put writes b, which counts for the sums.
+func (s *snapshotWriter) put(b []byte) error {
+	s.sum = crc32.Update(s.sum, castagnoli, b)
+	_, err := s.w.Write(b)
+	return err
+}
+
+// seal writes the sum.
+func (s *snapshotWriter) seal() error {
+	_, err := s.w.Write(binary.BigEndian.AppendUint32(nil, s.sum))
+	return err
+}
+
+func (s *snapshotWriter) header(i SnapshotInfo) error {
+	line, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	if err := s.put(append(line, '\n')); err != nil {
+		return err
+	}
+	return s.seal()
+}
+
+// chunk writes a chunk; one without data is the end.
+func (s *snapshotWriter) chunk(data []byte) error {
+	if err := s.put(binary.BigEndian.AppendUint32(nil, uint32(len(data)))); err != nil {
+		return err
+	}
+	if err := s.put(data); err != nil {
+		return err
+	}
+	return s.seal()
+}
+
+// snapshotReader reads a snapshot: the header at once, and then, as an io.Reader, the state.
+type snapshotReader struct {
+	r     *bufio.Reader
+	info  SnapshotInfo
+	sum   uint32
+	data  []byte // what is left of a chunk
+	ended error  // io.EOF behind the end, or what is wrong
+}
+
+func newSnapshotReader(r io.Reader) (*snapshotReader, error) {
+	s := &snapshotReader{r: bufio.NewReaderSize(r, maxHeader)}
+	line, err := s.r.ReadSlice('\n')
+	if err != nil || len(line) < 2 || line[0] != '{' {
+		return nil, fmt.Errorf("%w: it does not begin with a line of JSON of at most %d bytes: %w", ErrSnapshot, maxHeader, unexpected(err))
+	}
+	if err := json.Unmarshal(line, &s.info); err != nil {
+		return nil, fmt.Errorf("%w: its header: %w", ErrSnapshot, err)
+	}
+	s.sum = crc32.Checksum(line, castagnoli)
+	if err := s.sealed(); err != nil {
+		return nil, fmt.Errorf("%w: its header: %w", ErrSnapshot, err)
+	}
+	if err := s.info.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	return s, nil
+}
+
+// unexpected returns err, for an end that should not be there.
+func unexpected(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// take reads n bytes, which count for the sums.
+func (s *snapshotReader) take(n int) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(s.r, b); err != nil {
+		return nil, unexpected(err)
+	}
+	s.sum = crc32.Update(s.sum, castagnoli, b)
+	return b, nil
+}
+
+// sealed reads a sum and compares.
+func (s *snapshotReader) sealed() error {
+	var b [4]byte
+	if _, err := io.ReadFull(s.r, b[:]); err != nil {
+		return unexpected(err)
+	}
+	if got := binary.BigEndian.Uint32(b[:]); got != s.sum {
+		return fmt.Errorf("its checksum is %08x, that of the bytes is %08x", got, s.sum)
+	}
+	return nil
+}
+
+// Read implements io.Reader. It returns io.EOF behind the end only, and no byte that was not
+// compared with a sum.
+func (s *snapshotReader) Read(p []byte) (int, error) {
+	for len(s.data) == 0 && s.ended == nil {
+		s.ended = s.next()
+	}
+	if len(s.data) == 0 {
+		return 0, s.ended
+	}
+	n := copy(p, s.data)
+	s.data = s.data[n:]
+	return n, nil
+}
+
+// next reads a chunk.
+func (s *snapshotReader) next() error {
+	bad := func(err error) error { return fmt.Errorf("%w: it is damaged or cut off: %w", ErrSnapshot, err) }
+	length, err := s.take(4)
+	if err != nil {
+		return bad(err)
+	}
+	n := binary.BigEndian.Uint32(length)
+	if n > maxChunk {
+		return bad(fmt.Errorf("a chunk of %d bytes, want at most %d", n, maxChunk))
+	}
+	data, err := s.take(int(n))
+	if err != nil {
+		return bad(err)
+	}
+	if err := s.sealed(); err != nil {
+		return bad(err)
+	}
+	s.data = data
+	if n == 0 {
+		return io.EOF
+	}
+	return nil
+}
