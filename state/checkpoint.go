@@ -1,0 +1,371 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state/internal/envelope"
+)
+
+// checkpoint is a file of the directory; the zero value is that of the empty state,
+// which has none.
+type checkpoint struct {
+	index uint64
+	name  string
+	bytes uint64
+}
+
+const (
+	filePrefix = "checkpoint-"
+	tempPrefix = "temporary-"
+)
+
+func (m *Memory[M]) path(name string) string { return m.opts.FS.PathJoin(m.opts.Dir, name) }
+
+func (m *Memory[M]) lastBytes() uint64 { return atomic.LoadUint64(&m.last.bytes) }
+
+// newest finds the last checkpoint. An older one beside it is what a crash left.
+func (m *Memory[M]) newest() (c checkpoint, err error) {
+	names, err := m.opts.FS.List(m.opts.Dir)
+	if err != nil {
+		return c, fmt.Errorf("list state directory: %w", err)
+	}
+	for _, name := range names {
+		rest, ok := strings.CutPrefix(name, filePrefix)
+		if !ok {
+			continue
+		}
+		var index uint64
+		if _, err := fmt.Sscanf(rest, "%020d", &index); err != nil || fileName(index) != name {
+			return c, fmt.Errorf("%w: %s is no name of a checkpoint; move the file elsewhere", ErrDamaged, m.path(name))
+		}
+		if index > c.index {
+			c = checkpoint{index: index, name: name}
+		}
+	}
+	if c.index > 0 {
+		info, err := m.opts.FS.Stat(m.path(c.name))
+		if err != nil {
+			return c, fmt.Errorf("look at checkpoint: %w", err)
+		}
+		c.bytes = uint64(info.Size())
+	}
+	return c, nil
+}
+
+func fileName(index uint64) string { return fmt.Sprintf("%s%020d", filePrefix, index) }
+
+// tidy removes all files but the last checkpoint's. What cannot be removed, as it is
+// open still, is tried again later.
+func (m *Memory[M]) tidy() {
+	names, err := m.opts.FS.List(m.opts.Dir)
+	if err != nil {
+		m.opts.Logf("list state directory: %v", err)
+		return
+	}
+	for _, name := range names {
+		ours := strings.HasPrefix(name, filePrefix) || strings.HasPrefix(name, tempPrefix)
+		if ours && name != m.last.name {
+			if err := m.opts.FS.Remove(m.path(name)); err != nil {
+				m.opts.Logf("remove %s: %v", m.path(name), err)
+			}
+		}
+	}
+}
+
+// read reads a checkpoint into a new machine.
+func (m *Memory[M]) read(c checkpoint) (s contents[M], err error) {
+	if c.index == 0 {
+		s.machine = m.make()
+		return s, m.loadSessions(&s, nil)
+	}
+	f, err := m.opts.FS.Open(m.path(c.name), vfs.SequentialReadsOption)
+	if err != nil {
+		return s, fmt.Errorf("open checkpoint: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = fmt.Errorf("checkpoint %s: %w", m.path(c.name), err)
+		}
+	}()
+	r := &frameReader{from: f}
+	meta, err := m.readHeader(r)
+	if err != nil {
+		return s, err
+	}
+	if meta.Index != c.index {
+		return s, fmt.Errorf("%w: it is of index %d", ErrDamaged, meta.Index)
+	}
+	return m.readBody(r, meta)
+}
+
+// readHeader reads the first frame of a checkpoint.
+func (m *Memory[M]) readHeader(r *frameReader) (meta rawnode.SnapshotMeta, err error) {
+	if err := r.next(); err != nil {
+		return meta, err
+	}
+	b := r.data
+	if r.kind != frameHeader || len(b) < 9 {
+		return meta, fmt.Errorf("%w: it begins with a frame of kind %q, want a header", ErrDamaged, r.kind)
+	}
+	if b[0] != formatVersion {
+		return meta, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, b[0], formatVersion)
+	}
+	meta.Index = binary.LittleEndian.Uint64(b[1:])
+	identity, b, ok := cutBytes(b[9:])
+	if !ok {
+		return meta, fmt.Errorf("%w: its header is short", ErrDamaged)
+	}
+	if string(identity) != m.opts.Identity {
+		return meta, fmt.Errorf("%w: of %q, this is %q; give the directory of this state", ErrIdentity, identity, m.opts.Identity)
+	}
+	// nil and empty are different to nobody, but a host that has written nothing gets nil.
+	if len(b) > 0 {
+		meta.Host = slices.Clone(b)
+	}
+	return meta, nil
+}
+
+// encodeHeader returns what readHeader reads.
+func encodeHeader(meta rawnode.SnapshotMeta, identity string) []byte {
+	b := binary.LittleEndian.AppendUint64([]byte{formatVersion}, meta.Index)
+	b = binary.AppendUvarint(b, uint64(len(identity)))
+	return append(append(b, identity...), meta.Host...)
+}
+
+// cutBytes cuts off bytes that stand behind their length.
+func cutBytes(b []byte) (value, rest []byte, ok bool) {
+	n, head := binary.Uvarint(b)
+	if head <= 0 || n > uint64(len(b)-head) {
+		return nil, nil, false
+	}
+	return b[head:][:n], b[head:][n:], true
+}
+
+// readBody reads the rest into a new machine.
+func (m *Memory[M]) readBody(r *frameReader, meta rawnode.SnapshotMeta) (s contents[M], err error) {
+	rows := map[session.ID][]byte{}
+	for {
+		if err := r.next(); err != nil {
+			return s, err
+		}
+		if r.kind != frameSession {
+			break
+		}
+		id, n := binary.Uvarint(r.data)
+		if n <= 0 {
+			return s, fmt.Errorf("%w: frame %d is no row of a session", ErrDamaged, r.number-1)
+		}
+		rows[session.ID(id)] = slices.Clone(r.data[n:])
+	}
+	s.machine, s.applied, s.host = m.make(), meta.Index, meta.Host
+	if err := s.machine.Read(r); err != nil {
+		if r.err != nil {
+			return s, r.err // which the machine may have wrapped or not
+		}
+		return s, fmt.Errorf("the machine does not read what it has written: %w", err)
+	}
+	if err := r.atEnd(); err != nil {
+		return s, err
+	}
+	return s, m.loadSessions(&s, rows)
+}
+
+// loadSessions makes the table of sessions, if there is to be one.
+func (m *Memory[M]) loadSessions(s *contents[M], rows map[session.ID][]byte) (err error) {
+	if m.opts.Sessions == nil {
+		if len(rows) > 0 {
+			err = fmt.Errorf("%w: Options.Sessions is nil, the state has %d rows of sessions: set the limits that all replicas have", ErrInvalid, len(rows))
+		}
+		return err
+	}
+	s.sessions, err = envelope.Load(*m.opts.Sessions, func(yield func(session.ID, []byte) bool) {
+		for id, row := range rows {
+			if !yield(id, row) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// inBackground begins a checkpoint, unless one is under way.
+func (m *Memory[M]) inBackground() {
+	if m.opts.Inline {
+		m.report(m.Checkpoint())
+		return
+	}
+	m.begun.Lock()
+	defer m.begun.Unlock()
+	if m.closed.Load() || m.busy.Swap(true) {
+		return
+	}
+	m.background.Go(func() {
+		defer m.busy.Store(false)
+		m.report(m.Checkpoint())
+	})
+}
+
+// report tells of a checkpoint that nobody asked for. The log is kept meanwhile, and
+// the next one is due after as many commands again.
+func (m *Memory[M]) report(err error) {
+	if err != nil && m.ended() == nil {
+		m.opts.Logf("checkpoint of %s: %v", m.opts.Dir, err)
+		m.mu.Lock()
+		m.since = 0
+		m.mu.Unlock()
+	}
+}
+
+// Checkpoint makes the present state durable, if it is not. An error leaves the last
+// checkpoint as it was.
+func (m *Memory[M]) Checkpoint() error {
+	m.files.Lock()
+	defer m.files.Unlock()
+	return m.checkpoint()
+}
+
+// checkpoint is Checkpoint for a caller that holds files.
+func (m *Memory[M]) checkpoint() error {
+	if err := m.ended(); err != nil {
+		return err
+	}
+	m.mu.RLock()
+	s := contents[Machine]{machine: m.machine, applied: m.applied, host: m.host}
+	if s.applied == m.last.index {
+		m.mu.RUnlock()
+		return nil
+	}
+	rows := m.rows()
+	cost := m.since
+	fork, forks := s.machine.(Forker)
+	if forks {
+		s.machine = fork.Fork()
+		m.mu.RUnlock()
+	}
+	err := m.save(rawnode.SnapshotMeta{Index: s.applied, Host: s.host}, func(w *frameWriter) error {
+		for _, row := range rows {
+			if err := w.frame(frameSession, row); err != nil {
+				return err
+			}
+		}
+		if err := s.machine.Write(w); err != nil {
+			return fmt.Errorf("the machine writes: %w", err)
+		}
+		return w.end()
+	}, func() {
+		if !forks {
+			m.mu.RUnlock()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.since = max(m.since-cost, 0)
+	m.mu.Unlock()
+	return nil
+}
+
+// rows encodes the table of sessions.
+func (m *Memory[M]) rows() (rows [][]byte) {
+	if m.sessions == nil {
+		return nil
+	}
+	for id, row := range m.sessions.All() {
+		rows = append(rows, append(binary.AppendUvarint(nil, uint64(id)), row...))
+	}
+	return rows
+}
+
+// save writes a checkpoint and puts it in the place of the last. body is called once,
+// and afterwards written, before the file is synced.
+func (m *Memory[M]) save(meta rawnode.SnapshotMeta, body func(*frameWriter) error, written func()) (err error) {
+	c, temp, err := m.writeTemporary(meta, body, written)
+	if err != nil {
+		return err
+	}
+	return m.install(c, temp)
+}
+
+// writeTemporary writes a checkpoint under a name that nobody looks for, durably.
+func (m *Memory[M]) writeTemporary(meta rawnode.SnapshotMeta, body func(*frameWriter) error, written func()) (c checkpoint, temp string, err error) {
+	fs := m.opts.FS
+	c = checkpoint{index: meta.Index, name: fileName(meta.Index)}
+	temp = m.path(tempPrefix + c.name)
+	f, err := fs.Create(temp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		written()
+		return c, temp, fmt.Errorf("make checkpoint: %w", err)
+	}
+	counted := &counter{to: f}
+	w := &frameWriter{to: counted, check: m.ended}
+	err = w.frame(frameHeader, encodeHeader(meta, m.opts.Identity))
+	if err == nil {
+		err = body(w)
+	}
+	written()
+	if err == nil {
+		err = w.err // a machine may have dropped it
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	c.bytes = counted.n
+	if err = errors.Join(err, f.Close()); err != nil {
+		return c, temp, fmt.Errorf("write checkpoint %s: %w", temp, errors.Join(err, fs.Remove(temp)))
+	}
+	return c, temp, nil
+}
+
+// install puts a written checkpoint in the place of the last.
+func (m *Memory[M]) install(c checkpoint, temp string) error {
+	fs := m.opts.FS
+	if err := fs.Rename(temp, m.path(c.name)); err != nil {
+		return fmt.Errorf("rename checkpoint: %w", errors.Join(err, fs.Remove(temp)))
+	}
+	if err := syncDir(fs, m.opts.Dir); err != nil {
+		return errors.Join(err, fs.Remove(m.path(c.name))) // or a start may find it beside later ones
+	}
+	m.last.index, m.last.name = c.index, c.name
+	atomic.StoreUint64(&m.last.bytes, c.bytes)
+	m.durable.Store(c.index)
+	m.tidy()
+	return nil
+}
+
+// counter counts bytes.
+type counter struct {
+	to io.Writer
+	n  uint64
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += uint64(n)
+	return n, err
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("open directory %s: %w", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync directory %s: %w", dir, err)
+	}
+	return nil
+}

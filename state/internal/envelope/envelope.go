@@ -1,0 +1,181 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package envelope is what the adapters of package state share: commands that name
+// a client's session, and the table that applies such a command once.
+package envelope
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/weftraft/weft/rawnode/session"
+)
+
+// The first byte of a command says how the rest is to be read.
+const (
+	kindPlain  = 0 // the command
+	kindOpen   = 1 // nothing
+	kindInside = 2 // session, sequence, acknowledged as uvarints; the command
+	kindEnd    = 3 // session as a uvarint
+)
+
+// ErrMalformed says that a command has no envelope that this version can read.
+var ErrMalformed = errors.New("state: the command has no envelope of a session; make it with Plain, OpenSession, InSession or EndSession")
+
+// ErrResult says that a result cannot be kept for a client that tries again.
+var ErrResult = errors.New("state: the result cannot be kept by a session; return nil, []byte or string")
+
+// A RefusedError is the result of a command that its session did not let pass.
+type RefusedError struct {
+	Session  session.ID
+	Sequence uint64
+	Verdict  session.Verdict
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("state: session %d, command %d: %v", e.Session, e.Sequence, e.Verdict)
+}
+
+// Plain returns the envelope of a command outside any session.
+func Plain(command []byte) []byte { return append([]byte{kindPlain}, command...) }
+
+// Open returns a command that opens a session.
+func Open() []byte { return []byte{kindOpen} }
+
+// Inside returns the envelope of a command of a session.
+func Inside(id session.ID, sequence, acknowledged uint64, command []byte) []byte {
+	b := binary.AppendUvarint([]byte{kindInside}, uint64(id))
+	b = binary.AppendUvarint(b, sequence)
+	b = binary.AppendUvarint(b, acknowledged)
+	return append(b, command...)
+}
+
+// End returns a command that ends a session.
+func End(id session.ID) []byte { return binary.AppendUvarint([]byte{kindEnd}, uint64(id)) }
+
+// Sessions applies commands with envelopes. It is used by one goroutine at a time.
+type Sessions struct{ table *session.Table }
+
+// New returns an empty table.
+func New(limits session.Limits) (*Sessions, error) { return Load(limits, nil) }
+
+// Load makes a table of rows; nil: none.
+func Load(limits session.Limits, rows iter.Seq2[session.ID, []byte]) (*Sessions, error) {
+	if rows == nil {
+		rows = func(func(session.ID, []byte) bool) {}
+	}
+	t, err := session.Load(limits, rows)
+	if err != nil {
+		return nil, err
+	}
+	return &Sessions{t}, nil
+}
+
+// All yields every row.
+func (s *Sessions) All() iter.Seq2[session.ID, []byte] { return s.table.All() }
+
+// Changes yields the rows that changed since it was called last, nil for those that
+// are to be removed.
+func (s *Sessions) Changes() iter.Seq2[session.ID, []byte] { return s.table.Changes() }
+
+// Apply returns the result of a command, which apply computes if it was not applied
+// before. An error is apply's own, and leaves the table as it was.
+func (s *Sessions) Apply(envelope []byte, apply func([]byte) (any, error)) (any, error) {
+	if len(envelope) == 0 {
+		return ErrMalformed, nil
+	}
+	kind, rest := envelope[0], envelope[1:]
+	switch kind {
+	case kindPlain:
+		return apply(rest)
+	case kindOpen:
+		if len(rest) == 0 {
+			return s.table.Open(), nil
+		}
+	case kindInside:
+		var n [3]uint64
+		if rest = uvarints(rest, n[:]); rest != nil {
+			return s.inside(session.ID(n[0]), n[1], n[2], rest, apply)
+		}
+	case kindEnd:
+		var n [1]uint64
+		if rest = uvarints(rest, n[:]); rest != nil && len(rest) == 0 {
+			return s.table.End(session.ID(n[0])), nil
+		}
+	}
+	return ErrMalformed, nil
+}
+
+// uvarints fills in numbers and returns what follows, or nil if they are not there.
+func uvarints(b []byte, numbers []uint64) []byte {
+	for i := range numbers {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return nil
+		}
+		numbers[i], b = v, b[n:]
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b
+}
+
+func (s *Sessions) inside(id session.ID, sequence, acknowledged uint64, command []byte, apply func([]byte) (any, error)) (any, error) {
+	verdict, kept := s.table.Admit(id, sequence)
+	switch verdict {
+	case session.Fresh:
+	case session.Repeated:
+		return decodeResult(kept), nil
+	default:
+		return &RefusedError{Session: id, Sequence: sequence, Verdict: verdict}, nil
+	}
+	result, err := apply(command)
+	if err != nil {
+		return nil, err
+	}
+	kept, ok := encodeResult(result)
+	if !ok {
+		result = fmt.Errorf("%w; the command returned a %T", ErrResult, result)
+	}
+	return result, s.table.Applied(id, sequence, acknowledged, kept)
+}
+
+// What a session keeps of a result begins with its type.
+const (
+	resultNil    = 0
+	resultBytes  = 1
+	resultString = 2
+	resultBad    = 3
+)
+
+// encodeResult also encodes, as resultBad, what cannot be kept.
+func encodeResult(result any) (encoded []byte, ok bool) {
+	switch r := result.(type) {
+	case nil:
+		return []byte{resultNil}, true
+	case []byte:
+		return append([]byte{resultBytes}, r...), true
+	case string:
+		return append([]byte{resultString}, r...), true
+	}
+	return []byte{resultBad}, false
+}
+
+func decodeResult(b []byte) any {
+	if len(b) > 0 {
+		switch b[0] {
+		case resultNil:
+			return nil
+		case resultBytes:
+			return append([]byte{}, b[1:]...)
+		case resultString:
+			return string(b[1:])
+		}
+	}
+	return ErrResult
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envelope
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/rawnode/session"
+)
+
+// Whatever bytes come as a command, the outcome is a result, the same at two replicas,
+// and no panic.
+func FuzzCommands(f *testing.F) {
+	for _, c := range [][]byte{nil, Plain([]byte("a")), Open(), Inside(1, 1, 0, []byte("b")), Inside(1, 2, 1, nil), End(1), {9}} {
+		f.Add(c)
+	}
+	f.Fuzz(func(t *testing.T, command []byte) {
+		var rows [2]map[session.ID]string
+		var results [2]any
+		for i := range rows {
+			s, err := New(session.Limits{Sessions: 2, Results: 2, ResultBytes: 10})
+			require.NoError(t, err)
+			_, err = s.Apply(Open(), nil)
+			require.NoError(t, err)
+			for range 2 {
+				results[i], err = s.Apply(command, func(c []byte) (any, error) { return c, nil })
+				require.NoError(t, err)
+			}
+			rows[i] = map[session.ID]string{}
+			for id, row := range s.All() {
+				rows[i][id] = string(row)
+			}
+		}
+		require.Equal(t, rows[0], rows[1])
+		require.Equal(t, results[0], results[1])
+	})
+}
+
+// A command that could not be applied is not noted as applied.
+func TestErrorLeavesTheTable(t *testing.T) {
+	s, err := New(session.DefaultLimits)
+	require.NoError(t, err)
+	id, err := s.Apply(Open(), nil)
+	require.NoError(t, err)
+	c := Inside(id.(session.ID), 1, 0, []byte("x"))
+	broken := errors.New("broken")
+	_, err = s.Apply(c, func([]byte) (any, error) { return nil, broken })
+	require.ErrorIs(t, err, broken)
+	for range 2 {
+		got, err := s.Apply(c, func(b []byte) (any, error) { return b, nil })
+		require.NoError(t, err)
+		require.Equal(t, []byte("x"), got)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"io"
+
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state/internal/envelope"
+)
+
+// Machine is a user's replicated state in memory.
+//
+// Its methods are not called at the same time, but for Write, beside which
+// [Memory.View] may read.
+type Machine interface {
+	// Apply changes the state by one command and returns a result for the caller of
+	// Propose: any value, an error too. The state after it, and the result, must be a
+	// function of the state before it and of the command alone, or replicas come to
+	// different states: no clock, no randomness, no order of a map. The command may be
+	// kept, and must not be changed.
+	Apply(command []byte) (result any)
+	// Write writes the state. It must not change the state. An error of w is to be
+	// returned.
+	Write(w io.Writer) error
+	// Read fills an empty state with what Write has written, and that alone. An error
+	// says that r has something else, or is an error of r.
+	Read(r io.Reader) error
+}
+
+// Forker is an optional interface of a [Machine] that can set its present state aside
+// at little cost, for example as its maps are copied on write. Without it, commands
+// wait while Write writes.
+type Forker interface {
+	// Fork returns a copy of the state that stays as it is while the original goes on.
+	// Of the copy only Write is called, by another goroutine.
+	Fork() Machine
+}
+
+// Results of commands with envelopes of sessions; see [Options].Sessions.
+var (
+	// ErrMalformed is the result of a command without an envelope.
+	ErrMalformed = envelope.ErrMalformed
+	// ErrResult wraps the result of a command inside a session whose own result is of a
+	// type that a session cannot keep: it must be nil, []byte or string. The command
+	// has taken effect.
+	ErrResult = envelope.ErrResult
+)
+
+// RefusedError is the result of a command that its session did not let pass, as
+// Verdict says; the command has not taken effect by this try.
+type RefusedError = envelope.RefusedError
+
+// Plain returns the envelope of a command outside any session, which is applied as
+// often as it is proposed with success.
+func Plain(command []byte) []byte { return envelope.Plain(command) }
+
+// OpenSession returns a command that opens a session; its result is the session.ID.
+func OpenSession() []byte { return envelope.Open() }
+
+// InSession returns the envelope of a command of a session, which may be proposed
+// again, at any node, and takes effect once. Sequence is the command's number in the
+// session, from 1 on; the client has the results up to acknowledged, or 0.
+func InSession(id session.ID, sequence, acknowledged uint64, command []byte) []byte {
+	return envelope.Inside(id, sequence, acknowledged, command)
+}
+
+// EndSession returns a command that ends a session; its result is true if there was
+// such a session.
+func EndSession(id session.ID) []byte { return envelope.End(id) }

@@ -1,0 +1,120 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// snapshot is an open checkpoint. Its file may be removed meanwhile.
+type snapshot struct {
+	meta rawnode.SnapshotMeta
+	io.ReadCloser
+}
+
+// Meta implements [rawnode.Snapshot].
+func (s *snapshot) Meta() rawnode.SnapshotMeta { return s.meta }
+
+// Snapshot implements [rawnode.StateMachine]. It makes a checkpoint, unless the last one
+// is of the present state.
+func (m *Memory[M]) Snapshot() (rawnode.Snapshot, error) {
+	m.files.Lock()
+	defer m.files.Unlock()
+	if err := m.checkpoint(); err != nil {
+		return nil, err
+	}
+	if m.last.index == 0 {
+		return m.emptySnapshot(), nil
+	}
+	f, err := m.opts.FS.Open(m.path(m.last.name), vfs.SequentialReadsOption)
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoint: %w", err)
+	}
+	meta, err := m.readHeader(&frameReader{from: f}) // the body stands behind it
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %s: %w", m.last.name, errors.Join(err, f.Close()))
+	}
+	return &snapshot{meta, f}, nil
+}
+
+// emptySnapshot is the snapshot of a state that nothing was applied to.
+func (m *Memory[M]) emptySnapshot() rawnode.Snapshot {
+	r, w := io.Pipe()
+	machine := m.make()
+	go func() {
+		f := &frameWriter{to: w, number: 1}
+		_ = w.CloseWithError(errors.Join(machine.Write(f), f.end())) // never fails
+	}()
+	return &snapshot{rawnode.SnapshotMeta{}, r}
+}
+
+// Restore implements [rawnode.StateMachine]. The state that comes is written to a file
+// and read into a new machine, before it takes the place of the old one.
+func (m *Memory[M]) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
+	m.files.Lock()
+	defer m.files.Unlock()
+	if err := m.ended(); err != nil {
+		return err
+	}
+	if applied := m.Applied(); meta.Index == 0 || meta.Index < applied {
+		return fmt.Errorf("%w: a snapshot of index %d for a state at index %d, want %d or more: a state does not go back", ErrInvalid, meta.Index, applied, max(applied, 1))
+	}
+	if len(meta.Host) > MaxHostBytes {
+		return fmt.Errorf("%w: %d bytes of the host, the bound is %d", ErrInvalid, len(meta.Host), MaxHostBytes)
+	}
+	c, temp, err := m.writeTemporary(meta, func(w *frameWriter) error { return copyBody(w, body) }, func() {})
+	if err != nil {
+		return err
+	}
+	s, err := m.read(checkpoint{index: c.index, name: tempPrefix + c.name})
+	if err != nil {
+		return errors.Join(err, m.opts.FS.Remove(temp))
+	}
+	return m.replace(c, temp, s)
+}
+
+// copyBody copies the frames of a snapshot, up to the end of its source, and checks
+// each.
+func copyBody(w *frameWriter, body io.Reader) error {
+	r := &frameReader{from: body, number: 1}
+	for {
+		if err := r.next(); err != nil {
+			return fmt.Errorf("read the snapshot: %w", err)
+		}
+		switch r.kind {
+		case frameSession, framePiece:
+		case frameEnd:
+			end := r.data
+			if err := r.atEnd(); err != nil {
+				return fmt.Errorf("read the snapshot: %w", err)
+			}
+			return w.frame(frameEnd, end)
+		default:
+			return fmt.Errorf("read the snapshot: %w: frame %d is of kind %q", ErrDamaged, r.number-1, r.kind)
+		}
+		if err := w.frame(r.kind, r.data); err != nil {
+			return err
+		}
+	}
+}
+
+// replace puts a restored state into force.
+func (m *Memory[M]) replace(c checkpoint, temp string, s contents[M]) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ended(); err != nil {
+		return errors.Join(err, m.opts.FS.Remove(temp))
+	}
+	if err := m.install(c, temp); err != nil {
+		return err
+	}
+	m.put(s)
+	return nil
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wefttest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Dir is a directory on a disk that a suite or a [Cluster] lets crash.
+type Dir struct {
+	// FS is the file system: one in memory, or the operating system's if the factory
+	// asks for that.
+	FS vfs.FS
+	// Path is the directory. It is empty, or has what the state left there before.
+	Path string
+}
+
+// newDir returns an empty directory.
+func newDir(onDisk bool) (Dir, error) {
+	if !onDisk {
+		fs := vfs.NewCrashableMem()
+		return Dir{fs, "state"}, makeDir(fs, "state")
+	}
+	path, err := os.MkdirTemp("", "wefttest-")
+	return Dir{vfs.Default, path}, err
+}
+
+// makeDir makes a directory that survives a crash.
+func makeDir(fs vfs.FS, path string) error {
+	if err := fs.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	parent, err := fs.OpenDir(fs.PathDir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// crash returns what a crash leaves of a file system in memory.
+func crash(fs *vfs.MemFS, power bool) *vfs.MemFS {
+	cfg := vfs.CrashCloneCfg{}
+	if power {
+		// All of it: what is drawn makes no difference.
+		cfg = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}
+	}
+	return fs.CrashClone(cfg)
+}
+
+// remove ends a directory of the operating system.
+func (d Dir) remove() error {
+	if _, ok := d.FS.(*vfs.MemFS); ok {
+		return nil
+	}
+	return os.RemoveAll(d.Path)
+}
+
+// crashed returns the directory as a crash of this moment leaves it. With power, as
+// after the process was killed, all that was written is there; without, what was
+// synced. The operating system's file system shows only the former.
+func (d Dir) crashed(power bool) (Dir, error) {
+	if mem, ok := d.FS.(*vfs.MemFS); ok {
+		return Dir{crash(mem, power), d.Path}, nil
+	}
+	return d.copied()
+}
+
+// copied copies a directory of the operating system, as of one moment: one at which
+// nothing was made, renamed, removed or written from before the copy to behind it.
+func (d Dir) copied() (Dir, error) {
+	for deadline := time.Now().Add(patience); ; {
+		before, err := listing(d.Path)
+		if err != nil {
+			return Dir{}, err
+		}
+		path, err := os.MkdirTemp("", "wefttest-")
+		if err == nil {
+			err = copyTree(path, d.Path)
+		}
+		if err != nil {
+			return Dir{}, err
+		}
+		after, err := listing(d.Path)
+		if err != nil || before == after {
+			return Dir{d.FS, path}, err
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return Dir{}, err
+		}
+		if time.Now().After(deadline) {
+			return Dir{}, fmt.Errorf("wefttest: %s changes all the time, for %v: a crash cannot be imitated", d.Path, patience)
+		}
+	}
+}
+
+// listing returns names, sizes and times of a directory's files.
+func listing(dir string) (string, error) {
+	var all strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil {
+			var info os.FileInfo
+			if info, err = e.Info(); err == nil {
+				fmt.Fprintln(&all, path, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return all.String(), err
+}
+
+// copyTree copies a directory while the program that writes there goes on: a file that
+// vanishes was removed meanwhile.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", path, err)
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o644)
+	})
+}

@@ -1,0 +1,349 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wefttest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// A StateMachineFactory is what the suite for state machines needs to know of one.
+type StateMachineFactory struct {
+	// Open opens the state in a directory, as a program that starts does. The directory
+	// is empty, or a state machine that was closed, or crashed, has left it. If what is
+	// returned is an io.Closer, the suite closes it. Required.
+	Open func(Dir) (rawnode.StateMachine, error)
+	// Command returns a command. Most commands should change what Read returns, and the
+	// result of some should depend on the state. Required.
+	Command func(*rand.Rand) []byte
+	// Read returns all that readers can see of the state: one text for equal states, and
+	// other texts for others. It is also called while Apply is under way. Required.
+	Read func(rawnode.StateMachine) (string, error)
+
+	// Model, unless nil, returns a new model of the state: a function that applies a
+	// command and returns what Read returns then. Without it the state machine is only
+	// compared with itself, and a command that always takes effect twice goes unnoticed.
+	Model func() func(command []byte) string
+	// Flush, unless nil, makes everything durable that was applied. The suite calls it
+	// now and then, as a program may.
+	Flush func(rawnode.StateMachine) error
+	// OnDisk has the state machine use the operating system's file system, for one that
+	// cannot take another. A crash is then the end of a process, never of the machine.
+	OnDisk bool
+}
+
+// Validate returns an error that names what is missing, or nil.
+func (f StateMachineFactory) Validate() error {
+	var errs []error
+	for _, x := range []struct {
+		field   string
+		missing bool
+		want    string
+	}{
+		{"Open", f.Open == nil, "a function that opens the state in a directory"},
+		{"Command", f.Command == nil, "a function that draws a command"},
+		{"Read", f.Read == nil, "a function that returns what readers see"},
+	} {
+		if x.missing {
+			errs = append(errs, fmt.Errorf("wefttest: StateMachineFactory.%s is nil, want %s", x.field, x.want))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// TestStateMachine holds state machines to the contract of [rawnode.StateMachine], with
+// a subtest for each rule. With the race detector it finds more.
+func TestStateMachine(t *testing.T, f StateMachineFactory) {
+	t.Helper()
+	if err := f.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	testAll(t, stateMachineRules, f.stage)
+}
+
+// CheckStateMachine is TestStateMachine outside a test. The error joins a [RuleError]
+// for each rule that is broken.
+func CheckStateMachine(f StateMachineFactory) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	return checkAll(stateMachineRules, f.stage)
+}
+
+func (f StateMachineFactory) stage(rule string) *stage { return &stage{f: f, rng: draws(rule)} }
+
+// stage is where a rule is put to the test.
+type stage struct {
+	f       StateMachineFactory
+	rng     *rand.Rand
+	machine []*subject
+}
+
+// done ends all that the rule has left.
+func (s *stage) done() {
+	for _, m := range s.machine {
+		m.end()
+		_ = m.dir.remove() // a temporary directory
+	}
+}
+
+// subject is a state machine in a directory.
+type subject struct {
+	s   *stage
+	sm  rawnode.StateMachine
+	dir Dir
+}
+
+// fresh opens an empty state machine, for a host that begins.
+func (s *stage) fresh() (*subject, error) {
+	dir, err := newDir(s.f.OnDisk)
+	if err != nil {
+		return nil, err
+	}
+	m, index, host, err := s.open(dir)
+	if err == nil && (index != 0 || len(host) > 0) {
+		err = fmt.Errorf("Load of an empty state returns index %d and %d bytes of the host, want 0 and none", index, len(host))
+	}
+	return m, err
+}
+
+// open opens what is in a directory, and loads it.
+func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte, err error) {
+	m = &subject{s: s, dir: dir}
+	if m.sm, err = s.f.Open(dir); err != nil {
+		return m, 0, nil, fmt.Errorf("Open: %w", err)
+	}
+	s.machine = append(s.machine, m)
+	if m.sm == nil {
+		return m, 0, nil, errors.New("Open returns nil, and no error")
+	}
+	if index, host, err = m.sm.Load(); err != nil {
+		err = fmt.Errorf("Load: %w", err)
+	}
+	return m, index, host, err
+}
+
+// end closes it in good order.
+func (m *subject) end() {
+	if c, ok := m.sm.(io.Closer); ok {
+		_ = c.Close() // it may have been closed, or interrupted
+	}
+	m.sm = nil
+}
+
+// crashed returns what a crash of this moment leaves, opened again. The old one is of no
+// more use.
+func (m *subject) crashed(power bool) (*subject, uint64, []byte, error) {
+	dir, err := m.dir.crashed(power)
+	m.end()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	return m.s.open(dir)
+}
+
+func (m *subject) read() (string, error) {
+	text, err := m.s.f.Read(m.sm)
+	if err != nil {
+		err = fmt.Errorf("Read: %w", err)
+	}
+	return text, err
+}
+
+func (m *subject) flush() error {
+	if m.s.f.Flush == nil {
+		return nil
+	}
+	return m.s.f.Flush(m.sm)
+}
+
+// story is what is applied, and what comes of it.
+type story struct {
+	batches []rawnode.Batch
+	results [][]any  // of each batch
+	states  []string // before the first batch, and after each
+	hosts   [][]byte // likewise
+}
+
+// index returns the index of the state after n batches.
+func (t *story) index(n int) uint64 {
+	if n == 0 {
+		return 0
+	}
+	return t.batches[n-1].Index
+}
+
+// at returns how many batches lead to an index; false if none ends there.
+func (t *story) at(index uint64) (int, bool) {
+	for n := range len(t.batches) + 1 {
+		if t.index(n) == index {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// tell draws a story of n batches, and finds out what comes of it: from a state machine
+// that gets one command at a time, and from the model.
+func (s *stage) tell(n int) (*story, error) {
+	t := &story{}
+	index := uint64(0)
+	for i := range n {
+		b := rawnode.Batch{Index: index + 1 + uint64(s.rng.IntN(3))}
+		index = b.Index
+		for range s.rng.IntN(6) {
+			b.Commands = append(b.Commands, s.f.Command(s.rng))
+		}
+		if i == 0 || s.rng.IntN(2) == 0 {
+			b.Host = fmt.Appendf(nil, "host at %d", index)
+		}
+		t.batches = append(t.batches, b)
+	}
+	return t, s.learn(t)
+}
+
+func (s *stage) learn(t *story) error {
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	defer m.end()
+	text, err := m.read()
+	if err != nil {
+		return err
+	}
+	t.results, t.states, t.hosts = nil, []string{text}, [][]byte{nil}
+	index, host := uint64(0), []byte(nil)
+	for _, b := range t.batches {
+		var results []any
+		for _, c := range b.Commands {
+			index++
+			got, err := m.sm.Apply(rawnode.Batch{Index: index, Commands: [][]byte{append([]byte{}, c...)}})
+			if err == nil && len(got) != 1 {
+				err = fmt.Errorf("%d results of 1 command", len(got))
+			}
+			if err != nil {
+				return fmt.Errorf("Apply of one command: %w", err)
+			}
+			results = append(results, got[0])
+		}
+		if text, err = m.read(); err != nil {
+			return err
+		}
+		if b.Host != nil {
+			host = b.Host
+		}
+		t.results, t.states, t.hosts = append(t.results, results), append(t.states, text), append(t.hosts, host)
+	}
+	return nil
+}
+
+// modelled compares a story with the model.
+func (s *stage) modelled(t *story) error {
+	if s.f.Model == nil {
+		return nil
+	}
+	model, text := s.f.Model(), t.states[0]
+	for i, b := range t.batches {
+		for _, c := range b.Commands {
+			text = model(c)
+		}
+		if text != t.states[i+1] {
+			return fmt.Errorf("after %d batches, one command at a time, readers see %s", i+1, differ(t.states[i+1], text))
+		}
+	}
+	return nil
+}
+
+// apply applies batches from to until of a story, and compares the results.
+func (m *subject) apply(t *story, from, until int) error {
+	for i := from; i < until; i++ {
+		b := copyBatch(t.batches[i])
+		results, err := m.sm.Apply(b)
+		if err != nil {
+			return fmt.Errorf("Apply of index %d: %w", b.Index, err)
+		}
+		if len(results) != len(b.Commands) {
+			return fmt.Errorf("Apply of index %d: %d results of %d commands, want one for each", b.Index, len(results), len(b.Commands))
+		}
+		for k := range results {
+			if !sameResult(results[k], t.results[i][k]) {
+				return fmt.Errorf("Apply of index %d: the result of command %d is %v, at another replica %v", b.Index, k, results[k], t.results[i][k])
+			}
+		}
+		if !reflect.DeepEqual(b, copyBatch(t.batches[i])) {
+			return fmt.Errorf("Apply of index %d has changed the batch that it was given", b.Index)
+		}
+	}
+	return nil
+}
+
+// copyBatch returns a batch that shares nothing with another.
+func copyBatch(b rawnode.Batch) rawnode.Batch {
+	c := rawnode.Batch{Index: b.Index}
+	if b.Host != nil {
+		c.Host = append([]byte{}, b.Host...)
+	}
+	for _, command := range b.Commands {
+		c.Commands = append(c.Commands, append([]byte{}, command...))
+	}
+	return c
+}
+
+// sameResult compares errors by their texts.
+func sameResult(a, b any) bool {
+	x, ok := a.(error)
+	y, both := b.(error)
+	if ok && both {
+		return x.Error() == y.Error()
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// is compares what readers see with the state after n batches.
+func (m *subject) is(t *story, n int) error {
+	text, err := m.read()
+	if err != nil {
+		return err
+	}
+	if text != t.states[n] {
+		return fmt.Errorf("at index %d readers see %s", t.index(n), differ(text, t.states[n]))
+	}
+	return nil
+}
+
+// survived compares what Load has returned, and the state, with the story. It returns
+// after how many batches the state is.
+func (m *subject) survived(t *story, index uint64, host []byte) (int, error) {
+	n, ok := t.at(index)
+	if !ok {
+		return 0, fmt.Errorf("Load returns index %d, where no batch ended", index)
+	}
+	if string(host) != string(t.hosts[n]) {
+		return n, fmt.Errorf("Load returns index %d with the host's bytes %q, want %q, as of that index", index, host, t.hosts[n])
+	}
+	if err := m.is(t, n); err != nil {
+		return n, fmt.Errorf("Load returns index %d, and %w", index, err)
+	}
+	return n, nil
+}
+
+// differ shows where two texts part.
+func differ(got, want string) string {
+	at := 0
+	for at < len(got) && at < len(want) && got[at] == want[at] {
+		at++
+	}
+	show := func(s string) string {
+		from, to := max(0, at-20), min(len(s), at+60)
+		return fmt.Sprintf("%q", s[min(from, len(s)):to])
+	}
+	return fmt.Sprintf("%s, want %s (%d bytes and %d; they part at %d)", show(got), show(want), len(got), len(want), at)
+}

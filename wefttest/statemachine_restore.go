@@ -1,0 +1,635 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wefttest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing/iotest"
+	"time"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+func rulePresent(s *stage) error {
+	t, err := s.tell(10)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	for n := range t.batches {
+		if err := m.apply(t, n, n+1); err != nil {
+			return err
+		}
+		snap, err := m.snap(t, n+1)
+		if err != nil {
+			return err
+		}
+		body, err := drain(snap)
+		if err != nil {
+			return err
+		}
+		other, err := s.fresh()
+		if err != nil {
+			return err
+		}
+		if err := other.restored(snap.Meta(), bytes.NewReader(body), t, n+1); err != nil {
+			return err
+		}
+		other.end()
+	}
+	return nil
+}
+
+func ruleSnapshotStays(s *stage) error {
+	t, err := s.tell(30)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := m.apply(t, 0, 10); err != nil {
+		return err
+	}
+	snap, err := m.snap(t, 10)
+	if err != nil {
+		return err
+	}
+	meta := snap.Meta()
+	if err := errors.Join(m.apply(t, 10, 30), m.flush()); err != nil {
+		return err
+	}
+	if err := metaIs(snap.Meta(), t, 10); err != nil {
+		return fmt.Errorf("after more commands: %w", err)
+	}
+	body, err := drain(snap)
+	if err != nil {
+		return err
+	}
+	other, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := other.restored(meta, bytes.NewReader(body), t, 10); err != nil {
+		return fmt.Errorf("a snapshot of index %d that was read after more commands, up to index %d: %w", t.index(10), t.index(30), err)
+	}
+	return m.is(t, 30)
+}
+
+func ruleTwoSnapshots(s *stage) error {
+	t, err := s.tell(30)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := m.apply(t, 0, 10); err != nil {
+		return err
+	}
+	first, err := m.snap(t, 10)
+	if err != nil {
+		return err
+	}
+	head := make([]byte, 3)
+	had, err := io.ReadFull(first, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read a snapshot: %w", err)
+	}
+	third, err := m.snap(t, 10)
+	if err != nil {
+		return err
+	}
+	if err := m.apply(t, 10, 20); err != nil {
+		return err
+	}
+	second, err := m.snap(t, 20)
+	if err != nil {
+		return err
+	}
+	if err := third.Close(); err != nil {
+		return fmt.Errorf("close a snapshot that was not read: %w", err)
+	}
+	for _, x := range []struct {
+		snap rawnode.Snapshot
+		head []byte
+		n    int
+	}{{second, nil, 20}, {first, head[:had], 10}} {
+		body, err := drain(x.snap)
+		if err != nil {
+			return err
+		}
+		other, err := s.fresh()
+		if err != nil {
+			return err
+		}
+		if err := other.restored(x.snap.Meta(), bytes.NewReader(append(x.head, body...)), t, x.n); err != nil {
+			return fmt.Errorf("with two snapshots open, that of index %d: %w", t.index(x.n), err)
+		}
+	}
+	return m.is(t, 20)
+}
+
+func rulePieces(s *stage) error {
+	t, err := s.tell(15)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := m.apply(t, 0, 15); err != nil {
+		return err
+	}
+	for name, cut := range map[string]func(io.Reader) io.Reader{
+		"of one byte": iotest.OneByteReader, "with io.EOF beside the last bytes": iotest.DataErrReader, "of half of what is asked for": iotest.HalfReader,
+	} {
+		snap, err := m.snap(t, 15)
+		if err != nil {
+			return err
+		}
+		other, err := s.fresh()
+		if err != nil {
+			return err
+		}
+		if err := other.restored(snap.Meta(), cut(snap), t, 15); err != nil {
+			return fmt.Errorf("in pieces %s: %w", name, err)
+		}
+		if err := snap.Close(); err != nil {
+			return fmt.Errorf("close a snapshot: %w", err)
+		}
+	}
+	return nil
+}
+
+// taken returns a snapshot of the state after n batches of a story.
+func (s *stage) taken(t *story, n int) (meta rawnode.SnapshotMeta, body []byte, err error) {
+	m, err := s.fresh()
+	if err != nil {
+		return meta, nil, err
+	}
+	defer m.end()
+	if err := m.apply(t, 0, n); err != nil {
+		return meta, nil, err
+	}
+	snap, err := m.snap(t, n)
+	if err != nil {
+		return meta, nil, err
+	}
+	body, err = drain(snap)
+	return snap.Meta(), body, err
+}
+
+// behind returns a state machine with another past, whose last index is at most that of
+// a story after n batches, and that past.
+func (s *stage) behind(t *story, n int) (*subject, *story, error) {
+	other, err := s.tell(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	shift := t.index(n)
+	for i := range other.batches {
+		other.batches[i].Index = shift - uint64(n-i)
+		if other.batches[i].Host != nil {
+			other.batches[i].Host = fmt.Appendf(nil, "another host at %d", i)
+		}
+	}
+	if err := s.learn(other); err != nil {
+		return nil, nil, err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, other, errors.Join(m.apply(other, 0, n), m.flush())
+}
+
+// ruleReplaces restores a small state over a large one.
+func ruleReplaces(s *stage) error {
+	large, err := s.tell(60)
+	if err != nil {
+		return err
+	}
+	t, err := s.tell(3)
+	if err != nil {
+		return err
+	}
+	for i := range t.batches {
+		t.batches[i].Index += large.index(60)
+	}
+	meta, body, err := s.taken(t, 3)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := m.apply(large, 0, 60); err != nil {
+		return err
+	}
+	old, err := m.snap(large, 60)
+	if err != nil {
+		return err
+	}
+	if err := m.restored(meta, bytes.NewReader(body), t, 3); err != nil {
+		return fmt.Errorf("over another state: %w", err)
+	}
+	if body, err = drain(old); err != nil {
+		return fmt.Errorf("a snapshot from before Restore: %w", err)
+	}
+	other, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := other.restored(old.Meta(), bytes.NewReader(body), large, 60); err != nil {
+		return fmt.Errorf("a snapshot from before Restore: %w", err)
+	}
+	snap, err := m.snap(t, 3)
+	if err != nil {
+		return fmt.Errorf("after Restore: %w", err)
+	}
+	return snap.Close()
+}
+
+func ruleRestoreDurable(s *stage) error {
+	t, err := s.tell(20)
+	if err != nil {
+		return err
+	}
+	meta, body, err := s.taken(t, 20)
+	if err != nil {
+		return err
+	}
+	for _, power := range []bool{true, false} {
+		m, _, err := s.behind(t, 6)
+		if err != nil {
+			return err
+		}
+		if err := m.restored(meta, bytes.NewReader(body), t, 20); err != nil {
+			return err
+		}
+		if d, err := m.sm.Durable(); err != nil || d != meta.Index {
+			return fmt.Errorf("Durable returns %d and error %v after a snapshot of index %d was restored, want that index", d, err, meta.Index)
+		}
+		m, index, host, err := m.crashed(power)
+		if err != nil {
+			return err
+		}
+		if index != meta.Index {
+			return fmt.Errorf("after a crash behind Restore, Load returns index %d, want %d: the old state has no log any more", index, meta.Index)
+		}
+		if _, err := m.survived(t, index, host); err != nil {
+			return fmt.Errorf("after a crash behind Restore: %w", err)
+		}
+	}
+	return nil
+}
+
+// ruleGoesOn restores, applies more, crashes, and hands the state on.
+func ruleGoesOn(s *stage) error {
+	t, err := s.tell(40)
+	if err != nil {
+		return err
+	}
+	meta, body, err := s.taken(t, 10)
+	if err != nil {
+		return err
+	}
+	for n := 10; n < 40; n += 10 {
+		m, _, err := s.behind(t, 4)
+		if err != nil {
+			return err
+		}
+		if err := m.restored(meta, bytes.NewReader(body), t, n); err != nil {
+			return err
+		}
+		if err := m.apply(t, n, n+10); err != nil {
+			return fmt.Errorf("after Restore: %w", err)
+		}
+		m, index, host, err := m.crashed(n != 20)
+		if err != nil {
+			return err
+		}
+		from, err := m.survived(t, index, host)
+		if err != nil {
+			return fmt.Errorf("after Restore, more commands, and a crash: %w", err)
+		}
+		if err := m.apply(t, from, n+10); err != nil {
+			return err
+		}
+		if err := m.is(t, n+10); err != nil {
+			return fmt.Errorf("after Restore, a crash, and the log replayed from index %d: %w", index, err)
+		}
+		snap, err := m.snap(t, n+10)
+		if err != nil {
+			return err
+		}
+		meta = snap.Meta()
+		if body, err = drain(snap); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errCut = errors.New("wefttest: the sender gave up")
+
+// cuts returns places of a body where something may go wrong: its ends, and some between.
+func (s *stage) cuts(size int) []int {
+	at := []int{0, 1, size / 2, size - 1, size}
+	for range 6 {
+		at = append(at, s.rng.IntN(size+1))
+	}
+	for i := range at {
+		at[i] = min(max(at[i], 0), size)
+	}
+	return at
+}
+
+func ruleTorn(s *stage) error {
+	t, err := s.tell(20)
+	if err != nil {
+		return err
+	}
+	meta, body, err := s.taken(t, 20)
+	if err != nil {
+		return err
+	}
+	m, old, err := s.behind(t, 6)
+	if err != nil {
+		return err
+	}
+	for _, at := range s.cuts(len(body)) {
+		torn := io.MultiReader(bytes.NewReader(body[:at]), iotest.ErrReader(errCut))
+		err := m.sm.Restore(meta, torn)
+		if !errors.Is(err, errCut) {
+			return fmt.Errorf("Restore of a body that fails after %d of %d bytes returns %v, want the body's error", at, len(body), err)
+		}
+		if err := m.is(old, 6); err != nil {
+			return fmt.Errorf("after a Restore that failed at byte %d of %d: %w", at, len(body), err)
+		}
+		if d, err := m.sm.Durable(); err != nil || d > old.index(6) {
+			return fmt.Errorf("after a Restore that failed, Durable returns %d and error %v, for a state at index %d", d, err, old.index(6))
+		}
+		if err := m.keeps(old, 0, at%2 == 0); err != nil {
+			return fmt.Errorf("after a Restore that failed at byte %d of %d: %w", at, len(body), err)
+		}
+	}
+	// What failed leaves nothing in the way of what does not.
+	return m.restored(meta, bytes.NewReader(body), t, 20)
+}
+
+// ruleEOF looks whether the end of the body was read.
+func ruleEOF(s *stage) error {
+	t, err := s.tell(20)
+	if err != nil {
+		return err
+	}
+	meta, body, err := s.taken(t, 20)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	r := &ended{from: bytes.NewReader(body)}
+	if err := m.restored(meta, r, t, 20); err != nil {
+		return err
+	}
+	if !r.eof {
+		return fmt.Errorf("Restore returned before it had read io.EOF, behind %d bytes: it cannot know that the body is whole", len(body))
+	}
+	return nil
+}
+
+// ended notes that the end was read.
+type ended struct {
+	from io.Reader
+	eof  bool
+}
+
+// Read implements io.Reader.
+func (e *ended) Read(b []byte) (int, error) {
+	n, err := e.from.Read(b)
+	e.eof = e.eof || errors.Is(err, io.EOF)
+	return n, err
+}
+
+func ruleCrashInRestore(s *stage) error {
+	t, err := s.tell(20)
+	if err != nil {
+		return err
+	}
+	meta, body, err := s.taken(t, 20)
+	if err != nil {
+		return err
+	}
+	for _, at := range s.cuts(len(body)) {
+		m, old, err := s.behind(t, 6)
+		if err != nil {
+			return err
+		}
+		durable, err := m.sm.Durable()
+		if err != nil {
+			return fmt.Errorf("Durable: %w", err)
+		}
+		var left []Dir
+		crash := &pause{then: func() error {
+			for _, power := range []bool{true, false} {
+				d, err := m.dir.crashed(power)
+				if err != nil {
+					return err
+				}
+				left = append(left, d)
+			}
+			return nil
+		}}
+		r := io.MultiReader(bytes.NewReader(body[:at]), crash, bytes.NewReader(body[at:]))
+		if err := m.restored(meta, r, t, 20); err != nil {
+			return err
+		}
+		m.end()
+		for _, dir := range left {
+			if err := s.oldOrNew(dir, old, t, durable); err != nil {
+				return fmt.Errorf("after a crash at byte %d of %d of a Restore: %w", at, len(body), err)
+			}
+		}
+	}
+	return nil
+}
+
+// pause is a reader without bytes that does something once.
+type pause struct{ then func() error }
+
+// Read implements io.Reader.
+func (a *pause) Read([]byte) (int, error) {
+	if a.then != nil {
+		err := a.then()
+		a.then = nil
+		if err != nil {
+			return 0, err
+		}
+	}
+	return 0, io.EOF
+}
+
+func (s *stage) oldOrNew(dir Dir, old, t *story, durable uint64) error {
+	m, index, host, err := s.open(dir)
+	if err != nil {
+		return err
+	}
+	defer m.end()
+	if index == t.index(20) {
+		_, err := m.survived(t, index, host)
+		return err
+	}
+	if index < durable {
+		return fmt.Errorf("Load returns index %d, Durable had said %d", index, durable)
+	}
+	n, err := m.survived(old, index, host)
+	if err != nil {
+		return err
+	}
+	if err := m.apply(old, n, 6); err != nil {
+		return err
+	}
+	return m.is(old, 6)
+}
+
+func ruleConcurrent(s *stage) error {
+	t, err := s.tell(60)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	quit := make(chan struct{})
+	type copied struct {
+		meta rawnode.SnapshotMeta
+		body []byte
+	}
+	var taken []copied
+	var failed error
+	wg.Go(func() {
+		failed = guarded(func() error {
+			for {
+				select {
+				case <-quit:
+					return nil
+				default:
+				}
+				snap, err := m.sm.Snapshot()
+				if err != nil {
+					return fmt.Errorf("Snapshot: %w", err)
+				}
+				meta := snap.Meta()
+				body, err := drain(snap)
+				if err != nil {
+					return err
+				}
+				if meta.Index > 0 {
+					taken = append(taken, copied{meta, body})
+				}
+				if _, err := m.sm.Durable(); err != nil {
+					return fmt.Errorf("Durable: %w", err)
+				}
+			}
+		})
+	})
+	err = m.apply(t, 0, 60)
+	close(quit)
+	wg.Wait()
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	for i, c := range taken {
+		if i%max(1, len(taken)/8) != 0 {
+			continue
+		}
+		n, ok := t.at(c.meta.Index)
+		if !ok {
+			return fmt.Errorf("a snapshot taken during Apply is of index %d, where no batch ended", c.meta.Index)
+		}
+		if err := metaIs(c.meta, t, n); err != nil {
+			return fmt.Errorf("taken during Apply: %w", err)
+		}
+		other, err := s.fresh()
+		if err != nil {
+			return err
+		}
+		if err := other.restored(c.meta, bytes.NewReader(c.body), t, n); err != nil {
+			return fmt.Errorf("a snapshot taken during Apply: %w", err)
+		}
+		other.end()
+	}
+	return m.is(t, 60)
+}
+
+// within returns an error if f does not end.
+func within(what string, f func()) error {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("%s does not return", what)
+	}
+}
+
+// ruleInterrupt ends the host of a state, and begins another.
+func ruleInterrupt(s *stage) error {
+	t, err := s.tell(20)
+	if err != nil {
+		return err
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	i, ok := m.sm.(rawnode.Interruptible)
+	if !ok {
+		return nil // it does not wait, or so it says
+	}
+	if err := m.apply(t, 0, 10); err != nil {
+		return err
+	}
+	if err := within("Interrupt", func() { i.Interrupt(errors.New("the host has stopped")) }); err != nil {
+		return err
+	}
+	if err := within("Apply after Interrupt", func() { _, _ = m.sm.Apply(copyBatch(t.batches[10])) }); err != nil {
+		return err
+	}
+	var index uint64
+	var host []byte
+	if err := within("Load after Interrupt", func() { index, host, err = m.sm.Load() }); err != nil {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("Load after Interrupt: %w", err)
+	}
+	n, err := m.survived(t, index, host)
+	if err != nil {
+		return fmt.Errorf("after Interrupt: %w", err)
+	}
+	if err := m.apply(t, n, 20); err != nil {
+		return fmt.Errorf("for the next host: %w", err)
+	}
+	return m.is(t, 20)
+}
