@@ -156,6 +156,232 @@ func (ReadPolicy_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_kv_proto_rawDescGZIP(), []int{4, 0}
 }
 
+type Action_Kind int32
+
+const (
+	Action_KIND_UNSPECIFIED Action_Kind = 0
+	Action_GET              Action_Kind = 1
+	Action_HAS              Action_Kind = 2 // whether there is a value
+	Action_PUT              Action_Kind = 3 // without a deadline, unless one is given
+	Action_DELETE           Action_Kind = 4
+	Action_ADD              Action_Kind = 5 // to a decimal number; no value counts as 0
+	Action_DEADLINE         Action_Kind = 6 // set or remove the deadline of a key that has a value
+	Action_TTL              Action_Kind = 7 // return the deadline
+)
+
+// Enum value maps for Action_Kind.
+var (
+	Action_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "GET",
+		2: "HAS",
+		3: "PUT",
+		4: "DELETE",
+		5: "ADD",
+		6: "DEADLINE",
+		7: "TTL",
+	}
+	Action_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"GET":              1,
+		"HAS":              2,
+		"PUT":              3,
+		"DELETE":           4,
+		"ADD":              5,
+		"DEADLINE":         6,
+		"TTL":              7,
+	}
+)
+
+func (x Action_Kind) Enum() *Action_Kind {
+	p := new(Action_Kind)
+	*p = x
+	return p
+}
+
+func (x Action_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Action_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_kv_proto_enumTypes[2].Descriptor()
+}
+
+func (Action_Kind) Type() protoreflect.EnumType {
+	return &file_kv_proto_enumTypes[2]
+}
+
+func (x Action_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Action_Kind.Descriptor instead.
+func (Action_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{12, 0}
+}
+
+type Action_Condition int32
+
+const (
+	Action_ALWAYS  Action_Condition = 0
+	Action_ABSENT  Action_Condition = 1 // put only if there is no value
+	Action_PRESENT Action_Condition = 2 // put only if there is a value
+)
+
+// Enum value maps for Action_Condition.
+var (
+	Action_Condition_name = map[int32]string{
+		0: "ALWAYS",
+		1: "ABSENT",
+		2: "PRESENT",
+	}
+	Action_Condition_value = map[string]int32{
+		"ALWAYS":  0,
+		"ABSENT":  1,
+		"PRESENT": 2,
+	}
+)
+
+func (x Action_Condition) Enum() *Action_Condition {
+	p := new(Action_Condition)
+	*p = x
+	return p
+}
+
+func (x Action_Condition) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Action_Condition) Descriptor() protoreflect.EnumDescriptor {
+	return file_kv_proto_enumTypes[3].Descriptor()
+}
+
+func (Action_Condition) Type() protoreflect.EnumType {
+	return &file_kv_proto_enumTypes[3]
+}
+
+func (x Action_Condition) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Action_Condition.Descriptor instead.
+func (Action_Condition) EnumDescriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{12, 1}
+}
+
+type TxnResponse_Result_Code int32
+
+const (
+	TxnResponse_Result_DONE       TxnResponse_Result_Code = 0
+	TxnResponse_Result_SKIPPED    TxnResponse_Result_Code = 1 // the put's condition did not hold
+	TxnResponse_Result_NO_NUMBER  TxnResponse_Result_Code = 2 // the value is no decimal number of 64 bits
+	TxnResponse_Result_OVERFLOW   TxnResponse_Result_Code = 3 // the sum is no number of 64 bits
+	TxnResponse_Result_LARGE      TxnResponse_Result_Code = 4 // the value came in parts: see Read
+	TxnResponse_Result_REPLY_FULL TxnResponse_Result_Code = 5 // the values returned have more than 4 MiB
+)
+
+// Enum value maps for TxnResponse_Result_Code.
+var (
+	TxnResponse_Result_Code_name = map[int32]string{
+		0: "DONE",
+		1: "SKIPPED",
+		2: "NO_NUMBER",
+		3: "OVERFLOW",
+		4: "LARGE",
+		5: "REPLY_FULL",
+	}
+	TxnResponse_Result_Code_value = map[string]int32{
+		"DONE":       0,
+		"SKIPPED":    1,
+		"NO_NUMBER":  2,
+		"OVERFLOW":   3,
+		"LARGE":      4,
+		"REPLY_FULL": 5,
+	}
+)
+
+func (x TxnResponse_Result_Code) Enum() *TxnResponse_Result_Code {
+	p := new(TxnResponse_Result_Code)
+	*p = x
+	return p
+}
+
+func (x TxnResponse_Result_Code) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TxnResponse_Result_Code) Descriptor() protoreflect.EnumDescriptor {
+	return file_kv_proto_enumTypes[4].Descriptor()
+}
+
+func (TxnResponse_Result_Code) Type() protoreflect.EnumType {
+	return &file_kv_proto_enumTypes[4]
+}
+
+func (x TxnResponse_Result_Code) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TxnResponse_Result_Code.Descriptor instead.
+func (TxnResponse_Result_Code) EnumDescriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{13, 0, 0}
+}
+
+type WatchResponse_Event_Kind int32
+
+const (
+	WatchResponse_Event_KIND_UNSPECIFIED WatchResponse_Event_Kind = 0
+	WatchResponse_Event_PUT              WatchResponse_Event_Kind = 1
+	WatchResponse_Event_DELETE           WatchResponse_Event_Kind = 2
+	WatchResponse_Event_EXPIRE           WatchResponse_Event_Kind = 3 // the deadline passed
+	WatchResponse_Event_DEADLINE         WatchResponse_Event_Kind = 4 // the deadline changed
+)
+
+// Enum value maps for WatchResponse_Event_Kind.
+var (
+	WatchResponse_Event_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "PUT",
+		2: "DELETE",
+		3: "EXPIRE",
+		4: "DEADLINE",
+	}
+	WatchResponse_Event_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"PUT":              1,
+		"DELETE":           2,
+		"EXPIRE":           3,
+		"DEADLINE":         4,
+	}
+)
+
+func (x WatchResponse_Event_Kind) Enum() *WatchResponse_Event_Kind {
+	p := new(WatchResponse_Event_Kind)
+	*p = x
+	return p
+}
+
+func (x WatchResponse_Event_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WatchResponse_Event_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_kv_proto_enumTypes[5].Descriptor()
+}
+
+func (WatchResponse_Event_Kind) Type() protoreflect.EnumType {
+	return &file_kv_proto_enumTypes[5]
+}
+
+func (x WatchResponse_Event_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WatchResponse_Event_Kind.Descriptor instead.
+func (WatchResponse_Event_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{16, 0, 0}
+}
+
 // Outcome of a write that failed.
 type Outcome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -575,8 +801,10 @@ type GetResponse struct {
 	Value []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	// Log index of the last write that the value reflects (that of the whole
 	// group, not of this key).
-	Applied       uint64  `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
-	Served        *Served `protobuf:"bytes,3,opt,name=served,proto3" json:"served,omitempty"`
+	Applied uint64  `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
+	Served  *Served `protobuf:"bytes,3,opt,name=served,proto3" json:"served,omitempty"`
+	// Watch behind this position for all that the value does not reflect yet.
+	Position      *Position `protobuf:"bytes,4,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -628,6 +856,13 @@ func (x *GetResponse) GetApplied() uint64 {
 func (x *GetResponse) GetServed() *Served {
 	if x != nil {
 		return x.Served
+	}
+	return nil
+}
+
+func (x *GetResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
 	}
 	return nil
 }
@@ -780,6 +1015,563 @@ func (x *ReadChunk) GetData() []byte {
 	return nil
 }
 
+type TxnRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Compares []*Compare             `protobuf:"bytes,1,rep,name=compares,proto3" json:"compares,omitempty"`
+	// What is done, in order, if all comparisons hold, and what is done if not. At most
+	// 4096 comparisons and actions, of 1 MiB together.
+	Then          []*Action `protobuf:"bytes,2,rep,name=then,proto3" json:"then,omitempty"`
+	Otherwise     []*Action `protobuf:"bytes,3,rep,name=otherwise,proto3" json:"otherwise,omitempty"`
+	Session       *Session  `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TxnRequest) Reset() {
+	*x = TxnRequest{}
+	mi := &file_kv_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TxnRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TxnRequest) ProtoMessage() {}
+
+func (x *TxnRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TxnRequest.ProtoReflect.Descriptor instead.
+func (*TxnRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TxnRequest) GetCompares() []*Compare {
+	if x != nil {
+		return x.Compares
+	}
+	return nil
+}
+
+func (x *TxnRequest) GetThen() []*Action {
+	if x != nil {
+		return x.Then
+	}
+	return nil
+}
+
+func (x *TxnRequest) GetOtherwise() []*Action {
+	if x != nil {
+		return x.Otherwise
+	}
+	return nil
+}
+
+func (x *TxnRequest) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+// Compare is a condition on a key.
+type Compare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Want:
+	//
+	//	*Compare_Exists
+	//	*Compare_Value
+	//	*Compare_Sha256
+	Want          isCompare_Want `protobuf_oneof:"want"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compare) Reset() {
+	*x = Compare{}
+	mi := &file_kv_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compare) ProtoMessage() {}
+
+func (x *Compare) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compare.ProtoReflect.Descriptor instead.
+func (*Compare) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Compare) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Compare) GetWant() isCompare_Want {
+	if x != nil {
+		return x.Want
+	}
+	return nil
+}
+
+func (x *Compare) GetExists() bool {
+	if x != nil {
+		if x, ok := x.Want.(*Compare_Exists); ok {
+			return x.Exists
+		}
+	}
+	return false
+}
+
+func (x *Compare) GetValue() []byte {
+	if x != nil {
+		if x, ok := x.Want.(*Compare_Value); ok {
+			return x.Value
+		}
+	}
+	return nil
+}
+
+func (x *Compare) GetSha256() []byte {
+	if x != nil {
+		if x, ok := x.Want.(*Compare_Sha256); ok {
+			return x.Sha256
+		}
+	}
+	return nil
+}
+
+type isCompare_Want interface {
+	isCompare_Want()
+}
+
+type Compare_Exists struct {
+	Exists bool `protobuf:"varint,2,opt,name=exists,proto3,oneof"` // there is a value, or none
+}
+
+type Compare_Value struct {
+	Value []byte `protobuf:"bytes,3,opt,name=value,proto3,oneof"` // there is this value
+}
+
+type Compare_Sha256 struct {
+	Sha256 []byte `protobuf:"bytes,4,opt,name=sha256,proto3,oneof"` // there is a value with this SHA-256
+}
+
+func (*Compare_Exists) isCompare_Want() {}
+
+func (*Compare_Value) isCompare_Want() {}
+
+func (*Compare_Sha256) isCompare_Want() {}
+
+type Action struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Kind         Action_Kind            `protobuf:"varint,1,opt,name=kind,proto3,enum=weft.kvdemo.v1.Action_Kind" json:"kind,omitempty"`
+	Key          string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Value        []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`                                               // of PUT
+	Condition    Action_Condition       `protobuf:"varint,4,opt,name=condition,proto3,enum=weft.kvdemo.v1.Action_Condition" json:"condition,omitempty"` // of PUT
+	KeepDeadline bool                   `protobuf:"varint,5,opt,name=keep_deadline,json=keepDeadline,proto3" json:"keep_deadline,omitempty"`            // of PUT: leave the deadline as it is
+	ReturnOld    bool                   `protobuf:"varint,6,opt,name=return_old,json=returnOld,proto3" json:"return_old,omitempty"`                     // of PUT: return the value of before
+	Delta        int64                  `protobuf:"zigzag64,7,opt,name=delta,proto3" json:"delta,omitempty"`                                            // of ADD
+	// Of PUT and DEADLINE: the key is removed so many milliseconds from now, by the
+	// clock of the node that is asked and that of its leader; 0: never.
+	TtlMs         uint64 `protobuf:"varint,8,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Action) Reset() {
+	*x = Action{}
+	mi := &file_kv_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Action) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Action) ProtoMessage() {}
+
+func (x *Action) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Action.ProtoReflect.Descriptor instead.
+func (*Action) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Action) GetKind() Action_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Action_KIND_UNSPECIFIED
+}
+
+func (x *Action) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Action) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Action) GetCondition() Action_Condition {
+	if x != nil {
+		return x.Condition
+	}
+	return Action_ALWAYS
+}
+
+func (x *Action) GetKeepDeadline() bool {
+	if x != nil {
+		return x.KeepDeadline
+	}
+	return false
+}
+
+func (x *Action) GetReturnOld() bool {
+	if x != nil {
+		return x.ReturnOld
+	}
+	return false
+}
+
+func (x *Action) GetDelta() int64 {
+	if x != nil {
+		return x.Delta
+	}
+	return 0
+}
+
+func (x *Action) GetTtlMs() uint64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+type TxnResponse struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Index     uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`         // as in PutResponse
+	Position  *Position              `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`    // watch from here for what comes after; none if repeated
+	Succeeded bool                   `protobuf:"varint,3,opt,name=succeeded,proto3" json:"succeeded,omitempty"` // all comparisons held
+	Results   []*TxnResponse_Result  `protobuf:"bytes,4,rep,name=results,proto3" json:"results,omitempty"`
+	// The session sent the transaction before, and its results were too large to keep.
+	Forgotten     bool `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TxnResponse) Reset() {
+	*x = TxnResponse{}
+	mi := &file_kv_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TxnResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TxnResponse) ProtoMessage() {}
+
+func (x *TxnResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TxnResponse.ProtoReflect.Descriptor instead.
+func (*TxnResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TxnResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *TxnResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *TxnResponse) GetSucceeded() bool {
+	if x != nil {
+		return x.Succeeded
+	}
+	return false
+}
+
+func (x *TxnResponse) GetResults() []*TxnResponse_Result {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *TxnResponse) GetForgotten() bool {
+	if x != nil {
+		return x.Forgotten
+	}
+	return false
+}
+
+// Position is a place among the changes of a group: a revision counts the group's
+// commands and is the same at every node.
+type Position struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint64                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Position) Reset() {
+	*x = Position{}
+	mi := &file_kv_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Position) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Position) ProtoMessage() {}
+
+func (x *Position) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Position.ProtoReflect.Descriptor instead.
+func (*Position) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Position) GetGroup() uint64 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *Position) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type WatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Keys:
+	//
+	//	*WatchRequest_Key
+	//	*WatchRequest_Prefix
+	Keys isWatchRequest_Keys `protobuf_oneof:"keys"`
+	// Changes behind these positions are sent, of each group that is named; of the others
+	// those from now on.
+	After         []*Position `protobuf:"bytes,3,rep,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_kv_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WatchRequest) GetKeys() isWatchRequest_Keys {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetKey() string {
+	if x != nil {
+		if x, ok := x.Keys.(*WatchRequest_Key); ok {
+			return x.Key
+		}
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetPrefix() string {
+	if x != nil {
+		if x, ok := x.Keys.(*WatchRequest_Prefix); ok {
+			return x.Prefix
+		}
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetAfter() []*Position {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+type isWatchRequest_Keys interface {
+	isWatchRequest_Keys()
+}
+
+type WatchRequest_Key struct {
+	Key string `protobuf:"bytes,1,opt,name=key,proto3,oneof"`
+}
+
+type WatchRequest_Prefix struct {
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3,oneof"` // "": all keys
+}
+
+func (*WatchRequest_Key) isWatchRequest_Keys() {}
+
+func (*WatchRequest_Prefix) isWatchRequest_Keys() {}
+
+type WatchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Changes of one group, in their order; what a transaction changed stays together.
+	Events []*WatchResponse_Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// All up to here has been sent. The first responses have no events, and tell where
+	// each group is.
+	Position      *Position `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResponse) Reset() {
+	*x = WatchResponse{}
+	mi := &file_kv_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResponse) ProtoMessage() {}
+
+func (x *WatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
+func (*WatchResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WatchResponse) GetEvents() []*WatchResponse_Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
 type DeleteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -790,7 +1582,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_kv_proto_msgTypes[10]
+	mi := &file_kv_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +1594,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[10]
+	mi := &file_kv_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +1607,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{10}
+	return file_kv_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteRequest) GetKey() string {
@@ -843,7 +1635,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_kv_proto_msgTypes[11]
+	mi := &file_kv_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +1647,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[11]
+	mi := &file_kv_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +1660,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{11}
+	return file_kv_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteResponse) GetIndex() uint64 {
@@ -898,7 +1690,7 @@ type PutPartRequest struct {
 
 func (x *PutPartRequest) Reset() {
 	*x = PutPartRequest{}
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kv_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +1702,7 @@ func (x *PutPartRequest) String() string {
 func (*PutPartRequest) ProtoMessage() {}
 
 func (x *PutPartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kv_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +1715,7 @@ func (x *PutPartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPartRequest.ProtoReflect.Descriptor instead.
 func (*PutPartRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{12}
+	return file_kv_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutPartRequest) GetKey() string {
@@ -970,7 +1762,7 @@ type PutPartResponse struct {
 
 func (x *PutPartResponse) Reset() {
 	*x = PutPartResponse{}
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kv_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1774,7 @@ func (x *PutPartResponse) String() string {
 func (*PutPartResponse) ProtoMessage() {}
 
 func (x *PutPartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kv_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1787,7 @@ func (x *PutPartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPartResponse.ProtoReflect.Descriptor instead.
 func (*PutPartResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{13}
+	return file_kv_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutPartResponse) GetIndex() uint64 {
@@ -1018,7 +1810,7 @@ type FinishRequest struct {
 
 func (x *FinishRequest) Reset() {
 	*x = FinishRequest{}
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kv_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1822,7 @@ func (x *FinishRequest) String() string {
 func (*FinishRequest) ProtoMessage() {}
 
 func (x *FinishRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kv_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1835,7 @@ func (x *FinishRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishRequest.ProtoReflect.Descriptor instead.
 func (*FinishRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{14}
+	return file_kv_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FinishRequest) GetKey() string {
@@ -1101,7 +1893,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kv_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1905,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kv_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1918,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{15}
+	return file_kv_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListRequest) GetPrefix() string {
@@ -1175,15 +1967,16 @@ type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Items []*ListResponse_Item   `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// What to ask for as after to go on; empty when there is nothing more.
-	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
-	Applied       uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"` // with one group
+	Next          string      `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	Applied       uint64      `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`    // with one group
+	Positions     []*Position `protobuf:"bytes,4,rep,name=positions,proto3" json:"positions,omitempty"` // of each group, as in GetResponse
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kv_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1988,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kv_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +2001,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16}
+	return file_kv_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListResponse) GetItems() []*ListResponse_Item {
@@ -1232,6 +2025,13 @@ func (x *ListResponse) GetApplied() uint64 {
 	return 0
 }
 
+func (x *ListResponse) GetPositions() []*Position {
+	if x != nil {
+		return x.Positions
+	}
+	return nil
+}
+
 type OpenSessionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1241,7 +2041,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kv_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +2053,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kv_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +2066,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{17}
+	return file_kv_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OpenSessionRequest) GetKey() string {
@@ -1287,7 +2087,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kv_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +2099,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kv_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +2112,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18}
+	return file_kv_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OpenSessionResponse) GetId() uint64 {
@@ -1348,7 +2148,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +2160,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +2173,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{19}
+	return file_kv_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Span) GetStart() []byte {
@@ -1402,7 +2202,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +2214,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +2227,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{20}
+	return file_kv_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Assignment) GetSpan() *Span {
@@ -1459,7 +2259,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +2271,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +2284,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{21}
+	return file_kv_proto_rawDescGZIP(), []int{28}
 }
 
 type StatusResponse struct {
@@ -1525,7 +2325,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +2337,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +2350,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22}
+	return file_kv_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusResponse) GetId() uint64 {
@@ -1722,7 +2522,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +2534,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +2547,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{23}
+	return file_kv_proto_rawDescGZIP(), []int{30}
 }
 
 type MembersResponse struct {
@@ -1760,7 +2560,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +2572,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +2585,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24}
+	return file_kv_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MembersResponse) GetMembers() []*MembersResponse_Member {
@@ -1813,7 +2613,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +2625,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +2638,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{25}
+	return file_kv_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddMemberRequest) GetId() uint64 {
@@ -1871,7 +2671,7 @@ type PromoteMemberRequest struct {
 
 func (x *PromoteMemberRequest) Reset() {
 	*x = PromoteMemberRequest{}
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +2683,7 @@ func (x *PromoteMemberRequest) String() string {
 func (*PromoteMemberRequest) ProtoMessage() {}
 
 func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +2696,7 @@ func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMemberRequest.ProtoReflect.Descriptor instead.
 func (*PromoteMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{26}
+	return file_kv_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PromoteMemberRequest) GetId() uint64 {
@@ -1917,7 +2717,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2729,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2742,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27}
+	return file_kv_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RemoveMemberRequest) GetId() uint64 {
@@ -1969,7 +2769,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2781,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2794,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{28}
+	return file_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TransferRequest) GetGroup() uint64 {
@@ -2019,7 +2819,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2831,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2844,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29}
+	return file_kv_proto_rawDescGZIP(), []int{36}
 }
 
 type NameRespondersRequest struct {
@@ -2059,7 +2859,7 @@ type NameRespondersRequest struct {
 
 func (x *NameRespondersRequest) Reset() {
 	*x = NameRespondersRequest{}
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2871,7 @@ func (x *NameRespondersRequest) String() string {
 func (*NameRespondersRequest) ProtoMessage() {}
 
 func (x *NameRespondersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2884,7 @@ func (x *NameRespondersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRespondersRequest.ProtoReflect.Descriptor instead.
 func (*NameRespondersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{30}
+	return file_kv_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NameRespondersRequest) GetSpan() *Span {
@@ -2111,7 +2911,7 @@ type UnnameRespondersRequest struct {
 
 func (x *UnnameRespondersRequest) Reset() {
 	*x = UnnameRespondersRequest{}
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2923,7 @@ func (x *UnnameRespondersRequest) String() string {
 func (*UnnameRespondersRequest) ProtoMessage() {}
 
 func (x *UnnameRespondersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2936,7 @@ func (x *UnnameRespondersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnnameRespondersRequest.ProtoReflect.Descriptor instead.
 func (*UnnameRespondersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{31}
+	return file_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UnnameRespondersRequest) GetSpan() *Span {
@@ -2162,7 +2962,7 @@ type RetireLeasesRequest struct {
 
 func (x *RetireLeasesRequest) Reset() {
 	*x = RetireLeasesRequest{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2974,7 @@ func (x *RetireLeasesRequest) String() string {
 func (*RetireLeasesRequest) ProtoMessage() {}
 
 func (x *RetireLeasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2987,7 @@ func (x *RetireLeasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireLeasesRequest.ProtoReflect.Descriptor instead.
 func (*RetireLeasesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{32}
+	return file_kv_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RetireLeasesRequest) GetResume() bool {
@@ -2207,7 +3007,7 @@ type RespondersResponse struct {
 
 func (x *RespondersResponse) Reset() {
 	*x = RespondersResponse{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +3019,7 @@ func (x *RespondersResponse) String() string {
 func (*RespondersResponse) ProtoMessage() {}
 
 func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +3032,7 @@ func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RespondersResponse.ProtoReflect.Descriptor instead.
 func (*RespondersResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{33}
+	return file_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RespondersResponse) GetWanted() []*Assignment {
@@ -2257,7 +3057,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +3069,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +3082,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{34}
+	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
 type SnapshotResponse struct {
@@ -2295,7 +3095,7 @@ type SnapshotResponse struct {
 
 func (x *SnapshotResponse) Reset() {
 	*x = SnapshotResponse{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +3107,7 @@ func (x *SnapshotResponse) String() string {
 func (*SnapshotResponse) ProtoMessage() {}
 
 func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +3120,7 @@ func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35}
+	return file_kv_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SnapshotResponse) GetGroups() []*SnapshotResponse_Group {
@@ -2337,6 +3137,280 @@ func (x *SnapshotResponse) GetLogBytes() uint64 {
 	return 0
 }
 
+type BackupRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_kv_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{43}
+}
+
+// BackupChunk is a piece of a backup. The first has only positions; then come the keys
+// of one group after the other, in order.
+type BackupChunk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Positions     []*Position            `protobuf:"bytes,1,rep,name=positions,proto3" json:"positions,omitempty"`
+	Cluster       uint64                 `protobuf:"varint,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                  // a key begins; absent where its value goes on
+	Size          uint64                 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`                               // of the value
+	DeadlineMs    int64                  `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"` // since 1970; 0: none
+	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`                                // the value, or some of it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupChunk) Reset() {
+	*x = BackupChunk{}
+	mi := &file_kv_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupChunk) ProtoMessage() {}
+
+func (x *BackupChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
+func (*BackupChunk) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *BackupChunk) GetPositions() []*Position {
+	if x != nil {
+		return x.Positions
+	}
+	return nil
+}
+
+func (x *BackupChunk) GetCluster() uint64 {
+	if x != nil {
+		return x.Cluster
+	}
+	return 0
+}
+
+func (x *BackupChunk) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *BackupChunk) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BackupChunk) GetDeadlineMs() int64 {
+	if x != nil {
+		return x.DeadlineMs
+	}
+	return 0
+}
+
+func (x *BackupChunk) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type TxnResponse_Result struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Code          TxnResponse_Result_Code `protobuf:"varint,1,opt,name=code,proto3,enum=weft.kvdemo.v1.TxnResponse_Result_Code" json:"code,omitempty"` // with all but DONE the action changed nothing
+	Existed       bool                    `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
+	Number        int64                   `protobuf:"zigzag64,3,opt,name=number,proto3" json:"number,omitempty"` // the sum of ADD
+	Value         []byte                  `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	DeadlineMs    int64                   `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"` // of TTL, since 1970; 0: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TxnResponse_Result) Reset() {
+	*x = TxnResponse_Result{}
+	mi := &file_kv_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TxnResponse_Result) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TxnResponse_Result) ProtoMessage() {}
+
+func (x *TxnResponse_Result) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TxnResponse_Result.ProtoReflect.Descriptor instead.
+func (*TxnResponse_Result) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{13, 0}
+}
+
+func (x *TxnResponse_Result) GetCode() TxnResponse_Result_Code {
+	if x != nil {
+		return x.Code
+	}
+	return TxnResponse_Result_DONE
+}
+
+func (x *TxnResponse_Result) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
+}
+
+func (x *TxnResponse_Result) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *TxnResponse_Result) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *TxnResponse_Result) GetDeadlineMs() int64 {
+	if x != nil {
+		return x.DeadlineMs
+	}
+	return 0
+}
+
+type WatchResponse_Event struct {
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	Kind          WatchResponse_Event_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=weft.kvdemo.v1.WatchResponse_Event_Kind" json:"kind,omitempty"`
+	Key           string                   `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Value         []byte                   `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"` // of PUT; absent above 64 KiB
+	Size          uint64                   `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	Revision      uint64                   `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResponse_Event) Reset() {
+	*x = WatchResponse_Event{}
+	mi := &file_kv_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResponse_Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResponse_Event) ProtoMessage() {}
+
+func (x *WatchResponse_Event) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResponse_Event.ProtoReflect.Descriptor instead.
+func (*WatchResponse_Event) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{16, 0}
+}
+
+func (x *WatchResponse_Event) GetKind() WatchResponse_Event_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return WatchResponse_Event_KIND_UNSPECIFIED
+}
+
+func (x *WatchResponse_Event) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *WatchResponse_Event) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *WatchResponse_Event) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *WatchResponse_Event) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 type ListResponse_Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -2348,7 +3422,7 @@ type ListResponse_Item struct {
 
 func (x *ListResponse_Item) Reset() {
 	*x = ListResponse_Item{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +3434,7 @@ func (x *ListResponse_Item) String() string {
 func (*ListResponse_Item) ProtoMessage() {}
 
 func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +3447,7 @@ func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse_Item.ProtoReflect.Descriptor instead.
 func (*ListResponse_Item) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16, 0}
+	return file_kv_proto_rawDescGZIP(), []int{23, 0}
 }
 
 func (x *ListResponse_Item) GetKey() string {
@@ -2409,7 +3483,7 @@ type StatusResponse_Link struct {
 
 func (x *StatusResponse_Link) Reset() {
 	*x = StatusResponse_Link{}
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +3495,7 @@ func (x *StatusResponse_Link) String() string {
 func (*StatusResponse_Link) ProtoMessage() {}
 
 func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +3508,7 @@ func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Link.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Link) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 0}
+	return file_kv_proto_rawDescGZIP(), []int{29, 0}
 }
 
 func (x *StatusResponse_Link) GetPeer() uint64 {
@@ -2468,7 +3542,7 @@ type StatusResponse_Member struct {
 
 func (x *StatusResponse_Member) Reset() {
 	*x = StatusResponse_Member{}
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +3554,7 @@ func (x *StatusResponse_Member) String() string {
 func (*StatusResponse_Member) ProtoMessage() {}
 
 func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +3567,7 @@ func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Member.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Member) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 1}
+	return file_kv_proto_rawDescGZIP(), []int{29, 1}
 }
 
 func (x *StatusResponse_Member) GetId() uint64 {
@@ -2532,7 +3606,7 @@ type StatusResponse_Group struct {
 
 func (x *StatusResponse_Group) Reset() {
 	*x = StatusResponse_Group{}
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +3618,7 @@ func (x *StatusResponse_Group) String() string {
 func (*StatusResponse_Group) ProtoMessage() {}
 
 func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +3631,7 @@ func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Group.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 2}
+	return file_kv_proto_rawDescGZIP(), []int{29, 2}
 }
 
 func (x *StatusResponse_Group) GetId() uint64 {
@@ -2659,7 +3733,7 @@ type StatusResponse_Reads struct {
 
 func (x *StatusResponse_Reads) Reset() {
 	*x = StatusResponse_Reads{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +3745,7 @@ func (x *StatusResponse_Reads) String() string {
 func (*StatusResponse_Reads) ProtoMessage() {}
 
 func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +3758,7 @@ func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Reads.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Reads) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 3}
+	return file_kv_proto_rawDescGZIP(), []int{29, 3}
 }
 
 func (x *StatusResponse_Reads) GetRoster() uint64 {
@@ -2748,7 +3822,7 @@ type StatusResponse_Leases struct {
 
 func (x *StatusResponse_Leases) Reset() {
 	*x = StatusResponse_Leases{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +3834,7 @@ func (x *StatusResponse_Leases) String() string {
 func (*StatusResponse_Leases) ProtoMessage() {}
 
 func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +3847,7 @@ func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Leases.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Leases) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 4}
+	return file_kv_proto_rawDescGZIP(), []int{29, 4}
 }
 
 func (x *StatusResponse_Leases) GetTerm() uint64 {
@@ -2895,7 +3969,7 @@ type StatusResponse_Coding struct {
 
 func (x *StatusResponse_Coding) Reset() {
 	*x = StatusResponse_Coding{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3981,7 @@ func (x *StatusResponse_Coding) String() string {
 func (*StatusResponse_Coding) ProtoMessage() {}
 
 func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3994,7 @@ func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Coding.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Coding) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 5}
+	return file_kv_proto_rawDescGZIP(), []int{29, 5}
 }
 
 func (x *StatusResponse_Coding) GetActive() bool {
@@ -3016,7 +4090,7 @@ type StatusResponse_CodedEntry struct {
 
 func (x *StatusResponse_CodedEntry) Reset() {
 	*x = StatusResponse_CodedEntry{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3028,7 +4102,7 @@ func (x *StatusResponse_CodedEntry) String() string {
 func (*StatusResponse_CodedEntry) ProtoMessage() {}
 
 func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3041,7 +4115,7 @@ func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_CodedEntry.ProtoReflect.Descriptor instead.
 func (*StatusResponse_CodedEntry) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22, 6}
+	return file_kv_proto_rawDescGZIP(), []int{29, 6}
 }
 
 func (x *StatusResponse_CodedEntry) GetIndex() uint64 {
@@ -3116,7 +4190,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3128,7 +4202,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3141,7 +4215,7 @@ func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse_Member.ProtoReflect.Descriptor instead.
 func (*MembersResponse_Member) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24, 0}
+	return file_kv_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *MembersResponse_Member) GetId() uint64 {
@@ -3204,7 +4278,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +4290,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +4303,7 @@ func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse_Group.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35, 0}
+	return file_kv_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *SnapshotResponse_Group) GetId() uint64 {
@@ -3299,11 +4373,12 @@ const file_kv_proto_rawDesc = "" +
 	"GetRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x122\n" +
-	"\x06policy\x18\x03 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"m\n" +
+	"\x06policy\x18\x03 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xa3\x01\n" +
 	"\vGetResponse\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x18\n" +
 	"\aapplied\x18\x02 \x01(\x04R\aapplied\x12.\n" +
-	"\x06served\x18\x03 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\"\x81\x01\n" +
+	"\x06served\x18\x03 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x124\n" +
+	"\bposition\x18\x04 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\"\x81\x01\n" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x12\x16\n" +
@@ -3314,7 +4389,91 @@ const file_kv_proto_rawDesc = "" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x18\n" +
 	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12.\n" +
 	"\x06served\x18\x05 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"T\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"\xd6\x01\n" +
+	"\n" +
+	"TxnRequest\x123\n" +
+	"\bcompares\x18\x01 \x03(\v2\x17.weft.kvdemo.v1.CompareR\bcompares\x12*\n" +
+	"\x04then\x18\x02 \x03(\v2\x16.weft.kvdemo.v1.ActionR\x04then\x124\n" +
+	"\totherwise\x18\x03 \x03(\v2\x16.weft.kvdemo.v1.ActionR\totherwise\x121\n" +
+	"\asession\x18\x04 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"o\n" +
+	"\aCompare\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
+	"\x06exists\x18\x02 \x01(\bH\x00R\x06exists\x12\x16\n" +
+	"\x05value\x18\x03 \x01(\fH\x00R\x05value\x12\x18\n" +
+	"\x06sha256\x18\x04 \x01(\fH\x00R\x06sha256B\x06\n" +
+	"\x04want\"\xa9\x03\n" +
+	"\x06Action\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.weft.kvdemo.v1.Action.KindR\x04kind\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\x12>\n" +
+	"\tcondition\x18\x04 \x01(\x0e2 .weft.kvdemo.v1.Action.ConditionR\tcondition\x12#\n" +
+	"\rkeep_deadline\x18\x05 \x01(\bR\fkeepDeadline\x12\x1d\n" +
+	"\n" +
+	"return_old\x18\x06 \x01(\bR\treturnOld\x12\x14\n" +
+	"\x05delta\x18\a \x01(\x12R\x05delta\x12\x15\n" +
+	"\x06ttl_ms\x18\b \x01(\x04R\x05ttlMs\"c\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03GET\x10\x01\x12\a\n" +
+	"\x03HAS\x10\x02\x12\a\n" +
+	"\x03PUT\x10\x03\x12\n" +
+	"\n" +
+	"\x06DELETE\x10\x04\x12\a\n" +
+	"\x03ADD\x10\x05\x12\f\n" +
+	"\bDEADLINE\x10\x06\x12\a\n" +
+	"\x03TTL\x10\a\"0\n" +
+	"\tCondition\x12\n" +
+	"\n" +
+	"\x06ALWAYS\x10\x00\x12\n" +
+	"\n" +
+	"\x06ABSENT\x10\x01\x12\v\n" +
+	"\aPRESENT\x10\x02\"\xdb\x03\n" +
+	"\vTxnResponse\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
+	"\bposition\x18\x02 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x12\x1c\n" +
+	"\tsucceeded\x18\x03 \x01(\bR\tsucceeded\x12<\n" +
+	"\aresults\x18\x04 \x03(\v2\".weft.kvdemo.v1.TxnResponse.ResultR\aresults\x12\x1c\n" +
+	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x1a\x85\x02\n" +
+	"\x06Result\x12;\n" +
+	"\x04code\x18\x01 \x01(\x0e2'.weft.kvdemo.v1.TxnResponse.Result.CodeR\x04code\x12\x18\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x12R\x06number\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\fR\x05value\x12\x1f\n" +
+	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
+	"deadlineMs\"U\n" +
+	"\x04Code\x12\b\n" +
+	"\x04DONE\x10\x00\x12\v\n" +
+	"\aSKIPPED\x10\x01\x12\r\n" +
+	"\tNO_NUMBER\x10\x02\x12\f\n" +
+	"\bOVERFLOW\x10\x03\x12\t\n" +
+	"\x05LARGE\x10\x04\x12\x0e\n" +
+	"\n" +
+	"REPLY_FULL\x10\x05\"<\n" +
+	"\bPosition\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\x04R\x05group\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"t\n" +
+	"\fWatchRequest\x12\x12\n" +
+	"\x03key\x18\x01 \x01(\tH\x00R\x03key\x12\x18\n" +
+	"\x06prefix\x18\x02 \x01(\tH\x00R\x06prefix\x12.\n" +
+	"\x05after\x18\x03 \x03(\v2\x18.weft.kvdemo.v1.PositionR\x05afterB\x06\n" +
+	"\x04keys\"\xef\x02\n" +
+	"\rWatchResponse\x12;\n" +
+	"\x06events\x18\x01 \x03(\v2#.weft.kvdemo.v1.WatchResponse.EventR\x06events\x124\n" +
+	"\bposition\x18\x02 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x1a\xea\x01\n" +
+	"\x05Event\x12<\n" +
+	"\x04kind\x18\x01 \x01(\x0e2(.weft.kvdemo.v1.WatchResponse.Event.KindR\x04kind\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x04R\x04size\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\x04R\brevision\"K\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03PUT\x10\x01\x12\n" +
+	"\n" +
+	"\x06DELETE\x10\x02\x12\n" +
+	"\n" +
+	"\x06EXPIRE\x10\x03\x12\f\n" +
+	"\bDEADLINE\x10\x04\"T\n" +
 	"\rDeleteRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\asession\x18\x02 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"@\n" +
@@ -3341,11 +4500,12 @@ const file_kv_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05local\x18\x04 \x01(\bR\x05local\x12\x18\n" +
 	"\adigests\x18\x05 \x01(\bR\adigests\x122\n" +
-	"\x06policy\x18\x06 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xbb\x01\n" +
+	"\x06policy\x18\x06 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xf3\x01\n" +
 	"\fListResponse\x127\n" +
 	"\x05items\x18\x01 \x03(\v2!.weft.kvdemo.v1.ListResponse.ItemR\x05items\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\tR\x04next\x12\x18\n" +
-	"\aapplied\x18\x03 \x01(\x04R\aapplied\x1aD\n" +
+	"\aapplied\x18\x03 \x01(\x04R\aapplied\x126\n" +
+	"\tpositions\x18\x04 \x03(\v2\x18.weft.kvdemo.v1.PositionR\tpositions\x1aD\n" +
 	"\x04Item\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
@@ -3513,7 +4673,16 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\adurable\x18\x02 \x01(\x04R\adurable\x12\x1f\n" +
 	"\vfirst_index\x18\x03 \x01(\x04R\n" +
-	"firstIndex2\x85\x05\n" +
+	"firstIndex\"\x0f\n" +
+	"\rBackupRequest\"\xba\x01\n" +
+	"\vBackupChunk\x126\n" +
+	"\tpositions\x18\x01 \x03(\v2\x18.weft.kvdemo.v1.PositionR\tpositions\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x04R\x04size\x12\x1f\n" +
+	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
+	"deadlineMs\x12\x12\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data2\x8d\x06\n" +
 	"\x02KV\x12>\n" +
 	"\x03Put\x12\x1a.weft.kvdemo.v1.PutRequest\x1a\x1b.weft.kvdemo.v1.PutResponse\x12>\n" +
 	"\x03Get\x12\x1a.weft.kvdemo.v1.GetRequest\x1a\x1b.weft.kvdemo.v1.GetResponse\x12@\n" +
@@ -3521,9 +4690,11 @@ const file_kv_proto_rawDesc = "" +
 	"\x06Delete\x12\x1d.weft.kvdemo.v1.DeleteRequest\x1a\x1e.weft.kvdemo.v1.DeleteResponse\x12J\n" +
 	"\aPutPart\x12\x1e.weft.kvdemo.v1.PutPartRequest\x1a\x1f.weft.kvdemo.v1.PutPartResponse\x12D\n" +
 	"\x06Finish\x12\x1d.weft.kvdemo.v1.FinishRequest\x1a\x1b.weft.kvdemo.v1.PutResponse\x12A\n" +
-	"\x04List\x12\x1b.weft.kvdemo.v1.ListRequest\x1a\x1c.weft.kvdemo.v1.ListResponse\x12V\n" +
+	"\x04List\x12\x1b.weft.kvdemo.v1.ListRequest\x1a\x1c.weft.kvdemo.v1.ListResponse\x12>\n" +
+	"\x03Txn\x12\x1a.weft.kvdemo.v1.TxnRequest\x1a\x1b.weft.kvdemo.v1.TxnResponse\x12F\n" +
+	"\x05Watch\x12\x1c.weft.kvdemo.v1.WatchRequest\x1a\x1d.weft.kvdemo.v1.WatchResponse0\x01\x12V\n" +
 	"\vOpenSession\x12\".weft.kvdemo.v1.OpenSessionRequest\x1a#.weft.kvdemo.v1.OpenSessionResponse\x12G\n" +
-	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\x86\x06\n" +
+	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xce\x06\n" +
 	"\x05Admin\x12J\n" +
 	"\aMembers\x12\x1e.weft.kvdemo.v1.MembersRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12N\n" +
 	"\tAddMember\x12 .weft.kvdemo.v1.AddMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12V\n" +
@@ -3533,7 +4704,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x0eNameResponders\x12%.weft.kvdemo.v1.NameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12_\n" +
 	"\x10UnnameResponders\x12'.weft.kvdemo.v1.UnnameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12W\n" +
 	"\fRetireLeases\x12#.weft.kvdemo.v1.RetireLeasesRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12M\n" +
-	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponseB*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
+	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponse\x12F\n" +
+	"\x06Backup\x12\x1d.weft.kvdemo.v1.BackupRequest\x1a\x1b.weft.kvdemo.v1.BackupChunk0\x01B*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
 
 var (
 	file_kv_proto_rawDescOnce sync.Once
@@ -3547,128 +4719,165 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_kv_proto_goTypes = []any{
 	(Outcome_Verdict)(0),              // 0: weft.kvdemo.v1.Outcome.Verdict
 	(ReadPolicy_Kind)(0),              // 1: weft.kvdemo.v1.ReadPolicy.Kind
-	(*Outcome)(nil),                   // 2: weft.kvdemo.v1.Outcome
-	(*Session)(nil),                   // 3: weft.kvdemo.v1.Session
-	(*PutRequest)(nil),                // 4: weft.kvdemo.v1.PutRequest
-	(*PutResponse)(nil),               // 5: weft.kvdemo.v1.PutResponse
-	(*ReadPolicy)(nil),                // 6: weft.kvdemo.v1.ReadPolicy
-	(*Served)(nil),                    // 7: weft.kvdemo.v1.Served
-	(*GetRequest)(nil),                // 8: weft.kvdemo.v1.GetRequest
-	(*GetResponse)(nil),               // 9: weft.kvdemo.v1.GetResponse
-	(*ReadRequest)(nil),               // 10: weft.kvdemo.v1.ReadRequest
-	(*ReadChunk)(nil),                 // 11: weft.kvdemo.v1.ReadChunk
-	(*DeleteRequest)(nil),             // 12: weft.kvdemo.v1.DeleteRequest
-	(*DeleteResponse)(nil),            // 13: weft.kvdemo.v1.DeleteResponse
-	(*PutPartRequest)(nil),            // 14: weft.kvdemo.v1.PutPartRequest
-	(*PutPartResponse)(nil),           // 15: weft.kvdemo.v1.PutPartResponse
-	(*FinishRequest)(nil),             // 16: weft.kvdemo.v1.FinishRequest
-	(*ListRequest)(nil),               // 17: weft.kvdemo.v1.ListRequest
-	(*ListResponse)(nil),              // 18: weft.kvdemo.v1.ListResponse
-	(*OpenSessionRequest)(nil),        // 19: weft.kvdemo.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),       // 20: weft.kvdemo.v1.OpenSessionResponse
-	(*Span)(nil),                      // 21: weft.kvdemo.v1.Span
-	(*Assignment)(nil),                // 22: weft.kvdemo.v1.Assignment
-	(*StatusRequest)(nil),             // 23: weft.kvdemo.v1.StatusRequest
-	(*StatusResponse)(nil),            // 24: weft.kvdemo.v1.StatusResponse
-	(*MembersRequest)(nil),            // 25: weft.kvdemo.v1.MembersRequest
-	(*MembersResponse)(nil),           // 26: weft.kvdemo.v1.MembersResponse
-	(*AddMemberRequest)(nil),          // 27: weft.kvdemo.v1.AddMemberRequest
-	(*PromoteMemberRequest)(nil),      // 28: weft.kvdemo.v1.PromoteMemberRequest
-	(*RemoveMemberRequest)(nil),       // 29: weft.kvdemo.v1.RemoveMemberRequest
-	(*TransferRequest)(nil),           // 30: weft.kvdemo.v1.TransferRequest
-	(*TransferResponse)(nil),          // 31: weft.kvdemo.v1.TransferResponse
-	(*NameRespondersRequest)(nil),     // 32: weft.kvdemo.v1.NameRespondersRequest
-	(*UnnameRespondersRequest)(nil),   // 33: weft.kvdemo.v1.UnnameRespondersRequest
-	(*RetireLeasesRequest)(nil),       // 34: weft.kvdemo.v1.RetireLeasesRequest
-	(*RespondersResponse)(nil),        // 35: weft.kvdemo.v1.RespondersResponse
-	(*SnapshotRequest)(nil),           // 36: weft.kvdemo.v1.SnapshotRequest
-	(*SnapshotResponse)(nil),          // 37: weft.kvdemo.v1.SnapshotResponse
-	(*ListResponse_Item)(nil),         // 38: weft.kvdemo.v1.ListResponse.Item
-	(*StatusResponse_Link)(nil),       // 39: weft.kvdemo.v1.StatusResponse.Link
-	(*StatusResponse_Member)(nil),     // 40: weft.kvdemo.v1.StatusResponse.Member
-	(*StatusResponse_Group)(nil),      // 41: weft.kvdemo.v1.StatusResponse.Group
-	(*StatusResponse_Reads)(nil),      // 42: weft.kvdemo.v1.StatusResponse.Reads
-	(*StatusResponse_Leases)(nil),     // 43: weft.kvdemo.v1.StatusResponse.Leases
-	(*StatusResponse_Coding)(nil),     // 44: weft.kvdemo.v1.StatusResponse.Coding
-	(*StatusResponse_CodedEntry)(nil), // 45: weft.kvdemo.v1.StatusResponse.CodedEntry
-	nil,                               // 46: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	(*MembersResponse_Member)(nil),    // 47: weft.kvdemo.v1.MembersResponse.Member
-	(*SnapshotResponse_Group)(nil),    // 48: weft.kvdemo.v1.SnapshotResponse.Group
+	(Action_Kind)(0),                  // 2: weft.kvdemo.v1.Action.Kind
+	(Action_Condition)(0),             // 3: weft.kvdemo.v1.Action.Condition
+	(TxnResponse_Result_Code)(0),      // 4: weft.kvdemo.v1.TxnResponse.Result.Code
+	(WatchResponse_Event_Kind)(0),     // 5: weft.kvdemo.v1.WatchResponse.Event.Kind
+	(*Outcome)(nil),                   // 6: weft.kvdemo.v1.Outcome
+	(*Session)(nil),                   // 7: weft.kvdemo.v1.Session
+	(*PutRequest)(nil),                // 8: weft.kvdemo.v1.PutRequest
+	(*PutResponse)(nil),               // 9: weft.kvdemo.v1.PutResponse
+	(*ReadPolicy)(nil),                // 10: weft.kvdemo.v1.ReadPolicy
+	(*Served)(nil),                    // 11: weft.kvdemo.v1.Served
+	(*GetRequest)(nil),                // 12: weft.kvdemo.v1.GetRequest
+	(*GetResponse)(nil),               // 13: weft.kvdemo.v1.GetResponse
+	(*ReadRequest)(nil),               // 14: weft.kvdemo.v1.ReadRequest
+	(*ReadChunk)(nil),                 // 15: weft.kvdemo.v1.ReadChunk
+	(*TxnRequest)(nil),                // 16: weft.kvdemo.v1.TxnRequest
+	(*Compare)(nil),                   // 17: weft.kvdemo.v1.Compare
+	(*Action)(nil),                    // 18: weft.kvdemo.v1.Action
+	(*TxnResponse)(nil),               // 19: weft.kvdemo.v1.TxnResponse
+	(*Position)(nil),                  // 20: weft.kvdemo.v1.Position
+	(*WatchRequest)(nil),              // 21: weft.kvdemo.v1.WatchRequest
+	(*WatchResponse)(nil),             // 22: weft.kvdemo.v1.WatchResponse
+	(*DeleteRequest)(nil),             // 23: weft.kvdemo.v1.DeleteRequest
+	(*DeleteResponse)(nil),            // 24: weft.kvdemo.v1.DeleteResponse
+	(*PutPartRequest)(nil),            // 25: weft.kvdemo.v1.PutPartRequest
+	(*PutPartResponse)(nil),           // 26: weft.kvdemo.v1.PutPartResponse
+	(*FinishRequest)(nil),             // 27: weft.kvdemo.v1.FinishRequest
+	(*ListRequest)(nil),               // 28: weft.kvdemo.v1.ListRequest
+	(*ListResponse)(nil),              // 29: weft.kvdemo.v1.ListResponse
+	(*OpenSessionRequest)(nil),        // 30: weft.kvdemo.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),       // 31: weft.kvdemo.v1.OpenSessionResponse
+	(*Span)(nil),                      // 32: weft.kvdemo.v1.Span
+	(*Assignment)(nil),                // 33: weft.kvdemo.v1.Assignment
+	(*StatusRequest)(nil),             // 34: weft.kvdemo.v1.StatusRequest
+	(*StatusResponse)(nil),            // 35: weft.kvdemo.v1.StatusResponse
+	(*MembersRequest)(nil),            // 36: weft.kvdemo.v1.MembersRequest
+	(*MembersResponse)(nil),           // 37: weft.kvdemo.v1.MembersResponse
+	(*AddMemberRequest)(nil),          // 38: weft.kvdemo.v1.AddMemberRequest
+	(*PromoteMemberRequest)(nil),      // 39: weft.kvdemo.v1.PromoteMemberRequest
+	(*RemoveMemberRequest)(nil),       // 40: weft.kvdemo.v1.RemoveMemberRequest
+	(*TransferRequest)(nil),           // 41: weft.kvdemo.v1.TransferRequest
+	(*TransferResponse)(nil),          // 42: weft.kvdemo.v1.TransferResponse
+	(*NameRespondersRequest)(nil),     // 43: weft.kvdemo.v1.NameRespondersRequest
+	(*UnnameRespondersRequest)(nil),   // 44: weft.kvdemo.v1.UnnameRespondersRequest
+	(*RetireLeasesRequest)(nil),       // 45: weft.kvdemo.v1.RetireLeasesRequest
+	(*RespondersResponse)(nil),        // 46: weft.kvdemo.v1.RespondersResponse
+	(*SnapshotRequest)(nil),           // 47: weft.kvdemo.v1.SnapshotRequest
+	(*SnapshotResponse)(nil),          // 48: weft.kvdemo.v1.SnapshotResponse
+	(*BackupRequest)(nil),             // 49: weft.kvdemo.v1.BackupRequest
+	(*BackupChunk)(nil),               // 50: weft.kvdemo.v1.BackupChunk
+	(*TxnResponse_Result)(nil),        // 51: weft.kvdemo.v1.TxnResponse.Result
+	(*WatchResponse_Event)(nil),       // 52: weft.kvdemo.v1.WatchResponse.Event
+	(*ListResponse_Item)(nil),         // 53: weft.kvdemo.v1.ListResponse.Item
+	(*StatusResponse_Link)(nil),       // 54: weft.kvdemo.v1.StatusResponse.Link
+	(*StatusResponse_Member)(nil),     // 55: weft.kvdemo.v1.StatusResponse.Member
+	(*StatusResponse_Group)(nil),      // 56: weft.kvdemo.v1.StatusResponse.Group
+	(*StatusResponse_Reads)(nil),      // 57: weft.kvdemo.v1.StatusResponse.Reads
+	(*StatusResponse_Leases)(nil),     // 58: weft.kvdemo.v1.StatusResponse.Leases
+	(*StatusResponse_Coding)(nil),     // 59: weft.kvdemo.v1.StatusResponse.Coding
+	(*StatusResponse_CodedEntry)(nil), // 60: weft.kvdemo.v1.StatusResponse.CodedEntry
+	nil,                               // 61: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	(*MembersResponse_Member)(nil),    // 62: weft.kvdemo.v1.MembersResponse.Member
+	(*SnapshotResponse_Group)(nil),    // 63: weft.kvdemo.v1.SnapshotResponse.Group
 }
 var file_kv_proto_depIdxs = []int32{
 	0,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
-	3,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
+	7,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
 	1,  // 2: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
-	6,  // 3: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	7,  // 4: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
-	6,  // 5: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	7,  // 6: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
-	3,  // 7: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
-	3,  // 8: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
-	6,  // 9: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	38, // 10: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
-	21, // 11: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
-	40, // 12: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
-	39, // 13: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
-	41, // 14: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	47, // 15: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
-	21, // 16: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
-	21, // 17: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
-	22, // 18: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
-	48, // 19: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
-	44, // 20: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
-	43, // 21: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
-	42, // 22: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
-	22, // 23: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
-	22, // 24: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
-	45, // 25: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
-	46, // 26: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	4,  // 27: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
-	8,  // 28: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
-	10, // 29: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
-	12, // 30: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
-	14, // 31: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
-	16, // 32: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
-	17, // 33: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
-	19, // 34: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
-	23, // 35: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
-	25, // 36: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
-	27, // 37: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
-	28, // 38: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
-	29, // 39: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
-	30, // 40: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
-	32, // 41: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
-	33, // 42: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
-	34, // 43: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
-	36, // 44: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	5,  // 45: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	9,  // 46: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	11, // 47: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	13, // 48: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	15, // 49: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	5,  // 50: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	18, // 51: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	20, // 52: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	24, // 53: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	26, // 54: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	26, // 55: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	26, // 56: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	26, // 57: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	31, // 58: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	35, // 59: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	35, // 60: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	35, // 61: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
-	37, // 62: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	45, // [45:63] is the sub-list for method output_type
-	27, // [27:45] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	10, // 3: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	11, // 4: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
+	20, // 5: weft.kvdemo.v1.GetResponse.position:type_name -> weft.kvdemo.v1.Position
+	10, // 6: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	11, // 7: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
+	17, // 8: weft.kvdemo.v1.TxnRequest.compares:type_name -> weft.kvdemo.v1.Compare
+	18, // 9: weft.kvdemo.v1.TxnRequest.then:type_name -> weft.kvdemo.v1.Action
+	18, // 10: weft.kvdemo.v1.TxnRequest.otherwise:type_name -> weft.kvdemo.v1.Action
+	7,  // 11: weft.kvdemo.v1.TxnRequest.session:type_name -> weft.kvdemo.v1.Session
+	2,  // 12: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
+	3,  // 13: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
+	20, // 14: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
+	51, // 15: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
+	20, // 16: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
+	52, // 17: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
+	20, // 18: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
+	7,  // 19: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
+	7,  // 20: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
+	10, // 21: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	53, // 22: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
+	20, // 23: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
+	32, // 24: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
+	55, // 25: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
+	54, // 26: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
+	56, // 27: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
+	62, // 28: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	32, // 29: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	32, // 30: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	33, // 31: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
+	63, // 32: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	20, // 33: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
+	4,  // 34: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
+	5,  // 35: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
+	59, // 36: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	58, // 37: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
+	57, // 38: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
+	33, // 39: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
+	33, // 40: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
+	60, // 41: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	61, // 42: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	8,  // 43: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
+	12, // 44: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
+	14, // 45: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
+	23, // 46: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
+	25, // 47: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
+	27, // 48: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
+	28, // 49: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
+	16, // 50: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
+	21, // 51: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
+	30, // 52: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
+	34, // 53: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
+	36, // 54: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
+	38, // 55: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
+	39, // 56: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
+	40, // 57: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
+	41, // 58: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
+	43, // 59: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
+	44, // 60: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
+	45, // 61: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
+	47, // 62: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
+	49, // 63: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
+	9,  // 64: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	13, // 65: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	15, // 66: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	24, // 67: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	26, // 68: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	9,  // 69: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	29, // 70: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	19, // 71: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
+	22, // 72: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
+	31, // 73: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	35, // 74: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	37, // 75: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	37, // 76: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	37, // 77: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	37, // 78: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	42, // 79: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	46, // 80: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	46, // 81: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	46, // 82: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 83: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	50, // 84: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
+	64, // [64:85] is the sub-list for method output_type
+	43, // [43:64] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -3676,14 +4885,23 @@ func file_kv_proto_init() {
 	if File_kv_proto != nil {
 		return
 	}
-	file_kv_proto_msgTypes[45].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[11].OneofWrappers = []any{
+		(*Compare_Exists)(nil),
+		(*Compare_Value)(nil),
+		(*Compare_Sha256)(nil),
+	}
+	file_kv_proto_msgTypes[15].OneofWrappers = []any{
+		(*WatchRequest_Key)(nil),
+		(*WatchRequest_Prefix)(nil),
+	}
+	file_kv_proto_msgTypes[56].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   47,
+			NumEnums:      6,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -42,6 +42,8 @@ const (
 	KV_PutPart_FullMethodName     = "/weft.kvdemo.v1.KV/PutPart"
 	KV_Finish_FullMethodName      = "/weft.kvdemo.v1.KV/Finish"
 	KV_List_FullMethodName        = "/weft.kvdemo.v1.KV/List"
+	KV_Txn_FullMethodName         = "/weft.kvdemo.v1.KV/Txn"
+	KV_Watch_FullMethodName       = "/weft.kvdemo.v1.KV/Watch"
 	KV_OpenSession_FullMethodName = "/weft.kvdemo.v1.KV/OpenSession"
 	KV_Status_FullMethodName      = "/weft.kvdemo.v1.KV/Status"
 )
@@ -69,6 +71,15 @@ type KVClient interface {
 	Finish(ctx context.Context, in *FinishRequest, opts ...grpc.CallOption) (*PutResponse, error)
 	// List returns keys in ascending order of their bytes, a page at a time.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
+	// Txn compares keys and acts on keys, all of one group, at once: compare-and-set,
+	// counters, several writes, deadlines. Keys of several groups are INVALID_ARGUMENT.
+	// Until all members know transactions, UNAVAILABLE names those that do not.
+	Txn(ctx context.Context, in *TxnRequest, opts ...grpc.CallOption) (*TxnResponse, error)
+	// Watch sends the changes of a key, or of all keys with a prefix, as this node applies
+	// them, from a revision on or from now. OUT_OF_RANGE says that the node does not
+	// remember that revision any more: list the keys, and watch from the revision of the
+	// list. A watch has no deadline of the node's own.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// OpenSession opens a session in the group of a key. Nodes forget sessions
 	// that were not used for long, when there are many.
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error)
@@ -163,6 +174,35 @@ func (c *kVClient) List(ctx context.Context, in *ListRequest, opts ...grpc.CallO
 	return out, nil
 }
 
+func (c *kVClient) Txn(ctx context.Context, in *TxnRequest, opts ...grpc.CallOption) (*TxnResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TxnResponse)
+	err := c.cc.Invoke(ctx, KV_Txn_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *kVClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &KV_ServiceDesc.Streams[1], KV_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, WatchResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type KV_WatchClient = grpc.ServerStreamingClient[WatchResponse]
+
 func (c *kVClient) OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenSessionResponse)
@@ -206,6 +246,15 @@ type KVServer interface {
 	Finish(context.Context, *FinishRequest) (*PutResponse, error)
 	// List returns keys in ascending order of their bytes, a page at a time.
 	List(context.Context, *ListRequest) (*ListResponse, error)
+	// Txn compares keys and acts on keys, all of one group, at once: compare-and-set,
+	// counters, several writes, deadlines. Keys of several groups are INVALID_ARGUMENT.
+	// Until all members know transactions, UNAVAILABLE names those that do not.
+	Txn(context.Context, *TxnRequest) (*TxnResponse, error)
+	// Watch sends the changes of a key, or of all keys with a prefix, as this node applies
+	// them, from a revision on or from now. OUT_OF_RANGE says that the node does not
+	// remember that revision any more: list the keys, and watch from the revision of the
+	// list. A watch has no deadline of the node's own.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// OpenSession opens a session in the group of a key. Nodes forget sessions
 	// that were not used for long, when there are many.
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error)
@@ -241,6 +290,12 @@ func (UnimplementedKVServer) Finish(context.Context, *FinishRequest) (*PutRespon
 }
 func (UnimplementedKVServer) List(context.Context, *ListRequest) (*ListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedKVServer) Txn(context.Context, *TxnRequest) (*TxnResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Txn not implemented")
+}
+func (UnimplementedKVServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedKVServer) OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenSession not implemented")
@@ -388,6 +443,35 @@ func _KV_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}
 	return interceptor(ctx, in, info, handler)
 }
 
+func _KV_Txn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TxnRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KVServer).Txn(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KV_Txn_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KVServer).Txn(ctx, req.(*TxnRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _KV_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(KVServer).Watch(m, &grpc.GenericServerStream[WatchRequest, WatchResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type KV_WatchServer = grpc.ServerStreamingServer[WatchResponse]
+
 func _KV_OpenSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(OpenSessionRequest)
 	if err := dec(in); err != nil {
@@ -456,6 +540,10 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _KV_List_Handler,
 		},
 		{
+			MethodName: "Txn",
+			Handler:    _KV_Txn_Handler,
+		},
+		{
 			MethodName: "OpenSession",
 			Handler:    _KV_OpenSession_Handler,
 		},
@@ -468,6 +556,11 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Read",
 			Handler:       _KV_Read_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _KV_Watch_Handler,
 			ServerStreams: true,
 		},
 	},
@@ -484,6 +577,7 @@ const (
 	Admin_UnnameResponders_FullMethodName = "/weft.kvdemo.v1.Admin/UnnameResponders"
 	Admin_RetireLeases_FullMethodName     = "/weft.kvdemo.v1.Admin/RetireLeases"
 	Admin_Snapshot_FullMethodName         = "/weft.kvdemo.v1.Admin/Snapshot"
+	Admin_Backup_FullMethodName           = "/weft.kvdemo.v1.Admin/Backup"
 )
 
 // AdminClient is the client API for Admin service.
@@ -517,6 +611,9 @@ type AdminClient interface {
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error)
+	// Backup sends all keys and values, of one moment between the call and the first
+	// chunk. With several groups, writes wait for that moment.
+	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error)
 }
 
 type adminClient struct {
@@ -617,6 +714,25 @@ func (c *adminClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ..
 	return out, nil
 }
 
+func (c *adminClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Backup_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BackupRequest, BackupChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_BackupClient = grpc.ServerStreamingClient[BackupChunk]
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -648,6 +764,9 @@ type AdminServer interface {
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error)
+	// Backup sends all keys and values, of one moment between the call and the first
+	// chunk. With several groups, writes wait for that moment.
+	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -684,6 +803,9 @@ func (UnimplementedAdminServer) RetireLeases(context.Context, *RetireLeasesReque
 }
 func (UnimplementedAdminServer) Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Snapshot not implemented")
+}
+func (UnimplementedAdminServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
+	return status.Error(codes.Unimplemented, "method Backup not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -868,6 +990,17 @@ func _Admin_Snapshot_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BackupRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Backup(m, &grpc.GenericServerStream[BackupRequest, BackupChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_BackupServer = grpc.ServerStreamingServer[BackupChunk]
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -912,6 +1045,12 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Admin_Snapshot_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Backup",
+			Handler:       _Admin_Backup_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "kv.proto",
 }

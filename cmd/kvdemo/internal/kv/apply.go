@@ -178,6 +178,9 @@ func (w *writer) command(data []byte) (any, error) {
 	if p.op > lastOfBase && t.level() == 0 {
 		return Result{Err: fmt.Errorf("%w (%v)", ErrLevel, p.op)}, nil
 	}
+	if p.op.changes() && t.frozen() {
+		return Result{Err: ErrFrozen, Value: t.system[FreezeKey]}, nil
+	}
 	if p.session == 0 || !p.op.sessions() {
 		return w.run(&p)
 	}

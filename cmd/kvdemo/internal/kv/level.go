@@ -4,6 +4,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,6 +25,23 @@ const (
 	// Level1 is the value of LevelKey.
 	Level1 = "1"
 )
+
+// FreezeKey is a system key. While it has a value, a group of level 1 refuses all
+// commands that change what clients read, with ErrFrozen: so all groups of a node can be
+// looked at as of one moment. The value says who froze the group, and until when.
+const FreezeKey = "freeze"
+
+// ErrFrozen says that a command was refused, and changed nothing, because the group is
+// frozen for a moment: send it again.
+var ErrFrozen = errors.New("the group is frozen for a backup")
+
+// changes reports whether a command can change what clients read.
+func (o Op) changes() bool {
+	return o == OpPut || o == OpDelete || o == OpFinish || o == OpTxn || o == OpExpire
+}
+
+// frozen reports whether the group is frozen.
+func (t *tables) frozen() bool { return t.level() > 0 && len(t.system[FreezeKey]) > 0 }
 
 // ErrLevel says that a command is above the group's level.
 var ErrLevel = fmt.Errorf("%w: the group's members have not all said that they know transactions and deadlines", ErrInvalid)

@@ -519,3 +519,27 @@ func FuzzTransaction(f *testing.F) {
 		require.Equal(t, err == nil, r.Err == nil)
 	})
 }
+
+func TestFrozenGroupRefusesChanges(t *testing.T) {
+	s := openLevel1(t)
+	freeze := func(want, value string) {
+		r := apply(t, s, Command{Op: OpSystem, Key: FreezeKey, Want: []byte(want), Value: []byte(value)}.Encode())[0]
+		require.True(t, r.Swapped)
+	}
+	id := apply(t, s, put("k", "v"), Command{Op: OpOpenSession}.Encode())[1].Session
+	freeze("", "me")
+	inSession := Command{Op: OpPut, Key: "k", Value: []byte("w"), Session: id, Sequence: 1}.Encode()
+	for _, c := range [][]byte{
+		put("k", "w"), del("k"), txn(nil, []Action{{Kind: ActDelete, Key: "k"}}), inSession,
+		Command{Op: OpExpire, Expire: &Expire{Keys: []string{"k"}}}.Encode(),
+		Command{Op: OpFinish, Key: "k", Upload: UploadID{1}, Size: 5}.Encode(),
+	} {
+		r := apply(t, s, c)[0]
+		require.ErrorIs(t, r.Err, ErrFrozen)
+		require.Equal(t, "me", string(r.Value))
+	}
+	require.Equal(t, "v", string(readAll(t, s, "k")))
+	freeze("me", "")
+	require.False(t, apply(t, s, inSession)[0].Repeated)
+	require.Equal(t, "w", string(readAll(t, s, "k")))
+}

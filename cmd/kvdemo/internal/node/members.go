@@ -28,6 +28,8 @@ import (
 //	member/ID    address ADDRESS, or removed: nobody may come back under an id
 //	             whose data directory may be gone
 //	responders   who is to answer reads by roster leases; see wish
+//	want-level, knows/ID
+//	             which commands the members know; see levels
 //
 // Who is a member of a group is in the group's own configuration; this table
 // says where to find it. An address is there before the first group has the
@@ -49,6 +51,7 @@ type table struct {
 	removed   map[uint64]bool
 	wish      *wish // nil: nobody has said anything
 	wishText  string
+	levels    levels
 }
 
 // readTable reads the table as of what this node has applied.
@@ -75,14 +78,14 @@ func (t *table) parse(key, value string) (err error) {
 	id, isMember := strings.CutPrefix(key, memberPrefix)
 	switch {
 	case key == groupsKey:
-		t.groups, err = strconv.Atoi(value)
+		t.groups, err = t.levels.parseGroups(value)
 		return err
 	case key == respondersKey:
 		t.wishText = value
 		t.wish, err = parseWish(value)
 		return err
 	case !isMember:
-		return nil // of a later version
+		return t.levels.parse(key, value) // other keys are of a later version
 	}
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -164,7 +167,9 @@ func (n *node) followOnce(ctx context.Context, wasMember []bool) error {
 	}
 	if s := n.groups[0].host.Status(); s.Role == raft.StateLeader {
 		n.found(ctx, t, s.Members)
+		n.raiseLevel(ctx, t)
 	}
+	n.followLevel(ctx, t)
 	n.tellWish(ctx, t)
 	gone := 0
 	for i, g := range n.groups {

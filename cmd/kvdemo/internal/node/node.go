@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), gaveUp: make(chan error, 1)}
+	n := newNode(cfg)
 	if err := n.open(); err != nil {
 		return errors.Join(err, n.close())
 	}
@@ -75,6 +75,7 @@ type node struct {
 	balancer *rawnode.Balancer
 	server   *grpc.Server
 	health   *health.Server
+	watches  *watches
 	closeAll []func() error
 
 	refused [secure.NumRefusals]atomic.Uint64 // clients
@@ -94,6 +95,10 @@ type group struct {
 	store *kv.Store
 	host  *rawnode.Host
 	told  toldWish // only follow uses it
+}
+
+func newNode(cfg Config) *node {
+	return &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), watches: newWatches(), gaveUp: make(chan error, 1)}
 }
 
 // open opens all parts. The network comes first: that a port is taken is found
@@ -339,6 +344,7 @@ func (n *node) serve(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	running.Go(func() { n.flush(background) })
 	running.Go(func() { n.follow(background) })
+	running.Go(func() { n.expire(background) })
 	if n.cfg.BalanceInterval > 0 && len(n.groups) > 1 {
 		running.Go(func() { n.balancer.Run(background) })
 	}
@@ -369,6 +375,7 @@ func (n *node) serve(ctx context.Context) error {
 		err = fmt.Errorf("serve clients: %w", err)
 	}
 	n.health.Shutdown()
+	n.watches.end()
 	stopBackground()
 	deadline := time.Now().Add(patience)
 	n.stopHosts(deadline)

@@ -47,14 +47,20 @@ type service struct {
 	kvpb.UnimplementedKVServer
 	groups []replicated // group 1 first
 	// await returns when the groups are known to be all there are, or an error.
-	await  func(ctx context.Context) error
-	status func() *kvpb.StatusResponse
-	id     uint64      // of this node
-	reads  *readCounts // nil: nobody counts
+	await func(ctx context.Context) error
+	// enable returns when a group takes transactions; nil: each does.
+	enable  func(ctx context.Context, group uint64) error
+	watches *watches
+	status  func() *kvpb.StatusResponse
+	id      uint64      // of this node
+	reads   *readCounts // nil: nobody counts
 }
 
 func (n *node) newService() *service {
-	s := &service{await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads}
+	s := &service{
+		await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads, watches: n.watches,
+		enable: func(ctx context.Context, group uint64) error { return n.enable(ctx, n.groups[group-1]) },
+	}
 	for _, g := range n.groups {
 		s.groups = append(s.groups, g)
 	}
@@ -82,15 +88,23 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 	if err := c.Check(); err != nil {
 		return 0, kv.Result{}, err
 	}
-	done, err := g.host.Propose(ctx, c.Encode())
-	if err != nil {
-		return 0, kv.Result{}, err
+	command := c.Encode()
+	for {
+		done, err := g.host.Propose(ctx, command)
+		if err != nil {
+			return 0, kv.Result{}, err
+		}
+		r, ok := done.Value.(kv.Result)
+		switch {
+		case !ok:
+			return 0, kv.Result{}, fmt.Errorf("the state machine answered with a %T, want a kv.Result", done.Value)
+		case !errors.Is(r.Err, kv.ErrFrozen):
+			return done.Index, r, r.Err
+		}
+		if err := g.thawed(ctx, string(r.Value)); err != nil {
+			return 0, r, err
+		}
 	}
-	r, ok := done.Value.(kv.Result)
-	if !ok {
-		return 0, kv.Result{}, fmt.Errorf("the state machine answered with a %T, want a kv.Result", done.Value)
-	}
-	return done.Index, r, r.Err
 }
 
 // read implements replicated.
@@ -208,11 +222,12 @@ func (s *service) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetRespo
 	if err != nil {
 		return nil, err
 	}
+	position := s.position(kv.GroupOf(req.GetKey(), len(s.groups)))
 	value, applied, err := g.state().Get(req.GetKey())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &kvpb.GetResponse{Value: value, Applied: applied, Served: served}, nil
+	return &kvpb.GetResponse{Value: value, Applied: applied, Served: served, Position: position}, nil
 }
 
 // Read sends a value in chunks, from one consistent view. Memory is bounded by
@@ -259,14 +274,16 @@ func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListRe
 	}
 	q := kv.Query{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: int(req.GetLimit()), Digests: req.GetDigests()}
 	pages := make([]kv.Page, len(s.groups))
+	var positions []*kvpb.Position
 	for i, g := range s.groups {
 		var err error
+		positions = append(positions, s.position(uint64(i+1)))
 		if pages[i], err = g.state().List(q); err != nil {
 			return nil, toStatus(err)
 		}
 	}
 	page := mergePages(pages, q.Limit)
-	resp := &kvpb.ListResponse{Next: page.Next, Applied: page.Applied}
+	resp := &kvpb.ListResponse{Next: page.Next, Applied: page.Applied, Positions: positions}
 	for _, item := range page.Items {
 		resp.Items = append(resp.Items, &kvpb.ListResponse_Item{Key: item.Key, Size: uint64(item.Size), Sha256: item.SHA256})
 	}
@@ -275,6 +292,11 @@ func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListRe
 
 func (s *service) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {
 	return s.status(), nil
+}
+
+// position returns where a group is. What is read afterwards is not older.
+func (s *service) position(group uint64) *kvpb.Position {
+	return &kvpb.Position{Group: group, Revision: s.groups[group-1].state().Revision()}
 }
 
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {

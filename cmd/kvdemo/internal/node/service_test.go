@@ -61,7 +61,7 @@ func testService(t *testing.T) (*service, *oneNode) {
 	store, err := db.Group(1)
 	require.NoError(t, err)
 	host := &oneNode{store: store}
-	return &service{groups: []replicated{host}, await: func(context.Context) error { return nil }}, host
+	return &service{groups: []replicated{host}, await: func(context.Context) error { return nil }, watches: newWatches()}, host
 }
 
 func TestService(t *testing.T) {
