@@ -63,11 +63,15 @@ func (n *Node) HandOver(now Instant, yes bool) {
 
 // MayHandOver reports whether a leader that is to hand over to heir has nothing to
 // wait for: a majority and the heir have adopted a roster that names nobody, and
-// Poll has returned the messages with which this node gives its leases back.
+// Poll has returned the messages with which this node gives its leases back. A member
+// that runs without leases adopts nothing, and is not waited for.
 func (n *Node) MayHandOver(heir NodeID) bool {
+	if n.leading == nil {
+		return true
+	}
 	p := n.peer(heir)
-	if n.leading == nil || p == nil || p.follow.adopted < n.rosters.newest().ID.Seq {
-		return n.leading == nil
+	if p == nil || p.follow.speaks && !n.IsRetired() && p.follow.adopted < n.rosters.newest().ID.Seq {
+		return false
 	}
 	for _, p := range n.peers {
 		if !p.confirm.isNone() {

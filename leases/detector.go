@@ -60,6 +60,7 @@ func (n *Node) detect(now Instant) {
 func (n *Node) assess(now Instant, p *peer) {
 	f := &p.follow.fit
 	silent := p.follow.answered == 0 || now.since(p.follow.answered) >= n.cfg.Fail
+	p.follow.speaks = p.follow.speaks && !silent
 	switch {
 	case f.named:
 		if silent || n.isWaitedFor(now, p) {

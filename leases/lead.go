@@ -33,6 +33,7 @@ type follow struct {
 	adopted   Seq   // Invariant: it never falls.
 	answered  Instant
 	leased    bool // it has sent a message of leases in this term
+	speaks    bool // and has answered since, as far as it was asked
 	fit       fit
 }
 
@@ -85,7 +86,7 @@ func (n *Node) updateRosters(now Instant) {
 		n.renewNow()
 		n.tryAdopt(now)
 	}
-	if l.handing && !l.gaveUp && n.isQuiet() {
+	if l.handing && !l.gaveUp && (n.isQuiet() || n.fewHaveLeases() && n.namesNobody()) {
 		l.gaveUp = true
 		n.GiveUp()
 	}
@@ -169,6 +170,12 @@ func (n *Node) votersHaveLeases() bool {
 	}
 	lacks := func(v NodeID) bool { return !has(v) && n.peer(v) != nil && n.peer(v).follow.match >= n.leading.first }
 	return n.members.majority(has) && !slices.ContainsFunc(n.members.Incoming, lacks)
+}
+
+// fewHaveLeases reports whether less than a majority of the voters runs with leases. They
+// cannot supersede a roster, nor do they have to: nobody is stable by their grants alone.
+func (n *Node) fewHaveLeases() bool {
+	return !n.members.majority(func(v NodeID) bool { return v == n.cfg.ID || n.peer(v) != nil && n.peer(v).follow.speaks })
 }
 
 // sameAs reports whether a roster says the same as another, numbers aside.

@@ -57,7 +57,7 @@ func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 		n.stepAnswer(p, m.Answer)
 	}
 	if n.leading != nil {
-		p.follow.leased = true
+		p.follow.leased, p.follow.speaks = true, true
 		p.follow.known = m.Report.Known // it falls when the node was restarted
 		p.follow.adopted = max(p.follow.adopted, m.Report.Adopted)
 		n.rostersMayChange()

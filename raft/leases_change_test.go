@@ -4,6 +4,8 @@
 package raft_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +109,47 @@ func TestTransferGivesLeasesBackFirst(t *testing.T) {
 	require.True(t, told)
 	require.Less(t, took, 25*ms, "a few rounds")
 	g.until("node 2 is a responder", time.Second, func() bool { return g.stable(2) })
+}
+
+// A leader with leases hands over to a member without leases: one of few, of a majority, or
+// of all others, which never had leases in this term or ran with leases before.
+func TestTransferToAMemberWithoutLeases(t *testing.T) {
+	handOver := func(t *testing.T, g *leaseGroup) {
+		g.nodes[1].rn.TransferLeader(3)
+		g.nodes[1].work()
+		took := g.until("node 3 leads", time.Second, func() bool { l := g.leader(); return l != nil && l.id == 3 })
+		require.Less(t, took, 25*ms, "a few rounds")
+		i := g.write("x")
+		g.until("it is committed", time.Second, func() bool { return g.nodes[3].commit() >= i })
+	}
+	for _, without := range [][]uint64{{3}, {2, 3}} {
+		t.Run(fmt.Sprint("never had them: ", without), func(t *testing.T) {
+			g := newLeaseGroup(t, 5, 5, nil, func(c *raft.Config) {
+				if slices.Contains(without, c.ID) {
+					c.Leases = nil
+				}
+			})
+			g.pass(leaseTime)
+			handOver(t, g)
+		})
+	}
+	for _, without := range [][]uint64{{3}, {2, 3}, {3, 4, 5}, {2, 3, 4, 5}} {
+		t.Run(fmt.Sprint("restarted without: ", without), func(t *testing.T) {
+			g := newLeaseGroup(t, 5, 5, []leases.NodeID{2, 3}, nil)
+			if len(without) > 2 {
+				require.NoError(t, g.nodes[1].rn.RetireLeases(true))
+				g.nodes[1].work()
+				g.until("leases are retired", time.Second, func() bool { return g.nodes[1].rn.LeaseStatus().Retired })
+			}
+			g.set = func(c *raft.Config) { c.Leases = nil }
+			for _, id := range without {
+				g.nodes[id].stop()
+				g.nodes[id].restart()
+				g.pass(2 * leaseTime)
+			}
+			handOver(t, g)
+		})
+	}
 }
 
 // A transfer that comes to nothing leaves a leader that reads by its lease, and names
