@@ -4,10 +4,13 @@
 package metrics
 
 import (
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -19,7 +22,10 @@ var buckets = []float64{
 
 // histograms are the times that recorders are told.
 type histograms struct {
-	sync *prometheus.HistogramVec
+	sent, committed, applied *prometheus.HistogramVec
+	read                     *prometheus.HistogramVec
+	snapshotSent, restored   *prometheus.HistogramVec
+	sync                     *prometheus.HistogramVec
 }
 
 // histogram describes one of them.
@@ -29,11 +35,29 @@ type histogram struct {
 	of         func(*histograms) **prometheus.HistogramVec
 }
 
+// perGroup are the labels of histograms of groups; the results of snapshots are ok and
+// failed.
+var (
+	perGroup    = []string{"group"}
+	perRead     = []string{"group", "policy", "served"}
+	perSnapshot = []string{"group", "result"}
+)
+
 var histogramTable = []histogram{
-	{
-		"weft_log_sync_seconds", "How long syncs of segment files take.", nil,
-		func(h *histograms) **prometheus.HistogramVec { return &h.sync },
-	},
+	{"weft_propose_sent_seconds", "Time from the call until a command left the queue of the node that was called, for the log or the leader.",
+		perGroup, func(h *histograms) **prometheus.HistogramVec { return &h.sent }},
+	{"weft_propose_committed_seconds", "Time from the call until the node that was called knew that a command is committed.",
+		perGroup, func(h *histograms) **prometheus.HistogramVec { return &h.committed }},
+	{"weft_propose_applied_seconds", "Time from the call until a command was applied, and its call ended.",
+		perGroup, func(h *histograms) **prometheus.HistogramVec { return &h.applied }},
+	{"weft_read_seconds", "Time from the call until a read could look at the state, by its policy and what vouched for it.",
+		perRead, func(h *histograms) **prometheus.HistogramVec { return &h.read }},
+	{"weft_snapshot_sent_seconds", "Time until a member had restored a snapshot that this node sent, or until that failed.",
+		perSnapshot, func(h *histograms) **prometheus.HistogramVec { return &h.snapshotSent }},
+	{"weft_snapshot_restored_seconds", "Time from the first piece of a snapshot until this node had restored it, or until that failed.",
+		perSnapshot, func(h *histograms) **prometheus.HistogramVec { return &h.restored }},
+	{"weft_log_sync_seconds", "Time that syncs of segment files took.",
+		nil, func(h *histograms) **prometheus.HistogramVec { return &h.sync }},
 }
 
 func histogramInfos() (infos []Info) {
@@ -69,3 +93,95 @@ type logRecorder struct{ sync prometheus.Observer }
 
 // Synced implements storage.Recorder.
 func (r logRecorder) Synced(took time.Duration) { r.sync.Observe(took.Seconds()) }
+
+// Host returns the recorder of a group's host at this node. Its histograms have the group
+// as a label: of the first [MaxGroups] groups that there are recorders of; all others share
+// the label "other".
+func (s *Set) Host(group uint64) rawnode.Recorder {
+	label := s.label(group)
+	return &hostRecorder{
+		times: &s.times, group: label,
+		sent:      s.times.sent.WithLabelValues(label),
+		committed: s.times.committed.WithLabelValues(label),
+		applied:   s.times.applied.WithLabelValues(label),
+	}
+}
+
+// MaxGroups bounds the groups with histograms of their own: each has about a hundred
+// series.
+const MaxGroups = 64
+
+func (s *Set) label(group uint64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.labelled[group] == "" && len(s.labelled) < MaxGroups {
+		s.labelled[group] = strconv.FormatUint(group, 10)
+	}
+	if label := s.labelled[group]; label != "" {
+		return label
+	}
+	return "other"
+}
+
+type hostRecorder struct {
+	times                    *histograms
+	group                    string
+	sent, committed, applied prometheus.Observer
+	reads                    sync.Map // prometheus.Observer by readKind
+}
+
+// readKind is what tells the histograms of reads apart.
+type readKind struct {
+	policy string
+	by     rawnode.ServedBy
+}
+
+// Proposed implements rawnode.Recorder.
+func (r *hostRecorder) Proposed(t rawnode.CommandTimes) {
+	r.sent.Observe(t.Sent.Seconds())
+	r.committed.Observe(t.Committed.Seconds())
+	r.applied.Observe(t.Applied.Seconds())
+}
+
+// Read implements rawnode.Recorder.
+func (r *hostRecorder) Read(policy rawnode.ReadPolicy, by rawnode.ServedBy, took time.Duration) {
+	kind := readKind{policyName(policy), by}
+	o, ok := r.reads.Load(kind)
+	if !ok {
+		o, _ = r.reads.LoadOrStore(kind, r.times.read.WithLabelValues(r.group, kind.policy, by.String()))
+	}
+	o.(prometheus.Observer).Observe(took.Seconds()) // only such are stored
+}
+
+// policyName is the value of the label policy.
+func policyName(p rawnode.ReadPolicy) string {
+	switch p.(type) {
+	case rawnode.ReadIndex:
+		return "read_index"
+	case rawnode.AtResponder:
+		return "at_responder"
+	case rawnode.LeaderLease:
+		return "leader_lease"
+	case rawnode.QuorumRead:
+		return "quorum_read"
+	case rawnode.BoundedStaleness:
+		return "bounded_staleness"
+	case rawnode.Local:
+		return "local"
+	}
+	return "other"
+}
+
+// SnapshotSent implements rawnode.Recorder.
+func (r *hostRecorder) SnapshotSent(t rawnode.SnapshotTimes) { r.snapshot(r.times.snapshotSent, t) }
+
+// SnapshotRestored implements rawnode.Recorder.
+func (r *hostRecorder) SnapshotRestored(t rawnode.SnapshotTimes) { r.snapshot(r.times.restored, t) }
+
+func (r *hostRecorder) snapshot(of *prometheus.HistogramVec, t rawnode.SnapshotTimes) {
+	result := "ok"
+	if t.Err != nil {
+		result = "failed"
+	}
+	of.WithLabelValues(r.group, result).Observe(t.Took.Seconds())
+}

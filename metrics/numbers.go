@@ -6,6 +6,7 @@ package metrics
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -26,8 +27,8 @@ const gaugeMark = "now: "
 // "Reads.Local"; a text that begins with "now: " makes the metric a gauge, and an
 // empty one leaves the number out. Numbers panics if a number has no text or a text
 // no number: that is a mistake in the program.
-func Numbers(subsystem string, texts map[string]string, read func() any) prometheus.Collector {
-	n := &structNumbers{part: part{name: subsystem}, read: read, all: table{}}
+func Numbers(subsystem string, texts map[string]string, read func() any) *NumberCollector {
+	n := &NumberCollector{part: part{name: subsystem}, read: read, all: table{}}
 	unused := map[string]bool{}
 	for path := range texts {
 		unused[path] = true
@@ -46,18 +47,21 @@ func Numbers(subsystem string, texts map[string]string, read func() any) prometh
 	return n
 }
 
-// structNumbers is what Numbers returns.
-type structNumbers struct {
+// NumberCollector collects the numbers of a struct; see [Numbers].
+type NumberCollector struct {
 	part part
 	read func() any
 	all  table
 }
 
+// Known returns the metrics, by name.
+func (n *NumberCollector) Known() []Info { return n.all.infos(nil) }
+
 // Describe implements prometheus.Collector.
-func (n *structNumbers) Describe(out chan<- *prometheus.Desc) { n.all.describe(out) }
+func (n *NumberCollector) Describe(out chan<- *prometheus.Desc) { n.all.describe(out) }
 
 // Collect implements prometheus.Collector.
-func (n *structNumbers) Collect(out chan<- prometheus.Metric) {
+func (n *NumberCollector) Collect(out chan<- prometheus.Metric) {
 	n.all.collect(out, n.part.name, n.read())
 }
 
@@ -98,6 +102,16 @@ func (t table) add(p part, path, unit, text string) {
 // addNumbers adds a metric for each number in a struct.
 func (t table) addNumbers(p part, of any, text func(path string) string) {
 	numbers(reflect.ValueOf(of), "", func(path, unit string, _ float64) { t.add(p, path, unit, text(path)) })
+}
+
+// infos returns what the table has, and more, by name.
+func (t table) infos(more []Info) []Info {
+	infos := slices.Clone(more)
+	for _, m := range t {
+		infos = append(infos, m.info)
+	}
+	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return infos
 }
 
 func (t table) describe(out chan<- *prometheus.Desc) {

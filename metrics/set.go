@@ -7,12 +7,12 @@
 //	set := metrics.NewSet()
 //	engine, err := storage.Open(dir, storage.Options{Identity: id, Recorder: set.Log()})
 //	set.AddEngine(engine)
-//	host, err := rawnode.New(rawnode.Config{...})
+//	host, err := rawnode.New(rawnode.Config{Recorder: set.Host(group), ...})
 //	set.AddHost(host)
 //	registry.MustRegister(set)
 //
 // Numbers that a part counts by itself are read at each scrape. Durations are told
-// by recorders at once, and become histograms. [Known] lists all metrics.
+// by recorders at once, and become histograms. docs/metrics.md lists all metrics.
 //
 // The package is a module of its own, so that a host without Prometheus does not
 // require its client.
@@ -44,13 +44,14 @@ type Set struct {
 	times histograms
 
 	mu         sync.Mutex
+	labelled   map[uint64]string // groups with histograms of their own
 	hosts      []Host
 	engines    []Engine
 	transports []Transport
 }
 
 // NewSet returns a set without parts.
-func NewSet() *Set { return &Set{times: newHistograms()} }
+func NewSet() *Set { return &Set{times: newHistograms(), labelled: map[uint64]string{}} }
 
 // AddHost has the set show a host, until remove is called. Of each group there can be
 // one at a time: two make a scrape fail.

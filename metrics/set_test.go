@@ -4,6 +4,8 @@
 package metrics
 
 import (
+	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"regexp"
@@ -195,7 +197,86 @@ func TestKnownIsWhatASetShows(t *testing.T) {
 }
 
 // tellAll tells each recorder of a set something.
-func tellAll(s *Set) { s.Log().Synced(time.Millisecond) }
+func tellAll(s *Set) {
+	s.Log().Synced(time.Millisecond)
+	h := s.Host(7)
+	h.Proposed(rawnode.CommandTimes{Sent: time.Millisecond, Committed: 20 * time.Millisecond, Applied: 3 * time.Second})
+	h.SnapshotSent(rawnode.SnapshotTimes{Took: time.Minute, Err: io.EOF})
+	h.SnapshotRestored(rawnode.SnapshotTimes{Took: time.Second})
+	for _, p := range []rawnode.ReadPolicy{rawnode.ReadIndex{}, rawnode.AtResponder{}, rawnode.LeaderLease{},
+		rawnode.QuorumRead{}, rawnode.BoundedStaleness{}, rawnode.Local{}} {
+		h.Read(p, rawnode.ServedByLease, time.Millisecond)
+		h.Read(p, rawnode.ServedByLease, 30*time.Second)
+	}
+}
+
+func TestRecordersFillHistograms(t *testing.T) {
+	s, registry := show(everything())
+	tellAll(s)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	got := map[string]string{} // the least bucket that has each observation, and how many there are
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				key := f.GetName()
+				for _, l := range m.GetLabel() {
+					key += "," + l.GetValue()
+				}
+				require.Len(t, h.GetBucket(), len(buckets))
+				for _, b := range h.GetBucket() {
+					if b.GetCumulativeCount() > 0 {
+						got[key] = fmt.Sprintf("%d of %d in %v", b.GetCumulativeCount(), h.GetSampleCount(), b.GetUpperBound())
+						break
+					}
+				}
+				if got[key] == "" {
+					got[key] = fmt.Sprintf("%d beyond", h.GetSampleCount())
+				}
+			}
+		}
+	}
+	require.Equal(t, map[string]string{
+		"weft_log_sync_seconds":                       "1 of 1 in 0.001",
+		"weft_propose_sent_seconds,7":                 "1 of 1 in 0.001",
+		"weft_propose_committed_seconds,7":            "1 of 1 in 0.025",
+		"weft_propose_applied_seconds,7":              "1 of 1 in 5",
+		"weft_snapshot_sent_seconds,7,failed":         "1 beyond",
+		"weft_snapshot_restored_seconds,7,ok":         "1 of 1 in 1",
+		"weft_read_seconds,7,read_index,lease":        "1 of 2 in 0.001",
+		"weft_read_seconds,7,at_responder,lease":      "1 of 2 in 0.001",
+		"weft_read_seconds,7,leader_lease,lease":      "1 of 2 in 0.001",
+		"weft_read_seconds,7,quorum_read,lease":       "1 of 2 in 0.001",
+		"weft_read_seconds,7,bounded_staleness,lease": "1 of 2 in 0.001",
+		"weft_read_seconds,7,local,lease":             "1 of 2 in 0.001",
+	}, got)
+}
+
+// A node may have thousands of groups; their histograms do not grow without bound.
+func TestHistogramsOfManyGroupsShareALabel(t *testing.T) {
+	s := NewSet()
+	for group := range uint64(3 * MaxGroups) {
+		s.Host(group).Proposed(rawnode.CommandTimes{})
+		s.Host(group).Proposed(rawnode.CommandTimes{}) // as after a restart of the group
+	}
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(s)
+	got := values(t, r)
+	require.Len(t, got, 3*(MaxGroups+1))
+	require.EqualValues(t, 2, got["weft_propose_applied_seconds,group=63"])
+	require.EqualValues(t, 2*2*MaxGroups, got["weft_propose_applied_seconds,group=other"])
+}
+
+// A word to a recorder is part of each call: it allocates nothing.
+func TestRecordersAllocateNothing(t *testing.T) {
+	s := NewSet()
+	h, log, policy := s.Host(1), s.Log(), rawnode.ReadPolicy(rawnode.AtResponder{})
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		h.Proposed(rawnode.CommandTimes{Applied: time.Millisecond})
+		log.Synced(time.Millisecond)
+		h.Read(policy, rawnode.ServedByRoster, time.Millisecond)
+	}))
+}
 
 func TestRemovedPartsAreShownNoMore(t *testing.T) {
 	f := everything()

@@ -4,9 +4,6 @@
 package metrics
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -67,11 +64,4 @@ type Info struct {
 }
 
 // Known returns all metrics of a [Set], by name.
-func Known() []Info {
-	infos := slices.Clone(histogramInfos())
-	for _, m := range all {
-		infos = append(infos, m.info)
-	}
-	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
-	return infos
-}
+func Known() []Info { return all.infos(histogramInfos()) }

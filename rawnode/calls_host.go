@@ -24,9 +24,16 @@ type hostCall struct {
 	read     ReadOptions
 	change   *pb.ConfChangeV2
 	to       uint64
+	begun    replica.Deadline // when the user called
 	deadline replica.Deadline
-	ended    chan replica.Done // has room for one
-	id       replica.Call      // given by the loop
+	ended    chan callEnd // has room for one
+	id       replica.Call // given by the loop
+}
+
+// callEnd is how a call ended, and for a command that was applied how its time passed.
+type callEnd struct {
+	replica.Done
+	times CommandTimes
 }
 
 // callOp is what a call asks for.
@@ -59,23 +66,24 @@ func (c *hostCall) begin(r *replica.Replica) {
 }
 
 // call has the replica do something and waits for its end.
-func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (replica.Done, error) {
+func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (callEnd, error) {
 	if ctx.Err() != nil {
-		return replica.Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
+		return callEnd{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
 	}
 	c, _ := h.spareCalls.Get().(*hostCall)
 	if c == nil {
-		c = &hostCall{ended: make(chan replica.Done, 1)}
+		c = &hostCall{ended: make(chan callEnd, 1)}
 	}
 	*c = hostCall{op: op, ended: c.ended}
 	set(c)
-	c.deadline = h.now() + h.cfg.DefaultTimeout
+	c.begun = h.now()
+	c.deadline = c.begun + h.cfg.DefaultTimeout
 	if d, ok := ctx.Deadline(); ok {
 		c.deadline = d.Sub(h.start)
 	}
 	if err := h.enter(c); err != nil {
 		h.spareCalls.Put(c)
-		return replica.Done{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
+		return callEnd{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
 	}
 	d, again := h.await(ctx, c)
 	if again {
@@ -109,7 +117,7 @@ func (h *Host) enter(c *hostCall) error {
 }
 
 // await waits until a call has ended, and reports whether it may be used again.
-func (h *Host) await(ctx context.Context, c *hostCall) (d replica.Done, again bool) {
+func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
 	if ctx.Done() == nil {
 		return <-c.ended, true
 	}
@@ -155,15 +163,22 @@ func (t *callTable) has(c *hostCall) bool {
 	return c.id < replica.Call(len(t.calls)) && t.calls[c.id] == c
 }
 
-// end lets a caller go.
-func (t *callTable) end(d replica.Done) {
+// end lets a caller go, after a word to the recorder.
+func (t *callTable) end(d replica.Done, now replica.Deadline, recorder Recorder) {
 	if d.Call >= replica.Call(len(t.calls)) || t.calls[d.Call] == nil {
 		return // the host's own
 	}
 	c := t.calls[d.Call]
 	t.calls[d.Call] = nil
 	t.free = append(t.free, d.Call)
-	c.ended <- d
+	e := callEnd{Done: d}
+	if d.Err == nil && c.op == opPropose {
+		e.times = commandTimes(d, c.begun, now)
+	}
+	if d.Err == nil && recorder != nil {
+		c.record(e, now, recorder)
+	}
+	c.ended <- e
 }
 
 // noCall is the id of the host's own calls, for which nobody waits.

@@ -186,6 +186,8 @@ type Result struct {
 	Value any
 	// Index is that of the log entry with the command.
 	Index uint64
+	// Times says how the time of the call passed.
+	Times CommandTimes
 }
 
 // Propose replicates a command and returns its result, once it is applied at
@@ -195,7 +197,7 @@ type Result struct {
 // applied or may still be; nothing here will try it a second time.
 func (h *Host) Propose(ctx context.Context, command []byte) (Result, error) {
 	d, err := h.call(ctx, opPropose, func(c *hostCall) { c.command = command })
-	return Result{Value: d.Result, Index: d.Index}, err
+	return Result{Value: d.Result, Index: d.Index, Times: d.times}, err
 }
 
 // Read returns when this node's state machine has applied everything that was

@@ -102,6 +102,10 @@ type Config struct {
 	// dropped, and others wait in the network.
 	ReceiveBytes int
 
+	// Recorder, unless nil, is told how long calls and snapshots take. The module
+	// github.com/weftraft/weft/metrics has one for Prometheus.
+	Recorder Recorder
+
 	// Logger is told what an operator may want to know, also by the core unless
 	// that has a logger of its own; nil means silence.
 	Logger *slog.Logger

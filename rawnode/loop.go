@@ -126,8 +126,12 @@ func (h *Host) dispatch(out replica.Output) {
 	for _, s := range out.Snapshots {
 		h.out.start(s)
 	}
+	if len(out.Done) == 0 {
+		return
+	}
+	now := h.now()
 	for _, d := range out.Done {
-		h.calls.end(d)
+		h.calls.end(d, now, h.cfg.Recorder)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -33,6 +34,8 @@ type incoming struct {
 	from, stream uint64
 	next         uint64 // number of the chunk that is due
 	header       *pb.Message
+	begun        replica.Deadline // when the first chunk came
+	bytes        atomic.Int64     // that came
 	r            *io.PipeReader
 	w            *io.PipeWriter
 	idle         *time.Timer
@@ -81,6 +84,7 @@ func (in *incoming) feed(c wire.Chunk, timeout time.Duration) error {
 		return nil
 	}
 	in.idle.Stop()
+	in.bytes.Add(int64(len(c.Data)))
 	if len(c.Data) > 0 {
 		stuck := fmt.Errorf("the state machine took nothing for %v", timeout)
 		patience := time.AfterFunc(timeout, func() { in.fail(stuck) })
@@ -111,7 +115,7 @@ func (s *snapshotsIn) open(from, to uint64, c wire.Chunk) error {
 	if c.Header == nil || c.Header.GetTo() != to {
 		return errors.New("it has no header for this node")
 	}
-	in := &incoming{from: from, stream: c.Stream, header: c.Header}
+	in := &incoming{from: from, stream: c.Stream, header: c.Header, begun: s.h.now()}
 	in.r, in.w = io.Pipe()
 	in.idle = time.AfterFunc(s.h.cfg.SnapshotTimeout, func() {
 		in.fail(fmt.Errorf("no chunk came from node %d for %v", from, s.h.cfg.SnapshotTimeout))
@@ -199,6 +203,9 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 		applied = meta.Index
 	}
 	in.idle.Stop()
+	if recorder := h.cfg.Recorder; recorder != nil {
+		recorder.SnapshotRestored(SnapshotTimes{Peer: in.from, Bytes: in.bytes.Load(), Took: h.now() - in.begun, Err: err})
+	}
 	h.in.forget(in)
 	h.inbox.post(func(r *replica.Replica) {
 		r.SnapshotRestored(in.header, err)

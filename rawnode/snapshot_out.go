@@ -38,6 +38,7 @@ type failures struct {
 
 type outgoing struct {
 	to     uint64
+	bytes  int64 // that the transport took; of the goroutine that sends
 	cancel context.CancelCauseFunc
 	status chan wire.ChunkStatus // of the receiver; has room for one
 }
@@ -62,8 +63,12 @@ func (s *snapshotsOut) start(send replica.SnapshotSend) {
 	}
 	s.active[stream] = o
 	s.h.spawn(func() {
+		begun := s.h.now()
 		err := s.stream(ctx, stream, o, send)
 		cancel(err)
+		if recorder := s.h.cfg.Recorder; recorder != nil {
+			recorder.SnapshotSent(SnapshotTimes{Peer: o.to, Bytes: o.bytes, Took: s.h.now() - begun, Err: err})
+		}
 		s.mu.Lock()
 		delete(s.active, stream)
 		s.mu.Unlock()
@@ -162,6 +167,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 		if err := s.send(ctx, o.to, chunk); err != nil {
 			return err
 		}
+		o.bytes += int64(n)
 		if chunk.Last || len(o.status) > 0 { // it may have all that it wants
 			return s.await(ctx, o)
 		}

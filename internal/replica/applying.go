@@ -142,6 +142,7 @@ func (r *Replica) superseded(own *batch) {
 // toApply moves a call to a step of the state machine.
 func (r *Replica) toApply(a *Apply, c *pendingCall, ac appliedCall) {
 	c.open, c.waiting = true, waitApply
+	c.committed = r.now
 	a.calls = append(a.calls, ac)
 }
 
@@ -209,7 +210,7 @@ func (r *Replica) ApplyDone(a Apply, results []any) {
 		case c.result < 0:
 			r.finish(c.pendingCall, Done{Index: c.index, Result: c.value})
 		case c.result < len(results):
-			r.finish(c.pendingCall, Done{Index: c.index, Result: results[c.result]})
+			r.finish(c.pendingCall, Done{Index: c.index, Result: results[c.result], Sent: c.sent, Committed: c.committed})
 		default:
 			r.finishWith(c.pendingCall, ErrSuperseded)
 		}

@@ -20,6 +20,9 @@ type pendingCall struct {
 	open bool
 	// waiting says what for, if there is a leader.
 	waiting string
+	// sent is when a command left the queue for the first time, and committed when its
+	// entry was known to be committed.
+	sent, committed Deadline
 }
 
 // callList is all calls that have not ended, and perhaps some that have.

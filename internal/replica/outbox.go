@@ -355,6 +355,9 @@ func (r *Replica) opened(b *batch, term uint64, waiting string) {
 	b.accepted = false
 	for _, c := range b.calls {
 		c.open, c.waiting = true, waiting
+		if c.sent == 0 {
+			c.sent = r.now
+		}
 	}
 }
 

@@ -90,6 +90,10 @@ type Done struct {
 	Index uint64
 	// Read is what a read rests on.
 	Read ReadResult
+	// Sent and Committed are when a command that was applied left the queue for the
+	// first time, for the log of this node or for the leader, and when this node knew
+	// that its entry is committed, in the driver's time.
+	Sent, Committed Deadline
 	// Err is nil or a *CallError.
 	Err error
 }

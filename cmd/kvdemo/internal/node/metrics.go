@@ -4,6 +4,7 @@
 package node
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,15 @@ import (
 	"github.com/weftraft/weft/metrics"
 	"github.com/weftraft/weft/rawnode"
 )
+
+// KnownMetrics returns what /metrics shows of a node, by name, without the metrics of
+// the Go runtime and of the process.
+func KnownMetrics() []metrics.Info {
+	state := metrics.Numbers("state", stateTexts, func() any { return stateGauges{} })
+	infos := slices.Concat(metrics.Known(), state.Known(), clientInfos)
+	slices.SortFunc(infos, func(a, b metrics.Info) int { return strings.Compare(a.Name, b.Name) })
+	return infos
+}
 
 // collectors returns the metrics of a node that serves: those of Weft's parts, of the
 // state, and of clients.
@@ -79,12 +89,19 @@ func (n *node) stateGauges() stateGauges {
 // clientCounts are the metrics of clients.
 type clientCounts struct{ n *node }
 
-var (
-	clientRefusals = prometheus.NewDesc("weft_clients_refusals_total",
-		"Connections and calls of clients refused for their certificate, or for want of one, by reason.", []string{"reason"}, nil)
-	clientReads = prometheus.NewDesc("weft_clients_reads_total",
-		"Reads of clients that ended well, by their policy and what served them.", []string{"policy", "served"}, nil)
-)
+// clientInfos are the metrics of clients: refusals, and reads.
+var clientInfos = []metrics.Info{
+	{Name: "weft_clients_refusals_total", Type: "counter", Labels: []string{"reason"},
+		Help: "Connections and calls of clients refused for their certificate, or for want of one, by reason."},
+	{Name: "weft_clients_reads_total", Type: "counter", Labels: []string{"policy", "served"},
+		Help: "Reads of clients that ended well, by their policy and what served them."},
+}
+
+var clientRefusals, clientReads = describe(clientInfos[0]), describe(clientInfos[1])
+
+func describe(i metrics.Info) *prometheus.Desc {
+	return prometheus.NewDesc(i.Name, i.Help, i.Labels, nil)
+}
 
 // Describe implements prometheus.Collector.
 func (c clientCounts) Describe(out chan<- *prometheus.Desc) {

@@ -263,6 +263,7 @@ func (n *node) startHosts() error {
 			StateMachine: g.store,
 			Transport:    n.peers,
 			TickInterval: n.cfg.Tick,
+			Recorder:     n.metrics.Host(g.id),
 			Logger:       n.cfg.Log.With("part", "host"),
 		})
 		if err != nil {
