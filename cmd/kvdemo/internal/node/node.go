@@ -22,6 +22,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -51,6 +52,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	n := &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), gaveUp: make(chan error, 1)}
+	if cfg.Orders != nil {
+		n.policy = new(policySwitch)
+	}
 	if err := n.open(); err != nil {
 		return errors.Join(err, n.close())
 	}
@@ -72,6 +76,8 @@ type node struct {
 	groups   []*group // group 1 first
 	reads    readCounts
 	metrics  *metrics.Set
+	policy   *policySwitch // nil unless a parent gives orders
+	shapes   shapes
 	balancer *rawnode.Balancer
 	server   *grpc.Server
 	health   *health.Server
@@ -94,6 +100,9 @@ type group struct {
 	store *kv.Store
 	host  *rawnode.Host
 	told  toldWish // only follow uses it
+
+	writes, readTimes page.Histogram // of calls that ended well
+	recent            recentEntries
 }
 
 // open opens all parts. The network comes first: that a port is taken is found
@@ -250,7 +259,7 @@ func (n *node) startHosts() error {
 				ElectionTick:    n.cfg.ElectionTicks,
 				HeartbeatTick:   n.cfg.HeartbeatTicks,
 				MaxCommandBytes: kv.MaxCommandBytes,
-				Coding:          n.cfg.coding(),
+				Coding:          n.coding(),
 				Leases:          n.cfg.leases(),
 				Budget:          budget,
 				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
@@ -344,6 +353,9 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	if n.web != nil {
 		running.Go(func() { n.serveWeb(background) })
+	}
+	if n.cfg.Orders != nil {
+		running.Go(func() { n.obey(background) })
 	}
 	served := make(chan error, 1)
 	running.Go(func() { served <- n.server.Serve(n.clients) })
