@@ -104,6 +104,11 @@ func (d *run) goOn(ctx context.Context) error {
 		return err
 	}
 	d.p.event("the nodes go on, under a light load: %s (Ctrl-C ends them)", w.url)
+	if w.codes { // the adaptive policy sends full copies between processes of one machine
+		if err := w.setPolicy(page.PolicyFewest); err != nil {
+			return err
+		}
+	}
 	w.setBusy("")
 	err := d.lightLoad(ctx)
 	w.setBusy(busyEnd)
@@ -183,6 +188,9 @@ func (w *watched) Do(_ context.Context, c page.Command) error {
 		w.collector.Note(page.EventCommand, fmt.Sprintf("load of %d writes a second", c.Writes))
 		return nil
 	}
+	if !slices.Contains([]string{page.Kill, page.Start, page.Pause, page.Resume, page.Squeeze}, c.Do) {
+		return fmt.Errorf("do: %q, want one of kill, start, pause, resume, shape, policy, load", page.Text(c.Do))
+	}
 	n, err := w.node("node", c.Node)
 	if err != nil {
 		return err
@@ -194,10 +202,8 @@ func (w *watched) Do(_ context.Context, c page.Command) error {
 		return w.start(n)
 	case page.Pause, page.Resume:
 		return w.pause(n, c.Do == page.Pause)
-	case page.Squeeze:
-		return w.shape(n, c.To, c.Shape)
 	}
-	return fmt.Errorf("do: %q, want one of kill, start, pause, resume, shape, policy, load", page.Text(c.Do))
+	return w.shape(n, c.To, c.Shape)
 }
 
 func (w *watched) node(field string, id uint64) (*node, error) {

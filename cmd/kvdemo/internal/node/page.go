@@ -47,7 +47,7 @@ func (n *node) report(_ context.Context, ask page.Ask) (*page.Node, error) {
 		Commit: s.Commit, Applied: g.store.Applied(), Last: s.LastIndex,
 		Voters: slices.Clone(s.Members.GetVoters()), Learners: slices.Clone(s.Members.GetLearners()),
 		Addresses: map[uint64]string{}, Links: n.reportLinks(), Leases: reportLeases(s.Leases), Served: reportServed(s.Counters),
-		Writes: g.writes.Load(), Reads: g.readTimes.Load(), Commits: s.Counters.AppliedCommands,
+		Writes: g.writes.Load(), Reads: g.readTimes.Load(),
 		Sent: s.Counters.SnapshotsSent, Taken: s.Counters.SnapshotsInstalled,
 		Failed: s.Counters.SnapshotsFailed + s.Counters.RestoresFailed, Stalls: s.Counters.Stalls,
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -31,29 +32,41 @@ type peer struct {
 	client  *http.Client
 }
 
+// unreached shortens the error of a request for a viewer.
+func (p *peer) unreached(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer from %s within %v", p.address, askTimeout)
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return err
+}
+
 func (p *peer) read(ctx context.Context, ask Ask) (*Node, error) {
-	url := fmt.Sprintf("http://%s/page/node?group=%d&upto=%d", p.address, ask.Group, ask.UpTo)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	address := fmt.Sprintf("http://%s/page/node?group=%d&upto=%d", p.address, ask.Group, ask.UpTo)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("node %d: %w", p.id, err)
+		return nil, p.unreached(err)
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read, or is given up
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReport+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("node %d at %s: %w", p.id, p.address, err)
+		return nil, fmt.Errorf("%s: %w", p.address, err)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("node %d at %s: %s: %s", p.id, p.address, resp.Status, Text(string(body)))
+		return nil, fmt.Errorf("%s: %s: %s", p.address, resp.Status, Text(string(body)))
 	case len(body) > maxReport:
-		return nil, fmt.Errorf("node %d at %s: a report of more than %d bytes", p.id, p.address, maxReport)
+		return nil, fmt.Errorf("%s: a report of more than %d bytes", p.address, maxReport)
 	}
 	n := new(Node)
 	if err := json.Unmarshal(body, n); err != nil {
-		return nil, fmt.Errorf("node %d at %s: no report: %w", p.id, p.address, err)
+		return nil, fmt.Errorf("%s: no report: %w", p.address, err)
 	}
 	return n, nil
 }

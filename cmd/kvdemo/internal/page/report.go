@@ -64,16 +64,14 @@ type Node struct {
 	Coding  *Coding `json:"coding,omitempty"`
 	Entries []Entry `json:"entries,omitempty"` // coded entries up to Ask.UpTo, newest first
 
-	// Counters: calls of clients by latency, snapshots, times without room to write, and
-	// commands that were applied.
-	Served  Served `json:"served"`
-	Writes  Counts `json:"writes"` // latencies
-	Reads   Counts `json:"reads"`
-	Sent    uint64 `json:"snapshotsSent"`
-	Taken   uint64 `json:"snapshotsInstalled"`
-	Failed  uint64 `json:"snapshotsFailed"`
-	Stalls  uint64 `json:"stalls"`
-	Commits uint64 `json:"commands"` // applied
+	// Counters: calls of clients by latency, snapshots, and times without room to write.
+	Served Served `json:"served"`
+	Writes Counts `json:"writes"` // latencies
+	Reads  Counts `json:"reads"`
+	Sent   uint64 `json:"snapshotsSent"`
+	Taken  uint64 `json:"snapshotsInstalled"`
+	Failed uint64 `json:"snapshotsFailed"`
+	Stalls uint64 `json:"stalls"`
 }
 
 // Link is the traffic of a node with a peer.

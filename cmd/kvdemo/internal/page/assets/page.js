@@ -122,7 +122,7 @@
     const facts = m.state === 'unasked' && !m.pid ? [['reports', 'not configured']] : [
       ['applied', count(m.applied)],
       ['behind', m.behind === 0 ? 'no entry' : `${count(m.behind)} entries`],
-      ['reads', m.answers ? (leads ? 'by its lease' : 'here, by the roster') : m.named ? 'named, not yet' : 'ask the leader'],
+      ['reads', m.answers ? (leads ? 'by lease' : 'by roster') : m.named ? 'named, not yet' : 'ask the leader'],
       ['served here', count(served)],
       ['writes, reads', `${short(m.writesPerSecond)}, ${short(m.readsPerSecond)} /s`],
       ['sends', `${bytes(m.sentPerSecond)}/s`],
