@@ -38,6 +38,7 @@
     return `${short(n)} `;
   }
   function short(n) { return n >= 99.95 ? n.toFixed(0) : n >= 9.995 || n === 0 ? String(+n.toFixed(1)) : String(+n.toFixed(2)); }
+  const rate = (n) => (n >= 10 ? n.toFixed(0) : short(n));
   const bytes = (n) => `${amount(n)}B`;
   const ms = (x) => (x === null || x === undefined ? '-' : x >= 1000 ? `${short(x / 1000)} s` : `${short(x)} ms`);
   const count = (n) => n.toLocaleString('en');
@@ -78,9 +79,9 @@
       ['leader', s.leader ? `node ${s.leader}` : 'none', `term ${s.term}`],
       ['nodes up', `${up} of ${asked}`, ''],
       ['commit index', count(s.commit), ''],
-      ['writes', amount(s.writesPerSecond).trim(), 'a second'],
-      ['reads', amount(s.readsPerSecond).trim(), 'a second'],
-      ['on all links', bytes(s.bytesPerSecond), 'a second'],
+      ['writes', amount(s.writesPerSecond).trim(), '/s'],
+      ['reads', amount(s.readsPerSecond).trim(), '/s'],
+      ['on all links', bytes(s.bytesPerSecond), '/s'],
     ];
     const box = $('summary');
     if (box.children.length !== rows.length) {
@@ -88,7 +89,7 @@
     }
     rows.forEach(([, value, unit], i) => {
       if (changed(`tile${i}`, [value, unit])) {
-        box.children[i].lastChild.replaceChildren(value, unit ? make('small', {}, ` ${unit}`) : '');
+        box.children[i].lastChild.replaceChildren(value, unit ? make('small', {}, unit === '/s' ? '/s' : ` ${unit}`) : '');
       }
     });
   }
@@ -112,9 +113,10 @@
 
   function member(card, m, s) {
     const [top, list, why, row] = card.children;
-    const leads = m.state === 'up' && m.id === s.leader;
-    const said = m.state === 'up' ? (leads ? 'leader' : m.role) : m.state === 'unasked' ? 'not asked' : m.state;
-    const mark = m.state === 'up' ? (leads ? '★ ' : m.role === 'follower' ? '● ' : '◐ ') : m.state === 'paused' ? '❚❚ ' : m.state === 'down' ? '✕ ' : '? ';
+    const up = m.state === 'up';
+    const leads = up && m.id === s.leader;
+    const said = up ? (leads ? 'leader' : m.role) : m.state === 'unasked' ? 'not asked' : m.state;
+    const mark = up ? (leads ? '★ ' : m.role === 'follower' ? '● ' : '◐ ') : m.state === 'paused' ? '❚❚ ' : m.state === 'down' ? '✕ ' : '? ';
     card.className = `card ${m.state} ${leads ? 'leader' : ''}`;
     card.dataset.state = m.state;
     set(top.lastChild, mark + said + (m.vote === 'none' && m.state !== 'unasked' ? ', no member' : ''));
@@ -122,11 +124,12 @@
     const facts = m.state === 'unasked' && !m.pid ? [['reports', 'not configured']] : [
       ['applied', count(m.applied)],
       ['behind', m.behind === 0 ? 'no entry' : `${count(m.behind)} entries`],
-      ['reads', m.answers ? (leads ? 'by lease' : 'by roster') : m.named ? 'named, not yet' : 'ask the leader'],
-      ['served here', count(served)],
-      ['writes, reads', `${short(m.writesPerSecond)}, ${short(m.readsPerSecond)} /s`],
-      ['sends', `${bytes(m.sentPerSecond)}/s`],
-      ['up for', m.state === 'up' ? since(m.uptimeMs) : '-'],
+      ['answers', m.answers ? (leads ? 'by lease' : 'by roster') : m.named ? 'not yet' : 'asks leader'],
+      ['so far', `${count(served)} reads`],
+      ['writes', up ? `${rate(m.writesPerSecond)} /s` : '-'],
+      ['reads', up ? `${rate(m.readsPerSecond)} /s` : '-'],
+      ['sends', up ? `${bytes(m.sentPerSecond)}/s` : '-'],
+      ['up for', up ? since(m.uptimeMs) : '-'],
     ];
     if (changed(`facts${m.id}`, facts)) list.replaceChildren(...facts.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
     const trouble = m.logLost ? 'its log was lost: replace the node' : m.stalled || (m.state === 'down' ? m.why : '') || '';
@@ -225,7 +228,8 @@
     } else if (l) rate = '-';
     if (l && l.shape) below = `${l.shape.bytesPerSecond ? `${bytes(l.shape.bytesPerSecond)}/s` : ''} ${l.shape.delayMs ? `+${l.shape.delayMs} ms` : ''}`.trim();
     if (!changed(`link${name}`, [rate, below, l && l.perSecond > most / 3, l && l.perSecond > most / 50])) return;
-    cell.className = `cell ${l && l.shape ? 'shaped' : below === 'cut' ? 'off' : ''} ${l && sender && l.perSecond > most / 3 ? 'much' : l && sender && l.perSecond > most / 50 ? 'some' : ''}`;
+    const busy = l && sender && l.connected ? l.perSecond : 0;
+    cell.className = `cell ${l && l.shape ? 'shaped' : below === 'cut' ? 'off' : ''} ${busy > most / 3 ? 'much' : busy > most / 50 ? 'some' : ''}`;
     cell.replaceChildren(rate, below ? make('small', {}, below) : '');
     cell.setAttribute('title', l ? `node ${from} to node ${to}: ${bytes(l.total)} in all` : `node ${from} is not asked`);
   }
