@@ -46,6 +46,9 @@ type CodedEntry struct {
 	Units map[uint64]int
 	// Complete says whether this node has the payload.
 	Complete bool
+	// Missing is how many units this node lacks to restore the payload: D at most, and 0
+	// if Complete.
+	Missing int
 }
 
 // CodingMember is what a leader knows of a member.

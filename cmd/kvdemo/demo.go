@@ -53,6 +53,7 @@ func newDemo() *cobra.Command {
 				"--heartbeat-ticks", strconv.Itoa(tuning.HeartbeatTicks),
 				"--election-ticks", strconv.Itoa(tuning.ElectionTicks),
 			}
+			cfg.Codes = tuning.Core == node.CoreWeft && (tuning.Coding == node.CodingAuto || tuning.Coding == node.CodingOn)
 			if cfg.Leases = tuning.Leases; cfg.Leases {
 				cfg.Args = append(cfg.Args, "--leases")
 			}
@@ -67,6 +68,8 @@ func newDemo() *cobra.Command {
 	flags.StringVar(&cfg.Data, "data", "", "empty directory for the nodes' data (default: a temporary one)")
 	flags.BoolVar(&cfg.Keep, "keep", false, "leave the data there at the end")
 	flags.BoolVar(&cfg.JSON, "json", false, "print the result as JSON")
+	flags.StringVar(&cfg.Page, "serve", "", "serve a page to watch at host:port, of any free port unless said otherwise, and go on under a light load until interrupted; whoever reaches the address may kill nodes")
+	flags.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
 	flags.BoolVar(&leases, "leases", true, "with --core weft, run the nodes with roster leases, and show in the end where reads are served; see serve --help")
 	addTuning(cmd, &tuning)
 	return cmd

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -21,9 +22,11 @@ import (
 type serveFlags struct {
 	cfg           node.Config
 	peers         string
+	httpPeers     string
 	logFormat     string
 	logLevel      string
 	exitWithStdin bool
+	orders        bool
 }
 
 func newServe() *cobra.Command {
@@ -42,9 +45,19 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w; %w", err, errUsage)
 			}
-			ctx := cmd.Context()
-			if f.exitWithStdin {
-				ctx = untilEOF(ctx, cmd.InOrStdin())
+			ctx, outer := cmd.Context(), cmd.Context()
+			switch {
+			case f.orders:
+				orders := make(chan page.Order)
+				cfg.Orders = orders
+				ctx = untilEOF(ctx, func() error {
+					return node.ReadOrders(outer, cmd.InOrStdin(), orders, func(err error) { cfg.Log.Warn("order refused", "error", err) })
+				})
+			case f.exitWithStdin:
+				ctx = untilEOF(ctx, func() error {
+					_, err := io.Copy(io.Discard, cmd.InOrStdin())
+					return err
+				})
 			}
 			return node.Run(ctx, cfg)
 		},
@@ -57,7 +70,8 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
 	flags.BoolVar(&f.cfg.Join, "join", false, "this node is new in a cluster that runs: wait for member add")
 	flags.IntVar(&f.cfg.Groups, "groups", 1, fmt.Sprintf("Raft groups that share the keys, 1 to %d, the same at all nodes for ever", node.MaxGroups))
-	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez and /readyz over HTTP (default: nowhere)")
+	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")
+	flags.StringVar(&f.httpPeers, "http-peers", "", "the --http-listen of the nodes, id=host:port,...: the page shows them, too")
 	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
@@ -69,6 +83,8 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on standard error: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
+	flags.BoolVar(&f.orders, "orders", false, "stop when standard input ends, and take orders from its lines: for the demo")
+	_ = flags.MarkHidden("orders") // there is such a flag
 	return cmd
 }
 
@@ -99,7 +115,12 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 	cfg := f.cfg
 	if f.peers != "" {
 		var err error
-		cfg.Peers, err = node.ParsePeers(f.peers)
+		cfg.Peers, err = node.ParsePeers("peers", f.peers)
+		errs = append(errs, err)
+	}
+	if f.httpPeers != "" {
+		var err error
+		cfg.HTTPPeers, err = node.ParsePeers("http-peers", f.httpPeers)
 		errs = append(errs, err)
 	}
 	var level slog.Level
@@ -121,11 +142,11 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 	return cfg, errors.Join(errs...)
 }
 
-// untilEOF returns a context that ends when r does.
-func untilEOF(ctx context.Context, r io.Reader) context.Context {
+// untilEOF returns a context that ends when standard input does, which read reads.
+func untilEOF(ctx context.Context, read func() error) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		_, _ = io.Copy(io.Discard, r) // an error is an end, too
+		_ = read() // an error is an end, too
 		cancel(errors.New("standard input ended"))
 	}()
 	return ctx

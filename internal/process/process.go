@@ -22,7 +22,7 @@ import (
 // input ends, at which it is expected to stop, and on Linux the system kills it.
 type Process struct {
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	log   string        // path of the file that has its output
 	ended chan struct{} // closed when the process is gone
 	err   error         // of Wait, once ended is closed
@@ -83,6 +83,15 @@ func (p *Process) Running() bool {
 	default:
 		return true
 	}
+}
+
+// Tell writes a line to the standard input of the process. It must be short: a process that
+// does not read, because it is paused, has room for some thousand bytes.
+func (p *Process) Tell(line string) error {
+	if _, err := io.WriteString(p.stdin, line+"\n"); err != nil {
+		return fmt.Errorf("write to process %d: %w", p.PID(), err)
+	}
+	return nil
 }
 
 // Kill ends the process at once, with whatever it started, and waits until it

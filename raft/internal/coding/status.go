@@ -26,6 +26,7 @@ type Entry struct {
 	Encoder     uint64
 	Units       map[uint64]int
 	Complete    bool
+	Missing     int
 }
 
 // Member is raft.CodingMember.
@@ -42,7 +43,9 @@ func (c *Coder) Status() Status {
 	s := Status{Plain: c.plain, Dense: c.dense(), Completed: c.completeTo(), Released: c.log.Released(first), Memory: c.store.Bytes()}
 	s.StuckAt, _ = c.stuckAt()
 	for _, rec := range c.ledger.recs {
-		s.Entries = append(s.Entries, rec.status())
+		e := rec.status()
+		e.Missing = c.missing(rec)
+		s.Entries = append(s.Entries, e)
 	}
 	if l := c.leads; l != nil {
 		s.Active, s.Waiting = l.mayCode(), l.waitsFor()
@@ -68,6 +71,18 @@ func (rec *record) status() Entry {
 		e.Units[id] = rec.holds(id, noLimit, noLimit)
 	}
 	return e
+}
+
+// missing returns how many units this node lacks to restore an entry.
+func (c *Coder) missing(rec *record) int {
+	switch {
+	case rec.complete:
+		return 0
+	case !c.store.Known(rec.id): // nothing of others is kept
+		return max(0, rec.hdr.D-rec.holds(c.id, noLimit, noLimit))
+	}
+	units, _ := c.store.Missing(rec.id)
+	return units
 }
 
 // Densify has new entries be plain, or ends that.

@@ -26,6 +26,7 @@ type node struct {
 	id     uint64
 	peer   string // address for its peers
 	client string // address for clients
+	http   string // of its reports for the page; empty: none
 	args   []string
 	log    string
 	proc   *process.Process // the one there should be, or nil
@@ -71,14 +72,17 @@ func startCluster(ctx context.Context, cfg Config, dir string, p *progress) (*cl
 }
 
 func newCluster(cfg Config, dir string, id uint64) (*cluster, error) {
-	addresses, err := ports.Free(2 * cfg.Nodes)
+	addresses, err := ports.Free(3 * cfg.Nodes)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{traffic: newTraffic(cfg.Nodes)}
 	var peers, endpoints []string
 	for i := range cfg.Nodes {
-		n := &node{id: uint64(i + 1), peer: addresses[2*i], client: addresses[2*i+1]}
+		n := &node{id: uint64(i + 1), peer: addresses[3*i], client: addresses[3*i+1]}
+		if cfg.Page != "" {
+			n.http = addresses[3*i+2]
+		}
 		n.log = filepath.Join(dir, fmt.Sprintf("node-%d.log", n.id))
 		peers = append(peers, fmt.Sprintf("%d=%s", n.id, n.peer))
 		endpoints = append(endpoints, n.client)
@@ -92,6 +96,9 @@ func newCluster(cfg Config, dir string, id uint64) (*cluster, error) {
 			"--client-listen", n.client,
 			"--data", filepath.Join(dir, fmt.Sprintf("node-%d", n.id)),
 			"--exit-with-stdin")
+		if n.http != "" {
+			n.args = append(n.args, "--orders", "--http-listen", n.http)
+		}
 		n.args = append(n.args, cfg.Args...)
 	}
 	c.cl, err = client.New(client.Config{Endpoints: endpoints})
@@ -142,12 +149,14 @@ func (c *cluster) killAll() error {
 	return errors.Join(errs...)
 }
 
-// stopAll asks every process to end and waits for them.
+// stopAll asks every process that there is to end and waits for them.
 func (c *cluster) stopAll() error {
 	errs := make([]error, len(c.nodes))
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
-		wg.Go(func() { errs[i] = n.proc.Stop(patience) })
+		if n.proc != nil {
+			wg.Go(func() { errs[i] = n.proc.Stop(patience) })
+		}
 	}
 	wg.Wait()
 	return errors.Join(errs...)

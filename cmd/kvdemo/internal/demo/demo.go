@@ -36,6 +36,11 @@ type Config struct {
 	Args    []string // flags of "serve" that all nodes get, such as --core
 	JSON    bool     // the result as JSON
 	Leases  bool     // Args turn roster leases on: read at all nodes in the end
+	// Page, unless empty, is where to serve a page to watch, host:port. The nodes go on
+	// then, under a light load, until ctx ends, which is no error.
+	Page string
+	// Codes says that the nodes code, so that a page can choose the policy.
+	Codes bool
 	// Progress sees what happens, redrawn in place if it is a terminal; Result
 	// sees the outcome.
 	Progress, Result io.Writer
@@ -54,6 +59,9 @@ func (c Config) Validate() error {
 	bad("nodes", c.Nodes, MinNodes, MaxNodes)
 	bad("loaders", c.Loaders, 1, MaxLoaders)
 	bad("limit", c.Limit, 0, 1<<30)
+	if c.Page != "" {
+		errs = append(errs, checkPage(c.Page))
+	}
 	return errors.Join(errs...)
 }
 
@@ -95,6 +103,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.killAll()) }()
 	d := &run{cfg: cfg, set: set, cluster: c, p: p}
+	closePage, err := d.servePage(ctx)
+	if err != nil {
+		return err
+	}
+	defer closePage()
 	if err := d.story(ctx); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -161,6 +174,7 @@ type run struct {
 	// verified is how many files every replica was found to hold.
 	verified int
 	reads    []NodeReads
+	watched  *watched // nil without a page
 }
 
 // story is the demonstration: load, and kill and restart on the way; then
@@ -182,6 +196,9 @@ func (d *run) story(ctx context.Context) error {
 		return err
 	}
 	d.cluster.poll(ctx)
+	if d.watched != nil {
+		return d.goOn(ctx)
+	}
 	d.p.event("stopping the nodes")
 	if err := d.cluster.stopAll(); err != nil {
 		return err

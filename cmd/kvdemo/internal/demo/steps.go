@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 )
 
 // outage is one process killed and started again.
@@ -45,6 +47,7 @@ func (d *run) kill(ctx context.Context, leader bool) error {
 		role = "the leader"
 	}
 	d.p.event("killed node %d (%s, process %d) after %d files", victim.id, role, pid, d.load.files.Load())
+	d.note(page.EventCommand, "node %d (%s) was killed by the demonstration", victim.id, role)
 	return nil
 }
 
@@ -77,6 +80,7 @@ func (d *run) restart(context.Context) error {
 	}
 	o.restarted = time.Now()
 	d.p.event("started node %d again (process %d) after %d files", n.id, n.proc.PID(), d.load.files.Load())
+	d.note(page.EventCommand, "node %d was started by the demonstration", n.id)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/raft"
 )
@@ -58,7 +60,8 @@ type Config struct {
 	Peers        map[uint64]string // host:port of all first members, or those at the time of Join, this one too
 	Listen       string            // where to listen for peers; empty: Peers[ID]
 	ClientListen string            // where to listen for clients
-	HTTPListen   string            // where to serve /metrics, /livez and /readyz; empty: nowhere
+	HTTPListen   string            // where to serve /metrics, /livez, /readyz and the page; empty: nowhere
+	HTTPPeers    map[uint64]string // where other nodes do so: what the page shows beside this node
 	Pprof        bool              // serve /debug/pprof there, too
 	Data         string            // directory for log and state
 	Join         bool              // begin no group: wait to be added to those there are
@@ -95,6 +98,9 @@ type Config struct {
 	// BalanceInterval is how often a node with several groups looks if it leads
 	// too many of them; 0: never.
 	BalanceInterval time.Duration
+
+	// Orders, unless nil, are those of a parent: see [page.Order]. It is not closed.
+	Orders <-chan page.Order
 
 	// Log is told what the node does. It must be set.
 	Log *slog.Logger
@@ -218,9 +224,23 @@ func (c Config) validateAddresses() (errs []error) {
 	if c.ClientListen != "" && c.ClientListen == c.listen() {
 		errs = append(errs, fmt.Errorf("--client-listen: %s is where peers are listened for, want another port", c.ClientListen))
 	}
+	for _, id := range slices.Sorted(maps.Keys(c.HTTPPeers)) {
+		if id == 0 {
+			errs = append(errs, fmt.Errorf("--http-peers: id 0 (%s), want 1 or more", c.HTTPPeers[id]))
+		}
+		check("http-peers", c.HTTPPeers[id])
+	}
+	if len(c.HTTPPeers) > page.MaxMembers {
+		errs = append(errs, fmt.Errorf("--http-peers: %d nodes, want at most %d", len(c.HTTPPeers), page.MaxMembers))
+	}
 	switch {
+	case c.HTTPListen == "" && len(c.HTTPPeers) > 0:
+		errs = append(errs, errors.New("--http-peers: they are for the page at --http-listen, want an address there"))
+		fallthrough
 	case c.HTTPListen == "" && c.Pprof:
-		errs = append(errs, errors.New("--pprof: it is served at --http-listen, want an address there"))
+		if c.Pprof {
+			errs = append(errs, errors.New("--pprof: it is served at --http-listen, want an address there"))
+		}
 	case c.HTTPListen == "":
 	case c.HTTPListen == c.ClientListen || c.HTTPListen == c.listen():
 		errs = append(errs, fmt.Errorf("--http-listen: %s is listened at for something else, want another port", c.HTTPListen))
@@ -269,8 +289,8 @@ func (c Config) members() string {
 	return strings.Join(parts, ", ")
 }
 
-// ParsePeers reads "1=host:port,2=host:port".
-func ParsePeers(s string) (map[uint64]string, error) {
+// ParsePeers reads the value of a flag: "1=host:port,2=host:port".
+func ParsePeers(flag, s string) (map[uint64]string, error) {
 	peers := map[uint64]string{}
 	var errs []error
 	for part := range strings.SplitSeq(s, ",") {
@@ -278,9 +298,9 @@ func ParsePeers(s string) (map[uint64]string, error) {
 		n, err := strconv.ParseUint(id, 10, 64)
 		switch {
 		case !ok || err != nil:
-			errs = append(errs, fmt.Errorf("--peers: %q, want id=host:port", part))
+			errs = append(errs, fmt.Errorf("--%s: %q, want id=host:port", flag, part))
 		case peers[n] != "":
-			errs = append(errs, fmt.Errorf("--peers: node %d is named twice (%s, %s)", n, peers[n], address))
+			errs = append(errs, fmt.Errorf("--%s: node %d is named twice (%s, %s)", flag, n, peers[n], address))
 		default:
 			peers[n] = address
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,8 +25,8 @@ import (
 const readyLag = 1000
 
 // newWeb returns the server of --http-listen: /metrics for Prometheus, /livez
-// and /readyz for whatever starts, stops and routes to nodes.
-func (n *node) newWeb() *http.Server {
+// and /readyz for whatever starts, stops and routes to nodes, and the page.
+func (n *node) newWeb(page http.Handler) *http.Server {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -36,6 +37,7 @@ func (n *node) newWeb() *http.Server {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: promLog(n.logf("metrics")),
 	}))
+	mux.Handle("/page/", page)
 	mux.HandleFunc("GET /livez", answer(n.alive))
 	mux.HandleFunc("GET /readyz", answer(n.ready))
 	if n.cfg.Pprof {
@@ -49,7 +51,11 @@ func (n *node) newWeb() *http.Server {
 
 // serveWeb answers until ctx ends.
 func (n *node) serveWeb(ctx context.Context) {
-	server := n.newWeb()
+	handler, collector := n.pageServer()
+	server := n.newWeb(handler)
+	var collecting sync.WaitGroup
+	defer collecting.Wait()
+	collecting.Go(func() { collector.Run(ctx) })
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // nothing is lost by it
 	if err := server.Serve(n.web); !errors.Is(err, http.ErrServerClosed) {
 		n.cfg.Log.Error("serve --http-listen", "error", err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -72,6 +73,8 @@ type node struct {
 	groups   []*group // group 1 first
 	reads    readCounts
 	metrics  *metrics.Set
+	policy   *policySwitch // nil unless a parent gives orders
+	shapes   shapes
 	balancer *rawnode.Balancer
 	server   *grpc.Server
 	health   *health.Server
@@ -95,10 +98,17 @@ type group struct {
 	store *kv.Store
 	host  *rawnode.Host
 	told  toldWish // only follow uses it
+
+	writes, readTimes page.Histogram // of calls that ended well
+	recent            recentEntries
 }
 
 func newNode(cfg Config) *node {
-	return &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), watches: newWatches(), gaveUp: make(chan error, 1)}
+	n := &node{cfg: cfg, started: time.Now(), metrics: metrics.NewSet(), settled: make(chan struct{}), watches: newWatches(), gaveUp: make(chan error, 1)}
+	if cfg.Orders != nil {
+		n.policy = new(policySwitch)
+	}
+	return n
 }
 
 // open opens all parts. The network comes first: that a port is taken is found
@@ -255,7 +265,7 @@ func (n *node) startHosts() error {
 				ElectionTick:    n.cfg.ElectionTicks,
 				HeartbeatTick:   n.cfg.HeartbeatTicks,
 				MaxCommandBytes: kv.MaxCommandBytes,
-				Coding:          n.cfg.coding(),
+				Coding:          n.coding(),
 				Leases:          n.cfg.leases(),
 				Budget:          budget,
 				RetainBytes:     max(1, n.cfg.RetainBytes/uint64(n.cfg.Groups)),
@@ -351,6 +361,9 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	if n.web != nil {
 		running.Go(func() { n.serveWeb(background) })
+	}
+	if n.cfg.Orders != nil {
+		running.Go(func() { n.obey(background) })
 	}
 	served := make(chan error, 1)
 	running.Go(func() { served <- n.server.Serve(n.clients) })
