@@ -164,7 +164,7 @@ func (cfg *FailConfig) run(row *Failing, p *Policy, f failure, seed uint64) erro
 	if err != nil {
 		return err
 	}
-	victim := 2 + seed%uint64(row.Voters-1) // any but the leader
+	victim := 2 + seed%uint64(row.Voters-1)                           // any but the leader
 	calm := 4*cfg.Fail + time.Duration(g.rng.Int64N(int64(cfg.Fail))) // at any phase of ticks and leases
 	struck := g.c.Now() + calm
 	end := struck + 4*(cfg.Fail+cfg.Lease)
