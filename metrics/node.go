@@ -16,7 +16,7 @@ import (
 func collectTransport(out chan<- prometheus.Metric, s transport.Stats) {
 	all.collect(out, "transport", s)
 	for reason, count := range s.Refusals {
-		all.one(out, "transport.Refusals", float64(count), transport.Refusal(reason).String())
+		all.one(out, "transport.Refusals", float64(count), reason)
 	}
 	if !s.CertificateExpiry.IsZero() {
 		all.one(out, "transport.CertificateExpiry", float64(s.CertificateExpiry.Unix()))
@@ -28,7 +28,7 @@ func collectTransport(out chan<- prometheus.Metric, s transport.Stats) {
 			class := wire.Class(c).String()
 			all.collect(out, "link", traffic, peer, class)
 			for reason, count := range traffic.Dropped {
-				all.one(out, "link.Dropped", float64(count), peer, class, transport.Drop(reason).String())
+				all.one(out, "link.Dropped", float64(count), peer, class, reason)
 			}
 		}
 	}

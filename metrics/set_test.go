@@ -87,13 +87,13 @@ func everything() *fixed {
 	f.host.Clock = &rawnode.ClockStatus{DriftPPM: 500, Within: true}
 	f.engine = storage.Stats{Syncs: 9, Full: true}
 	link := transport.Traffic{SentBytes: 1234, WriteTime: 250 * time.Millisecond}
-	link.Dropped[transport.DropDial] = 6
+	link.Dropped = map[string]uint64{"not reached": 6}
 	f.transport = transport.Stats{
 		Peers:             map[uint64][wire.NumClasses]transport.Traffic{2: {link}},
 		ReceiveBytes:      map[uint64]int{2: 77},
 		CertificateExpiry: time.Unix(1_900_000_000, 0),
 	}
-	f.transport.Refusals[transport.RefusedCluster] = 8
+	f.transport.Refusals = map[string]uint64{"other cluster": 8}
 	return f
 }
 

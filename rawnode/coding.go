@@ -7,7 +7,7 @@ import "github.com/weftraft/weft/raft"
 
 // sealsLate returns the configuration of coding for a host with that transport.
 func sealsLate(c *raft.Coding, t Transport) *raft.Coding {
-	if _, ok := t.(LateSealer); !ok || c == nil {
+	if _, ok := t.(lateSealer); !ok || c == nil {
 		return c
 	}
 	own := *c

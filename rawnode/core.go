@@ -64,15 +64,11 @@ var (
 	_ RawNode[upstream.Ready, upstream.BasicStatus, upstream.Status, upstream.Peer, upstream.SnapshotStatus, upstream.ProgressType] = (*upstream.RawNode)(nil)
 )
 
-// NewCore makes the core that a [Host] drives from a configuration in Weft's terms.
-// [Weft] and [Upstream] are the two there are.
-type NewCore = replica.NewCore
-
-// Weft is the [NewCore] of this module's own library.
+// Weft makes cores of this module's own library, for [ReplicaConfig].Core.
 func Weft(cfg raft.Config) (replica.Core, error) { return replica.Weft(cfg) }
 
-// Upstream is the [NewCore] of go.etcd.io/raft/v3. Rand and Clock of the configuration have
-// no counterpart there and are not used; Coding and Leases are refused.
+// Upstream makes cores of go.etcd.io/raft/v3, for [ReplicaConfig].Core. Rand and Clock of the
+// configuration have no counterpart there and are not used; Coding and Leases are refused.
 //
 // That library panics where its storage fails. The core catches this one kind of panic, and
 // the host fails with the storage's error.

@@ -12,13 +12,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode"
 )
 
 // Hosts that are started with different first members do not become one group, and both
 // ends say both lists.
 func TestHostsWithDifferingFirstMembers(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 0, nil)
 		addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 		for id := uint64(1); id <= 5; id++ {

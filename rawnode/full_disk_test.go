@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -25,7 +26,7 @@ import (
 // A leader whose disk is full says so, takes no commands, and hands leadership
 // over; the group goes on without it, and it comes back when there is room.
 func TestFullDisk(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		var full [4]atomic.Bool // by node
 		hosts := fullDiskGroup(t, core, &full, ordinary)
 		_, err := hosts[1].Read(within(20 * time.Second))
@@ -60,7 +61,7 @@ func TestFullDisk(t *testing.T) {
 // The same where only the disk of the state is full: the log takes everything,
 // and Apply waits.
 func TestFullDiskOfState(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		var full [4]atomic.Bool
 		var states [4]*fullState
 		hosts := fullDiskGroup(t, core, &full, func(id uint64) rawnode.StateMachine {
@@ -151,7 +152,7 @@ func TestStopWithFullDisk(t *testing.T) {
 }
 
 // fullDiskGroup starts hosts 1 to 3 on disks that can be full.
-func fullDiskGroup(t *testing.T, core rawnode.NewCore, full *[4]atomic.Bool, state func(id uint64) rawnode.StateMachine) map[uint64]*rawnode.Host {
+func fullDiskGroup(t *testing.T, core replica.NewCore, full *[4]atomic.Bool, state func(id uint64) rawnode.StateMachine) map[uint64]*rawnode.Host {
 	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 	peers := []uint64{1, 2, 3}
 	for _, id := range peers {

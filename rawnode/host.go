@@ -119,7 +119,7 @@ func New(cfg Config) (*Host, error) {
 	if log, ok := cfg.Replica.Log.(readyLog); ok {
 		h.tryAppend = log.TryAppend
 	}
-	if t, ok := cfg.Transport.(Backlogged); ok && cfg.Replica.Coding != nil {
+	if t, ok := cfg.Transport.(backlogged); ok && cfg.Replica.Coding != nil {
 		h.backlog = t.Backlog
 	}
 	if log, ok := cfg.Replica.Log.(restingLog); ok {
@@ -324,7 +324,8 @@ func (h *Host) Receive(m wire.Message) {
 	}
 }
 
-// ReceiveNext implements BatchReceiver.
+// ReceiveNext is Receive for one of several messages that came together. The caller calls
+// Received behind the last.
 func (h *Host) ReceiveNext(m wire.Message) {
 	switch m.Body.(type) {
 	case wire.Chunk, wire.ChunkStatus:
@@ -334,7 +335,9 @@ func (h *Host) ReceiveNext(m wire.Message) {
 	}
 }
 
-// Received implements BatchReceiver.
+// Received says that the last message has come. Unless the caller is busy, its goroutine
+// may be used to look at the messages: to step the core, to read the log, to queue what is
+// to be done.
 func (h *Host) Received(busy bool) {
 	if busy {
 		h.inbox.wake()

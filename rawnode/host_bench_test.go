@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -27,7 +28,7 @@ import (
 func BenchmarkHost(b *testing.B) {
 	for _, lib := range []struct {
 		name   string
-		core   rawnode.NewCore
+		core   replica.NewCore
 		coding bool
 	}{{"weft", rawnode.Weft, false}, {"upstream", rawnode.Upstream, false}, {"coded", rawnode.Weft, true}, {"dense", rawnode.Weft, true}} {
 		for _, size := range []int{16, 1 << 10, 64 << 10} {
@@ -112,7 +113,7 @@ func processorTime() time.Duration {
 }
 
 // benchHosts starts a group of n hosts.
-func benchHosts(b testing.TB, core rawnode.NewCore, n uint64, coded bool) []*rawnode.Host {
+func benchHosts(b testing.TB, core replica.NewCore, n uint64, coded bool) []*rawnode.Host {
 	var hosts []*rawnode.Host
 	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 	var peers []uint64

@@ -14,8 +14,30 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
+// Message is a message between nodes, of the node From to the node To, for the group Group.
+// Its class, 0 to 3, says which messages must not wait behind which: control, append, bulk
+// and background. MarshalBinary and UnmarshalBinary are for transports of the user's own;
+// what a Body is, is this module's own business.
+type Message = wire.Message
+
 // Transport carries messages between the nodes of a cluster, for any number of
 // groups. Package transport has one over TCP.
+//
+// A Transport may have further methods, which a host looks for:
+//
+//   - HasAddress(node uint64) bool says whether messages for a node can be sent, and does
+//     not wait. A host logs a member that it cannot send to, once, and names the member in
+//     [Status].Unaddressed and in the errors of calls that time out.
+//   - Identity() storage.Identity returns cluster and node. [New] refuses the transport of
+//     another node, or of another cluster than the log's.
+//   - Backlog(to uint64) (bytes int, known bool) returns how many bytes of appends wait at
+//     this node until the network takes them, the system's buffers included, and does not
+//     wait. A leader that codes chooses by it how much it sends to whom (see
+//     raft.RawNode.QueueHint); without it, the leader goes by what comes back.
+//   - SealsLate() says that messages are encoded by [Message.MarshalBinary] or by package
+//     transport, which make of coded entries what each receiver is to have as they write
+//     them (see raft.Coding.LateSeal). For another transport, the core does, which takes
+//     more memory and processor time.
 type Transport interface {
 	// Join lets r receive what is addressed to this node in a group. A group
 	// can be joined by one receiver at a time.
@@ -26,51 +48,31 @@ type Transport interface {
 	// Send queues messages and returns at once. Messages of one class to one
 	// peer keep their order. A message that is dropped is reported to the
 	// receiver of its group.
-	Send(messages []wire.Message)
+	Send(messages []Message)
 	// SendWait queues a message, waiting until there is room for it. It returns
 	// an error if the peer cannot be reached.
-	SendWait(ctx context.Context, m wire.Message) error
+	SendWait(ctx context.Context, m Message) error
 }
 
-// LateSealer is an optional interface of a [Transport] that encodes messages with
-// package wire, and so makes of coded entries what each receiver is to have as it
-// writes them (see [wire.Raft] and raft.Coding.LateSeal). For another, the core
-// does, which takes more memory and processor time.
-type LateSealer interface{ SealsLate() }
+// lateSealer is a Transport with SealsLate.
+type lateSealer interface{ SealsLate() }
 
-// Backlogged is an optional interface of a [Transport] that knows how many bytes
-// of appends wait at this node until the network takes them, the system's buffers
-// included. A leader that codes chooses by it how much it sends to whom (see
-// raft.RawNode.QueueHint); without it, it goes by what comes back.
-type Backlogged interface {
-	// Backlog returns the bytes that wait for a member, and whether that is known.
-	// It does not wait.
+// backlogged is a Transport with Backlog.
+type backlogged interface {
 	Backlog(to uint64) (bytes int, known bool)
 }
 
 // Receiver is a group at this node, as a Transport sees it. Its methods may be
-// called from several goroutines.
+// called from several goroutines. A [Host] is one, and also takes messages that came
+// together as one: see [Host.ReceiveNext].
 type Receiver interface {
 	// Receive takes a message. The transport has made sure that m.From sent it.
-	// It may wait, unless m is of ClassControl, and so slow the sender down:
+	// It may wait, unless m is of the class 0, control, and so slow the sender down:
 	// connections carry one class each.
-	Receive(m wire.Message)
+	Receive(m Message)
 	// Unreachable says that something for a peer was dropped, or that a
 	// connection to it broke.
 	Unreachable(peer uint64)
-}
-
-// BatchReceiver is a Receiver that can take messages that came together as one.
-// [Host] is one.
-type BatchReceiver interface {
-	Receiver
-	// ReceiveNext is Receive for one of several messages. The caller calls
-	// Received behind the last.
-	ReceiveNext(m wire.Message)
-	// Received says that the last has come. Unless the caller is busy, its
-	// goroutine may be used to look at them: to step the core, to read the log, to
-	// queue what is to be done.
-	Received(busy bool)
 }
 
 // Config configures a [Host]. StateMachine, Transport, and in Replica the ID and
@@ -113,7 +115,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Replica.Logger == nil && c.Logger != nil {
-		c.Replica.Logger = SlogLogger(c.Logger.With("node", c.Replica.ID, "group", c.Replica.Group))
+		c.Replica.Logger = slogLogger{c.Logger.With("node", c.Replica.ID, "group", c.Replica.Group)}
 	}
 	c.Replica = ReplicaConfig(c.Replica.settings().WithDefaults())
 	for _, d := range []struct {

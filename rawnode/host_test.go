@@ -21,6 +21,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -152,7 +153,7 @@ func (c *counts) extra() int {
 type member struct {
 	t         *testing.T
 	id        uint64
-	core      rawnode.NewCore
+	core      replica.NewCore
 	addresses map[uint64]string
 	peers     []uint64
 	fs        *vfs.MemFS
@@ -211,7 +212,7 @@ func (m *member) kill(seed int64) {
 }
 
 // group starts members 1 to n.
-func group(t *testing.T, core rawnode.NewCore, n uint64, adjust func(*rawnode.Config)) map[uint64]*member {
+func group(t *testing.T, core replica.NewCore, n uint64, adjust func(*rawnode.Config)) map[uint64]*member {
 	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 	var ids []uint64
 	for id := uint64(1); id <= n; id++ {
@@ -259,13 +260,13 @@ func leader(t *testing.T, m *member) uint64 {
 	return m.host.Status().Lead
 }
 
-func bothLibraries(t *testing.T, f func(t *testing.T, core rawnode.NewCore)) {
+func bothLibraries(t *testing.T, f func(t *testing.T, core replica.NewCore)) {
 	t.Run("weft", func(t *testing.T) { f(t, rawnode.Weft) })
 	t.Run("upstream", func(t *testing.T) { f(t, rawnode.Upstream) })
 }
 
 func TestHosts(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 3, nil)
 		var wg sync.WaitGroup
 		for id, m := range members {
@@ -306,7 +307,7 @@ func TestHosts(t *testing.T) {
 // Nodes lose power, one after the other, under load. Nothing that was
 // acknowledged is lost or applied twice.
 func TestHostsLosePower(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 3, func(c *rawnode.Config) { c.Replica.RetainEntries = 40 })
 		acked := sync.Map{}
 		stop := make(chan struct{})
@@ -371,7 +372,7 @@ func TestHostsLosePower(t *testing.T) {
 
 // A node that was away for long gets the state in pieces.
 func TestSnapshotIsStreamed(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 3, func(c *rawnode.Config) {
 			c.Replica.RetainEntries, c.ChunkBytes = 5, 64<<10
 		})
@@ -400,7 +401,7 @@ func TestSnapshotIsStreamed(t *testing.T) {
 }
 
 func TestMembersChange(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 3, nil)
 		must(t, members[1].host, "x")
 		l, err := net.Listen("tcp", "127.0.0.1:0")

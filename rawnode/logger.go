@@ -24,11 +24,11 @@ func (h *Host) log(level slog.Level, peer uint64, text string, args ...any) {
 	h.lines.Log(h.cfg.Logger, level, logKind{text, peer}, text, args...)
 }
 
-// SlogLogger gives a core a structured logger to speak through. Its Fatal
+// slogLogger is a structured logger for a core to speak through. Its Fatal
 // methods panic: a library does not end its process.
-func SlogLogger(l *slog.Logger) raft.Logger { return slogLogger{l} }
-
 type slogLogger struct{ l *slog.Logger }
+
+var _ raft.Logger = slogLogger{}
 
 func (s slogLogger) log(level slog.Level, text func() string) {
 	if ctx := context.Background(); s.l.Enabled(ctx, level) {

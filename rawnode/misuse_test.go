@@ -18,6 +18,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -65,7 +66,7 @@ func addLearner(id uint64) pb.ConfChangeI {
 }
 
 func TestCallWithEndedContextIsRefused(t *testing.T) {
-	bothLibraries(t, func(t *testing.T, core rawnode.NewCore) {
+	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		m := group(t, core, 1, nil)[1]
 		must(t, m.host, "before")
 		for want, ctx := range endedContexts(t) {
@@ -164,7 +165,7 @@ func TestLogServesOneHostAtATime(t *testing.T) {
 	// A host that could not start has let the log go.
 	require.NoError(t, first.tr.Join(1, nobody{}))
 	_, err = first.host()
-	require.ErrorIs(t, err, transport.ErrGroupTaken)
+	require.ErrorContains(t, err, "the group has a receiver")
 	first.tr.Leave(1)
 	h, err = first.host()
 	require.NoError(t, err)

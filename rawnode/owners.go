@@ -12,11 +12,8 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// OwnedLog is an optional interface of a [Log] that knows whose it is:
-// *storage.Group does. [New] refuses the log of another node or group, and a log
-// that another host of this process still uses: two groups in one log would each
-// be told, after a restart, that the other's commands are its own.
-type OwnedLog interface {
+// ownedLog is a Log that knows whose it is.
+type ownedLog interface {
 	Log
 	// Identity returns cluster and node, ID the group.
 	Identity() storage.Identity
@@ -26,25 +23,18 @@ type OwnedLog interface {
 	Acquire() (release func(), err error)
 }
 
-// OwnedTransport is an optional interface of a [Transport] that knows whose it is.
-// [New] refuses the transport of another node, or of another cluster than the
-// log's.
-type OwnedTransport interface {
+// ownedTransport is a Transport that knows whose it is.
+type ownedTransport interface {
 	Transport
-	// Identity returns cluster and node.
 	Identity() storage.Identity
 }
 
-// AddressBook is an optional interface of a [Transport] that knows whom it can
-// send to. A host logs a member that it cannot send to, once, and names it in
-// [Status.Unaddressed] and in the errors of calls that time out. It is no error, as
-// the address may come later.
-type AddressBook interface {
-	// HasAddress reports whether messages for a node can be sent. It does not wait.
+// addressBook is a Transport that knows whom it can send to.
+type addressBook interface {
 	HasAddress(node uint64) bool
 }
 
-var _ OwnedLog = (*storage.Group)(nil)
+var _ ownedLog = (*storage.Group)(nil)
 
 // checkOwners returns an error that names all parts which are not of this node,
 // this group, or of one cluster.
@@ -53,9 +43,9 @@ func (c Config) checkOwners() error {
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
 	}
-	log, ownedLog := c.Replica.Log.(OwnedLog)
-	tr, ownedTransport := c.Transport.(OwnedTransport)
-	if ownedLog {
+	log, hasLog := c.Replica.Log.(ownedLog)
+	tr, hasTransport := c.Transport.(ownedTransport)
+	if hasLog {
 		if node := log.Identity().Node; node != c.Replica.ID {
 			bad("Replica.ID is %d, Replica.Log is that of node %d: open the log of this node", c.Replica.ID, node)
 		}
@@ -63,12 +53,12 @@ func (c Config) checkOwners() error {
 			bad("Replica.Group is %d, Replica.Log is that of group %d: give each group its own log", c.Replica.Group, group)
 		}
 	}
-	if ownedTransport {
+	if hasTransport {
 		if node := tr.Identity().Node; node != c.Replica.ID {
 			bad("Replica.ID is %d, Transport is that of node %d: give the transport of this node", c.Replica.ID, node)
 		}
 	}
-	if ownedLog && ownedTransport {
+	if hasLog && hasTransport {
 		if of, to := log.Identity().Cluster, tr.Identity().Cluster; of != to {
 			bad("Replica.Log is that of cluster %d, Transport is that of cluster %d: want one cluster", of, to)
 		}
@@ -78,7 +68,7 @@ func (c Config) checkOwners() error {
 
 // acquireLog reserves the log, if it can be.
 func (c Config) acquireLog() (release func(), err error) {
-	if log, ok := c.Replica.Log.(OwnedLog); ok {
+	if log, ok := c.Replica.Log.(ownedLog); ok {
 		return log.Acquire()
 	}
 	return func() {}, nil
@@ -87,7 +77,7 @@ func (c Config) acquireLog() (release func(), err error) {
 // lookForAddresses tells the replica which members the transport cannot send to,
 // and the log of those that are new among them.
 func (h *Host) lookForAddresses(r *replica.Replica) {
-	book, ok := h.cfg.Transport.(AddressBook)
+	book, ok := h.cfg.Transport.(addressBook)
 	if !ok || h.ticks%uint64(h.cfg.Replica.ElectionTick) != 0 {
 		return
 	}

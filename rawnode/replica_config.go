@@ -14,7 +14,7 @@ type ReplicaConfig struct {
 	// ID is this node's identity, in all groups; Group is that of the group.
 	ID, Group uint64
 	// Core is the library to drive: [Weft] (if nil) or [Upstream].
-	Core NewCore
+	Core replica.NewCore
 	// Log is the durable log of the group at this node.
 	Log Log
 

@@ -5,6 +5,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 )
@@ -70,6 +71,20 @@ type Kinds uint64
 
 // AllKinds are the known kinds.
 const AllKinds Kinds = 1<<endOfKinds - 2
+
+// KindsOf returns the set of the kinds with these names, or an error that names an unknown
+// one.
+func KindsOf(names []string) (Kinds, error) {
+	var s Kinds
+	for _, name := range names {
+		k := slices.Index(kindNames[:], name)
+		if k < 1 {
+			return 0, fmt.Errorf("kind %q is unknown, want one of %q", name, kindNames[1:])
+		}
+		s |= 1 << k
+	}
+	return s, nil
+}
 
 // Has reports whether k is in the set.
 func (s Kinds) Has(k Kind) bool { return k < 64 && s>>k&1 == 1 }

@@ -12,25 +12,32 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/internal/wire"
 )
 
 var (
 	// ErrInvalid wraps mistakes in a configuration.
 	ErrInvalid = errors.New("transport: invalid configuration")
-	// ErrRefused wraps the reason for refusing a connection, by a peer or by this node.
-	ErrRefused = errors.New("transport: connection refused")
-	// ErrUnreachable says that a peer has no address or could not be reached.
-	ErrUnreachable = errors.New("transport: peer unreachable")
-	// ErrClosed says that the transport is closed.
-	ErrClosed = errors.New("transport: closed")
-	// ErrGroupTaken says that a group has a receiver already.
-	ErrGroupTaken = errors.New("transport: the group has a receiver")
-	// ErrTooLarge says that a message does not fit a frame.
-	ErrTooLarge = errors.New("transport: message too large")
-	// ErrMessage wraps the mistake in a peer's message.
-	ErrMessage = errors.New("transport: bad message")
 )
+
+// Errors that a host takes, or that are only logged.
+var (
+	errUnreachable = errors.New("transport: peer unreachable")  // it has no address, or could not be reached
+	errTooLarge    = errors.New("transport: message too large") // it does not fit a frame
+	errRefused     = errors.New("transport: connection refused")
+	errClosed      = errors.New("transport: closed")
+	errGroupTaken  = errors.New("transport: the group has a receiver")
+	errMessage     = errors.New("transport: bad message")
+)
+
+// Files names the PEM files of a node: Cert, its certificate, and intermediates behind it,
+// if any; Key, the private key; CA, the authorities whose certificates are believed. The
+// certificate names one node by a URI among its alternative names, such as
+// weft://cluster/5/node/2; no name of a machine and no address is looked at, so that a node
+// may move. The certificate must be good for both ends of a connection (extended key usages
+// client and server). `kvdemo certs` makes such files; any other tool that can will do.
+type Files = certs.Files
 
 // Config configures a transport. Cluster and Node must be set. Sizes are in
 // bytes.
@@ -49,27 +56,29 @@ type Config struct {
 	Listener net.Listener
 	// Dial, if set, takes the place of a TCP dial.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// TLS names the files by which nodes prove their identity; see package certs. With
-	// TLS, only nodes with a certificate of their own id, signed by one of the
+	// TLS names the files by which nodes prove their identity. With TLS, only nodes with a certificate of their own id, signed by one of the
 	// authorities, get a connection; without TLS, a node's word is believed. When the
 	// files change, the next connection uses the new ones.
-	TLS certs.Files
+	TLS Files
 
 	// Limits, if set, returns a peer's limits here, and is asked at each hello.
 	Limits func(peer uint64) Limits
 	// Allow, if set, returns nil if a peer may send a kind of message, and otherwise
-	// the reason. It is asked for every message within the peer's Limits.
-	Allow func(peer uint64, kind wire.Kind) error
-	// Capabilities are announced to peers.
-	Capabilities wire.Capabilities
+	// the reason. It is asked for every message within the peer's Limits; see
+	// [Limits].Kinds for the names of kinds.
+	Allow func(peer uint64, kind string) error
+	// Capabilities are announced to peers: bit i stands for ability i. The programs that
+	// announce and use a bit agree on its meaning; bits 0 to 31 are for this module, the
+	// others for programs on top.
+	Capabilities uint64
 	// Shape is the shape of the links to all peers, until SetShape; for experiments.
-	Shape Shape
+	Shape shaping.Shape
 	// Egress, if not 0, bounds the bytes a second from this node to all peers together,
 	// as a network card does; for experiments.
 	Egress int
 
 	// QueueBytes bounds the waiting messages, and the ones being written, for each
-	// class of a peer; a single message may be larger. 0 means 64 MiB for appends, 16
+	// class of a peer (control, appends, snapshots, background); a single message may be larger. 0 means 64 MiB for appends, 16
 	// MiB for the background and 4 MiB for each other class.
 	QueueBytes [wire.NumClasses]int
 	// MaxFrameBytes bounds one frame, sent or received; 0 means wire.DefaultMaxFrame. A
@@ -171,11 +180,11 @@ func (c Config) Validate() error {
 	if c.ReceiveBytes < c.MaxFrameBytes {
 		bad("ReceiveBytes", c.ReceiveBytes, fmt.Sprintf("%d or more, as MaxFrameBytes is", c.MaxFrameBytes))
 	}
-	if err := c.Shape.validate(); err != nil {
-		errs = append(errs, err)
+	if err := c.Shape.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
-	if c.Egress != 0 && (c.Egress < minRate || c.Egress > maxRate) {
-		bad("Egress", c.Egress, fmt.Sprintf("0, or %d to %d", minRate, maxRate))
+	if c.Egress != 0 && (c.Egress < shaping.MinRate || c.Egress > shaping.MaxRate) {
+		bad("Egress", c.Egress, fmt.Sprintf("0, or %d to %d", shaping.MinRate, shaping.MaxRate))
 	}
 	for _, d := range []struct {
 		field string

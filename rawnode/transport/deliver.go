@@ -18,9 +18,19 @@ type delivery struct {
 	traffic *traffic
 	one     func(wire.Message) // message
 
-	refused error                 // the first message of the frame that must not be sent
-	last    rawnode.BatchReceiver // not yet told that its messages are complete; or nil
+	refused error         // the first message of the frame that must not be sent
+	last    batchReceiver // not yet told that its messages are complete; or nil
 }
+
+// batchReceiver is a receiver that takes messages that came together as one, as
+// rawnode.Host does.
+type batchReceiver interface {
+	rawnode.Receiver
+	ReceiveNext(m wire.Message)
+	Received(busy bool)
+}
+
+var _ batchReceiver = (*rawnode.Host)(nil)
 
 func newDelivery(t *TCP, who caller, traffic *traffic) *delivery {
 	d := &delivery{t: t, who: who, traffic: traffic}
@@ -57,7 +67,7 @@ func (d *delivery) message(m wire.Message) {
 	switch r := d.t.receiver(m.Group).(type) {
 	case nil:
 		d.t.count.noGroup.Add(1)
-	case rawnode.BatchReceiver:
+	case batchReceiver:
 		if r != d.last {
 			d.received(true)
 		}

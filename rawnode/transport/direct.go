@@ -94,7 +94,7 @@ func (l *link) writeDirect(to *target, start time.Time, drops *drops) (wake bool
 	l.releaseLocked(d.batch)
 	if lost {
 		for _, q := range d.batch {
-			drops.add(q.msg, l.peer, DropBroken)
+			drops.add(q.msg, l.peer, dropBroken)
 		}
 	}
 	clear(d.batch)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -143,11 +144,11 @@ func TestWhoWrites(t *testing.T) {
 	large.Body = wire.Proposal{Data: append(binary.BigEndian.AppendUint64(nil, 4), make([]byte, directBytes)...)}
 	a.Send([]wire.Message{large})
 	require.Equal(t, []byte{4}, frame())
-	require.NoError(t, a.SetShape(2, Shape{Delay: 20 * time.Millisecond}))
+	require.NoError(t, a.SetShape(2, shaping.Shape{Delay: 20 * time.Millisecond}))
 	for n := range uint64(3) {
 		a.Send([]wire.Message{numbered(5 + n)})
 	}
-	require.NoError(t, a.SetShape(2, Shape{}))
+	require.NoError(t, a.SetShape(2, shaping.Shape{}))
 	a.Send([]wire.Message{numbered(8)})
 	var got []byte
 	for len(got) < 4 {

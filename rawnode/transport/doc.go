@@ -23,7 +23,7 @@
 // # Trust
 //
 // With Config.TLS, both nodes of a connection have shown certificates with their ids;
-// see package certs. Without TLS, a peer's identity is its word: only for networks with
+// see [Files]. Without TLS, a peer's identity is its word: only for networks with
 // trusted members.
 //
 // A connection must begin with a hello that names this cluster, this node and a known

@@ -74,7 +74,7 @@ func ExampleNew() {
 	}
 	stranger.Send([]wire.Message{{Group: 7, From: 1, To: 2, Body: wire.Proposal{Data: []byte("hello")}}})
 	<-nobody.done
-	fmt.Println("refused, because of:", transport.RefusedPlain, nodes[1].Stats().Refusals[transport.RefusedPlain])
+	fmt.Println("refused, because of: plain or TLS", nodes[1].Stats().Refusals["plain or TLS"])
 	for _, t := range append(nodes, stranger) {
 		if err := t.Close(); err != nil {
 			log.Fatal(err)

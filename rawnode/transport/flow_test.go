@@ -48,7 +48,7 @@ func TestPeerThatStopsReading(t *testing.T) {
 	link := a.Stats().Peers[2][wire.ClassAppend]
 	require.LessOrEqual(t, link.QueueBytes, bound)
 	require.LessOrEqual(t, link.QueueMessages, bound/size)
-	require.NotZero(t, link.Dropped[DropFull]+link.Dropped[DropDial]+link.Dropped[DropBroken])
+	require.NotZero(t, link.Dropped[dropFull.String()]+link.Dropped[dropDial.String()]+link.Dropped[dropBroken.String()])
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(3*bound), "of 500 MB, what is kept is about the queue")
@@ -64,7 +64,7 @@ func TestPeerThatStopsReading(t *testing.T) {
 	eventually(t, "the connection is given up", func() bool { return a.Stats().Peers[2][wire.ClassAppend].Breaks > 0 })
 	eventually(t, "what waited is dropped, with it", func() bool {
 		s := a.Stats().Peers[2][wire.ClassAppend]
-		return s.Dropped[DropBroken] > 0 && s.QueueMessages == 0 && s.QueueBytes == 0
+		return s.Dropped[dropBroken.String()] > 0 && s.QueueMessages == 0 && s.QueueBytes == 0
 	})
 	require.Zero(t, a.Stats().Peers[3][wire.ClassControl].Breaks)
 	require.NotZero(t, a.Stats().Peers[2][wire.ClassAppend].WriteTime)
@@ -383,7 +383,7 @@ func TestFailedDial(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	s := a.Stats().Peers[2][wire.ClassControl]
-	require.Equal(t, uint64(2), s.Dropped[DropDial])
+	require.Equal(t, uint64(2), s.Dropped[dropDial.String()])
 	require.Equal(t, "dial: no such place", s.Error)
 	require.Zero(t, s.QueueMessages)
 }

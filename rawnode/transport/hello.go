@@ -16,23 +16,23 @@ import (
 
 // refusedError is an error with the reason for refusing a connection.
 type refusedError struct {
-	reason Refusal
+	reason refusalReason
 	error
 }
 
 func (e refusedError) Unwrap() error { return e.error }
 
-func refuse(reason Refusal, format string, args ...any) error {
+func refuse(reason refusalReason, format string, args ...any) error {
 	return refusedError{reason, fmt.Errorf(format, args...)}
 }
 
 // refusalOf returns the reason for refusing a connection; by default silence.
-func refusalOf(err error) Refusal {
+func refusalOf(err error) refusalReason {
 	var r refusedError
 	if errors.As(err, &r) {
 		return r.reason
 	}
-	return RefusedSilence
+	return refusedSilence
 }
 
 // welcome reads and answers a hello. With an error, the returned connection, if any, is
@@ -48,7 +48,7 @@ func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 	}
 	hello, err := wire.ReadHello(conn)
 	if errors.Is(err, wire.ErrFrame) || errors.Is(err, wire.ErrTooLarge) {
-		return fail(conn, refuse(RefusedHello, "read hello: %w", err))
+		return fail(conn, refuse(refusedHello, "read hello: %w", err))
 	}
 	if err != nil {
 		return fail(conn, fmt.Errorf("read hello: %w", err))
@@ -57,11 +57,7 @@ func (t *TCP) welcome(raw net.Conn) (net.Conn, *peer, caller, error) {
 	if err != nil {
 		return fail(conn, err)
 	}
-	kinds := wire.AllKinds
-	if who.limits.Kinds != 0 {
-		kinds &= who.limits.Kinds
-	}
-	err = wire.Answer{Kinds: kinds, Capabilities: t.cfg.Capabilities}.Write(conn)
+	err = wire.Answer{Kinds: who.kinds, Capabilities: wire.Capabilities(t.cfg.Capabilities)}.Write(conn)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
@@ -80,7 +76,7 @@ func (t *TCP) turnAway(raw, conn net.Conn, why error) {
 		return
 	}
 	if t.strangers.pushedOut(raw) {
-		why = refuse(RefusedCrowd, "too many connections that have not said hello")
+		why = refuse(refusedCrowd, "too many connections that have not said hello")
 	}
 	reason := refusalOf(why)
 	t.count.refusals[reason].Add(1)
@@ -104,15 +100,21 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	}
 	switch {
 	case h.Cluster != t.cfg.Cluster:
-		return fail(refuse(RefusedCluster, "this is cluster %d, you are of cluster %d", t.cfg.Cluster, h.Cluster))
+		return fail(refuse(refusedCluster, "this is cluster %d, you are of cluster %d", t.cfg.Cluster, h.Cluster))
 	case h.Peer != t.cfg.Node:
-		return fail(refuse(RefusedNode, "this is node %d, you want node %d: check the addresses of peers", t.cfg.Node, h.Peer))
+		return fail(refuse(refusedNode, "this is node %d, you want node %d: check the addresses of peers", t.cfg.Node, h.Peer))
 	case h.Class >= wire.NumClasses:
-		return fail(refuse(RefusedClass, "%v is not known here", h.Class))
+		return fail(refuse(refusedClass, "%v is not known here", h.Class))
 	}
-	c := caller{node: h.Node, class: h.Class}
+	c := caller{node: h.Node, class: h.Class, kinds: wire.AllKinds}
 	if t.cfg.Limits != nil {
 		c.limits = t.cfg.Limits(h.Node)
+	}
+	if len(c.limits.Kinds) > 0 {
+		var err error
+		if c.kinds, err = wire.KindsOf(c.limits.Kinds); err != nil {
+			return fail(refuse(refusedPeer, "%w: Limits.Kinds of node %d: %w", ErrInvalid, h.Node, err))
+		}
 	}
 	if c.limits.ReceiveBytes == 0 {
 		c.limits.ReceiveBytes = t.cfg.ReceiveBytes
@@ -122,9 +124,9 @@ func (t *TCP) admit(h wire.Hello, who badge, raw net.Conn) (*peer, caller, error
 	p := t.peer(h.Node)
 	switch {
 	case t.closed:
-		return fail(ErrClosed)
+		return fail(errClosed)
 	case p == nil:
-		return fail(refuse(RefusedPeer, "node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node))
+		return fail(refuse(refusedPeer, "node %d is not known here: add it to the peers of node %d", h.Node, t.cfg.Node))
 	}
 	c.conn = &incoming{Conn: raw, replaced: make(chan struct{})}
 	if old := p.incoming[h.Class]; old != nil {

@@ -56,14 +56,14 @@ func TestManyStrangers(t *testing.T) {
 	_, err := c.Write(frameOf(t, heartbeat(2, 1)))
 	require.NoError(t, err)
 	box.next(t)
-	eventually(t, "the oldest are turned away", func() bool { return a.Stats().Refusals[RefusedCrowd] >= 2*maxStrangers })
+	eventually(t, "the oldest are turned away", func() bool { return a.Stats().Refusals[refusedCrowd.String()] >= 2*maxStrangers })
 	require.LessOrEqual(t, a.Stats().Strangers, maxStrangers)
 	for _, c := range conns {
 		require.NoError(t, c.Close())
 	}
 	eventually(t, "all are counted", func() bool {
 		s := a.Stats()
-		return s.Refusals[RefusedCrowd]+s.Refusals[RefusedSilence] == uint64(len(conns)) && s.Strangers == 0 && s.Refused == uint64(len(conns))
+		return s.Refusals[refusedCrowd.String()]+s.Refusals[refusedSilence.String()] == uint64(len(conns)) && s.Strangers == 0 && s.Refused == uint64(len(conns))
 	})
 }
 
@@ -124,12 +124,12 @@ func TestBadHellos(t *testing.T) {
 		require.Contains(t, answer.Refused, want)
 		require.NoError(t, c.Close())
 	}
-	require.Equal(t, uint64(5), a.Stats().Refusals[RefusedHello])
+	require.Equal(t, uint64(5), a.Stats().Refusals[refusedHello.String()])
 	_, answer := connect(t, a, wire.Hello{Cluster: 5, Node: 2, Peer: 1, Class: 200})
 	require.Contains(t, answer.Refused, "class(200) is not known here")
-	require.Equal(t, uint64(1), a.Stats().Refusals[RefusedClass])
-	require.Equal(t, "unknown class", RefusedClass.String())
-	require.Equal(t, "refusal(99)", Refusal(99).String())
+	require.Equal(t, uint64(1), a.Stats().Refusals[refusedClass.String()])
+	require.Equal(t, "unknown class", refusedClass.String())
+	require.Equal(t, "refusal(99)", refusalReason(99).String())
 }
 
 // Half a frame does not hold a connection's memory for ever; silence between
@@ -170,7 +170,7 @@ func (b *blocked) Receive(m wire.Message) {
 // A peer's frames take no more memory than its budget, whatever it sends; its
 // heartbeats do not wait for it.
 func TestReceiveBudget(t *testing.T) {
-	limits := Limits{Kinds: 1 << wire.KindRaft, ReceiveBytes: 3 << 20}
+	limits := Limits{Kinds: []string{"raft"}, ReceiveBytes: 3 << 20}
 	a, err := New(Config{Cluster: 5, Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: ""},
 		Limits: func(peer uint64) Limits { return limits }})
 	require.NoError(t, err)

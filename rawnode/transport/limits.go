@@ -15,9 +15,11 @@ import (
 // Limits are a peer's rights here. A peer need not be a member of any group: a node
 // that only forwards proposals, or only reads, is a known node with limits of its own.
 type Limits struct {
-	// Kinds are the kinds of messages allowed to the peer; 0 means all. An honest peer
-	// is told, and does not send others.
-	Kinds wire.Kinds
+	// Kinds names the kinds of messages allowed to the peer; none means all. An honest
+	// peer is told, and does not send others. The kinds are "raft", "proposal", "verdict",
+	// "transfer", "chunk" and "chunk-status" of snapshots, "first-members" and "log-end". A
+	// peer with an unknown name here is refused.
+	Kinds []string
 	// ReceiveBytes bounds the bytes of the peer's frames in memory here at a time; 0
 	// means Config.ReceiveBytes. Further frames stay in the network, and a single
 	// larger frame ends its connection. Control frames are not counted, because control
@@ -41,6 +43,7 @@ type caller struct {
 	node   uint64
 	class  wire.Class
 	limits Limits
+	kinds  wire.Kinds // of limits
 	conn   *incoming
 }
 
@@ -50,16 +53,16 @@ type caller struct {
 func (c Config) permits(who caller, m wire.Message) error {
 	switch {
 	case m.From != who.node || m.To != c.Node:
-		return fmt.Errorf("%w: it goes from node %d to node %d, on a connection from %d to %d", ErrMessage, m.From, m.To, who.node, c.Node)
+		return fmt.Errorf("%w: it goes from node %d to node %d, on a connection from %d to %d", errMessage, m.From, m.To, who.node, c.Node)
 	case m.Class() != who.class:
-		return fmt.Errorf("%w: a %v of class %v, on a connection for %v", ErrMessage, m.Kind(), m.Class(), who.class)
-	case who.limits.Kinds != 0 && !who.limits.Kinds.Has(m.Kind()):
-		return fmt.Errorf("%w: node %d may not send a %v", ErrMessage, who.node, m.Kind())
+		return fmt.Errorf("%w: a %v of class %v, on a connection for %v", errMessage, m.Kind(), m.Class(), who.class)
+	case !who.kinds.Has(m.Kind()):
+		return fmt.Errorf("%w: node %d may not send a %v", errMessage, who.node, m.Kind())
 	case c.Allow == nil:
 		return nil
 	}
-	if err := c.Allow(who.node, m.Kind()); err != nil {
-		return fmt.Errorf("%w: a %v from node %d: %w", ErrMessage, m.Kind(), who.node, err)
+	if err := c.Allow(who.node, m.Kind().String()); err != nil {
+		return fmt.Errorf("%w: a %v from node %d: %w", errMessage, m.Kind(), who.node, err)
 	}
 	return nil
 }
@@ -121,7 +124,7 @@ func (b *budget) take(ctx context.Context, n int) (waited time.Duration, err err
 		select {
 		case <-room:
 		case <-ctx.Done():
-			return waited, ErrClosed
+			return waited, errClosed
 		}
 	}
 }

@@ -42,21 +42,21 @@ type link struct {
 
 // dropError is an error with the reason for not sending a message.
 type dropError struct {
-	reason Drop
+	reason dropReason
 	error
 }
 
 func (e dropError) Unwrap() error { return e.error }
 
-func dropped(reason Drop, err error) error { return dropError{reason, err} }
+func dropped(reason dropReason, err error) error { return dropError{reason, err} }
 
 // reasonOf returns why a message was dropped.
-func reasonOf(err error) Drop {
+func reasonOf(err error) dropReason {
 	var d dropError
 	if errors.As(err, &d) {
 		return d.reason
 	}
-	return DropClosed
+	return dropClosed
 }
 
 func newLink(t *TCP, p *peer, class wire.Class) *link {
@@ -76,10 +76,10 @@ func (l *link) offer(q queued) error {
 // queue. The caller holds l.mu.
 func (l *link) add(q queued) error {
 	if l.ctx.Err() != nil {
-		return errClosed
+		return errDropClosed
 	}
 	if l.failed != nil && q.at.Before(l.retryAt) {
-		return dropped(DropDial, fmt.Errorf("%w: node %d: %w", ErrUnreachable, l.peer.id, l.failed))
+		return dropped(dropDial, fmt.Errorf("%w: node %d: %w", errUnreachable, l.peer.id, l.failed))
 	}
 	if messages, bytes := l.queue.supersede(q.msg); messages > 0 {
 		l.peer.traffic[l.class].superseded.Add(uint64(messages))
@@ -95,8 +95,8 @@ func (l *link) add(q queued) error {
 }
 
 var (
-	errNoRoom = dropped(DropFull, fmt.Errorf("%w: the queue is full", ErrUnreachable))
-	errClosed = dropped(DropClosed, ErrClosed)
+	errNoRoom     = dropped(dropFull, fmt.Errorf("%w: the queue is full", errUnreachable))
+	errDropClosed = dropped(dropClosed, errClosed)
 )
 
 // offerWait queues a message, waiting for room.
@@ -121,7 +121,7 @@ func (l *link) offerWait(ctx context.Context, m wire.Message) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-l.ctx.Done():
-			return errClosed
+			return errDropClosed
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 type about struct {
 	peer    uint64 // that is known
 	class   wire.Class
-	refusal Refusal
+	refusal refusalReason
 }
 
 // logKind is a kind of lines.

@@ -27,7 +27,7 @@ type badge struct {
 // covers reports whether a hello fits the badge.
 func (b badge) covers(h wire.Hello) error {
 	if b.shown && (b.Cluster != h.Cluster || b.Node != h.Node) {
-		return refuse(RefusedCertificate, "your certificate is for %v, you say that you are node %d of cluster %d", b.Identity, h.Node, h.Cluster)
+		return refuse(refusedCertificate, "your certificate is for %v, you say that you are node %d of cluster %d", b.Identity, h.Node, h.Cluster)
 	}
 	return nil
 }
@@ -90,11 +90,11 @@ func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
 	conn.unread = true
 	switch first := conn.first[0]; {
 	case t.keys == nil && first == firstOfTLS:
-		return conn, badge{}, refuse(RefusedPlain, "you speak TLS, node %d does not", t.cfg.Node)
+		return conn, badge{}, refuse(refusedPlain, "you speak TLS, node %d does not", t.cfg.Node)
 	case t.keys == nil:
 		return conn, badge{}, nil
 	case first == firstOfFrame:
-		return conn, badge{}, refuse(RefusedPlain, "node %d wants TLS, you do not speak it", t.cfg.Node)
+		return conn, badge{}, refuse(refusedPlain, "node %d wants TLS, you do not speak it", t.cfg.Node)
 	}
 	credentials := t.credentials()
 	cfg := tlsConfig(credentials)
@@ -106,11 +106,11 @@ func (t *TCP) unveil(raw net.Conn) (net.Conn, badge, error) {
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) {
 			return nil, badge{}, fmt.Errorf("TLS handshake: %w", err)
 		}
-		return nil, badge{}, refuse(RefusedCertificate, "TLS handshake (the other end may not trust this node's authority): %w", err)
+		return nil, badge{}, refuse(refusedCertificate, "TLS handshake (the other end may not trust this node's authority): %w", err)
 	}
 	id, err := credentials.Verify(secure.ConnectionState().PeerCertificates, x509.ExtKeyUsageClientAuth, t.now())
 	if err != nil {
-		return secure, badge{}, refuse(RefusedCertificate, "your certificate: %w", err)
+		return secure, badge{}, refuse(refusedCertificate, "your certificate: %w", err)
 	}
 	return secure, badge{shown: true, Identity: id}, nil
 }
@@ -137,7 +137,7 @@ func (t *TCP) secure(ctx context.Context, raw net.Conn, node uint64) (net.Conn, 
 	if err := conn.HandshakeContext(ctx); err != nil {
 		var other tls.RecordHeaderError
 		if errors.As(err, &other) && other.RecordHeader[0] == firstOfFrame {
-			return nil, fmt.Errorf("%w: node %d at %v does not speak TLS, this node does", ErrRefused, node, raw.RemoteAddr())
+			return nil, fmt.Errorf("%w: node %d at %v does not speak TLS, this node does", errRefused, node, raw.RemoteAddr())
 		}
 		return nil, fmt.Errorf("TLS handshake with node %d at %v: %w", node, raw.RemoteAddr(), err)
 	}

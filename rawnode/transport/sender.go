@@ -42,7 +42,7 @@ func (s *sender) run() {
 			}
 			if err := s.dial(); err != nil {
 				s.traffic().dialFailures.Add(1)
-				s.fail(err, DropDial)
+				s.fail(err, dropDial)
 				continue
 			}
 		}
@@ -146,7 +146,7 @@ func (l *link) encode(batch []queued, kinds wire.Kinds, now time.Time) (sent int
 		if !kinds.Has(q.msg.Kind()) {
 			l.t.count.unsupported.Add(1)
 			l.t.count.dropped.Add(1)
-			c.dropped[DropKind].Add(1)
+			c.dropped[dropKind].Add(1)
 			continue
 		}
 		l.frame.AppendMessage(q.msg)
@@ -218,7 +218,7 @@ func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, wire.Ki
 		return nil, 0, err
 	}
 	cfg := s.t.cfg
-	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: cfg.Capabilities}
+	hello := wire.Hello{Cluster: cfg.Cluster, Node: cfg.Node, Peer: s.peer.id, Class: s.class, Kinds: wire.AllKinds, Capabilities: wire.Capabilities(cfg.Capabilities)}
 	if err := hello.Write(conn); err != nil {
 		return nil, 0, fmt.Errorf("say hello: %w", err)
 	}
@@ -227,7 +227,7 @@ func (s *sender) introduce(ctx context.Context, raw net.Conn) (net.Conn, wire.Ki
 		return nil, 0, fmt.Errorf("read the answer to hello: %w", err)
 	}
 	if answer.Refused != "" {
-		return nil, 0, fmt.Errorf("%w by node %d at %v: %s", ErrRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
+		return nil, 0, fmt.Errorf("%w by node %d at %v: %s", errRefused, s.peer.id, raw.RemoteAddr(), answer.Refused)
 	}
 	s.peer.learn(answer.Kinds, answer.Capabilities)
 	return conn, answer.Kinds, conn.SetDeadline(time.Time{})
@@ -257,7 +257,7 @@ func (s *sender) hangUp() {
 // end does the remaining work when the link is closed.
 func (s *sender) end() {
 	s.hangUp()
-	s.drop(DropClosed)
+	s.drop(dropClosed)
 }
 
 // broke gives the connection up, and tells all groups, because written messages may not
@@ -265,12 +265,12 @@ func (s *sender) end() {
 func (s *sender) broke(err error) {
 	s.hangUp()
 	s.traffic().breaks.Add(1)
-	s.fail(err, DropBroken)
+	s.fail(err, dropBroken)
 	s.t.broken(s.peer.id)
 }
 
 // fail notes that the peer is unreachable, and drops waiting messages.
-func (s *sender) fail(err error, reason Drop) {
+func (s *sender) fail(err error, reason dropReason) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), s.t.cfg.MaxBackoff)
 	news := s.setState(false, err, time.Now().Add(s.backoff))
 	if news && s.ctx.Err() == nil {
@@ -280,7 +280,7 @@ func (s *sender) fail(err error, reason Drop) {
 }
 
 // drop drops the batch and the queue.
-func (s *sender) drop(reason Drop) {
+func (s *sender) drop(reason dropReason) {
 	s.batch = s.takeToDrop(s.batch)
 	s.release(s.batch)
 	drops := drops{t: s.t}
@@ -298,12 +298,12 @@ type drops struct {
 }
 
 // add counts a message; p is nil if its receiver is not known.
-func (d *drops) add(m wire.Message, p *peer, reason Drop) {
+func (d *drops) add(m wire.Message, p *peer, reason dropReason) {
 	d.t.count.dropped.Add(1)
 	if p != nil {
 		p.traffic[m.Class()].dropped[reason].Add(1)
 	}
-	if reason == DropFull && m.Repaired() {
+	if reason == dropFull && m.Repaired() {
 		return
 	}
 	if d.lost == nil {

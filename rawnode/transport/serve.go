@@ -59,7 +59,7 @@ func (t *TCP) ended(p *peer, who caller, err error) {
 	switch {
 	case t.context.Err() != nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		return
-	case errors.Is(err, wire.ErrFrame), errors.Is(err, wire.ErrTooLarge), errors.Is(err, wire.ErrMemory), errors.Is(err, ErrMessage):
+	case errors.Is(err, wire.ErrFrame), errors.Is(err, wire.ErrTooLarge), errors.Is(err, wire.ErrMemory), errors.Is(err, errMessage):
 		level, text = slog.LevelError, "connection closed, the peer sends what it must not"
 		t.count.badFrames.Add(1)
 		p.traffic[who.class].bad.Add(1)
@@ -79,7 +79,7 @@ func (t *TCP) read(conn net.Conn, p *peer, who caller) error {
 	case <-who.conn.replaced:
 		return net.ErrClosed
 	case <-t.context.Done():
-		return ErrClosed
+		return errClosed
 	}
 	select {
 	case <-who.conn.replaced: // and the later connection was faster

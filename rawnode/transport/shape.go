@@ -5,8 +5,6 @@ package transport
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -15,67 +13,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weftraft/weft/internal/shaping"
 )
 
-// Shape slows down a node's bytes to a peer, for experiments: the classes share a link
-// of so many bytes per second, control messages first, and each byte arrives after a
-// delay. The order of a connection is kept. The zero Shape changes nothing. Hellos are
-// not slowed down.
-type Shape struct {
-	BytesPerSecond int           // 0 means no bound
-	Delay          time.Duration // one way
-	Jitter         time.Duration // up to so much is added to Delay, drawn from the ids of the two nodes
-	// BufferBytes bounds the bytes on their way in each class: further messages wait in
-	// the queue of their class. 0 means the link's bandwidth-delay product plus 64 KiB,
-	// but at most 64 MiB; without a rate, 4 MiB.
-	BufferBytes int
-}
+const shapeChunk = 16 << 10
 
-const (
-	maxDelay    = time.Minute
-	minRate     = 1 << 10
-	maxRate     = 1 << 40
-	maxBuffer   = 64 << 20
-	shapeBuffer = 64 << 10
-	shapeChunk  = 16 << 10
-)
-
-func (s Shape) active() bool { return s.BytesPerSecond > 0 || s.Delay > 0 || s.Jitter > 0 }
-
-// validate returns an error that names every mistake, or nil.
-func (s Shape) validate() error {
-	var errs []error
-	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{{"Delay", s.Delay}, {"Jitter", s.Jitter}} {
-		if d.value < 0 || d.value > maxDelay {
-			errs = append(errs, fmt.Errorf("%w: Shape.%s is %v, want 0 to %v", ErrInvalid, d.field, d.value, maxDelay))
-		}
-	}
-	if s.BytesPerSecond != 0 && (s.BytesPerSecond < minRate || s.BytesPerSecond > maxRate) {
-		errs = append(errs, fmt.Errorf("%w: Shape.BytesPerSecond is %d, want 0, or %d to %d", ErrInvalid, s.BytesPerSecond, minRate, maxRate))
-	}
-	if s.BufferBytes < 0 || s.BufferBytes > maxBuffer {
-		errs = append(errs, fmt.Errorf("%w: Shape.BufferBytes is %d, want 0 to %d", ErrInvalid, s.BufferBytes, maxBuffer))
-	}
-	return errors.Join(errs...)
-}
-
-func (s Shape) buffer() int {
-	switch {
-	case s.BufferBytes > 0:
-		return s.BufferBytes
-	case s.BytesPerSecond == 0:
-		return 4 << 20
-	}
-	held := float64(s.BytesPerSecond) * (s.Delay + s.Jitter).Seconds()
-	return int(min(held+shapeBuffer, maxBuffer))
-}
-
-// chunk is the number of bytes that travel together, at most about a twentieth of a
+// chunkOf returns the number of bytes that travel together, at most about a twentieth of a
 // second's.
-func (s Shape) chunk() int {
+func chunkOf(s shaping.Shape) int {
 	if s.BytesPerSecond == 0 {
 		return shapeChunk
 	}
@@ -85,7 +31,7 @@ func (s Shape) chunk() int {
 // shaper is the link to a peer, shared by all connections to the peer.
 type shaper struct {
 	mu    sync.Mutex
-	shape Shape
+	shape shaping.Shape
 	line  line
 	rng   *rand.Rand
 	card  *card // nil: its bytes a second are not bounded
@@ -141,14 +87,14 @@ func takes(n, bytesPerSecond int) time.Duration {
 	return time.Duration(float64(n) / float64(bytesPerSecond) * float64(time.Second))
 }
 
-func (s *shaper) set(shape Shape) {
+func (s *shaper) set(shape shaping.Shape) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shape = shape
 }
 
 // get returns the shape, with the card's rate if lower.
-func (s *shaper) get() Shape {
+func (s *shaper) get() shaping.Shape {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shape := s.shape
@@ -197,7 +143,7 @@ type shapedOutput struct {
 func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 	pipe := o.pipe.Load()
 	if pipe == nil {
-		if !o.shaper.get().active() {
+		if !o.shaper.get().Active() {
 			return o.plain.write(pieces)
 		}
 		pipe = newDelayPipe(o.ctx, o.urgent)
@@ -211,7 +157,7 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 	for _, p := range pieces {
 		for len(p) > 0 {
 			shape := o.shaper.get()
-			n := min(len(p), shape.chunk())
+			n := min(len(p), chunkOf(shape))
 			if err := pipe.put(p[:n], shape, o.timeout, o.shaper); err != nil {
 				return total, err
 			}
@@ -223,7 +169,7 @@ func (o *shapedOutput) write(pieces net.Buffers) (total int64, err error) {
 }
 
 func (o *shapedOutput) try(b []byte) (int, error) {
-	if o.pipe.Load() != nil || o.shaper.get().active() {
+	if o.pipe.Load() != nil || o.shaper.get().Active() {
 		return 0, nil
 	}
 	n, err := o.plain.try(b)
@@ -278,15 +224,15 @@ func newDelayPipe(ctx context.Context, urgent bool) *delayPipe {
 
 // put queues a copy of data, waiting until there is room. put gives up when nothing
 // leaves for timeout beyond the link's delay.
-func (p *delayPipe) put(data []byte, shape Shape, timeout time.Duration, s *shaper) error {
-	for !p.tryPut(data, shape.buffer(), s) {
+func (p *delayPipe) put(data []byte, shape shaping.Shape, timeout time.Duration, s *shaper) error {
+	for !p.tryPut(data, shape.Buffer(), s) {
 		timer := time.NewTimer(timeout + shape.Delay + shape.Jitter)
 		select {
 		case <-p.room:
 			timer.Stop()
 		case <-p.ctx.Done():
 			timer.Stop()
-			return ErrClosed
+			return errClosed
 		case <-timer.C:
 			return os.ErrDeadlineExceeded
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func (a *arrivals) Write(p []byte) (int, error) {
 }
 
 // shaped writes data through links of one shaper, in virtual time.
-func shaped(t *testing.T, shape Shape, data ...[]byte) (*shaper, []*arrivals) {
+func shaped(t *testing.T, shape shaping.Shape, data ...[]byte) (*shaper, []*arrivals) {
 	s := &shaper{shape: shape, rng: rand.New(rand.NewPCG(1, 2))}
 	var all []*arrivals
 	for _, d := range data {
@@ -47,7 +48,7 @@ func shaped(t *testing.T, shape Shape, data ...[]byte) (*shaper, []*arrivals) {
 		out := shapedOn(t.Context(), s, a)
 		go func() {
 			_, err := out.write(net.Buffers{d[:len(d)/3], d[len(d)/3:]})
-			if !errors.Is(err, ErrClosed) && err != nil {
+			if !errors.Is(err, errClosed) && err != nil {
 				t.Error(err)
 			}
 		}()
@@ -66,19 +67,19 @@ func TestShape(t *testing.T) {
 	data := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{}).Read(data) //nolint:errcheck // it never fails
 	for name, c := range map[string]struct {
-		shape       Shape
+		shape       shaping.Shape
 		first, last time.Duration
 	}{
-		"delay":         {Shape{Delay: 30 * time.Millisecond}, 30 * time.Millisecond, 30 * time.Millisecond},
-		"rate":          {Shape{BytesPerSecond: 1 << 20}, 16 * time.Millisecond, time.Second},
-		"rate, small":   {Shape{BytesPerSecond: 1 << 10, BufferBytes: 1}, 50 * time.Millisecond, 1024 * time.Second},
-		"both":          {Shape{BytesPerSecond: 1 << 20, Delay: 200 * time.Millisecond}, 216 * time.Millisecond, 1200 * time.Millisecond},
-		"a long delay":  {Shape{Delay: time.Minute}, time.Minute, time.Minute},
-		"and with both": {Shape{BytesPerSecond: 1 << 30, Delay: 50 * time.Millisecond, Jitter: 50 * time.Millisecond}, 75 * time.Millisecond, 100 * time.Millisecond},
+		"delay":         {shaping.Shape{Delay: 30 * time.Millisecond}, 30 * time.Millisecond, 30 * time.Millisecond},
+		"rate":          {shaping.Shape{BytesPerSecond: 1 << 20}, 16 * time.Millisecond, time.Second},
+		"rate, small":   {shaping.Shape{BytesPerSecond: 1 << 10, BufferBytes: 1}, 50 * time.Millisecond, 1024 * time.Second},
+		"both":          {shaping.Shape{BytesPerSecond: 1 << 20, Delay: 200 * time.Millisecond}, 216 * time.Millisecond, 1200 * time.Millisecond},
+		"a long delay":  {shaping.Shape{Delay: time.Minute}, time.Minute, time.Minute},
+		"and with both": {shaping.Shape{BytesPerSecond: 1 << 30, Delay: 50 * time.Millisecond, Jitter: 50 * time.Millisecond}, 75 * time.Millisecond, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				require.NoError(t, c.shape.validate())
+				require.NoError(t, c.shape.Validate())
 				_, a := shaped(t, c.shape, data)
 				require.True(t, bytes.Equal(data, a[0].data.Bytes()), "all bytes, in order")
 				slack := c.shape.Jitter/2 + 2*time.Millisecond
@@ -93,7 +94,7 @@ func TestShape(t *testing.T) {
 // no faster for it.
 func TestUrgentFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, shape := range []Shape{{}, {BytesPerSecond: 1 << 20}} {
+		for _, shape := range []shaping.Shape{{}, {BytesPerSecond: 1 << 20}} {
 			s := &shaper{shape: shape, card: &card{bytesPerSecond: 1 << 20}}
 			write := func(urgent bool, bytes int) *arrivals {
 				a := &arrivals{start: time.Now()}
@@ -122,7 +123,7 @@ func TestUrgentFirst(t *testing.T) {
 func TestShapeIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large, small := make([]byte, 1<<20), make([]byte, 64<<10)
-		_, a := shaped(t, Shape{BytesPerSecond: 1 << 20, BufferBytes: 64 << 10}, large, small)
+		_, a := shaped(t, shaping.Shape{BytesPerSecond: 1 << 20, BufferBytes: 64 << 10}, large, small)
 		require.InDelta(t, time.Second+time.Second/16, a[0].last, float64(2*time.Millisecond))
 		require.Less(t, a[1].last, 200*time.Millisecond, "the small one does not wait for all of the large one")
 	})
@@ -133,7 +134,7 @@ func TestEgressIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &card{bytesPerSecond: 1 << 20}
 		var all []*arrivals
-		for _, shape := range []Shape{{}, {Delay: time.Second}, {BytesPerSecond: 64 << 10}} {
+		for _, shape := range []shaping.Shape{{}, {Delay: time.Second}, {BytesPerSecond: 64 << 10}} {
 			s, a := &shaper{shape: shape, card: shared}, &arrivals{start: time.Now()}
 			all = append(all, a)
 			out := shapedOn(t.Context(), s, a)
@@ -156,7 +157,7 @@ func TestEgressIsShared(t *testing.T) {
 // What waits behind a bound on the bytes has not left; what is on its way has.
 func TestUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := shapedOn(t.Context(), &shaper{shape: Shape{Delay: time.Second, BytesPerSecond: 100_000}}, &arrivals{start: time.Now()})
+		slow := shapedOn(t.Context(), &shaper{shape: shaping.Shape{Delay: time.Second, BytesPerSecond: 100_000}}, &arrivals{start: time.Now()})
 		require.Zero(t, slow.unsent())
 		_, err := slow.write(net.Buffers{make([]byte, 100_000)})
 		require.NoError(t, err)
@@ -172,7 +173,7 @@ func TestUnsent(t *testing.T) {
 // What is on its way is bounded, and a shape can change on the way.
 func TestShapeBufferAndChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shaper{shape: Shape{Delay: time.Second, BufferBytes: 100_000}}
+		s := &shaper{shape: shaping.Shape{Delay: time.Second, BufferBytes: 100_000}}
 		a := &arrivals{start: time.Now()}
 		out := shapedOn(t.Context(), s, a)
 		wrote := make(chan error, 1)
@@ -185,7 +186,7 @@ func TestShapeBufferAndChange(t *testing.T) {
 		pipe.mu.Lock()
 		require.LessOrEqual(t, pipe.bytes, 100_000)
 		pipe.mu.Unlock()
-		s.set(Shape{})
+		s.set(shaping.Shape{})
 		require.NoError(t, <-wrote)
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -206,16 +207,16 @@ func TestShapeBufferAndChange(t *testing.T) {
 		b := &arrivals{start: time.Now()}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		stuck := shapedOn(ctx, &shaper{shape: Shape{Delay: time.Minute, BufferBytes: 1}}, b)
+		stuck := shapedOn(ctx, &shaper{shape: shaping.Shape{Delay: time.Minute, BufferBytes: 1}}, b)
 		_, err = stuck.write(net.Buffers{[]byte("xy"), []byte("z")})
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, errClosed)
 	})
 }
 
 // The same seed delays the same bytes by the same time.
 func TestJitterIsRepeatable(t *testing.T) {
 	draw := func() (all []time.Time) {
-		s := &shaper{shape: Shape{Jitter: time.Second}, rng: rand.New(rand.NewPCG(1, 2))}
+		s := &shaper{shape: shaping.Shape{Jitter: time.Second}, rng: rand.New(rand.NewPCG(1, 2))}
 		for range 20 {
 			all = append(all, s.arrival(1, false, time.Unix(0, 0)))
 		}
@@ -230,7 +231,7 @@ func TestShapedLink(t *testing.T) {
 	a, _, _, boxB := pair(t)
 	a.Send([]wire.Message{heartbeat(1, 2)})
 	boxB.next(t)
-	require.NoError(t, a.SetShape(2, Shape{Delay: 50 * time.Millisecond, BytesPerSecond: 4 << 20}))
+	require.NoError(t, a.SetShape(2, shaping.Shape{Delay: 50 * time.Millisecond, BytesPerSecond: 4 << 20}))
 	start := time.Now()
 	a.Send([]wire.Message{heartbeat(1, 2)})
 	boxB.next(t)
@@ -243,12 +244,12 @@ func TestShapedLink(t *testing.T) {
 		require.Equal(t, i, boxB.next(t).Body.(wire.Raft).GetIndex())
 	}
 	require.GreaterOrEqual(t, time.Since(start), 100*time.Millisecond, "400 KiB at 4 MiB a second")
-	require.NoError(t, a.SetShape(2, Shape{}))
+	require.NoError(t, a.SetShape(2, shaping.Shape{}))
 	a.Send([]wire.Message{heartbeat(1, 2)})
 	boxB.next(t)
 
-	require.ErrorIs(t, a.SetShape(9, Shape{}), ErrUnreachable)
-	err := a.SetShape(2, Shape{Delay: -1, Jitter: time.Hour, BytesPerSecond: 1, BufferBytes: -1})
+	require.ErrorIs(t, a.SetShape(9, shaping.Shape{}), errUnreachable)
+	err := a.SetShape(2, shaping.Shape{Delay: -1, Jitter: time.Hour, BytesPerSecond: 1, BufferBytes: -1})
 	for _, want := range []string{"Shape.Delay is -1ns", "Shape.Jitter is 1h0m0s, want 0 to 1m0s", "Shape.BytesPerSecond is 1, want 0, or 1024 to", "Shape.BufferBytes is -1"} {
 		require.ErrorContains(t, err, want)
 	}

@@ -11,48 +11,48 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Drop says why a message was not sent.
-type Drop uint8
+// dropReason says why a message was not sent.
+type dropReason uint8
 
-// The reasons to drop a message. All but DropKind are reported to the message's
-// group, as unreachable; DropFull only if nobody will ask for the message.
+// The reasons to drop a message. All but dropKind are reported to the message's
+// group, as unreachable; dropFull only if nobody will ask for the message.
 const (
-	DropFull   Drop = iota // its queue was full
-	DropPeer               // the peer is not known, or has no address
-	DropDial               // the peer could not be reached, lately or just now
-	DropBroken             // waited for a connection that broke
-	DropSize               // fits no frame
-	DropKind               // of a kind not taken by the peer
-	DropClosed             // the transport is closed, or the peer removed
-	NumDrops               // how many there are
+	dropFull   dropReason = iota // its queue was full
+	dropPeer                     // the peer is not known, or has no address
+	dropDial                     // the peer could not be reached, lately or just now
+	dropBroken                   // waited for a connection that broke
+	dropSize                     // fits no frame
+	dropKind                     // of a kind not taken by the peer
+	dropClosed                   // the transport is closed, or the peer removed
+	numDrops                     // how many there are
 )
 
-var dropNames = [NumDrops]string{"queue full", "no address", "not reached", "connection broken", "too large", "kind not taken", "closed"}
+var dropNames = [numDrops]string{"queue full", "no address", "not reached", "connection broken", "too large", "kind not taken", "closed"}
 
 // String returns the reason in words.
-func (d Drop) String() string { return nameOf(dropNames[:], "drop", uint8(d)) }
+func (d dropReason) String() string { return nameOf(dropNames[:], "drop", uint8(d)) }
 
-// Refusal is the reason for refusing a connection to this node.
-type Refusal uint8
+// refusalReason is the reason for refusing a connection to this node.
+type refusalReason uint8
 
 // The reasons to refuse a connection.
 const (
-	RefusedCrowd       Refusal = iota // there were too many others before its hello was complete
-	RefusedSilence                    // no complete hello came in time, or the connection broke before
-	RefusedHello                      // not a hello of a version known here
-	RefusedPlain                      // one end speaks TLS and the other does not
-	RefusedCertificate                // the TLS handshake failed, or the certificate is not believed, or not the peer's
-	RefusedCluster                    // of another cluster
-	RefusedNode                       // looks for another node
-	RefusedPeer                       // the peer is not known here
-	RefusedClass                      // the class of messages is not known here
-	NumRefusals                       // how many there are
+	refusedCrowd       refusalReason = iota // there were too many others before its hello was complete
+	refusedSilence                          // no complete hello came in time, or the connection broke before
+	refusedHello                            // not a hello of a version known here
+	refusedPlain                            // one end speaks TLS and the other does not
+	refusedCertificate                      // the TLS handshake failed, or the certificate is not believed, or not the peer's
+	refusedCluster                          // of another cluster
+	refusedNode                             // looks for another node
+	refusedPeer                             // the peer is not known here
+	refusedClass                            // the class of messages is not known here
+	numRefusals                             // how many there are
 )
 
-var refusalNames = [NumRefusals]string{"crowd", "silence", "bad hello", "plain or TLS", "certificate", "other cluster", "other node", "unknown peer", "unknown class"}
+var refusalNames = [numRefusals]string{"crowd", "silence", "bad hello", "plain or TLS", "certificate", "other cluster", "other node", "unknown peer", "unknown class"}
 
 // String returns the reason in words.
-func (r Refusal) String() string { return nameOf(refusalNames[:], "refusal", uint8(r)) }
+func (r refusalReason) String() string { return nameOf(refusalNames[:], "refusal", uint8(r)) }
 
 func nameOf(names []string, what string, i uint8) string {
 	if int(i) < len(names) {
@@ -83,8 +83,12 @@ type Traffic struct {
 
 	QueueMessages int // gauge: waiting to be sent, or being written
 	QueueBytes    int // gauge: their size; at most Config.QueueBytes, or one message
-	// Dropped counts unsent messages, by reason.
-	Dropped [NumDrops]uint64
+	// Dropped counts unsent messages, by reason: "queue full", "no address", "not
+	// reached" (lately or just now), "connection broken", "too large" for a frame, "kind
+	// not taken" by the peer, and "closed", the transport or the peer's membership. All
+	// but "kind not taken" are reported to the message's group, as unreachable; "queue
+	// full" only if nobody will ask for the message. Every reason has a count.
+	Dropped map[string]uint64
 	// Superseded counts appends taken out of the queue, because their leader had gone
 	// back to an earlier place and sends everything from there.
 	Superseded uint64
@@ -117,8 +121,12 @@ type Stats struct {
 	BadFrames   uint64 // connections closed for their contents
 	// MemoryRefusals counts the BadFrames with a message beyond wire.MaxObjectBytes.
 	MemoryRefusals uint64
-	// Refusals counts refused connections by reason.
-	Refusals [NumRefusals]uint64
+	// Refusals counts refused connections by reason: "crowd", too many others whose
+	// hello was not complete; "silence", no complete hello came in time; "bad hello", of
+	// no version known here; "plain or TLS", the ends differ in that; "certificate", it
+	// is not believed, or not the peer's; "other cluster"; "other node", the peer wants
+	// another one; "unknown peer"; "unknown class" of messages. Every reason has a count.
+	Refusals map[string]uint64
 	// Strangers is a gauge: connections before their hello.
 	Strangers int
 	// CertificateErrors counts connections for which the certificate from before
@@ -131,7 +139,7 @@ type Stats struct {
 type counters struct {
 	dropped, unsupported, noGroup              atomic.Uint64
 	badFrames, memoryRefusals, badCertificates atomic.Uint64
-	refusals                                   [NumRefusals]atomic.Uint64
+	refusals                                   [numRefusals]atomic.Uint64
 }
 
 type traffic struct {
@@ -140,11 +148,12 @@ type traffic struct {
 	unknown, connects, breaks, dialFailures, bad    atomic.Uint64
 	superseded                                      atomic.Uint64
 	queueTime, writeTime, budgetTime, deliverTime   atomic.Int64 // nanoseconds
-	dropped                                         [NumDrops]atomic.Uint64
+	dropped                                         [numDrops]atomic.Uint64
 }
 
 func (c *traffic) load() Traffic {
 	t := Traffic{
+		Dropped:   make(map[string]uint64, numDrops),
 		SentBytes: c.sentBytes.Load(), SentFrames: c.sentFrames.Load(), SentMessages: c.sentMessages.Load(),
 		ReceivedBytes: c.receivedBytes.Load(), ReceivedFrames: c.receivedFrames.Load(), ReceivedMessages: c.receivedMessages.Load(),
 		UnknownMessages: c.unknown.Load(), Connects: c.connects.Load(), Breaks: c.breaks.Load(), DialFailures: c.dialFailures.Load(),
@@ -152,7 +161,7 @@ func (c *traffic) load() Traffic {
 		BudgetTime: time.Duration(c.budgetTime.Load()), DeliverTime: time.Duration(c.deliverTime.Load()),
 	}
 	for i := range c.dropped {
-		t.Dropped[i] = c.dropped[i].Load()
+		t.Dropped[dropNames[i]] = c.dropped[i].Load()
 	}
 	return t
 }
@@ -160,13 +169,15 @@ func (c *traffic) load() Traffic {
 // Stats returns the counters.
 func (t *TCP) Stats() Stats {
 	s := Stats{
-		Peers: map[uint64][wire.NumClasses]Traffic{}, ReceiveBytes: map[uint64]int{},
+		Refusals: make(map[string]uint64, numRefusals),
+		Peers:    map[uint64][wire.NumClasses]Traffic{}, ReceiveBytes: map[uint64]int{},
 		Dropped: t.count.dropped.Load(), Unsupported: t.count.unsupported.Load(), NoGroup: t.count.noGroup.Load(),
 		BadFrames: t.count.badFrames.Load(), MemoryRefusals: t.count.memoryRefusals.Load(), Strangers: t.strangers.len(), CertificateErrors: t.count.badCertificates.Load(),
 	}
 	for i := range t.count.refusals {
-		s.Refusals[i] = t.count.refusals[i].Load()
-		s.Refused += s.Refusals[i]
+		n := t.count.refusals[i].Load()
+		s.Refusals[refusalNames[i]] = n
+		s.Refused += n
 	}
 	if t.keys != nil {
 		c, _ := t.keys.Current() // an error is for the next connection to count

@@ -145,7 +145,7 @@ func TestSlowHelloGetsThroughAFlood(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() }) // it is of no use any more
 	eventually(t, "it is accepted", func() bool { return a.Stats().Strangers == 1 })
 	strange(t, a, 3*maxStrangers)
-	eventually(t, "strangers are turned away", func() bool { return a.Stats().Refusals[RefusedCrowd] >= 2*maxStrangers })
+	eventually(t, "strangers are turned away", func() bool { return a.Stats().Refusals[refusedCrowd.String()] >= 2*maxStrangers })
 
 	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
 	require.NoError(t, hello(wire.ClassControl).Write(c))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
+	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
@@ -45,30 +46,25 @@ type TCP struct {
 	close  sync.Once
 }
 
-var (
-	_ rawnode.Transport  = (*TCP)(nil)
-	_ rawnode.LateSealer = (*TCP)(nil)
-	_ rawnode.Backlogged = (*TCP)(nil)
+var _ rawnode.Transport = (*TCP)(nil)
 
-	_ rawnode.OwnedTransport = (*TCP)(nil)
-	_ rawnode.AddressBook    = (*TCP)(nil)
-)
-
-// Identity implements [rawnode.OwnedTransport].
+// Identity returns cluster and node.
 func (t *TCP) Identity() storage.Identity {
 	return storage.Identity{Cluster: t.cfg.Cluster, Node: t.cfg.Node}
 }
 
-// HasAddress implements [rawnode.AddressBook].
+// HasAddress reports whether messages for a node can be sent. It does not wait.
 func (t *TCP) HasAddress(node uint64) bool {
 	p := t.peer(node)
 	return p != nil && t.address(p) != ""
 }
 
-// SealsLate implements [rawnode.LateSealer].
+// SealsLate says that coded entries get the form for their receiver as they are written;
+// see [rawnode.Transport].
 func (*TCP) SealsLate() {}
 
-// Backlog implements [rawnode.Backlogged]. Bytes unsent by the kernel count on Linux
+// Backlog returns the bytes of appends that wait for a member, and whether that is known. It
+// does not wait. Bytes unsent by the kernel count on Linux
 // only.
 func (t *TCP) Backlog(to uint64) (bytes int, known bool) {
 	if p := t.peer(to); p != nil {
@@ -200,13 +196,13 @@ func (t *TCP) RemovePeer(id uint64) {
 }
 
 // SetShape gives the link to a known node another shape, from the next byte on.
-func (t *TCP) SetShape(id uint64, shape Shape) error {
-	if err := shape.validate(); err != nil {
-		return err
+func (t *TCP) SetShape(id uint64, shape shaping.Shape) error {
+	if err := shape.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	p := t.peer(id)
 	if p == nil {
-		return fmt.Errorf("%w: node %d is not known", ErrUnreachable, id)
+		return fmt.Errorf("%w: node %d is not known", errUnreachable, id)
 	}
 	p.shaper.set(shape)
 	return nil
@@ -247,10 +243,10 @@ func (t *TCP) Join(group uint64, r rawnode.Receiver) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if _, taken := t.groups.LoadOrStore(group, r); taken {
-		return fmt.Errorf("%w: group %d", ErrGroupTaken, group)
+		return fmt.Errorf("%w: group %d", errGroupTaken, group)
 	}
 	t.countJoined(r, 1)
 	return nil
@@ -266,7 +262,7 @@ func (t *TCP) Leave(group uint64) {
 // countJoined counts a group that takes turns; another receiver never needs the goroutine
 // of a connection for long.
 func (t *TCP) countJoined(r any, n int64) {
-	if _, ok := r.(rawnode.BatchReceiver); ok {
+	if _, ok := r.(batchReceiver); ok {
 		t.joined.Add(n)
 	}
 }
@@ -310,11 +306,11 @@ func (t *TCP) SendWait(ctx context.Context, m wire.Message) error {
 // link returns the connection for a message.
 func (t *TCP) link(m wire.Message, size int) (*link, error) {
 	if n, bound := size+wire.HeaderLen, t.cfg.maxFrame(m.Class()); n > bound {
-		return nil, dropped(DropSize, fmt.Errorf("%w: %d bytes, the bound is %d", ErrTooLarge, n, bound))
+		return nil, dropped(dropSize, fmt.Errorf("%w: %d bytes, the bound is %d", errTooLarge, n, bound))
 	}
 	p := t.peer(m.To)
 	if p == nil {
-		return nil, dropped(DropPeer, fmt.Errorf("%w: node %d is not known", ErrUnreachable, m.To))
+		return nil, dropped(dropPeer, fmt.Errorf("%w: node %d is not known", errUnreachable, m.To))
 	}
 	if l := p.sending[m.Class()].Load(); l != nil {
 		return l, nil
@@ -323,11 +319,11 @@ func (t *TCP) link(m wire.Message, size int) (*link, error) {
 	defer t.mu.Unlock()
 	switch l := p.sending[m.Class()].Load(); {
 	case t.closed:
-		return nil, errClosed
+		return nil, errDropClosed
 	case l != nil:
 		return l, nil
 	case t.peer(m.To) != p:
-		return nil, dropped(DropPeer, fmt.Errorf("%w: node %d is not known any more", ErrUnreachable, m.To))
+		return nil, dropped(dropPeer, fmt.Errorf("%w: node %d is not known any more", errUnreachable, m.To))
 	case p.address == "":
 		return nil, noAddress(p)
 	}
@@ -338,7 +334,7 @@ func (t *TCP) link(m wire.Message, size int) (*link, error) {
 }
 
 func noAddress(p *peer) error {
-	return dropped(DropPeer, fmt.Errorf("%w: node %d has no address", ErrUnreachable, p.id))
+	return dropped(dropPeer, fmt.Errorf("%w: node %d has no address", errUnreachable, p.id))
 }
 
 func (t *TCP) receiver(group uint64) rawnode.Receiver {

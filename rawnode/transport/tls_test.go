@@ -107,24 +107,24 @@ func TestTLSRefusals(t *testing.T) {
 		server, dialer certs.Files
 		cluster        uint64        // of the dialer
 		later          time.Duration // by so much the server's clock is ahead
-		reason         Refusal
+		reason         refusalReason
 		wants          string // what the dialer finds, or is told
 	}{
-		{name: "plain to TLS", server: good, reason: RefusedPlain, wants: "refused by node 1 at ADDR: node 1 wants TLS, you do not speak it"},
-		{name: "TLS to plain", dialer: certs.NodeFiles(dir, 2), reason: RefusedPlain, wants: "node 1 at ADDR does not speak TLS, this node does"},
-		{name: "another authority at the dialer", server: good, dialer: trusting, reason: RefusedCertificate,
+		{name: "plain to TLS", server: good, reason: refusedPlain, wants: "refused by node 1 at ADDR: node 1 wants TLS, you do not speak it"},
+		{name: "TLS to plain", dialer: certs.NodeFiles(dir, 2), reason: refusedPlain, wants: "node 1 at ADDR does not speak TLS, this node does"},
+		{name: "another authority at the dialer", server: good, dialer: trusting, reason: refusedCertificate,
 			wants: "refused by node 1 at ADDR: your certificate: certs: invalid: the certificate is not signed by an authority in the CA file"},
-		{name: "another authority at both", server: good, dialer: certs.NodeFiles(foreign, 2), reason: RefusedCertificate,
+		{name: "another authority at both", server: good, dialer: certs.NodeFiles(foreign, 2), reason: refusedCertificate,
 			wants: "the certificate of the other end: certs: invalid: the certificate is not signed by an authority in the CA file"},
-		{name: "another node at the dialer", server: good, dialer: certs.NodeFiles(dir, 3), reason: RefusedCertificate,
+		{name: "another node at the dialer", server: good, dialer: certs.NodeFiles(dir, 3), reason: refusedCertificate,
 			wants: "your certificate is for node 3 of cluster 5, you say that you are node 2 of cluster 5"},
-		{name: "another node at the server", server: certs.NodeFiles(dir, 3), dialer: certs.NodeFiles(dir, 2), reason: RefusedCertificate,
+		{name: "another node at the server", server: certs.NodeFiles(dir, 3), dialer: certs.NodeFiles(dir, 2), reason: refusedCertificate,
 			wants: "the certificate is for node 3 of cluster 5, want node 1 of cluster 5"},
-		{name: "another cluster", server: good, dialer: certs.NodeFiles(cluster6, 2), cluster: 6, reason: RefusedCertificate,
+		{name: "another cluster", server: good, dialer: certs.NodeFiles(cluster6, 2), cluster: 6, reason: refusedCertificate,
 			wants: "the certificate is for node 1 of cluster 5, want node 1 of cluster 6"},
-		{name: "another cluster in the hello only", server: good, dialer: certs.NodeFiles(cluster6, 2), reason: RefusedCertificate,
+		{name: "another cluster in the hello only", server: good, dialer: certs.NodeFiles(cluster6, 2), reason: refusedCertificate,
 			wants: "your certificate is for node 2 of cluster 6, you say that you are node 2 of cluster 5"},
-		{name: "expired", server: good, dialer: certs.NodeFiles(dir, 2), later: 2 * time.Hour, reason: RefusedCertificate,
+		{name: "expired", server: good, dialer: certs.NodeFiles(dir, 2), later: 2 * time.Hour, reason: refusedCertificate,
 			wants: "refused by node 1 at ADDR: your certificate: certs: invalid: the certificate has expired at "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestTLSRefusals(t *testing.T) {
 			got := dialer.Stats().Peers[1][wire.ClassControl]
 			require.Contains(t, got.Error, strings.ReplaceAll(c.wants, "ADDR", address))
 			require.NotZero(t, got.DialFailures)
-			require.NotZero(t, got.Dropped[DropDial])
-			eventually(t, "the server counts it as "+c.reason.String(), func() bool { return server.Stats().Refusals[c.reason] > 0 })
+			require.NotZero(t, got.Dropped[dropDial.String()])
+			eventually(t, "the server counts it as "+c.reason.String(), func() bool { return server.Stats().Refusals[c.reason.String()] > 0 })
 			require.Empty(t, inside.got)
 			eventually(t, "nobody waits", func() bool { return server.Stats().Strangers == 0 })
 		})
@@ -194,7 +194,7 @@ func TestTLSStrangers(t *testing.T) {
 	require.ErrorContains(t, err, "certificate required")
 	_, err = tls.Dial("tcp", a.Addr().String(), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 	require.ErrorContains(t, err, "protocol version")
-	eventually(t, "all three are counted", func() bool { return a.Stats().Refusals[RefusedCertificate] == 3 })
+	eventually(t, "all three are counted", func() bool { return a.Stats().Refusals[refusedCertificate.String()] == 3 })
 	require.Empty(t, box.got)
 
 	// A node is not started with a certificate of another one.

@@ -119,7 +119,7 @@ func TestDelivery(t *testing.T) {
 	require.Equal(t, sent.SentFrames, received.ReceivedFrames)
 	require.Less(t, sent.SentBytes, uint64(100*n*n/2+100*n), "at most 100 bytes around a payload")
 	require.Zero(t, a.Stats().Dropped)
-	require.ErrorIs(t, a.Join(1, boxA), ErrGroupTaken)
+	require.ErrorIs(t, a.Join(1, boxA), errGroupTaken)
 	a.Leave(1)
 	require.NoError(t, a.Join(1, boxA))
 	b.Send([]wire.Message{{Group: 77, From: 2, To: 1, Body: wire.Transfer{}}, heartbeat(2, 1)})
@@ -169,15 +169,15 @@ func TestRefusals(t *testing.T) {
 		box.unreachable(t)
 		err = other.SendWait(context.Background(), heartbeat(2, 1))
 	}
-	require.ErrorIs(t, err, ErrUnreachable)
+	require.ErrorIs(t, err, errUnreachable)
 	require.ErrorContains(t, err, "this is cluster 5, you are of cluster 6")
 }
 
 // Whatever a connection carries that it must not ends it, and only it.
 func TestHostileConnections(t *testing.T) {
 	a, b, boxA, _ := pair(t)
-	a.cfg.Allow = func(peer uint64, kind wire.Kind) error {
-		if kind == wire.KindTransfer {
+	a.cfg.Allow = func(peer uint64, kind string) error {
+		if kind == "transfer" {
 			return errors.New("not for you")
 		}
 		return nil
@@ -307,7 +307,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	// Close does not wait for the peer to read.
 	require.NoError(t, a.Close())
-	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), ErrClosed)
+	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), errClosed)
 	require.NoError(t, a.Close(), "a second time")
 }
 
@@ -342,7 +342,7 @@ func TestReconnect(t *testing.T) {
 
 	// A node that is removed is not talked to, nor listened to.
 	a.RemovePeer(2)
-	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), ErrUnreachable)
+	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), errUnreachable)
 	_, answer := connect(t, a, wire.Hello{Cluster: 5, Node: 2, Peer: 1})
 	require.Contains(t, answer.Refused, "node 2 is not known")
 	a.SetPeer(2, address)
@@ -379,8 +379,8 @@ func TestBadConfig(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use")
 
 	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: ""}, MaxFrameBytes: 4 << 10})
-	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), ErrUnreachable)
-	require.ErrorIs(t, a.SendWait(context.Background(), appends(1, 2, 1, 5<<10)), ErrTooLarge)
+	require.ErrorIs(t, a.SendWait(context.Background(), heartbeat(1, 2)), errUnreachable)
+	require.ErrorIs(t, a.SendWait(context.Background(), appends(1, 2, 1, 5<<10)), errTooLarge)
 	a.Send([]wire.Message{appends(1, 2, 1, 5<<10)})
 	require.Equal(t, uint64(2), box.unreachable(t))
 }

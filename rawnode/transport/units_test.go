@@ -36,7 +36,7 @@ func TestPushedUnitsMayBeDropped(t *testing.T) {
 		for range 10 {
 			a.Send([]wire.Message{pushed(1, 2, 60_000)})
 		}
-		return a.Stats().Peers[2][wire.ClassBackground].Dropped[DropFull] > 100
+		return a.Stats().Peers[2][wire.ClassBackground].Dropped[dropFull.String()] > 100
 	})
 	require.LessOrEqual(t, a.Stats().Peers[2][wire.ClassBackground].QueueBytes, 100_000)
 	a.Send([]wire.Message{heartbeat(1, 2)})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/shaping"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -220,7 +221,7 @@ func (s *shapes) get(peer uint64) *page.Shape {
 
 // apply gives the link to a peer a shape.
 func (s *shapes) apply(t *transport.TCP, peer uint64, shape page.Shape) error {
-	err := t.SetShape(peer, transport.Shape{BytesPerSecond: shape.BytesPerSecond, Delay: time.Duration(shape.DelayMs) * time.Millisecond})
+	err := t.SetShape(peer, shaping.Shape{BytesPerSecond: shape.BytesPerSecond, Delay: time.Duration(shape.DelayMs) * time.Millisecond})
 	if err != nil {
 		return err
 	}
