@@ -5,6 +5,7 @@ package weft_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -24,24 +25,20 @@ type writers struct {
 	mu    sync.Mutex
 	begun map[string]bool
 	acked map[string]bool
-	stop  chan struct{}
+	stop  context.CancelFunc
 	wait  sync.WaitGroup
 }
 
 func startWriters(t testing.TB, all map[uint64]*member, n int) *writers {
-	w := &writers{begun: map[string]bool{}, acked: map[string]bool{}, stop: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &writers{begun: map[string]bool{}, acked: map[string]bool{}, stop: cancel}
 	for i := range n {
 		m := all[uint64(i%len(all)+1)]
 		w.wait.Go(func() {
-			for k := 0; ; k++ {
-				select {
-				case <-w.stop:
-					return
-				default:
-				}
+			for k := 0; ctx.Err() == nil; k++ {
 				line := fmt.Sprintf("writer %d line %d", i, k)
 				w.note(w.begun, line)
-				if _, err := m.group.Propose(t.Context(), []byte(line)); err == nil {
+				if _, err := m.group.Propose(ctx, []byte(line)); err == nil {
 					w.note(w.acked, line)
 				}
 			}
@@ -52,16 +49,8 @@ func startWriters(t testing.TB, all map[uint64]*member, n int) *writers {
 }
 
 func (w *writers) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	select {
-	case <-w.stop:
-	default:
-		close(w.stop)
-	}
-	w.mu.Unlock()
+	w.stop()
 	w.wait.Wait()
-	w.mu.Lock()
 }
 
 func (w *writers) note(set map[string]bool, line string) {
