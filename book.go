@@ -310,6 +310,16 @@ func (b *book) trySave() {
 	}
 }
 
+// sync writes the file if it lacks something.
+func (b *book) sync() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.dirty {
+		return nil
+	}
+	return b.save()
+}
+
 // tell gives the transport the address of a node. The caller holds b.mu.
 func (b *book) tell(id uint64) {
 	if address := b.lookup(id); address != "" && id != b.node {

@@ -47,15 +47,16 @@ func (g *Group) writeSnapshot(ctx context.Context, w io.Writer) (info SnapshotIn
 		return info, errors.New("the state machine's Snapshot returned neither a view nor an error")
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	id := make([]byte, snapshotIDBytes)
-	if _, err := rand.Read(id); err != nil {
+	if info, err = newSnapshotInfo(g.node.options.Cluster, g.id, view.Meta().Index); err != nil {
 		return info, err
 	}
-	info = SnapshotInfo{
-		Format: snapshotFormat, Cluster: g.node.options.Cluster, Group: g.id,
-		Index: view.Meta().Index, ID: hex.EncodeToString(id),
-	}
 	return info, copySnapshot(ctx, w, info, view)
+}
+
+func newSnapshotInfo(cluster, group, index uint64) (SnapshotInfo, error) {
+	id := make([]byte, snapshotIDBytes)
+	_, err := rand.Read(id)
+	return SnapshotInfo{Format: snapshotFormat, Cluster: cluster, Group: group, Index: index, ID: hex.EncodeToString(id)}, err
 }
 
 // copySnapshot writes a header and the bytes of a view.

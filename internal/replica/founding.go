@@ -107,7 +107,7 @@ func (r *Replica) meet(from uint64, members []uint64) {
 	if !news {
 		return
 	}
-	err := fmt.Errorf("%w: node %d began group %d with the members %v, and node %d with %v", ErrFirstMembers, from, r.cfg.Group, members, r.cfg.ID, r.founding.members)
+	err := fmt.Errorf("%w: node %d began group %d with the members %s, and node %d with %s", ErrFirstMembers, from, r.cfg.Group, firstNames(members), r.cfg.ID, firstNames(r.founding.members))
 	if !r.fresh() {
 		r.cfg.Logger.Errorf("%v; nothing is taken from node %d: find out which of the two was started with the wrong first members, and replace it by a node with an empty log and an empty state that joins", err, from)
 	} else if r.misfounded == nil {

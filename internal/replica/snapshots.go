@@ -75,7 +75,7 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 	}
 	if first := h.origins.first(); len(first) > 0 && len(r.founding.members) > 0 && !slices.Equal(first, r.founding.members) {
 		r.meet(from, first)
-		return fmt.Errorf("%w: snapshot of a group that began with the members %v, this node's with %v", ErrFirstMembers, first, r.founding.members)
+		return fmt.Errorf("%w: snapshot of a group that began with the members %s, this node's with %s", ErrFirstMembers, firstNames(first), firstNames(r.founding.members))
 	}
 	r.drain()
 	switch {

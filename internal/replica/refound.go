@@ -1,0 +1,194 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/storage"
+)
+
+// A group can begin anew with a state that an earlier group has left: as a copy, in a
+// cluster of its own, or after the loss of a majority. The new group must never take a
+// message of the earlier one for its own, nor of a node that was started without the state:
+// such a node would vote against what the new group counts as committed. So a group that
+// begins anew has a mark among its first members, which is the number of no node. The digest
+// in each message tells the two groups apart, as it tells groups apart that were begun with
+// different members.
+const markBit = 1 << 62
+
+// Mark makes a mark from bytes that no other new beginning has.
+func Mark(unique []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(unique) // never fails
+	return h.Sum64()&(markBit-1) | markBit
+}
+
+// isMark reports whether a first member is a mark.
+func isMark(id uint64) bool { return id&markBit != 0 && id < raft.LocalApplyThread }
+
+// withoutMarks returns the first members that are nodes.
+func withoutMarks(first []uint64) []uint64 {
+	if !slices.ContainsFunc(first, isMark) {
+		return first
+	}
+	return slices.DeleteFunc(slices.Clone(first), isMark)
+}
+
+// firstNames returns first members in words.
+func firstNames(first []uint64) string {
+	names := make([]string, len(first))
+	for i, id := range first {
+		names[i] = fmt.Sprint(id)
+		if isMark(id) {
+			names[i] = fmt.Sprintf("begun anew with an earlier state (%x)", id&(markBit-1))
+		}
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}
+
+// Refounding is the new beginning of a group.
+type Refounding struct {
+	// Index and Term are where the log begins, behind all that the state has. Index is
+	// 2 or more, Term 1 or more.
+	Index, Term uint64
+	// Voters are the first members.
+	Voters []uint64
+	// Mark is what [Mark] returned.
+	Mark uint64
+	// Host is the host's bytes of the state, whose commands are then not applied a second
+	// time; or nil, for a state of another cluster.
+	Host []byte
+}
+
+// Begin returns the host's bytes for the state, which the state machine keeps with it at
+// Index, and the write that begins the log. The state must be durable before the log is.
+func (f Refounding) Begin() (host []byte, log *storage.Write, err error) {
+	if f.Index < 2 || f.Index == math.MaxUint64 || f.Term < 1 || len(f.Voters) == 0 || !isMark(f.Mark) {
+		return nil, nil, fmt.Errorf("%w: a group cannot begin anew at index %d, term %d, with voters %v", ErrInvalid, f.Index, f.Term, f.Voters)
+	}
+	h := &hostState{origins: originTable{}}
+	if len(f.Host) > 0 {
+		if h, err = decodeHostState(f.Host); err != nil {
+			return nil, nil, err
+		}
+		if h.at.index >= f.Index {
+			return nil, nil, fmt.Errorf("%w: a group cannot begin anew at index %d with a state of index %d", ErrInvalid, f.Index, h.at.index)
+		}
+	}
+	voters := slices.Sorted(slices.Values(f.Voters))
+	h.at = logMark{term: f.Term, index: f.Index}
+	h.conf = pb.EnsureConfState(&pb.ConfState{Voters: voters})
+	h.origins.setFirst(append(voters, f.Mark))
+	host = h.encode()
+	return host, &storage.Write{
+		Snapshot:  &pb.Snapshot{Metadata: h.meta(), Data: host},
+		HardState: &pb.HardState{Term: new(f.Term), Vote: new(raft.None), Commit: new(f.Index)},
+	}, nil
+}
+
+// Founded is what the host's bytes say of a group.
+type Founded struct {
+	Index, Term uint64
+	Members     *pb.ConfState
+	// Mark is that of the latest new beginning, or 0.
+	Mark uint64
+}
+
+// ReadFounded reads the host's bytes.
+func ReadFounded(host []byte) (Founded, error) {
+	h, err := decodeHostState(host)
+	if err != nil {
+		return Founded{}, err
+	}
+	f := Founded{Index: h.at.index, Term: h.at.term, Members: h.conf}
+	if i := slices.IndexFunc(h.origins.first(), isMark); i >= 0 {
+		f.Mark = h.origins.first()[i]
+	}
+	return f, nil
+}
+
+var errEmptyLog = errors.New("the log is empty: nothing survived at this node")
+
+// LogTail is a log as its last entry left it: everything in it counts as committed, and nothing
+// is written to it. A replica on it applies what a node had stored, acknowledged by a
+// majority or not.
+type LogTail struct {
+	Log
+	first, last, term uint64
+}
+
+// NewLogTail returns what a log has behind an applied index. An error says that the log does
+// not go with that index, or that an entry is coded: the node has units of its payload, not
+// the payload. clear is raft.Coding.ClearPrefix.
+func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
+	hs, _, err := log.InitialState()
+	if err != nil {
+		return nil, err
+	}
+	last, err := log.LastIndex()
+	if err != nil {
+		return nil, err
+	}
+	first, err := log.FirstIndex()
+	if err != nil {
+		return nil, err
+	}
+	if raft.IsEmptyHardState(hs) {
+		return nil, errEmptyLog
+	}
+	if applied == 0 && first == firstMark.index+1 {
+		applied = firstMark.index // the empty state
+	}
+	if applied+1 < first || applied > last {
+		return nil, fmt.Errorf("%w: the state machine is at index %d, the log has the entries %d to %d: open the node once, which brings both together if that is possible", ErrState, applied, first, last)
+	}
+	t := &LogTail{Log: log, first: applied + 1, last: last}
+	if t.term, err = log.Term(last); err != nil {
+		return nil, err
+	}
+	t.term = max(t.term, hs.GetTerm())
+	coded, err := FindCoded(t, clear)
+	if err == nil && coded != 0 {
+		err = fmt.Errorf("entry %d is coded: this node has a part of its payload, the other members had the rest", coded)
+	}
+	return t, err
+}
+
+// Last returns the last entry's index, and the highest term that the log has heard of.
+func (t *LogTail) Last() (index, term uint64) { return t.last, t.term }
+
+// InitialState implements raft.Storage.
+func (t *LogTail) InitialState() (*pb.HardState, *pb.ConfState, error) {
+	hs, conf, err := t.Log.InitialState()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &pb.HardState{Term: hs.Term, Vote: hs.Vote, Commit: new(t.last)}, conf, nil
+}
+
+// FirstIndex implements raft.Storage.
+func (t *LogTail) FirstIndex() (uint64, error) { return t.first, nil }
+
+// Append implements [Log].
+func (t *LogTail) Append(_ storage.Write, done func(error)) error {
+	if done != nil {
+		done(nil)
+	}
+	return nil
+}
+
+// SetSnapshot implements [Log].
+func (t *LogTail) SetSnapshot(*pb.SnapshotMetadata, []byte) error { return nil }
+
+// Compact implements [Log].
+func (t *LogTail) Compact(uint64) error { return nil }

@@ -1,0 +1,169 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/storage"
+)
+
+// Restore begins a group of a new cluster with a snapshot of [Group.Snapshot]. It is called at
+// each first member, before [Open] and with the same options, on an empty directory and an
+// empty state machine; the number of members is free. The new cluster has a number of
+// its own, because the nodes of the old one may still be there. Restore reads r to the end.
+//
+// A snapshot that is damaged or cut off is [ErrSnapshot], and the group is not begun; neither
+// does it begin at a node where Restore was interrupted, until Restore is called again. A member
+// without the snapshot cannot take part: the others refuse its messages.
+func Restore(o Options, group uint64, sm StateMachine, r io.Reader, options ...GroupOption) (SnapshotInfo, error) {
+	switch {
+	case isNil(sm):
+		return SnapshotInfo{}, invalid("the state machine of group %d is nil", group)
+	case isNil(r):
+		return SnapshotInfo{}, invalid("the reader of the snapshot is nil")
+	case o.Join:
+		return SnapshotInfo{}, invalid("Options.Join is set: a node that joins gets the state from the others, Restore is for the first members")
+	}
+	d, err := openDirectory(o, group, options)
+	if err != nil {
+		return SnapshotInfo{}, fmt.Errorf("restore: %w", err)
+	}
+	info, err := d.restore(sm, r)
+	if err = errors.Join(err, d.engine.Close()); err != nil {
+		return info, fmt.Errorf("restore group %d at node %d: %w", group, o.ID, err)
+	}
+	return info, nil
+}
+
+// directory is that of a node which is not open.
+type directory struct {
+	options Options // with defaults
+	group   uint64
+	config  groupConfig
+	engine  *storage.Engine
+	log     *storage.Group
+}
+
+// openDirectory opens the log of one group.
+func openDirectory(o Options, group uint64, options []GroupOption) (*directory, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if group == 0 {
+		return nil, invalid("the group's id is 0, want 1 or more")
+	}
+	d := &directory{options: o.withDefaults(), group: group}
+	d.config.host.Replica = rawnode.ReplicaConfig{ID: o.ID, Group: group}
+	for i, option := range options {
+		if option == nil {
+			return nil, invalid("option %d of %d for group %d is nil", i+1, len(options), group)
+		}
+		option(&d.config)
+	}
+	if err := errors.Join(d.config.errs...); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.engine, err = openEngine(d.options); err != nil {
+		return nil, err
+	}
+	if d.log, err = d.engine.Group(group); err != nil {
+		return nil, errors.Join(err, d.engine.Close())
+	}
+	return d, nil
+}
+
+func (d *directory) restore(sm StateMachine, r io.Reader) (SnapshotInfo, error) {
+	if err := checkFinished(d.options.Dir); err != nil {
+		return SnapshotInfo{}, err
+	}
+	in, err := newSnapshotReader(r)
+	if err != nil {
+		return SnapshotInfo{}, err
+	}
+	if in.info.Cluster == d.options.Cluster {
+		return in.info, invalid("Options.Cluster is %d, and so is that of the snapshot: give the new cluster another number, or nodes of the old one could take it for theirs", d.options.Cluster)
+	}
+	voters, err := d.config.firstMembers(d.options)
+	if err != nil {
+		return in.info, err
+	}
+	begin := replica.Refounding{
+		Index: max(in.info.Index, 2), Term: 1, Voters: voters,
+		Mark: replica.Mark(fmt.Appendf(nil, "restored %s cluster %d", in.info.ID, d.options.Cluster)),
+	}
+	if err := d.empty(sm, begin.Mark); err != nil {
+		return in.info, err
+	}
+	host, write, err := begin.Begin()
+	if err != nil {
+		return in.info, err
+	}
+	if err := restoreWhole(sm, rawnode.SnapshotMeta{Index: begin.Index, Host: host}, in); err != nil {
+		return in.info, err
+	}
+	return in.info, d.log.AppendWait(context.Background(), *write)
+}
+
+// empty returns an error unless there is neither a log nor a state, or a state of an earlier
+// attempt.
+func (d *directory) empty(sm StateMachine, mark uint64) error {
+	hs, _, err := d.log.InitialState()
+	if err != nil {
+		return err
+	}
+	if last, err := d.log.LastIndex(); err != nil || last > 0 || !raft.IsEmptyHardState(hs) {
+		return errors.Join(err, fmt.Errorf("%w: group %d has a log of %d entries in %s: restore into an empty directory", ErrState, d.group, last, d.options.Dir))
+	}
+	applied, host, err := sm.Load()
+	if err != nil {
+		return fmt.Errorf("load the state machine: %w", err)
+	}
+	if applied == 0 {
+		return nil
+	}
+	if f, err := replica.ReadFounded(host); err != nil || f.Mark != mark {
+		return errors.Join(err, fmt.Errorf("%w: the state machine is at index %d: restore into an empty one", ErrState, applied))
+	}
+	return nil
+}
+
+// restoreWhole restores a state and makes sure that the snapshot is whole.
+func restoreWhole(sm StateMachine, meta rawnode.SnapshotMeta, in *snapshotReader) error {
+	if err := sm.Restore(meta, in); err != nil {
+		return fmt.Errorf("the state machine's Restore: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err // what Restore did not read
+	}
+	return nil
+}
+
+// openSnapshotFile opens a snapshot in a file. The caller closes the file.
+func openSnapshotFile(path string) (*os.File, *snapshotReader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := newSnapshotReader(f)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, in, nil
+}
+
+func sortedCopy(ids []uint64) []uint64 {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
