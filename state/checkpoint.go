@@ -17,6 +17,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/state/internal/envelope"
+	"github.com/weftraft/weft/state/internal/frames"
 )
 
 // checkpoint is a file of the directory; the zero value is that of the empty state,
@@ -100,7 +101,7 @@ func (m *Memory[M]) read(c checkpoint) (s contents[M], err error) {
 			err = fmt.Errorf("checkpoint %s: %w", m.path(c.name), err)
 		}
 	}()
-	r := &frameReader{from: f}
+	r := &frames.Reader{From: f}
 	meta, err := m.readHeader(r)
 	if err != nil {
 		return s, err
@@ -112,16 +113,16 @@ func (m *Memory[M]) read(c checkpoint) (s contents[M], err error) {
 }
 
 // readHeader reads the first frame of a checkpoint.
-func (m *Memory[M]) readHeader(r *frameReader) (meta rawnode.SnapshotMeta, err error) {
-	if err := r.next(); err != nil {
+func (m *Memory[M]) readHeader(r *frames.Reader) (meta rawnode.SnapshotMeta, err error) {
+	if err := r.Next(); err != nil {
 		return meta, err
 	}
-	b := r.data
-	if r.kind != frameHeader || len(b) < 9 {
-		return meta, fmt.Errorf("%w: it begins with a frame of kind %q, want a header", ErrDamaged, r.kind)
+	b := r.Data
+	if r.Kind != frames.Header || len(b) < 9 {
+		return meta, fmt.Errorf("%w: it begins with a frame of kind %q, want a header", ErrDamaged, r.Kind)
 	}
-	if b[0] != formatVersion {
-		return meta, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, b[0], formatVersion)
+	if b[0] != frames.Version {
+		return meta, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, b[0], frames.Version)
 	}
 	meta.Index = binary.LittleEndian.Uint64(b[1:])
 	identity, b, ok := cutBytes(b[9:])
@@ -140,7 +141,7 @@ func (m *Memory[M]) readHeader(r *frameReader) (meta rawnode.SnapshotMeta, err e
 
 // encodeHeader returns what readHeader reads.
 func encodeHeader(meta rawnode.SnapshotMeta, identity string) []byte {
-	b := binary.LittleEndian.AppendUint64([]byte{formatVersion}, meta.Index)
+	b := binary.LittleEndian.AppendUint64([]byte{frames.Version}, meta.Index)
 	b = binary.AppendUvarint(b, uint64(len(identity)))
 	return append(append(b, identity...), meta.Host...)
 }
@@ -155,29 +156,29 @@ func cutBytes(b []byte) (value, rest []byte, ok bool) {
 }
 
 // readBody reads the rest into a new machine.
-func (m *Memory[M]) readBody(r *frameReader, meta rawnode.SnapshotMeta) (s contents[M], err error) {
+func (m *Memory[M]) readBody(r *frames.Reader, meta rawnode.SnapshotMeta) (s contents[M], err error) {
 	rows := map[session.ID][]byte{}
 	for {
-		if err := r.next(); err != nil {
+		if err := r.Next(); err != nil {
 			return s, err
 		}
-		if r.kind != frameSession {
+		if r.Kind != frames.Session {
 			break
 		}
-		id, n := binary.Uvarint(r.data)
-		if n <= 0 {
-			return s, fmt.Errorf("%w: frame %d is no row of a session", ErrDamaged, r.number-1)
+		id, row, ok := envelope.ParseRow(r.Data)
+		if !ok {
+			return s, fmt.Errorf("%w: frame %d is no row of a session", ErrDamaged, r.Number-1)
 		}
-		rows[session.ID(id)] = slices.Clone(r.data[n:])
+		rows[id] = row
 	}
 	s.machine, s.applied, s.host = m.make(), meta.Index, meta.Host
 	if err := s.machine.Read(r); err != nil {
-		if r.err != nil {
-			return s, r.err // which the machine may have wrapped or not
+		if r.Err != nil {
+			return s, r.Err // which the machine may have wrapped or not
 		}
 		return s, fmt.Errorf("the machine does not read what it has written: %w", err)
 	}
-	if err := r.atEnd(); err != nil {
+	if err := r.AtEnd(); err != nil {
 		return s, err
 	}
 	return s, m.loadSessions(&s, rows)
@@ -191,13 +192,7 @@ func (m *Memory[M]) loadSessions(s *contents[M], rows map[session.ID][]byte) (er
 		}
 		return err
 	}
-	s.sessions, err = envelope.Load(*m.opts.Sessions, func(yield func(session.ID, []byte) bool) {
-		for id, row := range rows {
-			if !yield(id, row) {
-				return
-			}
-		}
-	})
+	s.sessions, err = envelope.Load(*m.opts.Sessions, envelope.Rows(rows))
 	return err
 }
 
@@ -255,16 +250,16 @@ func (m *Memory[M]) checkpoint() error {
 		s.machine = fork.Fork()
 		m.mu.RUnlock()
 	}
-	err := m.save(rawnode.SnapshotMeta{Index: s.applied, Host: s.host}, func(w *frameWriter) error {
+	err := m.save(rawnode.SnapshotMeta{Index: s.applied, Host: s.host}, func(w *frames.Writer) error {
 		for _, row := range rows {
-			if err := w.frame(frameSession, row); err != nil {
+			if err := w.Frame(frames.Session, row); err != nil {
 				return err
 			}
 		}
 		if err := s.machine.Write(w); err != nil {
 			return fmt.Errorf("the machine writes: %w", err)
 		}
-		return w.end()
+		return w.End()
 	}, func() {
 		if !forks {
 			m.mu.RUnlock()
@@ -285,14 +280,14 @@ func (m *Memory[M]) rows() (rows [][]byte) {
 		return nil
 	}
 	for id, row := range m.sessions.All() {
-		rows = append(rows, append(binary.AppendUvarint(nil, uint64(id)), row...))
+		rows = append(rows, envelope.EncodeRow(id, row))
 	}
 	return rows
 }
 
 // save writes a checkpoint and puts it in the place of the last. body is called once,
 // and afterwards written, before the file is synced.
-func (m *Memory[M]) save(meta rawnode.SnapshotMeta, body func(*frameWriter) error, written func()) (err error) {
+func (m *Memory[M]) save(meta rawnode.SnapshotMeta, body func(*frames.Writer) error, written func()) (err error) {
 	c, temp, err := m.writeTemporary(meta, body, written)
 	if err != nil {
 		return err
@@ -301,7 +296,7 @@ func (m *Memory[M]) save(meta rawnode.SnapshotMeta, body func(*frameWriter) erro
 }
 
 // writeTemporary writes a checkpoint under a name that nobody looks for, durably.
-func (m *Memory[M]) writeTemporary(meta rawnode.SnapshotMeta, body func(*frameWriter) error, written func()) (c checkpoint, temp string, err error) {
+func (m *Memory[M]) writeTemporary(meta rawnode.SnapshotMeta, body func(*frames.Writer) error, written func()) (c checkpoint, temp string, err error) {
 	fs := m.opts.FS
 	c = checkpoint{index: meta.Index, name: fileName(meta.Index)}
 	temp = m.path(tempPrefix + c.name)
@@ -311,14 +306,14 @@ func (m *Memory[M]) writeTemporary(meta rawnode.SnapshotMeta, body func(*frameWr
 		return c, temp, fmt.Errorf("make checkpoint: %w", err)
 	}
 	counted := &counter{to: f}
-	w := &frameWriter{to: counted, check: m.ended}
-	err = w.frame(frameHeader, encodeHeader(meta, m.opts.Identity))
+	w := &frames.Writer{To: counted, Check: m.ended}
+	err = w.Frame(frames.Header, encodeHeader(meta, m.opts.Identity))
 	if err == nil {
 		err = body(w)
 	}
 	written()
 	if err == nil {
-		err = w.err // a machine may have dropped it
+		err = w.Err // a machine may have dropped it
 	}
 	if err == nil {
 		err = f.Sync()

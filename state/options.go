@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state/internal/frames"
 )
 
 // Bounds and defaults of [Options], in bytes.
@@ -61,9 +62,9 @@ var (
 	ErrLocked = errors.New("state: the directory is in use")
 	// ErrDamaged says that a checkpoint, or a snapshot from a peer, is not what was
 	// written. Nothing was changed.
-	ErrDamaged = errors.New("state: damaged")
+	ErrDamaged = frames.ErrDamaged
 	// ErrVersion says that a checkpoint or snapshot has a format of another version.
-	ErrVersion = errors.New("state: unknown format version")
+	ErrVersion = frames.ErrVersion
 	// ErrInterrupted says that the host has ended; see [rawnode.Interruptible].
 	ErrInterrupted = errors.New("state: interrupted, as the host has ended")
 	// ErrClosed says that the state is closed.

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/state/internal/frames"
 )
 
 // snapshot is an open checkpoint. Its file may be removed meanwhile.
@@ -37,7 +38,7 @@ func (m *Memory[M]) Snapshot() (rawnode.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint: %w", err)
 	}
-	meta, err := m.readHeader(&frameReader{from: f}) // the body stands behind it
+	meta, err := m.readHeader(&frames.Reader{From: f}) // the body stands behind it
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint %s: %w", m.last.name, errors.Join(err, f.Close()))
 	}
@@ -49,8 +50,8 @@ func (m *Memory[M]) emptySnapshot() rawnode.Snapshot {
 	r, w := io.Pipe()
 	machine := m.make()
 	go func() {
-		f := &frameWriter{to: w, number: 1}
-		_ = w.CloseWithError(errors.Join(machine.Write(f), f.end())) // never fails
+		f := &frames.Writer{To: w, Number: 1}
+		_ = w.CloseWithError(errors.Join(machine.Write(f), f.End())) // never fails
 	}()
 	return &snapshot{rawnode.SnapshotMeta{}, r}
 }
@@ -69,7 +70,7 @@ func (m *Memory[M]) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 	if len(meta.Host) > MaxHostBytes {
 		return fmt.Errorf("%w: %d bytes of the host, the bound is %d", ErrInvalid, len(meta.Host), MaxHostBytes)
 	}
-	c, temp, err := m.writeTemporary(meta, func(w *frameWriter) error { return copyBody(w, body) }, func() {})
+	c, temp, err := m.writeTemporary(meta, func(w *frames.Writer) error { return copyBody(w, body) }, func() {})
 	if err != nil {
 		return err
 	}
@@ -82,24 +83,24 @@ func (m *Memory[M]) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 
 // copyBody copies the frames of a snapshot, up to the end of its source, and checks
 // each.
-func copyBody(w *frameWriter, body io.Reader) error {
-	r := &frameReader{from: body, number: 1}
+func copyBody(w *frames.Writer, body io.Reader) error {
+	r := &frames.Reader{From: body, Number: 1}
 	for {
-		if err := r.next(); err != nil {
+		if err := r.Next(); err != nil {
 			return fmt.Errorf("read the snapshot: %w", err)
 		}
-		switch r.kind {
-		case frameSession, framePiece:
-		case frameEnd:
-			end := r.data
-			if err := r.atEnd(); err != nil {
+		switch r.Kind {
+		case frames.Session, frames.Piece:
+		case frames.End:
+			end := r.Data
+			if err := r.AtEnd(); err != nil {
 				return fmt.Errorf("read the snapshot: %w", err)
 			}
-			return w.frame(frameEnd, end)
+			return w.Frame(frames.End, end)
 		default:
-			return fmt.Errorf("read the snapshot: %w: frame %d is of kind %q", ErrDamaged, r.number-1, r.kind)
+			return fmt.Errorf("read the snapshot: %w: frame %d is of kind %q", ErrDamaged, r.Number-1, r.Kind)
 		}
-		if err := w.frame(r.kind, r.data); err != nil {
+		if err := w.Frame(r.Kind, r.Data); err != nil {
 			return err
 		}
 	}

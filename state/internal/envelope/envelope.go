@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/weftraft/weft/rawnode/session"
 )
@@ -73,6 +75,23 @@ func Load(limits session.Limits, rows iter.Seq2[session.ID, []byte]) (*Sessions,
 		return nil, err
 	}
 	return &Sessions{t}, nil
+}
+
+// Rows yields the rows of a map, in any order.
+func Rows(rows map[session.ID][]byte) iter.Seq2[session.ID, []byte] { return maps.All(rows) }
+
+// EncodeRow returns a row with its id, for frames.
+func EncodeRow(id session.ID, row []byte) []byte {
+	return append(binary.AppendUvarint(nil, uint64(id)), row...)
+}
+
+// ParseRow reads what EncodeRow has made. The row is a copy.
+func ParseRow(b []byte) (id session.ID, row []byte, ok bool) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil, false
+	}
+	return session.ID(v), slices.Clone(b[n:]), true
 }
 
 // All yields every row.

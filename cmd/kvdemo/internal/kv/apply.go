@@ -34,7 +34,7 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 	if b.Index <= s.meta.applied {
 		return nil, fmt.Errorf("%w index: %d is applied again, the state is at %d", ErrInvalid, b.Index, s.meta.applied)
 	}
-	if err := s.db.gate.wait(s.hostEnded()); err != nil {
+	if err := s.db.gate.Wait(s.hostEnded()); err != nil {
 		return nil, err
 	}
 	w := s.begin(b.Commands)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/internal/gate"
 )
 
 // Identity says whose state a directory holds.
@@ -40,7 +42,7 @@ const dbDir = "db"
 type DB struct {
 	dir      string
 	opts     Options
-	gate     *gate
+	gate     *gate.Gate
 	lock     io.Closer
 	unlocked sync.Once
 	pebble   *pebble.DB
@@ -61,7 +63,7 @@ type DB struct {
 // applies.
 func Open(dir string, opts Options) (*DB, error) {
 	opts.setDefaults()
-	db := &DB{dir: opts.FS.PathJoin(dir, dbDir), opts: opts, stores: map[uint64]*Store{}, gate: newGate(opts.retry, opts.Logf)}
+	db := &DB{dir: opts.FS.PathJoin(dir, dbDir), opts: opts, stores: map[uint64]*Store{}, gate: gate.New(gate.Options{Retry: opts.retry, Logf: opts.Logf, Full: ErrFull, Failed: ErrFailed, Mark: damage})}
 	if err := makeDir(opts.FS, dir); err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func Open(dir string, opts Options) (*DB, error) {
 // bounded runs f, and gives up when the gate shuts, or when the disk has been
 // full for a while: then it shuts the gate. f may go on, and changes nothing.
 func (db *DB) bounded(limit time.Duration, f func() error) error {
-	if err := db.gate.failure(); err != nil {
+	if err := db.gate.Failure(); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
@@ -97,13 +99,13 @@ func (db *DB) bounded(limit time.Duration, f func() error) error {
 		select {
 		case err := <-done:
 			return err
-		case <-db.gate.dead:
-			db.gate.settle()
-			return db.gate.failure()
+		case <-db.gate.Dead():
+			db.gate.Settle()
+			return db.gate.Failure()
 		case <-patience.C:
-			err := db.gate.stalled()
+			err := db.gate.Stalled()
 			if err != nil && waits {
-				db.gate.shut(err)
+				db.gate.Shut(err)
 			}
 			waits = err != nil
 		}
@@ -217,10 +219,10 @@ func (db *DB) Group(id uint64) (*Store, error) {
 // Flush makes everything durable that was applied before. While the disk is
 // full, or when it becomes so, it returns ErrFull at once.
 func (db *DB) Flush() error {
-	if err := db.gate.stalled(); err != nil {
+	if err := db.gate.Stalled(); err != nil {
 		return err
 	}
-	return db.flush(db.gate.fills())
+	return db.flush(db.gate.Fills())
 }
 
 // flush waits for a flush, or for the gate to shut, as Pebble would wait for ever
@@ -241,8 +243,8 @@ func (db *DB) flush(ended <-chan struct{}) error {
 			return fmt.Errorf("flush state: %w", err)
 		}
 		return nil
-	case <-db.gate.dead:
-		return db.gate.failure()
+	case <-db.gate.Dead():
+		return db.gate.Failure()
 	case <-ended:
 		return fmt.Errorf("flush state: %w", ErrFull)
 	}
@@ -256,13 +258,13 @@ func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return ErrClosed
 	}
-	if err := db.gate.stalled(); err != nil {
-		db.gate.shut(err)
+	if err := db.gate.Stalled(); err != nil {
+		db.gate.Shut(err)
 	}
 	err := db.drop()
-	if failed := db.gate.failure(); failed != nil && err == nil {
+	if failed := db.gate.Failure(); failed != nil && err == nil {
 		// Calls that wait for Pebble for ever still have references.
-		db.gate.settle()
+		db.gate.Settle()
 		err = notDurable(failed)
 	}
 	if err != nil {
@@ -317,19 +319,19 @@ func (db *DB) drop() error {
 
 // Stalled returns nil while the state can be written, and else why it waits: an
 // error that wraps ErrFull. Until there is room nothing is applied; reads go on.
-func (db *DB) Stalled() error { return db.gate.stalled() }
+func (db *DB) Stalled() error { return db.gate.Stalled() }
 
 // Failed is closed when the state can not be written any more; Err says why.
 // The node must stop. A restart loses nothing: the log has what is not durable.
-func (db *DB) Failed() <-chan struct{} { return db.gate.dead }
+func (db *DB) Failed() <-chan struct{} { return db.gate.Dead() }
 
 // Err returns why Failed is closed, or nil.
-func (db *DB) Err() error { return db.gate.failure() }
+func (db *DB) Err() error { return db.gate.Failure() }
 
 // makeDir makes a directory, durably, unless it is there.
 func makeDir(fs vfs.FS, dir string) error {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		if noRoom(err) {
+		if gate.NoRoom(err) {
 			err = fmt.Errorf("%w: %w", ErrFull, err)
 		}
 		return fmt.Errorf("make state directory: %w", err)

@@ -35,7 +35,7 @@ type Options struct {
 	// Logf is told of what an operator may want to know; nil means silence.
 	Logf func(format string, args ...any)
 
-	retry    time.Duration // of the gate
+	retry    time.Duration // of the gate; 0: its default
 	patience time.Duration // of Open and Close
 }
 
@@ -52,9 +52,6 @@ func (o *Options) setDefaults() {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	if o.retry == 0 {
-		o.retry = defaultRetry
-	}
 	if o.patience == 0 {
 		o.patience = defaultPatience
 	}
@@ -66,7 +63,7 @@ const memTables = 4
 // pebbleOptions are those of the database.
 func (db *DB) pebbleOptions() *pebble.Options {
 	o := &pebble.Options{
-		FS:                          gateFS{FS: db.opts.FS, gate: db.gate},
+		FS:                          db.gate.FS(db.opts.FS),
 		FormatMajorVersion:          pebble.FormatNewest,
 		DisableWAL:                  true,
 		MemTableSize:                db.opts.MemTableBytes,
@@ -75,7 +72,7 @@ func (db *DB) pebbleOptions() *pebble.Options {
 		Logger:                      logger{db},
 		EventListener: &pebble.EventListener{
 			FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
-			BackgroundError: db.gate.fail,
+			BackgroundError: db.gate.Fail,
 			DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
 		},
 		// What a group was before it restored a snapshot is given free soon.
@@ -107,7 +104,7 @@ func (l logger) Errorf(format string, args ...any) { l.db.opts.Logf("pebble: "+f
 // Fatalf must not return: Pebble calls it when going on would lose data. It ends
 // neither the process nor what other goroutines do; the caller waits for ever.
 func (l logger) Fatalf(format string, args ...any) {
-	l.db.gate.fail(fmt.Errorf("pebble: "+format, args...))
+	l.db.gate.Fail(fmt.Errorf("pebble: "+format, args...))
 	select {}
 }
 
@@ -139,7 +136,7 @@ func (db *DB) DiskBytes() uint64 {
 
 // WrittenBytes returns how much was written to the state's files since Open.
 // Pebble's own numbers count blob files twice that a flush made.
-func (db *DB) WrittenBytes() uint64 { return db.gate.written.Load() }
+func (db *DB) WrittenBytes() uint64 { return db.gate.Written() }
 
 // get returns a copy of a key's value, nil if there is none.
 func get(r pebble.Reader, key []byte) ([]byte, error) {

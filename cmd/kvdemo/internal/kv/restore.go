@@ -125,7 +125,7 @@ func (r *snapshotReader) restore(sp space, index uint64) (*tables, error) {
 	b := newBuilder(position)
 	for more := true; more; {
 		// While the disk is full nothing piles up in memory.
-		if err := r.db.gate.wait(r.ended); err != nil {
+		if err := r.db.gate.Wait(r.ended); err != nil {
 			return nil, err
 		}
 		if more, err = r.batch(sp, b); err != nil {

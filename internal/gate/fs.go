@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kv
+package gate
 
 import (
 	"io"
@@ -9,6 +9,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
+
+// FS returns a file system of which all that changes the disk passes the gate. Its Lock
+// locks nothing: that is left to the owner of the directory, which gives it back also
+// when Pebble cannot be closed.
+func (g *Gate) FS(fs vfs.FS) vfs.FS { return gateFS{fs, g} }
 
 // gateFS passes what changes the disk through a gate. Reads pass beside it.
 //
@@ -18,7 +23,7 @@ import (
 // system may drop what it could not write, and call the next sync a success.
 type gateFS struct {
 	vfs.FS
-	gate *gate
+	gate *Gate
 }
 
 // opened passes the writes of a file through the gate.
@@ -74,8 +79,7 @@ func (fs gateFS) RemoveAll(name string) error {
 	return fs.gate.do("remove "+name, func() error { return fs.FS.RemoveAll(name) })
 }
 
-// Lock leaves the lock to DB, which gives it back also when Pebble can not be
-// closed.
+// Lock implements vfs.FS: see Gate.FS.
 func (fs gateFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 func (fs gateFS) Unwrap() vfs.FS { return fs.FS }
@@ -83,7 +87,7 @@ func (fs gateFS) Unwrap() vfs.FS { return fs.FS }
 type gateFile struct {
 	vfs.File
 	name string
-	gate *gate
+	gate *Gate
 }
 
 func (f *gateFile) Write(p []byte) (int, error) {

@@ -1,0 +1,156 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pebblestate
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state"
+)
+
+// Defaults and bounds of [Options], in bytes.
+const (
+	DefaultMemTableBytes = 16 << 20
+	MinMemTableBytes     = 64 << 10
+	DefaultCacheBytes    = 32 << 20
+	// MaxIdentityBytes bounds Options.Identity.
+	MaxIdentityBytes = state.MaxIdentityBytes
+	// MaxKeyBytes bounds a user's key, and MaxValueBytes a value.
+	MaxKeyBytes   = 64 << 10
+	MaxValueBytes = 64 << 20
+)
+
+// Options configures [Open]. Dir must be set; all else has a useful zero value.
+type Options struct {
+	// Dir is a directory for this database alone. It is made if it is not there.
+	Dir string
+	// FS is the file system; nil means the operating system's.
+	FS vfs.FS
+	// Identity, unless empty, says whose state it is, such as "cluster 7, node 2". It is
+	// compared with that of the time when the directory was made. At most
+	// [MaxIdentityBytes].
+	Identity string
+	// MemTableBytes is how much is applied before Pebble flushes by itself; the log
+	// replays some times that after a crash. 0 means [DefaultMemTableBytes], and
+	// [MinMemTableBytes] is the least.
+	MemTableBytes uint64
+	// CacheBytes bounds the cache of blocks; 0 means [DefaultCacheBytes].
+	CacheBytes int64
+	// Adjust, unless nil, may change Pebble's other options, such as compression,
+	// filters and levels. File system, log, comparer and listeners are set afterwards.
+	Adjust func(*pebble.Options)
+	// Logf receives a line for each event of interest to an operator; nil means silence.
+	Logf func(format string, args ...any)
+}
+
+// GroupOptions configures [DB.Group].
+type GroupOptions struct {
+	// Sessions, unless nil, has clients' sessions: a command that is proposed again takes
+	// effect once. Commands then have envelopes: [state.Plain], [state.OpenSession],
+	// [state.InSession], [state.EndSession]. All replicas must have the same limits, always.
+	Sessions *session.Limits
+}
+
+// Errors, beside [state.ErrInvalid], [state.ErrIdentity], [state.ErrLocked],
+// [state.ErrDamaged], [state.ErrVersion], [state.ErrInterrupted] and [state.ErrClosed].
+var (
+	// ErrFull says that the disk has no room. What waits goes on when there is room.
+	ErrFull = errors.New("pebblestate: the disk is full")
+	// ErrFailed wraps what made the database give up: the disk failed. Stop the node, and
+	// start it again when the cause is gone; the log has what is not durable.
+	ErrFailed = errors.New("pebblestate: the state cannot be written any more")
+)
+
+// Validate returns an error that names every mistake, or nil.
+func (o Options) Validate() error {
+	var errs []error
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: Options.%s is %v, want %s", state.ErrInvalid, field, value, want))
+	}
+	if o.Dir == "" {
+		bad("Dir", `""`, "a directory for the state")
+	}
+	if len(o.Identity) > MaxIdentityBytes {
+		bad("Identity", fmt.Sprintf("%d bytes", len(o.Identity)), fmt.Sprintf("at most %d", MaxIdentityBytes))
+	}
+	if o.MemTableBytes != 0 && (o.MemTableBytes < MinMemTableBytes || o.MemTableBytes > 1<<30) {
+		bad("MemTableBytes", o.MemTableBytes, fmt.Sprintf("0, or %d to %d", MinMemTableBytes, 1<<30))
+	}
+	if o.CacheBytes < 0 {
+		bad("CacheBytes", o.CacheBytes, "0 or more")
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) setDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = DefaultMemTableBytes
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+}
+
+// memTables is how many memtables there can be before Apply waits.
+const memTables = 4
+
+// pebbleOptions are those of the database.
+func (db *DB) pebbleOptions() *pebble.Options {
+	o := &pebble.Options{
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                db.opts.MemTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		CacheSize:                   db.opts.CacheBytes,
+	}
+	if db.opts.Adjust != nil {
+		db.opts.Adjust(o)
+	}
+	o.FS = db.gate.FS(db.opts.FS)
+	o.DisableWAL = true
+	o.Comparer = pebble.DefaultComparer
+	o.Merger = nil
+	o.ReadOnly = false
+	o.Logger = logger{db}
+	o.EventListener = &pebble.EventListener{
+		FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
+		BackgroundError: db.gate.Fail,
+		DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
+	}
+	return o
+}
+
+// logger passes Pebble's errors on and leaves its reports of progress out.
+type logger struct{ db *DB }
+
+// Infof implements pebble.Logger.
+func (l logger) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger.
+func (l logger) Errorf(format string, args ...any) { l.db.opts.Logf("pebble: "+format, args...) }
+
+// Fatalf must not return: Pebble calls it when going on would lose data. The caller
+// waits until the process ends.
+func (l logger) Fatalf(format string, args ...any) {
+	l.db.gate.Fail(fmt.Errorf("pebble: "+format, args...))
+	select {}
+}
+
+// damage marks Pebble's reports of corruption.
+func damage(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
+	}
+	return err
+}

@@ -1,0 +1,377 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pebblestate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/state/internal/envelope"
+)
+
+// Apply applies one command: it reads and writes through tx and returns a result for the
+// caller of Propose, any value, an error too. What it writes, and the result, must be a
+// function of the state and the command alone, or replicas come to different states. An
+// error err is one of the database, and stops the host: what is wrong with a command is
+// a result. The command may be kept, and must not be changed.
+type Apply func(tx *Tx, command []byte) (result any, err error)
+
+// State is one group's state: a [rawnode.StateMachine]. Host and readers may use it at
+// the same time.
+type State struct {
+	db     *DB
+	group  uint64
+	apply  Apply
+	limits *session.Limits
+
+	// What follows is the apply goroutine's.
+	meta     meta
+	sessions *envelope.Sessions // nil: without
+	broken   error              // set when memory and database may differ, until Load
+	late     <-chan error       // of a commit that still waits for room; nil: none
+
+	durable atomic.Uint64 // index that survives a crash, as of seen
+	seen    atomic.Uint64 // flushes of the database then
+
+	mu          sync.Mutex
+	interrupted chan struct{} // closed by Interrupt
+	reason      error
+}
+
+// Static checks of what a host looks for.
+var (
+	_ rawnode.StateMachine  = (*State)(nil)
+	_ rawnode.Interruptible = (*State)(nil)
+)
+
+// Group returns the state of a group, of any number; it is empty if it is new. A group
+// is asked for once, until Close.
+func (db *DB) Group(group uint64, apply Apply, o GroupOptions) (*State, error) {
+	if apply == nil {
+		return nil, fmt.Errorf("%w: apply is nil, want a function that applies a command", state.ErrInvalid)
+	}
+	if o.Sessions != nil {
+		if err := o.Sessions.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: GroupOptions.Sessions: %w", state.ErrInvalid, err)
+		}
+	}
+	if err := db.acquire(); err != nil {
+		return nil, err
+	}
+	s := &State{db: db, group: group, apply: apply, limits: o.Sessions, interrupted: make(chan struct{})}
+	err := s.begin()
+	if err := errors.Join(err, db.release()); err != nil {
+		return nil, fmt.Errorf("open state of group %d in %s: %w", group, db.opts.Dir, err)
+	}
+	return s, nil
+}
+
+// begin finds the state, and removes what a crash left of others.
+func (s *State) begin() error {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if s.db.groups[s.group] != nil {
+		return fmt.Errorf("%w: the group's state is open already", state.ErrInvalid)
+	}
+	if _, err := s.reload(); err != nil {
+		return err
+	}
+	all := append([]byte{prefixState}, metaKey(s.group, 0)[1:9]...)
+	own := generationKey(s.group, s.meta.generation)
+	for _, r := range [][2][]byte{{all, own}, {after(own), after(all)}} {
+		if err := s.removeIfAny(r[0], r[1]); err != nil {
+			return err
+		}
+	}
+	s.durable.Store(s.meta.applied) // without a log of its own, Pebble opens what was flushed
+	s.db.groups[s.group] = s
+	return nil
+}
+
+// removeIfAny removes a range of keys that may be empty.
+func (s *State) removeIfAny(from, to []byte) error {
+	it, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return damage(err)
+	}
+	any := it.First()
+	if err := errors.Join(damage(it.Error()), it.Close()); err != nil || !any {
+		return err
+	}
+	return s.db.pebble.DeleteRange(from, to, pebble.NoSync)
+}
+
+// reload reads what is kept in memory beside the database, and returns the host's bytes.
+func (s *State) reload() (host []byte, err error) {
+	m, host, err := metaOf(present{s.db.pebble}, s.group)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[session.ID][]byte{}
+	prefix := partKey(s.group, m.generation, partSession)
+	v := view{from: present{s.db.pebble}, prefix: prefix}
+	err = v.Scan(nil, nil, func(key, value []byte) bool {
+		if len(key) == 8 {
+			rows[session.ID(binary.BigEndian.Uint64(key))] = bytes.Clone(value)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.limits == nil && len(rows) > 0 {
+		return nil, fmt.Errorf("%w: GroupOptions.Sessions is nil, the state has %d rows of sessions: set the limits that all replicas have", state.ErrInvalid, len(rows))
+	}
+	if s.limits != nil {
+		if s.sessions, err = envelope.Load(*s.limits, envelope.Rows(rows)); err != nil {
+			return nil, err
+		}
+	}
+	s.meta, s.broken = m, nil
+	return host, nil
+}
+
+// metaOf reads where a group's state is, and the host's bytes.
+func metaOf(r source, group uint64) (m meta, host []byte, err error) {
+	b, _, err := r.get(metaKey(group, 'm'))
+	if err != nil {
+		return m, nil, err
+	}
+	if m, err = decodeMeta(b); err != nil {
+		return m, nil, err
+	}
+	host, _, err = r.get(metaKey(group, 'h'))
+	return m, host, err
+}
+
+// Load implements [rawnode.StateMachine]. What another host of the same State has applied
+// is flushed first.
+func (s *State) Load() (applied uint64, host []byte, err error) {
+	if err := s.db.acquire(); err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, s.db.release()) }()
+	s.mu.Lock()
+	if s.reason != nil {
+		s.interrupted, s.reason = make(chan struct{}), nil
+	}
+	s.mu.Unlock()
+	if err := s.settle(); err != nil {
+		return 0, nil, err
+	}
+	if host, err = s.reload(); err != nil {
+		return 0, nil, err
+	}
+	durable, err := s.Durable()
+	if err == nil && durable < s.meta.applied {
+		err = s.db.Flush()
+	}
+	return s.meta.applied, host, err
+}
+
+// Interrupt implements [rawnode.Interruptible].
+func (s *State) Interrupt(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason == nil {
+		s.reason = fmt.Errorf("%w: %w", state.ErrInterrupted, reason)
+		close(s.interrupted)
+	}
+}
+
+// ended returns a channel that is closed when the host has ended, and why it has.
+func (s *State) ended() (<-chan struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.interrupted, s.reason
+}
+
+// Stalled returns nil while commands can be applied, and else why they wait: hosts look
+// for it.
+func (s *State) Stalled() error { return s.db.Stalled() }
+
+// ready waits until the state can be changed.
+func (s *State) ready() error {
+	if s.broken != nil {
+		return s.broken
+	}
+	ended, reason := s.ended()
+	if reason != nil {
+		return reason
+	}
+	return s.db.gate.Wait(ended)
+}
+
+// Apply implements [rawnode.StateMachine]: the batch, its index and the host's bytes are
+// one batch of the database.
+func (s *State) Apply(b rawnode.Batch) (results []any, err error) {
+	if err := s.db.acquire(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.db.release()) }()
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if b.Index <= s.meta.applied {
+		return nil, fmt.Errorf("%w: a batch of index %d for a state at index %d, want a higher one: nothing is applied twice", state.ErrInvalid, b.Index, s.meta.applied)
+	}
+	batch := s.db.pebble.NewIndexedBatch()
+	results, err = s.fill(batch, b)
+	if err != nil {
+		err = errors.Join(err, batch.Close())
+	} else {
+		err = s.commit(batch)
+	}
+	if err != nil {
+		s.broken = fmt.Errorf("apply a batch of index %d: %w", b.Index, err)
+		return nil, s.broken
+	}
+	s.meta.applied = b.Index
+	return results, nil
+}
+
+// commit writes a batch and closes it. Pebble waits when it has as many memtables as it
+// may, and the disk is full or slow. Then a host that has ended does not wait with it,
+// and Load finds out what became of the batch.
+func (s *State) commit(batch *pebble.Batch) error {
+	if err := s.db.acquire(); err != nil {
+		return errors.Join(err, batch.Close())
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := batch.Commit(pebble.NoSync)
+		done <- errors.Join(err, batch.Close(), s.db.release())
+	}()
+	ended, _ := s.ended()
+	select {
+	case err := <-done:
+		return err
+	case <-s.db.gate.Dead():
+		s.late = done
+		return s.db.gate.Failure()
+	case <-ended:
+		s.late = done
+		_, reason := s.ended()
+		return reason
+	}
+}
+
+// settle waits for a commit that the last host has left, but not for room on the disk.
+func (s *State) settle() error {
+	if s.late == nil {
+		return nil
+	}
+	select {
+	case <-s.late: // whatever became of it is in the database
+		s.late = nil
+		return nil
+	case <-s.db.gate.Fills():
+		return fmt.Errorf("a batch of the last host waits: %w", ErrFull)
+	case <-s.db.gate.Dead():
+		return s.db.gate.Failure()
+	}
+}
+
+// fill puts a batch of commands, and all that belongs to it, into a batch of the
+// database.
+func (s *State) fill(batch *pebble.Batch, b rawnode.Batch) ([]any, error) {
+	tx := &Tx{view: view{from: present{batch}, prefix: partKey(s.group, s.meta.generation, partUser)}, batch: batch}
+	results := make([]any, len(b.Commands))
+	for i, c := range b.Commands {
+		var err error
+		if s.sessions == nil {
+			results[i], err = s.apply(tx, c)
+		} else {
+			results[i], err = s.sessions.Apply(c, func(inner []byte) (any, error) { return s.apply(tx, inner) })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("command %d: %w", i, err)
+		}
+	}
+	if s.sessions != nil {
+		for id, row := range s.sessions.Changes() {
+			if err := put(batch, sessionKey(s.group, s.meta.generation, id), row); err != nil {
+				return nil, err
+			}
+		}
+	}
+	err := batch.Set(metaKey(s.group, 'm'), meta{s.meta.generation, b.Index}.encode(), nil)
+	if b.Host != nil {
+		err = errors.Join(err, batch.Set(metaKey(s.group, 'h'), b.Host, nil))
+	}
+	return results, err
+}
+
+// put sets a value, or removes the key if there is none.
+func put(b *pebble.Batch, key, value []byte) error {
+	if value == nil {
+		return b.Delete(key, nil)
+	}
+	return b.Set(key, value, nil)
+}
+
+// Durable implements [rawnode.StateMachine].
+func (s *State) Durable() (index uint64, err error) {
+	if err := s.db.acquire(); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.db.release()) }()
+	flushes := s.db.flushes.Load()
+	if flushes == s.seen.Load() {
+		return s.durable.Load(), nil
+	}
+	key := metaKey(s.group, 'm')
+	it, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: after(key), OnlyReadGuaranteedDurable: true})
+	if err != nil {
+		return 0, damage(err)
+	}
+	var m meta
+	if it.First() {
+		var b []byte
+		if b, err = it.ValueAndErr(); err == nil {
+			m, err = decodeMeta(b)
+		}
+	}
+	if err := errors.Join(damage(err), damage(it.Error()), it.Close()); err != nil {
+		return 0, err
+	}
+	raise(&s.durable, m.applied)
+	raise(&s.seen, flushes)
+	return s.durable.Load(), nil
+}
+
+// raise stores v unless there is more.
+func raise(a *atomic.Uint64, v uint64) {
+	for old := a.Load(); old < v && !a.CompareAndSwap(old, v); old = a.Load() {
+	}
+}
+
+// View calls f with the present state, between two batches of commands; commands go on
+// meanwhile. The reader is valid until f returns. A read behind [rawnode.Host.Read] is
+// linearizable.
+func (s *State) View(f func(Reader) error) (err error) {
+	if err := s.db.acquire(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.db.release()) }()
+	now, err := freeze(s.db.pebble)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, now.at.Close()) }()
+	m, _, err := metaOf(now, s.group)
+	if err != nil {
+		return err
+	}
+	return f(&view{from: now, prefix: partKey(s.group, m.generation, partUser)})
+}
