@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	leasedCount = flag.Uint64("leased-seeds", 600, "how many seeds TestLeased runs")
+	leasedCount = flag.Uint64("leased-seeds", 1500, "how many seeds TestLeased runs")
 	leasedFirst = flag.Uint64("leased-first", 1, "the first of the seeds that TestLeased runs")
 	leasedStop  = flag.Int("leased-stop", 5, "TestLeased ends when so many seeds have failed")
 	leasedSeed  = flag.Uint64("leased-seed", 0, "run this seed with leases only; with -v its whole story is printed")

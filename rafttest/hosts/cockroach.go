@@ -92,6 +92,7 @@ func (h *cockroach) pass() {
 
 // handle does what a Ready asks for: write, send, apply.
 func (h *cockroach) handle(rd raft.Ready) {
+	h.confirm(rd.ReadStates)
 	peers, toAppend, toApply := splitLocal(rd.Messages)
 	if toAppend != nil {
 		h.append(toAppend)
@@ -164,6 +165,7 @@ func (h *cockroach) applyAll(m *pb.Message) {
 	}
 	s := h.state
 	h.m.disk.write(record{play: func(im *image) { im.state = s }})
+	h.answerReads()
 	h.dispatch(m.GetResponses())
 }
 
@@ -376,8 +378,13 @@ func (h *cockroach) put(c command, done func()) {
 	h.route(c.encode())
 }
 
-// get is a command like put: reads go through the log.
+// get is a command like put: reads go through the log. With leases some go by ReadIndex.
 func (h *cockroach) get(c command, done func(uint32)) {
+	if h.m.lib.Leased && h.w.clients.Chance(0.7) {
+		h.wake()
+		h.ask(c, done)
+		return
+	}
 	h.waiting[c.id] = func(value uint32) { h.w.reach.Reads++; done(value) }
 	h.route(c.encode())
 }

@@ -4,8 +4,6 @@
 package hosts
 
 import (
-	"encoding/binary"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
@@ -20,10 +18,6 @@ type etcd struct {
 	// todo is what waits to be applied.
 	todo     []toApply
 	applying bool
-
-	asked     map[uint64]reading
-	confirmed []confirmedRead
-	reads     uint64
 }
 
 // toApply is a part of a Ready for the state machine.
@@ -33,18 +27,8 @@ type toApply struct {
 	done     func()
 }
 
-type reading struct {
-	key  byte
-	done func(uint32)
-}
-
-type confirmedRead struct {
-	reading
-	index uint64
-}
-
 func newEtcd(m *machine) *etcd {
-	h := &etcd{asked: map[uint64]reading{}}
+	h := &etcd{}
 	h.begin(m, false)
 	return h
 }
@@ -248,41 +232,4 @@ func (h *etcd) put(c command, done func()) {
 	}
 }
 
-// get asks for the index to wait for, under a number that no other request of
-// any process has.
-func (h *etcd) get(c command, done func(uint32)) {
-	h.reads++
-	id := h.m.id<<56 | uint64(h.m.life)<<32 | h.reads
-	if h.w.opts.Bug == ReusedReadIDs {
-		id = h.reads
-	}
-	h.asked[id] = reading{c.key, done}
-	h.core.ReadIndex(word(id))
-}
-
-func (h *etcd) confirm(states []raft.ReadState) {
-	for _, s := range states {
-		if len(s.RequestCtx) != 8 {
-			die("read state for the request %x", s.RequestCtx)
-		}
-		id := binary.LittleEndian.Uint64(s.RequestCtx)
-		if r, ok := h.asked[id]; ok {
-			delete(h.asked, id)
-			h.confirmed = append(h.confirmed, confirmedRead{r, s.Index})
-		}
-	}
-	h.answerReads()
-}
-
-func (h *etcd) answerReads() {
-	left := h.confirmed[:0]
-	for _, r := range h.confirmed {
-		if r.index <= h.state.at.index {
-			h.w.reach.Reads++
-			r.done(h.state.values[r.key])
-		} else {
-			left = append(left, r)
-		}
-	}
-	h.confirmed = left
-}
+func (h *etcd) get(c command, done func(uint32)) { h.ask(c, done) }

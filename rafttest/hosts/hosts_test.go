@@ -26,7 +26,13 @@ func libraries(kind Kind) []Library { return []Library{Upstream(), Weft(), Coded
 var kinds = []Kind{EtcdLike, CockroachLike}
 
 // runSeeds runs n seeds, or those of the flags.
-func runSeeds(t *testing.T, opts Options, n uint64) (reached Reach) {
+func runSeeds(t *testing.T, opts Options, n uint64) Reach {
+	reached, _ := runLeased(t, opts, n)
+	return reached
+}
+
+// runLeased is runSeeds, and returns what leases came across as well.
+func runLeased(t *testing.T, opts Options, n uint64) (reached Reach, leased LeaseReach) {
 	first := *firstSeed
 	if *seedCount != 0 {
 		n = *seedCount
@@ -48,8 +54,9 @@ func runSeeds(t *testing.T, opts Options, n uint64) (reached Reach) {
 			t.Errorf("%v\nagain: go test ./rafttest/hosts -run '%s' -seed %d -v", r.Err, t.Name(), seed)
 		}
 		reached.Add(r.Reached)
+		leased.Add(r.Leases)
 	}
-	return reached
+	return reached, leased
 }
 
 // TestHosts runs both hosts with each library through faults, and looks whether
@@ -76,10 +83,61 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// leasedLibraries are what the suite runs with roster leases in a kind of host.
+func leasedLibraries(kind Kind) (libs []Library) {
+	for _, lib := range []Library{Weft(), Coded(kind)} {
+		libs = append(libs, Leased(lib, kind, false, 0), Leased(lib, kind, true, 0))
+	}
+	return libs
+}
+
+// TestHostsWithLeases runs both hosts with roster leases, coding off and on, early accept notes
+// off and on, on clocks with rates anywhere within the bound. Nobody answers a read
+// without a write that anybody may have seen.
+func TestHostsWithLeases(t *testing.T) {
+	var all LeaseReach
+	full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 20)
+	for _, kind := range kinds {
+		for _, lib := range leasedLibraries(kind) {
+			ran := false
+			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
+				ran = true
+				begun := time.Now()
+				reached, leased := runLeased(t, Options{Kind: kind, Library: lib}, 20)
+				t.Logf("%v\n%v\n%v", time.Since(begun).Round(time.Millisecond), reached, leased)
+				all.Add(leased)
+			})
+			full = full && ran // or -run chose some of them
+		}
+	}
+	t.Logf("altogether\n%v", all)
+	if full {
+		require.Empty(t, all.Missing(), "never reached")
+	}
+}
+
+// TestLeasesNeedClocksWithinTheBound runs clocks that gain and lose far more than the settings
+// say. If no read is stale then, the test above shows nothing.
+func TestLeasesNeedClocksWithinTheBound(t *testing.T) {
+	const seeds = 300
+	for _, kind := range kinds {
+		lib := Leased(Weft(), kind, false, 25)
+		found := false
+		for seed := uint64(1); seed <= seeds && !found; seed++ {
+			if r := Run(seed, Options{Kind: kind, Library: lib}); r.Err != nil {
+				require.ErrorContains(t, r.Err, "somebody may have seen")
+				t.Log(r.Err)
+				found = true
+			}
+		}
+		require.True(t, found, "%v: %d seeds, and no read was stale", kind, seeds)
+	}
+}
+
 // TestSameStory shows that a run is a function of its seed.
 func TestSameStory(t *testing.T) {
 	for _, kind := range kinds {
-		for _, lib := range libraries(kind) {
+		for _, lib := range append(libraries(kind), leasedLibraries(kind)...) {
 			for seed := uint64(1); seed <= 2; seed++ {
 				story := func() (string, Result) {
 					var b strings.Builder

@@ -31,6 +31,8 @@ type Library struct {
 	New  func(*Reach, raft.Config) (Core, error)
 	// Coded says that entries may travel coded.
 	Coded bool
+	// Leased says that members answer reads by roster leases.
+	Leased bool
 	// Types is the number of message types that the library may send, for hosts
 	// that count by type.
 	Types int

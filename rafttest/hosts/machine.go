@@ -153,6 +153,7 @@ func (m *machine) crash() {
 }
 
 func (m *machine) end() {
+	m.countLeases()
 	m.life++
 	m.proc, m.backlog, m.paused = nil, nil, false
 	m.w.breakStreams(m.id)

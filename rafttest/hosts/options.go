@@ -48,6 +48,7 @@ type Result struct {
 	Seed    uint64
 	Err     error
 	Reached Reach
+	Leases  LeaseReach
 }
 
 // Reach counts what runs came across: what stays at zero was not tested.

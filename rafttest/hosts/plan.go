@@ -36,6 +36,8 @@ type plan struct {
 	// The mean times between two faults of a kind; 0: none.
 	crashEvery, killEvery, pauseEvery, cutEvery time.Duration
 	breakEvery, transferEvery, churnEvery       time.Duration
+	// rosterEvery is the same for wishes of other responders, where there are leases.
+	rosterEvery time.Duration
 	// tear is how often the power fails while several entries are written.
 	tear float64
 
@@ -93,6 +95,7 @@ func drawPlan(d simkit.Draws) plan {
 	if d.Chance(0.3) {
 		p.idle = d.Span(100*time.Millisecond, time.Second)
 	}
+	p.rosterEvery = 400 * time.Millisecond
 	if d.Chance(0.5) {
 		p.maxInflightBytes = p.maxSizePerMsg + 256<<10
 	}

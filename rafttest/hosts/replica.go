@@ -26,6 +26,7 @@ type replica struct {
 	changing int
 	// waiting are calls whose command has yet to be applied here.
 	waiting map[commandID]func(value uint32)
+	reads   readings
 	// settled reports whether everything that was taken is given back.
 	settled func() bool
 }
@@ -33,7 +34,7 @@ type replica struct {
 // begin makes the core.
 func (r *replica) begin(m *machine, async bool) {
 	w := m.w
-	*r = replica{m: m, w: w, state: m.disk.live.state, waiting: map[commandID]func(uint32){}, settled: func() bool { return true }}
+	*r = replica{m: m, w: w, state: m.disk.live.state, waiting: map[commandID]func(uint32){}, reads: readings{asked: map[uint64]reading{}}, settled: func() bool { return true }}
 	if m.life > 1 {
 		w.reach.Restarts++
 	}
@@ -88,6 +89,9 @@ func (r *replica) applyCommand(e *pb.Entry) {
 	if !r.state.apply(c) {
 		r.w.reach.Duplicates++
 		return
+	}
+	if c.op == opPut {
+		r.w.check.hasPut(c.key, e.GetIndex())
 	}
 	if done := r.waiting[c.id]; done != nil {
 		delete(r.waiting, c.id)

@@ -37,6 +37,7 @@ type world struct {
 	roll    upgrade
 	history []access
 	reach   Reach
+	leases  LeaseReach
 	err     error
 }
 
@@ -44,6 +45,9 @@ func newWorld(seed uint64, opts Options) *world {
 	draw := func(stream uint64) simkit.Draws { return simkit.NewDraws(seed, stream) }
 	w := &world{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
+	if opts.Library.Leased {
+		w.plan.checkQuorum = true // which leases need
+	}
 	return w
 }
 
@@ -58,6 +62,7 @@ func Run(seed uint64, opts Options) Result {
 	w.beginClients()
 	w.beginOperator()
 	w.beginRolling()
+	w.beginLeases()
 	w.runUntil(runTime, nil)
 	if !w.runUntil(w.Now()+rollTime, func() bool { return w.roll.done }) && w.err == nil {
 		w.fail("some members do not run %s after %v: %s", w.target().Name, rollTime, w.describe())
@@ -68,7 +73,10 @@ func Run(seed uint64, opts Options) Result {
 	if w.err == nil {
 		w.checkHistory()
 	}
-	r := Result{Seed: seed, Err: w.err, Reached: w.reach}
+	for _, m := range w.machines {
+		m.countLeases()
+	}
+	r := Result{Seed: seed, Err: w.err, Reached: w.reach, Leases: w.leases}
 	if r.Err != nil {
 		r.Err = fmt.Errorf("seed %d, %v on %s: %w", seed, opts.Kind, opts.Library.Name, r.Err)
 	}
@@ -169,6 +177,10 @@ type checker struct {
 	leaders map[uint64]uint64
 	// applied is what stands at each index: its term, and a checksum.
 	applied map[uint64]appliedEntry
+	// fresh is the index of the last put that anybody has applied, freshOf that of a key:
+	// somebody may have seen it.
+	fresh   uint64
+	freshOf [keys]uint64
 	// changes are the changes of the members that were proposed, as bytes.
 	changes []string
 }
@@ -209,6 +221,12 @@ func (c *checker) applies(r *replica, e *pb.Entry) {
 		c.w.fail("n%d applies entry %d of term %d with checksum %x; another member applied term %d, checksum %x",
 			r.m.id, e.GetIndex(), is.term, is.sum, was.term, was.sum)
 	}
+}
+
+// hasPut notes that a member has applied a put.
+func (c *checker) hasPut(key byte, index uint64) {
+	c.fresh = max(c.fresh, index)
+	c.freshOf[key] = max(c.freshOf[key], index)
 }
 
 // changed looks whether a change that is applied is one that was proposed.

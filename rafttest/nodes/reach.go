@@ -30,6 +30,7 @@ type Reach struct {
 	WaitedReads, HeldReads, CutReads                     uint64 // of those at responders
 	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters
 	NoteCommits                                          uint64
+	LeasedRuns                                           uint64 // runs with leases on
 }
 
 // Add adds the counts of another run.

@@ -55,6 +55,9 @@ func newWorld(seed uint64, opts Options) *world {
 	w := &world{opts: opts, rng: simkit.NewDraws(seed, 1), nets: simkit.NewDraws(seed, 2), disks: simkit.NewDraws(seed, 3), cli: simkit.NewDraws(seed, 4), lease: simkit.NewDraws(seed, 6)}
 	w.story.out = opts.Trace
 	w.plan = drawPlan(seed, opts)
+	if w.plan.leasing.on {
+		w.reach.LeasedRuns++
+	}
 	w.net = network{w: w, held: map[*lane]time.Duration{}}
 	return w
 }

@@ -1,0 +1,87 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"encoding/binary"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+)
+
+// readings are the reads of a process that go by ReadIndex.
+type readings struct {
+	asked     map[uint64]reading
+	confirmed []confirmedRead
+	count     uint64
+}
+
+type reading struct {
+	key  byte
+	done func(uint32)
+	// fresh is the last index that the read must not miss: somebody may have seen what
+	// is there.
+	fresh uint64
+}
+
+type confirmedRead struct {
+	reading
+	index uint64
+}
+
+// ask asks for the index to wait for, under a number that no other request of
+// any process has.
+func (r *replica) ask(c command, done func(uint32)) {
+	r.reads.count++
+	id := r.m.id<<56 | uint64(r.m.life)<<32 | r.reads.count
+	if r.w.opts.Bug == ReusedReadIDs {
+		id = r.reads.count
+	}
+	if spanned, ok := r.core.(spannedCore); ok && r.w.readsSpans() {
+		r.reads.asked[id] = reading{c.key, done, r.w.check.freshOf[c.key]}
+		spanned.ReadIndexSpans(word(id), keySpan(c.key))
+		return
+	}
+	r.reads.asked[id] = reading{c.key, done, r.w.check.fresh}
+	r.core.ReadIndex(word(id))
+}
+
+// spannedCore is a core that may be told which keys a read looks at.
+type spannedCore interface {
+	ReadIndexSpans(rctx []byte, spans ...leases.Span)
+}
+
+// confirm takes the answers of the core.
+func (r *replica) confirm(states []raft.ReadState) {
+	for _, s := range states {
+		if len(s.RequestCtx) != 8 {
+			die("read state for the request %x", s.RequestCtx)
+		}
+		id := binary.LittleEndian.Uint64(s.RequestCtx)
+		q, ok := r.reads.asked[id]
+		if !ok {
+			continue
+		}
+		delete(r.reads.asked, id)
+		if s.Index < q.fresh && r.w.opts.Bug == NoBug {
+			r.w.fail("n%d is to read key %d at %d; somebody may have seen %d when the read began", r.m.id, q.key, s.Index, q.fresh)
+		}
+		r.reads.confirmed = append(r.reads.confirmed, confirmedRead{q, s.Index})
+	}
+	r.answerReads()
+}
+
+// answerReads answers the reads for which enough is applied.
+func (r *replica) answerReads() {
+	left := r.reads.confirmed[:0]
+	for _, q := range r.reads.confirmed {
+		if q.index <= r.state.at.index {
+			r.w.reach.Reads++
+			q.done(r.state.values[q.key])
+		} else {
+			left = append(left, q)
+		}
+	}
+	r.reads.confirmed = left
+}
