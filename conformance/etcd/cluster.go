@@ -66,11 +66,46 @@ func leasedCluster(ctx context.Context, w *workdir, o options) []row {
 	binary, err := w.buildStepped(ctx, "etcd-stepped")
 	if err == nil {
 		var report live.Report
-		report, err = runLive(ctx, w, live.Leases, w.steppedOptions(o.seed, binary), "stepped")
-		r.Notes = []string{report.String()}
+		if report, err = runLive(ctx, w, live.Leases, w.steppedOptions(o.seed, binary), "stepped"); err == nil {
+			r.Notes = []string{report.String()}
+		}
 	}
 	r.Took, r.err = time.Since(start), err
 	return []row{r}
+}
+
+// readCosts measures what linearizable reads cost without leases and with them.
+func readCosts(ctx context.Context, w *workdir, o options) (rows []row) {
+	cores := []string{coreWeft, coreLeased}
+	if o.core == coreUpstream {
+		cores = []string{coreUpstream}
+	}
+	for _, core := range cores {
+		r := row{Name: "what linearizable reads cost", Core: core}
+		if hasLeases(core) {
+			r.Name += withLeases
+		}
+		start := time.Now()
+		binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
+		if err == nil {
+			var report live.ReadsReport
+			if report, err = runReads(ctx, w, core, binary); err == nil {
+				r.Notes = []string{report.String()}
+			}
+		}
+		r.Took, r.err = time.Since(start), err
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func runReads(ctx context.Context, w *workdir, core, binary string) (live.ReadsReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
+	return live.Reads(ctx, live.Options{
+		Binaries: []string{binary}, Env: w.env(core), Leased: hasLeases(core), Dir: w.path("live", "reads-"+core),
+		FirstPort: firstPort(), Progress: func(line string) { progress("  %s", line) },
+	})
 }
 
 func (w *workdir) steppedOptions(seed uint64, binary string) live.Options {

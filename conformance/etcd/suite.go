@@ -43,7 +43,7 @@ func stages(full bool) [][][]step {
 			{{"coded-unit", coded(nodeTests)}, {"coded-integration", coded(integration)}},
 			{{"leased-unit", leased(nodeTests)}, {"leased-integration", leased(integration)}, {"leased-leader", leaderLeased}},
 		},
-		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}}},
+		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}, {"reads", readCosts}}},
 	}
 }
 
