@@ -118,7 +118,7 @@ BENCH ?=
 ETCD ?=
 
 .PHONY: conformance-etcd
-conformance-etcd: ## etcd's own tests, and a cluster of etcd processes under faults, on Weft (under 10 minutes)
+conformance-etcd: ## etcd's own tests, and clusters of etcd processes under faults, on Weft (under 15 minutes)
 	cd conformance/etcd && $(GO) vet ./... && $(GO) test ./... && $(GO) run . $(ETCD)
 
 .PHONY: etcd

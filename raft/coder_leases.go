@@ -46,6 +46,11 @@ func (x *leased) Appended(ents []*pb.Entry) {
 	x.leases.Appended(ents)
 }
 
+func (x *leased) Load(ents []*pb.Entry) error {
+	x.leases.Loaded(ents)
+	return x.coder.Load(ents)
+}
+
 func (x *leased) Truncated(from uint64) {
 	x.coder.Truncated(from)
 	x.leases.Truncated(from)

@@ -53,6 +53,8 @@ type leaseNode struct {
 	up       bool
 	stuck    bool // its disk does not end a write
 	slow     bool // its host does not apply
+	refuses  bool // its host refuses changes
+	late     bool // its host reports changes as applied before they are in force, as etcd may
 	waiting  []*pb.Message
 	toApply  []*pb.Message
 	applied  uint64
@@ -242,8 +244,13 @@ func (n *leaseNode) apply() {
 	n.toApply = nil
 	for _, m := range list {
 		for _, e := range m.GetEntries() {
-			if cc := changeOf(n.g.t, e); cc != nil {
-				n.conf, n.confAt = n.rn.ApplyConfChange(cc), e.GetIndex()
+			if cc := changeOf(n.g.t, e); cc != nil && !n.refuses {
+				change := func() { n.conf, n.confAt = n.rn.ApplyConfChange(cc), e.GetIndex() }
+				if n.late {
+					n.later(3*time.Millisecond, change)
+				} else {
+					change()
+				}
 			}
 			n.applied = e.GetIndex()
 		}

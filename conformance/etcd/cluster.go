@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -57,6 +56,62 @@ func rollingCluster(ctx context.Context, w *workdir, o options) []row {
 	return []row{played(ctx, w, o, "rolling upgrade and downgrade"+codedFrom(o), live.Roll, largest, coreUpstream, coreCoded)}
 }
 
+// leasedCluster runs the faults of leases: kill -9, SIGSTOP and steps of clocks.
+func leasedCluster(ctx context.Context, w *workdir, o options) []row {
+	if o.core == coreUpstream {
+		return nil
+	}
+	r := row{Name: "live cluster under kill -9, SIGSTOP and clock steps" + withLeases, Core: coreLeased}
+	start := time.Now()
+	binary, err := w.buildStepped(ctx, "etcd-stepped")
+	if err == nil {
+		var report live.Report
+		if report, err = runLive(ctx, w, live.Leases, w.steppedOptions(o.seed, binary), "stepped"); err == nil {
+			r.Notes = []string{report.String()}
+		}
+	}
+	r.Took, r.err = time.Since(start), err
+	return []row{r}
+}
+
+// readCosts measures what linearizable reads cost without leases and with them.
+func readCosts(ctx context.Context, w *workdir, o options) (rows []row) {
+	cores := []string{coreWeft, coreLeased}
+	if o.core == coreUpstream {
+		cores = []string{coreUpstream}
+	}
+	for _, core := range cores {
+		r := row{Name: "what linearizable reads cost", Core: core}
+		if hasLeases(core) {
+			r.Name += withLeases
+		}
+		start := time.Now()
+		binary, err := w.buildServer(ctx, core, "etcd-"+library(core))
+		if err == nil {
+			var report live.ReadsReport
+			if report, err = runReads(ctx, w, core, binary); err == nil {
+				r.Notes = []string{report.String()}
+			}
+		}
+		r.Took, r.err = time.Since(start), err
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func runReads(ctx context.Context, w *workdir, core, binary string) (live.ReadsReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
+	return live.Reads(ctx, live.Options{
+		Binaries: []string{binary}, Env: w.env(core), Leased: hasLeases(core), Dir: w.path("live", "reads-"+core),
+		FirstPort: firstPort(), Progress: func(line string) { progress("  %s", line) },
+	})
+}
+
+func (w *workdir) steppedOptions(seed uint64, binary string) live.Options {
+	return live.Options{Seed: seed, Binaries: []string{binary}, Env: w.env(coreLeased), Leased: true, Stepped: stepVariable}
+}
+
 // scenario is what is done to a live cluster.
 type scenario func(context.Context, live.Options) (live.Report, error)
 
@@ -100,48 +155,56 @@ var brokenRule = struct{ file, old, new string }{
 	new:  "l.electorate.members.Progress[l.id].Match",
 }
 
-// breakRule returns the source in a file with the rule broken.
-func breakRule(file string) (string, error) {
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	if n := strings.Count(string(src), brokenRule.old); n != 1 {
-		return "", fmt.Errorf("%s: %q occurs %d times, want once", file, brokenRule.old, n)
-	}
-	return strings.Replace(string(src), brokenRule.old, brokenRule.new, 1), nil
+// brokenClock has leases go by the time of day.
+var brokenClock = struct{ file, old, new string }{
+	file: "leases/clock/clock_linux.go",
+	old:  "return read(unix.CLOCK_BOOTTIME)",
+	new:  "return time.Duration(time.Now().UnixNano())",
 }
 
-var errSurvived = errors.New("a core with a broken commit rule passed: the live cluster would not see it")
+var errSurvived = errors.New("a broken core passed: the live cluster would not see it")
 
-// mutant builds etcd on a Weft that breaks the commit rule, and returns an
-// error unless the live cluster sees it.
-func mutant(ctx context.Context, w *workdir, seed uint64) error {
-	file := filepath.Join(w.weft, filepath.FromSlash(brokenRule.file))
-	broken, err := breakRule(file)
+// mutants builds etcd on Wefts that are broken, and returns an error unless live clusters
+// see that: one with a commit rule that asks nobody, and one whose leases go by the time
+// of day, which is set back.
+func mutants(ctx context.Context, w *workdir, seed uint64) error {
+	rule := filepath.Join(w.weft, filepath.FromSlash(brokenRule.file))
+	src, err := replaced(rule, brokenRule.old, brokenRule.new)
 	if err != nil {
 		return err
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: w.path("mutant.go")}})
+	binary, err := w.buildOverlaid(ctx, "etcd-mutant", map[string]string{rule: src})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.WriteFile(w.path("mutant.go"), []byte(broken), 0o600), os.WriteFile(w.path("mutant.json"), overlay, 0o600)); err != nil {
+	if err := mutant(ctx, w, "commit rule", live.Run, live.Options{Seed: seed, Binaries: []string{binary}}); err != nil {
 		return err
 	}
-	binary, err := w.buildServer(ctx, coreWeft, "etcd-mutant", "-overlay="+w.path("mutant.json"))
+	files, err := steppedTime()
 	if err != nil {
 		return err
 	}
-	_, err = runLive(ctx, w, live.Run, live.Options{Seed: seed, Binaries: []string{binary}}, "mutant")
+	clock := filepath.Join(w.weft, filepath.FromSlash(brokenClock.file))
+	if files[clock], err = replaced(clock, brokenClock.old, brokenClock.new); err != nil {
+		return err
+	}
+	if binary, err = w.buildOverlaid(ctx, "etcd-mutant-clock", files); err != nil {
+		return err
+	}
+	return mutant(ctx, w, "clock of leases", live.StopResponders, w.steppedOptions(seed, binary))
+}
+
+// mutant returns an error unless a run finds what is broken.
+func mutant(ctx context.Context, w *workdir, what string, play scenario, o live.Options) error {
+	_, err := runLive(ctx, w, play, o, "mutant")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-		return errSurvived
+		return fmt.Errorf("%s: %w", what, errSurvived)
 	case !errors.Is(err, live.ErrUnsafe):
-		return fmt.Errorf("the mutant failed, but nothing was seen to be lost: %w", err)
+		return fmt.Errorf("%s: the mutant failed, but clients saw nothing wrong: %w", what, err)
 	}
-	fmt.Printf("the broken commit rule was found: %v\n", err)
+	fmt.Printf("the broken %s was found: %v\n", what, err)
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -65,7 +66,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.dir, "dir", "", "directory for what is generated and built (default: .cache/conformance-etcd in Weft)")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "what the clients of the live cluster do")
 	f.BoolVar(&o.full, "full", false, "run all of etcd's unit and integration tests (takes longer)")
-	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule and expect that the live cluster shows it")
+	f.BoolVar(&o.mutant, "mutant", false, "break Weft's commit rule, then the clock of leases, and expect that live clusters show it")
 	f.IntVar(&o.coding, "coding", 1024, "payload bytes from which the steps with coding code")
 	cmd.AddCommand(execCommand(), buildCommand(), benchCommand())
 	return cmd
@@ -86,10 +87,12 @@ func conformance(ctx context.Context, o options) error {
 	if o.mutant && o.core != coreWeft {
 		return fmt.Errorf("--mutant breaks Weft; it does not go with --core %s", o.core)
 	}
-	// Steps say for themselves what codes and what does not.
-	for _, name := range []string{shim.CodingVariable, shim.DensifyVariable} {
-		if err := os.Unsetenv(name); err != nil {
-			return err
+	// Steps say for themselves what codes, and what has leases.
+	for _, setting := range os.Environ() {
+		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, shim.VariablePrefix) {
+			if err := os.Unsetenv(name); err != nil {
+				return err
+			}
 		}
 	}
 	w, err := newWorkdir(o.dir)
@@ -101,7 +104,7 @@ func conformance(ctx context.Context, o options) error {
 		return err
 	}
 	if o.mutant {
-		return mutant(ctx, w, o.seed)
+		return mutants(ctx, w, o.seed)
 	}
 	results := &results{core: o.core, dir: w.dir}
 	for _, lanes := range stages(o.full) {

@@ -64,6 +64,17 @@ func TestProgramIsRefusedOnAnotherCoreOrInAnotherEnvironment(t *testing.T) {
 	core, err = runsOn(coreWeft, weft)
 	require.NoError(t, err)
 	require.Equal(t, coreWeft, core)
+
+	_, err = runsOn(coreLeased, weft)
+	require.ErrorContains(t, err, `is to run on leased, and WEFT_LEASES is ""`)
+	t.Setenv(shim.LeasesVariable, "on")
+	for _, want := range []string{coreLeased, coreLeaderLeased} {
+		core, err = runsOn(want, weft)
+		require.NoError(t, err)
+		require.Equal(t, want, core)
+	}
+	_, err = runsOn(coreWeft, weft)
+	require.ErrorContains(t, err, `is to run on weft, and WEFT_LEASES is "on"`)
 }
 
 const events = `{"Action":"start","Package":"p"}
@@ -139,10 +150,25 @@ func TestTestsIn(t *testing.T) {
 	}
 }
 
-func TestRuleThatTheMutantBreaksIsInTheCore(t *testing.T) {
-	src, err := breakRule(filepath.Join("..", "..", filepath.FromSlash(brokenRule.file)))
+func TestWhatMutantsBreakIsInTheSources(t *testing.T) {
+	for _, broken := range []struct{ file, old, new string }{brokenRule, brokenClock} {
+		src, err := replaced(filepath.Join("..", "..", filepath.FromSlash(broken.file)), broken.old, broken.new)
+		require.NoError(t, err)
+		require.Contains(t, src, broken.new)
+	}
+	files, err := steppedTime()
 	require.NoError(t, err)
-	require.Contains(t, src, brokenRule.new)
+	require.Len(t, files, 2)
+}
+
+func TestSelectionsLeaveOutByNameAndPackage(t *testing.T) {
+	require.True(t, in("m/a", "m/a"))
+	require.False(t, in("m/a/b", "m/a"))
+	require.True(t, in("m/a/b", "m/a/..."))
+	require.False(t, in("m/ab", "m/a/..."))
+	chosen := []selection{{path: "m/a"}, {path: "m/b"}}
+	require.Equal(t, []selection{{path: "m/a", without: oneDisk}, {path: "m/b", without: oneDisk}}, without(chosen, oneDisk))
+	require.Nil(t, chosen[0].without, "the choice of others stays")
 }
 
 func TestReport(t *testing.T) {

@@ -55,9 +55,10 @@ func runsOn(want, binary string) (string, error) {
 	if err := checkLibrary(want, binary); err != nil {
 		return "", err
 	}
-	value, set := os.LookupEnv(shim.CodingVariable)
-	if set != (want == coreCoded) {
-		return "", fmt.Errorf("%s is to run on %s, and %s is %q", binary, want, shim.CodingVariable, value)
+	for name, wanted := range map[string]bool{shim.CodingVariable: want == coreCoded, shim.LeasesVariable: hasLeases(want)} {
+		if value, set := os.LookupEnv(name); set != wanted {
+			return "", fmt.Errorf("%s is to run on %s, and %s is %q", binary, want, name, value)
+		}
 	}
 	return want, nil
 }

@@ -40,9 +40,10 @@ func stages(full bool) [][][]step {
 				{"unit", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, unit) }},
 				{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
 			},
-			{{"coded-unit", coded(codedUnitTests)}, {"coded-integration", coded(integration)}},
+			{{"coded-unit", coded(nodeTests)}, {"coded-integration", coded(integration)}},
+			{{"leased-unit", leased(nodeTests)}, {"leased-integration", leased(integration)}, {"leased-leader", leaderLeased}},
 		},
-		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}}},
+		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}, {"reads", readCosts}}},
 	}
 }
 
@@ -71,12 +72,64 @@ func withoutOneDisk(chosen []selection, coding int) []selection {
 	if coding >= smallWrites {
 		return chosen
 	}
+	return without(chosen, oneDisk)
+}
+
+// without returns selections without tests of some names.
+func without(chosen []selection, names []string) []selection {
 	chosen = slices.Clone(chosen)
 	for i := range chosen {
-		chosen[i].without = oneDisk
+		chosen[i].without = names
 	}
 	return chosen
 }
+
+// leased runs tests on a shim that turns roster leases on.
+func leased(chosen []selection) func(context.Context, *workdir, options) []row {
+	return func(ctx context.Context, w *workdir, o options) []row {
+		if o.core == coreUpstream {
+			return nil
+		}
+		rows := runTests(ctx, w, coreLeased, without(chosen, append(slices.Clone(readsAsSigns), noPreVote...)))
+		for i := range rows {
+			rows[i].Name += withLeases
+		}
+		return rows
+	}
+}
+
+// readsAsSigns are tests that contradict responders: they take the answer to a
+// linearizable read for a sign that the leader is in touch, which no responder asks.
+//
+//   - TestDropReadUnderNetworkPartition cuts the leader off, and wants a read at a
+//     follower to fail ("leader changed"): the follower answers by its lease.
+//   - TestRejectUnhealthyRemove stops two members and waits for a leader by a
+//     linearizable read, then goes to the leader that the members name. If the old leader
+//     is one of the two the read succeeds all the same, before an election.
+//
+// They run with the leader's lease alone.
+var readsAsSigns = []string{"TestDropReadUnderNetworkPartition", "TestRejectUnhealthyRemove"}
+
+// noPreVote are tests with a node whose Config has neither PreVote nor CheckQuorum, as no
+// etcd that runs has. Such a host ends if it is told to have leases.
+var noPreVote = []string{"TestApplyConfigChangeUpdatesConsistIndex", "TestProcessIgnoreMismatchMessage"}
+
+// leaderLeased runs the tests that contradict responders with the leader's lease alone.
+func leaderLeased(ctx context.Context, w *workdir, o options) []row {
+	if o.core == coreUpstream {
+		return nil
+	}
+	rows := runTests(ctx, w, coreLeaderLeased, []selection{
+		{path: testsPath + "/integration", only: readsAsSigns[1:]},
+		{path: testsPath + "/integration/clientv3/connectivity", only: readsAsSigns[:1]},
+	})
+	for i := range rows {
+		rows[i].Name += ", with the leader's lease alone"
+	}
+	return rows
+}
+
+const withLeases = ", with leases"
 
 func codedFrom(o options) string { return fmt.Sprintf(", coded from %d B", o.coding) }
 
@@ -85,6 +138,7 @@ type selection struct {
 	path    string // of the package; with "/..." also of those below
 	files   []string
 	without []string // names of tests
+	only    []string // names of tests; all if empty
 }
 
 // unitTests are etcd's own tests of what stands on Raft: the server with its
@@ -94,8 +148,8 @@ var unitTests = []selection{
 	{path: serverPath + "/storage/wal/..."},
 }
 
-// codedUnitTests are those of them that start nodes.
-var codedUnitTests = []selection{
+// nodeTests are those of them that start nodes.
+var nodeTests = []selection{
 	{path: serverPath + "/etcdserver"},
 	{path: serverPath + "/etcdserver/api/rafthttp"},
 }
@@ -192,13 +246,21 @@ func (w *workdir) wanted(ctx context.Context, chosen []selection) (map[string][]
 			found += n
 		}
 		for path, names := range want {
-			want[path] = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(s.without, name) })
+			want[path] = slices.DeleteFunc(names, func(name string) bool {
+				return slices.Contains(s.without, name) || len(s.only) > 0 && in(path, s.path) && !slices.Contains(s.only, name)
+			})
 		}
 		if found == 0 {
 			return nil, fmt.Errorf("%s %v: no tests there", s.path, s.files)
 		}
 	}
 	return want, nil
+}
+
+// in reports whether a package is of a selection's path.
+func in(path, selected string) bool {
+	above, below := strings.CutSuffix(selected, "/...")
+	return path == above || below && strings.HasPrefix(path, above+"/")
 }
 
 // testsIn adds the tests in a directory of a module, and in those below it, and

@@ -26,6 +26,10 @@ const (
 	coreUpstream = "upstream"
 	// coreCoded is Weft in an environment that turns coding on.
 	coreCoded = "coded"
+	// coreLeased is Weft in an environment that turns roster leases on.
+	coreLeased = "leased"
+	// coreLeaderLeased is the same with the leader's lease alone: nobody else answers.
+	coreLeaderLeased = "leased-leader"
 
 	etcdVersion = "v3.7.3"
 	serverPath  = "go.etcd.io/etcd/server/v3"
@@ -142,20 +146,39 @@ func (w *workdir) writeModule(core string, replace map[string]string) error {
 	return errors.Join(os.WriteFile(w.path(core+".mod"), data, 0o600), os.WriteFile(w.path(core+".sum"), sums, 0o600))
 }
 
+// hasLeases reports whether nodes have leases on a core.
+func hasLeases(core string) bool { return core == coreLeased || core == coreLeaderLeased }
+
 // library returns the library that is linked for a core.
 func library(core string) string {
-	if core == coreCoded {
+	if core == coreCoded || hasLeases(core) {
 		return coreWeft
 	}
 	return core
 }
 
-// env returns what the environment of a process on a core has besides.
+// env returns what the environment of a process on a core has besides, for etcd with
+// its usual tick.
 func (w *workdir) env(core string) []string {
-	if core != coreCoded {
-		return nil
+	switch core {
+	case coreCoded:
+		return []string{fmt.Sprintf("%s=%d", shim.CodingVariable, w.coding)}
+	case coreLeased:
+		return []string{shim.LeasesVariable + "=on"}
+	case coreLeaderLeased:
+		return []string{shim.LeasesVariable + "=on", shim.LeasesRespondersVariable + "=none"}
 	}
-	return []string{fmt.Sprintf("%s=%d", shim.CodingVariable, w.coding)}
+	return nil
+}
+
+// testEnv returns the same for etcd's own tests, which tick ten times as fast, and have
+// all else as fast: a lease of a second would outlast some of them.
+func (w *workdir) testEnv(core string) []string {
+	env := w.env(core)
+	if hasLeases(core) {
+		env = append(env, shim.LeasesTickVariable+"=10ms", shim.LeasesLengthVariable+"=100ms")
+	}
+	return env
 }
 
 // goCommand prepares a go command in this module, with the core in place. When
@@ -164,7 +187,7 @@ func (w *workdir) goCommand(ctx context.Context, core, verb string, args ...stri
 	args = append([]string{verb, "-modfile=" + w.path(library(core)+".mod")}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = w.module
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false"), w.env(core)...)
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false"), w.testEnv(core)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

@@ -48,6 +48,8 @@ const (
 	UpstreamVersion = "v3.7.0"
 	// WeftPath is the module that a shim forwards to.
 	WeftPath = "github.com/weftraft/weft"
+	// VariablePrefix begins the names of all environment variables of a shim.
+	VariablePrefix = "WEFT_"
 	// CodingVariable is the environment variable that turns coded replication on
 	// in a host on a shim: "on", or the size in bytes from which payloads are coded.
 	CodingVariable = "WEFT_CODING"
@@ -61,6 +63,9 @@ const (
 	LeasesTickVariable = "WEFT_LEASES_TICK"
 	// LeasesLengthVariable is the longest time for which a lease binds; 1s if unset.
 	LeasesLengthVariable = "WEFT_LEASES_LENGTH"
+	// LeasesRespondersVariable says which nodes answer reads besides the leader; all
+	// voters if unset.
+	LeasesRespondersVariable = "WEFT_LEASES_RESPONDERS"
 )
 
 // placeholderVersion is what go.mod says of a module that a replace directive

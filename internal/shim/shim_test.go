@@ -121,7 +121,7 @@ func TestEnvironmentSource(t *testing.T) {
 	require.Contains(t, environment, fmt.Sprintf("codingVariable = %q\n", CodingVariable))
 	require.Contains(t, environment, fmt.Sprintf("densifyVariable = %q\n", DensifyVariable))
 	for name, value := range map[string]string{
-		"leasesVariable": LeasesVariable, "tickVariable": LeasesTickVariable, "lengthVariable": LeasesLengthVariable,
+		"leasesVariable": LeasesVariable, "tickVariable": LeasesTickVariable, "lengthVariable": LeasesLengthVariable, "respondersVariable": LeasesRespondersVariable,
 	} {
 		require.Contains(t, leasesEnvironment, fmt.Sprintf("%s = %q\n", name, value))
 	}

@@ -26,8 +26,10 @@ type cluster struct {
 	env      []string // of processes, besides this one's
 	dir      string
 	port     func() (int, error)
-	starts   int // of processes
-	names    int // given to members
+	leased   bool
+	stepped  string // the variable by which processes find their step of the time of day
+	starts   int    // of processes
+	names    int    // given to members
 	members  []*member
 
 	mu      sync.Mutex
@@ -59,6 +61,7 @@ func (c *cluster) add() (*member, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.leased = c.leased
 	c.members = append(c.members, m)
 	return m, nil
 }
@@ -76,7 +79,15 @@ func (c *cluster) initial() string {
 func (c *cluster) start(m *member, state string) error {
 	binary := c.binaries[c.starts%len(c.binaries)]
 	c.starts++
-	return m.start(binary, c.env, c.initial(), state)
+	env := c.env
+	if c.stepped != "" {
+		file, err := m.stepFile()
+		if err != nil {
+			return err
+		}
+		env = append(slices.Clone(env), c.stepped+"="+file)
+	}
+	return m.start(binary, env, c.initial(), state)
 }
 
 func (c *cluster) stop() {
@@ -122,7 +133,7 @@ func (c *cluster) leader(ctx context.Context) (*member, error) {
 		leader = nil
 		var term uint64
 		for _, m := range c.members {
-			if m.process == nil {
+			if m.process == nil || m.paused {
 				continue
 			}
 			s, err := m.status(ctx)
@@ -143,7 +154,7 @@ func (c *cluster) leader(ctx context.Context) (*member, error) {
 func (c *cluster) caughtUp(ctx context.Context, m *member) error {
 	var goal uint64
 	for _, other := range c.members {
-		if other == m || other.process == nil {
+		if other == m || other.process == nil || other.paused {
 			continue
 		}
 		if s, err := other.status(ctx); err == nil {

@@ -28,6 +28,12 @@ type Options struct {
 	Largest int
 	// Coded says that members are to code: that they did is checked.
 	Coded bool
+	// Leased says that members are to answer reads by roster leases: that they did is
+	// checked.
+	Leased bool
+	// Stepped is the variable of the environment that names to the binaries a file with
+	// the seconds by which their time of day is to be wrong; empty if none reads one.
+	Stepped string
 	// Progress is told what happens.
 	Progress func(string)
 }
@@ -43,6 +49,8 @@ type Report struct {
 	Snapshots int
 	// Coded entries were in the logs that were looked at.
 	Coded int
+	// Leases says what was done to members with leases; nil without.
+	Leases *LeaseReport
 }
 
 // String says in one line what a run has covered.
@@ -51,6 +59,9 @@ func (r Report) String() string {
 		r.Operations, r.Unknown, r.Gap.Round(time.Millisecond), r.Snapshots)
 	if r.Coded > 0 {
 		s += fmt.Sprintf("; %d coded entries seen in logs", r.Coded)
+	}
+	if r.Leases != nil {
+		s += "; " + r.Leases.String()
 	}
 	return s
 }
@@ -62,6 +73,7 @@ type run struct {
 	history *history
 	values  values
 	report  Report
+	probes  int // writes of probe
 }
 
 // Run plays the faults: each is a step under load, after which the cluster must
@@ -72,7 +84,7 @@ func play(ctx context.Context, o Options, scenario func(*run, context.Context) e
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return Report{}, err
 	}
-	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, stepped: o.Stepped, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory(),
 		values: values{largest: o.Largest}}
 	defer r.cluster.stop()
 	if err := r.boot(ctx); err != nil {

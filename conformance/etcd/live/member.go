@@ -4,16 +4,13 @@
 package live
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -33,6 +30,15 @@ type member struct {
 	exited  chan struct{}
 	// leaving is set when it is removed: then it ends by itself, rightly.
 	leaving bool
+	// paused is set while the process is stopped.
+	paused bool
+	// leased says that it shows how many reads it has served: this process so many
+	// when it was asked last, and those before it so many.
+	leased         bool
+	latest, before served
+	// offset is what the clocks of its next process are ahead of the system's, but for
+	// the time of day.
+	offset time.Duration
 }
 
 func newMember(dir, name string, port func() (int, error)) (*member, error) {
@@ -68,7 +74,7 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 		return err
 	}
 	defer func() { _ = log.Close() }() // the process has its own handle
-	cmd := exec.Command(binary,
+	args := []string{binary,
 		"--name", m.name, "--data-dir", filepath.Join(m.dir, "data"),
 		"--listen-client-urls", m.client, "--advertise-client-urls", m.client,
 		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
@@ -76,7 +82,11 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
 		// Few entries are kept, so that a new member needs a snapshot.
 		"--snapshot-count", strconv.Itoa(snapshotCount), "--snapshot-catchup-entries", "50",
-		"--logger", "zap", "--log-outputs", "stderr")
+		"--logger", "zap", "--log-outputs", "stderr"}
+	if m.offset != 0 {
+		args = append(inTimeNamespace(m.offset), args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
@@ -100,9 +110,14 @@ func (m *member) kill() {
 	if m.process == nil {
 		return
 	}
+	if m.leased && !m.paused {
+		m.sample(context.Background())
+	}
 	_ = m.process.Process.Kill() // it may have exited already
 	<-m.exited
-	m.process = nil
+	m.process, m.paused = nil, false
+	m.before.add(m.latest)
+	m.latest = served{}
 }
 
 // alive returns an error if the process has ended without being killed.
@@ -119,33 +134,6 @@ func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	return m.api.Status(ctx, m.client)
-}
-
-// snapshotsReceived reads from the member's metrics how many snapshots other
-// members have sent it.
-func (m *member) snapshotsReceived(ctx context.Context) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.client+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = resp.Body.Close() }() // only read from
-	total := 0
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "etcd_network_snapshot_receive_success{"); ok {
-			_, count, _ := strings.Cut(rest, "} ")
-			n, err := strconv.Atoi(count)
-			if err != nil {
-				return 0, fmt.Errorf("metric %q: %w", lines.Text(), err)
-			}
-			total += n
-		}
-	}
-	return total, lines.Err()
 }
 
 // ports hands out ports on which nobody listens, below those that systems give

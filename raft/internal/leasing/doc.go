@@ -8,6 +8,7 @@
 //
 //	leasing.go    news of the log, of roles and of members, and the brakes
 //	messages.go   messages of leases, and the news in Raft's own messages
+//	changes.go    which changes of the configuration are in force
 //	leading.go    a leader's work: changes of the configuration, transfers
 //	notes.go      early accept notes
 //	reads.go      reads answered or held by this node

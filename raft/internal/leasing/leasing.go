@@ -49,10 +49,17 @@ type Leases struct {
 	// found is the last index of the log at this node's start. Up to found the log may
 	// have changes of the configuration that are not in changes.
 	found uint64
-	// changes are the indexes of changes of the configuration that are not applied.
+	// changes are the indexes of changes of the configuration that are not in force; see
+	// changes.go.
 	//
-	// Invariant: ascending, above the applied index, at most the last index.
+	// Invariant: ascending, at most the last index.
 	changes []uint64
+	// applied is what the host has reported as applied; refused is when a change up to
+	// there that is not in force counts as refused by the host, 0 if there is none.
+	applied uint64
+	refused leases.Instant
+	// settled is the applied index that the node was told.
+	settled uint64
 	// matched is the highest index acknowledged by this node in the present term: up to
 	// there the node's log equals the leader's.
 	matched uint64
@@ -73,7 +80,7 @@ type Leases struct {
 // New returns the leases of a starting node. empty says that the node's hard state was
 // empty.
 func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*Leases, error) {
-	x := &Leases{id: id, cfg: cfg, log: log, raft: raft, term: raft.Term(), found: log.Last().Index}
+	x := &Leases{id: id, cfg: cfg, log: log, raft: raft, term: raft.Term(), found: log.Last().Index, applied: log.Applied(), settled: log.Applied()}
 	now := x.now()
 	n, err := leases.New(cfg.Leases, leases.Start{Now: now, Term: leases.Term(x.term), Empty: empty})
 	if err != nil {
@@ -84,8 +91,8 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*
 	// are about to be applied.
 	n.Truncated(leases.Index(x.found))
 	n.Committed(leases.Index(log.Committed()))
-	n.Applied(leases.Index(log.Applied()))
-	x.Switched()
+	n.Applied(leases.Index(x.applied))
+	x.configured()
 	return x, nil
 }
 
@@ -160,17 +167,11 @@ func (x *Leases) Committed(to uint64) {
 	x.releaseReads(to)
 }
 
-// Applied hears up to where the host has applied the log.
-func (x *Leases) Applied(index uint64) {
-	x.node.Applied(leases.Index(index))
-	x.changes = slices.DeleteFunc(x.changes, func(i uint64) bool { return i <= index })
-}
-
 // Restored hears that a snapshot is about to take the place of the log.
 func (x *Leases) Restored(index uint64) {
 	x.Truncated(index + 1)
 	x.node.Committed(leases.Index(index))
-	x.changes = nil
+	x.changes, x.applied = nil, max(x.applied, index)
 	x.releaseReads(index)
 }
 
@@ -198,8 +199,8 @@ func (x *Leases) Turned(role extend.Role, term, lead uint64) {
 	}
 }
 
-// Switched hears that another configuration is in force.
-func (x *Leases) Switched() {
+// configured tells the node which configuration is in force.
+func (x *Leases) configured() {
 	c := x.raft.Members().Config
 	x.node.Configured(x.now(), leases.Members{
 		Voters:   leases.Voters{Incoming: idsOf(c.Voters[0]), Outgoing: idsOf(c.Voters[1])},
@@ -228,6 +229,7 @@ func (x *Leases) Tick() {
 // Poll does the work that has become possible.
 func (x *Leases) Poll() {
 	now := x.now()
+	x.settle(now)
 	if x.leads {
 		x.workOnChange(now)
 		x.workOnTransfer(now)

@@ -1,0 +1,97 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// pause stops the process where it stands, as a debugger, a scheduler or a hypervisor
+// would: it keeps its sockets, and clients wait.
+func (m *member) pause() error {
+	if m.leased {
+		m.sample(context.Background())
+	}
+	m.paused = true
+	return m.process.Process.Signal(syscall.SIGSTOP)
+}
+
+func (m *member) resume() error {
+	m.paused = false
+	return m.process.Process.Signal(syscall.SIGCONT)
+}
+
+// stepFile returns the path of the file with the step of the member's time of day, which
+// is 0 for a process that starts.
+func (m *member) stepFile() (string, error) {
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(m.dir, "step")
+	return path, writeStep(path, 0)
+}
+
+// writeStep overwrites the file in place: processes have it mapped.
+func writeStep(path string, step time.Duration) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(binary.NativeEndian.AppendUint64(nil, uint64(step/time.Second))); err != nil {
+		_ = f.Close() // the first error is the one that counts
+		return err
+	}
+	return f.Close()
+}
+
+// step steps the time of day at a member, if binaries can.
+func (r *run) step(m *member, step time.Duration) error {
+	if r.stepped == "" {
+		return nil
+	}
+	r.report.Leases.Steps++
+	return writeStep(filepath.Join(m.dir, "step"), step)
+}
+
+// stepShows checks that a member takes the time of day to be as it was stepped.
+func (r *run) stepShows(ctx context.Context, m *member, step time.Duration) error {
+	if r.stepped == "" {
+		return nil
+	}
+	return r.until(ctx, "stepping the time of day of "+m.name, func() error {
+		_, date, err := m.fetch(ctx, "/version")
+		if err != nil {
+			return err
+		}
+		if off := time.Until(date) - step; off.Abs() > time.Minute {
+			return fmt.Errorf("it is wrong by %v, and not by %v", time.Until(date).Round(time.Second), step)
+		}
+		return nil
+	})
+}
+
+// inTimeNamespace begins a command line whose program finds the clocks of the system
+// ahead by so much, but for the time of day.
+func inTimeNamespace(ahead time.Duration) []string {
+	seconds := strconv.Itoa(int(ahead / time.Second))
+	return []string{"unshare", "--time", "--boottime", seconds, "--monotonic", seconds}
+}
+
+// tryTimeNamespace returns an error if this machine does not allow that: it takes Linux,
+// root, and the program unshare.
+func tryTimeNamespace(ctx context.Context) error {
+	args := append(inTimeNamespace(time.Hour), "true")
+	if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", args[0], err, out)
+	}
+	return nil
+}

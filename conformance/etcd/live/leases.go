@@ -1,0 +1,288 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// LeaseReport says what a run has done to members that answer reads by roster leases.
+type LeaseReport struct {
+	// Local reads were answered by responders, Leader reads by the leader's lease, and
+	// Redirected ones went from a responder to the leader, as all do without leases.
+	// Reads of processes that were killed while they were stopped are not in them.
+	Local, Leader, Redirected uint64
+	// Stops counts processes that were stopped for longer than a lease lasts, Steps the
+	// steps of their time of day, Boots the starts with another origin of the other
+	// clocks.
+	Stops, Steps, Boots int
+	// Gap is the longest time without an acknowledged write, for a writer at another
+	// member, after a responder was stopped.
+	Gap time.Duration
+	// NoBoots says why there are none.
+	NoBoots error
+}
+
+// String says in one line what a run has covered.
+func (r *LeaseReport) String() string {
+	s := fmt.Sprintf("reads by lease: %d at responders, %d at leaders; %d redirected; %d SIGSTOPs of more than a lease, writes paused %v at most after that of a responder; %d steps of the time of day; ",
+		r.Local, r.Leader, r.Redirected, r.Stops, r.Gap.Round(time.Millisecond), r.Steps)
+	if r.NoBoots != nil {
+		return s + fmt.Sprintf("no start with another origin of CLOCK_BOOTTIME: %v", r.NoBoots)
+	}
+	return s + fmt.Sprintf("%d starts with another origin of CLOCK_BOOTTIME", r.Boots)
+}
+
+// stopTime is how long a process is stopped at least: longer than it takes a leader to
+// find that a responder failed (0.5 s), a lease (1 s), and an election together.
+const stopTime = 4 * time.Second
+
+// Leases plays faults against a cluster whose members answer reads by roster leases:
+// processes are killed, and stopped for longer than leases last, and clocks are
+// stepped, each under load and with a reader at each member.
+func Leases(ctx context.Context, o Options) (Report, error) {
+	return play(ctx, o, func(r *run, ctx context.Context) error {
+		r.report.Leases = &LeaseReport{}
+		return r.withReaders(ctx, r.leaseFaults)
+	})
+}
+
+// StopResponders is the part of Leases that a cluster does not survive whose leases go by
+// the time of day: responders are stopped, their time of day is set back meanwhile,
+// and they go on.
+func StopResponders(ctx context.Context, o Options) (Report, error) {
+	return play(ctx, o, func(r *run, ctx context.Context) error {
+		r.report.Leases = &LeaseReport{}
+		return r.withReaders(ctx, func(ctx context.Context) error {
+			if err := errors.Join(r.serves(ctx, 100), r.stable(ctx)); err != nil {
+				return err
+			}
+			for range 3 {
+				if err := r.stopFollower(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func (r *run) leaseFaults(ctx context.Context) error {
+	if err := errors.Join(r.serves(ctx, 200), r.stable(ctx)); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{
+		r.stopFollower, r.stopLeader, r.stepAll, r.killLeader, r.stopFollower, r.bootAll, r.moveLeader, r.stopLeader, r.killMajorityThenLeader,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if err := errors.Join(r.serves(ctx, 100), r.stable(ctx)); err != nil {
+			return err
+		}
+	}
+	return r.countReads(ctx)
+}
+
+// stable waits until every member answers reads by a lease of its own.
+func (r *run) stable(ctx context.Context) error {
+	return r.until(ctx, "answering reads by leases", func() error {
+		for _, m := range r.members {
+			v, err := m.look(ctx)
+			if err == nil && !v.Stable {
+				err = fmt.Errorf("%s has no lease; responders are %v", m.name, v.Responders)
+			}
+			if err != nil {
+				return err
+			}
+			m.latest = v.Reads
+		}
+		return nil
+	})
+}
+
+var errNoLocalReads = errors.New("no read was answered by a responder, or none by the leader's lease: the run did not test what it should")
+
+// countReads adds up what all processes have served.
+func (r *run) countReads(ctx context.Context) error {
+	var all served
+	for _, m := range r.members {
+		m.sample(ctx)
+		all.add(m.before)
+		all.add(m.latest)
+	}
+	l := r.report.Leases
+	l.Local, l.Leader, l.Redirected = all.Local, all.Leader, all.Redirected
+	if l.Local == 0 || l.Leader == 0 {
+		return errNoLocalReads
+	}
+	return nil
+}
+
+// stopFollower stops a responder, has its time of day go back an hour meanwhile, and
+// lets it go on when writes have been acknowledged without it.
+func (r *run) stopFollower(ctx context.Context) error {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	followers := slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool { return m == leader })
+	m := followers[r.report.Leases.Stops%len(followers)]
+	gap, err := r.stop(ctx, m)
+	r.report.Leases.Gap = max(r.report.Leases.Gap, gap)
+	return err
+}
+
+// stopLeader does the same with the leader: others elect another, which it hears of
+// when it goes on.
+func (r *run) stopLeader(ctx context.Context) error {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.stop(ctx, leader)
+	return err
+}
+
+// stop stops a member for stopTime, and returns for how long at most writers at the others
+// had to wait.
+func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error) {
+	by, err := r.other(m)
+	if err != nil {
+		return 0, err
+	}
+	if err := m.pause(); err != nil {
+		return 0, err
+	}
+	if err := r.step(m, -time.Hour); err != nil {
+		return 0, err
+	}
+	if gap, err = r.probe(ctx, by); err != nil {
+		return 0, err
+	}
+	r.say("%s was stopped; a writer at %s waited for %v", m.name, by.name, gap.Round(time.Millisecond))
+	if err := m.resume(); err != nil {
+		return 0, err
+	}
+	r.report.Leases.Stops++
+	if err := r.caughtUp(ctx, m); err != nil {
+		return 0, err
+	}
+	if err := r.stepShows(ctx, m, -time.Hour); err != nil {
+		return 0, err
+	}
+	return gap, r.step(m, 0)
+}
+
+// probe writes through one member for stopTime, and until something was acknowledged, and
+// returns the longest time without an acknowledgement. The clients of the load are no
+// measure: they wait for the member that is stopped.
+func (r *run) probe(ctx context.Context, by *member) (gap time.Duration, err error) {
+	began := time.Now()
+	last, acked := began, 0
+	err = r.until(ctx, "writing through "+by.name, func() error {
+		for time.Since(began) < stopTime || acked == 0 && ctx.Err() == nil {
+			r.probes++
+			o := operation{verb: put, key: keyName(r.probes % keys), value: fmt.Sprintf("probe.%d", r.probes), call: r.history.now()}
+			callCtx, cancel := context.WithTimeout(ctx, stopTime)
+			o.answered = o.run(callCtx, by.api, r.values) == nil
+			cancel()
+			o.ret = r.history.now()
+			r.history.add(o)
+			if o.answered {
+				gap, last, acked = max(gap, time.Since(last)), time.Now(), acked+1
+			}
+		}
+		return ctx.Err()
+	})
+	return gap, err
+}
+
+// stepAll sets the time of day of each member forward and back while it runs.
+func (r *run) stepAll(ctx context.Context) error {
+	for _, m := range r.members {
+		for _, d := range []time.Duration{time.Hour, -time.Hour, 0} {
+			if err := r.step(m, d); err != nil {
+				return err
+			}
+			if err := errors.Join(r.serves(ctx, 30), r.stepShows(ctx, m, d)); err != nil {
+				return err
+			}
+		}
+	}
+	r.say("the time of day was stepped at all members")
+	return nil
+}
+
+// bootAll restarts each member with clocks that began at another time, as those of a
+// machine that was restarted, and once more with the system's own.
+func (r *run) bootAll(ctx context.Context) error {
+	l := r.report.Leases
+	if l.NoBoots = tryTimeNamespace(ctx); l.NoBoots != nil {
+		r.say("no member gets other clocks: %v", l.NoBoots)
+		return nil
+	}
+	for _, offset := range []time.Duration{1000 * time.Hour, 0} {
+		for _, m := range r.members {
+			m.kill()
+			m.offset = offset
+			if err := r.back(ctx, m); err != nil {
+				return err
+			}
+			l.Boots++
+			if err := r.serves(ctx, 30); err != nil {
+				return err
+			}
+		}
+		r.say("all members were restarted, with CLOCK_BOOTTIME ahead by %v", offset)
+	}
+	return nil
+}
+
+// withReaders has a reader at each member while do runs.
+func (r *run) withReaders(ctx context.Context, do func(context.Context) error) error {
+	var group sync.WaitGroup
+	readCtx, cancel := context.WithCancel(ctx)
+	stop := func() { cancel(); group.Wait() }
+	defer stop()
+	for i, m := range r.members {
+		api, err := newClient(m.client)
+		if err != nil {
+			return fmt.Errorf("reader of %s: %w", m.name, err)
+		}
+		group.Go(func() {
+			defer func() { _ = api.Close() }() // nothing depends on how it parts
+			for n := i; readCtx.Err() == nil; n++ {
+				r.readOnce(readCtx, api, keyName(n%keys))
+			}
+		})
+	}
+	return do(ctx)
+}
+
+// freshness bounds a read of a reader: the read that waits when a stopped process goes
+// on began so shortly before, after writes that others have acknowledged.
+const freshness = 250 * time.Millisecond
+
+// readOnce reads a key, and records the read if it is answered in time.
+func (r *run) readOnce(ctx context.Context, api clientv3.KV, key string) {
+	callCtx, cancel := context.WithTimeout(ctx, freshness)
+	defer cancel()
+	o := operation{verb: get, key: key, call: r.history.now()}
+	if err := o.run(callCtx, api, r.values); err == nil {
+		o.ret, o.answered = r.history.now(), true
+		r.history.add(o)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// ReadsReport says what linearizable reads cost in a cluster that does nothing else.
+type ReadsReport struct {
+	Follower, Leader ReadCost
+	// Idle is the bytes a second that all members send to each other without reads.
+	Idle float64
+}
+
+// ReadCost is what reads at one member cost, one after another.
+type ReadCost struct {
+	// Bytes is what all members sent to each other for a read, without what they
+	// send anyway; noise may make it negative. Median is the time of a read.
+	Bytes  float64
+	Median time.Duration
+	// Served counts reads by lease; nil without leases.
+	Served *served
+}
+
+// String says it in a line.
+func (r ReadsReport) String() string {
+	return fmt.Sprintf("%d reads at a follower: %v; at the leader: %v; idle, all members send %.1f KB/s", readCount, r.Follower, r.Leader, r.Idle/1000)
+}
+
+// String says it in some words.
+func (c ReadCost) String() string {
+	s := fmt.Sprintf("%.0f B between members and %v each", c.Bytes, c.Median.Round(10*time.Microsecond))
+	if c.Served != nil {
+		s += fmt.Sprintf(" (%d by a responder, %d by the leader's lease)", c.Served.Local, c.Served.Leader)
+	}
+	return s
+}
+
+const (
+	readCount = 1000
+	// idleTime is how long a cluster is left alone to see what it sends then.
+	idleTime = 3 * time.Second
+)
+
+var errNotByLease = errors.New("fewer than nine reads in ten were answered by a lease of the member that was asked")
+
+// Reads measures linearizable reads at a follower and at the leader.
+func Reads(ctx context.Context, o Options) (report ReadsReport, err error) {
+	if err := os.RemoveAll(o.Dir); err != nil {
+		return report, err
+	}
+	r := &run{Options: o, cluster: &cluster{binaries: o.Binaries, env: o.Env, leased: o.Leased, dir: o.Dir, port: ports(o.FirstPort)}, history: newHistory()}
+	defer r.cluster.stop()
+	if err := r.boot(ctx); err != nil {
+		return report, err
+	}
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return report, err
+	}
+	follower, err := r.other(leader)
+	if err != nil {
+		return report, err
+	}
+	if _, err := leader.api.Put(ctx, keyName(0), "value"); err != nil {
+		return report, err
+	}
+	if o.Leased {
+		if err := r.stable(ctx); err != nil {
+			return report, err
+		}
+	}
+	if report.Idle, err = r.idle(ctx); err != nil {
+		return report, err
+	}
+	for m, cost := range map[*member]*ReadCost{follower: &report.Follower, leader: &report.Leader} {
+		if *cost, err = r.readCost(ctx, m, report.Idle); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// idle returns the bytes a second that members send to each other.
+func (r *run) idle(ctx context.Context) (float64, error) {
+	began := time.Now()
+	before, err := r.sent(ctx)
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(idleTime):
+	}
+	after, err := r.sent(ctx)
+	return (after - before) / time.Since(began).Seconds(), err
+}
+
+// sent returns the bytes that members have sent to each other.
+func (r *run) sent(ctx context.Context) (total float64, err error) {
+	for _, m := range r.members {
+		n, err := m.metric(ctx, "etcd_network_peer_sent_bytes_total{")
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+func (r *run) readCost(ctx context.Context, m *member, idle float64) (c ReadCost, err error) {
+	var was view
+	if r.Leased {
+		if was, err = m.look(ctx); err != nil {
+			return c, err
+		}
+	}
+	began := time.Now()
+	before, err := r.sent(ctx)
+	if err != nil {
+		return c, err
+	}
+	took := make([]time.Duration, 0, readCount)
+	for range readCount {
+		start := time.Now()
+		if _, err := m.api.Get(ctx, keyName(0)); err != nil {
+			return c, fmt.Errorf("reading at %s: %w", m.name, err)
+		}
+		took = append(took, time.Since(start))
+	}
+	after, err := r.sent(ctx)
+	if err != nil {
+		return c, err
+	}
+	slices.Sort(took)
+	c.Median, c.Bytes = took[len(took)/2], (after-before-idle*time.Since(began).Seconds())/readCount
+	if !r.Leased {
+		return c, nil
+	}
+	is, err := m.look(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Served = &served{Local: is.Reads.Local - was.Reads.Local, Leader: is.Reads.Leader - was.Reads.Leader}
+	if c.Served.Local+c.Served.Leader < readCount*9/10 {
+		return c, fmt.Errorf("%w: at %s, %d of %d", errNotByLease, m.name, c.Served.Local+c.Served.Leader, readCount)
+	}
+	return c, nil
+}
