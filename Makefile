@@ -13,7 +13,7 @@ GOTEST ?=
 FUZZTIME ?= 30s
 # The modules beside the main one, whose requirements its hosts need not have.
 # go.work names them.
-NESTED := cmd internal/apicheck internal/shim metrics rafttest rafttest/lockstep state/pebble
+NESTED := cmd internal/apicheck internal/shim metrics rafttest rafttest/lockstep state/pebble tracing
 LOCKSTEP := rafttest/lockstep
 # Pinned, so that a lint run means the same thing everywhere. It is built from
 # the module proxy once (about three minutes on two cores) and then cached.
@@ -74,6 +74,10 @@ mutants-coded: ## the same for coded replication: which schedule or seed finds w
 mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 3 minutes)
 	$(GO) run ./rafttest/mutants/leases
 
+.PHONY: test-metrics
+test-metrics: ## a real Prometheus (apt-get install prometheus) scrapes nodes: histograms, alerts, dashboard (about a minute)
+	cd cmd && KVDEMO_TEST_NEEDS_PROMETHEUS=1 $(GO) test -count=1 -v -timeout 10m -run 'Promtool|Alerts|Prometheus' ./kvdemo
+
 .PHONY: cover
 cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover
@@ -91,6 +95,10 @@ lint: ## golangci-lint over all modules
 .PHONY: api
 api: ## compare the exported API with upstream's; prints counts and additions
 	$(GO) test -count=1 -v -run TestAPI ./internal/apicheck
+
+.PHONY: pages
+pages: ## write the tables of docs/metrics.md and the Grafana dashboard
+	$(GO) run ./cmd/kvdemo/internal/pages
 
 .PHONY: shape
 shape: ## how the code is laid out: what crosses the seam, which files need each other, how comments read

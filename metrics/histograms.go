@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
@@ -145,31 +146,12 @@ func (r *hostRecorder) Proposed(t rawnode.CommandTimes) {
 
 // Read implements rawnode.Recorder.
 func (r *hostRecorder) Read(policy rawnode.ReadPolicy, by rawnode.ServedBy, took time.Duration) {
-	kind := readKind{policyName(policy), by}
+	kind := readKind{replica.PolicyName(policy), by}
 	o, ok := r.reads.Load(kind)
 	if !ok {
 		o, _ = r.reads.LoadOrStore(kind, r.times.read.WithLabelValues(r.group, kind.policy, by.String()))
 	}
 	o.(prometheus.Observer).Observe(took.Seconds()) // only such are stored
-}
-
-// policyName is the value of the label policy.
-func policyName(p rawnode.ReadPolicy) string {
-	switch p.(type) {
-	case rawnode.ReadIndex:
-		return "read_index"
-	case rawnode.AtResponder:
-		return "at_responder"
-	case rawnode.LeaderLease:
-		return "leader_lease"
-	case rawnode.QuorumRead:
-		return "quorum_read"
-	case rawnode.BoundedStaleness:
-		return "bounded_staleness"
-	case rawnode.Local:
-		return "local"
-	}
-	return "other"
 }
 
 // SnapshotSent implements rawnode.Recorder.

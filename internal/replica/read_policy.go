@@ -155,3 +155,22 @@ func (p BoundedStaleness) validate() error {
 type Local struct{ fresh }
 
 func (Local) known(v readView) (uint64, bool) { return v.applied, true }
+
+// PolicyName returns what metrics and traces call a policy; nil is [ReadIndex].
+func PolicyName(p ReadPolicy) string {
+	switch p.(type) {
+	case nil, ReadIndex:
+		return "read_index"
+	case AtResponder:
+		return "at_responder"
+	case LeaderLease:
+		return "leader_lease"
+	case QuorumRead:
+		return "quorum_read"
+	case BoundedStaleness:
+		return "bounded_staleness"
+	case Local:
+		return "local"
+	}
+	return "other"
+}
