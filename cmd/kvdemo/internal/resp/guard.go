@@ -26,6 +26,8 @@ const (
 	maxPendingBytes = 256 << 20
 	// handshakeTimeout bounds how long a client takes for Config.Secure.
 	handshakeTimeout = 10 * time.Second
+	// refusedLasts is how long a connection that is refused may stay.
+	refusedLasts = time.Second
 )
 
 // budget counts the bytes of commands that have arrived in part, of all clients.
@@ -85,10 +87,16 @@ func (g *guard) handshake() error {
 	return g.err
 }
 
-// refuse tells the client why its connection ends.
+// refuse tells the client why its connection ends, and waits a moment until the client
+// hangs up: closing a connection with bytes unread makes the kernel throw away what was
+// written.
 func (g *guard) refuse(err error) {
-	_ = g.Conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = io.WriteString(g.Conn, "-ERR "+clean(err.Error())+"\r\n") // if it is gone it is gone
+	_ = g.Conn.SetDeadline(time.Now().Add(refusedLasts)) // a connection that is gone says so
+	_, _ = io.WriteString(g.Conn, "-ERR "+clean(err.Error())+"\r\n")
+	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		_, _ = io.CopyN(io.Discard, g.Conn, 64<<10)
+	}
 }
 
 // Read implements net.Conn.
