@@ -63,6 +63,15 @@ type servers struct {
 }
 
 func startServers(t *testing.T, extra ...string) *servers {
+	s := newServers(t, extra...)
+	for i := range s.cmds {
+		s.start(i)
+	}
+	return s
+}
+
+// newServers is startServers, without starting them.
+func newServers(t *testing.T, extra ...string) *servers {
 	s := &servers{t: t, data: t.TempDir()}
 	peers := fmt.Sprintf("1=%s,2=%s,3=%s", freePort(t), freePort(t), freePort(t))
 	for i := range s.args {
@@ -72,11 +81,13 @@ func startServers(t *testing.T, extra ...string) *servers {
 			"--data", filepath.Join(s.data, fmt.Sprint(i+1)), "--tick", "20ms", "--log-format", "json",
 		}
 		s.args[i] = append(s.args[i], extra...)
-		s.start(i)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			for i := range s.cmds {
+				if s.cmds[i] == nil {
+					continue
+				}
 				t.Logf("log of node %d:\n%s", i+1, s.log(i))
 			}
 		}

@@ -68,6 +68,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.peers, "peers", "", "the members, this one too, and where they listen for each other, id=host:port,...")
 	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for peers (default: this node's address in --peers)")
 	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
+	flags.StringVar(&f.cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
 	flags.BoolVar(&f.cfg.Join, "join", false, "this node is new in a cluster that runs: wait for member add")
 	flags.IntVar(&f.cfg.Groups, "groups", 1, fmt.Sprintf("Raft groups that share the keys, 1 to %d, the same at all nodes for ever", node.MaxGroups))
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")

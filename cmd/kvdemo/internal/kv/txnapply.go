@@ -61,7 +61,7 @@ func (w *writer) holds(c parsedCompare) (bool, error) {
 func (w *writer) act(a *parsedAction, r *ActionResult, reply *int) (err error) {
 	switch a.kind {
 	case ActGet:
-		_, err = w.read(a.key, r, reply)
+		err = w.read(a.key, r, reply)
 	case ActHas:
 		r.Existed, err = w.has(a.key)
 	case ActPut:
@@ -82,32 +82,19 @@ func (w *writer) act(a *parsedAction, r *ActionResult, reply *int) (err error) {
 	return err
 }
 
-// read puts a key's value into a result, as far as there is room, and returns it.
-func (w *writer) read(key []byte, r *ActionResult, reply *int) ([]byte, error) {
+// read puts a key's value into a result, as far as there is room.
+func (w *writer) read(key []byte, r *ActionResult, reply *int) error {
 	stored, err := w.lookup(key)
 	if stored == nil || err != nil {
-		return nil, err
-	}
-	found, err := openRecord(key, stored)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	r.Existed = true
-	switch {
-	case found.large != nil:
-		r.Code = TxnLarge
-	case len(found.value) > MaxTxnReplyBytes-*reply:
-		r.Code = TxnReplyFull
-	default:
-		*reply += len(found.value)
-		r.Value = found.value
-	}
-	return found.value, nil
+	return r.fill(key, stored, reply)
 }
 
 func (w *writer) actPut(a *parsedAction, r *ActionResult, reply *int) (err error) {
 	if a.flags&ReturnOld != 0 {
-		if _, err := w.read(a.key, r, reply); err != nil || r.Code != TxnDone {
+		if err := w.read(a.key, r, reply); err != nil || r.Code != TxnDone {
 			return err
 		}
 	} else if a.flags&(IfAbsent|IfPresent) != 0 {

@@ -60,6 +60,7 @@ type Config struct {
 	Peers        map[uint64]string // host:port of all first members, or those at the time of Join, this one too
 	Listen       string            // where to listen for peers; empty: Peers[ID]
 	ClientListen string            // where to listen for clients
+	RespListen   string            // where to listen for clients of Redis; empty: nowhere
 	HTTPListen   string            // where to serve /metrics, /livez, /readyz and the page; empty: nowhere
 	HTTPPeers    map[uint64]string // where other nodes do so: what the page shows beside this node
 	Pprof        bool              // serve /debug/pprof there, too
@@ -232,6 +233,12 @@ func (c Config) validateAddresses() (errs []error) {
 	}
 	if len(c.HTTPPeers) > page.MaxMembers {
 		errs = append(errs, fmt.Errorf("--http-peers: %d nodes, want at most %d", len(c.HTTPPeers), page.MaxMembers))
+	}
+	if c.RespListen != "" {
+		if c.RespListen == c.ClientListen || c.RespListen == c.listen() || c.RespListen == c.HTTPListen {
+			errs = append(errs, fmt.Errorf("--resp: %s is listened at for something else, want another port", c.RespListen))
+		}
+		check("resp", c.RespListen)
 	}
 	switch {
 	case c.HTTPListen == "" && len(c.HTTPPeers) > 0:

@@ -175,7 +175,9 @@ func (n *node) raiseLevel(ctx context.Context, t table) {
 	for _, g := range n.groups {
 		if err == nil && g.store.Level() == 0 {
 			_, _, err = g.propose(ctx, kv.Command{Op: kv.OpSystem, Key: kv.LevelKey, Value: []byte(kv.Level1)})
-			n.cfg.Log.Info("the group takes transactions and deadlines from now on", "group", g.id, "error", err)
+			if err == nil {
+				n.cfg.Log.Info("the group takes transactions and deadlines from now on", "group", g.id)
+			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/resp"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/room"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -66,6 +67,7 @@ type node struct {
 	started time.Time
 
 	clients  net.Listener
+	redis    net.Listener // nil without --resp
 	web      net.Listener // nil without --http-listen
 	peers    *transport.TCP
 	engine   *storage.Engine
@@ -77,6 +79,7 @@ type node struct {
 	shapes   shapes
 	balancer *rawnode.Balancer
 	server   *grpc.Server
+	front    *resp.Server // nil without --resp
 	health   *health.Server
 	watches  *watches
 	closeAll []func() error
@@ -138,6 +141,12 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	n.then(func() error { return closeListener(n.clients) })
+	if n.cfg.RespListen != "" {
+		if n.redis, err = listen("resp", n.cfg.RespListen); err != nil {
+			return err
+		}
+		n.then(func() error { return closeListener(n.redis) })
+	}
 	if n.cfg.HTTPListen != "" {
 		if n.web, err = listen("http-listen", n.cfg.HTTPListen); err != nil {
 			return err
@@ -321,7 +330,7 @@ func stopHost(h *rawnode.Host) error {
 }
 
 func (n *node) newServer() error {
-	clients := secure.Server{Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused}
+	clients := &secure.Server{Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused}
 	if n.cfg.TLS != (certs.Files{}) {
 		var err error
 		if clients.Keyring, err = certs.NewKeyring(n.cfg.TLS); err != nil {
@@ -330,7 +339,11 @@ func (n *node) newServer() error {
 	}
 	n.server = grpc.NewServer(append(clients.Options(),
 		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
-	kvpb.RegisterKVServer(n.server, n.newService())
+	service := n.newService()
+	kvpb.RegisterKVServer(n.server, service)
+	if n.redis != nil {
+		n.front = n.newFront(service, clients)
+	}
 	kvpb.RegisterAdminServer(n.server, &admin{n: n, turn: make(chan struct{}, 1)})
 	n.health = health.NewServer()
 	grpc_health_v1.RegisterHealthServer(n.server, n.health)
@@ -365,7 +378,10 @@ func (n *node) serve(ctx context.Context) error {
 	if n.cfg.Orders != nil {
 		running.Go(func() { n.obey(background) })
 	}
-	served := make(chan error, 1)
+	served := make(chan error, 2)
+	if n.front != nil {
+		running.Go(func() { served <- n.serveFront() })
+	}
 	running.Go(func() { served <- n.server.Serve(n.clients) })
 	for _, g := range n.groups {
 		running.Go(func() {
@@ -393,6 +409,9 @@ func (n *node) serve(ctx context.Context) error {
 	stopBackground()
 	deadline := time.Now().Add(patience)
 	n.stopHosts(deadline)
+	if n.front != nil {
+		err = errors.Join(err, n.front.Close())
+	}
 	n.stopServer(max(clientsTimeout, time.Until(deadline)))
 	running.Wait()
 	return err

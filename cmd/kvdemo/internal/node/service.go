@@ -278,21 +278,29 @@ func (s *service) List(ctx context.Context, req *kvpb.ListRequest) (*kvpb.ListRe
 		return nil, err
 	}
 	q := kv.Query{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: int(req.GetLimit()), Digests: req.GetDigests()}
+	page, positions, err := s.list(q)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	resp := &kvpb.ListResponse{Next: page.Next, Applied: page.Applied, Positions: positions}
+	for _, item := range page.Items {
+		resp.Items = append(resp.Items, &kvpb.ListResponse_Item{Key: item.Key, Size: uint64(item.Size), Sha256: item.SHA256})
+	}
+	return resp, nil
+}
+
+// list returns a page of all groups, and where they are.
+func (s *service) list(q kv.Query) (kv.Page, []*kvpb.Position, error) {
 	pages := make([]kv.Page, len(s.groups))
 	var positions []*kvpb.Position
 	for i, g := range s.groups {
 		var err error
 		positions = append(positions, s.position(uint64(i+1)))
 		if pages[i], err = g.state().List(q); err != nil {
-			return nil, toStatus(err)
+			return kv.Page{}, nil, err
 		}
 	}
-	page := mergePages(pages, q.Limit)
-	resp := &kvpb.ListResponse{Next: page.Next, Applied: page.Applied, Positions: positions}
-	for _, item := range page.Items {
-		resp.Items = append(resp.Items, &kvpb.ListResponse_Item{Key: item.Key, Size: uint64(item.Size), Sha256: item.SHA256})
-	}
-	return resp, nil
+	return mergePages(pages, q.Limit), positions, nil
 }
 
 func (s *service) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {

@@ -118,9 +118,15 @@ func (s serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.
 		s.Refused(RefusedPlain, raw.RemoteAddr(), errors.New("a client speaks no TLS, this node wants it"))
 		return s.refuse(conn, fmt.Errorf("node %d wants a certificate: give --tls-cert, --tls-key and --tls-ca", s.Node))
 	}
+	return s.handshake(conn, "h2")
+}
+
+// handshake makes a TLS connection, and looks at the client's certificate.
+func (s serverCredentials) handshake(conn *peeked, protocols ...string) (net.Conn, credentials.AuthInfo, error) {
+	raw := conn.Conn
 	own, _ := s.Keyring.Current() // of an error the transport tells; what was good before is used
 	secure := tls.Server(conn, &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own.Certificate}, NextProtos: []string{"h2"},
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own.Certificate}, NextProtos: protocols,
 		ClientAuth: tls.RequestClientCert, SessionTicketsDisabled: true, // so that each connection shows its certificate
 	})
 	if err := secure.Handshake(); err != nil {
@@ -134,6 +140,29 @@ func (s serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.
 		return s.refuse(secure, err)
 	}
 	return secure, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, who: w}, nil
+}
+
+// Admit makes the connection of a client that speaks another protocol than gRPC a TLS
+// connection, of which nothing was read. An error says why the client is refused; the
+// caller tells the client, on the connection returned if there is one, and closes it.
+func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
+	conn := &peeked{Conn: raw, unread: true}
+	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
+		return nil, err // nothing was said
+	}
+	if conn.first[0] != firstOfTLS {
+		err := fmt.Errorf("node %d wants TLS and a certificate", s.Node)
+		s.Refused(RefusedPlain, raw.RemoteAddr(), err)
+		return nil, err
+	}
+	secured, info, err := serverCredentials{s}.handshake(conn)
+	if err != nil {
+		return nil, err
+	}
+	if i, ok := info.(authInfo); ok {
+		err = i.refused
+	}
+	return secured, err
 }
 
 // believe returns the client that a chain of certificates belongs to, or why it is

@@ -1,0 +1,94 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resp
+
+import (
+	"time"
+
+	"github.com/tidwall/redcon"
+)
+
+// command is one that clients can send: on keys, with plan, or another, with do.
+type command struct {
+	least, most int // arguments; most is -1 if there is no bound but MaxArgs
+	plan        func(args [][]byte, now time.Time) (*plan, error)
+	do          func(c *client, conn redcon.Conn, args [][]byte)
+	inMulti     bool // of do: allowed between MULTI and EXEC
+}
+
+func (c command) takes(n int) bool { return n >= c.least && (c.most < 0 || n <= c.most) }
+
+// commands are all there are. It is filled once, by init, because COMMAND looks at it.
+var commands map[string]command
+
+func init() {
+	commands = map[string]command{
+		// Values.
+		"GET":      {least: 1, most: 1, plan: planGet},
+		"MGET":     {least: 1, most: -1, plan: planMGet},
+		"STRLEN":   {least: 1, most: 1, plan: planStrlen},
+		"TYPE":     {least: 1, most: 1, plan: planType},
+		"EXISTS":   {least: 1, most: -1, plan: planExists},
+		"SET":      {least: 2, most: -1, plan: planSet},
+		"SETNX":    {least: 2, most: 2, plan: planSetNX},
+		"SETEX":    {least: 3, most: 3, plan: planSetEX(time.Second)},
+		"PSETEX":   {least: 3, most: 3, plan: planSetEX(time.Millisecond)},
+		"GETSET":   {least: 2, most: 2, plan: planGetSet},
+		"GETDEL":   {least: 1, most: 1, plan: planGetDel},
+		"MSET":     {least: 2, most: -1, plan: planMSet},
+		"DEL":      {least: 1, most: -1, plan: planDel},
+		"UNLINK":   {least: 1, most: -1, plan: planDel},
+		"INCR":     {least: 1, most: 1, plan: planIncr(1)},
+		"DECR":     {least: 1, most: 1, plan: planIncr(-1)},
+		"INCRBY":   {least: 2, most: 2, plan: planIncrBy(1)},
+		"DECRBY":   {least: 2, most: 2, plan: planIncrBy(-1)},
+		"SCAN":     {least: 1, most: -1, do: doScan},
+		"DBSIZE":   {least: 0, most: 0, do: refused("keys are not counted: count what SCAN returns")},
+		"KEYS":     {least: 1, most: 1, do: refused("it would answer with all keys at once: use SCAN with MATCH")},
+		"FLUSHALL": {least: 0, most: -1, do: refused("removing all keys at once is not offered: begin a new cluster")},
+		"FLUSHDB":  {least: 0, most: -1, do: refused("removing all keys at once is not offered: begin a new cluster")},
+
+		// Times to live.
+		"EXPIRE":    {least: 2, most: 3, plan: planExpire(time.Second, false)},
+		"PEXPIRE":   {least: 2, most: 3, plan: planExpire(time.Millisecond, false)},
+		"EXPIREAT":  {least: 2, most: 3, plan: planExpire(time.Second, true)},
+		"PEXPIREAT": {least: 2, most: 3, plan: planExpire(time.Millisecond, true)},
+		"TTL":       {least: 1, most: 1, plan: planTTL(time.Second)},
+		"PTTL":      {least: 1, most: 1, plan: planTTL(time.Millisecond)},
+		"PERSIST":   {least: 1, most: 1, plan: planPersist},
+
+		// Transactions.
+		"MULTI":   {do: doMulti},
+		"EXEC":    {do: doExec, inMulti: true},
+		"DISCARD": {do: doDiscard, inMulti: true},
+		"WATCH":   {least: 1, most: -1, do: doWatch},
+		"UNWATCH": {do: doUnwatch},
+
+		// Messages.
+		"SUBSCRIBE":    {least: 1, most: -1, do: doSubscribe(false)},
+		"PSUBSCRIBE":   {least: 1, most: -1, do: doSubscribe(true)},
+		"UNSUBSCRIBE":  {least: 0, most: -1, do: doUnsubscribe("unsubscribe")},
+		"PUNSUBSCRIBE": {least: 0, most: -1, do: doUnsubscribe("punsubscribe")},
+		"PUBLISH":      {least: 2, most: 2, do: refused("messages come from changes of keys only")},
+
+		// The connection.
+		"PING":    {least: 0, most: 1, do: doPing},
+		"ECHO":    {least: 1, most: 1, do: doEcho},
+		"QUIT":    {do: doQuit, inMulti: true},
+		"RESET":   {do: doReset, inMulti: true},
+		"SELECT":  {least: 1, most: 1, do: doSelect},
+		"AUTH":    {least: 1, most: 2, do: doAuth},
+		"HELLO":   {least: 0, most: -1, do: doHello},
+		"CLIENT":  {least: 1, most: -1, do: doClient},
+		"COMMAND": {least: 0, most: -1, do: doCommand},
+		"CONFIG":  {least: 1, most: -1, do: doConfig},
+		"INFO":    {least: 0, most: -1, do: doInfo},
+		"TIME":    {do: doTime},
+	}
+}
+
+// refused is a command that there is in Redis and not here.
+func refused(why string) func(*client, redcon.Conn, [][]byte) {
+	return func(c *client, conn redcon.Conn, _ [][]byte) { c.fail(conn, "ERR not supported: "+why) }
+}

@@ -1,0 +1,205 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resp
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/redcon"
+)
+
+// maxName bounds the name that a client gives itself.
+const maxName = 256
+
+func doPing(_ *client, conn redcon.Conn, args [][]byte) {
+	if len(args) == 1 {
+		conn.WriteBulk(args[0])
+		return
+	}
+	conn.WriteString("PONG")
+}
+
+func doEcho(_ *client, conn redcon.Conn, args [][]byte) { conn.WriteBulk(args[0]) }
+
+func doQuit(c *client, conn redcon.Conn, _ [][]byte) {
+	conn.WriteString("OK")
+	c.left = true
+	_ = conn.Close() // it sends what was written; if the client is gone it is gone
+}
+
+func doReset(c *client, conn redcon.Conn, _ [][]byte) {
+	c.endMulti()
+	c.name = ""
+	conn.WriteString("RESET")
+}
+
+func doSelect(_ *client, conn redcon.Conn, args [][]byte) {
+	if string(args[0]) != "0" {
+		conn.WriteError("ERR there is one database, 0")
+		return
+	}
+	conn.WriteString("OK")
+}
+
+func doAuth(_ *client, conn redcon.Conn, _ [][]byte) {
+	conn.WriteError("ERR AUTH is not used: there are no passwords; with TLS a client is who its certificate says")
+}
+
+// doHello is HELLO [protocol [SETNAME name]]. Clients that ask for version 3 go on with 2
+// when they are told NOPROTO.
+func doHello(c *client, conn redcon.Conn, args [][]byte) {
+	if len(args) > 0 && string(args[0]) != "2" {
+		conn.WriteError("NOPROTO this server speaks version 2 of the protocol")
+		return
+	}
+	for rest := args[min(1, len(args)):]; len(rest) > 0; rest = rest[2:] {
+		if len(rest) < 2 || upper(rest[0]) != "SETNAME" || len(rest[1]) > maxName {
+			conn.WriteError("ERR HELLO: want 2, and SETNAME with a name, or nothing")
+			return
+		}
+		c.name = string(rest[1])
+	}
+	conn.WriteArray(14)
+	for _, field := range []struct {
+		name  string
+		value any
+	}{
+		{"server", "kvdemo"}, {"version", claimedVersion}, {"proto", 2}, {"id", int(c.id)}, {"mode", "standalone"}, {"role", "master"},
+	} {
+		conn.WriteBulkString(field.name)
+		switch v := field.value.(type) {
+		case int:
+			conn.WriteInt(v)
+		case string:
+			conn.WriteBulkString(v)
+		}
+	}
+	conn.WriteBulkString("modules")
+	conn.WriteArray(0)
+}
+
+// claimedVersion is the version of Redis whose commands clients may expect, as far as
+// commands names them.
+const claimedVersion = "7.0.0"
+
+func doClient(c *client, conn redcon.Conn, args [][]byte) {
+	switch sub := upper(args[0]); {
+	case sub == "ID":
+		conn.WriteInt64(c.id)
+	case sub == "GETNAME":
+		conn.WriteBulkString(c.name)
+	case sub == "SETNAME" && len(args) == 2 && len(args[1]) <= maxName:
+		c.name = string(args[1])
+		conn.WriteString("OK")
+	case sub == "SETINFO", sub == "NO-EVICT", sub == "NO-TOUCH":
+		conn.WriteString("OK")
+	case sub == "INFO", sub == "LIST":
+		conn.WriteBulkString(fmt.Sprintf("id=%d addr=%s name=%s db=0 multi=%d watch=%d resp=2\n", c.id, conn.RemoteAddr(), clean(c.name), len(c.queued), len(c.watched)))
+	default:
+		conn.WriteError(fmt.Sprintf("ERR CLIENT '%s': want ID, GETNAME, SETNAME, SETINFO, INFO or LIST", printable(args[0])))
+	}
+}
+
+// doCommand is COMMAND, with COUNT, and DOCS, which says nothing.
+func doCommand(_ *client, conn redcon.Conn, args [][]byte) {
+	if len(args) == 0 {
+		names := make([]string, 0, len(commands))
+		for name := range commands {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		conn.WriteArray(len(names))
+		for _, name := range names {
+			describe(conn, name, commands[name])
+		}
+		return
+	}
+	switch upper(args[0]) {
+	case "COUNT":
+		conn.WriteInt(len(commands))
+	case "DOCS", "LIST":
+		conn.WriteArray(0)
+	case "INFO":
+		conn.WriteArray(len(args) - 1)
+		for _, name := range args[1:] {
+			if command, ok := commands[upper(name)]; ok {
+				describe(conn, upper(name), command)
+			} else {
+				conn.WriteNull()
+			}
+		}
+	default:
+		conn.WriteError(fmt.Sprintf("ERR COMMAND '%s': want COUNT, DOCS, INFO or nothing", printable(args[0])))
+	}
+}
+
+// describe writes name, arity, flags, and where the keys are: first, last, step.
+func describe(conn redcon.Conn, name string, c command) {
+	arity := c.least + 1
+	if c.most != c.least {
+		arity = -arity
+	}
+	first, last, step := 0, 0, 0
+	if c.plan != nil {
+		first, last, step = 1, 1, 1
+		switch name {
+		case "MGET", "DEL", "UNLINK", "EXISTS":
+			last = -1
+		case "MSET":
+			last, step = -1, 2
+		}
+	}
+	conn.WriteArray(6)
+	conn.WriteBulkString(strings.ToLower(name))
+	conn.WriteInt(arity)
+	conn.WriteArray(0)
+	conn.WriteInt(first)
+	conn.WriteInt(last)
+	conn.WriteInt(step)
+}
+
+// doConfig is CONFIG GET, for what tools of Redis ask for before they begin.
+func doConfig(_ *client, conn redcon.Conn, args [][]byte) {
+	if upper(args[0]) != "GET" || len(args) != 2 {
+		conn.WriteError("ERR CONFIG: want GET with one name; a node is configured with the flags of kvdemo serve")
+		return
+	}
+	known := map[string]string{"save": "", "appendonly": "yes", "appendfsync": "always", "databases": "1", "maxmemory": "0"}
+	name := strings.ToLower(string(args[1]))
+	value, ok := known[name]
+	if !ok {
+		conn.WriteArray(0)
+		return
+	}
+	conn.WriteArray(2)
+	conn.WriteBulkString(name)
+	conn.WriteBulkString(value)
+}
+
+func doInfo(c *client, conn redcon.Conn, _ [][]byte) {
+	s := c.server
+	var b strings.Builder
+	section := func(name string, fields ...[2]string) {
+		fmt.Fprintf(&b, "# %s\r\n", name)
+		for _, f := range fields {
+			fmt.Fprintf(&b, "%s:%s\r\n", f[0], clean(f[1]))
+		}
+		b.WriteString("\r\n")
+	}
+	section("Server", [2]string{"redis_version", claimedVersion}, [2]string{"server_name", "kvdemo"}, [2]string{"redis_mode", "standalone"})
+	section("Clients", [2]string{"connected_clients", strconv.FormatInt(s.clients.Load(), 10)}, [2]string{"maxclients", strconv.Itoa(MaxClients)})
+	section("Kvdemo", s.cfg.Backend.Info()...)
+	conn.WriteBulkString(b.String())
+}
+
+func doTime(_ *client, conn redcon.Conn, _ [][]byte) {
+	now := time.Now()
+	conn.WriteArray(2)
+	conn.WriteBulkString(strconv.FormatInt(now.Unix(), 10))
+	conn.WriteBulkString(strconv.Itoa(now.Nanosecond() / 1000))
+}

@@ -1,0 +1,273 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds on what a client sends.
+const (
+	// MaxArgs is how many arguments a command can have, its name too.
+	MaxArgs = 8192
+	// MaxRequestBytes bounds a command with its lengths.
+	MaxRequestBytes = 4 << 20
+	// MaxInlineBytes bounds a command that is a line of text.
+	MaxInlineBytes = 64 << 10
+	// maxPendingBytes bounds the commands of all clients that have arrived in part.
+	maxPendingBytes = 256 << 20
+	// handshakeTimeout bounds how long a client takes for Config.Secure.
+	handshakeTimeout = 10 * time.Second
+	// refusedLasts is how long a connection that is refused may stay.
+	refusedLasts = time.Second
+)
+
+// budget counts the bytes of commands that have arrived in part, of all clients.
+type budget struct{ used atomic.Int64 }
+
+// guarded is a listener whose connections have guards.
+type guarded struct {
+	net.Listener
+	server *Server
+}
+
+// Accept implements net.Listener.
+func (l *guarded) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &guard{Conn: conn, secure: l.server.cfg.Secure, budget: &l.server.budget}, nil
+}
+
+// guard is a connection that ends when the client sends what is no command, or too
+// much: the parser behind it trusts lengths. It also ends when the client does not
+// read. Reads are for one goroutine, and so are writes.
+type guard struct {
+	net.Conn
+	secure func(net.Conn) (net.Conn, error)
+	budget *budget
+
+	frame   frame
+	pending int64 // bytes of an unfinished command that count in the budget
+	once    sync.Once
+	err     error // of the handshake
+	closing sync.Once
+}
+
+// errRefused wraps why a client is refused.
+var errRefused = errors.New("refused")
+
+// handshake secures the connection.
+func (g *guard) handshake() error {
+	g.once.Do(func() {
+		if g.secure == nil {
+			return
+		}
+		_ = g.Conn.SetDeadline(time.Now().Add(handshakeTimeout)) // a connection that is gone says so
+		conn, err := g.secure(g.Conn)
+		if conn != nil {
+			g.Conn = conn
+		}
+		if err != nil {
+			g.err = fmt.Errorf("%w: %w", errRefused, err)
+			g.refuse(g.err)
+			return
+		}
+		_ = g.Conn.SetDeadline(time.Time{})
+	})
+	return g.err
+}
+
+// refuse tells the client why its connection ends, and waits a moment until the client
+// hangs up: closing a connection with bytes unread makes the kernel throw away what was
+// written.
+func (g *guard) refuse(err error) {
+	_ = g.Conn.SetDeadline(time.Now().Add(refusedLasts)) // a connection that is gone says so
+	_, _ = io.WriteString(g.Conn, "-ERR "+clean(err.Error())+"\r\n")
+	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		_, _ = io.CopyN(io.Discard, g.Conn, 64<<10)
+	}
+}
+
+// Read implements net.Conn.
+func (g *guard) Read(p []byte) (int, error) {
+	if err := g.handshake(); err != nil {
+		return 0, err
+	}
+	n, err := g.Conn.Read(p)
+	if bad := g.frame.scan(p[:n]); bad != nil {
+		g.refuse(bad)
+		return 0, bad
+	}
+	g.count(int64(g.frame.bytes))
+	if g.pending > 0 && g.budget.used.Load() > maxPendingBytes {
+		bad := fmt.Errorf("%w: clients have sent %d bytes of commands without their ends, want at most %d; try again later", errRefused, g.budget.used.Load(), int64(maxPendingBytes))
+		g.refuse(bad)
+		return 0, bad
+	}
+	return n, err
+}
+
+// count makes the unfinished command's bytes known to the budget.
+func (g *guard) count(n int64) {
+	if n < MaxInlineBytes {
+		n = 0 // not worth the traffic
+	}
+	if n != g.pending {
+		g.budget.used.Add(n - g.pending)
+		g.pending = n
+	}
+}
+
+// Write implements net.Conn.
+func (g *guard) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := g.Conn.SetWriteDeadline(time.Now().Add(slowClient)); err != nil {
+		return 0, err
+	}
+	return g.Conn.Write(p)
+}
+
+// Close implements net.Conn.
+func (g *guard) Close() error {
+	g.closing.Do(func() { g.budget.used.Add(-g.pending) })
+	return g.Conn.Close()
+}
+
+// frame follows the frames of a client's commands, byte by byte: "*2\r\n$3\r\nGET\r\n..."
+// or a line of text. It checks lengths and their ends, not what they mean.
+type frame struct {
+	state  frameState
+	args   int // that are still to come
+	number int // that is being read
+	digits int
+	skip   int // bytes of an argument, and its end, that are still to come
+	bytes  int // of the command so far
+}
+
+type frameState int
+
+const (
+	atStart  frameState = iota // of a command
+	inLine                     // of text
+	inCount                    // of arguments
+	countEnd                   // after its \r
+	atBulk                     // an argument begins
+	inSize                     // of an argument
+	sizeEnd                    // after its \r
+	inBulk                     // its bytes
+)
+
+// scan follows some more bytes.
+func (f *frame) scan(b []byte) error {
+	for len(b) > 0 {
+		if f.state == inBulk {
+			n := min(f.skip, len(b))
+			f.skip -= n
+			f.bytes += n
+			b = b[n:]
+			if f.skip == 0 {
+				f.next()
+			}
+			continue
+		}
+		f.bytes++
+		if err := f.step(b[0]); err != nil {
+			return err
+		}
+		b = b[1:]
+	}
+	return nil
+}
+
+func badFrame(what string, args ...any) error {
+	return fmt.Errorf("%w: Protocol error: %s", errRefused, fmt.Sprintf(what, args...))
+}
+
+// next ends an argument.
+func (f *frame) next() {
+	f.args--
+	f.state = atBulk
+	if f.args == 0 {
+		*f = frame{}
+	}
+}
+
+// step takes one byte outside of an argument.
+func (f *frame) step(c byte) error {
+	switch f.state {
+	case atStart:
+		f.state, f.number, f.digits = inLine, 0, 0
+		if c == '*' {
+			f.state = inCount
+			return nil
+		}
+		if c < ' ' && c != '\r' && c != '\n' && c != '\t' {
+			return badFrame("byte %#x begins no command; a client with TLS needs a node with TLS", c)
+		}
+		fallthrough
+	case inLine:
+		if c == '\n' {
+			*f = frame{}
+		} else if f.bytes > MaxInlineBytes {
+			return badFrame("a line of more than %d bytes", MaxInlineBytes)
+		}
+	case inCount:
+		if c == '\r' && f.digits > 0 {
+			f.state = countEnd
+			return nil
+		}
+		return f.digit(c, MaxArgs, "arguments")
+	case countEnd:
+		if c != '\n' || f.number == 0 {
+			return badFrame("invalid multibulk length")
+		}
+		f.args, f.state = f.number, atBulk
+	case atBulk:
+		if c != '$' {
+			return badFrame("expected '$', got %q", c)
+		}
+		f.state, f.number, f.digits = inSize, 0, 0
+	case inSize:
+		if c == '\r' && f.digits > 0 {
+			f.state = sizeEnd
+			return nil
+		}
+		return f.digit(c, MaxRequestBytes, "bytes in an argument")
+	case sizeEnd:
+		if c != '\n' {
+			return badFrame("invalid bulk length")
+		}
+		if f.bytes+f.number > MaxRequestBytes {
+			return badFrame("a command of more than %d bytes", MaxRequestBytes)
+		}
+		f.skip, f.state = f.number+len("\r\n"), inBulk
+	case inBulk: // scan takes these
+	}
+	return nil
+}
+
+// digit adds a digit to the number.
+func (f *frame) digit(c byte, limit int, of string) error {
+	if c < '0' || c > '9' {
+		return badFrame("%q in a length", c)
+	}
+	f.digits++
+	f.number = min(f.number*10+int(c-'0'), math.MaxInt32)
+	if f.number > limit || f.digits > 10 {
+		return badFrame("more than %d %s", limit, of)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+)
+
+// plan is a command on keys: the actions that do it, and how their results become a
+// reply.
+type plan struct {
+	actions []kv.Action
+	writes  bool // one of the actions does
+	// splits allows the actions to be done group by group, where the keys are of
+	// several.
+	splits bool
+	reply  func(w redcon.Conn, r []kv.ActionResult)
+}
+
+// size is about what the plan takes of a command.
+func (p *plan) size() (n int) {
+	for i := range p.actions {
+		n += len(p.actions[i].Key) + len(p.actions[i].Value) + 32
+	}
+	return n
+}
+
+// groups returns the groups of the keys, in the order in which they occur.
+func (p *plan) groups(count int) (groups []uint64) {
+	seen := map[uint64]bool{}
+	for i := range p.actions {
+		if g := kv.GroupOf(p.actions[i].Key, count); !seen[g] {
+			seen[g] = true
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// Bounds of commands of a pipeline that share a transaction.
+const (
+	maxBatchItems = 1024
+	maxBatchBytes = 256 << 10
+)
+
+// batch returns the plan, and those of commands behind it in the pipeline that can share
+// its work: all of them read, or all are about one group.
+func (c *client) batch(first *plan) []*plan {
+	batch := []*plan{first}
+	count := c.server.cfg.Backend.Groups()
+	groups := first.groups(count)
+	items, size, writes := len(first.actions), first.size(), first.writes
+	for len(c.pipeline) > 0 {
+		p := planOf(c.pipeline[0])
+		if p == nil {
+			break
+		}
+		items, size = items+len(p.actions), size+p.size()
+		if items > maxBatchItems || size > maxBatchBytes {
+			break
+		}
+		if writes = writes || p.writes; writes {
+			g := p.groups(count)
+			if len(groups) != 1 || len(g) != 1 || g[0] != groups[0] {
+				break
+			}
+		}
+		c.take()
+		batch = append(batch, p)
+	}
+	return batch
+}
+
+// planOf returns the plan of a command in a pipeline, nil if it is none on keys, or wrong.
+func planOf(cmd redcon.Command) *plan {
+	command, ok := commands[upper(cmd.Args[0])]
+	if !ok || command.plan == nil || !command.takes(len(cmd.Args)-1) {
+		return nil
+	}
+	p, err := command.plan(cmd.Args[1:], time.Now())
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// run does plans and writes their replies.
+func (s *Server) run(conn redcon.Conn, batch []*plan) {
+	ctx, cancel := s.context()
+	defer cancel()
+	all := &plan{splits: batch[0].splits && len(batch) == 1}
+	for _, p := range batch {
+		all.actions = append(all.actions, p.actions...)
+		all.writes = all.writes || p.writes
+	}
+	results, err := s.do(ctx, all)
+	if err != nil {
+		for range batch {
+			conn.WriteError(explain(err))
+		}
+		return
+	}
+	for _, p := range batch {
+		n := len(p.actions)
+		p.reply(conn, results[:n])
+		results = results[n:]
+	}
+}
+
+// do does the actions of a plan and returns their results.
+func (s *Server) do(ctx context.Context, p *plan) ([]kv.ActionResult, error) {
+	if !p.writes {
+		return s.read(ctx, p.actions)
+	}
+	groups := p.groups(s.cfg.Backend.Groups())
+	switch {
+	case len(groups) == 1:
+		r, err := s.transact(ctx, groups[0], &kv.Txn{Then: p.actions})
+		if err != nil {
+			return nil, err
+		}
+		return r.Actions, nil
+	case !p.splits:
+		return nil, severalGroups(len(groups))
+	}
+	results := make([]kv.ActionResult, len(p.actions))
+	for _, g := range groups {
+		var x kv.Txn
+		var at []int
+		for i, a := range p.actions {
+			if kv.GroupOf(a.Key, s.cfg.Backend.Groups()) == g {
+				x.Then, at = append(x.Then, a), append(at, i)
+			}
+		}
+		r, err := s.transact(ctx, g, &x)
+		if err != nil {
+			return nil, partly(err, g != groups[0])
+		}
+		for i, result := range r.Actions {
+			results[at[i]] = result
+		}
+	}
+	return results, nil
+}
+
+// severalGroups says that keys are not of one group.
+func severalGroups(groups int) error {
+	return fmt.Errorf("%w keys: they are in %d groups, and what is done at once must be in one; run the nodes with --groups 1, or send a command for each key", kv.ErrInvalid, groups)
+}
+
+// partial is an error after some of a command was done.
+type partial struct{ error }
+
+// Unknown tells that the command may have had an effect.
+func (partial) Unknown() bool { return true }
+
+func (p partial) Unwrap() error { return p.error }
+
+// partly marks an error after which some groups have changed.
+func partly(err error, some bool) error {
+	if !some {
+		return err
+	}
+	return partial{err}
+}
+
+// transact does a transaction and returns what came of it.
+func (s *Server) transact(ctx context.Context, group uint64, x *kv.Txn) (*kv.TxnResult, error) {
+	r, err := s.cfg.Backend.Transact(ctx, group, x)
+	if err != nil {
+		return nil, err
+	}
+	if r.Txn == nil {
+		return nil, errors.New("the state machine did not answer with the result of a transaction")
+	}
+	return r.Txn, nil
+}
+
+// read does actions that only read. Those of one group see one state.
+func (s *Server) read(ctx context.Context, actions []kv.Action) ([]kv.ActionResult, error) {
+	b := s.cfg.Backend
+	count := b.Groups()
+	groups := (&plan{actions: actions}).groups(count)
+	if err := b.Barrier(ctx, groups...); err != nil {
+		return nil, err
+	}
+	if len(groups) == 1 {
+		return b.State(groups[0]).Look(actions)
+	}
+	results := make([]kv.ActionResult, len(actions))
+	for _, g := range groups {
+		var some []kv.Action
+		var at []int
+		for i, a := range actions {
+			if kv.GroupOf(a.Key, count) == g {
+				some, at = append(some, a), append(at, i)
+			}
+		}
+		found, err := b.State(g).Look(some)
+		if err != nil {
+			return nil, err
+		}
+		for i, result := range found {
+			results[at[i]] = result
+		}
+	}
+	return results, nil
+}

@@ -1,0 +1,292 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+)
+
+// Messages are changes of keys, on the channels that Redis has for them:
+//
+//	__keyspace@0__:KEY    what happened: set, del, expire, expired
+//	__keyevent@0__:EVENT  the key
+//
+// A subscriber gets each change that the node applies from the subscription on, in the
+// order of the key's group. A subscriber that is too slow for what a node remembers is
+// told so, and its connection ends.
+const (
+	keyspacePrefix = "__keyspace@0__:"
+	keyeventPrefix = "__keyevent@0__:"
+
+	// maxChannels bounds the channels and patterns of a client.
+	maxChannels = 1024
+	eventPage   = 256
+)
+
+var eventNames = map[kv.EventKind]string{
+	kv.EventPut: "set", kv.EventDelete: "del", kv.EventExpire: "expired", kv.EventDeadline: "expire",
+}
+
+// subscriber is a client that gets messages. Its commands and its messages come from
+// different goroutines.
+type subscriber struct {
+	*client
+	mu       sync.Mutex
+	conn     redcon.DetachedConn
+	channels map[string]bool
+	patterns map[string]*regexp.Regexp
+	quit     bool
+}
+
+// doSubscribe takes the connection out of redcon's care.
+func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
+	return func(c *client, conn redcon.Conn, args [][]byte) {
+		if err := checkChannels(patterns, args); err != nil {
+			conn.WriteError(clean(err.Error()))
+			return
+		}
+		s := c.server
+		from := make([]uint64, s.cfg.Backend.Groups())
+		ctx, cancel := s.context()
+		defer cancel()
+		all := make([]uint64, len(from))
+		for i := range from {
+			all[i] = uint64(i + 1)
+		}
+		if err := s.cfg.Backend.Barrier(ctx, all...); err != nil {
+			conn.WriteError(explain(err))
+			return
+		}
+		for i := range from {
+			from[i] = s.cfg.Backend.State(uint64(i+1)).Revision() + 1
+		}
+		c.left, c.detached = true, true
+		sub := &subscriber{client: c, conn: conn.Detach(), channels: map[string]bool{}, patterns: map[string]*regexp.Regexp{}}
+		sub.subscribe(patterns, args)
+		rest := c.pipeline
+		c.pipeline = nil
+		s.subscribers.Go(func() { sub.serve(rest, from) })
+	}
+}
+
+func doUnsubscribe(name string) func(*client, redcon.Conn, [][]byte) {
+	return func(_ *client, conn redcon.Conn, _ [][]byte) { // there are no channels yet
+		conn.WriteArray(3)
+		conn.WriteBulkString(name)
+		conn.WriteNull()
+		conn.WriteInt(0)
+	}
+}
+
+func checkChannels(patterns bool, args [][]byte) error {
+	for _, a := range args {
+		if patterns {
+			if _, _, err := glob(string(a)); err != nil {
+				return err
+			}
+			continue
+		}
+		if channel := string(a); !strings.HasPrefix(channel, keyspacePrefix) && !strings.HasPrefix(channel, keyeventPrefix) {
+			return fmt.Errorf("ERR channel '%s': want %sKEY or %sEVENT, as messages come from changes of keys only", printable(a), keyspacePrefix, keyeventPrefix)
+		}
+	}
+	return nil
+}
+
+// serve reads commands, and sends messages, until the client goes, or is too slow, or
+// the server ends.
+func (u *subscriber) serve(rest []redcon.Command, from []uint64) {
+	ctx, cancel := context.WithCancel(u.server.ctx)
+	stop := context.AfterFunc(ctx, func() { _ = u.conn.NetConn().Close() }) // which ends ReadCommand
+	defer stop()
+	var sending sync.WaitGroup
+	for i, next := range from {
+		sending.Go(func() {
+			defer cancel()
+			u.send(ctx, u.server.cfg.Backend.State(uint64(i+1)), next)
+		})
+	}
+	for _, cmd := range rest {
+		u.command(cmd)
+	}
+	for ctx.Err() == nil && !u.gone() {
+		cmd, err := u.conn.ReadCommand()
+		if err != nil {
+			break
+		}
+		u.command(cmd)
+	}
+	cancel()
+	sending.Wait()
+	_ = u.conn.NetConn().Close() // twice does no harm
+	u.server.clients.Add(-1)
+}
+
+func (u *subscriber) gone() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.quit
+}
+
+// command does one of the few that a subscriber can send.
+func (u *subscriber) command(cmd redcon.Command) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name, args := upper(cmd.Args[0]), cmd.Args[1:]
+	switch name {
+	case "SUBSCRIBE", "PSUBSCRIBE":
+		if err := checkChannels(name == "PSUBSCRIBE", args); err != nil || len(args) == 0 {
+			u.conn.WriteError(clean(fmt.Sprint(errors.Join(err, errSyntax))))
+			break
+		}
+		u.subscribe(name == "PSUBSCRIBE", args)
+		return
+	case "UNSUBSCRIBE", "PUNSUBSCRIBE":
+		u.unsubscribe(strings.ToLower(name), name == "PUNSUBSCRIBE", args)
+	case "PING":
+		text := ""
+		if len(args) > 0 {
+			text = string(args[0])
+		}
+		u.conn.WriteArray(2)
+		u.conn.WriteBulkString("pong")
+		u.conn.WriteBulkString(text)
+	case "QUIT":
+		u.conn.WriteString("OK")
+		u.quit = true
+	default:
+		u.conn.WriteError(fmt.Sprintf("ERR '%s' cannot be used by a subscriber: want SUBSCRIBE, PSUBSCRIBE, UNSUBSCRIBE, PUNSUBSCRIBE, PING or QUIT", printable(cmd.Args[0])))
+	}
+	_ = u.conn.Flush() // if the client is gone, reading ends
+}
+
+// count is how many channels and patterns there are.
+func (u *subscriber) count() int { return len(u.channels) + len(u.patterns) }
+
+// subscribe adds channels or patterns, which were checked.
+func (u *subscriber) subscribe(patterns bool, args [][]byte) {
+	name := "subscribe"
+	if patterns {
+		name = "psubscribe"
+	}
+	for _, a := range args {
+		switch {
+		case u.count() >= maxChannels:
+			u.conn.WriteError(fmt.Sprintf("ERR %d channels and patterns, want at most that", maxChannels))
+			continue
+		case patterns:
+			_, u.patterns[string(a)], _ = glob(string(a))
+		default:
+			u.channels[string(a)] = true
+		}
+		u.conn.WriteArray(3)
+		u.conn.WriteBulkString(name)
+		u.conn.WriteBulk(a)
+		u.conn.WriteInt(u.count())
+	}
+	_ = u.conn.Flush() // if the client is gone, reading ends
+}
+
+// unsubscribe removes channels or patterns, all if none is named.
+func (u *subscriber) unsubscribe(name string, patterns bool, args [][]byte) {
+	if len(args) == 0 {
+		if patterns {
+			for p := range u.patterns {
+				args = append(args, []byte(p))
+			}
+		} else {
+			for c := range u.channels {
+				args = append(args, []byte(c))
+			}
+		}
+	}
+	for _, a := range args {
+		if patterns {
+			delete(u.patterns, string(a))
+		} else {
+			delete(u.channels, string(a))
+		}
+		u.conn.WriteArray(3)
+		u.conn.WriteBulkString(name)
+		u.conn.WriteBulk(a)
+		u.conn.WriteInt(u.count())
+	}
+	if len(args) == 0 {
+		doUnsubscribe(name)(nil, u.conn, nil)
+	}
+}
+
+// send sends the changes of a group.
+func (u *subscriber) send(ctx context.Context, store *kv.Store, next uint64) {
+	for {
+		events, following, more, err := store.Events(next, eventPage)
+		if err != nil {
+			u.mu.Lock()
+			u.conn.WriteError(clean("ERR the subscriber is too slow: " + err.Error()))
+			_ = u.conn.Flush() // it may be gone
+			u.mu.Unlock()
+			return
+		}
+		next = following
+		if err := u.messages(events); err != nil {
+			return
+		}
+		if more == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-more:
+		}
+	}
+}
+
+// messages sends what the client wants of some events.
+func (u *subscriber) messages(events []kv.Event) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	sent := false
+	for _, e := range events {
+		name := eventNames[e.Kind]
+		for _, m := range [][2]string{{keyspacePrefix + e.Key, name}, {keyeventPrefix + name, e.Key}} {
+			sent = u.message(m[0], m[1]) || sent
+		}
+	}
+	if !sent {
+		return nil
+	}
+	return u.conn.Flush()
+}
+
+// message writes a message for the channel, and one for each pattern that it matches.
+func (u *subscriber) message(channel, text string) (sent bool) {
+	if u.channels[channel] {
+		sent = true
+		u.conn.WriteArray(3)
+		u.conn.WriteBulkString("message")
+		u.conn.WriteBulkString(channel)
+		u.conn.WriteBulkString(text)
+	}
+	for pattern, match := range u.patterns {
+		if match.MatchString(channel) {
+			sent = true
+			u.conn.WriteArray(4)
+			u.conn.WriteBulkString("pmessage")
+			u.conn.WriteBulkString(pattern)
+			u.conn.WriteBulkString(channel)
+			u.conn.WriteBulkString(text)
+		}
+	}
+	return sent
+}

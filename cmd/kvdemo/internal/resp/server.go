@@ -1,0 +1,271 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package resp lets clients of Redis use a node of kvdemo: a [Server] speaks version 2
+// of their protocol.
+//
+// A command that changes something becomes a transaction of the key's group, and a
+// command that only reads waits until the node may answer, so histories through this
+// front are linearizable. Commands that a client sends at once, without waiting for
+// replies, share a transaction as long as they are about one group; so do those between
+// MULTI and EXEC, which must be about one.
+//
+// Clients are not trusted: [guard] bounds what they send before the parser sees it.
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+)
+
+// Backend is what the front needs of a node. Its methods are called by several
+// goroutines.
+type Backend interface {
+	// Groups returns how many groups there are.
+	Groups() int
+	// Transact replicates a transaction in a group.
+	Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error)
+	// Barrier returns when the states of the groups may answer linearizable reads.
+	Barrier(ctx context.Context, groups ...uint64) error
+	// State is what the node has applied of a group.
+	State(group uint64) *kv.Store
+	// List returns keys of all groups in their order, linearizable.
+	List(ctx context.Context, q kv.Query) (kv.Page, error)
+	// Info returns what INFO says of the node, as name and value.
+	Info() [][2]string
+}
+
+// Bounds of a Server.
+const (
+	// DefaultTimeout bounds a command.
+	DefaultTimeout = 10 * time.Second
+	// MaxClients is how many clients can be connected.
+	MaxClients = 10_000
+	// slowClient is how long a client may take to read a reply.
+	slowClient = 30 * time.Second
+	// flushBytes of replies are sent before further commands of a pipeline are done.
+	flushBytes = 256 << 10
+)
+
+// Config configures [New].
+type Config struct {
+	Backend Backend // must be set
+	// Secure, unless nil, makes the connection of a client one that is trusted, such as
+	// by TLS, or says why it refuses the client; it may wait for the client. The
+	// connection is closed after an error, which the client is told.
+	Secure func(net.Conn) (net.Conn, error)
+	// Timeout bounds a command; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Log must be set.
+	Log *slog.Logger
+}
+
+// Server serves clients of Redis.
+type Server struct {
+	cfg     Config
+	redcon  *redcon.Server
+	budget  budget
+	cursors cursors
+	clients atomic.Int64
+	ids     atomic.Int64
+	// ctx ends with the server.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// listener is what Serve was given.
+	mu       sync.Mutex
+	listener net.Listener
+	// subscribers have left redcon's care.
+	subscribers sync.WaitGroup
+}
+
+// New returns a server.
+func New(cfg Config) *Server {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	s := &Server{cfg: cfg}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.redcon = redcon.NewServerNetwork("tcp", "", s.handle, s.accept, s.closed)
+	s.redcon.AcceptError = func(err error) {
+		cfg.Log.Warn("accept a client", "error", err)
+		time.Sleep(10 * time.Millisecond) // such as too many open files
+	}
+	return s
+}
+
+// Serve serves clients that come through the listener, until Close.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	s.listener = l
+	s.mu.Unlock()
+	if s.ctx.Err() != nil { // Close came first
+		return closeListener(l)
+	}
+	return s.redcon.Serve(&guarded{Listener: l, server: s})
+}
+
+// Close closes the listener and all connections. Commands that are under way end.
+func (s *Server) Close() error {
+	s.cancel()
+	s.mu.Lock()
+	l := s.listener
+	s.mu.Unlock()
+	var err error
+	if l != nil {
+		err = closeListener(l) // which ends Serve, and that closes the connections
+	}
+	s.subscribers.Wait()
+	return err
+}
+
+// closeListener closes a listener that may be closed.
+func closeListener(l net.Listener) error {
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// accept admits a client unless there are too many.
+func (s *Server) accept(conn redcon.Conn) bool {
+	if s.clients.Add(1) > MaxClients {
+		s.clients.Add(-1)
+		return false
+	}
+	conn.SetContext(&client{server: s, id: s.ids.Add(1)})
+	return true
+}
+
+func (s *Server) closed(conn redcon.Conn, err error) {
+	c, ok := conn.Context().(*client)
+	if !ok || c.detached {
+		return // the subscriber's own loop goes on
+	}
+	s.clients.Add(-1)
+	if err != nil {
+		s.cfg.Log.Debug("a client's connection ended", "from", conn.RemoteAddr(), "error", err)
+	}
+}
+
+// client is what the server knows of a connection.
+type client struct {
+	server   *Server
+	id       int64
+	name     string
+	detached bool // its connection is not redcon's any more
+	left     bool // it said that it goes, or is detached
+	// pipeline has the commands that have arrived and are not done.
+	pipeline []redcon.Command
+
+	// Of MULTI: the commands that wait for EXEC, and whether one of them was wrong.
+	multi  bool
+	queued []*plan
+	bad    bool
+	size   int
+	// watched are the conditions of WATCH.
+	watched []kv.Compare
+}
+
+// context returns the context of a command.
+func (s *Server) context() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.ctx, s.cfg.Timeout)
+}
+
+// handle does a command, and all behind it in the pipeline.
+func (s *Server) handle(conn redcon.Conn, cmd redcon.Command) {
+	c, ok := conn.Context().(*client)
+	if !ok {
+		conn.WriteError("ERR the connection has no client")
+		return
+	}
+	c.pipeline = append([]redcon.Command{cmd}, conn.ReadPipeline()...)
+	for len(c.pipeline) > 0 && !c.left {
+		if w := redcon.BaseWriter(conn); len(w.Buffer()) > flushBytes {
+			if err := w.Flush(); err != nil {
+				return // as reading will say
+			}
+		}
+		c.step(conn)
+	}
+}
+
+// take takes the first command of the pipeline.
+func (c *client) take() redcon.Command {
+	cmd := c.pipeline[0]
+	c.pipeline = c.pipeline[1:]
+	return cmd
+}
+
+// step does a command, and those behind it that can share its work.
+func (c *client) step(conn redcon.Conn) {
+	cmd := c.take()
+	name := upper(cmd.Args[0])
+	command, ok := commands[name]
+	switch {
+	case !ok:
+		c.fail(conn, fmt.Sprintf("ERR unknown command '%s'", printable(cmd.Args[0])))
+		return
+	case !command.takes(len(cmd.Args) - 1):
+		c.fail(conn, fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name)))
+		return
+	case command.do != nil && c.multi && !command.inMulti:
+		c.fail(conn, fmt.Sprintf("ERR %s cannot be used between MULTI and EXEC", name))
+		return
+	case command.do != nil:
+		command.do(c, conn, cmd.Args[1:])
+		return
+	}
+	p, err := command.plan(cmd.Args[1:], time.Now())
+	switch {
+	case err != nil:
+		c.fail(conn, err.Error())
+	case c.multi:
+		c.queue(conn, p)
+	default:
+		c.server.run(conn, c.batch(p))
+	}
+}
+
+// fail writes an error. Between MULTI and EXEC it is the end of the transaction.
+func (c *client) fail(conn redcon.Conn, message string) {
+	c.bad = c.bad || c.multi
+	conn.WriteError(clean(message))
+}
+
+// clean returns a message that fits into one line.
+func clean(message string) string {
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(message)
+}
+
+// upper returns the name of a command.
+func upper(b []byte) string { return strings.ToUpper(string(b[:min(len(b), 64)])) }
+
+// printable returns the start of what a client sent, for a message.
+func printable(b []byte) string {
+	text := fmt.Sprintf("%q", b[:min(len(b), 64)])
+	return text[1 : len(text)-1]
+}
+
+// explain returns the reply for an error. A client knows by its first word whether a
+// write may have happened: TRYAGAIN is that it has not.
+func explain(err error) string {
+	var outcome interface{ Unknown() bool }
+	switch {
+	case errors.As(err, &outcome) && outcome.Unknown():
+		return clean("UNKNOWN the write may or may not take effect; read before you write again: " + err.Error())
+	case errors.Is(err, kv.ErrInvalid):
+		return clean("ERR " + err.Error())
+	}
+	return clean("TRYAGAIN nothing was changed: " + err.Error())
+}
