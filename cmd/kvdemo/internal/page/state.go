@@ -64,7 +64,7 @@ type MemberState struct {
 	Writes  float64 `json:"writesPerSecond"`
 	SentPS  float64 `json:"sentPerSecond"` // bytes, to all peers
 
-	Coding *GossipState `json:"coding,omitempty"`
+	Coding *GossipState `json:"coding,omitempty"` // nil if it does not code
 }
 
 // GossipState is how far a member is with the payloads of coded entries.
