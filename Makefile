@@ -137,11 +137,22 @@ etcd: ## etcd, etcdctl and etcdutl v3.7.3 on Weft into bin/, see docs/adopt-etcd
 test-adopt-etcd: ## execute docs/adopt-etcd.md: released etcd taken over by etcd on Weft, and back (about 2 minutes)
 	cd conformance/etcd && $(GO) test -count=1 -v -timeout 15m -run '^TestAdoptEtcd$$' .
 
+# A directory for pictures of the page: make test-page SHOTS=docs.
+SHOTS ?=
+
+.PHONY: test-page
+test-page: ## the page of a demonstration in headless Chromium, which must be installed (under a minute); SHOTS=DIR keeps pictures
+	cd cmd && KVDEMO_TEST_BROWSER=1 KVDEMO_TEST_SCREENSHOTS=$(abspath $(SHOTS)) $(GO) test -count=1 -v -run '^TestPageInChromium$$' ./kvdemo
+
 ##@ running
 
 .PHONY: demo
 demo: ## five nodes replicate the Go distribution's sources and survive kills (under 2 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo
+
+.PHONY: demo-page
+demo-page: ## the same with a page to watch, and buttons to kill nodes and shape links, until Ctrl-C
+	$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo --serve
 
 .PHONY: build
 build: ## the commands, into bin/

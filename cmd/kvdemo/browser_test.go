@@ -193,6 +193,9 @@ func reduced(t *testing.T, picture []byte) []byte {
 	return out.Bytes()
 }
 
+// browserNodes is how many the demonstration in the browser has.
+const browserNodes = 5
+
 // The page in a browser, in a window for a desk and one for a hand: nothing sticks out,
 // nobody else is asked, figures move, and buttons do what they say.
 func TestPageInChromium(t *testing.T) {
@@ -209,16 +212,15 @@ func TestPageInChromium(t *testing.T) {
 	t.Cleanup(closeBrowser)
 	require.NoError(t, chromedp.Do(browser))
 
-	const nodes = 5
-	d := startDemo(t, nodes)
+	d := startDemo(t, browserNodes)
 	desk := openTab(t, browser, d.url, 1280, 800)
 	hand := openTab(t, browser, d.url, 390, 844)
 	for _, b := range []*tab{desk, hand} {
-		b.until("all members", fmt.Sprintf(`document.querySelectorAll('.card.up').length === %d`, nodes))
+		b.until("all members", fmt.Sprintf(`document.querySelectorAll('.card.up').length === %d`, browserNodes))
 		b.until("coded entries", `document.querySelectorAll('#entries tbody tr').length > 4 && document.querySelectorAll('#entries .unit.own').length > 8`)
-		b.until("links", fmt.Sprintf(`document.querySelectorAll('#links .cell').length === %d`, nodes*(nodes-1)))
+		b.until("links", fmt.Sprintf(`document.querySelectorAll('#links .cell').length === %d`, browserNodes*(browserNodes-1)))
 		b.until("latencies", `[...document.querySelectorAll('#latency .bar.writes')].some(e => e.offsetHeight > 20)`)
-		b.until("gossip", fmt.Sprintf(`document.querySelectorAll('#gossip svg').length === %d && document.querySelector('#gossip .trace').getAttribute('d').includes('L')`, nodes))
+		b.until("gossip", fmt.Sprintf(`document.querySelectorAll('#gossip svg').length === %d && document.querySelector('#gossip .trace').getAttribute('d').includes('L')`, browserNodes))
 		before := b.eval(`document.querySelector('[data-tile="commit index"] .value').textContent`)
 		b.until("the commit index to move", fmt.Sprintf(`document.querySelector('[data-tile="commit index"] .value').textContent !== %q`, before))
 		b.fits()
@@ -228,15 +230,14 @@ func TestPageInChromium(t *testing.T) {
 		b.fits()
 		b.quiet()
 	}
-	s := d.state(1)
-	require.NotNil(t, s)
+	s := d.until("all nodes", func(s *page.State) bool { return allAre(s, browserNodes, page.Up) })
 	d.end(s.Members)
 	desk.until("that the page is old", `document.getElementById('live').className === 'stale'`)
 }
 
 // testButtons presses the buttons of both windows in turns.
 func testButtons(t *testing.T, d *demonstration, desk, hand *tab) {
-	id := follower(d.state(1))
+	id := follower(d.until("a leader", func(s *page.State) bool { return s.Leader != 0 }))
 	card := func(state string) string {
 		return fmt.Sprintf(`document.querySelector('[data-node="%d"]').dataset.state === '%s'`, id, state)
 	}
@@ -258,7 +259,7 @@ func testButtons(t *testing.T, d *demonstration, desk, hand *tab) {
 	desk.click(id, "resume")
 	desk.until("the member to go on", card(page.Up))
 
-	from := d.state(1).Leader
+	from := id%browserNodes + 1
 	cell := fmt.Sprintf(`[data-link="%d-%d"]`, from, id)
 	button := chromedp.CSS(cell)
 	for _, shape := range []struct {

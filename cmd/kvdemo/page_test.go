@@ -196,25 +196,30 @@ func TestDemoServesAPage(t *testing.T) {
 	code, text := d.press(page.Command{Do: page.Kill, Node: id})
 	require.Equal(t, http.StatusConflict, code)
 	require.Contains(t, text, fmt.Sprintf("node %d is down already; start it first", id))
+	other := id%nodes + 1
+	d.do(page.Command{Do: page.Squeeze, Node: id, To: other, Shape: page.Shape{DelayMs: 3}})
 	d.do(page.Command{Do: page.Start, Node: id})
 	s = d.until("the node to come back", func(s *page.State) bool { m := member(s, id); return m.State == page.Up && m.PID != before.PID })
 	require.Contains(t, eventTexts(s), fmt.Sprintf("node %d was killed (SIGKILL)", id))
 	code, text = d.press(page.Command{Do: page.Start, Node: id})
 	require.Equal(t, http.StatusConflict, code)
 	require.Contains(t, text, "runs already")
+	d.until("the shape that the link got meanwhile", func(s *page.State) bool { l := link(s, id, other).Shape; return l != nil && l.DelayMs == 3 })
 
 	d.do(page.Command{Do: page.Pause, Node: id})
 	s = d.until("the node to be shown as paused", func(s *page.State) bool { return member(s, id).State == page.Paused })
 	require.Equal(t, []uint64{id}, s.Controls.Paused)
+	d.do(page.Command{Do: page.Squeeze, Node: id, To: other})
 	d.do(page.Command{Do: page.Resume, Node: id})
-	s = d.until("the node to go on", func(s *page.State) bool { return member(s, id).State == page.Up })
+	d.until("the node to go on, with the shape that its link got", func(s *page.State) bool {
+		return member(s, id).State == page.Up && link(s, id, other).Shape == nil
+	})
 
 	shape := page.Shape{BytesPerSecond: 1_000_000, DelayMs: 5}
-	d.do(page.Command{Do: page.Squeeze, Node: s.Leader, To: id, Shape: shape})
-	from := s.Leader
-	d.until("the link to have its shape", func(s *page.State) bool { l := link(s, from, id).Shape; return l != nil && *l == shape })
-	d.do(page.Command{Do: page.Squeeze, Node: from, To: id})
-	d.until("the link to lose its shape", func(s *page.State) bool { return link(s, from, id).Shape == nil })
+	d.do(page.Command{Do: page.Squeeze, Node: other, To: id, Shape: shape})
+	d.until("the link to have its shape", func(s *page.State) bool { l := link(s, other, id).Shape; return l != nil && *l == shape })
+	d.do(page.Command{Do: page.Squeeze, Node: other, To: id})
+	d.until("the link to lose its shape", func(s *page.State) bool { return link(s, other, id).Shape == nil })
 	for want, c := range map[string]page.Command{
 		"to: 9, want 1 to 3":                      {Do: page.Squeeze, Node: 1, To: 9},
 		"to: 1, want a node other":                {Do: page.Squeeze, Node: 1, To: 1},

@@ -238,23 +238,39 @@ func (w *watched) start(n *node) error {
 	}
 	w.mu.Lock()
 	delete(w.ended, n.id)
-	orders := []page.Order{{Policy: w.policy}}
+	w.mu.Unlock()
+	w.collector.Note(page.EventCommand, fmt.Sprintf("node %d was started", n.id))
+	return w.tellAll(n)
+}
+
+// tellAll gives a node all orders that it may have missed.
+func (w *watched) tellAll(n *node) error {
+	w.mu.Lock()
+	var orders []page.Order
+	if w.codes {
+		orders = append(orders, page.Order{Policy: w.policy})
+	}
 	for link, shape := range w.shapes {
 		if link[0] == n.id {
 			orders = append(orders, page.Order{Peer: link[1], Shape: shape})
 		}
 	}
 	w.mu.Unlock()
-	if !w.codes {
-		orders = orders[1:]
-	}
 	for _, o := range orders {
 		if err := n.proc.Tell(o.String()); err != nil {
 			return err
 		}
 	}
-	w.collector.Note(page.EventCommand, fmt.Sprintf("node %d was started", n.id))
 	return nil
+}
+
+// tell gives a node an order. A node that is down or paused reads none, and is told all
+// when it starts or goes on: many orders would have no room.
+func (w *watched) tell(n *node, o page.Order) error {
+	if !w.runs(n) || w.isPaused(n.id) {
+		return nil
+	}
+	return n.proc.Tell(o.String())
 }
 
 func (w *watched) pause(n *node, yes bool) error {
@@ -273,7 +289,10 @@ func (w *watched) pause(n *node, yes bool) error {
 	}
 	w.setPaused(n.id, yes)
 	w.collector.Note(page.EventCommand, fmt.Sprintf(text, n.id))
-	return nil
+	if yes {
+		return nil
+	}
+	return w.tellAll(n)
 }
 
 func (w *watched) setPaused(id uint64, yes bool) {
@@ -295,18 +314,12 @@ func (w *watched) shape(n *node, to uint64, shape page.Shape) error {
 	if err := shape.Check(); err != nil {
 		return err
 	}
-	if !w.runs(n) {
-		return fmt.Errorf("node %d is down; start it first", n.id)
-	}
-	if err := n.proc.Tell(page.Order{Peer: to, Shape: shape}.String()); err != nil {
+	if err := w.tell(n, page.Order{Peer: to, Shape: shape}); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	link := [2]uint64{n.id, to}
-	if delete(w.shapes, link); shape != (page.Shape{}) {
-		w.shapes[link] = shape
-	}
+	w.shapes[[2]uint64{n.id, to}] = shape
 	w.collector.Note(page.EventCommand, fmt.Sprintf("link %d to %d: %s", n.id, to, shape))
 	return nil
 }
@@ -319,10 +332,8 @@ func (w *watched) setPolicy(name string) error {
 		return err
 	}
 	for _, n := range w.d.cluster.nodes {
-		if w.runs(n) {
-			if err := n.proc.Tell(page.Order{Policy: name}.String()); err != nil {
-				return err
-			}
+		if err := w.tell(n, page.Order{Policy: name}); err != nil {
+			return err
 		}
 	}
 	w.mu.Lock()

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/shaping"
@@ -144,6 +146,12 @@ type recentEntries struct {
 	seen map[uint64]page.Entry // D is 0: not coded
 }
 
+// logReader is what recentEntries needs of a log.
+type logReader interface {
+	Term(index uint64) (uint64, error)
+	Entries(lo, hi, maxBytes uint64) ([]*pb.Entry, error)
+}
+
 // How far recentEntries looks back, and how many bytes of the log it reads, for one report.
 const (
 	recentLook = 256
@@ -151,7 +159,7 @@ const (
 )
 
 // list returns coded entries up to an index, newest first.
-func (r *recentEntries) list(self uint64, log rawnode.Log, upTo uint64, s *rawnode.CodingState) (list []page.Entry) {
+func (r *recentEntries) list(self uint64, log logReader, upTo uint64, s *rawnode.CodingState) (list []page.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seen := make(map[uint64]page.Entry, recentLook)

@@ -68,6 +68,9 @@ type view struct {
 	paused map[uint64]bool
 }
 
+// silent reports whether a node was asked and does not answer, but for one that is paused.
+func (v view) silent(id uint64) bool { return v.got[id].err != nil && !v.paused[id] }
+
 // compare adds the events that differences between reports tell of. The first reports
 // are what differences are counted from.
 func (e *events) compare(at time.Time, v view) {
@@ -141,10 +144,11 @@ func (e *events) compareNode(id uint64, v view, say func(kind, format string, ar
 func (e *events) compareLeader(v view, say func(kind, format string, args ...any)) {
 	leader, term := uint64(0), e.term
 	for _, n := range v.up {
-		if n.Leader != 0 && n.Term >= term && !(n.Leader != n.ID && v.got[n.Leader].err != nil && !v.paused[n.Leader]) {
-			if n.Term > term || leader == 0 {
-				leader, term = n.Leader, n.Term
-			}
+		if n.Leader == 0 || v.silent(n.Leader) {
+			continue
+		}
+		if n.Term > term || n.Term == term && leader == 0 {
+			leader, term = n.Leader, n.Term
 		}
 	}
 	switch {

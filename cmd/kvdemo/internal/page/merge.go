@@ -11,7 +11,7 @@ import (
 )
 
 // shownEntries is how many entries the grid has.
-const shownEntries = 14
+const shownEntries = 20
 
 // merge makes a state of the reports of nodes that are up, and of what was known before.
 func (w *watch) merge(at time.Time, up map[uint64]*Node, got map[uint64]answer, paused map[uint64]bool) *State {
