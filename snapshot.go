@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/weftraft/weft/internal/chunks"
 )
 
 // Snapshot writes the state of the group, as of one place in the log, while commands go
@@ -70,7 +72,7 @@ func copySnapshot(ctx context.Context, w io.Writer, info SnapshotInfo, view io.R
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, ended, err := fill(view, buf)
+		n, ended, err := chunks.Fill(view, buf)
 		if err != nil {
 			return fmt.Errorf("read the state: %w", err)
 		}
@@ -86,31 +88,6 @@ func copySnapshot(ctx context.Context, w io.Writer, info SnapshotInfo, view io.R
 			return nil
 		}
 	}
-}
-
-// maxIdleReads is how often a reader may return nothing at all.
-const maxIdleReads = 100
-
-// fill reads until buf is full or the reader ends. (io.ReadFull reports an end in the same
-// words as a reader that fails with io.ErrUnexpectedEOF.)
-func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
-	for idle := 0; n < len(buf); {
-		k, err := r.Read(buf[n:])
-		n += k
-		if err == io.EOF {
-			return n, true, nil
-		}
-		if err != nil {
-			return n, false, err
-		}
-		if idle++; k > 0 {
-			idle = 0
-		}
-		if idle == maxIdleReads {
-			return n, false, io.ErrNoProgress
-		}
-	}
-	return n, false, nil
 }
 
 // begin enters a use of the state machine that a close of the group waits for, and ends.

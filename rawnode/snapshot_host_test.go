@@ -205,3 +205,32 @@ func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// cutOff is a journal whose view ends before its end, as a file below is cut off.
+type cutOff struct{ journal }
+
+func (*cutOff) Snapshot() (Snapshot, error) {
+	h := snapshotOf(1, 2, 5, 50)
+	return &cutOffView{SnapshotMeta{Index: 50, Host: h.GetSnapshot().GetData()}}, nil
+}
+
+type cutOffView struct{ meta SnapshotMeta }
+
+func (v *cutOffView) Meta() SnapshotMeta     { return v.meta }
+func (*cutOffView) Close() error             { return nil }
+func (*cutOffView) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// A view that fails is not taken for one that has ended: its receiver would restore a
+// part of the state for the whole.
+func TestSnapshotThatIsCutOffIsSentAsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, tr := receiver(t, &cutOff{})
+		defer stopped(t, h)
+		o := &outgoing{to: 2, status: make(chan wire.ChunkStatus, 1)}
+		err := h.out.stream(t.Context(), 1, o, replica.SnapshotSend{To: 2, Message: snapshotOf(1, 2, 5, 50)})
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		chunk := (<-tr.out).Body.(wire.Chunk)
+		require.False(t, chunk.Last)
+		require.Contains(t, chunk.Broken, "unexpected EOF")
+	})
+}

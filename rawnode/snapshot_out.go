@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/internal/chunks"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
 )
@@ -157,10 +157,9 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 	for {
 		// A fresh buffer each time: the transport holds on to it.
 		buf := make([]byte, s.h.cfg.ChunkBytes)
-		n, err := io.ReadFull(snap, buf)
-		chunk.Data = buf[:n]
-		chunk.Last = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !chunk.Last {
+		n, ended, err := chunks.Fill(snap, buf)
+		chunk.Data, chunk.Last = buf[:n], ended
+		if err != nil {
 			chunk.Broken = fmt.Sprintf("read the snapshot: %v", err)
 			return errors.Join(err, s.send(ctx, o.to, chunk))
 		}
