@@ -1,0 +1,422 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wefttest
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/raft"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// T is what a [Cluster] needs of a *testing.T or *testing.B.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Logf(format string, args ...any)
+	Failed() bool
+	Cleanup(func())
+}
+
+// A Member says for which node, and where, a state machine is opened.
+type Member struct {
+	Node uint64
+	// Start counts the starts of the node, from 1.
+	Start int
+	// Dir is on the node's disk, and crashes with the node.
+	Dir Dir
+}
+
+// ClusterOptions configures [NewCluster]. StateMachine must be set; all else has a useful
+// zero value.
+type ClusterOptions struct {
+	// StateMachine opens a node's state, at each of its starts. It is called, as is all
+	// of the state machine, by the goroutine of the test. Where it is an io.Closer, it is
+	// closed when the node goes down. Required.
+	StateMachine func(Member) (rawnode.StateMachine, error)
+	// Seed decides on everything that is drawn: the same seed gives the same run.
+	Seed uint64
+	// Nodes is how many there are at first, all of them voters, with ids from 1 on; 0
+	// means 3, and 9 is the most.
+	Nodes int
+	// Core is the library to drive: rawnode.Weft (if nil) or rawnode.Upstream, which draws
+	// from a randomness of its own: its runs do not repeat.
+	Core func(raft.Config) (Core, error)
+	// Adjust, unless nil, may change what a node is configured with, but for ID, Group,
+	// Log, Peers, Boot and Rand.
+	Adjust func(node uint64, c *rawnode.ReplicaConfig)
+	// TickInterval is the length of a tick; 0 means 100 ms. An election begins after 10
+	// to 20 ticks without a leader.
+	TickInterval time.Duration
+	// Link is how the network is at first; see [Cluster.SetLink]. Delay 0 means 1 ms.
+	Link Link
+	// SyncTime is how long the disk takes for a write to the log; 0 means 1 ms.
+	SyncTime time.Duration
+	// ChunkBytes is the size of the pieces of snapshots; 0 means 64 KiB.
+	ChunkBytes int
+	// Trace, unless nil, gets each line of the story as it happens.
+	Trace io.Writer
+}
+
+// Link is the way from one node to another.
+type Link struct {
+	Delay  time.Duration // of each message
+	Jitter time.Duration // up to so much is added, drawn for each message; so messages may change their order
+	Loss   float64       // share of the messages that are lost, 0 to 1; pieces of snapshots are not
+	Cut    bool          // all messages are lost
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (o ClusterOptions) Validate() error {
+	var errs []error
+	bad := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("wefttest: ClusterOptions.%s is %v, want %s", field, value, want))
+	}
+	if o.StateMachine == nil {
+		bad("StateMachine", "nil", "a function that opens a node's state")
+	}
+	if o.Nodes < 0 || o.Nodes > maxNodes {
+		bad("Nodes", o.Nodes, fmt.Sprintf("0 to %d", maxNodes))
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"TickInterval", o.TickInterval}, {"SyncTime", o.SyncTime}} {
+		if d.value < 0 || d.value > time.Minute {
+			bad(d.field, d.value, "0 to 1m")
+		}
+	}
+	if o.ChunkBytes < 0 || o.ChunkBytes > 16<<20 {
+		bad("ChunkBytes", o.ChunkBytes, fmt.Sprintf("0 to %d", 16<<20))
+	}
+	return errors.Join(append(errs, o.Link.validate())...)
+}
+
+func (l Link) validate() error {
+	if l.Delay < 0 || l.Jitter < 0 || l.Loss < 0 || l.Loss > 1 {
+		return fmt.Errorf("wefttest: Link is %+v, want Delay and Jitter of 0 or more, and Loss from 0 to 1", l)
+	}
+	return nil
+}
+
+func (o *ClusterOptions) setDefaults() {
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.TickInterval == 0 {
+		o.TickInterval = 100 * time.Millisecond
+	}
+	if o.SyncTime == 0 {
+		o.SyncTime = time.Millisecond
+	}
+	if o.Link.Delay == 0 {
+		o.Link.Delay = time.Millisecond
+	}
+	if o.ChunkBytes == 0 {
+		o.ChunkBytes = 64 << 10
+	}
+}
+
+const (
+	maxNodes  = 9
+	theGroup  = 1
+	storyTail = 200 // lines that a failure shows
+	// mostEvents bounds what happens at one moment: more go round in circles.
+	mostEvents = 1_000_000
+)
+
+// Cluster is a group of nodes in virtual time, in the goroutine of the test: what a host
+// does with goroutines, sockets, files and clocks happens as events, in an order that
+// the seed decides. Time passes in Run, Until, Wait and the methods that wait. A second
+// takes some milliseconds.
+//
+// What is real is what Host has: the replica, the messages' encoding, the log engine on a
+// disk in memory that can crash, and the state machine. While they run, the cluster
+// compares what state machines return for a command: a result that differs from that of
+// another replica ends the test.
+//
+// When the test fails, the seed and the end of the story are logged.
+type Cluster struct {
+	t    T
+	opts ClusterOptions
+	agenda
+	rng     *rand.Rand // of the network
+	nodes   []*node    // by id, from 1
+	links   [maxNodes + 1][maxNodes + 1]Link
+	calls   uint64
+	history history
+	broken  error // what ended the run
+
+	lines uint64
+	story []string // the last lines
+	hash  uint64
+}
+
+// NewCluster makes and starts a cluster. What is wrong with the options ends the test.
+func NewCluster(t T, o ClusterOptions) *Cluster {
+	t.Helper()
+	if err := o.Validate(); err != nil {
+		t.Fatalf("%v", err)
+	}
+	o.setDefaults()
+	c := &Cluster{t: t, opts: o, rng: rand.New(rand.NewPCG(o.Seed, 0)), hash: fnv.New64a().Sum64()}
+	for from := range c.links {
+		for to := range c.links[from] {
+			c.links[from][to] = o.Link
+		}
+	}
+	t.Cleanup(c.end)
+	var peers []uint64
+	for id := range uint64(o.Nodes) {
+		peers = append(peers, id+1)
+	}
+	for _, id := range peers {
+		c.add(id, peers)
+	}
+	for _, n := range c.nodes {
+		n.start()
+	}
+	c.check()
+	return c
+}
+
+// add makes a node with an empty disk.
+func (c *Cluster) add(id uint64, peers []uint64) *node {
+	n := &node{c: c, id: id, peers: peers, fs: vfs.NewCrashableMem(), rng: rand.New(rand.NewPCG(c.opts.Seed, id))}
+	for _, dir := range []string{logDir, stateDir} {
+		if err := makeDir(n.fs, dir); err != nil {
+			c.fail("make directory %s of node %d: %v", dir, id, err)
+		}
+	}
+	c.nodes = append(c.nodes, n)
+	return n
+}
+
+// end closes what is open, and tells the story if the test has failed.
+func (c *Cluster) end() {
+	for _, n := range c.nodes {
+		n.leave()
+	}
+	if c.t.Failed() {
+		c.t.Logf("wefttest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.now, c.lines, strings.Join(c.story, "\n"))
+	}
+}
+
+// tell adds a line to the story.
+func (c *Cluster) tell(node uint64, format string, args ...any) {
+	line := fmt.Sprintf("%12v  ", c.now)
+	if node > 0 {
+		line += fmt.Sprintf("node %d ", node)
+	}
+	line += fmt.Sprintf(format, args...)
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s", c.hash, line)
+	c.hash = h.Sum64()
+	c.lines++
+	if c.story = append(c.story, line); len(c.story) > storyTail {
+		c.story = slices.Delete(c.story, 0, len(c.story)-storyTail)
+	}
+	if c.opts.Trace != nil {
+		fmt.Fprintln(c.opts.Trace, line)
+	}
+}
+
+// fail ends the run, at the next moment when the test has the word.
+func (c *Cluster) fail(format string, args ...any) {
+	if c.broken == nil {
+		c.broken = fmt.Errorf(format, args...)
+		c.tell(0, "FAILED: %v", c.broken)
+	}
+}
+
+// check ends the test if the run has failed.
+func (c *Cluster) check() {
+	c.t.Helper()
+	if c.broken != nil {
+		c.t.Fatalf("wefttest: at %v of seed %d: %v", c.now, c.opts.Seed, c.broken)
+	}
+}
+
+// step lets one thing happen, up to a moment.
+func (c *Cluster) step(until time.Duration, here *int) bool {
+	before := c.now
+	more := c.agenda.step(until)
+	if *here++; c.now > before {
+		*here = 0
+	}
+	if *here > mostEvents {
+		c.fail("%d events at one moment: they go round in circles", *here)
+	}
+	return more && c.broken == nil
+}
+
+// Now returns how much virtual time has passed.
+func (c *Cluster) Now() time.Duration { return c.now }
+
+// Story returns a number that stands for all that has happened, line by line: it is the
+// same for two runs of one seed.
+func (c *Cluster) Story() uint64 { return c.hash }
+
+// Run lets time pass.
+func (c *Cluster) Run(d time.Duration) {
+	c.t.Helper()
+	here := 0
+	for end := c.now + d; c.step(end, &here); {
+	}
+	c.check()
+}
+
+// After has f called when so much time has passed, between two events: for faults in the
+// middle of something that the test waits for. f must not wait.
+func (c *Cluster) After(d time.Duration, f func()) { c.after(d, f) }
+
+// Until lets time pass until something is so, and ends the test if that takes longer than
+// limit. The words are for the message.
+func (c *Cluster) Until(limit time.Duration, words string, so func() bool) {
+	c.t.Helper()
+	here := 0
+	for end := c.now + limit; !so(); {
+		if !c.step(end, &here) && c.broken == nil && !so() {
+			c.fail("after %v: still not %s", limit, words)
+		}
+		c.check()
+	}
+}
+
+// node returns a node; a number that is none ends the test.
+func (c *Cluster) node(id uint64) *node {
+	c.t.Helper()
+	if id == 0 || id > uint64(len(c.nodes)) {
+		c.t.Fatalf("wefttest: node %d, want 1 to %d", id, len(c.nodes))
+	}
+	return c.nodes[id-1]
+}
+
+// Leader returns the node that leads at the highest term, as far as running nodes know
+// of themselves, or 0. A leader that is cut off may not know yet of the next.
+func (c *Cluster) Leader() (leader uint64) {
+	term := uint64(0)
+	for _, n := range c.nodes {
+		if n.up {
+			if st := n.core.State(); st.Role == raft.StateLeader && st.Term > term {
+				leader, term = n.id, st.Term
+			}
+		}
+	}
+	return leader
+}
+
+// WaitLeader waits for a leader and returns it.
+func (c *Cluster) WaitLeader() uint64 {
+	c.t.Helper()
+	c.Until(1000*c.opts.TickInterval, "a leader", func() bool { return c.Leader() > 0 })
+	return c.Leader()
+}
+
+// Up reports whether a node runs.
+func (c *Cluster) Up(node uint64) bool { return c.node(node).up }
+
+// Status returns a running node's view of itself and its group; of a node that is down,
+// the zero Status.
+func (c *Cluster) Status(node uint64) rawnode.Status {
+	c.t.Helper()
+	if n := c.node(node); n.up {
+		return rawnode.Status(n.r.Status())
+	}
+	return rawnode.Status{}
+}
+
+// StateMachine returns what ClusterOptions.StateMachine has returned at the last start of
+// a node; nil if the node is down.
+func (c *Cluster) StateMachine(node uint64) rawnode.StateMachine {
+	c.t.Helper()
+	return c.node(node).sm
+}
+
+// Crash ends a node at once. With power, all that was written to its disk is there at the
+// next start, as after the end of a process; without, what was synced.
+func (c *Cluster) Crash(node uint64, power bool) {
+	c.t.Helper()
+	n := c.node(node)
+	if n.up {
+		n.crash(power)
+	}
+	c.check()
+}
+
+// Start starts a node that is down, from its disk.
+func (c *Cluster) Start(node uint64) {
+	c.t.Helper()
+	if n := c.node(node); !n.up {
+		n.start()
+	}
+	c.check()
+}
+
+// Restart is Crash, and Start at once.
+func (c *Cluster) Restart(node uint64, power bool) {
+	c.t.Helper()
+	c.Crash(node, power)
+	c.Start(node)
+}
+
+// Add starts one more node, with an empty disk, and returns its id. It is no member yet:
+// see [Cluster.ProposeConfChange].
+func (c *Cluster) Add() uint64 {
+	c.t.Helper()
+	if len(c.nodes) == maxNodes {
+		c.t.Fatalf("wefttest: there are %d nodes, the most", maxNodes)
+	}
+	n := c.add(uint64(len(c.nodes)+1), nil)
+	n.start()
+	c.check()
+	return n.id
+}
+
+// SetLink changes the way from a node to another; messages under way arrive as planned.
+func (c *Cluster) SetLink(from, to uint64, l Link) {
+	c.t.Helper()
+	if err := l.validate(); err != nil {
+		c.t.Fatalf("%v", err)
+	}
+	c.tell(0, "link %d to %d: %+v", c.node(from).id, c.node(to).id, l)
+	c.links[from][to] = l
+}
+
+// Partition cuts the links between nodes of different sides, in both directions, and
+// mends all others. A node on no side is alone.
+func (c *Cluster) Partition(sides ...[]uint64) {
+	c.t.Helper()
+	var side [maxNodes + 1]int
+	for i, nodes := range sides {
+		for _, id := range nodes {
+			side[c.node(id).id] = i + 1
+		}
+	}
+	c.tell(0, "partition %v", sides)
+	for from := range c.links {
+		for to := range c.links[from] {
+			c.links[from][to].Cut = from != to && (side[from] != side[to] || side[from] == 0)
+		}
+	}
+}
+
+// Heal gives all links the shape that they had at first.
+func (c *Cluster) Heal() {
+	c.tell(0, "heal")
+	for from := range c.links {
+		for to := range c.links[from] {
+			c.links[from][to] = c.opts.Link
+		}
+	}
+}

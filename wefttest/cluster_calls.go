@@ -1,0 +1,183 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wefttest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/rawnode"
+)
+
+// callTime is the deadline of calls: as that of Host.
+const callTime = 10 * time.Second
+
+// A Call is a call of a user under way.
+type Call struct {
+	c     *Cluster
+	what  string
+	begun time.Duration
+	took  time.Duration
+	ended bool
+	value any
+	index uint64
+	err   error
+}
+
+// Ended reports whether the call has ended.
+func (k *Call) Ended() bool { return k.ended }
+
+// Err returns the error of a call that has ended, a [rawnode.CallError], or nil. If the
+// node went down meanwhile, it wraps [rawnode.ErrUnknown].
+func (k *Call) Err() error { return k.err }
+
+// Value returns the result of a call that has ended well: the state machine's, or the new
+// configuration.
+func (k *Call) Value() any { return k.value }
+
+// Index returns where the command stands in the log, or the index that a read waited for.
+func (k *Call) Index() uint64 { return k.index }
+
+// Took returns how long the call took.
+func (k *Call) Took() time.Duration { return k.took }
+
+// Wait lets time pass until the call has ended, which its deadline makes sure of, and
+// returns its result.
+func (k *Call) Wait() (any, error) {
+	k.c.t.Helper()
+	k.c.Until(2*callTime, "the end of "+k.what, func() bool { return k.ended })
+	return k.value, k.err
+}
+
+// finish ends the call.
+func (k *Call) finish(value any, index uint64, err error) {
+	if k.ended {
+		k.c.fail("%s ends twice", k.what)
+		return
+	}
+	k.ended, k.value, k.index, k.err, k.took = true, value, index, err, k.c.now-k.begun
+}
+
+// call begins a call at a node. A node that is down refuses, as nobody is there.
+func (c *Cluster) call(node uint64, op string, do func(*replica.Replica, replica.Call, replica.Deadline)) *Call {
+	c.t.Helper()
+	n := c.node(node)
+	k := &Call{c: c, begun: c.now, what: fmt.Sprintf("%s at node %d", op, node)}
+	if !n.up {
+		k.finish(nil, 0, &rawnode.CallError{Op: op, Verdict: rawnode.ErrRefused, Cause: rawnode.ErrStopped})
+		return k
+	}
+	c.calls++
+	id := replica.Call(c.calls)
+	n.calls[id] = k
+	n.post(func(r *replica.Replica) { do(r, id, c.now+callTime) })
+	return k
+}
+
+// Propose begins to replicate a command, at any node. The command must not be changed.
+func (c *Cluster) Propose(node uint64, command []byte) *Call {
+	c.t.Helper()
+	return c.call(node, "Propose", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.Propose(id, command, by) })
+}
+
+// Read begins a linearizable read: when it has ended well, the node's state machine has
+// all that was acknowledged before.
+func (c *Cluster) Read(node uint64) *Call {
+	c.t.Helper()
+	return c.call(node, "Read", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.Read(id, by) })
+}
+
+// ProposeConfChange begins a change of the member set; its value is a *raftpb.ConfState.
+func (c *Cluster) ProposeConfChange(node uint64, cc pb.ConfChangeI) *Call {
+	c.t.Helper()
+	return c.call(node, "ProposeConfChange", func(r *replica.Replica, id replica.Call, by replica.Deadline) {
+		r.ProposeConfChange(id, cc.AsV2(), by)
+	})
+}
+
+// TransferLeader begins to make a voter the leader.
+func (c *Cluster) TransferLeader(node, to uint64) *Call {
+	c.t.Helper()
+	return c.call(node, "TransferLeader", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.TransferLeader(id, to, by) })
+}
+
+// MustPropose proposes a command and waits for its result, again and again while it is
+// refused; whatever else goes wrong ends the test.
+func (c *Cluster) MustPropose(node uint64, command []byte) any {
+	c.t.Helper()
+	var value any
+	c.mustEnd(func() (err error) {
+		value, err = c.Propose(node, command).Wait()
+		return err
+	})
+	return value
+}
+
+// MustRead is MustPropose for a linearizable read.
+func (c *Cluster) MustRead(node uint64) {
+	c.t.Helper()
+	c.mustEnd(func() error {
+		_, err := c.Read(node).Wait()
+		return err
+	})
+}
+
+// Agree waits until all running nodes have applied the same, with nothing under way, and
+// ends the test unless what read returns of their state machines is the same. limit bounds
+// the wait.
+func (c *Cluster) Agree(limit time.Duration, read func(rawnode.StateMachine) (string, error)) {
+	c.t.Helper()
+	c.Until(limit, "one applied index at all running nodes", func() bool {
+		first := uint64(0)
+		for _, n := range c.nodes {
+			if !n.up {
+				continue
+			}
+			st := n.r.Status()
+			if first == 0 {
+				first = st.Applied
+			}
+			if st.Applied != first || st.Applied != st.LastIndex || n.applied != first {
+				return false
+			}
+		}
+		return first > 0
+	})
+	var want string
+	var of uint64
+	for _, n := range c.nodes {
+		if !n.up {
+			continue
+		}
+		got, err := read(n.sm)
+		switch {
+		case err != nil:
+			c.fail("read the state of node %d: %v", n.id, err)
+		case of == 0:
+			want, of = got, n.id
+		case got != want:
+			c.fail("the states of nodes %d and %d differ at index %d: at node %d it is %s", of, n.id, n.applied, n.id, differ(got, want))
+		}
+	}
+	c.check()
+}
+
+// mustEnd tries something again while it is refused.
+func (c *Cluster) mustEnd(try func() error) {
+	c.t.Helper()
+	for end := c.now + 10*callTime; ; c.Run(c.opts.TickInterval) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, rawnode.ErrRefused) || c.now > end {
+			c.fail("%v", err)
+			c.check()
+		}
+	}
+}
