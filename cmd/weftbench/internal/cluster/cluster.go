@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/cmd/weftbench/internal/lab"
 	"github.com/weftraft/weft/internal/ports"
 	"github.com/weftraft/weft/internal/process"
 )
@@ -41,6 +42,9 @@ type Config struct {
 	Dir   string // directory for its data, made here
 	// DataDir, if set, returns where a node keeps its data.
 	DataDir func(id int) string
+	// Delay, if set, puts links between the nodes on which bytes take so long in one
+	// direction, and which can be cut. Nodes must know the flag --listen.
+	Delay func(from, to int) time.Duration
 }
 
 // Node is one member, through all the processes that it has had.
@@ -59,6 +63,8 @@ type Node struct {
 type Cluster struct {
 	Name  string
 	Nodes []*Node
+	// Links are those between the nodes; nil without Config.Delay.
+	Links *lab.Links
 }
 
 // Start starts all nodes and waits until they have a leader.
@@ -71,9 +77,18 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 		return nil, err
 	}
 	c := &Cluster{Name: cfg.Name}
+	if cfg.Delay != nil {
+		if c.Links, err = lab.New(addresses[:cfg.Nodes], cfg.Delay); err != nil {
+			return nil, err
+		}
+	}
 	var peers []string
 	for i := range cfg.Nodes {
-		peers = append(peers, fmt.Sprintf("%d=%s", i+1, addresses[i]))
+		at := addresses[i]
+		if c.Links != nil {
+			at = c.Links.Address(i + 1)
+		}
+		peers = append(peers, fmt.Sprintf("%d=%s", i+1, at))
 	}
 	number := strconv.FormatUint(1+rand.Uint64N(1<<48), 10)
 	for i := range cfg.Nodes {
@@ -84,9 +99,12 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 		n.log = filepath.Join(cfg.Dir, fmt.Sprintf("node-%d.log", n.ID))
 		n.args = append(append([]string{}, cfg.Serve...), "--id", strconv.Itoa(n.ID), "--cluster", number,
 			"--peers", strings.Join(peers, ","), "--client-listen", n.Address, "--data", n.Data, "--exit-with-stdin")
+		if c.Links != nil {
+			n.args = append(n.args, "--listen", addresses[i])
+		}
 		n.args = append(n.args, cfg.Args...)
 		if n.conn, err = Dial(n.Address); err != nil {
-			return nil, err
+			return nil, errors.Join(err, c.Close())
 		}
 		c.Nodes = append(c.Nodes, n)
 	}
@@ -294,6 +312,9 @@ func (c *Cluster) Close() error {
 	var errs []error
 	for _, n := range c.Nodes {
 		errs = append(errs, n.Kill(), n.conn.Close())
+	}
+	if c.Links != nil {
+		errs = append(errs, c.Links.Close())
 	}
 	return errors.Join(errs...)
 }

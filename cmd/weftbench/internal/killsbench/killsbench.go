@@ -1,0 +1,191 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package killsbench measures what clients of real processes see when a node of a cluster with
+// roster leases fails: how long no write is acknowledged after the leader was killed, with
+// leases off and on in turns; and how long a responder that fails holds writes up.
+//
+// Clients write all the time, a new call to every node at a fixed pace, whatever became of
+// the calls before: so the first answer to a call that began after a failure tells when
+// writes go on.
+package killsbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+)
+
+// Config says what to measure.
+type Config struct {
+	Kvdemo, Dir string
+	Nodes       int
+	// Kills is how many leaders are killed on each side; Faults how often responders fail in
+	// each way.
+	Kills, Faults int
+	// Tick and ElectionTicks are those of the nodes.
+	Tick          time.Duration
+	ElectionTicks int
+	Progress      io.Writer
+}
+
+// Gap is one loss of a leader: how long it took until a write was acknowledged that had begun
+// after the loss.
+type Gap struct {
+	Side string        `json:"side"`
+	Gap  time.Duration `json:"gap_ns"`
+}
+
+// Results are what was measured.
+type Results struct {
+	Gaps   []Gap   `json:"gaps"`
+	Faults []Fault `json:"faults"`
+}
+
+// side is a cluster.
+type side struct {
+	name   string
+	leases bool
+	c      *cluster.Cluster
+}
+
+type bench struct {
+	cfg     Config
+	begun   time.Time
+	results Results
+}
+
+// Run kills leaders, and has responders fail.
+func Run(ctx context.Context, cfg Config) (*Results, error) {
+	b := &bench{cfg: cfg, begun: time.Now()}
+	sides := []*side{{name: "leases off"}, {name: "leases", leases: true}}
+	if cfg.Kills > 0 {
+		if err := b.kills(ctx, sides); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Faults > 0 {
+		if err := b.faults(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &b.results, nil
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.cfg.Progress, "[%v] %s\n", time.Since(b.begun).Round(time.Second), fmt.Sprintf(format, args...))
+}
+
+// start starts a cluster and has every node of it be a responder, if it has leases.
+func (b *bench) start(ctx context.Context, s *side, delay func(from, to int) time.Duration) (err error) {
+	args := []string{"--tick", b.cfg.Tick.String(), "--election-ticks", fmt.Sprint(b.cfg.ElectionTicks)}
+	if s.leases {
+		args = append(args, "--leases")
+	}
+	s.c, err = cluster.Start(ctx, cluster.Config{
+		Name: s.name, Serve: []string{b.cfg.Kvdemo, "serve"}, Args: args, Nodes: b.cfg.Nodes, Delay: delay,
+		Dir: filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun))),
+	})
+	if err != nil {
+		return err
+	}
+	if s.leases {
+		err = s.nameAll(ctx)
+	}
+	return err
+}
+
+// nameAll names all nodes.
+func (s *side) nameAll(ctx context.Context) error {
+	req := &kvpb.NameRespondersRequest{}
+	for _, n := range s.c.Nodes {
+		req.Nodes = append(req.Nodes, uint64(n.ID))
+	}
+	leader, err := s.c.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := leader.Admin().NameResponders(ctx, req); err != nil {
+		return fmt.Errorf("name responders at node %d: %w", leader.ID, err)
+	}
+	return nil
+}
+
+// ready waits until all nodes run and follow one leader, and, with leases, answer reads.
+func (s *side) ready(ctx context.Context) (*cluster.Node, error) {
+	if s.leases {
+		err := s.c.WaitFor(ctx, 3*time.Minute, "all nodes to answer reads by themselves", func(all []*kvpb.StatusResponse) bool {
+			for _, st := range all {
+				if g := st.GetGroups(); len(g) == 0 || !g[0].GetLeases().GetStable() {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.c.WaitLeader(ctx)
+}
+
+// kills kills the leaders of all sides in turns. While one side gets well the next is hit.
+func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
+	for _, s := range sides {
+		if err := b.start(ctx, s, nil); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.c.Close()) }()
+	}
+	for i := range b.cfg.Kills {
+		line := fmt.Sprintf("kill %d of %d:", i+1, b.cfg.Kills)
+		for j := range sides {
+			s := sides[(i+j)%len(sides)] // each is first as often as the other
+			gap, err := s.kill(ctx)
+			if err != nil {
+				return fmt.Errorf("%s, kill %d: %w", s.name, i+1, err)
+			}
+			b.results.Gaps = append(b.results.Gaps, Gap{s.name, gap})
+			line += fmt.Sprintf(" %s %v", s.name, gap.Round(time.Millisecond))
+		}
+		b.say("%s", line)
+	}
+	return nil
+}
+
+// warm is how long clients write before a failure.
+const warm = 200 * time.Millisecond
+
+// kill kills the leader under writes, and returns when writes go on. It starts the node
+// again.
+func (s *side) kill(ctx context.Context) (time.Duration, error) {
+	leader, err := s.ready(ctx)
+	if err != nil {
+		return 0, err
+	}
+	w := startWrites(ctx, s.c, leader)
+	defer w.stop()
+	if err := w.calm(ctx, warm); err != nil {
+		return 0, err
+	}
+	if now, err := s.c.WaitLeader(ctx); err != nil || now != leader {
+		return 0, errors.Join(err, fmt.Errorf("the leader changed from node %d before it was killed", leader.ID))
+	}
+	at := time.Now()
+	if err := leader.Kill(); err != nil {
+		return 0, err
+	}
+	gap, err := w.next(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	return gap, leader.Start()
+}

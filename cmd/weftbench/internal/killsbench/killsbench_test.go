@@ -1,0 +1,54 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package killsbench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const ms = time.Millisecond
+
+// times are writes or reads, each from a time on and for a time.
+func times(start time.Time, each ...[2]time.Duration) (acks []ack) {
+	for _, e := range each {
+		acks = append(acks, ack{start.Add(e[0]), start.Add(e[0] + e[1])})
+	}
+	return acks
+}
+
+func TestHoldsAreCountedOnce(t *testing.T) {
+	start := time.Now()
+	at, end := start.Add(100*ms), start.Add(5*time.Second)
+	var f Fault
+	f.writes(times(start,
+		[2]time.Duration{10 * ms, 5 * ms}, [2]time.Duration{20 * ms, 400 * ms}, // under way at the failure
+		[2]time.Duration{120 * ms, 800 * ms}, [2]time.Duration{900 * ms, 5 * ms}, [2]time.Duration{500 * ms, 300 * ms},
+		[2]time.Duration{2000 * ms, 260 * ms}, [2]time.Duration{6000 * ms, 900 * ms}), at, end)
+	require.Equal(t, 800*ms, f.Held, "of those that began before the end")
+	require.Equal(t, 2, f.Holds)
+}
+
+func TestLateReads(t *testing.T) {
+	start := time.Now()
+	var f Fault
+	f.reads(times(start, [2]time.Duration{0, ms}, [2]time.Duration{10 * ms, 2 * ms}, [2]time.Duration{200 * ms, 4 * ms}, [2]time.Duration{300 * ms, 5 * ms}), start.Add(100*ms))
+	require.Equal(t, Fault{Reads: 2, Late: 1, Before: 2 * ms, After: 5 * ms, Longest: 5 * ms}, f)
+}
+
+func TestReport(t *testing.T) {
+	s := Report(Config{Nodes: 3, Tick: 50 * ms, ElectionTicks: 10}, &Results{
+		Gaps: []Gap{{"leases off", 500 * ms}, {"leases", 400 * ms}, {"leases off", 700 * ms}, {"leases", 600 * ms}},
+		Faults: []Fault{
+			{Failure: "deaf", Held: 900 * ms, Holds: 1, Reads: 10, Late: 2, Before: ms, After: 2 * ms, Longest: 3 * ms},
+			{Failure: "deaf", Held: 800 * ms, Holds: 1, Reads: 10, Before: ms, After: ms, Longest: ms},
+		},
+	})
+	require.Equal(t, []string{"leases off", "2", "500", "700", "700", "700"}, s.Tables[0].Rows[1])
+	require.Equal(t, []string{"leases", "2", "400", "600", "600", "600"}, s.Tables[0].Rows[2])
+	require.Len(t, s.Tables[1].Rows, 2)
+	require.Equal(t, []string{"2", "900", "1", "20", "1.000", "2.000", "2", "3.000"}, s.Tables[1].Rows[1][2:])
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/killsbench"
+)
+
+func newKills() *cobra.Command {
+	var (
+		nodes programs
+		cfg   killsbench.Config
+		out   outFlags
+		data  string
+	)
+	cmd := &cobra.Command{
+		Use:   "kills",
+		Short: "Kill leaders with leases off and on, and have responders fail",
+		Long: "kills starts two clusters of kvdemo processes, one with roster leases, kills their leaders in turns, and\n" +
+			"measures how long it takes until a write is acknowledged. Then it kills and stops responders, and\n" +
+			"cuts them off in one direction, and measures how long writes wait and which reads are late.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(within("nodes", 3, 9, cfg.Nodes), within("kills", 0, 10_000, cfg.Kills), within("faults", 0, 1000, cfg.Faults),
+				within("tick", 10*time.Millisecond, time.Second, cfg.Tick), within("election-ticks", 5, 100, cfg.ElectionTicks)); err != nil {
+				return err
+			}
+			return nodes.inData(data, func(kvdemo, dir string) error {
+				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
+				results, err := killsbench.Run(cmd.Context(), cfg)
+				if err != nil {
+					return err
+				}
+				return killsbench.Report(cfg, results).Write(cmd.OutOrStdout(), out.out, out.json)
+			})
+		},
+	}
+	nodes.add(cmd)
+	out.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&cfg.Nodes, "nodes", 3, "of each cluster, 3 to 9")
+	flags.IntVar(&cfg.Kills, "kills", 200, "leaders killed on each side, 0 to 10000")
+	flags.IntVar(&cfg.Faults, "faults", 5, "failures of responders in each way, 0 to 1000")
+	flags.DurationVar(&cfg.Tick, "tick", 50*time.Millisecond, "of the nodes, 10ms to 1s")
+	flags.IntVar(&cfg.ElectionTicks, "election-ticks", 10, "of the nodes: the election timeout, 5 to 100")
+	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")
+	return cmd
+}

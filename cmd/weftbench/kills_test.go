@@ -1,0 +1,39 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/killsbench"
+)
+
+// Writes go on after a leader was killed, with leases off and on, and after each failure of a
+// responder, which holds them up. The bounds are for a machine that does much besides.
+func TestKills(t *testing.T) {
+	const patient = 20 * time.Second
+	out, progress, err := weftbench(t, "kills", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--kills", "1", "--faults", "1", "--json")
+	require.NoError(t, err, progress)
+	var r killsbench.Results
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Len(t, r.Gaps, 2)
+	for _, g := range r.Gaps {
+		require.Positive(t, g.Gap, g.Side)
+		require.Less(t, g.Gap, patient, g.Side)
+	}
+	require.Len(t, r.Faults, 4)
+	for _, f := range r.Faults {
+		require.Positive(t, f.Holds, f.Failure)
+		require.Less(t, f.Held, patient, f.Failure)
+		require.Positive(t, f.Reads, f.Failure)
+	}
+	_, _, err = weftbench(t, "kills", "--nodes", "2")
+	require.ErrorContains(t, err, "--nodes: 2, want 3 to 9")
+}
