@@ -41,7 +41,10 @@ func stages(full bool) [][][]step {
 				{"integration", func(ctx context.Context, w *workdir, o options) []row { return runTests(ctx, w, o.core, integration) }},
 			},
 			{{"coded-unit", coded(nodeTests)}, {"coded-integration", coded(integration)}},
-			{{"leased-unit", leased(nodeTests)}, {"leased-integration", leased(integration)}, {"leased-leader", leaderLeased}},
+		},
+		{
+			{{"leased-unit", leased(nodeTests)}, {"leased-leader", leaderLeased}},
+			{{"leased-integration", leased(integration)}},
 		},
 		{{{"live", liveCluster}, {"mixed", mixedCluster}, {"coded-live", codedCluster}, {"coded-rolling", rollingCluster}, {"leased-live", leasedCluster}, {"reads", readCosts}}},
 	}
