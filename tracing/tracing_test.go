@@ -51,7 +51,7 @@ func record(t *testing.T, h Host, sampler sdk.Sampler, f func(ctx context.Contex
 func attributes(s tracetest.SpanStub) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

@@ -74,6 +74,8 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")
 	flags.StringVar(&f.httpPeers, "http-peers", "", "the --http-listen of the nodes, id=host:port,...: the page shows them, too")
 	flags.BoolVar(&f.cfg.Pprof, "pprof", false, "serve profiles of the process at --http-listen, too, under /debug/pprof/")
+	flags.StringVar(&f.cfg.OTLP, "otlp", "", "URL of a collector that takes OpenTelemetry's traces over gRPC, such as http://127.0.0.1:4317 (default: none)")
+	flags.Float64Var(&f.cfg.OTLPSample, "otlp-sample", 0.01, "share of the calls that leave a trace at --otlp, 0 to 1, beside those whose client asks for one")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
 	addTuning(cmd, &f.cfg)

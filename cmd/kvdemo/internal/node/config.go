@@ -83,6 +83,12 @@ type Config struct {
 	// has responders chosen by where keys are read, too.
 	Leases, LeaseNotes, LeaseTuner bool
 
+	// OTLP is the URL of a collector of traces, http or https; empty: none. OTLPSample is
+	// the share of calls that leave spans, 0 to 1; calls of a client's trace do as the
+	// client says.
+	OTLP       string
+	OTLPSample float64
+
 	// Egress bounds the bytes a second that the node sends to its peers, for
 	// experiments, MinEgress to MaxEgress; 0: no bound.
 	Egress int
@@ -197,6 +203,7 @@ func (c Config) ValidateTuning() error {
 		bad("election-ticks", c.ElectionTicks, "more than --heartbeat-ticks (%d), and %d at most", c.HeartbeatTicks, MaxElectionTicks)
 	}
 	errs = append(errs, c.validateLeases()...)
+	errs = append(errs, c.validateTraces()...)
 	return errors.Join(errs...)
 }
 

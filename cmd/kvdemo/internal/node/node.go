@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -33,6 +34,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
+	"github.com/weftraft/weft/tracing"
 )
 
 const (
@@ -75,7 +77,8 @@ type node struct {
 	groups   []*group // group 1 first
 	reads    readCounts
 	metrics  *metrics.Set
-	policy   *policySwitch // nil unless a parent gives orders
+	traces   *sdk.TracerProvider // nil without --otlp
+	policy   *policySwitch       // nil unless a parent gives orders
 	shapes   shapes
 	balancer *rawnode.Balancer
 	server   *grpc.Server
@@ -100,7 +103,8 @@ type group struct {
 	log   *storage.Group
 	store *kv.Store
 	host  *rawnode.Host
-	told  toldWish // only follow uses it
+	calls tracing.Host // of host, with spans if there are any
+	told  toldWish     // only follow uses it
 
 	writes, readTimes page.Histogram // of calls that ended well
 	recent            recentEntries
@@ -117,7 +121,7 @@ func newNode(cfg Config) *node {
 // open opens all parts. The network comes first: that a port is taken is found
 // before anything is written.
 func (n *node) open() error {
-	for _, step := range []func() error{n.listen, n.openData, n.openLog, n.openStore, n.openPeers, n.newServer, n.startHosts} {
+	for _, step := range []func() error{n.listen, n.openData, n.openLog, n.openStore, n.openPeers, n.openTraces, n.newServer, n.startHosts} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -288,6 +292,7 @@ func (n *node) startHosts() error {
 		if err != nil {
 			return fmt.Errorf("start the node: %w", err)
 		}
+		g.calls = n.traced(g)
 		g.host.Densify(n.cfg.Coding == CodingOff)
 		n.then(func() error { return stopHost(g.host) })
 	}
@@ -337,7 +342,7 @@ func (n *node) newServer() error {
 			return fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
 		}
 	}
-	n.server = grpc.NewServer(append(clients.Options(),
+	n.server = grpc.NewServer(append(append(clients.Options(), n.traceOptions()...),
 		grpc.MaxRecvMsgSize(client.MaxMessageBytes), grpc.MaxSendMsgSize(client.MaxMessageBytes))...)
 	service := n.newService()
 	kvpb.RegisterKVServer(n.server, service)

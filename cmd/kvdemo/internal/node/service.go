@@ -91,7 +91,7 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 	command := c.Encode()
 	for {
 		begin := time.Now()
-		done, err := g.host.Propose(ctx, command)
+		done, err := g.calls.Propose(ctx, command)
 		timed(&g.writes, begin, err)
 		if err != nil {
 			return 0, kv.Result{}, err
@@ -112,7 +112,7 @@ func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, e
 // read implements replicated.
 func (g *group) read(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error) {
 	begin := time.Now()
-	r, err := g.host.ReadWith(ctx, o)
+	r, err := g.calls.ReadWith(ctx, o)
 	timed(&g.readTimes, begin, err)
 	return r, err
 }

@@ -1,0 +1,114 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/weftraft/weft/tracing"
+)
+
+// validateTraces returns what is wrong with the flags of traces.
+func (c Config) validateTraces() (errs []error) {
+	if c.OTLP == "" {
+		return nil
+	}
+	u, err := url.Parse(c.OTLP)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+		errs = append(errs, fmt.Errorf("--otlp: %q, want the URL of a collector that takes OTLP over gRPC, such as http://127.0.0.1:4317, or https:// with TLS", c.OTLP))
+	}
+	if !(c.OTLPSample >= 0 && c.OTLPSample <= 1) { // also if it is no number
+		errs = append(errs, fmt.Errorf("--otlp-sample: %v, want a share of the calls, 0 to 1", c.OTLPSample))
+	}
+	return errs
+}
+
+// openTraces connects to the collector of --otlp. What it does not take is lost; the
+// node's log says so.
+func (n *node) openTraces() error {
+	if n.cfg.OTLP == "" {
+		return nil
+	}
+	exporter, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(n.cfg.OTLP))
+	if err != nil {
+		return fmt.Errorf("--otlp: %w", err)
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		n.cfg.Log.Warn("spans got lost", "collector", n.cfg.OTLP, "error", err)
+	}))
+	n.traces = sdk.NewTracerProvider(
+		sdk.WithBatcher(exporter),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(n.cfg.OTLPSample))),
+		sdk.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "kvdemo"),
+			attribute.String("service.instance.id", strconv.FormatUint(n.cfg.ID, 10)),
+			attribute.Int64("weft.cluster", int64(n.cfg.Cluster)),
+		)),
+	)
+	n.then(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), clientsTimeout)
+		defer cancel()
+		if err := n.traces.Shutdown(ctx); err != nil {
+			n.cfg.Log.Warn("the last spans got lost", "collector", n.cfg.OTLP, "error", err)
+		}
+		return nil // a node does not fail for want of a collector
+	})
+	return nil
+}
+
+// traced returns the calls of a group's host, with spans if there is a collector.
+func (n *node) traced(g *group) tracing.Host {
+	if n.traces == nil {
+		return g.host
+	}
+	return tracing.Wrap(g.host, tracing.Options{Provider: n.traces, Node: n.cfg.ID, Group: g.id})
+}
+
+// traceOptions let calls of clients bring the span that they are part of, as W3C's Trace
+// Context has it.
+func (n *node) traceOptions() []grpc.ServerOption {
+	if n.traces == nil {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			md, _ := metadata.FromIncomingContext(ctx)
+			return handle(propagation.TraceContext{}.Extract(ctx, carrier(md)), req)
+		},
+	)}
+}
+
+// carrier is the metadata of a call, as a place for a span's identity.
+type carrier metadata.MD
+
+// Get implements propagation.TextMapCarrier.
+func (c carrier) Get(key string) string {
+	if values := metadata.MD(c).Get(key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Set implements propagation.TextMapCarrier.
+func (c carrier) Set(key, value string) { metadata.MD(c).Set(key, value) }
+
+// Keys implements propagation.TextMapCarrier.
+func (c carrier) Keys() (keys []string) {
+	for key := range c {
+		keys = append(keys, key)
+	}
+	return keys
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"math"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// collected is a collector that keeps the traces of spans, by their names.
+type collected struct {
+	collector.UnimplementedTraceServiceServer
+	mu    sync.Mutex
+	spans map[string][][]byte
+	nodes map[string]bool
+}
+
+func (c *collected) Export(_ context.Context, req *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range req.GetResourceSpans() {
+		for _, a := range r.GetResource().GetAttributes() {
+			if a.GetKey() == "service.instance.id" {
+				c.nodes[a.GetValue().GetStringValue()] = true
+			}
+		}
+		for _, s := range r.GetScopeSpans() {
+			for _, span := range s.GetSpans() {
+				c.spans[span.GetName()] = append(c.spans[span.GetName()], span.GetTraceId())
+			}
+		}
+	}
+	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+// A node with --otlp sends the spans of calls to the collector, over a real connection,
+// as parts of the client's trace; the last ones as it stops.
+func TestTracesReachTheCollector(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	got := &collected{spans: map[string][][]byte{}, nodes: map[string]bool{}}
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, got)
+	go func() { _ = server.Serve(l) }() // it ends with Stop
+	defer server.Stop()
+
+	cfg := testConfig(t)
+	cfg.OTLP, cfg.OTLPSample = "http://"+l.Addr().String(), 0 // but what clients sample
+	stop := start(t, cfg)
+	c, err := client.New(client.Config{Endpoints: []string{cfg.ClientListen}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	_, err = c.Put(t.Context(), "key", []byte("of no trace"))
+	require.NoError(t, err)
+
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
+	_, err = c.Put(ctx, "key", []byte("value"))
+	require.NoError(t, err)
+	_, err = c.Get(ctx, "key", &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM})
+	require.NoError(t, err)
+	require.NoError(t, stop())
+
+	got.mu.Lock()
+	defer got.mu.Unlock()
+	require.Equal(t, map[string]bool{"1": true}, got.nodes)
+	trace := []byte{0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c}
+	want := map[string][][]byte{}
+	for _, name := range []string{"weft.propose", "weft.propose.queue", "weft.propose.commit", "weft.propose.apply", "weft.read"} {
+		want[name] = [][]byte{trace}
+	}
+	require.Equal(t, want, got.spans)
+}
+
+// A node serves, and stops in good order, without the collector that it was told.
+func TestNodeServesWithoutItsCollector(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.OTLP, cfg.OTLPSample = "http://"+freePort(t), 1
+	stop := start(t, cfg)
+	c, err := client.New(client.Config{Endpoints: []string{cfg.ClientListen}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	_, err = c.Put(t.Context(), "key", []byte("value"))
+	require.NoError(t, err)
+	require.NoError(t, stop())
+}
+
+func TestMistakesInTheFlagsOfTraces(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:4317": "--otlp:", "ftp://h:1": "--otlp:", "http://h": "--otlp:", "http://h:4317": "",
+	} {
+		cfg := testConfig(t)
+		cfg.OTLP, cfg.OTLPSample = address, 1
+		if err := cfg.Validate(); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
+		cfg := testConfig(t)
+		cfg.OTLP, cfg.OTLPSample = "http://h:4317", share
+		require.ErrorContains(t, cfg.Validate(), "--otlp-sample:")
+	}
+}
