@@ -243,6 +243,7 @@ func TestEntriesOfAllMembers(t *testing.T) {
 
 func TestGossipLagAndDelay(t *testing.T) {
 	c := newCluster(3)
+	c.nodes[1].Commit = 55 // asked a little later than node 2
 	c.nodes[2].Coding = &Coding{Policy: PolicyAdaptive, Completed: 44, Delayed: 10, DelayUs: 1000}
 	s := c.after(0)
 	require.EqualValues(t, 6, s.Members[1].Coding.Lag)

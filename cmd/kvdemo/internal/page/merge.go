@@ -110,7 +110,9 @@ func (w *watch) member(id uint64, s *State, best, now *Node, got map[uint64]answ
 	m.Answers = now != nil && n.Leases != nil && n.Leases.Stable
 	if c := n.Coding; c != nil {
 		m.Coding = &GossipState{
-			Policy: c.Policy, Active: c.Active, Lag: growth(c.Completed, s.Commit), Memory: c.Memory, StuckAt: c.StuckAt,
+			// By the commit index that the node knew at the moment of its report: others were
+			// asked a little earlier or later.
+			Policy: c.Policy, Active: c.Active, Lag: growth(c.Completed, n.Commit), Memory: c.Memory, StuckAt: c.StuckAt,
 		}
 		late, _ := w.ledger.window(latencyWindow)
 		if t := late[id]; t.delayed > 0 {

@@ -71,7 +71,7 @@ type MemberState struct {
 type GossipState struct {
 	Policy  string   `json:"policy"`
 	Active  bool     `json:"active"`
-	Lag     uint64   `json:"lag"`     // committed entries behind the first whose payload it lacks, with that
+	Lag     uint64   `json:"lag"`     // entries from the first whose payload the member lacks up to its commit index
 	DelayMs *float64 `json:"delayMs"` // mean wait of late, for a payload; null: no entry waited
 	Joined  float64  `json:"joinedPerSecond"`
 	Pushed  float64  `json:"pushedPerSecond"`

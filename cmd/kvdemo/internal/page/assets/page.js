@@ -124,7 +124,7 @@
     const facts = m.state === 'unasked' && !m.pid ? [['reports', 'not configured']] : [
       ['applied', count(m.applied)],
       ['behind', m.behind === 0 ? 'no entry' : `${count(m.behind)} entries`],
-      ['answers', m.answers ? (leads ? 'by lease' : 'by roster') : m.named ? 'not yet' : 'asks leader'],
+      ['answers', !up ? '-' : m.answers ? (leads ? 'by lease' : 'by roster') : m.named ? 'not yet' : 'asks leader'],
       ['so far', `${count(served)} reads`],
       ['writes', up ? `${rate(m.writesPerSecond)} /s` : '-'],
       ['reads', up ? `${rate(m.readsPerSecond)} /s` : '-'],
