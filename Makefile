@@ -46,6 +46,11 @@ test-nested: ## tests of the nested modules; lockstep with upstream says what it
 	@for m in $(NESTED); do echo "go test ./$$m/..."; \
 	  (cd $$m && $(GO) test $$([ $$m != $(LOCKSTEP) ] || echo -v) -timeout 15m $(GOTEST) ./...); done
 
+.PHONY: test-redis
+test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo; needs Debian's redis-tools
+	@for t in redis-cli redis-benchmark; do command -v $$t >/dev/null || { echo "$$t is not installed: apt-get install redis-tools"; exit 1; }; done
+	cd cmd && $(GO) test -count 1 -run 'TestRedisTools' $(GOTEST) ./kvdemo -redis-tools
+
 .PHONY: race
 race: ## all tests under the race detector, fewer seeds (an hour or so)
 	$(GO) test -race -short -timeout 60m $(GOTEST) work
