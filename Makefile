@@ -187,6 +187,14 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
 
+.PHONY: bench-redis
+bench-redis: ## kvdemo beside redis-server, into docs/benchmarks-redis.md (about 6 minutes; needs Debian's redis-tools and redis-server)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/benchmarks-redis.md
+
+.PHONY: bench-redis-quick
+bench-redis-quick: ## the same, printed, with one short round (under a minute)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
+
 .PHONY: bench-etcd
 bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about 40 minutes; goes on where it broke off)
 	cd conformance/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)

@@ -8,6 +8,7 @@
 //	weftbench host      the three side by side: time, CPU, disk, failover
 //	weftbench coding    coding on beside off: time, CPU, bytes sent
 //	weftbench outage    a follower is away, and comes back: what clients see
+//	weftbench redis     kvdemo beside redis-server, through its protocol
 //	weftbench torture   processes killed in a loop; nothing acknowledged is lost
 //	weftbench loop      one node of the minimal loop
 //
@@ -58,7 +59,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newTorture(), newLoop())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newRedis(), newTorture(), newLoop())
 	addGroup(root, "virtual", "Cores alone, in virtual time:", newBytes(), newGossip(), newFailover(), newAway(), newAdaptive(), newReads(), newScaleReads(), newResponders())
 	return root
 }

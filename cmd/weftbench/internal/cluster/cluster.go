@@ -41,6 +41,8 @@ type Config struct {
 	Dir   string // directory for its data, made here
 	// DataDir, if set, returns where a node keeps its data.
 	DataDir func(id int) string
+	// NodeArgs, if set, returns more flags for a node.
+	NodeArgs func(id int) []string
 }
 
 // Node is one member, through all the processes that it has had.
@@ -85,6 +87,9 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 		n.args = append(append([]string{}, cfg.Serve...), "--id", strconv.Itoa(n.ID), "--cluster", number,
 			"--peers", strings.Join(peers, ","), "--client-listen", n.Address, "--data", n.Data, "--exit-with-stdin")
 		n.args = append(n.args, cfg.Args...)
+		if cfg.NodeArgs != nil {
+			n.args = append(n.args, cfg.NodeArgs(n.ID)...)
+		}
 		if n.conn, err = Dial(n.Address); err != nil {
 			return nil, err
 		}
