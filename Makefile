@@ -46,6 +46,11 @@ test-nested: ## tests of the nested modules; lockstep with upstream says what it
 	@for m in $(NESTED); do echo "go test ./$$m/..."; \
 	  (cd $$m && $(GO) test $$([ $$m != $(LOCKSTEP) ] || echo -v) -timeout 15m $(GOTEST) ./...); done
 
+.PHONY: test-redis
+test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo; needs Debian's redis-tools
+	@for t in redis-cli redis-benchmark; do command -v $$t >/dev/null || { echo "$$t is not installed: apt-get install redis-tools"; exit 1; }; done
+	cd cmd && $(GO) test -count 1 -run 'TestRedisTools' $(GOTEST) ./kvdemo -redis-tools
+
 .PHONY: race
 race: ## all tests under the race detector, fewer seeds (an hour or so)
 	$(GO) test -race -short -timeout 60m $(GOTEST) work
@@ -181,6 +186,14 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 .PHONY: bench-host-quick
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
+
+.PHONY: bench-redis
+bench-redis: ## kvdemo beside redis-server, into docs/benchmarks-redis.md (about 6 minutes; needs Debian's redis-tools and redis-server)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/benchmarks-redis.md
+
+.PHONY: bench-redis-quick
+bench-redis-quick: ## the same, printed, with one short round (under a minute)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
 .PHONY: bench-etcd
 bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about 40 minutes; goes on where it broke off)

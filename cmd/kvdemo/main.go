@@ -7,7 +7,7 @@
 //	kvdemo serve --id 1 ...     one node
 //	kvdemo put, get, del, ls    a client
 //	kvdemo status, health, bench
-//	kvdemo member, roster, transfer, snapshot, certs    for operators
+//	kvdemo member, roster, transfer, snapshot, backup, restore, certs    for operators
 //
 // Each command explains itself with --help; docs/kvdemo.md is a tour, and has the
 // table of exit statuses that kvdemo --help prints.
@@ -67,7 +67,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newHealth(), newBench(),
-		newMember(), newRoster(), newTransfer(), newSnapshot(), newCerts(), newVersion())
+		newMember(), newRoster(), newTransfer(), newSnapshot(), newBackup(), newRestore(), newCerts(), newVersion())
 	checkArgs(root)
 	return root
 }

@@ -140,7 +140,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := kvdemo(t.Context(), "", "--help")
 	require.Zero(t, r.code)
-	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "certs", "version"} {
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "backup", "restore", "certs", "version"} {
 		require.Contains(t, r.out, "\n  "+verb+" ")
 		h := kvdemo(t.Context(), "", verb, "--help")
 		require.Zero(t, h.code)

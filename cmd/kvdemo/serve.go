@@ -37,7 +37,9 @@ func newServe() *cobra.Command {
 		Long: "serve runs one node. All first nodes of a cluster are given the same --cluster, --peers and\n" +
 			"--groups. One that comes later is started with --join and the members there are then, and\n" +
 			"added with: kvdemo member add. A data directory belongs to one node for ever; a node whose\n" +
-			"directory got lost must not come back under its old id.",
+			"directory got lost must not come back under its old id.\n\n" +
+			"Each flag can be a line in the file of --config, or in the environment, such as\n" +
+			"WEFT_KVDEMO_CLIENT_LISTEN.",
 		Example: "  kvdemo serve --id 1 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200 \\\n" +
 			"    --client-listen 10.0.0.1:7300 --data /var/lib/kvdemo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,6 +90,7 @@ func newServe() *cobra.Command {
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
 	flags.BoolVar(&f.orders, "orders", false, "stop when standard input ends, and take orders from its lines: for the demo")
 	_ = flags.MarkHidden("orders") // there is such a flag
+	addSettings(cmd)
 	return cmd
 }
 

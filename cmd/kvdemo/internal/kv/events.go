@@ -179,6 +179,29 @@ func (s *Store) Events(from uint64, limit int) (events []Event, next uint64, mor
 	return events, next, more, nil
 }
 
+// Changed reports whether a key was changed by a command behind the revision and up to
+// Revision, or whether the store does not remember so far.
+func (s *Store) Changed(key string, since uint64) bool {
+	h := &s.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if since+1 < h.first {
+		return true
+	}
+	for i := len(h.batches) - 1; i >= 0; i-- {
+		batch := h.batches[i]
+		if batch[len(batch)-1].revision <= since {
+			break
+		}
+		for j := range batch {
+			if batch[j].revision > since && string(batch[j].key) == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // wait returns what add closes. The lock is held.
 func (h *history) wait() <-chan struct{} {
 	if h.changed == nil {

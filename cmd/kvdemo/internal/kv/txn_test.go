@@ -295,11 +295,15 @@ func TestEventsAreRememberedUpToABound(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 
+	require.True(t, s.Changed("a", first-1))
+	require.False(t, s.Changed("a", first+1))
+	require.False(t, s.Changed("none", first-1))
 	for range maxEvents {
 		s.history.add([]change{{revision: s.history.last + 1, kind: EventDelete, key: []byte("x")}}, s.history.last+1)
 	}
 	_, _, _, err = s.Events(first, 10)
 	require.ErrorIs(t, err, ErrCompacted)
+	require.True(t, s.Changed("none", first-1), "what is forgotten counts as changed")
 	require.ErrorContains(t, err, fmt.Sprintf("revision %d was asked for, the first that this node remembers is %d", first, s.history.first))
 	events, _, _, err = s.Events(s.history.first, maxEvents+1)
 	require.NoError(t, err)

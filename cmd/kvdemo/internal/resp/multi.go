@@ -4,6 +4,7 @@
 package resp
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tidwall/redcon"
@@ -57,18 +58,16 @@ func doExec(c *client, conn redcon.Conn, _ [][]byte) {
 		conn.WriteArray(0)
 		return
 	}
-	x := &kv.Txn{Compares: c.watched}
+	x := &kv.Txn{}
+	for _, w := range c.watched {
+		x.Compares = append(x.Compares, w.Compare)
+	}
 	for _, p := range c.queued {
 		x.Then = append(x.Then, p.actions...)
 	}
-	group, err := c.server.groupOf(x)
-	if err != nil {
-		conn.WriteError(explain(err))
-		return
-	}
 	ctx, cancel := c.server.context()
 	defer cancel()
-	r, err := c.server.transact(ctx, group, x)
+	r, err := c.server.exec(ctx, x, c.watched)
 	switch {
 	case err != nil:
 		conn.WriteError(explain(err))
@@ -100,9 +99,38 @@ func (s *Server) groupOf(x *kv.Txn) (uint64, error) {
 	return group, nil
 }
 
-// doWatch remembers what the keys are now: EXEC does nothing if one is another then. A
-// key that was changed and changed back is not noticed; whoever could tell the
-// difference would have to have seen the time between.
+// watched is a key of WATCH.
+type watched struct {
+	kv.Compare        // holds while the key is as it was
+	revision   uint64 // of its group, at WATCH or before
+}
+
+// exec does a transaction unless a watched key has changed since WATCH.
+//
+// The comparisons look at the keys at the moment of the transaction. They alone would
+// let a key pass that was changed and changed back, while the client may have read in
+// between what it was meanwhile. So the node looks at the changes that it remembers, up
+// to all that came before EXEC. What is changed and changed back while EXEC is under
+// way is not noticed: the client has read nothing since.
+func (s *Server) exec(ctx context.Context, x *kv.Txn, keys []watched) (*kv.TxnResult, error) {
+	group, err := s.groupOf(x)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) > 0 {
+		if err := s.cfg.Backend.Barrier(ctx, group); err != nil {
+			return nil, err
+		}
+		for _, w := range keys {
+			if s.cfg.Backend.State(group).Changed(w.Key, w.revision) {
+				return &kv.TxnResult{}, nil
+			}
+		}
+	}
+	return s.transact(ctx, group, x)
+}
+
+// doWatch remembers what the keys are now: EXEC does nothing if one has changed then.
 func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 	if len(c.watched)+len(args) > maxWatched {
 		conn.WriteError(fmt.Sprintf("ERR %d watched keys, want at most %d", len(c.watched)+len(args), maxWatched))
@@ -111,7 +139,7 @@ func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 	s := c.server
 	p, err := checkKeys(&plan{actions: each(kv.ActHas, args)})
 	if err != nil {
-		conn.WriteError(err.Error())
+		conn.WriteError(clean(err.Error()))
 		return
 	}
 	ctx, cancel := s.context()
@@ -120,14 +148,15 @@ func doWatch(c *client, conn redcon.Conn, args [][]byte) {
 		conn.WriteError(explain(err))
 		return
 	}
-	var fresh []kv.Compare
+	var fresh []watched
 	for _, a := range p.actions {
-		watched, err := s.cfg.Backend.State(kv.GroupOf(a.Key, s.cfg.Backend.Groups())).Condition(a.Key)
-		if err != nil {
+		store := s.cfg.Backend.State(kv.GroupOf(a.Key, s.cfg.Backend.Groups()))
+		w := watched{revision: store.Revision()}
+		if w.Compare, err = store.Condition(a.Key); err != nil {
 			conn.WriteError(explain(err))
 			return
 		}
-		fresh = append(fresh, watched)
+		fresh = append(fresh, w)
 	}
 	c.watched = append(c.watched, fresh...)
 	conn.WriteString("OK")

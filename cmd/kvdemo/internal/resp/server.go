@@ -169,12 +169,11 @@ type client struct {
 	pipeline []redcon.Command
 
 	// Of MULTI: the commands that wait for EXEC, and whether one of them was wrong.
-	multi  bool
-	queued []*plan
-	bad    bool
-	size   int
-	// watched are the conditions of WATCH.
-	watched []kv.Compare
+	multi   bool
+	queued  []*plan
+	bad     bool
+	size    int
+	watched []watched
 }
 
 // context returns the context of a command.

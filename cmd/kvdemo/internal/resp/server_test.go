@@ -367,6 +367,12 @@ func TestMultiExec(t *testing.T) {
 	w.want("+OK\r\n+QUEUED\r\n*-1\r\n$1\r\n7\r\n")
 	w.send("WATCH a none\r\nMULTI\r\nSET a 8\r\nEXEC\r\nGET a\r\n")
 	w.want("+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$1\r\n8\r\n")
+	w.send("WATCH a none\r\n")
+	w.want("+OK\r\n")
+	other.send("SET none 1\r\nDEL none\r\n")
+	other.want("+OK\r\n:1\r\n")
+	w.send("MULTI\r\nSET a 8\r\nEXEC\r\n")
+	w.want("+OK\r\n+QUEUED\r\n*-1\r\n") // it was changed and changed back
 	w.send("WATCH a\r\n")
 	w.want("+OK\r\n")
 	other.send("SET a 9\r\n")

@@ -45,6 +45,8 @@ type Config struct {
 	// Delay, if set, puts links between the nodes on which bytes take so long in one
 	// direction, and which can be cut. Nodes must know the flag --listen.
 	Delay func(from, to int) time.Duration
+	// NodeArgs, if set, returns more flags for a node.
+	NodeArgs func(id int) []string
 }
 
 // Node is one member, through all the processes that it has had.
@@ -103,6 +105,9 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 			n.args = append(n.args, "--listen", addresses[i])
 		}
 		n.args = append(n.args, cfg.Args...)
+		if cfg.NodeArgs != nil {
+			n.args = append(n.args, cfg.NodeArgs(n.ID)...)
+		}
 		if n.conn, err = Dial(n.Address); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}

@@ -1,0 +1,304 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/backup"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+const (
+	// backupTimeout is the default of --timeout for backup and restore.
+	backupTimeout = time.Hour
+	// restoreWrites is how many keys are put at a time.
+	restoreWrites = 32
+)
+
+// Results of backup and restore, as --json prints them.
+type (
+	backupResult struct {
+		File    string `json:"file"`
+		Keys    uint64 `json:"keys"`
+		Bytes   int64  `json:"bytes"` // of the file
+		Cluster uint64 `json:"cluster"`
+	}
+	restoreResult struct {
+		File    string `json:"file"`
+		Keys    uint64 `json:"keys"`
+		Expired uint64 `json:"expired"` // keys whose deadline has passed: they were left out
+	}
+)
+
+func (r backupResult) String() string {
+	return fmt.Sprintf("%d keys of cluster %d in %s (%d bytes)", r.Keys, r.Cluster, printable(r.File), r.Bytes)
+}
+
+func (r restoreResult) String() string {
+	text := fmt.Sprintf("%d keys restored from %s, and compared", r.Keys, printable(r.File))
+	if r.Expired > 0 {
+		text += fmt.Sprintf("; %d were left out because their deadlines have passed", r.Expired)
+	}
+	return text
+}
+
+func newBackup() *cobra.Command {
+	f := clientFlags{timeout: backupTimeout}
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write all keys and values, as of one moment, to a file",
+		Long: "backup writes all keys, values and deadlines to a file, as they are at one moment while the\n" +
+			"command runs: each write that was acknowledged before is in it. The file is there only when\n" +
+			"it is complete. Clients go on; with several groups their writes wait for a moment. With\n" +
+			"certificates, an administrator's is needed.",
+		Example: "  kvdemo backup monday.backup",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
+				r, err := backupTo(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				return f.print(cmd, r)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// backupTo writes a backup to a file that appears when it is complete and durable.
+func backupTo(ctx context.Context, c *client.Client, file string) (backupResult, error) {
+	r := backupResult{File: file}
+	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-backup-")
+	if err != nil {
+		return r, err
+	}
+	err = fillBackup(ctx, c, f, &r)
+	if err == nil {
+		r.Bytes, err = f.Seek(0, io.SeekEnd)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error counts
+	}
+	return r, err
+}
+
+// fillBackup writes what a node sends, and begins anew if another node does.
+func fillBackup(ctx context.Context, c *client.Client, f *os.File, r *backupResult) error {
+	var w *backup.Writer
+	begin := func() error {
+		w = nil
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		return f.Truncate(0)
+	}
+	err := c.Backup(ctx, begin, func(chunk *kvpb.BackupChunk) (err error) {
+		if w == nil {
+			h := backup.Header{Cluster: chunk.GetCluster(), Made: time.Now().UTC()}
+			for _, p := range chunk.GetPositions() {
+				h.Groups = append(h.Groups, p.GetRevision())
+			}
+			r.Cluster = h.Cluster
+			w, err = backup.NewWriter(f, h)
+			return err
+		}
+		if chunk.GetKey() != "" {
+			err = w.Begin(backup.Entry{Key: chunk.GetKey(), Size: int64(chunk.GetSize()), Deadline: chunk.GetDeadlineMs()})
+		}
+		if err == nil {
+			_, err = w.Write(chunk.GetData())
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if w == nil {
+		return errors.New("the node ended the backup before it began")
+	}
+	r.Keys, err = w.Close()
+	return err
+}
+
+func newRestore() *cobra.Command {
+	f := clientFlags{timeout: backupTimeout}
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Put the keys and values of a backup into a new cluster",
+		Long: "restore puts the keys of a backup into a cluster, which may have another number of nodes and\n" +
+			"groups than the one that the backup is of, and must have no keys. The file is checked as a\n" +
+			"whole before, and all values are compared at the end. A restore that was cut short is begun\n" +
+			"again with --force.",
+		Example: "  kvdemo restore monday.backup --endpoints 10.0.0.7:7300",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
+				r, err := restoreFrom(ctx, c, args[0], force)
+				if err != nil {
+					return err
+				}
+				return f.print(cmd, r)
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "put the keys into a cluster that has keys, over those of the same names")
+	return cmd
+}
+
+// restoreFrom puts the keys of a backup into a cluster.
+func restoreFrom(ctx context.Context, c *client.Client, file string, force bool) (r restoreResult, err error) {
+	r.File = file
+	f, err := os.Open(file)
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if _, _, err := backup.Check(f); err != nil {
+		return r, fmt.Errorf("%s: %w; nothing was restored", file, err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return r, err
+	}
+	if !force {
+		page, err := c.List(ctx, &kvpb.ListRequest{Limit: 1})
+		if err != nil {
+			return r, err
+		}
+		if items := page.GetItems(); len(items) > 0 {
+			return r, fmt.Errorf("the cluster has keys, such as %s: restore into a new cluster, or use --force; %w", printable(items[0].GetKey()), errUsage)
+		}
+	}
+	in, err := backup.NewReader(f)
+	if err != nil {
+		return r, err
+	}
+	x := restore{c: c, digests: map[string][sha256.Size]byte{}}
+	x.writes, ctx = errgroup.WithContext(ctx)
+	x.writes.SetLimit(restoreWrites)
+	err = x.all(ctx, in)
+	if w := x.writes.Wait(); w != nil {
+		err = w // why the context ended
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w; the restore is not complete: run it again with --force", err)
+	}
+	r.Keys, r.Expired = x.keys, x.expired
+	return r, nil
+}
+
+// restore is one under way.
+type restore struct {
+	c             *client.Client
+	writes        *errgroup.Group
+	digests       map[string][sha256.Size]byte // of the values without deadlines
+	keys, expired uint64
+}
+
+// all puts all keys, and compares them.
+func (x *restore) all(ctx context.Context, in *backup.Reader) error {
+	for {
+		e, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = x.one(ctx, e, in)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := x.writes.Wait(); err != nil {
+		return err
+	}
+	return x.compare(context.WithoutCancel(ctx))
+}
+
+// one puts a key. A value of more than 1 MiB goes while the file is read.
+func (x *restore) one(ctx context.Context, e backup.Entry, in io.Reader) error {
+	ttl := uint64(0)
+	if e.Deadline != 0 {
+		left := e.Deadline - time.Now().UnixMilli()
+		if left <= 0 {
+			x.expired++
+			return nil
+		}
+		ttl = uint64(left)
+	}
+	x.keys++
+	digest := sha256.New()
+	value := io.TeeReader(in, digest)
+	if e.Size > kv.MaxInlineBytes {
+		_, err := x.c.PutFrom(ctx, e.Key, value, e.Size)
+		if err == nil && ttl != 0 {
+			return x.c.Expire(ctx, e.Key, ttl)
+		}
+		x.digests[e.Key] = [sha256.Size]byte(digest.Sum(nil))
+		return err
+	}
+	b, err := io.ReadAll(value)
+	if err != nil {
+		return err
+	}
+	if ttl == 0 {
+		x.digests[e.Key] = [sha256.Size]byte(digest.Sum(nil))
+	}
+	x.writes.Go(func() error {
+		if ttl != 0 {
+			_, err := x.c.PutTTL(ctx, e.Key, b, ttl)
+			return err
+		}
+		_, err := x.c.Put(ctx, e.Key, b)
+		return err
+	})
+	return nil
+}
+
+// compare reads what the cluster has, and compares it with what was put.
+func (x *restore) compare(ctx context.Context) error {
+	for after := ""; ; {
+		page, err := x.c.List(ctx, &kvpb.ListRequest{After: after, Digests: true})
+		if err != nil {
+			return err
+		}
+		for _, item := range page.GetItems() {
+			want, ok := x.digests[item.GetKey()]
+			if ok && !bytes.Equal(want[:], item.GetSha256()) {
+				return fmt.Errorf("key %s has another value than the backup: somebody else writes to the cluster", printable(item.GetKey()))
+			}
+			delete(x.digests, item.GetKey())
+		}
+		if after = page.GetNext(); after == "" {
+			break
+		}
+	}
+	for key := range x.digests {
+		return fmt.Errorf("key %s is not there: somebody else writes to the cluster", printable(key))
+	}
+	return nil
+}

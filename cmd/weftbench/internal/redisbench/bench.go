@@ -1,0 +1,224 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redisbench measures kvdemo beside redis-server, through the protocol of Redis:
+// with redis-benchmark, and with workloads of YCSB by a client of its own. Both are real
+// processes on this machine, driven in turn in each round.
+package redisbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/ports"
+	"github.com/weftraft/weft/internal/process"
+)
+
+// Config says what to measure.
+type Config struct {
+	Kvdemo string // the program
+	Nodes  int    // of the cluster
+	Rounds int    // each measures both sides once
+	// Requests of one run of redis-benchmark with one client; those with more clients
+	// or a pipeline get some times as many.
+	Requests int
+	YCSB     YCSB
+	Dir      string // for data
+	Progress io.Writer
+}
+
+// Validate returns an error that names every mistake, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	for _, v := range []struct {
+		name       string
+		value, max int
+	}{
+		{"nodes", c.Nodes, 9}, {"rounds", c.Rounds, 1000}, {"requests", c.Requests, 10_000_000},
+		{"records", c.YCSB.Records, 10_000_000}, {"clients", c.YCSB.Clients, 10_000}, {"size", c.YCSB.Size, 1 << 20},
+	} {
+		if v.value < 1 || v.value > v.max {
+			errs = append(errs, fmt.Errorf("--%s: %d, want 1 to %d", v.name, v.value, v.max))
+		}
+	}
+	if c.YCSB.Time <= 0 {
+		errs = append(errs, fmt.Errorf("--time: %v, want more than 0", c.YCSB.Time))
+	}
+	return errors.Join(errs...)
+}
+
+// The sides.
+const (
+	SideKvdemo = "kvdemo"
+	SideRedis  = "redis-server"
+)
+
+// Row is one measurement.
+type Row struct {
+	Side  string
+	Round int
+	Tool  string // redis-benchmark or YCSB
+	Test  string // a command, or a workload
+	// Clients and Pipeline are how many connections there are, and how many commands
+	// each sends at once.
+	Clients, Pipeline int
+	PerSecond         float64
+	P50, P99          float64 // milliseconds
+	Failed            int64
+}
+
+// side is what is measured.
+type side struct {
+	name      string
+	addresses []string // the first is the leader
+	stop      func() error
+}
+
+// Run measures all rows.
+func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	for _, tool := range []string{"redis-benchmark", "redis-server"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return nil, fmt.Errorf("%s is not installed: apt-get install redis-tools redis-server", tool)
+		}
+	}
+	for round := range cfg.Rounds {
+		for _, start := range []func(context.Context, Config) (*side, error){startKvdemo, startRedis} {
+			s, err := start(ctx, cfg)
+			if err != nil {
+				return nil, err
+			}
+			got, err := s.measure(ctx, cfg, round)
+			rows = append(rows, got...)
+			if err = errors.Join(err, s.stop()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// startKvdemo starts a cluster without data, which has done its first transaction.
+func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
+	addresses, err := ports.Free(cfg.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(cfg.Dir, fmt.Sprintf("kvdemo-%d", time.Now().UnixNano()))
+	c, err := cluster.Start(ctx, cluster.Config{
+		Name: SideKvdemo, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: cfg.Nodes, Dir: dir,
+		NodeArgs: func(id int) []string { return []string{"--resp", addresses[id-1]} },
+	})
+	if err != nil {
+		return nil, err
+	}
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	addresses[0], addresses[leader.ID-1] = addresses[leader.ID-1], addresses[0]
+	s := &side{name: SideKvdemo, addresses: addresses, stop: func() error { return errors.Join(c.Stop(), c.Close()) }}
+	return s, s.ready(ctx)
+}
+
+// startRedis starts one redis-server that syncs each write before it answers.
+func startRedis(ctx context.Context, cfg Config) (*side, error) {
+	addresses, err := ports.Free(1)
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := strings.Cut(addresses[0], ":")
+	name := fmt.Sprintf("redis-%d", time.Now().UnixNano())
+	p, err := process.Start([]string{
+		"redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", cfg.Dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+		"--appenddirname", name, "--daemonize", "no",
+	}, filepath.Join(cfg.Dir, name+".log"))
+	if err != nil {
+		return nil, err
+	}
+	s := &side{name: SideRedis, addresses: addresses, stop: func() error { return p.Terminate(time.Minute) }}
+	return s, s.ready(ctx)
+}
+
+// ready waits until the side takes writes.
+func (s *side) ready(ctx context.Context) (err error) {
+	c := redis.NewClient(&redis.Options{Addr: s.addresses[0], MaxRetries: -1})
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		if err = c.Set(ctx, "ready", 1, 0).Err(); err == nil {
+			return c.Close()
+		}
+	}
+	return errors.Join(fmt.Errorf("%s does not take writes: %w", s.name, err), ctx.Err(), c.Close(), s.stop())
+}
+
+// shapes are numbers of clients, and of commands that each sends at once, with the
+// factor for the number of requests.
+var shapes = []struct{ clients, pipeline, factor int }{{1, 1, 1}, {50, 1, 10}, {50, 16, 40}}
+
+// measure measures a side once.
+func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, err error) {
+	for _, shape := range shapes {
+		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, redis-benchmark, %d clients, pipelines of %d\n", round+1, cfg.Rounds, s.name, shape.clients, shape.pipeline)
+		host, port, _ := strings.Cut(s.addresses[0], ":")
+		out, err := exec.CommandContext(ctx, "redis-benchmark", "-h", host, "-p", port, "-t", "set,get,incr,mset", "-d", "100", "-r", "100000", "--csv",
+			"-n", strconv.Itoa(cfg.Requests*shape.factor), "-c", strconv.Itoa(shape.clients), "-P", strconv.Itoa(shape.pipeline)).CombinedOutput()
+		if err != nil {
+			return rows, fmt.Errorf("redis-benchmark at %s: %w: %s", s.name, err, out)
+		}
+		tests, err := parseCSV(string(out))
+		if err != nil {
+			return rows, fmt.Errorf("redis-benchmark at %s: %w", s.name, err)
+		}
+		for _, r := range tests {
+			r.Side, r.Round, r.Clients, r.Pipeline = s.name, round, shape.clients, shape.pipeline
+			rows = append(rows, r)
+		}
+	}
+	got, err := cfg.YCSB.run(ctx, s.addresses, func(workload string) {
+		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, YCSB workload %s\n", round+1, cfg.Rounds, s.name, workload)
+	})
+	for _, r := range got {
+		r.Side, r.Round, r.Clients, r.Pipeline = s.name, round, cfg.YCSB.Clients, 1
+		rows = append(rows, r)
+	}
+	return rows, err
+}
+
+// parseCSV reads what redis-benchmark prints with --csv.
+func parseCSV(text string) (rows []Row, err error) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, `"`) || strings.HasPrefix(line, `"test"`) {
+			continue
+		}
+		// Names have no quotes; some have commas in parentheses.
+		cells := strings.Split(strings.Trim(line, `"`), `","`)
+		if len(cells) < 7 {
+			return nil, fmt.Errorf("%q, want a test with its numbers", line)
+		}
+		numbers := make([]float64, len(cells))
+		for i, cell := range cells[1:] {
+			if numbers[i+1], err = strconv.ParseFloat(cell, 64); err != nil {
+				return nil, fmt.Errorf("%q: %w", line, err)
+			}
+		}
+		// test, rps, average, least, p50, p95, p99, most
+		rows = append(rows, Row{Tool: "redis-benchmark", Test: cells[0], PerSecond: numbers[1], P50: numbers[4], P99: numbers[6]})
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("it printed no numbers: %q", text[:min(len(text), 500)])
+	}
+	return rows, nil
+}

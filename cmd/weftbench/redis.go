@@ -1,0 +1,76 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/redisbench"
+)
+
+func newRedis() *cobra.Command {
+	var (
+		nodes programs
+		cfg   redisbench.Config
+		quick bool
+		data  string
+		out   string
+		asRow string
+	)
+	cmd := &cobra.Command{
+		Use:   "redis",
+		Short: "Compare kvdemo with redis-server, through the protocol of Redis",
+		Long: "redis drives a cluster of kvdemo, and one redis-server with appendfsync always, in turn: with\n" +
+			"redis-benchmark, and with workloads A, B, C and F of YCSB by a client of its own. It needs\n" +
+			"Debian's redis-tools and redis-server.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if quick {
+				cfg.Rounds, cfg.Requests, cfg.YCSB.Time, cfg.YCSB.Records = 1, 200, 500*time.Millisecond, 1000
+			}
+			return nodes.inData(data, func(kvdemo, dir string) error {
+				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
+				rows, err := redisbench.Run(cmd.Context(), cfg)
+				if err != nil {
+					return err
+				}
+				if asRow != "" {
+					text, err := json.MarshalIndent(rows, "", " ")
+					if err == nil {
+						err = os.WriteFile(asRow, text, 0o644)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				text := redisbench.Markdown(cfg, rows)
+				if out != "" {
+					return os.WriteFile(out, []byte(text), 0o644)
+				}
+				_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+				return err
+			})
+		},
+	}
+	nodes.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&cfg.Nodes, "nodes", 3, "of kvdemo, 1 to 9")
+	flags.IntVar(&cfg.Rounds, "rounds", 3, "how often both sides are measured")
+	flags.IntVar(&cfg.Requests, "requests", 2000, "of redis-benchmark with one client; others get 10 or 40 times as many")
+	flags.IntVar(&cfg.YCSB.Records, "records", 10_000, "records of YCSB")
+	flags.IntVar(&cfg.YCSB.Size, "size", 1000, "bytes of a record")
+	flags.IntVar(&cfg.YCSB.Clients, "clients", 32, "clients of YCSB")
+	flags.DurationVar(&cfg.YCSB.Time, "time", 5*time.Second, "of one workload of YCSB")
+	flags.Uint64Var(&cfg.YCSB.Seed, "seed", 1, "of YCSB's draws")
+	flags.BoolVar(&quick, "quick", false, "one short round")
+	flags.StringVar(&data, "data", "", "directory for the data (default: a temporary one)")
+	flags.StringVar(&out, "out", "", "write the report, in Markdown, to this file (default: standard output)")
+	flags.StringVar(&asRow, "json", "", "write what was measured to this file")
+	return cmd
+}
