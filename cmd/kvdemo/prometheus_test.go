@@ -7,6 +7,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -325,18 +326,28 @@ func (w watched) put(key string, value []byte) time.Duration {
 // putWhileFollowersAreStopped returns the same of a write that cannot be committed for
 // at least a time.
 func (w watched) putWhileFollowersAreStopped(least time.Duration) time.Duration {
-	signal := func(s syscall.Signal) {
+	t := w.fleet.t
+	signal := func(s syscall.Signal, then func(pid int)) {
 		for id, n := range w.nodes {
 			if id != w.leads {
-				require.NoError(w.fleet.t, n.cmd.Process.Signal(s))
+				require.NoError(t, n.cmd.Process.Signal(s))
+				then(n.cmd.Process.Pid)
 			}
 		}
 	}
-	signal(syscall.SIGSTOP)
+	signal(syscall.SIGSTOP, func(pid int) { // its threads may go on until one of them has noticed
+		var status syscall.WaitStatus
+		err := error(syscall.EINTR)
+		for errors.Is(err, syscall.EINTR) {
+			_, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+		}
+		require.NoError(t, err)
+		require.True(t, status.Stopped())
+	})
 	took := make(chan time.Duration, 1)
 	go func() { took <- w.put("held up", []byte("v")) }()
 	<-time.After(least)
-	signal(syscall.SIGCONT)
+	signal(syscall.SIGCONT, func(int) {})
 	return <-took
 }
 
@@ -387,7 +398,7 @@ func TestPrometheusSeesTheLatenciesOfClients(t *testing.T) {
 	require.IsIncreasing(t, inOrder)
 	require.Greater(t, inOrder[1]-inOrder[0], heldUp.Seconds()/2, "what a write without followers waits for is a majority")
 	after := w.buckets(applied + "_bucket")
-	require.EqualValues(t, 1, after[10]-after[0.5]-before[10]+before[0.5], "one write was held up")
+	require.GreaterOrEqual(t, after[10]-after[0.5]-before[10]+before[0.5], 1.0, "one write was held up, perhaps others by a busy machine")
 	eventually(t, "a histogram of each sync", func() bool {
 		return w.number("sum(weft_log_sync_seconds_count)") == w.number("sum(weft_log_syncs_total)")
 	})
