@@ -1,0 +1,97 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+)
+
+func TestSubscribersHearOfChanges(t *testing.T) {
+	g := newGroups(t, 3)
+	address := listen(t, Config{Backend: g})
+	c, ctx := dial(t, address), t.Context()
+	sub := c.Subscribe(ctx, "__keyspace@0__:a")
+	defer func() { _ = sub.Close() }()
+	_, err := sub.Receive(ctx)
+	require.NoError(t, err)
+	all := c.PSubscribe(ctx, "__keyevent@0__:*")
+	defer func() { _ = all.Close() }()
+	_, err = all.Receive(ctx)
+	require.NoError(t, err)
+
+	require.NoError(t, c.Set(ctx, "a", 1, 0).Err())
+	require.NoError(t, c.Set(ctx, "b", 1, 0).Err())
+	require.NoError(t, c.Expire(ctx, "a", time.Hour).Err())
+	require.NoError(t, c.Del(ctx, "a").Err())
+	for _, want := range []string{"set", "expire", "del"} {
+		m, err := sub.ReceiveMessage(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, m.Payload)
+		require.Equal(t, "__keyspace@0__:a", m.Channel)
+	}
+	seen := map[string]bool{}
+	for range 4 {
+		m, err := all.ReceiveMessage(ctx)
+		require.NoError(t, err)
+		seen[m.Channel+" "+m.Payload] = true
+	}
+	require.Equal(t, map[string]bool{
+		"__keyevent@0__:set a": true, "__keyevent@0__:set b": true, "__keyevent@0__:expire a": true, "__keyevent@0__:del a": true,
+	}, seen)
+	require.NoError(t, sub.Ping(ctx, "x"))
+	pong, err := sub.Receive(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "Pong<x>", fmt.Sprint(pong))
+
+	w := dialWire(t, address)
+	w.send("PSUBSCRIBE *\r\nGET a\r\nSUBSCRIBE x\r\nPUNSUBSCRIBE\r\nUNSUBSCRIBE\r\nQUIT\r\n")
+	w.want("*3\r\n$10\r\npsubscribe\r\n$1\r\n*\r\n:1\r\n")
+	require.Contains(t, w.line(), "-ERR 'GET' cannot be used by a subscriber")
+	require.Contains(t, w.line(), "-ERR channel 'x'")
+	w.want("*3\r\n$12\r\npunsubscribe\r\n$1\r\n*\r\n:0\r\n*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n+OK\r\n")
+	_, err = w.r.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// A client can tell a write that did nothing from one whose outcome is unknown.
+func TestFailuresSayWhatBecameOfAWrite(t *testing.T) {
+	g := newGroups(t, 1)
+	c := dial(t, listen(t, Config{Backend: g}))
+	for _, step := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("no\nleader"), "TRYAGAIN nothing was changed: no leader"},
+		{partial{errors.New("lost")}, "UNKNOWN the write may or may not take effect; read before you write again: lost"},
+		{fmt.Errorf("%w key", kv.ErrInvalid), "ERR invalid key"},
+	} {
+		g.mu.Lock()
+		g.fail = step.err
+		g.mu.Unlock()
+		require.EqualError(t, c.Set(t.Context(), "a", 1, 0).Err(), step.want)
+		if !strings.HasPrefix(step.want, "UNKNOWN") {
+			require.EqualError(t, c.Get(t.Context(), "a").Err(), step.want)
+			require.EqualError(t, c.Watch(t.Context(), func(*redis.Tx) error { return nil }, "a"), step.want)
+		}
+		require.Error(t, c.Do(t.Context(), "SCAN", 0).Err())
+	}
+}
+
+func TestRefusedConnectionIsToldWhy(t *testing.T) {
+	address := listen(t, Config{Backend: newGroups(t, 1), Secure: func(net.Conn) (net.Conn, error) { return nil, errors.New("no certificate") }})
+	w := dialWire(t, address)
+	w.send("PING\r\n")
+	require.Equal(t, "-ERR refused: no certificate", w.line())
+}
