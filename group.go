@@ -23,7 +23,8 @@ type Group struct {
 	user StateMachine
 	host *rawnode.Host
 
-	turn sync.Mutex // one Close at a time
+	turn  sync.Mutex   // one Close at a time
+	after func() error // called at the end of the first that succeeds; nil: nothing to do
 
 	ending context.Context // ends when a Close begins
 	end    context.CancelFunc
@@ -87,6 +88,11 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 // from the log. A group that has no log yet begins with [Options.Peers] as its voters, unless
 // the node joins. The state machine is the caller's to close, after the group or the node.
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
+	return n.groupWith(id, sm, nil, options)
+}
+
+// groupWith is Group; after, unless nil, is called once the group is closed.
+func (n *Node) groupWith(id uint64, sm StateMachine, after func() error, options []GroupOption) (*Group, error) {
 	if n == nil {
 		return nil, invalid("the node is nil: look at the error of Open")
 	}
@@ -106,6 +112,7 @@ func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group
 	delete(n.opening, id)
 	close(done)
 	if err == nil {
+		g.after = after
 		n.groups[id] = g
 	}
 	return g, err
@@ -245,6 +252,10 @@ func (g *Group) Close(ctx context.Context) error {
 		delete(g.node.groups, g.id)
 	}
 	g.node.mu.Unlock()
+	if g.after != nil {
+		err = errors.Join(err, g.after())
+		g.after = nil
+	}
 	if err != nil {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}

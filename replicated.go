@@ -1,0 +1,78 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/weftraft/weft/state"
+)
+
+// Replicated is a group whose state is a machine in memory: see [Replicate].
+type Replicated[M state.Machine] struct {
+	*Group
+	memory *state.Memory[M]
+}
+
+// Replicate opens a group whose state is a machine in memory with three methods: apply a
+// command, write the state, read it back. The rest is done here: checkpoints beside the log, snapshots,
+// restarts. newMachine returns an empty machine. Closing the group or the node closes the
+// state, too.
+func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options ...GroupOption) (*Replicated[M], error) {
+	if n == nil {
+		return nil, invalid("the node is nil: look at the error of Open")
+	}
+	memory, err := OpenMemory(n.options, id, newMachine)
+	if err != nil {
+		return nil, err
+	}
+	g, err := n.groupWith(id, memory, memory.Close, options)
+	if err != nil {
+		return nil, errors.Join(err, memory.Close())
+	}
+	return &Replicated[M]{Group: g, memory: memory}, nil
+}
+
+// OpenMemory opens the state that [Replicate] keeps in a node's directory, for [Restore] and
+// [Recover], while the node is not open. The caller closes the state.
+func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M) (*state.Memory[M], error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if group == 0 {
+		return nil, invalid("the group's id is 0, want 1 or more")
+	}
+	o = o.withDefaults()
+	m, err := state.OpenMemory(newMachine, state.Options{
+		Dir:      filepath.Join(o.Dir, fmt.Sprintf("state-%d", group)),
+		Identity: fmt.Sprintf("cluster %d, node %d, group %d", o.Cluster, o.ID, group),
+		Logf: func(format string, args ...any) {
+			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID, "group", group)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the state of group %d: %w", group, err)
+	}
+	return m, nil
+}
+
+// View calls f with the state, as of no earlier than the call: everything that was
+// acknowledged before, anywhere, is there, unless options ask for less. f must neither change
+// the state nor keep a part of it.
+func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOption) error {
+	if r == nil {
+		return refused("read", invalid("the group is nil: look at the error of Replicate"))
+	}
+	if f == nil {
+		return refused("read", invalid("the function that is to see the state is nil"))
+	}
+	if _, err := r.Read(ctx, options...); err != nil {
+		return err
+	}
+	r.memory.View(f)
+	return nil
+}
