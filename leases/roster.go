@@ -15,8 +15,8 @@ const (
 	MaxNodes = 255 // responders of a span, and voters of a half
 )
 
-// AllVoters stands in [Want.Nodes] for the voters of whatever configuration is in
-// force. Learners that should be responders, too, are named beside it.
+// AllVoters stands in [Want.Nodes] for the voters of the configuration in force.
+// Learners to be responders, too, are named beside AllVoters.
 const AllVoters NodeID = math.MaxUint64
 
 // A Want says which nodes should be responders of a span, whether they can be at

@@ -55,8 +55,8 @@ func withEnvironment(c *weft.Config) *weft.Config {
 	return &with
 }
 
-// addCoding puts what the environment says of coding into c, and returns what to say
-// in the host's log; nothing if coding is off, or the host has set it itself.
+// addCoding puts the coding of the environment into c, and returns a line for the host's
+// log: empty if coding is off, or set by the host.
 func addCoding(c *weft.Config, lookup func(string) (string, bool)) (says string, err error) {
 	if c.Coding != nil {
 		return "", nil

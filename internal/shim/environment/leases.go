@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// leasesVariable turns roster leases on; "retire" has them switched off in the
-	// whole group, so that members can go on without; "off" leaves them off.
+	// leasesVariable turns roster leases on; "retire" switches leases off in the whole
+	// group, so that members can be restarted without leases; "off" is no leases.
 	leasesVariable = "WEFT_LEASES"
-	// The others have an effect only beside leasesVariable. tickVariable is the time
-	// between two ticks of the host, as a duration, like the next two.
+	// The other variables have an effect only beside leasesVariable. tickVariable is the
+	// time between two ticks of the host, a duration like the next two.
 	tickVariable = "WEFT_LEASES_TICK"
 	// lengthVariable is Leases.Lease.
 	lengthVariable = "WEFT_LEASES_LENGTH"
@@ -29,8 +29,8 @@ const (
 	quarantineVariable = "WEFT_LEASES_QUARANTINE"
 	// driftVariable is Leases.DriftPPM.
 	driftVariable = "WEFT_LEASES_DRIFT_PPM"
-	// respondersVariable says which nodes answer reads: "all" voters, "none" besides
-	// the leader, or node ids in hexadecimal, with commas between them.
+	// respondersVariable names the nodes that answer reads: "all" voters, "none" besides
+	// the leader, or node ids in hexadecimal, separated by commas.
 	respondersVariable = "WEFT_LEASES_RESPONDERS"
 )
 
@@ -40,8 +40,8 @@ const (
 	highestDrift = 250_000
 )
 
-// addLeases puts what the environment says of leases into c, and returns what to say in
-// the host's log; nothing if leases are off, or the host has set them itself.
+// addLeases puts the leases of the environment into c, and returns a line for the host's
+// log: empty if leases are off, or set by the host.
 func addLeases(c *weft.Config, lookup func(string) (string, bool)) (says string, err error) {
 	if c.Leases != nil {
 		return "", nil
@@ -64,7 +64,7 @@ func addLeases(c *weft.Config, lookup func(string) (string, bool)) (says string,
 	return leasesEffect(l), nil
 }
 
-// leasesFrom returns the leases that variables ask for, nil for none.
+// leasesFrom returns the leases of the variables, nil for none.
 func leasesFrom(lookup func(string) (string, bool)) (*weft.Leases, error) {
 	value, set := lookup(leasesVariable)
 	switch {
@@ -89,8 +89,8 @@ func leasesFrom(lookup func(string) (string, bool)) (*weft.Leases, error) {
 	return l, nil
 }
 
-// uselessLeaseSettings refuses settings of leases where leases are not turned on: an
-// operator who sets them takes leases to be on.
+// uselessLeaseSettings refuses settings of leases without leases: the operator takes
+// leases to be on.
 func uselessLeaseSettings(lookup func(string) (string, bool)) error {
 	for _, name := range []string{tickVariable, lengthVariable, quarantineVariable, driftVariable, respondersVariable} {
 		if value, set := lookup(name); set {
@@ -100,7 +100,7 @@ func uselessLeaseSettings(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// duration reads a variable into d, if it is set.
+// duration reads a variable, if set, into d.
 func duration(lookup func(string) (string, bool), name, meaning string, d *time.Duration) error {
 	value, set := lookup(name)
 	if !set {
@@ -114,7 +114,7 @@ func duration(lookup func(string) (string, bool), name, meaning string, d *time.
 	return nil
 }
 
-// drift reads the bound on the rates of clocks into ppm, if it is set.
+// drift reads the bound on the rates of clocks, if set, into ppm.
 func drift(lookup func(string) (string, bool), ppm *int) error {
 	value, set := lookup(driftVariable)
 	if !set {
@@ -129,7 +129,7 @@ func drift(lookup func(string) (string, bool), ppm *int) error {
 	return nil
 }
 
-// responders reads which nodes answer reads of all keys.
+// responders reads the nodes for reads of all keys.
 func responders(lookup func(string) (string, bool), wanted *[]leases.Want) error {
 	value, set := lookup(respondersVariable)
 	switch {
@@ -156,7 +156,7 @@ func responders(lookup func(string) (string, bool), wanted *[]leases.Want) error
 	return nil
 }
 
-// leasesEffect says for the host's log what a node does with leases.
+// leasesEffect returns the line about leases for the host's log.
 func leasesEffect(l *weft.Leases) string {
 	if l.Retired {
 		return "runs with roster leases and has the group stop using them (" + leasesVariable + ")"

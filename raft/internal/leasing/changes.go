@@ -19,8 +19,8 @@ import (
 // committed again. So leases take the log as applied no further than to before a change
 // that is not in force.
 //
-// A host may also refuse a change, and then it calls ApplyConfChange never. After
-// refusedAfter election timeouts without a call, a change counts as refused.
+// A host may also refuse a change, and then never calls ApplyConfChange. After
+// refusedAfter election timeouts without the call, a change counts as refused.
 const refusedAfter = 10
 
 // Loaded hears of entries that a node found in its log when it started.

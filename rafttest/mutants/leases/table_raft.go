@@ -25,6 +25,8 @@ var raftTable = []bug{
 		edits: edit("	return x.leases.MayChange() && x.coder.MayChange(change)", "	return x.coder.MayChange(change)"), by: "TestChangeWaitsUntilNobodyIsNamed"},
 	{rule: "L17", what: "in Raft, a responder does not hear of another configuration", file: "raft/coder_leases.go",
 		edits: edit("	x.leases.Switched()\n", ""), by: "TestChangeWaitsUntilNobodyIsNamed"},
+	{rule: "L17", what: "in Raft, a change that is reported as applied counts as in force", file: "raft/internal/leasing/changes.go",
+		edits: edit("			to = x.changes[0] - 1\n", "			to = x.applied\n"), by: "TestLeaderThatIsLeftAloneGoesOn"},
 	{rule: "L18", what: "in Raft, a read that must go elsewhere is forgotten", file: "raft/internal/leasing/leasing.go",
 		edits: edit("	x.cutReads(from)\n", ""), by: "TestHeldReadGoesToTheLeaderWhenItsEntryIsCut"},
 	{rule: "L18", what: "in Raft, a responder reads at its commit index", file: "raft/internal/leasing/reads.go",
