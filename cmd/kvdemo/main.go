@@ -5,7 +5,7 @@
 //
 //	kvdemo demo                 five nodes on this machine, killed and verified
 //	kvdemo serve --id 1 ...     one node
-//	kvdemo put, get, del, ls    a client
+//	kvdemo put, get, del, ls, watch    a client
 //	kvdemo status, health, bench
 //	kvdemo member, roster, transfer, snapshot, backup, restore, certs    for operators
 //
@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newStatus(), newHealth(), newBench(),
+	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newWatch(), newStatus(), newHealth(), newBench(),
 		newMember(), newRoster(), newTransfer(), newSnapshot(), newBackup(), newRestore(), newCerts(), newVersion())
 	checkArgs(root)
 	return root

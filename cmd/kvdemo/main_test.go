@@ -73,6 +73,8 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"get", "a", "--timeout", "0s"}, exitUsage, []string{"--timeout: 0s, want more than 0"}},
 		{[]string{"get", ""}, exitUsage, []string{"key: it is empty, want 1 to 4096 bytes"}},
 		{[]string{"put", "k", "v", "--file", "f"}, exitUsage, []string{"a value and --file f, want one of them"}},
+		{[]string{"put", "k", "v", "--if-absent", "--if-value", "w"}, exitUsage, []string{"2 of them, want one at most"}},
+		{[]string{"put", "k", "v", "--ttl", "1us"}, exitUsage, []string{"--ttl: 1µs, want 1ms or more"}},
 		{[]string{"put", "k", "--file", big}, exitUsage, []string{"67108865 bytes, want at most 67108864"}},
 		{[]string{"put", "k", "--file", "/nonexistent"}, exitFailure, []string{"--file: open /nonexistent"}},
 		{
@@ -140,7 +142,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := kvdemo(t.Context(), "", "--help")
 	require.Zero(t, r.code)
-	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "backup", "restore", "certs", "version"} {
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "watch", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "backup", "restore", "certs", "version"} {
 		require.Contains(t, r.out, "\n  "+verb+" ")
 		h := kvdemo(t.Context(), "", verb, "--help")
 		require.Zero(t, h.code)

@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,4 +70,21 @@ func TestServeFromAFile(t *testing.T) {
 	r := kvdemo(t.Context(), "", "serve", "--config", file)
 	require.Zero(t, r.code, r.err)
 	require.Contains(t, r.err, "serving")
+}
+
+// The file in docs/kvdemo.md is one that serve takes.
+func TestDocumentedSettings(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/kvdemo.md")
+	require.NoError(t, err)
+	_, text, ok := strings.Cut(string(doc), "```yaml\n")
+	require.True(t, ok)
+	text, _, _ = strings.Cut(text, "```")
+	file := filepath.Join(t.TempDir(), "kvdemo.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	flags := newServe().Flags()
+	require.NoError(t, flags.Parse([]string{"--config", file}))
+	require.NoError(t, takeSettings(flags, nil))
+	for name, want := range map[string]string{"id": "1", "peers": "1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200", "client-listen": "10.0.0.1:7300", "data": "/var/lib/kvdemo"} {
+		require.Equal(t, want, flags.Lookup(name).Value.String())
+	}
 }

@@ -23,6 +23,7 @@ import (
 func newPut() *cobra.Command {
 	var f clientFlags
 	var file string
+	var conditions putConditions
 	cmd := &cobra.Command{
 		Use:   "put KEY [VALUE]",
 		Short: "Set a key to a value, given here, in a file, or on standard input",
@@ -30,6 +31,7 @@ func newPut() *cobra.Command {
 			"input as well, which must not be empty then.",
 		Example: "  kvdemo put greeting 'hello there'\n" +
 			"  kvdemo put picture --file cat.jpg\n" +
+			"  kvdemo put lock me --if-absent --ttl 30s\n" +
 			"  date | kvdemo put now",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,8 +40,18 @@ func newPut() *cobra.Command {
 				return err
 			}
 			defer func() { _ = value.Close() }() // it was only read
+			conditional, err := conditions.check(cmd, size)
+			if err != nil {
+				return err
+			}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
-				index, err := c.PutFrom(ctx, args[0], value, size)
+				put := c.PutFrom
+				if conditional {
+					put = func(ctx context.Context, key string, in io.Reader, size int64) (uint64, error) {
+						return conditions.put(ctx, c, key, in, size)
+					}
+				}
+				index, err := put(ctx, args[0], value, size)
 				if err != nil {
 					return err
 				}
@@ -48,6 +60,7 @@ func newPut() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	conditions.add(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the value from this file (- is standard input)")
 	return cmd
 }

@@ -22,6 +22,7 @@ var executedElsewhere = map[[2]string]struct{ dir, test string }{
 	{"docs/adopt.md", "sh"}:          {"rafttest/shimtest", "TestAdopt"},
 	{"docs/adopt-etcd.md", "sh"}:     {"conformance/etcd", "TestAdoptEtcd"},
 	{"docs/adopt-your-own.md", "sh"}: {"docs/adopt-your-own", "TestAdoptYourOwn"},
+	{"docs/kvdemo.md", "yaml"}:       {"cmd/kvdemo", "TestDocumentedSettings"},
 	{"docs/kvdemo.md", "console"}:    {"cmd/kvdemo", "TestDocs"},
 }
 

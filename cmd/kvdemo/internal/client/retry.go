@@ -92,10 +92,16 @@ func (c *Client) doAt(ctx context.Context, write bool, call func(context.Context
 	}
 }
 
-// isHopeless reports whether no patience helps: something else listens there, or the
-// certificates do not fit.
+// older reports whether a node does not know the call.
+func older(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == codes.Unimplemented
+}
+
+// isHopeless reports whether no patience helps: something else listens there, the node is
+// of an older version, or the certificates do not fit.
 func isHopeless(err error) bool {
-	return errors.Is(err, errNotOurs) && !errors.Is(err, errHungUp) || errors.Is(err, secure.ErrInvalid)
+	return older(err) || errors.Is(err, errNotOurs) && !errors.Is(err, errHungUp) || errors.Is(err, secure.ErrInvalid)
 }
 
 func inDoubt(cause error) error {
@@ -212,6 +218,8 @@ func judge(err error, write bool) verdict {
 		return final
 	}
 	switch e.Code {
+	case codes.Unimplemented: // an older kvdemo, while nodes are upgraded one by one
+		return again
 	case codes.ResourceExhausted, codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown, codes.Internal:
 		if !write || e.Verdict == kvpb.Outcome_REFUSED {
 			return again

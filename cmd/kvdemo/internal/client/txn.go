@@ -79,3 +79,35 @@ func (c *Client) Backup(ctx context.Context, begin func() error, each func(*kvpb
 		}
 	})
 }
+
+// Watch calls each with the changes of all keys that begin with the prefix, behind the
+// positions or from now on, until it returns an error. If a node fails, the watch goes
+// on at another, behind what was seen.
+func (c *Client) Watch(ctx context.Context, prefix string, after []*kvpb.Position, each func(*kvpb.WatchResponse) error) error {
+	seen := map[uint64]uint64{}
+	for _, p := range after {
+		seen[p.GetGroup()] = p.GetRevision()
+	}
+	return c.doAt(context.WithValue(ctx, wholeTime{}, true), false, func(ctx context.Context, conn *grpc.ClientConn) error {
+		ctx, cancel := context.WithCancel(ctx) // ends the stream
+		defer cancel()
+		req := &kvpb.WatchRequest{Keys: &kvpb.WatchRequest_Prefix{Prefix: prefix}}
+		for group, revision := range seen {
+			req.After = append(req.After, &kvpb.Position{Group: group, Revision: revision})
+		}
+		stream, err := kvpb.NewKVClient(conn).Watch(ctx, req)
+		if err != nil {
+			return err
+		}
+		for {
+			r, err := stream.Recv()
+			if err != nil {
+				return err
+			}
+			if err := each(r); err != nil {
+				return err
+			}
+			seen[r.GetPosition().GetGroup()] = r.GetPosition().GetRevision()
+		}
+	})
+}

@@ -12,11 +12,14 @@ import (
 // Look does actions that only read, ActGet, ActHas and ActTTL, on one state: that which
 // was applied. Their results are those that a transaction has.
 func (s *Store) Look(actions []Action) (results []ActionResult, err error) {
+	results = make([]ActionResult, len(actions))
+	if len(actions) == 1 && actions[0].Kind == ActGet {
+		return results, s.lookOne(actions[0].Key, &results[0])
+	}
 	v, err := s.view()
 	if err != nil {
 		return nil, err
 	}
-	results = make([]ActionResult, len(actions))
 	reply := 0
 	for i := range actions {
 		if err = v.look(&actions[i], &results[i], &reply); err != nil {
@@ -24,6 +27,22 @@ func (s *Store) Look(actions []Action) (results []ActionResult, err error) {
 		}
 	}
 	return results, errors.Join(err, v.close())
+}
+
+// lookOne is Look for one ActGet, which needs no view.
+func (s *Store) lookOne(key string, r *ActionResult) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	reply := 0
+	_, err := s.find(secData, []byte(key), func(b []byte) error {
+		r.Existed = true
+		return r.fill([]byte(key), append([]byte{}, b...), &reply)
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func (v *view) look(a *Action, r *ActionResult, reply *int) error {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -361,5 +362,38 @@ func TestLevelKeysAreReadAndRefused(t *testing.T) {
 	for key, value := range map[string]string{"groups": "4 level 2", "knows/x": "1"} {
 		_, err := parseTable(map[string][]byte{key: []byte(value)})
 		require.ErrorContains(t, err, "run the version that wrote it")
+	}
+}
+
+// A backup of several groups waits for a freeze of its own, in all of them; that of one
+// group needs none.
+func TestBackupOfSeveralGroupsFreezesAll(t *testing.T) {
+	n, _ := startNode(t, 2)
+	backup := func(timeout time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		stream, err := kvpb.NewAdminClient(dial(t, n.cfg.ClientListen)).Backup(ctx, &kvpb.BackupRequest{})
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+	require.NoError(t, backup(time.Minute))
+	mark := fmt.Sprintf("%d other", time.Now().Add(time.Hour).UnixMilli())
+	for _, g := range n.groups {
+		require.NoError(t, g.freeze(patient(t), mark))
+		require.Error(t, backup(200*time.Millisecond), "group %d is frozen by another", g.id)
+		lasted, err := g.thaw(patient(t), mark)
+		require.NoError(t, err)
+		require.True(t, lasted)
+	}
+	require.NoError(t, backup(time.Minute))
+	for _, g := range n.groups {
+		system, _, err := g.store.System()
+		require.NoError(t, err)
+		require.NotContains(t, system, kv.FreezeKey, "a backup leaves nothing frozen")
 	}
 }

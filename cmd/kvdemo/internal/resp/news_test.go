@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -94,4 +95,28 @@ func TestRefusedConnectionIsToldWhy(t *testing.T) {
 	w := dialWire(t, address)
 	w.send("PING\r\n")
 	require.Equal(t, "-ERR refused: no certificate", w.line())
+}
+
+func TestTooManyClientsAreTold(t *testing.T) {
+	g := newGroups(t, 1)
+	cfg := Config{Backend: g, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	s := New(cfg)
+	s.maxClients = 1
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	one := dialWire(t, l.Addr().String())
+	one.send("PING\r\n")
+	one.want("+PONG\r\n")
+	two := dialWire(t, l.Addr().String())
+	require.Equal(t, "-ERR max number of clients reached", two.line())
+	one.send("QUIT\r\n")
+	one.want("+OK\r\n")
+	require.Eventually(t, func() bool { return s.clients.Load() == 0 }, time.Minute, time.Millisecond)
+	three := dialWire(t, l.Addr().String())
+	three.send("PING\r\n")
+	three.want("+PONG\r\n")
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
 }

@@ -154,14 +154,14 @@ func glob(pattern string) (prefix string, match *regexp.Regexp, err error) {
 	b.WriteString(`(?s)\A`)
 	literal := true // so far
 	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '*':
+		switch c := pattern[i]; c {
+		case '*':
 			b.WriteString(`.*`)
 			literal = false
-		case c == '?':
+		case '?':
 			b.WriteString(`.`)
 			literal = false
-		case c == '[':
+		case '[':
 			end := strings.IndexByte(pattern[i+1:], ']')
 			if end < 1 {
 				return "", nil, fmt.Errorf("ERR pattern %q: a [ without its end", printable([]byte(pattern)))

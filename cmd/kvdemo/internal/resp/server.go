@@ -78,7 +78,9 @@ type Server struct {
 	budget  budget
 	cursors cursors
 	clients atomic.Int64
-	ids     atomic.Int64
+	// maxClients is MaxClients, but in tests.
+	maxClients int64
+	ids        atomic.Int64
 	// ctx ends with the server.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -94,7 +96,7 @@ func New(cfg Config) *Server {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
 	}
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, maxClients: MaxClients}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.redcon = redcon.NewServerNetwork("tcp", "", s.handle, s.accept, s.closed)
 	s.redcon.AcceptError = func(err error) {
@@ -139,8 +141,9 @@ func closeListener(l net.Listener) error {
 
 // accept admits a client unless there are too many.
 func (s *Server) accept(conn redcon.Conn) bool {
-	if s.clients.Add(1) > MaxClients {
+	if s.clients.Add(1) > s.maxClients {
 		s.clients.Add(-1)
+		conn.WriteError("ERR max number of clients reached") // it is sent as redcon closes the connection
 		return false
 	}
 	conn.SetContext(&client{server: s, id: s.ids.Add(1)})

@@ -53,8 +53,8 @@ func Markdown(cfg Config, rows []Row) string {
 	}
 	fmt.Fprintf(&b, " Operations that failed: %d.\n\n", failed)
 	fmt.Fprintf(&b, "The rows of YCSB are its workloads A, B, C and F (half reads and half updates; 95%% reads; reads only; half reads and half\n"+
-		"read-modify-writes, each a GET and a SET), by a client that is part of weftbench on go-redis, because no client of YCSB itself\n"+
-		"is to be had as a Go module: %d records of %d bytes, drawn by Zipf's law with the exponent 0.99, seed %d; the clients of kvdemo are\n"+
+		"read-modify-writes, each a GET and a SET), by a client that is part of weftbench, on go-redis, because YCSB's own binding for\n"+
+		"Redis keeps records as hashes, which kvdemo has not: %d records of %d bytes, drawn by Zipf's law with the exponent 0.99, seed %d; the clients of kvdemo are\n"+
 		"spread over its nodes. redis-benchmark ran with `-d 100 -r 100000` and %d requests for one client.\n",
 		cfg.YCSB.Records, cfg.YCSB.Size, cfg.YCSB.Seed, cfg.Requests)
 	return b.String()
