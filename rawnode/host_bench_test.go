@@ -112,8 +112,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// benchHosts starts a group of n hosts.
-func benchHosts(b testing.TB, core replica.NewCore, n uint64, coded bool) []*rawnode.Host {
+// benchHosts starts a group of n hosts. Changes are made to their settings.
+func benchHosts(b testing.TB, core replica.NewCore, n uint64, coded bool, changes ...func(*rawnode.Config)) []*rawnode.Host {
 	var hosts []*rawnode.Host
 	addresses, listeners := map[uint64]string{}, map[uint64]net.Listener{}
 	var peers []uint64
@@ -137,6 +137,9 @@ func benchHosts(b testing.TB, core replica.NewCore, n uint64, coded bool) []*raw
 		}
 		if coded {
 			cfg.Replica.Coding = &raft.Coding{}
+		}
+		for _, change := range changes {
+			change(&cfg)
 		}
 		h, err := rawnode.New(cfg)
 		require.NoError(b, err)
