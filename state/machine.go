@@ -31,7 +31,7 @@ type Machine interface {
 
 // Forker is an optional interface of a [Machine] that can set its present state aside
 // at little cost, for example as its maps are copied on write. Without it, commands
-// wait while Write writes.
+// wait while Write writes, and readers behind a command that waits.
 type Forker interface {
 	// Fork returns a copy of the state that stays as it is while the original goes on.
 	// Of the copy only Write is called, by another goroutine.

@@ -75,7 +75,13 @@ func (c *Cluster) call(node uint64, op string, do func(*replica.Replica, replica
 	c.calls++
 	id := replica.Call(c.calls)
 	n.calls[id] = k
-	n.post(func(r *replica.Replica) { do(r, id, c.now+callTime) })
+	by := c.now + callTime
+	n.post(func(r *replica.Replica) { do(r, id, by) })
+	n.after(callTime+5*c.opts.TickInterval, func() {
+		if !k.ended {
+			c.fail("%s, of %v, has not ended %v later: a call outlives its deadline", k.what, k.begun, c.now-k.begun)
+		}
+	})
 	return k
 }
 
