@@ -165,7 +165,7 @@ func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error
 	if err := r.step(m, -time.Hour); err != nil {
 		return 0, err
 	}
-	if gap, err = r.probe(ctx, by); err != nil {
+	if gap, err = r.probe(ctx, by, stopTime); err != nil {
 		return 0, err
 	}
 	r.say("%s was stopped; a writer at %s waited for %v", m.name, by.name, gap.Round(time.Millisecond))
@@ -182,17 +182,22 @@ func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error
 	return gap, r.step(m, 0)
 }
 
+// lostAfter is how long a writer waits for an answer while the leader may be gone: what a
+// member has passed on to a leader that died is lost, and etcd says so after 7 s.
+const lostAfter = 300 * time.Millisecond
+
 // probe writes through one member for stopTime, and until something was acknowledged, and
-// returns the longest time without an acknowledgement. The clients of the load are no
-// measure: they wait for the member that is stopped.
-func (r *run) probe(ctx context.Context, by *member) (gap time.Duration, err error) {
+// returns the longest time without an acknowledgement; a write is given up after a while.
+// The clients of the load are no measure: they wait for the member that is stopped, or
+// for what is lost.
+func (r *run) probe(ctx context.Context, by *member, giveUp time.Duration) (gap time.Duration, err error) {
 	began := time.Now()
 	last, acked := began, 0
 	err = r.until(ctx, "writing through "+by.name, func() error {
 		for time.Since(began) < stopTime || acked == 0 && ctx.Err() == nil {
 			r.probes++
 			o := operation{verb: put, key: keyName(r.probes % keys), value: fmt.Sprintf("probe.%d", r.probes), call: r.history.now()}
-			callCtx, cancel := context.WithTimeout(ctx, stopTime)
+			callCtx, cancel := context.WithTimeout(ctx, giveUp)
 			o.answered = o.run(callCtx, by.api, r.values) == nil
 			cancel()
 			o.ret = r.history.now()

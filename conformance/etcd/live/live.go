@@ -159,10 +159,20 @@ func (r *run) killLeader(ctx context.Context) error {
 	}
 	r.history.mark()
 	leader.kill()
-	if err := r.serves(ctx, 100); err != nil {
-		return err
+	if r.report.Leases != nil {
+		by, err := r.other(leader)
+		if err != nil {
+			return err
+		}
+		if r.report.Gap, err = r.probe(ctx, by, lostAfter); err != nil {
+			return err
+		}
+	} else {
+		if err := r.serves(ctx, 100); err != nil {
+			return err
+		}
+		_, r.report.Gap = r.history.since()
 	}
-	_, r.report.Gap = r.history.since()
 	r.say("%s, the leader, was killed; writes paused %v", leader.name, r.report.Gap.Round(time.Millisecond))
 	return r.back(ctx, leader)
 }

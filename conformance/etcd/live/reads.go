@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -36,7 +37,7 @@ func (r ReadsReport) String() string {
 
 // String says it in some words.
 func (c ReadCost) String() string {
-	s := fmt.Sprintf("%.0f B between members and %v each", c.Bytes, c.Median.Round(10*time.Microsecond))
+	s := fmt.Sprintf("%d B between members and %v each", int(math.Round(c.Bytes)), c.Median.Round(10*time.Microsecond))
 	if c.Served != nil {
 		s += fmt.Sprintf(" (%d by a responder, %d by the leader's lease)", c.Served.Local, c.Served.Leader)
 	}
