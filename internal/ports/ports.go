@@ -19,13 +19,20 @@ const (
 )
 
 // Free returns n different loopback addresses, host:port, at which nobody
-// listens now. Somebody may before they are used: be ready to try again.
+// listens now, and which Free gives to no other process of this machine until
+// this process ends. A foreign program may still listen before the addresses
+// are used: be ready to try again.
 func Free(n int) ([]string, error) {
 	var addresses []string
 	for range 100 * n {
-		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest+1))
+		port := lowest + rand.IntN(highest-lowest+1)
+		address := fmt.Sprintf("127.0.0.1:%d", port)
 		l, err := net.Listen("tcp", address)
 		if err != nil {
+			continue
+		}
+		if !claim(port) {
+			_ = l.Close()
 			continue
 		}
 		// Held until all are found, so that none is chosen twice.
