@@ -33,7 +33,6 @@ type ledger struct {
 	mu   sync.Mutex
 	book book
 	kept uint64
-	said uint64 // what Durable returned last
 	stop error
 	open *bytes.Reader // the body of the last snapshot, for a bug
 }

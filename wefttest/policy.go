@@ -106,7 +106,7 @@ func (t *trial) assign(p ecraft.Policy, r *ecraft.Round) ([]int, ecraft.Plan) {
 // something of their followers and by others.
 func (t *trial) each(from int, check func(r *ecraft.Round, units []int, plan ecraft.Plan) error) error {
 	for n := from; n <= 9; n++ {
-		for try := range 60 {
+		for try := range 30 {
 			p := t.f.New()
 			r := t.round(n)
 			if o, ok := p.(ecraft.Observer); ok && try%2 == 0 {
@@ -165,7 +165,7 @@ func (t *trial) bounds() error {
 	return t.each(1, func(r *ecraft.Round, units []int, plan ecraft.Plan) error {
 		for i, n := range units {
 			if n == garbage {
-				return fmt.Errorf("Assign has left out follower %d", r.Followers[i].ID)
+				return fmt.Errorf("method Assign has left out follower %d", r.Followers[i].ID)
 			}
 			if n < 0 || n > r.Layout.D {
 				return fmt.Errorf("follower %d gets %d units, want 0 to %d", r.Followers[i].ID, n, r.Layout.D)
@@ -253,7 +253,7 @@ func (t *trial) borrowed() error {
 		before.Followers = slices.Clone(r.Followers)
 		units, plan := t.assign(kept, r)
 		if !reflect.DeepEqual(*r, before) {
-			return fmt.Errorf("Assign has changed the round: it was %+v, and is %+v", before, *r)
+			return fmt.Errorf("method Assign has changed the round: it was %+v, and is %+v", before, *r)
 		}
 		same, again := t.assign(fresh, &before)
 		if !slices.Equal(units, same) || plan != again {
@@ -339,7 +339,7 @@ func (t *trial) paces() error {
 		}
 		for _, f := range r.Followers {
 			if room := pacer.Room(f.ID, 1+t.rng.Uint64N(100), time.Duration(t.rng.Int64N(int64(time.Minute)))); room <= 0 {
-				return fmt.Errorf("Room for follower %d is %d although nothing is on its way: it would never catch up", f.ID, room)
+				return fmt.Errorf("method Room for follower %d is %d although nothing is on its way: it would never catch up", f.ID, room)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func Broken(err error) (rules []string) {
 	if errors.As(err, &one) && one == err { //nolint:errorlint // the error itself, not what it wraps
 		return []string{one.Rule}
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as before
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
 			rules = append(rules, Broken(e)...)
 		}

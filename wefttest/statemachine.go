@@ -109,7 +109,7 @@ func (s *stage) fresh() (*subject, error) {
 	}
 	m, index, host, err := s.open(dir)
 	if err == nil && (index != 0 || len(host) > 0) {
-		err = fmt.Errorf("Load of an empty state returns index %d and %d bytes of the host, want 0 and none", index, len(host))
+		err = fmt.Errorf("method Load of an empty state returns index %d and %d bytes of the host, want 0 and none", index, len(host))
 	}
 	return m, err
 }
@@ -118,14 +118,14 @@ func (s *stage) fresh() (*subject, error) {
 func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte, err error) {
 	m = &subject{s: s, dir: dir}
 	if m.sm, err = s.f.Open(dir); err != nil {
-		return m, 0, nil, fmt.Errorf("Open: %w", err)
+		return m, 0, nil, fmt.Errorf("function Open: %w", err)
 	}
 	s.machine = append(s.machine, m)
 	if m.sm == nil {
-		return m, 0, nil, errors.New("Open returns nil, and no error")
+		return m, 0, nil, errors.New("function Open returns nil, and no error")
 	}
 	if index, host, err = m.sm.Load(); err != nil {
-		err = fmt.Errorf("Load: %w", err)
+		err = fmt.Errorf("method Load: %w", err)
 	}
 	return m, index, host, err
 }
@@ -152,7 +152,7 @@ func (m *subject) crashed(power bool) (*subject, uint64, []byte, error) {
 func (m *subject) read() (string, error) {
 	text, err := m.s.f.Read(m.sm)
 	if err != nil {
-		err = fmt.Errorf("Read: %w", err)
+		err = fmt.Errorf("function Read: %w", err)
 	}
 	return text, err
 }
@@ -230,7 +230,7 @@ func (s *stage) learn(t *story) error {
 				err = fmt.Errorf("%d results of 1 command", len(got))
 			}
 			if err != nil {
-				return fmt.Errorf("Apply of one command: %w", err)
+				return fmt.Errorf("method Apply of one command: %w", err)
 			}
 			results = append(results, got[0])
 		}
@@ -268,18 +268,18 @@ func (m *subject) apply(t *story, from, until int) error {
 		b := copyBatch(t.batches[i])
 		results, err := m.sm.Apply(b)
 		if err != nil {
-			return fmt.Errorf("Apply of index %d: %w", b.Index, err)
+			return fmt.Errorf("method Apply of index %d: %w", b.Index, err)
 		}
 		if len(results) != len(b.Commands) {
-			return fmt.Errorf("Apply of index %d: %d results of %d commands, want one for each", b.Index, len(results), len(b.Commands))
+			return fmt.Errorf("method Apply of index %d: %d results of %d commands, want one for each", b.Index, len(results), len(b.Commands))
 		}
 		for k := range results {
 			if !sameResult(results[k], t.results[i][k]) {
-				return fmt.Errorf("Apply of index %d: the result of command %d is %v, at another replica %v", b.Index, k, results[k], t.results[i][k])
+				return fmt.Errorf("method Apply of index %d: the result of command %d is %v, at another replica %v", b.Index, k, results[k], t.results[i][k])
 			}
 		}
 		if !reflect.DeepEqual(b, copyBatch(t.batches[i])) {
-			return fmt.Errorf("Apply of index %d has changed the batch that it was given", b.Index)
+			return fmt.Errorf("method Apply of index %d has changed the batch that it was given", b.Index)
 		}
 	}
 	return nil
@@ -324,13 +324,13 @@ func (m *subject) is(t *story, n int) error {
 func (m *subject) survived(t *story, index uint64, host []byte) (int, error) {
 	n, ok := t.at(index)
 	if !ok {
-		return 0, fmt.Errorf("Load returns index %d, where no batch ended", index)
+		return 0, fmt.Errorf("method Load returns index %d, where no batch ended", index)
 	}
 	if string(host) != string(t.hosts[n]) {
-		return n, fmt.Errorf("Load returns index %d with the host's bytes %q, want %q, as of that index", index, host, t.hosts[n])
+		return n, fmt.Errorf("method Load returns index %d with the host's bytes %q, want %q, as of that index", index, host, t.hosts[n])
 	}
 	if err := m.is(t, n); err != nil {
-		return n, fmt.Errorf("Load returns index %d, and %w", index, err)
+		return n, fmt.Errorf("method Load returns index %d, and %w", index, err)
 	}
 	return n, nil
 }

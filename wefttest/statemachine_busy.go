@@ -40,7 +40,7 @@ func ruleConcurrent(s *stage) error {
 				}
 				snap, err := m.sm.Snapshot()
 				if err != nil {
-					return fmt.Errorf("Snapshot: %w", err)
+					return fmt.Errorf("method Snapshot: %w", err)
 				}
 				meta := snap.Meta()
 				body, err := drain(snap)
@@ -51,7 +51,7 @@ func ruleConcurrent(s *stage) error {
 					taken = append(taken, copied{meta, body})
 				}
 				if _, err := m.sm.Durable(); err != nil {
-					return fmt.Errorf("Durable: %w", err)
+					return fmt.Errorf("method Durable: %w", err)
 				}
 			}
 		})
@@ -126,7 +126,7 @@ func ruleInterrupt(s *stage) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("Load after Interrupt: %w", err)
+		return fmt.Errorf("method Load after Interrupt: %w", err)
 	}
 	n, err := m.survived(t, index, host)
 	if err != nil {

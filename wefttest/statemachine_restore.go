@@ -279,7 +279,7 @@ func ruleRestoreDurable(s *stage) error {
 			return err
 		}
 		if d, err := m.sm.Durable(); err != nil || d != meta.Index {
-			return fmt.Errorf("Durable returns %d and error %v after a snapshot of index %d was restored, want that index", d, err, meta.Index)
+			return fmt.Errorf("method Durable returns %d and error %v after a snapshot of index %d was restored, want that index", d, fmt.Sprint(err), meta.Index)
 		}
 		m, index, host, err := m.crashed(power)
 		if err != nil {
@@ -373,13 +373,13 @@ func ruleTorn(s *stage) error {
 		torn := io.MultiReader(bytes.NewReader(body[:at]), iotest.ErrReader(errCut))
 		err := m.sm.Restore(meta, torn)
 		if !errors.Is(err, errCut) {
-			return fmt.Errorf("Restore of a body that fails after %d of %d bytes returns %v, want the body's error", at, len(body), err)
+			return fmt.Errorf("method Restore of a body that fails after %d of %d bytes returns %v, want the body's error", at, len(body), fmt.Sprint(err))
 		}
 		if err := m.is(old, 6); err != nil {
 			return fmt.Errorf("after a Restore that failed at byte %d of %d: %w", at, len(body), err)
 		}
 		if d, err := m.sm.Durable(); err != nil || d > old.index(6) {
-			return fmt.Errorf("after a Restore that failed, Durable returns %d and error %v, for a state at index %d", d, err, old.index(6))
+			return fmt.Errorf("after a Restore that failed, Durable returns %d and error %v, for a state at index %d", d, fmt.Sprint(err), old.index(6))
 		}
 		if err := m.keeps(old, 0, at%2 == 0); err != nil {
 			return fmt.Errorf("after a Restore that failed at byte %d of %d: %w", at, len(body), err)
@@ -408,7 +408,7 @@ func ruleEOF(s *stage) error {
 		return err
 	}
 	if !r.eof {
-		return fmt.Errorf("Restore returned before it had read io.EOF, behind %d bytes: it cannot know that the body is whole", len(body))
+		return fmt.Errorf("method Restore returned before it had read io.EOF, behind %d bytes: it cannot know that the body is whole", len(body))
 	}
 	return nil
 }
@@ -442,7 +442,7 @@ func ruleCrashInRestore(s *stage) error {
 		}
 		durable, err := m.sm.Durable()
 		if err != nil {
-			return fmt.Errorf("Durable: %w", err)
+			return fmt.Errorf("method Durable: %w", err)
 		}
 		var left []Dir
 		crash := &pause{then: func() error {
@@ -495,7 +495,7 @@ func (s *stage) oldOrNew(dir Dir, old, t *story, durable uint64) error {
 		return err
 	}
 	if index < durable {
-		return fmt.Errorf("Load returns index %d, Durable had said %d", index, durable)
+		return fmt.Errorf("method Load returns index %d, Durable had said %d", index, durable)
 	}
 	n, err := m.survived(old, index, host)
 	if err != nil {

@@ -48,7 +48,7 @@ func ruleEmpty(s *stage) error {
 		return err
 	}
 	if d, err := m.sm.Durable(); err != nil || d != 0 {
-		return fmt.Errorf("Durable of an empty state returns %d and error %v, want 0 and none", d, err)
+		return fmt.Errorf("method Durable of an empty state returns %d and error %v, want 0 and none", d, fmt.Sprint(err))
 	}
 	for _, power := range []bool{true, false} {
 		var index uint64
@@ -57,7 +57,7 @@ func ruleEmpty(s *stage) error {
 			return err
 		}
 		if index != 0 || len(host) > 0 {
-			return fmt.Errorf("Load of an empty state returns index %d and host's bytes %q after a crash, want 0 and none", index, host)
+			return fmt.Errorf("method Load of an empty state returns index %d and host's bytes %q after a crash, want 0 and none", index, host)
 		}
 	}
 	return nil
@@ -174,15 +174,15 @@ func ruleDurable(s *stage) error {
 			}
 			if s.rng.IntN(10) == 0 {
 				if err := m.flush(); err != nil {
-					return fmt.Errorf("Flush: %w", err)
+					return fmt.Errorf("function Flush: %w", err)
 				}
 			}
 			d, err := m.sm.Durable()
 			if err != nil {
-				return fmt.Errorf("Durable: %w", err)
+				return fmt.Errorf("method Durable: %w", err)
 			}
 			if d < durable || d > t.index(n+1) {
-				return fmt.Errorf("Durable returns %d after %d, for a state at index %d: it does not go back, nor beyond the state", d, durable, t.index(n+1))
+				return fmt.Errorf("method Durable returns %d after %d, for a state at index %d: it does not go back, nor beyond the state", d, durable, t.index(n+1))
 			}
 			durable = d
 			if err := m.keeps(t, durable, power); err != nil {
@@ -206,7 +206,7 @@ func (m *subject) keeps(t *story, durable uint64, power bool) error {
 	}
 	defer left.end()
 	if index < durable {
-		return fmt.Errorf("Durable said %d, and after a crash the state is at index %d: the log may be gone from there on", durable, index)
+		return fmt.Errorf("method Durable said %d, and after a crash the state is at index %d: the log may be gone from there on", durable, index)
 	}
 	if _, err = left.survived(t, index, host); err != nil {
 		return fmt.Errorf("after a crash: %w", err)
@@ -230,7 +230,7 @@ func ruleCrash(s *stage) error {
 		}
 		if s.rng.IntN(3) == 0 {
 			if err := m.flush(); err != nil {
-				return fmt.Errorf("Flush: %w", err)
+				return fmt.Errorf("function Flush: %w", err)
 			}
 		}
 		if n = to; s.rng.IntN(2) == 0 {
@@ -281,7 +281,7 @@ func ruleLoadDurable(s *stage) error {
 			return err
 		}
 		if found < index {
-			return fmt.Errorf("Load returned index %d after the process was killed, and index %d after power failed behind it", index, found)
+			return fmt.Errorf("method Load returned index %d after the process was killed, and index %d after power failed behind it", index, found)
 		}
 		if _, err := again.survived(t, found, host); err != nil {
 			return err
@@ -294,10 +294,10 @@ func ruleLoadDurable(s *stage) error {
 func (m *subject) snap(t *story, n int) (rawnode.Snapshot, error) {
 	snap, err := m.sm.Snapshot()
 	if err != nil {
-		return nil, fmt.Errorf("Snapshot: %w", err)
+		return nil, fmt.Errorf("method Snapshot: %w", err)
 	}
 	if snap == nil {
-		return nil, errors.New("Snapshot returns nil, and no error")
+		return nil, errors.New("method Snapshot returns nil, and no error")
 	}
 	return snap, metaIs(snap.Meta(), t, n)
 }
@@ -312,7 +312,7 @@ func metaIs(meta rawnode.SnapshotMeta, t *story, n int) error {
 // restored restores a snapshot into a state machine, and compares.
 func (m *subject) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, n int) error {
 	if err := m.sm.Restore(meta, body); err != nil {
-		return fmt.Errorf("Restore: %w", err)
+		return fmt.Errorf("method Restore: %w", err)
 	}
 	if err := m.is(t, n); err != nil {
 		return fmt.Errorf("restored, %w", err)
@@ -327,7 +327,7 @@ func drain(snap rawnode.Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("read a snapshot: %w", err)
 	}
 	if n, err := snap.Read(make([]byte, 8)); n != 0 || !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("behind its end, Read of a snapshot returns %d bytes and error %v, want 0 and io.EOF", n, err)
+		return nil, fmt.Errorf("behind its end, Read of a snapshot returns %d bytes and error %v, want 0 and io.EOF", n, fmt.Sprint(err))
 	}
 	if err := snap.Close(); err != nil {
 		return nil, fmt.Errorf("close a snapshot: %w", err)

@@ -122,10 +122,10 @@ func (w *wiring) open(n int) error {
 	ends, err := w.f.Open(n)
 	w.ends = append(w.ends, ends...)
 	if err != nil {
-		return fmt.Errorf("Open: %w", err)
+		return fmt.Errorf("function Open: %w", err)
 	}
 	if len(ends) != n {
-		return fmt.Errorf("Open returns %d transports, want %d", len(ends), n)
+		return fmt.Errorf("function Open returns %d transports, want %d", len(ends), n)
 	}
 	for i := range ends {
 		if _, err := w.join(i, theGroup); err != nil {
@@ -140,7 +140,7 @@ func (w *wiring) join(i int, group uint64) (*box, error) {
 	close(b.held)
 	w.boxes = append(w.boxes, b)
 	if err := w.ends[i].Join(group, b); err != nil {
-		return b, fmt.Errorf("Join: %w", err)
+		return b, fmt.Errorf("method Join: %w", err)
 	}
 	return b, nil
 }
@@ -315,7 +315,7 @@ func ruleArrive(w *wiring) error {
 				return fmt.Errorf("a message of class %v and %d bytes has changed on its way", m.Class(), m.Size())
 			}
 			if encoded(m) != want {
-				return fmt.Errorf("Send has changed the message that it was given, of class %v", m.Class())
+				return fmt.Errorf("method Send has changed the message that it was given, of class %v", m.Class())
 			}
 		}
 	}
@@ -355,8 +355,8 @@ func ruleOrder(w *wiring) error {
 		came[m.Class()] = append(came[m.Class()], m)
 	}
 	for class := range wire.NumClasses {
-		if err := same(came[wire.Class(class)], sent[wire.Class(class)]); err != nil {
-			return fmt.Errorf("class %v: %w", wire.Class(class), err)
+		if err := same(came[class], sent[class]); err != nil {
+			return fmt.Errorf("class %v: %w", class, err)
 		}
 	}
 	return nil
@@ -483,7 +483,7 @@ func ruleSendWait(w *wiring) error {
 	go func() {
 		for i := range uint64(n) {
 			if err := w.ends[0].SendWait(ctx, piece(1, 2, i, 1<<20)); err != nil {
-				sent <- fmt.Errorf("SendWait of message %d: %w", i, err)
+				sent <- fmt.Errorf("method SendWait of message %d: %w", i, err)
 				return
 			}
 		}
@@ -539,10 +539,10 @@ func ruleContext(w *wiring) error {
 		return err
 	}
 	if failed == nil {
-		return errors.New("SendWait takes 1000 messages of 1 MiB that nobody receives: there is no bound to what waits")
+		return errors.New("method SendWait takes 1000 messages of 1 MiB that nobody receives: there is no bound to what waits")
 	}
 	if !errors.Is(failed, context.Canceled) {
-		return fmt.Errorf("SendWait, whose context has ended, returns %w, want the context's error", failed)
+		return fmt.Errorf("method SendWait, whose context has ended, returns %v, want the context's error", fmt.Sprint(failed))
 	}
 	return nil
 }
@@ -565,7 +565,7 @@ func ruleStranger(w *wiring) error {
 	defer cancel()
 	err := w.ends[0].SendWait(ctx, piece(1, 99, 1, 10))
 	if err == nil || ctx.Err() != nil {
-		return fmt.Errorf("SendWait to a node that is not known returns %w, want an error, at once", err)
+		return fmt.Errorf("method SendWait to a node that is not known returns %v, want an error, at once", fmt.Sprint(err))
 	}
 	return nil
 }
@@ -576,7 +576,7 @@ func ruleJoin(w *wiring) error {
 	}
 	second := &box{w: w, held: w.boxes[1].held, changed: make(chan struct{}, 1)}
 	if err := w.ends[1].Join(theGroup, second); err == nil {
-		return errors.New("Join of a group that has a receiver returns no error")
+		return errors.New("method Join of a group that has a receiver returns no error")
 	}
 	w.ends[0].Send([]rawnode.Message{heartbeat(1, 2, 1)})
 	if _, err := w.boxes[1].count(1); err != nil {

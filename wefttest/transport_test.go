@@ -23,7 +23,7 @@ import (
 )
 
 func networks(bug string) wefttest.TransportFactory {
-	return wefttest.TransportFactory{Patience: time.Second, Open: func(n int) ([]rawnode.Transport, error) {
+	return wefttest.TransportFactory{Patience: 300 * time.Millisecond, Open: func(n int) ([]rawnode.Transport, error) {
 		network := wefttest.NewNetwork()
 		var all []rawnode.Transport
 		for id := range uint64(n) {

@@ -272,7 +272,10 @@ func (s *State) settle() error {
 		return nil
 	}
 	select {
-	case <-s.late: // whatever became of it is in the database
+	case err := <-s.late: // whatever became of it is in the database
+		if err != nil {
+			s.db.opts.Logf("a batch that the last host left: %v", err)
+		}
 		s.late = nil
 		return nil
 	case <-s.db.gate.Fills():

@@ -406,3 +406,33 @@ func TestDiskFails(t *testing.T) {
 		require.GreaterOrEqual(t, index, uint64(1))
 	}
 }
+
+// Nodes with states in Pebble come to the same state under faults.
+func TestStatesInACluster(t *testing.T) {
+	for seed := range uint64(3) {
+		c := wefttest.NewCluster(t, wefttest.ClusterOptions{
+			Seed:   seed,
+			Adjust: func(_ uint64, c *rawnode.ReplicaConfig) { c.RetainEntries, c.RetainBytes = 5, 1000 },
+			StateMachine: func(m wefttest.Member) (rawnode.StateMachine, error) {
+				db, err := pebblestate.Open(pebblestate.Options{FS: m.Dir.FS, Dir: m.Dir.Path, MemTableBytes: pebblestate.MinMemTableBytes})
+				if err != nil {
+					return nil, err
+				}
+				s, err := db.Group(1, count, pebblestate.GroupOptions{})
+				return both{s, db}, err
+			},
+		})
+		c.Chaos(10*time.Second, wefttest.Faults{})
+		done := 0
+		for i := 0; c.Now() < 10*time.Second; i++ {
+			if _, err := c.Propose(uint64(i%3)+1, fmt.Appendf(nil, "+%d", i%20)).Wait(); err == nil {
+				done++
+			}
+			if i%50 == 0 && c.Up(1) {
+				require.NoError(t, c.StateMachine(1).(both).db.Flush())
+			}
+		}
+		require.Greater(t, done, 20)
+		c.Agree(time.Minute, func(sm rawnode.StateMachine) (string, error) { return text(sm.(both).State) })
+	}
+}
