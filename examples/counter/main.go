@@ -12,11 +12,8 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"path/filepath"
-	"strconv"
 
 	"github.com/weftraft/weft"
-	"github.com/weftraft/weft/state"
 )
 
 type counters map[string]int // the replicated state: all nodes have the same
@@ -31,18 +28,18 @@ func (c counters) Read(r io.Reader) error  { return json.NewDecoder(r).Decode(&c
 func main() {
 	id := flag.Uint64("id", 1, "this node: 1, 2 or 3")
 	flag.Parse()
-	dir := filepath.Join("data", strconv.FormatUint(*id, 10))
+	dir := fmt.Sprint("data/", *id)
 	peers := map[uint64]string{1: "127.0.0.1:7001", 2: "127.0.0.1:7002", 3: "127.0.0.1:7003"}
 	node := must(weft.Open(weft.Options{Cluster: 7, ID: *id, Dir: dir, Peers: peers}))
-	memory := must(state.OpenMemory(func() counters { return counters{} }, state.Options{Dir: filepath.Join(dir, "state")}))
-	group := must(node.Group(1, memory))
+	group := must(weft.Replicate(node, 1, func() counters { return counters{} }))
 	http.HandleFunc("POST /{name}", func(w http.ResponseWriter, r *http.Request) {
 		result, err := group.Propose(r.Context(), []byte(r.PathValue("name")))
 		answer(w, result.Value, err)
 	})
 	http.HandleFunc("GET /{name}", func(w http.ResponseWriter, r *http.Request) {
-		_, err := group.Read(r.Context()) // without an error, the state has all that was acknowledged
-		memory.View(func(c counters) { answer(w, c[r.PathValue("name")], err) })
+		var n int // as of now: what any node has acknowledged is counted
+		err := group.View(r.Context(), func(c counters) { n = c[r.PathValue("name")] })
+		answer(w, n, err)
 	})
 	log.Fatal(http.ListenAndServe(fmt.Sprintf("127.0.0.1:%d", 8000+*id), nil))
 }
