@@ -105,6 +105,10 @@ api: ## compare the exported API with upstream's; prints counts and additions
 pages: ## write the tables of docs/metrics.md and the Grafana dashboard
 	$(GO) run ./cmd/kvdemo/internal/pages
 
+.PHONY: picture
+picture: ## draw README's picture of a benchmark from docs/benchmarks-etcd.md
+	$(GO) run ./internal/docs/picture
+
 .PHONY: shape
 shape: ## how the code is laid out: what crosses the seam, which files need each other, how comments read
 	$(GO) run ./internal/shape
@@ -198,6 +202,7 @@ bench-redis-quick: ## the same, printed, with one short round (under a minute)
 .PHONY: bench-etcd
 bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about 40 minutes; goes on where it broke off)
 	cd conformance/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
+	$(GO) run ./internal/docs/picture
 
 .PHONY: bench-etcd-quick
 bench-etcd-quick: ## the same, printed, with few and short rounds (about a minute)

@@ -19,6 +19,7 @@ import (
 // executedElsewhere lists the snippets, by document and language, that a test
 // of another package executes as they stand.
 var executedElsewhere = map[[2]string]struct{ dir, test string }{
+	{"README.md", "console"}:         {"examples/counter", "TestReadme"},
 	{"docs/adopt.md", "sh"}:          {"rafttest/shimtest", "TestAdopt"},
 	{"docs/adopt-etcd.md", "sh"}:     {"conformance/etcd", "TestAdoptEtcd"},
 	{"docs/adopt-your-own.md", "sh"}: {"docs/adopt-your-own", "TestAdoptYourOwn"},
