@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidwall/redcon"
@@ -33,6 +34,16 @@ func (p *plan) size() (n int) {
 	return n
 }
 
+// values is how many values the actions return.
+func (p *plan) values() (n int) {
+	for i := range p.actions {
+		if p.actions[i].Kind == kv.ActGet || p.actions[i].Flags&kv.ReturnOld != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // groups returns the groups of the keys, in the order in which they occur.
 func (p *plan) groups(count int) (groups []uint64) {
 	seen := map[uint64]bool{}
@@ -49,6 +60,8 @@ func (p *plan) groups(count int) (groups []uint64) {
 const (
 	maxBatchItems = 1024
 	maxBatchBytes = 256 << 10
+	// maxBatchValues of the largest size fit into the results of one transaction.
+	maxBatchValues = kv.MaxTxnReplyBytes / kv.MaxInlineBytes
 )
 
 // batch returns the plan, and those of commands behind it in the pipeline that can share
@@ -57,17 +70,20 @@ func (c *client) batch(first *plan) []*plan {
 	batch := []*plan{first}
 	count := c.server.cfg.Backend.Groups()
 	groups := first.groups(count)
-	items, size, writes := len(first.actions), first.size(), first.writes
+	items, size, values, writes := len(first.actions), first.size(), first.values(), first.writes
 	for len(c.pipeline) > 0 {
 		p := planOf(c.pipeline[0])
 		if p == nil {
 			break
 		}
-		items, size = items+len(p.actions), size+p.size()
+		items, size, values = items+len(p.actions), size+p.size(), values+p.values()
 		if items > maxBatchItems || size > maxBatchBytes {
 			break
 		}
-		if writes = writes || p.writes; writes {
+		if writes = writes || p.writes; writes && values > maxBatchValues {
+			break // a value might find no room, and be another one later
+		}
+		if writes {
 			g := p.groups(count)
 			if len(groups) != 1 || len(g) != 1 || g[0] != groups[0] {
 				break
@@ -110,9 +126,32 @@ func (s *Server) run(conn redcon.Conn, batch []*plan) {
 	}
 	for _, p := range batch {
 		n := len(p.actions)
-		p.reply(conn, results[:n])
+		own := results[:n]
 		results = results[n:]
+		if !all.writes && len(batch) > 1 && full(own) {
+			if own, err = s.do(ctx, p); err != nil { // again, alone
+				conn.WriteError(explain(err))
+				continue
+			}
+		}
+		p.reply(conn, own)
+		if err := sendIfLong(conn); err != nil {
+			return // as reading will say
+		}
 	}
+}
+
+// full reports whether a value found no room.
+func full(results []kv.ActionResult) bool {
+	return slices.ContainsFunc(results, func(r kv.ActionResult) bool { return r.Code == kv.TxnReplyFull })
+}
+
+// sendIfLong sends the replies so far, if they take much memory.
+func sendIfLong(conn redcon.Conn) error {
+	if w := redcon.BaseWriter(conn); w != nil && len(w.Buffer()) > flushBytes {
+		return w.Flush()
+	}
+	return nil
 }
 
 // do does the actions of a plan and returns their results.

@@ -193,10 +193,8 @@ func (s *Server) handle(conn redcon.Conn, cmd redcon.Command) {
 	}
 	c.pipeline = append([]redcon.Command{cmd}, conn.ReadPipeline()...)
 	for len(c.pipeline) > 0 && !c.left {
-		if w := redcon.BaseWriter(conn); len(w.Buffer()) > flushBytes {
-			if err := w.Flush(); err != nil {
-				return // as reading will say
-			}
+		if err := sendIfLong(conn); err != nil {
+			return // as reading will say
 		}
 		c.step(conn)
 	}

@@ -316,6 +316,37 @@ func TestPipelineSharesWork(t *testing.T) {
 	require.Less(t, g.commands, 20, "transactions for 73 commands")
 }
 
+// Commands that come at once are each as large as alone: their values share no bound.
+func TestPipelineOfLargeValues(t *testing.T) {
+	c := dial(t, listen(t, Config{Backend: newGroups(t, 1)}))
+	ctx := t.Context()
+	value := func(b string) string { return strings.Repeat(b, kv.MaxInlineBytes) }
+	require.NoError(t, c.Set(ctx, "a", value("a"), 0).Err())
+	require.NoError(t, c.Set(ctx, "b", value("b"), 0).Err())
+	p := c.Pipeline()
+	var gets []*redis.StringCmd
+	for i := range 20 {
+		gets = append(gets, p.Get(ctx, []string{"a", "b"}[i%2]))
+	}
+	p.Incr(ctx, "n")
+	for range 10 {
+		gets = append(gets, p.Get(ctx, "a"))
+	}
+	old := p.GetSet(ctx, "a", "new")
+	last := p.Get(ctx, "a")
+	_, err := p.Exec(ctx)
+	require.NoError(t, err)
+	for i, get := range gets {
+		want := value("a")
+		if i < 20 && i%2 == 1 {
+			want = value("b")
+		}
+		require.True(t, want == get.Val(), "get %d has %d bytes", i, len(get.Val()))
+	}
+	require.True(t, value("a") == old.Val())
+	require.Equal(t, "new", last.Val())
+}
+
 func TestKeysOfSeveralGroups(t *testing.T) {
 	g := newGroups(t, 4)
 	c := dial(t, listen(t, Config{Backend: g}))
