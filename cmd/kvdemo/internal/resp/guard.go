@@ -49,8 +49,9 @@ func (l *guarded) Accept() (net.Conn, error) {
 }
 
 // guard is a connection that ends when the client sends what is no command, or too
-// much: the parser behind it trusts lengths. It also ends when the client does not
-// read. Reads are for one goroutine, and so are writes.
+// much. The parser behind it trusts lengths: one near 2^63 makes it panic, and a huge
+// number of arguments keeps it busy for hours. The connection also ends when the client
+// does not read. Reads are for one goroutine, and so are writes.
 type guard struct {
 	net.Conn
 	secure func(net.Conn) (net.Conn, error)
