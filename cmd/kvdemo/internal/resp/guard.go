@@ -45,16 +45,19 @@ func (l *guarded) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{Conn: conn, secure: l.server.cfg.Secure, budget: &l.server.budget}, nil
+	return &guard{Conn: conn, secure: l.server.cfg.Secure, budget: &l.server.budget, patience: l.server.patience}, nil
 }
 
 // guard is a connection that ends when the client sends what is no command, or too
-// much: the parser behind it trusts lengths. It also ends when the client does not
-// read. Reads are for one goroutine, and so are writes.
+// much. The parser behind it trusts lengths: one near 2^63 makes it panic, and a huge
+// number of arguments keeps it busy for hours. The connection also ends when the client
+// does not read. Reads are for one goroutine, and so are writes.
 type guard struct {
 	net.Conn
 	secure func(net.Conn) (net.Conn, error)
 	budget *budget
+	// patience is how long a write may take.
+	patience time.Duration
 
 	frame   frame
 	pending int64 // bytes of an unfinished command that count in the budget
@@ -134,7 +137,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := g.Conn.SetWriteDeadline(time.Now().Add(slowClient)); err != nil {
+	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.patience)); err != nil {
 		return 0, err
 	}
 	return g.Conn.Write(p)

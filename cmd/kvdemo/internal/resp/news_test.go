@@ -120,3 +120,21 @@ func TestTooManyClientsAreTold(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, <-served)
 }
+
+// A client that does not read its replies is cut off, and takes little memory until then.
+func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+	g := newGroups(t, 1)
+	s := New(Config{Backend: g, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s.patience = 50 * time.Millisecond
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	w := dialWire(t, l.Addr().String())
+	w.send(fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$%d\r\n%s\r\n", kv.MaxInlineBytes, strings.Repeat("x", kv.MaxInlineBytes)))
+	w.want("+OK\r\n")
+	w.send(strings.Repeat("GET a\r\n", 100)) // more than the sockets take
+	require.Eventually(t, func() bool { return s.clients.Load() == 0 }, time.Minute, time.Millisecond)
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
+}

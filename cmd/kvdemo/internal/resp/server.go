@@ -80,7 +80,9 @@ type Server struct {
 	clients atomic.Int64
 	// maxClients is MaxClients, but in tests.
 	maxClients int64
-	ids        atomic.Int64
+	// patience is slowClient, but in tests.
+	patience time.Duration
+	ids      atomic.Int64
 	// ctx ends with the server.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -96,7 +98,7 @@ func New(cfg Config) *Server {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
 	}
-	s := &Server{cfg: cfg, maxClients: MaxClients}
+	s := &Server{cfg: cfg, maxClients: MaxClients, patience: slowClient}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.redcon = redcon.NewServerNetwork("tcp", "", s.handle, s.accept, s.closed)
 	s.redcon.AcceptError = func(err error) {
