@@ -6,11 +6,16 @@ package weft_test
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
 )
 
 // joiner returns a node that joins and knows one member alone.
@@ -166,4 +171,46 @@ func TestLearnerIsPromotedAndLeaderRemoved(t *testing.T) {
 	eventually(t, func() bool { voters, _ := all[4].ids(); return len(voters) == 3 }, "three voters")
 	require.Equal(t, 1, all[4].propose(t, "a line"))
 	require.ErrorIs(t, follower.group.AddVoter(within(t), leader.options.ID, leader.node.Address()), weft.ErrRemoved)
+}
+
+// bare runs a member's group on package rawnode alone, on the same directories, and returns its
+// lines behind one more.
+func (m *member) bare(t testing.TB, line string) []string {
+	engine, err := storage.Open(filepath.Join(m.options.Dir, "log"), storage.Options{Identity: storage.Identity{Cluster: m.options.Cluster, Node: m.options.ID}})
+	require.NoError(t, err)
+	log, err := engine.Group(1)
+	require.NoError(t, err)
+	tr, err := transport.New(transport.Config{Cluster: m.options.Cluster, Node: m.options.ID, Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	state := newJournal(t, filepath.Join(m.options.Dir, "state"))
+	host, err := rawnode.New(rawnode.Config{
+		Replica:      rawnode.ReplicaConfig{ID: m.options.ID, Group: 1, Peers: []uint64{m.options.ID}, Log: log},
+		StateMachine: state, Transport: tr, TickInterval: 10 * time.Millisecond,
+	})
+	require.NoError(t, err)
+	_, err = host.Propose(within(t), []byte(line))
+	require.NoError(t, err)
+	require.NoError(t, host.Stop(within(t)))
+	require.NoError(t, tr.Close())
+	require.NoError(t, engine.Close())
+	return state.lines()
+}
+
+// A service goes from package rawnode to this one and back, on the same directories.
+func TestServiceMovesFromRawnodeToTheFrontAndBack(t *testing.T) {
+	m := newMember(t, 1, addressesOf(t, 1))
+	require.Equal(t, []string{"bare"}, m.bare(t, "bare"))
+	m.start(t)
+	require.Equal(t, 2, m.propose(t, "front"))
+	knowEachOther(t, map[uint64]*member{1: m})
+	for range 12 { // the journal is saved behind the front's own commands
+		m.propose(t, "front")
+	}
+	m.stop(t)
+	lines := m.bare(t, "bare again")
+	require.Equal(t, "bare", lines[0])
+	require.Equal(t, "bare again", lines[len(lines)-1])
+	require.GreaterOrEqual(t, len(lines), 15)
+	m.start(t)
+	require.Equal(t, len(lines)+1, m.propose(t, "front again"))
 }

@@ -1,0 +1,240 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package weft
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// factsOf draws facts of a few nodes, so that they meet.
+func factsOf(t *rapid.T, label string) facts {
+	f := noFacts()
+	for id := range rapid.SliceOfN(rapid.Uint64Range(1, 4), 0, 4).Draw(t, label) {
+		f.Addresses[uint64(id+1)] = located{
+			Address: fmt.Sprintf("10.0.0.%d:7", rapid.IntRange(1, 3).Draw(t, label+" address")),
+			Version: rapid.Uint64Range(1, 3).Draw(t, label+" version"),
+		}
+	}
+	if rapid.Bool().Draw(t, label+" removes") {
+		f.Removed[rapid.Uint64Range(1, 2).Draw(t, label+" group")] = map[uint64]bool{
+			rapid.Uint64Range(1, 3).Draw(t, label+" node"): rapid.Bool().Draw(t, label+" gone"),
+		}
+	}
+	return f
+}
+
+// Facts may come late, twice and in any order: books that have heard the same are equal.
+func TestBooksAreEqualWhateverTheOrderOfFacts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []facts
+		for i := range rapid.IntRange(1, 6).Draw(t, "facts") {
+			all = append(all, factsOf(t, fmt.Sprint(i)))
+		}
+		one, other := noFacts(), noFacts()
+		for _, f := range all {
+			one.merge(f)
+		}
+		for _, i := range rapid.Permutation(indexes(len(all))).Draw(t, "order") {
+			other.merge(all[i])
+			other.merge(all[i])
+		}
+		require.Equal(t, one, other)
+		require.False(t, one.merge(other), "nothing is new")
+	})
+}
+
+func indexes(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+func testBook(t *testing.T, dir string, peers map[uint64]string) *book {
+	b, err := openBook(Options{Cluster: 7, ID: 1, Dir: dir, Peers: peers, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return b
+}
+
+// counting is a state machine that is as durable as it is applied.
+type counting struct {
+	rawnode.StateMachine
+	index uint64
+}
+
+func (c *counting) Durable() (uint64, error) { return c.index, nil }
+func (c *counting) Apply(b rawnode.Batch) ([]any, error) {
+	c.index = b.Index
+	return make([]any, len(b.Commands)), nil
+}
+
+// While the file of addresses cannot be written, the entries with what it lacks stay in the
+// log.
+func TestEntriesWithAddressesStayInTheLogUntilTheFileHasThem(t *testing.T) {
+	dir := t.TempDir()
+	b := testBook(t, dir, nil)
+	user := &counting{}
+	m := newMachine(user, 3, b, slog.New(slog.DiscardHandler))
+	durable := func() uint64 {
+		index, err := m.Durable()
+		require.NoError(t, err)
+		return index
+	}
+	apply := func(index uint64, id uint64) {
+		command, err := encodeFacts(facts{Addresses: map[uint64]located{id: {Address: "10.0.0.4:7", Version: 1}}})
+		require.NoError(t, err)
+		results, err := m.Apply(rawnode.Batch{Index: index, Commands: [][]byte{[]byte("a user's"), command}})
+		require.NoError(t, err)
+		require.Len(t, results, 2)
+	}
+	apply(5, 4)
+	require.EqualValues(t, 5, durable())
+	require.NoError(t, os.Mkdir(b.path+".next", 0o700)) // in the way of the file
+	apply(6, 5)
+	apply(9, 6)
+	require.EqualValues(t, 5, durable())
+	require.Equal(t, "10.0.0.4:7", b.address(6), "it is known all the same")
+	require.NoError(t, os.Remove(b.path+".next"))
+	require.EqualValues(t, 9, durable(), "the file is written as soon as it can be")
+	require.Equal(t, "10.0.0.4:7", testBook(t, dir, nil).address(6))
+}
+
+// What an operator changes in Options.Peers between two starts is newer than what was
+// replicated, and older than what is replicated later.
+func TestChangedPeersAreNewerThanEarlierFacts(t *testing.T) {
+	dir := t.TempDir()
+	learn := func(b *book, address string, version uint64) {
+		b.learn(facts{Addresses: map[uint64]located{2: {Address: address, Version: version}}}, 1, version)
+	}
+	b := testBook(t, dir, map[uint64]string{2: "10.0.0.2:1"})
+	learn(b, "10.0.0.2:2", 1)
+	require.Equal(t, "10.0.0.2:2", b.address(2), "replicated")
+	require.Equal(t, "10.0.0.2:2", testBook(t, dir, map[uint64]string{2: "10.0.0.2:1"}).address(2), "the options are as they were")
+	require.Equal(t, "10.0.0.2:3", testBook(t, dir, map[uint64]string{2: "10.0.0.2:3"}).address(2), "they have changed")
+	b = testBook(t, dir, map[uint64]string{2: "10.0.0.2:3"})
+	require.Equal(t, "10.0.0.2:3", b.address(2), "and are as they were")
+	learn(b, "10.0.0.2:4", 2)
+	require.Equal(t, "10.0.0.2:4", b.address(2), "replicated later")
+}
+
+func TestCommandsOfOtherVersionsAreLeftOut(t *testing.T) {
+	b := testBook(t, t.TempDir(), nil)
+	m := newMachine(&counting{}, 3, b, slog.New(slog.DiscardHandler))
+	for _, command := range []string{
+		commandMark + "\x02of a later version", commandMark + "\x01{", commandMark + "\x01" + `{"addresses":{"0":{"address":"10.0.0.1:7","version":1}}}`,
+		commandMark + "\x01" + `{"addresses":{"4":{"address":"nowhere","version":1}}}`, commandMark + "\x01" + `{"addresses":{"4":{"address":"10.0.0.1:7","version":0}}}`,
+	} {
+		require.True(t, reserved([]byte(command)))
+		results, err := m.Apply(rawnode.Batch{Index: 5, Commands: [][]byte{[]byte(command)}})
+		require.NoError(t, err)
+		require.Len(t, results, 1)
+	}
+	require.Empty(t, b.all())
+	require.False(t, reserved([]byte(commandMark)), "the mark alone is a user's")
+}
+
+// A node sends its book while another's differs, and falls silent when they are equal; to a
+// node that does not answer it sends less and less.
+func TestNodesFallSilentWhenTheirBooksAreEqual(t *testing.T) {
+	const interval = 50 * time.Millisecond
+	a := &acquaintance{}
+	now := time.Now()
+	sent := 0
+	for range 2000 { // 100 s
+		now = now.Add(interval)
+		if _, due := a.due(7, now, interval); due {
+			sent++
+		}
+	}
+	require.Greater(t, sent, 8)
+	require.Less(t, sent, 20, "nobody answers")
+	a.sum = 7
+	_, due := a.due(7, now.Add(time.Hour), interval)
+	require.False(t, due, "equal")
+	_, due = a.due(8, now.Add(time.Hour), interval)
+	require.True(t, due, "something is new")
+	a.owed, a.sum = true, 8
+	_, due = a.due(8, now.Add(2*time.Hour), interval)
+	require.True(t, due, "an answer is owed")
+	_, due = a.due(8, now.Add(3*time.Hour), interval)
+	require.False(t, due)
+}
+
+// FuzzNote reads what another node may send.
+func FuzzNote(f *testing.F) {
+	good, err := json.Marshal(note{Sum: 3, Facts: &facts{
+		Addresses: map[uint64]located{2: {Address: "10.0.0.2:7", Version: 4}}, Removed: map[uint64]map[uint64]bool{1: {3: true}},
+	}})
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add([]byte(`{"sum":1,"facts":{"addresses":null,"removed":{"1":null}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := readNote(data)
+		if err != nil || n.Facts == nil {
+			return
+		}
+		book := noFacts()
+		book.merge(*n.Facts)
+		require.NoError(t, book.check())
+		require.False(t, book.merge(*n.Facts))
+		command, err := encodeFacts(book)
+		require.NoError(t, err)
+		again, err := decodeFacts(command)
+		require.NoError(t, err)
+		require.False(t, book.merge(again))
+	})
+}
+
+// FuzzSnapshot reads what may be in a file: it is what was written, or it is refused.
+func FuzzSnapshot(f *testing.F) {
+	write := func(t testing.TB, state string) []byte {
+		var b bytes.Buffer
+		info, err := newSnapshotInfo(7, 1, 9)
+		require.NoError(t, err)
+		require.NoError(t, copySnapshot(context.Background(), &b, info, strings.NewReader(state)))
+		return b.Bytes()
+	}
+	f.Add([]byte{}, 0, byte(0))
+	f.Add(write(f, ""), 3, byte(1))
+	f.Add(write(f, "a state"), 150, byte(4))
+	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte) {
+		read := func(data []byte) (string, error) {
+			s, err := newSnapshotReader(bytes.NewReader(data))
+			if err != nil {
+				return "", err
+			}
+			state, err := io.ReadAll(s)
+			return string(state), err
+		}
+		if _, err := read(data); err != nil {
+			require.ErrorIs(t, err, ErrSnapshot)
+		}
+		whole := write(t, string(data))
+		state, err := read(whole)
+		require.NoError(t, err)
+		require.Equal(t, string(data), state)
+		if at < 0 || at >= len(whole) || flip == 0 {
+			return
+		}
+		_, err = read(whole[:at])
+		require.ErrorIs(t, err, ErrSnapshot)
+		whole[at] ^= flip
+		_, err = read(whole)
+		require.ErrorIs(t, err, ErrSnapshot)
+	})
+}
