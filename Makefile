@@ -199,6 +199,12 @@ bench-redis: ## kvdemo beside redis-server, into docs/benchmarks-redis.md (about
 bench-redis-quick: ## the same, printed, with one short round (under a minute)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
+.PHONY: bench-reads
+bench-reads: ## reads by policy, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 12 minutes)
+	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
+	bin/weftbench reads --real --out docs/benchmarks-reads.md
+	bin/weftbench kills --out docs/benchmarks-reads.md
+
 .PHONY: bench-etcd
 bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (about 40 minutes; goes on where it broke off)
 	cd conformance/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)

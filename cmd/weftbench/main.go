@@ -60,7 +60,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Explain(err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newRedis(), newTorture(), newLoop())
+	addGroup(root, "real", "Real processes:", newHost(), newCoding(), newOutage(), newKills(), newRedis(), newTorture(), newLoop(), newReadNode())
 	addGroup(root, "virtual", "Cores alone, in virtual time:", newBytes(), newGossip(), newFailover(), newAway(), newAdaptive(), newReads(), newScaleReads(), newResponders())
 	return root
 }

@@ -17,6 +17,7 @@ func newReads() *cobra.Command {
 		cfg   readsbench.Config
 		out   outFlags
 		quick bool
+		real  realFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "reads",
@@ -25,9 +26,13 @@ func newReads() *cobra.Command {
 			"leases, quorum reads, Quorum Leases, Bodega as published and Weft's roster leases: ops a second\n" +
 			"by the share of writes, latency by site, messages for a read, what a write in flight does to\n" +
 			"reads of its key, numbers of responders, and the tuner under a load that moves. Nodes are real\n" +
-			"cores. All answers are checked for being linearizable.",
+			"cores. All answers are checked for being linearizable. With --real it runs kvdemo processes\n" +
+			"instead, on links with delays, and measures what a read takes of processors.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if real.on {
+				return real.run(cmd, out)
+			}
 			if err := errors.Join(within("time", 300*time.Millisecond, time.Minute, cfg.Time), within("clients", 1, 1000, cfg.Clients),
 				within("value", 1, maxSize, cfg.Value), within("keys", 1, 1<<20, cfg.Keys...), within("writes", 0, 1, cfg.Writes...)); err != nil {
 				return err
@@ -44,6 +49,7 @@ func newReads() *cobra.Command {
 		},
 	}
 	out.add(cmd)
+	real.add(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&cfg.Time, "time", 3*time.Second, "of a cell, in virtual time, 300ms to 1m; a tenth where links are short")
 	flags.IntVar(&cfg.Clients, "clients", 10, "near each node, 1 to 1000")

@@ -257,6 +257,44 @@ func (c *Cluster) WaitFor(ctx context.Context, patience time.Duration, what stri
 	}
 }
 
+// HandTo has a node lead: it asks who leads to hand over, again and again.
+func (c *Cluster) HandTo(ctx context.Context, to *Node) error {
+	return c.Wait(ctx, fmt.Sprintf("node %d to lead", to.ID), func(all []*kvpb.StatusResponse) bool {
+		if all[to.ID-1].GetRole() == "leader" {
+			return true
+		}
+		for i, st := range all {
+			if st.GetRole() == "leader" {
+				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+				_, _ = c.Nodes[i].Admin().Transfer(ctx, &kvpb.TransferRequest{To: uint64(to.ID)}) // tried again
+				cancel()
+			}
+		}
+		return false
+	})
+}
+
+// NameResponders has nodes be responders of all keys, and waits until they answer reads by themselves.
+func (c *Cluster) NameResponders(ctx context.Context, nodes ...uint64) error {
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := leader.Admin().NameResponders(call, &kvpb.NameRespondersRequest{Nodes: nodes}); err != nil {
+		return fmt.Errorf("%s: name responders at node %d: %w", c.Name, leader.ID, err)
+	}
+	return c.Wait(ctx, fmt.Sprintf("nodes %v to answer reads by themselves", nodes), func(all []*kvpb.StatusResponse) bool {
+		for _, id := range nodes {
+			if g := all[id-1].GetGroups(); len(g) == 0 || !g[0].GetLeases().GetStable() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // Usage returns what the node's processes have used.
 func (n *Node) Usage() (process.Usage, error) {
 	if n.proc == nil {

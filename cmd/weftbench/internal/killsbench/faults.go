@@ -139,24 +139,7 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 	if _, err := s.c.WaitLeader(ctx); err != nil {
 		return fault, err
 	}
-	return fault, s.hand(ctx, next)
-}
-
-// hand has another node lead.
-func (s *side) hand(ctx context.Context, to *cluster.Node) error {
-	return s.c.Wait(ctx, fmt.Sprintf("node %d to lead", to.ID), func(all []*kvpb.StatusResponse) bool {
-		if all[to.ID-1].GetRole() == "leader" {
-			return true
-		}
-		for i, st := range all {
-			if st.GetRole() == "leader" {
-				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-				_, _ = s.c.Nodes[i].Admin().Transfer(ctx, &kvpb.TransferRequest{To: uint64(to.ID)}) // tried again
-				cancel()
-			}
-		}
-		return false
-	})
+	return fault, s.c.HandTo(ctx, next)
 }
 
 // writes looks at the writes around a failure.

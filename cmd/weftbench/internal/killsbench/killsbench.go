@@ -11,6 +11,7 @@
 package killsbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,28 +96,14 @@ func (b *bench) start(ctx context.Context, s *side, delay func(from, to int) tim
 	if err != nil {
 		return err
 	}
-	if s.leases {
-		err = s.nameAll(ctx)
+	if !s.leases {
+		return nil
 	}
-	return err
-}
-
-// nameAll names all nodes.
-func (s *side) nameAll(ctx context.Context) error {
-	req := &kvpb.NameRespondersRequest{}
+	var all []uint64
 	for _, n := range s.c.Nodes {
-		req.Nodes = append(req.Nodes, uint64(n.ID))
+		all = append(all, uint64(n.ID))
 	}
-	leader, err := s.c.WaitLeader(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if _, err := leader.Admin().NameResponders(ctx, req); err != nil {
-		return fmt.Errorf("name responders at node %d: %w", leader.ID, err)
-	}
-	return nil
+	return s.c.NameResponders(ctx, all...)
 }
 
 // ready waits until all nodes run and follow one leader, and, with leases, answer reads.
@@ -164,9 +151,22 @@ func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
 // warm is how long clients write before a failure.
 const warm = 200 * time.Millisecond
 
+// errDisturbed says that a cluster had an election of its own.
+var errDisturbed = errors.New("the leader changed before it was killed, on a machine that is too busy")
+
 // kill kills the leader under writes, and returns when writes go on. It starts the node
 // again.
-func (s *side) kill(ctx context.Context) (time.Duration, error) {
+func (s *side) kill(ctx context.Context) (gap time.Duration, err error) {
+	const tries = 5
+	for range tries {
+		if gap, err = s.killOnce(ctx); !errors.Is(err, errDisturbed) {
+			break
+		}
+	}
+	return gap, err
+}
+
+func (s *side) killOnce(ctx context.Context) (time.Duration, error) {
 	leader, err := s.ready(ctx)
 	if err != nil {
 		return 0, err
@@ -177,7 +177,7 @@ func (s *side) kill(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if now, err := s.c.WaitLeader(ctx); err != nil || now != leader {
-		return 0, errors.Join(err, fmt.Errorf("the leader changed from node %d before it was killed", leader.ID))
+		return 0, cmp.Or(err, errDisturbed)
 	}
 	at := time.Now()
 	if err := leader.Kill(); err != nil {

@@ -48,7 +48,8 @@ type Latency struct {
 	P99  time.Duration `json:"p99_ns"`
 }
 
-func latencyOf(times []time.Duration) Latency {
+// LatencyOf returns the latency of some calls.
+func LatencyOf(times []time.Duration) Latency {
 	if len(times) == 0 {
 		return Latency{}
 	}
@@ -109,10 +110,10 @@ func (t *tally) add(o *op) {
 // nearby is what a read takes at most that asked no other node: to ask one takes twice as
 // much beside the way of the client.
 func (n *Network) nearby() time.Duration {
-	least := n.roundTrip(1, 2)
+	least := n.RoundTrip(1, 2)
 	for a := range n.Sites {
 		for b := range a {
-			least = min(least, n.roundTrip(uint64(a)+1, uint64(b)+1))
+			least = min(least, n.RoundTrip(uint64(a)+1, uint64(b)+1))
 		}
 	}
 	return n.Client + least/2
@@ -123,15 +124,15 @@ func (t *tally) measure(c *Cell) {
 	count := t.all
 	for i := range t.reads {
 		count += len(t.writes[i])
-		c.Reads, c.Writes = append(c.Reads, latencyOf(t.reads[i])), append(c.Writes, latencyOf(t.writes[i]))
+		c.Reads, c.Writes = append(c.Reads, LatencyOf(t.reads[i])), append(c.Writes, LatencyOf(t.writes[i]))
 	}
-	c.ReadMean, c.WriteMean = meanOf(c.Reads), meanOf(c.Writes)
+	c.ReadMean, c.WriteMean = MeanOf(c.Reads), MeanOf(c.Writes)
 	c.Rate = float64(count) / (t.g.c.Now() - t.from).Seconds()
 	c.Local = float64(t.local) / float64(max(t.all, 1))
 }
 
-// meanOf returns the mean of the means of sites that have any.
-func meanOf(sites []Latency) time.Duration {
+// MeanOf returns the mean of the means of sites that have any.
+func MeanOf(sites []Latency) time.Duration {
 	sum, n := time.Duration(0), time.Duration(0)
 	for _, l := range sites {
 		if l.Mean > 0 {
@@ -183,7 +184,7 @@ func (cfg *Config) time(n Network) time.Duration {
 
 // warm is how long clients ask before it counts.
 func (cfg *Config) warm(n Network) time.Duration {
-	return min(cfg.time(n)/3, 4*n.roundTrip(1, uint64(len(n.Sites)))+100*time.Millisecond)
+	return min(cfg.time(n)/3, 4*n.RoundTrip(1, uint64(len(n.Sites)))+100*time.Millisecond)
 }
 
 // onDone adds somebody who hears of each op that is done.
@@ -272,7 +273,7 @@ func (n *Network) nearest() []leases.NodeID {
 		}
 	}
 	slices.SortStableFunc(ids, func(a, b leases.NodeID) int {
-		return int(n.roundTrip(n.Leader, uint64(a)) - n.roundTrip(n.Leader, uint64(b)))
+		return int(n.RoundTrip(n.Leader, uint64(a)) - n.RoundTrip(n.Leader, uint64(b)))
 	})
 	return ids
 }

@@ -84,7 +84,7 @@ func newGroup(s setup) (*group, error) {
 	o := vnet.Options{
 		Nodes: make([]vnet.Node, len(g.nodes)), Learners: s.learners, Seed: s.seed, Tick: s.net.Tick, Keep: 1 << 30, KeepBytes: 1 << 40,
 		Link: func(from, to uint64) vnet.Link {
-			return vnet.Link{Delay: s.net.roundTrip(from, to) / 2, Jitter: s.jitter}
+			return vnet.Link{Delay: s.net.RoundTrip(from, to) / 2, Jitter: s.jitter}
 		},
 		Configure: g.configure,
 		OnApply:   func(id uint64, e *pb.Entry) { g.node(id).apply(e) },

@@ -47,7 +47,7 @@ func Networks() []Network {
 }
 
 // roundTrip returns the round trip between two nodes.
-func (n *Network) roundTrip(a, b uint64) time.Duration {
+func (n *Network) RoundTrip(a, b uint64) time.Duration {
 	if a == b {
 		return 0
 	}
@@ -58,7 +58,7 @@ func (n *Network) roundTrip(a, b uint64) time.Duration {
 // farthest returns the longest round trip between the leader and a responder.
 func (n *Network) farthest() (d time.Duration) {
 	for _, id := range n.Responders {
-		d = max(d, n.roundTrip(n.Leader, uint64(id)))
+		d = max(d, n.RoundTrip(n.Leader, uint64(id)))
 	}
 	return d
 }

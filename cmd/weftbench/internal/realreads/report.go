@@ -1,0 +1,86 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package realreads
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+)
+
+// Report puts what was measured into tables.
+func Report(cfg Config, r *Results) *virtual.Section {
+	return &virtual.Section{
+		Verb:  "reads --real",
+		Title: "Linearizable reads with real processes and real sockets",
+		Intro: fmt.Sprintf("Five kvdemo processes on one machine, whose connections go through relays that give each byte its delay in each direction: the\n"+
+			"round trips are those of wan and geo above. %d clients near each node ask one thing after the other, over gRPC, with 1 ms\n"+
+			"there and back, %.0f%% writes of %d B, %d keys; each row took %v. All processes share the machine's processors, which bound the rows with\n"+
+			"most reads. Times are in ms; means are those of the sites' means. Answers are not checked here: `weftbench torture --leases` does that.\n\n"+
+			"In short:\n\n%s", cfg.Clients, 100*cfg.Writes, cfg.Value, cfg.Keys, cfg.Time, strings.Join(inShort(r), "\n")),
+		Tables: []virtual.Table{wideTable(r.Rows), cpuTable(r.CPU)},
+		Data:   r,
+	}
+}
+
+// inShort says what a read at a responder takes beside one by ReadIndex.
+func inShort(r *Results) (lines []string) {
+	for _, c := range r.CPU {
+		if share, ok := share(r.CPU, c); ok {
+			lines = append(lines, fmt.Sprintf("- %d nodes, %d readers: a read of Host at a responder takes %.3f of the processor time of one by ReadIndex.", c.Nodes, c.Readers, share))
+		}
+	}
+	return lines
+}
+
+// share returns what part of the processor time of a read by ReadIndex one by a roster takes.
+func share(rows []CPU, c CPU) (float64, bool) {
+	for _, base := range rows {
+		if base.Nodes == c.Nodes && base.Readers == c.Readers && base.Policy != c.Policy && c.Policy == "roster" {
+			return float64(c.PerRead) / float64(base.PerRead), true
+		}
+	}
+	return 0, false
+}
+
+func wideTable(rows []Row) virtual.Table {
+	t := virtual.Table{
+		Title: "What clients saw:",
+		Rows:  [][]string{{"network", "policy", "ops a second", "reads, mean", "writes, mean", "answered by a lease of the node", "failed", "reads by site, median / 99%"}},
+	}
+	for _, r := range rows {
+		var sites []string
+		for _, l := range r.Reads {
+			sites = append(sites, millis(l.P50)+" / "+millis(l.P99))
+		}
+		t.Rows = append(t.Rows, []string{
+			r.Network, r.Policy, fmt.Sprintf("%.0f", r.Rate), millis(r.ReadMean), millis(r.WriteMean), fmt.Sprintf("%.1f%%", 100*r.Local),
+			strconv.Itoa(r.Failed), strings.Join(sites, ", "),
+		})
+	}
+	return t
+}
+
+func cpuTable(rows []CPU) virtual.Table {
+	t := virtual.Table{
+		Title: "Processor time of a read of Host at a follower, that of all nodes' processes; readers are goroutines of the follower's process, and nobody writes:",
+		Rows:  [][]string{{"nodes", "policy", "readers", "reads a second", "processor µs a read", "of ReadIndex"}},
+	}
+	for _, c := range rows {
+		part := "-"
+		if share, ok := share(rows, c); ok {
+			part = fmt.Sprintf("%.3f", share)
+		}
+		t.Rows = append(t.Rows, []string{strconv.Itoa(c.Nodes), c.Policy, strconv.Itoa(c.Readers), fmt.Sprintf("%.0f", c.Rate),
+			strconv.FormatFloat(float64(c.PerRead)/float64(time.Microsecond), 'f', 2, 64), part})
+	}
+	return t
+}
+
+func millis(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64)
+}

@@ -1,0 +1,326 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package realreads measures linearizable reads with real processes and real sockets: clients
+// near the nodes of wide networks, by policy, and what a read takes of processors.
+package realreads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
+)
+
+// Config says what to measure.
+type Config struct {
+	// Kvdemo and Self are programs: the nodes of the first part, and this one.
+	Kvdemo, Self, Dir string
+	// Networks and Policies are the rows of the first part; nil: all.
+	Networks, Policies []string
+	// Clients near each node ask one thing after the other; a share Writes of that is writes.
+	Clients int
+	Writes  float64
+	Keys    int
+	Value   int
+	// Time is how long a row is measured.
+	Time time.Duration
+	// Sizes are the sizes of groups for the second part, whose Readers read all the time.
+	Sizes    []int
+	Readers  int
+	Progress io.Writer
+	begun    int // groups
+}
+
+// Row is what clients saw of a policy in a network. Reads and Writes are the sites' latencies,
+// and the means those of the sites' means.
+type Row struct {
+	Network   string               `json:"network"`
+	Policy    string               `json:"policy"`
+	Rate      float64              `json:"rate"`
+	Reads     []readsbench.Latency `json:"reads"`
+	Writes    []readsbench.Latency `json:"writes"`
+	ReadMean  time.Duration        `json:"read_mean_ns"`
+	WriteMean time.Duration        `json:"write_mean_ns"`
+	// Local is the share of reads that a node answered by its own leases.
+	Local  float64 `json:"local"`
+	Failed int     `json:"failed"`
+}
+
+// Results are what was measured.
+type Results struct {
+	Rows []Row `json:"rows"`
+	CPU  []CPU `json:"cpu"`
+}
+
+// policy is a way to read, at nodes that run with the flags.
+type policy struct {
+	name  string
+	args  []string
+	named bool
+	read  *kvpb.ReadPolicy
+}
+
+func policies() []policy {
+	lease, notes := []string{"--leases"}, []string{"--leases", "--lease-notes"}
+	return []policy{
+		{name: "ReadIndex"},
+		{name: "quorum read", read: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}},
+		{name: "leader lease", args: lease},
+		{name: "roster", args: lease, named: true},
+		{name: "roster, notes", args: notes, named: true},
+	}
+}
+
+// Run measures all of it.
+func Run(ctx context.Context, cfg Config) (*Results, error) {
+	var r Results
+	for _, n := range readsbench.Networks()[1:] { // the first is one data centre
+		if !wanted(cfg.Networks, n.Name) {
+			continue
+		}
+		for _, p := range policies() {
+			if !wanted(cfg.Policies, p.name) {
+				continue
+			}
+			row, err := again(func() (Row, error) { return cfg.row(ctx, n, p) })
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", n.Name, p.name, err)
+			}
+			r.Rows = append(r.Rows, row)
+			fmt.Fprintf(cfg.Progress, "%s, %s: %.0f ops a second, reads %v, writes %v\n", n.Name, p.name, row.Rate,
+				row.ReadMean.Round(10*time.Microsecond), row.WriteMean.Round(10*time.Microsecond))
+		}
+	}
+	for _, size := range cfg.Sizes {
+		rows, err := cfg.processors(ctx, size)
+		if err != nil {
+			return nil, fmt.Errorf("processor time in a group of %d: %w", size, err)
+		}
+		r.CPU = append(r.CPU, rows...)
+	}
+	return &r, nil
+}
+
+// errDisturbed says that a group had an election, so that what was measured says nothing.
+var errDisturbed = errors.New("there was an election meanwhile, on a machine that is too busy")
+
+// tries is how often something is measured that was disturbed.
+const tries = 5
+
+// again measures something once more while it is disturbed.
+func again[T any](measure func() (T, error)) (v T, err error) {
+	for range tries {
+		if v, err = measure(); !errors.Is(err, errDisturbed) {
+			break
+		}
+	}
+	return v, err
+}
+
+func wanted(names []string, name string) bool { return names == nil || slices.Contains(names, name) }
+
+// PolicyNames returns the names that Config.Policies may have.
+func PolicyNames() (names []string) {
+	for _, p := range policies() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// row starts a cluster in a network, and measures it.
+func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row Row, err error) {
+	row = Row{Network: n.Name, Policy: p.name}
+	c, err := cluster.Start(ctx, cluster.Config{
+		Name: p.name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " " + p.name),
+		Args:  append([]string{"--tick", n.Tick.String()}, p.args...),
+		Delay: func(from, to int) time.Duration { return n.RoundTrip(uint64(from), uint64(to)) / 2 },
+	})
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.HandTo(ctx, c.Nodes[n.Leader-1]); err != nil {
+		return row, err
+	}
+	if p.named {
+		ids := []uint64{n.Leader}
+		for _, id := range n.Responders {
+			ids = append(ids, uint64(id))
+		}
+		if err := c.NameResponders(ctx, ids...); err != nil {
+			return row, err
+		}
+	}
+	if err := cfg.fill(ctx, c.Nodes[n.Leader-1].KV()); err != nil {
+		return row, err
+	}
+	t := newTally(len(n.Sites))
+	if err := cfg.load(ctx, c, n, p, t); err != nil {
+		return row, err
+	}
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return row, err
+	}
+	if uint64(leader.ID) != n.Leader {
+		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader.ID, n.Leader, errDisturbed)
+	}
+	t.measure(&row, cfg.Time)
+	return row, nil
+}
+
+// dir returns a name for a directory that no try before this one has had.
+func (cfg *Config) dir(name string) string {
+	cfg.begun++
+	return filepath.Join(cfg.Dir, fmt.Sprintf("%d %s", cfg.begun, name))
+}
+
+// fill writes every key once.
+func (cfg *Config) fill(ctx context.Context, kv kvpb.KVClient) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var all errgroup.Group
+	all.SetLimit(64)
+	for i := range cfg.Keys {
+		all.Go(func() error {
+			_, err := kv.Put(ctx, &kvpb.PutRequest{Key: keyName(i), Value: make([]byte, cfg.Value)})
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+func keyName(i int) string { return fmt.Sprintf("reads/%d", i) }
+
+// load has clients near every node read and write; the first quarter of the time does not count.
+func (cfg *Config) load(ctx context.Context, c *cluster.Cluster, n readsbench.Network, p policy, t *tally) error {
+	var wg sync.WaitGroup
+	errs := make(chan error, len(c.Nodes)*cfg.Clients)
+	from := time.Now().Add(cfg.Time / 4)
+	end := from.Add(cfg.Time)
+	for site, node := range c.Nodes {
+		for i := range cfg.Clients {
+			conn, err := cluster.Dial(node.Address)
+			if err != nil {
+				return err
+			}
+			wg.Go(func() {
+				defer func() { _ = conn.Close() }() // nothing is under way
+				cl := client{cfg: cfg, p: p, rng: rand.New(rand.NewPCG(uint64(site), uint64(i))), way: n.Client}
+				for time.Now().Before(end) && ctx.Err() == nil {
+					o := cl.ask(ctx, conn)
+					if !o.begun.Before(from) && time.Now().Before(end) {
+						t.add(site, o)
+					}
+				}
+				errs <- context.Cause(ctx)
+			})
+		}
+	}
+	wg.Wait()
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// client is near a node.
+type client struct {
+	cfg *Config
+	p   policy
+	rng *rand.Rand
+	way time.Duration // to the node and back
+}
+
+// outcome is one answer.
+type outcome struct {
+	begun        time.Time
+	took         time.Duration
+	write, local bool
+	err          error
+}
+
+// ask asks for one thing.
+func (c *client) ask(ctx context.Context, conn grpc.ClientConnInterface) outcome {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	kv := kvpb.NewKVClient(conn)
+	key := keyName(c.rng.IntN(c.cfg.Keys))
+	o := outcome{begun: time.Now(), write: c.rng.Float64() < c.cfg.Writes}
+	time.Sleep(c.way)
+	if o.write {
+		value := make([]byte, c.cfg.Value)
+		for i := range value {
+			value[i] = byte(c.rng.Uint32())
+		}
+		_, o.err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
+	} else {
+		o.local, o.err = get(ctx, kv, key, c.p.read)
+	}
+	o.took = time.Since(o.begun)
+	return o
+}
+
+// tally is what clients were told, by site.
+type tally struct {
+	mu            sync.Mutex
+	reads, writes [][]time.Duration
+	local, failed int
+}
+
+func newTally(sites int) *tally {
+	return &tally{reads: make([][]time.Duration, sites), writes: make([][]time.Duration, sites)}
+}
+
+func (t *tally) add(site int, o outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case o.err != nil:
+		t.failed++
+	case o.write:
+		t.writes[site] = append(t.writes[site], o.took)
+	default:
+		t.reads[site] = append(t.reads[site], o.took)
+		if o.local {
+			t.local++
+		}
+	}
+}
+
+func (t *tally) measure(row *Row, d time.Duration) {
+	reads, writes := 0, 0
+	for i := range t.reads {
+		reads, writes = reads+len(t.reads[i]), writes+len(t.writes[i])
+		row.Reads, row.Writes = append(row.Reads, readsbench.LatencyOf(t.reads[i])), append(row.Writes, readsbench.LatencyOf(t.writes[i]))
+	}
+	row.ReadMean, row.WriteMean = readsbench.MeanOf(row.Reads), readsbench.MeanOf(row.Writes)
+	row.Rate = float64(reads+writes) / d.Seconds()
+	row.Local = float64(t.local) / float64(max(reads, 1))
+	row.Failed = t.failed
+}
+
+// get reads a key, and reports whether the node answered by its own leases.
+func get(ctx context.Context, kv kvpb.KVClient, key string, policy *kvpb.ReadPolicy) (local bool, err error) {
+	resp, err := kv.Get(ctx, &kvpb.GetRequest{Key: key, Policy: policy})
+	if err != nil {
+		return false, err
+	}
+	by := resp.GetServed().GetBy()
+	return by == "roster" || by == "lease", nil
+}

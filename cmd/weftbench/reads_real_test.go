@@ -1,0 +1,49 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/realreads"
+)
+
+// Over links with delays a responder answers reads by itself, and a write takes a round trip.
+// A read at a responder takes less of processors than one by ReadIndex.
+func TestRealReads(t *testing.T) {
+	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--real-time", "500ms",
+		"--real-networks", "wan", "--real-policies", "roster", "--real-clients", "2", "--real-sizes", "3", "--json")
+	require.NoError(t, err, progress)
+	var r realreads.Results
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Len(t, r.Rows, 1)
+	row := r.Rows[0]
+	require.Positive(t, row.Rate)
+	require.Positive(t, row.Local)
+	for site, l := range row.Writes {
+		if l.Mean > 0 {
+			require.Greater(t, l.P50, 25*time.Millisecond, "site %d: less than a round trip", site+1)
+		}
+	}
+	require.Len(t, r.CPU, 4)
+	for i, c := range r.CPU {
+		require.Positive(t, c.Reads, "row %d", i)
+	}
+	require.Less(t, r.CPU[2].PerRead, r.CPU[0].PerRead, "one reader, at a responder and by ReadIndex")
+
+	for _, bad := range []struct{ flag, value, want string }{
+		{"--real-networks", "moon", `--real-networks: "moon", want one of wan, geo`},
+		{"--real-policies", "guess", `--real-policies: "guess", want one of ReadIndex`},
+		{"--real-sizes", "2", "--real-sizes: 2, want 3 to 9"},
+	} {
+		_, _, err = weftbench(t, "reads", "--real", bad.flag, bad.value)
+		require.ErrorContains(t, err, bad.want)
+	}
+}
