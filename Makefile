@@ -83,6 +83,10 @@ mutants-leases: ## the same for roster leases: which schedule or seed finds whic
 test-metrics: ## a real Prometheus (apt-get install prometheus) scrapes nodes: histograms, alerts, dashboard (about a minute)
 	cd cmd && KVDEMO_TEST_NEEDS_PROMETHEUS=1 $(GO) test -count=1 -v -timeout 10m -run 'Promtool|Alerts|Prometheus' ./kvdemo
 
+.PHONY: test-deploy
+test-deploy: ## what is in deploy/: the Dockerfile's program is built, the compose file's nodes run (about 3 minutes the first time)
+	cd cmd && KVDEMO_TEST_DEPLOY=1 $(GO) test -count=1 -v -timeout 15m -run 'Deployed|Dockerfile|Compose|Unit|DeployPage' ./kvdemo
+
 .PHONY: cover
 cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover

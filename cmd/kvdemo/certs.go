@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ func newCerts() *cobra.Command {
 	var nodes, clients, admins string
 	var hosts []string
 	var days int
+	var missing bool
 	cmd := &cobra.Command{
 		Use:   "certs DIRECTORY",
 		Short: "Make an authority and certificates for nodes, clients and administrators",
@@ -57,6 +60,13 @@ func newCerts() *cobra.Command {
 			case days < 1 || days > maxDays:
 				return fmt.Errorf("--days: %d, want 1 to %d; %w", days, maxDays, errUsage)
 			}
+			if missing {
+				all := len(subjects)
+				if subjects = slices.DeleteFunc(subjects, func(s certs.Subject) bool { return made(args[0], s) }); len(subjects) == 0 {
+					_, err := fmt.Fprintf(cmd.OutOrStdout(), "all %d certificates are in %s already\n", all, args[0])
+					return err
+				}
+			}
 			if err := certs.Generate(args[0], certs.ValidFor(time.Duration(days)*24*time.Hour), subjects...); err != nil {
 				return err
 			}
@@ -70,8 +80,20 @@ func newCerts() *cobra.Command {
 	flags.StringVar(&clients, "clients", "", "names of clients, of small letters, digits and dashes, separated by commas")
 	flags.StringVar(&admins, "admins", "", "names of clients that may also change the cluster (member, transfer, snapshot), separated by commas")
 	flags.StringSliceVar(&hosts, "hosts", nil, "names and addresses of the nodes' machines, for other programs; kvdemo does not look at them")
+	flags.BoolVar(&missing, "missing", false, "make only what is not in DIRECTORY yet, and succeed if all is there: for a service that runs at each start")
 	flags.IntVar(&days, "days", 365, fmt.Sprintf("how long they are good, 1 to %d", maxDays))
 	return cmd
+}
+
+// made reports whether both files of a subject are in dir.
+func made(dir string, s certs.Subject) bool {
+	files := s.Files(dir)
+	for _, name := range []string{files.Cert, files.Key} {
+		if _, err := os.Stat(name); err != nil {
+			return false // Generate says what is wrong, if the file is there
+		}
+	}
+	return true
 }
 
 // words splits a list at commas; an empty one has no words.

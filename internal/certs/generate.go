@@ -113,8 +113,8 @@ func (s Subject) client() (role, name string) {
 	return "client", s.Client
 }
 
-// files returns the names that Generate gives the subject's files.
-func (s Subject) files(dir string) Files {
+// Files returns the names that Generate gives the subject's files.
+func (s Subject) Files(dir string) Files {
 	switch {
 	case s.Node != 0:
 		return NodeFiles(dir, s.Node)
@@ -214,7 +214,7 @@ func Generate(dir string, v Validity, subjects ...Subject) error {
 		if err != nil {
 			return err
 		}
-		files := s.files(dir)
+		files := s.Files(dir)
 		if err := createPair(files.Cert, cert, files.Key, key); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ var executedElsewhere = map[[2]string]struct{ dir, test string }{
 	{"docs/adopt-etcd.md", "sh"}:     {"conformance/etcd", "TestAdoptEtcd"},
 	{"docs/adopt-your-own.md", "sh"}: {"docs/adopt-your-own", "TestAdoptYourOwn"},
 	{"docs/kvdemo.md", "yaml"}:       {"cmd/kvdemo", "TestDocumentedSettings"},
+	{"docs/deploy.md", "sh"}:         {"cmd/kvdemo", "TestDeployPage"},
 	{"docs/kvdemo.md", "console"}:    {"cmd/kvdemo", "TestDocs"},
 }
 
