@@ -7,12 +7,12 @@ import pb "go.etcd.io/raft/v3/raftpb"
 
 // acks puts off acknowledgements that tell the leader nothing.
 //
-// A follower answers each append, also one that only brings a commit index. With
-// one client that is every second answer, and each wakes two goroutines and the
-// leader's loop. One that says what this node has said before waits for the next
-// that says more, for the answer to a heartbeat, or for two ticks.
+// A follower answers each append, also an append that only brings a commit index. With one
+// client every second answer is of that kind, and each answer wakes two goroutines and the
+// leader's loop. An answer with no news waits for the next answer with news, for the answer
+// to a heartbeat, or for two ticks.
 //
-// No safety rests on when an answer comes. If the earlier answer was lost, the
+// No safety rests on the time of an answer. If the earlier answer was lost, the
 // leader hears it some ticks later; if this node knows of the loss, at once.
 type acks struct {
 	to, term, index uint64 // said last
@@ -20,7 +20,7 @@ type acks struct {
 	since           uint64 // tick
 }
 
-// put takes a message that is about to leave. It returns false if it waits.
+// put takes a message about to leave, and returns false if the message waits.
 func (a *acks) put(m *pb.Message, tick uint64) bool {
 	if m.GetType() != pb.MsgAppResp {
 		return true
@@ -28,7 +28,7 @@ func (a *acks) put(m *pb.Message, tick uint64) bool {
 	if m.GetReject() || m.GetTo() != a.to || m.GetTerm() != a.term || m.GetIndex() > a.index {
 		*a = acks{to: m.GetTo(), term: m.GetTerm(), index: m.GetIndex()}
 		if m.GetReject() {
-			*a = acks{} // the leader goes back: what follows is news to it
+			*a = acks{} // the leader goes back: all that follows is news
 		}
 		return true
 	}
@@ -39,7 +39,7 @@ func (a *acks) put(m *pb.Message, tick uint64) bool {
 	return false
 }
 
-// take returns what waits, if it is for that peer.
+// take returns the waiting message, if its receiver is to.
 func (a *acks) take(to uint64) *pb.Message {
 	m := a.waits
 	if m == nil || m.GetTo() != to {
@@ -49,7 +49,7 @@ func (a *acks) take(to uint64) *pb.Message {
 	return m
 }
 
-// late returns what has waited for long.
+// late returns the message if its wait has lasted two ticks.
 func (a *acks) late(tick uint64) *pb.Message {
 	m := a.waits
 	if m == nil || tick-a.since < 2 {
@@ -59,7 +59,7 @@ func (a *acks) late(tick uint64) *pb.Message {
 	return m
 }
 
-// lost forgets what a peer has been told: some of it may not have arrived.
+// lost forgets the last answer to a peer: the answer may not have arrived.
 func (a *acks) lost(peer uint64) {
 	if a.to == peer {
 		a.to = 0

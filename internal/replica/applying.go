@@ -60,8 +60,8 @@ func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) {
 func (r *Replica) emitEntry(a *Apply, e *pb.Entry) error {
 	at := logMark{term: e.GetTerm(), index: e.GetIndex()}
 	r.emitted = at
-	// A snapshot that was restored may be ahead. What it covers has been
-	// applied, but the core still has to hear of changes of its configuration.
+	// A restored snapshot may be ahead. The entries it covers have been applied, but the core
+	// still has to hear of the configuration changes among the entries.
 	fresh := at.index > r.host.at.index
 	if fresh {
 		r.host.at, r.origins = at, r.host.origins
@@ -127,8 +127,8 @@ func (r *Replica) takeOwn(env envelope) *batch {
 	return b
 }
 
-// superseded ends the calls of an own batch that is applied without its results
-// being seen here: it is in a snapshot.
+// superseded ends the calls of an own batch that a snapshot contains, so that this node
+// never sees the results.
 func (r *Replica) superseded(own *batch) {
 	if own == nil {
 		return

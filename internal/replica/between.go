@@ -12,15 +12,15 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Between core and network stand two stages: resolve, in front of the core, and
-// send, behind it. By themselves they let everything pass, and count. A Resolver
-// or a Bundler lets messages travel in another form than the core's, such as
-// without payloads that the receiver has already.
+// Between core and network stand two stages: resolve, in front of the core, and send,
+// behind it. By themselves the stages let everything pass, and count. A Resolver or a
+// Bundler lets messages travel in another form than the core's, for example without
+// payloads already at the receiver.
 //
-// Both are plain values inside the replica, so that simulators run them, too.
+// Both stages are plain values inside the replica, so that simulators run both, too.
 
-// Resolver completes or replaces messages of peers before the core sees them.
-// It does not wait: what it cannot resolve yet, it is asked for again.
+// Resolver completes or replaces messages of peers before the core sees them. A Resolver
+// does not wait: the replica asks again for a message that is not resolved yet.
 type Resolver interface {
 	// Resolve looks at the message that is next from a peer in its class.
 	Resolve(m wire.Message, now time.Duration) (wire.Message, Resolution)
@@ -33,18 +33,18 @@ type Resolution uint8
 const (
 	// Resolved: the message that was returned is for the core.
 	Resolved Resolution = iota
-	// Unresolved: it waits, and those of its peer and class behind it. They are
-	// bounded by Config.MaxUnresolvedBytes.
+	// Unresolved: the message waits, and so do later messages of its peer and class.
+	// Config.MaxUnresolvedBytes bounds the waiting bytes.
 	Unresolved
-	// Dropped: it is lost. If this node leads, its core hears that the peer was
-	// not reached.
+	// Dropped: the message is lost. If this node leads, its core hears that the peer was not
+	// reached.
 	Dropped
 )
 
 // Bundler sees the messages of a turn before they leave.
 type Bundler interface {
-	// Bundle returns what to send in place of them, in order, and which of them
-	// it gave up. It keeps none of them for later.
+	// Bundle returns the messages to send in place of the turn's, in order, and the messages
+	// given up. Bundle keeps no message for later.
 	Bundle(turn []wire.Message, now time.Duration) (send, dropped []wire.Message)
 }
 
@@ -55,11 +55,11 @@ type StageStats struct {
 	Refused uint64        // items for which there was no room
 	Busy    time.Duration // at work
 	Queued  time.Duration // sum over items: from arrival to the start of work
-	Length  int           // items that are not done now
+	Length  int           // items not done now
 	Waiting int           // their bytes
 }
 
-// lane is what waits of one peer in one class, in order.
+// lane holds the waiting messages of one peer in one class, in order.
 type lane struct {
 	peer  uint64
 	class wire.Class
@@ -82,8 +82,8 @@ type resolveStage struct {
 	stats    StageStats
 }
 
-// offer takes a message: it returns it, if it is to go on, or an error if there
-// is no room for it. now is the time, watch measures work and may be nil.
+// offer takes a message, and returns the message to pass on, or an error if the message has
+// no room. now is the time, watch measures work and may be nil.
 func (s *resolveStage) offer(m wire.Message, now time.Duration, watch func() time.Duration) (_ wire.Message, resolved Resolution, err error) {
 	size := MemoryOf(m)
 	if s.resolver == nil {
@@ -132,7 +132,7 @@ func (s *resolveStage) ask(m wire.Message, size int, now time.Duration, watch fu
 	return got, resolved
 }
 
-// again asks for what waits, and gives what goes on to each.
+// again asks for the waiting messages, and gives each decided message to each.
 func (s *resolveStage) again(now time.Duration, watch func() time.Duration, each func(wire.Message, Resolution)) {
 	for _, l := range s.lanes {
 		for len(l.queue) > 0 {
@@ -181,7 +181,7 @@ type sendStage struct {
 	stats   StageStats
 }
 
-// turn returns what is to leave of a turn's messages, and what was dropped.
+// turn returns the messages of a turn to send, and the dropped messages.
 func (s *sendStage) turn(messages []wire.Message, now time.Duration, watch func() time.Duration) (send, dropped []wire.Message) {
 	if s.bundler != nil && len(messages) > 0 {
 		var start time.Duration
@@ -230,7 +230,7 @@ func (r *Replica) sendTurn() {
 	var dropped []wire.Message
 	r.out.Sends, dropped = r.sends.turn(r.out.Sends, r.now, r.cfg.Stopwatch)
 	for _, m := range dropped {
-		delete(r.repeats, m.To) // it has not left
+		delete(r.repeats, m.To) // the message has not left
 		r.Unreachable(m.To)
 	}
 }

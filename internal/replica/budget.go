@@ -21,7 +21,7 @@ type Budget struct {
 // NewBudget makes a budget of so many bytes.
 func NewBudget(bytes int64) *Budget { return &Budget{limit: bytes} }
 
-// Limit returns the bytes that there are.
+// Limit returns the budget, in bytes.
 func (b *Budget) Limit() int64 { return b.limit }
 
 // Used returns the bytes in use.

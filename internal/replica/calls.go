@@ -15,8 +15,8 @@ type pendingCall struct {
 	op       string
 	deadline Deadline
 	ended    bool
-	// open says that the command may be in some log, or may get there: it
-	// cannot be refused any more unless that is ruled out.
+	// open says that the command may be in some log, or may get there: until both are ruled
+	// out, a refusal is impossible.
 	open bool
 	// waiting says what for, if there is a leader.
 	waiting string
@@ -25,7 +25,7 @@ type pendingCall struct {
 	sent, committed Deadline
 }
 
-// callList is all calls that have not ended, and perhaps some that have.
+// callList holds all calls under way, and perhaps some ended calls.
 type callList struct {
 	list []*pendingCall
 	live int
@@ -87,13 +87,12 @@ func (r *Replica) finishWith(c *pendingCall, cause error) {
 	r.finish(c, Done{Err: e})
 }
 
-// live leaves out the calls that have ended.
+// live leaves out the ended calls.
 func live(calls []*pendingCall) []*pendingCall {
 	return slices.DeleteFunc(calls, func(c *pendingCall) bool { return c.ended })
 }
 
-// expireCalls ends the calls whose deadline has passed, and forgets those that
-// have ended.
+// expireCalls ends the calls with a past deadline, and forgets all ended calls.
 func (r *Replica) expireCalls() {
 	r.calls.list = slices.DeleteFunc(r.calls.list, func(c *pendingCall) bool {
 		if !c.ended && c.deadline <= r.now {

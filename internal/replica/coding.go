@@ -14,7 +14,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// codingCore is what a core that codes has beyond Core. Weft's has it.
+// codingCore is the methods of a coding core beyond Core. Weft's core has them.
 type codingCore interface {
 	CodingStatus() raft.CodingStatus
 	Densify(on bool)
@@ -66,12 +66,12 @@ func (r *Replica) startCoding() error {
 	return nil
 }
 
-// At says that inputs follow that arrived at the driver's time now.
+// At gives the arrival time of the inputs that follow, in the driver's time.
 func (r *Replica) At(now time.Duration) { r.now = max(r.now, now) }
 
-// Deadline returns when Poll is due, in the driver's time; false if it is not,
-// before something else happens. A driver that ignores it loses little: what is
-// due between ticks is done with the next tick or message then.
+// Deadline returns the time at which Poll is due, in the driver's time; false if no Poll is
+// due before another input. A driver may ignore Deadline: work due between ticks is then
+// done with the next tick or message.
 func (r *Replica) Deadline() (Deadline, bool) {
 	if r.coding.core == nil || r.err != nil || !r.leads() {
 		return 0, false
@@ -114,10 +114,10 @@ func (r *Replica) Densify(on bool) {
 	}
 }
 
-// FindCoded returns the first coded entry of a log, or 0 if there is none. A node
-// that does not code must not be started on such a log: it would take units for
-// commands. Before that, Densify and wait until the node's log is dense. clear is
-// raft.Coding.ClearPrefix. It reads the whole log.
+// FindCoded returns the first coded entry of a log, or 0 if there is none. A node without
+// coding must not be started on a log with a coded entry, because the node would take units
+// for commands: first call Densify, and wait until the node's log is dense. clear is
+// raft.Coding.ClearPrefix. FindCoded reads the whole log.
 func FindCoded(log raft.Storage, clear int) (uint64, error) {
 	first, err := log.FirstIndex()
 	if err != nil {
@@ -156,28 +156,26 @@ func (r *Replica) codingState() *CodingState {
 	return &CodingState{CodingStatus: r.coding.core.CodingStatus(), Counters: r.coding.counts}
 }
 
-// CodingLevels is how many levels are counted one by one.
+// CodingLevels is the number of levels counted one by one.
 const CodingLevels = 8
 
-// CodingCounters count what coding did since the start of a replica. Bytes are of
-// payloads or of units, without what is around them.
+// CodingCounters count the work of coding since the start of a replica. Bytes are of
+// payloads or of units, without the headers around both.
 type CodingCounters struct {
-	// Encoded are entries that this node coded as a leader, EncodedBytes their
-	// payloads; Levels has how many at each level, with the unbalanced ones in
-	// the first place and those beyond in the last. Whole are large payloads
-	// that it sent whole.
+	// Encoded counts the entries coded by this node as a leader, EncodedBytes their payloads.
+	// Levels has the number at each level: unbalanced entries in the first place, levels
+	// beyond CodingLevels in the last. Whole counts large payloads sent whole.
 	Encoded, EncodedBytes uint64
 	Levels                [CodingLevels + 1]uint64
 	Whole, WholeBytes     uint64
 	// SentEntries are coded entries and carriers in appends to peers.
 	SentEntries, SentBytes uint64
-	// Pushed are units that went to other followers as soon as they were
-	// durable; Asked are entries for whose units this node asked; Answered
-	// those for which it was asked.
+	// Pushed counts units sent to other followers as soon as durable; Asked the entries for
+	// whose units this node asked; Answered the entries for which peers asked this node.
 	Pushed, PushedBytes     uint64
 	Asked                   uint64
 	Answered, AnsweredBytes uint64
-	// Completed are payloads that this node put together from units.
+	// Completed counts payloads put together from units by this node.
 	Completed, CompletedBytes uint64
 	// Delays is how long committed entries waited for that, summed over
 	// Delayed entries, and MaxDelay the longest.

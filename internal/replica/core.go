@@ -13,7 +13,7 @@ import (
 // Shared is the part of *raft.RawNode whose signatures are the same in Weft and
 // in upstream's library.
 type Shared interface {
-	// rawnode.RawNode says what each method does.
+	// The comments of rawnode.RawNode describe each method.
 	Tick()
 	TickQuiesced()
 	Step(m *pb.Message) error
@@ -39,20 +39,20 @@ type Core interface {
 	ReportSnapshot(id uint64, ok bool)
 	// State returns the node's view of itself.
 	State() CoreState
-	// Members returns the configuration in force and, at a leader, what it
-	// knows of each member.
+	// Members returns the configuration in force and, at a leader, the progress of each
+	// member.
 	Members() (tracker.Config, map[uint64]tracker.Progress)
 	// Err returns nil, or why the core is out of service: its storage failed.
 	Err() error
 }
 
-// Ready is what a Core asks its host to do. Everything in it is shared with the
-// core and constant.
+// Ready is the work a Core asks of its host. All values in a Ready are shared with the core
+// and constant.
 type Ready struct {
 	// Changed tells that the core's term, vote, commit index, role or leader may
 	// have changed.
 	Changed bool
-	// ReadStates are reads that were confirmed.
+	// ReadStates are confirmed reads.
 	ReadStates []raft.ReadState
 	// Messages are for peers and may leave at once.
 	Messages []*pb.Message

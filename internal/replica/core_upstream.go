@@ -55,7 +55,7 @@ func (c *upstreamCore) guarded(f func() error) (err error) {
 	}
 	defer func() {
 		if c.storage.failure() != nil {
-			_ = recover() // the failure that caused it is what the caller gets
+			_ = recover() // the caller gets the failure that caused the panic
 			err = c.Err()
 		}
 	}()

@@ -11,8 +11,8 @@ import (
 
 var _ raft.Logger = discard{}
 
-// discard says nothing, but panics where a core asks it to: that is a broken
-// invariant.
+// discard drops every line, but panics where a core asks for a panic, because an invariant
+// is broken.
 type discard struct{}
 
 func (discard) Debug(...any)              {}

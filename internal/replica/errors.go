@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// The verdicts on a call, its causes, and errors that are not about one call. Package
-// rawnode has the same errors under the same names and says what each means to a caller.
+// The verdicts on a call, their causes, and errors not about one call. Package rawnode has
+// the same errors under the same names, and explains each error for a caller.
 var (
 	ErrRefused = errors.New("refused, it has no effect")
 	ErrUnknown = errors.New("outcome unknown, it may or may not take effect")
@@ -37,8 +37,7 @@ var (
 	// ErrEntryFormat says that a committed entry cannot be read by this version.
 	// The node stops rather than apply something else than others do.
 	ErrEntryFormat = errors.New("rawnode: unreadable log entry")
-	// ErrBadMessage wraps what is wrong with a message of a peer. It was
-	// dropped and counted.
+	// ErrBadMessage wraps the fault of a peer's message. The message was dropped and counted.
 	ErrBadMessage = errors.New("rawnode: bad message")
 )
 
@@ -48,7 +47,7 @@ type CallError struct {
 	Verdict error  // ErrRefused or ErrUnknown
 	Cause   error  // why; never nil
 	Waiting string // what the call was waiting for, or empty
-	Leader  uint64 // the leader that this node knows, or 0
+	Leader  uint64 // the leader known to this node, or 0
 }
 
 // Error implements error.

@@ -54,9 +54,9 @@ type stranger struct {
 // fresh reports whether this node is a first member whose log has no entry yet.
 func (r *Replica) fresh() bool { return len(r.founding.members) > 0 && r.last == firstMark.index }
 
-// introduce sends the list of a fresh node to those in it, so that lists that differ are
-// found before the first election. A node that has met strangers stops after two
-// election timeouts in which it said so.
+// introduce sends the list of a fresh node to the members in the list, so that different
+// lists are found before the first election. A node that has met strangers stops after two
+// election timeouts, in which the strangers are sent the list.
 func (r *Replica) introduce() {
 	if r.misfounded != nil && r.ticks-r.misfoundedAt >= 2*uint64(r.cfg.ElectionTick) {
 		r.fail(r.misfounded)
@@ -89,9 +89,9 @@ func (r *Replica) receiveFirst(from uint64, f wire.First) {
 	}
 }
 
-// meet notes that a peer is of another group, and which if that is known. The peer is
-// told this node's list, at most once in an election timeout; what is learnt of it is
-// said in words once.
+// meet notes a peer of another group, and the first members of that group if known. The
+// peer is told this node's list, at most once in an election timeout; a list learnt of the
+// peer is reported in words once.
 func (r *Replica) meet(from uint64, members []uint64) {
 	r.count.Strangers++
 	s, known := r.strangers[from]

@@ -20,13 +20,13 @@ type hostState struct {
 	// origins is changed in place: only the newest hostState has it.
 	origins originTable
 
-	// encoded is the encoding of encodedConf, which is conf if that has not changed.
+	// encoded is the encoding of encodedConf, which is conf unless conf has changed.
 	encoded     []byte
 	encodedConf *pb.ConfState
 }
 
-// logMark is a place in the log. Term and index travel together, so that they
-// cannot be swapped.
+// logMark is a place in the log. Term and index travel together, so that no caller can swap
+// the two.
 type logMark struct{ term, index uint64 }
 
 const hostStateVersion = 1

@@ -16,8 +16,8 @@ import (
 // sending is the last proposal that came from a node.
 type sending struct{ boot, number uint64 }
 
-// receiveProposal answers a proposal that another node sent here as to the
-// leader of a term. It returns what is wrong with it.
+// receiveProposal answers a proposal sent here by another node, as to the leader of a term.
+// An error describes a faulty proposal.
 func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
 	r.count.ForwardedIn++
 	seen := r.sendings[from]
@@ -35,7 +35,7 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
 		v = r.appendProposal(p)
 	}
 	if v.Outcome == 0 {
-		return nil // it waits: see appendProposal
+		return nil // the proposal waits: see appendProposal
 	}
 	if v.Outcome != wire.Accepted {
 		r.count.RefusedIn++
@@ -49,19 +49,19 @@ func (r *Replica) receiveProposal(from uint64, p wire.Proposal) error {
 	return err
 }
 
-// lateAnswer is a leader's word that it has appended a batch. It waits for a
-// tick: an origin that meets its batch in the log by then need not hear it, and
-// one that does not must hear it before it sends the batch again.
+// lateAnswer is a leader's word that a batch was appended. The answer waits for a tick: an
+// origin that meets its batch in the log by then needs no answer, and any other origin must
+// hear the answer before sending the batch again.
 type lateAnswer struct {
 	to      uint64
 	verdict wire.Verdict
 }
 
-// maxAnswers bounds the answers that wait.
+// maxAnswers bounds the waiting answers.
 const maxAnswers = 4096
 
-// answer sends the answers that waited, unless the batch is committed: then its
-// origin is about to hear of that.
+// answer sends the waiting answers, except for committed batches: their origins are about
+// to hear of the commit.
 func (r *Replica) answer() {
 	for _, a := range r.answers {
 		if a.verdict.Index > r.emitted.index {
@@ -71,9 +71,9 @@ func (r *Replica) answer() {
 	r.answers = r.answers[:0]
 }
 
-// checkProposal looks at what a leader must not put into its log: nobody could
-// read it, and the log's readers stop there. It returns a verdict against it, or none,
-// and an error if the proposal is malformed.
+// checkProposal looks for data that a leader must not put into its log, because the log's
+// readers cannot decode the data and stop there. The result is a verdict against the
+// proposal, or none, and an error if the proposal is malformed.
 func (r *Replica) checkProposal(from uint64, p wire.Proposal) (wire.Verdict, error) {
 	malformed := func(format string, args ...any) (wire.Verdict, error) {
 		reason := fmt.Sprintf(format, args...)
@@ -141,7 +141,7 @@ func (r *Replica) appendProposal(p wire.Proposal) wire.Verdict {
 		}
 		last := r.last
 		if r.drain(); r.last == last || r.lastHasData {
-			return wire.Verdict{} // nothing was appended, or units that it waits for
+			return wire.Verdict{} // nothing was appended, or only units that the proposal waits for
 		}
 		return wire.Verdict{Outcome: wire.Accepted, Index: r.last, Term: r.state.Term}
 	} else if err := r.core.Propose(p.Data); err != nil {

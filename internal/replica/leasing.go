@@ -13,7 +13,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// leasingCore is what a core with roster leases has beyond Core. Weft's has it.
+// leasingCore is the methods of a core with roster leases beyond Core. Weft's core has
+// them.
 type leasingCore interface {
 	ReadIndexSpans(rctx []byte, spans ...leases.Span)
 	LeaseStatus() raft.LeaseStatus
@@ -21,8 +22,8 @@ type leasingCore interface {
 	RetireLeases(yes bool) error
 }
 
-// leaseMistakes names what the rest of the configuration has against leases. What is
-// wrong with them by themselves says the core.
+// leaseMistakes names the conflicts of leases with the rest of the configuration. The core
+// names mistakes inside the settings of leases.
 func (c Settings) leaseMistakes(bad func(field string, value any, want string)) {
 	if c.Leases == nil {
 		return
@@ -87,7 +88,7 @@ func spansOf(data []byte, of func([]byte) []leases.Span) []leases.Span {
 	return all
 }
 
-// served hears from the core of a round that this node answers by its own lease.
+// served hears from the core of a round answered by this node's own lease.
 func (r *Replica) served(context []byte, leads bool) {
 	l := r.reads.underWay(context)
 	switch {

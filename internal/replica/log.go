@@ -25,11 +25,11 @@ type SnapshotMeta struct {
 
 // Log is the durable log of one group. *storage.Group is one.
 //
-// A replica's core reads it while a stage of its own writes to it.
+// A replica's core reads the log while another stage writes to the log.
 type Log interface {
 	raft.Storage
-	// Append queues w; done is called when it is durable, or with the reason
-	// why that is not known. The calls of done come in the order of Append.
+	// Append queues w; done is called when w is durable, or with the reason why w's durability
+	// is not known. The calls of done come in the order of Append.
 	Append(w storage.Write, done func(error)) error
 	// SetSnapshot says that the host holds a durable state at meta.Index.
 	SetSnapshot(meta *pb.SnapshotMetadata, data []byte) error

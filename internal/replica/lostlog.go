@@ -9,28 +9,27 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// A node whose log was lost has forgotten what it voted and acknowledged. Started
-// under its old id, it is a danger to its group: it may vote twice in a term, and it
-// counts as one of those that have what is committed.
+// A node whose log was lost has forgotten its votes and acknowledgements. Started under its
+// old id, the node is a danger to its group: the node may vote twice in a term, and counts
+// as a holder of committed entries that the node lacks.
 //
-// Its leader's heartbeats give it away. They carry an index that the node itself has
-// acknowledged to this leader, and the log ends before it. (A leader that came later
-// knows of no acknowledgement, and brings the node up to date as if it were new.
-// Nobody can tell then.) Each such heartbeat is answered, so that the leader knows
-// what the node is. The node gives up if for an election timeout a leader's heartbeats
-// are all like that: a faulty peer that says so does not stop a node that leads, or that
-// hears of its leader.
+// The leader's heartbeats reveal the loss. Each heartbeat carries an index that the node
+// itself has acknowledged to this leader, and the log ends before that index. (A later
+// leader knows of no acknowledgement, and brings the node up to date like a new node: no
+// member can notice the loss then.) The node answers each heartbeat of this kind, so that
+// the leader knows of the loss. The node gives up if a leader's heartbeats are all of this
+// kind for an election timeout: a faulty peer that sends the like does not stop a node that
+// leads, or hears of its leader.
 type logLoss struct {
 	leader, term uint64 // of the heartbeats
 	since        uint64 // tick of the first
-	heartbeats   int    // that came in a row; 0: the rest is of no meaning
+	heartbeats   int    // in a row; 0: the other fields mean nothing
 }
 
-// enoughHeartbeats is how many there must be at least.
+// enoughHeartbeats is the least number of heartbeats before the node gives up.
 const enoughHeartbeats = 3
 
-// heartbeatFits looks at a leader's heartbeat, and whether the log has what it speaks
-// of.
+// heartbeatFits notes whether the log has the entry at the index of a leader's heartbeat.
 func (r *Replica) heartbeatFits(m *pb.Message, fits bool) {
 	l := &r.loss
 	if fits {
@@ -53,8 +52,8 @@ func (r *Replica) heartbeatFits(m *pb.Message, fits bool) {
 		ErrLogLost, l.leader, r.cfg.ID, m.GetCommit(), r.cfg.Group, r.last))
 }
 
-// toldOfLoss reports whether a message tells this leader that a member's log ends
-// before what it has acknowledged. Such a message is nothing for the core.
+// toldOfLoss reports whether a message tells this leader that a member's log ends before an
+// index acknowledged by the member. The message is not for the core.
 func (r *Replica) toldOfLoss(m *pb.Message) bool {
 	from, typ := m.GetFrom(), m.GetType()
 	if !r.leads() || m.GetTerm() != r.state.Term || typ != pb.MsgAppResp && typ != pb.MsgHeartbeatResp {

@@ -17,29 +17,27 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// A configuration change is looked at by the leader before it enters the log:
+// The leader checks a configuration change before the change enters the log:
 //
-//   - Does it say something, and does it fit the configuration? A change that does
-//     not fit would enter the log all the same, and make every member panic when it
-//     is applied.
-//   - Does the node exist that it is about?
-//   - Will the group go on? A majority of each half of what comes must be there:
-//     heard from within an election timeout. A node that gets a vote must be there,
-//     too. A learner that gets one must have the log, but for MaxPromoteLag entries,
-//     or the first write after the change waits for all that it lacks. This can be
-//     overridden. (A leader that is new has not heard from everybody yet, and lets
-//     the change wait; so does one that has just asked a voter to come, see askNewVoters.)
+//   - Is the change not empty, and does the change fit the configuration? Otherwise the
+//     change would enter the log all the same, and make every member panic when applied.
+//   - Does the node of the change exist?
+//   - Will the group go on? A majority of each half of the next configuration must be
+//     present: heard from within an election timeout. A node that gets a vote must be
+//     present, too. A learner that gets a vote must have the log, but for MaxPromoteLag
+//     entries, or the first write after the change waits for all missing entries. A caller
+//     can override this check. (A new leader has not heard from all members yet, and lets
+//     the change wait; so does a leader that has just asked a new voter, see askNewVoters.)
 //
-// A leader that the change takes the vote from hands over first, and lets its
-// successor make the change: so the group is without a leader for the time of a
-// transfer, not for an election timeout.
+// A leader about to lose its vote hands over first, and its successor makes the change: the
+// group is then without a leader for the time of a transfer, not for an election timeout.
 type parting struct {
 	tried  int    // transfers in this term
 	lastAt uint64 // tick of the last
 }
 
-// maxPartings bounds the transfers that a leader tries before it makes a change
-// that ends its own leadership.
+// maxPartings bounds the transfers tried by a leader before the leader makes a change that
+// ends its own leadership.
 const maxPartings = 3
 
 // checkChange returns the outcome for a change that is not to be made, and why.
@@ -201,8 +199,8 @@ func voters(c quorum.JointConfig) []uint64 {
 	return ids
 }
 
-// parts reports whether a change is to wait, as it takes the vote from this
-// leader and another one is to make it. It begins to hand over if so.
+// parts reports whether a change is to wait, because the change takes the vote from this
+// leader and another leader is to make the change. parts then begins to hand over.
 func (r *Replica) parts(next tracker.Config) bool {
 	if _, stays := next.Voters[0][r.cfg.ID]; stays || r.leaving.tried >= maxPartings {
 		return false

@@ -41,8 +41,8 @@ type originRow struct {
 }
 
 // noOrigin is the row of the first members of the group, ascending, in the place of
-// sequences. It is the number of no node, so no batch asks for it, and versions that do
-// not know of it keep it as it is.
+// sequences. No node has this number, so no batch asks for the row, and versions without
+// knowledge of the row keep the row unchanged.
 const noOrigin = 0
 
 func (t originTable) setFirst(members []uint64) {

@@ -51,7 +51,7 @@ type outbox struct {
 	maxBatch    int     // bytes
 	maxCommands int     // of a batch
 	window      int     // batches
-	eager       int     // batches that leave though they are not full
+	eager       int     // batches allowed to leave before they are full
 	lastTerm    uint64  // of the last entry handed to the apply stage
 }
 
@@ -75,8 +75,8 @@ type batch struct {
 	number    uint64 // of the last sending
 	term      uint64 // the latest that a sending was for
 	sentAt    uint64 // tick of the last sending
-	notBefore uint64 // tick before which it is not sent again
-	withdrawn bool   // it is an entry that does nothing
+	notBefore uint64 // tick before which the batch is not sent again
+	withdrawn bool   // the batch is an entry without effect
 	accepted  bool   // the last sending is in the leader's log, at index
 	index     uint64
 }
@@ -212,10 +212,10 @@ func (r *Replica) sendBatches() {
 	}
 }
 
-// closes reports whether what waits is to become a batch now. While few batches
-// are under way, nothing waits. With more, the next one leaves when it is full,
-// when one ends, or after a tick: each entry costs every member about the same,
-// however many commands are in it, and a log that is busy makes it wait anyway.
+// closes reports whether the waiting commands are to become a batch now. While few batches
+// are under way, nothing waits. With more, the next batch leaves when full, when another
+// batch ends, or after a tick: each entry costs every member about the same, with few
+// commands or with many, and a busy log makes the entry wait anyway.
 func (o *outbox) closes(ticks uint64) bool {
 	n := len(o.batches)
 	return len(o.queue) > 0 && n < o.window && (n < o.eager || o.unbatched >= o.maxBatch || ticks > o.waitsSince)
@@ -253,9 +253,9 @@ func (r *Replica) closeBatch() {
 	r.count.Batches++
 }
 
-// refuseLate refuses a command that has waited so long that its deadline is
-// likely to pass before it is applied, while others are under way. Under overload
-// all commands wait that long: to send them would be work for nobody.
+// refuseLate refuses a command whose deadline is likely to pass before the command is
+// applied, while others are under way. Under overload all commands wait that long: to send
+// all of them would be wasted work.
 func (r *Replica) refuseLate(c *pendingCall) {
 	if left := c.deadline - r.now; !c.ended && len(r.outbox.batches) > 0 && left < r.outbox.typical {
 		r.count.RefusedLate++
@@ -280,8 +280,8 @@ func (r *Replica) due(b *batch) bool {
 	return r.ticks-b.sentAt >= uint64(r.cfg.ElectionTick)
 }
 
-// sendBatch proposes a batch here or sends it to the leader. It returns false
-// if the core dropped it.
+// sendBatch proposes a batch here or sends the batch to the leader, and returns false if
+// the core dropped the batch.
 func (r *Replica) sendBatch(b *batch) bool {
 	if b.sends > 0 {
 		r.count.Resent++
@@ -361,7 +361,7 @@ func (r *Replica) opened(b *batch, term uint64, waiting string) {
 	}
 }
 
-// leaderChanged lets what the old leader refused go to the new one at once.
+// leaderChanged lets batches refused by the old leader go to the new leader at once.
 func (o *outbox) leaderChanged() {
 	for _, b := range o.batches {
 		b.notBefore = 0
@@ -443,9 +443,8 @@ func (o *outbox) remove(b *batch) {
 	}
 }
 
-// passed looks at an entry that is handed to the apply stage: what it means for
-// batches whose fate is open. It is called after a batch that the entry is
-// itself has been taken out.
+// passed looks at an entry handed to the apply stage, for news of batches whose fate is
+// open. The caller has already taken out the entry's own batch.
 func (r *Replica) passed(at logMark) {
 	o := &r.outbox
 	if at.term > o.lastTerm {

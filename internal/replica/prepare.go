@@ -13,20 +13,20 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// firstMark is where the log of a new group begins: as if the first members had
-// agreed, in term 1, on a snapshot of the empty state that names them. So no
-// member ever replays who the first members were, and a node that joins later
-// learns it with its first snapshot.
+// firstMark is the beginning of the log of a new group: as if the first members had agreed,
+// in term 1, on a snapshot of the empty state that names the first members. So no member
+// ever replays the list of first members, and a node that joins later learns the list with
+// its first snapshot.
 var firstMark = logMark{term: 1, index: 1}
 
-// PrepareLog looks at a log and the state machine beside it before a replica is
-// started. It returns what must be durable in the log first, or nil:
+// PrepareLog looks at a log and the state machine beside the log before a replica is
+// started, and returns the write that must be durable in the log first, or nil:
 //
 //   - the beginning of a new group, if both are empty and cfg.Peers is not;
 //   - the snapshot that the state machine restored, if the node stopped before
 //     the log heard of it.
 //
-// An error that wraps [ErrState] says that the two do not fit together.
+// An error that wraps [ErrState] says that log and state machine do not fit together.
 func PrepareLog(cfg Config) (*storage.Write, error) {
 	hs, _, err := cfg.Log.InitialState()
 	if err != nil {
@@ -70,8 +70,8 @@ func beginning(peers []uint64) *storage.Write {
 	}
 }
 
-// caughtUp returns what makes a log begin at the state machine's index, if it
-// does not contain that.
+// caughtUp returns the write that makes a log begin at the state machine's index, if the
+// log lacks that index.
 func caughtUp(cfg Config, hs *pb.HardState, last uint64) (*storage.Write, error) {
 	h, err := decodeHostState(cfg.HostState)
 	if err != nil {
@@ -108,8 +108,8 @@ type logView struct {
 	durable func() uint64               // the index of the durable state
 }
 
-// Released tells a core that codes which entries this node will not ask for any
-// more: those of its durable state, from which a restart begins.
+// Released tells a coding core up to which index this node will not ask for entries any
+// more: its durable state, from which a restart begins.
 func (v logView) Released() uint64 { return v.durable() }
 
 // InitialState implements raft.Storage.
@@ -118,8 +118,8 @@ func (v logView) InitialState() (*pb.HardState, *pb.ConfState, error) {
 	if err != nil || v.start == nil {
 		return hs, cs, err
 	}
-	// The commit index is written without a sync. What was applied was
-	// committed, so it may be ahead.
+	// The commit index is written without a sync. Applied entries were committed, so the
+	// applied index may be ahead.
 	if !raft.IsEmptyHardState(hs) && hs.GetCommit() < v.start.at.index {
 		hs = &pb.HardState{Term: hs.Term, Vote: hs.Vote, Commit: new(v.start.at.index)}
 	}

@@ -15,15 +15,15 @@ import (
 // A quorum read (Charapko and others, HotStorage 2019) asks a majority where its logs
 // end, and waits until this node has applied the last of these entries.
 //
-// What was acknowledged before the read is in the log of some member of each majority
-// of the configuration that committed it, and is never cut. The configuration asked is
-// V, the one that this node's state machine has applied. If V was at its end before the
-// read began, then the entry that ended it was committed by V, so one of those that
-// answer has it, and this node applies it before the read ends: it finds that its
-// configuration is not V any more, and asks again. Without that rule, a majority of V
-// may know nothing of what was committed two changes later.
+// An entry acknowledged before the read is in the log of some member of each majority of
+// the configuration that committed the entry, and is never cut. The configuration asked is
+// V, applied by this node's state machine. If V ended before the read began, V committed
+// the entry that ended V, so a member that answers has that entry, and this node applies
+// the entry before the read ends: this node finds that its configuration is not V any more,
+// and asks again. Without that rule, a majority of V may know nothing of entries committed
+// two changes later.
 //
-// An entry at the end of a log may never be committed, if its leader was cut off: that
+// An entry at the end of a log may never be committed, if its leader was cut off: the entry
 // delays the read, and after a while the leader is asked instead.
 type quorumReads struct {
 	waiting []waitingRead // for the next round
@@ -86,7 +86,7 @@ func (r *Replica) askLeaderInstead(w waitingRead) {
 	r.await(w, question{viaCore, w.spans})
 }
 
-// askEnds asks the voters that have not answered.
+// askEnds asks the voters without an answer so far.
 func (r *Replica) askEnds() {
 	q := &r.reads.quorum
 	q.askedAt = r.ticks
@@ -147,8 +147,8 @@ func (r *Replica) countEnds() {
 	q.round, q.asked, q.ends = nil, false, nil
 }
 
-// quorumFailed reports whether a read that a majority has vouched for cannot end by that,
-// and has it ask again.
+// quorumFailed reports whether a majority's word is not enough to end a read, and has the
+// read ask again.
 func (r *Replica) quorumFailed(c confirmedRead) bool {
 	switch {
 	case c.index > r.applied.at.index:

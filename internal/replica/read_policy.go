@@ -10,13 +10,14 @@ import (
 	"github.com/weftraft/weft/leases"
 )
 
-// ReadOptions say what a read is to see; rawnode.ReadOptions says what each field means.
+// ReadOptions say how fresh a state a read is to see; rawnode.ReadOptions explains each
+// field.
 type ReadOptions struct {
 	Policy ReadPolicy
 	Spans  []leases.Span
 }
 
-// key returns the spans as a comparable value, or what is wrong with them.
+// key returns the spans as a comparable value, or an error that names the faulty span.
 func (o ReadOptions) key() (string, error) {
 	if len(o.Spans) == 0 {
 		return "", nil
@@ -31,7 +32,7 @@ func (o ReadOptions) key() (string, error) {
 	return string(b), nil
 }
 
-// ReadResult says what a read may rest on; rawnode.ReadResult says what each field means.
+// ReadResult is the ground of a read; rawnode.ReadResult explains each field.
 type ReadResult struct {
 	Index uint64
 	By    ServedBy
@@ -39,10 +40,10 @@ type ReadResult struct {
 	Age   time.Duration
 }
 
-// ServedBy says who vouched for a read.
+// ServedBy names the voucher of a read.
 type ServedBy uint8
 
-// What serves reads; package rawnode says what each means.
+// The vouchers of reads; package rawnode explains each.
 const (
 	ServedByLeader ServedBy = iota
 	ServedByLease
@@ -54,7 +55,7 @@ const (
 
 var servedNames = [endOfServedBy]string{"leader", "lease", "roster", "quorum", "stale"}
 
-// String returns what served, in a word.
+// String returns the voucher, in a word.
 func (s ServedBy) String() string {
 	if s < endOfServedBy {
 		return servedNames[s]
@@ -63,20 +64,20 @@ func (s ServedBy) String() string {
 }
 
 // ReadPolicy says how fresh the state is that a read sees: [ReadIndex], [AtResponder],
-// [LeaderLease], [QuorumRead], [BoundedStaleness] or [Local]. Whatever it is, a read
-// waits for an index, and ends when this node's state machine has applied that.
+// [LeaderLease], [QuorumRead], [BoundedStaleness] or [Local]. Under each policy a read
+// waits for an index, and ends when this node's state machine has applied the entry there.
 type ReadPolicy interface {
-	// known returns the index to wait for if that can be told without a round.
+	// known returns the index to wait for, if known without a round.
 	known(v readView) (index uint64, ok bool)
-	// slack is how many entries may be missing.
+	// slack is the number of entries that may be missing.
 	slack() uint64
 	// question is what is asked otherwise, about these keys.
 	question(spans string) question
-	// validate returns what is wrong with the policy.
+	// validate returns the policy's fault, or nil.
 	validate() error
 }
 
-// question is what a round asks for.
+// question is the subject of a round.
 type question struct {
 	route route
 	spans string // encoded; empty: every key
@@ -91,13 +92,13 @@ const (
 	viaQuorum
 )
 
-// readView is what policies look at.
+// readView is the input of policies.
 type readView struct {
 	now time.Duration
-	// applied is what the state machine has applied.
+	// applied is the index applied by the state machine.
 	applied uint64
-	// confirmed is the index of the last round for every key that ended, and askedAt is
-	// when that began; false if there was none.
+	// confirmed is the index of the last ended round for every key, and askedAt the time of
+	// its begin; false if no round has ended.
 	confirmed uint64
 	askedAt   time.Duration
 	any       bool

@@ -13,17 +13,17 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// The barrier serves reads. One that its policy does not answer at once waits
-// for the next round; a round asks for one index, on behalf of all reads of its lane
-// that wait when it starts; once the state machine has applied that index they are
-// done. One round of a lane is under way at a time, so under load a round serves many
-// reads. With leases a round may have to go to the leader while later reads can be
-// answered here, so a lane whose round is a tick old goes on beside a new one.
+// The barrier serves reads. A read without an answer from its policy waits for the next
+// round; a round asks for one index, on behalf of all reads that wait in its lane when the
+// round starts; once the state machine has applied that index, the reads are done. Each
+// lane has at most one round under way, so under load a round serves many reads. With
+// leases a round may have to go to the leader while later reads can be answered here, so a
+// lane whose round is a tick old goes on beside a new lane.
 type barrier struct {
 	boot   uint64
 	number uint64 // of the last round; no two have the same
-	// plain is the lane of reads of every key, and byWhat has those of others that take
-	// reads. The others are in the order in which they began, and go when they are empty.
+	// plain is the lane of reads of every key, and byWhat has those other lanes that take
+	// reads. The other lanes stand in the order of their begin, and go when empty.
 	plain  *readLane
 	others []*readLane
 	byWhat map[question]*readLane
@@ -95,8 +95,8 @@ func (b *barrier) renew(old *readLane) *readLane {
 	return l
 }
 
-// context names a round. It has the boot in it, so that an answer to a round of
-// an earlier life of this node is nobody's.
+// context names a round. The name contains the boot, so that an answer to a round of an
+// earlier life of this node fits no round.
 func (b *barrier) context(number uint64) []byte {
 	ctx := binary.BigEndian.AppendUint64(nil, b.boot)
 	return binary.BigEndian.AppendUint64(ctx, number)
@@ -118,9 +118,9 @@ func (r *Replica) ReadAt(call Call, policy ReadPolicy, deadline Deadline) {
 	r.ReadWith(call, ReadOptions{Policy: policy}, deadline)
 }
 
-// ReadWith takes a read of a user. It ends when this node's state machine has
-// applied what the policy asks for; the user then reads the state machine. Done.Read says
-// what the read rests on.
+// ReadWith takes a read of a user. The read ends when this node's state machine has applied
+// the index given by the policy; the user then reads the state machine. Done.Read names the
+// ground of the read.
 func (r *Replica) ReadWith(call Call, o ReadOptions, deadline Deadline) {
 	r.count.Reads++
 	if o.Policy == nil {
@@ -142,7 +142,7 @@ func (r *Replica) ReadWith(call Call, o ReadOptions, deadline Deadline) {
 	r.await(waitingRead{call: c, policy: o.Policy, spans: spans, begun: r.ticks}, o.Policy.question(spans))
 }
 
-// await has a read wait for the next round of those that ask for the same.
+// await has a read wait for the next round of the lane with the same question.
 func (r *Replica) await(w waitingRead, q question) {
 	b := &r.reads
 	if q.route == viaQuorum {
@@ -160,8 +160,8 @@ func (r *Replica) await(w waitingRead, q question) {
 	l.waiting = append(l.waiting, w)
 }
 
-// startReads answers what needs no round, begins rounds for reads that wait, and asks
-// again if there was no answer.
+// startReads answers reads in need of no round, begins rounds for waiting reads, and asks
+// again after a round without an answer.
 func (r *Replica) startReads() {
 	b := &r.reads
 	if r.err != nil || b.plain.empty() && len(b.others)+len(b.ready) == 0 && b.quorum.empty() {
@@ -285,7 +285,7 @@ func (r *Replica) releaseReads() {
 	})
 }
 
-// readResult says what a read rests on that ends now, and counts it.
+// readResult returns the ground of a read that ends now, and counts the read.
 func (r *Replica) readResult(c confirmedRead) ReadResult {
 	res := ReadResult{Index: c.index, By: c.by}
 	if applied := r.applied.at.index; c.by == ServedStale || applied < c.at {
@@ -309,7 +309,7 @@ func (r *Replica) readResult(c confirmedRead) ReadResult {
 	return res
 }
 
-// unended leaves out the reads that have ended.
+// unended leaves out the ended reads.
 func unended(reads []waitingRead) []waitingRead {
 	return slices.DeleteFunc(reads, func(w waitingRead) bool { return w.call.ended })
 }

@@ -36,7 +36,7 @@ func Mark(unique []byte) uint64 {
 // isMark reports whether a first member is a mark.
 func isMark(id uint64) bool { return id&markBit != 0 && id < raft.LocalApplyThread }
 
-// withoutMarks returns the first members that are nodes.
+// withoutMarks returns the nodes among the first members.
 func withoutMarks(first []uint64) []uint64 {
 	if !slices.ContainsFunc(first, isMark) {
 		return first
@@ -63,7 +63,7 @@ type Refounding struct {
 	Index, Term uint64
 	// Voters are the first members.
 	Voters []uint64
-	// Mark is what [Mark] returned.
+	// Mark is the result of [Mark].
 	Mark uint64
 	// Host is the host's bytes of the state, whose commands are then not applied a second
 	// time; or nil, for a state of another cluster.
@@ -119,16 +119,16 @@ func ReadFounded(host []byte) (Founded, error) {
 
 var errEmptyLog = errors.New("the log is empty: nothing survived at this node")
 
-// LogTail is a log as its last entry left it: everything in it counts as committed, and nothing
-// is written to it. A replica on it applies what a node had stored, acknowledged by a
-// majority or not.
+// LogTail is a log as its last entry left the log: all entries count as committed, and no
+// entry is ever written. A replica on a LogTail applies all entries stored by a node,
+// acknowledged by a majority or not.
 type LogTail struct {
 	Log
 	first, last, term uint64
 }
 
-// NewLogTail returns what a log has behind an applied index. An error says that the log does
-// not go with that index, or that an entry is coded: the node has units of its payload, not
+// NewLogTail returns the tail of a log behind an applied index. An error says that the log
+// does not fit the index, or that an entry is coded: the node has units of its payload, not
 // the payload. clear is raft.Coding.ClearPrefix.
 func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 	hs, _, err := log.InitialState()

@@ -9,18 +9,17 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// repeats knows where in the log each peer was sent entries last that has not
-// answered an append since.
+// repeats has the place in the log of the entries sent last to each peer, until the peer
+// answers an append.
 //
-// A core that does not know where a peer's log ends (it has just come to lead, or
-// something was lost) sends entries with each heartbeat's answer until they are
-// acknowledged. A peer whose disk is stuck acknowledges nothing, and keeps what
-// it has: it would be sent the same entries for ever. So what is sent to it a
-// second time has no entries. A peer that can answer answers that, too, and the
-// core goes on from there. Had the first been lost, that costs a round trip.
+// A core without knowledge of the end of a peer's log (a new leader, or after a loss) sends
+// entries with each heartbeat's answer until the entries are acknowledged. A peer whose
+// disk is stuck acknowledges nothing, and holds the entries in memory: the core would send
+// the same entries until the disk recovers. So a repeated append has no entries. A peer
+// able to answer answers an empty append, too, and the core goes on from there. If the
+// first append was lost, the repetition costs a round trip.
 //
-// A shorter append is one that a leader may send at any time, so no safety rests
-// on this.
+// A leader may send a shorter append at any time, so no safety rests on repeats.
 type repeats map[uint64]wire.Place // by peer
 
 // cut returns m, or without entries if m is a repetition.

@@ -15,10 +15,10 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Replica drives one core: it is everything that a [Host] decides, and nothing
-// that it does. It has no goroutine, reads no clock and does no I/O but to read
-// the log. Its driver feeds it inputs, each of which returns at once, and then
-// calls Flush, which returns what is to be done:
+// Replica drives one core: the decisions of a [Host], and none of its actions. A Replica
+// has no goroutine, reads no clock and does no I/O but to read the log. The driver feeds
+// inputs, each of which returns at once, and then calls Flush, which returns the work to
+// do:
 //
 //	replica.Receive(message)
 //	replica.Propose(call, command, deadline)
@@ -26,9 +26,9 @@ import (
 //	// send out.Sends, write out.Appends, apply out.Applies, ...
 //	// and later AppendDone, ApplyDone, ...
 //
-// Inputs between two Flushes are a turn; commands that arrive in one turn share
-// an entry. With seeded randomness in the core a replica is a function of its
-// inputs, so simulators run it as it is. It is used by one goroutine at a time.
+// Inputs between two Flushes are a turn; commands that arrive in one turn share an entry.
+// With seeded randomness in the core a replica is a function of its inputs, so simulators
+// run a replica unchanged. One goroutine at a time uses a replica.
 type Replica struct {
 	cfg   Config
 	core  Core
@@ -47,8 +47,8 @@ type Replica struct {
 	last        uint64
 	lastHasData bool
 
-	// sendings has the last proposal of each node that sent one here; heard has
-	// the tick of the last message.
+	// sendings has the last proposal sent here by each node, and heard the tick of each node's
+	// last message.
 	sendings map[uint64]sending
 	heard    map[uint64]uint64
 	repeats  repeats
@@ -57,8 +57,8 @@ type Replica struct {
 
 	founding  founding
 	strangers map[uint64]stranger
-	// misfounded is why this node is to stop, as it would begin another group than its
-	// peers, and misfoundedAt the tick at which it knew.
+	// misfounded is the reason for this node to stop: the node would begin another group than
+	// its peers. misfoundedAt is the tick of that finding.
 	misfounded   error
 	misfoundedAt uint64
 	coding       coding
@@ -76,19 +76,19 @@ type Replica struct {
 	loss    logLoss
 	// unaddressed are the members that the driver cannot send to; constant.
 	unaddressed []uint64
-	// lostLogs are members of which this leader knows that they have lost their log.
+	// lostLogs are members whose logs are lost, as known to this leader.
 	lostLogs map[uint64]bool
-	// asked has the tick since which voters to come are asked whether they are there.
+	// asked has the tick since which voters to come are asked for a sign of life.
 	asked map[uint64]uint64
-	// ledSince is the tick since which this node leads, if it does.
+	// ledSince is the tick since which this node leads, if this node leads.
 	ledSince uint64
 
-	// host is as of the last entry handed to the apply stage, or of a snapshot
-	// that the state machine has restored and that is ahead of it.
+	// host is as of the last entry handed to the apply stage, or of a snapshot that the state
+	// machine has restored, if the snapshot is ahead of the entry.
 	host *hostState
-	// origins is as of the core's own place in the log: the table of host, unless a
-	// restored snapshot is ahead of the core. It decides which changes of members the
-	// core puts into force.
+	// origins is as of the core's own place in the log: the table of host, unless a restored
+	// snapshot is ahead of the core. origins decides which changes of members the core puts
+	// into force.
 	origins originTable
 	// emitted is the last entry handed to the apply stage.
 	emitted logMark
@@ -182,9 +182,9 @@ func (r *Replica) loadHostState() error {
 	return nil
 }
 
-// presentSnapshot returns what the state machine could be sent as, or nil. A
-// state from before the last configuration change in force is of no use: a node
-// that the change has added would find that it is no member, and refuse it.
+// presentSnapshot returns the snapshot that the present state could be sent as, or nil. A
+// state from before the last configuration change in force is of no use: a node added by
+// the change would find its own id missing from the members, and refuse the snapshot.
 func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
 	if r.applied.at.index == 0 || r.applied.at.index < r.configuredAt {
 		return nil
@@ -192,8 +192,8 @@ func (r *Replica) presentSnapshot() *pb.SnapshotMetadata {
 	return r.applied.meta()
 }
 
-// Tick lets one tick of the host's clock pass. now is the driver's time: it
-// never goes back, and deadlines are measured by it.
+// Tick lets one tick of the host's clock pass. now is the driver's time, which never goes
+// back and measures deadlines.
 func (r *Replica) Tick(now time.Duration) {
 	r.At(now)
 	r.skew = replicaClock{r}.Now() - r.now
@@ -210,7 +210,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.expireCalls()
 }
 
-// Flush ends a turn and returns what is to be done. The caller owns it.
+// Flush ends a turn and returns the work to do. The caller owns the Output.
 func (r *Replica) Flush(now time.Duration) Output {
 	r.At(now)
 	r.cancelCalls()
@@ -237,8 +237,8 @@ func (r *Replica) fail(err error) {
 	}
 }
 
-// giveUpIfFailed ends all calls of a replica that is out of service. What it
-// still has to send or write must not leave: it may rest on what is not there.
+// giveUpIfFailed ends all calls of a replica that is out of service. Its remaining messages
+// and writes must not leave, because they may rest on a write that failed.
 func (r *Replica) giveUpIfFailed() {
 	if err := r.core.Err(); err != nil {
 		r.fail(err)
@@ -250,7 +250,7 @@ func (r *Replica) giveUpIfFailed() {
 	r.out = Output{Done: r.out.Done}
 }
 
-// drain takes everything out of the core that it wants done.
+// drain takes all work out of the core.
 func (r *Replica) drain() {
 	if !r.dirty || r.err != nil {
 		return
@@ -301,7 +301,7 @@ func (r *Replica) refresh() {
 	}
 }
 
-// leads reports whether this node is the leader, as far as it knows.
+// leads reports whether this node is the leader, to its own knowledge.
 func (r *Replica) leads() bool { return r.state.Role == raft.StateLeader }
 
 // follows reports whether this node is not the leader, looking closely.
@@ -319,7 +319,7 @@ func (r *Replica) send(m *pb.Message) {
 		r.send(first)
 	}
 	if m.GetType() == pb.MsgReadIndex && m.GetFrom() != r.cfg.ID {
-		return // that a leader held for another node until it stepped down: it asks again
+		return // held by a leader for another node until the leader stepped down: the node asks again
 	}
 	if m.GetType() == pb.MsgSnap {
 		r.keep.holds[m.GetTo()] = hold{index: m.GetSnapshot().GetMetadata().GetIndex(), total: r.keep.total}
@@ -373,7 +373,7 @@ func (r *Replica) post(to uint64, body wire.Body) {
 	r.out.Sends = append(r.out.Sends, wire.Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Body: body})
 }
 
-// deliver takes the responses of a storage thread to whom they are for.
+// deliver takes the responses of a storage thread to their receivers.
 func (r *Replica) deliver(responses []*pb.Message) {
 	for _, m := range responses {
 		if m.GetTo() != r.cfg.ID {
@@ -384,7 +384,7 @@ func (r *Replica) deliver(responses []*pb.Message) {
 	}
 }
 
-// step lets a message arrive that has been checked, or is this node's own.
+// step gives the core a checked message, or a message of this node's own.
 func (r *Replica) step(m *pb.Message) {
 	r.dirty = true
 	err := r.core.Step(m)
@@ -393,8 +393,7 @@ func (r *Replica) step(m *pb.Message) {
 	}
 }
 
-// Unreachable says that a message to a peer was dropped, or that a connection to
-// it broke.
+// Unreachable reports a dropped message or a broken connection to a peer.
 func (r *Replica) Unreachable(peer uint64) {
 	r.core.ReportUnreachable(peer)
 	r.lost(peer)

@@ -28,7 +28,7 @@ type Output struct {
 	Applies []Apply
 	// Snapshots are to be sent to peers.
 	Snapshots []SnapshotSend
-	// Done are calls that have ended.
+	// Done are the ended calls.
 	Done []Done
 	// Compact, or nil, tells which entries the log may drop.
 	Compact *Compact
@@ -39,8 +39,8 @@ func (o *Output) Empty() bool {
 	return len(o.Sends)+len(o.Appends)+len(o.Applies)+len(o.Snapshots)+len(o.Done) == 0 && o.Compact == nil
 }
 
-// Append is a write to the log. When it is durable, the driver calls
-// [Replica.AppendDone] with it.
+// Append is a write to the log. When the write is durable, the driver calls
+// [Replica.AppendDone] with the Append.
 type Append struct {
 	Write storage.Write
 	bytes int // of the entries
@@ -50,8 +50,8 @@ type Append struct {
 	responses []*pb.Message
 }
 
-// Apply is a step of the state machine: when it is done, the driver calls
-// [Replica.ApplyDone] with it and the results.
+// Apply is a step of the state machine: when done, the driver calls [Replica.ApplyDone]
+// with the Apply and the results.
 type Apply struct {
 	Batch Batch
 	// First is the index of the first entry in the batch. A state machine that
@@ -82,24 +82,23 @@ type Compact struct {
 // Done tells how a call ended.
 type Done struct {
 	Call Call
-	// Result is that of the state machine, for a command that was applied; the
-	// new *raftpb.ConfState, for a configuration change; else nil.
+	// Result is the state machine's result, for an applied command; the new *raftpb.ConfState,
+	// for a configuration change; else nil.
 	Result any
-	// Index is where the command stands in the log, or the index that a read
-	// waited for.
+	// Index is the command's index in the log, or the index a read waited for.
 	Index uint64
-	// Read is what a read rests on.
+	// Read is the ground of a read.
 	Read ReadResult
-	// Sent and Committed are when a command that was applied left the queue for the
-	// first time, for the log of this node or for the leader, and when this node knew
-	// that its entry is committed, in the driver's time.
+	// Sent and Committed are times of an applied command, in the driver's time: when the
+	// command left the queue for the first time, for the log of this node or for the leader,
+	// and when this node knew of the commit of its entry.
 	Sent, Committed Deadline
 	// Err is nil or a *CallError.
 	Err error
 }
 
-// Status is a replica's view of itself and its group. The fields are those of
-// rawnode.Status, which says what each of them means.
+// Status is a replica's view of itself and its group. The fields are the same as in
+// rawnode.Status, which explains each field.
 type Status struct {
 	ID, Group     uint64
 	Term          uint64
@@ -127,7 +126,7 @@ type MemberProgress struct {
 	Match, Next  uint64
 	State        string
 	RecentActive bool // heard from within an election timeout
-	LogLost      bool // its log ends before what it has acknowledged: see ErrLogLost
+	LogLost      bool // its log ends before its acknowledged index: see ErrLogLost
 	Learner      bool
 }
 
@@ -144,7 +143,7 @@ type Counters struct {
 	ForwardedIn, RefusedIn, Resent   uint64
 	Reads, ReadRounds                uint64
 	ReadsWithoutRound                uint64 // answered by their policy alone
-	// These are reads that ended well, by who vouched for them; see [ServedBy].
+	// The next fields count reads without an error, by voucher; see [ServedBy].
 	ReadsByLeader, ReadsByLease       uint64
 	ReadsByRoster, ReadsByQuorum      uint64
 	ReadsStale                        uint64
@@ -156,10 +155,10 @@ type Counters struct {
 	RestoresFailed                    uint64 // by this node's state machine
 	Refused, Unknown                  uint64 // calls that ended so
 	RefusedLate                       uint64 // of these: too near to their deadline to be sent
-	Repeats                           uint64 // appends that were sent again, without entries
-	LateAcks                          uint64 // acknowledgements that told nothing and so waited
+	Repeats                           uint64 // appends sent again, without entries
+	LateAcks                          uint64 // acknowledgements without news, which waited
 	Elections                         uint64 // terms in which this node led
-	Stalls                            uint64 // times there was no room to write
+	Stalls                            uint64 // times without room to write
 	Strangers                         uint64 // messages of nodes whose group began with other first members, not looked at
 }
 

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Settings
 
-	// Applied and HostState are what the state machine returned when it was loaded.
+	// Applied and HostState are the results of the state machine's Load.
 	Applied   uint64
 	HostState []byte
 
@@ -32,11 +32,11 @@ type Config struct {
 	Stopwatch func() time.Duration
 }
 
-// Settings are the part of a configuration that users of a host choose. The fields
-// are those of rawnode.ReplicaConfig, which says what each of them means; a
-// conversion between the two types fails to compile unless they agree.
+// Settings are the part of a configuration that users of a host choose. The fields are the
+// same as in rawnode.ReplicaConfig, which explains each field; a conversion between the two
+// types fails to compile unless both agree.
 type Settings struct {
-	// What rawnode.ReplicaConfig says of these fields holds here.
+	// The comments of rawnode.ReplicaConfig hold for these fields.
 	ID, Group                   uint64
 	Core                        NewCore
 	Log                         Log
@@ -81,7 +81,7 @@ const (
 // MaxCommandBytes is what fits an entry, a message and a frame with room to spare.
 const MaxCommandBytes = 48 << 20
 
-// withDefaults fills in what zero stands for.
+// withDefaults replaces zeros by their defaults.
 func (c Config) withDefaults() Config {
 	c.Settings = c.Settings.WithDefaults()
 	if c.MaxUnresolvedBytes == 0 {
@@ -90,7 +90,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// WithDefaults fills in what zero stands for.
+// WithDefaults replaces zeros by their defaults.
 func (c Settings) WithDefaults() Settings {
 	if c.Core == nil {
 		c.Core = Weft
@@ -125,8 +125,8 @@ func (c Settings) WithDefaults() Settings {
 	return c
 }
 
-// Validate returns an error that names every mistake, or nil. What is left at
-// zero counts as the default that it stands for.
+// Validate returns an error that names every mistake, or nil. A field left at zero counts
+// as its default.
 func (c Config) Validate() error {
 	err := c.Settings.Validate()
 	if n := c.MaxUnresolvedBytes; n < 0 || n > math.MaxInt32 {
@@ -135,7 +135,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Validate returns an error that names every mistake, or nil, as that of Config.
+// Validate returns an error that names every mistake, or nil, like Config.Validate.
 func (c Settings) Validate() error {
 	c = c.WithDefaults()
 	var errs []error

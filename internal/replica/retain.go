@@ -11,21 +11,22 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// retention decides how much of the log is kept. What lies beyond the durable
-// state is always kept: the log is the state's write-ahead log. Behind it a
-// bounded number of entries and bytes stays, for followers that lag, as sending
-// those is cheaper than sending a snapshot. It does not wait for followers: one
-// that is gone must not fill the others' disks.
+// retention decides how much of the log is kept. The entries beyond the durable state are
+// always kept: the log is the state's write-ahead log. Behind the durable state a bounded
+// number of entries and bytes stays for lagging followers, because sending entries is
+// cheaper than sending a snapshot. The bound does not wait for followers: a dead follower
+// must not fill the others' disks.
 //
-// But for one that gets a snapshot. If more is written while that is on its way than
-// is kept, it needs another one when it has it, and so on for ever. So a leader holds
-// what comes behind the snapshot until the follower has it, too, or is gone, up to
-// holdFactor times as much as it keeps otherwise, and while there is room to write.
+// A follower that gets a snapshot is the exception. If the writes during the transfer
+// exceed the kept entries, the follower needs another snapshot at once, and after each
+// later snapshot again. So a leader holds the entries behind the snapshot until the
+// follower has them, too, or is gone: up to holdFactor times the usual amount, and only
+// with room to write.
 type retention struct {
 	maxEntries, maxBytes uint64
 
 	durable   uint64
-	compacted uint64 // the last index that was given up
+	compacted uint64 // the last index given up
 	total     uint64 // bytes appended in this process
 	// marks are indexes and the total behind them, ascending, a few for each
 	// maxBytes.
@@ -36,14 +37,14 @@ type retention struct {
 	holds map[uint64]hold // by follower
 }
 
-// hold is what a follower that gets a snapshot will need.
+// hold is the part of the log that a follower needs behind its snapshot.
 type hold struct {
 	index uint64 // of the snapshot, or an earlier one
-	total uint64 // of bytes, when it began
+	total uint64 // of bytes, when the hold began
 	sent  bool   // the follower has the snapshot
 }
 
-// holdFactor bounds what is held.
+// holdFactor bounds the held part.
 const holdFactor = 16
 
 type sizeMark struct{ index, total uint64 }
@@ -99,8 +100,7 @@ func (k *retention) configured(h *hostState) {
 // replica answers with a Compact when enough of the log can go.
 func (r *Replica) Durable(index uint64) {
 	k := &r.keep
-	// Entries of the snapshot that the log itself does not have yet cannot be
-	// dropped from it.
+	// The log cannot drop entries of the snapshot before the log has them.
 	index = min(index, r.emitted.index)
 	if index <= k.durable || index <= k.compacted {
 		return

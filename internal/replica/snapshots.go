@@ -23,10 +23,10 @@ import (
 // being sent: nothing has failed.
 var ErrOutgoingFull = errors.New("other snapshots are being sent")
 
-// What OfferSnapshot may answer.
+// Answers of OfferSnapshot.
 var (
-	// ErrNotNeeded says that this node has what the snapshot has. For the sender
-	// that is as good as if it had been restored.
+	// ErrNotNeeded says that this node has applied the snapshot's index already. For the
+	// sender the answer is as good as a restored snapshot.
 	ErrNotNeeded = errors.New("this node has applied that much")
 	// ErrRestoring says that another snapshot is being restored.
 	ErrRestoring = errors.New("this node is restoring another snapshot")
@@ -47,8 +47,9 @@ func SnapshotHeader(s SnapshotSend, meta SnapshotMeta) (*pb.Message, error) {
 	return m, nil
 }
 
-// SnapshotSent says how it went: nil if the peer has restored the snapshot. After an
-// error the core sends the next one soon; a driver waits before it reports one.
+// SnapshotSent reports the end of a snapshot: err is nil if the peer has restored the
+// snapshot. After an error the core sends the next snapshot soon; a driver waits before
+// reporting an error.
 func (r *Replica) SnapshotSent(to uint64, err error) {
 	switch {
 	case err == nil:
@@ -61,9 +62,9 @@ func (r *Replica) SnapshotSent(to uint64, err error) {
 	r.dirty = true
 }
 
-// OfferSnapshot asks whether a snapshot that a peer wants to send is to be
-// taken. If it returns nil, the driver lets the state machine restore it, behind
-// the steps that it was given before, and calls SnapshotRestored.
+// OfferSnapshot asks whether to take a peer's snapshot. After nil, the driver lets the
+// state machine restore the snapshot, behind the steps given before, and calls
+// SnapshotRestored.
 func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 	if r.err != nil {
 		return r.err
@@ -80,7 +81,7 @@ func (r *Replica) OfferSnapshot(from uint64, header *pb.Message) error {
 	r.drain()
 	switch {
 	case h.at.index <= r.host.at.index:
-		r.step(header) // the core answers with what this node has
+		r.step(header) // the core answers with this node's index
 		return ErrNotNeeded
 	case r.restoring != 0:
 		return ErrRestoring
@@ -116,7 +117,7 @@ func (r *Replica) SnapshotRestored(header *pb.Message, err error) {
 }
 
 // coreJumped notes that the core's place in the log is behind a snapshot that this
-// node has restored; or behind an earlier one, which the core had a use for.
+// node has restored; or behind an earlier snapshot, which the core had a use for.
 func (r *Replica) coreJumped(s *pb.Snapshot) {
 	h, err := decodeHostState(s.GetData())
 	if err != nil {
@@ -128,7 +129,7 @@ func (r *Replica) coreJumped(s *pb.Snapshot) {
 	}
 }
 
-// jumped settles the fate of batches that the snapshot may have in it.
+// jumped settles the fate of batches that the snapshot may contain.
 func (r *Replica) jumped() {
 	newest := r.host.origins.boot(r.cfg.ID)
 	for _, b := range append([]*batch(nil), r.outbox.batches...) {

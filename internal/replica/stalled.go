@@ -11,22 +11,22 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// A log that has no room (a full disk) is not a failure: it keeps what it was
-// given, acknowledges nothing, and goes on when there is room. So does a state
-// machine, whose Apply waits. Until then this node is of little use to its
-// group, and must not stand in its way:
+// A log without room (a full disk) is not a failure: the log keeps its waiting writes,
+// acknowledges nothing, and goes on when the disk has room. A state machine does the same:
+// its Apply waits. Until then this node is of little use to its group, and must not stand
+// in the group's way:
 //
-//   - it takes no new commands, as it could not say what became of them;
-//   - if it leads, it hands over. It cannot know who has room, so it tries one
-//     voter after the other, the one that is furthest first;
-//   - it does not campaign, and a call to campaign from a leader that hands over is
-//     left unheard. Its core goes on to measure how long the leader is silent: only
-//     a member that knows this votes for another (raft.Config.CheckQuorum), and a
-//     stalled node often has room left for a vote. If nobody leads for a while, it
-//     may be the only one that can win, because the others lack entries that it has:
-//     then it does campaign, and hands over.
+//   - the node takes no new commands, because their outcome would be unknown;
+//   - a node that leads hands over. The node cannot know which voters have room, so it
+//     tries one voter after the other, in the order of their logs, the longest first;
+//   - the node does not campaign, and ignores a call to campaign from a leader that hands
+//     over. The node's core goes on to measure the leader's silence: only a member that
+//     knows of the silence votes for another (raft.Config.CheckQuorum), and a stalled node
+//     often has room left for a vote. If nobody leads for a while, the node may be the only
+//     possible winner, because the others lack some of its entries: then the node does
+//     campaign, and hands over.
 //
-// It goes on to receive entries, up to the bounds of its group's leader.
+// The node goes on to receive entries, up to the bounds of its group's leader.
 type stalling struct {
 	reason error  // nil while there is room
 	tried  uint64 // transfers since the stall began
@@ -34,13 +34,13 @@ type stalling struct {
 	ledAt  uint64 // tick at which this node has last heard of a leader, or stalled
 }
 
-// lastResort is how many election timeouts without a leader pass before a stalled
-// node campaigns: in less, one of those that have room is elected if they can be.
+// lastResort is the number of election timeouts without a leader before a stalled node
+// campaigns: in less time, a node with room is elected if any can win.
 const lastResort = 4
 
-// Stalled says that the log or the state machine has no room, and why, or with
-// nil that there is room again; it returns what was said before. Writes that wait are the
-// driver's: it goes on trying, and calls AppendDone when they are durable.
+// Stalled gives the reason why the log or the state machine has no room, or nil once both
+// have room again, and returns the reason given before. Waiting writes are the driver's
+// work: the driver goes on trying, and calls AppendDone when the writes are durable.
 func (r *Replica) Stalled(reason error) (before error) {
 	before = r.stall.reason
 	if (reason == nil) != (r.stall.reason == nil) {
@@ -82,8 +82,8 @@ func (r *Replica) handOver() {
 	r.dirty = true
 }
 
-// heirs returns those of the voters that this leader could hand over to: that it
-// hears from, the one whose log is furthest first.
+// heirs returns the voters that this leader could hand over to: voters heard from, the
+// longest log first.
 func (r *Replica) heirs(voters []uint64) []uint64 {
 	_, progress := r.core.Members()
 	heirs := slices.DeleteFunc(slices.Clone(voters), func(id uint64) bool {

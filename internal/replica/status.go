@@ -13,11 +13,11 @@ import (
 // caller must not change it.
 func (r *Replica) Members() *pb.ConfState { return r.host.conf }
 
-// Leader returns the leader that this node knows, or 0.
+// Leader returns the leader known to this node, or 0.
 func (r *Replica) Leader() uint64 { return r.state.Lead }
 
-// Unaddressed says which members the driver cannot send to, because it has no address
-// of theirs: calls that time out name them. It reports whether one of them is new.
+// Unaddressed names the members without an address at the driver: calls that time out name
+// these members. added reports whether a member is new in the list.
 func (r *Replica) Unaddressed(members []uint64) (added bool) {
 	added = slices.ContainsFunc(members, func(id uint64) bool { return !slices.Contains(r.unaddressed, id) })
 	r.unaddressed = members

@@ -9,25 +9,25 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// A follower waits one to two election timeouts before it campaigns, as it
-// cannot tell a dead leader from a slow one, nor what the others do. When a
-// process dies its connections break, and those who were connected know more:
-// they campaign as soon as members may vote against a silent leader, which is
-// after one election timeout, and one after the other, so that votes are not
-// split. (Two random waits end after 1.3 election timeouts in the median.)
+// A follower waits one to two election timeouts before campaigning, because a follower
+// cannot tell a dead leader from a slow leader, and does not know the others' timers. When
+// a process dies its connections break, and the connected followers know more: they
+// campaign as soon as members may vote against a silent leader, after one election timeout,
+// and one after the other, so that votes are not split. (Two random waits end after 1.3
+// election timeouts in the median.)
 //
-// Nothing rests on it. A broken connection to a leader that lives brings no
-// election, as the leader is heard of; and where nothing breaks, or the first in
-// line has too short a log, the random wait ends as ever.
+// No safety rests on succession. A broken connection to a live leader brings no election,
+// because followers hear of the leader; and where nothing breaks, or the first in line has
+// too short a log, the random wait ends as usual.
 type succession struct {
-	leader uint64 // to whom something was lost, while it led; 0 once tried
+	leader uint64 // a message to this leader was lost while it led; 0 once tried
 	at     uint64 // tick
 }
 
-// successionStep is how many ticks each follower waits for the one before it.
+// successionStep is the wait of each follower for the follower before, in ticks.
 const successionStep = 2
 
-// lost notes that something for a peer was dropped, or a connection broke.
+// lost notes a dropped message or a broken connection to a peer.
 func (r *Replica) lost(peer uint64) {
 	if peer == r.state.Lead && peer != r.cfg.ID {
 		r.heir = succession{leader: peer, at: r.ticks}

@@ -25,9 +25,9 @@ type wantedLeader struct {
 
 func (t *transfers) leaderChanged() { t.due = true }
 
-// TransferLeader asks that a voter become leader. The call ends when it is. A
-// transfer that fails leaves the old leader; so a call that timed out may have
-// moved leadership or not.
+// TransferLeader asks for a voter to become leader. The call ends when the voter leads. A
+// failed transfer leaves the old leader; so a call that timed out may have moved leadership
+// or not.
 func (r *Replica) TransferLeader(call Call, to uint64, deadline Deadline) {
 	const op = "transfer leader"
 	err := r.admits(deadline)
@@ -59,7 +59,7 @@ func (r *Replica) moveLeadership() {
 		return
 	}
 	t.due, t.sentAt = false, r.ticks
-	w := t.wanted[len(t.wanted)-1] // the latest wish is the one that counts
+	w := t.wanted[len(t.wanted)-1] // the latest wish counts
 	w.call.open = true
 	if r.leads() {
 		r.core.TransferLeader(w.to)

@@ -16,9 +16,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Messages are checked before they reach a core. Weft's core checks for itself;
-// upstream's panics at some of what follows, and a panic must not be something
-// that a peer can cause.
+// Messages are checked before they reach a core. Weft's core checks for itself; upstream's
+// core panics at some of the faults below, and no peer may be able to cause a panic.
 
 // fromPeers are the types of Raft messages that may come from the network by
 // themselves. Proposals, transfers and snapshots have bodies of their own.
@@ -93,12 +92,12 @@ func checkAppended(m *pb.Message, bad func(string, ...any) error) error {
 	return nil
 }
 
-// checkLog reports what contradicts this node's log.
+// checkLog reports a contradiction to this node's log.
 func (r *Replica) checkLog(m *pb.Message) error {
 	var index uint64
 	switch m.GetType() {
 	case pb.MsgHeartbeat:
-		r.drain() // an append in this turn may have cut the log, or made it longer
+		r.drain() // an append in this turn may have cut the log, or made the log longer
 		index = m.GetCommit()
 	case pb.MsgAppResp:
 		if index = m.GetIndex(); index <= r.last || m.GetReject() {
@@ -110,13 +109,12 @@ func (r *Replica) checkLog(m *pb.Message) error {
 	case index <= r.last, m.GetTerm() < r.state.Term:
 		return nil
 	case m.GetType() == pb.MsgAppResp && (!r.leads() || m.GetTerm() != r.state.Term):
-		return nil // to a leader that has stopped since, and lost what it had not written
+		return nil // to a leader that has stopped since, and lost its unwritten entries
 	}
 	return fmt.Errorf("%w: %v from node %d speaks of index %d, this log ends at %d: was this node's log lost? then replace the node", ErrBadMessage, m.GetType(), m.GetFrom(), index, r.last)
 }
 
-// checkSnapshot reports what is wrong with a MsgSnap, and returns the host's
-// state in it.
+// checkSnapshot reports the fault of a MsgSnap, and returns the host's state inside.
 func checkSnapshot(from, to uint64, m *pb.Message) (*hostState, error) {
 	bad := func(format string, args ...any) (*hostState, error) {
 		return nil, fmt.Errorf("%w: snapshot from node %d: %s", ErrBadMessage, from, fmt.Sprintf(format, args...))

@@ -14,15 +14,15 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// writes is what the replica knows of its writes to the log.
+// writes is the replica's knowledge of its writes to the log.
 //
-// A commit index by itself is not written: it is a hint, which a restart raises
-// to what the state machine has applied. It goes with the next write. Messages
-// that the core ties to it rest on the writes before it, and leave when those are
-// durable: at once, if there are none.
+// A commit index by itself is not written, because the index is a hint, which a restart
+// raises to the applied index: the next write carries the commit index. Messages tied to
+// the commit index by the core rest on the writes before, and leave when these writes are
+// durable: at once, if no write is under way.
 type writes struct {
-	// term and vote are those of the last write; commit is the latest, and late
-	// tells that it was not written.
+	// term and vote are as of the last write; commit is the latest commit index, and late
+	// tells that commit was not written.
 	term, vote, commit uint64
 	late               bool
 
@@ -35,7 +35,7 @@ type writes struct {
 	riders    []rider
 }
 
-// rider is what is delivered when a write is durable.
+// rider holds the messages to deliver when a write is durable.
 type rider struct {
 	behind    uint64        // the number of the write
 	own       []*pb.Message // for this node, one of a type
