@@ -19,12 +19,12 @@ import (
 	"github.com/weftraft/weft/internal/placement"
 )
 
-// placer looks at the groups of one node, now and then, and says which of those
-// that it leads should be led by another. It is a plain value without a clock.
+// placer looks at the groups of one node, now and then, and names the groups led here that
+// another node should lead. A placer is a plain value without a clock.
 //
-// A group stays where it is while it recovers (a voter is not heard of, lags, or
-// gets a snapshot), while its members change, and for some looks after it moved
-// or its members changed.
+// A group does not move while the group recovers (a voter is silent, lags, or gets a
+// snapshot), while its members change, and for some looks after a move or a change of
+// members.
 type placer struct {
 	options placement.Options
 	weight  func(Status) uint64

@@ -74,10 +74,10 @@ func Weft(cfg raft.Config) (replica.Core, error) { return replica.Weft(cfg) }
 // the host fails with the storage's error.
 func Upstream(cfg raft.Config) (replica.Core, error) { return replica.Upstream(cfg) }
 
-// FindCoded returns the first coded entry of a log, or 0 if there is none. A node
-// that does not code must not be started on such a log: it would take units for
-// commands. Before that, [Host.Densify] and wait until the node's log is dense. clear is
-// raft.Coding.ClearPrefix. It reads the whole log.
+// FindCoded returns the first coded entry of a log, or 0 if there is none. A node without
+// coding must not be started on a log with a coded entry, because the node would take units
+// for commands: first call [Host.Densify], and wait until the node's log is dense. clear is
+// raft.Coding.ClearPrefix. FindCoded reads the whole log.
 func FindCoded(log raft.Storage, clear int) (uint64, error) { return replica.FindCoded(log, clear) }
 
 // Budget bounds the bytes of commands that wait, over all groups that share it:

@@ -9,12 +9,11 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// The verdicts on a call. Every error of [Host.Propose], [Host.Read] and the
-// like is a [CallError] that wraps one of them.
+// The verdicts on a call. Every error of [Host.Propose], [Host.Read] and similar calls is a
+// [CallError] that wraps a verdict.
 var (
-	// ErrRefused says that the command has not been applied and never will be.
-	// It may be tried again, here or elsewhere. A read that failed is always
-	// refused.
+	// ErrRefused says that the command has not been applied and never will be. The
+	// caller may try again, here or elsewhere. A failed read is always refused.
 	ErrRefused = replica.ErrRefused
 
 	// ErrUnknown says that the command may have been applied, or may still be,
@@ -38,16 +37,16 @@ var (
 	ErrTooLarge = replica.ErrTooLarge
 	// ErrStopped says that the host is stopping, or has stopped.
 	ErrStopped = replica.ErrStopped
-	// ErrConfChange says that a change of the member set was not accepted: it says
-	// nothing (it is nil, or names no node), it does not fit the present
-	// configuration, or another is under way.
+	// ErrConfChange says that a change of the member set was not accepted: the change is empty
+	// (nil, or names no node), does not fit the present configuration, or another change is
+	// under way.
 	ErrConfChange = replica.ErrConfChange
-	// ErrUnsafeChange says that the group might not go on behind a change of the
-	// member set: too many of the voters that it leaves cannot be reached, or a
-	// new one has not answered, or not caught up. The error names them.
+	// ErrUnsafeChange says that the group might not go on behind a change of the member set:
+	// too many of the remaining voters cannot be reached, or a new voter has not answered, or
+	// not caught up. The error names these nodes.
 	ErrUnsafeChange = replica.ErrUnsafeChange
-	// ErrNotMember says that the node named is no member of the group, or not
-	// one that can do what is asked.
+	// ErrNotMember says that the named node is no member of the group, or a member not able to
+	// do the request.
 	ErrNotMember = replica.ErrNotMember
 	// ErrSuperseded says that a later snapshot took the place of the entry that
 	// held the command, so its result is not known here.
@@ -58,19 +57,19 @@ var (
 var (
 	// ErrInvalid wraps mistakes in a configuration.
 	ErrInvalid = replica.ErrInvalid
-	// ErrState says that log and state machine do not fit together; nothing was
-	// changed. The error says what to do.
+	// ErrState says that log and state machine do not fit together; nothing was changed. The
+	// error gives the remedy.
 	ErrState = replica.ErrState
-	// ErrLogLost says that this node has acknowledged entries that its log lacks: the
-	// log, or its directory, was lost, and with it what the node has voted. It must
-	// not go on under its id. The error says what to do.
+	// ErrLogLost says that this node has acknowledged entries that its log lacks: the log, or
+	// its directory, was lost, together with the node's votes. The node must not go on under
+	// its id. The error gives the remedy.
 	ErrLogLost = replica.ErrLogLost
-	// ErrFirstMembers says that the group of this number began with other first
-	// members at another node: their lists of Config.Peers differed. The error
-	// has both, and says what to do.
+	// ErrFirstMembers says that the group of this number began with other first members at
+	// another node: their lists of Config.Peers differed. The error has both lists, and the
+	// remedy.
 	ErrFirstMembers = replica.ErrFirstMembers
-	// ErrClock says that the system's clock cannot carry roster leases. The error says
-	// why, and what to do.
+	// ErrClock says that the system's clock cannot carry roster leases. The error gives the
+	// reason and the remedy.
 	ErrClock = errors.New("rawnode: the clock cannot carry roster leases")
 	// ErrNotEnded says that a host was stopped, and something of it has not
 	// returned: the state machine or the log is still in use. See [Host.Stop].

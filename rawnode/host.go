@@ -182,9 +182,9 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 
 // Result is the outcome of a command that was applied.
 type Result struct {
-	// Value is what the state machine of this node returned.
+	// Value is the result of this node's state machine.
 	Value any
-	// Index is that of the log entry with the command.
+	// Index is the log index of the command's entry.
 	Index uint64
 	// Times says how the time of the call passed.
 	Times CommandTimes
@@ -200,9 +200,9 @@ func (h *Host) Propose(ctx context.Context, command []byte) (Result, error) {
 	return Result{Value: d.Result, Index: d.Index, Times: d.times}, err
 }
 
-// Read returns when this node's state machine has applied everything that was
-// acknowledged, anywhere, before Read was called: a read of the state machine
-// that follows is linearizable. It returns the log index that it waited for.
+// Read returns when this node's state machine has applied every command acknowledged,
+// anywhere, before Read was called: a read of the state machine afterwards is linearizable.
+// index is the log index that Read waited for.
 func (h *Host) Read(ctx context.Context) (index uint64, err error) {
 	return h.ReadAt(ctx, ReadIndex{})
 }
@@ -214,19 +214,17 @@ func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err
 	return res.Index, err
 }
 
-// ProposeConfChange changes the member set and returns the new configuration,
-// once it is in force at this node. The leader refuses a change of a node that
-// is no member ([ErrNotMember]), and one after which the group might not go on
-// ([ErrUnsafeChange]): with too few voters left that it hears from, or with a new
-// voter that it does not hear from, or that is a learner and has not caught up. A
-// leader that is removed hands over first.
+// ProposeConfChange changes the member set and returns the new configuration, once it is in
+// force at this node. The leader refuses a change of a node that is no member
+// ([ErrNotMember]), and a change after which the group might not go on ([ErrUnsafeChange]):
+// with too few remaining voters heard from, or with a new voter that is silent, or is a
+// learner and has not caught up. A removed leader hands over first.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opChange)
 }
 
-// ForceConfChange is ProposeConfChange that makes what ProposeConfChange refuses as
-// [ErrUnsafeChange]: the group may stop for it, until nodes are started that it waits
-// for.
+// ForceConfChange is ProposeConfChange without the refusal [ErrUnsafeChange]: the group may
+// stop after the change, until the missing nodes are started.
 func (h *Host) ForceConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opForce)
 }
@@ -241,8 +239,8 @@ func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) 
 	return conf, err
 }
 
-// TransferLeader makes a voter the leader, and returns when this node sees that
-// it is. Who is a voter is judged by what this node has applied: [ErrNotMember].
+// TransferLeader makes a voter the leader, and returns when this node sees the new leader.
+// The voters are those in this node's applied configuration: [ErrNotMember].
 func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
 	_, err := h.call(ctx, opTransfer, func(c *hostCall) { c.to = to })
 	return err

@@ -39,18 +39,17 @@ type Message = wire.Message
 //     them (see raft.Coding.LateSeal). For another transport, the core does, which takes
 //     more memory and processor time.
 type Transport interface {
-	// Join lets r receive what is addressed to this node in a group. A group
-	// can be joined by one receiver at a time.
+	// Join lets r receive the messages to this node in a group. One receiver at a time can
+	// join a group.
 	Join(group uint64, r Receiver) error
-	// Leave ends that. Calls of the receiver that are under way may still end
+	// Leave ends Join's effect. Calls of the receiver already under way may still end
 	// afterwards.
 	Leave(group uint64)
-	// Send queues messages and returns at once. Messages of one class to one
-	// peer keep their order. A message that is dropped is reported to the
-	// receiver of its group.
+	// Send queues messages and returns at once. Messages of one class to one peer keep
+	// their order. A dropped message is reported to the receiver of its group.
 	Send(messages []Message)
-	// SendWait queues a message, waiting until there is room for it. It returns
-	// an error if the peer cannot be reached.
+	// SendWait queues a message, waiting until the queue has room. An error says that the peer
+	// cannot be reached.
 	SendWait(ctx context.Context, m Message) error
 }
 
@@ -62,16 +61,15 @@ type backlogged interface {
 	Backlog(to uint64) (bytes int, known bool)
 }
 
-// Receiver is a group at this node, as a Transport sees it. Its methods may be
-// called from several goroutines. A [Host] is one, and also takes messages that came
-// together as one: see [Host.ReceiveNext].
+// Receiver is a group at this node, as a Transport sees it. Its methods may be called from
+// several goroutines. A [Host] is a Receiver, and also takes several messages together: see
+// [Host.ReceiveNext].
 type Receiver interface {
-	// Receive takes a message. The transport has made sure that m.From sent it.
-	// It may wait, unless m is of the class 0, control, and so slow the sender down:
+	// Receive takes a message. The transport has made sure that m.From sent it. Receive
+	// may wait, unless m is of the class 0, control, and so slow the sender down:
 	// connections carry one class each.
 	Receive(m Message)
-	// Unreachable says that something for a peer was dropped, or that a
-	// connection to it broke.
+	// Unreachable reports a dropped message or a broken connection to a peer.
 	Unreachable(peer uint64)
 }
 

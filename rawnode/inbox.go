@@ -84,8 +84,8 @@ func (b *inbox) wakeLocked() {
 	}
 }
 
-// post queues a function and wakes the loop. It never waits: what posts is bounded
-// by what it answers. It returns false if nobody will call it.
+// post queues a function and wakes the loop, and never waits: answers bound the number of
+// posts. post returns false if the function will not be called.
 func (b *inbox) post(do func(*replica.Replica)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +151,7 @@ func (b *inbox) receive(m wire.Message) {
 	b.add(input{msg: m})
 }
 
-// take returns all that waits. spare is memory for what comes next.
+// take returns all waiting inputs. spare is memory for the next inputs.
 func (b *inbox) take(spare []input, now time.Time) []input {
 	clear(spare)
 	b.mu.Lock()
@@ -181,7 +181,7 @@ func (b *inbox) take(spare []input, now time.Time) []input {
 	return items
 }
 
-// waiting returns the bytes of all that waits.
+// waiting returns the bytes of all waiting inputs.
 func (b *inbox) waiting() (n int) {
 	for _, bytes := range b.bytes {
 		n += bytes

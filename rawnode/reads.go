@@ -25,9 +25,9 @@ type ReadOptions struct {
 
 // ReadResult says what a read may rest on.
 type ReadResult struct {
-	// Index is that of the last entry that the read had to see.
+	// Index is the index of the last entry that the read had to see.
 	Index uint64
-	// By says who vouched for it.
+	// By names the voucher.
 	By ServedBy
 	// Lag is how many entries of the log the state lacked that are known to be
 	// committed, and Age how long ago it had everything that was acknowledged by then. Both
@@ -37,10 +37,10 @@ type ReadResult struct {
 	Age time.Duration
 }
 
-// ServedBy says who vouched for a read. Its method String returns that in a word.
+// ServedBy names the voucher of a read. Its method String returns the name in a word.
 type ServedBy = replica.ServedBy
 
-// What serves reads.
+// The vouchers of reads.
 const (
 	// ServedByLeader: the leader, which asked a majority whether it still leads, or
 	// had a lease and was asked by another node.
@@ -56,15 +56,14 @@ const (
 )
 
 // ReadPolicy says how fresh the state is that a read sees: [ReadIndex], [AtResponder],
-// [LeaderLease], [QuorumRead], [BoundedStaleness] or [Local]. Whatever it is, a read
-// waits for an index, and ends when this node's state machine has applied that.
+// [LeaderLease], [QuorumRead], [BoundedStaleness] or [Local]. Under each policy a read
+// waits for an index, and ends when this node's state machine has applied the entry there.
 type ReadPolicy = replica.ReadPolicy
 
-// ReadIndex is the policy for linearizable reads: everything that was
-// acknowledged anywhere before the read is seen. The leader confirms it, by a
-// round of heartbeats that serves all reads that wait, or by its lease if
-// ReplicaConfig.ReadOnly says so. With ReplicaConfig.Leases it is the cheapest that
-// is linearizable: see [AtResponder].
+// ReadIndex is the policy for linearizable reads: the read sees every command acknowledged
+// anywhere before the read. The leader confirms the read, by a round of heartbeats for all
+// waiting reads, or by its lease if ReplicaConfig.ReadOnly says so. With
+// ReplicaConfig.Leases, ReadIndex is the cheapest linearizable policy: see [AtResponder].
 type ReadIndex = replica.ReadIndex
 
 // AtResponder is the policy for linearizable reads that this node answers from its own
@@ -85,14 +84,13 @@ type LeaderLease = replica.LeaderLease
 // [ReadIndex]: an entry at the end of some log may never be committed.
 type QuorumRead = replica.QuorumRead
 
-// BoundedStaleness is the policy for reads that see everything that was
-// acknowledged, anywhere, up to Max before the read, but for the last MaxEntries entries
-// of the log. They cost no message if the
-// leader has answered a read of this node that was asked at most Max ago, and
-// else wait for a round as ReadIndex does: so there is one round in Max at most.
-// The bound holds whatever messages take, as it counts from the question.
-// Max 0 is no age, so that each read needs a round, or a lease; MaxEntries counts entries
-// that were committed at that time, and 0 is none.
+// BoundedStaleness is the policy for reads that see everything that was acknowledged,
+// anywhere, up to Max before the read, but for the last MaxEntries entries of the log. A
+// read costs no message if the leader has answered a read of this node asked at most Max
+// ago, and else waits for a round like ReadIndex: so at most one round runs in each Max.
+// The bound holds however slow messages are, because Max counts from the question. Max 0 is
+// no age, so that each read needs a round, or a lease; MaxEntries counts entries committed
+// at the time of the question, and 0 is none.
 type BoundedStaleness = replica.BoundedStaleness
 
 // Local is the policy for reads of whatever this node has applied, however old.

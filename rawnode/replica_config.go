@@ -11,20 +11,20 @@ import (
 // ReplicaConfig configures what a [Host] decides. ID and Log must be set; every other
 // field has a useful zero value. Sizes are in bytes.
 type ReplicaConfig struct {
-	// ID is this node's identity, in all groups; Group is that of the group.
+	// ID is this node's identity, in all groups; Group is the group's identity.
 	ID, Group uint64
 	// Core is the library to drive: [Weft] (if nil) or [Upstream].
 	Core replica.NewCore
 	// Log is the durable log of the group at this node.
 	Log Log
 
-	// Peers are the first voters of a new group, this node among them, and the
-	// same at all of them; nodes whose lists differ take nothing from each other
-	// (ErrFirstMembers). It is not looked at once the log has begun. A node
-	// that joins a group later has none: it waits to be added.
+	// Peers are the first voters of a new group, this node among them, and the same at all of
+	// them; nodes whose lists differ take nothing from each other (ErrFirstMembers). Peers is
+	// not looked at once the log has begun. A node that joins a group later has no Peers, and
+	// waits to be added.
 	Peers []uint64
-	// Boot tells the starts of this node apart: it must be larger at each. A
-	// replica that learns that it is not corrects it.
+	// Boot tells the starts of this node apart, and must be larger at each start. A replica
+	// that learns of a larger Boot of its own corrects its Boot.
 	Boot uint64
 
 	// ElectionTick and HeartbeatTick are as in raft.Config; 0 means 10 and 1.
@@ -54,11 +54,11 @@ type ReplicaConfig struct {
 	// MaxBatchBytes bounds the commands that share an entry, unless a single
 	// one is larger; 0 means 256 KiB.
 	MaxBatchBytes int
-	// MaxQueueBytes bounds the commands that wait here or are under way. Beyond
-	// it they are refused with ErrOverloaded; 0 means 64 MiB.
+	// MaxQueueBytes bounds the commands that wait here or are under way. Commands beyond the
+	// bound are refused with ErrOverloaded; 0 means 64 MiB.
 	MaxQueueBytes int
-	// MaxCalls bounds the calls that have not ended; beyond it they are refused
-	// with ErrOverloaded. 0 means 65,536.
+	// MaxCalls bounds the calls under way; calls beyond the bound are refused with
+	// ErrOverloaded. 0 means 65,536.
 	MaxCalls int
 	// Budget, unless nil, bounds the commands that wait over all groups that
 	// share it, beside MaxQueueBytes.
@@ -107,6 +107,6 @@ type ReplicaConfig struct {
 // settings returns the configuration as the replica takes it.
 func (c ReplicaConfig) settings() replica.Settings { return replica.Settings(c) }
 
-// Validate returns an error that names every mistake, or nil. What is left at
-// zero counts as the default that it stands for.
+// Validate returns an error that names every mistake, or nil. A field left at zero counts
+// as its default.
 func (c ReplicaConfig) Validate() error { return c.settings().Validate() }

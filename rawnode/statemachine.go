@@ -9,13 +9,12 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// StateMachine is the user's replicated state. The Raft log is its write-ahead
-// log: what it has applied need not be durable at once, as long as it says how
-// far it is.
+// StateMachine is the user's replicated state. The Raft log is its write-ahead log: applied
+// commands need not be durable at once, as long as Durable reports the durable index.
 //
-// Beside its own state it keeps a few bytes for the host (who applied what
-// last, who the members are): they belong to the applied index, and are written
-// and found together with it.
+// Beside its own state a state machine keeps a few bytes for the host (the last batch
+// applied from each node, the members): the bytes belong to the applied index, and are
+// written and found together with that index.
 //
 // Apply and Restore are called by one goroutine, one after the other; Durable
 // and Snapshot by others at the same time.
@@ -47,12 +46,12 @@ type StateMachine interface {
 	// Apply goes on. The host closes it.
 	Snapshot() (Snapshot, error)
 
-	// Restore replaces the state by that of a snapshot, durably, and in one
-	// step: after an error or a crash the state is the old one or the new one.
-	// It reads body up to io.EOF, or it cannot know that body is whole; any other
-	// error of body is returned, and the state stays as it was. What is left unread
-	// when Restore returns is dropped. A Restore that takes nothing for
-	// Config.SnapshotTimeout gets an error from body.
+	// Restore replaces the state by that of a snapshot, durably, and in one step: after an
+	// error or a crash the state is the old one or the new one. Restore must read body up to
+	// io.EOF, because only io.EOF shows that body is whole; Restore returns any other error of
+	// body, and the state stays unchanged. The host drops the unread rest of body when Restore
+	// returns. A Restore that takes nothing for Config.SnapshotTimeout gets an error from
+	// body.
 	Restore(meta SnapshotMeta, body io.Reader) error
 }
 

@@ -13,11 +13,10 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Stop ends the host. It refuses new calls, lets those under way end, hands
-// leadership to another voter if it has it, and then stops all goroutines. When
-// ctx ends, what has not ended by itself is cut short, and ctx's error is
-// returned; the host is stopped all the same. Log, state machine and transport
-// are not closed.
+// Stop ends the host. Stop refuses new calls, lets calls under way end, hands over
+// leadership if this node leads, and then stops all goroutines. When ctx ends, Stop cuts
+// the remaining work short, and returns ctx's error; the host is stopped all the same. Log,
+// state machine and transport are not closed.
 //
 // A state machine or a log that hangs does not keep Stop: the error wraps
 // [ErrNotEnded], too, and names it. It is in use until it returns, and then a later
@@ -44,7 +43,7 @@ func (h *Host) Stop(ctx context.Context) error {
 	}
 }
 
-// cutGrace is what goroutines get that have been told to end.
+// cutGrace is the time for goroutines to end after the order to end.
 const cutGrace = time.Second
 
 func (h *Host) hasEnded() bool {
@@ -56,7 +55,7 @@ func (h *Host) hasEnded() bool {
 	}
 }
 
-// hanging names what has not ended.
+// hanging names the parts that have not ended.
 func (h *Host) hanging() string {
 	var parts []string
 	for _, p := range []struct {
@@ -95,8 +94,8 @@ func (h *Host) wind(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// successor returns the voter that is best fit to lead, or none if this node
-// does not lead or is alone.
+// successor returns the voter best fit to lead, or none if this node does not
+// lead or is alone.
 func (h *Host) successor(ctx context.Context) (best uint64) {
 	s, err := h.ask(ctx)
 	if err != nil {

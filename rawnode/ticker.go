@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Hosts of one process that have the same tick share one ticker. That costs
-// less than one each, and their heartbeats leave at the same moment: those to one
-// node then share frames.
+// Hosts of one process with the same tick share one ticker. A shared ticker costs less than
+// a ticker for each host, and heartbeats leave at the same moment: heartbeats to one node
+// then share frames.
 type sharedTicker struct {
 	interval time.Duration
 	ticks    []chan struct{} // one for each host; guarded by tickersMu
