@@ -329,7 +329,9 @@ func (g *Group) leave(ctx context.Context, steps ...*pb.ConfChangeSingle) error 
 		}
 		if g.removed() {
 			cancel()
-			_ = <-done // the change is made, whatever became of the call
+			if err := <-done; err != nil {
+				g.node.options.Logger.Debug("the group goes on without this node, and its call ended otherwise", "group", g.id, "error", err)
+			}
 			return nil
 		}
 	}
