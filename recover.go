@@ -133,7 +133,7 @@ func checkFinished(dir string) error {
 
 func (r *recovery) run(ctx context.Context) (Recovered, error) {
 	var err error
-	if r.book, err = openBook(r.options); err != nil {
+	if r.book, err = loadBook(r.options); err != nil {
 		return Recovered{}, err
 	}
 	p, err := readPlan(r.options.Dir)
@@ -471,7 +471,7 @@ func Inspect(o Options, group uint64) (Inspection, error) {
 }
 
 func (d *directory) inspect() (i Inspection, err error) {
-	b, err := openBook(d.options)
+	b, err := loadBook(d.options)
 	if err != nil {
 		return i, err
 	}
