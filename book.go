@@ -42,6 +42,7 @@ type book struct {
 	facts   facts
 	logged  uint64              // version of this node's own address that a group has in its log
 	peers   map[uint64]string   // Options.Peers
+	noted   map[uint64]string   // Options.Peers of the last start, as in the file
 	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
 	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
 	dirty   bool                // the file lacks something
@@ -164,16 +165,26 @@ const bookFormat = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// openBook reads the book of a node, if there is one, and compares the options with those of
-// the last start.
+// openBook is loadBook for a node that is opened: the options are noted for the next start.
 func openBook(o Options) (*book, error) {
+	b, err := loadBook(o)
+	if err != nil {
+		return nil, err
+	}
+	b.noted = o.Peers
+	return b, b.save()
+}
+
+// loadBook reads the book of a node, if there is one, and compares the options with those of
+// the last start.
+func loadBook(o Options) (*book, error) {
 	b := &book{
 		cluster: o.Cluster, node: o.ID, path: filepath.Join(o.Dir, "addresses"), logger: o.Logger, facts: noFacts(),
 		peers: o.Peers, chosen: map[uint64]override{}, unsaved: map[uint64]uint64{}, dirty: true,
 	}
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return b, b.save()
+		return b, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the addresses of members: %w", err)
@@ -187,13 +198,13 @@ func openBook(o Options) (*book, error) {
 	}
 	b.facts.merge(old.facts)
 	maps.Copy(b.chosen, old.Chosen)
-	b.logged = old.Logged
+	b.logged, b.noted = old.Logged, old.Peers
 	for id, address := range o.Peers {
 		if was, named := old.Peers[id]; named && was != address {
 			b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
 		}
 	}
-	return b, b.save()
+	return b, nil
 }
 
 // readBook reads a book's file: a line of JSON, and a line with its checksum.
@@ -215,7 +226,7 @@ func readBook(data []byte) (bookFile, error) {
 // save writes the file beside the old one and puts it in its place. The caller holds
 // b.mu, or is alone.
 func (b *book) save() error {
-	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Logged: b.logged, Peers: b.peers, Chosen: b.chosen})
+	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Logged: b.logged, Peers: b.noted, Chosen: b.chosen})
 	if err != nil {
 		return fmt.Errorf("encode the addresses of members: %w", err)
 	}

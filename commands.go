@@ -9,9 +9,9 @@ import (
 	"fmt"
 )
 
-// A few commands in the log are this package's own. They begin with a mark that no
-// user's command begins with, because [Group.Propose] refuses it; all other commands are in the
-// log as they came, so that a log of package rawnode can be opened by this one.
+// A few commands in the log are the front's own, and begin with a mark. [Group.Propose] refuses
+// a user's command with the mark. All other commands are in the log as proposed, so that the front
+// opens a log of package rawnode.
 //
 //	mark   16 bytes
 //	kind   1 byte

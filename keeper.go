@@ -82,7 +82,7 @@ func (k *keeper) run() {
 	}
 }
 
-// exchange sends the book to those that lack something, and what is owed.
+// exchange sends the book to nodes with another book, and the answers that are due.
 func (k *keeper) exchange(now time.Time) {
 	facts, sum := k.node.book.read()
 	var messages []wire.Message
@@ -231,8 +231,8 @@ func (k *keeper) announcer() *Group {
 	return nil
 }
 
-// lookForLeavers finds out which of those that were to be removed are, and tells the others: a
-// node that was removed hears nothing of its group any more. A leader looks.
+// lookForLeavers finds members whose removal is done, and tells the other nodes, because a
+// removed node hears nothing of the group any more. A leader looks.
 func (k *keeper) lookForLeavers() {
 	for _, g := range k.node.opened() {
 		leaving := k.node.book.leaving(g.id)

@@ -329,7 +329,9 @@ func (g *Group) leave(ctx context.Context, steps ...*pb.ConfChangeSingle) error 
 		}
 		if g.removed() {
 			cancel()
-			_ = <-done // the change is made, whatever became of the call
+			if err := <-done; err != nil {
+				g.node.options.Logger.Debug("the group goes on without this node, and its call ended otherwise", "group", g.id, "error", err)
+			}
 			return nil
 		}
 	}
@@ -343,8 +345,8 @@ func (g *Group) bar(ctx context.Context, id uint64) error {
 	return g.tell(ctx, facts{Removed: map[uint64]map[uint64]bool{g.id: {id: false}}})
 }
 
-// locate makes an address that of a node, unless it is, or is that of another member which
-// does not leave.
+// locate replicates the address of a node. The address of another member is refused, unless
+// that member leaves.
 func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, address string, leaving ...uint64) error {
 	if err := checkAddress(address); err != nil {
 		return refused("set address", err)

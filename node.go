@@ -64,7 +64,7 @@ func Open(o Options) (*Node, error) {
 	return n, nil
 }
 
-// open opens the parts. Those that are open when it fails are for release.
+// open opens the parts. After a failure, release closes the open ones.
 func (n *Node) open() (err error) {
 	o := &n.options
 	if n.engine, err = openEngine(*o); err != nil {

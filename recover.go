@@ -37,12 +37,12 @@ type Recovered struct {
 }
 
 // Recover is the way back after a majority of the members is lost, for good: it has the
-// group begin anew, with this node as its only member and with what this node has. It is
-// called on the directory of a node that is not open. Afterwards open the node, and add members
+// group begin anew, with the survivor as the only member and with the survivor's log. Recover is
+// called on the directory of a closed node. Afterwards open the node, and add members
 // with ids that were never used.
 //
 // Everything in this node's log counts as committed: each command that was acknowledged at
-// this node is there, and each one that a majority had stored, this node included. A command
+// this node is there, and each command stored by a majority with this node in it. A command
 // that was acknowledged elsewhere and had not reached this node is gone; call [Inspect] at
 // each survivor, and recover the one whose log goes furthest.
 //
@@ -52,9 +52,9 @@ type Recovered struct {
 // the log and in each message: a lost member that comes back, and
 // its old group, are refused by the recovered one.
 //
-// An entry that is coded, and not in the state yet, cannot be recovered from one node; then nothing is changed. Recover that
-// was interrupted is called again with the same arguments; until it has ended, [Open] refuses
-// the directory ([ErrUnfinished]).
+// A coded entry that the state lacks cannot be recovered from one node; then nothing is
+// changed. After an interruption, Recover is called again with the same arguments; until the
+// recovery has ended, [Open] refuses the directory ([ErrUnfinished]).
 func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost []uint64, options ...GroupOption) (Recovered, error) {
 	if err := checkContext(ctx); err != nil {
 		return Recovered{}, err
@@ -74,8 +74,7 @@ func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost
 	return done, nil
 }
 
-// recovery is one call of Recover. It goes like this, and each step can be interrupted and
-// done again:
+// recovery is one call of Recover, in five steps. Each step can be interrupted and done again:
 //
 //  1. Find out the members, as of the end of the log, and that they are lost. Nothing is written.
 //  2. Write the plan. From here on the directory can only be recovered.
@@ -133,7 +132,7 @@ func checkFinished(dir string) error {
 
 func (r *recovery) run(ctx context.Context) (Recovered, error) {
 	var err error
-	if r.book, err = openBook(r.options); err != nil {
+	if r.book, err = loadBook(r.options); err != nil {
 		return Recovered{}, err
 	}
 	p, err := readPlan(r.options.Dir)
@@ -471,7 +470,7 @@ func Inspect(o Options, group uint64) (Inspection, error) {
 }
 
 func (d *directory) inspect() (i Inspection, err error) {
-	b, err := openBook(d.options)
+	b, err := loadBook(d.options)
 	if err != nil {
 		return i, err
 	}

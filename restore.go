@@ -24,7 +24,8 @@ import (
 //
 // A snapshot that is damaged or cut off is [ErrSnapshot], and the group is not begun; neither
 // does it begin at a node where Restore was interrupted, until Restore is called again. A member
-// without the snapshot cannot take part: the others refuse its messages.
+// without the snapshot cannot take part: the others refuse its messages. (A majority without the
+// snapshot could begin an empty group, which the others refuse in the same way.)
 func Restore(o Options, group uint64, sm StateMachine, r io.Reader, options ...GroupOption) (SnapshotInfo, error) {
 	switch {
 	case isNil(sm):

@@ -36,8 +36,8 @@ type State struct {
 	Members []Member
 	// Stalled is why this node takes no commands, as there is no room to write, or nil.
 	Stalled error
-	// CaughtUp says that this node has had everything that was acknowledged since it knows
-	// the present leader.
+	// CaughtUp says that, at some moment under the present leader, this node had applied all
+	// acknowledged commands.
 	CaughtUp bool
 	// Behind says, at the leader, how many entries each other member lacks, by id; nil at other
 	// nodes. Silent are members that the leader has not heard from for an election timeout.
@@ -45,8 +45,8 @@ type State struct {
 	Silent []uint64
 	// Removed says that this node was removed, and is not taken again.
 	Removed bool
-	// Ended says that the group is closed at this node, or has failed; Err is why it failed. It is
-	// the last state.
+	// Ended marks the last state: the group is closed at this node, or has failed, and Err is the
+	// reason of the failure.
 	Ended bool
 	Err   error
 }
@@ -119,7 +119,7 @@ func (w *watch) show(s State) {
 	w.states <- s // only this goroutine sends, so there is room
 }
 
-// catchUp finds out, by a read, whether this node has had everything since it knows the leader.
+// catchUp asks, by a read, whether the node has applied everything under the present leader.
 func (w *watch) catchUp(ctx context.Context, leader uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
