@@ -87,6 +87,13 @@ test-metrics: ## a real Prometheus (apt-get install prometheus) scrapes nodes: h
 test-deploy: ## what is in deploy/: the Dockerfile's program is built, the compose file's nodes run (about 3 minutes the first time)
 	cd cmd && KVDEMO_TEST_DEPLOY=1 $(GO) test -count=1 -v -timeout 15m -run 'Deployed|Dockerfile|Compose|Unit|DeployPage' ./kvdemo
 
+# The commit whose kvdemo the members run first.
+UPGRADE_FROM ?= 845df0e
+
+.PHONY: test-upgrade
+test-upgrade: ## members of an earlier commit's kvdemo (UPGRADE_FROM) are upgraded one by one under load, and taken back
+	cd cmd && KVDEMO_TEST_UPGRADE_FROM=$(UPGRADE_FROM) $(GO) test -count=1 -v -timeout 15m -run '^TestMembersAreUpgradedAndTakenBack$$' ./kvdemo
+
 .PHONY: cover
 cover: ## coverage of ./raft by lockstep, its own tests and coded clusters; fails under 90%
 	cd $(LOCKSTEP) && $(GO) run ./cover

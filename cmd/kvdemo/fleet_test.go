@@ -33,6 +33,8 @@ type fleet struct {
 	nodes map[int]*ship  // that were ever started, by id
 	sure  map[int]string // addresses for clients, of all nodes that there will be
 	held  map[int]func() // gives the address up to the node that starts
+
+	programs map[int]string // of the nodes that run another kvdemo than this one
 }
 
 // ship is a node of a fleet.
@@ -44,7 +46,16 @@ type ship struct {
 
 // newFleet starts the first members. There will be no ids above last.
 func newFleet(t *testing.T, first, last int, args ...string) *fleet {
-	f := &fleet{t: t, dir: t.TempDir(), args: args, nodes: map[int]*ship{}, sure: map[int]string{}, held: map[int]func(){}}
+	return makeFleet(t, first, last, nil, args...)
+}
+
+// newFleetOf starts a fleet whose members, all of them, run other programs.
+func newFleetOf(t *testing.T, programs map[int]string, args ...string) *fleet {
+	return makeFleet(t, len(programs), len(programs), programs, args...)
+}
+
+func makeFleet(t *testing.T, first, last int, programs map[int]string, args ...string) *fleet {
+	f := &fleet{t: t, dir: t.TempDir(), args: args, nodes: map[int]*ship{}, sure: map[int]string{}, held: map[int]func(){}, programs: programs}
 	for id := 1; id <= last; id++ {
 		f.sure[id], f.held[id] = hold(t)
 	}
@@ -116,6 +127,9 @@ func (f *fleet) start(id int, extra ...string) {
 		"--client-listen", f.sure[id], "--data", filepath.Join(f.dir, fmt.Sprint(id)),
 	}, append(f.args, extra...)...)
 	s.cmd, s.log = program(f.t, args...), filepath.Join(f.dir, fmt.Sprintf("%d.log", id))
+	if path := f.programs[id]; path != "" {
+		s.cmd.Path, s.cmd.Args[0] = path, path
+	}
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(f.t, err)
 	defer func() { _ = log.Close() }() // the process has its own descriptor

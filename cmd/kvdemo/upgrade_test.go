@@ -1,0 +1,105 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// upgradeFrom names the commit that the members run first. make test-upgrade sets it.
+const upgradeFrom = "KVDEMO_TEST_UPGRADE_FROM"
+
+// earlier builds kvdemo as it was at a commit of this repository, or skips the test.
+func earlier(t *testing.T) (path string) {
+	t.Helper()
+	commit := os.Getenv(upgradeFrom)
+	if commit == "" {
+		t.Skip("it builds an earlier kvdemo, which takes minutes; run: make test-upgrade")
+	}
+	if err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run(); err != nil {
+		t.Skipf("commit %s is not here, so there is no earlier kvdemo; in a clone with its history run: make test-upgrade UPGRADE_FROM=COMMIT", commit)
+	}
+	dir := t.TempDir()
+	tree, path := filepath.Join(dir, "tree"), filepath.Join(dir, "kvdemo")
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(tree, 0o755))
+	// An archive, because a worktree would stay in .git after a test that was killed.
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", "git -C "+root+" archive "+commit+" | tar -x -C "+tree).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "./cmd/kvdemo")
+	build.Dir, build.Env = tree, append(os.Environ(), "GOWORK=", "GOFLAGS=")
+	out, err = build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// exchange stops a node and starts it again with another program, on the same data.
+func (f *fleet) exchange(id int, program string) {
+	s := f.nodes[id]
+	require.NoError(f.t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(f.t, s.cmd.Wait(), "node %d stops well", id)
+	f.programs[id] = program
+	f.start(id)
+	f.healthy()
+}
+
+// healthy waits until every node that runs serves a linearizable read.
+func (f *fleet) healthy() {
+	eventually(f.t, "all nodes to be healthy", func() bool {
+		return kvdemo(f.t.Context(), "", "health", "--endpoints", f.endpoints(), "--timeout", "3s").code == 0
+	})
+}
+
+// Members of an earlier program are upgraded one by one under load, taken back, and
+// upgraded again. Every acknowledged write is there, at each step.
+func TestMembersAreUpgradedAndTakenBack(t *testing.T) {
+	old := earlier(t)
+	for _, coding := range []string{"auto", "off"} {
+		t.Run("coding="+coding, func(t *testing.T) {
+			f := newFleetOf(t, map[int]string{1: old, 2: old, 3: old}, "--coding", coding)
+			f.healthy()
+			large := strings.Repeat("large value ", 20_000)
+			w := f.load(4)
+			for round, program := range []string{"", old, ""} {
+				for id := 1; id <= 3; id++ {
+					f.do("put", "large", large)
+					f.exchange(id, program)
+					require.Equal(t, large, strings.TrimSuffix(f.do("get", "large"), "\n"), "round %d, node %d", round, id)
+				}
+			}
+			require.Positive(t, w.stop())
+			f.stop()
+		})
+	}
+}
+
+// formatRow is a line of the table of formats in docs/upgrading.md.
+var formatRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| (\\d+) \\| `(\\w+)` in `([^`]+)` \\|$")
+
+// The table of formats has the versions of the sources. Whoever raises a version reads the
+// page, and says what is not possible any more.
+func TestUpgradingListsFormats(t *testing.T) {
+	page, err := os.ReadFile("../../docs/upgrading.md")
+	require.NoError(t, err)
+	rows := formatRow.FindAllStringSubmatch(string(page), -1)
+	require.Len(t, rows, 13)
+	for _, row := range rows {
+		source, err := os.ReadFile(filepath.Join("../..", row[3]))
+		require.NoError(t, err)
+		is := regexp.MustCompile(`(?m)^\s*(?:const )?` + row[2] + `\s+=\s+(\d+)\b`).FindStringSubmatch(string(source))
+		require.NotNil(t, is, "%s: there is no constant %s", row[3], row[2])
+		require.Equal(t, is[1], row[1], "%s: %s; docs/upgrading.md has another version", row[3], row[2])
+	}
+}
