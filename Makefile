@@ -168,11 +168,13 @@ test-page: ## the page of a demonstration in headless Chromium, which must be in
 
 .PHONY: demo
 demo: ## five nodes replicate the Go distribution's sources and survive kills (under 2 minutes)
-	$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo
+	@echo 'compiling kvdemo: a minute or two the first time, then seconds'
+	@$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo
 
 .PHONY: demo-page
 demo-page: ## the same with a page to watch, and buttons to kill nodes and shape links, until Ctrl-C
-	$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo --serve
+	@echo 'compiling kvdemo: a minute or two the first time, then seconds'
+	@$(GO) build -o bin/ ./cmd/kvdemo && exec bin/kvdemo demo --serve
 
 .PHONY: build
 build: ## the commands, into bin/

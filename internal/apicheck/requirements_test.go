@@ -154,6 +154,7 @@ func TestCommandsCanBeInstalledByVersion(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
 	m.env = append(m.env, "GOBIN="+bin)
 	m.run(dir, "go", "install", "-n", mainModule+"/cmd/kvdemo@"+release, mainModule+"/cmd/weftbench@"+release)
+	m.run(dir, "go", "install", "-n", mainModule+"/examples/counter@"+release, mainModule+"/examples/kv@"+release)
 	m.run(dir, "go", "install", mainModule+"/cmd/raftswap@"+release)
 
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "rafttest", "shimtest", "testdata", "host"))))
@@ -162,4 +163,30 @@ func TestCommandsCanBeInstalledByVersion(t *testing.T) {
 	m.run(dir, "go", "mod", "tidy")
 	require.Equal(t, release, m.buildList(dir)[mainModule])
 	require.Contains(t, m.run(dir, "go", "run", "."), "replicated by "+weftRoot)
+}
+
+// A service may require each module of a release: the packages, and all that these import,
+// are found at the versions that the release names.
+func TestEachModuleOfAReleaseCanBeRequired(t *testing.T) {
+	packages := map[string]string{
+		".": "", "internal/shim": "", // the shim is required by raftswap alone
+		"cmd": "/kvdemo/kvpb", "metrics": "", "rafttest": "/vnet", "state/pebble": "", "tracing": "",
+	}
+	m, release := releasedMachine(t)
+	var requires, imports []string
+	for _, sub := range shipped {
+		name, ok := packages[sub]
+		require.True(t, ok, "name a package of the module %s here", sub)
+		if sub == "internal/shim" {
+			continue
+		}
+		path := strings.TrimSuffix(mainModule+"/"+sub, "/.")
+		requires, imports = append(requires, path+" "+release), append(imports, path+name)
+	}
+	dir := m.host(requires, imports)
+	m.run(dir, "go", "mod", "tidy")
+	found := m.run(dir, "go", "list", "-deps", ".")
+	for _, path := range imports {
+		require.Contains(t, strings.Fields(found), path)
+	}
 }
