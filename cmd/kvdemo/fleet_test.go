@@ -213,7 +213,12 @@ func (f *fleet) leads() map[uint64]int {
 // leader returns who leads group 1.
 func (f *fleet) leader() (lead int) {
 	eventually(f.t, "a leader", func() bool {
-		for line := range strings.Lines(f.do("member", "list", "--json")) {
+		r := kvdemo(f.t.Context(), "", "member", "list", "--json", "--endpoints", f.endpoints(), "--timeout", limit.String())
+		if r.code == exitUnreachable {
+			return false // no node listens yet
+		}
+		require.Zero(f.t, r.code, r.err)
+		for line := range strings.Lines(r.out) {
 			var m memberResult
 			require.NoError(f.t, json.Unmarshal([]byte(line), &m))
 			if slices.Contains(m.Leads, 1) {
