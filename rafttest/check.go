@@ -312,8 +312,8 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 	f.role = st.role
 }
 
-// learnt reports whether a leader, when it was elected, learnt from others of
-// an entry of an earlier term that the entry is committed: coding nodes ask.
+// learnt reports whether a leader learnt at its election, from the others, of
+// the commit of an entry of an earlier term: coding nodes ask.
 func (c *checker) learnt(n *node, commit uint64) bool {
 	term, ok := c.nodes[n.id].termOf(commit)
 	return c.truth != nil && ok && c.wasCommitted(commit, term)

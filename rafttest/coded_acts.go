@@ -240,10 +240,10 @@ func (f *faults) committed(n *node, e entryName) {
 	f.soon(func() { f.topple(n) })
 }
 
-// deafen keeps the commit of an entry from a follower with the entry. When the others
-// have applied the entry, and cut their logs behind the entry, the leader fails and the
-// deaf follower campaigns: nobody has units for the follower, and all know that the
-// entry must stay.
+// deafen hides the commit of an entry from a follower that has its own units of the
+// entry. When the others have applied the entry, and cut the entry from their logs, the
+// leader fails and the deaf follower campaigns: nobody has units for the follower, and
+// all know that the entry must stay.
 func (f *faults) deafen(leader *node, e entryName) {
 	s := f.s
 	deaf := f.follower(leader, e)

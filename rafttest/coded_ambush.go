@@ -194,11 +194,11 @@ func (f *faults) starveNode(n *node, until time.Duration) {
 	}
 }
 
-// block keeps the units of a committed entry from a follower with the entry. The
-// follower hears of a change of the members committed behind the entry, and gets
-// another entry that nobody else gets; the others cut their logs, and the leader fails
-// for good. The follower then has the longest log, and can apply neither the entry nor
-// the change.
+// block keeps the others' units of a committed entry from a follower that has the
+// entry. The follower hears of a change of the members committed behind the entry, and
+// gets another entry that nobody else gets; the others cut their logs, and the leader
+// fails for good. The follower then has the longest log, and can apply neither the
+// entry nor the change.
 func (f *faults) block(leader *node, e entryName) {
 	s := f.s
 	n := f.follower(leader, e)

@@ -115,9 +115,9 @@ func (s *sim) mayBreak(m *pb.Message) bool {
 	return true
 }
 
-// strand keeps the units of a committed entry from a member with the entry. The others
-// apply the entry, and cut their logs behind the entry; and then so many fail that a
-// commit needs all the members left.
+// strand keeps the others' units of a committed entry from a member that has the
+// entry. The others apply the entry, and cut the entry from their logs; and then so
+// many fail that a commit needs all the members left.
 func (f *faults) strand(leader *node, e entryName) {
 	s := f.s
 	n := f.follower(leader, e)
