@@ -156,8 +156,8 @@ func (p *coreProcess) cutLog() {
 // checkpointSoon makes a checkpoint of the applied state, if anything is new,
 // because a snapshot was asked for: a node without payloads that no node has any
 // more can use no older snapshot. The result tells whether the host has no
-// snapshot until then. If nothing is new, the log is cut: other nodes may wait
-// for the cut.
+// snapshot until the checkpoint is made. If nothing is new, the log is cut: other
+// nodes may wait for the cut.
 func (p *coreProcess) checkpointSoon() (busy bool) {
 	had := p.n.disk.live.checkpoint.GetMetadata().GetIndex()
 	b, takes := p.s.breaks(), p.n.syncTime

@@ -124,7 +124,7 @@ func (p *coreProcess) leased(c *raft.Config) {
 	if l.spans {
 		cfg.Spans = spansOf
 	}
-	if p.s.rng.Chance(0.3) { // an operator has lowered the bound
+	if p.s.rng.Chance(0.3) { // an operator has shortened the lease
 		shorter := *c
 		lease := p.s.rng.Span(cfg.Lease/2, cfg.Lease)
 		shorter.Clock, shorter.Leases = leaseClock{p.n}, &raft.Leases{Tick: cfg.Tick, Lease: lease, Heartbeat: cfg.Heartbeat, Fail: cfg.Fail, DriftPPM: cfg.DriftPPM, Resolution: cfg.Resolution}
