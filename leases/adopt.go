@@ -5,8 +5,8 @@ package leases
 
 import "slices"
 
-// restart is what a node waits for after a restart, because it has forgotten what
-// it had promised and adopted.
+// restart is a node's wait after a restart, because its promises and its adopted
+// roster were not on disk.
 type restart struct {
 	// until is the end of the quarantine. All promises from before the start have
 	// ended then.
@@ -17,14 +17,14 @@ type restart struct {
 	// reported no adoption, because a report waits until its term is on disk.
 	term   Term
 	asking bool
-	least  Seq // the number that the leader answered
+	least  Seq // the number in the leader's answer
 }
 
-// mayAct reports whether this node may adopt and grant: it is out of quarantine
-// and its term is on disk.
+// mayAct reports whether this node may adopt and grant: the quarantine is over,
+// and the term is on disk.
 func (n *Node) mayAct(now Instant) bool { return now >= n.restart.until && n.durable >= n.term }
 
-// pending returns the roster that this node is to adopt next, or nil.
+// pending returns the next roster for this node to adopt, or nil.
 func (n *Node) pending() *Roster {
 	r := n.rosters.newest()
 	if r == nil || n.adopted != nil && r.ID.Seq <= n.adopted.ID.Seq {
@@ -33,8 +33,8 @@ func (n *Node) pending() *Roster {
 	return r
 }
 
-// isAsking reports whether this node must hear from the leader which roster is
-// the newest before it adopts any.
+// isAsking reports whether this node must learn the number of the leader's
+// newest roster before adopting any.
 func (n *Node) isAsking() bool { return n.restart.asking && n.restart.term == n.term }
 
 // mayAdopt reports whether a roster may be adopted once no promise stands against it.
@@ -53,7 +53,7 @@ func (n *Node) waitsFor(now Instant, p *peer) bool {
 }
 
 // tryAdopt adopts the newest roster, if nothing stands against it, and grants the
-// requests that waited for it. Promises on roles that stay go on.
+// requests waiting for the adoption. Promises on unchanged roles continue.
 func (n *Node) tryAdopt(now Instant) {
 	r := n.pending()
 	if r == nil || !n.mayAdopt(now, r) || slices.ContainsFunc(n.peers, func(p *peer) bool { return n.waitsFor(now, p) }) {
@@ -61,7 +61,7 @@ func (n *Node) tryAdopt(now Instant) {
 	}
 	for _, p := range n.peers {
 		if p.promise.until > 0 && p.promise.roster == n.adopted && r.shrinks(n.adopted, p.id) {
-			n.counts.Lapsed++ // a confirmation would have set it to 0
+			n.counts.Lapsed++ // a confirmation would have set until to 0
 		}
 	}
 	n.adopted = r
@@ -81,7 +81,7 @@ func (n *Node) answeredByLeader(newest Seq) {
 	}
 }
 
-// learn takes rosters that the leader announced.
+// learn takes rosters announced by the leader.
 func (n *Node) learn(list []Roster) {
 	news := false
 	for i := range list {
@@ -93,7 +93,8 @@ func (n *Node) learn(list []Roster) {
 	}
 }
 
-// know adds a roster to those that are known, and reports whether it was new.
+// know adds a roster to the known rosters, and reports whether the roster was
+// new.
 func (n *Node) know(r *Roster) bool {
 	if !n.rosters.add(r) {
 		return false

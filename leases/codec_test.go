@@ -86,7 +86,8 @@ func TestHeartbeatsAreSmall(t *testing.T) {
 	require.LessOrEqual(t, len(AppendMessage(nil, &m)), 40)
 }
 
-// Whatever is cut off, changed or added, bytes are refused or are the one encoding of what they say.
+// After any cut, change or addition, bytes are refused or are the only encoding of their
+// message.
 func TestDamagedMessagesAreRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	refused := 0

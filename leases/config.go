@@ -16,9 +16,8 @@ import (
 type Config struct {
 	// ID is the node's own; not 0.
 	ID NodeID
-	// Boot differs from that of every earlier run of this node: random bits, or a
-	// number that is counted up on disk. Not 0. An answer to a request of an earlier run is
-	// known by it.
+	// Boot differs from that of every earlier run of this node: random bits, or a number
+	// counted up on disk. Not 0. Boot marks an answer to a request of an earlier run.
 	Boot Boot
 	// Lease is the longest time for which a grant binds its grantor; 0 means 1 s.
 	// A write waits for a responder that died for Fail and Lease at most.
@@ -51,11 +50,11 @@ type Config struct {
 	// Wanted is the responders that a leader names if it knows no roster of an
 	// earlier leader. Spans ascend and are disjoint, and nodes ascend.
 	Wanted []Want
-	// Retired has this node, whenever it becomes leader, begin as after Retire(true):
-	// leases are switched off in the whole group.
+	// Retired makes this node begin each leadership as after Retire(true): leases
+	// are switched off in the whole group.
 	Retired bool
-	// Tuner has responders chosen by where spans are read, for spans that no
-	// operator has chosen responders for; nil turns it off.
+	// Tuner has responders chosen by where spans are read, for spans without an
+	// operator's choice; nil turns the tuner off.
 	Tuner *TunerConfig
 }
 

@@ -42,17 +42,17 @@ func (n *Node) WantChange(now Instant, yes bool) {
 	}
 }
 
-// ChangeAppended tells a leader that it has appended a change of the configuration. It
-// names nobody until the change is applied.
+// ChangeAppended tells a leader that a change of the configuration is in its log. The
+// leader names nobody until the change is applied.
 func (n *Node) ChangeAppended(i Index) {
 	if l := n.leading; l != nil {
 		l.changing, l.settled = false, max(l.settled, i)
 	}
 }
 
-// HandOver tells a leader that leadership is to be handed over, or that it stays.
-// Only time depends on it: without it the members that are bound to this node, or
-// to responders, refuse their votes until their promises end.
+// HandOver tells a leader to prepare to hand over leadership, or to keep
+// leadership. Only time depends on the call: without HandOver, members bound to
+// this node, or to responders, refuse their votes until their promises end.
 func (n *Node) HandOver(now Instant, yes bool) {
 	now = n.advance(now)
 	if l := n.leading; l != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without leases a transfer takes some messages. It takes no longer with them,
-// and not the time that promises need to end.
+// Without leases a transfer takes some messages. A transfer with leases takes
+// no longer: not the time until promises end.
 func TestHandingOverGivesLeasesAway(t *testing.T) {
 	s := newStage(t, 5, 5, []NodeID{2, 3}, nil)
 	s.pass(100 * ms)
@@ -39,7 +39,8 @@ func TestHandingOverMayBeCalledOff(t *testing.T) {
 	s.until("all is as before", time.Second, func() bool { return s.serves(1, Span{}) && s.serves(2, Span{}) })
 }
 
-// Leases are switched off: nobody reads by them, under the next leader neither, until they are switched on.
+// Leases are switched off: no node reads by leases, nor under the next leader, until leases are
+// switched on.
 func TestRetiredLeasesStayOffUnderTheNextLeader(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)
 	m := s.member(1)
@@ -59,9 +60,9 @@ func TestRetiredLeasesStayOffUnderTheNextLeader(t *testing.T) {
 	s.until("it reads again", time.Second, func() bool { return s.serves(next.id, Span{}) })
 }
 
-// Node 4 was cut off for so long that it is bound to nobody. At the leader's wish,
-// who did not wait, it campaigns. The others hear the leader and vote for node 4
-// all the same, were it not for what they have promised to responder 2.
+// Node 4 was cut off until no promise binds node 4. At the wish of the leader,
+// without a wait, node 4 campaigns. The others hear the leader and would vote for
+// node 4 all the same, but for their promises to responder 2.
 func TestVotesAtTheLeadersWishHeedPromises(t *testing.T) {
 	s := newStage(t, 5, 5, []NodeID{2}, nil)
 	m := s.member(4)
@@ -99,7 +100,8 @@ func TestHandingOverAfterVotersWereReplaced(t *testing.T) {
 	s.until("the heir leads", 100*ms, func() bool { return s.member(4).leads })
 }
 
-// A responder that stops gives its leases back, and no write waits for them to end.
+// A responder that stops gives its leases back, and no write waits for the leases
+// to end.
 func TestStoppingResponderGivesItsLeasesBack(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)
 	s.pass(100 * ms)

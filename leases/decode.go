@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ParseMessage is the inverse of AppendMessage. It takes the one encoding that a
-// message has, and nothing behind it; anything else gives an error that wraps
-// ErrMalformed. The message shares no memory with data.
+// ParseMessage is the inverse of AppendMessage. ParseMessage takes a message's
+// only encoding, with nothing behind the message; anything else gives an error
+// wrapping ErrMalformed. The message shares no memory with data.
 func ParseMessage(data []byte) (Message, error) {
 	p := parser{rest: data}
 	p.version(messageVersion)
@@ -59,9 +59,9 @@ func ParseMessage(data []byte) (Message, error) {
 	return m, nil
 }
 
-// ParseSpans is the inverse of AppendSpans. It takes the one encoding that spans
-// have, at most MaxSpans of them, each with a key; anything else gives an error that
-// wraps ErrMalformed.
+// ParseSpans is the inverse of AppendSpans. ParseSpans takes the spans' only
+// encoding, at most MaxSpans spans, each with a key; anything else gives an error
+// wrapping ErrMalformed.
 func ParseSpans(data []byte) ([]Span, error) {
 	p := parser{rest: data}
 	p.version(spansVersion)

@@ -8,9 +8,9 @@ import "time"
 // fit says whether a leader may name a node as a responder.
 type fit struct {
 	named   bool
-	since   Instant       // it has kept up since; 0 if it does not
+	since   Instant       // since when the node keeps up; 0 if the node lags
 	at      Instant       // when named became true
-	backoff time.Duration // for how long it has to keep up before it is named again
+	backoff time.Duration // how long the node must keep up before a roster names the node again
 }
 
 // mark is where the leader's log ended at an instant.
@@ -25,8 +25,7 @@ const (
 	maxBackoff   = 64 // of a responder that was removed again and again, in Fails
 )
 
-// detect looks, at a leader's tick, for responders that failed, and for ones that
-// have recovered.
+// detect looks, at a leader's tick, for responders that failed or recovered.
 //
 // A responder failed when an entry has waited for its acknowledgement for
 // Fail, or when nothing the leader asked of it was answered for as long. To have
@@ -35,8 +34,8 @@ const (
 func (n *Node) detect(now Instant) {
 	l := n.leading
 	if paused := now.since(l.ticked) > n.cfg.Fail/2; paused || n.isOff() {
-		// What was answered during a pause waits behind the tick. A leader that
-		// wants no leases asks for nothing.
+		// Answers received during a pause wait behind the tick. A leader
+		// without a wish for leases asks for nothing.
 		l.marks = l.marks[:0]
 		for _, p := range n.peers {
 			if p.follow.answered != 0 {
@@ -101,8 +100,8 @@ func (n *Node) isWaitedFor(now Instant, p *peer) bool {
 	return false
 }
 
-// lastAt returns an index up to which the log reached at an instant; it may have
-// reached further. It returns 0 if that is long ago.
+// lastAt returns an index that the log had reached at an instant; the log may
+// have been longer. The result is 0 if the instant is long ago.
 func (l *leading) lastAt(t Instant) Index {
 	last := Index(0)
 	for _, m := range l.marks {

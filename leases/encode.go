@@ -15,7 +15,7 @@ const (
 	spansVersion   = 1
 )
 
-// Parts of an encoded message; a bit set means that the part follows, in this order.
+// Parts of an encoded message; a set bit means the part follows, in this order.
 const (
 	partRequest = 1 << iota
 	partAnswer

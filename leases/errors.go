@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// ErrMalformed is wrapped by the errors of bytes and messages that say what
-// cannot be. Nothing of such a message has been taken.
+// ErrMalformed is wrapped by the errors of impossible bytes and messages.
+// Nothing of the message has been taken.
 var ErrMalformed = errors.New("leases: malformed")
 
 // ErrNotLeader is returned by calls that only a leader can answer.

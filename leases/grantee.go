@@ -13,10 +13,11 @@ type sentRequest struct {
 	at      Instant
 }
 
-// holding is the newest lease that a peer has granted this node. Older leases are
-// forgotten. They may bind the peer for longer, so this node counts too little.
+// holding is the newest lease granted by a peer to this node. Older leases are
+// forgotten. An older lease may bind the peer for longer, so this node counts too
+// little.
 type holding struct {
-	until   Instant // by this node's clock, drift taken off
+	until   Instant // by this node's clock, less drift
 	counter uint64  // of the request
 	roster  RosterID
 }
@@ -73,8 +74,8 @@ func (p *peer) sentAt(counter uint64) (Instant, bool) {
 	return 0, false
 }
 
-// stepRevoke takes a grantor's revocation of the leases that it granted to requests
-// up to x. From now on this node counts none of them; answers on their way are void.
+// stepRevoke takes a grantor's revocation of the leases granted to requests up to x.
+// From now on this node counts no such lease; answers under way are void.
 func (n *Node) stepRevoke(p *peer, x Nonce) {
 	if x.Boot == n.cfg.Boot {
 		if x.Counter > n.counter {
@@ -88,9 +89,9 @@ func (n *Node) stepRevoke(p *peer, x Nonce) {
 	n.counts.Revoked++
 }
 
-// GiveUp gives back all leases that this node holds or has asked for. A node that is
-// about to stop calls it and sends what Poll returns, so that no other node waits
-// for these leases to end.
+// GiveUp gives back all leases held or asked for by this node. A node about to stop
+// calls GiveUp and sends the messages of Poll, so that no other node waits for these
+// leases to end.
 func (n *Node) GiveUp() {
 	for _, p := range n.peers {
 		if _, asked := p.sentAt(n.newestTo(p)); asked {
@@ -109,8 +110,8 @@ func (n *Node) newestTo(p *peer) uint64 {
 }
 
 // boundTo reports whether a voter is bound to this node, at an instant, by a lease
-// on a roster of the current term that passes a test. The test gets nil for a
-// roster that this node does not know.
+// on a roster of the current term, and the roster passes a test. The test gets nil
+// for a roster unknown to this node.
 func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
 	if v == n.cfg.ID {
 		return n.adopted != nil && test(n.adopted)
@@ -124,8 +125,8 @@ func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
 
 // IsStable reports whether this node may answer reads of a span from its own state:
 // at an instant of its clock, made after the read had arrived, a majority of the
-// voters is bound to it in that role. ReadIndex also tells what the node has to
-// apply before it answers.
+// voters is bound to this node as the leader, or as a responder of the span.
+// ReadIndex also tells the index to apply before the answer.
 func (n *Node) IsStable(now Instant, span Span) bool {
 	now = n.at(now)
 	test := func(r *Roster) bool {

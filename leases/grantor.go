@@ -10,9 +10,9 @@ import "time"
 // the same term in which the peer's role is smaller.
 //
 // All promises to a peer are kept as one. Its end is the latest end. Its roster is
-// that of the newest promise, in which the peer's role is the largest, because
-// this node adopts no roster with a smaller role in between. All promises that are out
-// answer requests of one run of the peer, because the nonces of two runs have no
+// that of the newest promise, in which the peer's role is the largest, because this
+// node adopts no roster with a smaller role in between. All promises that are out
+// answer requests of a single run of the peer, because the nonces of two runs have no
 // order.
 type promise struct {
 	until  Instant // Invariant: it falls only when the peer confirms a revocation.
@@ -23,8 +23,8 @@ type promise struct {
 // binds reports whether the promise has not ended at an instant.
 func (p *promise) binds(now Instant) bool { return now < p.until }
 
-// mayRenew reports whether a request may be granted besides those that were: it is
-// newer, and no promise to another run of the peer is out.
+// mayRenew reports whether a request may be granted besides earlier requests: the
+// request is newer, and no promise to another run of the peer is out.
 func (p *promise) mayRenew(now Instant, x Nonce) bool {
 	if x.Boot != p.nonce.Boot {
 		return !p.binds(now)
@@ -47,8 +47,8 @@ func (n *Node) stepRequest(now Instant, p *peer, x Nonce) {
 }
 
 // tryGrant grants a peer's request, if it may be granted now. Otherwise the request
-// waits for the adoption of a roster that allows it. The grantee counts from when it
-// sent the request, so a late grant is only a shorter one.
+// waits for the adoption of a roster that allows the grant. The grantee counts from
+// the sending of the request, so a late grant is only a shorter grant.
 func (n *Node) tryGrant(now Instant, p *peer) {
 	if p.request.isNone() || !n.mayGrant(now, p) {
 		return
@@ -96,7 +96,7 @@ func (n *Node) queueAnswer(p *peer, a Answer) {
 	p.atOnce = !n.asks(p)
 }
 
-// stepConfirm takes a peer's word that it holds no lease of this node granted to
+// stepConfirm takes a peer's word: the peer holds no lease of this node granted to
 // requests up to x. The promise ends, unless this node has granted a newer request.
 func (n *Node) stepConfirm(p *peer, x Nonce) {
 	if x.Boot == p.promise.nonce.Boot && x.Counter >= p.promise.nonce.Counter {
@@ -115,7 +115,7 @@ func (n *Node) MayVote(now Instant, candidate NodeID) bool {
 	return n.BoundUntil(candidate) <= n.at(now)
 }
 
-// MayCampaign reports whether this node's promises allow it to become a candidate.
+// MayCampaign reports whether this node's promises allow the node to campaign.
 func (n *Node) MayCampaign(now Instant) bool { return n.MayVote(now, n.cfg.ID) }
 
 // BoundUntil returns the instant from which MayVote allows a vote for a candidate,

@@ -8,8 +8,8 @@ import "slices"
 // leading is what a node knows as a leader, of its term.
 type leading struct {
 	first Index // its empty entry
-	// It names nobody until it has applied so far: an earlier change of the
-	// configuration may be in its log.
+	// The leader names nobody until settled is applied: an earlier change of
+	// the configuration may be in the log.
 	settled  Index
 	changing bool // a change of the configuration waits to be appended
 	handing  bool // leadership is being handed over
@@ -20,19 +20,19 @@ type leading struct {
 	lastNamed Index
 	grown     Instant // when a roster last named more than the one before
 	ticked    Instant // when Tick was called last
-	marks     []mark  // Invariant: they ascend, in both.
+	marks     []mark  // Invariant: both fields ascend.
 	tuned     Instant // when the tuner last decided
-	outdated  bool    // something has changed that rosters depend on
+	outdated  bool    // an input of the rosters has changed
 }
 
 // follow is what a leader knows of another node, in its term.
 type follow struct {
 	match     Index // acknowledged
-	known     Seq   // newest roster that it has
-	announced Seq   // newest roster that was sent to it
-	adopted   Seq   // Invariant: it never falls.
+	known     Seq   // newest roster of the node
+	announced Seq   // newest roster sent to the node
+	adopted   Seq   // Invariant: adopted never falls.
 	answered  Instant
-	leased    bool // it has sent a message of leases in this term
+	leased    bool // the node has sent a message of leases in this term
 	speaks    bool // and has answered since, as far as it was asked
 	fit       fit
 }
@@ -51,7 +51,7 @@ func (n *Node) startLeading(now Instant, first Index) {
 }
 
 // isOff reports whether this node, which leads, neither holds nor wants leases of
-// its own: they are switched off, or it has given them back to hand over.
+// its own: leases are switched off, or were given back to hand over.
 func (n *Node) isOff() bool { return n.rosters.newest().Retired || n.leading.gaveUp }
 
 // rostersMayChange has a leader look at its rosters at the next Poll.
@@ -92,8 +92,8 @@ func (n *Node) updateRosters(now Instant) {
 	}
 }
 
-// supersede moves the least roster in use on. A roster that names nobody holds
-// nothing up, whoever has adopted it.
+// supersede raises the least roster in use. A roster without names delays
+// nothing, whichever nodes have adopted the roster.
 func (n *Node) supersede() {
 	for _, r := range n.rosters.list {
 		if r.namesAny() && !n.isSuperseded(r) {
@@ -107,8 +107,8 @@ func (n *Node) supersede() {
 	n.rosters.drop(func(Seq) bool { return false })
 }
 
-// isQuiet reports whether a majority has adopted a roster that names nobody, and no
-// roster that names anyone is in use.
+// isQuiet reports whether a majority has adopted a roster without names, and no
+// roster with names is in use.
 func (n *Node) isQuiet() bool {
 	newest := n.rosters.newest()
 	before := *newest
@@ -133,8 +133,8 @@ func (n *Node) nextRoster(now Instant) *Roster {
 			if p := n.peer(id); p == nil || !p.follow.fit.named || !n.members.has(id) {
 				continue
 			}
-			// A responder that stays keeps its barrier. For one that was out of a roster
-			// entries may have been committed without it.
+			// A responder that stays keeps its barrier. Entries may have been committed
+			// without a responder that was out of a roster.
 			b, stays := Index(0), false
 			if last != nil {
 				b, stays = last.serves(id, w.Span)
@@ -192,7 +192,8 @@ func sameWants(a, b []Want) bool {
 	})
 }
 
-// adds reports whether a roster gives anyone a role that an older one does not.
+// adds reports whether a roster gives anyone a role that an older roster does
+// not give.
 func (r *Roster) adds(old *Roster) bool {
 	for _, a := range r.Spans {
 		for _, x := range a.Responders {

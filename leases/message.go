@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds of what a message may carry.
+// Bounds of a message.
 const (
 	MaxRosters = 16  // rosters in one announcement
 	MaxUsage   = 256 // spans in one report to the tuner
@@ -56,7 +56,7 @@ func (m *Message) isEmpty() bool {
 		m.Report == Report{} && m.News == News{} && len(m.Usage) == 0 && len(m.Lists) == 0
 }
 
-// validate returns an error that says what a message may not say.
+// validate returns an error about the first impossible part of a message.
 func (m *Message) validate() error {
 	switch {
 	case m.Term == 0:

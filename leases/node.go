@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Node is the leases of one member: what the member has promised, the leases it
-// holds, the rosters it knows, and, while it leads, the rosters it makes.
+// Node is the leases of one member: the member's promises, the leases held, the rosters
+// known, and, while the member leads, the rosters made.
 //
 // Its methods are questions, news and work. Questions (MayVote, IsStable, ReadIndex,
 // Committable, Status, ...) change nothing. News (Turned, Heard, Appended, Step, ...)
-// tell the node what has happened. Tick and Poll are its work. One goroutine at
-// a time may call them. An instant that a call takes is a reading of the node's own clock,
-// made after the message, or the read, that the call is about has arrived.
+// report events to the node. Tick and Poll are its work. One goroutine at a time may call
+// the methods. An instant in a call is a reading of the node's own clock, made after the
+// arrival of the message, or the read, of the call.
 type Node struct {
 	cfg   Config
 	delta time.Duration
 	// latest is the latest reading of the clock. Invariant: it never falls.
 	latest Instant
 
-	// What Raft said.
+	// News from Raft.
 	term    Term
 	durable Term // on disk. Invariant: at most term.
 	leader  NodeID
@@ -38,8 +38,8 @@ type Node struct {
 	peers   []*peer
 	counter uint64  // of the newest nonce
 	rosters rosters // of term
-	// Invariant: nil or a roster of term that was known and that no promise
-	// stood against when it was adopted.
+	// Invariant: nil or a known roster of term, adopted when no promise stood
+	// against the roster.
 	adopted *Roster
 	wish    wish
 	restart restart
@@ -49,15 +49,15 @@ type Node struct {
 	counts  Counts
 }
 
-// wish is who should be responders, by the newest roster of any term that this node
-// has known.
+// wish is the responders wanted by the newest roster, of any term, known to this
+// node.
 type wish struct {
-	id      RosterID // Invariant: it never falls.
+	id      RosterID // Invariant: id never falls.
 	wanted  []Want
 	retired bool
 }
 
-// peer is what this node keeps about another.
+// peer is this node's account of another node.
 type peer struct {
 	id NodeID
 
@@ -66,23 +66,23 @@ type peer struct {
 	request Nonce  // the newest that is not answered; none if there is none
 	owed    Answer // decided and not sent yet
 	atOnce  bool   // owed does not wait for the next heartbeat
-	revoked Nonce  // the newest promise that this node has sent a revocation of
+	revoked Nonce  // the newest promise whose revocation was sent
 
 	// As a grantee.
 	sent    [maxSent]sentRequest // the newest requests; the oldest gives way to the next
-	floor   uint64               // answers to requests of this run up to this counter are void
+	floor   uint64               // answers to this run's requests up to this counter are void
 	holding holding
 	confirm Nonce // to be sent
 
-	// What the leader knows of it, in this term.
+	// A leader's knowledge of the peer, in its term.
 	follow follow
-	report bool // the leader is to be told what this node knows and has adopted
+	report bool // the leader needs a report of this node's known and adopted rosters
 
-	noted Index   // how far it holds the log of term, by its notes
+	noted Index   // how far the peer holds the log of term, by its notes
 	next  Instant // when the next heartbeat is due
 }
 
-// Start is what a node knows of itself when it starts.
+// Start is a node's knowledge of itself at its start.
 type Start struct {
 	Now  Instant // more than 0, as all readings of the clock
 	Term Term    // of the HardState on disk
@@ -91,7 +91,8 @@ type Start struct {
 	Empty bool
 }
 
-// New returns the leases of a node that starts. Its error is that of Config.Validate.
+// New returns the leases of a starting node. The error is the error of
+// Config.Validate.
 func New(cfg Config, s Start) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -123,12 +124,12 @@ func (n *Node) at(now Instant) Instant { return max(n.latest, now) }
 // A Turn is a change of term, role or leader.
 type Turn struct {
 	Term   Term
-	Leader NodeID // 0 if it is not known; the node's own id if it leads
+	Leader NodeID // 0 if unknown; the node's own id if the node leads
 	First  Index  // the index of the leader's empty entry, if this node leads
 }
 
-// Turned tells that the term, the leader or the role of this node has changed.
-// Promises stand, because they outlive terms.
+// Turned reports that the term, the leader or the role of this node has
+// changed. Promises stand, because promises outlive terms.
 func (n *Node) Turned(now Instant, t Turn) {
 	now = n.advance(now)
 	if t.Term != n.term {
@@ -156,7 +157,7 @@ func (n *Node) Turned(now Instant, t Turn) {
 func (n *Node) TermDurable(t Term) { n.durable = min(max(n.durable, t), n.term) }
 
 // Heard tells that a message of the leader of the current term has arrived. The
-// reading may be old; that makes leases shorter.
+// reading may be old; an old reading makes leases shorter.
 func (n *Node) Heard(now Instant) { n.heard = max(n.heard, now) }
 
 // Configured tells that a configuration has been applied.
@@ -167,7 +168,7 @@ func (n *Node) Configured(now Instant, m Members) {
 	n.rostersMayChange()
 }
 
-// Entries are entries that were appended, in the place of all from First on.
+// Entries are appended entries, in the place of all entries from First on.
 type Entries struct {
 	First Index
 	Count int
@@ -225,8 +226,8 @@ func (n *Node) find(id NodeID) (int, bool) {
 	return slices.BinarySearchFunc(n.peers, id, func(p *peer, id NodeID) int { return cmp.Compare(p.id, id) })
 }
 
-// syncPeers keeps account of the members, of the leader, and of nodes that rosters
-// name. Of other nodes it keeps what this node has promised.
+// syncPeers keeps account of the members, of the leader, and of nodes named by
+// rosters. Of other nodes only the promises are kept.
 func (n *Node) syncPeers() {
 	known := ascending(n.members.all(), []NodeID{n.leader}, n.rosters.nodes())
 	for _, id := range known {

@@ -35,8 +35,8 @@ func (s *notes) add(x leaderNote) {
 	}
 }
 
-// under returns how far the leader held its log while it had no roster newer than
-// the given one.
+// under returns how far the leader held its log while the leader had no roster
+// newer than the given roster.
 func (s *notes) under(newest Seq) Index {
 	to := Index(0)
 	for _, x := range s.leader {
@@ -47,11 +47,11 @@ func (s *notes) under(newest Seq) Index {
 	return to
 }
 
-// OwnNote returns the note of this node and its receivers, the responders that this
-// node knows of. There are no receivers if notes are off or nobody would use one. The
-// argument is how far this node holds its leader's log on disk, which it
-// acknowledges to the leader: a leader's own last index on disk. The note vouches for
-// that, and leaves when an acknowledgement may leave.
+// OwnNote returns the note of this node and its receivers, the responders known to
+// this node. There are no receivers if notes are off or nobody would use a note. The
+// argument is how far this node holds its leader's log on disk, as acknowledged to
+// the leader: a leader's own last index on disk. The note vouches for that index, and
+// leaves when an acknowledgement may leave.
 func (n *Node) OwnNote(durable Index) (Note, []NodeID) {
 	newest := n.rosters.newest()
 	if !n.cfg.Notes || newest == nil || durable == 0 || n.durable < n.term {
@@ -95,7 +95,7 @@ func (n *Node) StepNote(from NodeID, x Note) error {
 	return nil
 }
 
-// Releasable is what Raft knows of the log of a node that asks Release.
+// Releasable is Raft's knowledge of the log of a node, for Release.
 type Releasable struct {
 	UpTo    Index // no further; where entries are coded, what their commit rule allows by Noted
 	Durable Index // how far this node holds its leader's log on disk

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of this file run published rules, to the read that is stale.
+// The tests of this file run published rules, up to a stale read.
 
 // Five members, 2 and 3 are responders. A rule that counts acknowledgements, as many
-// as the leader, its responders and one more are, lets a write commit that 3 lacks.
+// as the leader, its responders and one more, lets a write commit without 3.
 func TestCountOfRespondersLetsAReadBeStale(t *testing.T) {
 	for _, published := range []bool{true, false} {
 		s := newStage(t, 5, 5, []NodeID{2, 3}, nil)
@@ -39,9 +39,9 @@ func TestCountOfRespondersLetsAReadBeStale(t *testing.T) {
 	}
 }
 
-// Three members, 2 is a responder, and loses its links. The others remove it and go on. What
-// 2 counts by published rules lasts longer than their promises, so it answers without what
-// they write.
+// Three members, 2 is a responder, and loses its links. The others remove 2 and go on. By
+// published rules, leases at 2 last longer than the promises of the others, so 2 answers
+// without the others' writes.
 func TestLeasesThatCountTooLongLetAReadBeStale(t *testing.T) {
 	for name, rule := range map[string]struct {
 		set func(*settings)
@@ -87,8 +87,8 @@ func TestLeasesThatCountTooLongLetAReadBeStale(t *testing.T) {
 }
 
 // A responder whose disk is stuck goes on to renew its leases, and is heard. The published
-// detector removes a node that is not heard for F, so it never removes this one, and the write
-// waits without end; ours removes it, because the write waits for it.
+// detector removes a node not heard for F, so the stuck node is never removed, and the write
+// waits without end; our detector removes the node, because the write waits for the node.
 func TestDetectorByHeartbeatsNeverRemovesAStuckResponder(t *testing.T) {
 	s := newStage(t, 5, 5, []NodeID{2, 3}, nil)
 	l := s.member(1)

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of this file are schedules that break systems as they were published. Each
-// shows that the published rule lets a read be stale, or a write wait without
-// end, and that ours does not.
+// The tests of this file are schedules that break systems as published. Each shows
+// that the published rule lets a read be stale, or a write wait without end, and our
+// rule does not.
 
 // Five members, 2 and 3 are responders. A write has reached all but 3. By notes 2
 // knows that a majority holds it, and releases it where a majority is enough; 3

@@ -3,16 +3,16 @@
 
 package leases
 
-// ReadIndex tells up to where this node must have applied its log to answer a
-// read of some spans, or of every key if there are none, from its own state, and whether it may do so at all, at an instant of
-// its clock read after the read had arrived. The lease need not be looked at again
-// when the read is answered. If the log is cut at or below the index before that, the read
-// has to go to the leader: the index may never come, though the answer would
-// still be right.
+// ReadIndex tells up to where this node must have applied its log to answer a read of some
+// spans, or of every key without spans, from its own state, and whether the node may do so at
+// all, at an instant of its clock after the read's arrival. The lease need not be looked at
+// again when the read is answered. If the log is cut at or below the index before the answer,
+// the read has to go to the leader: the index may never come, though the answer would still be
+// right.
 //
-// A responder has acknowledged whatever was acknowledged to a client, or read,
-// and touches its keys; or it has committed beyond it. So all of that is in its
-// log at this instant, and only as much of it as touches the span matters.
+// A responder has acknowledged, or committed beyond, every entry that touches its keys and was
+// acknowledged to a client, or read. So all these entries are in its log at this instant, and
+// only entries that touch the span matter.
 func (n *Node) ReadIndex(now Instant, spans ...Span) (Index, bool) {
 	for _, s := range orAll(spans) {
 		if !n.IsStable(now, s) {
@@ -25,7 +25,8 @@ func (n *Node) ReadIndex(now Instant, spans ...Span) (Index, bool) {
 	return n.lastOf(spans, n.last), true
 }
 
-// lastOf returns the last entry up to an index that touches one of some spans, at least the applied index.
+// lastOf returns the last entry, up to an index, that touches any of some spans; at least the
+// applied index.
 func (n *Node) lastOf(spans []Span, upTo Index) Index {
 	i := min(n.applied, upTo)
 	for _, s := range orAll(spans) {
@@ -35,8 +36,8 @@ func (n *Node) lastOf(spans []Span, upTo Index) Index {
 }
 
 // MayServe reports whether this node can become stable for some spans, or for every
-// key if there are none: the newest roster that it knows has it serve them. A read may
-// be worth a short wait then.
+// key without spans: the newest known roster names this node as their server. A read
+// may be worth a short wait then.
 func (n *Node) MayServe(spans ...Span) bool {
 	newest := n.rosters.newest()
 	for _, s := range orAll(spans) {
@@ -59,12 +60,13 @@ func orAll(spans []Span) []Span {
 	return spans
 }
 
-// LeaderIndex returns the index that a leader takes for a read, whichever way it makes
-// sure that it still leads; it answers, or returns the index to who asked, once it has committed that far.
+// LeaderIndex returns a leader's index for a read, whichever way the leader confirms its
+// leadership; the leader answers, or returns the index to the asking node, after committing the
+// index.
 //
-// Without notes it is the commit index. With notes a responder may have
-// committed, and somebody may have seen, what the leader has not committed yet:
-// whatever it had appended while its roster named anyone.
+// Without notes the result is the commit index. With notes a responder may have committed, and
+// somebody may have seen, entries beyond the leader's commit index: all entries appended while
+// its roster named anyone.
 func (n *Node) LeaderIndex(spans ...Span) Index {
 	to := n.committed
 	if l := n.leading; n.cfg.Notes && l != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// announcement returns what a leader announces to another at present, as the network may
-// bring it again long after.
+// announcement returns a leader's present announcement to another node, as the network
+// may bring the message again long after.
 func (s *stage) announcement(from, to NodeID) func() {
 	l := s.member(from).lease
 	list, _ := l.rosters.inUse()
@@ -27,10 +27,10 @@ func (s *stage) announcement(from, to NodeID) func() {
 	}
 }
 
-// Node 2, a responder, is cut off from the leader and asks node 3 on. The leader
-// names it no more; 1 and 3 adopt that, and writes no longer wait for it. Node 3 is
-// restarted, and the network brings it the older roster once more. Were it to adopt that, it
-// would grant node 2 a lease, and that is a majority with 2 itself.
+// Node 2, a responder, is cut off from the leader and asks node 3 on. The leader names node
+// 2 no more; 1 and 3 adopt the new roster, and writes no longer wait for node 2. Node 3 is
+// restarted, and the network brings node 3 the older roster once more. By adopting the older
+// roster, node 3 would grant node 2 a lease, and with 2 itself be a majority.
 func TestRestartedNodeAdoptsNoOlderRoster(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)
 	older := s.announcement(1, 3)
@@ -130,8 +130,8 @@ func TestTwoRunsOfANodeHoldNoPromisesSideBySide(t *testing.T) {
 	require.Zero(t, b.peer(3).holding.until, "node 3 has adopted a roster without node 2, and node 2 counts its lease")
 }
 
-// A node has seen a later term, and its disk has not. After a crash it would know
-// nothing of what it had said in that term, and would not even ask.
+// A node has seen a later term, and its disk has not. After a crash the node
+// would know nothing of its messages in the later term, and would not even ask.
 func TestNothingIsSaidBeforeTheTermIsDurable(t *testing.T) {
 	cfg := Config{ID: 3, Boot: 1, ElectionTimeout: time.Second, Notes: true}
 	n := started(cfg, Start{Now: 1, Term: 1, Empty: true})

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Bounds of what a roster may say.
+// Bounds of a roster.
 const (
 	MaxSpans = 64  // spans with responders
 	MaxNodes = 255 // responders of a span, and voters of a half
@@ -27,8 +27,9 @@ type Want struct {
 	Tuned bool
 }
 
-// A Responder may answer reads of a span, once it has committed up to Barrier:
-// entries up to there may have been committed without it, later ones cannot.
+// A Responder may answer reads of a span, after committing up to Barrier:
+// entries up to Barrier may have been committed without the responder, later
+// entries cannot.
 type Responder struct {
 	Node    NodeID
 	Barrier Index
@@ -40,14 +41,14 @@ type Assignment struct {
 	Responders []Responder
 }
 
-// Roster says who may answer reads from its own state besides the leader. It
-// does not change once it is made.
+// Roster names the nodes that may answer reads from their own states besides
+// the leader. A roster never changes.
 type Roster struct {
 	ID      RosterID
 	Leader  NodeID
-	Voters  Voters       // of the configuration that the roster belongs to
+	Voters  Voters       // of the roster's configuration
 	Spans   []Assignment // ascending, disjoint, each with a responder
-	Wanted  []Want       // ascending, disjoint; what a later leader goes by
+	Wanted  []Want       // ascending, disjoint; for later leaders
 	Retired bool         // leases are being switched off: the leader does not read locally either
 }
 
@@ -108,7 +109,7 @@ func (r *Roster) shrinks(old *Roster, node NodeID) bool {
 	return false
 }
 
-// validate returns an error that says what a roster may not say.
+// validate returns an error about the first impossible part of a roster.
 func (r *Roster) validate() error {
 	switch {
 	case r.ID.Term == 0 || r.ID.Seq == 0:

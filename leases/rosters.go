@@ -5,12 +5,13 @@ package leases
 
 import "slices"
 
-// rosters is the rosters that a node knows of its term. At a leader they are the
-// rosters that it made.
+// rosters is a node's known rosters of its term; at a leader, the rosters of its
+// own making.
 type rosters struct {
 	list []*Roster // Invariant: numbers ascend, all of one term.
-	// least is the lowest number of a roster that may still be in use, as far as
-	// this node knows. It never falls, because a roster that is superseded stays so.
+	// least is the lowest number of a roster possibly still in use, as far as this
+	// node knows. Invariant: least never falls, because a superseded roster stays
+	// superseded.
 	least Seq
 }
 
@@ -74,7 +75,7 @@ func (s *rosters) add(r *Roster) bool {
 // supersede takes the news that rosters below least are not in use any more.
 func (s *rosters) supersede(least Seq) { s.least = max(s.least, least) }
 
-// drop forgets rosters that are not in use, and that keep does not hold for.
+// drop forgets rosters out of use, unless keep holds.
 func (s *rosters) drop(keep func(Seq) bool) {
 	s.list = slices.DeleteFunc(s.list, func(r *Roster) bool {
 		return r.ID.Seq < s.least && r != s.newest() && !keep(r.ID.Seq)

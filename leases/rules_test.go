@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of this file are schedules that need one rule each, and that seeds
-// come by too rarely.
+// The tests of this file are schedules, too rare among seeds, that need one
+// rule each.
 
 // Voters 1, 2 and 3; 2 is a responder and applies nothing for a while. 4 and 5
 // become voters, one after the other. The network splits between 1 and 2, a
@@ -68,7 +68,7 @@ func TestLeadersNoteWaitsForItsDisk(t *testing.T) {
 	s.until("node 2 commits it by notes", 20*ms, func() bool { return s.committed(2, i) })
 }
 
-// A note that node 3 sent in an earlier term speaks of a log that has been cut since.
+// A note that node 3 sent in an earlier term is about a log cut since.
 func TestNotesOfAnotherTermDoNotCount(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, func(x *settings) { x.cfg.Notes = true })
 	m := s.member(2)
@@ -82,7 +82,7 @@ func TestNotesOfAnotherTermDoNotCount(t *testing.T) {
 }
 
 // Reads at node 2 go on while node 3, another responder, is removed: dead, or deaf,
-// so that it renews its leases until nobody grants them any more.
+// and then renewing its leases until nobody grants leases any more.
 func TestReadsGoOnWhileAnotherResponderDies(t *testing.T) {
 	for name, fail := range map[string]func(*stage){
 		"dead": func(s *stage) { s.member(3).stop() },
@@ -109,8 +109,8 @@ func TestReadsGoOnWhileAnotherResponderDies(t *testing.T) {
 	}
 }
 
-// Nobody writes, and a responder dies. It is removed all the same, so that the
-// first write that comes does not wait for it.
+// Nobody writes, and a responder dies. The responder is removed all the same,
+// so that the next write does not wait for the dead.
 func TestSilentResponderIsRemovedFromAnIdleGroup(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{2}, nil)
 	s.member(2).stop()
@@ -120,7 +120,8 @@ func TestSilentResponderIsRemovedFromAnIdleGroup(t *testing.T) {
 	s.until("a write is committed", 5*ms, func() bool { return s.committed(1, i) })
 }
 
-// A responder that fails again and again has to keep up longer each time before it is named again.
+// A responder that fails again and again has to keep up longer each time before a roster names
+// the responder again.
 func TestResponderReturnsAfterALongerWhileEachTime(t *testing.T) {
 	s := newStage(t, 3, 3, []NodeID{3}, nil)
 	l := s.member(1).lease

@@ -48,7 +48,7 @@ func (w *world) checkElected(m *member) {
 	}
 }
 
-// checkKept checks that what a member counts as its leases are promises that others keep.
+// checkKept checks that the leases counted by a member are promises kept by others.
 func (w *world) checkKept(m *member) {
 	for _, p := range m.lease.peers {
 		g := w.member(p.id)

@@ -5,17 +5,17 @@ package leases
 
 import "time"
 
-// Counts count what a node did and saw.
+// Counts are a node's counters.
 type Counts struct {
 	Granted   uint64 // leases
-	Held      uint64 // leases that were granted to this node
-	Revoked   uint64 // leases that this node gave back
-	Confirmed uint64 // promises that ended because the grantee said so
-	Lapsed    uint64 // promises that ended by this node's clock, where a roster waited for them
+	Held      uint64 // leases granted to this node
+	Revoked   uint64 // leases given back by this node
+	Confirmed uint64 // promises ended by the grantee's word
+	Lapsed    uint64 // promises ended by this node's clock, with a roster waiting
 	Adopted   uint64 // rosters
-	Removed   uint64 // responders that a leader found to have failed
-	Restored  uint64 // responders that a leader named again
-	Refused   uint64 // messages that say what cannot be
+	Removed   uint64 // responders found to have failed, at a leader
+	Restored  uint64 // responders named again, at a leader
+	Refused   uint64 // impossible messages
 	Strangers uint64 // messages of nodes that no configuration or roster known here has
 }
 
@@ -26,7 +26,7 @@ type Status struct {
 	Roster     *Roster       // the newest that is known; nil if none is
 	Adopted    Seq           // 0: none
 	Stable     bool          // reads of every key may be answered here
-	Quarantine time.Duration // what is left of it
+	Quarantine time.Duration // the rest of the quarantine
 	Leases     []Lease       // held, ascending by grantor
 	Promises   []Lease       // given, ascending by grantee
 	Counts     Counts

@@ -88,7 +88,8 @@ func (n *Node) CountRead(span Span) { n.count(Usage{Span: span, Reads: 1}) }
 // CountWrite tells the tuner of a write by a client of this node.
 func (n *Node) CountWrite(span Span) { n.count(Usage{Span: span, Writes: 1}) }
 
-// restart makes the tuner of a new leader forget what it counted as an earlier one.
+// restart makes the tuner of a new leader forget the counts of its earlier
+// leadership.
 func (t *tuner) restart() {
 	t.group.clear()
 	t.windows = 0
@@ -107,7 +108,7 @@ func (t *tuner) take() []Usage {
 	return list[:min(len(list), MaxUsage)]
 }
 
-// reported takes what a node has counted.
+// reported takes the counts of a node.
 func (t *tuner) reported(from NodeID, list []Usage) {
 	for _, u := range list {
 		t.group.add(from, u)
@@ -127,9 +128,9 @@ func (n *Node) tune(now Instant) {
 	n.tuner.windows++
 }
 
-// decide returns who should be responders, given who is wanted at present. It leaves
-// spans that an operator set alone. A span of which little is known keeps what it
-// has until its counter is gone, and for two windows under a new leader.
+// decide returns the nodes that should be responders, given the present wishes. An
+// operator's spans stay as they are. A span with few counts keeps its responders
+// until its counter is gone, and for two windows under a new leader.
 func (t *tuner) decide(wanted []Want) []Want {
 	var next []Want
 	had := map[Span][]NodeID{}
@@ -152,7 +153,8 @@ func (t *tuner) decide(wanted []Want) []Want {
 	return next
 }
 
-// near returns the nodes that should be responders of a span, given who is.
+// near returns the nodes that should be responders of a span, given the present
+// responders.
 func (c *usageCell) near(had []NodeID) []NodeID {
 	bound := uint64(namePercent)
 	if len(had) > 0 {

@@ -51,7 +51,8 @@ func TestTunerDoesNotFlapAtTheEdge(t *testing.T) {
 	}
 }
 
-// What operators chose stays, and nothing that overlaps with it is tuned.
+// Operators' choices stay, and no span that overlaps with such a choice is
+// tuned.
 func TestTunerLeavesOperatorsAlone(t *testing.T) {
 	x := tunerOf(10)
 	x.use("a", 0, 1000)
@@ -60,7 +61,7 @@ func TestTunerLeavesOperatorsAlone(t *testing.T) {
 	require.Equal(t, []Want{fixed, {Span: KeySpan("x"), Nodes: []NodeID{1}, Tuned: true}}, x.decide([]Want{fixed}))
 }
 
-// A new leader knows of no reads yet, and keeps what the one before chose for two windows.
+// A new leader knows of no reads yet, and keeps the old leader's choices for two windows.
 func TestTunerOfANewLeaderWaits(t *testing.T) {
 	x := tunerOf(10)
 	has := []Want{{Span: KeySpan("a"), Nodes: []NodeID{2}, Tuned: true}}
@@ -71,8 +72,8 @@ func TestTunerOfANewLeaderWaits(t *testing.T) {
 	require.Empty(t, x.decide(has))
 }
 
-// A span that is read often is found among many that are not, within bounded memory, and
-// forgotten when it is read no more.
+// A span with many reads is found among many spans with few, within bounded memory, and
+// forgotten after its reads end.
 func TestTunerFindsWhatIsReadOften(t *testing.T) {
 	x := tunerOf(64)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -95,7 +96,8 @@ func TestTunerFindsWhatIsReadOften(t *testing.T) {
 	require.Empty(t, x.decide(got))
 }
 
-// Nodes report what their clients do, the leader names who is near, and stops when the reads stop.
+// Nodes report their clients' reads and writes, the leader names the nodes near, and stops when
+// the reads stop.
 func TestTunerWorksThroughMessages(t *testing.T) {
 	s := newStage(t, 3, 3, nil, func(x *settings) {
 		x.cfg.Tuner = &TunerConfig{Window: 100 * ms, Spans: 16, Least: 50}

@@ -30,7 +30,8 @@ type Boot uint64
 // readings of two nodes are never compared.
 type Instant int64
 
-// after returns the instant d later; the last one there is, if that is beyond it.
+// after returns the instant d later; the last instant, if the sum is beyond the
+// last.
 func (t Instant) after(d time.Duration) Instant {
 	if d > 0 && t > math.MaxInt64-Instant(d) {
 		return math.MaxInt64
@@ -41,9 +42,9 @@ func (t Instant) after(d time.Duration) Instant {
 // since returns how long after earlier t is.
 func (t Instant) since(earlier Instant) time.Duration { return time.Duration(t - earlier) }
 
-// A Nonce names one request for a lease. The asker never uses it twice: Boot
-// differs between its runs, and Counter grows from 1 within one. The zero value names
-// none.
+// A Nonce names one request for a lease. The asker never uses a nonce twice: Boot
+// differs between its runs, and Counter grows from 1 within a run. The zero value
+// names no request.
 type Nonce struct {
 	Boot    Boot
 	Counter uint64

@@ -19,7 +19,7 @@ type usageTable struct {
 	cells []*usageCell // Invariant: at most limit, spans ascend, each once.
 }
 
-// usageCell is what was counted of a span.
+// usageCell is the counts of a span.
 type usageCell struct {
 	span   Span
 	writes uint64

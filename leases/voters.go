@@ -14,8 +14,8 @@ type Voters struct {
 	Incoming, Outgoing []NodeID
 }
 
-// Members are the members that take part: voters, and learners, who may be
-// responders but never count. The lists ascend.
+// Members are the members taking part: voters, and learners, possible
+// responders that never count. The lists ascend.
 type Members struct {
 	Voters
 	Learners []NodeID

@@ -22,8 +22,8 @@ func TestAllVotersAreRespondersAndLearnersAreNot(t *testing.T) {
 	require.NoError(t, roster.validate())
 }
 
-// The wish survives its leader: the next one names the others, the old leader included
-// once that is back.
+// The wish survives its leader: the next leader names the others, and the old leader
+// after its return.
 func TestNextLeaderNamesAllVoters(t *testing.T) {
 	s := newStage(t, 3, 3, nil, func(set *settings) { set.cfg.Wanted = []Want{{Nodes: []NodeID{AllVoters}}} })
 	s.until("the voters serve", time.Second, func() bool { return s.serves(2, Span{}) && s.serves(3, Span{}) })

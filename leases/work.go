@@ -5,8 +5,8 @@ package leases
 
 import "slices"
 
-// Step takes a message of another node. Its error wraps ErrMalformed if it says
-// what cannot be; then nothing of it has been taken.
+// Step takes a message of another node. The error wraps ErrMalformed if the
+// message is impossible; then nothing of the message has been taken.
 func (n *Node) Step(now Instant, from NodeID, m Message) error {
 	now = n.advance(now)
 	if err := n.check(from, &m); err != nil {
@@ -48,7 +48,7 @@ func (n *Node) check(from NodeID, m *Message) error {
 	return nil
 }
 
-// stepTerm takes what a message of the current term says of it.
+// stepTerm takes a current message's news of the term.
 func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 	if p.id == n.leader {
 		n.stepNews(p, m)
@@ -58,7 +58,7 @@ func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 	}
 	if n.leading != nil {
 		p.follow.leased, p.follow.speaks = true, true
-		p.follow.known = m.Report.Known // it falls when the node was restarted
+		p.follow.known = m.Report.Known // known falls after a restart of the node
 		p.follow.adopted = max(p.follow.adopted, m.Report.Adopted)
 		n.rostersMayChange()
 		if n.tuner != nil {
@@ -125,7 +125,7 @@ func (n *Node) Poll(now Instant) []Outgoing {
 	return out
 }
 
-// messageTo returns the message that is due to a peer; an empty one if none is.
+// messageTo returns the message due to a peer; an empty message if none is due.
 func (n *Node) messageTo(now Instant, p *peer) Message {
 	m := Message{Term: n.term}
 	due := now >= p.next
@@ -170,7 +170,7 @@ func (n *Node) addNews(due bool, p *peer, m *Message) {
 	}
 }
 
-// addReport adds what the leader is to know of this node.
+// addReport adds this node's report to the leader.
 func (n *Node) addReport(p *peer, m *Message) {
 	p.report = false
 	if r := n.rosters.newest(); r != nil {

@@ -111,9 +111,9 @@ func (p *coreProcess) restore(snap *pb.Snapshot) {
 // maybeCheckpoint keeps the state machine's state on disk now and then, and
 // cuts the head of the log.
 //
-// When the members changed it must: a node refuses a snapshot in which it is
-// no member, so one that was just added gets nowhere if all there is for it is
-// a snapshot of before.
+// After a change of the members a checkpoint is a must: a node refuses a
+// snapshot without itself among the members, so a node just added gets nowhere
+// with only an older snapshot.
 func (p *coreProcess) maybeCheckpoint(must bool) {
 	d, pl := p.n.disk, &p.s.plan
 	if !must && p.applied < d.live.checkpoint.GetMetadata().GetIndex()+pl.checkpointEvery {
@@ -142,8 +142,8 @@ func (p *coreProcess) maybeCheckpoint(must bool) {
 func (p *coreProcess) cutLog() {
 	d, pl, to := p.n.disk, &p.s.plan, p.applied
 	if pl.coded != nil {
-		// With coding on, others take what is cut for released: the checkpoint
-		// that stands for it must be durable first.
+		// With coding on, other nodes take cut entries for released: the
+		// checkpoint in the entries' place must be durable first.
 		to = released(&d.durable)
 	}
 	if to > pl.trailing && to-pl.trailing > d.live.baseIndex {
@@ -153,10 +153,11 @@ func (p *coreProcess) cutLog() {
 	}
 }
 
-// checkpointSoon makes a checkpoint of what is applied, if there is anything new,
-// as a snapshot was asked for: a node that lacks payloads which nobody has any
-// more can use no older one. It reports whether the host has none until then. If
-// there is nothing new, it cuts the log: others may wait for that.
+// checkpointSoon makes a checkpoint of the applied state, if anything is new,
+// because a snapshot was asked for: a node without payloads that no node has any
+// more can use no older snapshot. The result tells whether the host has no
+// snapshot until the checkpoint is made. If nothing is new, the log is cut: other
+// nodes may wait for the cut.
 func (p *coreProcess) checkpointSoon() (busy bool) {
 	had := p.n.disk.live.checkpoint.GetMetadata().GetIndex()
 	b, takes := p.s.breaks(), p.n.syncTime

@@ -10,7 +10,7 @@ import (
 )
 
 // loseSynced plants [LoseSynced]: the disk forgets some of the last entries
-// that it said were durable.
+// reported as durable.
 func loseSynced(d *disk, rng simkit.Draws) {
 	im := &d.durable
 	drop := min(rng.IntN(3), len(im.entries))

@@ -20,8 +20,8 @@ import (
 // for all nodes. So to compare two logs up to an index is to compare two terms.
 type checker struct {
 	s *sim
-	// leaders is who led a term: a process, as one that starts anew must not
-	// lead a term a second time.
+	// leaders is the leader of each term: a process, because a restarted node
+	// must not lead a term a second time.
 	leaders map[uint64]reign
 	// votes is whom a node voted for in a term.
 	votes map[ballot]uint64
@@ -30,7 +30,7 @@ type checker struct {
 	// committed is the term of each committed entry, by index; 0 if it is not
 	// known (before a founding snapshot).
 	committed []uint64
-	// committedIn is the term of the leader that committed it, or more.
+	// committedIn is the term of the leader that committed the entry, or more.
 	committedIn []uint64
 	// digests is the state after an index, where some node has looked.
 	digests map[uint64]uint64
@@ -63,7 +63,7 @@ type confAt struct {
 	conf  *pb.ConfState
 }
 
-// facts is what the checker knows of one node.
+// facts is the checker's knowledge of a node.
 type facts struct {
 	// hard is the hard state of the running process.
 	hard hardState
@@ -76,13 +76,13 @@ type facts struct {
 	applied uint64
 	// restored is the index of the last snapshot taken in.
 	restored uint64
-	// role and term are those last seen.
+	// role and term are the last seen.
 	role raft.StateType
 	// lead is the last term whose leadership was checked for completeness.
 	lead uint64
 	// commit is the commit index last seen.
 	commit uint64
-	// led says that it was no follower at the last look at its budget.
+	// led says that the node was no follower at the last look at its budget.
 	led bool
 }
 
@@ -127,7 +127,8 @@ func (c *checker) founded(meta *pb.SnapshotMetadata, digest uint64) {
 	}
 }
 
-// started checks what a restart finds, and takes it for what the node has.
+// started checks the findings of a restart, and takes the findings for the
+// node's state.
 func (c *checker) started(n *node, applied uint64) {
 	f, im := &c.nodes[n.id], &n.disk.live
 	if !c.s.opts.Outside && !keepsPromises(f.durable, im.state) {
@@ -148,8 +149,8 @@ func keepsPromises(old, now hardState) bool {
 	return now.term > old.term || now.term == old.term && (old.vote == 0 || now.vote == old.vote)
 }
 
-// appended records that the node's log has an entry, in place of what it had
-// at the index and behind.
+// appended records that the node's log has an entry, in place of the old
+// entries at the index and behind.
 func (c *checker) appended(n *node, e *pb.Entry) {
 	f := &c.nodes[n.id]
 	i, term := e.GetIndex(), e.GetTerm()
@@ -211,8 +212,8 @@ func (c *checker) wasCommitted(index, term uint64) bool {
 	return index < uint64(len(c.committed)) && c.committed[index] == term
 }
 
-// commits checks that a node's commit index moves forward, over entries that
-// are the same everywhere.
+// commits checks that a node's commit index moves forward, over entries equal
+// everywhere.
 func (c *checker) commits(n *node, old, now uint64) {
 	f := &c.nodes[n.id]
 	if now < old {
@@ -243,7 +244,7 @@ func (c *checker) commits(n *node, old, now uint64) {
 	}
 }
 
-// leads checks that a new leader has all that was committed before its term.
+// leads checks that a new leader has all entries committed before its term.
 func (c *checker) leads(n *node) {
 	c.plainLeads(n)
 	f := &c.nodes[n.id]
@@ -264,8 +265,8 @@ func (c *checker) leads(n *node) {
 	}
 }
 
-// accepted checks that a node refuses nothing that another sent, unless messages are
-// damaged on their way.
+// accepted checks that a node refuses no message of another node, unless messages
+// are damaged on their way.
 func (c *checker) accepted(n *node, m *pb.Message, err error) {
 	damaged := c.s.plan.coded != nil && c.s.plan.coded.unitCorrupt+c.s.plan.coded.unitLies > 0
 	if errors.Is(err, raft.ErrMalformedMessage) && !damaged && c.s.opts.Bug == NoBug {
@@ -279,7 +280,7 @@ type sight struct {
 	term, commit uint64
 }
 
-// observed looks at a node after a step: who leads, and what is committed.
+// observed looks at a node after a step: at its role and its commit index.
 func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 	f, term := &c.nodes[n.id], st.term
 	if st.role == raft.StateLeader {
@@ -311,8 +312,8 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 	f.role = st.role
 }
 
-// learnt reports whether a leader, when it was elected, was told by others that
-// an entry of an earlier term is committed: nodes that code ask.
+// learnt reports whether a leader learnt at its election, from the others, of
+// the commit of an entry of an earlier term: coding nodes ask.
 func (c *checker) learnt(n *node, commit uint64) bool {
 	term, ok := c.nodes[n.id].termOf(commit)
 	return c.truth != nil && ok && c.wasCommitted(commit, term)

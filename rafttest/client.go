@@ -16,9 +16,9 @@ type client struct {
 	// on under a new id, as the old operation may still happen.
 	id  uint32
 	seq uint32
-	// near is the node that answered last.
+	// near is the last node with an answer.
 	near uint64
-	// seen is the last value it knows of each key: what swaps replace.
+	// seen is the last known value of each key, for swaps to replace.
 	seen [storeKeys]uint32
 }
 
@@ -123,8 +123,8 @@ func (c *client) send(op *operation, n *node) {
 	proc.propose(cmd, func(r result) { c.answered(op, n, r) })
 }
 
-// answered takes an answer that a node gives now and that reaches the client in
-// a moment.
+// answered takes an answer given by a node now, on its way to the client for a
+// moment.
 func (c *client) answered(op *operation, n *node, r result) {
 	s := c.s
 	s.After(s.rng.Within(0, 2*time.Millisecond), func() {

@@ -17,8 +17,8 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// codedPlan is what a seed draws about coding. Plans without coding have none:
-// their runs are what they were before there was any.
+// codedPlan is a seed's draws about coding. Plans without coding have no
+// codedPlan: their runs are as they were before coding existed.
 type codedPlan struct {
 	threshold int
 	prefix    int // length of the clear prefix
@@ -33,8 +33,8 @@ type codedPlan struct {
 	lateSeal  bool    // hosts make each member's form of an entry
 	stale     float64 // the wild policy's chance to assign too little
 
-	// late is the nodes that begin with coding off, by bit; the operator
-	// restarts them with it on one after the other.
+	// late is the nodes beginning with coding off, by bit; the operator
+	// restarts the nodes with coding on one after the other.
 	late    uint
 	upgrade time.Duration
 	// dense is the mean time between wishes for a log without coded entries,
@@ -43,7 +43,7 @@ type codedPlan struct {
 
 	unitLoss, unitCorrupt, unitLies float64 // chances of a message with units
 	// reportLoss is the chance of an acknowledgement to lose its Context, as on
-	// a transport that does not carry it everywhere.
+	// a transport that carries Contexts only in part.
 	reportLoss float64
 	// impatient operators do not wait, between two changes of the members,
 	// until all know durably of the first.
@@ -77,8 +77,8 @@ func (k policyKind) String() string {
 	return [...]string{"adaptive", "levelled", "full", "fixed", "wild"}[k]
 }
 
-// drawCoded draws a plan with coding over one without. It has a stream of its
-// own.
+// drawCoded draws a plan with coding over a plan without. The draws have a
+// stream of their own.
 func (p *plan) drawCoded(d simkit.Draws) {
 	c := &codedPlan{
 		threshold: simkit.Pick(d, 1, 64, 64, 300),
@@ -144,8 +144,8 @@ func (p *coreProcess) coding() *raft.Coding {
 	return cfg
 }
 
-// sealLate has the transport's codec make, of a message that leaves, what the
-// receiver is to have, if that is the host's part.
+// sealLate has the transport's codec make the receiver's form of a leaving
+// message, if sealing is the host's part.
 func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 	c := p.s.plan.coded
 	if c == nil || p.n.uncoded || !c.lateSeal || m.GetType() != pb.MsgApp {
@@ -187,8 +187,8 @@ func (p *coreProcess) policy() ecraft.Policy {
 	}
 }
 
-// wildPolicy assigns units at random: mostly so that with the answers of all
-// who are there the entry can commit, and sometimes less than that.
+// wildPolicy assigns units at random: mostly enough for the entry to commit
+// with the answers of all present members, and sometimes less.
 type wildPolicy struct{ s *sim }
 
 // Assign implements [ecraft.Policy].
@@ -216,8 +216,8 @@ func (c skewedClock) Now() time.Duration {
 }
 
 // dense reports whether no disk has a coded entry, so that a node may run
-// without coding: neither in what a host reads, nor in what a crash now would
-// leave.
+// without coding: neither as read by a host, nor as a crash now would leave the
+// disk.
 func (s *sim) dense() bool {
 	for _, n := range s.nodes {
 		if n.disk != nil && (s.findCoded(n) != 0 || s.firstCoded(&n.disk.durable) != 0) {
@@ -237,8 +237,8 @@ func (s *sim) firstCoded(im *image) uint64 {
 	return 0
 }
 
-// findCoded is the question of a host that is to run without coding. The answer
-// must be what the disk shows.
+// findCoded is the question of a host before a run without coding. The answer
+// must agree with the disk.
 func (s *sim) findCoded(n *node) uint64 {
 	index, err := replica.FindCoded(n.disk, s.plan.coded.prefix)
 	if want := s.firstCoded(&n.disk.live); err != nil || index != want {
@@ -247,8 +247,8 @@ func (s *sim) findCoded(n *node) uint64 {
 	return index
 }
 
-// startPlain is a start without coding. A host refuses it on a log with coded
-// entries: it would take units for commands.
+// startPlain is a start without coding. A host refuses the start on a log with
+// coded entries: the host would take units for commands.
 func (p *coreProcess) startPlain() {
 	p.s.coded.PlainStarts++
 	if index := p.s.findCoded(p.n); index != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// This file is what happens in brief runs.
+// This file is the events of brief runs.
 
 // beginBrief plans the first act, if there are acts.
 func (f *faults) beginBrief(seed uint64) {
@@ -19,7 +19,7 @@ func (f *faults) beginBrief(seed uint64) {
 	}
 }
 
-// planAct plans an act, and those behind it; behind the last one, the calm.
+// planAct plans an act, and the acts behind; behind the last act, the calm.
 func (f *faults) planAct(seed uint64, i int) {
 	s, b := f.s, f.s.plan.coded.brief
 	if i == len(b.acts) {
@@ -45,7 +45,8 @@ func (f *faults) planAct(seed uint64, i int) {
 	})
 }
 
-// whenLed does something when somebody leads, if it must, or it takes too long.
+// whenLed runs an act once somebody leads, if a leader is needed, or after too
+// long a wait.
 func (f *faults) whenLed(must bool, until time.Duration, do func()) {
 	if n := f.s.leading(); !must || n != nil && !n.paused || f.s.Now() > until {
 		do()
@@ -117,9 +118,9 @@ func (f *faults) act(kind actKind) {
 	}
 }
 
-// upset lets a leader propose something, and fail before all have it, or before any
-// hears that it is committed: it loses power, or its links, or stops, or another
-// campaigns; and soon somebody does.
+// upset lets a leader propose an entry, and fail before all have the entry, or
+// before any follower hears of the commit: the leader loses power, or its links, or
+// stops, or another node campaigns; and soon somebody does.
 func (f *faults) upset() {
 	s, p, n := f.s, f.s.plan.coded.falls, f.s.leading()
 	if n == nil || n.paused {
@@ -170,7 +171,7 @@ func (f *faults) topple(n *node) {
 	}
 	f.soon(f.campaign)
 	if s.rng.Chance(0.3) {
-		f.soon(f.upset) // who leads by then, if anybody does
+		f.soon(f.upset) // the leader of then, if any
 	}
 }
 
@@ -205,8 +206,9 @@ func (f *faults) elected(n *node) {
 	}
 }
 
-// committed has a leader, perhaps, fail that has just committed an entry, before
-// anybody hears of it: whoever follows it must restore the entry, and must not cut.
+// committed has a leader, perhaps, fail right after committing an entry, before
+// anybody hears of the commit: the next leader must restore the entry, and must not
+// cut.
 func (f *faults) committed(n *node, e entryName) {
 	s, c := f.s, f.s.plan.coded
 	if c == nil || c.brief == nil || s.calm() || !s.check.truth.coded(e) {
@@ -238,9 +240,10 @@ func (f *faults) committed(n *node, e entryName) {
 	f.soon(func() { f.topple(n) })
 }
 
-// deafen has one that has an entry not hear that it is committed. When the others
-// have applied it, and cut it from their logs, the leader fails and that one campaigns:
-// nobody has units for it, and all know that the entry must stay.
+// deafen hides the commit of an entry from a follower that has its own units of the
+// entry. When the others have applied the entry, and cut the entry from their logs, the
+// leader fails and the deaf follower campaigns: nobody has units for the follower, and
+// all know that the entry must stay.
 func (f *faults) deafen(leader *node, e entryName) {
 	s := f.s
 	deaf := f.follower(leader, e)
@@ -272,7 +275,7 @@ func (f *faults) deafen(leader *node, e entryName) {
 	})
 }
 
-// follower draws one beside the leader that has an entry; nil if none has.
+// follower draws a node with an entry, beside the leader; nil if there is none.
 func (f *faults) follower(leader *node, e entryName) *node {
 	has := slices.DeleteFunc(f.s.running(), func(n *node) bool { return n == leader || !n.disk.durable.holds(e.index, e.term) })
 	if len(has) == 0 {

@@ -13,36 +13,37 @@ import (
 )
 
 // This file is bad luck that waits for its moment. Acts of brief runs happen at times
-// that a seed draws, which seldom are those at which a node is in the middle of
-// something rare: it raises what is late, asks for what it lacks, cuts its log. An
-// ambush lies in wait for one kind of what nodes say that they do, and then something
-// happens, to that node or to another: while what it has just decided is not written
-// yet, or a little later.
+// drawn by a seed, seldom in the middle of a node's rare work: raising late entries,
+// asking for missing units, cutting the log. An ambush waits until a node reports one
+// kind of work, and then an act happens, to the node or to another: before the node's
+// decision is written, or a little later.
 
-// moment is what an ambush waits for: a raft.CodingEventKind, or one of these.
+// moment is the trigger of an ambush: a raft.CodingEventKind, or a moment
+// below.
 type moment int
 
 const (
 	momentElected  moment = -1 - iota // a node leads
-	momentLogged                      // it writes a change of the members
-	momentInForce                     // it puts one into force
-	momentSnapshot                    // it writes a snapshot that it was sent
-	momentCut                         // it cuts what a checkpoint covers from its log
+	momentLogged                      // the node writes a change of the members
+	momentInForce                     // the node puts a change into force
+	momentSnapshot                    // the node writes a received snapshot
+	momentCut                         // the node cuts its log up to a checkpoint
 )
 
-// ambush is one thing that waits.
+// ambush is an act that waits for a moment.
 type ambush struct {
-	// on is what it waits for, and chance how likely it then happens.
+	// on is the moment, and chance the probability of the act then.
 	on     moment
 	chance float64
-	// kind is what happens; self says that it happens to the node that does what it
-	// waits for, if not to another.
+	// kind is the kind of the act; self says that the act happens to the node of
+	// the moment, not to another node.
 	kind actKind
 	self bool
 	// most is the longest time between the two, and left how often it may yet happen.
 	most time.Duration
 	left int
-	// draws is a stream of its own, so that to leave one out leaves the others alone.
+	// draws is a stream of its own, so that without one ambush the others stay the
+	// same.
 	draws simkit.Draws
 	skip  bool
 }
@@ -51,8 +52,8 @@ type ambush struct {
 // of the acts.
 const mostAmbushes = 4
 
-// ambushOn is what nodes do that is rare, or undecided for a while; often more than
-// once if it is more likely to lead somewhere.
+// ambushOn is the nodes' rare work, and work undecided for a while; moments more
+// likely to lead somewhere are listed more than once.
 var ambushOn = []moment{
 	moment(raft.CodingFallback), moment(raft.CodingFallback), moment(raft.CodingHedged), moment(raft.CodingHedged), moment(raft.CodingRiderCommit),
 	moment(raft.CodingRecovery), moment(raft.CodingRecovery), moment(raft.CodingRecovered), moment(raft.CodingCut),
@@ -62,15 +63,15 @@ var ambushOn = []moment{
 	momentElected, momentLogged, momentLogged, momentInForce, momentInForce, momentSnapshot, momentSnapshot, momentCut,
 }
 
-// ambushActs is what may happen then.
+// ambushActs is the acts of ambushes.
 var ambushActs = []actKind{
 	actCrash, actCrash, actDoom, actSwap, actSwap, actIsolate, actPause, actSlowDisk, actCampaign, actForget, actTransfer,
 	actCompact, actPropose, actChange, actReplace, actBlackout, actRestart, actUpset, actStarve,
 }
 
-// drawAmbushes adds to a brief run, in a stream of its own, what the draws before
-// leave out: ambushes, unusual numbers of voters, a follower that is blocked. More than
-// a third of the runs get none of it, and are what they were before there was any.
+// drawAmbushes adds to a brief run, in a stream of its own, the parts left out by the
+// draws before: ambushes, unusual numbers of voters, a blocked follower. More than a
+// third of the runs get no such part, and are as they were before ambushes existed.
 func (p *plan) drawAmbushes(seed, skip uint64) {
 	d, b := simkit.NewDraws(seed, 13), p.coded.brief
 	switch n := d.IntN(100); {
@@ -102,8 +103,9 @@ func (p *plan) drawAmbushes(seed, skip uint64) {
 	b.echo = simkit.NewDraws(seed, 14).Rate(0.15, 0.01, 0.5)
 }
 
-// drawSwaps has who is counted on fail as soon as a leader counts on it, and who had
-// failed come back: entries are raised again, and each time for others.
+// drawSwaps has followers fail as soon as a leader counts on their answers, and
+// failed followers come back: entries are raised again, and each time for other
+// followers.
 func (p *plan) drawSwaps(d simkit.Draws, seed, skip uint64) {
 	b := p.coded.brief
 	p.voters = 5
@@ -126,12 +128,12 @@ func (b *briefPlan) lies(kinds ...actKind) bool {
 	return slices.ContainsFunc(b.ambushes, func(a *ambush) bool { return slices.Contains(kinds, a.kind) })
 }
 
-// String says what waits for what.
+// String names the act and its moment.
 func (a *ambush) String() string {
 	return fmt.Sprintf("%v at moment %d, self %v, chance %v, within %v, %d times", a.kind, a.on, a.self, a.chance, a.most, a.left)
 }
 
-// happens hears what a node does, from inside its core: what comes of it comes later.
+// happens hears of a node's work, from inside its core: the consequences come later.
 func (f *faults) happens(n *node, now moment) {
 	s := f.s
 	if c := s.plan.coded; c == nil || c.brief == nil || s.calm() {
@@ -169,8 +171,8 @@ func (f *faults) other(n *node) *node {
 	return up[f.s.rng.IntN(len(up))]
 }
 
-// swap has a node fail, and those come back that are down: who leads has just decided
-// what it sends to whom, by who was there.
+// swap has a node fail, and the nodes that are down come back: the leader has just
+// decided what to send to each, by the nodes present.
 func (f *faults) swap() {
 	s, n := f.s, f.anyNode()
 	for _, m := range s.nodes {
@@ -192,10 +194,11 @@ func (f *faults) starveNode(n *node, until time.Duration) {
 	}
 }
 
-// block has one that has a committed entry get no units of it. It hears of a change of
-// the members that is committed behind it, and gets one more entry that nobody else
-// gets; the others cut their logs, and the leader fails for good. That one then has the
-// longest log, and can apply neither the entry nor the change.
+// block keeps the others' units of a committed entry from a follower that has the
+// entry. The follower hears of a change of the members committed behind the entry, and
+// gets another entry that nobody else gets; the others cut their logs, and the leader
+// fails for good. The follower then has the longest log, and can apply neither the
+// entry nor the change.
 func (f *faults) block(leader *node, e entryName) {
 	s := f.s
 	n := f.follower(leader, e)

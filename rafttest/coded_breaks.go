@@ -12,21 +12,22 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// This file is connections that break, and hosts that take their time for a snapshot.
+// This file is breaking connections, and hosts slow with snapshots.
 //
-// A connection that breaks loses all that is under way on it, in both directions, and
-// both ends hear of that. It does most harm with an acknowledgement on it: the leader
-// then goes back to what it knew before, and the follower has more than that. Neither is
-// a fault that the calm ends, so both go on for a while in it.
+// A break loses all messages under way on the connection, in both directions, and both
+// ends hear of the break. A break does most harm to an acknowledgement: the leader then
+// goes back to its knowledge before, and the follower has more. The calm ends neither
+// kind of fault, so both kinds go on for a while in the calm.
 
-// breaksPlan is what a seed draws about it, for a brief run.
+// breaksPlan is a seed's draws about connections and snapshots, for a brief
+// run.
 type breaksPlan struct {
 	// chance is that of an acknowledgement to be lost with its connection, until so
 	// long after the calm began.
 	chance float64
 	calm   time.Duration
-	// snapshot is how long a host takes for a snapshot that it is asked for; busy
-	// says that it has none until then, and not the one before.
+	// snapshot is a host's time for a snapshot asked for; busy says that the host
+	// has no snapshot until then, not even the one before.
 	snapshot time.Duration
 	busy     bool
 	// strand is the chance of a commit of coded entries to leave a member that has them
@@ -75,7 +76,7 @@ func (b *breaksPlan) String() string {
 	return fmt.Sprintf("%.2f until %v after the calm, snapshots in %v, busy %v, strand %v", b.chance, b.calm, b.snapshot, b.busy, b.strand)
 }
 
-// breaks is what the plan says about it; nil if nothing.
+// breaks is the plan of breaks; nil if there is none.
 func (s *sim) breaks() *breaksPlan {
 	if c := s.plan.coded; c != nil && c.brief != nil {
 		return c.brief.breaks
@@ -91,8 +92,8 @@ func (b *breaksPlan) lasting() time.Duration {
 	return b.calm
 }
 
-// mayBreak breaks the connection that an acknowledgement is about to go out on,
-// perhaps, and reports whether it did.
+// mayBreak perhaps breaks the connection before an acknowledgement goes out,
+// and reports whether the connection broke.
 func (s *sim) mayBreak(m *pb.Message) bool {
 	b := s.breaks()
 	if b == nil || m.GetType() != pb.MsgAppResp || m.GetReject() || s.Now() > s.plan.duration+b.lasting() || !b.draws.Chance(b.chance) {
@@ -114,9 +115,9 @@ func (s *sim) mayBreak(m *pb.Message) bool {
 	return true
 }
 
-// strand has a member that has a committed entry get no units of it. The others apply
-// the entry, and cut it from their logs; and so many of them fail that all members that
-// are left are needed to commit anything.
+// strand keeps the others' units of a committed entry from a member that has the
+// entry. The others apply the entry, and cut the entry from their logs; and then so
+// many fail that a commit needs all the members left.
 func (f *faults) strand(leader *node, e entryName) {
 	s := f.s
 	n := f.follower(leader, e)

@@ -26,32 +26,33 @@ import (
 // when so many things are late, and all others in order, is found with a
 // probability that falls with their number only, and not with the run's length.
 
-// briefPlan is what a seed draws about it, on top of all else.
+// briefPlan is a seed's draws for a brief run, on top of all others.
 type briefPlan struct {
 	acts []act
 	// rest is the time from the last act to the calm.
 	rest time.Duration
 	// topple is the chance of a new leader to lose power in its first write.
 	topple float64
-	// unheard is the chance of a leader that commits coded entries to go silent
-	// before anybody hears of it, and to fail.
+	// unheard is the chance of a leader to go silent after committing coded
+	// entries, before anybody hears of the commit, and to fail.
 	unheard float64
-	// deaf is the chance of a commit of coded entries to be heard by all but one
-	// that has them, who then leads others that have cut them from their logs.
+	// deaf is the chance of a commit of coded entries to be heard by all members
+	// but one with the entries; this member then leads others after they cut the
+	// entries from their logs.
 	deaf float64
 	// inStep says that all takes the same time, and keeps its order.
 	inStep bool
-	// overtaken says that what is held is overtaken by what comes after it.
+	// overtaken says that later messages overtake a held message.
 	overtaken bool
-	// holds is what is held, by its number among all that takes time: when
-	// nothing else holds it.
+	// holds is the held work, by its number among all work that takes time,
+	// where nothing else holds the work.
 	holds map[int]time.Duration
 	// hurry is how hosts check changes of the members.
 	hurry hurryPlan
 	// ambushes is what happens as nodes do certain things.
 	ambushes []*ambush
-	// blocked is the chance of a commit of coded entries to leave one that has them
-	// with the longest log, and unable to apply it: see block.
+	// blocked is the chance of a commit of coded entries to leave a follower with
+	// the longest log, and unable to apply the log: see block.
 	blocked float64
 	// echo is the chance of a message to come again, long after.
 	echo float64
@@ -59,14 +60,14 @@ type briefPlan struct {
 	breaks *breaksPlan
 }
 
-// act is one thing that happens.
+// act is one event of a brief run.
 type act struct {
 	kind actKind
-	// wait is the time since the one before.
+	// wait is the time since the act before.
 	wait time.Duration
-	// led says that it waits, not for ever, until somebody leads.
+	// led says that the act waits, up to a bound, until somebody leads.
 	led bool
-	// skip says that it does not happen: it was found not to matter.
+	// skip says that the act is left out: the act was found not to matter.
 	skip bool
 }
 
@@ -149,7 +150,7 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 	for i := range b.acts {
 		if a := &b.acts[i]; i > 0 && b.acts[i-1].kind == actRepair || i == 1 {
 			a.led = true
-			a.wait += time.Duration(3*p.heartbeatTick) * tickTime // a leader sees who is there
+			a.wait += time.Duration(3*p.heartbeatTick) * tickTime // a leader sees the present members
 		}
 	}
 	b.rest = simkit.Pick(d, 0, time.Millisecond, 30*time.Millisecond, 2*electionTime)
@@ -169,7 +170,7 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 func (p *plan) drawBriefBias(d simkit.Draws) {
 	c := p.coded
 	b := c.brief
-	if d.Chance(0.15) { // who wins has committed entries to restore, and a write that is torn
+	if d.Chance(0.15) { // the winner has committed entries to restore, and a torn write
 		b.unheard, b.topple, c.falls.pushLoss = 0.8, 0.8, 1
 		p.oneByOne, p.forgetful, p.killOnly = true, false, false
 	}
@@ -237,7 +238,7 @@ func (p *plan) drawBriefTimes(d simkit.Draws) {
 	p.bandwidth = 0
 	p.checkQuorum = p.checkQuorum && d.Chance(0.3)
 	p.outage = d.Span(20*time.Millisecond, 600*time.Millisecond)
-	// A run has few messages and writes, so what goes wrong with one does often.
+	// A run has few messages and writes, so each fault is frequent.
 	p.loss, p.duplicate, p.reorder = d.Rate(0.3, 0.01, 0.3), d.Rate(0.3, 0.02, 0.4), d.Rate(0.3, 0.02, 0.4)
 	p.crashWrite = d.Rate(0.2, 0.02, 0.2)
 	c.unitLoss, c.unitCorrupt, c.unitLies = d.Rate(0.3, 0.1, 0.9), d.Rate(0.3, 0.1, 0.7), d.Rate(0.3, 0.1, 0.8)

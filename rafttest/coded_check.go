@@ -14,10 +14,10 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// This file checks what is true of coded entries only; see truth and view.
+// This file checks the invariants of coded entries only; see truth and view.
 
-// looked reads an entry that a node appends: its copy must be what its header
-// assigns the node, and the header what other copies say.
+// looked reads an entry that a node appends: the copy must be the header's
+// assignment to the node, and the header must agree with other copies.
 func (c *checker) looked(n *node, e *pb.Entry, before uint64) {
 	if _, err := c.truth.look(n.id, e, before); err != nil {
 		c.s.fail(LogMatching, "node %d: %v", n.id, err)
@@ -49,8 +49,8 @@ func (t *truth) coded(e entryName) bool {
 	return f != nil && f.header != nil && f.header.Kind == ecraft.Coded
 }
 
-// isPayload reports whether an entry that a host gets has the payload that was
-// proposed. A carrier has none.
+// isPayload reports whether a host's entry has the proposed payload. A carrier
+// has none.
 func (t *truth) isPayload(name entryName, e *pb.Entry) bool {
 	f := t.facts[name]
 	switch {
@@ -96,8 +96,8 @@ func (c *checker) covers(n *node, conf *pb.ConfState, old, commit uint64) {
 	}
 }
 
-// plainLeads checks a new leader that does not code: it changes the members by
-// majorities alone, so none of them may need a coded entry any more.
+// plainLeads checks a new leader without coding: the leader changes the members
+// by majorities alone, so no member may need a coded entry any more.
 func (c *checker) plainLeads(n *node) {
 	if c.truth == nil || !n.uncoded {
 		return
@@ -118,7 +118,8 @@ func (c *checker) plainLeads(n *node) {
 	c.s.coded.PlainLeaders++
 }
 
-// countCommit counts an entry that commits coded, and whether it took riders.
+// countCommit counts an entry committed coded, and whether the commit took
+// riders.
 func (c *checker) countCommit(v *view, conf *pb.ConfState, e entryName) {
 	if !c.truth.coded(e) {
 		return
@@ -146,17 +147,17 @@ func (c *checker) watch() {
 	}
 }
 
-// lookClosely looks at everything that is committed, as something has changed: in
-// runs that are so brief that this costs little.
+// lookClosely looks at every committed entry after a change: in runs brief enough
+// for the cost.
 func (c *checker) lookClosely() {
 	if c.s.plan.coded != nil && c.s.plan.coded.brief != nil {
 		c.recoverable()
 	}
 }
 
-// budgets checks that what followers keep in memory stays within the budget, but for
-// one entry: the oldest that is not applied always has room. (What a leader must
-// send on, and a new one restore, is kept whatever it takes.)
+// budgets checks that followers' memory stays within the budget, but for one entry:
+// the oldest unapplied entry always has room. (Units for a leader to send on, and
+// for a new leader to restore, are kept at any size.)
 func (c *checker) budgets() {
 	if c.truth == nil || c.s.plan.coded.memory == 0 {
 		return
@@ -180,8 +181,8 @@ func (c *checker) budgets() {
 // bookkeeping bounds what an entry costs beside its payload.
 const bookkeeping = 6000
 
-// recoverable checks that whatever is committed can be restored by whoever may
-// yet lead, from what is on the disks now.
+// recoverable checks that any possible later leader can restore every committed
+// entry from the disks of now.
 func (c *checker) recoverable() {
 	if c.truth == nil || c.s.opts.Outside || c.s.failure != nil {
 		return
@@ -214,7 +215,7 @@ func (c *checker) recoverable() {
 	}
 }
 
-// tellCoding shows, to who listens, what each node says of coding.
+// tellCoding shows a listener each node's report of coding.
 func (s *sim) tellCoding() {
 	for _, n := range s.nodes {
 		if p, ok := n.proc.(*coreProcess); ok && s.plan.coded != nil && p.rn != nil {

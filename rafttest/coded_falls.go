@@ -17,7 +17,7 @@ import (
 // has something to restore, or to cut: what is rare in other runs, and where most
 // can go wrong.
 
-// fallsPlan is what a seed draws about it, on top of all else.
+// fallsPlan is a seed's draws about falls, on top of all others.
 type fallsPlan struct {
 	// mean is the time between falls.
 	mean time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// This file is what can go wrong with coding, and what operators do about it.
+// This file is the faults of coding, and the operators' answers.
 
 // beginCoded plans the first of each kind of fault.
 func (f *faults) beginCoded(seed uint64) {
@@ -33,8 +33,8 @@ func (f *faults) beginCoded(seed uint64) {
 	f.s.After(watchEvery, f.s.check.watch)
 }
 
-// spoil lets a message with units get lost or damaged on its way. It returns
-// what is sent, nil if nothing is.
+// spoil lets a message with units get lost or damaged on its way. The result is
+// the message to send, or nil.
 func (s *sim) spoil(m *pb.Message) *pb.Message {
 	c := s.plan.coded
 	if c == nil || s.calm() {
@@ -75,8 +75,8 @@ func (s *sim) spoil(m *pb.Message) *pb.Message {
 	return m
 }
 
-// lie changes the units in a message into those of another payload: each has a
-// right checksum, and the payload that comes of them has not.
+// lie changes the units in a message into the units of another payload: each
+// unit has a right checksum, and the restored payload has not.
 func (s *sim) lie(m *pb.Message) *pb.Message {
 	m = proto.Clone(m).(*pb.Message)
 	for _, e := range m.GetEntries() {
@@ -123,7 +123,7 @@ func (f *finale) killMany() {
 	}
 }
 
-// upgrade restarts a node that runs without coding with it.
+// upgrade restarts, with coding, a node that runs without.
 func (f *faults) upgrade() {
 	s := f.s
 	for _, n := range s.nodes {
@@ -195,9 +195,9 @@ func (s *sim) setDensify() {
 	}
 }
 
-// mayRunPlain reports whether nodes may run without coding: all of them know
-// that they are to make no coded entries, no disk has one, and nobody lacks an
-// entry that any has ever had, so that none is on its way.
+// mayRunPlain reports whether nodes may run without coding: all know that no
+// coded entries are to be made, no disk has a coded entry, and no node lacks an
+// entry that another has ever had, so that no entry is on its way.
 func (s *sim) mayRunPlain() bool {
 	if !s.dense() {
 		return false
@@ -213,7 +213,7 @@ func (s *sim) mayRunPlain() bool {
 	return true
 }
 
-// endDense restarts nodes that run without coding with it.
+// endDense restarts, with coding, the nodes that run without.
 func (s *sim) endDense() {
 	if !s.densifying || s.finale.isLive() {
 		return

@@ -16,35 +16,36 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// This file is hosts in a hurry: with Config.DisableConfChangeValidation they check
-// changes of the members themselves, and propose the next one before the last one is
+// This file is hosts in a hurry: with Config.DisableConfChangeValidation hosts check
+// changes of the members themselves, and propose the next change before the last is
 // applied, or committed.
 //
-// The core then looks at nothing, and a change that does not fit the members it
-// comes upon panics at every node. So this is the host's duty:
+// The core then looks at nothing, and a change unfit for the members of its moment
+// panics at every node. So the host's duty is:
 //
-//   - It proposes only where the node leads, one after the other, each to fit the
-//     members that all changes before it in this leader's log will have made, and
-//     those that the leader took and has not logged yet. A log that loses some of
-//     them loses those behind, too: so what fits once fits at each node.
-//   - Behind the entry into a joint configuration that ends by itself it proposes
-//     nothing but to leave it, and only before that entry is applied here: from then
-//     on the core proposes that itself, at a place in the log that the host learns
-//     when it sees it there.
-//   - Or it proposes what it likes, and decides when a change is applied, equally at
-//     each node, whether it puts that into force: it calls ApplyConfChange with a
-//     change of node 0, or not at all.
+//   - The host proposes only where the node leads, one change after the other,
+//     each to fit the members after all earlier changes in this leader's log, and
+//     after changes that the leader took and has not logged yet. A log that loses a
+//     change loses the changes behind, too: so a change that fits once fits at each
+//     node.
+//   - Behind the entry into a joint configuration with automatic leave the host
+//     proposes nothing but the leave, and only before the entry is applied here:
+//     from then on the core proposes the leave itself, at a place in the log that
+//     the host learns only from the log.
+//   - Or the host proposes any change, and decides at its application, equally at
+//     each node, whether the change comes into force: if not, the host calls
+//     ApplyConfChange with a change of node 0, or not at all.
 
 // hurry is how hosts check changes of the members.
 type hurry int
 
 const (
 	hurryNot     hurry = iota // the core checks
-	hurryKnows                // the host knows what comes before
+	hurryKnows                // the host knows the changes before
 	hurryRefuses              // the host decides at last when a change is applied
 )
 
-// hurryPlan is what a seed draws about it, for a brief run.
+// hurryPlan is a seed's draws about hurry, for a brief run.
 type hurryPlan struct {
 	kind hurry
 	// lag is the chance of what is committed to be applied late, at a node, by up to
@@ -53,8 +54,8 @@ type hurryPlan struct {
 	lagMost time.Duration
 }
 
-// drawHurry makes a plan one of a run with hosts in a hurry. All nodes code: those
-// that do not are safe only if two changes wait for each other.
+// drawHurry makes a plan have hosts in a hurry. All nodes code: nodes without
+// coding are safe only if two changes wait for each other.
 func (p *plan) drawHurry(d simkit.Draws) {
 	b := p.coded.brief
 	b.hurry = hurryPlan{kind: simkit.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: simkit.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}
@@ -108,22 +109,22 @@ func (f *faults) hurryOn() {
 type logged struct {
 	index uint64
 	cc    *pb.ConfChangeV2
-	hasty bool // proposed while the one before was not applied
+	hasty bool // proposed before the last change was applied
 }
 
-// hurried is what a host knows of changes that are not in force.
+// hurried is a host's knowledge of changes not in force.
 type hurried struct {
-	// log is those in the log, ascending.
+	// log is the changes in the log, ascending.
 	log []logged
-	// taken is those that the leader took in this term, and that are not in the log.
+	// taken is the changes taken by the leader in this term, and not in the log.
 	taken []logged
 	term  uint64
 	// newest is the term of the last entry that was seen.
 	newest uint64
 }
 
-// follow reads the changes among entries that come into the log, behind a snapshot
-// that takes the place of the log if there is one.
+// follow reads the changes among new entries of the log, behind a snapshot in the
+// place of the log if there is one.
 func (h *hurried) follow(snap *pb.Snapshot, ents []*pb.Entry) {
 	if !raft.IsEmptySnap(snap) {
 		h.log = nil
@@ -136,7 +137,7 @@ func (h *hurried) follow(snap *pb.Snapshot, ents []*pb.Entry) {
 		}
 		cc, err := decodeChange(e)
 		if err != nil {
-			continue // reported when it is applied
+			continue // reported when the change is applied
 		}
 		l := logged{index: e.GetIndex(), cc: cc}
 		if len(h.taken) > 0 && e.GetTerm() == h.term && proto.Equal(cc, h.taken[0].cc) {
@@ -171,8 +172,8 @@ func (p *coreProcess) ahead() []logged {
 	return all
 }
 
-// expected returns the members as all that is ahead at a leader leaves them; nil if
-// they are to be left as they are for now.
+// expected returns the members after all changes ahead at a leader; nil if the
+// members are to stay as they are for now.
 func (p *coreProcess) expected() *pb.ConfState {
 	if p.hurried.newest != p.rn.BasicStatus().GetTerm() {
 		return nil // what is cut of the log is not seen yet
@@ -189,7 +190,7 @@ func (p *coreProcess) expected() *pb.ConfState {
 	return conf
 }
 
-// becomes returns what a configuration becomes by a change; nil if that does not fit.
+// becomes returns the configuration after a change; nil if the change does not fit.
 func becomes(conf *pb.ConfState, cc *pb.ConfChangeV2) *pb.ConfState {
 	t := tracker.MakeProgressTracker(1, 0)
 	var err error
@@ -210,8 +211,8 @@ func becomes(conf *pb.ConfState, cc *pb.ConfChangeV2) *pb.ConfState {
 	return t.ConfState()
 }
 
-// membersAt returns what an operator takes for the members at a node, and whether it
-// may change them there now.
+// membersAt returns the members at a node, by an operator's view, and whether the
+// operator may change the members there now.
 func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
 	p, ok := n.proc.(*coreProcess)
 	if s.hurry() == hurryNot || !ok {
@@ -224,7 +225,8 @@ func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
 	return conf, conf != nil && p.leads()
 }
 
-// proposeChange proposes a change, unless the host knows that it does not fit.
+// proposeChange proposes a change, unless the host knows the change to be
+// unfit.
 func (p *coreProcess) proposeChange(cc pb.ConfChangeI) {
 	v2, ahead, leads, term := cc.AsV2(), p.ahead(), p.leads(), p.rn.BasicStatus().GetTerm()
 	if p.s.hurry() == hurryKnows {

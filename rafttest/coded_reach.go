@@ -8,7 +8,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// CodedReach counts what runs with coding came across.
+// CodedReach counts the events of runs with coding.
 type CodedReach struct {
 	Runs, CodedAppends, CodedCommits, RidersDecided     uint64
 	Encoded, SentWhole, Pushes, Pulls, Answers          uint64
@@ -37,9 +37,9 @@ type CodedReach struct {
 // Add adds the counts of another run.
 func (r *CodedReach) Add(o CodedReach) { simkit.AddCounts(r, o) }
 
-// Missing returns the names of what was never reached, but for falls, what is held,
-// and recoveries of what is committed: these are sure to come only in runs that are
-// asked to have them.
+// Missing returns the names of the counts never reached, but for falls, held work,
+// and recoveries of committed entries: these are sure to come only in runs asked to
+// have them.
 func (r CodedReach) Missing() []string {
 	r.Falls, r.Held, r.OfCommitted = r.Falls+1, r.Held+1, r.OfCommitted+1
 	r.Hurried, r.InARow, r.InARowApplied, r.LateApplies = r.Hurried+1, r.InARow+1, r.InARowApplied+1, r.LateApplies+1
@@ -52,7 +52,7 @@ func (r CodedReach) Missing() []string {
 // String lists the counts, some to a line.
 func (r CodedReach) String() string { return simkit.Table(r) }
 
-// crashed counts what a loss of power did.
+// crashed counts the effects of a loss of power.
 func (r *CodedReach) crashed(torn, lostCommit bool) {
 	if torn {
 		r.TornWrites++
@@ -62,7 +62,7 @@ func (r *CodedReach) crashed(torn, lostCommit bool) {
 	}
 }
 
-// codingRecorder counts what a node's core says it did.
+// codingRecorder counts the events of a node's core.
 type codingRecorder struct{ n *node }
 
 // RecordCoding implements [raft.CodingRecorder].
@@ -139,7 +139,7 @@ func (r *CodedReach) counter(kind raft.CodingEventKind) *uint64 {
 	return nil
 }
 
-// countCoded counts what a plan has.
+// countCoded counts the parts of a plan.
 func (s *sim) countCoded() {
 	p, r := s.plan.coded, &s.coded
 	if p == nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// coreProcess is raft.RawNode in the plainest host that keeps the contract:
-// write, sync, send, apply. What it does with a Ready is in write.go; this file
-// is what goes in.
+// coreProcess is raft.RawNode in the plainest host within the contract: write,
+// sync, send, apply. The work on a Ready is in write.go; this file is the
+// input.
 type coreProcess struct {
 	n  *node
 	s  *sim
@@ -137,14 +137,14 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 
 func (p *coreProcess) state() *machine { return &p.machine }
 
-// did looks at the node after each call, and does what it asks for.
+// did looks at the node after each call, and serves its requests.
 func (p *coreProcess) did(err error) {
 	if errors.Is(err, raft.ErrStorage) {
 		p.s.fail(NoPanic, "node %d is out of service: %v", p.n.id, err)
 		return
 	}
-	// Other errors say that a message or proposal was refused, as is the
-	// node's right: whoever sent it tries again.
+	// Other errors say that a message or proposal was refused, as is the node's
+	// right: the sender tries again.
 	p.observe()
 	p.serve()
 	p.planPoll()
@@ -214,7 +214,7 @@ func (p *coreProcess) readConfirmed(rs raft.ReadState) {
 	}
 	look, waits := p.asked[ctx]
 	if !waits {
-		return // a second answer, or one to an earlier process of this node
+		return // a second answer, or an answer to an earlier process of this node
 	}
 	delete(p.asked, ctx)
 	if rs.Index < look.fresh && !p.s.plan.lease {

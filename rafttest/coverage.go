@@ -10,7 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// view is what the disks of a cluster hold at one moment.
+// view is the disks of a cluster at one moment.
 type view struct {
 	t     *truth
 	disks map[uint64]*image
@@ -45,8 +45,8 @@ func sets(conf *pb.ConfState) [][]uint64 {
 	return [][]uint64{conf.GetVoters()}
 }
 
-// covered checks an entry that a leader just committed: what any half of the
-// voters (a majority, for an odd number) holds restores it.
+// covered checks an entry just committed by a leader: the units of any half of
+// the voters (a majority, for an odd number) restore the entry.
 func (v *view) covered(conf *pb.ConfState, e entryName) error {
 	need := v.t.facts[e].need()
 	for _, voters := range sets(conf) {
@@ -58,7 +58,7 @@ func (v *view) covered(conf *pb.ConfState, e entryName) error {
 	return nil
 }
 
-// table lists what nodes hold of an entry.
+// table lists the nodes' units of an entry.
 func (v *view) table(nodes []uint64, e entryName) string {
 	text := ""
 	for _, id := range nodes {
@@ -72,9 +72,9 @@ func (v *view) table(nodes []uint64, e entryName) string {
 	return text
 }
 
-// candidacy is a way in which a node may yet come to lead: by a configuration
-// that it goes by now, or would after a restart, with those unapplied ones in
-// its log that it then needs the majorities of as well.
+// candidacy is a way in which a node may yet come to lead: by its configuration
+// of now, or of after a restart, with the unapplied configurations in its log
+// whose majorities are then needed as well.
 type candidacy struct {
 	node  uint64
 	needs [][]uint64
@@ -105,9 +105,9 @@ func (v *view) candidacies(live map[uint64]confAt) []candidacy {
 	return found
 }
 
-// appliesFirst reports whether a node that goes by a configuration applies a later
-// one before it may campaign: it knows that it is committed, and lacks no payload
-// before it.
+// appliesFirst reports whether a node under a configuration applies a later
+// configuration before it may campaign: the node knows the later one to be
+// committed, and lacks no payload before.
 func (v *view) appliesFirst(node uint64, im *image, at confAt) bool {
 	for _, e := range im.entries {
 		i, name := e.GetIndex(), entryName{e.GetIndex(), e.GetTerm()}
@@ -124,9 +124,9 @@ func (v *view) appliesFirst(node uint64, im *image, at confAt) bool {
 	return false
 }
 
-// needs returns the voter sets whose majorities a node needs that goes by a
-// configuration: those of it, and if its log has more than one further
-// configuration, those of each that ever came into force.
+// needs returns the voter sets whose majorities a node needs under a
+// configuration: the sets of the configuration, and if the log has more than
+// one further configuration, the sets of each that ever came into force.
 func (v *view) needs(im *image, at confAt) [][]uint64 {
 	needs := sets(at.conf)
 	var unapplied []uint64
@@ -179,7 +179,7 @@ func (v *view) recoverable(cands []candidacy, e entryName) error {
 	if fact == nil {
 		return nil // of before the first snapshot
 	}
-	var fine [][]uint64 // sets any majority of which can restore it
+	var fine [][]uint64 // sets any majority of which can restore the entry
 	for _, c := range cands {
 		if slices.ContainsFunc(c.needs, func(voters []uint64) bool {
 			return slices.ContainsFunc(fine, func(f []uint64) bool { return slices.Equal(f, voters) })
@@ -199,8 +199,8 @@ func (v *view) recoverable(cands []candidacy, e entryName) error {
 }
 
 // decides checks that a candidate can restore a committed entry: every set of
-// nodes that is a majority of each voter set it needs, and has the node itself,
-// holds enough units together, or has a node that released it.
+// nodes with a majority of each needed voter set, and with the candidate
+// itself, holds enough units together, or has a node that released the entry.
 func (v *view) decides(c candidacy, e entryName, need int) error {
 	var all []uint64
 	for _, voters := range c.needs {
@@ -217,8 +217,8 @@ func (v *view) decides(c candidacy, e entryName, need int) error {
 	return nil
 }
 
-// quorum returns what a set of nodes holds of an entry, and whether it is one
-// that the candidate may decide with.
+// quorum returns a set of nodes' units of an entry, and whether the candidate
+// may decide with the set.
 func (v *view) quorum(c candidacy, all []uint64, subset int, e entryName) (sum int, ok bool) {
 	in := func(id uint64) bool { return subset>>slices.Index(all, id)&1 == 1 }
 	if !in(c.node) && slices.Contains(all, c.node) {

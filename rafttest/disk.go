@@ -12,15 +12,15 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// A disk is a stream of records. Writing adds records; a sync makes durable
-// what was written before it began. The node sees all that it wrote. A crash
-// of the machine leaves what is durable and a prefix of the rest: so a write of
-// several entries can be torn, and a hard state can vanish while the entries
-// that were written with it stay; unless the host writes them atomically.
+// A disk is a stream of records. Writing adds records; a sync makes the records
+// written before its begin durable. The node sees all its writes. A crash of
+// the machine leaves the durable records and a prefix of the rest: so a write
+// of several entries can be torn, and a hard state can vanish while the entries
+// written with the state stay; unless the host writes atomically.
 //
-// There is no third way. A hard state that is written before the entries, and
-// outlives them, has a commit index that speaks of entries which are not there,
-// while older ones, which were never committed, are.
+// There is no third way. A hard state written before the entries, and outliving
+// the entries, has a commit index that covers entries lost in the crash, while
+// older, never committed entries are in their place.
 
 // hardState is pb.HardState as a value.
 type hardState struct{ term, vote, commit uint64 }
@@ -33,14 +33,14 @@ func (h hardState) proto() *pb.HardState {
 	return &pb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
-// record is one of: an entry, a hard state, a snapshot that another node sent,
-// a checkpoint of this node's own state machine, a cut of the log's head.
+// record is one of: an entry, a hard state, a snapshot sent by another node, a
+// checkpoint of this node's own state machine, a cut of the log's head.
 type record struct {
 	entry      *pb.Entry
 	state      *hardState
 	snapshot   *pb.Snapshot
 	checkpoint *pb.Snapshot
-	cut        uint64 // entries up to this index go
+	cut        uint64 // entries up to the index go
 	// more says that the next record belongs to the same atomic write: both
 	// survive a crash, or neither.
 	more bool
@@ -106,29 +106,30 @@ func (im *image) clone() image {
 	return c
 }
 
-// disk is what a node has on stable storage. It is the node's [raft.Storage].
+// disk is a node's stable storage, and its [raft.Storage].
 type disk struct {
 	live, durable image
-	// pending is what was written and not yet synced, in order.
+	// pending is the records written and not yet synced, in order.
 	//
 	// Invariant: live is durable with pending played to it.
 	pending []record
-	// replaced is the durable entries in whose place later ones were written, with
-	// the term of those.
+	// replaced is the durable entries replaced by later entries, with the term of
+	// the later.
 	replaced map[entryName]uint64
-	// synced counts the records that were made durable.
+	// synced counts the records made durable.
 	synced int
 	// snapshotBusy says that the next snapshot asked for has yet to be made.
 	snapshotBusy func() bool
-	// asked, if set, hears that a snapshot was asked for: a host that can make
-	// a newer one begins to, and reports whether there is none until then.
+	// asked, if set, hears of a request for a snapshot: a host able to make a
+	// newer snapshot begins, and reports whether there is no snapshot until
+	// then.
 	asked func() (busy bool)
 }
 
 func newDisk(first *pb.Snapshot, snapshotBusy func() bool) *disk {
 	d := &disk{snapshotBusy: snapshotBusy}
 	if first != nil {
-		// The founding members get it before they first run.
+		// The founding members get the snapshot before their first run.
 		d.live.play(record{snapshot: first})
 		d.live.play(record{state: &hardState{
 			term: first.GetMetadata().GetTerm(), commit: first.GetMetadata().GetIndex()}})
@@ -152,7 +153,7 @@ func (d *disk) sync(n int) {
 	d.synced += n
 }
 
-// noteReplaced notes what an entry that becomes durable takes the place of.
+// noteReplaced notes the entry replaced by a newly durable entry.
 func (d *disk) noteReplaced(e *pb.Entry) {
 	if e == nil || e.GetIndex() > d.durable.last() {
 		return

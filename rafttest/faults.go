@@ -10,7 +10,7 @@ import (
 // faults makes things go wrong, at the rates of the plan, until the calm.
 type faults struct {
 	s *sim
-	// aim is whom what happens now happens to, if that is not to be drawn.
+	// aim is the node of the present act, if the node is not to be drawn.
 	aim *node
 }
 
@@ -89,8 +89,8 @@ func (f *faults) crash(n *node) {
 	})
 }
 
-// depose crashes, now and then, a node that leads a term which is not on its
-// disk yet: others have voted for it in that term and would do so again.
+// depose crashes, now and then, a node leading a term not on its disk yet:
+// others have voted for the node in the term and would do so again.
 func (f *faults) depose(n *node) {
 	s, inc := f.s, n.incarnation
 	if !f.s.opts.Depose || s.calm() || !s.rng.Chance(0.5) {

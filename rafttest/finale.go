@@ -16,30 +16,30 @@ const finaleTime = 60 * electionTime
 
 // finale is the second phase: links are mended, nodes run again (all of them,
 // or enough of them), and the cluster must elect a leader, take a proposal at
-// every member that runs, and bring these members to one state.
+// every running member, and bring these members to one state.
 type finale struct {
 	s *sim
 	// probes are the commands proposed at each node, by id; answered counts
 	// the answers.
 	probes [maxNodes + 1]probe
-	// asleep are nodes that stay down.
+	// asleep is the nodes that stay down.
 	asleep [maxNodes + 1]bool
 	done   bool
 	took   time.Duration
-	// deadline is by when it must be live.
+	// deadline is the time by which the cluster must be live.
 	deadline time.Duration
 	// nudged is when a leader was last asked to leave a joint configuration.
 	nudged time.Duration
-	// live says that all is done. The cluster then has until settles to say what it has
-	// to say, if the members stay those of index membersAt; resting says that it must
-	// have. See rest.
+	// live says that all is done. The cluster then has until settles to send its last
+	// messages, if the members stay as of index membersAt; resting says that
+	// silence is due. See rest.
 	live, resting bool
 	settles       time.Duration
 	membersAt     uint64
 }
 
 type probe struct {
-	asked    time.Duration // when it was proposed last
+	asked    time.Duration // when the probe was proposed last
 	proposed bool
 	answered bool
 }
@@ -76,9 +76,9 @@ func (p *plan) calm() {
 	p.bandwidth = 0
 }
 
-// tailTime is how long it takes to send the longest log twice, to members and then
-// to those that a change in it makes members, where a message has an entry or two
-// and only so many are on their way.
+// tailTime is the time to send the longest log twice, to members and then to nodes
+// made members by a change in the log, with an entry or two in a message and only
+// so many messages on their way.
 func (f *finale) tailTime() time.Duration {
 	p, longest := &f.s.plan, 0
 	for _, n := range f.s.nodes {
@@ -150,7 +150,7 @@ func (f *finale) finish() {
 	f.settle()
 }
 
-// members returns the members that run.
+// members returns the running members.
 func (f *finale) members() []*node {
 	conf := f.s.check.newestConf().conf
 	var nodes []*node
@@ -162,7 +162,7 @@ func (f *finale) members() []*node {
 	return nodes
 }
 
-// unfinished says what the cluster has yet to do; "" if it has done all.
+// unfinished names the cluster's unfinished work; "" if all is done.
 func (f *finale) unfinished() string {
 	s := f.s
 	conf := s.check.newestConf()
@@ -219,9 +219,8 @@ func (f *finale) leaveJoint() {
 	leader.proc.change(&pb.ConfChangeV2{})
 }
 
-// startMembers starts nodes that a change which was still under way has made
-// members again, and those that stayed down if without them there is no
-// majority now.
+// startMembers starts nodes made members again by a change that was still under
+// way, and the nodes that stayed down if their absence leaves no majority now.
 func (f *finale) startMembers() {
 	newest := f.s.check.newestConf()
 	enough := f.majoritiesWithout(f.asleep, newest.index)
@@ -254,8 +253,8 @@ func (f *finale) shutRemoved() {
 	}
 }
 
-// mayStayDown draws nodes that are down now and stay so: a minority in every
-// configuration that some node may still go by.
+// mayStayDown draws nodes that are down now and stay down: a minority in every
+// configuration still in use at some node.
 func (f *finale) mayStayDown() (asleep [maxNodes + 1]bool) {
 	s := f.s
 	chance := 0.4
@@ -330,15 +329,16 @@ func (f *finale) majoritiesWithout(asleep [maxNodes + 1]bool, oldest uint64) boo
 }
 
 // stalemate reports whether no node can win an election, however long it goes
-// on: whoever may campaign lacks entries that too many others have.
+// on: every node that may campaign lacks entries of too many others.
 //
-// It can come to that if so many voters are removed or demoted at a time that
-// those who stay are no majority of those who were. Say that of two voters the
-// one that leads is demoted, and applies this before the other knows that it
-// is committed. It may not campaign any more; the other needs its vote, and
-// does not get it, as it lacks the last entries. Nodes go by the configuration
-// they have applied, so this is in the protocol, and operators must avoid it. It
-// is excused only if such a change did come into force.
+// A stalemate can come if so many voters are removed or demoted at a time that
+// the rest is no majority of the old voters. For example, of two voters the
+// leader is demoted, and applies the change before the other knows of the
+// commit. The old leader may not campaign any more; the other needs the old
+// leader's vote, and is refused for lack of the last entries. Nodes go by their
+// applied configuration, so the stalemate is in the protocol, and operators must
+// avoid such changes. A stalemate is excused only if such a change did come into
+// force.
 func (f *finale) stalemate() bool {
 	end := func(n *node) (term, index uint64) {
 		index = n.disk.live.last()

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// history is what clients saw.
+// history is the clients' record.
 type history struct {
 	ops      []*operation
 	sessions uint32 // given out so far
@@ -30,15 +30,15 @@ type operation struct {
 }
 
 // checkHistory checks that the history is linearizable: that there is an order
-// of the operations, each between its call and its return, in which each has
-// the result it had.
+// of the operations, each between its call and its return, with the recorded
+// results.
 func (s *sim) checkHistory() {
 	if s.failure != nil {
 		return
 	}
 	byKey := make([][]*operation, storeKeys)
 	for _, op := range s.history.ops {
-		if op.finished || op.verb != verbGet { // else nobody saw what it read
+		if op.finished || op.verb != verbGet { // otherwise nobody saw the result
 			byKey[op.key] = append(byKey[op.key], op)
 		}
 	}

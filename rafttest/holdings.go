@@ -15,17 +15,17 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// truth knows what is to be known about coded entries: what each header says,
-// and what each disk therefore holds. It looks at disks only, and asks no node
-// for its opinion.
+// truth knows all about coded entries: the headers, and the holdings of each
+// disk by the headers. truth looks at disks only, and asks no node for its
+// opinion.
 //
-// What a node holds is a function of its log. So this is all there is to it:
+// A node's holdings are a function of its log. The whole function is:
 //
-//   - of an entry that a disk has, it holds the units which the header assigns
+//   - of an entry on a disk, the disk holds the units assigned by the header
 //     to the node, or the whole payload;
 //   - a rider in a later entry of the same log adds units;
 //   - an entry that the node's durable checkpoint covers is released there:
-//     the node knows that it is committed, and needs it no more.
+//     the node knows the entry to be committed, and needs the entry no more.
 type truth struct {
 	// prefix is the length of the clear prefix.
 	prefix int
@@ -42,7 +42,7 @@ type truth struct {
 	seed maphash.Seed
 }
 
-// carried is one rider of an entry.
+// carried is a rider of an entry.
 type carried struct {
 	carrier entryName
 	rider   int
@@ -56,11 +56,11 @@ type codedFact struct {
 	print uint64
 	// header is nil if the entry is plain.
 	header *ecraft.Header
-	// payload is that of a coded entry.
+	// payload is the payload of a coded entry.
 	payload []byte
 }
 
-// need returns how many units restore the entry. A plain one counts as one unit.
+// need returns how many units restore the entry. A plain entry counts as a unit.
 func (f *codedFact) need() int {
 	if f.header == nil || f.header.Kind != ecraft.Coded {
 		return 1
@@ -68,7 +68,7 @@ func (f *codedFact) need() int {
 	return f.header.D
 }
 
-// stored is one node's copy of an entry.
+// stored is a node's copy of an entry.
 type stored struct {
 	fact *codedFact
 	// units of the entry itself; as many as it needs if the payload is there.
@@ -82,15 +82,15 @@ func newTruth(prefix int) *truth {
 		seed: maphash.MakeSeed()}
 }
 
-// configured records a configuration that came into force.
+// configured records a configuration newly in force.
 func (t *truth) configured(index uint64, conf *pb.ConfState) {
 	if k := len(t.confs); k == 0 || t.confs[k-1].index < index {
 		t.confs = append(t.confs, confAt{index, conf})
 	}
 }
 
-// look reads a node's copy of an entry, and compares it with what other copies
-// said. An error says what is wrong with it.
+// look reads a node's copy of an entry, and compares the copy with earlier
+// copies. An error says what is wrong.
 func (t *truth) look(node uint64, e *pb.Entry, before uint64) (*stored, error) {
 	if st := t.stored[e]; st != nil {
 		return st, nil
@@ -126,7 +126,7 @@ func (t *truth) note(name entryName, fact *codedFact) {
 	}
 }
 
-// String says what an entry is.
+// String describes an entry.
 func (f *codedFact) String() string {
 	what := "plain"
 	if f.header != nil {
@@ -180,7 +180,7 @@ func verify(env *ecraft.Envelope) error {
 }
 
 // released returns the index up to which a disk's node needs no entry any more:
-// it has applied them durably.
+// the entries are durably applied.
 func released(im *image) uint64 { return im.checkpoint.GetMetadata().GetIndex() }
 
 // holds returns how many units of an entry a node's image holds, counting the
@@ -198,7 +198,8 @@ func (t *truth) holds(im *image, e entryName, upTo uint64) int {
 	most := base
 	for _, c := range t.carriers[e] {
 		if at := c.carrier; at.index <= upTo && at.index > im.baseIndex && im.holds(at.index, at.term) {
-			// A rider carries all above the base, so the one with most says it all.
+			// A rider carries all units above the base, so the rider with the most
+			// units is enough.
 			most = max(most, base+t.stored[im.entries[at.index-im.baseIndex-1]].riders[c.rider])
 		}
 	}
@@ -206,8 +207,8 @@ func (t *truth) holds(im *image, e entryName, upTo uint64) int {
 }
 
 // complete checks that a copy has the rider units that its header promises the
-// node, or that the entry they are for is released somewhere: then its sender
-// may have been unable to make them.
+// node, or that the units' entry is released somewhere: then the sender may
+// have been unable to make the units.
 func (t *truth) complete(node uint64, e *pb.Entry, releasedAnywhere uint64) error {
 	st := t.stored[e]
 	if st == nil || st.fact.header == nil {
@@ -237,7 +238,7 @@ const (
 	unitsRecovered = "r"
 )
 
-// honest checks that units which a node sends are those of the entry it names.
+// honest checks that a node's sent units are units of the named entry.
 func (t *truth) honest(m *pb.Message) error {
 	switch string(m.GetContext()) {
 	case unitsPushed, unitsAnswered, unitsRecovered:
@@ -279,9 +280,9 @@ func sameUnits(a, b ecraft.Strip) bool {
 	return true
 }
 
-// vouchedUnits checks what a message with units vouches for. Units that are pushed
-// say that the entry is stored; the answer to a new leader, that the node
-// follows no older one any more.
+// vouchedUnits checks the promise of a message with units. Pushed units say that
+// the entry is stored; the answer to a new leader, that the node follows no older
+// leader any more.
 func vouchedUnits(d *disk, m *pb.Message) error {
 	durable := &d.durable
 	if m.GetType() != raft.MsgUnits {
@@ -290,7 +291,7 @@ func vouchedUnits(d *disk, m *pb.Message) error {
 	switch string(m.GetContext()) {
 	case unitsPushed:
 		for _, e := range m.GetEntries() {
-			late := d.replaced[entryName{e.GetIndex(), e.GetTerm()}] >= m.GetLogTerm() // it was true when it was said
+			late := d.replaced[entryName{e.GetIndex(), e.GetTerm()}] >= m.GetLogTerm() // true when sent
 			if !late && durable.state.term == m.GetLogTerm() && !durable.holds(e.GetIndex(), e.GetTerm()) {
 				return fmt.Errorf("pushes units of entry %d of term %d, which is not on its disk", e.GetIndex(), e.GetTerm())
 			}

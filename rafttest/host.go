@@ -15,10 +15,10 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// hostProcess is replica.Replica: the very code that decides what a
-// rawnode.Host does. What the host does beside it (goroutines, queues, disk,
-// sockets) is the simulator's here: see stages.go. This file is what goes in,
-// and how calls end.
+// hostProcess is replica.Replica: the very code behind the decisions of a
+// rawnode.Host. The rest of a host (goroutines, queues, disk, sockets) is the
+// simulator's here: see stages.go. This file is the input, and the ends of
+// calls.
 type hostProcess struct {
 	n *node
 	s *sim
@@ -35,12 +35,12 @@ type hostProcess struct {
 
 	writes   writeQueue
 	steps    stepQueue
-	streams  map[uint64]func(error) // snapshots that were sent, by stream
+	streams  map[uint64]func(error) // snapshots sent, by stream
 	stream   uint64
 	flushing bool // a copy of the state is on its way to the disk
 }
 
-// keptState is the state machine's own storage: what it finds at a start.
+// keptState is the state machine's own storage, as found at a start.
 type keptState struct {
 	index       uint64
 	host, store []byte
@@ -125,7 +125,7 @@ func (p *hostProcess) state() *machine { return &p.machine }
 
 func (p *hostProcess) leads() bool { return p.core != nil && p.core.State().Role == raft.StateLeader }
 
-// turn ends a turn of the replica and does what it asks for.
+// turn ends a turn of the replica and serves its requests.
 func (p *hostProcess) turn() {
 	if p.s.failure != nil {
 		return
@@ -244,12 +244,12 @@ func (p *hostProcess) transfer(to uint64) {
 }
 
 func (p *hostProcess) campaign() {
-	_ = p.r.Campaign() // refused if it may not; as well
+	_ = p.r.Campaign() // a refusal is as well
 	p.turn()
 }
 
 func (p *hostProcess) forget() {
-	_ = p.core.ForgetLeader() // for leaders it means nothing
+	_ = p.core.ForgetLeader() // without effect on leaders
 	p.turn()
 }
 

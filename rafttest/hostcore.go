@@ -14,8 +14,7 @@ import (
 type checkedCore struct {
 	replica.Core
 	p *hostProcess
-	// conf is the members that the core goes by; changed is set when they are
-	// new.
+	// conf is the members at the core; changed is set when the members are new.
 	conf    *pb.ConfState
 	changed bool
 	// emitted is the last entry handed out for applying.

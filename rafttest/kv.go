@@ -20,7 +20,7 @@ const (
 	burstKey  = storeKeys - 2
 )
 
-// verb is what a command does.
+// verb is the kind of a command.
 type verb byte
 
 const (
@@ -29,14 +29,14 @@ const (
 	verbSwap // compare and swap
 )
 
-// commandID names a command: a client has one under way at a time, and numbers
-// them.
+// commandID names a command: a client has a single command under way at a time,
+// and numbers its commands.
 type commandID struct {
 	client uint32
 	seq    uint32
 }
 
-// command is what stands in an entry.
+// command is the payload of an entry.
 type command struct {
 	id commandID
 	// attempt numbers the sendings of all commands; 0 is not counted.
@@ -46,15 +46,15 @@ type command struct {
 	// value is what to write. All writes of a run have different values, so a
 	// history says a lot; 0 is the value of a key that was never written.
 	value uint32
-	// old is the value that a swap replaces, if it is there.
+	// old is the value for a swap to replace, if present.
 	old uint32
 	// padding makes the entry larger.
 	padding int
 }
 
-// result is what a command did.
+// result is the outcome of a command.
 type result struct {
-	value uint32 // a get: what was read
+	value uint32 // a get: the value read
 	done  bool   // a swap: the old value was there
 }
 
@@ -71,8 +71,8 @@ func (c command) encode() []byte {
 	return c.pad(b)
 }
 
-// pad appends the padding: bytes that follow from the command, so that any
-// other bytes in their place are noticed.
+// pad appends the padding: bytes derived from the command, so that any other
+// bytes in their place are noticed.
 func (c command) pad(b []byte) []byte {
 	x := uint64(c.value)<<32 | uint64(c.id.client)<<8 | 1
 	for n := c.padding; n > 0; n -= 8 {
@@ -116,7 +116,7 @@ type session struct {
 	done   bool
 }
 
-// store is one replica of the state machine.
+// store is a replica of the state machine.
 type store struct {
 	values   [storeKeys]uint32
 	sessions []session // by client
@@ -125,7 +125,7 @@ type store struct {
 	noSessions bool
 }
 
-// apply applies a command and returns what it did.
+// apply applies a command and returns the outcome.
 func (s *store) apply(c command) result {
 	at, known := s.session(c.id.client)
 	if known && s.sessions[at].seq >= c.id.seq && !s.noSessions {
@@ -194,5 +194,5 @@ func (s *store) decode(b []byte) error {
 	return nil
 }
 
-// digest returns a number that equal states share.
+// digest returns a number, the same for equal states.
 func (s *store) digest() uint64 { return mix(fnvOffset, s.encode()) }

@@ -24,7 +24,8 @@ type leasedPlan struct {
 	late   uint // the nodes without leases, by bit: they grant nothing
 }
 
-// drawLeased draws a plan with leases over one without. It has a stream of its own.
+// drawLeased draws a plan with leases over a plan without. The draws have a stream
+// of their own.
 func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
 	p.preVote, p.checkQuorum, p.lease = true, true, false
 	if voters := simkit.Pick(d, 1, 2, 3, 3, 3, 4, 5, 5, 6, 7); p.coded == nil {
@@ -93,7 +94,7 @@ func someWanted(d simkit.Draws, nodes int) []leases.Want {
 
 func keyName(key uint8) string { return string(rune('a' + key)) }
 
-// spansOf returns the keys of a command: every key if it is not one.
+// spansOf returns the keys of a command: every key if the data are no command.
 func spansOf(data []byte) []leases.Span {
 	c, err := decodeCommand(data)
 	if err != nil {
@@ -123,7 +124,7 @@ func (p *coreProcess) leased(c *raft.Config) {
 	if l.spans {
 		cfg.Spans = spansOf
 	}
-	if p.s.rng.Chance(0.3) { // an operator has lowered it
+	if p.s.rng.Chance(0.3) { // an operator has shortened the lease
 		shorter := *c
 		lease := p.s.rng.Span(cfg.Lease/2, cfg.Lease)
 		shorter.Clock, shorter.Leases = leaseClock{p.n}, &raft.Leases{Tick: cfg.Tick, Lease: lease, Heartbeat: cfg.Heartbeat, Fail: cfg.Fail, DriftPPM: cfg.DriftPPM, Resolution: cfg.Resolution}
@@ -136,8 +137,8 @@ func (p *coreProcess) leased(c *raft.Config) {
 	c.Clock, c.Leases = leaseClock{p.n}, &cfg
 }
 
-// A lookup is a read that has not been told its index: what it must not miss, and what
-// happens then.
+// A lookup is a read without an index yet: the last write that the read must not
+// miss, and the call for the time when the index is there.
 type lookup struct {
 	fresh uint64
 	reply func()
@@ -161,10 +162,10 @@ func (p *coreProcess) readOf(key uint8, reply func()) {
 	p.did(nil)
 }
 
-// leasedState is what the run knows of reads.
+// leasedState is the run's knowledge of reads.
 type leasedState struct {
 	LeasedReach
-	// seen is the last write that somebody may have seen: that was applied anywhere.
+	// seen is the last write that somebody may have seen: the last applied anywhere.
 	// fresh is the same of each key.
 	seen  uint64
 	fresh [storeKeys]uint64
@@ -176,7 +177,7 @@ func (l *leasedState) applied(index uint64, c command) {
 	l.fresh[c.key] = max(l.fresh[c.key], index)
 }
 
-// LeasedReach counts what runs with leases came across.
+// LeasedReach counts the events of runs with leases.
 type LeasedReach struct {
 	Runs, Notes, Spans, Coded, Mixed                    uint64
 	LocalReads, LeaderReads, WaitedReads, HeldReads     uint64
@@ -195,7 +196,7 @@ func (r LeasedReach) Missing() []string { return simkit.Zeros(r) }
 // String lists the counts, some to a line.
 func (r LeasedReach) String() string { return simkit.Table(r) }
 
-// countLeases adds up what the leases of a process did, as it ends.
+// countLeases adds up the counts of a process's leases, at the process's end.
 func (s *sim) countLeases(n *node) {
 	p, ok := n.proc.(*coreProcess)
 	if !ok || s.plan.leased == nil || p.rn == nil {

@@ -116,7 +116,7 @@ func (f *faults) leaseSent(n *node, m *pb.Message) {
 	})
 }
 
-// appendLeases appends what a message of leases says.
+// appendLeases appends the text of a message of leases.
 func appendLeases(b, context []byte) []byte {
 	if q, err := leases.ParseMessage(context[1:]); context[0] == 'l' && err == nil {
 		return fmt.Appendf(b, " t%d ask %v answer %v revoke %v confirm %v report %v news %v rosters %d", q.Term, q.Request, q.Answer, q.Revoke, q.Confirm, q.Report, q.News, len(q.Lists))

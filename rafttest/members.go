@@ -13,7 +13,7 @@ import (
 )
 
 // changeMembers proposes a change of the members, as an operator would: to a
-// node that seems to lead, with what that node takes for the members.
+// node that seems to lead, by the node's own view of the members.
 func (s *sim) changeMembers() {
 	n := s.leading()
 	if n == nil || s.rng.Chance(0.1) {
@@ -101,8 +101,7 @@ func (s *sim) allIDs() []uint64 {
 }
 
 // drawChanges draws one to three steps that leave at least one voter, and
-// unless the operator is bold, a majority of the voters there are: see
-// stalemate.
+// unless the operator is bold, a majority of the present voters: see stalemate.
 func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 	ids := s.allIDs()
 	s.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
@@ -145,7 +144,7 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 	return changes
 }
 
-// drawChange puts steps into one of the forms that a change can have.
+// drawChange puts steps into one form of a change.
 func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 	if len(changes) == 1 && s.rng.Chance(0.5) {
 		s.reach.SimpleChanges++
@@ -154,7 +153,7 @@ func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 	cc := &pb.ConfChangeV2{Changes: changes}
 	switch {
 	case s.plan.oneByOne || s.rng.Chance(0.4):
-		s.reach.JointAuto++ // joint only if it takes more than one step
+		s.reach.JointAuto++ // joint only with more than one step
 		cc.Transition = pb.ConfChangeTransitionAuto.Enum()
 	case s.rng.Chance(0.5):
 		s.reach.JointImplicit++
@@ -166,9 +165,9 @@ func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
 	return cc
 }
 
-// membersChanged looks at configurations as they come into force. That an
-// operator is not bold does not rule out that too many voters leave: what it
-// knew of the members may have been old.
+// membersChanged looks at configurations as they come into force. Too many
+// voters may leave even under an operator that is not bold, because the
+// operator's view of the members may have been old.
 func (s *sim) membersChanged(conf *pb.ConfState) {
 	k := len(s.check.confs)
 	if k < 2 {

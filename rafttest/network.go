@@ -10,25 +10,26 @@ type packet struct {
 	from, to uint64
 	data     []byte
 	// lost tells the sender that the packet will not arrive, if the sender is
-	// to know. It may be nil.
+	// to know; may be nil.
 	lost func()
-	// arrived tells the sender that the packet did arrive. It may be nil.
+	// arrived tells the sender that the packet did arrive; may be nil.
 	arrived func()
 }
 
-// link is one direction between two nodes.
+// link is a direction between two nodes.
 type link struct {
 	// cuts is the number of faults that block the link.
 	cuts int
-	// free is when the link will have sent what it was given.
+	// free is when the link will have sent all its packets.
 	free time.Duration
 	// last is when the last packet arrives, once it is calm.
 	last time.Duration
-	// resets counts the connections that broke: what was under way is lost.
+	// resets counts the broken connections: a break loses the packets under
+	// way.
 	resets int
 }
 
-// queueTime bounds what waits for a link: what would wait longer is lost.
+// queueTime bounds the wait for a link: packets with a longer wait are lost.
 const queueTime = 500 * time.Millisecond
 
 // network carries packets between nodes, and delays, loses, doubles and
@@ -49,7 +50,7 @@ func (n *network) send(p packet) {
 	s, l := n.s, &n.links[p.from][p.to]
 	switch {
 	case p.to == 0 || p.to > maxNodes:
-		n.drop(p) // nobody has this id
+		n.drop(p) // no node has the id
 		return
 	case l.cuts > 0:
 		s.reach.Blocked++
@@ -144,7 +145,7 @@ func (n *network) cut(from, to uint64) (mend func()) {
 	}
 }
 
-// reset breaks the connection between two nodes: what is under way on it is lost.
+// reset breaks the connection between two nodes: the packets under way are lost.
 func (n *network) reset(a, b uint64) {
 	n.links[a][b].resets++
 	n.links[b][a].resets++

@@ -11,14 +11,15 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// process is what runs on a node between a start and a crash. It has no
-// goroutine and no clock; the simulator calls it, and it calls the node.
+// process runs on a node between a start and a crash. A process has no
+// goroutine and no clock; the simulator calls the process, and the process
+// calls the node.
 type process interface {
 	tick()
 	// receive takes a packet's bytes.
 	receive(from uint64, data []byte)
 	// propose asks that a command be committed. reply is called at most once:
-	// with what the command did, when it was applied here.
+	// with the command's outcome, when the command was applied here.
 	propose(c command, reply func(result))
 	// read asks for a linearizable read. reply is called at most once, when
 	// the local state may be read.
@@ -29,13 +30,13 @@ type process interface {
 	transfer(to uint64)
 	campaign()
 	forget()
-	// state is the state machine and what the host knows of it.
+	// state is the state machine, with the host's knowledge.
 	state() *machine
-	// leads reports whether the process thinks that it leads.
+	// leads reports whether the process takes itself for the leader.
 	leads() bool
 }
 
-// machine is a state machine and what the host knows of it.
+// machine is a state machine, with the host's knowledge.
 type machine struct {
 	store   store
 	applied uint64
@@ -48,7 +49,7 @@ func (m *machine) member(id uint64) bool { return isMember(m.conf, id) }
 // backlog bounds the packets that wait while a process is paused.
 const backlog = 512
 
-// node is one machine: a disk, and a process that runs, or is paused, or not.
+// node is a machine: a disk, and a process, running, paused or absent.
 type node struct {
 	s    *sim
 	id   uint64
@@ -56,15 +57,16 @@ type node struct {
 	kept keptState
 	proc process
 
-	// incarnation counts starts, so that what one process planned does not
-	// happen to another.
+	// incarnation counts starts, so that the plans of a process do not happen
+	// to the next process.
 	incarnation uint64
 	paused      bool
-	// retired says that the host has shut the node down because it was removed.
+	// retired says that the host has shut the node down because the node was
+	// removed.
 	retired bool
 	// doomed says that the machine loses power in its next write.
 	doomed bool
-	// uncoded says that the node runs without coding, in a run that has it.
+	// uncoded says that the node runs without coding, in a run with coding.
 	uncoded bool
 	// frozen is what happens when the pause is over.
 	frozen  []func()
@@ -74,7 +76,7 @@ type node struct {
 
 	tickEvery time.Duration // of this node's clock
 	slowUntil time.Duration // the disk is slow until then
-	// starvedUntil is when units that are sent to it cease to get lost.
+	// starvedUntil is when units sent to the node cease to get lost.
 	starvedUntil time.Duration
 	rand         simkit.Draws  // election timeouts
 	leaseWas     time.Duration // the longest of all runs
@@ -105,8 +107,8 @@ func (n *node) clock() {
 	n.proc.tick()
 }
 
-// crash ends the process; keepAll says that the machine survives, and with it
-// what was written.
+// crash ends the process; keepAll says that the machine survives, and all its
+// writes.
 func (n *node) crash(keepAll bool) {
 	d, s := n.disk, n.s
 	keep := len(d.pending)
@@ -161,8 +163,8 @@ func (n *node) restart() {
 // later plans something that the process does after a time.
 func (n *node) later(d time.Duration, do func()) { n.s.After(d, n.bound(do)) }
 
-// bound binds something to the process that runs now. If that is paused when
-// the time comes, it does it afterwards; if it is gone, never.
+// bound binds a call to the process running now. If the process is paused when
+// the time comes, the call runs afterwards; if the process is gone, never.
 func (n *node) bound(do func()) func() {
 	inc := n.incarnation
 	return func() {
@@ -205,8 +207,8 @@ func (n *node) receive(p packet) {
 // the network, but not its disk.
 func (n *node) pause() { n.paused, n.pausedAt = true, n.s.Now() }
 
-// resume lets the process go on: with what it missed, all at once. Of the
-// ticks that it missed it makes up for some, as hosts differ in that.
+// resume lets the process go on: with all missed events at once. Some of the
+// missed ticks are made up for, as hosts differ here.
 func (n *node) resume() {
 	if !n.paused {
 		return
@@ -219,7 +221,7 @@ func (n *node) resume() {
 	}
 	for _, do := range todo {
 		if n.incarnation != inc {
-			return // what it did made the process end
+			return // the call made the process end
 		}
 		do()
 	}
@@ -258,8 +260,9 @@ func (n *node) sync(done func()) {
 	})
 }
 
-// retire shuts the node down some time after it learnt that it was removed, and when
-// those that are left know of it: until then they may need its vote.
+// retire shuts the node down some time after the node learnt of its removal, and
+// when the members left know of the removal: until then a member may need the node's
+// vote.
 func (n *node) retire() {
 	n.later(n.s.rng.Span(10*time.Millisecond, 2*time.Second), func() {
 		if n.s.net.calm || n.proc.state().member(n.id) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Options says what a run is to be like, beyond what its seed draws. The zero
-// value draws everything.
+// Options shapes a run, beyond the draws of its seed. The zero value draws
+// everything.
 type Options struct {
 	// Nodes is the number of founding voters, 1 to 5. 0: drawn.
 	Nodes int
@@ -19,22 +19,22 @@ type Options struct {
 	Trace io.Writer
 	// Duration is the virtual length of the phase with faults. 0: 6 seconds.
 	Duration time.Duration
-	// Bug plants a bug in the simulated hosts, to see that it is found. The
-	// process is ProcessCore then, if it is not said.
+	// Bug plants a bug in the simulated hosts, to see the bug found. The
+	// process is ProcessCore then, unless Process is set.
 	Bug Bug
-	// Depose has nodes crash that lead a term before it is on their disk, start
-	// again, and campaign.
+	// Depose has leaders crash before their term is on disk, start again, and
+	// campaign.
 	Depose bool
-	// Outside leaves out the invariants that look into disks, so that a bug
-	// shows only by what it does to others: what Raft promises.
+	// Outside leaves out the invariants about disks, so that a bug shows only
+	// by its effects on others: by Raft's promises.
 	Outside bool
-	// Process says what the nodes run. ProcessAny: drawn.
+	// Process is the kind of the nodes' processes. ProcessAny: drawn.
 	Process Process
 	// Coded turns coding on: entries travel as units, at least at some nodes
 	// and for some of the time.
 	Coded bool
-	// Falls has leaders die while coded entries are under way, and units that
-	// followers push get lost. It needs Coded.
+	// Falls has leaders die while coded entries are under way, and units pushed
+	// by followers get lost. Falls needs Coded.
 	Falls bool
 	// Brief has runs be short, with a few entries and a few acts of bad luck. It
 	// needs Coded.
@@ -47,11 +47,11 @@ type Options struct {
 	Skip uint64
 }
 
-// Process is what a simulated node runs.
+// Process is the kind of a simulated node's process.
 type Process int
 
 const (
-	// ProcessAny draws one of the others.
+	// ProcessAny draws a kind of the others.
 	ProcessAny Process = iota
 	// ProcessCore is raft.RawNode in the plainest host: the simulator's own.
 	ProcessCore
@@ -75,7 +75,7 @@ func (p Process) String() string {
 type Result struct {
 	// Seed is the run's.
 	Seed uint64
-	// Process is what the nodes ran.
+	// Process is the kind of process that ran.
 	Process Process
 	// Err is nil if every invariant held and the cluster was live in the end.
 	// Otherwise it is a *Violation.
@@ -86,26 +86,26 @@ type Result struct {
 	Hash uint64
 	// Lines is the length of the story.
 	Lines uint64
-	// Plan is what the seed drew, in one line.
+	// Plan is the seed's draws, in one line.
 	Plan string
-	// Recovery is the virtual time that the cluster needed, when the faults
-	// had stopped, until it had elected a leader, taken proposals at all
-	// members and brought all members to one state.
+	// Recovery is the virtual time from the end of the faults until the cluster
+	// had elected a leader, taken proposals at all members and brought all
+	// members to one state.
 	Recovery time.Duration
-	// Reached counts what the run came across.
+	// Reached counts the events of the run.
 	Reached Reach
-	// Coded counts what it came across because of coding, Leased because of leases.
+	// Coded counts the events due to coding, Leased the events due to leases.
 	Coded  CodedReach
 	Leased LeasedReach
 }
 
-// Violation is an invariant that did not hold.
+// Violation is a broken invariant.
 type Violation struct {
 	// Invariant is its name; see the constants.
 	Invariant string
 	// At is the virtual time.
 	At time.Duration
-	// Detail says what was seen and what should have been.
+	// Detail tells the finding and the expectation.
 	Detail string
 }
 
@@ -150,12 +150,12 @@ const (
 	NoBug          Bug = iota
 	AckBeforeSync      // answers leave when a write is made, not when it is durable
 	ForgetVote         // the vote does not survive a restart
-	LoseSynced         // a crash takes entries that were synced
-	ApplyAgain         // a restart applies what the checkpoint has, again
+	LoseSynced         // a crash takes synced entries
+	ApplyAgain         // a restart applies entries within the checkpoint again
 	StaleReads         // reads do not ask the leader
 	ReadBeforeWait     // reads ask, but do not wait until the index is applied
 	NoSessions         // a command that was sent twice is applied twice
-	SilentLoss         // a snapshot that was lost is not reported
+	SilentLoss         // the loss of a snapshot is not reported
 	ForgetConf         // a restart takes the founding members for the members
 	LoseSessions       // snapshots leave the sessions out
 )

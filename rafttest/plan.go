@@ -20,7 +20,7 @@ type plan struct {
 
 	// The cluster.
 	voters   int  // founding voters: 1 to voters
-	spares   int  // ids that may join later
+	spares   int  // ids for later members
 	prepared bool // founded from a common snapshot, not by Bootstrap
 	async    bool // Config.AsyncStorageWrites
 	host     bool // nodes run rawnode.Replica
@@ -41,7 +41,7 @@ type plan struct {
 	checkpointEvery uint64 // entries applied between checkpoints
 	trailing        uint64 // entries kept behind a checkpoint
 	oneByOne        bool   // hosts write record by record, so writes can be torn
-	groupCommit     bool   // one sync for all that waits
+	groupCommit     bool   // one sync for all waiting writes
 	bold            bool   // the operator removes as many voters as will go
 	catchUp         int    // ticks made up for after a pause
 	padding         int    // most bytes of padding in a command
@@ -69,7 +69,7 @@ type plan struct {
 	membership, transfer, campaign, forget, burst     time.Duration
 	outage                                            time.Duration // most a fault lasts
 
-	// coded is what is drawn about coding; nil: it is off.
+	// coded is the draws about coding; nil: coding is off.
 	coded *codedPlan
 	// leased is what is drawn about leases; nil: there are none.
 	leased *leasedPlan
@@ -175,17 +175,18 @@ func (p *plan) drawFaults(d simkit.Draws) {
 	p.transfer = every(0.3, 100*time.Millisecond, 3*time.Second)
 	p.campaign = every(0.2, 100*time.Millisecond, 3*time.Second)
 	p.forget = every(0.2, 100*time.Millisecond, 3*time.Second)
-	// Where members change, a node that was removed and does not know it may
-	// campaign for ever, and tell its terms to nodes that are behind and may
-	// not campaign yet. These ignore who has a lower term, and nobody tells
-	// those who could lead. CheckQuorum does not help while there is no leader.
+	// Where members change, a removed node unaware of its removal may campaign
+	// without end, and spread its terms to nodes that are behind and may not
+	// campaign yet. The latter ignore nodes of a lower term, and no message
+	// raises the term of the possible leaders. CheckQuorum does not help while
+	// there is no leader.
 	p.preVote = p.preVote || p.membership > 0
 	p.burst = every(0.4, 50*time.Millisecond, 2*time.Second)
 	p.outage = d.Span(100*time.Millisecond, 3*time.Second)
 }
 
-// drawProcess draws what the nodes run. It has a stream of its own, so that a
-// seed draws the same faults for either.
+// drawProcess draws the kind of the nodes' processes. The draw has a stream of
+// its own, so that a seed draws the same faults for either kind.
 func (p *plan) drawProcess(d simkit.Draws, opts Options) {
 	p.host = d.Chance(0.5)
 	switch {
@@ -195,17 +196,17 @@ func (p *plan) drawProcess(d simkit.Draws, opts Options) {
 		p.host = true
 	}
 	if p.host {
-		// What rawnode decides for itself.
+		// Decisions of rawnode itself.
 		p.async, p.prepared, p.noForwarding, p.oneByOne = true, true, false, false
 		p.stepDownOnRemoval = true
 	}
 }
 
 // soften leaves a plan with faults under which lease-based reads are
-// linearizable. A lease of this kind ends when the leader looks whether it has
-// heard from a quorum, which it does once in an election timeout, and a
-// follower that restarts or is told to campaign knows of no lease: so nodes
-// that stop, or links that do, are out of bounds. See raft.ReadOnlyLeaseBased.
+// linearizable. A lease of this kind ends when the leader checks for messages
+// of a quorum, once in an election timeout, and a follower after a restart, or
+// told to campaign, knows of no lease: so stops of nodes, or of links, are out
+// of bounds. See raft.ReadOnlyLeaseBased.
 func (p *plan) soften() {
 	p.drift = min(p.drift, 0.02)
 	p.loss = min(p.loss, 0.01)

@@ -9,9 +9,9 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// This file checks what nodes promise each other, and what they apply.
+// This file checks the nodes' promises to each other, and the applied entries.
 
-// synced records what is durable now, and with it the votes.
+// synced records the durable state of now, with the votes.
 func (c *checker) synced(n *node) {
 	f, now := &c.nodes[n.id], n.disk.durable.state
 	f.durable = now
@@ -30,7 +30,7 @@ func (c *checker) voted(voter, term, candidate uint64) {
 	c.votes[b] = candidate
 }
 
-// sent checks a message that a node sends: what it vouches for must be on the
+// sent checks a message sent by a node: the state vouched for must be on the
 // node's disk.
 func (c *checker) sent(n *node, m *pb.Message) {
 	switch m.GetType() {
@@ -49,7 +49,7 @@ func (c *checker) sent(n *node, m *pb.Message) {
 		if err := vouchedUnits(n.disk, m); err != nil && !c.s.opts.Outside {
 			c.s.fail(DurableFirst, "node %d %v", n.id, err)
 		}
-		// A node that was lied to may hand that on.
+		// A deceived node may hand the lie on.
 		if p := c.s.plan.coded; p != nil && p.unitLies == 0 {
 			if err := c.truth.honest(m); err != nil {
 				c.s.fail(HonestUnits, "node %d %v", n.id, err)
@@ -59,8 +59,8 @@ func (c *checker) sent(n *node, m *pb.Message) {
 }
 
 // vouched checks that the term and vote of a message, and the log up to the
-// index, are durable. A later term on disk says that the message is late: what
-// it vouched for was durable once.
+// index, are durable. A later term on disk shows that the message is late: the
+// state vouched for was durable once.
 func (c *checker) vouched(n *node, m *pb.Message, index uint64) {
 	d := &n.disk.durable
 	switch {
@@ -75,8 +75,8 @@ func (c *checker) vouched(n *node, m *pb.Message, index uint64) {
 	}
 }
 
-// applied checks an entry that a node applies: the next one, and the one that
-// is committed.
+// applied checks an entry applied by a node: the entry must be the next, and
+// the committed entry.
 func (c *checker) applied(n *node, e *pb.Entry) {
 	f, i := &c.nodes[n.id], e.GetIndex()
 	if i != f.applied+1 {
@@ -95,8 +95,7 @@ func (c *checker) applied(n *node, e *pb.Entry) {
 	c.s.reach.Applied++
 }
 
-// asAppended reports whether an entry that is applied has the content that was
-// appended.
+// asAppended reports whether an applied entry has the content as appended.
 func (c *checker) asAppended(e *pb.Entry) bool {
 	name := entryName{e.GetIndex(), e.GetTerm()}
 	if c.truth != nil {
@@ -156,10 +155,11 @@ func (c *checker) newestConf() confAt {
 	return c.confs[len(c.confs)-1]
 }
 
-// fate is what became of one sending of a command.
+// fate is the outcome of a sending of a command.
 type fate struct{ refused, applied bool }
 
-// refused records that a sending was refused: it must never be applied.
+// refused records the refusal of a sending: a refused command must never be
+// applied.
 func (c *checker) refused(n *node, attempt uint32) {
 	f := c.fates[attempt]
 	if f.applied {

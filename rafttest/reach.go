@@ -5,8 +5,8 @@ package rafttest
 
 import "github.com/weftraft/weft/rafttest/internal/simkit"
 
-// Reach counts what runs came across. A harness that reaches nothing finds
-// nothing: tests fail if one of these stays at zero over many seeds.
+// Reach counts the events of runs. A harness that reaches nothing finds
+// nothing: tests fail if a count stays at zero over many seeds.
 type Reach struct {
 	Elections, LeaderChanges                          uint64
 	Commits, Applied                                  uint64

@@ -14,14 +14,14 @@ import (
 // that is sent again and again, and changes nothing, costs most where there are many
 // groups.
 
-// For how long a group that is live again may have something to say, and for how long
-// it is watched when it has said it.
+// How long a group, live again, may go on sending, and how long the group is watched
+// afterwards.
 const (
 	settleTime = 3 * electionTime
 	restTime   = 2 * electionTime
 )
 
-// isLive reports whether the group has done all that was asked of it.
+// isLive reports whether the group has done all its work.
 func (f *finale) isLive() bool { return f != nil && f.live }
 
 // settle lets the group have its say.
@@ -40,7 +40,7 @@ func (f *finale) rest() {
 	f.s.After(restTime, func() { f.done = true })
 }
 
-// hostsAsk reports whether a host has a call that has not ended: it asks again.
+// hostsAsk reports whether a host has an unfinished call: the host asks again.
 func (f *finale) hostsAsk() bool {
 	for _, n := range f.s.running() {
 		if p, ok := n.proc.(*hostProcess); ok && len(p.calls) > 0 {
@@ -61,7 +61,7 @@ func (f *finale) changeWaits() bool {
 	return false
 }
 
-// sentAtRest checks a message that a node sends.
+// sentAtRest checks a message sent by a node.
 func (f *finale) sentAtRest(n *node, m *pb.Message) {
 	if f == nil || !f.resting {
 		return

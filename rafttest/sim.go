@@ -20,14 +20,15 @@ type sim struct {
 	story story
 	opts  Options
 	plan  plan
-	// rng draws what hosts, disks and faults do, net2 what the network does.
-	// Two streams, so that a change to one leaves the other's story alone.
+	// rng draws the acts of hosts, disks and faults, net2 the acts of the
+	// network. Two streams, so that a change to one leaves the other's story
+	// alone.
 	rng, net2 simkit.Draws
-	// reports draws which acknowledgements lose what they say beside Raft.
+	// reports draws the acknowledgements that lose their part beside Raft.
 	reports simkit.Draws
 	// falls draws how leaders fall.
 	falls simkit.Draws
-	// timed counts what took time: see held.
+	// timed counts the work that took time: see held.
 	timed int
 
 	nodes   []*node // by id, from 1
@@ -41,7 +42,7 @@ type sim struct {
 	coded   CodedReach
 	leased  leasedState
 
-	// leader is the last node that was elected.
+	// leader is the last elected node.
 	leader uint64
 	// minorityStayed is set when a change of the members left half of the
 	// voters, or fewer, in office: see stalemate.
@@ -54,10 +55,10 @@ type sim struct {
 	failure *Violation
 }
 
-// mostEvents bounds a run: one that has more goes round in circles.
+// mostEvents bounds a run: a run with more events makes no progress.
 const mostEvents = 3_000_000
 
-// Run runs the cluster that the seed draws, and reports how that went.
+// Run runs the cluster drawn by the seed, and reports the result.
 func Run(seed uint64, opts Options) Result {
 	if opts.Leases {
 		opts.Coded = opts.Coded || simkit.NewDraws(seed, 20).Chance(0.3)
@@ -202,8 +203,8 @@ func (s *sim) snapshotBusy() bool {
 // calm reports whether the faults are over.
 func (s *sim) calm() bool { return s.net.calm }
 
-// join makes a node that may become a member, if it does not exist, and starts
-// it if its host had shut it down.
+// join makes a node for a possible member, if the node does not exist, and
+// starts the node if its host had shut it down.
 func (s *sim) join(id uint64) {
 	n := s.node(id)
 	if n.disk == nil {

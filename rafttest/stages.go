@@ -30,7 +30,7 @@ type writeQueue struct {
 	busy    bool
 }
 
-// startWrites writes what waits, one piece of work or all of it, and syncs once.
+// startWrites writes the waiting work, one piece or all, and syncs once.
 func (p *hostProcess) startWrites() {
 	q := &p.writes
 	if q.busy || len(q.waiting) == 0 {
@@ -71,7 +71,7 @@ func (p *hostProcess) written(batch []logWork) {
 	p.startWrites()
 }
 
-// put writes what a replica wants kept, as a storage engine does: all of it or
+// put writes a replica's durable state, as a storage engine does: all or
 // nothing survives a crash.
 func (d *disk) put(w storage.Write) {
 	var hs *hardState
@@ -82,7 +82,8 @@ func (d *disk) put(w storage.Write) {
 	d.writeAll(w.Snapshot, w.Entries, hs, true)
 }
 
-// compactLog notes the state that stands for the head of the log, and cuts it.
+// compactLog notes the state in place of the head of the log, and cuts the
+// head.
 func (p *hostProcess) compactLog(c *replica.Compact) {
 	if err := (hostLog{p.n.disk}).SetSnapshot(c.Snapshot, nil); err != nil && !errors.Is(err, raft.ErrSnapOutOfDate) {
 		p.s.fail(NoPanic, "node %d: %v", p.n.id, err)

@@ -17,9 +17,9 @@ import (
 // storyTail is the number of lines that are kept for the report of a failure.
 const storyTail = 60
 
-// story is what happened in a run, one line an event. The lines are always
-// made and hashed, so that two runs of a seed can be compared; they are
-// written only if somebody listens, and the last of them are kept.
+// story is the events of a run, one line an event. The lines are always made
+// and hashed, so that two runs of a seed can be compared; lines are written
+// only for a listener, and the last lines are kept.
 type story struct {
 	hash  uint64
 	lines uint64
@@ -80,7 +80,7 @@ func (s *story) end() {
 	s.write(s.line)
 }
 
-// aside writes a line that is no part of the story: what a node logs.
+// aside writes a line outside the story: a node's log line.
 func (s *story) aside(at time.Duration, node uint64, format string, args ...any) {
 	if s.out == nil {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// This file is what a host does with a Ready.
+// This file is a host's work on a Ready.
 
-// serve does what the node asks for, until it asks for nothing or waits for
+// serve does the node's requests, until the node asks for nothing or waits for
 // the disk.
 func (p *coreProcess) serve() {
 	for !p.writing && p.s.failure == nil && p.rn.HasReady() {
@@ -43,8 +43,8 @@ func (p *coreProcess) serve() {
 	}
 }
 
-// write puts what is to be kept into the disk's stream: all or nothing, or in
-// the order of a host that writes records one by one.
+// write puts the state to keep into the disk's stream: all or nothing, or in
+// the order of a host with a write for each record.
 func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) {
 	if !raft.IsEmptySnap(snap) {
 		p.s.faults.happens(p.n, momentSnapshot)
@@ -55,7 +55,7 @@ func (p *coreProcess) write(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState) 
 	p.n.disk.writeAll(snap, ents, hs, !p.s.plan.oneByOne)
 }
 
-// writeAll writes what a node wants kept.
+// writeAll writes a node's durable state.
 func (d *disk) writeAll(snap *pb.Snapshot, ents []*pb.Entry, hs *hardState, atomic bool) {
 	var records []record
 	if !raft.IsEmptySnap(snap) {
@@ -124,9 +124,9 @@ type appendQueue struct {
 	busy    bool
 }
 
-// deepQueue is the number of writes that wait when even a host that likes to
-// sync for each of them writes them together. One that did not would never
-// catch up with messages that come in faster than it syncs.
+// deepQueue is the number of writes that wait when even a host with a sync for
+// each write writes all together. Otherwise the host would never catch up with
+// messages that come in faster than its syncs.
 const deepQueue = 8
 
 // batchOf returns how many of the waiting writes one sync serves.
@@ -137,7 +137,7 @@ func (p *plan) batchOf(waiting int) int {
 	return 1
 }
 
-// startAppends writes what waits, one message or all of it, and syncs once.
+// startAppends writes the waiting messages, one or all, and syncs once.
 func (p *coreProcess) startAppends() {
 	q := &p.appends
 	if q.busy || len(q.waiting) == 0 {
@@ -164,8 +164,7 @@ func (p *coreProcess) startAppends() {
 	}
 }
 
-// stateIn returns the hard state that a MsgStorageAppend carries: all of it, or
-// nil.
+// stateIn returns the hard state of a MsgStorageAppend: whole, or nil.
 func stateIn(m *pb.Message) *hardState {
 	hs := hardState{term: m.GetTerm(), vote: m.GetVote(), commit: m.GetCommit()}
 	if hs == (hardState{}) {
@@ -193,7 +192,7 @@ func (p *coreProcess) respond(m *pb.Message) {
 			continue
 		}
 		p.s.check.sent(p.n, r)
-		_ = p.rn.Step(r) // refused only if it is out of date
+		_ = p.rn.Step(r) // refused only if out of date
 		p.observe()
 	}
 }

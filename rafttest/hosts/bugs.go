@@ -8,8 +8,8 @@ import "fmt"
 // Bug is a mistake that is made on purpose, in a host or around a library.
 type Bug byte
 
-// The mistakes. All but the first are a library's: each is one that the facts
-// of the same number forbid it.
+// The mistakes. All but the first are a library's: the fact of the same number
+// forbids each to the library.
 const (
 	NoBug Bug = iota
 	// ReusedReadIDs: the host numbers read requests from 1 again after a
@@ -24,8 +24,8 @@ const (
 	OwnFirstByte
 	// CodesVetoed: all payloads are coded (fact 3).
 	CodesVetoed
-	// HandsOutCoded: entries that came from other members are handed out as
-	// they are stored (fact 4).
+	// HandsOutCoded: entries of other members are handed out as stored (fact
+	// 4).
 	HandsOutCoded
 	// RewritesStored: an append begins with an entry that is stored (fact 5).
 	RewritesStored

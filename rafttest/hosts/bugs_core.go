@@ -29,7 +29,7 @@ func mapMessages(messages []*pb.Message, f func(*pb.Message) *pb.Message) []*pb.
 	return out
 }
 
-// shallow copies a message but not what it points to.
+// shallow copies a message, but shares its pointers.
 func shallow(m *pb.Message) *pb.Message {
 	return &pb.Message{
 		Type: m.Type, To: m.To, From: m.From, Term: m.Term, LogTerm: m.LogTerm, Index: m.Index, Entries: m.Entries,
@@ -86,7 +86,7 @@ func (c *contextual) Step(m *pb.Message) error {
 	return c.Core.Step(m)
 }
 
-// beatContextual ignores heartbeats that lost their Context.
+// beatContextual ignores heartbeats without their Context.
 type beatContextual struct{ Core }
 
 func (c beatContextual) Ready() raft.Ready {
@@ -183,8 +183,8 @@ func (c localsFirst) Ready() raft.Ready {
 	return rd
 }
 
-// answerCounter counts an acknowledgement only if it is for the next append
-// that has none.
+// answerCounter counts an acknowledgement only for the oldest append without an
+// acknowledgement.
 type answerCounter struct {
 	Core
 	sent map[uint64][]uint64
@@ -232,7 +232,7 @@ func (c newTypes) Ready() raft.Ready {
 	return rd
 }
 
-// matchAhead says that members have more than they do.
+// matchAhead reports members as ahead of their logs.
 type matchAhead struct{ Core }
 
 func (c matchAhead) Visit(see func(uint64, bool, tracker.Progress)) {
@@ -242,8 +242,8 @@ func (c matchAhead) Visit(see func(uint64, bool, tracker.Progress)) {
 	})
 }
 
-// holder keeps committed entries back for a while, of a host that applies what
-// stands in Ready.
+// holder keeps committed entries back for a while, from a host that applies the
+// entries of a Ready.
 type holder struct {
 	Core
 	m    *machine

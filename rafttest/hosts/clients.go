@@ -55,8 +55,7 @@ func (w *world) size() int {
 	return w.clients.IntN(smallPayload)
 }
 
-// call asks a member for one operation. done is called with its answer, if
-// there is one.
+// call asks a member for one operation. done is called with the answer, if any.
 func (w *world) call(client int, m *machine, kind simkit.Kind, done func()) {
 	at := len(w.history)
 	seq := uint32(at + 1)

@@ -17,7 +17,7 @@ import (
 // state are in one store, which writes atomically.
 type cockroach struct {
 	replica
-	// byType counts messages that arrived, by type.
+	// byType counts arrived messages, by type.
 	byType []uint64
 	// locals are answers of the storage threads, delivered in any order.
 	locals []*pb.Message
@@ -60,7 +60,8 @@ func (h *cockroach) tick() {
 	}
 }
 
-// work asks for a pass, a little later, so that it meets several messages.
+// work asks for a pass, a little later, so that the pass meets several
+// messages.
 func (h *cockroach) work() {
 	if !h.due && (len(h.locals) > 0 || h.core.HasReady()) {
 		h.due = true
@@ -122,7 +123,7 @@ func splitLocal(messages []*pb.Message) (peers []*pb.Message, toAppend, toApply 
 	return messages[:n], toAppend, toApply
 }
 
-// append writes what a MsgStorageAppend holds, in one batch.
+// append writes the content of a MsgStorageAppend, in one batch.
 func (h *cockroach) append(m *pb.Message) {
 	var restored *state
 	if snap := m.GetSnapshot(); !raft.IsEmptySnap(snap) {
@@ -156,7 +157,7 @@ func (h *cockroach) append(m *pb.Message) {
 	}
 }
 
-// applyAll applies what a MsgStorageApply holds.
+// applyAll applies the entries of a MsgStorageApply.
 func (h *cockroach) applyAll(m *pb.Message) {
 	h.handedOut(m.GetEntries())
 	h.w.reach.ReadBack += uint64(len(m.GetEntries()))
@@ -169,7 +170,7 @@ func (h *cockroach) applyAll(m *pb.Message) {
 	h.dispatch(m.GetResponses())
 }
 
-// dispatch sends responses to whom they are addressed.
+// dispatch sends responses to their addressees.
 func (h *cockroach) dispatch(responses []*pb.Message) {
 	var peers []*pb.Message
 	for _, m := range responses {
@@ -218,8 +219,8 @@ func (h *cockroach) sendOne(m *pb.Message) {
 	h.w.send(h.m.id, to, frame{laneMessage, marshal(m)}, func() { h.core.ReportUnreachable(to); h.work() }, nil)
 }
 
-// sendSnapshot sends the state as it is when it is sent, not as the core has
-// seen it.
+// sendSnapshot sends the state of the moment of sending, not the state seen by
+// the core.
 func (h *cockroach) sendSnapshot(to uint64) {
 	report := func(ok bool) func() {
 		return func() { h.core.ReportSnapshot(to, ok); h.work() }
@@ -237,7 +238,7 @@ type beat = byte
 const (
 	beatAsk     beat = iota
 	beatAnswer       // to beatAsk
-	beatQuiesce      // the last one: the group comes to rest
+	beatQuiesce      // the last beat: the group comes to rest
 	beatRefuse       // to beatQuiesce: not yet
 )
 
@@ -315,7 +316,7 @@ func (h *cockroach) receiveMessage(m *pb.Message) {
 	h.step(m)
 }
 
-// outlined is a payload that leaves its entry.
+// outlined is a payload moved out of its entry.
 type outlined struct {
 	at   position
 	body []byte
@@ -414,8 +415,8 @@ func (h *cockroach) propose(data []byte) {
 	}
 }
 
-// lead does what a leader does now and then: return quota, cut the log where
-// all members in touch have it.
+// lead does a leader's periodic work: return quota, cut the log as far as all
+// members in touch have the log.
 func (h *cockroach) lead() {
 	s := h.core.State()
 	if s.Role != raft.StateLeader {

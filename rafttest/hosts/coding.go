@@ -17,9 +17,9 @@ const codedThreshold = 128
 // codingMemory is small, so that units compete for room.
 const codingMemory = 256 << 10
 
-// Coded is this module's library with coded entries, configured as each kind of
-// host needs it: one that looks into entries names how far, and which it must
-// have whole. Changes, if any, are made to that.
+// Coded is this module's library with coded entries, configured for each kind
+// of host: a host that looks into entries names how far, and the entries needed
+// whole. Changes, if any, are made to this configuration.
 func Coded(kind Kind, changes ...func(*raft.Coding)) Library {
 	return Library{
 		Name: "weft coded", Coded: true, Types: int(raft.MsgUnitsAsk) + 1,
@@ -39,9 +39,9 @@ func Coded(kind Kind, changes ...func(*raft.Coding)) Library {
 	}
 }
 
-// drawCoding draws what members need not have in common: when they gossip, and
-// the policy, as on links without a bandwidth the adaptive one alone would
-// hardly code.
+// drawCoding draws the settings that may differ between members: the times of
+// gossip, and the policy, because on links without a bandwidth the adaptive
+// policy alone would hardly code.
 func drawCoding(c *raft.Coding, r raft.Rand) {
 	if r.IntN(3) == 0 {
 		c.GossipGap, c.GossipDelay = r.IntN(128<<10), r.IntN(6)
@@ -107,8 +107,8 @@ func (r *replica) densify() {
 	}
 }
 
-// checkCoding looks at what a core keeps for coding, and at what it says of the
-// others.
+// checkCoding looks at a core's memory for coding, and at its reported
+// progress.
 func (r *replica) checkCoding() {
 	c, ok := r.core.(codedCore)
 	if !ok || !r.m.lib.Coded {
@@ -123,7 +123,7 @@ func (r *replica) checkCoding() {
 	}
 }
 
-// The types of messages with units and of those that ask for some.
+// The types of messages with units and of questions for units.
 const (
 	unitsType = raft.MsgUnits
 	asksType  = raft.MsgUnitsAsk
@@ -138,7 +138,7 @@ func (w *world) isCoded(e *pb.Entry) bool {
 	return e.GetType() == pb.EntryNormal && ecraft.IsEnvelope(e.GetData(), prefix)
 }
 
-// RecordCoding counts what a core says that it does.
+// RecordCoding counts a core's reports.
 func (r *Reach) RecordCoding(e raft.CodingEvent) {
 	switch e.Kind {
 	case raft.CodingFallback, raft.CodingHedged:

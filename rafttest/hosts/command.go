@@ -29,7 +29,7 @@ const (
 	tailLen = 4
 )
 
-// Bounds of payloads that clients put.
+// Bounds of clients' payloads.
 const (
 	smallPayload = 600
 	largePayload = 64 << 10
@@ -46,7 +46,7 @@ const (
 	encodings
 )
 
-// op is what a command does.
+// op is the kind of a command.
 type op byte
 
 const (

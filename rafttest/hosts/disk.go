@@ -12,9 +12,9 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// disk is what a machine has on stable storage: a stream of records. What is
-// written is seen at once; a sync makes durable what was written before it. A
-// crash leaves what is durable and a prefix of the rest.
+// disk is a machine's stable storage: a stream of records. A written record is
+// seen at once; a sync makes the records written before durable. A crash leaves
+// the durable records and a prefix of the rest.
 //
 // It is also the core's [raft.Storage].
 type disk struct {
@@ -23,19 +23,19 @@ type disk struct {
 	//
 	// Invariant: live is durable with pending played to it.
 	pending []record
-	// inline, if set, gives back a loaded entry what the host took out when it
-	// was appended.
+	// inline, if set, gives back a loaded entry the payload that the host took
+	// out at the append.
 	inline func(*pb.Entry) *pb.Entry
 }
 
-// record is one write, atomic.
+// record is an atomic write.
 type record struct {
 	play func(*image)
-	// entries is how many entries it appends.
+	// entries is the number of entries appended.
 	entries int
 }
 
-// image is what records amount to.
+// image is the result of records.
 type image struct {
 	hard hardState
 	// base is the entry before the first.
@@ -112,7 +112,7 @@ func newDisk(conf *pb.ConfState) *disk {
 	return &disk{live: im.clone(), durable: im}
 }
 
-// write plays a record to what is seen.
+// write plays a record to the live image.
 func (d *disk) write(r record) {
 	r.play(&d.live)
 	d.pending = append(d.pending, r)
@@ -126,8 +126,8 @@ func (d *disk) sync(n int) {
 	d.pending = append(d.pending[:0], d.pending[n:]...)
 }
 
-// crash loses what is not durable, but for the first keep records, and reports
-// whether that tore an append.
+// crash loses the pending records, but for the first keep, and reports whether
+// the loss tore an append.
 func (d *disk) crash(keep int) (torn bool) {
 	torn = 0 < keep && keep < len(d.pending) && d.pending[keep-1].entries > 0 && d.pending[keep].entries > 0
 	d.sync(keep)
@@ -183,5 +183,5 @@ func (d *disk) LastIndex() (uint64, error) { return d.live.last(), nil }
 func (d *disk) FirstIndex() (uint64, error) { return d.live.base.index + 1, nil }
 
 // Snapshot implements [raft.Storage]: a snapshot's place. The host makes the
-// one that is sent when it is sent.
+// snapshot to send at the time of sending.
 func (d *disk) Snapshot() (*pb.Snapshot, error) { return d.live.state.snapshot(), nil }

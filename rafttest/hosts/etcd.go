@@ -15,7 +15,7 @@ type etcd struct {
 	replica
 	// busy is set from a Ready to its Advance.
 	busy bool
-	// todo is what waits to be applied.
+	// todo is the work waiting to be applied.
 	todo     []toApply
 	applying bool
 }
@@ -40,7 +40,7 @@ func (h *etcd) tick() {
 	h.checkProgress()
 }
 
-// work does what the core asks for, one Ready at a time.
+// work does the core's requests, one Ready at a time.
 func (h *etcd) work() {
 	for !h.busy && h.core.HasReady() {
 		h.busy = true
@@ -69,7 +69,8 @@ func (h *etcd) handle(rd raft.Ready) {
 		h.work()
 	}
 	if len(rd.CommittedEntries) > 0 || !raft.IsEmptySnap(rd.Snapshot) {
-		// What follows a change of the members goes by it, so it waits.
+		// Work behind a change of the members depends on the change, so the
+		// work waits.
 		waits := h.handedOut(rd.CommittedEntries)
 		applied = !waits
 		h.enqueue(toApply{rd.Snapshot, rd.CommittedEntries, func() {
@@ -119,7 +120,7 @@ func (h *etcd) enqueue(t toApply) {
 	}
 }
 
-// applyNext is the thread that applies.
+// applyNext is the applying thread.
 func (h *etcd) applyNext() {
 	t := h.todo[0]
 	h.todo = h.todo[1:]
@@ -195,8 +196,8 @@ func (h *etcd) sendOne(m *pb.Message) {
 	h.w.send(h.m.id, to, f, lost, nil)
 }
 
-// sendSnapshot sends the state as it is when it is sent, not as the core has
-// seen it.
+// sendSnapshot sends the state of the moment of sending, not the state seen by
+// the core.
 func (h *etcd) sendSnapshot(to uint64) {
 	report := func(ok bool) func() {
 		return func() {

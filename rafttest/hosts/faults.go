@@ -108,7 +108,7 @@ func (w *world) cut() {
 	})
 }
 
-// transfer hands leadership to a member that has all that is committed.
+// transfer hands leadership to a member with all committed entries.
 func (w *world) transfer() {
 	p := w.leader()
 	if p == nil {
@@ -128,8 +128,8 @@ func (w *world) transfer() {
 	}
 }
 
-// beginOperator lets an operator replace members one after the other: a new one
-// learns, votes, and an old one goes.
+// beginOperator lets an operator replace members one after the other: a new
+// member learns, votes, and an old member goes.
 func (w *world) beginOperator() {
 	w.repeat(w.plan.churnEvery, func() {
 		if p := w.leader(); p != nil && w.changesAreKnown(p.common()) {
@@ -150,7 +150,7 @@ func (w *world) beginOperator() {
 	w.After(100*time.Millisecond, reap)
 }
 
-// members lists whom a configuration names.
+// members lists the members of a configuration.
 func members(conf *pb.ConfState) map[uint64]bool {
 	ids := map[uint64]bool{}
 	for _, list := range [][]uint64{conf.GetVoters(), conf.GetLearners(), conf.GetVotersOutgoing(), conf.GetLearnersNext()} {
@@ -218,7 +218,7 @@ func (w *world) propose(leader *replica, cc pb.ConfChangeI) {
 		w.fail("change does not marshal: %w", err)
 		return
 	}
-	// A field that nobody knows: who marshals it again does not keep its place.
+	// A field unknown to all: marshalling again does not keep its place.
 	data = append(protowire.AppendVarint(protowire.AppendTag(nil, oddField, protowire.VarintType), uint64(len(w.check.changes))), data...)
 	w.check.changes = append(w.check.changes, string(data))
 	leader.m.run(func() {
@@ -234,7 +234,7 @@ func (w *world) propose(leader *replica, cc pb.ConfChangeI) {
 // oddField is no field of a change.
 const oddField = 100
 
-// victim returns a voter that does not lead.
+// victim returns a voter beside the leader.
 func (w *world) victim(leader *replica) uint64 {
 	var ids []uint64
 	for _, id := range leader.state.conf.GetVoters() {
@@ -245,7 +245,8 @@ func (w *world) victim(leader *replica) uint64 {
 	return simkit.Pick(w.faults, ids...)
 }
 
-// caughtUp reports whether a learner may vote: it has what is committed.
+// caughtUp reports whether a learner may vote: the learner has all committed
+// entries.
 func (w *world) caughtUp(leader *replica, id uint64) (ok bool) {
 	commit := leader.core.State().Commit
 	leader.visit(func(member uint64, _ bool, pr tracker.Progress) {
@@ -256,8 +257,8 @@ func (w *world) caughtUp(leader *replica, id uint64) (ok bool) {
 	return ok
 }
 
-// newcomer returns a machine that is no member, with an empty disk: its process
-// begins when the leader first speaks to it.
+// newcomer returns a machine outside the group, with an empty disk: its process
+// begins at the leader's first message.
 func (w *world) newcomer(conf *pb.ConfState) *machine {
 	in := members(conf)
 	for _, m := range w.live() {

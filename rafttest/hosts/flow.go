@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// charge is bytes that an entry took.
+// charge is the bytes of an entry.
 type charge struct {
 	index uint64
 	bytes int
@@ -35,7 +35,7 @@ func (q *quota) release(index uint64) {
 	q.charges = q.charges[n:]
 }
 
-// countQuota charges the entries that a leader appends.
+// countQuota charges the entries appended by a leader.
 func (h *cockroach) countQuota(entries []*pb.Entry) {
 	if h.core.State().Role != raft.StateLeader {
 		return
@@ -46,14 +46,14 @@ func (h *cockroach) countQuota(entries []*pb.Entry) {
 	}
 }
 
-// tokens is what a leader has sent to a member that the member has not yet
-// admitted to its store, of one term.
+// tokens is the bytes sent by a leader to a member, and not yet admitted by the
+// member to its store, of one term.
 type tokens struct {
 	term uint64
 	// sent is the last entry that was charged: a retransmission is free.
 	sent    uint64
 	charges []charge
-	// bytes is all that was charged.
+	// bytes is the sum of the charges.
 	bytes int
 }
 
@@ -77,7 +77,7 @@ func (h *cockroach) takeTokens(m *pb.Message) {
 	}
 }
 
-// report tells the leader what is admitted here: all that is durable.
+// report tells the leader of the entries admitted here: all durable entries.
 func (h *cockroach) report() {
 	s := h.core.State()
 	if s.Lead == 0 || s.Lead == h.m.id {

@@ -131,8 +131,8 @@ func (w *world) probe() {
 	}
 }
 
-// someResponders draws who is to answer reads: all voters, or some members, who may
-// learn or be gone.
+// someResponders draws the nodes to answer reads: all voters, or some members,
+// possibly learners or gone.
 func (w *world) someResponders() []leases.Want {
 	if w.faults.Chance(0.5) {
 		return []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}
@@ -152,7 +152,7 @@ func (w *world) someResponders() []leases.Want {
 	return []leases.Want{{Span: leases.Span{End: middle}, Nodes: some()}, {Span: leases.Span{Start: middle}, Nodes: some()}}
 }
 
-// LeaseReach counts what runs with leases came across.
+// LeaseReach counts the events of runs with leases.
 type LeaseReach struct {
 	LocalReads, LeaderReads, WaitedReads, HeldReads, Redirected, NoteCommits uint64
 	Granted, Revoked, Confirmed, Lapsed, Adopted, Removed, Restored          uint64
@@ -168,7 +168,7 @@ func (r LeaseReach) Missing() []string { return simkit.Zeros(r) }
 // String lists the counts, some to a line.
 func (r LeaseReach) String() string { return simkit.Table(r) }
 
-// countLeases adds up what the leases of a process did, as it ends.
+// countLeases adds up the counts of a process's leases, at the process's end.
 func (m *machine) countLeases() {
 	if m.proc == nil || !m.lib.Leased {
 		return

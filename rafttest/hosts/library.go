@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Core is the RawNode of a library, with one set of types for what each library
-// declares for itself.
+// Core is the RawNode of a library, with a common set of types in place of each
+// library's own.
 type Core interface {
 	weftcore.Shared
 	TickQuiesced()
@@ -25,16 +25,16 @@ type Core interface {
 	Visit(func(id uint64, learner bool, pr tracker.Progress))
 }
 
-// Library makes cores. New may count in Reach what it comes across.
+// Library makes cores. New may count events in Reach.
 type Library struct {
 	Name string
 	New  func(*Reach, raft.Config) (Core, error)
-	// Coded says that entries may travel coded.
+	// Coded says whether entries may travel coded.
 	Coded bool
 	// Leased says that members answer reads by roster leases.
 	Leased bool
-	// Types is the number of message types that the library may send, for hosts
-	// that count by type.
+	// Types is the number of the library's message types, for hosts that count
+	// by type.
 	Types int
 	// mayLeave, if set, prepares a group for another library, and reports
 	// whether it is.
@@ -44,7 +44,7 @@ type Library struct {
 // upstreamTypes is the number of message types that raftpb names.
 var upstreamTypes = len(pb.MessageType_name)
 
-// Weft is this module's library, as a host gets it that swaps the import.
+// Weft is this module's library, as seen by a host after a swap of the import.
 func Weft() Library {
 	return Library{Name: "weft", Types: upstreamTypes, New: newWeft}
 }

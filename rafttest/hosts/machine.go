@@ -16,17 +16,18 @@ type machine struct {
 	// proc is nil while none runs. A lazy one is made by the first message.
 	proc process
 	lazy bool
-	// member says that the operator has seen it among the members.
+	// member says that the operator has seen the machine among the members.
 	member bool
 	// gone says that the member was removed for good.
 	gone bool
-	// life counts processes: what an earlier one began does not go on.
+	// life counts processes: work begun by an earlier process does not go on.
 	life int
 	// paused processes let everything wait.
 	paused  bool
 	backlog []func()
 
-	// target is what the member must have applied soon; since when it knows.
+	// target is the index that the member must have applied soon; targetAt,
+	// since when.
 	target   uint64
 	targetAt time.Duration
 
@@ -43,7 +44,7 @@ type process interface {
 	// put and get call done at most once, unless the process ends before.
 	put(c command, done func())
 	get(c command, done func(value uint32))
-	// work does what the core asks for.
+	// work does the core's requests.
 	work()
 }
 
@@ -78,7 +79,7 @@ func (m *machine) every(d time.Duration, f func()) {
 		if m.life != life || m.proc == nil {
 			return
 		}
-		if !m.paused { // a tick that nobody hears is lost
+		if !m.paused { // a tick in a pause is lost
 			m.w.guard(m.id, f)
 		}
 		m.w.After(d, again)
@@ -107,8 +108,8 @@ func (m *machine) run(f func()) {
 	}
 }
 
-// sync makes durable what has been written, and then calls f. Who asks while a
-// sync is under way shares the next one.
+// sync makes all earlier writes durable, and then calls f. Callers during a
+// sync share the next sync.
 func (m *machine) sync(f func()) {
 	m.wanted = append(m.wanted, f)
 	if !m.syncing {
@@ -134,7 +135,7 @@ func (m *machine) beginSync() {
 	})
 }
 
-// stop ends the process. What it wrote stays written.
+// stop ends the process. Its writes stay.
 func (m *machine) stop() {
 	m.end()
 	m.disk.sync(len(m.disk.pending))

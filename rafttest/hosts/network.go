@@ -18,24 +18,24 @@ const (
 	laneMessage   lane = iota // an encoded message
 	laneAppend                // part of a stream of appends
 	laneHeartbeat             // several heartbeats, merged
-	laneAdmitted              // a report of what was admitted
+	laneAdmitted              // a report of admitted entries
 	laneProposal              // a command for the leader
 	laneSnapshot              // an encoded message with a snapshot
 )
 
-// link is one direction between two machines.
+// link is a direction between two machines.
 type link struct {
 	cuts int
-	// delay is added to what every frame takes.
+	// delay is added to the time of every frame.
 	delay time.Duration
 	// last is when the last frame arrives, once it is calm.
 	last time.Duration
-	// bytes is what was sent.
+	// bytes is the number of bytes sent.
 	bytes int
 	// waiting is the number of frames on their way.
 	waiting int
-	// stream is the one of appends: in order, nothing lost, until it breaks.
-	// When it breaks all on its way is lost, and both ends begin anew.
+	// stream is the stream of appends: in order, nothing lost, until a break.
+	// At a break all frames on their way are lost, and both ends begin anew.
 	stream struct {
 		breaks  int
 		out, in cursor
@@ -45,8 +45,8 @@ type link struct {
 
 const maxMachines = 16
 
-// send puts a frame on its way. lost, if not nil, tells the sender that it will
-// not arrive; arrived that it did.
+// send puts a frame on its way. lost, if not nil, tells the sender that the
+// frame will not arrive; arrived, that the frame did.
 func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 	if to == 0 || to > uint64(len(w.machines)) {
 		return
@@ -138,9 +138,9 @@ func (w *world) stream(l *link, from, to uint64, f frame, drop func()) {
 	})
 }
 
-// deliver hands a frame to the process on a machine, and makes one if that is
-// what the machine waits for. The process may be paused: valid says whether the
-// frame still counts when it looks.
+// deliver hands a frame to the process on a machine, and makes a process if the
+// machine waits for a first message. The process may be paused: valid says
+// whether the frame still counts after the pause.
 func (w *world) deliver(from, to uint64, f frame, valid func() bool) {
 	m := w.machines[to-1]
 	if m.proc == nil && m.lazy {

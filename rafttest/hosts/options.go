@@ -30,12 +30,12 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", byte(k))
 }
 
-// Options says what a run is about.
+// Options shapes a run.
 type Options struct {
 	Kind    Kind
 	Library Library
-	// Rolling moves the group, while it runs, to these libraries one after the
-	// other, each a member at a time.
+	// Rolling moves the group, while it runs, to these libraries in order, each
+	// a member at a time.
 	Rolling []Library
 	// Bug is broken on purpose.
 	Bug Bug
@@ -43,7 +43,7 @@ type Options struct {
 	Trace io.Writer
 }
 
-// Result is what became of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Seed    uint64
 	Err     error
@@ -51,7 +51,7 @@ type Result struct {
 	Leases  LeaseReach
 }
 
-// Reach counts what runs came across: what stays at zero was not tested.
+// Reach counts the events of runs: an event with count zero was not tested.
 type Reach struct {
 	Commands, Reads, Duplicates, Histories                             uint64
 	Lost, Doubled, Reordered, Late, Blocked, QueuesFull                uint64

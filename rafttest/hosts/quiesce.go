@@ -12,14 +12,14 @@ import (
 // restTicks is after how many ticks without work a group comes to rest.
 const restTicks = 10
 
-// mayRest reports whether groups of this run come to rest. They do without
-// CheckQuorum, by which a leader that was at rest would step down.
+// mayRest reports whether groups of this run come to rest. Groups without
+// CheckQuorum do; with CheckQuorum a leader at rest would step down.
 func (h *cockroach) mayRest() bool { return !h.w.plan.checkQuorum }
 
-// maybeQuiesce brings the group to rest if nobody wants anything: all that the
-// leader has is committed and applied, and every member has it. By Match, so
-// that it must not count what a member has yet to complete: nobody would
-// complete it any more.
+// maybeQuiesce brings the group to rest if no work is left: the leader's whole
+// log is committed and applied, and every member has the log. Match decides, so
+// Match must not count entries that a member has yet to complete: nobody would
+// complete the entries any more.
 func (h *cockroach) maybeQuiesce() {
 	if h.quiesced || h.core.HasReady() {
 		return
@@ -47,8 +47,8 @@ func (h *cockroach) level(term, commit uint64) bool {
 		len(h.locals) == 0 && len(h.m.wanted) == 0 && !h.m.syncing
 }
 
-// followToRest brings a follower to rest that is where its leader says. One that
-// is not has the leader go on.
+// followToRest brings a follower to rest if the follower is where its leader
+// says. Otherwise the follower has the leader go on.
 func (h *cockroach) followToRest(from, term, commit uint64) {
 	if h.level(term, commit) {
 		h.rest()
@@ -81,7 +81,7 @@ func (w *world) checkRest() {
 		w.fail("an idle group does not come to rest: %s", w.describe())
 		return
 	}
-	w.runUntil(w.Now()+lateTime, nil) // what was sent before
+	w.runUntil(w.Now()+lateTime, nil) // messages sent before
 	before := w.sent
 	if w.runUntil(w.Now()+quietTime, nil); w.sent != before {
 		w.fail("a group at rest sent %d frames", w.sent-before)
@@ -92,8 +92,8 @@ func (w *world) checkRest() {
 	}
 }
 
-// atRest reports whether all voters rest. A learner that something woke may stay
-// awake: it does not campaign.
+// atRest reports whether all voters rest. A woken learner may stay awake,
+// because learners do not campaign.
 func (w *world) atRest() bool {
 	p := w.leader()
 	if p == nil {

@@ -20,8 +20,8 @@ type readings struct {
 type reading struct {
 	key  byte
 	done func(uint32)
-	// fresh is the last index that the read must not miss: somebody may have seen what
-	// is there.
+	// fresh is the last index that the read must not miss: somebody may have seen the
+	// entry there.
 	fresh uint64
 }
 

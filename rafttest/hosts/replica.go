@@ -20,9 +20,9 @@ type replica struct {
 	m    *machine
 	w    *world
 	core Core
-	// state is what was applied.
+	// state is the applied state.
 	state state
-	// changing counts those that were handed out and are not applied yet.
+	// changing counts the changes handed out and not applied yet.
 	changing int
 	// waiting are calls whose command has yet to be applied here.
 	waiting map[commandID]func(value uint32)
@@ -56,7 +56,7 @@ func (r *replica) begin(m *machine, async bool) {
 	r.core = w.opts.Bug.wrap(core, m)
 }
 
-// die ends a run: a host found something that it cannot bear.
+// die ends a run: a host found an error that no host can bear.
 func die(format string, args ...any) { panic(broken{fmt.Errorf(format, args...)}) }
 
 // apply applies an entry that the core says is committed.
@@ -162,7 +162,7 @@ func (r *replica) visit(see func(id uint64, learner bool, pr tracker.Progress)) 
 	})
 }
 
-// checkProgress compares what a leader says of the others with what they have.
+// checkProgress compares a leader's view of the others with their logs.
 func (r *replica) checkProgress() {
 	r.w.check.keepsUp(r)
 	r.checkCoding()
@@ -172,7 +172,7 @@ func (r *replica) checkProgress() {
 	}
 	for _, m := range r.w.machines {
 		if m.disk.live.hard.term > s.Term {
-			return // deposed: what it knows is old
+			return // deposed: its view is old
 		}
 	}
 	r.visit(func(id uint64, _ bool, pr tracker.Progress) {
@@ -183,7 +183,7 @@ func (r *replica) checkProgress() {
 }
 
 // snapshotFor returns the message that brings a member up to date, or nil if
-// this one does not lead.
+// this member does not lead.
 func (r *replica) snapshotFor(to uint64) *pb.Message {
 	s := r.core.State()
 	if s.Role != raft.StateLeader {
@@ -193,8 +193,8 @@ func (r *replica) snapshotFor(to uint64) *pb.Message {
 	return &pb.Message{Type: pb.MsgSnap.Enum(), From: &r.m.id, To: &to, Term: &s.Term, Snapshot: r.state.snapshot()}
 }
 
-// checkAppend looks at entries that go into the log: they go on from its end,
-// or replace what conflicts with them, and nothing else.
+// checkAppend looks at entries that go into the log: the entries go on from its
+// end, or replace conflicting entries, and nothing else.
 func (r *replica) checkAppend(entries []*pb.Entry) {
 	if len(entries) == 0 {
 		return

@@ -16,13 +16,13 @@ const (
 	clients = 4
 )
 
-// state is a state machine: a few registers. It is small and a value, so that
-// hosts may keep as many copies as they like.
+// state is a state machine: a few registers. A state is small and a value, so
+// that hosts may keep any number of copies.
 type state struct {
-	at     position // the last entry that is in it
+	at     position // the last entry in the state
 	values [keys]uint32
-	// done is the last command of each client that was applied: one that
-	// arrives again, or after a later one, has no effect.
+	// done is the last applied command of each client: a command that arrives
+	// again, or after a later command, has no effect.
 	done [clients]uint32
 	conf *pb.ConfState // never changed in place
 	// confAt is the entry from which conf is in force, or a later one.
@@ -32,7 +32,8 @@ type state struct {
 // position names an entry.
 type position struct{ index, term uint64 }
 
-// apply puts a command into effect. It reports whether it had any.
+// apply puts a command into effect. The result tells whether there was any
+// effect.
 func (s *state) apply(c command) bool {
 	if c.op == opTruncate {
 		return true
@@ -48,7 +49,7 @@ func (s *state) apply(c command) bool {
 	return true
 }
 
-// snapshot returns the state for a node that lacks it.
+// snapshot returns the state for a node without the state.
 func (s *state) snapshot() *pb.Snapshot {
 	data := make([]byte, 0, 4*(keys+clients))
 	for _, v := range append(s.values[:], s.done[:]...) {

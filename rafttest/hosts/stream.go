@@ -11,8 +11,8 @@ import (
 )
 
 // cursor is one end of a stream of appends. Both ends know where the last
-// message ended. One that goes on from there is sent short: its entries and its
-// commit index, and nothing else of it arrives.
+// message ended. A message that goes on from there is sent short: only its
+// entries and its commit index.
 type cursor struct{ index, term uint64 }
 
 const (

@@ -18,7 +18,7 @@ type upgrade struct {
 	densify bool
 }
 
-// target is the library that new processes run.
+// target is the library of new processes.
 func (w *world) target() Library {
 	if len(w.opts.Rolling) == 0 {
 		return w.opts.Library
@@ -26,8 +26,8 @@ func (w *world) target() Library {
 	return w.opts.Rolling[min(w.roll.stage, len(w.opts.Rolling)-1)]
 }
 
-// types is how many message types hosts count. A host that is to run several
-// libraries is built for all of them.
+// types is how many message types hosts count. A host for several libraries is
+// built for all of them.
 func (w *world) types() int {
 	n := w.opts.Library.Types
 	for _, lib := range w.opts.Rolling {
@@ -46,7 +46,7 @@ func (w *world) beginRolling() {
 	w.After(w.faults.Within(0, time.Second), w.roll.next)
 }
 
-// next takes one step, if it can be taken.
+// next takes a step, if possible.
 func (u *upgrade) next() {
 	w := u.w
 	if u.done || w.err != nil {
@@ -75,7 +75,7 @@ func (u *upgrade) next() {
 			u.done = true
 			return
 		}
-		wait += time.Second // some time with all members on one library
+		wait += time.Second // some time with all members on the same library
 	}
 	w.After(wait, u.next)
 }

@@ -18,8 +18,8 @@ import (
 
 // Upstream is go.etcd.io/raft.
 //
-// It draws election timeouts from crypto/rand, so runs with it set that
-// package's reader: one at a time.
+// Upstream draws election timeouts from crypto/rand, so its runs set the reader
+// of crypto/rand, and go singly.
 func Upstream() Library {
 	return Library{Name: "upstream", Types: upstreamTypes, New: newUpstream}
 }
@@ -74,7 +74,7 @@ func (c upstreamCore) Visit(see func(id uint64, learner bool, pr tracker.Progres
 // entropy stands in for crypto/rand's reader during a run.
 type entropy struct{ simkit.Draws }
 
-// Read fills b with what the seed draws.
+// Read fills b with draws of the seed.
 func (e entropy) Read(b []byte) (int, error) {
 	for i := 0; i < len(b); i += 8 {
 		var word [8]byte

@@ -22,7 +22,8 @@ type world struct {
 	simkit.Agenda
 	opts Options
 	plan plan
-	// Streams of randomness, so that more draws from one leave the others alone.
+	// Streams of randomness, so that more draws from a stream leave the others
+	// alone.
 	faults, net, clients simkit.Draws
 
 	machines []*machine // by id, from 1
@@ -51,8 +52,8 @@ func newWorld(seed uint64, opts Options) *world {
 	return w
 }
 
-// Run runs a seed. It sets the reader of crypto/rand, as upstream's library
-// draws from it: one run at a time.
+// Run runs a seed. It sets the reader of crypto/rand, because upstream's
+// library draws from the reader: one run at a time.
 func Run(seed uint64, opts Options) Result {
 	w := newWorld(seed, opts)
 	defer seedEntropy(simkit.NewDraws(seed, 5))()
@@ -83,7 +84,7 @@ func Run(seed uint64, opts Options) Result {
 	return r
 }
 
-// found makes the first members, with one state.
+// found makes the first members, with the same state.
 func (w *world) found() {
 	conf := &pb.ConfState{}
 	for id := range uint64(w.plan.founders) {
@@ -127,7 +128,7 @@ func (w *world) say(id uint64, format string, args ...any) {
 	}
 }
 
-// broken is what a host panics with that finds a contract broken.
+// broken is the panic value of a host that finds a contract broken.
 type broken struct{ what error }
 
 // guard runs a part of a process. What a host or a core cannot bear ends the
@@ -173,12 +174,12 @@ func (w *world) leader() process {
 // checker holds what must be true of all members at once.
 type checker struct {
 	w *world
-	// leaders is who led in each term.
+	// leaders is the leader of each term.
 	leaders map[uint64]uint64
 	// applied is what stands at each index: its term, and a checksum.
 	applied map[uint64]appliedEntry
-	// fresh is the index of the last put that anybody has applied, freshOf that of a key:
-	// somebody may have seen it.
+	// fresh is the index of the last put applied anywhere, freshOf the same for a key:
+	// somebody may have seen the put.
 	fresh   uint64
 	freshOf [keys]uint64
 	// changes are the changes of the members that were proposed, as bytes.
@@ -208,7 +209,7 @@ func (c *checker) sees(r *replica) {
 	}
 }
 
-// applies notes what a member applies.
+// applies notes an entry applied by a member.
 func (c *checker) applies(r *replica, e *pb.Entry) {
 	if c.applied == nil {
 		c.applied = map[uint64]appliedEntry{}
@@ -229,15 +230,15 @@ func (c *checker) hasPut(key byte, index uint64) {
 	c.freshOf[key] = max(c.freshOf[key], index)
 }
 
-// changed looks whether a change that is applied is one that was proposed.
+// changed checks that an applied change was proposed.
 func (c *checker) changed(r *replica, e *pb.Entry) {
 	if len(e.GetData()) > 0 && !slices.Contains(c.changes, string(e.GetData())) {
 		c.w.fail("n%d applies the change %x at %d, which nobody proposed", r.m.id, e.GetData(), e.GetIndex())
 	}
 }
 
-// keepsUp looks whether a member applies what it knows to be committed, once
-// faults are over.
+// keepsUp checks that a member applies the entries known as committed, after
+// the faults.
 func (c *checker) keepsUp(r *replica) {
 	m, w := r.m, c.w
 	if !w.calm || r.state.at.index >= m.target {
@@ -255,7 +256,7 @@ const quietTime = 2 * time.Second
 // lateTime is more than any message takes.
 const lateTime = 2500 * time.Millisecond
 
-// lagTime is within what members apply what they know to be committed.
+// lagTime bounds the time until members apply the entries known as committed.
 const lagTime = 3 * time.Second
 
 // access is a client's operation on a key.
@@ -264,7 +265,7 @@ type access struct {
 	key byte
 }
 
-// checkHistory asks whether what clients saw is linearizable.
+// checkHistory checks that the clients' history is linearizable.
 func (w *world) checkHistory() {
 	for key := range byte(keys) {
 		var ops []access
@@ -342,7 +343,7 @@ func (w *world) askAll() (answered func() bool) {
 	}
 	return func() bool {
 		return !slices.ContainsFunc(questions, func(q *question) bool {
-			idle := q.m.lazy && q.m.proc == nil // nobody made it a member
+			idle := q.m.lazy && q.m.proc == nil // the machine was never made a member
 			return !q.done && !q.m.gone && !idle
 		})
 	}
@@ -353,7 +354,7 @@ func (w *world) agree() bool {
 	var first *replica
 	for _, m := range w.live() {
 		if m.lazy && m.proc == nil {
-			continue // nobody made it a member
+			continue // the machine was never made a member
 		}
 		if m.proc == nil {
 			return false

@@ -30,8 +30,8 @@ func (m *member) addStep(s step) {
 	m.nextStep()
 }
 
-// nextStep gives the state machine its next piece of work. A snapshot that has
-// not arrived whole holds up what is behind it.
+// nextStep gives the state machine its next piece of work. An incomplete
+// snapshot delays the work behind.
 func (m *member) nextStep() {
 	if m.stepped || len(m.steps) == 0 {
 		return
@@ -49,7 +49,7 @@ func (m *member) nextStep() {
 		})
 		return
 	}
-	// The stage has the processor until it has done all that waits.
+	// The stage has the processor until all waiting work is done.
 	m.n.cpu.add(func() (cost time.Duration, effect func()) {
 		var steps []step
 		for len(m.steps) > 0 && m.steps[0].restore == nil {
@@ -114,7 +114,7 @@ func (m *member) keep() {
 			return
 		}
 		if w.opts.Bug == ApplyAgain {
-			kept.encoded = m.state.encode() // by now it has more in it
+			kept.encoded = m.state.encode() // by now the state has more in it
 		}
 		if kept.index > n.kept[m.g.id].index { // else a snapshot was restored meanwhile
 			n.kept[m.g.id] = kept

@@ -13,20 +13,20 @@ import (
 )
 
 // client does one operation after the other in a session of its own, each
-// through any node, and tries again elsewhere when it gets no answer: under the
-// same number, so that it takes effect once.
+// through any node, and tries again elsewhere without an answer: under the same
+// number, so that the operation takes effect once.
 type client struct {
 	w       *world
 	g       *group
 	id      int
-	session session.ID // 0: it has none
+	session session.ID // 0: no session
 	seq     uint64
-	near    uint64            // the node that answered last
-	seen    [storeKeys]uint32 // the last value it knows of each key
+	near    uint64            // the last node with an answer
+	seen    [storeKeys]uint32 // the last known value of each key
 	// patient clients never give up, and have no think time: scenarios.
 	patient bool
 	stopped bool
-	done    int // operations that ended with a result
+	done    int // operations with a result
 }
 
 // operation is one call of a client, with all its tries. Calls and returns are
@@ -45,7 +45,7 @@ type operation struct {
 	call, ret int64
 	result    answer
 	finished  bool // the client has the result
-	abandoned bool // it may happen later, or never
+	abandoned bool // the operation may happen later, or never
 	tries     int
 	waiting   bool // a try is under way
 }
@@ -226,8 +226,8 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 	})
 }
 
-// answered takes an answer that a node gives now and that is with the client in
-// a moment.
+// answered takes an answer given by a node now, on its way to the client for a
+// moment.
 func (c *client) answered(op *operation, m *member, a answer) {
 	w := c.w
 	op.waiting = false

@@ -72,7 +72,7 @@ func (m *member) coded() *raft.Coding {
 	return cfg
 }
 
-// RecordCoding counts what a core reports.
+// RecordCoding counts the reports of a core.
 func (r *Reach) RecordCoding(e raft.CodingEvent) {
 	switch e.Kind {
 	case raft.CodingEncoded:

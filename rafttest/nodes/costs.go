@@ -9,11 +9,11 @@ import "time"
 // takes time but its links and its disk.
 type Costs struct {
 	// CPU time of the loop that owns a replica.
-	Turn    time.Duration // a turn, whatever is in it
-	Message time.Duration // a message that came in
+	Turn    time.Duration // a turn, at any content
+	Message time.Duration // an incoming message
 	Call    time.Duration // a call of a user, with its result
-	// Sent is CPU time for a message that goes out, and Received for reading one
-	// from the network.
+	// Sent is CPU time for an outgoing message, and Received for reading a
+	// message from the network.
 	Sent, Received time.Duration
 	// Write is CPU time for a round of the log's writer, Entry for an entry in it.
 	Write, Entry time.Duration
@@ -23,8 +23,8 @@ type Costs struct {
 	// CPU time for a KiB, by where it passes.
 	LoopKiB, WireKiB, LogKiB, ApplyKiB time.Duration
 
-	// Sync is what a disk takes to make a write durable, DiskKiB what a KiB
-	// takes on top.
+	// Sync is a disk's time to make a write durable, DiskKiB the additional
+	// time of a KiB.
 	Sync, DiskKiB time.Duration
 	// Delay is the way of a message, LinkKiB what a KiB takes to leave a node.
 	Delay, LinkKiB time.Duration
@@ -39,7 +39,7 @@ func (c Costs) scaled(by float64) Costs {
 	return c
 }
 
-// per returns what bytes take if a KiB takes that long.
+// per returns the time of bytes, given the time of a KiB.
 func per(bytes int, kib time.Duration) time.Duration {
 	return time.Duration(int64(bytes) * int64(kib) >> 10)
 }

@@ -5,13 +5,13 @@ package nodes
 
 import "time"
 
-// task is work for a processor. When it gets there it takes what waits for it
-// and says how long that takes; effect is called when the time is over.
+// task is work for a processor. At its turn the task takes the waiting input
+// and returns the time needed; effect is called when the time is over.
 type task func() (cost time.Duration, effect func())
 
-// cpu is a node's processor: it does one task at a time, in the order in which
-// they became due. What comes in while a node is busy so waits together, and is
-// one turn, one write, one frame, as in real life.
+// cpu is a node's processor: tasks run singly, in the order in which they
+// became due. So all input to a busy node waits together, and is one turn, one
+// write, one frame, as in real life.
 type cpu struct {
 	n     *node
 	due   []task

@@ -34,11 +34,11 @@ type disk struct {
 	queued  int       // bytes of entries in queue
 	writing bool
 	stalled error // as the members have heard, at stalledAt
-	stuck   bool  // the last round found no room, and nothing that it could write
-	trying  bool  // there will be another one
+	stuck   bool  // the last round found no room, and nothing to write
+	trying  bool  // another round will come
 
 	stalledAt time.Duration
-	free      time.Duration // when the disk has done what it was given
+	free      time.Duration // when the disk has done all its work
 	slowUntil time.Duration
 	full      bool
 	fullUntil time.Duration
@@ -115,7 +115,7 @@ func (d *disk) fillUp(outage time.Duration) {
 	})
 }
 
-// crash leaves on the disk what survives.
+// crash leaves the surviving data on the disk.
 func (d *disk) crash(power bool) {
 	switch {
 	case d.image != nil:
@@ -128,9 +128,9 @@ func (d *disk) crash(power bool) {
 	d.engine = nil
 }
 
-// afterPowerFailure returns what is left without power: what was synced, and by
-// chance blocks of what was not. (The file system can do that by itself, but in
-// the order of a map.)
+// afterPowerFailure returns the data left after a loss of power: the synced
+// blocks, and by chance some of the others. (The file system can draw the
+// blocks by itself, but in the order of a map.)
 func (d *disk) afterPowerFailure() *vfs.MemFS {
 	left := d.fs.CrashClone(vfs.CrashCloneCfg{})
 	percent := simkit.Pick(d.n.w.disks, 0, 0, 20, 50, 80, 100)
@@ -154,7 +154,7 @@ func (d *disk) afterPowerFailure() *vfs.MemFS {
 func (d *disk) overlay(left *vfs.MemFS, path string, percent int) error {
 	now, err := readFile(d.fs, path)
 	if err != nil {
-		return nil // it has another name by now, and the new one was not synced
+		return nil // the file has another name by now, and the new name was not synced
 	}
 	synced, err := readFile(left, path)
 	if err != nil {
@@ -195,8 +195,8 @@ func readFile(fs vfs.FS, path string) ([]byte, error) {
 	return b, errors.Join(err, f.Close())
 }
 
-// occupy returns when the disk has written bytes on top of what it was given
-// before, and synced them if asked to.
+// occupy returns when the disk has written bytes behind all earlier work, and
+// synced the bytes if asked to.
 func (d *disk) occupy(bytes int, sync bool) (until time.Duration) {
 	c := &d.n.w.plan.costs
 	took := per(bytes, c.DiskKiB)
@@ -222,8 +222,8 @@ func (d *disk) put(w logWork) {
 	d.write()
 }
 
-// write begins a round of the log's writer: what waits when the processor gets
-// to it goes to the engine, and is on the disk when that had the time.
+// write begins a round of the log's writer: the entries waiting at the
+// processor's turn go to the engine, and are on the disk after the disk's time.
 func (d *disk) write() {
 	if d.writing || len(d.queue) == 0 && d.stalled == nil {
 		return
@@ -243,7 +243,7 @@ func (d *disk) round() {
 	d.n.w.At(d.occupy(bytes, sync), d.n.bound(d.written))
 }
 
-// fill gives the engine what it takes.
+// fill gives the engine as much as the engine takes.
 func (d *disk) fill() (bytes int, sync bool, err error) {
 	for len(d.queue) > 0 && int64(bytes) < d.n.w.plan.logBatch {
 		w := d.queue[0]

@@ -79,7 +79,7 @@ func (f *finale) look() {
 	}
 }
 
-// missing says what a group has yet to do, and asks for it.
+// missing names a group's unfinished work, and asks for the work.
 func (f *finale) missing(g *group) string {
 	leader := g.leading()
 	if leader == nil {

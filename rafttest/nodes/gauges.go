@@ -8,9 +8,9 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// gauges compares the queues of a member, and those of its node, with their
-// bounds. Queues that let in what comes while they are below their bound may be
-// over it by one element.
+// gauges compares the queues of a member, and of its node, with their bounds. A
+// queue that takes any element while below the bound may exceed the bound by an
+// element.
 func (m *member) gauges() {
 	n, w := m.n, m.n.w
 	p := &w.plan
@@ -32,8 +32,8 @@ func (m *member) gauges() {
 	for _, l := range n.egress.order {
 		over("link", l.bytes, p.linkBytes+one)
 	}
-	// Each group may have, in the append stage, what a leader takes uncommitted
-	// or what a leader sends a follower.
+	// Each group may have, in the append stage, as much as a leader takes
+	// uncommitted or sends a follower.
 	over("append stage", n.disk.queued, len(w.groups)*(max(p.uncommitted, p.inflightBytes)+2*one))
 	if e := n.disk.engine; e != nil {
 		write := one
@@ -49,7 +49,7 @@ func (m *member) gauges() {
 func (p *plan) largestEntry() int { return max(p.batchBytes, p.maxCommand()) }
 
 // largestMessage bounds a message: entries up to a limit and one more, or the
-// units that were asked for in one question, or a piece of a snapshot.
+// units asked for in one question, or a piece of a snapshot.
 func (p *plan) largestMessage() int {
 	entries := p.appendBytes
 	if p.coding.on {

@@ -10,20 +10,20 @@ import (
 	"github.com/weftraft/weft/rawnode/session"
 )
 
-// group is a Raft group as the simulator sees it from outside: who was told to
-// belong to it, and what its replicas have applied.
+// group is a Raft group as seen by the simulator from outside: the nodes told
+// to be members, and the entries applied by the replicas.
 type group struct {
 	w        *world
 	id       uint64
 	founders []uint64
-	told     [maxNodes + 1]bool // nodes that run a member, or did
+	told     [maxNodes + 1]bool // nodes with a member, now or earlier
 	retired  [maxNodes + 1]bool // and were removed; their ids are not used again
 
-	// applied is what the first replica applied that came so far; all others
-	// must do the same.
+	// applied is the entries as first applied by any replica; all others must
+	// do the same.
 	applied []appliedCommand
 	tries   map[uint32]fate // by attempt
-	effects map[uint32]bool // operations that have taken effect
+	effects map[uint32]bool // operations in effect
 	fresh   freshness
 	last    map[session.ID]uint64
 	leaders map[uint64]leadership // by term
@@ -43,7 +43,7 @@ type appliedCommand struct {
 	answer  answer
 }
 
-// fate is what is known of a try.
+// fate is the known outcome of a try.
 type fate uint8
 
 const (
@@ -82,8 +82,8 @@ func (g *group) elected(n *node, term uint64) {
 	}
 }
 
-// countFullVoters counts a leader that follows a dead one, and needed the vote of a
-// node that had no room for the last election timeout.
+// countFullVoters counts a leader that follows a dead leader, and needed the vote
+// of a node without room for the last election timeout.
 func (g *group) countFullVoters(n *node) {
 	w := g.w
 	if former := w.node(g.lastLeader); former == nil || former.up || w.plan.noCheckQuorum {

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// history is what clients did and saw.
+// history is the clients' operations and results.
 type history struct {
 	ops        []*operation
 	operations uint32
@@ -25,7 +25,7 @@ func (h *history) stamp() int64 {
 }
 
 // checkHistory looks for an order of the operations, each between its call and
-// its return, in which every one has the result that it had.
+// its return, with the recorded results.
 func (w *world) checkHistory() {
 	if w.failure != nil {
 		return
@@ -37,7 +37,7 @@ func (w *world) checkHistory() {
 	by := map[register][]*operation{}
 	for _, op := range w.history.ops {
 		if !op.finished && (op.verb == verbGet || !op.client.g.effects[op.id]) {
-			continue // nobody saw it, or it never took effect
+			continue // the result was not seen, or the operation never took effect
 		}
 		at := register{op.client.g.id, op.key}
 		by[at] = append(by[at], op)

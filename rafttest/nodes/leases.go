@@ -152,8 +152,8 @@ func (w *world) readOptions(key uint8) (o replica.ReadOptions) {
 	return o
 }
 
-// probe reads at any node. Clients wait for their writes where they read, so they would not
-// go on to read at a node that is cut off.
+// probe reads at any node. Clients wait for their writes where they read, so clients would
+// not go on to read at a node that is cut off.
 func (w *world) probe(g *group) {
 	n := w.node(1 + uint64(w.lease.IntN(maxNodes)))
 	m := n.members[g.id]
@@ -164,7 +164,7 @@ func (w *world) probe(g *group) {
 	n.bound(func() { m.read(key, w.plan.deadline, func(error) {}) })()
 }
 
-// countRead counts who vouched for a read.
+// countRead counts a read by the node that vouched for the read.
 func (r *Reach) countRead(by replica.ServedBy) {
 	switch by {
 	case replica.ServedByLease:
@@ -212,10 +212,10 @@ func (n *node) countLeases() {
 	}
 }
 
-// freshness is what is known of the acknowledged writes of a group: how many commands a
-// state has at least that has them.
+// freshness is the knowledge of a group's acknowledged writes: how many commands are at
+// least in a state with all of them.
 type freshness struct {
-	places map[uint32]uint64 // of operations that have taken effect
+	places map[uint32]uint64 // of operations in effect
 	acked  [storeKeys]uint64 // by key
 	// steps are the times at which the highest of all rose.
 	steps []ackedStep
@@ -235,7 +235,8 @@ func (f *freshness) acknowledged(at time.Duration, op *operation) {
 	}
 }
 
-// before returns what a state has at least that has everything acknowledged by a time.
+// before returns how many commands are at least in a state with all writes
+// acknowledged by a time.
 func (f *freshness) before(at time.Duration) uint64 {
 	for i := len(f.steps) - 1; i >= 0; i-- {
 		if f.steps[i].at <= at {
@@ -245,8 +246,8 @@ func (f *freshness) before(at time.Duration) uint64 {
 	return 0
 }
 
-// readStale reads at a member by a policy that allows an older state, and checks that the
-// state is not older than that.
+// readStale reads at a member by a policy that allows an older state, and checks the age
+// of the state.
 func (m *member) readStale() {
 	w, g := m.n.w, m.g
 	most := w.lease.Span(tickTime, 3*electionTime)

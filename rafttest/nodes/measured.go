@@ -3,12 +3,12 @@
 
 package nodes
 
-// Measured is what work cost real hosts, in nanoseconds. It was made on two
-// cores of a virtual machine that had other work to do, by
+// Measured is the costs of work at real hosts, in nanoseconds. Measured was
+// made on two cores of a virtual machine with other work to do, by
 //
 //	go run ./rafttest/nodes/fit -time 700ms
 //
-// but for Delay and LinkKiB, which are those of a 10 Gbit/s network.
+// but for Delay and LinkKiB, the costs of a 10 Gbit/s network.
 var Measured = Costs{
 	Turn:     1358,
 	Message:  1358,

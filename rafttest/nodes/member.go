@@ -32,7 +32,7 @@ type member struct {
 
 	inbox     []input
 	bytes     [wire.NumClasses]int // of messages in the inbox
-	blocking  []func()             // connections that wait for room in it
+	blocking  []func()             // connections that wait for room in the inbox
 	scheduled bool                 // a turn waits for the processor
 	ticking   bool                 // a tick waits in the inbox
 
@@ -45,7 +45,7 @@ type member struct {
 
 	state   *store
 	applied uint64 // index of the state
-	host    []byte // what the replica wants kept beside it
+	host    []byte // the replica's durable state beside the log
 	steps   []step
 	stepped bool          // the apply stage is at work
 	stepLen int           // bytes of commands in steps
@@ -64,7 +64,7 @@ type input struct {
 	do   func(*replica.Replica)
 }
 
-// keptState is a state machine's own storage: what it finds at a start.
+// keptState is a state machine's own storage, as found at a start.
 type keptState struct {
 	index   uint64
 	host    []byte
@@ -161,7 +161,7 @@ func (m *member) post(cost time.Duration, do func(*replica.Replica)) {
 	m.kick()
 }
 
-// kick has the loop look at what waits.
+// kick has the loop look at its waiting input.
 func (m *member) kick() {
 	if m.scheduled {
 		return
@@ -170,8 +170,7 @@ func (m *member) kick() {
 	m.n.cpu.add(m.turn)
 }
 
-// turn is one turn of the loop: all inputs that are there, then what the replica
-// makes of them.
+// turn is one turn of the loop: all waiting inputs, then the replica's outputs.
 func (m *member) turn() (cost time.Duration, effect func()) {
 	items := m.inbox
 	m.atDoor.calls, m.atDoor.bytes = 0, 0
@@ -206,7 +205,7 @@ func (m *member) unblock() {
 	}
 }
 
-// flush ends a turn: it gives the stages what is to be done.
+// flush ends a turn: the stages get their work.
 func (m *member) flush() {
 	w := m.n.w
 	out := m.r.Flush(w.Now())
@@ -275,8 +274,8 @@ func (m *member) appendStage(w logWork) {
 	m.n.cpu.add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(w) } })
 }
 
-// receive takes a message from a connection. It returns false if there is no
-// room for it now.
+// receive takes a message from a connection. The result is false if there is no
+// room for the message now.
 func (m *member) receive(msg wire.Message) bool {
 	w := m.n.w
 	class, size := msg.Class(), msg.Size()
@@ -326,7 +325,7 @@ func (m *member) unreachable(peer uint64) {
 	m.post(0, func(r *replica.Replica) { r.Unreachable(peer) })
 }
 
-// ticked lets a tick pass. One that the loop has not come to swallows the next.
+// ticked lets a tick pass. A tick still waiting for the loop swallows the next.
 func (m *member) ticked() {
 	if !m.ticking {
 		m.ticking = true
@@ -339,7 +338,7 @@ func (m *member) ticked() {
 	m.keep()
 }
 
-// pendingCall is a call that has not ended.
+// pendingCall is an unfinished call.
 type pendingCall struct {
 	deadline time.Duration
 	end      func(replica.Done)

@@ -20,7 +20,7 @@ type egress struct {
 	order  []*lane // as they were made, which is a function of the run
 	turn   int
 	busy   bool
-	wakers []func() // snapshots that wait for room
+	wakers []func() // snapshots waiting for room
 }
 
 type laneID struct {
@@ -28,8 +28,8 @@ type laneID struct {
 	class wire.Class
 }
 
-// lane is the queue of one connection, and what has left and not been taken by
-// the receiver.
+// lane is the queue of one connection, and the messages that have left and not
+// been taken by the receiver.
 type lane struct {
 	laneID
 	waiting []wire.Message
@@ -37,8 +37,8 @@ type lane struct {
 	// places has where the last MsgApp of each group appends that was queued
 	// since the queue was empty.
 	places map[uint64]wire.Place
-	// blocked are messages that arrived and found the inbox full: the receiver
-	// does not read this connection, so nothing leaves on it either.
+	// blocked are messages that arrived at a full inbox: the receiver does not
+	// read the connection, so nothing leaves either.
 	blocked []blockedMessage
 	last    time.Duration // when the last message arrives: connections keep order
 }
@@ -76,8 +76,8 @@ func (e *egress) send(m wire.Message) {
 	e.next()
 }
 
-// supersede takes out of the queue what m makes pointless, by the transport's
-// rule, and returns how many messages that are.
+// supersede takes the messages made pointless by m out of the queue, by the
+// transport's rule, and returns their number.
 func (l *lane) supersede(m wire.Message) uint64 {
 	place, ok := wire.PlaceOf(m)
 	if !ok {
@@ -167,11 +167,11 @@ func (e *egress) broken(peer uint64) {
 	}
 }
 
-// network is what lies between the nodes.
+// network is the links between the nodes.
 type network struct {
 	w    *world
-	cuts [maxNodes + 1][maxNodes + 1]int           // faults that block a direction
-	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when it is slow
+	cuts [maxNodes + 1][maxNodes + 1]int           // faults blocking a direction
+	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when the direction is slow
 	// held says until when a connection gets nothing through, and loses nothing.
 	held map[*lane]time.Duration
 	// deaf says until when a node hears neither appends nor verdicts.
@@ -215,8 +215,8 @@ func (nw *network) carry(from *node, l *lane, m wire.Message, life uint64) {
 }
 
 // encoded sends a message through the codec. A large payload is not copied for
-// every receiver: it would take real time, and find nothing that a small one
-// does not.
+// every receiver: the copies would take real time, and find no more than a
+// small payload.
 func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
 	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
 		return m, true
@@ -228,7 +228,7 @@ func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
 	return got, err == nil
 }
 
-// arrive hands a message to the member that it is for; if that has no room, the
+// arrive hands a message to its member; if the member has no room, the
 // connection waits.
 func (nw *network) arrive(from *node, l *lane, m wire.Message, life uint64) {
 	to := nw.w.node(m.To)
@@ -254,9 +254,9 @@ type blockedMessage struct {
 	msg wire.Message
 }
 
-// read takes what has arrived to the inboxes, as far as there is room; it goes
-// on when there is more. Whatever is behind a message that waits waits too,
-// also for other groups: it is one connection.
+// read takes arrived messages to the inboxes, as far as there is room, and goes
+// on when there is more. All messages behind a waiting message wait too, also
+// for other groups, because the connection is shared.
 func (l *lane) read(next func()) {
 	for len(l.blocked) > 0 {
 		b := l.blocked[0]
@@ -270,8 +270,8 @@ func (l *lane) read(next func()) {
 	next()
 }
 
-// hangUp breaks the connections to a process that died: its system tells those
-// at their other ends, if it can reach them.
+// hangUp breaks the connections to a dead process: its system tells the nodes
+// at the other ends, if the nodes can be reached.
 func (nw *network) hangUp(dead *node) {
 	for _, other := range nw.w.nodes {
 		connected := slices.ContainsFunc(other.egress.order, func(l *lane) bool { return l.to == dead.id })

@@ -12,17 +12,17 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// node is a machine: a processor, a disk, a clock, and while it runs a process
-// with a member of each group that it belongs to.
+// node is a machine: a processor, a disk, a clock, and while the machine runs,
+// a process with a member of each of its groups.
 type node struct {
 	w  *world
 	id uint64
-	// life counts the starts of the process. What was begun in one life is
-	// nobody's in the next.
+	// life counts the starts of the process. Work begun in a life is void in
+	// the next.
 	life      uint64
 	up        bool
 	paused    bool
-	waking    []func() // what happens when a paused process goes on
+	waking    []func() // calls for the end of a pause
 	tickEvery time.Duration
 
 	clock   *clock // of this life
@@ -42,8 +42,8 @@ func (w *world) newNode(id uint64, seed uint64) *node {
 	return n
 }
 
-// after has something happen to the process, unless it ends before; a process
-// that is paused does it when it goes on.
+// after runs a call at the process later, unless the process ends before; a
+// paused process runs the call after the pause.
 func (n *node) after(d time.Duration, happen func()) { n.w.After(d, n.bound(happen)) }
 
 func (n *node) bound(happen func()) func() {
@@ -59,7 +59,7 @@ func (n *node) bound(happen func()) func() {
 	}
 }
 
-// start starts the process: a member of every group that it has been told of.
+// start starts the process: a member of every group that the node was told of.
 func (n *node) start() {
 	if n.up || n.w.failure != nil {
 		return
@@ -83,8 +83,8 @@ func (n *node) start() {
 	n.tick(n.life)
 }
 
-// cannotStart ends a process that finds no room on its disk; it is tried again
-// later. Nothing else keeps one from starting.
+// cannotStart ends a process without room on its disk; a later try follows.
+// Nothing else keeps a process from starting.
 func (n *node) cannotStart(err error) {
 	if !n.disk.full || !errors.Is(err, syscall.ENOSPC) {
 		n.w.fail(NoFailure, "node %d does not start: %v", n.id, err)

@@ -15,7 +15,7 @@ import (
 
 // campaignReplica has a replica try to become leader.
 func campaignReplica(r *replica.Replica) {
-	_ = r.Campaign() // it may not be allowed to; as well
+	_ = r.Campaign() // a refusal is as well
 }
 
 // transfer asks some member to hand leadership to another.
@@ -90,7 +90,7 @@ func (w *world) drawChange(g *group, leader *member, conf *pb.ConfState) (change
 	case k == 3 && joiner != 0 && len(voters) < 5:
 		g.join(joiner)
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, joiner)}
-	case k == 4 && joiner != 0 && len(voters) > 1: // one for another, through a joint configuration
+	case k == 4 && joiner != 0 && len(voters) > 1: // a swap of two members, through a joint configuration
 		g.join(joiner)
 		return []*pb.ConfChangeSingle{single(pb.ConfChangeAddNode, joiner), single(pb.ConfChangeRemoveNode, voters[w.rng.IntN(len(voters))])}
 	case len(voters) > 2:

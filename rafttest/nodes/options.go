@@ -11,22 +11,22 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// Options says what a run is to be like, beyond what its seed draws. The zero
-// value draws everything.
+// Options shapes a run, beyond the draws of its seed. The zero value draws
+// everything.
 type Options struct {
 	// Trace receives the story as it goes; nil: nobody listens.
 	Trace io.Writer
 	// Duration is the virtual length of the phase with faults; 0 means 1.2 s,
 	// which is twelve election timeouts.
 	Duration time.Duration
-	// Core is the library that the nodes drive: replica.Weft if nil. Upstream's
-	// library draws from crypto/rand.Reader: a caller who wants the same story
-	// twice sets that, and runs one seed at a time.
+	// Core is the library under the nodes: replica.Weft if nil. Upstream's
+	// library draws from crypto/rand.Reader: for the same story twice, a caller
+	// sets the reader, and runs one seed at a time.
 	Core replica.NewCore
-	// Bug plants a mistake, to see that it is found.
+	// Bug plants a mistake, to see the mistake found.
 	Bug Bug
 
-	// tune changes what the seed drew, for scenarios.
+	// tune changes the draws of the seed, for scenarios.
 	tune func(*plan)
 }
 
@@ -40,16 +40,16 @@ type Result struct {
 	// Hash is of the whole story, and the same for each run of a seed. Lines is
 	// how long the story is, Events how much happened.
 	Hash, Lines, Events uint64
-	// Plan is what the seed drew.
+	// Plan is the seed's draws.
 	Plan string
-	// Recovery is how long it took, once the faults were over, until all groups
-	// did all that they should.
+	// Recovery is the time from the end of the faults until all groups had done
+	// all their work.
 	Recovery time.Duration
-	// Reached counts what the run came across.
+	// Reached counts the events of the run.
 	Reached Reach
 }
 
-// Violation is an invariant that did not hold.
+// Violation is a broken invariant.
 type Violation struct {
 	Invariant string        // its name
 	At        time.Duration // virtual time
@@ -92,14 +92,14 @@ const (
 	NoSessions          // a command that was tried twice takes effect twice
 	FollowerBarrier     // a read waits for what its own node knows to be committed
 	NoWait              // a read gets its barrier, and does not wait for it
-	NoFsync             // what is written is not synced
-	EarlyAck            // a write is acknowledged when it is queued
+	NoFsync             // writes are not synced
+	EarlyAck            // a write is acknowledged when queued
 	NoQueueBudget       // commands are queued without a bound
 	NoInboxBudget       // messages are queued without a bound
 	NoLinkBudget        // messages for a peer that does not read are kept
-	ApplyAgain          // a restart applies again what the state has in it
+	ApplyAgain          // a restart applies entries of the state again
 	NewerBody           // the body of a snapshot is newer than its header
-	RefusedLate         // a call that is open is told that it was refused
+	RefusedLate         // an open call is told of a refusal
 	WildClocks          // clocks run at rates far beyond the bound of leases
 	TickedClock         // leases go by when the last tick was
 	endOfBugs

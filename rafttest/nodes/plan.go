@@ -57,8 +57,8 @@ type plan struct {
 	partition, isolate, oneWay, slowLink, holdLink, slowDisk, fullDisk time.Duration
 	pause, members, transfer, campaign                                 time.Duration
 	outage                                                             time.Duration // longest
-	// rewrites says that a full disk still takes what goes to blocks that a file
-	// has, as most file systems do. Others write each block to a new place.
+	// rewrites says that a full disk still takes writes to a file's own blocks,
+	// as most file systems do. Others write each block to a new place.
 	rewrites bool
 	// fallWhenFull is how likely a leader loses power when another log stalls.
 	fallWhenFull float64
@@ -158,8 +158,8 @@ func (p *plan) drawFaults(d simkit.Draws) {
 	p.members = every(0.5, 50*time.Millisecond, time.Second)
 	p.transfer = every(0.4, 50*time.Millisecond, 2*time.Second)
 	p.campaign = every(0.2, 100*time.Millisecond, 2*time.Second)
-	// Who was removed and does not know it campaigns; only PreVote makes that
-	// harmless to those who are behind.
+	// A removed node unaware of its removal campaigns; only PreVote makes the
+	// campaigns harmless to nodes that are behind.
 	p.noPreVote = p.members == 0 && d.Chance(0.2)
 	p.outage = d.Span(20*time.Millisecond, time.Second)
 }

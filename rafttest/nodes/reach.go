@@ -5,7 +5,7 @@ package nodes
 
 import "github.com/weftraft/weft/rafttest/internal/simkit"
 
-// Reach counts what runs came across. What is never reached is not tested.
+// Reach counts the events of runs. An event never reached is not tested.
 type Reach struct {
 	Elections, LeaderChanges                             uint64
 	Commands, Writes, Reads, Retries, Indeterminate      uint64
@@ -14,7 +14,7 @@ type Reach struct {
 	Crashes, Kills, TornWrites, TornTails, Failures      uint64
 	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
-	ElectedByFull                                        uint64 // leaders behind a dead one that needed the vote of a node without room
+	ElectedByFull                                        uint64 // leaders after a dead leader, elected by the vote of a node without room
 	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
 	Superseded, HangUps                                  uint64
 	Transfers, Campaigns, Floods                         uint64
@@ -25,9 +25,9 @@ type Reach struct {
 	StatesKept, Compactions                              uint64
 	Coded, Pushed, Asked, Completed, HeldBack            uint64
 	Raised, Recoveries, Densified                        uint64
-	RosterReads, LeaseReads, QuorumReads, StaleReads     uint64 // by who vouched for them
+	RosterReads, LeaseReads, QuorumReads, StaleReads     uint64 // by the kind of voucher
 	QuorumFallbacks, QuorumRestarts                      uint64
-	WaitedReads, HeldReads, CutReads                     uint64 // of those at responders
+	WaitedReads, HeldReads, CutReads                     uint64 // of the reads at responders
 	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters
 	NoteCommits                                          uint64
 	LeasedRuns                                           uint64 // runs with leases on
@@ -36,7 +36,7 @@ type Reach struct {
 // Add adds the counts of another run.
 func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
 
-// Missing names what was not reached.
+// Missing names the events not reached.
 func (r Reach) Missing() []string { return simkit.Zeros(r) }
 
 // String lists the counts, some to a line.

@@ -22,11 +22,11 @@ import (
 // use for. To reach that takes several coincidences, which this fault arranges.
 type repeats struct {
 	every time.Duration // between two times at which a member is deaf
-	// again has leaders append a change that they have applied, as leaders of earlier
+	// again has leaders append a change already applied, as leaders of earlier
 	// versions did.
 	again bool
 	// uneven has every other node keep much of its log: a leader that needs a snapshot
-	// to serve a member may be followed by one that does not.
+	// to serve a member may be followed by a leader that needs none.
 	uneven bool
 }
 
@@ -44,8 +44,8 @@ func (p *plan) drawRepeats(d simkit.Draws) {
 // keepsMuch reports whether a node keeps much of its log.
 func (r repeats) keepsMuch(node uint64) bool { return r.uneven && node%2 == 0 }
 
-// deafen has a member propose a change, and keeps from its node, for a time, what
-// would tell what became of it.
+// deafen has a member propose a change, and keeps all news of the change from its
+// node for a time.
 func (w *world) deafen(g *group) {
 	leader := g.leading()
 	if leader == nil || len(leader.conf().GetVotersOutgoing()) > 0 {
@@ -69,8 +69,8 @@ func (nw *network) unheard(m wire.Message) bool {
 	return nw.w.Now() < nw.deaf[m.To] && (verdict || m.Class() == wire.ClassAppend)
 }
 
-// offered is called when a member begins to take a snapshot. If it is deaf, it takes
-// its time, and its group another leader, that has the log.
+// offered is called when a member begins to take a snapshot. A deaf member takes its
+// time, and its group gets another leader, with the log.
 func (m *member) offered() {
 	w := m.n.w
 	leader := m.g.leading()
@@ -86,7 +86,8 @@ func (m *member) offered() {
 	}
 }
 
-// appendAgain appends a change to the log of a leader that has applied it.
+// appendAgain appends a change to the log of a leader that has applied the
+// change.
 func (m *member) appendAgain(msg wire.Message) {
 	p, ok := msg.Body.(wire.Proposal)
 	st := m.core.State()

@@ -10,13 +10,13 @@ import (
 	"github.com/weftraft/weft/rawnode/session"
 )
 
-// verb is what an operation does.
+// verb is the kind of an operation.
 type verb byte
 
 const (
 	verbGet  verb = iota // never in the log
 	verbPut              // writes a value
-	verbSwap             // writes a value if another one is there
+	verbSwap             // writes a value if a given other value is there
 	verbOpen             // opens a session
 	endOfVerbs
 )
@@ -25,7 +25,7 @@ var verbNames = [endOfVerbs]string{"get", "put", "swap", "open"}
 
 func (v verb) String() string { return verbNames[v] }
 
-// command is what stands in an entry.
+// command is the payload of an entry.
 type command struct {
 	verb    verb
 	key     uint8
@@ -33,8 +33,8 @@ type command struct {
 	seq     uint64
 	acked   uint64 // the client has the results up to here
 	value   uint32 // all writes of a run have different values; 0 is never written
-	old     uint32 // what a swap replaces
-	op      uint32 // the operation that it is a try of
+	old     uint32 // the value to replace, of a swap
+	op      uint32 // the operation of the try
 	attempt uint32 // numbers the tries of all operations
 	padding int
 }
@@ -71,9 +71,9 @@ func decodeCommand(b []byte) (command, error) {
 // answer is what the state machine returns for a command.
 type answer struct {
 	verdict session.Verdict
-	session session.ID // that was opened
-	done    bool       // a swap found what it was to replace
-	value   uint32     // a get: what was read
+	session session.ID // the opened session
+	done    bool       // a swap found the value to replace
+	value   uint32     // a get: the value read
 }
 
 // register is a key's value. Its padding is not kept, but counts where the state
@@ -84,7 +84,7 @@ type register struct {
 }
 
 // store is the state machine of one group at one node: a few registers, the
-// sessions of clients, and how many commands made it what it is.
+// sessions of clients, and the number of commands applied.
 type store struct {
 	registers [storeKeys]register
 	sessions  *session.Table

@@ -13,8 +13,8 @@ import (
 // storyTail is how many lines are kept for the report of a failure.
 const storyTail = 80
 
-// story is what happened, a line each. All lines are hashed, so that two runs of
-// a seed can be compared; they are written if somebody listens.
+// story is the events, a line each. All lines are hashed, so that two runs of a
+// seed can be compared; lines are written only for a listener.
 type story struct {
 	hash  uint64
 	lines uint64

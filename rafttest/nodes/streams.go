@@ -150,7 +150,7 @@ func (m *member) streamStatus(from uint64, st wire.ChunkStatus) {
 	m.endStream(o, err)
 }
 
-// expireStreams gives up what has waited too long.
+// expireStreams gives up streams that have waited too long.
 func (m *member) expireStreams() {
 	for _, o := range m.outgoing() {
 		if m.n.w.Now() > o.deadline {
@@ -194,8 +194,8 @@ func (m *member) chunk(from uint64, c wire.Chunk) {
 	}
 }
 
-// open asks the replica whether it wants a snapshot; then the apply stage gets
-// it, behind what it was given before.
+// open offers the replica a snapshot; an accepted snapshot goes to the apply
+// stage, behind all earlier work.
 func (m *member) open(from uint64, c wire.Chunk) *incoming {
 	if err := m.r.OfferSnapshot(from, c.Header); err != nil {
 		if errors.Is(err, replica.ErrBadMessage) {

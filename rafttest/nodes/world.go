@@ -19,8 +19,8 @@ type world struct {
 	story story
 	opts  Options
 	plan  plan
-	// Streams of randomness: what hosts and faults do, what the network does,
-	// what disks do, what clients do, what readers and operators of leases do.
+	// Streams of randomness: for hosts and faults, for the network, for disks,
+	// for clients, for readers and operators of leases.
 	rng, nets, disks, cli, lease simkit.Draws
 
 	nodes   []*node // by id, from 1
@@ -37,10 +37,10 @@ type world struct {
 	failure *Violation
 }
 
-// mostEvents bounds a run: one that has more goes round in circles.
+// mostEvents bounds a run: a run with more events makes no progress.
 const mostEvents = 3_000_000
 
-// Run runs the nodes that the seed draws, and reports how that went.
+// Run runs the nodes drawn by the seed, and reports the result.
 func Run(seed uint64, opts Options) Result {
 	w := newWorld(seed, opts)
 	w.guard(func() {
@@ -127,8 +127,8 @@ func (w *world) next() {
 	w.Step(w.plan.duration + 2*finaleTime)
 }
 
-// until runs until something is so. It returns false if it is not within a
-// time.
+// until runs until a condition holds. The result is false if the condition does
+// not hold within a time.
 func (w *world) until(limit time.Duration, so func() bool) bool {
 	end := w.Now() + limit
 	for w.failure == nil && !so() {

@@ -31,8 +31,8 @@ type Cluster struct {
 	loads         []*Load
 	err           error
 
-	// sums are the digests at the indexes from start on, as the first replica
-	// that applied an entry had them.
+	// sums are the digests at the indexes from start on, of the first replica
+	// to apply each entry.
 	sums  []uint32
 	start uint64
 
@@ -178,7 +178,7 @@ func (c *Cluster) changed(n *node) {
 	}
 }
 
-// onApply tells all who want to know that a node has applied an entry.
+// onApply tells all listeners that a node has applied an entry.
 func (c *Cluster) onApply(n *node, e *pb.Entry) {
 	if c.opts.OnApply != nil {
 		c.opts.OnApply(n.id, e)
@@ -188,8 +188,8 @@ func (c *Cluster) onApply(n *node, e *pb.Entry) {
 	}
 }
 
-// Err returns the first thing that went wrong in the run: replicas that differ,
-// a contract that a core broke. nil if all is well.
+// Err returns the first failure of the run: replicas that differ, a contract
+// broken by a core. nil if all is well.
 func (c *Cluster) Err() error { return c.err }
 
 // Now returns the virtual time.

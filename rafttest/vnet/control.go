@@ -13,7 +13,7 @@ import (
 // Nodes returns how many nodes there are; their ids are 1 up to that.
 func (c *Cluster) Nodes() int { return len(c.nodes) }
 
-// Leader returns the node that became leader last and that has not given it up,
+// Leader returns the last elected leader, if leadership has not been given up,
 // or 0.
 func (c *Cluster) Leader() uint64 { return c.leader }
 
@@ -31,8 +31,8 @@ func (c *Cluster) Alive(id uint64) bool {
 	return n != nil && !n.dead && !n.paused
 }
 
-// Applied returns how far a node's state machine is; Committed, what it knows to
-// be committed.
+// Applied returns how far a node's state machine is; Committed, the node's known
+// commit index.
 func (c *Cluster) Applied(id uint64) uint64 { return c.node(id).applied }
 
 // Committed returns the commit index that a node knows.
@@ -75,8 +75,8 @@ func (c *Cluster) Elect(id uint64) error {
 	return fmt.Errorf("vnet: node %d does not become leader", id)
 }
 
-// Kill stops a node: what it has not made durable and what has not left its card
-// is lost. Nobody is told.
+// Kill stops a node: all data not durable, and all bytes still in its card, are
+// lost. Nobody is told.
 func (c *Cluster) Kill(id uint64) {
 	n := c.node(id)
 	if n == nil || n.dead {
@@ -98,7 +98,7 @@ func (c *Cluster) Kill(id uint64) {
 	}
 }
 
-// Restart starts a node that is dead from what was durable.
+// Restart starts a dead node from its durable state.
 func (c *Cluster) Restart(id uint64) error {
 	n := c.node(id)
 	if n == nil || !n.dead {
@@ -176,7 +176,8 @@ func (c *Cluster) Sent(from, to uint64) Traffic {
 	return Traffic{}
 }
 
-// SentBy returns what a node has sent to all others; SentByAll, what all have.
+// SentBy returns the traffic from a node to all others; SentByAll, the traffic
+// of all.
 func (c *Cluster) SentBy(from uint64) (sum Traffic) {
 	for to := range c.nodes {
 		sum = sum.Plus(c.Sent(from, uint64(to)+1))
@@ -184,7 +185,7 @@ func (c *Cluster) SentBy(from uint64) (sum Traffic) {
 	return sum
 }
 
-// SentByAll returns what all nodes have sent.
+// SentByAll returns the traffic of all nodes.
 func (c *Cluster) SentByAll() (sum Traffic) {
 	for from := range c.nodes {
 		sum = sum.Plus(c.SentBy(uint64(from) + 1))
@@ -212,14 +213,14 @@ func (c *Cluster) wire(from, to uint64) *wire {
 	return a.wires[b.index]
 }
 
-// Counts is what happened in a run.
+// Counts is the numbers of events in a run.
 type Counts struct {
 	Events, Messages, Refused, Snapshots uint64
 	Time                                 time.Duration
 }
 
-// Counts returns what has happened up to now: events of the simulation, messages
-// sent, messages that a core refused, snapshots installed.
+// Counts returns the numbers up to now: events of the simulation, messages sent,
+// messages refused by a core, snapshots installed.
 func (c *Cluster) Counts() Counts {
 	return Counts{c.events, c.SentByAll().Messages, c.refused, c.snapshots, c.Now()}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// disk writes one batch at a time: all that waits when the one before is done.
+// disk writes one batch at a time: all work waiting at the end of the batch
+// before.
 type disk struct {
 	n       *node
 	waiting []*pb.Message
@@ -40,7 +41,7 @@ func (d *disk) sync() {
 	d.n.later(took, func() { d.done(batch) })
 }
 
-// time returns what a batch takes. What needs no answer need not be durable.
+// time returns the time of a batch. Work without an answer need not be durable.
 func (d *disk) time(batch []*pb.Message) time.Duration {
 	hw, took := d.n.hardware, time.Duration(0)
 	size, must := 0, false
@@ -76,10 +77,10 @@ func (d *disk) done(batch []*pb.Message) {
 	}
 }
 
-// clear forgets what is not durable.
+// clear forgets the data not yet durable.
 func (d *disk) clear() { d.waiting, d.busy = nil, false }
 
-// keep stores what a MsgStorageAppend carries.
+// keep stores the content of a MsgStorageAppend.
 func (n *node) keep(m *pb.Message) {
 	if m.Term != nil { // all of the hard state, or nothing
 		n.must(n.store.SetHardState(&pb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}))
@@ -128,7 +129,7 @@ func (n *node) snapshot() {
 	}
 }
 
-// storage is what a core reads: its node's log, and a snapshot that is new.
+// storage is a core's view: its node's log, and a fresh snapshot.
 type storage struct {
 	*raft.MemoryStorage
 	n *node

@@ -24,8 +24,8 @@ func (c *Cluster) Do(id uint64, work time.Duration, run func(rn *raft.RawNode)) 
 	return nil
 }
 
-// Tell sends a message of size bytes from a node's host to that of another, beside the
-// messages of cores and like them. run is what its arrival does there.
+// Tell sends a message of size bytes from a node's host to the host of another, beside
+// the messages of cores and like them. run is called there at the arrival.
 func (c *Cluster) Tell(from, to uint64, size int, run func()) {
 	a, w := c.node(from), c.wire(from, to)
 	if w == nil || a.dead {
@@ -38,13 +38,13 @@ func (c *Cluster) Tell(from, to uint64, size int, run func()) {
 // Busy returns how long a node's processor has worked since the cluster began.
 func (c *Cluster) Busy(id uint64) time.Duration { return c.node(id).cpu.busy }
 
-// cpu is a processor that takes one thing after the other.
+// cpu is a processor with one piece of work at a time.
 type cpu struct {
-	free time.Duration // when it is done with all that came so far
-	busy time.Duration // how long it has worked
+	free time.Duration // when all work so far is done
+	busy time.Duration // the time worked
 }
 
-// charge adds work that nothing waits for but what comes later.
+// charge adds work that delays only later work.
 func (n *node) charge(d time.Duration) {
 	if d > 0 {
 		n.cpu.busy += d
@@ -52,8 +52,8 @@ func (n *node) charge(d time.Duration) {
 	}
 }
 
-// spend lets something happen at the node when its processor has done what came
-// before, and so much for this.
+// spend runs a call at the node when the processor has done all earlier work,
+// and the work of the call.
 func (n *node) spend(d time.Duration, run func()) {
 	n.charge(d)
 	if wait := n.cpu.free - n.c.Now(); wait > 0 {

@@ -27,7 +27,7 @@ type LoadOptions struct {
 	// Rate is how many proposals there are a second, at random times (a Poisson
 	// process) whatever is done by then: an open loop.
 	Rate float64
-	// Sizes are the sizes of payloads, each as likely; list one twice to make it
+	// Sizes are the sizes of payloads, each as likely; a size listed twice is
 	// twice as likely. At least 8 bytes.
 	Sizes []int
 	// Seed feeds arrivals and sizes.
@@ -36,7 +36,7 @@ type LoadOptions struct {
 	Most int
 }
 
-// Load is a load on a cluster, and what became of it.
+// Load is a load on a cluster, with its outcome.
 type Load struct {
 	c       *Cluster
 	opts    LoadOptions
@@ -50,23 +50,25 @@ type Load struct {
 	done    []Call
 }
 
-// Call is a proposal that is done.
+// Call is a finished proposal.
 type Call struct {
-	// Begun is when the client had it, Done when the leader had applied it.
+	// Begun is when the client had the proposal, Done when the leader had
+	// applied the entry.
 	Begun, Done time.Duration
-	// Size is that of the payload, in bytes; Index is where it stands.
+	// Size is the size of the payload, in bytes; Index is its place in the log.
 	Size  int
 	Index uint64
 }
 
-// Latency returns what the call took.
+// Latency returns the time of the call.
 func (c Call) Latency() time.Duration { return c.Done - c.Begun }
 
-// call is a proposal that is not done.
+// call is an unfinished proposal.
 type call struct {
 	begun time.Duration
 	size  int
-	// reign is that of the leader which took it; 0: none did.
+	// reign is the reign of the leader that took the proposal; 0: no leader
+	// did.
 	reign uint64
 }
 
@@ -125,7 +127,7 @@ func (l *Load) arrivals() {
 // Stop ends the load: nothing new is proposed.
 func (l *Load) Stop() { l.stopped = true }
 
-// Calls returns the proposals that are done, in the order in which they were.
+// Calls returns the finished proposals, in the order of their ends.
 func (l *Load) Calls() []Call { return l.done }
 
 // Open returns how many proposals are not done.
@@ -170,8 +172,9 @@ func (l *Load) again() {
 	})
 }
 
-// resend proposes what the leader was not sent, in the order in which clients
-// had it. Another leader knows nothing of what the one before was sent.
+// resend proposes the payloads not yet sent to the leader, in the order in
+// which clients began the calls. A new leader knows nothing of the payloads sent to the leader
+// before.
 func (l *Load) resend() {
 	if l.c.leader == 0 {
 		return
@@ -183,7 +186,8 @@ func (l *Load) resend() {
 	}
 }
 
-// applied hears that a node has applied an entry: done, if it is the leader.
+// applied hears that a node has applied an entry: the call is done, if the node
+// is the leader.
 func (l *Load) applied(n *node, e *pb.Entry) {
 	data := e.GetData()
 	if n.id != l.c.leader || len(data) < minPayload || e.GetType() != pb.EntryNormal {

@@ -15,7 +15,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// node is one core and what is around it.
+// node is a core with its surroundings.
 type node struct {
 	c        *Cluster
 	id       uint64
@@ -28,13 +28,13 @@ type node struct {
 	wires    []*wire // by index of the other node; nil to itself
 	draws    simkit.Draws
 
-	// applied is how far the state machine is, digest what it is: a checksum of
-	// all that was applied.
+	// applied is the index of the state machine, digest its state: a checksum
+	// of all applied entries.
 	applied uint64
 	digest  uint32
 
-	// mark is where it was when the log was last compacted, sinceMark the bytes
-	// of payload that it has applied since.
+	// mark is the applied index at the last compaction of the log, sinceMark
+	// the bytes of payload applied since.
 	mark      uint64
 	sinceMark int
 
@@ -42,11 +42,11 @@ type node struct {
 	commit uint64
 	dead   bool
 	paused bool
-	held   []func() // what happens when the pause is over
-	// life numbers the node's processes: what an earlier one planned is void.
+	held   []func() // calls for the end of the pause
+	// life numbers the node's processes: plans of an earlier process are void.
 	life int
 	cpu  cpu
-	// flushing says that a look at the core is planned for this instant.
+	// flushing says that a look at the core is planned for the present instant.
 	flushing bool
 	// wakeAt is when the core wants to be polled; wakes numbers the plans.
 	wakeAt time.Duration
@@ -95,8 +95,8 @@ type clock struct{ c *Cluster }
 
 func (k clock) Now() time.Duration { return k.c.agenda.Now() }
 
-// later plans what this process of the node does: nothing if it has ended by
-// then, and after the pause if there is one.
+// later plans a call of the node's present process: nothing if the process has
+// ended by then, and after the pause if there is a pause.
 func (n *node) later(d time.Duration, run func()) {
 	life := n.life
 	n.c.agenda.After(d, func() {
@@ -163,13 +163,13 @@ func (n *node) step(m *pb.Message) {
 	}
 }
 
-// reported hears that a snapshot has arrived.
+// reported hears of the arrival of a snapshot.
 func (n *node) reported(to uint64) {
 	n.do(func() { n.rn.ReportSnapshot(to, raft.SnapshotFinish) })
 }
 
-// touch plans to look at the core when all that happens at this instant has
-// happened: what arrives together is handled together.
+// touch plans to look at the core after all events of the instant: messages
+// that arrive together are handled together.
 func (n *node) touch() {
 	if n.flushing {
 		return
@@ -187,7 +187,7 @@ func (n *node) touch() {
 	})
 }
 
-// flush does what the core asks for.
+// flush does the core's requests.
 func (n *node) flush() {
 	for n.rn.HasReady() {
 		rd := n.rn.Ready()
@@ -234,7 +234,8 @@ func (n *node) send(m *pb.Message) {
 	n.wires[to.index].send(m)
 }
 
-// deliver passes on what a storage thread was told to say when it was done.
+// deliver passes on the messages that a storage thread was given for the end of
+// its work.
 func (n *node) deliver(responses []*pb.Message) {
 	for _, m := range responses {
 		if m.GetTo() == n.id {
@@ -253,7 +254,7 @@ func (n *node) planWake() {
 	}
 	at, ok := p.NextDeadline()
 	if !ok {
-		n.wakes++ // what was planned is void
+		n.wakes++ // earlier plans are void
 		n.wakeAt = 0
 		return
 	}

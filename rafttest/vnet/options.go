@@ -19,8 +19,7 @@ type Options struct {
 	Nodes []Node
 	// Learners is how many of them, at the end, do not vote.
 	Learners int
-	// Link returns what connects a node to another. nil: links that take no
-	// time.
+	// Link returns the link from a node to another. nil: links without delay.
 	Link func(from, to uint64) Link
 	// Seed feeds all that is drawn: jitter, stalls, election timeouts.
 	Seed uint64
@@ -28,52 +27,52 @@ type Options struct {
 	// Tick is the time between two ticks of a node: 100 ms if it is 0. An
 	// election timeout is 10 to 20 ticks, a heartbeat one.
 	Tick time.Duration
-	// Keep is how many applied entries a node keeps in its log for those that
-	// lag, and KeepBytes how many bytes of payload if that is less: at least so
-	// much, at most twice. 4096 and 16 MB if they are 0.
+	// Keep is how many applied entries a node keeps in its log for nodes that
+	// lag, and KeepBytes how many bytes of payload, if fewer: at least so much,
+	// at most twice. The values for 0 are 4096 and 16 MB.
 	Keep, KeepBytes int
 	// Notice is how long after a message reached a dead node its sender is told
-	// that it is unreachable, as by a connection that is refused. 0: never.
+	// that the node is unreachable, as by a refused connection. 0: never.
 	Notice time.Duration
 	// Configure has the last word on a node's configuration. nil: as it is.
 	Configure func(id uint64, c *raft.Config)
 
-	// OnApply hears of each entry that a node applies, OnCommit of each commit
-	// index that it learns, OnRole of each new role. nil: not wanted. They may
+	// OnApply hears of each entry applied by a node, OnCommit of each commit
+	// index learnt, OnRole of each new role. nil: not wanted. The calls may
 	// propose, and plan events, but not run the cluster.
 	OnApply  func(node uint64, e *pb.Entry)
 	OnCommit func(node, index uint64)
 	OnRole   func(node uint64, role raft.StateType)
 	// OnSend hears of each message as it is handed to the card. nil: not wanted.
 	OnSend func(m *pb.Message, k Kind, size int)
-	// OnRead hears of each read that a core answers, OnLog of entries as a node
-	// hands them to its disk, OnDurable of entries that are on its disk, OnArrive
-	// of each message before the node takes it. nil: not wanted.
+	// OnRead hears of each read answered by a core, OnLog of entries handed by a
+	// node to its disk, OnDurable of entries on the disk, OnArrive of each
+	// message before the node takes the message. nil: not wanted.
 	OnRead    func(node uint64, rs raft.ReadState)
 	OnLog     func(node uint64, ents []*pb.Entry)
 	OnDurable func(node uint64, ents []*pb.Entry)
 	OnArrive  func(node uint64, m *pb.Message)
 }
 
-// Node is what a node's hardware can do.
+// Node is the hardware of a node.
 type Node struct {
 	// Egress is what its network card sends, in bytes a second; 0: no bound.
 	Egress float64
-	// Sync is what one sync of its disk takes, SyncJitter what is added to it at
-	// most, drawn evenly.
+	// Sync is the time of a sync of its disk, SyncJitter the largest addition,
+	// drawn evenly.
 	Sync, SyncJitter time.Duration
 	// Disk is what its disk writes, in bytes a second; 0: no bound.
 	Disk float64
-	// Work is the time of its processor that a message takes, sent or received.
-	// What arrives waits until the processor is free; what is sent does not. 0:
-	// no time.
+	// Work is the processor's time for a message, sent or received. An arriving
+	// message waits until the processor is free; a sent message does not. 0: no
+	// time.
 	Work time.Duration
 }
 
-// Link is what connects a node to another, in one direction.
+// Link is the connection of a node to another, in one direction.
 type Link struct {
-	// Delay is what a message takes beside its transmission, Jitter the mean of
-	// what is added to that, drawn from an exponential distribution.
+	// Delay is the time of a message beside its transmission, Jitter the mean
+	// of an addition, drawn from an exponential distribution.
 	Delay, Jitter time.Duration
 	// Rate is in bytes a second; 0, or more than the card has: no bound of its
 	// own.
@@ -117,7 +116,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate reports the first quantity that is negative.
+// Validate reports the first negative quantity.
 func (n Node) Validate() error {
 	switch {
 	case n.Egress < 0:

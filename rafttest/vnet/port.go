@@ -18,27 +18,28 @@ type packet struct {
 	wire  *wire
 	size  int
 	class class
-	// left is how many bytes are left to send at the port that it waits for.
+	// left is how many bytes are left to send at the packet's present port.
 	left float64
-	// passed says that the link has it, too: a link that is slower than the card
-	// transmits from the moment on at which the card begins.
+	// passed says that the link has the packet, too: a link slower than the card
+	// transmits from the moment at which the card begins.
 	passed bool
 }
 
-// port sends one packet at a time: the most urgent, those of a class in order. A
-// more urgent packet interrupts one that is being sent, which goes on where it
-// was, as cards that interleave frames of several connections do. It is a
-// node's card, or a link that is slower than that.
+// port sends one packet at a time: the most urgent first, packets of a class in
+// order. A more urgent packet interrupts the packet being sent, and the latter
+// goes on where it was, as with cards that interleave frames of several
+// connections. A port is a node's card, or a link slower than the card.
 type port struct {
 	agenda *simkit.Agenda
 	rate   float64 // bytes a second; 0: no time at all
 	queue  [classes]fifo
-	bytes  int // of all that waits or is being sent
+	bytes  int // of all packets waiting or being sent
 	now    *packet
 	ends   time.Duration
-	// turn numbers what is begun, so that an end that was put off is known.
+	// turn numbers the beginnings, so that a postponed end is known.
 	turn uint64
-	// begun and sent hear of each packet that begins, and that is through.
+	// begun and sent hear of each packet that begins, and of each that is
+	// through.
 	begun, sent func(*packet)
 }
 
@@ -56,7 +57,7 @@ func (p *port) enqueue(k *packet) {
 	}
 }
 
-// interrupt puts what is being sent back to the head of its queue.
+// interrupt puts the packet being sent back to the head of its queue.
 func (p *port) interrupt() {
 	k := p.now
 	k.left = max(0, (p.ends-p.agenda.Now()).Seconds()*p.rate)
@@ -94,7 +95,7 @@ func (p *port) begin(k *packet) {
 	})
 }
 
-// end passes on what was sent and begins what comes next.
+// end passes on the sent packet and begins the next.
 func (p *port) end() {
 	k := p.now
 	p.now = nil

@@ -10,16 +10,16 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Kind says what bytes are for.
+// Kind is the purpose of bytes.
 type Kind uint8
 
-// The kinds of bytes. A message is of one kind, but for riders: they are parts
-// of entries.
+// The kinds of bytes. A message is of one kind, but for riders, because riders
+// are parts of entries.
 const (
 	Control Kind = iota // heartbeats, answers, votes, commit indexes
 	Append              // entries and snapshots
 	Rider               // more units of older entries
-	Gossip              // units that members send each other, and asks for them
+	Gossip              // units between members, and requests for units
 	kinds
 )
 
@@ -28,11 +28,11 @@ func (k Kind) String() string {
 	return [...]string{"control", "append", "rider", "gossip"}[k]
 }
 
-// Traffic is what was sent, by kind.
+// Traffic is the bytes and messages sent, by kind.
 type Traffic struct {
-	// Bytes are those of the messages, as encoded.
+	// Bytes are the bytes of the messages, as encoded.
 	Bytes [kinds]uint64
-	// Messages counts them.
+	// Messages counts the messages.
 	Messages uint64
 }
 
@@ -53,7 +53,7 @@ func (t Traffic) Plus(o Traffic) Traffic {
 	return t
 }
 
-// Minus returns what was sent since o.
+// Minus returns the traffic since o.
 func (t Traffic) Minus(o Traffic) Traffic {
 	for k := range t.Bytes {
 		t.Bytes[k] -= o.Bytes[k]
@@ -78,8 +78,8 @@ const (
 	classes
 )
 
-// classify returns how urgent a message is. All appends are bulk, also those
-// without entries: one that overtakes another would be refused.
+// classify returns how urgent a message is. All appends are bulk, also appends
+// without entries: an append that overtakes another would be refused.
 func classify(m *pb.Message) class {
 	switch m.GetType() {
 	case pb.MsgApp, pb.MsgSnap:
@@ -90,7 +90,7 @@ func classify(m *pb.Message) class {
 	return control
 }
 
-// sizeOf returns the encoded size of a message, and what of it is for riders.
+// sizeOf returns the encoded size of a message, and the part for riders.
 func sizeOf(m *pb.Message) (k Kind, size, riders int) {
 	size = proto.Size(m)
 	switch m.GetType() {

@@ -11,7 +11,7 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// wire is what connects a node to another, in one direction.
+// wire is the connection of a node to another, in one direction.
 type wire struct {
 	c        *Cluster
 	from, to *node
@@ -43,8 +43,9 @@ func (w *wire) narrow() bool {
 	return w.link.Rate > 0 && (card == 0 || w.link.Rate < card)
 }
 
-// begun hears that the card begins to send a packet. A link that is slower
-// takes it now, as it cannot run out of bytes before the card is through.
+// begun hears that the card begins to send a packet. A slower link takes the
+// packet now, because the link cannot run out of bytes before the card is
+// through.
 func (w *wire) begun(k *packet) {
 	if !k.passed && w.narrow() {
 		k.passed = true
@@ -61,7 +62,7 @@ func (w *wire) carded(k *packet) {
 	}
 }
 
-// fly lets a packet arrive that was transmitted.
+// fly lets a transmitted packet arrive.
 func (w *wire) fly(k *packet) {
 	at := w.c.agenda.Now() + w.link.Delay
 	if w.link.Jitter > 0 {

@@ -1,15 +1,16 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fit finds out what work costs a node: it runs three real hosts on this machine,
+// Fit measures a node's costs of work: fit runs three real hosts on this machine,
 // with logs on its disk and TCP between them, under loads of several sizes, and
-// prints a cost table for package nodes that explains the processor time that
-// their stages and the process used.
+// prints a cost table for package nodes that explains the processor time of their
+// stages and of the process.
 //
 //	go run ./rafttest/nodes/fit
 //
-// The processor should have nothing else to do. What a wire between machines
-// costs cannot be seen on one; the table has that of a 10 Gbit/s network.
+// The processor should have nothing else to do. The costs of a wire between
+// machines cannot be seen on one machine; the table has the costs of a 10 Gbit/s
+// network.
 package main
 
 import (

@@ -24,7 +24,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// sample is what three nodes did under one load, and what it took; times in
+// sample is the work of three nodes under a load, and the time taken; times in
 // seconds, sizes in KiB.
 type sample struct {
 	commands                 float64
@@ -36,7 +36,7 @@ type sample struct {
 	writes, entries, logKiB  float64
 }
 
-// blackhole is a state machine that looks at its commands and forgets them.
+// blackhole is a state machine that looks at its commands and forgets all.
 type blackhole struct {
 	applied atomic.Uint64
 	sum     uint32
@@ -226,7 +226,7 @@ func logAlone(tmp string, size, entries, writes int) (s sample, err error) {
 		logKiB: float64(e.Stats().WrittenBytes) / 1024}, nil
 }
 
-// disk measures what a sync takes, and a KiB on top of it.
+// disk measures the time of a sync, and of a KiB on top.
 func disk(tmp string) (sync, kib time.Duration, err error) {
 	took := func(bytes, n int) (time.Duration, error) {
 		f, err := os.CreateTemp(tmp, "")
