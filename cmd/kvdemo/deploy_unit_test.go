@@ -103,10 +103,7 @@ func TestDockerfileFitsTheModule(t *testing.T) {
 	mod, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)
 	require.Equal(t, goVersion.FindStringSubmatch(string(mod))[1], goVersion.FindStringSubmatch(text)[1])
-	made := []string{}
-	for _, m := range regexp.MustCompile(`/out/\w+`).FindAllString(text[:strings.Index(text, "FROM scratch")], -1) {
-		made = append(made, m)
-	}
+	made := regexp.MustCompile(`/out/\w+`).FindAllString(text[:strings.Index(text, "FROM scratch")], -1)
 	copies := regexp.MustCompile(`(?m)^COPY --from=build (?:--chown=65532:65532 )?(\S+) `).FindAllStringSubmatch(text, -1)
 	require.Len(t, copies, 3)
 	for _, c := range copies {

@@ -122,7 +122,7 @@ func (ch *chaos) run() {
 	ch.loss, ch.cut, ch.shuffle = 0, 0, false
 	for _, n := range ch.nodes {
 		n.held, n.full = false, false
-		n.r.Stalled(nil)
+		_ = n.r.Stalled(nil)
 	}
 	ch.cluster.run(150) // longer than any deadline
 	ch.note()
@@ -170,11 +170,11 @@ func (ch *chaos) act() {
 		ch.change(n)
 	case 9:
 		n.full = true
-		n.r.Stalled(errDiskFull)
+		_ = n.r.Stalled(errDiskFull)
 		ch.seen["stall"]++
 	case 10:
 		n.full = false
-		n.r.Stalled(nil)
+		_ = n.r.Stalled(nil)
 	case 5, 6, 7, 8:
 		ch.calls++
 		ch.reads[ch.calls] = ch.acked

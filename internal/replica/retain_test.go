@@ -69,7 +69,7 @@ func TestSlowSnapshotHoldsSoMuch(t *testing.T) {
 			write(c, 10)
 		}
 		require.Greater(t, kept(c, leader), uint64(80))
-		leader.r.Stalled(errDiskFull)
+		_ = leader.r.Stalled(errDiskFull)
 		c.settle()
 		require.Less(t, kept(c, leader), uint64(40))
 	})

@@ -22,13 +22,13 @@ var errDiskFull = errors.New("no space left on device")
 func (c *cluster) stall(id uint64) *node {
 	n := c.nodes[id]
 	n.held = true
-	n.r.Stalled(errDiskFull)
+	_ = n.r.Stalled(errDiskFull)
 	return n
 }
 
 func (c *cluster) unstall(n *node) {
 	n.held = false
-	n.r.Stalled(nil)
+	_ = n.r.Stalled(nil)
 }
 
 // A leader whose disk is full hands over, to a member that has room; it takes no
@@ -119,7 +119,7 @@ func TestStalledFollowerVotesWhenItsLeaderIsGone(t *testing.T) {
 			c.elect(1)
 			c.run(2)
 			for _, id := range tt.stalled {
-				c.nodes[id].r.Stalled(errDiskFull)
+				_ = c.nodes[id].r.Stalled(errDiskFull)
 			}
 			c.run(2)
 			c.lose = func(m wire.Message) bool { return slices.Contains(tt.dead, m.From) || slices.Contains(tt.dead, m.To) }
@@ -143,7 +143,7 @@ func TestStalledFollowerCampaignsIfNobodyElseCanWin(t *testing.T) {
 		c := newCluster(t, core, 1, 2, 3)
 		c.elect(1)
 		c.run(2)
-		c.nodes[2].r.Stalled(errDiskFull)
+		_ = c.nodes[2].r.Stalled(errDiskFull)
 		c.lose = func(m wire.Message) bool { return m.To == 3 && m.Class() == wire.ClassAppend }
 		call := c.propose(1, "x")
 		c.settle()

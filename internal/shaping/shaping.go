@@ -47,14 +47,14 @@ func (s Shape) Validate() error {
 		value time.Duration
 	}{{"Delay", s.Delay}, {"Jitter", s.Jitter}} {
 		if d.value < 0 || d.value > maxDelay {
-			errs = append(errs, fmt.Errorf("Shape.%s is %v, want 0 to %v", d.field, d.value, maxDelay))
+			errs = append(errs, fmt.Errorf("field Shape.%s is %v, want 0 to %v", d.field, d.value, maxDelay))
 		}
 	}
 	if s.BytesPerSecond != 0 && (s.BytesPerSecond < MinRate || s.BytesPerSecond > MaxRate) {
-		errs = append(errs, fmt.Errorf("Shape.BytesPerSecond is %d, want 0, or %d to %d", s.BytesPerSecond, MinRate, MaxRate))
+		errs = append(errs, fmt.Errorf("field Shape.BytesPerSecond is %d, want 0, or %d to %d", s.BytesPerSecond, MinRate, MaxRate))
 	}
 	if s.BufferBytes < 0 || s.BufferBytes > maxBuffer {
-		errs = append(errs, fmt.Errorf("Shape.BufferBytes is %d, want 0 to %d", s.BufferBytes, maxBuffer))
+		errs = append(errs, fmt.Errorf("field Shape.BufferBytes is %d, want 0 to %d", s.BufferBytes, maxBuffer))
 	}
 	return errors.Join(errs...)
 }

@@ -346,7 +346,7 @@ func (d *disk) look() {
 	}
 	for _, g := range d.n.w.groups {
 		if m := d.n.members[g.id]; m != nil {
-			m.post(0, func(r *replica.Replica) { r.Stalled(stalled) })
+			m.post(0, func(r *replica.Replica) { _ = r.Stalled(stalled) })
 		}
 	}
 }

@@ -99,7 +99,7 @@ func newMember(n *node, g *group) (*member, error) {
 		m.r, err = replica.New(cfg)
 	}
 	if err == nil {
-		m.r.Stalled(n.disk.stalled)
+		_ = m.r.Stalled(n.disk.stalled)
 	}
 	return m, err
 }
