@@ -57,6 +57,9 @@ type Gap struct {
 	Elected time.Duration `json:"elected_ns"`
 	Commit  time.Duration `json:"commit_ns"`
 	Fresh   time.Duration `json:"fresh_ns"`
+	// Heard is when each survivor, by ascending id, heard the old leader last, from the
+	// kill: its election timeout runs from there. Only filled in where leases are compared.
+	Heard []time.Duration `json:"heard_ns,omitempty"`
 }
 
 // Row is what one side did with one size of group.

@@ -6,7 +6,10 @@ package failoverbench
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/raft"
@@ -54,6 +57,12 @@ func (cfg *Config) killLeased(side virtual.Side, voters int, seed uint64) (Gap, 
 		timeouts[id-1] = &paired{seed: seed, node: id}
 		c.Rand = timeouts[id-1]
 	}
+	heard := make([]time.Duration, voters)
+	o.OnArrive = func(node uint64, m *pb.Message) {
+		if m.GetFrom() == 1 && restartsTimeout(m.GetType()) {
+			heard[node-1] = w.c.Now()
+		}
+	}
 	c, err := vnet.New(o)
 	if err != nil {
 		return gap, err
@@ -76,7 +85,53 @@ func (cfg *Config) killLeased(side virtual.Side, voters int, seed uint64) (Gap, 
 	for _, p := range timeouts {
 		p.killed = true
 	}
-	return gap, w.loseLeader(&gap, load)
+	if err := w.loseLeader(&gap, load); err != nil {
+		return gap, err
+	}
+	for _, last := range heard[1:] {
+		gap.Heard = append(gap.Heard, last-at)
+	}
+	return gap, nil
+}
+
+// restartsTimeout reports whether a message of the leader restarts the election timeout of
+// a follower. Messages of leases do not.
+func restartsTimeout(t pb.MessageType) bool {
+	return t == pb.MsgApp || t == pb.MsgHeartbeat || t == pb.MsgSnap
+}
+
+// sameWord is the largest difference at which two last words of a leader count as the
+// same: messages of leases use the cards, and delay other messages by less than that.
+const sameWord = 20 * time.Microsecond
+
+// heldBack counts the seeds at which an election came later than at the same seed of a
+// base, by a tick or more, although every survivor had heard the old leader last at the
+// same time. A promise that holds an election back counts here; a last word that came
+// later does not.
+func (r Row) heldBack(base Row) (count int) {
+	for i, g := range r.Gaps {
+		if g.Elected-base.Gaps[i].Elected >= virtual.Tick && g.heardAs(base.Gaps[i]) {
+			count++
+		}
+	}
+	return count
+}
+
+// heardAs reports whether the last words of the old leader arrived as in another gap.
+func (g Gap) heardAs(other Gap) bool {
+	return slices.EqualFunc(g.Heard, other.Heard, func(a, b time.Duration) bool { return (a - b).Abs() <= sameWord })
+}
+
+// lastWord returns the mean time from the kill to the last word of the old leader at a
+// survivor.
+func (r Row) lastWord() time.Duration {
+	sum, n := time.Duration(0), 0
+	for _, g := range r.Gaps {
+		for _, at := range g.Heard {
+			sum, n = sum+at, n+1
+		}
+	}
+	return sum / time.Duration(max(n, 1))
 }
 
 // settleLeased has node 1 lead with every node a responder, and lets time pass up to

@@ -29,6 +29,15 @@ func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
 		if r.Side == cfg.Sides[0].Name {
 			off = r
 		}
+		require.Zero(t, r.heldBack(off), "N=%d, %s: elections later than with leases off, after the same last words", r.Voters, r.Side)
+		alike := 0
+		for i, g := range r.Gaps {
+			require.Len(t, g.Heard, r.Voters-1)
+			if g.heardAs(off.Gaps[i]) {
+				alike++
+			}
+		}
+		require.Greater(t, alike, cfg.Seeds/2, "N=%d, %s: seeds at which all survivors heard the same last words", r.Voters, r.Side)
 		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + virtual.Tick} {
 			on, without := virtual.Quantile(r.each(anew), q), virtual.Quantile(off.each(anew), q)
 			t.Logf("N=%d, %s: %v of gaps are at most %v; with leases off %v", r.Voters, r.Side, q, on, without)
@@ -53,4 +62,17 @@ func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
 	rows, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
 	require.Greater(t, virtual.Quantile(rows[1].more(rows[0], anew), 0.5), 10*virtual.Tick)
+	require.Greater(t, rows[1].heldBack(rows[0]), cfg.Seeds/2)
+}
+
+// The bounds of a quantile close in on it as times become more.
+func TestConfidenceOfAQuantile(t *testing.T) {
+	times := func(n int) (d []time.Duration) {
+		for i := range n {
+			d = append(d, time.Duration(i+1)*time.Millisecond)
+		}
+		return d
+	}
+	require.Equal(t, "196.000 / 200.000", within(times(200), 0.99))
+	require.Equal(t, "1972.000 / 1989.000", within(times(2000), 0.99))
 }

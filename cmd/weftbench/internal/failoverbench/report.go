@@ -5,6 +5,7 @@ package failoverbench
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -58,15 +59,23 @@ func reportLeased(cfg Config, rows []Row) *virtual.Section {
 	t := virtual.Table{
 		Title: fmt.Sprintf("A round trip takes %s ms, an election timeout is 100 to 200 ms, a lease lasts %v. Median / 99%% / worst:",
 			virtual.Millis(2*cfg.Delay), virtual.LeaseTime),
-		Rows:  [][]string{{"N", "side", "kill to election", "kill to a new write", "more than off, median", "mean", "slower by a tick", "faster by a tick"}},
-		Notes: []string{"A new write is the first that the new leader appends and commits. The last four columns compare the times to it seed by seed."},
+		Rows: [][]string{{"N", "side", "kill to election", "kill to a new write", "99% is within", "last word", "more than off, median", "mean", "slower by a tick", "faster by a tick", "held back"}},
+		Notes: []string{
+			"A new write is the first that the new leader appends and commits. The columns from *more than off* on compare the times to it seed by seed.",
+			"*99% is within*: the 99th percentile of kill to a new write, with a confidence of 95%. *Last word*: when a survivor heard the old leader last, from\n" +
+				"the kill, on average; election timeouts run from there. With leases on, a write commits, and the leader says so, when the last responder has\n" +
+				"acknowledged the write, so the last word is later. *Held back*: elections later by a tick or more at seeds where every survivor heard the last word\n" +
+				"at the same time on both sides. A promise that delays an election shows in that column.",
+		},
 	}
 	var off Row
 	for _, r := range rows {
 		if r.Side == cfg.Sides[0].Name {
 			off = r
 		}
-		t.Rows = append(t.Rows, append([]string{strconv.Itoa(r.Voters), r.Side, most(r.each(elected)), most(r.each(anew))}, compare(r.more(off, anew))...))
+		row := []string{strconv.Itoa(r.Voters), r.Side, most(r.each(elected)), most(r.each(anew)), within(r.each(anew), 0.99), virtual.Millis(r.lastWord())}
+		row = append(row, compare(r.more(off, anew))...)
+		t.Rows = append(t.Rows, append(row, strconv.Itoa(r.heldBack(off))))
 	}
 	s.Tables = append(s.Tables, t)
 	return s
@@ -96,6 +105,14 @@ func compare(more []time.Duration) []string {
 
 func most(d []time.Duration) string {
 	return virtual.Spread(virtual.Quantile(d, 0.5), virtual.Quantile(d, 0.99), virtual.Quantile(d, 1))
+}
+
+// within returns two times between which the quantile q is, with a confidence of 95%: how
+// many of n independent times are at most the quantile is binomial, with a deviation of
+// sqrt(n*q*(1-q)). With few times the upper one is the longest that was seen.
+func within(d []time.Duration, q float64) string {
+	off := 1.96 * math.Sqrt(q*(1-q)/float64(max(len(d), 1)))
+	return virtual.Spread(virtual.Quantile(d, q-off), virtual.Quantile(d, q+off))
 }
 
 func elected(g Gap) time.Duration { return g.Elected }
