@@ -110,7 +110,7 @@ const sameWord = 20 * time.Microsecond
 // later does not.
 func (r Row) heldBack(base Row) (count int) {
 	for i, g := range r.Gaps {
-		if g.Elected-base.Gaps[i].Elected >= virtual.Tick && g.heardAs(base.Gaps[i]) {
+		if g.Elected-base.Gaps[i].Elected >= aTick && g.heardAs(base.Gaps[i]) {
 			count++
 		}
 	}

@@ -88,15 +88,19 @@ func (r Row) each(what func(Gap) time.Duration) (times []time.Duration) {
 	return times
 }
 
+// aTick is the least difference that counts as a tick: cards and disks add to a tick, or
+// take from one, far less than half.
+const aTick = virtual.Tick / 2
+
 // compare describes differences between two sides: positive is slower.
 func compare(more []time.Duration) []string {
 	sum, slower, faster := time.Duration(0), 0, 0
 	for _, d := range more {
 		sum += d
 		switch {
-		case d >= virtual.Tick:
+		case d >= aTick:
 			slower++
-		case d <= -virtual.Tick:
+		case d <= -aTick:
 			faster++
 		}
 	}
