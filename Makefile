@@ -72,11 +72,11 @@ mutants: ## put each known bug into a copy of the core and show which test finds
 	cd $(LOCKSTEP) && $(GO) run ./mutants
 
 .PHONY: mutants-coded
-mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 5 minutes)
+mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 8 minutes)
 	$(GO) run ./rafttest/mutants
 
 .PHONY: mutants-leases
-mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 3 minutes)
+mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 6 minutes)
 	$(GO) run ./rafttest/mutants/leases
 
 .PHONY: test-metrics
