@@ -108,12 +108,29 @@ func (w *world) beginLeases() {
 			switch {
 			case w.faults.Chance(0.2) && c.RetireLeases(true) == nil:
 				w.leases.Retired++
-				r.m.later(w.faults.Within(0, 2*leaseTime), func() { _ = c.RetireLeases(false); p.work() })
+				w.After(w.faults.Within(0, 2*leaseTime), w.leasesOn)
 			case c.SetResponders(w.someResponders()) == nil:
 				w.leases.Renamed++
 			}
 			p.work()
 		})
+	})
+}
+
+// leasesOn has the operator switch leases on again, at the node that leads by now. A node that
+// leads without the news goes by the wish to retire leases, so the operator asks again when
+// all is calm: a host that drops the contexts of heartbeats reads by leases or not at all.
+func (w *world) leasesOn() {
+	p := w.leader()
+	if p == nil || !w.opts.Library.Leased {
+		return
+	}
+	r := p.common()
+	r.m.run(func() {
+		if err := r.core.(leasedCore).RetireLeases(false); err != nil {
+			die("leases are not switched on: %w", err)
+		}
+		p.work()
 	})
 }
 

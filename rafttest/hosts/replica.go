@@ -74,6 +74,7 @@ func (r *replica) apply(e *pb.Entry) {
 		}
 	}
 	r.w.check.applies(r, e)
+	r.w.check.shows(e)
 }
 
 func (r *replica) applyCommand(e *pb.Entry) {
@@ -89,9 +90,6 @@ func (r *replica) applyCommand(e *pb.Entry) {
 	if !r.state.apply(c) {
 		r.w.reach.Duplicates++
 		return
-	}
-	if c.op == opPut {
-		r.w.check.hasPut(c.key, e.GetIndex())
 	}
 	if done := r.waiting[c.id]; done != nil {
 		delete(r.waiting, c.id)

@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
@@ -178,8 +179,8 @@ type checker struct {
 	leaders map[uint64]uint64
 	// applied is what stands at each index: its term, and a checksum.
 	applied map[uint64]appliedEntry
-	// fresh is the index of the last put applied anywhere, freshOf the same for a key:
-	// somebody may have seen the put.
+	// fresh is the index of the last entry applied anywhere that concerns any key, freshOf the
+	// same for a key: somebody may have seen the entry.
 	fresh   uint64
 	freshOf [keys]uint64
 	// changes are the changes of the members that were proposed, as bytes.
@@ -224,10 +225,19 @@ func (c *checker) applies(r *replica, e *pb.Entry) {
 	}
 }
 
-// hasPut notes that a member has applied a put.
-func (c *checker) hasPut(key byte, index uint64) {
-	c.fresh = max(c.fresh, index)
-	c.freshOf[key] = max(c.freshOf[key], index)
+// shows notes that a member has applied an entry, so that somebody may have seen its effect.
+// An entry concerns the keys that the host names to the leases: every key if it names none.
+func (c *checker) shows(e *pb.Entry) {
+	var spans []leases.Span
+	if c.w.opts.Kind == CockroachLike && e.GetType() == pb.EntryNormal {
+		spans = writtenKeys(e.GetData())
+	}
+	for key := range c.freshOf {
+		if spans == nil || slices.Contains(spans, keySpan(byte(key))) {
+			c.freshOf[key] = max(c.freshOf[key], e.GetIndex())
+			c.fresh = max(c.fresh, e.GetIndex())
+		}
+	}
 }
 
 // changed checks that an applied change was proposed.
@@ -334,6 +344,7 @@ func (w *world) askAll() (answered func() bool) {
 			var ask func()
 			ask = func() {
 				if !q.done && w.err == nil {
+					w.leasesOn()
 					w.call(i%clients, m, kind, func() { q.done = true })
 					w.After(callTime, ask)
 				}
