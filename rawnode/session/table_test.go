@@ -47,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 	admit(id, 5, session.Overtaken, "")
 	admit(77, 1, session.Expired, "")
 
-	second, third := table.Open(), table.Open() // one too many
+	second, third := table.Open(), table.Open() // more than Sessions allows by 1
 	admit(id, 6, session.Expired, "")
 	apply(second, 1, 0, "")
 	fourth := table.Open()
@@ -66,9 +66,9 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, err, "Results is -1, want 1 or more")
 }
 
-// TestReplicas runs random commands at a replica that lives throughout, and at
-// one that is made anew from its stored records at every turn. They never
-// differ, and each agrees with a history that forgets nothing.
+// TestReplicas runs random commands at a replica that lives throughout, and at a replica that is
+// made anew from its stored records at every turn. The two replicas never differ, and both agree
+// with a history that forgets nothing.
 func TestReplicas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := session.Limits{
@@ -76,7 +76,7 @@ func TestReplicas(t *testing.T) {
 			ResultBytes: rapid.IntRange(1, 30).Draw(t, "bytes"),
 		}
 		steady, fresh, stored := newTable(t, limits), newTable(t, limits), map[session.ID][]byte{}
-		applied := map[session.ID]map[uint64]string{} // each that was opened
+		applied := map[session.ID]map[uint64]string{} // for each opened session
 		latest := map[session.ID]uint64{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.IntRange(0, 9).Draw(t, "open") == 0 {
@@ -149,8 +149,8 @@ func TestDamage(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrDamaged)
 }
 
-// FuzzLoad feeds records of any bytes: an error, or a table that encodes to what
-// it was made from.
+// FuzzLoad feeds records of any bytes: Load returns an error, or a table that encodes to the bytes
+// from which the table was made.
 func FuzzLoad(f *testing.F) {
 	limits := session.Limits{Sessions: 3, Results: 3, ResultBytes: 100}
 	table := newTable(f, limits)
