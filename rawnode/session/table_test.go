@@ -59,17 +59,17 @@ func TestVerdicts(t *testing.T) {
 	require.ErrorIs(t, table.Applied(fourth, 1, 0, nil), session.ErrInvalid)
 }
 
-func TestLimits(t *testing.T) {
+func TestLimitsErrorNamesEveryMistake(t *testing.T) {
 	_, err := session.New(session.Limits{Results: -1, ResultBytes: 1})
 	require.ErrorIs(t, err, session.ErrInvalid)
 	require.ErrorContains(t, err, "Sessions is 0, want 1 or more")
 	require.ErrorContains(t, err, "Results is -1, want 1 or more")
 }
 
-// TestReplicas runs random commands at a replica that lives throughout, and at a replica that is
+// TestTableAgreesWithItsReloadedCopyAndAFullHistory runs random commands at a replica that lives throughout, and at a replica that is
 // made anew from its stored records at every turn. The two replicas never differ, and both agree
 // with a history that forgets nothing.
-func TestReplicas(t *testing.T) {
+func TestTableAgreesWithItsReloadedCopyAndAFullHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := session.Limits{
 			Sessions: rapid.IntRange(1, 5).Draw(t, "sessions"), Results: rapid.IntRange(1, 4).Draw(t, "results"),
@@ -128,7 +128,7 @@ func store(into map[session.ID][]byte, changes iter.Seq2[session.ID, []byte]) {
 	}
 }
 
-func TestDamage(t *testing.T) {
+func TestLoadRefusesTruncatedTable(t *testing.T) {
 	limits := session.Limits{Sessions: 3, Results: 3, ResultBytes: 100}
 	table := newTable(t, limits)
 	id := table.Open()
