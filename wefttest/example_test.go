@@ -18,7 +18,7 @@ func ExampleCluster() {
 	leader := c.WaitLeader()
 	fmt.Println(c.MustPropose(leader, []byte("a")))
 
-	c.Partition([]uint64{leader}) // each other node is alone, too
+	c.Partition([]uint64{leader}) // nodes on no side are alone, too
 	cut := c.Propose(leader, []byte("a"))
 	c.Run(5 * time.Second)
 	fmt.Println("acknowledged:", cut.Ended())
