@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// Assembly gathers units of one coded entry until there are enough to decode.
-//
-// It is for one goroutine at a time.
+// Assembly gathers units of a coded entry until there are enough to decode. Only one goroutine at a
+// time may use an Assembly.
 type Assembly struct {
 	h     *Header
 	units [][]byte // by unit of the codeword; nil: not held
@@ -28,18 +27,17 @@ func NewAssembly(h *Header) *Assembly {
 	return a
 }
 
-// Free lets the memory be used for another Assembly. This one must not be used
-// afterwards. To forget to call it costs an allocation.
+// Free lets the memory be used for another Assembly. This Assembly must not be used afterwards. A
+// forgotten call costs an allocation.
 func (a *Assembly) Free() {
 	clear(a.units)
 	*a = Assembly{units: a.units[:0]}
 	assemblies.Put(a)
 }
 
-// Add takes in the new units of a strip, and returns their number. The strip's memory
-// is kept. Units with a wrong checksum are left out, with an error that wraps
-// ErrCorrupt; a strip of another layout is refused with an error that wraps
-// ErrMalformed.
+// Add takes in the new units of a strip, and returns their number. The Assembly keeps the strip's
+// memory. Units with a wrong checksum are left out, with an error that wraps ErrCorrupt; a strip of
+// another layout is refused with an error that wraps ErrMalformed.
 func (a *Assembly) Add(s Strip) (added int, err error) {
 	if s.Count == 0 {
 		return 0, nil
@@ -74,9 +72,8 @@ func (a *Assembly) Has(slot, k int) bool { return a.units[a.h.Unit(slot, k)] != 
 // Bytes returns the bytes of the units held.
 func (a *Assembly) Bytes() int { return a.count * a.h.UnitLen() }
 
-// Payload decodes the payload and checks it, in memory of its own. The error is
-// ErrIncomplete if units are missing, and wraps ErrCorrupt if the payload differs from
-// the header's.
+// Payload decodes and checks the payload, in newly allocated memory. The error is ErrIncomplete if
+// units are missing, and wraps ErrCorrupt if the payload does not match the header.
 func (a *Assembly) Payload() ([]byte, error) { return a.AppendPayload(nil) }
 
 // AppendPayload is Payload into memory of the caller's.
@@ -98,8 +95,8 @@ func (a *Assembly) AppendPayload(dst []byte) ([]byte, error) {
 	return dst[: at+a.h.PayloadLen : at+a.h.PayloadLen], nil
 }
 
-// decode writes the data units one behind the other: those held are copied, the
-// others computed from the first D that are held, data units before parity.
+// decode writes the data units one after another: held data units are copied, missing ones are
+// computed from the first D held units, data units before parity.
 func (a *Assembly) decode(out []byte) error {
 	d, n := a.h.D, a.h.UnitLen()
 	var in Set

@@ -9,19 +9,18 @@ import (
 	"github.com/klauspost/reedsolomon"
 )
 
-// A coder multiplies the units that go in by a matrix. To encode is to compute
-// parity units from the data units, to decode is to compute data units from
-// those at hand: the same work by another matrix.
+// coder multiplies input units by a matrix. Encoding computes parity units from the data units,
+// decoding computes data units from held units: the same work with another matrix.
 //
-// The library has its fast kernels for at most maxIn inputs, maxOut outputs and
-// whole blocks of bytes, so larger matrices are cut: into groups of outputs, and
-// each group into passes over some of the inputs. A pass but the first adds to
-// the sums of the one before it, which are inputs of it, multiplied by 1.
+// The library has its fast kernels for at most maxIn inputs, maxOut outputs and whole blocks of
+// bytes, so larger matrices are cut: into groups of outputs, and each group into passes over some
+// of the inputs. Each pass after the first adds to the sums of the previous pass, which are its
+// inputs, multiplied by 1.
 type coder struct {
 	in     int
 	groups []group
-	// chained says that there are groups of several passes, so the bytes are
-	// worked on in pieces whose sums stay in the cache.
+	// chained says that there are groups of several passes. The bytes are then worked on in pieces
+	// whose sums stay in the cache.
 	chained bool
 }
 
@@ -37,9 +36,9 @@ type pass struct {
 
 const (
 	maxIn, maxOut = 10, 10
-	// blockUnit is what the kernels work in.
+	// blockUnit is the length of a kernel's blocks, in bytes.
 	blockUnit = 64
-	// piece is how many bytes of each unit a chained group takes at a time.
+	// piece is the number of bytes of each unit that a chained group takes at a time.
 	piece = 8 << 10
 )
 
@@ -72,8 +71,8 @@ func newCoder(rows [][]byte) (*coder, error) {
 	return c, nil
 }
 
-// newPass returns the matrix of a pass: the columns from..to, and if they are
-// not the first, those of the sums so far.
+// newPass returns the matrix of a pass: the columns from..to and, in each pass after the first, the
+// columns of the sums so far.
 func newPass(rows [][]byte, from, to int) (reedsolomon.Encoder, error) {
 	sums := 0
 	if from > 0 {
@@ -94,11 +93,11 @@ func newPass(rows [][]byte, from, to int) (reedsolomon.Encoder, error) {
 		reedsolomon.WithMaxGoroutines(1), reedsolomon.WithInversionCache(false))
 }
 
-// scratch is what a call needs beside its shards.
+// scratch is the memory of a call besides its shards.
 type scratch struct {
 	args   [][]byte
 	sums   [2][]byte
-	short  [][]byte // one block of blocks each
+	short  [][]byte // a block of blocks for each shard
 	blocks []byte
 }
 
@@ -126,7 +125,7 @@ func (c *coder) code(shards [][]byte) error {
 	switch {
 	case whole == n:
 		return nil
-	case whole > 0: // the last block overlaps the one before it
+	case whole > 0: // the last block overlaps the previous block
 		return c.block(shards, n-blockUnit, n, s)
 	}
 	if err := c.block(s.padded(shards), 0, blockUnit, s); err != nil {
@@ -138,7 +137,7 @@ func (c *coder) code(shards [][]byte) error {
 	return nil
 }
 
-// padded returns shards of one block each that begin with the given ones.
+// padded returns shards of one block each that begin with the given shards.
 func (s *scratch) padded(shards [][]byte) [][]byte {
 	if need := len(shards) * blockUnit; len(s.blocks) < need {
 		s.blocks = make([]byte, need)
@@ -181,7 +180,7 @@ func (c *coder) block(shards [][]byte, from, to int, s *scratch) error {
 	return nil
 }
 
-// appendSums appends the sums that a pass of that parity leaves, or takes.
+// appendSums appends the sums that a pass of this parity writes or reads.
 func (s *scratch) appendSums(args [][]byte, parity, count, length int) [][]byte {
 	for i := range count {
 		args = append(args, s.sums[parity][i*piece:][:length])

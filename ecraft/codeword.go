@@ -10,22 +10,21 @@ import (
 	"sync"
 )
 
-// Codeword makes the units of a payload that is complete. Data units are parts
-// of the payload. Parity units are computed when they are asked for, each once,
-// into memory that comes from a pool and goes back with Free.
+// Codeword makes the units of a complete payload. Data units are parts of the payload. Parity units
+// are computed at their first use, into memory that comes from a pool and goes back with Free.
 //
-// It is for one goroutine at a time. The payload must not change while it lives.
+// Only one goroutine at a time may use a Codeword. The payload must not change before Free.
 type Codeword struct {
 	h       *Header
 	payload []byte
 	// parity[u-D] is unit u, or nil: not computed.
 	parity [][]byte
-	// data are what parity is computed from.
+	// data are the inputs for the computation of parity.
 	data    [][]byte
 	buffers []*buffer
 	size    int
-	// sums are the CRC-32C of the data units, if Sum was called, and shift what
-	// a unit's length multiplies a sum by.
+	// sums are the CRC-32C of the data units, if Sum was called, and shift the factor by which a
+	// unit's length multiplies a sum.
 	sums  []uint32
 	shift uint32
 }
@@ -49,11 +48,11 @@ func (c *Codeword) Header() *Header { return c.h }
 // Payload returns the payload.
 func (c *Codeword) Payload() []byte { return c.payload }
 
-// Size returns the bytes of memory that the codeword uses beside the payload.
+// Size returns the bytes of memory that the codeword uses besides the payload.
 func (c *Codeword) Size() int { return c.size }
 
-// Free gives the memory back. The codeword must not be used afterwards; what was
-// sealed, and strips that were returned, are not affected.
+// Free gives the memory back. The codeword must not be used afterwards; sealed envelopes and
+// returned strips stay valid.
 func (c *Codeword) Free() {
 	for _, b := range c.buffers {
 		b.free()
@@ -65,9 +64,9 @@ func (c *Codeword) Free() {
 	codewords.Put(c)
 }
 
-// Prepare computes, in one pass, the parity units for sending so many units to each
-// slot. A slot with D units gets the payload and needs no parity. The call is optional,
-// but one pass for all slots is cheaper than one pass for each.
+// Prepare computes, in one pass, the parity units for sending units[slot] units to each slot. A
+// slot with D units gets the payload and needs no parity. The call is optional, but a pass for all
+// slots is cheaper than a pass for each slot.
 func (c *Codeword) Prepare(units []int) {
 	var rows Set
 	for slot, n := range units[:min(len(units), c.h.Slots)] {
@@ -78,7 +77,7 @@ func (c *Codeword) Prepare(units []int) {
 	c.compute(rows)
 }
 
-// lacking adds those of a slot's units that have yet to be computed.
+// lacking adds the units of a slot that are not computed yet.
 func (c *Codeword) lacking(rows *Set, slot, first, count int) {
 	for k := first; k < first+count; k++ {
 		if u := c.h.Unit(slot, k); u >= c.h.D && c.parity[u-c.h.D] == nil {
@@ -110,7 +109,7 @@ func (c *Codeword) compute(rows Set) {
 	if err != nil {
 		panic(fmt.Sprintf("ecraft: invariant broken: a coder for D %d: %v", c.h.D, err))
 	}
-	// Whole blocks are computed: what is behind a unit's end is not looked at.
+	// Whole blocks are computed; the bytes after a unit's end are not used.
 	n, wide := c.h.UnitLen(), c.wide()
 	out := c.buffer(count * wide)
 	shards := c.dataUnits()
@@ -129,8 +128,8 @@ func (c *Codeword) compute(rows Set) {
 // wide is the length of a unit in whole blocks.
 func (c *Codeword) wide() int { return (c.h.UnitLen() + blockUnit - 1) &^ (blockUnit - 1) }
 
-// dataUnits returns the data units, in whole blocks: they reach into the unit
-// behind them, and those for which the payload is too short are copied.
+// dataUnits returns the data units, in whole blocks: a unit reaches into the next unit, and the
+// last units, for which the payload is too short, are copied.
 func (c *Codeword) dataUnits() [][]byte {
 	if len(c.data) != 0 {
 		return c.data
@@ -190,7 +189,7 @@ func (c *Codeword) Strip(slot, first, count int) Strip {
 	return Strip{Slot: slot, First: first, Count: count, UnitLen: n, raw: c.appendUnits(raw, slot, first, count)}
 }
 
-// buffer returns pooled memory that Free gives back.
+// buffer returns pooled memory, which Free gives back.
 func (c *Codeword) buffer(size int) []byte {
 	b := newBuffer(size)
 	c.buffers = append(c.buffers, b)
@@ -198,8 +197,8 @@ func (c *Codeword) buffer(size int) []byte {
 	return b.bytes[:size]
 }
 
-// buffer is memory from a pool. Sizes go up by a quarter of a power of two, so
-// that at most a fifth is wasted.
+// buffer is memory from a pool. Sizes grow by a quarter of a power of two, so that at most a fifth
+// is wasted.
 type buffer struct {
 	bytes []byte
 	pool  *sync.Pool

@@ -22,7 +22,7 @@ func Covered(d, need int, held []int) bool {
 	if need < 1 || need > len(held) {
 		return false
 	}
-	var buf [32]int // enough for any group that runs; more are allocated
+	var buf [32]int // enough for usual groups; larger groups allocate
 	sorted := append(buf[:0], held...)
 	slices.Sort(sorted)
 	sum := 0
@@ -96,7 +96,7 @@ func CoveredSets(d, need int, held []Set) bool {
 // coveredBy reports whether have, with any need of the others, has d units.
 func coveredBy(d, need int, have Set, others []Set) bool {
 	if have.Len() >= d {
-		return true // whoever comes with it
+		return true // the remaining members do not matter
 	}
 	if need == 0 {
 		return false

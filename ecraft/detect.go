@@ -8,12 +8,11 @@ import (
 	"encoding/binary"
 )
 
-// Detect reports whether an entry's Data is an envelope, whatever its clear prefix and
-// version, and the length of the prefix. Detect is for nodes that must not have
-// envelopes, or only envelopes with another prefix. [IsEnvelope] goes by the magic;
-// Detect also requires the right length of the prefix behind the magic, and a header
-// with the right checksum, which no payload has by chance. So Detect misses an envelope
-// with a damaged header.
+// Detect reports whether an entry's Data is an envelope, of any clear prefix and version, and the
+// length of the prefix. Detect is for nodes that must not have envelopes, or only envelopes with
+// another prefix. [IsEnvelope] checks the magic only; Detect also requires the right length of the
+// prefix behind the magic, and a header with the right checksum, which no payload has by chance. So
+// Detect misses an envelope with a damaged header.
 func Detect(data []byte) (prefix int, found bool) {
 	head := data[:min(len(data), MaxPrefix+len(magic))]
 	for tries := 0; tries < maxTries; prefix++ {
@@ -34,7 +33,8 @@ func Detect(data []byte) (prefix int, found bool) {
 }
 
 const (
-	// maxTries bounds the checksums that Detect works out: more than one is made up.
+	// maxTries bounds the checksums that Detect computes: a payload with more candidates was made
+	// on purpose.
 	maxTries = 4
 	// maxHeaderLen is the length of the longest header.
 	maxHeaderLen = fixedLen + 9*MaxSlots + MaxRiders*(riderLen+MaxSlots) + crcLen

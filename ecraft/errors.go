@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrMalformed is wrapped by the errors of bytes that are no envelope or
-	// strip, and of headers that say what cannot be.
+	// ErrMalformed is wrapped by the errors of bytes that are no envelope or strip, and of headers
+	// with impossible values.
 	ErrMalformed = errors.New("ecraft: malformed")
 	// ErrCorrupt is wrapped by the errors of units and payloads whose checksum
 	// is wrong.

@@ -30,7 +30,7 @@ func mul(a, b byte) byte {
 // inverse returns 1/a; a is not 0.
 func inverse(a byte) byte { return expTable[255-logTable[a]] }
 
-// generator returns how much of data unit c is in parity unit r. As r and c are
-// never equal, the parity rows are a Cauchy matrix: each square part of it can be
-// inverted, and so any D units, data or parity, give the data back.
+// generator returns the coefficient of data unit c in parity unit r. As r and c are never equal,
+// the parity rows are a Cauchy matrix: each square part of a Cauchy matrix can be inverted, and so
+// any D units, data or parity, give the data back.
 func generator(r, c int) byte { return inverse(byte(r ^ c)) }

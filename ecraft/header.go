@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Bounds of what an envelope may say.
+// Bounds of the values in an envelope.
 const (
-	MaxSlots   = 255     // members but the leader
-	MaxRiders  = 1024    // entries topped up by one entry
+	MaxSlots   = 255     // members except the leader
+	MaxRiders  = 1024    // entries topped up by a single entry
 	MaxPayload = 1 << 30 // bytes of a payload
 	MaxPrefix  = 4096    // bytes of a clear prefix
 )
@@ -21,9 +21,8 @@ type Kind uint8
 
 // The kinds of an envelope.
 const (
-	// Whole is a payload that is stored whole everywhere, as if it had no
-	// envelope: one that has riders with it, or would itself pass for an
-	// envelope.
+	// Whole is a payload that every member stores whole. The payload has an envelope because riders
+	// travel with the payload, or because the bare payload would pass for an envelope.
 	Whole Kind = iota + 1
 	// Coded is a payload of which members hold units.
 	Coded
@@ -44,33 +43,31 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Header is the part of an envelope that is the same on every node, and fixes each
-// member's units of the entry.
+// Header is the part of an envelope that is the same on every node, and fixes each member's units
+// of the entry.
 type Header struct {
 	Kind       Kind
 	PayloadLen int
 	PayloadCRC uint32   // CRC-32C of the payload
 	Layout              // of a Coded payload
-	Encoder    uint64   // node id of the leader that made the entry; holds the payload
+	Encoder    uint64   // node id of the leader that made the entry and holds the payload
 	Members    []uint64 // node id per slot
 	Units      []uint8  // units assigned per slot, 0..D; D stands for the whole payload
 	Riders     []Rider  // in ascending order of index, all below the entry's own
 }
 
-// Rider tops up an older entry: from the entry that carries it on, a slot holds
-// so many units in total. Slots are those of the older entry's header. 0 means
-// not raised.
+// Rider tops up an older entry: from the entry with the rider on, a slot holds the slot's total of
+// units. Slots are the slots of the older entry's header. 0 means not raised.
 type Rider struct {
 	ID
 	Totals []uint8
 }
 
-// SlotOf returns the slot of a node, or -1: it is the encoder, or a member that
-// came later.
+// SlotOf returns the slot of a node, or -1 for the encoder, and for a member that came later.
 func (h *Header) SlotOf(node uint64) int { return slices.Index(h.Members, node) }
 
-// BaseOf returns how many units a node holds that stores the entry, riders
-// aside: D without a slot.
+// BaseOf returns the number of units held by a node that stores the entry, without riders: D for a
+// node without a slot.
 func (h *Header) BaseOf(node uint64) int {
 	if slot := h.SlotOf(node); slot >= 0 {
 		return int(h.Units[slot])
@@ -86,13 +83,13 @@ func (h *Header) UnitLen() int {
 	return (h.PayloadLen + h.D - 1) / h.D
 }
 
-// Whole reports whether the envelope of a node has the whole payload in it. All
-// such envelopes of an entry are the same, unless it has riders.
+// Whole reports whether the envelope of a node has the whole payload. All such envelopes of an
+// entry are the same, unless the entry has riders.
 func (h *Header) Whole(node uint64) bool {
 	return h.Kind == Whole || h.Kind == Coded && h.BaseOf(node) == h.D
 }
 
-// IsOf reports whether the header is that of a payload.
+// IsOf reports whether the header belongs to a payload.
 func (h *Header) IsOf(payload []byte) bool {
 	return len(payload) == h.PayloadLen && Checksum(payload) == h.PayloadCRC
 }

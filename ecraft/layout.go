@@ -3,8 +3,8 @@
 
 package ecraft
 
-// MaxUnits is how many units a codeword can have: one for each element of
-// GF(2^8), in which it is computed.
+// MaxUnits is the largest number of units of a codeword: one for each element of GF(2^8), the field
+// of the code.
 const MaxUnits = 256
 
 // MaxD is the largest D. With more, the levels of large groups would be a little
@@ -14,24 +14,23 @@ const MaxD = 32
 // ID names an entry of the log. Two entries with the same ID are the same.
 type ID struct{ Term, Index uint64 }
 
-// Layout says how a payload is cut: into D data units, and with parity units
-// into a codeword of Slots*D units. Each slot owns D of them, and no other slot
-// has any of those: unit k of slot s is unit s+k*Slots of the codeword. The
-// data units, which cost nothing to make, so come first in every slot.
+// Layout describes the cut of a payload: into D data units, and with parity units into a codeword
+// of Slots*D units. Each slot owns D units that belong to no other slot: unit k of slot s is unit
+// s+k*Slots of the codeword. So the data units, which cost nothing to make, come first in every
+// slot.
 //
-// D is 0 where nothing can be coded: all get the whole payload.
+// D is 0 where no payload can be coded: all members get the whole payload.
 type Layout struct{ D, Slots int }
 
-// NewLayout returns the layout for a group with so many voters, the leader
-// included, and so many slots: one for each member, voter or learner, but the
-// leader. D is the number of data units that comes closest to cutting a payload
-// evenly at every level, and the least such number.
+// NewLayout returns the layout for a group with this number of voters, the leader included, and
+// this number of slots: a slot for each member, voter or learner, except the leader. D is the
+// number of data units that comes closest to cutting a payload evenly at every level, and the least
+// such number.
 //
 //	voters   3   5   7   9
 //	D        2   6  12  24
 //
-// With one or two voters, and where there are so many slots that no payload can
-// be cut in two, D is 0.
+// With one or two voters, and with so many slots that no payload can be cut in two, D is 0.
 func NewLayout(voters, slots int) Layout {
 	l := Layout{Slots: max(slots, 0)}
 	if voters < 3 || slots < 1 {
@@ -46,8 +45,8 @@ func NewLayout(voters, slots int) Layout {
 	return l
 }
 
-// UnitsAt returns how many units each holder has at a level, such that any
-// level holders have D between them. A level above D is like D.
+// UnitsAt returns the number of units of each holder at a level, such that any level holders have D
+// units together. A level above D is like D.
 func (l Layout) UnitsAt(level int) int {
 	if level < 1 {
 		return l.D
@@ -55,10 +54,10 @@ func (l Layout) UnitsAt(level int) int {
 	return (l.D + level - 1) / level
 }
 
-// Spread fills units, one count per holder, with as few units in total as let any level
-// of them decode. If D is no multiple of the level, some holders need one unit less
-// than UnitsAt; turn chooses the holders, so that a caller that counts turn up with its
-// entries spreads the saving evenly.
+// Spread fills units, a count for each holder, with as few units in total as let any level holders
+// decode. If D is no multiple of the level, some holders need one unit less than UnitsAt; turn
+// chooses the holders, so that a caller that counts turn up with its entries spreads the saving
+// evenly.
 func (l Layout) Spread(level, turn int, units []int) {
 	most := l.UnitsAt(level)
 	for i := range units {
@@ -67,7 +66,7 @@ func (l Layout) Spread(level, turn int, units []int) {
 	if level < 1 || len(units) == 0 {
 		return
 	}
-	// The least `level` holders may fall short by this much together.
+	// The `level` holders with the least units may fall short by this much together.
 	short := min(most*level-l.D, len(units))
 	for i := range short {
 		if at := (turn%len(units) + len(units) + i) % len(units); units[at] > 0 {
@@ -76,15 +75,14 @@ func (l Layout) Spread(level, turn int, units []int) {
 	}
 }
 
-// Reduce cuts a payload into fewer, larger units where the assignment allows it:
-// it divides D and all of units by the largest factor that leaves each holder
-// the same share of the payload, also at the levels below, to which the entry
-// may be raised later. Half as many units are computed twice as fast. It changes
-// units, and returns the layout for the header of that entry.
+// Reduce cuts a payload into fewer, larger units where the assignment allows: Reduce divides D and
+// all of units by the largest factor that leaves each holder the same share of the payload, also at
+// the lower levels, to which the entry may be raised later. Half as many units are computed twice
+// as fast. Reduce changes units, and returns the layout for the header of the entry.
 //
 //	N=7, level 2: D 12, 6 units each, becomes D 2, 1 unit each
 //
-// Where the level does not divide D, it cuts the payload anew: see recut.
+// If the level does not divide D, Reduce cuts the payload anew: see recut.
 func (l Layout) Reduce(units []int) Layout {
 	if r, ok := l.recut(units); ok {
 		return r
@@ -110,8 +108,8 @@ func (l Layout) Reduce(units []int) Layout {
 	return l
 }
 
-// keeps reports whether D and units can be divided by a factor, and the shares
-// of all levels up to that of a holder of least units stay as they are.
+// keeps reports whether D and units can be divided by a factor while the shares stay the same at
+// all levels up to the level of a holder of least units.
 func (l Layout) keeps(factor int, units []int, least int) bool {
 	if l.D%factor != 0 {
 		return false
@@ -140,9 +138,9 @@ func gcd(a, b int) int {
 // Unit returns the unit of the codeword that is unit k of a slot.
 func (l Layout) Unit(slot, k int) int { return slot + k*l.Slots }
 
-// Levels returns the highest level of a group: at level l an entry commits with
-// l + voters/2 acknowledgements, the leader's among them, and at this level
-// with those of all.
+// Levels returns the highest level of a group: at level l an entry commits with l + voters/2
+// acknowledgements, the leader's among them, and at the highest level with the acknowledgements of
+// all voters.
 func Levels(voters int) int { return max(voters-voters/2, 1) }
 
 // fraction is num/den; den 0 means infinity.
@@ -150,8 +148,8 @@ type fraction struct{ num, den int }
 
 func (f fraction) less(g fraction) bool { return f.num*g.den < g.num*f.den }
 
-// overhead returns by what factor units of 1/d are, at the worst of the levels,
-// more than the exact share 1/level.
+// overhead returns the factor by which units of 1/d exceed the exact share 1/level, at the worst of
+// the levels.
 func overhead(d, levels int) fraction {
 	worst := fraction{num: 1, den: 1}
 	for level := 1; level <= levels; level++ {

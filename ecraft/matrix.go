@@ -5,22 +5,21 @@ package ecraft
 
 import "sync"
 
-// coderKey names a coder: the units that go in, if not the data units, and
-// those that come out.
+// coderKey names a coder: its input units, if not the data units, and its output units.
 type coderKey struct {
 	d       int
 	in, out Set
 }
 
-// coders keeps what has been made, for the whole process: few layouts and
-// levels are in use at a time, and a matrix is dear beside a small payload.
+// coders caches coders for the whole process: few layouts and levels are in use at a time, and a
+// matrix is expensive compared with a small payload.
 var coders = struct {
 	sync.RWMutex
 	made map[coderKey]*coder
 }{made: map[coderKey]*coder{}}
 
-// maxCoders bounds coders.made. A group that runs for long uses a handful; more
-// come up where members fail in many ways.
+// maxCoders bounds coders.made. A group in steady state uses a handful; more are made when members
+// fail in many ways.
 const maxCoders = 256
 
 func coderFor(key coderKey, rows func(coderKey) [][]byte) (*coder, error) {
@@ -37,7 +36,7 @@ func coderFor(key coderKey, rows func(coderKey) [][]byte) (*coder, error) {
 	coders.Lock()
 	defer coders.Unlock()
 	if len(coders.made) >= maxCoders {
-		for other := range coders.made { // any will do: it can be made again
+		for other := range coders.made { // any entry may go, because it can be made again
 			delete(coders.made, other)
 			break
 		}
@@ -51,8 +50,7 @@ func encoderFor(d int, parity Set) (*coder, error) {
 	return coderFor(coderKey{d: d, out: parity}, encodingRows)
 }
 
-// decoderFor returns the coder of the data units that are not among those in,
-// which are d.
+// decoderFor returns the coder of the data units that are not in the set in of d units.
 func decoderFor(d int, in Set) (*coder, error) {
 	return coderFor(coderKey{d: d, in: in}, decodingRows)
 }
@@ -69,9 +67,9 @@ func encodingRows(key coderKey) [][]byte {
 	return rows
 }
 
-// decodingRows solves for the data units that are missing. Each parity unit r
-// at hand is a sum over data units c of generator(r,c)*c: leave the missing ones
-// on one side and invert the square matrix of their coefficients.
+// decodingRows solves for the missing data units. Each held parity unit r is a sum over data units
+// c of generator(r,c)*c: leave the missing data units on one side and invert the square matrix of
+// their coefficients.
 func decodingRows(key coderKey) [][]byte {
 	var in, parity, missing []int
 	for u := range key.in.all() {
@@ -110,9 +108,8 @@ func decodingRows(key coderKey) [][]byte {
 	return rows
 }
 
-// invert returns the inverse of a square part of a Cauchy matrix, by Gauss and
-// Jordan, and destroys it. No pivot is ever 0, since its top left parts can all
-// be inverted too.
+// invert returns the inverse of a square part of a Cauchy matrix, by Gauss and Jordan, and destroys
+// a. No pivot is ever 0, because each top left part of a can be inverted, too.
 func invert(a [][]byte) [][]byte {
 	n := len(a)
 	inv := make([][]byte, n)

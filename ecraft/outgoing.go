@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Outgoing is a member's form of an entry, made as the message leaves: the bytes of
-// [Seal], in pieces. Data units are parts of the sender's payload and not copied;
-// parity is computed on writing, into memory that Free gives back.
+// Outgoing is a member's form of an entry, made as the message leaves: the bytes of [Seal], in
+// pieces. Data units are parts of the sender's payload and are not copied; parity is computed
+// during WriteTo, into memory that Free gives back.
 type Outgoing struct {
 	head    []byte // clear prefix and header: the same in all forms
 	payload []byte
@@ -22,12 +22,12 @@ type Outgoing struct {
 
 var outgoings = sync.Pool{New: func() any { return new(Outgoing) }}
 
-// NewOutgoing returns the form of node to, made from own, the form of node from,
-// behind a clear prefix of so many bytes. It is nil if to gets own, too: no envelope,
-// an envelope that is the same for both, or an envelope with riders or made from units,
-// which the core has made already.
+// NewOutgoing returns the form of node to, made from own, the form of node from, behind a clear
+// prefix of this many bytes. The result is nil if own is the form of node to as well: own is no
+// envelope, an envelope that is the same for both nodes, or an envelope with riders or made from
+// units, which the core has made already.
 //
-// It shares own's memory until it is freed.
+// The Outgoing shares own's memory until Free.
 func NewOutgoing(own []byte, prefix int, from, to uint64) *Outgoing {
 	if len(own) < prefix+len(magic) || string(own[prefix:prefix+len(magic)]) != magic {
 		return nil
@@ -42,8 +42,8 @@ func NewOutgoing(own []byte, prefix int, from, to uint64) *Outgoing {
 	return o
 }
 
-// LeavesLate reports whether node to's form of the entry can be made from that
-// of node from alone, and is another.
+// LeavesLate reports whether node to's form of the entry differs from the form of node from, and
+// can be made from the latter alone.
 func (h *Header) LeavesLate(from, to uint64) bool {
 	return h.Kind == Coded && len(h.Riders) == 0 && h.Whole(from) && !h.Whole(to)
 }
@@ -56,7 +56,7 @@ func (o *Outgoing) Len() int {
 	return len(o.head)
 }
 
-// Free ends the Outgoing, and the bytes that WriteTo referred to.
+// Free ends the Outgoing, and the bytes passed to Sink.Refer.
 func (o *Outgoing) Free() {
 	if o.word != nil {
 		o.word.Free()
@@ -69,8 +69,7 @@ func (o *Outgoing) Free() {
 type Sink interface {
 	// Copy takes a few bytes, which are valid during the call.
 	Copy(b []byte)
-	// Refer takes many bytes and their checksum. They are valid until the
-	// Outgoing is freed.
+	// Refer takes many bytes and their checksum. The bytes are valid until the Outgoing is freed.
 	Refer(b []byte, sum PieceSum)
 }
 
@@ -78,7 +77,7 @@ type Sink interface {
 // before.
 type PieceSum struct{ sum, shift uint32 }
 
-// After returns the CRC-32C of what had crc, followed by the piece.
+// After returns the CRC-32C of bytes with checksum crc, followed by the piece.
 func (p PieceSum) After(crc uint32) uint32 { return sumTimes(p.shift, crc) ^ p.sum }
 
 // WriteTo gives the form to s.

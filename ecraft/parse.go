@@ -9,22 +9,21 @@ import (
 	"fmt"
 )
 
-// Envelope is the Data of an entry as one node stores it. All but the Header
-// shares the memory of Data.
+// Envelope is the Data of an entry as a node stores the entry. All fields except the Header share
+// the memory of Data.
 type Envelope struct {
 	Header
 	Prefix  []byte // the clear prefix
-	Payload []byte // if it is in this node's envelope; its CRC is right
-	Own     Strip  // the units that the header assigns to this node
-	// RiderUnits are, for each rider, its units for this node. An empty strip: left out
-	// by the sender, or this node is not raised.
+	Payload []byte // if the node's envelope has the payload; its CRC is right
+	Own     Strip  // the units that the header assigns to the node
+	// RiderUnits are, for each rider, its units for the node. An empty strip: left out by the
+	// sender, or the node is not raised.
 	RiderUnits []Strip
 }
 
-// Parse takes apart the Data of an entry that node stores, with a clear prefix
-// of so many bytes. The body has exactly the form that the header demands of
-// this node's. The CRC of a payload is checked here, those of units when they
-// are used.
+// Parse takes apart the Data of an entry that node stores, with a clear prefix of this many bytes.
+// The body must have exactly the form that the header demands for node. Parse checks the CRC of a
+// payload; the CRCs of units are checked at the use of the units.
 //
 // Errors wrap ErrMalformed; errors of payloads with a wrong CRC also wrap ErrCorrupt.
 func Parse(data []byte, prefix int, node uint64) (*Envelope, error) {
@@ -52,8 +51,8 @@ func Parse(data []byte, prefix int, node uint64) (*Envelope, error) {
 	return e.withPrefix(data[:prefix:prefix])
 }
 
-// ParseHeader returns the header of an entry's Data, and the body behind it,
-// which it does not look at. The header shares no memory with data.
+// ParseHeader returns the header of an entry's Data, and the body behind the header, which is not
+// checked. The header shares no memory with data.
 func ParseHeader(data []byte, prefix int) (h *Header, body []byte, err error) {
 	h = new(Header)
 	if body, err = parseHeader(data, prefix, h); err != nil {
@@ -62,8 +61,7 @@ func ParseHeader(data []byte, prefix int) (h *Header, body []byte, err error) {
 	return h, body, nil
 }
 
-// parseUnits reads the node's own units and the units of riders, and returns the bytes
-// behind them.
+// parseUnits reads the node's own units and the units of riders, and returns the bytes after them.
 func (e *Envelope) parseUnits(body []byte, node uint64) (rest []byte, err error) {
 	base := e.BaseOf(node)
 	if e.Kind == Coded && base > 0 && !e.Whole(node) {
@@ -92,8 +90,8 @@ func (e *Envelope) parseUnits(body []byte, node uint64) (rest []byte, err error)
 	return body, nil
 }
 
-// withPrefix takes the clear prefix and checks the prefix as far as this node can:
-// against a payload that is here, and for zeros behind the payload's end.
+// withPrefix takes the clear prefix and checks the prefix as far as this node can: against the
+// payload if the node has the payload, and for zeros after the payload's end.
 func (e *Envelope) withPrefix(prefix []byte) (*Envelope, error) {
 	n := min(len(prefix), len(e.Payload))
 	if !bytes.Equal(prefix[:n], e.Payload[:n]) {
@@ -140,7 +138,7 @@ func parseHeader(data []byte, prefix int, h *Header) (body []byte, err error) {
 	return env[n:], h.Validate()
 }
 
-// parseFields reads a header that ends where its CRC began.
+// parseFields reads a header that ends at the beginning of its CRC.
 func (h *Header) parseFields(env []byte) error {
 	slots, riders := int(env[atSlots]), int(binary.LittleEndian.Uint16(env[atRiders:]))
 	rest := env[fixedLen:]
@@ -156,7 +154,7 @@ func (h *Header) parseFields(env []byte) error {
 	h.PayloadCRC = binary.LittleEndian.Uint32(env[atPayloadCRC:])
 	h.Encoder = binary.LittleEndian.Uint64(env[atEncoder:])
 	h.Layout = Layout{D: int(env[atD]), Slots: slots}
-	// One allocation for all counts of units there are in a header.
+	// A single allocation for all counts of units in a header.
 	counts := make([]uint8, 0, len(rest)-8*slots-riders*riderLen)
 	if slots > 0 {
 		h.Members = make([]uint64, slots)
@@ -183,7 +181,7 @@ func (h *Header) parseFields(env []byte) error {
 	return nil
 }
 
-// take returns a copy of src in memory behind counts, and counts with it.
+// take returns a copy of src in memory after counts, and counts extended by the copy.
 func take(counts, src []uint8) (taken, all []uint8) {
 	at := len(counts)
 	counts = append(counts, src...)

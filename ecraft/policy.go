@@ -8,67 +8,66 @@ import (
 	"time"
 )
 
-// A Member is a follower as the leader sees it.
+// Member is a follower as the leader sees the follower.
 type Member struct {
 	ID      uint64
 	Voter   bool // counts for commits; learners do not
 	Healthy bool // heard from lately
-	// Lags says that the follower has yet to be sent committed entries. A new entry
-	// comes behind these, so no answer of the follower is to be waited for.
+	// Lags says that committed entries have yet to be sent to the follower. A new entry comes
+	// behind these entries, so the leader should not wait for the follower's answer.
 	Lags bool
 }
 
 // helps reports whether a new entry may need the follower.
 func (m Member) helps() bool { return m.Healthy && !m.Lags }
 
-// A Round is an entry that is about to be sent, and its receivers.
+// Round is an entry that is about to be sent, and its receivers.
 type Round struct {
 	Index  uint64        // of the entry
 	Now    time.Duration // by the leader's own clock; always 0 without a clock
 	Size   int           // bytes of the payload
 	Voters int           // the leader included
 	Layout Layout
-	// Followers are in slot order. The slice is the caller's, and is not kept.
+	// Followers are in slot order. The slice is the caller's; a policy must not keep the slice.
 	Followers []Member
 }
 
-// A Plan is the intention of an assignment.
+// Plan is the intention of an assignment.
 type Plan struct {
-	// Level is 1 for full copies, l if every l followers hold the payload,
-	// and 0 if the shares of followers that get any differ.
+	// Level is 1 for full copies, l if every l followers hold the payload, and 0 if the shares of
+	// followers with units differ.
 	Level int
 	// Predicted is the time to the last answer that the entry needs. 0: unknown.
 	Predicted time.Duration
-	// Silence is for how long a follower that is to answer must have answered
-	// nothing at all to be thought lost. 0: unknown.
+	// Silence is the time without any answer after which a follower with units counts as lost. 0:
+	// unknown.
 	Silence time.Duration
 }
 
-// A Policy decides what each follower stores of an entry.
+// Policy decides which units of an entry each follower stores.
 //
-// Assign fills units[i] for r.Followers[i], each 0..r.Layout.D. If all are D, the entry
-// travels uncoded. A policy must leave enough for the commit rule: see Enough.
+// Assign fills units[i] for r.Followers[i], each 0..r.Layout.D. If all are D, the entry travels
+// uncoded. A policy must assign enough units for the commit rule: see Enough.
 type Policy interface {
 	Assign(r *Round, units []int) Plan
 }
 
-// An Observer is a Policy that learns. All times are of the leader's clock.
-// Members that were not announced are ignored in all calls.
+// Observer is a Policy that learns. All times are of the leader's clock. Members that were not
+// announced are ignored in all calls.
 type Observer interface {
 	// Reset begins a new term as leader: messages in flight are forgotten.
 	Reset(now time.Duration)
-	// Joined announces a follower, voter or not; Left takes it back.
+	// Joined announces a follower, voter or not; Left withdraws the follower.
 	Joined(member uint64, now time.Duration)
 	Left(member uint64)
 
-	// Proposed is called for each entry that the leader appends, coded or plain, before
-	// Assign.
+	// Proposed is called for each entry that the leader appends, coded or plain, before Assign.
 	Proposed(index uint64, size int, now time.Duration)
-	// Sent is called for each message with entries: the last index in it, and
-	// its bytes, roughly. A last that is not above an earlier one is a resend.
+	// Sent is called for each message with entries: last is the index of its last entry, bytes its
+	// approximate size. A last that is not above an earlier last is a resend.
 	Sent(to, last uint64, bytes int, now time.Duration)
-	// Acked is called for each answer that accepts entries up to index. held
-	// is how long the follower had the message; 0 if it did not say.
+	// Acked is called for each answer that accepts entries up to index. held is the time for which
+	// the follower had the message; 0 if the follower did not say.
 	Acked(from, index uint64, held, now time.Duration)
 	// Committed is called when the commit index moves.
 	Committed(index uint64)
@@ -76,23 +75,23 @@ type Observer interface {
 	// HeartbeatSent and HeartbeatAnswered show the round trip of few bytes.
 	HeartbeatSent(to uint64, now time.Duration)
 	HeartbeatAnswered(from uint64, now time.Duration)
-	// QueueHint is a host's better knowledge: bytes that wait to be sent to a follower,
-	// and the bytes a second at which they leave (0: unknown).
+	// QueueHint is a host's better knowledge: bytes that wait to be sent to a follower, and the
+	// bytes a second at which they leave (0: unknown).
 	QueueHint(to uint64, bytes int, rate float64, now time.Duration)
 }
 
-// A Pacer is an Observer that paces followers that catch up. Room is how many more
-// bytes of missed entries may be on their way to a follower: more would only stand at
-// the leader's interface, in front of new entries. next is the first entry to be sent;
-// if no entry before next is on its way, there must be room. lagging is for how long
-// the follower has been catching up: the longer, the more room there must be, or the
-// follower never would where new entries fill the interface.
+// Pacer is an Observer that paces followers that catch up. Room is the number of further bytes of
+// missed entries that may be on their way to a follower: more bytes would only stand at the
+// leader's interface, in front of new entries. next is the first entry to be sent; if no entry
+// before next is on its way, there must be room. lagging is the time for which the follower has
+// been catching up: with the time the room must grow, because a follower might otherwise never
+// catch up while new entries fill the interface.
 type Pacer interface {
 	Room(to, next uint64, lagging time.Duration) int
 }
 
-// Hedging. An entry that is later than HedgeAfter its append gets more units
-// at the followers that already answered, instead of waiting for the others.
+// Hedging. An entry that is later than HedgeAfter its append gets more units at the followers that
+// have answered, instead of waiting for the other followers.
 const (
 	// HedgeBudget is the share of the payload bytes that hedges may add.
 	HedgeBudget = 0.05
@@ -104,9 +103,9 @@ const (
 	queueFactor = 4
 )
 
-// HedgeAfter returns how long an entry may wait for its plan's answers. Earlier hedges
-// send bytes against mere jitter, and slow entries down: at twice the prediction a
-// network with jitter melts down. 0: no prediction, so no entry is late.
+// HedgeAfter returns the time for which an entry may wait for its plan's answers. Earlier hedges
+// would send bytes against mere jitter, and slow entries down: with hedges at twice the prediction,
+// a network with jitter is overloaded by hedges. 0: no prediction, so no entry is late.
 func HedgeAfter(p Plan) time.Duration {
 	if p.Predicted <= 0 {
 		return 0
@@ -114,10 +113,10 @@ func HedgeAfter(p Plan) time.Duration {
 	return max(hedgeFactor*p.Predicted, hedgeFloor)
 }
 
-// HedgeWaived reports whether an entry is so late that the budget of hedges no longer
-// binds: jitter may have spent the budget, and this is a failure. An entry that is late
-// although its followers answer waits in a queue, which riders would make longer: it
-// may take more time.
+// HedgeWaived reports whether an entry is so late that the budget of hedges no longer binds: jitter
+// may have spent the budget, while this entry waits because of a failure. An entry that is late
+// although its followers answer waits in a queue, which riders would make longer: such an entry may
+// take more time.
 func HedgeWaived(p Plan, waited time.Duration, answering bool) bool {
 	after := max(waiveFactor*p.Predicted, waiveFloor)
 	if answering {
@@ -126,9 +125,8 @@ func HedgeWaived(p Plan, waited time.Duration, answering bool) bool {
 	return p.Predicted > 0 && waited > after
 }
 
-// Enough reports whether an assignment can commit at all: whether, once all followers
-// with units have answered, a majority of the voters has, and the commit rule's sum
-// holds.
+// Enough reports whether an assignment can commit at all: whether a majority of the voters has
+// answered, and the commit rule's sum holds, after all followers with units have answered.
 func Enough(r *Round, units []int) bool {
 	if r.Layout.D == 0 {
 		return true // full copies
@@ -147,8 +145,8 @@ func Enough(r *Round, units []int) bool {
 	return answering > r.Voters/2 && Covered(r.Layout.D, (r.Voters+1)/2, held)
 }
 
-// Share fills units with the units of a level for the followers that hold names by
-// their position in r.Followers, and with 0 for the others.
+// Share fills units with the units of a level for the followers i with hold(i), by their position
+// in r.Followers, and with 0 for the others.
 func (r *Round) Share(level int, units []int, hold func(i int) bool) {
 	holders := 0
 	for i := range units {
@@ -157,7 +155,7 @@ func (r *Round) Share(level int, units []int, hold func(i int) bool) {
 		}
 	}
 	r.Layout.Spread(level, int(r.Index%MaxUnits), units[:holders])
-	// The shares stand in front; each moves to its holder, the last one first.
+	// The shares stand in front; each share moves to its holder, the last share first.
 	for i := len(units) - 1; i >= 0; i-- {
 		n := 0
 		if hold(i) {
@@ -184,9 +182,9 @@ func (Full) Assign(r *Round, units []int) Plan {
 	return Plan{Level: 1}
 }
 
-// Fixed is the policy of one level, whatever happens. Levels that the number
-// of voters does not have become the nearest one. With followers dead it needs
-// riders for every entry above the level that the others allow.
+// Fixed is the policy of a fixed level, whatever happens. A level that the number of voters does
+// not have becomes the nearest level. While followers are dead, Fixed needs riders for every entry
+// if the remaining followers allow only a lower level.
 type Fixed int
 
 // Validate refuses levels that no group can have.
@@ -197,7 +195,7 @@ func (f Fixed) Validate() error {
 	return nil
 }
 
-// Assign gives everybody the units of the level.
+// Assign gives all followers the units of the level.
 func (f Fixed) Assign(r *Round, units []int) Plan {
 	if r.Layout.D == 0 {
 		return Full{}.Assign(r, units)
@@ -207,12 +205,12 @@ func (f Fixed) Assign(r *Round, units []int) Plan {
 	return Plan{Level: level}
 }
 
-// Levelled is the policy of the highest level that the healthy voters can
-// commit: the fewest bytes at every number of failures. It needs no clock. A follower
-// that is silent or lags gets nothing, and fetches missing units from the others.
+// Levelled is the policy of the highest level that the healthy voters can commit: the fewest bytes
+// at every number of failures. Levelled needs no clock. A follower that is silent or lags gets no
+// units, and fetches missing units from the other members.
 type Levelled struct{}
 
-// Assign gives those that help the units of their level.
+// Assign gives the units of the level to the followers that help.
 func (Levelled) Assign(r *Round, units []int) Plan {
 	healthy := 1
 	for _, f := range r.Followers {
@@ -222,7 +220,7 @@ func (Levelled) Assign(r *Round, units []int) Plan {
 	}
 	level := healthy - r.Voters/2
 	if level < 1 || r.Layout.D == 0 {
-		return Full{}.Assign(r, units) // nothing can commit: any follower that comes back helps
+		return Full{}.Assign(r, units) // no entry can commit: any follower that comes back helps
 	}
 	level = min(level, Levels(r.Voters))
 	r.Share(level, units, func(i int) bool { return r.Followers[i].helps() })

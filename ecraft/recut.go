@@ -3,13 +3,12 @@
 
 package ecraft
 
-// recut cuts a payload anew where the assignment is that of one level which does
-// not divide D: holders would have up to a unit more than they must. It changes
-// units, and returns the layout for the header of that entry; false if there is
-// nothing to gain.
+// recut cuts a payload anew for an assignment of a single level that does not divide D, where
+// holders would have up to a unit more than necessary. recut changes units, and returns the layout
+// for the header of the entry; false if there is nothing to gain.
 //
-// Whoever decoded before decodes after: no level-1 holders could, as the largest
-// share is less than D/(level-1), and any level of them could and still can.
+// The holders that could decode before can decode after: no level-1 holders could before, because
+// the largest share is less than D/(level-1), and any level holders can before and after.
 //
 //	N=9, level 5: D 24, 5 or 4 units each, becomes D 20, 4 units each
 func (l Layout) recut(units []int) (Layout, bool) {
@@ -24,7 +23,7 @@ func (l Layout) recut(units []int) (Layout, bool) {
 		return l, false
 	}
 	level := (l.D + most - 1) / most
-	fewer := holders*most - sum // of those who have a unit less
+	fewer := holders*most - sum // number of holders with a unit less
 	for _, n := range units {
 		if n > 0 && n < most-1 {
 			return l, false

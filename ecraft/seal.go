@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// The envelope's header, in little endian. What varies follows the fixed part:
-// members, units, riders, and the CRC-32C of the clear prefix and all of the
-// header before the CRC.
+// The envelope's header, in little endian. The variable part follows the fixed part: members,
+// units, riders, and the CRC-32C of the clear prefix and the whole header before the CRC.
 const (
 	atVersion    = 8
 	atKind       = 9
@@ -32,10 +31,10 @@ const (
 // magic is the beginning of every envelope, behind the clear prefix.
 const magic = "\xc3\x9dWEFT\x8e\xa1"
 
-// IsEnvelope reports whether data, behind so many bytes of clear prefix, begins with
-// the magic, or differs from the magic in at most one byte. No plain payload does,
-// because the leader puts such payloads into an envelope of kind Whole. So one damaged
-// byte never turns an envelope into a plain payload.
+// IsEnvelope reports whether data, behind a clear prefix of this many bytes, begins with the magic,
+// or differs from the magic in at most one byte. No plain payload begins so, because the leader
+// puts such payloads into an envelope of kind Whole. So one damaged byte never turns an envelope
+// into a plain payload.
 func IsEnvelope(data []byte, prefix int) bool {
 	if len(data)-prefix < len(magic) {
 		return false
@@ -49,15 +48,14 @@ func IsEnvelope(data []byte, prefix int) bool {
 	return wrong <= 1
 }
 
-// Seal appends an entry's Data for node to: the header, the node's assigned units or
-// the payload, and the units of riders. The header is valid and c is its codeword, nil
-// for a carrier. riders[i] is the codeword of the entry that h.Riders[i] tops up, or
-// nil: its units are left out. The first prefix bytes of the payload stand clear in
-// front.
+// Seal appends an entry's Data for node to: the header, the node's assigned units or the payload,
+// and the units of riders. The header is valid and c is its codeword, nil for a carrier. riders[i]
+// is the codeword of the entry that h.Riders[i] tops up, or nil to leave out its units. The first
+// prefix bytes of the payload stand clear in front.
 func Seal(dst []byte, h *Header, to uint64, prefix int, c *Codeword, riders []*Codeword) []byte {
 	whole := h.Whole(to)
 	if size := SealedLen(h, to, prefix, riders); whole && dst == nil {
-		// Append needs not clear the memory that it gets for a payload.
+		// append need not clear the memory for the payload.
 		dst = make([]byte, 0, size-h.PayloadLen)
 	} else {
 		dst = slices.Grow(dst, size)

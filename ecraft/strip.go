@@ -8,9 +8,9 @@ import (
 	"hash/crc32"
 )
 
-// Strip is a run of units of one slot: First, First+1, ... Each has a checksum
-// of its own, which covers its place too, so that one bad unit costs one unit.
-// The zero Strip has no units.
+// Strip is a run of units of a slot: First, First+1, ... Each unit has its own checksum, which also
+// covers the unit's place, so that a damaged unit costs only this unit. The zero Strip has no
+// units.
 type Strip struct {
 	Slot, First, Count, UnitLen int
 	// raw is, for each unit, its bytes and its CRC-32C.
@@ -36,8 +36,7 @@ func unitCRC(slot, k int, unit []byte) uint32 {
 	return crc32.Update(sumPlace(slot, k), castagnoli, unit)
 }
 
-// appendUnit appends unit k of a slot with its checksum. What is beyond the end
-// of data is zero.
+// appendUnit appends unit k of a slot with its checksum. Bytes beyond the end of data are zero.
 func appendUnit(dst []byte, slot, k, unitLen int, data []byte) []byte {
 	at := len(dst)
 	dst = append(dst, data...)
@@ -69,8 +68,8 @@ func (s Strip) Verify() error {
 	return nil
 }
 
-// Sub returns the strip's part of count units of the slot, from first on. It shares the
-// memory of s.
+// Sub returns the part of the strip with count units of the slot, from first on. The part shares
+// the memory of s.
 func (s Strip) Sub(first, count int) Strip {
 	from := max(first, s.First)
 	to := min(first+count, s.First+s.Count)
@@ -87,7 +86,7 @@ func (s Strip) Sub(first, count int) Strip {
 // Bytes returns the bytes of the units, without checksums.
 func (s Strip) Bytes() int { return s.Count * s.UnitLen }
 
-// EncodedLen returns the bytes that AppendStrip appends.
+// EncodedLen returns the number of bytes that AppendStrip appends.
 func (s Strip) EncodedLen() int { return stripHeaderLen + s.Count*(s.UnitLen+crcLen) }
 
 // AppendStrip appends the encoding of a strip, the same in envelopes and in
@@ -103,8 +102,8 @@ func appendStripHeader(dst []byte, slot, first, count, unitLen int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, Checksum(dst[at:]))
 }
 
-// ParseStrip returns the strip that data begins with, and what follows it. The
-// strip shares data's memory. Its units are not verified yet.
+// ParseStrip returns the strip at the beginning of data, and the bytes after the strip. The strip
+// shares data's memory. Its units are not verified yet.
 func ParseStrip(data []byte) (s Strip, rest []byte, err error) {
 	if len(data) < stripHeaderLen {
 		return Strip{}, nil, malformed("a strip of %d bytes, at least %d", len(data), stripHeaderLen)

@@ -27,7 +27,7 @@ var sumPowers = func() (p [32]uint32) {
 	return p
 }()
 
-// sumTimes returns the product of two polynomials, modulo that of the CRC.
+// sumTimes returns the product of two polynomials, modulo the polynomial of the CRC.
 func sumTimes(a, b uint32) (product uint32) {
 	for ; a != 0; a <<= 1 {
 		if a&sumOne != 0 {
@@ -38,7 +38,7 @@ func sumTimes(a, b uint32) (product uint32) {
 	return product
 }
 
-// sumShift is what n bytes that follow multiply a sum by.
+// sumShift is the factor by which n following bytes multiply a sum.
 func sumShift(n int) uint32 {
 	p := uint32(sumOne)
 	for ; n > 0; n &= n - 1 {
@@ -47,8 +47,8 @@ func sumShift(n int) uint32 {
 	return p
 }
 
-// sumPlace is the checksum of the two bytes that a unit's checksum begins with.
-// They are fed by hand, since a slice of them would be allocated.
+// sumPlace is the checksum of the two bytes at the beginning of a unit's checksum. The bytes are
+// added one by one, because a slice of them would be allocated.
 func sumPlace(slot, k int) uint32 {
 	sum := ^uint32(0)
 	sum = castagnoli[byte(sum)^byte(slot)] ^ sum>>8
@@ -56,9 +56,8 @@ func sumPlace(slot, k int) uint32 {
 	return ^sum
 }
 
-// Sum returns the CRC-32C of the payload, which NewCodeword does not need to
-// find in the header. The sums of data units are kept: what is sealed afterwards
-// is not summed again.
+// Sum returns the CRC-32C of the payload; the header given to NewCodeword may lack this CRC. The sums
+// of data units are kept, so that Seal does not sum these units again.
 func (c *Codeword) Sum() uint32 {
 	if c.h.D == 0 {
 		return Checksum(c.payload)
@@ -93,6 +92,6 @@ func (c *Codeword) appendDataUnit(dst []byte, slot, k, u int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, sumTimes(c.shift, sumPlace(slot, k))^c.sums[u])
 }
 
-// Moved tells that the payload stands elsewhere now, the same bytes. Nothing
-// must have been computed from it but Sum.
+// Moved tells that the payload, with the same bytes, is at another place in memory now. Only Sum
+// may have used the payload before.
 func (c *Codeword) Moved(payload []byte) { c.payload = payload }

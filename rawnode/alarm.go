@@ -9,17 +9,16 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// alarm wakes the loop when a replica has something to do between ticks. There is
-// a timer only once a replica has asked for one, and it runs only while something
-// is due: an idle host has none.
+// alarm wakes the loop when a replica has work due between two ticks. The timer is made when a
+// replica first asks to be woken, and runs only while work is due: an idle host runs no timer.
 type alarm struct {
 	timer *time.Timer
 	at    replica.Deadline // for which timer runs, if set
 	set   bool
 }
 
-// arm sets the alarm to what is due, and returns the channel it rings on: nil if
-// it never has been set.
+// arm sets the alarm to the replica's deadline, or clears the alarm if nothing is due, and returns
+// the channel on which the alarm rings: nil before the first deadline.
 func (a *alarm) arm(at replica.Deadline, due bool, now replica.Deadline) <-chan time.Time {
 	switch {
 	case !due && a.set:
@@ -36,7 +35,7 @@ func (a *alarm) arm(at replica.Deadline, due bool, now replica.Deadline) <-chan 
 	return a.timer.C
 }
 
-// rang notes that the channel has delivered.
+// rang notes that the channel has delivered: the timer no longer runs.
 func (a *alarm) rang() { a.set = false }
 
 // stop lets the timer go.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The alarm has no timer until something is due, and rings once for it.
-func TestAlarm(t *testing.T) {
+// The alarm has no timer until work is due, and rings once for each deadline.
+func TestAlarmRingsOnceForEachDeadline(t *testing.T) {
 	var a alarm
 	defer a.stop()
 	require.Nil(t, a.arm(0, false, 0))
@@ -20,7 +20,7 @@ func TestAlarm(t *testing.T) {
 	case <-ring:
 		a.rang()
 	case <-time.After(10 * time.Second):
-		t.Fatal("it does not ring")
+		t.Fatal("the alarm does not ring")
 	}
 	ring = a.arm(time.Hour, true, 0)
 	require.NotNil(t, ring)
@@ -33,6 +33,6 @@ func TestAlarm(t *testing.T) {
 	select {
 	case <-a.arm(time.Hour+time.Nanosecond, true, time.Hour):
 	case <-time.After(10 * time.Second):
-		t.Fatal("it does not ring for what is due at once")
+		t.Fatal("the alarm does not ring for a deadline that has passed")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// hinted is the default policy, which notes whose queues it was told of.
+// hinted is the default policy, and notes the members of its queue hints.
 type hinted struct {
 	*adaptive.Policy
 	mu   sync.Mutex
@@ -30,7 +30,7 @@ func (h *hinted) QueueHint(to uint64, bytes int, rate float64, now time.Duration
 	h.Policy.QueueHint(to, bytes, rate, now)
 }
 
-// A leader's policy hears what waits in the transport for each follower.
+// A leader's policy receives the backlog of the transport for each follower.
 func TestPolicyHearsOfBacklogs(t *testing.T) {
 	policies := map[uint64]*hinted{}
 	members := group(t, rawnode.Weft, 3, func(cfg *rawnode.Config) {

@@ -19,12 +19,11 @@ import (
 	"github.com/weftraft/weft/internal/placement"
 )
 
-// placer looks at the groups of one node, now and then, and names the groups led here that
-// another node should lead. A placer is a plain value without a clock.
+// placer looks at the groups of one node at intervals, and names the groups led here that another
+// node should lead. A placer is a plain value without a clock.
 //
-// A group does not move while the group recovers (a voter is silent, lags, or gets a
-// snapshot), while its members change, and for some looks after a move or a change of
-// members.
+// A group does not move while the group recovers (a voter is silent, lags, or gets a snapshot),
+// while the members of the group change, and for some looks after a move or a change of members.
 type placer struct {
 	options placement.Options
 	weight  func(Status) uint64
@@ -33,11 +32,11 @@ type placer struct {
 	seen map[uint64]*placedGroup
 }
 
-// placedGroup is what a placer remembers of a group.
+// placedGroup is the memory of a placer about a group.
 type placedGroup struct {
 	leader uint64
 	conf   *pb.ConfState
-	holds  int // looks for which it stays
+	holds  int // looks for which the group stays
 }
 
 // plan takes the status of each group of a node and returns the moves to make.
@@ -122,18 +121,17 @@ func (p *placer) weigh(statuses []Status, groups []placement.Group) {
 type BalancerConfig struct {
 	// Hosts returns the hosts of this node, one for each group.
 	Hosts func() []*Host
-	// Hysteresis is by how many percent of the average load of a node its load
-	// must exceed that of another, beyond what the move itself changes, before a
-	// group is moved, so that small changes of load move nothing. 0 means that
-	// any gain is worth a move; at most 1000.
+	// Hysteresis is a percentage of the average load of a node. A group moves to another node only
+	// if the load of this node exceeds the other's by that much beyond the effect of the move, so
+	// that small changes of load move nothing. 0 means that any gain is worth a move; at most 1000.
 	Hysteresis int
-	// MaxMoves bounds the groups that are moved after one look; 0 means 1.
+	// MaxMoves bounds the groups moved after each look; 0 means 1.
 	MaxMoves int
-	// Weight, unless nil, tells the load of a group that this node leads; of the
-	// others the load is not known and counts as the average of these. With nil,
-	// groups are counted.
+	// Weight, unless nil, returns the load of a group that this node leads. The load of a group led
+	// elsewhere is unknown, and counts as the average of the known loads. With nil, each group
+	// weighs the same.
 	Weight func(Status) uint64
-	// Settle is for how many looks a group stays after a move or a change of its
+	// Settle is the number of looks for which a group stays after a move or a change of its
 	// members; 0 means 3.
 	Settle int
 	// Interval is the time between two looks; 0 means 5 s.
@@ -142,8 +140,8 @@ type BalancerConfig struct {
 	Logger *slog.Logger
 }
 
-// Balancer spreads the leaders of several groups over their nodes. Each node
-// runs one, which gives away what its node leads too much of.
+// Balancer spreads the leaders of several groups over their nodes. Each node runs a Balancer of its
+// own, which hands leadership to other nodes while its node leads more than its share.
 type Balancer struct {
 	cfg    BalancerConfig
 	placer placer

@@ -41,17 +41,17 @@ func settled(p *placer, statuses ...Status) []placement.Move {
 	return p.plan(statuses)
 }
 
-func TestPlacer(t *testing.T) {
+func TestPlacerMovesGroupsOnlyWhenSettledAndHealthy(t *testing.T) {
 	require.Equal(t, []placement.Move{{Group: 1, From: 1, To: 2}},
 		settled(&placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 3, nil)))
 	require.Empty(t, settled(&placer{}, led(1, 1, nil), led(2, 2, nil), led(3, 3, nil)))
-	require.Empty(t, settled(&placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "it is node 2 that gives away")
+	require.Empty(t, settled(&placer{}, led(1, 2, nil), led(2, 2, nil), led(3, 2, nil)), "node 2 moves its own groups, node 1 must not")
 	require.Empty(t, settled(&placer{}, led(1, 1, nil), led(2, 1, nil), led(3, 0, nil)), "an election")
 
 	left := &placer{}
 	left.plan([]Status{led(1, 1, nil), led(2, 1, nil)})
 	left.plan([]Status{led(2, 1, nil)})
-	require.Len(t, left.seen, 1, "of groups that are no more nothing is kept")
+	require.Len(t, left.seen, 1, "a group that left the node is forgotten")
 
 	for name, change := range map[string]func(*Status){
 		"a voter is away": func(s *Status) { s.Progress[3] = MemberProgress{Match: 5000, State: "StateReplicate"} },
@@ -67,7 +67,7 @@ func TestPlacer(t *testing.T) {
 		require.Empty(t, settled(&placer{}, led(1, 1, change), led(2, 1, change)), name)
 	}
 
-	// A move, and a change of members, keep a group where it is for a while.
+	// A move, and a change of members, keep a group at its leader for the next looks.
 	p := &placer{looks: 4}
 	for range 3 {
 		require.Empty(t, p.plan([]Status{led(1, 1, nil), led(2, 1, nil)}))
@@ -80,7 +80,7 @@ func TestPlacer(t *testing.T) {
 	require.Len(t, p.plan([]Status{led(1, 1, fewer), led(2, 1, fewer)}), 1)
 
 	byLoad := &placer{weight: func(s Status) uint64 { return s.Group }}
-	require.Equal(t, []placement.Move{{Group: 5, From: 1, To: 2}}, settled(byLoad, led(5, 1, nil), led(6, 1, nil)), "the smaller of the largest")
+	require.Equal(t, []placement.Move{{Group: 5, From: 1, To: 2}}, settled(byLoad, led(5, 1, nil), led(6, 1, nil)), "the lighter of the two groups moves")
 }
 
 func TestBalancerConfig(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// hostCall is a call of a user on its way through a host: from the user's
-// goroutine to the loop, and back with its end. It is used again.
+// hostCall is a call of a user on its way through a host: from the user's goroutine to the loop,
+// and back with the outcome. The memory is used again for later calls.
 //
-// Invariant: each call that the inbox has taken ends, and ends once.
+// Invariant: each call that the inbox has taken ends exactly once.
 type hostCall struct {
 	op       callOp
 	command  []byte
@@ -26,17 +26,17 @@ type hostCall struct {
 	to       uint64
 	begun    replica.Deadline // when the user called
 	deadline replica.Deadline
-	ended    chan callEnd // has room for one
+	ended    chan callEnd // has room for one end
 	id       replica.Call // given by the loop
 }
 
-// callEnd is how a call ended, and for a command that was applied how its time passed.
+// callEnd is the outcome of a call and, for a command that was applied, the times of its phases.
 type callEnd struct {
 	replica.Done
 	times CommandTimes
 }
 
-// callOp is what a call asks for.
+// callOp is the kind of a call.
 type callOp uint8
 
 const (
@@ -116,7 +116,7 @@ func (h *Host) enter(c *hostCall) error {
 	return err
 }
 
-// await waits until a call has ended, and reports whether it may be used again.
+// await waits until a call has ended, and reports whether the memory of the call may be used again.
 func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
 	if ctx.Done() == nil {
 		return <-c.ended, true
@@ -126,7 +126,7 @@ func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
 		return d, true
 	case <-ctx.Done():
 	}
-	// The replica knows what became of it; it answers at once.
+	// The replica knows the state of the call, and answers Cancel at once.
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
 		cause = nil
@@ -139,9 +139,9 @@ func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
 	return <-c.ended, false
 }
 
-// callTable finds the calls that the replica has not ended. It belongs to the
-// loop. A Call is a place in the table; a place is taken again when its call has
-// ended, and the replica tells of that once.
+// callTable finds the calls that the replica has not ended; only the loop uses the table. A
+// replica.Call is a place in the table, and a place is free again when its call has ended. The
+// replica reports each end once.
 type callTable struct {
 	calls []*hostCall
 	free  []replica.Call

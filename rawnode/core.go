@@ -12,15 +12,14 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// RawNode is what *raft.RawNode of both libraries satisfies. Some of its
-// methods use types that each library declares for itself: those are the
-// parameters. [Weft] and [Upstream] are
-// behind an interface without them, which a [Host] drives.
+// RawNode is satisfied by *raft.RawNode of both libraries. The type parameters are the types that
+// each library declares for itself. [Weft] and [Upstream] hide these types behind an interface,
+// which a [Host] drives.
 type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any] interface {
-	// Tick lets one tick of the host's clock pass.
+	// Tick advances the node's clock by a tick.
 	Tick()
-	// TickQuiesced lets a tick pass by which the node measures how long its leader
-	// is silent, and does nothing else: it does not campaign.
+	// TickQuiesced advances the node's clock by a tick without any other effect: the node measures
+	// the silence of its leader, and does not campaign.
 	TickQuiesced()
 	// Step lets a message of a peer or of a local storage thread arrive.
 	Step(m *pb.Message) error
@@ -32,9 +31,9 @@ type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any]
 	ProposeConfChange(cc pb.ConfChangeI) error
 	// ApplyConfChange puts a committed change into force.
 	ApplyConfChange(cc pb.ConfChangeI) *pb.ConfState
-	// ReadIndex asks for the index that a linearizable read waits for.
+	// ReadIndex asks for the index up to which a linearizable read must wait.
 	ReadIndex(rctx []byte)
-	// TransferLeader asks that leadership be handed to a member.
+	// TransferLeader asks the leader to hand leadership to a member.
 	TransferLeader(transferee uint64)
 	// ForgetLeader makes a follower forget its leader.
 	ForgetLeader() error
@@ -45,9 +44,10 @@ type RawNode[Ready, BasicStatus, Status, Peer, SnapshotStatus, ProgressType any]
 
 	// Bootstrap begins a group with these members, in an empty log.
 	Bootstrap(peers []Peer) error
-	// Ready returns what is to be written, sent and applied.
+	// Ready returns the entries, messages and states to be written, sent and applied.
 	Ready() Ready
-	// Advance says that all of a Ready is done. With asynchronous storage writes it is not called.
+	// Advance says that all work of a Ready is done. With asynchronous storage writes Advance is
+	// not called.
 	Advance(rd Ready)
 	// BasicStatus returns the node's view of itself, without the members' progress.
 	BasicStatus() BasicStatus
@@ -68,10 +68,11 @@ var (
 func Weft(cfg raft.Config) (replica.Core, error) { return replica.Weft(cfg) }
 
 // Upstream makes cores of go.etcd.io/raft/v3, for [ReplicaConfig].Core. Rand and Clock of the
-// configuration have no counterpart there and are not used; Coding and Leases are refused.
+// configuration have no counterpart in go.etcd.io/raft/v3 and are not used; Coding and Leases are
+// refused.
 //
-// That library panics where its storage fails. The core catches this one kind of panic, and
-// the host fails with the storage's error.
+// The library go.etcd.io/raft/v3 panics where its storage fails. The core catches panics of this
+// kind only, and the host fails with the storage's error.
 func Upstream(cfg raft.Config) (replica.Core, error) { return replica.Upstream(cfg) }
 
 // FindCoded returns the first coded entry of a log, or 0 if there is none. A node without
@@ -80,11 +81,11 @@ func Upstream(cfg raft.Config) (replica.Core, error) { return replica.Upstream(c
 // raft.Coding.ClearPrefix. FindCoded reads the whole log.
 func FindCoded(log raft.Storage, clear int) (uint64, error) { return replica.FindCoded(log, clear) }
 
-// Budget bounds the bytes of commands that wait, over all groups that share it:
-// with many groups at a node, the bounds of each alone would add up to more than
-// there is. Beyond it commands are refused with [ErrOverloaded]. Its methods Limit, Used
-// and Refused return the bound, the bytes in use, and how often there was no room. A nil
-// Budget bounds nothing.
+// Budget bounds the bytes of commands that wait, over all groups that share the budget: with many
+// groups at a node, the sum of the bounds of each group would exceed the memory of the node.
+// Commands beyond the budget are refused with [ErrOverloaded]. Methods Limit, Used and Refused
+// return the bound, the bytes in use, and the number of commands refused. A nil Budget bounds
+// nothing.
 type Budget = replica.Budget
 
 // NewBudget makes a budget of so many bytes.

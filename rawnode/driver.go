@@ -11,24 +11,24 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// driver owns the replica and lets one goroutine at a time have it for a turn.
+// driver owns the replica and gives the replica to one goroutine at a time, for a turn.
 //
-// A goroutine that brings something, a call or a message, could leave it to the
-// loop. But to wake another goroutine costs more than most turns take. So it takes
-// the turn itself, if nobody is at it; if somebody is, the loop takes the next turn,
-// with all that has come in meanwhile. Without load nobody waits for a change of
-// goroutine, and under load turns are as large as they would be otherwise.
+// A goroutine that brings a call or a message could leave the input to the loop, but waking the
+// loop costs more than most turns. So the goroutine takes the turn itself if no other goroutine has
+// the replica; otherwise the loop takes the next turn, with all inputs that have arrived meanwhile.
+// An unloaded host changes goroutines for no input, and a loaded host takes turns as large as with
+// the loop alone.
 type driver struct {
 	mu      sync.Mutex
 	replica *replica.Replica
-	spare   []input // memory
-	ended   bool    // there are no turns any more
-	// at and due are the replica's deadline as of when the loop looked last.
+	spare   []input // memory for the inputs of the next turn
+	ended   bool    // no turn begins any more
+	// at and due are the replica's deadline when the loop looked last.
 	at  replica.Deadline
 	due bool
 }
 
-// take takes a turn, after something else. Only the loop waits for the replica.
+// take takes a turn after a call of before. Only the loop waits for the replica.
 func (d *driver) take(h *Host, before func(*replica.Replica)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -36,7 +36,7 @@ func (d *driver) take(h *Host, before func(*replica.Replica)) {
 	d.spare = h.turn(d.replica, d.spare)
 }
 
-// next returns when the replica wants to be polled, and whether it is out of
+// next returns the time at which the replica is to be polled, and whether the replica is out of
 // service.
 func (d *driver) next() (at replica.Deadline, due, ended bool) {
 	d.mu.Lock()
@@ -46,18 +46,19 @@ func (d *driver) next() (at replica.Deadline, due, ended bool) {
 	return d.at, d.due, d.ended
 }
 
-// end sees to it that nobody takes another turn.
+// end prevents all later turns.
 func (d *driver) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = true
 }
 
-// offer takes a turn if nobody has the replica, and else leaves it to the loop.
-// The caller has added something to the inbox.
+// offer takes a turn if no goroutine has the replica, and otherwise leaves the turn to the loop.
+// The caller has added an input to the inbox.
 func (d *driver) offer(h *Host) {
 	if !d.mu.TryLock() {
-		// If that goroutine has not seen what was added, it is still there.
+		// If the goroutine at the replica has not seen the input, the input still waits for the
+		// loop.
 		h.inbox.wake()
 		return
 	}
@@ -68,8 +69,8 @@ func (d *driver) offer(h *Host) {
 	done := false
 	defer func() {
 		if !done {
-			// The caller's program may recover from panics. The replica could not:
-			// nobody knows what it is in the middle of.
+			// The caller's program may recover from panics, but the replica may be halfway through
+			// a change: the whole program must end.
 			failed := fmt.Sprintf("rawnode: %v\n%s", recover(), debug.Stack())
 			go panic(failed)
 			select {}
@@ -79,6 +80,6 @@ func (d *driver) offer(h *Host) {
 	done = true
 	at, due := d.replica.Deadline()
 	if d.replica.Err() != nil || due && (!d.due || at < d.at) {
-		h.inbox.post(func(*replica.Replica) {}) // the loop is to look at that
+		h.inbox.post(func(*replica.Replica) {}) // the loop has to look at the new deadline or the failure
 	}
 }

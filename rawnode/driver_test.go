@@ -18,8 +18,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// fragile is a log whose next write panics, if it is told so. It can be written
-// from a turn.
+// fragile is a log whose next write panics after breaks is set. A turn can write the log directly.
 type fragile struct {
 	replicatest.MemLog
 	breaks atomic.Bool
@@ -32,7 +31,7 @@ func (l *fragile) TryAppend(w storage.Write, done func(error)) error {
 	return l.Append(w, done)
 }
 
-// alone starts a host that is its group's only member.
+// alone starts a host that is the only member of its group.
 func alone(t *testing.T) (*Host, *fragile) {
 	log := &fragile{MemLog: replicatest.NewMemLog()}
 	h, err := New(Config{
@@ -45,8 +44,7 @@ func alone(t *testing.T) (*Host, *fragile) {
 	return h, log
 }
 
-// What comes while somebody has the replica is the loop's, and none of it is
-// forgotten.
+// The loop takes every input that arrives while another goroutine has the replica.
 func TestLoopTakesTheNextTurn(t *testing.T) {
 	h, _ := alone(t)
 	defer func() { require.NoError(t, h.Stop(t.Context())) }()
@@ -76,28 +74,28 @@ func TestLoopTakesTheNextTurn(t *testing.T) {
 	}
 }
 
-// A host that has ended takes no turn for anybody.
-func TestNoTurnAfterTheEnd(t *testing.T) {
+// A host that has ended takes no turn.
+func TestHostThatHasEndedTakesNoTurn(t *testing.T) {
 	h, log := alone(t)
 	require.NoError(t, h.Stop(t.Context()))
-	log.breaks.Store(true) // so that a turn would be noticed
+	log.breaks.Store(true) // so that a turn would panic
 	h.ReceiveNext(wire.Message{Group: 7, From: 2, To: 1, Body: wire.Transfer{Term: 1, Transferee: 2}})
 	h.Received(false)
 	_, err := h.Propose(t.Context(), []byte("late"))
 	require.ErrorIs(t, err, ErrStopped)
 }
 
-// A panic in a turn ends the process, though the caller would recover from it: the
-// replica is in the middle of something.
-func TestPanicInATurn(t *testing.T) {
+// A panic in a turn ends the process, although the caller would recover from the panic, because the
+// replica may be halfway through a change.
+func TestPanicInTurnEndsProcess(t *testing.T) {
 	const child = "WEFT_TEST_PANIC_IN_A_TURN"
 	if os.Getenv(child) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInATurn$")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInTurnEndsProcess$")
 		cmd.Env = append(os.Environ(), child+"=1")
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), "the log fell apart")
-		require.Contains(t, string(out), "TryAppend", "where that was")
+		require.Contains(t, string(out), "TryAppend", "the stack of the panic")
 		require.NotContains(t, string(out), "recovered")
 		return
 	}
@@ -108,5 +106,5 @@ func TestPanicInATurn(t *testing.T) {
 		select {}
 	}()
 	_, _ = h.Propose(t.Context(), []byte("command"))
-	t.Fatal("it was answered")
+	t.Fatal("the call returned although its turn panicked")
 }

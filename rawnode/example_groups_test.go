@@ -18,8 +18,8 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// server is a node with several groups: one engine, one transport, one budget,
-// and a host for each group.
+// server is a node with several groups: one engine, one transport, one budget, and a host for each
+// group.
 type server struct {
 	transport *transport.TCP
 	engine    *storage.Engine
@@ -34,7 +34,7 @@ func newServer(id uint64) *server {
 		log.Fatal(err)
 	}
 	engine, err := storage.Open("log", storage.Options{
-		FS:       vfs.NewMem(), // leave this out for files on disk
+		FS:       vfs.NewMem(), // without this line, the log is on disk
 		Identity: storage.Identity{Cluster: 42, Node: id},
 	})
 	if err != nil {
@@ -75,9 +75,9 @@ func (s *server) stop(ctx context.Context) {
 	}
 }
 
-// ExampleHost_severalGroups runs three groups at three nodes. At each node the
-// groups share one engine, so one sync serves them all, one transport, and one
-// budget. A balancer at each node spreads their leaders.
+// ExampleHost_severalGroups runs three groups at three nodes. The groups of a node share an engine,
+// so that a single sync serves all groups, a transport, and a budget. A balancer at each node
+// spreads their leaders.
 func ExampleHost_severalGroups() {
 	peers, groups := []uint64{1, 2, 3}, []uint64{1, 2, 3}
 	servers := map[uint64]*server{}
@@ -105,15 +105,14 @@ func ExampleHost_severalGroups() {
 		go balancer.Run(ctx)
 	}
 
-	// Each group is a log and a state of its own. Which key belongs to which
-	// group is for the program to say.
+	// Each group has its own log and state. The program decides to which group a key belongs.
 	for i, group := range groups {
 		if _, err := servers[1].hosts[i].Propose(ctx, fmt.Appendf(nil, "of group %d", group)); err != nil {
 			log.Fatal(err)
 		}
 	}
 	for i := range groups {
-		// Any node serves reads; this one may be 1 s old.
+		// Any node serves reads; the state of this read may be 1 s old.
 		if _, err := servers[3].hosts[i].ReadAt(ctx, rawnode.BoundedStaleness{Max: time.Second}); err != nil {
 			log.Fatal(err)
 		}
@@ -126,7 +125,7 @@ func ExampleHost_severalGroups() {
 	}
 	fmt.Println("each node leads one group")
 
-	// A member that is not there cannot be removed.
+	// The group refuses to remove a node that is no member.
 	remove := &pb.ConfChange{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(9))}
 	_, err := servers[1].hosts[0].ProposeConfChange(ctx, remove)
 	fmt.Println(err != nil)

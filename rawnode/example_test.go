@@ -18,8 +18,8 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// lines is a replicated list of lines, in memory: after a restart the log
-// rebuilds it from the start.
+// lines is a replicated list of lines, in memory: after a restart the log rebuilds the list from
+// the start.
 type lines struct {
 	mu   sync.Mutex
 	list []string
@@ -39,8 +39,7 @@ func (l *lines) Apply(b rawnode.Batch) ([]any, error) {
 	return results, nil
 }
 
-// Nothing is ever durable here, so the log keeps everything and no snapshot is
-// needed.
+// The list is never durable, so the log keeps all entries and no snapshot is needed.
 func (l *lines) Snapshot() (rawnode.Snapshot, error) {
 	return nil, fmt.Errorf("no snapshots")
 }
@@ -49,8 +48,8 @@ func (l *lines) Restore(rawnode.SnapshotMeta, io.Reader) error {
 	return fmt.Errorf("no snapshots")
 }
 
-// ExampleHost runs a group of three nodes in one process, each with a log of its
-// own, over TCP on the loopback interface.
+// ExampleHost runs a group of three nodes in one process, each with its own log, over TCP on the
+// loopback interface.
 func ExampleHost() {
 	peers := []uint64{1, 2, 3}
 	var transports []*transport.TCP
@@ -68,7 +67,7 @@ func ExampleHost() {
 			transports[i].SetPeer(peers[j], t.Addr().String())
 		}
 		engine, err := storage.Open("log", storage.Options{
-			FS:       vfs.NewMem(), // leave this out for files on disk
+			FS:       vfs.NewMem(), // without this line, the log is on disk
 			Identity: storage.Identity{Cluster: 42, Node: id},
 		})
 		if err != nil {
@@ -93,7 +92,7 @@ func ExampleHost() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// Any node takes commands, and returns what its state machine returned.
+	// Any node takes commands, and returns the result of its state machine.
 	for i, host := range hosts {
 		result, err := host.Propose(ctx, fmt.Appendf(nil, "from node %d", i+1))
 		if err != nil {
@@ -101,7 +100,7 @@ func ExampleHost() {
 		}
 		fmt.Println("line", result.Value)
 	}
-	// A read at any node sees everything that was acknowledged before.
+	// A read at any node sees every command acknowledged before.
 	if _, err := hosts[0].Read(ctx); err != nil {
 		log.Fatal(err)
 	}

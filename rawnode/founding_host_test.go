@@ -16,8 +16,8 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// Hosts that are started with different first members do not become one group, and both
-// ends say both lists.
+// Hosts that start with different first members do not form a group, and both sides report both
+// lists.
 func TestHostsWithDifferingFirstMembers(t *testing.T) {
 	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 0, nil)
@@ -36,7 +36,8 @@ func TestHostsWithDifferingFirstMembers(t *testing.T) {
 			m.start(l)
 			members[id] = m
 		}
-		// A side that stopped in time may have told nobody, and nobody needs it then.
+		// A side that stopped early may not have told its peers, and then needs no report from
+		// them.
 		stopped := func(ids ...uint64) bool {
 			return !slices.ContainsFunc(ids, func(id uint64) bool { return members[id].host.Err() == nil })
 		}
@@ -47,7 +48,7 @@ func TestHostsWithDifferingFirstMembers(t *testing.T) {
 			return stopped(1, 2, 3) || stopped(4, 5) || knows(1, 2, 3) && knows(4, 5)
 		}, time.Minute, hostTick)
 		for _, m := range members {
-			if err := m.host.Err(); err != nil { // unless it was late, and had begun
+			if err := m.host.Err(); err != nil { // nil for a host that was late, and whose log had begun
 				require.ErrorIs(t, err, rawnode.ErrFirstMembers)
 				require.ErrorContains(t, err, "[1 2 3 4 5]")
 				require.ErrorContains(t, err, "[1 4 5]")

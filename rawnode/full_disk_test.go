@@ -23,8 +23,8 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// A leader whose disk is full says so, takes no commands, and hands leadership
-// over; the group goes on without it, and it comes back when there is room.
+// A leader whose disk is full reports ErrStalled, refuses commands, and hands over leadership. The
+// group goes on meanwhile, and the node catches up after room is made.
 func TestFullDisk(t *testing.T) {
 	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		var full [4]atomic.Bool // by node
@@ -35,8 +35,8 @@ func TestFullDisk(t *testing.T) {
 		old := hosts[1].Status().Lead
 		full[old].Store(true)
 
-		// The engine notices with its next write; that may be acknowledged by the
-		// others, or end unknown.
+		// The engine notices the full disk at its next write; the other nodes may acknowledge the
+		// command, or the outcome stays unknown.
 		_, _ = hosts[old].Propose(within(2*time.Second), []byte("notice"))
 		other := hosts[old%3+1]
 		require.Eventually(t, func() bool {
@@ -50,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 		require.ErrorIs(t, err, rawnode.ErrRefused)
 		require.ErrorIs(t, err, rawnode.ErrStalled)
 		require.ErrorIs(t, err, storage.ErrFull)
-		require.NoError(t, hosts[old].Err(), "it has not failed")
+		require.NoError(t, hosts[old].Err(), "the host has not failed")
 
 		full[old].Store(false)
 		require.Eventually(t, func() bool { return hosts[old].Status().Stalled == nil }, time.Minute, hostTick)
@@ -58,8 +58,7 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// The same where only the disk of the state is full: the log takes everything,
-// and Apply waits.
+// The same for a disk that holds only the state: the log takes all entries, and Apply waits.
 func TestFullDiskOfState(t *testing.T) {
 	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		var full [4]atomic.Bool
@@ -79,7 +78,7 @@ func TestFullDiskOfState(t *testing.T) {
 		require.ErrorIs(t, err, rawnode.ErrRefused)
 		require.ErrorIs(t, err, rawnode.ErrStalled)
 		require.ErrorIs(t, err, errStateFull)
-		require.Less(t, time.Since(start), 30*time.Second, "it is refused at once")
+		require.Less(t, time.Since(start), 30*time.Second, "the call is refused at once")
 		other := hosts[old%3+1]
 		require.Eventually(t, func() bool {
 			lead := other.Status().Lead
@@ -113,7 +112,7 @@ func (s *fullState) fill(full bool) {
 	s.room.Broadcast()
 }
 
-// Stalled implements what a state machine may have.
+// Stalled implements the optional method of a state machine.
 func (s *fullState) Stalled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +146,7 @@ func TestStopWithFullDisk(t *testing.T) {
 	_, err := hosts[1].Propose(within(time.Second), make([]byte, 1<<20))
 	require.Error(t, err)
 	start := time.Now()
-	_ = hosts[1].Stop(within(time.Second)) // it may say that a call was cut short
+	_ = hosts[1].Stop(within(time.Second)) // the error may say that a call was cut short
 	require.Less(t, time.Since(start), 30*time.Second)
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Host runs the replica of one group at one node. Its methods may be called
-// from several goroutines.
+// Host runs the replica of one group at one node. Its methods may be called from several
+// goroutines.
 type Host struct {
 	cfg   Config
 	start time.Time
@@ -31,50 +31,49 @@ type Host struct {
 	out     *snapshotsOut
 	in      *snapshotsIn
 
-	releaseLog func() // when everything has ended
+	releaseLog func() // called when all goroutines have ended
 
-	// tryAppend, unless nil, is Append of a log that says ErrBusy rather than
-	// waits.
+	// tryAppend, unless nil, is Append of a log that returns ErrBusy instead of waiting.
 	tryAppend func(storage.Write, func(error)) error
-	// logRests, unless nil, is asked where a write is done: whether nobody needs
-	// the log's goroutine.
+	// logRests, unless nil, reports after a write whether the log's goroutine is free for other
+	// work.
 	logRests func() bool
 
-	// backlog, unless nil, says what waits in the transport; asked is when it was
-	// asked, and is of who takes a turn.
+	// backlog, unless nil, returns the bytes that wait in the transport for a member. asked is the
+	// time of the last call, used only within a turn.
 	backlog func(uint64) (int, bool)
 	asked   time.Duration
 
-	calls callTable // of who takes a turn
-	// spareCalls are of this host alone: the channels in them must not go from one
-	// bubble of testing/synctest to another.
+	calls callTable // used only within a turn
+	// spareCalls belongs to this host alone: a channel must not move between bubbles of
+	// testing/synctest.
 	spareCalls sync.Pool
 	lines      quiet.Log[logKind]
-	ticks      uint64 // of the loop
+	ticks      uint64 // counted by the loop
 	clock      clockWatch
 
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
 	cancel     context.CancelFunc
-	finished   chan struct{} // closed when everything has ended
+	finished   chan struct{} // closed when all goroutines have ended
 	stopOnce   sync.Once
 	cutOnce    sync.Once
-	cutShort   chan struct{} // closed when nobody waits any more for what was cut short
+	cutShort   chan struct{} // closed when Stop no longer waits for work that was cut short
 	stopping   atomic.Bool
-	polling    atomic.Bool // the state is not durable, and nobody is asking
+	polling    atomic.Bool // the state is not durable up to the applied index, and no question about it is queued
 	stopLoop   chan struct{}
 
 	mu   sync.Mutex
-	err  error  // why it failed
-	last Status // as of the end of the loop
+	err  error  // the reason of the failure, or nil
+	last Status // at the end of the loop
 }
 
-// readyLog is a log that can be written from the loop.
+// readyLog is a log with a method to append that does not wait, so that the loop itself can write.
 type readyLog interface {
 	TryAppend(w storage.Write, done func(error)) error
 }
 
-// restingLog is a log whose goroutine can be used, if it says so.
+// restingLog is a log that tells whether its goroutine may do other work.
 type restingLog interface{ Rests() bool }
 
 var (
@@ -82,8 +81,8 @@ var (
 	_ restingLog = (*storage.Group)(nil)
 )
 
-// New starts a host from what its log and its state machine hold. An empty log
-// with Replica.Peers begins a group; one without waits to be added to a group.
+// New starts a host from the contents of its log and its state machine. With an empty log, a host
+// with Replica.Peers begins a group, and a host without Peers waits until a group adds the node.
 func New(cfg Config) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -139,8 +138,8 @@ func New(cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// spawn starts a goroutine; the last one to end finishes the host. The caller is
-// New or such a goroutine, or knows that one of them has not ended.
+// spawn starts a goroutine. The last goroutine to end finishes the host; so the caller is New, or a
+// goroutine started by spawn, or knows of such a goroutine that has not ended.
 func (h *Host) spawn(f func()) {
 	h.goroutines.Add(1)
 	go func() {
@@ -153,8 +152,8 @@ func (h *Host) spawn(f func()) {
 	}()
 }
 
-// openReplica makes the replica from what survived the last run, and returns up to which
-// index the state machine has applied the log.
+// openReplica makes the replica from the log and the state that survived the last run, and returns
+// the index up to which the state machine has applied the log.
 func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	rc := replica.Config{Settings: cfg.Replica.settings()}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
@@ -182,43 +181,42 @@ func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 
 // Result is the outcome of a command that was applied.
 type Result struct {
-	// Value is the result of this node's state machine.
+	// Value is the result returned by this node's state machine.
 	Value any
 	// Index is the log index of the command's entry.
 	Index uint64
-	// Times says how the time of the call passed.
+	// Times are the times of the call's phases.
 	Times CommandTimes
 }
 
-// Propose replicates a command and returns its result, once it is applied at
-// this node. Any node can be asked. The command must not be changed afterwards.
+// Propose replicates a command and returns the command's result after this node has applied the
+// command. Any node of the group may be asked. The command must not be changed afterwards.
 //
-// An error is a [CallError]. If it wraps [ErrUnknown], the command may have been
-// applied or may still be; nothing here will try it a second time.
+// An error is a [CallError]. If the error wraps [ErrUnknown], the command may have been applied or
+// may still be applied; the host does not repeat the command.
 func (h *Host) Propose(ctx context.Context, command []byte) (Result, error) {
 	d, err := h.call(ctx, opPropose, func(c *hostCall) { c.command = command })
 	return Result{Value: d.Result, Index: d.Index, Times: d.times}, err
 }
 
-// Read returns when this node's state machine has applied every command acknowledged,
-// anywhere, before Read was called: a read of the state machine afterwards is linearizable.
-// index is the log index that Read waited for.
+// Read waits until this node's state machine has applied every command acknowledged at any node
+// before Read was called: a read of the state machine afterwards is linearizable. index is the log
+// index up to which Read waited.
 func (h *Host) Read(ctx context.Context) (index uint64, err error) {
 	return h.ReadAt(ctx, ReadIndex{})
 }
 
-// ReadAt is Read for reads that may be of an older state, as the policy says;
-// nil is [ReadIndex].
+// ReadAt is Read under a policy, which may allow an older state; a nil policy is [ReadIndex].
 func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err error) {
 	res, err := h.ReadWith(ctx, ReadOptions{Policy: policy})
 	return res.Index, err
 }
 
-// ProposeConfChange changes the member set and returns the new configuration, once it is in
-// force at this node. The leader refuses a change of a node that is no member
-// ([ErrNotMember]), and a change after which the group might not go on ([ErrUnsafeChange]):
-// with too few remaining voters heard from, or with a new voter that is silent, or is a
-// learner and has not caught up. A removed leader hands over first.
+// ProposeConfChange changes the member set and returns the new configuration after the change is in
+// force at this node. The leader refuses a change to a node that is no member ([ErrNotMember]), and
+// a change that might stop the group ([ErrUnsafeChange]): too few of the remaining voters answer,
+// or a new voter is silent, or is a learner that has not caught up. A leader that is removed first
+// hands over leadership.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opChange)
 }
@@ -240,17 +238,18 @@ func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) 
 }
 
 // TransferLeader makes a voter the leader, and returns when this node sees the new leader.
-// The voters are those in this node's applied configuration: [ErrNotMember].
+// [ErrNotMember] says that the node is no voter in this node's applied configuration.
 func (h *Host) TransferLeader(ctx context.Context, to uint64) error {
 	_, err := h.call(ctx, opTransfer, func(c *hostCall) { c.to = to })
 	return err
 }
 
-// Densify has the group append nothing coded any more, while on: before a
-// downgrade. Status().Coding.Dense tells when the log of this node has no coded entry left.
+// Densify(true) stops the group from appending coded entries until Densify(false), in preparation
+// for a downgrade. Status().Coding.Dense reports whether the log of this node has no coded entry
+// left.
 func (h *Host) Densify(on bool) { h.inbox.post(func(r *replica.Replica) { r.Densify(on) }) }
 
-// gone is the cause for calls on a host that is no more.
+// gone returns the cause of the error for a call on a host that has ended.
 func (h *Host) gone() error {
 	if err := h.Err(); err != nil {
 		return err
@@ -258,8 +257,8 @@ func (h *Host) gone() error {
 	return ErrStopped
 }
 
-// Err returns why the host failed, or nil. A host that failed has acknowledged
-// nothing since, answers all calls with an error, and is to be stopped.
+// Err returns the reason of the host's failure, or nil. A failed host has acknowledged nothing
+// since the failure, answers all calls with an error, and has to be stopped.
 func (h *Host) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -269,21 +268,21 @@ func (h *Host) Err() error {
 // Done returns a channel that is closed when the host has stopped or failed.
 func (h *Host) Done() <-chan struct{} { return h.context.Done() }
 
-// HostStatus is a replica's status and what its host's stages did.
+// HostStatus is the status of a replica and the counters of its host's stages.
 type HostStatus struct {
 	Status
-	// Step is what owns the replica: its items are messages and everything else
-	// that comes in; Queued is the age of the oldest, summed over
-	// turns; Refused are calls.
+	// Step is the stage that owns the replica: its items are all inputs (messages, calls, and ends
+	// of work); Queued is the age of the oldest input of each turn, summed over turns; Refused are
+	// calls.
 	Step, Append, Apply StageStats
-	// DroppedMessages is how many control messages found no room.
+	// DroppedMessages counts the control messages for which there was no room.
 	DroppedMessages uint64
-	// Clock is how well the clock of roster leases keeps time; nil without them, or
-	// with a clock of the user's own.
+	// Clock is the accuracy of the clock of roster leases; nil without leases, or with a clock of
+	// the user's own.
 	Clock *ClockStatus
 }
 
-// Status returns the present status, or the last one of a host that is gone.
+// Status returns the present status, or the last status of a host that has ended.
 func (h *Host) Status() HostStatus {
 	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics(), Clock: h.clock.status()}
 	s.Step, s.DroppedMessages = h.inbox.statistics()
@@ -322,8 +321,8 @@ func (h *Host) Receive(m wire.Message) {
 	}
 }
 
-// ReceiveNext is Receive for one of several messages that came together. The caller calls
-// Received behind the last.
+// ReceiveNext is Receive for one of several messages that came together. The caller calls Received
+// after the last message.
 func (h *Host) ReceiveNext(m wire.Message) {
 	switch m.Body.(type) {
 	case wire.Chunk, wire.ChunkStatus:
@@ -333,9 +332,8 @@ func (h *Host) ReceiveNext(m wire.Message) {
 	}
 }
 
-// Received says that the last message has come. Unless the caller is busy, its goroutine
-// may be used to look at the messages: to step the core, to read the log, to queue what is
-// to be done.
+// Received says that the last message has come. Unless the caller is busy, the caller's goroutine
+// may take a turn: step the core, read the log, and queue the resulting work.
 func (h *Host) Received(busy bool) {
 	if busy {
 		h.inbox.wake()

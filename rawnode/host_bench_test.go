@@ -22,9 +22,9 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// BenchmarkHost runs three hosts in one process, with logs on disk and TCP on the
-// loopback interface. cpu-us/op is the processor time of all three. With
-// "coded" they code what has 512 bytes or more; "dense" could, and does not.
+// BenchmarkHost runs three hosts in one process, with logs on disk and TCP on the loopback
+// interface. cpu-us/op is the processor time of all three hosts. The hosts of "coded" code entries
+// of 512 bytes and more; the hosts of "dense" have coding configured, and append no coded entry.
 func BenchmarkHost(b *testing.B) {
 	for _, lib := range []struct {
 		name   string
@@ -162,8 +162,8 @@ func benchLeader(b testing.TB, hosts []*rawnode.Host) *rawnode.Host {
 	return hosts[hosts[0].Status().Lead-1]
 }
 
-// last is a StateMachine that costs nothing. It says that everything is durable,
-// so that logs are compacted.
+// last is a StateMachine without work. Durable returns the applied index, so that logs are
+// compacted.
 type last struct {
 	lines
 	index atomic.Uint64

@@ -14,41 +14,41 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// Message is a message between nodes, of the node From to the node To, for the group Group.
-// Its class, 0 to 3, says which messages must not wait behind which: control, append, bulk
-// and background. MarshalBinary and UnmarshalBinary are for transports of the user's own;
-// what a Body is, is this module's own business.
+// Message is a message between nodes, from the node From to the node To, for the group Group. Its
+// class, 0 to 3, is control, append, bulk or background: a message must not wait behind messages of
+// a higher class. MarshalBinary and UnmarshalBinary are for transports of the user's own; the
+// contents of Body are internal to this module.
 type Message = wire.Message
 
-// Transport carries messages between the nodes of a cluster, for any number of
-// groups. Package transport has one over TCP.
+// Transport carries messages between the nodes of a cluster, for any number of groups. Package
+// transport has a Transport over TCP.
 //
-// A Transport may have further methods, which a host looks for:
+// A Transport may have further methods, for which a host looks:
 //
-//   - HasAddress(node uint64) bool says whether messages for a node can be sent, and does
-//     not wait. A host logs a member that it cannot send to, once, and names the member in
+//   - HasAddress(node uint64) bool reports whether messages for a node can be sent, and does
+//     not wait. A host logs once each member without an address, and names the member in
 //     [Status].Unaddressed and in the errors of calls that time out.
 //   - Identity() storage.Identity returns cluster and node. [New] refuses the transport of
 //     another node, or of another cluster than the log's.
-//   - Backlog(to uint64) (bytes int, known bool) returns how many bytes of appends wait at
+//   - Backlog(to uint64) (bytes int, known bool) returns the bytes of appends that wait at
 //     this node until the network takes them, the system's buffers included, and does not
-//     wait. A leader that codes chooses by it how much it sends to whom (see
-//     raft.RawNode.QueueHint); without it, the leader goes by what comes back.
-//   - SealsLate() says that messages are encoded by [Message.MarshalBinary] or by package
-//     transport, which make of coded entries what each receiver is to have as they write
-//     them (see raft.Coding.LateSeal). For another transport, the core does, which takes
+//     wait. A leader with coding uses the backlog to choose the amount sent to each member
+//     (see raft.RawNode.QueueHint); without Backlog, the leader uses the acknowledgements.
+//   - SealsLate() promises that messages are encoded by [Message.MarshalBinary] or by package
+//     transport, which write each coded entry in the form of its receiver (see
+//     raft.Coding.LateSeal). For another transport the core makes each form, at the cost of
 //     more memory and processor time.
 type Transport interface {
-	// Join lets r receive the messages to this node in a group. One receiver at a time can
-	// join a group.
+	// Join lets r receive the messages to this node in a group. A group has at most one receiver at
+	// a time.
 	Join(group uint64, r Receiver) error
 	// Leave ends Join's effect. Calls of the receiver already under way may still end
 	// afterwards.
 	Leave(group uint64)
-	// Send queues messages and returns at once. Messages of one class to one peer keep
-	// their order. A dropped message is reported to the receiver of its group.
+	// Send queues messages and returns at once. Messages of one class to one peer keep their order.
+	// The transport reports a dropped message to the receiver of the message's group.
 	Send(messages []Message)
-	// SendWait queues a message, waiting until the queue has room. An error says that the peer
+	// SendWait waits until the queue has room, and queues a message. An error says that the peer
 	// cannot be reached.
 	SendWait(ctx context.Context, m Message) error
 }
@@ -61,13 +61,13 @@ type backlogged interface {
 	Backlog(to uint64) (bytes int, known bool)
 }
 
-// Receiver is a group at this node, as a Transport sees it. Its methods may be called from
+// Receiver is a group at this node, as a Transport sees the group. The methods may be called from
 // several goroutines. A [Host] is a Receiver, and also takes several messages together: see
 // [Host.ReceiveNext].
 type Receiver interface {
-	// Receive takes a message. The transport has made sure that m.From sent it. Receive
-	// may wait, unless m is of the class 0, control, and so slow the sender down:
-	// connections carry one class each.
+	// Receive takes a message. The transport has verified that m.From is the sender. Receive may
+	// wait, unless m is of the class 0, control, and so slow the sender down: each connection
+	// carries one class.
 	Receive(m Message)
 	// Unreachable reports a dropped message or a broken connection to a peer.
 	Unreachable(peer uint64)
@@ -76,13 +76,13 @@ type Receiver interface {
 // Config configures a [Host]. StateMachine, Transport, and in Replica the ID and
 // the Log, must be set.
 type Config struct {
-	// Replica configures what the host decides. New sets Applied, HostState
-	// and, if it is 0, Boot (from the wall clock).
+	// Replica configures the decisions of the host. New sets Applied, HostState and, if Boot is 0,
+	// Boot (from the wall clock).
 	Replica ReplicaConfig
 	// StateMachine is the replicated state. The host does not close it.
 	StateMachine StateMachine
-	// Transport may be shared by many hosts. The host does not close it. It must
-	// take messages of Replica.MaxCommandBytes and some more.
+	// Transport may be shared by many hosts. The host does not close the transport. A transport
+	// must accept messages a little larger than Replica.MaxCommandBytes.
 	Transport Transport
 
 	// TickInterval is the length of a tick; 0 means 100 ms. An election begins
@@ -90,24 +90,23 @@ type Config struct {
 	TickInterval time.Duration
 	// DefaultTimeout ends calls whose context has no deadline; 0 means 10 s.
 	DefaultTimeout time.Duration
-	// ChunkBytes is the size of the pieces that snapshots are sent in; 0 means
-	// 256 KiB.
+	// ChunkBytes is the size of the pieces in which snapshots are sent; 0 means 256 KiB.
 	ChunkBytes int
-	// SnapshotTimeout is how long either end of a snapshot waits for a sign of
-	// the other; so a state machine must take the next chunk, and end after the
-	// last, within it. 0 means 1 minute.
+	// SnapshotTimeout is the time for which either end of a snapshot waits for the other end: a
+	// state machine must take the next chunk within SnapshotTimeout, and return within
+	// SnapshotTimeout after the last chunk. 0 means 1 minute.
 	SnapshotTimeout time.Duration
-	// ReceiveBytes bounds the messages that have arrived and were not looked
-	// at, for each class; 0 means 64 MiB. Beyond it control messages are
-	// dropped, and others wait in the network.
+	// ReceiveBytes bounds the bytes of arrived messages that wait for a turn, for each class; 0
+	// means 64 MiB. Control messages beyond the bound are dropped, and other messages wait in the
+	// network.
 	ReceiveBytes int
 
-	// Recorder, unless nil, is told how long calls and snapshots take. The module
-	// github.com/weftraft/weft/metrics has one for Prometheus.
+	// Recorder, unless nil, receives the durations of calls and snapshots. The module
+	// github.com/weftraft/weft/metrics has a Recorder for Prometheus.
 	Recorder Recorder
 
-	// Logger is told what an operator may want to know, also by the core unless
-	// that has a logger of its own; nil means silence.
+	// Logger gets the log lines for operators, and also the lines of the core unless Replica.Logger
+	// is set; nil means silence.
 	Logger *slog.Logger
 }
 

@@ -28,15 +28,14 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// counts is a StateMachine that counts how often each command was applied. What
-// it says is durable lags behind what it has applied, as with a database that
-// flushes now and then.
+// counts is a StateMachine that counts how often each command was applied. Its durable index lags
+// behind its applied index, as in a database that flushes at intervals.
 type counts struct {
 	mu      sync.Mutex
 	state   countState
 	flushed countState
-	every   uint64 // a flush each so many indexes
-	fail    error  // of the next Apply
+	every   uint64 // indexes between two flushes
+	fail    error  // the error of the next Apply
 }
 
 type countState struct {
@@ -50,7 +49,7 @@ func newCounts(every uint64) *counts {
 	return &counts{every: every, state: countState{N: map[string]int{}}}
 }
 
-// crashed returns what a crash leaves.
+// crashed returns the state that survives a crash.
 func (c *counts) crashed() *counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +200,7 @@ func (m *member) stop() {
 // kill ends the node as a loss of power does.
 func (m *member) kill(seed int64) {
 	m.killed.Store(true)
-	_ = m.transport.Close() // from here on nobody hears of it
+	_ = m.transport.Close() // from here on the node sends nothing
 	survivor := m.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: newRand(seed)})
 	state := m.sm.crashed()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -239,12 +238,12 @@ func group(t *testing.T, core replica.NewCore, n uint64, adjust func(*rawnode.Co
 
 func within(d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
-	time.AfterFunc(d+time.Minute, cancel) // long after it has ended by itself
+	time.AfterFunc(d+time.Minute, cancel) // long after ctx has ended by its deadline
 	return ctx
 }
 
-// must proposes, and waits until it is applied. A node that is brought up by a
-// snapshot while it waits does not see the result, but knows that there is one.
+// must proposes, and waits until the command is applied. A node that gets a snapshot while must
+// waits does not see the result, but knows that the command was applied.
 func must(t *testing.T, h *rawnode.Host, cmd string) {
 	t.Helper()
 	if _, err := h.Propose(within(20*time.Second), []byte(cmd)); !errors.Is(err, rawnode.ErrSuperseded) {
@@ -252,7 +251,7 @@ func must(t *testing.T, h *rawnode.Host, cmd string) {
 	}
 }
 
-// leader waits until a member knows who leads.
+// leader waits until a member knows the leader.
 func leader(t *testing.T, m *member) uint64 {
 	t.Helper()
 	_, err := m.host.Read(within(20 * time.Second))
@@ -289,7 +288,7 @@ func TestHosts(t *testing.T) {
 			require.Equal(t, 1, m.sm.times("1/7/19"), "node %d", id)
 			require.Equal(t, 3*8*20, m.sm.commands())
 		}
-		// A leader that stops hands over first.
+		// A leader that stops first hands over leadership.
 		old := members[leader(t, members[1])]
 		require.NoError(t, old.host.Stop(within(10*time.Second)))
 		require.NotEqual(t, raft.StateLeader, old.host.Status().Role)
@@ -304,8 +303,8 @@ func TestHosts(t *testing.T) {
 	})
 }
 
-// Nodes lose power, one after the other, under load. Nothing that was
-// acknowledged is lost or applied twice.
+// Nodes lose power, one after another, under load. No acknowledged command is lost or applied
+// twice.
 func TestHostsLosePower(t *testing.T) {
 	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 3, func(c *rawnode.Config) { c.Replica.RetainEntries = 40 })
@@ -370,7 +369,7 @@ func TestHostsLosePower(t *testing.T) {
 	})
 }
 
-// A node that was away for long gets the state in pieces.
+// A node that was away for long gets the state as a snapshot, in pieces.
 func TestSnapshotIsStreamed(t *testing.T) {
 	bothLibraries(t, func(t *testing.T, core replica.NewCore) {
 		members := group(t, core, 3, func(c *rawnode.Config) {
@@ -427,20 +426,20 @@ func TestMembersChange(t *testing.T) {
 		require.Equal(t, []uint64{1, 2, 3, 4}, conf.GetVoters())
 		must(t, m.host, "from the new one")
 		require.Equal(t, 1, m.sm.times("x"))
-		leader(t, members[1]) // which has applied the change then
+		leader(t, members[1]) // after this call member 1 has applied the change
 		require.NoError(t, members[1].host.TransferLeader(within(20*time.Second), 4))
 		require.Equal(t, uint64(4), leader(t, members[1]))
 	})
 }
 
-// The calls of a client of a minority end at their deadline and say why.
-func TestMinorityHost(t *testing.T) {
+// Calls at a node without a majority end at their deadline, and their errors give the reason.
+func TestCallsAtMinorityEndAtDeadlineWithReason(t *testing.T) {
 	members := group(t, rawnode.Weft, 3, nil)
 	leader(t, members[1])
 	members[2].kill(1)
 	members[3].kill(1)
 	h := members[1].host
-	for h.Status().Lead != 0 { // until it notices
+	for h.Status().Lead != 0 { // until the host notices the silence
 		_, _ = h.Read(within(5 * hostTick))
 	}
 	_, err := h.Propose(within(20*hostTick), []byte("x"))
@@ -454,7 +453,7 @@ func TestMinorityHost(t *testing.T) {
 	require.ErrorContains(t, err, "the user went away")
 }
 
-// A state machine or a log that fails stops the host, which says so.
+// A state machine or a log that fails stops the host, and Err gives the reason.
 func TestFailuresStopTheHost(t *testing.T) {
 	members := group(t, rawnode.Weft, 1, nil)
 	m := members[1]
@@ -482,8 +481,8 @@ func TestFailuresStopTheHost(t *testing.T) {
 	require.NoError(t, members[1].transport.Close())
 }
 
-// More than a group can take is refused at once or ends at its deadline, what
-// waits stays within its bounds, and the group goes on.
+// A call beyond the capacity of a group is refused at once or ends at its deadline, the memory of
+// waiting calls stays within its bounds, and the group goes on.
 func TestOverload(t *testing.T) {
 	const bound = 32 << 10
 	budget := rawnode.NewBudget(2 * bound)

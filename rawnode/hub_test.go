@@ -23,10 +23,10 @@ import (
 type hub struct {
 	mu    sync.Mutex
 	nodes map[uint64]*plug
-	cut   map[uint64]bool // the nodes that nothing comes to or from
+	cut   map[uint64]bool // the nodes without any connection
 }
 
-// plug is a node's transport. A message waits for the one before it, of its class.
+// plug is a node's transport. A message waits for the previous message of its class.
 type plug struct {
 	hub    *hub
 	id     uint64
@@ -42,7 +42,7 @@ func (h *hub) setCut(id uint64, cut bool) {
 	h.cut[id] = cut
 }
 
-// receiver returns the other end for a message, or nil if it is lost.
+// receiver returns the receiving end for a message, or nil if the message is lost.
 func (h *hub) receiver(m wire.Message) *plug {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *plug) Leave(uint64) {
 
 func (p *plug) Send(messages []wire.Message) {
 	for _, m := range messages {
-		_ = p.SendWait(context.Background(), m) // what is lost is lost
+		_ = p.SendWait(context.Background(), m) // an error means that the message is lost
 	}
 }
 
@@ -91,17 +91,17 @@ func (p *plug) SendWait(_ context.Context, m wire.Message) error {
 	}
 	p.hub.mu.Lock()
 	defer p.hub.mu.Unlock()
-	if p.hub.nodes[m.To] == to { // else it has left
+	if p.hub.nodes[m.To] == to { // otherwise the receiver has left
 		to.queues[m.Class()] <- m
 	}
 	return nil
 }
 
-// bubbleTick is the tick of hosts in bubbles: no other host may have it, as hosts of
-// one tick share a timer.
+// bubbleTick is the tick of hosts in bubbles. No host outside a bubble may have the same tick,
+// because hosts with the same tick share a timer.
 const bubbleTick = 11 * time.Millisecond
 
-// inBubble runs hosts 1 to n in virtual time, and stops them in the end.
+// inBubble runs hosts 1 to n in virtual time, and stops them at the end.
 func inBubble(t *testing.T, n uint64, adjust func(*rawnode.Config), f func(t *testing.T, net *hub, hosts map[uint64]*rawnode.Host)) {
 	synctest.Test(t, func(t *testing.T) {
 		onHub(t, n, adjust, f)
@@ -132,7 +132,7 @@ func onHub(t *testing.T, n uint64, adjust func(*rawnode.Config), f func(t *testi
 		require.NoError(t, err)
 		hosts[id] = h
 		defer func() {
-			_ = h.Stop(within(0)) // a test may have stopped it
+			_ = h.Stop(within(0)) // the test may have stopped the host already
 			require.NoError(t, engine.Close())
 		}()
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// manyHosts starts n groups of one member each, on one engine and one transport.
+// manyHosts starts n groups with a single member each, on a shared engine and a shared transport.
 func manyHosts(t testing.TB, n uint64, interval time.Duration) []*rawnode.Host {
 	engine, err := storage.Open("log", storage.Options{FS: vfs.NewMem(), Identity: storage.Identity{Cluster: 9, Node: 1}})
 	require.NoError(t, err)
@@ -55,8 +55,8 @@ func memory() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// An idle host costs one goroutine and some tens of kilobytes, so that a node may
-// have thousands of groups.
+// An idle host costs a goroutine and some tens of kilobytes, so that a node may have thousands of
+// groups.
 func TestIdleHosts(t *testing.T) {
 	n := uint64(1000)
 	if testing.Short() {
@@ -67,7 +67,7 @@ func TestIdleHosts(t *testing.T) {
 	for i, h := range hosts {
 		must(t, h, fmt.Sprint(i))
 	}
-	// When nothing has happened for a while, the stages have no goroutines.
+	// After some idle ticks the stages have no goroutines.
 	const shared = 30 // of the engine, the transport, the ticker
 	require.Eventually(t, func() bool { return runtime.NumGoroutine()-goroutines <= int(n)+shared }, time.Minute, 50*time.Millisecond, "goroutines per host")
 	used := (memory() - bytes) / n
@@ -75,8 +75,8 @@ func TestIdleHosts(t *testing.T) {
 	require.Less(t, used, uint64(64<<10))
 }
 
-// BenchmarkIdleHosts is what 1,000 idle groups of one member cost for each tick
-// that all of them take. It runs in real time: cpu-us/tick is what counts.
+// BenchmarkIdleHosts measures the cost of 1,000 idle groups with a single member each, for each
+// tick of all groups. The benchmark runs in real time: only cpu-us/tick is meaningful.
 func BenchmarkIdleHosts(b *testing.B) {
 	const interval = 20 * time.Millisecond
 	hosts := manyHosts(b, 1000, interval)
@@ -84,7 +84,7 @@ func BenchmarkIdleHosts(b *testing.B) {
 		_, err := h.Propose(within(time.Minute), fmt.Append(nil, i))
 		require.NoError(b, err)
 	}
-	time.Sleep(20 * interval) // until they are idle
+	time.Sleep(20 * interval) // until the hosts are idle
 	b.ReportAllocs()
 	before := processorTime()
 	for b.Loop() {

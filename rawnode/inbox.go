@@ -12,12 +12,12 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// input is something for the replica: one of its fields.
+// input is an input of the replica; exactly one field is set.
 type input struct {
 	msg     wire.Message
 	call    *hostCall
-	append  *replica.Append // which is durable
-	applied *appliedStep    // which is done
+	append  *replica.Append // an append that is durable
+	applied *appliedStep    // a step that is done
 	do      func(*replica.Replica)
 }
 
@@ -35,15 +35,15 @@ type inboxLimits struct {
 	budget    *Budget // of callBytes, over groups; may be nil
 }
 
-// inbox is the queue in front of the goroutine that owns the replica.
+// inbox is the queue of inputs in front of the replica.
 type inbox struct {
-	ready  chan struct{} // has a token if the loop is to look at items
+	ready  chan struct{} // has a token if the loop has to look at items
 	limits inboxLimits
 
 	mu        sync.Mutex
 	room      sync.Cond // a class has gone below its limit, or closed is set
 	items     []input
-	oldest    time.Time // when items got its first
+	oldest    time.Time // when the first of items arrived
 	stats     StageStats
 	bytes     [wire.NumClasses]int
 	calls     int // in items
@@ -59,7 +59,7 @@ func newInbox(limits inboxLimits) *inbox {
 	return b
 }
 
-// add queues something. Who has added is to see to it that somebody looks.
+// add queues an input. The caller then wakes the loop or takes a turn.
 func (b *inbox) add(in input) {
 	b.items = append(b.items, in)
 	if len(b.items) == 1 {
@@ -67,7 +67,7 @@ func (b *inbox) add(in input) {
 	}
 }
 
-// wake has the loop look, if there is something.
+// wake makes the loop look at the inputs, if any wait.
 func (b *inbox) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *inbox) post(do func(*replica.Replica)) bool {
 	return !b.closed
 }
 
-// done queues the end of work of a stage.
+// done queues a finished piece of work of a stage.
 func (b *inbox) done(in input) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *inbox) done(in input) {
 	}
 }
 
-// call queues a call of a user, or returns why not.
+// call queues a call of a user, or returns the reason for the refusal.
 func (b *inbox) call(c *hostCall) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +131,8 @@ func (b *inbox) call(c *hostCall) error {
 	return nil
 }
 
-// receive queues a message, or drops it if it may not wait.
+// receive queues a message. Without room, receive drops a control message, and waits with a message
+// of another class.
 func (b *inbox) receive(m wire.Message) {
 	class, size := m.Class(), replica.MemoryOf(m)
 	b.mu.Lock()
@@ -161,7 +162,7 @@ func (b *inbox) take(spare []input, now time.Time) []input {
 		return spare[:0]
 	}
 	select {
-	case <-b.ready: // or the loop would wake for nothing
+	case <-b.ready: // otherwise the loop would wake for nothing
 	default:
 	}
 	b.stats.Items += uint64(len(items))
@@ -204,7 +205,7 @@ func (b *inbox) statistics() (st StageStats, dropped uint64) {
 	return st, b.dropped
 }
 
-// close lets everybody go, and returns what waited.
+// close releases all waiting goroutines, and returns the inputs that were not taken.
 func (b *inbox) close() []input {
 	b.mu.Lock()
 	defer b.mu.Unlock()

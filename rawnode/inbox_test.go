@@ -18,15 +18,15 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// received returns a message as node 2 sends it to node 1.
+// received returns a message from node 2 to node 1.
 func received(typ pb.MessageType) wire.Message {
 	return wire.Message{Group: 7, From: 2, To: 1, Body: wire.Raft{Message: &pb.Message{
 		Type: typ.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)),
 	}}}
 }
 
-// When too much waits, control messages are dropped and others make their
-// connection wait: until there is room, or nobody reads any more.
+// Beyond the bound, control messages are dropped, and a message of another class makes its
+// connection wait, until there is room or the inbox is closed.
 func TestInboxBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(typ pb.MessageType) wire.Message { return received(typ) }
@@ -64,12 +64,12 @@ func TestInboxBounds(t *testing.T) {
 	})
 }
 
-// A call is refused at the door when as much waits there as may.
+// The inbox refuses a call when the waiting calls have reached their bound.
 func TestInboxRefusesCalls(t *testing.T) {
 	budget := NewBudget(30)
 	b := newInbox(inboxLimits{calls: 3, callBytes: 10, budget: budget})
 	call := func(n int) *hostCall { return &hostCall{command: make([]byte, n)} }
-	require.NoError(t, b.call(call(25)), "one that is larger passes, and is refused behind")
+	require.NoError(t, b.call(call(25)), "a single larger call passes the inbox; the replica refuses the call")
 	require.ErrorIs(t, b.call(call(1)), ErrOverloaded)
 	require.Len(t, b.take(nil, time.Now()), 1)
 	require.NoError(t, b.call(call(4)))
@@ -89,7 +89,7 @@ func TestInboxRefusesCalls(t *testing.T) {
 	require.ErrorIs(t, b.call(call(1)), ErrStopped)
 }
 
-func TestStage(t *testing.T) {
+func TestStageWorksInOrderAndItsIdleGoroutineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done []int
 		running := 0
@@ -114,7 +114,7 @@ func TestStage(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []int{0, 1, 2}, done, "in order")
 		require.Equal(t, StageStats{Items: 3, Bytes: 30, Busy: 3 * time.Second, Queued: 3 * time.Second}, s.statistics())
-		require.Equal(t, 1, running, "it waits for more")
+		require.Equal(t, 1, running, "the goroutine waits for more work")
 		for range lingers {
 			s.reap()
 		}
@@ -132,7 +132,7 @@ func TestStage(t *testing.T) {
 	})
 }
 
-// Hosts with the same tick share a goroutine, which ends with the last.
+// Hosts with the same tick share a goroutine, which ends with the last host.
 func TestSharedTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, stopA := newTicks(time.Second)
@@ -157,8 +157,8 @@ func TestSharedTicker(t *testing.T) {
 	})
 }
 
-// What waits in the inbox is counted as what it takes, not as what it was on the
-// wire: an entry of two bytes is an object of more than a hundred.
+// The inbox counts a message by its size in memory, not by its size on the wire: an entry of two
+// bytes is an object of more than a hundred bytes.
 func TestInboxCountsMemory(t *testing.T) {
 	const limit = 8 << 20
 	m := received(pb.MsgApp)
@@ -177,10 +177,10 @@ func TestInboxCountsMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	took := after.TotalAlloc - before.TotalAlloc
 	require.NotEmpty(t, b.items)
-	require.Less(t, took, uint64(2*limit), "with what encoding it took")
+	require.Less(t, took, uint64(2*limit), "bytes allocated, encoding included")
 }
 
-// reread returns a message as a connection delivers it.
+// reread returns a message in the form that a connection delivers.
 func reread(t *testing.T, m wire.Message) (got wire.Message) {
 	var f wire.Frame
 	f.Reset()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// journal is a StateMachine that joins its commands, and has no snapshots of its own.
+// journal is a StateMachine that joins its commands, and cannot write snapshots.
 type journal struct {
 	index uint64
 	host  []byte

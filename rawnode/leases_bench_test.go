@@ -16,7 +16,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// BenchmarkHostReadPolicies is BenchmarkHostRead at a follower, by what serves the read.
+// BenchmarkHostReadPolicies is BenchmarkHostRead at a follower, for each read policy.
 func BenchmarkHostReadPolicies(b *testing.B) {
 	for _, nodes := range []uint64{3, 5} {
 		for _, policy := range []string{"read-index", "responder"} {

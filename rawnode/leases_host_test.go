@@ -39,7 +39,7 @@ func (c readCounter) Send(messages []wire.Message) {
 	c.Transport.Send(messages)
 }
 
-// leaseGroup starts three hosts with leases, of which all are wanted as responders.
+// leaseGroup starts three hosts with leases and asks for all three as responders.
 func leaseGroup(t *testing.T, reads *atomic.Int64) map[uint64]*member {
 	return group(t, rawnode.Weft, 3, func(cfg *rawnode.Config) {
 		cfg.Replica.Leases = &raft.Leases{Lease: time.Second, Wanted: []leases.Want{{Nodes: []leases.NodeID{1, 2, 3}}}}
@@ -57,8 +57,8 @@ func stable(t *testing.T, m *member) {
 	}, 30*time.Second, 5*time.Millisecond)
 }
 
-// Reads at responders on real sockets cost no message, and see each write that was
-// acknowledged before them, whichever node took it.
+// Reads at responders on real sockets cost no message, and see each write that was acknowledged
+// before the read at any node.
 func TestHostsReadAtRespondersWithoutMessages(t *testing.T) {
 	var sent atomic.Int64
 	members := leaseGroup(t, &sent)
@@ -111,8 +111,8 @@ func TestHostsReadAtRespondersWithoutMessages(t *testing.T) {
 	}
 }
 
-// A responder that dies holds a write up once, for a bounded time, and the operator sees who
-// was removed.
+// A responder that dies delays a write once, for a bounded time, and the operator sees the removed
+// node.
 func TestHostsGoOnWithoutADeadResponder(t *testing.T) {
 	var sent atomic.Int64
 	members := leaseGroup(t, &sent)

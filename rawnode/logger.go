@@ -14,18 +14,18 @@ import (
 // logKind is a kind of lines of a host.
 type logKind struct {
 	text string
-	peer uint64 // that they are about, or 0
+	peer uint64 // the subject of the line, or 0
 }
 
-// log tells the operator something that may come again many times a second: a peer
-// sends nonsense, or a disk has room and then has none, as often as it can.
+// log writes a line about an event that may repeat many times a second, for example nonsense from a
+// peer, or a disk that fills up and drains by turns. Repetitions of a line are limited.
 func (h *Host) log(level slog.Level, peer uint64, text string, args ...any) {
 	args = append([]any{"node", h.cfg.Replica.ID, "group", h.cfg.Replica.Group}, args...)
 	h.lines.Log(h.cfg.Logger, level, logKind{text, peer}, text, args...)
 }
 
-// slogLogger is a structured logger for a core to speak through. Its Fatal
-// methods panic: a library does not end its process.
+// slogLogger passes the lines of a core to a structured logger. Its Fatal methods panic, because a
+// library does not end its process.
 type slogLogger struct{ l *slog.Logger }
 
 var _ raft.Logger = slogLogger{}

@@ -27,7 +27,7 @@ import (
 
 var errNobodyWaits = errors.New("nobody waits any more")
 
-// endedContexts are contexts that have ended, with what they say.
+// endedContexts are contexts that have ended, by the error that they cause.
 func endedContexts(t *testing.T) map[error]context.Context {
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(errNobodyWaits)
@@ -83,7 +83,7 @@ func TestCallWithEndedContextIsRefused(t *testing.T) {
 	})
 }
 
-// parts are what a host is made of.
+// parts are the parts of a host.
 type parts struct {
 	id, group uint64
 	log       *storage.Group
@@ -162,7 +162,7 @@ func TestLogServesOneHostAtATime(t *testing.T) {
 	h, err = second.host()
 	require.NoError(t, err, "the first has stopped")
 	require.NoError(t, h.Stop(within(time.Minute)))
-	// A host that could not start has let the log go.
+	// A host that failed to start has released the log.
 	require.NoError(t, first.tr.Join(1, nobody{}))
 	_, err = first.host()
 	require.ErrorContains(t, err, "the group has a receiver")

@@ -18,7 +18,7 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// lockedLog is what a logger has written.
+// lockedLog keeps the output of a logger.
 type lockedLog struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -36,8 +36,8 @@ func (l *lockedLog) count(text string) int {
 	return strings.Count(l.b.String(), text)
 }
 
-// However many messages of a peer are refused, the log gets a few lines, and the
-// counter gets all.
+// For any number of refused messages of a peer, the log gets a few lines, and the counter counts
+// each message.
 func TestRefusedMessagesDoNotFillTheLog(t *testing.T) {
 	log := &lockedLog{}
 	h, err := New(Config{

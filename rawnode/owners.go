@@ -12,32 +12,32 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// ownedLog is a Log that knows whose it is.
+// ownedLog is a Log that knows its node, cluster and group.
 type ownedLog interface {
 	Log
 	// Identity returns cluster and node, ID the group.
 	Identity() storage.Identity
 	ID() uint64
-	// Acquire reserves the log for one host until release is called, or returns an
-	// error if it is reserved.
+	// Acquire reserves the log for one host until release is called, or returns an error if the log
+	// is reserved already.
 	Acquire() (release func(), err error)
 }
 
-// ownedTransport is a Transport that knows whose it is.
+// ownedTransport is a Transport that knows its node and cluster.
 type ownedTransport interface {
 	Transport
 	Identity() storage.Identity
 }
 
-// addressBook is a Transport that knows whom it can send to.
+// addressBook is a Transport that knows the members with an address.
 type addressBook interface {
 	HasAddress(node uint64) bool
 }
 
 var _ ownedLog = (*storage.Group)(nil)
 
-// checkOwners returns an error that names all parts which are not of this node,
-// this group, or of one cluster.
+// checkOwners returns an error that names all parts of another node, another group, or another
+// cluster.
 func (c Config) checkOwners() error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -66,7 +66,7 @@ func (c Config) checkOwners() error {
 	return errors.Join(errs...)
 }
 
-// acquireLog reserves the log, if it can be.
+// acquireLog reserves the log if the log is an ownedLog.
 func (c Config) acquireLog() (release func(), err error) {
 	if log, ok := c.Replica.Log.(ownedLog); ok {
 		return log.Acquire()
@@ -74,8 +74,8 @@ func (c Config) acquireLog() (release func(), err error) {
 	return func() {}, nil
 }
 
-// lookForAddresses tells the replica which members the transport cannot send to,
-// and the log of those that are new among them.
+// lookForAddresses gives the replica the members without an address in the transport, and logs a
+// new set of such members.
 func (h *Host) lookForAddresses(r *replica.Replica) {
 	book, ok := h.cfg.Transport.(addressBook)
 	if !ok || h.ticks%uint64(h.cfg.Replica.ElectionTick) != 0 {

@@ -9,42 +9,41 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// Recorder is told how long what a [Host] does takes, for histograms. Its methods may
-// be called from several goroutines, also by the one that drives the group: they
-// should return at once, and must not call the host. Without a recorder nothing is
-// measured for it.
+// Recorder receives the durations of the calls and snapshots of a [Host], for histograms. The
+// methods may be called from several goroutines, also from the goroutine that drives the group: a
+// method should return at once, and must not call the host. Without a Recorder the host does not
+// measure these durations.
 type Recorder interface {
-	// Proposed is told of each command that was proposed at this node and applied.
+	// Proposed reports a command that was proposed at this node and applied.
 	Proposed(CommandTimes)
-	// Read is told of each read that ended well: its policy, what vouched for it, and
+	// Read reports a read that succeeded: its policy, the proof by which the read was served, and
 	// the time since the call.
 	Read(policy ReadPolicy, by ServedBy, took time.Duration)
-	// SnapshotSent is told of each snapshot that this node tried to send. It took until
-	// the member had restored it, or until it failed.
+	// SnapshotSent reports an attempt of this node to send a snapshot. The attempt lasted until the
+	// member had restored the snapshot, or until the attempt failed.
 	SnapshotSent(SnapshotTimes)
-	// SnapshotRestored is told of each snapshot that the state machine of this node
-	// was given. It took from the first piece on.
+	// SnapshotRestored reports a snapshot that the state machine of this node was given. Its time
+	// begins with the first piece.
 	SnapshotRestored(SnapshotTimes)
 }
 
-// SnapshotTimes are how a snapshot went between this node and a peer.
+// SnapshotTimes describe the transfer of a snapshot between this node and a peer.
 type SnapshotTimes struct {
 	Peer  uint64
-	Bytes int64 // of the state machine's snapshot, as far as it went
+	Bytes int64 // of the state machine's snapshot, as far as the transfer went
 	Took  time.Duration
-	Err   error // why it failed, or nil
+	Err   error // the reason of the failure, or nil
 }
 
-// CommandTimes say how the time of a command passed from its call on, as the node that
-// was called knows. None is less than the one before.
+// CommandTimes are the times of a command's phases since its call, as known at the called node.
+// None is less than the one before.
 type CommandTimes struct {
-	// Sent: the command left the queue, for the log of this node, if it led, or for the
-	// leader. Of a command that was sent again, this is the first time.
+	// Sent: the command left the queue, for the log of this node if this node led, or for the
+	// leader. For a command that was sent again, Sent is the time of the first attempt.
 	Sent time.Duration
 	// Committed: this node knew that the command's entry is committed.
 	Committed time.Duration
-	// Applied: the state machine of this node had applied the command, and the call
-	// ended.
+	// Applied: the state machine of this node had applied the command, and the call ended.
 	Applied time.Duration
 }
 
@@ -56,7 +55,7 @@ func commandTimes(d replica.Done, begun, now replica.Deadline) (t CommandTimes) 
 	return t
 }
 
-// record tells the recorder of a call that ended well.
+// record reports a successful call to the recorder.
 func (c *hostCall) record(d callEnd, now replica.Deadline, recorder Recorder) {
 	switch c.op {
 	case opPropose:
@@ -67,6 +66,6 @@ func (c *hostCall) record(d callEnd, now replica.Deadline, recorder Recorder) {
 			policy = ReadIndex{}
 		}
 		recorder.Read(policy, d.Read.By, max(0, now-c.begun))
-	case opChange, opForce, opTransfer: // rare, and as long as others take
+	case opChange, opForce, opTransfer: // rare, and their durations follow from those of other nodes
 	}
 }

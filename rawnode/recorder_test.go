@@ -15,7 +15,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// records is a Recorder that keeps what it was told.
+// records is a Recorder that keeps all reports.
 type records struct {
 	mu       sync.Mutex
 	proposed []rawnode.CommandTimes
@@ -78,8 +78,8 @@ func (s slowState) Apply(b rawnode.Batch) ([]any, error) {
 	return s.StateMachine.Apply(b)
 }
 
-// The parts of a command's time are those of its stages, to the nanosecond in virtual
-// time: the queue, the log, the state machine.
+// The parts of a command's time are the times of the stages (queue, log, state machine), to the
+// nanosecond in virtual time.
 func TestRecorderIsToldHowTheTimeOfACallPassed(t *testing.T) {
 	const writes, applies = 7 * time.Millisecond, 3 * time.Millisecond
 	var r records
@@ -117,8 +117,8 @@ func TestRecorderIsToldHowTheTimeOfACallPassed(t *testing.T) {
 	})
 }
 
-// Calls that fail are no part of histograms: they take as long as their callers let
-// them.
+// Failed calls are not recorded: the duration of a failed call depends on the deadline of its
+// caller.
 func TestRecorderIsNotToldOfCallsThatFail(t *testing.T) {
 	var r records
 	inBubble(t, 3, func(c *rawnode.Config) {
@@ -176,8 +176,7 @@ func TestRecorderIsToldOfSnapshotsAtBothEnds(t *testing.T) {
 	})
 }
 
-// A host without a recorder, and one whose recorder allocates nothing, allocate the
-// same for a call.
+// A call allocates the same with a recorder that allocates nothing as without a recorder.
 func TestRecorderCostsNoAllocation(t *testing.T) {
 	allocations := func(recorder rawnode.Recorder) (n float64) {
 		onHub(t, 1, func(c *rawnode.Config) { c.Recorder, c.TickInterval = recorder, 2*bubbleTick },
@@ -196,7 +195,7 @@ func TestRecorderCostsNoAllocation(t *testing.T) {
 	require.LessOrEqual(t, allocations(nothing{}), without)
 }
 
-// nothing is a Recorder that does nothing.
+// nothing is a Recorder without effect.
 type nothing struct{}
 
 func (nothing) Proposed(rawnode.CommandTimes)                            {}

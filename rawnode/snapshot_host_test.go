@@ -42,7 +42,7 @@ func (t tapped) SendWait(ctx context.Context, m wire.Message) error {
 	}
 }
 
-// status returns the word on a stream, whichever comes first.
+// status returns the status of a stream; statuses of several streams may arrive in any order.
 func (t tapped) status(test *testing.T, stream uint64) wire.ChunkStatus {
 	test.Helper()
 	timeout := time.After(time.Minute)
@@ -70,12 +70,12 @@ func snapshotOf(from, to, term, index uint64) *pb.Message {
 	}}
 }
 
-// SnapshotOf is for the tests outside.
+// SnapshotOf is snapshotOf for package rawnode_test.
 var SnapshotOf = snapshotOf
 
-// A leader that died in the middle of a snapshot does not keep its successor's
-// out: that is refused once, and taken when it comes again.
-func TestSnapshotOfALaterLeader(t *testing.T) {
+// A leader that died in the middle of a snapshot does not block the snapshot of its successor: the
+// successor's snapshot is refused once, and accepted at the second attempt.
+func TestSnapshotOfLaterLeaderReplacesThatOfDeadLeader(t *testing.T) {
 	tr := tapped{make(chan wire.Message, 10_000), map[uint64]wire.ChunkStatus{}}
 	h, err := New(Config{
 		Replica:      ReplicaConfig{ID: 1, Group: 7, Log: replicatest.NewMemLog()},
@@ -98,7 +98,7 @@ func TestSnapshotOfALaterLeader(t *testing.T) {
 	require.EqualValues(t, 1, h.Status().Counters.SnapshotsInstalled)
 }
 
-// The pause behind a snapshot that failed grows with each failure in a row.
+// The pause after a failed snapshot grows with each failure in a row.
 func TestPausesBetweenFailedSnapshots(t *testing.T) {
 	s := newSnapshotsOut(&Host{cfg: Config{TickInterval: 10 * time.Millisecond, Replica: ReplicaConfig{ElectionTick: 5}}})
 	const unit = 50 * time.Millisecond
@@ -116,7 +116,7 @@ func TestPausesBetweenFailedSnapshots(t *testing.T) {
 	require.Equal(t, unit, s.pause(2, failed, now))
 }
 
-// restoring is a journal with a Restore of the test's.
+// restoring is a journal with a Restore given by the test.
 type restoring struct {
 	journal
 	restore func(io.Reader) error
@@ -155,8 +155,8 @@ func (h *Host) chunk(stream, number uint64, last bool) {
 	h.Receive(wire.Message{Group: 7, From: 2, To: 1, Body: c})
 }
 
-// The connection that brings a snapshot brings those of all groups: a state machine
-// that takes nothing holds it up for SnapshotTimeout, and not longer.
+// The connection that brings a snapshot brings the snapshots of all groups: a state machine that
+// takes nothing delays the connection for SnapshotTimeout at most.
 func TestStuckRestoreLetsItsConnectionGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
@@ -181,7 +181,7 @@ func TestStuckRestoreLetsItsConnectionGo(t *testing.T) {
 	})
 }
 
-// A decoder that knows where its data end does not read up to io.EOF.
+// A decoder that knows the end of its data need not read up to io.EOF.
 func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
 	for name, reads := range map[string]int{"nothing": 0, "half of a chunk": 4, "some chunks": 18, "all but the end": 27} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
 	}
 }
 
-// cutOff is a journal whose view ends before its end, as a file below is cut off.
+// cutOff is a journal whose view fails before its end, like a file that was cut off.
 type cutOff struct{ journal }
 
 func (*cutOff) Snapshot() (Snapshot, error) {
@@ -220,8 +220,8 @@ func (v *cutOffView) Meta() SnapshotMeta     { return v.meta }
 func (*cutOffView) Close() error             { return nil }
 func (*cutOffView) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// A view that fails is not taken for one that has ended: its receiver would restore a
-// part of the state for the whole.
+// A view that fails is not mistaken for a complete view: its receiver would restore a part of the
+// state as the whole.
 func TestSnapshotThatIsCutOffIsSentAsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, tr := receiver(t, &cutOff{})

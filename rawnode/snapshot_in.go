@@ -17,25 +17,25 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// snapshotsIn receives snapshots: one from each peer at most, and one at a time
-// is restored.
+// snapshotsIn receives snapshots: at most one from each peer at a time. The state machine restores
+// one snapshot at a time.
 type snapshotsIn struct {
 	h *Host
 
 	mu     sync.Mutex
 	active map[uint64]*incoming // by sender
-	over   map[uint64]uint64    // by sender: the last stream that the state machine was done with
+	over   map[uint64]uint64    // by sender: the last stream with which the state machine was done
 	closed bool
 }
 
-// incoming is a snapshot that arrives. Chunks go through a pipe without a
-// buffer, so the sender is no faster than the state machine.
+// incoming is a snapshot that arrives. Chunks go through a pipe without a buffer, so that the
+// sender is no faster than the state machine.
 type incoming struct {
 	from, stream uint64
-	next         uint64 // number of the chunk that is due
+	next         uint64 // number of the next chunk
 	header       *pb.Message
 	begun        replica.Deadline // when the first chunk came
-	bytes        atomic.Int64     // that came
+	bytes        atomic.Int64     // received so far
 	r            *io.PipeReader
 	w            *io.PipeWriter
 	idle         *time.Timer
@@ -45,8 +45,8 @@ func newSnapshotsIn(h *Host) *snapshotsIn {
 	return &snapshotsIn{h: h, active: map[uint64]*incoming{}, over: map[uint64]uint64{}}
 }
 
-// receive takes a chunk. It waits until the state machine has read it, but for
-// SnapshotTimeout at most: the connection brings the snapshots of all groups.
+// receive takes a chunk. receive waits until the state machine has read the chunk, for at most
+// SnapshotTimeout, because the connection brings the snapshots of all groups.
 func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 	if c.Number == 0 {
 		if err := s.open(from, to, c); err != nil {
@@ -58,7 +58,7 @@ func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 	in := s.active[from]
 	switch {
 	case in == nil && c.Number > 0 && s.over[from] == c.Stream:
-		s.mu.Unlock() // what Restore did not want to read
+		s.mu.Unlock() // a rest that Restore chose not to read
 		return
 	case in == nil || in.stream != c.Stream:
 		s.mu.Unlock()
@@ -76,8 +76,8 @@ func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 	}
 }
 
-// feed gives a chunk to the state machine. An error says that it took too long; what
-// else may go wrong is reported when Restore returns.
+// feed gives a chunk to the state machine. An error says that the state machine took too long;
+// every other failure is reported when Restore returns.
 func (in *incoming) feed(c wire.Chunk, timeout time.Duration) error {
 	if c.Broken != "" {
 		in.fail(fmt.Errorf("node %d gave up: %s", in.from, c.Broken))
@@ -110,7 +110,7 @@ func (in *incoming) fail(err error) {
 	_ = in.w.CloseWithError(err) // never fails
 }
 
-// open begins a snapshot, if the replica wants it.
+// open begins a snapshot if the replica accepts the snapshot.
 func (s *snapshotsIn) open(from, to uint64, c wire.Chunk) error {
 	if c.Header == nil || c.Header.GetTo() != to {
 		return errors.New("it has no header for this node")
@@ -133,8 +133,8 @@ func (s *snapshotsIn) open(from, to uint64, c wire.Chunk) error {
 	return nil
 }
 
-// offer asks the replica; if it agrees, the apply stage gets the snapshot behind
-// everything that it was given before.
+// offer asks the replica for permission. If the replica agrees, the apply stage gets the snapshot
+// after all earlier work.
 func (s *snapshotsIn) offer(in *incoming) error {
 	answer := make(chan error, 1)
 	if !s.h.inbox.post(func(r *replica.Replica) {
@@ -167,9 +167,9 @@ func (s *snapshotsIn) offer(in *incoming) error {
 	}
 }
 
-// giveUpOlder ends what comes from leaders of earlier terms: they may be gone,
-// and what they began would keep this node waiting for its end. The one that
-// came now is refused, and comes again.
+// giveUpOlder ends the snapshots from leaders of earlier terms: such a leader may be gone, and this
+// node would wait for the end of its snapshot. The new snapshot is refused now, and its sender
+// sends again.
 func (s *snapshotsIn) giveUpOlder(in *incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,12 +190,12 @@ func (s *snapshotsIn) answer(to, stream uint64, err error) {
 	s.h.cfg.Transport.Send([]wire.Message{{Group: rc.Group, From: rc.ID, To: to, Body: st}})
 }
 
-// restore is done by the apply stage. It returns the state's index.
+// restore runs in the apply stage, and returns the state's index.
 func (h *Host) restore(in *incoming, applied uint64) uint64 {
 	snap := in.header.GetSnapshot()
 	meta := SnapshotMeta{Index: snap.GetMetadata().GetIndex(), Host: snap.GetData()}
 	err := h.cfg.StateMachine.Restore(meta, in.r)
-	_ = in.r.Close() // never fails; what was not read is not waited for
+	_ = in.r.Close() // never fails; nobody waits for the rest
 	if err != nil {
 		err = fmt.Errorf("restore a snapshot of index %d: %w", meta.Index, err)
 		h.cfg.Logger.Warn("snapshot not restored", "from", in.from, "error", err)
@@ -214,7 +214,7 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 	return applied
 }
 
-// forget lets go of a snapshot that the state machine is done with.
+// forget removes a snapshot after the state machine is done with it.
 func (s *snapshotsIn) forget(in *incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +224,7 @@ func (s *snapshotsIn) forget(in *incoming) {
 	}
 }
 
-// close ends what is arriving.
+// close ends the snapshots that are arriving.
 func (s *snapshotsIn) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/weftraft/weft/internal/wire"
 )
 
-// maxOutgoing bounds the snapshots that are being sent at a time: more would
-// not arrive sooner. The core asks again for those that are turned away.
+// maxOutgoing bounds the snapshots that are sent at a time: more at a time would not arrive sooner.
+// The core asks again for a snapshot that was turned away.
 const maxOutgoing = 2
 
 // snapshotsOut sends snapshots, each in a goroutine of its own.
@@ -26,21 +26,21 @@ type snapshotsOut struct {
 	mu     sync.Mutex
 	next   uint64
 	active map[uint64]*outgoing // by stream
-	last   map[uint64]*outgoing // by peer: the one that was started last
+	last   map[uint64]*outgoing // by peer: the snapshot that was started last
 	failed map[uint64]failures  // by peer
 }
 
-// failures are snapshots for a peer that failed, one after the other.
+// failures counts the snapshots for a peer that failed in a row.
 type failures struct {
 	n  int
-	at time.Time // of the last
+	at time.Time // of the last failure
 }
 
 type outgoing struct {
 	to     uint64
-	bytes  int64 // that the transport took; of the goroutine that sends
+	bytes  int64 // taken by the transport; used by the sending goroutine only
 	cancel context.CancelCauseFunc
-	status chan wire.ChunkStatus // of the receiver; has room for one
+	status chan wire.ChunkStatus // from the receiver; has room for one status
 }
 
 func newSnapshotsOut(h *Host) *snapshotsOut {
@@ -83,10 +83,10 @@ func (s *snapshotsOut) busy() bool {
 	return len(s.active) > 0
 }
 
-// end reports how a snapshot ended; a failure after a pause, since the core sends the
-// next as soon as it hears of it. What went wrong, a state machine that cannot write
-// or a peer that is busy with another one, is so for a while, and an attempt may be
-// megabytes.
+// end reports the outcome of a snapshot to the core. end reports a failure only after a pause,
+// because the core sends the next snapshot at once. The cause of a failure lasts for a while (a
+// state machine that cannot write, or a peer that is busy with another snapshot), and an attempt
+// may be megabytes.
 func (s *snapshotsOut) end(o *outgoing, err error) {
 	log := s.h.cfg.Logger.With("group", s.h.cfg.Replica.Group, "to", o.to)
 	pause := s.pause(o.to, err, time.Now())
@@ -110,16 +110,16 @@ func (s *snapshotsOut) end(o *outgoing, err error) {
 		delete(s.last, o.to)
 	}
 	s.mu.Unlock()
-	if latest { // else the core, which leads again, knows of a later one
+	if latest { // otherwise the core leads again and waits for a later snapshot
 		s.h.inbox.post(func(r *replica.Replica) { r.SnapshotSent(o.to, err) })
 	}
 }
 
-// maxPauses is the longest pause between two snapshots for a peer that fail, in
-// election timeouts; the first is one, and each is twice the one before.
+// maxPauses is the longest pause after a failed snapshot for a peer, in election timeouts. The
+// first pause is 1 timeout, and each later pause is twice the previous pause.
 const maxPauses = 16
 
-// pause notes how a snapshot ended and returns how long to wait before the next.
+// pause notes the outcome of a snapshot and returns the time to wait before the next snapshot.
 func (s *snapshotsOut) pause(to uint64, err error, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,13 +133,13 @@ func (s *snapshotsOut) pause(to uint64, err error, now time.Time) time.Duration 
 	}
 	f := s.failed[to]
 	if now.Sub(f.at) > 2*maxPauses*timeout {
-		f.n = 0 // that was another time
+		f.n = 0 // the earlier failures are old and no longer count
 	}
 	s.failed[to] = failures{f.n + 1, now}
 	return timeout * time.Duration(min(1<<min(f.n, 30), maxPauses))
 }
 
-// stream sends one snapshot and waits until the receiver has restored it.
+// stream sends a snapshot and waits until the receiver has restored the snapshot.
 func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, send replica.SnapshotSend) (err error) {
 	snap, err := s.h.cfg.StateMachine.Snapshot()
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 	}
 	chunk := wire.Chunk{Stream: stream, Header: header}
 	for {
-		// A fresh buffer each time: the transport holds on to it.
+		// A fresh buffer for each chunk, because the transport keeps the buffer.
 		buf := make([]byte, s.h.cfg.ChunkBytes)
 		n, ended, err := chunks.Fill(snap, buf)
 		chunk.Data, chunk.Last = buf[:n], ended
@@ -167,14 +167,14 @@ func (s *snapshotsOut) stream(ctx context.Context, stream uint64, o *outgoing, s
 			return err
 		}
 		o.bytes += int64(n)
-		if chunk.Last || len(o.status) > 0 { // it may have all that it wants
+		if chunk.Last || len(o.status) > 0 { // the receiver may be satisfied without the rest
 			return s.await(ctx, o)
 		}
 		chunk = wire.Chunk{Stream: stream, Number: chunk.Number + 1}
 	}
 }
 
-// send sends a chunk, within the time that a receiver waits for it.
+// send sends a chunk within SnapshotTimeout, the time for which a receiver waits.
 func (s *snapshotsOut) send(ctx context.Context, to uint64, chunk wire.Chunk) error {
 	limited, cancel := context.WithTimeout(ctx, s.h.cfg.SnapshotTimeout)
 	defer cancel()
@@ -200,7 +200,7 @@ func (s *snapshotsOut) await(ctx context.Context, o *outgoing) error {
 	}
 }
 
-// ended takes the word of a receiver.
+// ended takes the status of a snapshot from its receiver.
 func (s *snapshotsOut) ended(from uint64, st wire.ChunkStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *snapshotsOut) ended(from uint64, st wire.ChunkStatus) {
 	case o.status <- st:
 	default:
 	}
-	if !st.OK { // it may come in the middle
+	if !st.OK { // a failure may arrive in the middle of the snapshot
 		o.cancel(refusedBy(from, st))
 	}
 }
@@ -221,7 +221,7 @@ func refusedBy(node uint64, st wire.ChunkStatus) error {
 	return fmt.Errorf("refused by node %d: %s", node, st.Reason)
 }
 
-// unreachable gives up what is being sent to a peer.
+// unreachable gives up the snapshots under way to a peer.
 func (s *snapshotsOut) unreachable(peer uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 var errSnapshot = errors.New("nothing can be read")
 
-// ownSnapshot is a state with a Snapshot of the test's.
+// ownSnapshot is a state with a Snapshot given by the test.
 type ownSnapshot struct {
 	*counts
 	snapshot func() (rawnode.Snapshot, error)
@@ -27,8 +27,8 @@ type ownSnapshot struct {
 
 func (o ownSnapshot) Snapshot() (rawnode.Snapshot, error) { return o.snapshot() }
 
-// A snapshot that fails, at either end, is tried again after a pause that grows; each
-// failure is counted. When it can be had, the follower gets it.
+// A snapshot that fails, at either end, is sent again after a pause that grows, and each failure is
+// counted. When the snapshot works again, the follower gets it.
 func TestFailedSnapshotsAreRetriedWithPauses(t *testing.T) {
 	for name, c := range map[string]struct {
 		state func(id uint64, works func() bool) rawnode.StateMachine
@@ -78,7 +78,7 @@ func TestFailedSnapshotsAreRetriedWithPauses(t *testing.T) {
 				for _, h := range hosts {
 					failed += h.Status().Counters.SnapshotsFailed
 				}
-				require.Greater(t, failed, uint64(50), "it is tried again and again")
+				require.Greater(t, failed, uint64(50), "the snapshot is tried again many times")
 				require.Less(t, failed, uint64(250), "with pauses")
 				require.Less(t, strings.Count(lines.String(), "snapshot not sent"), 250)
 				require.Contains(t, lines.String(), c.line)

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// stage is a queue with a goroutine behind it that works its items off in order.
-// It has no bound of its own: what the core hands out before it hears that
-// earlier things are done is bounded (ReplicaConfig.MaxInflightBytes,
-// MaxUncommittedBytes, MaxApplyBytes), and a queue that refused could only stop
-// the node.
+// stage is a queue with a goroutine that works off the items in order. The queue has no bound of
+// its own, because the core bounds the work that is not reported done
+// (ReplicaConfig.MaxInflightBytes, MaxUncommittedBytes, MaxApplyBytes); a queue that refused work
+// could only stop the node.
 //
-// The goroutine exists while there is work, and some time longer: a node may have
-// thousands of groups, most of them idle.
+// The goroutine exists while there is work, and for some ticks longer: a node may have thousands of
+// groups, most of them idle.
 type stage[T any] struct {
 	work  func(T)
 	spawn func(func())
@@ -23,9 +22,9 @@ type stage[T any] struct {
 	mu      sync.Mutex
 	wake    sync.Cond
 	items   []staged[T]
-	spare   []staged[T] // memory for items
+	spare   []staged[T] // memory for the next items
 	running bool        // there is a goroutine
-	idle    int         // reaps since it had work
+	idle    int         // calls of reap since the last work
 	closed  bool
 	stats   StageStats
 }
@@ -36,7 +35,7 @@ type staged[T any] struct {
 	since time.Time
 }
 
-// lingers is for how many reaps the goroutine of an idle stage stays.
+// lingers is the number of calls of reap for which the goroutine of an idle stage stays.
 const lingers = 10
 
 func newStage[T any](spawn func(func()), work func(T)) *stage[T] {
@@ -63,22 +62,23 @@ func (s *stage[T]) put(item T, bytes int) {
 	s.spawn(s.run)
 }
 
-// empty reports whether all work is done. It stays so for the only goroutine that
-// puts.
+// empty reports whether all work is done. For the only goroutine that calls put, the answer stays
+// true until its next put.
 func (s *stage[T]) empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats.Length == 0
 }
 
-// busy reports whether there is a goroutine, of a stage that is closed: it works.
+// busy reports whether the goroutine exists; the goroutine of a closed stage exists only while an
+// item is worked on.
 func (s *stage[T]) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running
 }
 
-// did notes work of this stage that was done elsewhere.
+// did counts work of this stage that another goroutine has done.
 func (s *stage[T]) did(bytes int, busy time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +87,8 @@ func (s *stage[T]) did(bytes int, busy time.Duration) {
 	s.stats.Busy += busy
 }
 
-// run works until the stage is closed or was idle for long; what waits when it
-// is closed is dropped.
+// run works until the stage is closed or was idle for long. Items that wait when the stage is
+// closed are dropped.
 func (s *stage[T]) run() {
 	var did StageStats
 	for {
@@ -114,7 +114,7 @@ func (s *stage[T]) run() {
 	}
 }
 
-// next notes what was done and waits for more.
+// next counts the finished work and waits for items.
 func (s *stage[T]) next(did *StageStats) ([]staged[T], bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *stage[T]) next(did *StageStats) ([]staged[T], bool) {
 	return batch, true
 }
 
-// reap lets the goroutine of a stage go that had no work for some reaps.
+// reap ends the goroutine of a stage that had no work for some calls of reap.
 func (s *stage[T]) reap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

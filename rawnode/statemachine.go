@@ -12,38 +12,37 @@ import (
 // StateMachine is the user's replicated state. The Raft log is its write-ahead log: applied
 // commands need not be durable at once, as long as Durable reports the durable index.
 //
-// Beside its own state a state machine keeps a few bytes for the host (the last batch
-// applied from each node, the members): the bytes belong to the applied index, and are
-// written and found together with that index.
+// Beside its own state, a state machine keeps a few bytes for the host (the last batch applied from
+// each node, and the members). The bytes belong to the applied index, and are written and found
+// together with that index.
 //
-// Apply and Restore are called by one goroutine, one after the other; Durable
-// and Snapshot by others at the same time.
+// Apply and Restore are called by one goroutine, one after the other; Durable and Snapshot by other
+// goroutines at the same time.
 //
-// A state machine may have a method Stalled() error, which must not wait: not
-// nil says that Apply waits, as there is no room to write, and why. Its host
-// takes no commands then ([ErrStalled]), and is not the leader if it can help it.
-// A state machine that waits should be [Interruptible], too.
+// A state machine may have a method Stalled() error, which must not wait. An error says that Apply
+// waits because there is no room to write, and gives the reason. While Stalled returns an error,
+// the host refuses commands ([ErrStalled]), and hands over leadership if another node can lead. A
+// state machine with Stalled should be [Interruptible], too.
 type StateMachine interface {
-	// Load returns the index up to which the state that survived goes, and the
-	// host's bytes as of that index. An empty state machine returns 0 and nil.
-	// That state counts as durable: what may only be in the caches of the operating
-	// system, as after a process was killed, is synced before Load returns.
-	// It is called once, before everything else.
+	// Load returns the index of the state that survived the last run, and the host's bytes as of
+	// that index. An empty state machine returns 0 and nil. The returned state counts as durable:
+	// Load syncs, before Load returns, a state that may be in the caches of the operating system
+	// only, for example after a process was killed. The host calls Load once, before any other
+	// method.
 	Load() (applied uint64, host []byte, err error)
 
-	// Apply applies the commands of b in order and brings the state to b.Index,
-	// all at once as far as readers and crashes can see. It returns one result
-	// for each command: any value, an error too, that means something to the
-	// caller of Propose. All replicas must come to the same state. An error
-	// stops the host: it says that the state could not be written.
+	// Apply applies the commands of b in order and brings the state to b.Index, in one step as seen
+	// by readers and after crashes. Apply returns one result for each command: any value, or an
+	// error, with a meaning to the caller of Propose. All replicas must come to the same state. An
+	// error of Apply stops the host: the state could not be written.
 	Apply(b Batch) (results []any, err error)
 
-	// Durable returns the index up to which the state survives a crash without
-	// the log. It never goes back. The log is kept from there on, at least.
+	// Durable returns the index up to which the state survives a crash without the log. The index
+	// never decreases. The host keeps at least the log after the index.
 	Durable() (uint64, error)
 
-	// Snapshot opens a view of the present state that stays as it is while
-	// Apply goes on. The host closes it.
+	// Snapshot opens a view of the present state. The view does not change while Apply goes on. The
+	// host closes the view.
 	Snapshot() (Snapshot, error)
 
 	// Restore replaces the state by that of a snapshot, durably, and in one step: after an
@@ -55,26 +54,24 @@ type StateMachine interface {
 	Restore(meta SnapshotMeta, body io.Reader) error
 }
 
-// Interruptible is an optional interface of a [StateMachine] that waits in Apply or
-// Restore, for room on a disk or for anything else. Without it, a host cannot be
-// stopped in good order while they wait: see [Host.Stop].
+// Interruptible is an optional interface of a [StateMachine] whose Apply or Restore may wait, for
+// example for room on a disk. Without Interruptible, a host cannot be stopped in good order while
+// Apply or Restore waits: see [Host.Stop].
 type Interruptible interface {
-	// Interrupt says that the host has ended, because it was stopped or has failed:
-	// nobody waits for results any more, and the log has what is not applied. An
-	// Apply or Restore that waits, or is just about to, returns an error, which is no
-	// failure then; it leaves a state that Load can find, of before or after the call.
-	// Neither is called again until another host has called Load. Interrupt is called
-	// once, and must not wait.
+	// Interrupt says that the host has ended, because the host was stopped or has failed: no caller
+	// waits for results any more, and the log has all commands that are not applied. An Apply or
+	// Restore that waits, or is about to wait, returns an error, which does not count as a failure
+	// then, and leaves a state for Load, from before or after the call. Neither method is called
+	// again until another host has called Load. Interrupt is called once, and must not wait.
 	Interrupt(reason error)
 }
 
-// Batch is what one call of [StateMachine.Apply] applies.
+// Batch is the input of one call of [StateMachine.Apply].
 type Batch struct {
-	// Index is the log index that the state is at afterwards. It is above that
-	// of the previous batch.
+	// Index is the log index of the state after the call, above the Index of the previous batch.
 	Index uint64
-	// Commands are those of the entries up to Index, in order; often none.
-	// They may be kept, and must not be changed.
+	// Commands are the commands of the entries up to Index, in order; often none. The state machine
+	// may keep the slices, and must not change the bytes.
 	Commands [][]byte
 	// Host, unless nil, replaces the host's bytes.
 	Host []byte
@@ -94,11 +91,10 @@ type Snapshot interface {
 	io.ReadCloser
 }
 
-// Log is the durable log of one group: a raft.Storage that is written with Append, told of
-// durable states with SetSnapshot, and shortened with Compact. *storage.Group is one. A
-// replica's core reads the log while another goroutine writes.
+// Log is the durable log of one group: a raft.Storage that is written with Append, gets durable
+// states with SetSnapshot, and is shortened with Compact. *storage.Group is a Log. A replica's core
+// reads the log while another goroutine writes.
 //
-// A log that also has the methods Identity, ID and Acquire of *storage.Group knows whose
-// it is. [New] refuses the log of another node or group, and a log that another host of
-// this process still uses.
+// A log with the methods Identity, ID and Acquire of *storage.Group knows its owner. [New] refuses
+// the log of another node or group, and a log that another host of this process still uses.
 type Log = replica.Log

@@ -15,20 +15,21 @@ type Status struct {
 	ID, Group uint64
 	Term      uint64
 	Commit    uint64 // the last index known to be committed
-	Applied   uint64 // the last index that the apply stage reported
+	Applied   uint64 // the last index reported by the apply stage
 	Lead      uint64 // 0 if no leader is known
 	Role      raft.StateType
-	LastIndex uint64 // of the log, as handed to the append stage
+	LastIndex uint64 // of the log, including entries that the append stage has not written yet
 	Emitted   uint64 // the last index handed to the apply stage
 	Members   *pb.ConfState
-	// FirstMembers are those that the group began with, ascending; empty if this node
-	// does not know them: it has no state yet, or an earlier version began the group.
+	// FirstMembers are the members with which the group began, ascending; empty if this node does
+	// not know the first members: the node has no state yet, or an earlier version of Weft began
+	// the group.
 	FirstMembers []uint64
 	Progress     map[uint64]MemberProgress // at a leader
 	Waiting      int                       // calls that have not ended
 	Queued       int                       // bytes of commands that wait or are under way
-	Stalled      error                     // why nothing can be written now, or nil
-	// Unaddressed are the members that the transport has no address for.
+	Stalled      error                     // the reason why no write is possible now, or nil
+	// Unaddressed are the members without an address in the transport.
 	Unaddressed []uint64
 	// Resolve and Send are the stages before and behind the core.
 	Resolve, Send StageStats
@@ -37,24 +38,24 @@ type Status struct {
 	Leases        *raft.LeaseStatus // nil without roster leases
 }
 
-// MemberProgress is what a leader knows of a member: Match and Next, the last index that
-// the member has and the next one to send; State, as in package tracker; RecentActive,
-// whether the leader has heard from the member within an election timeout; LogLost, whether
-// the member's log ends before what the member has acknowledged ([ErrLogLost]); Learner.
+// MemberProgress is a leader's view of a member. Match is the last index that the member has, Next
+// the next index to send; State is as in package tracker; RecentActive says that the leader has
+// heard from the member within an election timeout; LogLost says that the member's log ends before
+// an entry that the member has acknowledged ([ErrLogLost]); Learner says that the member is a
+// learner.
 type MemberProgress = replica.MemberProgress
 
-// Counters count since the start of a host: ticks, messages, writes, commands, reads by who
-// vouched for them, snapshots, calls that failed, terms led, and what went wrong. A field is
-// named after what it counts.
+// Counters count events since the start of a host: ticks, messages, writes, commands, reads by the
+// proof that served them, snapshots, failed calls, terms led, and errors. A field is named after
+// the counted events.
 type Counters = replica.Counters
 
-// StageStats count what a stage has done since its start: Items and their Bytes; Refused,
-// the items for which there was no room; Busy, the time at work; Queued, the time from
-// arrival to the start of work, summed over items; Length and Waiting, the items that are
-// not done now and their bytes.
+// StageStats count the work of a stage since its start: Items and their Bytes; Refused, the items
+// for which there was no room; Busy, the time at work; Queued, the time from arrival to the start
+// of work, summed over items; Length and Waiting, the items not done now and their bytes.
 type StageStats = replica.StageStats
 
-// CodingState is a node's view of coded replication in one group: what
-// raft.RawNode.CodingStatus returns, and Counters, which count entries, units and bytes
-// since the start of the host.
+// CodingState is a node's view of coded replication in one group: the result of
+// raft.RawNode.CodingStatus, and Counters, which count entries, units and bytes since the start of
+// the host.
 type CodingState = replica.CodingState

@@ -13,15 +13,15 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Stop ends the host. Stop refuses new calls, lets calls under way end, hands over
-// leadership if this node leads, and then stops all goroutines. When ctx ends, Stop cuts
-// the remaining work short, and returns ctx's error; the host is stopped all the same. Log,
-// state machine and transport are not closed.
+// Stop ends the host. Stop refuses new calls, lets calls under way end, hands over leadership if
+// this node leads, and then stops all goroutines. When ctx ends, Stop cuts the remaining work
+// short, and returns ctx's error; the host is stopped in this case, too. Log, state machine and
+// transport are not closed.
 //
-// A state machine or a log that hangs does not keep Stop: the error wraps
-// [ErrNotEnded], too, and names it. It is in use until it returns, and then a later
-// Stop returns nil; so does a second Stop of a host that has ended. What the host
-// has told to end has a second more than ctx, once.
+// Stop does not wait for a state machine or a log that hangs: the error then also wraps
+// [ErrNotEnded], and names the part that hangs. The part is in use until its method returns; a Stop
+// after that returns nil, as does a second Stop of a host that has ended. Goroutines that were told
+// to end get 1 second more than ctx, only at the first Stop.
 func (h *Host) Stop(ctx context.Context) error {
 	if h.hasEnded() {
 		return nil
@@ -83,7 +83,7 @@ func (h *Host) wind(ctx context.Context) error {
 	if successor == raft.None {
 		return nil
 	}
-	// A transfer that does not succeed costs the others an election, no more.
+	// A transfer that fails costs the other nodes an election only.
 	limit := time.Duration(h.cfg.Replica.ElectionTick) * h.cfg.TickInterval
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -94,8 +94,8 @@ func (h *Host) wind(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// successor returns the voter best fit to lead, or none if this node does not
-// lead or is alone.
+// successor returns the voter best fit to lead, or none if this node does not lead or is the only
+// voter.
 func (h *Host) successor(ctx context.Context) (best uint64) {
 	s, err := h.ask(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (h *Host) successor(ctx context.Context) (best uint64) {
 	return best
 }
 
-// until waits for a condition on the status, looking once a tick.
+// until waits for a condition on the status, and looks at the status once a tick.
 func (h *Host) until(ctx context.Context, ok func(Status) bool) error {
 	ticker := time.NewTicker(h.cfg.TickInterval)
 	defer ticker.Stop()

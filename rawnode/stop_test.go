@@ -20,7 +20,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// hanging is a state of which one method hangs until it is released.
+// hanging is a state with a method that hangs until released is closed.
 type hanging struct {
 	*counts
 	method   string
@@ -57,7 +57,7 @@ func (l hangingLog) Append(w storage.Write, done func(error)) error {
 	return l.Log.Append(w, done)
 }
 
-// hangingTransport is a transport whose Send hangs, as none should.
+// hangingTransport is a transport whose Send hangs, against the contract of Transport.
 type hangingTransport struct {
 	rawnode.Transport
 	*hanging
@@ -68,9 +68,9 @@ func (tr hangingTransport) Send(messages []wire.Message) {
 	tr.Transport.Send(messages)
 }
 
-// Whatever hangs, Stop returns when its context ends, says why, and what hangs; and
-// nil when that has ended.
-func TestStopKeepsItsContext(t *testing.T) {
+// Whichever part hangs, Stop returns when its context ends, with an error that gives the reason and
+// names the part; and returns nil after the part has ended.
+func TestStopReturnsAtContextEndWhicheverPartHangs(t *testing.T) {
 	for method, want := range map[string]string{
 		"Apply": "the state machine", "Durable": "the state machine", "Append": "the log",
 	} {
@@ -97,21 +97,21 @@ func TestStopKeepsItsContext(t *testing.T) {
 					took := time.Since(begin)
 					require.GreaterOrEqual(t, took, patience)
 					if i == 0 {
-						patience += time.Second // once, for what was told to end
+						patience += time.Second // once, for the goroutines that were told to end
 					}
 					require.LessOrEqual(t, took, patience)
 				}
 				close(sm.released)
 				require.NoError(t, hosts[1].Stop(within(time.Minute)))
 				require.NoError(t, hosts[1].Stop(within(0)), "a second time")
-				require.NoError(t, hosts[1].Err(), "it has not failed")
+				require.NoError(t, hosts[1].Err(), "the host has not failed")
 			})
 		})
 	}
 }
 
-// A transport that waits, as none should, holds the loop up, and with it Status. This
-// is not in virtual time, which does not pass while a mutex is waited for.
+// A transport whose Send waits, against its contract, blocks the loop, and with it Status. The test
+// runs in real time, because virtual time stands still while a goroutine waits for a mutex.
 func TestStopWithStuckTransportKeepsItsContext(t *testing.T) {
 	sm := &hanging{counts: newCounts(1), method: "Send", released: make(chan struct{})}
 	onHub(t, 1, func(cfg *rawnode.Config) {
@@ -129,8 +129,7 @@ func TestStopWithStuckTransportKeepsItsContext(t *testing.T) {
 	})
 }
 
-// waiting is a state whose Apply and Restore wait for room until they are told not
-// to.
+// waiting is a state whose Apply and Restore wait for room until Interrupt.
 type waiting struct {
 	*counts
 	mu          sync.Mutex
@@ -186,8 +185,8 @@ func (w *waiting) Interrupt(reason error) {
 	w.room.Broadcast()
 }
 
-// A state machine that waits for room is told to stop waiting, as soon as nobody
-// waits for its results. Nothing of a later step is applied then.
+// A state machine that waits for room is interrupted when no caller waits for its results any more.
+// No later step is applied then.
 func TestStopInterruptsStateMachineThatWaits(t *testing.T) {
 	states := map[uint64]*waiting{}
 	inBubble(t, 3, func(cfg *rawnode.Config) {
@@ -211,7 +210,7 @@ func TestStopInterruptsStateMachineThatWaits(t *testing.T) {
 		require.Equal(t, index, after)
 		require.NoError(t, hosts[follower].Err())
 
-		// A caller that waits is let go when the context ends.
+		// A waiting caller is released when the context ends.
 		states[other].fill(true)
 		ended := make(chan error, 1)
 		go func() {

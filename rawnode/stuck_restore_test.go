@@ -15,7 +15,7 @@ import (
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
-// ownRestore is a state with a Restore of the test's.
+// ownRestore is a state with a Restore given by the test.
 type ownRestore struct {
 	*counts
 	restore func(io.Reader) error
@@ -31,9 +31,8 @@ func (o ownRestore) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 	return nil
 }
 
-// Groups share the connection that brings snapshots: one that takes nothing, and one
-// that takes less than there is, keep neither the others' snapshots out nor the
-// transport from ending.
+// Groups share the connection that brings snapshots. A group that takes no chunk, and a group that
+// stops before the end, block neither the snapshots of other groups nor the end of the transport.
 func TestSnapshotsPassThoseOfAStuckGroup(t *testing.T) {
 	sender := openTransport(t, 9, 1)
 	receiver, err := transport.New(transport.Config{Cluster: 9, Node: 2, Listen: "127.0.0.1:0"})

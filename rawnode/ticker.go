@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Hosts of one process with the same tick share one ticker. A shared ticker costs less than
-// a ticker for each host, and heartbeats leave at the same moment: heartbeats to one node
-// then share frames.
+// sharedTicker is the ticker of all hosts of one process with the same tick. A shared ticker costs
+// less than a ticker for each host, and heartbeats leave at the same moment, so that heartbeats to
+// one node share frames.
 type sharedTicker struct {
 	interval time.Duration
-	ticks    []chan struct{} // one for each host; guarded by tickersMu
+	ticks    []chan struct{} // one channel for each host; guarded by tickersMu
 }
 
 var (
@@ -22,8 +22,8 @@ var (
 	tickers   = map[time.Duration]*sharedTicker{}
 )
 
-// newTicks returns a channel that gets a token at each tick, unless it has one,
-// and a function that ends that.
+// newTicks returns a channel that gets a token at each tick unless the channel is full, and a
+// function that removes the channel from the ticker.
 func newTicks(interval time.Duration) (ticks chan struct{}, stop func()) {
 	ticks = make(chan struct{}, 1)
 	tickersMu.Lock()

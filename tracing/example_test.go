@@ -25,7 +25,7 @@ func (answers) ReadWith(context.Context, rawnode.ReadOptions) (rawnode.ReadResul
 	return rawnode.ReadResult{}, nil
 }
 
-// A read leaves a span.
+// ExampleWrap reads through a traced host; the read leaves a span.
 func ExampleWrap() {
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(spans))

@@ -1,23 +1,23 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracing makes OpenTelemetry spans of calls of a rawnode.Host: how long a
-// command waited until it was sent, committed, and applied, and what vouched for a
-// read.
+// Package tracing makes OpenTelemetry spans for the calls of a rawnode.Host. The spans of a command
+// show the times until the command was sent, committed, and applied; the span of a read shows the
+// proof that served the read.
 //
 //	calls := tracing.Wrap(host, tracing.Options{Node: 1, Group: 1})
 //	res, err := calls.Propose(ctx, command) // a child of the span in ctx
 //
-// The span weft.propose has three children, one behind the other: weft.propose.queue,
-// weft.propose.commit and weft.propose.apply. They are made when the call has ended, of
-// rawnode.Result.Times, and only for spans that are sampled. A command that fails has
-// the span weft.propose alone, with its error. A read is the span weft.read.
+// The span weft.propose has three children in sequence: weft.propose.queue, weft.propose.commit and
+// weft.propose.apply. The children are made from rawnode.Result.Times when the call has ended, and
+// only if the span is sampled. A command that fails has only the span weft.propose, with the error.
+// A read is the span weft.read.
 //
-// Spans are of the node that was called. The trace does not travel to other members, in
-// whose logs a command is one of many in an entry.
+// Spans describe the called node. The trace does not travel to other members, because a log entry
+// may hold many commands.
 //
-// The package is a module of its own, so that a host without OpenTelemetry does not
-// require it.
+// The package is a module of its own, so that a host without OpenTelemetry does not require
+// OpenTelemetry.
 package tracing
 
 import (
@@ -37,7 +37,7 @@ import (
 // Scope is the name of the tracer that makes the spans.
 const Scope = "github.com/weftraft/weft/tracing"
 
-// Host are the calls that are traced. [*rawnode.Host] has them.
+// Host has the calls that are traced. [*rawnode.Host] is a Host.
 type Host interface {
 	Propose(ctx context.Context, command []byte) (rawnode.Result, error)
 	ReadWith(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error)
@@ -51,7 +51,7 @@ type Options struct {
 	Node, Group uint64
 }
 
-// Wrap returns calls of a host that leave spans. They take and return what the host's do.
+// Wrap returns a Host whose calls leave spans, with the arguments and results of h.
 func Wrap(h Host, o Options) Host {
 	if o.Provider == nil {
 		o.Provider = otel.GetTracerProvider()
@@ -67,7 +67,7 @@ type traced struct {
 	where  []attribute.KeyValue
 }
 
-// Propose is that of the host, in a span.
+// Propose calls Propose of the host, in a span.
 func (t *traced) Propose(ctx context.Context, command []byte) (rawnode.Result, error) {
 	begin := time.Now()
 	ctx, span := t.tracer.Start(ctx, "weft.propose", trace.WithTimestamp(begin), trace.WithAttributes(t.where...))
@@ -98,7 +98,7 @@ func (t *traced) Propose(ctx context.Context, command []byte) (rawnode.Result, e
 	return res, err
 }
 
-// ReadWith is that of the host, in a span.
+// ReadWith calls ReadWith of the host, in a span.
 func (t *traced) ReadWith(ctx context.Context, o rawnode.ReadOptions) (rawnode.ReadResult, error) {
 	ctx, span := t.tracer.Start(ctx, "weft.read", trace.WithAttributes(t.where...))
 	defer span.End()
@@ -119,8 +119,8 @@ func (t *traced) ReadWith(ctx context.Context, o rawnode.ReadOptions) (rawnode.R
 	return res, err
 }
 
-// fail says how a call ended: weft.verdict is refused if it had no effect, and unknown
-// if it may have had one.
+// fail records the error of a call. weft.verdict is refused if the call had no effect, and unknown
+// if the call may have had an effect.
 func fail(span trace.Span, err error) {
 	switch {
 	case errors.Is(err, rawnode.ErrUnknown):

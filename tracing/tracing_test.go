@@ -19,7 +19,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// steady is a host whose calls take the times that it has, in virtual time.
+// steady is a host whose calls take the given times, in virtual time.
 type steady struct {
 	times rawnode.CommandTimes
 	read  rawnode.ReadResult
@@ -131,7 +131,7 @@ func TestWhatIsNotSampledLeavesNothing(t *testing.T) {
 	require.Empty(t, spans)
 }
 
-// A span in the caller's context is the parent of those of the call.
+// A span in the caller's context is the parent of the call's spans.
 func TestSpansAreChildrenOfTheCallers(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(exporter))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// agenda is the events to come, in virtual time. Those of one moment happen in the order
-// in which they were planned.
+// agenda holds the coming events, in virtual time. Events of the same moment happen in the order in
+// which they were planned.
 type agenda struct {
 	now    time.Duration
 	number uint64
@@ -22,7 +22,7 @@ type event struct {
 	happen func()
 }
 
-// at plans an event; one for the past happens next.
+// at plans an event; an event planned for the past happens next.
 func (a *agenda) at(t time.Duration, happen func()) {
 	a.number++
 	heap.Push(&a.events, event{max(t, a.now), a.number, happen})
@@ -30,8 +30,8 @@ func (a *agenda) at(t time.Duration, happen func()) {
 
 func (a *agenda) after(d time.Duration, happen func()) { a.at(a.now+d, happen) }
 
-// step lets the next event happen, unless it is behind until: then it is until, and the
-// result is false.
+// step lets the next event happen, unless the event is later than until: then step advances the
+// time to until and returns false.
 func (a *agenda) step(until time.Duration) bool {
 	if len(a.events) == 0 || a.events[0].at > until {
 		a.now = max(a.now, until)

@@ -19,7 +19,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// T is what a [Cluster] needs of a *testing.T or *testing.B.
+// T is the part of *testing.T or *testing.B that a [Cluster] needs.
 type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -28,7 +28,7 @@ type T interface {
 	Cleanup(func())
 }
 
-// A Member says for which node, and where, a state machine is opened.
+// Member names the node, and the directory, for which a state machine is opened.
 type Member struct {
 	Node uint64
 	// Start counts the starts of the node, from 1.
@@ -40,39 +40,39 @@ type Member struct {
 // ClusterOptions configures [NewCluster]. StateMachine must be set; all else has a useful
 // zero value.
 type ClusterOptions struct {
-	// StateMachine opens a node's state, at each of its starts. It is called, as is all
-	// of the state machine, by the goroutine of the test. Where it is an io.Closer, it is
+	// StateMachine opens a node's state, at each start of the node. The goroutine of the test calls
+	// StateMachine and all methods of the state machine. A state machine that is an io.Closer is
 	// closed when the node goes down. Required.
 	StateMachine func(Member) (rawnode.StateMachine, error)
-	// Seed decides on everything that is drawn: the same seed gives the same run.
+	// Seed decides all random draws: the same seed gives the same run.
 	Seed uint64
-	// Nodes is how many there are at first, all of them voters, with ids from 1 on; 0
-	// means 3, and 9 is the most.
+	// Nodes is the number of nodes at the beginning, all of them voters, with ids from 1 on; 0
+	// means 3; at most 9.
 	Nodes int
-	// Core is the library to drive: rawnode.Weft (if nil) or rawnode.Upstream, which draws
-	// from a randomness of its own: its runs do not repeat.
+	// Core is the library to drive: rawnode.Weft (if nil) or rawnode.Upstream. Runs of
+	// rawnode.Upstream do not repeat, because that library draws from its own source of randomness.
 	Core func(raft.Config) (Core, error)
-	// Adjust, unless nil, may change what a node is configured with, but for ID, Group,
-	// Log, Peers, Boot and Rand.
+	// Adjust, unless nil, may change the configuration of a node, except ID, Group, Log, Peers,
+	// Boot and Rand.
 	Adjust func(node uint64, c *rawnode.ReplicaConfig)
 	// TickInterval is the length of a tick; 0 means 100 ms. An election begins after 10
 	// to 20 ticks without a leader.
 	TickInterval time.Duration
-	// Link is how the network is at first; see [Cluster.SetLink]. Delay 0 means 1 ms.
+	// Link is the shape of the network at the beginning; see [Cluster.SetLink]. Delay 0 means 1 ms.
 	Link Link
-	// SyncTime is how long the disk takes for a write to the log; 0 means 1 ms.
+	// SyncTime is the time that the disk takes for a write to the log; 0 means 1 ms.
 	SyncTime time.Duration
 	// ChunkBytes is the size of the pieces of snapshots; 0 means 64 KiB.
 	ChunkBytes int
-	// Trace, unless nil, gets each line of the story as it happens.
+	// Trace, unless nil, gets each line of the story at once.
 	Trace io.Writer
 }
 
-// Link is the way from one node to another.
+// Link is the connection from a node to another node, in this direction.
 type Link struct {
 	Delay  time.Duration // of each message
-	Jitter time.Duration // up to so much is added, drawn for each message; so messages may change their order
-	Loss   float64       // share of the messages that are lost, 0 to 1; pieces of snapshots are not
+	Jitter time.Duration // upper bound of the extra delay drawn for each message; so messages may change their order
+	Loss   float64       // share of the messages that are lost, 0 to 1; pieces of snapshots are not lost
 	Cut    bool          // all messages are lost
 }
 
@@ -131,21 +131,20 @@ const (
 	maxNodes  = 9
 	theGroup  = 1
 	storyTail = 200 // lines that a failure shows
-	// mostEvents bounds what happens at one moment: more go round in circles.
+	// mostEvents bounds the events of one moment: a run with more events is in an endless loop.
 	mostEvents = 1_000_000
 )
 
-// Cluster is a group of nodes in virtual time, in the goroutine of the test: what a host
-// does with goroutines, sockets, files and clocks happens as events, in an order that
-// the seed decides. Time passes in Run, Until, Wait and the methods that wait. A second
-// takes some milliseconds.
+// Cluster is a group of nodes in virtual time, in the goroutine of the test: the work that a host
+// does with goroutines, sockets, files and clocks happens as events, in an order decided by the
+// seed. Time passes in Run, Until, Wait and the methods that wait. A second of virtual time takes
+// some milliseconds.
 //
-// What is real is what Host has: the replica, the messages' encoding, the log engine on a
-// disk in memory that can crash, and the state machine. While they run, the cluster
-// compares what state machines return for a command: a result that differs from that of
-// another replica ends the test.
+// The replica, the encoding of messages, the log engine on a disk in memory that can crash, and the
+// state machine are the real parts of a host. During a run, the cluster compares the results that
+// the state machines return for each command: if the results of two replicas differ, the test ends.
 //
-// When the test fails, the seed and the end of the story are logged.
+// When the test fails, the cluster logs the seed and the end of the story.
 type Cluster struct {
 	t    T
 	opts ClusterOptions
@@ -155,14 +154,14 @@ type Cluster struct {
 	links   [maxNodes + 1][maxNodes + 1]Link
 	calls   uint64
 	history history
-	broken  error // what ended the run
+	broken  error // the failure that ended the run
 
 	lines uint64
 	story []string // the last lines
 	hash  uint64
 }
 
-// NewCluster makes and starts a cluster. What is wrong with the options ends the test.
+// NewCluster makes and starts a cluster. A mistake in the options ends the test.
 func NewCluster(t T, o ClusterOptions) *Cluster {
 	t.Helper()
 	if err := o.Validate(); err != nil {
@@ -202,7 +201,7 @@ func (c *Cluster) add(id uint64, peers []uint64) *node {
 	return n
 }
 
-// end closes what is open, and tells the story if the test has failed.
+// end closes the nodes, and logs the story if the test has failed.
 func (c *Cluster) end() {
 	for _, n := range c.nodes {
 		n.leave()
@@ -231,7 +230,7 @@ func (c *Cluster) tell(node uint64, format string, args ...any) {
 	}
 }
 
-// fail ends the run, at the next moment when the test has the word.
+// fail ends the run; the next call of check ends the test.
 func (c *Cluster) fail(format string, args ...any) {
 	if c.broken == nil {
 		c.broken = fmt.Errorf(format, args...)
@@ -247,7 +246,8 @@ func (c *Cluster) check() {
 	}
 }
 
-// step lets one thing happen, up to a moment.
+// step lets the next event happen, unless the event is later than until. here counts the events
+// since the time last advanced.
 func (c *Cluster) step(until time.Duration, here *int) bool {
 	before := c.now
 	more := c.agenda.step(until)
@@ -260,11 +260,10 @@ func (c *Cluster) step(until time.Duration, here *int) bool {
 	return more && c.broken == nil
 }
 
-// Now returns how much virtual time has passed.
+// Now returns the virtual time that has passed.
 func (c *Cluster) Now() time.Duration { return c.now }
 
-// Story returns a number that stands for all that has happened, line by line: it is the
-// same for two runs of one seed.
+// Story returns a hash of all lines of the story. Two runs with the same seed have the same Story.
 func (c *Cluster) Story() uint64 { return c.hash }
 
 // Run lets time pass.
@@ -276,12 +275,12 @@ func (c *Cluster) Run(d time.Duration) {
 	c.check()
 }
 
-// After has f called when so much time has passed, between two events: for faults in the
-// middle of something that the test waits for. f must not wait.
+// After calls f when d has passed, between two events: for faults during a wait of the test. f must
+// not wait.
 func (c *Cluster) After(d time.Duration, f func()) { c.after(d, f) }
 
-// Until lets time pass until something is so, and ends the test if that takes longer than
-// limit. The words are for the message.
+// Until lets time pass until the condition so holds, and ends the test if the wait takes longer
+// than limit. words describe the condition in the message.
 func (c *Cluster) Until(limit time.Duration, words string, so func() bool) {
 	c.t.Helper()
 	here := 0
@@ -293,7 +292,7 @@ func (c *Cluster) Until(limit time.Duration, words string, so func() bool) {
 	}
 }
 
-// node returns a node; a number that is none ends the test.
+// node returns a node; an unknown number ends the test.
 func (c *Cluster) node(id uint64) *node {
 	c.t.Helper()
 	if id == 0 || id > uint64(len(c.nodes)) {
@@ -302,8 +301,8 @@ func (c *Cluster) node(id uint64) *node {
 	return c.nodes[id-1]
 }
 
-// Leader returns the node that leads at the highest term, as far as running nodes know
-// of themselves, or 0. A leader that is cut off may not know yet of the next.
+// Leader returns the node that leads at the highest term, by the running nodes' own view, or 0. A
+// leader that is cut off may not know of its successor yet.
 func (c *Cluster) Leader() (leader uint64) {
 	term := uint64(0)
 	for _, n := range c.nodes {
@@ -316,7 +315,7 @@ func (c *Cluster) Leader() (leader uint64) {
 	return leader
 }
 
-// WaitLeader waits for a leader and returns it.
+// WaitLeader waits for a leader and returns its id.
 func (c *Cluster) WaitLeader() uint64 {
 	c.t.Helper()
 	c.Until(1000*c.opts.TickInterval, "a leader", func() bool { return c.Leader() > 0 })
@@ -326,8 +325,8 @@ func (c *Cluster) WaitLeader() uint64 {
 // Up reports whether a node runs.
 func (c *Cluster) Up(node uint64) bool { return c.node(node).up }
 
-// Status returns a running node's view of itself and its group; of a node that is down,
-// the zero Status.
+// Status returns a running node's view of itself and its group; for a node that is down, the zero
+// Status.
 func (c *Cluster) Status(node uint64) rawnode.Status {
 	c.t.Helper()
 	if n := c.node(node); n.up {
@@ -336,15 +335,15 @@ func (c *Cluster) Status(node uint64) rawnode.Status {
 	return rawnode.Status{}
 }
 
-// StateMachine returns what ClusterOptions.StateMachine has returned at the last start of
-// a node; nil if the node is down.
+// StateMachine returns the state machine that ClusterOptions.StateMachine returned at the last
+// start of a node; nil if the node is down.
 func (c *Cluster) StateMachine(node uint64) rawnode.StateMachine {
 	c.t.Helper()
 	return c.node(node).sm
 }
 
-// Crash ends a node at once. With power, all that was written to its disk is there at the
-// next start, as after the end of a process; without, what was synced.
+// Crash ends a node at once. With power, the next start finds all bytes written to the disk, as
+// after the end of a process; without power, only the synced bytes.
 func (c *Cluster) Crash(node uint64, power bool) {
 	c.t.Helper()
 	n := c.node(node)
@@ -370,8 +369,8 @@ func (c *Cluster) Restart(node uint64, power bool) {
 	c.Start(node)
 }
 
-// Add starts one more node, with an empty disk, and returns its id. It is no member yet:
-// see [Cluster.ProposeConfChange].
+// Add starts a further node, with an empty disk, and returns its id. The node is no member of the
+// group yet: see [Cluster.ProposeConfChange].
 func (c *Cluster) Add() uint64 {
 	c.t.Helper()
 	if len(c.nodes) == maxNodes {
@@ -383,7 +382,7 @@ func (c *Cluster) Add() uint64 {
 	return n.id
 }
 
-// SetLink changes the way from a node to another; messages under way arrive as planned.
+// SetLink changes the link from a node to another; messages under way arrive as planned.
 func (c *Cluster) SetLink(from, to uint64, l Link) {
 	c.t.Helper()
 	if err := l.validate(); err != nil {
@@ -411,7 +410,7 @@ func (c *Cluster) Partition(sides ...[]uint64) {
 	}
 }
 
-// Heal gives all links the shape that they had at first.
+// Heal resets all links to ClusterOptions.Link.
 func (c *Cluster) Heal() {
 	c.tell(0, "heal")
 	for from := range c.links {

@@ -14,7 +14,7 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// callTime is the deadline of calls: as that of Host.
+// callTime is the deadline of calls, the same as the default of a Host.
 const callTime = 10 * time.Second
 
 // A Call is a call of a user under way.
@@ -32,22 +32,22 @@ type Call struct {
 // Ended reports whether the call has ended.
 func (k *Call) Ended() bool { return k.ended }
 
-// Err returns the error of a call that has ended, a [rawnode.CallError], or nil. If the
-// node went down meanwhile, it wraps [rawnode.ErrUnknown].
+// Err returns the error of a call that has ended, a [rawnode.CallError], or nil. If the node went
+// down during the call, the error wraps [rawnode.ErrUnknown].
 func (k *Call) Err() error { return k.err }
 
-// Value returns the result of a call that has ended well: the state machine's, or the new
+// Value returns the result of a successful call: the result of the state machine, or the new
 // configuration.
 func (k *Call) Value() any { return k.value }
 
-// Index returns where the command stands in the log, or the index that a read waited for.
+// Index returns the log index of the command, or the index up to which a read waited.
 func (k *Call) Index() uint64 { return k.index }
 
-// Took returns how long the call took.
+// Took returns the duration of the call.
 func (k *Call) Took() time.Duration { return k.took }
 
-// Wait lets time pass until the call has ended, which its deadline makes sure of, and
-// returns its result.
+// Wait lets time pass until the call has ended, at its deadline at the latest, and returns its
+// result.
 func (k *Call) Wait() (any, error) {
 	k.c.t.Helper()
 	k.c.Until(2*callTime, "the end of "+k.what, func() bool { return k.ended })
@@ -63,7 +63,7 @@ func (k *Call) finish(value any, index uint64, err error) {
 	k.ended, k.value, k.index, k.err, k.took = true, value, index, err, k.c.now-k.begun
 }
 
-// call begins a call at a node. A node that is down refuses, as nobody is there.
+// call begins a call at a node. At a node that is down, the call is refused.
 func (c *Cluster) call(node uint64, op string, do func(*replica.Replica, replica.Call, replica.Deadline)) *Call {
 	c.t.Helper()
 	n := c.node(node)
@@ -91,8 +91,8 @@ func (c *Cluster) Propose(node uint64, command []byte) *Call {
 	return c.call(node, "Propose", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.Propose(id, command, by) })
 }
 
-// Read begins a linearizable read: when it has ended well, the node's state machine has
-// all that was acknowledged before.
+// Read begins a linearizable read: when the read has succeeded, the node's state machine has
+// applied every command acknowledged before the read.
 func (c *Cluster) Read(node uint64) *Call {
 	c.t.Helper()
 	return c.call(node, "Read", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.Read(id, by) })
@@ -112,8 +112,8 @@ func (c *Cluster) TransferLeader(node, to uint64) *Call {
 	return c.call(node, "TransferLeader", func(r *replica.Replica, id replica.Call, by replica.Deadline) { r.TransferLeader(id, to, by) })
 }
 
-// MustPropose proposes a command and waits for its result, again and again while it is
-// refused; whatever else goes wrong ends the test.
+// MustPropose proposes a command and waits for its result, and repeats the proposal while the
+// command is refused; any other error ends the test.
 func (c *Cluster) MustPropose(node uint64, command []byte) any {
 	c.t.Helper()
 	var value any
@@ -133,8 +133,8 @@ func (c *Cluster) MustRead(node uint64) {
 	})
 }
 
-// Agree waits until all running nodes have applied the same, with nothing under way, and
-// ends the test unless what read returns of their state machines is the same. limit bounds
+// Agree waits until all running nodes have applied the same index, with no entry under way. Then
+// Agree ends the test unless read returns the same text for all their state machines. limit bounds
 // the wait.
 func (c *Cluster) Agree(limit time.Duration, read func(rawnode.StateMachine) (string, error)) {
 	c.t.Helper()
@@ -173,7 +173,7 @@ func (c *Cluster) Agree(limit time.Duration, read func(rawnode.StateMachine) (st
 	c.check()
 }
 
-// mustEnd tries something again while it is refused.
+// mustEnd repeats try while try is refused.
 func (c *Cluster) mustEnd(try func() error) {
 	c.t.Helper()
 	for end := c.now + 10*callTime; ; c.Run(c.opts.TickInterval) {

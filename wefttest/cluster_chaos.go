@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Faults says what [Cluster.Chaos] does. The zero value does everything.
+// Faults selects the faults of [Cluster.Chaos]. The zero value selects all.
 type Faults struct {
-	NoCrashes    bool // nodes that go down, with power and without, and start again
-	NoPartitions bool // nodes that are cut off from others
-	NoLoss       bool // links that lose, or delay, or mix up the order of messages
+	NoCrashes    bool // no node goes down, with power or without
+	NoPartitions bool // no node is cut off from others
+	NoLoss       bool // no link loses, delays or reorders messages
 	// Every is the mean time between two faults; 0 means 5 ticks.
 	Every time.Duration
 }
 
-// Chaos has faults happen, drawn from the seed, for a time from now on, and then ends all
-// of them: every node runs, and all links are as at first. It returns at once; the faults
-// happen while the test lets time pass.
+// Chaos plans faults, drawn from the seed, for the time d from now on; at the end all nodes run,
+// and all links have their first shape. Chaos returns at once; the faults happen while the test
+// lets time pass.
 func (c *Cluster) Chaos(d time.Duration, f Faults) {
 	if f.Every == 0 {
 		f.Every = 5 * c.opts.TickInterval
@@ -55,7 +55,7 @@ func (x *chaos) next() {
 
 func (x *chaos) node() *node { return x.c.nodes[x.rng.IntN(len(x.c.nodes))] }
 
-// act does one thing, if it is one of those that are wished for.
+// act lets a fault happen, if the drawn fault is among the selected faults.
 func (x *chaos) act() {
 	c := x.c
 	switch x.rng.IntN(4) {

@@ -10,11 +10,11 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// history is what the first replica to come there has applied; all others must do the
-// same, with the same results.
+// history holds the steps of the first replica that applied each index; all other replicas must
+// apply the same commands, with the same results.
 type history struct {
 	steps []applied
-	ends  map[uint64]int // by log index where a batch ended: how many commands are before
+	ends  map[uint64]int // by log index at which a batch ended: the number of commands up to there
 }
 
 type applied struct {
@@ -23,7 +23,7 @@ type applied struct {
 	result  any
 }
 
-// took notes what a node has applied, behind a state of index from.
+// took compares and notes a batch that a node has applied to its state of index from.
 func (h *history) took(node, from uint64, b rawnode.Batch, results []any) error {
 	if h.ends == nil {
 		h.ends = map[uint64]int{0: 0}

@@ -21,24 +21,24 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Core is a Raft state machine: what rawnode.Weft and rawnode.Upstream return.
+// Core is a Raft state machine, made by rawnode.Weft or rawnode.Upstream.
 type Core = replica.Core
 
 const (
 	logDir   = "log"
 	stateDir = "state"
-	// turnTime is how long a turn of a node takes.
+	// turnTime is the duration of a turn of a node.
 	turnTime = 20 * time.Microsecond
 )
 
-// node is a machine with a disk, and while it is up a process with a replica.
+// node is a machine with a disk and, while up is set, a process with a replica.
 type node struct {
 	c     *Cluster
 	id    uint64
 	peers []uint64
 	fs    *vfs.MemFS
 	rng   *rand.Rand
-	life  int // counts starts; what was begun in one life is nobody's in the next
+	life  int // counts starts; events planned in one life do not happen in a later life
 	up    bool
 
 	engine  *storage.Engine
@@ -62,7 +62,7 @@ type node struct {
 	stream uint64
 }
 
-// after has something happen unless the process ends before.
+// after plans an event, which does not happen if the process ends before.
 func (n *node) after(d time.Duration, happen func()) {
 	life := n.life
 	n.c.after(d, func() {
@@ -72,7 +72,7 @@ func (n *node) after(d time.Duration, happen func()) {
 	})
 }
 
-// start starts the process from what is on the disk.
+// start starts the process from its disk.
 func (n *node) start() {
 	n.life++
 	n.c.tell(n.id, "start %d", n.life)
@@ -142,7 +142,7 @@ func (n *node) config() (cfg replica.Config, err error) {
 	return cfg, nil
 }
 
-// writeAll has the log's engine write what is queued.
+// writeAll makes the log's engine write all queued writes.
 func (n *node) writeAll() error {
 	for {
 		if more, err := n.engine.Step(); err != nil || !more {
@@ -168,13 +168,14 @@ func (n *node) crash(power bool) {
 	}
 }
 
-// leave closes what the process has open. What that writes is on no disk any more.
+// leave closes the state machine of the process. Close writes to a file system that no later start
+// uses.
 func (n *node) leave() {
 	if i, ok := n.sm.(rawnode.Interruptible); ok && n.up {
 		i.Interrupt(rawnode.ErrStopped)
 	}
 	if closer, ok := n.sm.(io.Closer); ok {
-		_ = closer.Close() // of a process that is gone
+		_ = closer.Close() // the process is gone, so an error has no meaning
 	}
 	n.up, n.sm = false, nil
 }
@@ -187,7 +188,7 @@ func (n *node) tick() {
 	n.expire()
 }
 
-// post gives the replica something; a turn follows.
+// post gives the replica an input; a turn follows.
 func (n *node) post(do func(*replica.Replica)) {
 	n.inbox = append(n.inbox, do)
 	n.kick()
@@ -200,7 +201,7 @@ func (n *node) kick() {
 	}
 }
 
-// turn is a turn of the loop: all that waits, then what the replica makes of it.
+// turn is a turn of the loop: all waiting inputs, and then the work that the replica hands out.
 func (n *node) turn() {
 	n.turning = false
 	items := n.inbox
@@ -245,7 +246,7 @@ func (n *node) flush() {
 	n.poll()
 }
 
-// poll plans what the replica wants to be looked at for.
+// poll plans a call of Poll at the replica's deadline.
 func (n *node) poll() {
 	at, ok := n.r.Deadline()
 	if !ok || n.pollAt > n.c.now && n.pollAt <= at {
@@ -276,7 +277,7 @@ func (n *node) append(a replica.Append) {
 	n.round()
 }
 
-// round plans to write what is queued by then.
+// round plans a write of all appends queued by the end of SyncTime.
 func (n *node) round() {
 	if n.writing {
 		return
@@ -315,14 +316,14 @@ func (n *node) done(d replica.Done) {
 	k.finish(d.Result, d.Index, d.Err)
 }
 
-// step is work for the state machine: one of its fields.
+// step is work for the state machine: exactly one field is set.
 type step struct {
 	apply   *replica.Apply
 	restore *incoming
 }
 
-// work gives the state machine its next step. A snapshot that has not arrived whole holds
-// up what is behind it.
+// work gives the state machine its next step. The steps after a snapshot wait until the snapshot is
+// whole or has failed.
 func (n *node) work() {
 	if n.applying || len(n.steps) == 0 {
 		return
@@ -344,7 +345,7 @@ func (n *node) work() {
 	})
 }
 
-// apply applies a step unless the state is there already.
+// apply applies a step unless the state has reached the step's index already.
 func (n *node) apply(a replica.Apply) {
 	var results []any
 	if a.Batch.Index > n.applied {
@@ -364,7 +365,7 @@ func (n *node) apply(a replica.Apply) {
 	n.durable()
 }
 
-// durable tells the replica what is durable.
+// durable reports the durable index to the replica.
 func (n *node) durable() {
 	index, err := n.sm.Durable()
 	if err != nil {
@@ -383,7 +384,7 @@ func (n *node) unreachable(peer uint64) {
 	n.post(func(r *replica.Replica) { r.Unreachable(peer) })
 }
 
-// send hands a message to the network, in the form in which it travels.
+// send hands an encoded message to the network.
 func (n *node) send(m wire.Message) {
 	b, err := m.MarshalBinary()
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// Snapshots go in pieces, each read when the one before has left, so that commands are
-// applied meanwhile. The receiver restores a snapshot when it has come whole.
+// Snapshots are sent in pieces. Each piece is read after the previous piece has left, so that
+// commands are applied meanwhile. The receiver restores a snapshot after all pieces have arrived.
 
 const (
 	maxOutgoing = 2
-	streamTicks = 50 // without a sign of the other end
+	streamTicks = 50 // ticks without a sign of the other end
 )
 
 var (
@@ -80,7 +80,7 @@ func (n *node) sendSnapshot(s replica.SnapshotSend) {
 	n.piece(o)
 }
 
-// report tells the replica how sending went; what failed, after a pause.
+// report tells the replica the outcome of a snapshot that was sent; a failure after a pause.
 func (n *node) report(to uint64, err error) {
 	pause := time.Duration(0)
 	if err != nil {
@@ -116,7 +116,7 @@ func (n *node) piece(o *outgoing) {
 	}
 }
 
-// endStream ends a snapshot that is sent.
+// endStream ends the sending of a snapshot.
 func (n *node) endStream(o *outgoing, err error) {
 	if o.ended {
 		return
@@ -130,7 +130,7 @@ func (n *node) endStream(o *outgoing, err error) {
 	n.report(o.to, err)
 }
 
-// streamStatus takes the receiver's word.
+// streamStatus takes the status of a snapshot from its receiver.
 func (n *node) streamStatus(from uint64, st wire.ChunkStatus) {
 	o := n.out[st.Stream]
 	if o == nil || o.to != from {
@@ -143,7 +143,7 @@ func (n *node) streamStatus(from uint64, st wire.ChunkStatus) {
 	n.endStream(o, err)
 }
 
-// expire gives up what has waited too long.
+// expire gives up snapshots without a sign of the other end for too long.
 func (n *node) expire() {
 	for _, stream := range slices.Sorted(maps.Keys(n.out)) {
 		if o := n.out[stream]; n.c.now > o.deadline {
@@ -172,8 +172,8 @@ func (n *node) chunk(from uint64, c wire.Chunk) {
 	}
 }
 
-// offer asks the replica whether it wants a snapshot; the state machine gets it behind
-// what it was given before.
+// offer asks the replica whether the node accepts a snapshot. The state machine gets the snapshot
+// after all earlier steps.
 func (n *node) offer(from uint64, c wire.Chunk) {
 	n.r.At(n.c.now)
 	if err := n.r.OfferSnapshot(from, c.Header); err != nil {
@@ -213,8 +213,8 @@ func (n *node) giveUp(in *incoming, err error) {
 	n.work()
 }
 
-// restore replaces the state, or says why not. A body that did not come whole fails in
-// the middle, as it would in the hands of a host.
+// restore replaces the state, or reports the reason of a failure. A body that did not arrive whole
+// fails in the middle, as under a host.
 func (n *node) restore(in *incoming) {
 	snap := in.header.GetSnapshot()
 	meta := rawnode.SnapshotMeta{Index: snap.GetMetadata().GetIndex(), Host: snap.GetData()}
@@ -244,13 +244,13 @@ func (n *node) restore(in *incoming) {
 	n.durable()
 }
 
-// broken is a reader that fails.
+// broken is a reader that fails with err.
 type broken struct{ err error }
 
 // Read implements io.Reader.
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// answer tells the sender of a snapshot how it ended.
+// answer tells the sender of a snapshot the outcome.
 func (n *node) answer(to, stream uint64, err error) {
 	st := wire.ChunkStatus{Stream: stream, OK: err == nil || errors.Is(err, replica.ErrNotNeeded)}
 	if !st.OK {

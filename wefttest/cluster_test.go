@@ -25,7 +25,7 @@ func ledgersOf(bug string) func(wefttest.Member) (rawnode.StateMachine, error) {
 	return func(m wefttest.Member) (rawnode.StateMachine, error) { return openLedger(bug)(m.Dir) }
 }
 
-// keepLittle has a node keep almost nothing of its log.
+// keepLittle configures a node to keep only a few entries of its log.
 func keepLittle(_ uint64, c *rawnode.ReplicaConfig) { c.RetainEntries, c.RetainBytes = 5, 1000 }
 
 func TestClusterReplicates(t *testing.T) {
@@ -74,8 +74,8 @@ func TestClusterPartition(t *testing.T) {
 	c.Agree(time.Minute, readLedger)
 }
 
-// A node that was away for longer than the log reaches back gets a snapshot; so does a
-// new node.
+// A node that was away for longer than the log reaches back gets a snapshot, and so does a new
+// node.
 func TestClusterSnapshots(t *testing.T) {
 	c := wefttest.NewCluster(t, wefttest.ClusterOptions{StateMachine: ledgersOf(""), Adjust: keepLittle, ChunkBytes: 50})
 	away := c.WaitLeader()
@@ -100,7 +100,8 @@ func TestClusterSnapshots(t *testing.T) {
 	require.Equal(t, []uint64{id}, c.Status(at).Members.Learners)
 }
 
-// storm runs a cluster under faults: what was acknowledged is there at the end.
+// storm runs a cluster under faults, and checks that all acknowledged commands are there at the
+// end.
 func storm(t wefttest.T, seed uint64, bug string) (story uint64, done int) {
 	c := wefttest.NewCluster(t, wefttest.ClusterOptions{
 		StateMachine: ledgersOf(bug), Seed: seed, Nodes: 3 + int(seed%3), Adjust: keepLittle, ChunkBytes: 60,
@@ -139,7 +140,7 @@ func TestClusterUnderFaults(t *testing.T) {
 	require.Greater(t, all, int(seeds)*20, "commands that were acknowledged")
 }
 
-// record is a T that keeps what a test would show.
+// record is a T that keeps the output of a test.
 type record struct {
 	failed  bool
 	text    strings.Builder
@@ -152,7 +153,7 @@ func (r *record) Cleanup(f func())          { r.cleanup = append(r.cleanup, f) }
 func (r *record) Logf(f string, a ...any)   { fmt.Fprintf(&r.text, f+"\n", a...) }
 func (r *record) Fatalf(f string, a ...any) { r.failed = true; r.Logf(f, a...); runtime.Goexit() }
 
-// recorded runs a test that may fail, and returns what it shows.
+// recorded runs a test that may fail, and returns the test's output.
 func recorded(test func(wefttest.T)) string {
 	r := &record{}
 	done := make(chan struct{})
@@ -172,8 +173,8 @@ func recorded(test func(wefttest.T)) string {
 	return r.text.String()
 }
 
-// Bugs of state machines that show in a cluster are found by some seed, and the failure
-// names the seed and tells the story.
+// For each bug that shows in a cluster, some seed finds the bug, and the failure names the seed and
+// tells the story.
 func TestClusterFindsBugs(t *testing.T) {
 	for _, bug := range []string{
 		"index lost", "host's bytes lost", "first command twice", "a result missing", "depends on the replica", "durable too soon",

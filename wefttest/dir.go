@@ -15,12 +15,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Dir is a directory on a disk that a suite or a [Cluster] lets crash.
+// Dir is a directory on a disk that a suite or a [Cluster] crashes.
 type Dir struct {
-	// FS is the file system: one in memory, or the operating system's if the factory
-	// asks for that.
+	// FS is the file system: in memory, or the operating system's if the factory sets OnDisk.
 	FS vfs.FS
-	// Path is the directory. It is empty, or has what the state left there before.
+	// Path is the directory, which is empty or holds the files of an earlier state machine.
 	Path string
 }
 
@@ -34,7 +33,7 @@ func newDir(onDisk bool) (Dir, error) {
 	return Dir{vfs.Default, path}, err
 }
 
-// makeDir makes a directory that survives a crash.
+// makeDir makes a directory and syncs its parent, so that a crash leaves the directory.
 func makeDir(fs vfs.FS, path string) error {
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return err
@@ -46,17 +45,17 @@ func makeDir(fs vfs.FS, path string) error {
 	return errors.Join(parent.Sync(), parent.Close())
 }
 
-// crash returns what a crash leaves of a file system in memory.
+// crash returns the file system in memory that a crash leaves.
 func crash(fs *vfs.MemFS, power bool) *vfs.MemFS {
 	cfg := vfs.CrashCloneCfg{}
 	if power {
-		// All of it: what is drawn makes no difference.
+		// All unsynced bytes stay, so the draws of RNG make no difference.
 		cfg = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}
 	}
 	return fs.CrashClone(cfg)
 }
 
-// remove ends a directory of the operating system.
+// remove deletes a directory of the operating system.
 func (d Dir) remove() error {
 	if _, ok := d.FS.(*vfs.MemFS); ok {
 		return nil
@@ -64,9 +63,9 @@ func (d Dir) remove() error {
 	return os.RemoveAll(d.Path)
 }
 
-// crashed returns the directory as a crash of this moment leaves it. With power, as
-// after the process was killed, all that was written is there; without, what was
-// synced. The operating system's file system shows only the former.
+// crashed returns the directory as a crash at this moment leaves it. With power, as after a process
+// was killed, all written bytes stay; without power, only synced bytes. On the operating system's
+// file system crashed always keeps power.
 func (d Dir) crashed(power bool) (Dir, error) {
 	if mem, ok := d.FS.(*vfs.MemFS); ok {
 		return Dir{crash(mem, power), d.Path}, nil
@@ -74,8 +73,8 @@ func (d Dir) crashed(power bool) (Dir, error) {
 	return d.copied()
 }
 
-// copied copies a directory of the operating system, as of one moment: one at which
-// nothing was made, renamed, removed or written from before the copy to behind it.
+// copied copies a directory of the operating system as of one moment: copied repeats the copy until
+// no file was made, renamed, removed or written during the copy.
 func (d Dir) copied() (Dir, error) {
 	for deadline := time.Now().Add(patience); ; {
 		before, err := listing(d.Path)
@@ -102,7 +101,7 @@ func (d Dir) copied() (Dir, error) {
 	}
 }
 
-// listing returns names, sizes and times of a directory's files.
+// listing returns the names, sizes and times of a directory's files.
 func listing(dir string) (string, error) {
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
@@ -120,8 +119,8 @@ func listing(dir string) (string, error) {
 	return all.String(), err
 }
 
-// copyTree copies a directory while the program that writes there goes on: a file that
-// vanishes was removed meanwhile.
+// copyTree copies a directory while another program writes there: a file that vanishes during the
+// copy was removed by that program.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {

@@ -10,15 +10,15 @@ import (
 	"github.com/weftraft/weft/wefttest"
 )
 
-// A leader is cut off; the others elect the next, and nothing that was acknowledged is
-// lost. In a test, t is its *testing.T.
+// A leader is cut off; the other nodes elect a new leader, and no acknowledged command is lost. In
+// a test, t is the *testing.T.
 func ExampleCluster() {
 	t := &record{}
 	c := wefttest.NewCluster(t, wefttest.ClusterOptions{Seed: 3, StateMachine: ledgersOf("")})
 	leader := c.WaitLeader()
 	fmt.Println(c.MustPropose(leader, []byte("a")))
 
-	c.Partition([]uint64{leader}) // all others are alone, too
+	c.Partition([]uint64{leader}) // nodes on no side are alone, too
 	cut := c.Propose(leader, []byte("a"))
 	c.Run(5 * time.Second)
 	fmt.Println("acknowledged:", cut.Ended())

@@ -22,9 +22,9 @@ import (
 	"github.com/weftraft/weft/wefttest"
 )
 
-// ledger is a state machine as a user might write one, without an adapter: sums by
-// account, in memory, with a file of all of it after every fourth batch. It has, by
-// wish, one of the bugs that such state machines have.
+// ledger is a state machine as a user might write one, without an adapter: sums by account, in
+// memory, written whole to a file after every fourth batch. Field bug selects a common bug of state
+// machines.
 type ledger struct {
 	bug string
 	fs  vfs.FS
@@ -37,7 +37,7 @@ type ledger struct {
 	open *bytes.Reader // the body of the last snapshot, for a bug
 }
 
-// book is what a file has.
+// book is the content of the file.
 type book struct {
 	Index uint64
 	Host  []byte
@@ -56,7 +56,7 @@ func (l *ledger) path(name string) string { return l.fs.PathJoin(l.dir, name) }
 func (l *ledger) find() error {
 	f, err := l.fs.Open(l.path("book"))
 	if err != nil {
-		return nil // a new one
+		return nil // a new ledger
 	}
 	defer func() { _ = f.Close() }()
 	if err := json.NewDecoder(f).Decode(&l.book); err != nil {
@@ -98,7 +98,7 @@ func (l *ledger) Apply(b rawnode.Batch) ([]any, error) {
 			l.one(c)
 		case l.bug == "half a batch is seen":
 			l.mu.Unlock()
-			time.Sleep(time.Millisecond) // so that a reader comes between
+			time.Sleep(time.Millisecond) // so that a reader comes between two commands
 			l.mu.Lock()
 		case l.bug == "half a batch is kept" && i == 0:
 			l.book.Index = b.Index
@@ -214,7 +214,7 @@ func (p *page) Read(b []byte) (int, error) {
 	if p.l.bug == "small reads fail" && len(b) < 16 {
 		return 0, io.ErrShortBuffer
 	}
-	if p.body == nil { // the body is made when it is wanted
+	if p.body == nil { // the body is made at the first Read
 		p.l.mu.Lock()
 		text, err := json.Marshal(p.l.book.Sums)
 		p.l.mu.Unlock()
@@ -329,7 +329,7 @@ func ledgers(bug string) wefttest.StateMachineFactory {
 
 func TestStateMachineThatIsRight(t *testing.T) { wefttest.TestStateMachine(t, ledgers("")) }
 
-// Each bug is found, and by the rule that says what is wrong.
+// The suite finds each bug, by the rule that the bug breaks.
 func TestStateMachineSuiteFindsBugs(t *testing.T) {
 	for bug, rule := range map[string]string{
 		"index lost":                     "index and host's bytes are kept with the state",

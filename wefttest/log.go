@@ -9,7 +9,7 @@ import (
 	"github.com/weftraft/weft/storage"
 )
 
-// Log is a host's log in memory: the log engine on a file system in memory. It is closed
+// Log is a host's log in memory: the log engine on a file system in memory. The engine is closed
 // when the test ends.
 type Log struct {
 	*storage.Group
@@ -39,13 +39,13 @@ func openLog(t T, fs *vfs.MemFS, id storage.Identity, group uint64) *Log {
 	if err != nil {
 		t.Fatalf("wefttest: open a log: %v", err)
 	}
-	t.Cleanup(func() { _ = l.engine.Close() }) // nobody needs it any more
+	t.Cleanup(func() { _ = l.engine.Close() }) // the test has ended, so an error has no meaning
 	return l
 }
 
-// Crashed returns what a crash of this moment leaves of the log: with power, as after the
-// end of the process, all that was written; without, what was synced. The log goes on,
-// and shares nothing with what is returned.
+// Crashed returns the log that a crash at this moment leaves: with power, as after the end of the
+// process, all written bytes; without power, only synced bytes. The present log stays in use, and
+// shares nothing with the returned log.
 func (l *Log) Crashed(power bool) *Log {
 	l.t.Helper()
 	return openLog(l.t, crash(l.fs, power), l.id, l.ID())

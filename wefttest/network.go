@@ -16,20 +16,20 @@ import (
 
 // Errors of a [Network].
 var (
-	// ErrJoined says that a group has a receiver at this node.
+	// ErrJoined says that the group has a receiver at this node already.
 	ErrJoined = errors.New("wefttest: the group has a receiver")
-	// ErrUnreachable says that a node is not there, or cut off.
+	// ErrUnreachable says that a node is not on the network, or is cut off.
 	ErrUnreachable = errors.New("wefttest: the node cannot be reached")
 	// ErrClosed says that the transport is closed.
 	ErrClosed = errors.New("wefttest: the transport is closed")
 )
 
-// queueBytes bounds what waits for a node, in each class; one message may be larger.
+// queueBytes bounds the messages that wait for a node, in each class; a single message may be
+// larger.
 const queueBytes = 4 << 20
 
-// Network is a network in memory for the hosts of one process, in real time or in a
-// bubble of testing/synctest. Messages are encoded and decoded. For runs that a seed
-// decides see [Cluster].
+// Network is a network in memory for the hosts of one process, in real time or in a bubble of
+// testing/synctest. Messages are encoded and decoded. For runs decided by a seed see [Cluster].
 type Network struct {
 	mu    sync.Mutex
 	nodes map[uint64]*Transport
@@ -41,14 +41,16 @@ func NewNetwork() *Network {
 	return &Network{nodes: map[uint64]*Transport{}, links: map[[2]uint64]Link{}}
 }
 
-// SetLink changes the way from a node to another. Only Delay and Cut count.
+// SetLink changes the link from a node to another. Of the fields of l, a Network uses only Delay
+// and Cut.
 func (n *Network) SetLink(from, to uint64, l Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.links[[2]uint64{from, to}] = l
 }
 
-// way returns how messages go to a node, and the node, or nil if they do not.
+// way returns the link to a node and the node's transport, or nil if the link is cut or the node is
+// not on the network.
 func (n *Network) way(from, to uint64) (Link, *Transport) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +61,7 @@ func (n *Network) way(from, to uint64) (Link, *Transport) {
 	return l, n.nodes[to]
 }
 
-// Transport returns the transport of a node, which takes the place of an earlier one.
+// Transport returns a new transport for a node, which replaces an earlier transport of the node.
 func (n *Network) Transport(node uint64) *Transport {
 	t := &Transport{net: n, id: node, groups: map[uint64]rawnode.Receiver{}, lanes: map[laneID]*lane{}, done: make(chan struct{}), told: make(chan lost, 1024)}
 	t.spawn(t.tell)
@@ -79,7 +81,7 @@ type Transport struct {
 	lanes  map[laneID]*lane
 	closed bool
 	done   chan struct{}
-	told   chan lost // drops that are to be reported
+	told   chan lost // dropped messages to report
 	wg     sync.WaitGroup
 }
 
@@ -92,13 +94,13 @@ type laneID struct {
 	class wire.Class
 }
 
-// lane is a queue of messages of one class to one node. Its goroutine delivers them.
+// lane is a queue of messages of one class to one node, with a goroutine that delivers them.
 type lane struct {
 	mu    sync.Mutex
 	queue []packet
 	bytes int
-	more  chan struct{} // has one when there is something
-	room  chan struct{} // closed, and made anew, when something has left
+	more  chan struct{} // has a token when a message waits
+	room  chan struct{} // closed, and made anew, when a message has left
 }
 
 type packet struct {
@@ -134,14 +136,14 @@ func (t *Transport) Leave(group uint64) {
 	delete(t.groups, group)
 }
 
-// HasAddress tells a host whether there is such a node.
+// HasAddress reports whether the node is on the network.
 func (t *Transport) HasAddress(node uint64) bool {
 	t.net.mu.Lock()
 	defer t.net.mu.Unlock()
 	return t.net.nodes[node] != nil
 }
 
-// receiver returns that of a group, or nil.
+// receiver returns the receiver of a group, or nil.
 func (t *Transport) receiver(group uint64) rawnode.Receiver {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,8 +184,8 @@ func (t *Transport) SendWait(ctx context.Context, m rawnode.Message) error {
 
 var errNoRoom = errors.New("wefttest: no room")
 
-// put queues a message. Without room it returns an error, or what is closed when there
-// may be room.
+// put queues a message. Without room, put returns a channel that is closed when a message has left,
+// if wait is set, and otherwise an error.
 func (t *Transport) put(m rawnode.Message, wait bool) (room <-chan struct{}, err error) {
 	if _, to := t.net.way(t.id, m.To); to == nil {
 		return nil, fmt.Errorf("%w: node %d", ErrUnreachable, m.To)
@@ -248,7 +250,7 @@ func (l *lane) next(done <-chan struct{}) (packet, bool) {
 	}
 }
 
-// left makes room for more.
+// left makes room after a message was delivered.
 func (l *lane) left(p packet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,7 +259,7 @@ func (l *lane) left(p packet) {
 	l.room = make(chan struct{})
 }
 
-// carry delivers what a lane gets, one message behind the other.
+// carry delivers the messages of a lane, one after another.
 func (t *Transport) carry(id laneID, l *lane) {
 	for {
 		p, ok := l.next(t.done)
@@ -289,7 +291,7 @@ func (t *Transport) gone() bool {
 	return t.closed
 }
 
-// deliver hands a message to its group, if that is here.
+// deliver hands a message to the receiver of its group, if the group is joined at this node.
 func (t *Transport) deliver(from uint64, class wire.Class, p packet) {
 	r := t.receiver(p.group)
 	if r == nil {
@@ -297,21 +299,21 @@ func (t *Transport) deliver(from uint64, class wire.Class, p packet) {
 	}
 	var m rawnode.Message
 	if err := m.UnmarshalBinary(p.body); err != nil || m.From != from {
-		return // as another transport would, which trusts nobody
+		return // as a transport between processes does, because peers are not trusted
 	}
 	m.Background = class == wire.ClassBackground
 	r.Receive(m)
 }
 
-// drop has a message reported that is not sent.
+// drop plans the report of a message that was not sent.
 func (t *Transport) drop(group, peer uint64) {
 	select {
 	case t.told <- lost{group, peer}:
-	default: // there are a thousand reports to come
+	default: // a thousand reports wait already
 	}
 }
 
-// tell reports what was dropped.
+// tell reports dropped messages.
 func (t *Transport) tell() {
 	for {
 		select {
@@ -325,8 +327,8 @@ func (t *Transport) tell() {
 	}
 }
 
-// Close ends the transport and waits for its goroutines: receivers that hold a message
-// must let go of it. A second call does nothing.
+// Close ends the transport and waits for its goroutines, so receivers must return from Receive. A
+// second call has no effect.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	closed := t.closed

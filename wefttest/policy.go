@@ -15,16 +15,16 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// A PolicyFactory is what the suite for policies of coding needs to know of one.
+// PolicyFactory describes a coding policy to the suite.
 type PolicyFactory struct {
 	// New returns a policy of a leader that has just been elected. Required.
 	New func() ecraft.Policy
-	// Fixed says that the policy does not go by who is healthy, as ecraft.Fixed: an entry
-	// may then need more units, later, than it was given.
+	// Fixed says that the policy ignores the health of followers, as ecraft.Fixed does: an entry
+	// may then need more units later than its followers were given at first.
 	Fixed bool
 }
 
-// Validate returns an error that names what is missing, or nil.
+// Validate returns an error that names the missing field, or nil.
 func (f PolicyFactory) Validate() error {
 	if f.New == nil {
 		return errors.New("wefttest: PolicyFactory.New is nil, want a function that returns a policy")
@@ -32,8 +32,8 @@ func (f PolicyFactory) Validate() error {
 	return nil
 }
 
-// TestPolicy holds policies to the contract of [ecraft.Policy], and of [ecraft.Observer]
-// and [ecraft.Pacer] where a policy is one, with a subtest for each rule.
+// TestPolicy checks a policy against the contract of [ecraft.Policy], and of [ecraft.Observer] and
+// [ecraft.Pacer] if the policy implements them, with a subtest for each rule.
 func TestPolicy(t *testing.T, f PolicyFactory) {
 	t.Helper()
 	if err := f.Validate(); err != nil {
@@ -42,8 +42,7 @@ func TestPolicy(t *testing.T, f PolicyFactory) {
 	testAll(t, policyRules, f.trial)
 }
 
-// CheckPolicy is TestPolicy outside a test. The error joins a [RuleError] for each rule
-// that is broken.
+// CheckPolicy is TestPolicy outside a test. The error joins a [RuleError] for each broken rule.
 func CheckPolicy(f PolicyFactory) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -53,7 +52,7 @@ func CheckPolicy(f PolicyFactory) error {
 
 func (f PolicyFactory) trial(rule string) *trial { return &trial{f: f, rng: draws(rule)} }
 
-// trial is where a rule is put to the test.
+// trial is the state of a test of a rule.
 type trial struct {
 	f   PolicyFactory
 	rng *rand.Rand
@@ -73,7 +72,7 @@ var policyRules = []rule[*trial]{
 	{"a pacer has room when nothing is on its way", (*trial).paces},
 }
 
-// garbage is what units have in them before Assign: all of it must go.
+// garbage fills units before Assign; Assign must overwrite all of it.
 const garbage = -77
 
 // round draws a round of n voters and some learners.
@@ -102,8 +101,8 @@ func (t *trial) assign(p ecraft.Policy, r *ecraft.Round) ([]int, ecraft.Plan) {
 	return units, plan
 }
 
-// each assigns many rounds, of groups of from to 9 voters, by policies that have seen
-// something of their followers and by others.
+// each assigns many rounds, for groups of from to 9 voters, by policies that have observed traffic
+// with their followers and by new policies.
 func (t *trial) each(from int, check func(r *ecraft.Round, units []int, plan ecraft.Plan) error) error {
 	for n := from; n <= 9; n++ {
 		for try := range 30 {
@@ -130,7 +129,7 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 	for range events {
 		t.now += time.Duration(t.rng.Int64N(int64(20 * time.Millisecond)))
 		now := t.now
-		id := uint64(1 + t.rng.IntN(len(r.Followers)+3)) // some are none
+		id := uint64(1 + t.rng.IntN(len(r.Followers)+3)) // some ids are no members
 		switch t.rng.IntN(9) {
 		case 0, 1:
 			index++
@@ -150,7 +149,8 @@ func (t *trial) watch(o ecraft.Observer, r *ecraft.Round, events int) {
 			o.Sent(id, index, t.rng.IntN(1000), now)
 		}
 	}
-	// Now the silent have been silent for long, and the healthy have just answered.
+	// Here the silent followers have been silent for long, and the healthy followers have just
+	// answered.
 	t.now += time.Minute
 	for _, f := range r.Followers {
 		if f.Healthy {
@@ -187,7 +187,7 @@ func (t *trial) enough() error {
 	})
 }
 
-// healthy leaves out the units of followers that are silent.
+// healthy checks the assignment without the units of followers that are silent.
 func (t *trial) healthy() error {
 	if t.f.Fixed {
 		return nil
@@ -259,7 +259,7 @@ func (t *trial) borrowed() error {
 		if !slices.Equal(units, same) || plan != again {
 			return fmt.Errorf("units %v and plan %+v, where another policy, whose rounds stay as they are, has %v and %+v: what Assign gets must not be kept", units, plan, same, again)
 		}
-		for i := range r.Followers { // the caller's to use again
+		for i := range r.Followers { // the caller may use the memory again
 			r.Followers[i] = ecraft.Member{ID: 99}
 			units[i] = garbage
 		}
@@ -295,7 +295,7 @@ func (t *trial) repeats() error {
 	return nil
 }
 
-// observes mixes all calls, also those of members that are not there.
+// observes mixes all calls, also calls about nodes that are no members.
 func (t *trial) observes() error {
 	if _, ok := t.f.New().(ecraft.Observer); !ok {
 		return nil

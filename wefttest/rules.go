@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// patience bounds whatever a suite waits for. Nothing that is right comes near it.
+// patience bounds each wait of a suite. A correct implementation takes a small part of this time.
 const patience = time.Minute
 
 // A RuleError is a violation of a contract, found by a suite.
 type RuleError struct {
-	Rule string // its name, as in the list of the suite
+	Rule string // the rule's name, as in the list of the suite
 	Err  error
 }
 
@@ -27,8 +27,8 @@ func (e *RuleError) Error() string { return e.Rule + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// Broken returns the names of the rules that an error of a Check function is about, in
-// the order of the suite.
+// Broken returns the names of the broken rules in an error of a Check function, in the order of the
+// suite.
 func Broken(err error) (rules []string) {
 	var one *RuleError
 	if errors.As(err, &one) && one == err { //nolint:errorlint // the error itself, not what it wraps
@@ -42,13 +42,13 @@ func Broken(err error) (rules []string) {
 	return rules
 }
 
-// rule is one promise of a contract. S is what is needed to put it to the test.
+// rule is a promise of a contract. S holds the state that check needs.
 type rule[S any] struct {
 	name  string
 	check func(S) error
 }
 
-// checkAll puts all rules to the test, each with something of its own.
+// checkAll checks all rules, each with a new subject.
 func checkAll[S any](rules []rule[S], subject func(rule string) S) error {
 	var errs []error
 	for _, r := range rules {
@@ -70,7 +70,7 @@ func testAll[S any](t *testing.T, rules []rule[S], subject func(rule string) S) 
 	}
 }
 
-// run makes a panic, and what does not end, violations like any other.
+// run runs a rule, and reports a panic, or a check that does not end, as a violation.
 func (r rule[S]) run(s S) error {
 	done := make(chan error, 1)
 	go func() { done <- guarded(func() error { return r.check(s) }) }()
@@ -96,8 +96,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// draws returns the randomness of a rule. It is the same in each run, so that a
-// failure repeats.
+// draws returns the randomness of a rule, the same in each run, so that a failure repeats.
 func draws(rule string) *rand.Rand {
 	var seed uint64
 	for _, c := range []byte(rule) {

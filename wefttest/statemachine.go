@@ -14,32 +14,33 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// A StateMachineFactory is what the suite for state machines needs to know of one.
+// StateMachineFactory describes a state machine to the suite.
 type StateMachineFactory struct {
-	// Open opens the state in a directory, as a program that starts does. The directory
-	// is empty, or a state machine that was closed, or crashed, has left it. If what is
-	// returned is an io.Closer, the suite closes it. Required.
+	// Open opens the state in a directory, as a program does at its start. The directory is empty,
+	// or was left by a state machine that was closed or crashed. If the state machine is an
+	// io.Closer, the suite closes the state machine. Required.
 	Open func(Dir) (rawnode.StateMachine, error)
-	// Command returns a command. Most commands should change what Read returns, and the
-	// result of some should depend on the state. Required.
+	// Command returns a command. Most commands should change the text that Read returns, and the
+	// result of some commands should depend on the state. Required.
 	Command func(*rand.Rand) []byte
-	// Read returns all that readers can see of the state: one text for equal states, and
-	// other texts for others. It is also called while Apply is under way. Required.
+	// Read returns all that readers can see of the state as text: equal texts for equal states, and
+	// different texts for different states. The suite also calls Read while Apply is under way.
+	// Required.
 	Read func(rawnode.StateMachine) (string, error)
 
-	// Model, unless nil, returns a new model of the state: a function that applies a
-	// command and returns what Read returns then. Without it the state machine is only
-	// compared with itself, and a command that always takes effect twice goes unnoticed.
+	// Model, unless nil, returns a new model of the state: a function that applies a command and
+	// returns the text that Read must return afterwards. Without a model the state machine is only
+	// compared with itself, and the suite misses a command that always takes effect twice.
 	Model func() func(command []byte) string
-	// Flush, unless nil, makes everything durable that was applied. The suite calls it
-	// now and then, as a program may.
+	// Flush, unless nil, makes all applied commands durable. The suite calls Flush at random times,
+	// as a program may.
 	Flush func(rawnode.StateMachine) error
-	// OnDisk has the state machine use the operating system's file system, for one that
-	// cannot take another. A crash is then the end of a process, never of the machine.
+	// OnDisk selects the operating system's file system, for a state machine that cannot use
+	// another. A crash is then the end of a process, never of the machine.
 	OnDisk bool
 }
 
-// Validate returns an error that names what is missing, or nil.
+// Validate returns an error that names the missing fields, or nil.
 func (f StateMachineFactory) Validate() error {
 	var errs []error
 	for _, x := range []struct {
@@ -58,8 +59,8 @@ func (f StateMachineFactory) Validate() error {
 	return errors.Join(errs...)
 }
 
-// TestStateMachine holds state machines to the contract of [rawnode.StateMachine], with
-// a subtest for each rule. With the race detector it finds more.
+// TestStateMachine checks a state machine against the contract of [rawnode.StateMachine], with a
+// subtest for each rule. With the race detector the suite finds more.
 func TestStateMachine(t *testing.T, f StateMachineFactory) {
 	t.Helper()
 	if err := f.Validate(); err != nil {
@@ -68,8 +69,8 @@ func TestStateMachine(t *testing.T, f StateMachineFactory) {
 	testAll(t, stateMachineRules, f.stage)
 }
 
-// CheckStateMachine is TestStateMachine outside a test. The error joins a [RuleError]
-// for each rule that is broken.
+// CheckStateMachine is TestStateMachine outside a test. The error joins a [RuleError] for each
+// broken rule.
 func CheckStateMachine(f StateMachineFactory) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -79,14 +80,14 @@ func CheckStateMachine(f StateMachineFactory) error {
 
 func (f StateMachineFactory) stage(rule string) *stage { return &stage{f: f, rng: draws(rule)} }
 
-// stage is where a rule is put to the test.
+// stage is the state of a test of a rule.
 type stage struct {
 	f       StateMachineFactory
 	rng     *rand.Rand
 	machine []*subject
 }
 
-// done ends all that the rule has left.
+// done closes all state machines of the rule and removes their directories.
 func (s *stage) done() {
 	for _, m := range s.machine {
 		m.end()
@@ -101,7 +102,7 @@ type subject struct {
 	dir Dir
 }
 
-// fresh opens an empty state machine, for a host that begins.
+// fresh opens an empty state machine, for a new host.
 func (s *stage) fresh() (*subject, error) {
 	dir, err := newDir(s.f.OnDisk)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *stage) fresh() (*subject, error) {
 	return m, err
 }
 
-// open opens what is in a directory, and loads it.
+// open opens the state machine of a directory, and loads the state.
 func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte, err error) {
 	m = &subject{s: s, dir: dir}
 	if m.sm, err = s.f.Open(dir); err != nil {
@@ -130,16 +131,16 @@ func (s *stage) open(dir Dir) (m *subject, index uint64, host []byte, err error)
 	return m, index, host, err
 }
 
-// end closes it in good order.
+// end closes the state machine in good order.
 func (m *subject) end() {
 	if c, ok := m.sm.(io.Closer); ok {
-		_ = c.Close() // it may have been closed, or interrupted
+		_ = c.Close() // the state machine may be closed or interrupted already
 	}
 	m.sm = nil
 }
 
-// crashed returns what a crash of this moment leaves, opened again. The old one is of no
-// more use.
+// crashed returns the state machine that a crash at this moment leaves, opened again. The crashed
+// state machine is not used any more.
 func (m *subject) crashed(power bool) (*subject, uint64, []byte, error) {
 	dir, err := m.dir.crashed(power)
 	m.end()
@@ -164,7 +165,7 @@ func (m *subject) flush() error {
 	return m.s.f.Flush(m.sm)
 }
 
-// story is what is applied, and what comes of it.
+// story is a sequence of batches, and the expected results.
 type story struct {
 	batches []rawnode.Batch
 	results [][]any  // of each batch
@@ -180,7 +181,7 @@ func (t *story) index(n int) uint64 {
 	return t.batches[n-1].Index
 }
 
-// at returns how many batches lead to an index; false if none ends there.
+// at returns the number of batches up to an index; false if no batch ends there.
 func (t *story) at(index uint64) (int, bool) {
 	for n := range len(t.batches) + 1 {
 		if t.index(n) == index {
@@ -190,8 +191,8 @@ func (t *story) at(index uint64) (int, bool) {
 	return 0, false
 }
 
-// tell draws a story of n batches, and finds out what comes of it: from a state machine
-// that gets one command at a time, and from the model.
+// tell draws a story of n batches, and learns the expected results from a state machine that gets a
+// single command at a time.
 func (s *stage) tell(n int) (*story, error) {
 	t := &story{}
 	index := uint64(0)
@@ -285,7 +286,7 @@ func (m *subject) apply(t *story, from, until int) error {
 	return nil
 }
 
-// copyBatch returns a batch that shares nothing with another.
+// copyBatch returns a copy of a batch that shares no memory with the batch.
 func copyBatch(b rawnode.Batch) rawnode.Batch {
 	c := rawnode.Batch{Index: b.Index}
 	if b.Host != nil {
@@ -307,7 +308,7 @@ func sameResult(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// is compares what readers see with the state after n batches.
+// is compares the text of Read with the state after n batches.
 func (m *subject) is(t *story, n int) error {
 	text, err := m.read()
 	if err != nil {
@@ -319,8 +320,8 @@ func (m *subject) is(t *story, n int) error {
 	return nil
 }
 
-// survived compares what Load has returned, and the state, with the story. It returns
-// after how many batches the state is.
+// survived compares the results of Load, and the state, with the story, and returns the number of
+// batches in the state.
 func (m *subject) survived(t *story, index uint64, host []byte) (int, error) {
 	n, ok := t.at(index)
 	if !ok {
@@ -335,7 +336,7 @@ func (m *subject) survived(t *story, index uint64, host []byte) (int, error) {
 	return n, nil
 }
 
-// differ shows where two texts part.
+// differ shows the first difference of two texts.
 func differ(got, want string) string {
 	at := 0
 	for at < len(got) && at < len(want) && got[at] == want[at] {

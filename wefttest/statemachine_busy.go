@@ -85,7 +85,7 @@ func ruleConcurrent(s *stage) error {
 	return m.is(t, 60)
 }
 
-// within returns an error if f does not end.
+// within returns an error if f does not return within patience.
 func within(what string, f func()) error {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
@@ -97,7 +97,7 @@ func within(what string, f func()) error {
 	}
 }
 
-// ruleInterrupt ends the host of a state, and begins another.
+// ruleInterrupt interrupts a state machine at the end of a host, and continues with another host.
 func ruleInterrupt(s *stage) error {
 	t, err := s.tell(20)
 	if err != nil {
@@ -109,7 +109,7 @@ func ruleInterrupt(s *stage) error {
 	}
 	i, ok := m.sm.(rawnode.Interruptible)
 	if !ok {
-		return nil // it does not wait, or so it says
+		return nil // without Interruptible, a state machine promises not to wait
 	}
 	if err := m.apply(t, 0, 10); err != nil {
 		return err

@@ -189,8 +189,8 @@ func (s *stage) taken(t *story, n int) (meta rawnode.SnapshotMeta, body []byte, 
 	return snap.Meta(), body, err
 }
 
-// behind returns a state machine with another past, whose last index is at most that of
-// a story after n batches, and that past.
+// behind returns a state machine with another history of n batches, at a lower index than t after n
+// batches, and the other history.
 func (s *stage) behind(t *story, n int) (*subject, *story, error) {
 	other, err := s.tell(n)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *stage) behind(t *story, n int) (*subject, *story, error) {
 	return m, other, errors.Join(m.apply(other, 0, n), m.flush())
 }
 
-// ruleReplaces restores a small state over a large one.
+// ruleReplaces restores a small state over a large state.
 func ruleReplaces(s *stage) error {
 	large, err := s.tell(60)
 	if err != nil {
@@ -295,7 +295,8 @@ func ruleRestoreDurable(s *stage) error {
 	return nil
 }
 
-// ruleGoesOn restores, applies more, crashes, and hands the state on.
+// ruleGoesOn restores a snapshot, applies more commands, crashes, and takes a snapshot for the next
+// round.
 func ruleGoesOn(s *stage) error {
 	t, err := s.tell(40)
 	if err != nil {
@@ -344,7 +345,7 @@ func ruleGoesOn(s *stage) error {
 
 var errCut = errors.New("wefttest: the sender gave up")
 
-// cuts returns places of a body where something may go wrong: its ends, and some between.
+// cuts returns places of a body for a failure: both ends, and some places between.
 func (s *stage) cuts(size int) []int {
 	at := []int{0, 1, size / 2, size - 1, size}
 	for range 6 {
@@ -385,11 +386,11 @@ func ruleTorn(s *stage) error {
 			return fmt.Errorf("after a Restore that failed at byte %d of %d: %w", at, len(body), err)
 		}
 	}
-	// What failed leaves nothing in the way of what does not.
+	// A Restore that failed does not prevent a later Restore.
 	return m.restored(meta, bytes.NewReader(body), t, 20)
 }
 
-// ruleEOF looks whether the end of the body was read.
+// ruleEOF checks that Restore reads up to the end of the body.
 func ruleEOF(s *stage) error {
 	t, err := s.tell(20)
 	if err != nil {
@@ -413,7 +414,7 @@ func ruleEOF(s *stage) error {
 	return nil
 }
 
-// ended notes that the end was read.
+// ended notes whether the end was read.
 type ended struct {
 	from io.Reader
 	eof  bool
@@ -469,7 +470,7 @@ func ruleCrashInRestore(s *stage) error {
 	return nil
 }
 
-// pause is a reader without bytes that does something once.
+// pause is a reader without bytes that calls then once.
 type pause struct{ then func() error }
 
 // Read implements io.Reader.

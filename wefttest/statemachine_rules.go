@@ -34,7 +34,7 @@ var stateMachineRules = []rule[*stage]{
 	{"a state that was interrupted can be loaded", ruled(ruleInterrupt)},
 }
 
-// ruled has a rule end what it has begun.
+// ruled closes the state machines of a rule after the check.
 func ruled(check func(*stage) error) func(*stage) error {
 	return func(s *stage) error {
 		defer s.done()
@@ -86,7 +86,7 @@ func ruleResults(s *stage) error {
 	return nil
 }
 
-// ruleWhole reads as often as it can while one large batch is applied.
+// ruleWhole reads as often as possible while a large batch is applied.
 func ruleWhole(s *stage) error {
 	t, err := s.tell(1)
 	if err != nil {
@@ -193,8 +193,8 @@ func ruleDurable(s *stage) error {
 	return nil
 }
 
-// keeps opens what a crash of this moment would leave, beside the state machine, which
-// goes on.
+// keeps opens and checks the state that a crash at this moment would leave, while the present state
+// machine stays in use.
 func (m *subject) keeps(t *story, durable uint64, power bool) error {
 	dir, err := m.dir.crashed(power)
 	if err != nil {
@@ -255,7 +255,7 @@ func ruleCrash(s *stage) error {
 	return m.is(t, len(t.batches))
 }
 
-// ruleLoadDurable has power fail behind a Load that found what was not synced.
+// ruleLoadDurable cuts the power after a Load that found unsynced bytes.
 func ruleLoadDurable(s *stage) error {
 	t, err := s.tell(20)
 	if err != nil {
@@ -290,7 +290,7 @@ func ruleLoadDurable(s *stage) error {
 	return nil
 }
 
-// snap opens a snapshot and compares whose it is.
+// snap opens a snapshot and checks the snapshot's index and host bytes.
 func (m *subject) snap(t *story, n int) (rawnode.Snapshot, error) {
 	snap, err := m.sm.Snapshot()
 	if err != nil {
@@ -320,7 +320,7 @@ func (m *subject) restored(meta rawnode.SnapshotMeta, body io.Reader, t *story, 
 	return nil
 }
 
-// drain reads a snapshot to its end and closes it.
+// drain reads a snapshot to its end and closes the snapshot.
 func drain(snap rawnode.Snapshot) ([]byte, error) {
 	body, err := io.ReadAll(snap)
 	if err != nil {

@@ -19,17 +19,17 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// A TransportFactory is what the suite for transports needs to know of one.
+// TransportFactory describes a transport to the suite.
 type TransportFactory struct {
-	// Open returns the transports of nodes 1 to n of a new network, in which all know each
-	// other, and no other node. Each that is an io.Closer is closed. Required.
+	// Open returns the transports of nodes 1 to n of a new network; each node knows the other n-1
+	// nodes, and no further node. The suite closes each transport that is an io.Closer. Required.
 	Open func(n int) ([]rawnode.Transport, error)
-	// Patience bounds whatever is waited for; 0 means 1 minute. What is right comes long
-	// before.
+	// Patience bounds each wait of the suite; 0 means 1 minute. A correct transport takes a small
+	// part of this time.
 	Patience time.Duration
 }
 
-// Validate returns an error that names what is missing, or nil.
+// Validate returns an error that names the missing field, or nil.
 func (f TransportFactory) Validate() error {
 	if f.Open == nil {
 		return errors.New("wefttest: TransportFactory.Open is nil, want a function that opens transports which know each other")
@@ -37,8 +37,8 @@ func (f TransportFactory) Validate() error {
 	return nil
 }
 
-// TestTransport holds transports to the contract of [rawnode.Transport], with a subtest
-// for each rule. With the race detector it finds more.
+// TestTransport checks a transport against the contract of [rawnode.Transport], with a subtest for
+// each rule. With the race detector the suite finds more.
 func TestTransport(t *testing.T, f TransportFactory) {
 	t.Helper()
 	if err := f.Validate(); err != nil {
@@ -47,8 +47,8 @@ func TestTransport(t *testing.T, f TransportFactory) {
 	testAll(t, transportRules, f.stage)
 }
 
-// CheckTransport is TestTransport outside a test. The error joins a [RuleError] for each
-// rule that is broken.
+// CheckTransport is TestTransport outside a test. The error joins a [RuleError] for each broken
+// rule.
 func CheckTransport(f TransportFactory) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -80,7 +80,7 @@ var transportRules = []rule[*wiring]{
 	{"a node that has closed is reported", wired(ruleClosed)},
 }
 
-// wiring is where a rule is put to the test.
+// wiring is the state of a test of a rule.
 type wiring struct {
 	f     TransportFactory
 	rng   *rand.Rand
@@ -144,13 +144,13 @@ func (w *wiring) join(i int, group uint64) (*box, error) {
 	return b, nil
 }
 
-// box is a receiver that keeps what it gets.
+// box is a receiver that keeps its messages.
 type box struct {
 	w       *wiring
 	mu      sync.Mutex
 	got     []rawnode.Message
 	lost    map[uint64]int
-	held    chan struct{} // messages but control wait while it is open
+	held    chan struct{} // while open, all messages except control messages wait
 	changed chan struct{}
 }
 
@@ -186,7 +186,7 @@ func (b *box) change() {
 	}
 }
 
-// hold has messages wait until let.
+// hold makes messages wait until let is called.
 func (b *box) hold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,7 +203,7 @@ func (b *box) let() {
 	}
 }
 
-// until waits until something is so.
+// until waits until the condition so holds.
 func (b *box) until(words string, so func() bool) error {
 	limit := time.After(b.w.f.Patience)
 	for {
@@ -222,7 +222,7 @@ func (b *box) until(words string, so func() bool) error {
 	}
 }
 
-// count waits for a number of messages, and returns them.
+// count waits for n messages, and returns all messages.
 func (b *box) count(n int) ([]rawnode.Message, error) {
 	err := b.until(fmt.Sprintf("%d messages", n), func() bool { return len(b.got) >= n })
 	b.mu.Lock()
@@ -230,8 +230,8 @@ func (b *box) count(n int) ([]rawnode.Message, error) {
 	return b.got, err
 }
 
-// heartbeat, appended, piece and background are messages of the four classes. A number
-// tells them apart.
+// heartbeat, appended, piece and background return messages of the four classes, told apart by a
+// number.
 func heartbeat(from, to, number uint64) rawnode.Message {
 	return wire.Message{Group: theGroup, From: from, To: to, Body: wire.Raft{Message: &pb.Message{
 		Type: pb.MsgHeartbeat.Enum(), From: &from, To: &to, Term: new(uint64(1)), Commit: &number}}}
@@ -262,7 +262,7 @@ func encoded(m rawnode.Message) string {
 	return fmt.Sprintf("%v %s", m.Background, b)
 }
 
-// same compares what came with what was sent, in order.
+// same compares the received messages with the sent messages, in order.
 func same(got, sent []rawnode.Message) error {
 	for i := range min(len(got), len(sent)) {
 		if encoded(got[i]) != encoded(sent[i]) {
@@ -276,8 +276,8 @@ func same(got, sent []rawnode.Message) error {
 	return nil
 }
 
-// settled returns when messages of each class that are sent now have come: what was sent
-// before and is still to come would be there.
+// settled returns after messages of each class, sent now, have arrived: each message sent earlier
+// has arrived before, or is lost.
 func (w *wiring) settled(from, to int) error {
 	b, err := w.join(to, 77)
 	if err != nil {

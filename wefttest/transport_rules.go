@@ -107,7 +107,8 @@ func ruleAddress(w *wiring) error {
 		}
 		want[b] = append(want[b], m)
 		w.ends[from].Send([]rawnode.Message{m})
-		if _, err := b.count(len(want[b])); err != nil { // one at a time: nodes have no order among them
+		// one message at a time, because messages of several nodes have no common order
+		if _, err := b.count(len(want[b])); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,8 @@ func ruleReported(w *wiring) error {
 		return err
 	}
 	w.boxes[1].let()
-	// All that is to come has come when what follows does: classes keep their order.
+	// After a later message of the class has arrived, no earlier message can arrive, because a
+	// class keeps its order.
 	for i := uint64(n); ; i++ {
 		w.ends[0].Send([]rawnode.Message{appended(1, 2, i, 1)})
 		last := func() bool {
@@ -185,7 +187,7 @@ func ruleReported(w *wiring) error {
 	}
 	b.mu.Unlock()
 	if came == n {
-		return nil // it had room for all
+		return nil // the transport had room for all messages
 	}
 	a := w.boxes[0]
 	return a.until(fmt.Sprintf("a report of the %d messages that were dropped", n-came), func() bool { return a.lost[2] > 0 })

@@ -250,7 +250,7 @@ func TestHostsOnPartsInMemory(t *testing.T) {
 		}
 		network.SetLink(1, 2, wefttest.Link{Delay: 30 * time.Millisecond})
 		network.SetLink(1, 3, wefttest.Link{Cut: true})
-		// A node ends, and starts again from what its log has.
+		// A node ends, and starts again from its log.
 		require.NoError(t, hosts[3].Stop(ctx))
 		require.NoError(t, transports[3].Close())
 		network.SetLink(1, 3, wefttest.Link{})
@@ -262,11 +262,11 @@ func TestHostsOnPartsInMemory(t *testing.T) {
 			require.NoError(t, hosts[id].Stop(ctx))
 			require.NoError(t, transports[id].Close())
 		}
-		time.Sleep(time.Second) // in virtual time: what hosts share ends
+		time.Sleep(time.Second) // in virtual time: the ticker shared by the hosts ends
 	})
 }
 
-// networked is a ledger whose file is left out: the log has all of it.
+// networked is a ledger without its file: the log has all commands.
 func networked() (rawnode.StateMachine, error) {
 	d := wefttest.Dir{FS: vfs.NewMem(), Path: ""}
 	return openLedger("")(d)

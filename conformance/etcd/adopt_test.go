@@ -26,9 +26,9 @@ import (
 	"github.com/weftraft/weft/internal/ports"
 )
 
-// TestAdoptEtcd executes docs/adopt-etcd.md as one session of bash, but for the
-// ports, while a client writes through all members: a cluster of etcd as released
-// goes over to Weft, codes, and goes back.
+// TestAdoptEtcd executes docs/adopt-etcd.md as one session of bash, with other ports, while a
+// client writes through all members: a cluster of etcd as released moves to Weft, codes, and moves
+// back.
 func TestAdoptEtcd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds etcd, and runs clusters of it")
@@ -58,13 +58,13 @@ func TestAdoptEtcd(t *testing.T) {
 	writer.verify(t)
 }
 
-// divider follows what a snippet has printed.
+// divider follows the output of each snippet.
 const divider = "--- the next snippet ---\n"
 
 var shownAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// session makes one script of the commands of a document, with free ports in the
-// place of those that it shows, and returns the clients' URLs.
+// session makes one script of the commands of a document, replaces the document's ports by free
+// ports, and returns the clients' URLs.
 func session(t *testing.T, snippets []docs.Snippet) (script string, urls []string) {
 	t.Helper()
 	var b strings.Builder
@@ -93,8 +93,8 @@ func session(t *testing.T, snippets []docs.Snippet) (script string, urls []strin
 	return script, urls
 }
 
-// compareSession compares what each snippet printed with what the document shows
-// below it, in which "..." stands for a number.
+// compareSession compares the output of each snippet with the output in the document, in which
+// "..." stands for a number.
 func compareSession(t *testing.T, snippets []docs.Snippet, out string) {
 	t.Helper()
 	printed := strings.Split(out, divider)
@@ -111,7 +111,7 @@ func compareSession(t *testing.T, snippets []docs.Snippet, out string) {
 	require.Equal(t, []string{""}, printed)
 }
 
-// killAll kills the members that a session has left.
+// killAll kills the members that a session has left running.
 func killAll(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.pid"))
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func killAll(t *testing.T, dir string) {
 		require.NoError(t, err)
 		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		require.NoError(t, err)
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		_ = syscall.Kill(pid, syscall.SIGKILL) // the member may have ended
 		if t.Failed() {
 			log, _ := os.ReadFile(strings.TrimSuffix(file, ".pid") + ".log")
 			t.Logf("%s:\n%s", file, log[max(0, len(log)-4096):])
@@ -128,13 +128,13 @@ func killAll(t *testing.T, dir string) {
 	}
 }
 
-// writer is a client that writes through all members as long as it can.
+// writer is a client that writes through all members until stop is called.
 type writer struct {
 	urls []string
 	api  *clientv3.Client
 	stop context.CancelFunc
 	done sync.WaitGroup
-	// values are those that were acknowledged, by key.
+	// values are the acknowledged values, by key.
 	values map[string]string
 }
 
@@ -153,7 +153,7 @@ func startWriter(t *testing.T, urls []string) *writer {
 	return w
 }
 
-// write puts values of all sizes up to 32 KB, each under a key of its own.
+// write puts values of all sizes up to 32 KB, each under a new key.
 func (w *writer) write(ctx context.Context) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := 0; ctx.Err() == nil; i++ {
@@ -175,7 +175,7 @@ func (w *writer) write(ctx context.Context) {
 	}
 }
 
-// verify stops the writer and looks for what was acknowledged at every member.
+// verify stops the writer and checks that every member has all acknowledged values.
 func (w *writer) verify(t *testing.T) {
 	t.Helper()
 	w.stop()
@@ -185,7 +185,7 @@ func (w *writer) verify(t *testing.T) {
 	for _, url := range w.urls {
 		api, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, DialTimeout: time.Minute, Logger: zap.NewNop()})
 		require.NoError(t, err)
-		_, err = api.Get(t.Context(), "writer") // linearizable: the member has applied all of it
+		_, err = api.Get(t.Context(), "writer") // linearizable: the member has applied all acknowledged writes
 		require.NoError(t, err)
 		got, err := api.Get(t.Context(), "writer/", clientv3.WithPrefix(), clientv3.WithSerializable())
 		require.NoError(t, err)

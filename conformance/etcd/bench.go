@@ -86,7 +86,7 @@ func (o *benchOptions) run(ctx context.Context, out io.Writer) (err error) {
 	return o.measure(ctx, store, out)
 }
 
-// measure measures what the store has not, and reports all of it.
+// measure measures the rows that the store lacks, and reports all rows.
 func (o *benchOptions) measure(ctx context.Context, store *bench.Store, out io.Writer) error {
 	report := func() error {
 		if o.out == "" {
@@ -114,7 +114,7 @@ func (o *benchOptions) measure(ctx context.Context, store *bench.Store, out io.W
 	return err
 }
 
-// chooseNetwork finds out what kind of network the machine allows.
+// chooseNetwork finds a kind of network that the machine allows.
 func (o *benchOptions) chooseNetwork() error {
 	n, err := netlab.New(netlab.Config{Hosts: 1, Rate: 100e6, Kind: o.Network})
 	if err != nil {
@@ -148,7 +148,7 @@ func (o *benchOptions) build(ctx context.Context) error {
 	return nil
 }
 
-// sides are the ways to run etcd that are compared.
+// sides returns the compared ways to run etcd.
 func sides(upstream, weft string, coding int) []bench.Side {
 	on := fmt.Sprintf("%s=%d", shim.CodingVariable, coding)
 	return []bench.Side{

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBenchMeasuresEachRowOnce runs a small benchmark over the relay, which every
-// machine allows, breaks off before it begins, and continues it.
+// TestBenchMeasuresEachRowOnce runs a small benchmark over the relay, which every machine allows:
+// first stopped before its first row, then continued.
 func TestBenchMeasuresEachRowOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds etcd, and runs clusters of it")

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// programs are those of etcd's releases, and one that reads the log of a member.
+// programs are the programs of etcd's releases, and etcd-coded, which reads the log of a member.
 var programs = []struct{ name, path string }{
 	{"etcd", serverPath},
 	{"etcdctl", "go.etcd.io/etcd/etcdctl/v3"},

@@ -14,21 +14,20 @@ import (
 	"strings"
 )
 
-// The time of day of one process cannot be stepped: CLOCK_REALTIME is the machine's, no
-// namespace has one of its own, and Go asks the vDSO, which no library of C comes before.
-// So this etcd is built with an overlay of Go's package time. Now adds, to the time of
-// day alone, the seconds in a file that is named by stepVariable; monotonic readings stay
-// as they are, as with a step of the system's clock. All sources of etcd and Weft are as
-// they are.
+// A test cannot step the time of day of a single process: CLOCK_REALTIME belongs to the machine, no
+// namespace has its own, and Go asks the vDSO, before any library of C could intervene. So etcd is
+// built here with an overlay of Go's package time. With the overlay, Now adds to the time of day,
+// and only there, the seconds in a file named by stepVariable; monotonic readings are unchanged, as
+// after a step of the system's clock. All sources of etcd and Weft are unchanged, too.
 const stepVariable = "CONFORMANCE_CLOCK_STEP"
 
-// Now of package time, before and after.
+// Lines of Now in package time, without and with the step.
 const (
 	nowReads   = "\tsec, nsec, mono := runtimeNow()\n"
 	nowStepped = nowReads + "\tsec = stepped(sec)\n"
 )
 
-// stepSource is a file of package time in the overlay.
+// stepSource is a file that the overlay adds to package time.
 const stepSource = `package time
 
 import (
@@ -62,8 +61,7 @@ func stepped(sec int64) int64 {
 }
 `
 
-// replaced returns the source in a file with some of it replaced, which must be in it
-// once.
+// replaced returns the source in a file with old, which must occur once, replaced.
 func replaced(file, old, by string) (string, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -75,7 +73,7 @@ func replaced(file, old, by string) (string, error) {
 	return strings.Replace(string(src), old, by, 1), nil
 }
 
-// overlay writes an overlay of files, and the flag that names it.
+// overlay writes an overlay of files, and returns the flag that names the overlay.
 func (w *workdir) overlay(name string, files map[string]string) (flag string, err error) {
 	replace := map[string]string{}
 	var errs []error
@@ -101,7 +99,7 @@ func steppedTime() (map[string]string, error) {
 	return map[string]string{file: src, filepath.Join(dir, "zz_step.go"): stepSource}, nil
 }
 
-// buildStepped builds etcd on Weft so that its time of day can be stepped.
+// buildStepped builds etcd on Weft with a time of day that can be stepped.
 func (w *workdir) buildStepped(ctx context.Context, name string) (string, error) {
 	files, err := steppedTime()
 	if err != nil {

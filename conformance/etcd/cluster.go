@@ -16,20 +16,20 @@ import (
 	"github.com/weftraft/weft/conformance/etcd/live"
 )
 
-// firstPort is where a live cluster begins to look for ports: below what systems
-// give to outgoing connections, and not where another run looks.
+// firstPort is the first port that a live cluster tries: below the ports that systems give to
+// outgoing connections, and different for most runs at the same time.
 func firstPort() int { return 21000 + os.Getpid()%10*1000 }
 
-// liveTimeout is far above the minute that a run takes.
+// liveTimeout is far above the duration of a run, about a minute.
 const liveTimeout = 8 * time.Minute
 
-// liveCluster runs etcd processes on one core under faults.
+// liveCluster runs etcd processes on a single core under faults.
 func liveCluster(ctx context.Context, w *workdir, o options) []row {
 	return []row{played(ctx, w, o, "live cluster under kill -9", live.Run, 0, o.core)}
 }
 
-// mixedCluster does the same with members on both cores. At each start a member
-// changes its core and keeps its disk.
+// mixedCluster is liveCluster with members on both cores. At each start a member changes its core
+// and keeps its disk.
 func mixedCluster(ctx context.Context, w *workdir, o options) []row {
 	if o.core == coreUpstream {
 		return nil
@@ -74,7 +74,7 @@ func leasedCluster(ctx context.Context, w *workdir, o options) []row {
 	return []row{r}
 }
 
-// readCosts measures what linearizable reads cost without leases and with them.
+// readCosts measures the cost of linearizable reads without leases and with leases.
 func readCosts(ctx context.Context, w *workdir, o options) (rows []row) {
 	cores := []string{coreWeft, coreLeased}
 	if o.core == coreUpstream {
@@ -112,7 +112,7 @@ func (w *workdir) steppedOptions(seed uint64, binary string) live.Options {
 	return live.Options{Seed: seed, Binaries: []string{binary}, Env: w.env(coreLeased), Leased: true, Stepped: stepVariable}
 }
 
-// scenario is what is done to a live cluster.
+// scenario is a sequence of faults for a live cluster.
 type scenario func(context.Context, live.Options) (live.Report, error)
 
 func played(ctx context.Context, w *workdir, o options, name string, play scenario, largest int, cores ...string) row {
@@ -148,14 +148,14 @@ func runLive(ctx context.Context, w *workdir, play scenario, o live.Options, nam
 	return report, err
 }
 
-// brokenRule makes the leader commit what it holds itself, whoever else does.
+// brokenRule makes the leader commit up to the end of its own log, without other members.
 var brokenRule = struct{ file, old, new string }{
 	file: "raft/commit.go",
 	old:  "l.electorate.committable()",
 	new:  "l.electorate.members.Progress[l.id].Match",
 }
 
-// brokenClock has leases go by the time of day.
+// brokenClock makes leases use the time of day.
 var brokenClock = struct{ file, old, new string }{
 	file: "leases/clock/clock_linux.go",
 	old:  "return read(unix.CLOCK_BOOTTIME)",
@@ -164,9 +164,9 @@ var brokenClock = struct{ file, old, new string }{
 
 var errSurvived = errors.New("a broken core passed: the live cluster would not see it")
 
-// mutants builds etcd on Wefts that are broken, and returns an error unless live clusters
-// see that: one with a commit rule that asks nobody, and one whose leases go by the time
-// of day, which is set back.
+// mutants builds etcd on two broken versions of Weft, and returns an error unless a live cluster
+// finds each bug: a commit rule without other members, and leases that use the time of day, which
+// is set back.
 func mutants(ctx context.Context, w *workdir, seed uint64) error {
 	rule := filepath.Join(w.weft, filepath.FromSlash(brokenRule.file))
 	src, err := replaced(rule, brokenRule.old, brokenRule.new)
@@ -194,7 +194,7 @@ func mutants(ctx context.Context, w *workdir, seed uint64) error {
 	return mutant(ctx, w, "clock of leases", live.StopResponders, w.steppedOptions(seed, binary))
 }
 
-// mutant returns an error unless a run finds what is broken.
+// mutant returns an error unless a run finds the bug.
 func mutant(ctx context.Context, w *workdir, what string, play scenario, o live.Options) error {
 	_, err := runLive(ctx, w, play, o, "mutant")
 	switch {

@@ -5,8 +5,8 @@
 
 package main
 
-// What is built and run here is not imported by the driver. These imports make
-// go.mod and go.sum complete for it.
+// The driver does not import the packages that the driver builds and runs. These imports make
+// go.mod and go.sum complete for them.
 import (
 	_ "go.etcd.io/etcd/etcdutl/v3/snapshot"
 	_ "go.etcd.io/etcd/server/v3/etcdmain"

@@ -23,7 +23,7 @@ type event struct {
 	Elapsed                       float64
 }
 
-// outcome is what became of the tests of a package.
+// outcome is the outcome of the tests of a package.
 type outcome struct {
 	core    string
 	passed  []string
@@ -34,15 +34,15 @@ type outcome struct {
 	output  map[string]*bytes.Buffer // by test; "" is the package's
 }
 
-// testRun is one call of go test.
+// testRun is a call of go test.
 type testRun struct {
 	packages []string
 	run      string // a regular expression of names
 	timeout  time.Duration
 }
 
-// goTest runs tests on a core and returns the outcomes by package. What did not
-// build is an error.
+// goTest runs tests on a core and returns the outcomes by package. A package that does not build is
+// an error.
 func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[string]*outcome, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[strin
 	}
 	outcomes, broken, readErr := collect(out)
 	if readErr != nil {
-		cancel() // nobody reads what it prints any more
+		cancel() // the output is not read any more
 	}
 	err = cmd.Wait()
 	switch {
@@ -79,11 +79,11 @@ func (w *workdir) goTest(ctx context.Context, core string, t testRun) (map[strin
 	case err != nil && len(outcomes) == 0:
 		return nil, fmt.Errorf("go test: %w:\n%s", err, stderr.Bytes())
 	}
-	// A test that failed makes the go command fail too; the outcomes say which.
+	// A failed test makes the go command fail too; the outcomes name the test.
 	return outcomes, nil
 }
 
-// quote makes the path of this program one word for the go command.
+// quote turns the path of this program into a single word for the go command.
 func quote(path string) string {
 	if strings.ContainsAny(path, " \t") {
 		return "'" + path + "'"
@@ -91,8 +91,7 @@ func quote(path string) string {
 	return path
 }
 
-// collect reads the events of a run. Only tests at the top level are counted:
-// what one of them consists of is its own affair.
+// collect reads the events of a run. Only tests at the top level are counted, not their subtests.
 func collect(r io.Reader) (outcomes map[string]*outcome, broken string, err error) {
 	outcomes = map[string]*outcome{}
 	var build strings.Builder
@@ -124,7 +123,7 @@ func collect(r io.Reader) (outcomes map[string]*outcome, broken string, err erro
 	}
 }
 
-// keepOutput bounds what is kept of a test's output: the end of it.
+// keepOutput bounds the kept output of a test: the last bytes are kept.
 const keepOutput = 64 << 10
 
 func (o *outcome) take(e event) {
@@ -153,7 +152,7 @@ func (o *outcome) take(e event) {
 	default:
 		*list = append(*list, e.Test)
 		if e.Action == "pass" {
-			delete(o.output, top) // nobody will ask for it
+			delete(o.output, top) // the output of a test that passed is not used
 		}
 	}
 }

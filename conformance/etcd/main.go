@@ -1,15 +1,15 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command etcd shows that etcd runs on Weft: it builds etcd's server with Weft
-// in the place of go.etcd.io/raft/v3, without an edit, runs etcd's own tests on
-// it, and a cluster of etcd processes under faults.
+// Command etcd shows that etcd runs on Weft. The command builds etcd's server with Weft in the
+// place of go.etcd.io/raft/v3, without an edit, and runs etcd's own tests, and a cluster of etcd
+// processes under faults.
 //
 //	make conformance-etcd                          # from the root of Weft
 //	make conformance-etcd ETCD='--core upstream'   # the same on upstream's library
-//	make etcd                                      # only build it, for use
+//	make etcd                                      # only build etcd, for use
 //
-// README.md says what is run and how to read the table.
+// README.md lists the steps and explains the table.
 package main
 
 import (
@@ -87,7 +87,7 @@ func conformance(ctx context.Context, o options) error {
 	if o.mutant && o.core != coreWeft {
 		return fmt.Errorf("--mutant breaks Weft; it does not go with --core %s", o.core)
 	}
-	// Steps say for themselves what codes, and what has leases.
+	// Each step sets the variables for coding and leases.
 	for _, setting := range os.Environ() {
 		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, shim.VariablePrefix) {
 			if err := os.Unsetenv(name); err != nil {
@@ -122,7 +122,7 @@ func conformance(ctx context.Context, o options) error {
 	return results.report(os.Stdout)
 }
 
-// runLane runs those of some steps that are wanted, one after the other.
+// runLane runs the selected steps of a lane, one after another.
 func runLane(ctx context.Context, w *workdir, o options, only *regexp.Regexp, lane []step) (rows []row) {
 	for _, s := range lane {
 		if ctx.Err() == nil && only.MatchString(s.name) {
@@ -135,7 +135,7 @@ func runLane(ctx context.Context, w *workdir, o options, only *regexp.Regexp, la
 
 var began = time.Now()
 
-// progress prints a line for whoever waits.
+// progress prints a line for the user who waits.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "[%4.0fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/weftraft/weft/internal/shim"
 )
 
-// Every program has the names of its functions in it, for stack traces. These
-// are in no program that runs Raft on the other core.
+// Every program holds the names of its functions, for stack traces. Each of these names occurs only
+// in programs that run Raft on this core.
 var (
 	weftSymbol     = []byte("github.com/weftraft/weft/raft.(*leader).committable")
 	upstreamSymbol = []byte("go.etcd.io/raft/v3.stepLeader")
 )
 
-// coreNone is the core of programs that need none, such as a test of a codec.
+// coreNone is the core of programs without Raft, for example a test of a codec.
 const coreNone = "none"
 
 var errTwoCores = errors.New("both cores are in it")
@@ -46,7 +46,7 @@ func coreOf(binary string) (string, error) {
 	return coreNone, nil
 }
 
-// runsOn returns the core that a program has in this environment: want, or none.
+// runsOn returns the core of a program in this environment: want, or none.
 func runsOn(want, binary string) (string, error) {
 	found, err := coreOf(binary)
 	if err != nil || found == coreNone {
@@ -73,12 +73,12 @@ func checkLibrary(core, binary string) error {
 	return err
 }
 
-// coreLine begins the line by which a test program says what it runs on.
+// coreLine begins the line in which a test program names its core.
 const coreLine = "conformance: core "
 
-// execCommand is what go test starts in place of a test program: it refuses one
-// that is linked to the other core, or whose environment is not the core's, and
-// becomes the program otherwise.
+// execCommand is the command that go test starts in place of a test program. The command refuses a
+// program that is linked to the other core, or an environment of another core, and otherwise
+// becomes the program.
 func execCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "exec CORE PROGRAM [ARG...]",

@@ -22,21 +22,21 @@ type row struct {
 	Name, Core             string
 	Tests, Passed, Skipped int
 	Took                   time.Duration
-	// Notes are the reasons of skipped tests, or what a scenario covered.
+	// Notes are the reasons of skipped tests, or the coverage of a scenario.
 	Notes []string
-	// Flaky passed at the second attempt only.
+	// Flaky tests passed at the second attempt only.
 	Flaky  []string
 	Failed bool
 	err    error
-	again  []string // failed once
+	again  []string // tests that failed at the first attempt
 }
 
-// maxFlaky is how many tests may need a second attempt in a run.
+// maxFlaky is the number of tests in a run that may need a second attempt.
 const maxFlaky = 3
 
 var errFailed = errors.New("tests failed")
 
-// rowOf says what became of the tests that had to run in a package.
+// rowOf returns the row of a package, from the outcome of the wanted tests.
 func rowOf(path string, o *outcome, want []string) row {
 	r := row{Name: path, Tests: len(want)}
 	if o == nil {
@@ -63,7 +63,7 @@ func rowOf(path string, o *outcome, want []string) row {
 		errs = append(errs, fmt.Errorf("%w: %v, or outside of any test:\n%s", errFailed, o.failed, o.text("")))
 	}
 	if len(errs) > len(r.again) {
-		r.again = nil // the program broke off: a second attempt would hide why
+		r.again = nil // the program broke off, and a second attempt would hide the reason
 	}
 	r.err = errors.Join(errs...)
 	return r
@@ -78,7 +78,7 @@ func (o *outcome) text(test string) string {
 
 var logLine = regexp.MustCompile(`\w+\.go:\d+: (.*)`)
 
-// reason is the last thing that a skipped test has logged.
+// reason returns the last log line of a skipped test.
 func reason(output string) string {
 	all := logLine.FindAllStringSubmatch(output, -1)
 	if len(all) == 0 {
@@ -120,8 +120,8 @@ func (r row) verdict() string {
 	return "FAILED"
 }
 
-// report prints the table, keeps it for the other core's, and returns an error
-// if anything failed.
+// report prints the table, keeps the verdicts for a run on the other core, and returns an error if
+// any row failed.
 func (r *results) report(w io.Writer) error {
 	other := coreUpstream
 	if r.core == coreUpstream {
@@ -178,14 +178,13 @@ func (r row) counts() string {
 	return fmt.Sprintf("%d\t%d\t%d", r.Tests, r.Passed, r.Skipped)
 }
 
-// exchange keeps this run's verdicts and returns those of the last run of the
-// other core.
+// exchange keeps this run's verdicts and returns the verdicts of the last run on the other core.
 func (r *results) exchange(other string) (map[string]string, error) {
 	file := func(core string) string { return filepath.Join(r.dir, "verdicts-"+core+".json") }
 	read := func(core string) map[string]string {
 		verdicts := map[string]string{}
 		if data, err := os.ReadFile(file(core)); err == nil && json.Unmarshal(data, &verdicts) != nil {
-			return map[string]string{} // half written; the next run writes it anew
+			return map[string]string{} // half written; the next run writes the file anew
 		}
 		return verdicts
 	}

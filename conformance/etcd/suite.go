@@ -17,17 +17,15 @@ import (
 	"github.com/weftraft/weft/internal/shim"
 )
 
-// step is a part of the run. It returns a row of the table for each package or
-// scenario.
+// step is a part of the run, and returns a row of the table for each package or scenario.
 type step struct {
 	name string
 	run  func(context.Context, *workdir, options) []row
 }
 
-// stages returns the steps: stages follow one another, the lanes of a stage run
-// side by side, and the steps of a lane in turn. Tests mostly wait, so that two
-// lanes of them do not starve each other; live clusters have the machine for
-// themselves.
+// stages returns the steps: stages follow one another, the lanes of a stage run side by side, and
+// the steps of a lane in turn. Tests mostly wait, so that two lanes of tests do not starve each
+// other; live clusters run alone on the machine.
 func stages(full bool) [][][]step {
 	unit, integration := unitTests, raftFacing
 	if full {
@@ -64,9 +62,9 @@ func coded(chosen []selection) func(context.Context, *workdir, options) []row {
 	}
 }
 
-// oneDisk are tests that begin a cluster anew from the disk of one of its
-// members. It has only its part of what was coded; what these tests write is
-// small, and whole from smallWrites on.
+// oneDisk are tests that begin a cluster anew from the disk of a single member. The disk has only
+// the member's own units of coded entries; the writes of these tests are small, and stored whole if
+// coding begins at smallWrites or above.
 var oneDisk = []string{"TestForceNewCluster"}
 
 const smallWrites = 512
@@ -101,20 +99,20 @@ func leased(chosen []selection) func(context.Context, *workdir, options) []row {
 	}
 }
 
-// readsAsSigns are tests that contradict responders: they take the answer to a
-// linearizable read for a sign that the leader is in touch, which no responder asks.
+// readsAsSigns are tests that contradict responders: for these tests the answer to a linearizable
+// read proves that the leader is in touch, while a responder answers without the leader.
 //
 //   - TestDropReadUnderNetworkPartition cuts the leader off, and wants a read at a
 //     follower to fail ("leader changed"): the follower answers by its lease.
 //   - TestRejectUnhealthyRemove stops two members and waits for a leader by a
-//     linearizable read, then goes to the leader that the members name. If the old leader
-//     is one of the two the read succeeds all the same, before an election.
+//     linearizable read, then calls the leader that the members name. If the old leader
+//     is among the two, the read succeeds nevertheless, before an election.
 //
-// They run with the leader's lease alone.
+// The tests run with the leader's lease alone.
 var readsAsSigns = []string{"TestDropReadUnderNetworkPartition", "TestRejectUnhealthyRemove"}
 
-// noPreVote are tests with a node whose Config has neither PreVote nor CheckQuorum, as no
-// etcd that runs has. Such a host ends if it is told to have leases.
+// noPreVote are tests with a node whose Config has neither PreVote nor CheckQuorum, unlike each
+// etcd in production. A host with such a Config ends if its environment turns leases on.
 var noPreVote = []string{"TestApplyConfigChangeUpdatesConsistIndex", "TestProcessIgnoreMismatchMessage"}
 
 // leaderLeased runs the tests that contradict responders with the leader's lease alone.
@@ -136,31 +134,30 @@ const withLeases = ", with leases"
 
 func codedFrom(o options) string { return fmt.Sprintf(", coded from %d B", o.coding) }
 
-// selection is tests of a package: all of them, or those of some files.
+// selection is a set of tests of a package: all tests, or the tests of some files.
 type selection struct {
-	path    string // of the package; with "/..." also of those below
+	path    string // of the package; with "/..." also of the packages below
 	files   []string
 	without []string // names of tests
 	only    []string // names of tests; all if empty
 }
 
-// unitTests are etcd's own tests of what stands on Raft: the server with its
-// storage, membership, peer transport, snapshots, linearizable reads, and log.
+// unitTests are etcd's own tests of the parts that stand on Raft: the server with its storage,
+// membership, peer transport, snapshots, linearizable reads, and log.
 var unitTests = []selection{
 	{path: serverPath + "/etcdserver/..."},
 	{path: serverPath + "/storage/wal/..."},
 }
 
-// nodeTests are those of them that start nodes.
+// nodeTests are the unit tests that start nodes.
 var nodeTests = []selection{
 	{path: serverPath + "/etcdserver"},
 	{path: serverPath + "/etcdserver/api/rafthttp"},
 }
 
-// raftFacing are those of etcd's integration tests whose subject is Raft's:
-// members that come, go, restart, lead, and lose touch. The others are about
-// leases, authentication, tracing and so on, take five minutes more, and pass
-// as well (--full).
+// raftFacing are etcd's integration tests about Raft's subjects: members that come, go, restart,
+// lead, and lose touch. The other tests are about leases, authentication, tracing and so on, take
+// five minutes more, and pass as well (--full).
 var raftFacing = []selection{
 	{path: testsPath + "/integration", files: []string{"cluster_test.go", "member_test.go", "network_partition_test.go",
 		"revision_test.go", "v3_failover_test.go", "v3_leadership_test.go"}},
@@ -207,9 +204,9 @@ func runTests(ctx context.Context, w *workdir, core string, chosen []selection) 
 	return rows
 }
 
-// again gives tests that failed a second chance, which is printed and counted:
-// many of etcd's tests wait for elections in real time, and a machine that is
-// busy with something else may starve them. A test that fails twice has failed.
+// again repeats tests that failed once; the report prints and counts these tests. Many of etcd's
+// tests wait for elections in real time, and a busy machine may starve a test. A test that fails
+// twice has failed.
 func again(ctx context.Context, w *workdir, core, path string, r row) row {
 	progress("%s: again: %s", path, strings.Join(r.again, ", "))
 	outcomes, err := w.goTest(ctx, core, testRun{packages: []string{path}, run: pattern(r.again), timeout: 10 * time.Minute})
@@ -225,8 +222,8 @@ func pattern(names []string) string { return "^(" + strings.Join(names, "|") + "
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 
-// wanted returns the names of the tests that must run, by package, as the
-// sources have them: no test can get lost on the way.
+// wanted returns the names of the tests that must run, by package, read from the sources, so that
+// no test can get lost on the way.
 func (w *workdir) wanted(ctx context.Context, chosen []selection) (map[string][]string, error) {
 	server, err := shim.Download(ctx, serverPath, etcdVersion)
 	if err != nil {
@@ -260,14 +257,14 @@ func (w *workdir) wanted(ctx context.Context, chosen []selection) (map[string][]
 	return want, nil
 }
 
-// in reports whether a package is of a selection's path.
+// in reports whether a package belongs to a selection's path.
 func in(path, selected string) bool {
 	above, below := strings.CutSuffix(selected, "/...")
 	return path == above || below && strings.HasPrefix(path, above+"/")
 }
 
-// testsIn adds the tests in a directory of a module, and in those below it, and
-// returns how many there are.
+// testsIn adds the tests in a directory of a module, and with below in the directories below, and
+// returns their number.
 func testsIn(want map[string][]string, module, root, rel string, below bool, files []string) (found int, err error) {
 	dir := filepath.Join(root, rel)
 	entries, err := os.ReadDir(dir)

@@ -28,7 +28,7 @@ const (
 	coreCoded = "coded"
 	// coreLeased is Weft in an environment that turns roster leases on.
 	coreLeased = "leased"
-	// coreLeaderLeased is the same with the leader's lease alone: nobody else answers.
+	// coreLeaderLeased is the same with the leader's lease alone: no follower answers.
 	coreLeaderLeased = "leased-leader"
 
 	etcdVersion = "v3.7.3"
@@ -36,16 +36,16 @@ const (
 	testsPath   = "go.etcd.io/etcd/tests/v3"
 )
 
-// leftOut are files of etcd's tests that cannot be built here, and why.
+// leftOut are files of etcd's tests that cannot be built here, with the reasons.
 var leftOut = map[string]string{
 	"integration/cache_test.go": "tests go.etcd.io/etcd/cache/v3, a client-side cache, which module proxies do not serve",
 }
 
-// workdir is where things are.
+// workdir names the directories of a run.
 type workdir struct {
 	weft   string // the checkout of Weft
-	module string // this module, in it
-	dir    string // what is generated
+	module string // the directory of this module in the checkout
+	dir    string // for generated files
 	coding int    // payload bytes from which coreCoded codes
 }
 
@@ -66,10 +66,9 @@ func (w *workdir) path(elem ...string) string {
 	return filepath.Join(append([]string{w.dir}, elem...)...)
 }
 
-// prepare generates what the go command needs: the shim, a copy of etcd's tests
-// without what cannot be built, if they are to be run, and a go.mod for each core,
-// which is this module's with other replacements. Versions are therefore the same
-// for both.
+// prepare generates the inputs of the go command: the shim; for a run of etcd's tests a copy of the
+// tests, without the files that cannot be built; and a go.mod for each core, which is this module's
+// go.mod with other replacements, so that both cores get the same versions.
 func (w *workdir) prepare(ctx context.Context, withTests bool) error {
 	if err := os.MkdirAll(w.path("bin"), 0o700); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (w *workdir) prepare(ctx context.Context, withTests bool) error {
 	return errors.Join(w.writeModule(coreUpstream, onUpstream), w.writeModule(coreWeft, onWeft))
 }
 
-// copyTree makes to a writable copy of from, without what is left out.
+// copyTree makes to a writable copy of from, without the files in leftOut.
 func copyTree(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return err
@@ -119,8 +118,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// writeModule writes this module's go.mod with more replacements, and its
-// go.sum beside it.
+// writeModule writes this module's go.mod with more replacements, and its go.sum beside the go.mod.
 func (w *workdir) writeModule(core string, replace map[string]string) error {
 	name := filepath.Join(w.module, "go.mod")
 	data, err := os.ReadFile(name)
@@ -157,8 +155,7 @@ func library(core string) string {
 	return core
 }
 
-// env returns what the environment of a process on a core has besides, for etcd with
-// its usual tick.
+// env returns the variables that a process on a core has in addition, for etcd with its usual tick.
 func (w *workdir) env(core string) []string {
 	switch core {
 	case coreCoded:
@@ -171,8 +168,8 @@ func (w *workdir) env(core string) []string {
 	return nil
 }
 
-// testEnv returns the same for etcd's own tests, which tick ten times as fast, and have
-// all else as fast: a lease of a second would outlast some of them.
+// testEnv returns the variables for etcd's own tests, which tick ten times as fast, and need all
+// times as short: a lease of a second would outlast some of these tests.
 func (w *workdir) testEnv(core string) []string {
 	env := w.env(core)
 	if hasLeases(core) {
@@ -181,8 +178,8 @@ func (w *workdir) testEnv(core string) []string {
 	return env
 }
 
-// goCommand prepares a go command in this module, with the core in place. When
-// ctx ends, everything that it has started ends with it.
+// goCommand prepares a go command in this module on a core. When ctx ends, all processes that the
+// command has started are killed.
 func (w *workdir) goCommand(ctx context.Context, core, verb string, args ...string) *exec.Cmd {
 	args = append([]string{verb, "-modfile=" + w.path(library(core)+".mod")}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -194,7 +191,7 @@ func (w *workdir) goCommand(ctx context.Context, core, verb string, args ...stri
 	return cmd
 }
 
-// run executes a go command. Its error holds the end of what it printed.
+// run executes a go command. The error holds the end of the command's output.
 func (w *workdir) run(ctx context.Context, core, verb string, args ...string) error {
 	out, err := w.goCommand(ctx, core, verb, args...).CombinedOutput()
 	if err != nil {
@@ -203,7 +200,7 @@ func (w *workdir) run(ctx context.Context, core, verb string, args ...string) er
 	return nil
 }
 
-// buildServer builds etcd on a core and checks that it runs on it.
+// buildServer builds etcd on a core and checks the linked library.
 func (w *workdir) buildServer(ctx context.Context, core, name string, flags ...string) (string, error) {
 	binary := w.path("bin", name)
 	if err := w.run(ctx, core, "build", append(flags, "-o", binary, serverPath)...); err != nil {

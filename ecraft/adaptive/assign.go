@@ -17,41 +17,41 @@ type peer struct {
 	*link
 	voter bool
 	gone  bool
-	late  float64 // by so much its oldest message is overdue
-	trip  float64 // seconds to its answer, beyond those that bytes take
+	late  float64 // seconds by which its oldest message is overdue
+	trip  float64 // seconds to the follower's answer, without the time of bytes
 	alone float64 // the cost of a byte on its connection, if the connection is slow
 }
 
 // candidate is an assignment and its cost.
 type candidate struct {
 	level int     // 0: uneven
-	need  int     // answers of followers
+	need  int     // number of followers whose answers are needed
 	size  float64 // bytes to each
 	all   float64 // bytes to all together
-	cut   float64 // a follower that would answer later gets nothing
+	cut   float64 // a follower with a later answer gets no units
 	time  float64 // to the last answer needed
 	last  float64 // the same without jitter
-	tx    float64 // how long it holds the slowest part: the interface, or a link
+	tx    float64 // time for which an entry holds the slowest part: the interface, or a link
 	later float64 // delay of later entries through the slowest part
-	late  float64 // by how much a needed follower is overdue
+	late  float64 // seconds by which a needed follower is overdue
 
-	queued float64 // how long its queue is
-	busy   float64 // the share of the time for which it holds the slowest part
+	queued float64 // mean time of the queues in front of the needed followers
+	busy   float64 // share of the time for which the slowest part is held
 }
 
-// choice is memory for one choice.
+// choice is memory for a choice.
 type choice struct {
 	peers         []peer
 	levels        []candidate
 	sorted, times []float64
-	alive         int   // how many are not gone
-	missing       int   // how many are gone, or get nothing for being late
+	alive         int   // number of peers that are not gone
+	missing       int   // number of peers that are gone, or get no units because they are late
 	byCost        []int // the voters, the least cost first
-	order         []int // peers by the units they can be given, most first
+	order         []int // peers by the units that they can be given, most first
 	units         []int // of the uneven candidate, by peer
 
 	entries, payload float64 // rates, a second
-	wire, egress     float64 // seconds until the interface is free, and a byte
+	wire, egress     float64 // seconds until the interface is free, and seconds a byte
 }
 
 func (c *choice) resize(n int) {
@@ -69,7 +69,7 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	}
 	highest := min(alive-r.Voters/2+1, ecraft.Levels(r.Voters))
 	if highest < 1 || r.Layout.D == 0 {
-		return ecraft.Full{}.Assign(r, units) // nothing can commit: any follower that comes back helps
+		return ecraft.Full{}.Assign(r, units) // no entry can commit: any follower that comes back helps
 	}
 	c := &a.choice
 	c.levels = c.levels[:0]
@@ -90,16 +90,16 @@ func (a *Policy) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	}
 	a.lastLevel = best.level
 	c.assign(r, best, units)
-	// A hedge shall not wait longer because a follower is late already.
+	// A follower that is late already must not delay a hedge.
 	time := max(best.time-best.late, 1e-6)
 	return ecraft.Plan{Level: best.level, Predicted: inSeconds(time), Silence: c.silence(units, time)}
 }
 
-// inSeconds is bounded to an hour.
+// inSeconds converts seconds, bounded to an hour.
 func inSeconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
 
-// look reads the estimates of the followers. alive counts the voters that are not gone;
-// known is false if a voter was never announced.
+// look reads the estimates of the followers. alive counts the voters that are not gone; known is
+// false for a voter that was never announced.
 func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 	c, now := &a.choice, r.Now.Seconds()
 	c.entries, c.payload = a.rates(now)
@@ -140,17 +140,17 @@ func (a *Policy) look(r *ecraft.Round) (alive int, known bool) {
 	return alive, true
 }
 
-// free is when nothing is in front of a message to p any more.
+// free is the time until no byte is in front of a message to p.
 func (c *choice) free(p *peer) float64 { return max(c.wire, p.queue*p.alone) }
 
-// answers is when p will have answered a message of some bytes, if all receivers of the
-// entry together are sent a total.
+// answers is the time until p will have answered a message of some bytes, if the entry has a total
+// of all bytes for all receivers.
 func (c *choice) answers(p *peer, bytes, all float64) float64 {
 	return p.trip + max(c.wire+all*c.egress, (p.queue+bytes)*p.alone)
 }
 
-// unlike reports whether followers differ so much, in when they would have answered a
-// message, that an uneven assignment is worth a look.
+// unlike reports whether the followers' times to answer a message differ so much that an uneven
+// assignment may pay.
 func (c *choice) unlike(size float64) bool {
 	least, most := math.Inf(1), 0.0
 	for _, i := range c.byCost {
@@ -160,9 +160,9 @@ func (c *choice) unlike(size float64) bool {
 	return most > unlikeBy*least
 }
 
-// assign gives the units of a level to the followers that are not gone and would not be
-// too late. A slow link is given its units now and then all the same, though nothing
-// waits for them, because the link may have become fast.
+// assign gives the units of a level to the followers that are not gone and would not be too late. A
+// slow link is given its units at intervals nevertheless, although no entry waits for them, because
+// the link may have become fast.
 func (c *choice) assign(r *ecraft.Round, l candidate, units []int) {
 	now := r.Now.Seconds()
 	for i := range c.peers {
@@ -178,14 +178,14 @@ func (c *choice) assign(r *ecraft.Round, l candidate, units []int) {
 	r.Share(l.level, units, func(i int) bool { return !c.peers[i].gone })
 }
 
-// unitBytes is the bytes of one unit in a message.
+// unitBytes is the bytes of a unit in a message.
 func unitBytes(r *ecraft.Round) float64 {
 	return float64((r.Size+r.Layout.D-1)/r.Layout.D + unitOverhead)
 }
 
-// level weighs a level: the same for all followers that are not gone, and nothing for
-// followers that would answer long after the last answer that is needed, because their
-// units would only be in the way.
+// level computes the candidate of a level: the same units for all followers that are not gone, and
+// none for followers that would answer long after the last answer needed, because their units would
+// only hold up other units.
 func (a *Policy) level(r *ecraft.Round, level int) candidate {
 	c := &a.choice
 	l := candidate{level: level, need: level + r.Voters/2 - 1, size: float64(r.Size + entryOverhead)}
@@ -194,7 +194,7 @@ func (a *Policy) level(r *ecraft.Round, level int) candidate {
 	}
 	jitter := a.jitter[l.need-1]
 	getting, last := c.alive, 0.0
-	for range 2 { // late followers get nothing, and so the others are faster
+	for range 2 { // late followers get nothing, and so the other followers are faster
 		l.all = float64(getting) * l.size
 		last, getting = c.last(&l, jitter)
 		jitter = a.wait(l.need, len(a.jitter)-c.missing)
@@ -219,10 +219,10 @@ func (a *Policy) level(r *ecraft.Round, level int) candidate {
 	return l
 }
 
-// last returns when the last answer that a level needs will be there, as far as bytes
-// and delays go, sets from when on answers are too late, and counts the answers in
-// time. It leaves the time of each answer in times. A slow link that gets nothing is
-// not missing, because its answer is never among the first.
+// last returns the time of the last answer that a level needs, as far as bytes and delays go, sets
+// the time from which answers are too late, and counts the answers in time. last leaves the time of
+// each answer in times. A slow link without units is not missing, because its answer is never among
+// the first.
 func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
 	c.times, c.sorted = c.times[:0], c.sorted[:0]
 	for i := range c.peers {
@@ -247,10 +247,10 @@ func (c *choice) last(l *candidate, jitter float64) (last float64, intime int) {
 	return last, intime
 }
 
-// later finds the delay of later entries through the slowest part: tx is how long an
-// entry holds the part, queued how long the queue is already. The formula is that of a
-// queue with random arrivals. It ends where more bytes come than leave; from there on
-// every entry waits for the excess, for as long as the overload lasts.
+// later finds the delay of later entries through the slowest part: tx is the time for which an
+// entry holds the part, queued the present length of the queue. The formula for a queue with random
+// arrivals ends where more bytes come than leave; beyond, every entry waits for the excess, for as
+// long as the overload lasts.
 func (a *Policy) later(r *ecraft.Round, l *candidate) {
 	l.busy = a.choice.payload * l.tx / float64(max(r.Size, 1))
 	l.later = queueShare*l.tx*a.choice.entries*(l.queued+l.tx)/(1-min(maxBusy, l.busy)) + horizon*max(0, l.busy-maxBusy)
@@ -271,8 +271,8 @@ func (a *Policy) cheapest(levels []candidate, fastest float64) (best candidate, 
 	return best, cost
 }
 
-// cost adds the cost for other entries: an entry that is later than necessary holds up
-// the entries behind, which commit in order.
+// cost adds the cost for other entries: an entry that is later than necessary holds up the entries
+// behind, which commit in order.
 func (a *Policy) cost(l candidate, fastest float64) float64 {
 	over := max(0, l.time-fastest)
 	return l.time + l.later + orderShare*a.choice.entries*over*over

@@ -8,41 +8,41 @@ import (
 	"slices"
 )
 
-// The cost of a byte at the interface is learnt about the median of the answers, not
-// the mean. A link that stalls shows costs that bytes never have, and a mean believes
-// these the more the longer the stall. So the cost goes by steps, up or down, and a
-// step is as long for an answer that is ten times off as for an answer off by a half.
+// The cost of a byte at the interface is learnt near the median of the answers, not the mean. A
+// link that stalls shows costs that bytes never have, and a mean would follow these costs the more
+// the longer the stall. So the cost goes by steps, up or down, and a step is as long for an answer
+// that is ten times off as for an answer off by a half.
 
 const (
 	// fastLink is the least cost of a byte: at 100 Gbit/s.
 	fastLink = 1 / 12.5e9
-	// From sharp on, a third of the expected time, the distance of an answer does not
-	// matter.
+	// An answer that is off by more than a third of the expected time, 1/sharp, counts as fully
+	// off.
 	sharp = 3
-	// hurry is after how many answers that agree a step is twice as long, and
-	// leap the longest there is: by about two thirds.
+	// hurry is the number of agreeing answers after which a step is twice as long, and leap the
+	// length of the longest step: about two thirds of the cost.
 	hurry = 4
 	leap  = 0.5
-	// alike is how many times more than the median connections may show a byte
-	// to cost and still be taken to show the same, once they have told enough;
-	// until then it is poolLimit.
+	// alike bounds the factor between the median and the cost that a connection shows, for
+	// connections that count as showing the same interface. Before a connection has given enough
+	// answers, the bound is poolLimit.
 	alike = 2.5
 )
 
-// shown is the interface by the answers of one connection.
+// shown is the interface as the answers of a connection show the interface.
 type shown struct {
 	cost           float64 // of a byte
-	told           float64 // answers ever
-	answers, bytes float64 // of late, and the bytes in front of their messages
-	at             float64 // when these were last brought to now
+	told           float64 // number of all answers
+	answers, bytes float64 // recent answers, and the bytes in front of their messages
+	at             float64 // time to which the recent sums refer
 }
 
-// tell takes an answer that shows more bytes to have left the interface: all bytes were
-// in front of its message, which took t.
+// tell takes an answer that shows more bytes to have left the interface: all bytes were in front of
+// the answered message, which took t.
 //
-// Steps are long at first; later as long as it takes to forget as fast as sums
-// do. An answer with few bytes in front of it shows more of the base than of the
-// cost, so its step is shorter, and what crowds do is no news of it: see crowd.
+// Steps are long at first; later a step is as long as the sums' forgetting allows. An answer with
+// few bytes in front of its message shows the base more than the cost, so its step is shorter, and
+// the delay of a crowd is taken off: see crowd.
 func (l *link) tell(t, all, now float64, n *nic) {
 	s := &l.shows
 	kept := fade(now, s.at)
@@ -56,9 +56,9 @@ func (l *link) tell(t, all, now float64, n *nic) {
 	s.cost = max(s.cost*math.Exp(min(step, leap)*side), fastLink)
 }
 
-// agree returns how much longer a step is for the answers before it that were all
-// far off to the same side, each on another connection than the last. Where a link
-// stalls, others soon show otherwise; if none does, it is the interface that changed.
+// agree returns the factor of a step after earlier answers that were all far off to the same side,
+// each on another connection than the answer before. At a link that stalls, the next answers of
+// other links soon contradict; if they do not, the interface has changed.
 func (n *nic) agree(l *link, side float64) float64 {
 	switch {
 	case side != n.side || math.Abs(side) < 1:
@@ -72,12 +72,11 @@ func (n *nic) agree(l *link, side float64) float64 {
 
 // pool finds the cost of a byte at the interface, and the slower connections.
 //
-// Answers on a slow connection say of the interface what is not so, and where
-// nothing follows they are the only ones to tell of its last bytes. So only
-// connections count that agree with the median. What bytes on a connection seem
-// to cost is compared with what those in front of them cost: taken by itself it
-// would be self-fulfilling, as whoever is sent more bytes looks faster. A
-// connection on which nothing ever came back is not slow: it may as well be far.
+// Answers on a slow connection show a wrong cost of the interface, and if no message follows, only
+// these answers show the interface's last bytes. So only connections that agree with the median
+// count. A connection's own cost is compared with the cost of all bytes in front of its messages:
+// the cost alone would confirm itself, because a follower that is sent more bytes looks faster. A
+// connection without any answer is not taken for slow: the follower may be far away instead.
 func (a *Policy) pool() {
 	if len(a.links) == 0 {
 		return

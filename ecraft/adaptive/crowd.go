@@ -8,34 +8,36 @@ import (
 	"slices"
 )
 
-// Crowds. Messages on a connection arrive in order, so under jitter each is as late
-// as the latest of those just before it. Where many are under way, that is far later
-// than a heartbeat, which comes alone. Whoever takes this for what bytes did learns
-// that the interface is always busy, however little is sent.
+// Crowds. Messages on a connection arrive in order, so under jitter each message is as late as the
+// latest message just before. With many messages under way, the delay is far longer than the delay
+// of a heartbeat, which travels alone. A policy that took this delay for the time of bytes would
+// learn that the interface is always busy, however few bytes are sent.
 //
-// How late it is follows from two things that can be seen: how long jitter is, and how
-// many messages are sent in that time. If each further delay is as much less likely
-// again, the latest of k is later than one alone by jitter times the logarithm of k.
+// The delay of a crowd follows from two quantities that can be measured: the length of jitter, and
+// the number of messages sent in that time. If each further delay is less likely by the same
+// factor, the latest of k messages is later than a single message by jitter times the logarithm of
+// k.
 //
-// How long jitter is shows in how much delays vary. What a queue at the interface
-// does to them it does to all followers alike, so what they share is taken off: it is
-// their covariance. A crowd on the way there and one on the way back vary together by
-// roundTrip times the jitter of one way.
+// The length of jitter shows in the variance of delays. A queue at the interface delays all
+// followers alike, so the followers' common part, their covariance, is taken off. A crowd on the
+// way there and a crowd on the way back vary together by roundTrip times the jitter of a single
+// direction.
 //
-// Where delays share something there is a queue, and then the guess is made smaller: to
-// overlook a queue is worse than to send few bytes. And it is bounded. For a connection's
-// own cost half of it counts: to overlook a slow link is worse still.
+// Delays with a common part are the sign of a queue, and then the estimate is made smaller, because
+// to overlook a queue is worse than to send few bytes. The estimate is also bounded. For a
+// connection's own cost, half of the estimate counts, because to overlook a slow link is worse
+// still.
 
 const (
-	crowdMemory = 0.5  // seconds over which that is averaged
-	lateMemory  = 1.0  // and over which what is usual is
+	crowdMemory = 0.5  // seconds over which the variance of delays is averaged
+	lateMemory  = 1.0  // seconds over which the usual delay is averaged
 	roundTrip   = 1.81 // pi / sqrt(3)
-	crowdFrom   = 2    // messages in the time of jitter that are no crowd yet
-	crowdMost   = 0.8  // of the base; more is no jitter, but stalls
-	crowdDoubt  = 0.5  // of what delays share is taken off the guess
+	crowdFrom   = 2    // messages in the time of jitter that are not a crowd yet
+	crowdMost   = 0.8  // of the base; a longer delay is a stall, not jitter
+	crowdDoubt  = 0.5  // share of the common delay that is taken off the estimate
 )
 
-// average is a mean of late, of all there is as long as that is little.
+// average is a mean of recent values, or of all values as long as there are few.
 type average struct{ value, count, at float64 }
 
 func (v *average) add(x, now, memory float64) {
@@ -44,8 +46,8 @@ func (v *average) add(x, now, memory float64) {
 	v.at = now
 }
 
-// unusual notes how much later than the base an answer was, and returns how much
-// later than usual that is.
+// unusual notes the delay of an answer beyond the base, and returns the delay beyond the usual
+// delay.
 func (l *link) unusual(late, now float64) float64 {
 	l.late.add(late, now, lateMemory)
 	late -= l.late.value
@@ -53,8 +55,8 @@ func (l *link) unusual(late, now float64) float64 {
 	return late
 }
 
-// crowd learns from an entry that all have answered how late crowds are. The first
-// entries tell nothing, nor does a single follower, which shares all with itself.
+// crowd learns the delay of crowds from an entry that all followers have answered. The first
+// entries tell nothing, nor does a single follower, whose common part is its whole delay.
 func (a *Policy) crowd(set *answerSet, now float64) {
 	n := float64(len(a.links))
 	if n < 2 {

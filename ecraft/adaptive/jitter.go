@@ -5,21 +5,21 @@ package adaptive
 
 import "slices"
 
-// answered is how many entries are remembered until all have answered.
+// answered is the number of entries that are remembered until all followers have answered.
 const answered = 64
 
-// answerSet is the answers to one entry, bytes' time taken off.
+// answerSet is the answers to an entry, without the time of bytes.
 type answerSet struct {
 	index uint64
 	n     int
 	took  []float64 // by link; 0: none yet
 
-	// Of how much later than usual the answers were: the sum, and of the squares.
+	// Sum, and sum of squares, of the answers' delays beyond the usual delay.
 	late, squares float64
 }
 
-// answer notes an answer for the jitter: how much later than the k-th smallest
-// base the k-th answer comes. Waiting for more answers costs more of it.
+// answer notes an answer for the jitter: the delay of the k-th answer beyond the k-th smallest
+// base. An entry that waits for more answers pays more jitter.
 func (a *Policy) answer(i int, m flight, now float64) {
 	set := &a.answers[m.last%answered]
 	if set.index > m.last {
@@ -56,9 +56,9 @@ func (a *Policy) answer(i int, m flight, now float64) {
 	a.crowd(set, now)
 }
 
-// wait is the jitter of the need-th answer where only so many are to come. The
-// k-th of a few comes about when that one of all does that has the same share of
-// all before it: the second of two when the third of four does, or a little later.
+// wait is the jitter of the need-th answer if only of answers are to come. The k-th of few answers
+// comes at about the time of the answer with the same rank among all: the second of two answers at
+// the time of the third of four, or a little later.
 func (a *Policy) wait(need, of int) float64 {
 	all := len(a.jitter)
 	rank := float64(need*(all+1))/float64(max(of, need)+1) - 1

@@ -5,29 +5,29 @@ package adaptive
 
 import "github.com/weftraft/weft/ecraft/internal/ring"
 
-// nicMarks are remembered of late.
+// nicMarks is the number of marks that are remembered.
 const nicMarks = 1024
 
 // nic is the leader's interface, which all connections share: bytes leave it
 // in the order in which they were handed over.
 type nic struct {
-	sent  float64 // bytes ever
+	sent  float64 // bytes of all time
 	marks ring.Ring[nicMark]
 
 	cost           float64 // seconds a byte
-	queue, drained float64 // bytes thought to wait, and when that was so
+	queue, drained float64 // bytes that wait by the model, and the time to which queue refers
 
-	// See agree: the last answer's connection, to which side it was off, and how
-	// many before it were.
+	// See agree: the connection of the last answer, the side to which the answer was off, and the
+	// number of agreeing answers before.
 	by           *link
 	side, agreed float64
 }
 
-// nicMark says that so many of all bytes had left by a time. A mark is later
-// than the one before it, and of more bytes.
+// nicMark says that this number of all bytes had left by a time. A mark is later than the previous
+// mark, and has more bytes.
 type nicMark struct{ at, bytes float64 }
 
-// reset begins anew with nothing on its way.
+// reset starts again with no bytes on their way.
 func (n *nic) reset(now float64) {
 	n.marks.Init(nicMarks)
 	n.marks.Push(nicMark{now, n.sent})
@@ -37,7 +37,7 @@ func (n *nic) reset(now float64) {
 	}
 }
 
-// drain lets the queue's model run up to now.
+// drain advances the model of the queue to now.
 func (n *nic) drain(now float64) {
 	if now > n.drained {
 		n.queue = max(0, n.queue-(now-n.drained)/n.cost)
@@ -45,22 +45,21 @@ func (n *nic) drain(now float64) {
 	}
 }
 
-// send notes bytes that were handed over.
+// send notes bytes handed to the interface.
 func (n *nic) send(bytes, now float64) {
 	n.drain(now)
 	n.sent += bytes
 	n.queue += bytes
 }
 
-// adjust puts the queue's model right: all that was handed over up to some bytes
-// had left by a time.
+// adjust corrects the model of the queue: the first upTo bytes had left by time at.
 func (n *nic) adjust(at, upTo, now float64) {
 	n.drain(now)
 	n.queue = max(0, n.sent-upTo-(now-at)/n.cost)
 }
 
-// left notes what an answer shows: its message had left by then, and with it
-// all that was handed over earlier.
+// left notes that bytes had left by time at, as an answer shows for its message and all earlier
+// bytes, and reports whether the mark is new.
 func (n *nic) left(at, bytes float64) bool {
 	if n.marks.Len() > 0 && n.marks.Back().bytes >= bytes {
 		return false
@@ -75,10 +74,10 @@ func (n *nic) left(at, bytes float64) bool {
 	return true
 }
 
-// leftBy returns how many of all bytes are known to have left by a time, or by
-// the oldest mark if that is later.
+// leftBy returns the number of bytes known to have left by a time, or by the oldest mark if the
+// mark is later.
 func (n *nic) leftBy(at float64) float64 {
-	lo, hi := 1, n.marks.Len() // all before lo are by then, none from hi on
+	lo, hi := 1, n.marks.Len() // marks before lo are not after at, marks from hi on are
 	for lo < hi {
 		if mid := (lo + hi) / 2; n.marks.At(mid).at <= at {
 			lo = mid + 1

@@ -12,63 +12,63 @@ import (
 )
 
 const (
-	poolLimit  = 1.75 // a connection this many times slower than the interface is private
+	poolLimit  = 1.75 // a connection slower than the interface by this factor is private
 	queueShare = 0.5  // weight of the delay through the shared interface
 	orderShare = 0.5  // weight of the delay through commit order
-	hysteresis = 0.95 // the last level must be beaten by more than 5%
-	unevenGain = 0.9  // an uneven assignment must be this much better
-	unlikeBy   = 1.25 // and followers this unlike, or none is looked for
+	hysteresis = 0.95 // another level must have a cost below this share of the last level's cost
+	unevenGain = 0.9  // an uneven assignment must have a cost below this share of the best level's cost
+	unlikeBy   = 1.25 // the least factor between followers for which an uneven assignment is computed
 
-	goneAfter  = 0.250 // an oldest message this late, and goneFactor
-	goneFactor = 8     // predictions beyond, is at a follower that is gone
-	silence    = 1.0   // without any answer, if the host calls the follower unhealthy too
+	goneAfter  = 0.250 // seconds: a follower whose oldest message is later than goneAfter
+	goneFactor = 8     // and goneFactor predictions is gone
+	silence    = 1.0   // seconds without any answer, for a follower that the host calls unhealthy
 
-	cutFactor  = 2    // a follower that would answer later than so many predictions gets nothing
-	probeEvery = 0.25 // but gets units that often, to see if it still would
+	cutFactor  = 2    // a follower whose answer would take longer than this number of predictions gets no units
+	probeEvery = 0.25 // seconds after which such a follower gets units, because the link may be fast again
 	horizon    = 2    // seconds for which an overload is thought to last
 
-	maxBusy       = 0.97 // of the shared interface: the end of the formula
+	maxBusy       = 0.97 // bound of the interface's load in the formula of the queue
 	alphaJitter   = 1.0 / 32
 	recentEntries = 128
 	unitOverhead  = 4  // a unit's checksum
 	entryOverhead = 64 // an entry and its envelope's header, about
 )
 
-// Options are the knobs of the adaptive policy: none so far, because the policy learns.
+// Options are the settings of the adaptive policy: none so far, because the policy learns.
 type Options struct{}
 
-// Policy picks, entry by entry, the assignment with the least estimated cost: the time
-// to the last answer that the entry needs, and the delay of later entries through the
-// leader's interface and through commit in order. Policy sees only when messages are
-// handed over and when answers come; see link.go for the estimates.
+// Policy picks, entry by entry, the assignment with the least estimated cost: the time to the last
+// answer that the entry needs, and the delay of later entries through the leader's interface and
+// through commit in order. Policy sees only the times at which messages are handed over and answers
+// come; see link.go for the estimates.
 //
-// A slow, paused or dead follower is no mode. An oldest message that is overdue raises
-// the follower's prediction at once, so new entries leave the follower out; a follower
-// that owes answers and is silent for longer than ever of late is given nothing more,
-// see silence.go. The next answer clears both. Every answer at any level teaches.
+// There is no mode for a slow, paused or dead follower. An oldest message that is overdue raises
+// the follower's prediction at once, so new entries leave the follower out; a follower that owes
+// answers and is silent for longer than ever recently is given no units, see silence.go. The next
+// answer clears both. Every answer at any level teaches.
 //
-// It is not safe for concurrent use.
+// A Policy is not safe for concurrent use.
 type Policy struct {
 	links     []*link // sorted by id
 	nic       nic     // the leader's interface
 	jitter    []float64
-	complete  int     // entries that all have answered, of the followers of now
+	complete  int     // number of entries that all present followers have answered
 	shared    average // the covariance of followers' delays
 	recent    ring.Ring[proposal]
-	bytes     float64 // of all in recent
+	bytes     float64 // sum over recent
 	lastLevel int
-	relief    int    // the level that works off a backlog; 0: there is none
-	sentUpTo  uint64 // the last entry that anybody was sent
+	relief    int    // the level that works off a backlog; 0: no backlog
+	sentUpTo  uint64 // the last entry sent to any follower
 
 	answers [answered]answerSet
 	choice  choice
 }
 
-// proposal is an entry that was appended.
+// proposal is an appended entry.
 type proposal struct{ at, bytes float64 }
 
-// New returns the policy. Joined tells of followers; until then all followers get the
-// fewest units that can commit.
+// New returns the policy. Followers are announced by Joined; before, all followers get the fewest
+// units that can commit.
 func New(Options) *Policy {
 	a := &Policy{}
 	a.recent.Init(recentEntries)
@@ -177,7 +177,7 @@ func (a *Policy) Acked(from, index uint64, held, now time.Duration) {
 	}
 }
 
-// Committed implements Observer; answers tell all that it wants to know.
+// Committed implements Observer; the policy learns from answers alone.
 func (a *Policy) Committed(uint64) {}
 
 // HeartbeatSent implements Observer.
@@ -208,7 +208,7 @@ func (a *Policy) QueueHint(to uint64, bytes int, rate float64, now time.Duration
 	}
 	l.queue = is
 	if rate >= 1 && l.fresh() {
-		l.own = 1 / rate // better than the guess
+		l.own = 1 / rate // better than the initial cost
 		l.sumXY = l.sumXX * l.own
 		a.pool()
 	}

@@ -14,20 +14,20 @@ package adaptive
 // worst of all: fast entries would still wait for the slow entries in front.
 
 const (
-	// reliefShare is how long the backlog must be, as a share of the time that the
-	// slower level takes longer. Much less, and most entries are slow ones.
+	// reliefShare is the least length of a backlog, as a share of the additional time of the slower
+	// level. With a much smaller share, most entries would go at the slower level.
 	reliefShare = 0.25
-	// reliefBusy is how busy a level may seem to keep the interface. Rates are measured
-	// over few entries, and a level given up by mistake costs more than a level kept.
+	// reliefBusy bounds the estimated load of the interface at which a level is kept. Rates are
+	// measured over few entries, and a level given up by mistake costs more than a level kept by
+	// mistake.
 	reliefBusy = 1.1
-	// reliefWindow is how many entries may be on their way to a far follower. Of
-	// more, hosts keep some back until answers come, and the slow way is slower.
+	// reliefWindow bounds the entries on their way to a far follower. Beyond the bound, hosts keep
+	// entries back until answers come, and the far way becomes slower.
 	reliefWindow = 2 * maxFlying
 )
 
-// relieve reports whether a backlog is to be worked off; best is the best level for a
-// single entry. If so, it returns the time of the fastest level that the interface can
-// carry.
+// relieve reports whether a backlog is to be worked off; best is the best level for a single entry.
+// For a backlog, fastest is the time of the fastest level that the interface can carry.
 func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, ok bool) {
 	slow, carried := levels[0], false
 	for _, l := range levels {
@@ -37,7 +37,7 @@ func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, o
 				slow, carried = l, true
 			}
 		case !carried && l.busy < slow.busy:
-			slow = l // as long as no level can be carried, the nearest to it
+			slow = l // as long as no level can be carried, the level nearest to being carried
 		}
 	}
 	if a.relief == 0 && !a.backlog(best, slow) || best.queued <= best.tx {
@@ -48,17 +48,17 @@ func (a *Policy) relieve(levels []candidate, best candidate) (fastest float64, o
 	return slow.time, true
 }
 
-// backlog reports whether there is a backlog that a slower level should work off: a
-// level whose followers are farther away, and not only more.
+// backlog reports whether there is a backlog that a slower level should work off: a level with
+// followers that are farther away, and not only more followers.
 func (a *Policy) backlog(best, slow candidate) bool {
 	near, far := best.last-best.queued, slow.last-slow.late-best.queued
 	return best.busy > 1 && slow.busy < min(reliefBusy, hysteresis*best.busy) && far > unlikeBy*near &&
 		best.queued > reliefShare*(slow.last-best.last) && a.choice.entries*slow.time < reliefWindow
 }
 
-// heldBack is how much longer than its round trip a follower takes because its window
-// of messages is full: entries that other followers were sent wait for its answers, and
-// leave at their rate.
+// heldBack is the time by which a follower takes longer than its round trip because its window of
+// messages is full: entries already sent to other followers wait for its answers, and leave at
+// their rate.
 func (a *Policy) heldBack(l *link) float64 {
 	if l.out.Len() == 0 {
 		return 0

@@ -11,22 +11,21 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Silence. An entry is late for many reasons, mostly jitter, and hedges against jitter
-// make more jitter. A lost follower shows in another way: it owes answers and gives
-// none at all. Answers come in order, so with many under way an answer comes nearly all
-// the time, and the longest recent silence is hardly more than the largest recent
-// delay.
+// Silence. An entry is late for many reasons, mostly jitter, and hedges against jitter make more
+// jitter. A lost follower shows in another way: the follower owes answers and sends none at all.
+// Answers come in order, so with many messages under way an answer comes nearly all the time, and
+// the longest recent silence is hardly longer than the largest recent delay.
 
 const (
-	silenceFactor = 2.5 // a silence so much longer than any recent one is a loss
+	silenceFactor = 2.5 // a silence longer than any recent silence by this factor is a loss
 	silenceMemory = 5.0 // seconds in which a silence is forgotten
-	silenceGrowth = 2   // a silence wrongly taken for a loss counts so often
+	silenceGrowth = 2   // factor for a silence that was wrongly taken for a loss
 
-	silenceFloor   = 0.005 // seconds: less is not worth a timer
-	silenceSamples = 64    // answers within the memory, or it says nothing
+	silenceFloor   = 0.005 // seconds: a shorter silence is not worth a timer
+	silenceSamples = 64    // answers within the memory from which silences are known
 )
 
-// spoke notes an answer; oldest is the time of the oldest message that it answers.
+// spoke notes an answer; oldest is the time of the oldest message answered.
 func (l *link) spoke(oldest, now float64) {
 	waited := now - max(oldest, l.spokeAt)
 	if l.quiet > 0 {
@@ -38,7 +37,7 @@ func (l *link) spoke(oldest, now float64) {
 	l.spokeAt = now
 }
 
-// patience is how long a silence is no loss yet; 0: not known.
+// patience is the silence up to which a follower is not lost; 0: not known.
 func (l *link) patience() float64 {
 	if l.spoken < silenceSamples {
 		return 0
@@ -46,8 +45,8 @@ func (l *link) patience() float64 {
 	return max(silenceFloor, (1+silenceFactor/math.Log(l.spoken))*l.quiet)
 }
 
-// lost returns for how long a follower has owed an answer and been silent, if too long;
-// otherwise 0.
+// lost returns the time for which a follower has owed an answer and been silent, if the time is too
+// long; otherwise 0.
 func (l *link) lost(now float64) float64 {
 	patience := l.patience()
 	if l.out.Len() == 0 || patience == 0 {
@@ -60,10 +59,10 @@ func (l *link) lost(now float64) float64 {
 	return 0
 }
 
-// leaveLost gives lost followers up, as if they were gone, until they answer, because
-// entries that count on them would all have to be raised. It returns the number of
-// voters given up. A follower is not given up while the other followers would take
-// longer than its silence has lasted, because a slow link would be worse.
+// leaveLost treats lost followers as gone until their next answer, because entries that count on
+// them would all have to be raised, and returns the number of voters treated so. A follower is kept
+// while the other followers would take longer than its silence has lasted, because a slow link
+// would be worse.
 func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 	c.sorted = c.sorted[:0]
 	half, size := r.Voters/2, float64(r.Size+entryOverhead)
@@ -87,8 +86,8 @@ func (c *choice) leaveLost(r *ecraft.Round, now float64) (voters int) {
 	return voters
 }
 
-// silence returns for how long a follower with units must have been silent to be lost,
-// which is longer than the prediction for the entry. 0: not known.
+// silence returns the silence after which a follower with units is lost, which is longer than the
+// prediction for the entry. 0: not known.
 func (c *choice) silence(units []int, expected float64) time.Duration {
 	after := expected
 	for i, p := range c.peers {

@@ -10,15 +10,14 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// bisections are enough to tell times apart that differ by a thousandth.
+// bisections is enough steps to tell apart times that differ by a thousandth.
 const bisections = 12
 
-// uneven weighs the assignment that has all who are given anything answer at
-// the same time: as water fills vessels of different heights. ok is false if
-// there is none.
+// uneven computes the assignment in which all followers with units answer at the same time, as
+// water fills vessels of different heights to one level. ok is false without a possible assignment.
 func (a *Policy) uneven(r *ecraft.Round) (u candidate, ok bool) {
 	c := &a.choice
-	// How long the interface takes depends on how many get how much of it.
+	// The time of the interface depends on the number of receivers and their shares.
 	sharers := float64(len(c.byCost))
 	for range 2 {
 		if !c.fill(r, sharers) {
@@ -52,9 +51,8 @@ func (a *Policy) uneven(r *ecraft.Round) (u candidate, ok bool) {
 	return u, true
 }
 
-// fill finds the least time by which all can have answered for units that can
-// commit, where so many share the interface, and those units. ok is false if
-// there is none.
+// fill finds the least time by which enough units for a commit can be answered, if sharers
+// receivers share the interface, and the units. ok is false without a possible assignment.
 func (c *choice) fill(r *ecraft.Round, sharers float64) (ok bool) {
 	least, most := math.Inf(1), 0.0
 	for _, i := range c.byCost {
@@ -75,8 +73,8 @@ func (c *choice) fill(r *ecraft.Round, sharers float64) (ok bool) {
 	return c.pour(r, most, sharers)
 }
 
-// pour gives each voter the units that it would have answered for by t, caps
-// what is of no use, and reports whether the rest can commit.
+// pour gives each voter the units that the voter would have answered by t, caps units that are of
+// no use, and reports whether the rest can commit.
 func (c *choice) pour(r *ecraft.Round, t, sharers float64) bool {
 	d, unit := r.Layout.D, unitBytes(r)
 	c.order = c.order[:0]
@@ -85,7 +83,7 @@ func (c *choice) pour(r *ecraft.Round, t, sharers float64) bool {
 	}
 	for _, i := range c.byCost {
 		p := &c.peers[i]
-		cost := max(p.alone, sharers*c.egress) // a byte
+		cost := max(p.alone, sharers*c.egress) // seconds a byte
 		n := math.Floor((t - p.trip - c.free(p) - cost*entryOverhead) / (cost * unit))
 		c.units[i] = int(max(0, min(n, float64(d))))
 		c.order = append(c.order, i)
@@ -95,8 +93,8 @@ func (c *choice) pour(r *ecraft.Round, t, sharers float64) bool {
 	if len(c.order) < half || c.units[c.order[half-1]] == 0 {
 		return false // no majority
 	}
-	// The largest half-1 may be the ones that fail, so they do not count, and
-	// need no more than the next.
+	// The half-1 voters with the most units may be the voters that fail. So their units do not
+	// count, and these voters need no more units than the next voter.
 	for _, i := range c.order[:half-1] {
 		c.units[i] = c.units[c.order[half-1]]
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/weftraft/weft/ecraft/internal/ring"
 )
 
-// Crossword cuts a payload into m units, codes them into N, and gives server i
-// the C units from i on, round and round (Hu et al., 2025). An entry commits
-// with N+1-C answers: any f of them may fail then. C = m is full copies.
+// Crossword cuts a payload into m units, codes them into N, and gives server i the C units from i
+// on, cyclically (Hu et al., 2025). An entry commits with N+1-C answers: any f of the servers may
+// fail then. C = m is full copies.
 //
-// Weaker: neighbours' units overlap, so a follower is sent more than any f
-// failures ask for: at N = 5 and C = 2 two thirds of a payload where one half
-// would do. And a later leader may store the same entry with a smaller C in
-// the place of a larger one; two leaders that fail in turn can so lose it.
+// Weaker: neighbours' units overlap, so a follower is sent more units than f failures require: at N
+// = 5 and C = 2 two thirds of a payload where one half would do. And a later leader may store the
+// same entry with a smaller C in the place of a larger C, so that two leaders that fail in turn can
+// lose the entry.
 type Crossword struct {
 	C int // 1..m; 0: m, full copies
 }
@@ -27,8 +27,8 @@ type Crossword struct {
 // Name implements SetPolicy.
 func (Crossword) Name() string { return "crossword-fixed" }
 
-// AssignSets implements SetPolicy. With fewer healthy servers than C needs, C
-// is what they allow.
+// AssignSets implements SetPolicy. If C needs more healthy servers than there are, AssignSets uses
+// the C that they allow.
 func (c Crossword) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, healthy := servers(r)
 	m := n - f
@@ -52,18 +52,17 @@ const (
 	regressionMax   = 2048 // samples a follower
 )
 
-// CrosswordAdaptive picks C for each entry as published: for each follower a
-// least-squares line from message size to response time, over the last two
-// seconds, anew every 200 ms, without the slowest 5% of samples; the C whose
-// last needed answer comes first by these lines. Until there is a line it sends
-// full copies.
+// CrosswordAdaptive picks C for each entry as published: for each follower a least-squares line
+// from message size to response time, over the last two seconds, computed every 200 ms, without the
+// slowest 5% of samples; the C whose last needed answer comes first by these lines. Before the
+// first line, CrosswordAdaptive sends full copies.
 type CrosswordAdaptive struct {
 	links   map[uint64]*regression
 	fits    []float64
 	lastFit time.Duration
 }
 
-// regression is the samples of a follower and the line through them.
+// regression is the samples of a follower and the line through the samples.
 type regression struct {
 	samples    ring.Ring[sample]
 	flying     ring.Ring[flightSample]
@@ -116,7 +115,7 @@ func (c *CrosswordAdaptive) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPl
 	return p
 }
 
-// predict returns when the k-th answer to messages of such a size would come.
+// predict returns the time of the k-th answer to messages of this size.
 func (c *CrosswordAdaptive) predict(r *ecraft.Round, bytes float64, k int) (float64, bool) {
 	c.fits = c.fits[:0]
 	for _, m := range r.Followers {
@@ -151,13 +150,13 @@ func (c *CrosswordAdaptive) Joined(member uint64, _ time.Duration) {
 // Left implements Observer.
 func (c *CrosswordAdaptive) Left(member uint64) { delete(c.links, member) }
 
-// Proposed implements Observer; it is not looked at.
+// Proposed implements Observer and has no effect.
 func (*CrosswordAdaptive) Proposed(uint64, int, time.Duration) {}
 
-// Committed implements Observer; it is not looked at.
+// Committed implements Observer and has no effect.
 func (*CrosswordAdaptive) Committed(uint64) {}
 
-// QueueHint implements Observer; it is not looked at.
+// QueueHint implements Observer and has no effect.
 func (*CrosswordAdaptive) QueueHint(uint64, int, float64, time.Duration) {}
 
 // Sent implements Observer.
@@ -167,8 +166,8 @@ func (c *CrosswordAdaptive) Sent(to, last uint64, bytes int, now time.Duration) 
 	}
 }
 
-// Acked implements Observer. The time held at the follower counts: the paper's
-// lines include it.
+// Acked implements Observer. The time of a sample includes the time held at the follower, as in the
+// paper's lines.
 func (c *CrosswordAdaptive) Acked(from, index uint64, _, now time.Duration) {
 	l := c.links[from]
 	if l == nil {
@@ -201,7 +200,7 @@ func (l *regression) add(s sample) {
 	}
 }
 
-// fit draws the line through the samples of the window. Without any it stays.
+// fit draws the line through the samples of the window. Without samples the line stays.
 func (l *regression) fit(now time.Duration) {
 	for l.samples.Len() > 0 && now-l.samples.Front().at > regressionSpan {
 		l.samples.PopFront()

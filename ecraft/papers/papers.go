@@ -1,44 +1,42 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package papers has the policies of published systems, to compare with. Their
-// units overlap, or the number of data units changes from entry to entry, so the
-// policies speak of sets of units where package ecraft counts those of disjoint
-// strips. The core does not run them: each gives a guarantee that is weaker than
-// the core's, and says which.
+// Package papers has the policies of published systems, for comparison. Their units overlap, or the
+// number of data units changes from entry to entry, so the policies choose sets of units, while
+// package ecraft counts units of disjoint strips. The core does not run these policies, because
+// each gives a weaker guarantee than the core; the comment of each policy names the difference.
 //
-// Words are as elsewhere: N voters, m the majority, f = N-m the failures that
-// Raft survives. Server 0 is the leader and holds every payload whole; server
-// i+1 is Round.Followers[i]. Only voters are looked at.
+// Words are as elsewhere: N voters, m the majority, f = N-m the failures that Raft survives. Server
+// 0 is the leader and holds every payload whole; server i+1 is Round.Followers[i]. The policies use
+// voters only.
 package papers
 
 import "github.com/weftraft/weft/ecraft"
 
-// A SetPolicy decides which units each follower stores of an entry, in the
-// general form.
+// SetPolicy decides which units of an entry each follower stores, in the general form.
 type SetPolicy interface {
-	// Name is how reports call it.
+	// Name is the policy's name in reports.
 	Name() string
 	// AssignSets fills sets[i] for r.Followers[i].
 	AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan
 }
 
-// A SetPlan is what an assignment means.
+// SetPlan is the meaning of an assignment.
 type SetPlan struct {
 	ecraft.Plan
-	// D units decode. Each has ceil(Round.Size / D) bytes.
+	// D units decode the payload. Each unit has ceil(Round.Size / D) bytes.
 	D int
-	// Quorum is how many servers must have answered, the leader included.
+	// Quorum is the number of servers that must have answered, the leader included.
 	Quorum int
-	// Survives is how many servers may fail right after the commit, such that
-	// what is left still decodes.
+	// Survives is the number of servers that may fail right after the commit, such that the
+	// remaining servers can still decode.
 	Survives int
 	// Covers says that the answers must also cover the payload: see Commits.
 	Covers bool
 }
 
-// Commits reports whether an entry may commit by its paper's rule, when the
-// leader and these followers have stored what sets assigned them.
+// Commits reports whether an entry may commit by its paper's rule, after the leader and the
+// followers in answered have stored the units in sets.
 func (p SetPlan) Commits(sets []ecraft.Set, answered []bool) bool {
 	n, held := 1, []ecraft.Set{whole(p.D)}
 	for i, yes := range answered {
@@ -83,12 +81,11 @@ func full(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	return SetPlan{Plan: ecraft.Plan{Level: 1}, D: 1, Quorum: n - f, Survives: f}
 }
 
-// RSPaxos cuts a payload into m units, codes them into N, and sends one to
-// each server, always (Mu et al., HPDC 2014). Two quorums must share m servers,
-// so a quorum is ceil((N+m)/2).
+// RSPaxos cuts a payload into m units, codes them into N, and always sends a unit to each server
+// (Mu et al., HPDC 2014). Two quorums must share m servers, so a quorum is ceil((N+m)/2).
 //
-// Weaker: it survives N less the quorum, at N = 5 one failure instead of two.
-// With more nothing commits, and what was committed may be beyond recovery.
+// Weaker: RSPaxos survives N less the quorum, at N = 5 one failure instead of two. With more
+// failures no entry commits, and committed entries may be beyond recovery.
 type RSPaxos struct{}
 
 // Name implements SetPolicy.
@@ -103,7 +100,7 @@ func (RSPaxos) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	return SetPlan{Plan: ecraft.Plan{Level: m}, D: m, Quorum: quorum, Survives: n - quorum}
 }
 
-// one assigns server i unit i.
+// one assigns unit i to server i.
 func one(sets []ecraft.Set) {
 	for i := range sets {
 		sets[i] = ecraft.Set{}
@@ -111,14 +108,12 @@ func one(sets []ecraft.Set) {
 	}
 }
 
-// CRaft sends one of m units to each server while all that it takes to survive
-// f failures are healthy, f+m servers, and full copies otherwise (Wang et al.,
-// FAST 2020).
+// CRaft sends a unit, of m data units, to each server while f+m servers are healthy, the number
+// that survives f failures, and full copies otherwise (Wang et al., FAST 2020).
 //
-// Weaker: what was sent as one unit when a server fails cannot commit until the
-// failure is detected and the entry was stored again, whole, in the place of
-// the unit. Stores must be able to rewrite what was acknowledged, and what an
-// acknowledgement means depends on when it was sent.
+// Weaker: an entry under way as single units when a server fails cannot commit until the failure is
+// detected and the entry was stored again, whole, in the place of the unit. Stores must be able to
+// rewrite acknowledged entries, and the meaning of an acknowledgement depends on its time.
 type CRaft struct{}
 
 // Name implements SetPolicy.
@@ -135,11 +130,11 @@ func (CRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	return SetPlan{Plan: ecraft.Plan{Level: m}, D: m, Quorum: f + m, Survives: f}
 }
 
-// HRaft keeps to m units when servers fail: the unit of each that is missing
-// goes to f healthy followers besides their own (Jia et al., IPDPS 2022).
+// HRaft keeps m units when servers fail: the unit of each missing server goes to f healthy
+// followers in addition to their own (Jia et al., IPDPS 2022).
 //
-// Weaker: as CRaft, entries in flight wait for the failure to be detected, and
-// for more units, which are appended to what was acknowledged before.
+// Weaker: as in CRaft, entries in flight wait for the failure to be detected, and for more units,
+// which are appended to acknowledged entries.
 type HRaft struct{}
 
 // Name implements SetPolicy.
@@ -150,7 +145,7 @@ func (HRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	n, f, healthy := servers(r)
 	m := n - f
 	if healthy <= f {
-		return full(r, sets) // nothing can commit
+		return full(r, sets) // no entry can commit
 	}
 	one(sets)
 	for i, missing := range r.Followers {
@@ -169,14 +164,13 @@ func (HRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	return SetPlan{Plan: ecraft.Plan{Level: m}, D: m, Quorum: healthy, Survives: f, Covers: true}
 }
 
-// FlexRaft cuts a payload into as many units as the healthy servers allow,
-// healthy-f, and sends one to each (Zhang et al., ICPP 2023). Its bytes are the
-// least that survive f failures.
+// FlexRaft cuts a payload into as many units as the healthy servers allow, healthy-f, and sends a
+// unit to each (Zhang et al., ICPP 2023). Its bytes are the least that survive f failures.
 //
-// Weaker: when servers fail, entries in flight are coded anew with fewer units,
-// and their holders overwrite what they had acknowledged. A late answer to the
-// old coding must not count for the new one, an old message must not overwrite
-// a new one, and a store that tears a rewrite in a crash loses entries.
+// Weaker: when servers fail, entries in flight are coded anew with fewer units, and their holders
+// overwrite acknowledged entries. A late answer to the old coding must not count for the new
+// coding, an old message must not overwrite a new entry, and a store that tears a rewrite in a
+// crash loses entries.
 type FlexRaft struct{}
 
 // Name implements SetPolicy.
@@ -193,14 +187,14 @@ func (FlexRaft) AssignSets(r *ecraft.Round, sets []ecraft.Set) SetPlan {
 	return silentGetNothing(r, sets, SetPlan{Plan: ecraft.Plan{Level: k}, D: k, Quorum: healthy, Survives: f})
 }
 
-// silentGetNothing takes their units from those who are not healthy, unless
-// that leaves no majority.
+// silentGetNothing takes the units from followers that are not healthy, unless the rest is no
+// majority.
 func silentGetNothing(r *ecraft.Round, sets []ecraft.Set, p SetPlan) SetPlan {
 	if _, f, healthy := servers(r); healthy > f {
 		for i, m := range r.Followers {
 			if !m.Healthy {
 				sets[i] = ecraft.Set{}
-				p.Covers = true // their answers are worth nothing
+				p.Covers = true // answers of followers without units do not count
 			}
 		}
 	}

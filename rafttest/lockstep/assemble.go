@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// assemble makes the members, with what is on their disks at the beginning.
+// assemble makes the members, with the initial contents of their disks.
 func (s *schedule) assemble() {
 	cfg := s.drawConfig()
 	prepare := s.prepare()
@@ -31,7 +31,7 @@ func (s *schedule) assemble() {
 	}
 }
 
-// prepare returns what gives a first member its beginning.
+// prepare returns a function that gives a first member its initial state.
 func (s *schedule) prepare() func(*member) {
 	if s.plan.start == startBootstrap {
 		var peers []peer
@@ -55,7 +55,7 @@ func (s *schedule) prepare() func(*member) {
 		if s.plan.start == startHistory {
 			term := max(id.GetTerm(), lastTerm(base))
 			ents = s.diverge(base, id.GetIndex(), term+1+uint64(m.index))
-			// Everyone has heard of all those terms, so that none is used again.
+			// Every member has heard of all these terms, so no member uses them again.
 			hs.Term = new(term + uint64(len(s.plan.ids)))
 		}
 		for _, d := range m.disk {
@@ -96,7 +96,7 @@ func (s *schedule) drawFirstSnapshot() *pb.Snapshot {
 	})
 }
 
-// drawEntries draws n entries behind an index; terms rise now and then.
+// drawEntries draws n entries after an index; terms rise at some entries.
 func (s *schedule) drawEntries(index, term uint64, n int) []*pb.Entry {
 	var ents []*pb.Entry
 	for range n {
@@ -109,8 +109,8 @@ func (s *schedule) drawEntries(index, term uint64, n int) []*pb.Entry {
 	return ents
 }
 
-// diverge returns a log that shares a beginning with base, which follows index,
-// and goes on as if its owner had led a term of its own and reached nobody.
+// diverge returns a log that starts with a part of base, which follows index, and continues as if
+// its owner had led a term of its own and had reached no other member.
 func (s *schedule) diverge(base []*pb.Entry, index, own uint64) []*pb.Entry {
 	shared := s.IntN(len(base) + 1)
 	ents := slices.Clone(base[:shared])
@@ -158,7 +158,7 @@ func (s *schedule) start(m *member) {
 	}
 }
 
-// bootstrap calls Bootstrap, and shows that the peers' contexts may be reused.
+// bootstrap calls Bootstrap, and overwrites the peers' contexts afterwards, as their owner may.
 func (s *schedule) bootstrap(m *member) {
 	s.note(m, "Bootstrap")
 	_ = s.on(m, "Bootstrap", func(side int, c core) error {
@@ -174,14 +174,14 @@ func (s *schedule) bootstrap(m *member) {
 	})
 }
 
-// recover sets a state machine and the Applied index that go with the disk, as
-// a host does before a restart, and reports whether the disk is empty.
+// recover chooses the state machine and the Applied index for a start from the disk, as a host does
+// before a restart, and reports whether the disk is empty.
 func (s *schedule) recover(m *member, cfg *config) (fresh bool) {
 	base, last, snapshot := m.disk[0].bounds()
 	low := max(base, snapshot)
 	high := max(low, min(m.machine.applied, m.disk[0].commit()))
 	if m.machine.conf(low) == nil || m.machine.applied < low {
-		// The state machine is older than the snapshot: it is restored.
+		// The state machine is older than the snapshot, and is restored from the snapshot.
 		snap, _ := m.disk[0].memory.Snapshot()
 		m.machine = restored(low, snap.GetMetadata().GetConfState())
 		high = low
@@ -192,7 +192,7 @@ func (s *schedule) recover(m *member, cfg *config) (fresh bool) {
 	}
 	m.machine.rollBack(at)
 	if cfg.Applied = at; at == base && s.oneIn(2) {
-		cfg.Applied = 0 // unknown: as good, as everything from base on is handed out
+		cfg.Applied = 0 // unknown: works as well, because everything from base on is handed out
 	}
 	for _, d := range m.disk {
 		d.restored = m.machine.conf(at)

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// chance draws everything that a schedule leaves to chance, from one seed.
+// chance draws all random choices of a schedule from a single seed.
 type chance struct{ *rand.Rand }
 
 func newChance(seed uint64) chance {
@@ -34,12 +34,12 @@ func (c chance) bytes(n int) []byte {
 	return b
 }
 
-// entropy is what both libraries draw election timeouts from: they read
-// crypto/rand.Reader, which is a variable. Before each call on each side it is
-// set to the same state, so that both draw alike.
+// entropy replaces the source of election timeouts: both libraries read crypto/rand.Reader, which
+// is a variable. Before each call on each side entropy is set to the same state, so that both
+// libraries draw the same numbers.
 //
-// A reader that repeats one byte would be simpler, but rand.Int draws again
-// until the number fits, and would do so for ever.
+// A reader that repeats a single byte would be simpler, but rand.Int draws again until the number
+// fits, and with such a reader might never return.
 type entropy struct {
 	mu    sync.Mutex // for nodes, which have goroutines
 	state uint64

@@ -13,27 +13,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Difference is where the two libraries did not do the same, or one of them
-// changed what it had handed out.
+// Difference is a point at which the two libraries behaved differently, or at which a library
+// changed a value after handing it out.
 type Difference struct {
-	// Seed reproduces the schedule, Call is the call in it that showed it.
+	// Seed reproduces the schedule; Call is the number of the call that showed the difference.
 	Seed, Call uint64
-	// What differs, in a few words.
+	// What names the difference in a few words.
 	What string
 	// Detail shows both sides.
 	Detail string
-	// Trace is the last calls, one a line.
+	// Trace has the last calls, one call a line.
 	Trace []string
 }
 
-// Error returns everything there is to say, over many lines.
+// Error returns all fields, over many lines.
 func (d *Difference) Error() string {
 	return fmt.Sprintf("seed %d, call %d: %s\n%s\nlast calls:\n  %s",
 		d.Seed, d.Call, d.What, d.Detail, strings.Join(d.Trace, "\n  "))
 }
 
-// sides shows two renderings under each other, or, if they have many lines, the
-// lines that only one of them has.
+// sides shows two renderings under each other or, for renderings of many lines, the lines that only
+// one of the sides has.
 func sides(libs [2]library, a, b string) string {
 	if a == b {
 		a, b = fmt.Sprintf("%q", a), "(renders the same: it differs in nil-ness or in an unknown field)"
@@ -56,7 +56,7 @@ func only(a, b []string) []string {
 	return out
 }
 
-// render writes every field, absent ones apart from zero ones.
+// render writes every field, and distinguishes absent fields from zero fields.
 func render(v any) string {
 	switch v := v.(type) {
 	case ready:

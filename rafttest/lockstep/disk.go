@@ -8,19 +8,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// disk is what one side of a member has written: the library's own
-// MemoryStorage, and around it what a host's storage may also do. It survives
-// crashes; whatever was not written to it does not.
+// disk holds the durable writes of one side of a member: the library's own MemoryStorage, wrapped
+// so that a test can vary the answers of a host's storage. A disk survives crashes; everything else
+// in the member is lost in a crash.
 type disk struct {
 	memory
 	lib library
-	// busy makes Snapshot answer that it is still being made.
+	// busy makes Snapshot answer that the snapshot is not ready yet.
 	busy bool
-	// restored is the configuration of the state machine that the host has
-	// restored at a restart. nil: that of the latest snapshot.
+	// restored is the configuration of the state machine that the host has restored at a restart;
+	// nil for the configuration of the latest snapshot.
 	restored *pb.ConfState
-	// roomy makes Entries return slices with room to append, as the contract
-	// allows: whoever appends must own the room.
+	// roomy makes Entries return slices with room to append, as the contract allows: code that
+	// appends to such a slice must own the room.
 	roomy bool
 }
 
@@ -47,8 +47,8 @@ func (d *disk) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
 	return ents, err
 }
 
-// write makes durable what a Ready or a MsgStorageAppend asks for. A host
-// writes all of it or, if it crashes, nothing.
+// write makes the contents of a Ready or a MsgStorageAppend durable. A host writes all of the
+// contents or, in a crash, nothing.
 func (d *disk) write(hs *pb.HardState, ents []*pb.Entry, snap *pb.Snapshot) error {
 	var err error
 	if !d.lib.isEmptySnap(snap) {
@@ -64,7 +64,7 @@ func (d *disk) write(hs *pb.HardState, ents []*pb.Entry, snap *pb.Snapshot) erro
 	return err
 }
 
-// commit returns the commit index that is durable.
+// commit returns the durable commit index.
 func (d *disk) commit() uint64 {
 	hs, _, _ := d.memory.InitialState() // a MemoryStorage returns no error here
 	return hs.GetCommit()
@@ -79,8 +79,8 @@ func (d *disk) bounds() (base, last, snapshot uint64) {
 	return first - 1, last, s.GetMetadata().GetIndex()
 }
 
-// fingerprint covers everything that is on the disk. Of the log it covers the
-// last tail entries; 0 means all.
+// fingerprint covers the whole disk, but of the log only the last tail entries; 0 means the whole
+// log.
 func (d *disk) fingerprint(tail uint64) fingerprint {
 	var h fingerprint
 	hs, cs, err := d.memory.InitialState()

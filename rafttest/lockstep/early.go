@@ -8,16 +8,15 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// A read that reaches the only voter of a group before it has committed an
-// entry of its term is one thing on which Weft means to differ: upstream
-// answers at once, by a commit index that may be too old after a restart. So
-// schedules leave such reads out, and only such. Another is a read at a leader
-// that is no voter any more where one voter is left: upstream answers at once,
-// although that voter may lead by now.
+// The schedules leave out reads for which Weft differs from upstream on purpose. The first kind is
+// a read that reaches the only voter of a group before the voter has committed an entry of its
+// term: upstream answers at once, with a commit index that may be too old after a restart. The
+// second kind is a read at a leader that is no voter any more, in a group with a single voter:
+// upstream answers at once, although the voter may lead by now.
 
-// tooEarly reports whether a read must not reach a member now. It also notes
-// that a read waits at a leader of several voters: should the member lead again
-// as the only voter, with the read still waiting, it would be such a read.
+// tooEarly reports whether a read must not reach a member now. tooEarly also notes a read that
+// waits at a leader of several voters, because the read becomes a read of the first kind if the
+// member leads again later as the only voter.
 func (s *schedule) tooEarly(m *member) bool {
 	if m.leadsAsStranger() {
 		s.tally.Hit("reads left out: at a leader that is not the one voter")
@@ -44,7 +43,7 @@ func (m *member) leadsWithoutCommit() bool {
 	return err != nil || term != m.state.HardState.GetTerm()
 }
 
-// leadsAsStranger reports whether a member leads a single voter that is another.
+// leadsAsStranger reports whether a member leads a group whose single voter is another member.
 func (m *member) leadsAsStranger() bool {
 	_, voter := m.state.Config.Voters[0][m.id]
 	return m.state.SoftState.RaftState == stateLeader && singleton(&m.state.Config) && !voter
@@ -55,8 +54,8 @@ func singleton(c *tracker.Config) bool { return len(c.Voters[0]) == 1 && len(c.V
 // isRead reports whether a message asks for a read.
 func isRead(m *pb.Message) bool { return m.GetType() == pb.MsgReadIndex }
 
-// doom marks a member to be crashed before anything else happens, if it has
-// become the only voter with reads waiting.
+// doom marks a member to be crashed before the next step, if the member has become the only voter
+// while reads wait.
 func (s *schedule) doom(m *member) {
 	if m.readsWait && singleton(&m.state.Config) {
 		s.tally.Hit("reads left out: waiting at what became a single voter")
@@ -64,13 +63,13 @@ func (s *schedule) doom(m *member) {
 	}
 }
 
-// The other: with async storage writes upstream leads as soon as others have
-// voted for it, also before its own term and vote are written, and so may lead
-// the same term again after a power failure. Weft waits for its own vote. So
-// schedules hold votes of others back until then.
+// Weft differs from upstream on purpose also in an election with async storage writes. Upstream
+// leads as soon as enough other members have voted for it, also before its own term and vote are
+// written, and so may lead the same term again after a power failure. Weft waits for its own vote.
+// So schedules hold the votes of other members back until the own vote is written.
 
-// prematureVote reports whether a message is a vote that must not reach a member
-// now, and notes when it hears its own.
+// prematureVote reports whether a message is a vote that must not reach a member now, and notes the
+// arrival of the member's own vote.
 func (m *member) prematureVote(msg *pb.Message) bool {
 	if !m.cfg.AsyncStorageWrites || msg.GetType() != pb.MsgVoteResp || msg.GetReject() {
 		return false
@@ -82,10 +81,10 @@ func (m *member) prematureVote(msg *pb.Message) bool {
 	return m.state.SoftState.RaftState == stateCandidate && m.ownVote != m.state.HardState.GetTerm()
 }
 
-// A node that has never been in a term, as its storage came prepared, refuses the
-// vote of a shorter log without a term in its answer, on which upstream panics.
+// A node with a prepared storage that has never been in a term refuses the vote of a shorter log.
+// The refusal has no term, and upstream panics on the missing term.
 
-// termlessRefusal reports whether a message may end so.
+// termlessRefusal reports whether a message may lead to such a refusal.
 func (m *member) termlessRefusal(msg *pb.Message) bool {
 	return msg.GetType() == pb.MsgPreVote && m.state.HardState.GetTerm() == 0
 }

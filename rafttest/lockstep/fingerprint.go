@@ -13,14 +13,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A fingerprint stands for a value in every detail that a host can see: also
-// which optional fields are present, and whether an empty slice is nil. The two
-// sides are equal if their fingerprints are, and a value that was handed out is
-// unchanged if its fingerprint still is the same. Only when they differ is the
-// slow way taken, which prints both.
+// fingerprint is a hash of a value in every detail visible to a host, including the presence of
+// optional fields, and the difference between a nil slice and an empty slice. Two sides are equal
+// if their fingerprints are equal, and a value that was handed out is unchanged if its fingerprint
+// is unchanged. Only for different fingerprints are the values themselves rendered.
 //
-// proto.Equal and reflect.DeepEqual were tried first: together with Describe
-// they cost ten times as much as the two libraries.
+// proto.Equal and reflect.DeepEqual were tried first: together with Describe they cost ten times as
+// much as the two libraries.
 type fingerprint uint64
 
 func (h *fingerprint) word(x uint64) {
@@ -62,7 +61,7 @@ func (h *fingerprint) optionalBool(p *bool) {
 	}
 }
 
-// unknown covers fields that this version of the schema does not know.
+// unknown covers fields outside this version of the schema.
 func (h *fingerprint) unknown(m interface{ ProtoReflect() protoreflect.Message }) {
 	if u := m.ProtoReflect().GetUnknown(); len(u) > 0 {
 		h.bytes(u)
@@ -189,7 +188,7 @@ func (h *fingerprint) ready(rd ready) {
 	h.flag(rd.MustSync)
 }
 
-// set covers a set of ids. Order does not count, so it adds up.
+// set covers a set of ids by a sum, which does not depend on the order.
 func (h *fingerprint) set(ids map[uint64]struct{}) {
 	h.flag(ids == nil)
 	var sum uint64
@@ -211,8 +210,8 @@ func (h *fingerprint) members(c *tracker.Config) {
 	h.set(c.LearnersNext)
 }
 
-// inflights covers what can be learnt of a window: which indexes are in flight,
-// and when there is room. It empties the window.
+// inflights covers the visible state of a window: the indexes in flight, and whether there is room.
+// inflights empties the window.
 func (h *fingerprint) inflights(in *tracker.Inflights, match, next uint64) {
 	h.flag(in == nil)
 	if in == nil {
@@ -243,8 +242,8 @@ func (h *fingerprint) progress(pr *tracker.Progress) {
 	h.flag(pr.IsPaused())
 }
 
-// status covers a Status or BasicStatus. It empties the windows of in-flight
-// messages, which are the caller's copies.
+// status covers a Status or BasicStatus. status empties the windows of in-flight messages, which
+// are the caller's copies.
 func (h *fingerprint) status(s *status) {
 	h.word(s.ID)
 	h.hardState(s.HardState)

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// TestFingerprint sets each field of each message type that nodes hand out, one
-// by one, to a value and to an empty value: each must show.
+// TestFingerprint sets each field of each message type that nodes hand out, one by one, to a value
+// and to an empty value, and checks that both change the fingerprint.
 func TestFingerprint(t *testing.T) {
 	for name, c := range map[string]struct {
 		empty func() protoreflect.Message
@@ -74,7 +74,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// someValue returns a value of a field that is not its zero.
+// someValue returns a value of a field other than its zero value.
 func someValue(m protoreflect.Message, fd protoreflect.FieldDescriptor) protoreflect.Value {
 	v := m.NewField(fd)
 	switch {
@@ -94,7 +94,7 @@ func someValue(m protoreflect.Message, fd protoreflect.FieldDescriptor) protoref
 	return v
 }
 
-// tampered is Weft with a flaw that the harness must see.
+// tampered is Weft with a flaw that the harness must find.
 type tampered struct {
 	weft
 	flaw func(*ready)
@@ -116,8 +116,8 @@ func (c tamperedCore) ready() ready {
 	return rd
 }
 
-// TestHarness shows that the harness finds no difference between upstream and
-// itself, and finds flaws that are easy to miss, at once.
+// TestHarness shows that the harness finds no difference between upstream and upstream, and finds
+// at once flaws that are easy to miss.
 func TestHarness(t *testing.T) {
 	for seed := uint64(1); seed <= 30; seed++ {
 		if r := Run(seed, Options{Steps: 1500, swap: &[2]library{upstream{}, upstream{}}}); r.Difference != nil {

@@ -5,10 +5,10 @@ package lockstep
 
 import "fmt"
 
-// ledger remembers what the libraries handed out and what it looked like then.
-// Hosts hand slices and messages to other goroutines, so nothing may ever be
-// changed once it left. An item is looked at again now and then, and once more
-// when its place is needed for a newer one, so each is looked at when it is old.
+// ledger remembers values that the libraries handed out, with their fingerprints at that time.
+// Hosts hand slices and messages to other goroutines, so a library must never change a value after
+// handing it out. The ledger checks all items at intervals, and each item once more before a newer
+// item takes its place, so that each item is checked when it is old.
 type ledger struct {
 	items []handout
 	next  int
@@ -17,7 +17,7 @@ type ledger struct {
 // ledgerSize is how many items are watched at a time: a few hundred calls back.
 const ledgerSize = 96
 
-// handout is something that a library handed out.
+// handout is a value that a library handed out.
 type handout struct {
 	side   int
 	member uint64
@@ -27,7 +27,8 @@ type handout struct {
 	now    func() fingerprint
 }
 
-// changed describes the item if it is not what it was; empty if it is.
+// changed describes an item whose fingerprint has changed, and returns an empty text for other
+// items.
 func (h *handout) changed() string {
 	if h.now == nil || h.now() == h.then {
 		return ""
@@ -35,7 +36,8 @@ func (h *handout) changed() string {
 	return fmt.Sprintf("%s, handed out by member %x in call %d, has changed since", h.what, h.member, h.call)
 }
 
-// add watches an item. It returns the one that had to go, if that has changed.
+// add watches an item. If add removed an older item that has changed, the results describe the
+// removed item.
 func (l *ledger) add(h handout) (side int, changed string) {
 	if len(l.items) < ledgerSize {
 		l.items = append(l.items, h)
@@ -48,7 +50,7 @@ func (l *ledger) add(h handout) (side int, changed string) {
 	return side, changed
 }
 
-// audit looks at everything.
+// audit checks all items.
 func (l *ledger) audit() (side int, changed string) {
 	for i := range l.items {
 		if c := l.items[i].changed(); c != "" {

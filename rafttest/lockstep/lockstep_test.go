@@ -29,9 +29,9 @@ const (
 	leastCalls = 1_000_000
 )
 
-// TestLockstep feeds both libraries the same random schedules: of fixed seeds,
-// of seeds that once found something, and of fresh ones, which a difference
-// names. See README.md.
+// TestLockstep feeds both libraries the same random schedules: schedules of fixed seeds, of listed
+// seeds that once found a difference, and of new seeds, which the report of a difference names. See
+// README.md.
 func TestLockstep(t *testing.T) {
 	tally, calls, start := Tally{}, uint64(0), time.Now()
 	failed := 0
@@ -80,7 +80,7 @@ func TestLockstep(t *testing.T) {
 	}
 }
 
-// listedSeeds reads the seeds that once found something.
+// listedSeeds reads the seeds that once found a difference.
 func listedSeeds(t *testing.T) (seeds []uint64) {
 	f, err := os.Open("testdata/seeds.txt")
 	if err != nil {
@@ -102,7 +102,7 @@ func listedSeeds(t *testing.T) (seeds []uint64) {
 	return seeds
 }
 
-// TestReproducible shows that a seed is all that a schedule depends on.
+// TestReproducible shows that a schedule depends only on its seed.
 func TestReproducible(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		a, b := Tally{}, Tally{}
@@ -114,7 +114,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestAdapters checks that the adapter of Weft is made from upstream's.
+// TestAdapters checks that the adapter of Weft was generated from the adapter of upstream.
 func TestAdapters(t *testing.T) {
 	want, err := exec.Command("sh", "-c", "sed -f weft.sed side_upstream.go | gofmt").Output()
 	if err != nil {

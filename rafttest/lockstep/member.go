@@ -10,9 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// member is one member of the group, on both sides, and the host around it. The
-// host is one, as the sides are equal; what it passes on to a side is that
-// side's own.
+// member is a member of the group, on both sides, with a single host for both, because the sides
+// are equal. The values that the host passes to a side are the side's own.
 type member struct {
 	id    uint64
 	index int // position in schedule.members
@@ -20,30 +19,30 @@ type member struct {
 	cfg  config
 	core [2]core // nil while down
 	disk [2]*disk
-	// first is how the member begins while its disk is empty: with these peers,
-	// or by waiting to be added.
+	// first are the peers with which a member with an empty disk begins; without peers such a
+	// member waits to be added.
 	first []peer
 
-	// state is what Status returned last.
+	// state is the last result of Status.
 	state status
-	// machine is the state machine of the host: durable, but at a restart the
-	// host may find it at an earlier state.
+	// machine is the state machine of the host. The machine is durable, but at a restart the host
+	// may find an earlier state.
 	machine machine
-	// broken is set when the disk is such that no node can start from it.
+	// broken says that no node can start from the disk.
 	broken bool
 
 	host
 }
 
-// host is what a host keeps in memory.
+// host is the part of a host that is lost in a crash.
 type host struct {
-	// hand is the Ready that is being worked on, in the synchronous mode.
+	// hand is the Ready on which the host works, in the synchronous mode.
 	hand    *[2]ready
 	written bool
-	// toApply holds committed entries that were handed out and not applied.
+	// toApply holds committed entries that were handed out and are not applied yet.
 	toApply []pairOfEntries
-	// appends and applies are the queues of the storage threads, acks what they
-	// have to tell their own node, in the asynchronous mode.
+	// appends and applies are the queues of the storage threads, and acks the reports of these
+	// threads to their own node, in the asynchronous mode.
 	appends, applies, acks []packet
 	// slow: see schedule.slowDisk.
 	slow bool
@@ -57,18 +56,18 @@ type pairOfEntries [2][]*pb.Entry
 
 func (m *member) running() bool { return m.core[0] != nil }
 
-// halt takes the member down: what was not written is lost.
+// halt takes the member down: all state outside the disks is lost.
 func (m *member) halt() {
 	m.core = [2]core{}
 	m.host = host{}
 }
 
-// machine is as much of a replicated state machine as matters here: how far it
-// has applied the log, and the configurations that it went through.
+// machine is the part of a replicated state machine that the harness needs: the applied index, and
+// the history of configurations.
 type machine struct {
 	applied uint64
-	// confs[i].cs is the configuration from index confs[i].at on. The first one
-	// is where the history begins.
+	// confs[i].cs is the configuration from index confs[i].at on. The history begins at the first
+	// element.
 	confs []confAt
 }
 
@@ -82,7 +81,7 @@ func restored(at uint64, cs *pb.ConfState) machine {
 	return machine{applied: at, confs: []confAt{{at, pb.EnsureConfState(proto.Clone(cs).(*pb.ConfState))}}}
 }
 
-// conf returns the configuration at an index, nil if it is before the history.
+// conf returns the configuration at an index, or nil for an index before the history.
 func (ma *machine) conf(at uint64) *pb.ConfState {
 	for _, c := range slices.Backward(ma.confs) {
 		if c.at <= at {
@@ -92,7 +91,7 @@ func (ma *machine) conf(at uint64) *pb.ConfState {
 	return nil
 }
 
-// begin returns where the history begins.
+// begin returns the index at which the history begins.
 func (ma *machine) begin() uint64 { return ma.confs[0].at }
 
 // change records a configuration.

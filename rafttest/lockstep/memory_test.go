@@ -18,9 +18,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestMemoryStorage feeds both MemoryStorages the same calls, also such as no
-// host makes, and some while a host holds the exported mutex: then both answer, or both
-// wait until it is free. What they return is equal in every byte, then and at the end.
+// TestMemoryStorage feeds both MemoryStorages the same calls, also calls that no host makes, and
+// calls while a host holds the exported mutex: then both answer, or both wait until the mutex is
+// free. The results are equal in every byte, after the call and at the end.
 func TestMemoryStorage(t *testing.T) {
 	tally, calls := Tally{}, uint64(0)
 	for seed := uint64(1); seed <= 400; seed++ {
@@ -51,14 +51,14 @@ func TestMemoryStorage(t *testing.T) {
 type memoryRun struct {
 	*schedule
 	m *member
-	// last and term are where the log ends, base where it begins.
+	// last and term are the end of the log, base is its beginning.
 	base, last, term uint64
-	// kept is what was returned, and what was passed, by side.
+	// kept are the returned and the passed messages, by side.
 	kept [2][]proto.Message
 }
 
-// memoryOp draws the arguments of a call and returns the call: it gives what
-// the storage returned, as a fingerprint.
+// memoryOp draws the arguments of a call and returns the call, whose result is the fingerprint of
+// the storage's answer.
 type memoryOp struct {
 	name   string
 	panics bool // can be made to panic
@@ -126,14 +126,14 @@ func (r *memoryRun) step(op *memoryOp) bool {
 	if sum[0] != sum[1] {
 		r.fail(op.name+" returned different values", fmt.Sprintf("base %d, last %d", r.base, r.last))
 	}
-	if r.oneIn(8) { // which calls methods that may fill in what is absent
+	if r.oneIn(8) { // compareDisks calls methods that may fill in absent fields
 		r.compareDisks(r.m, 0)
 	}
 	return true
 }
 
-// keep has a message be compared from here on: what one library changes in it the other
-// must change, too.
+// keep adds a message to the messages compared from here on: if a library changes the message, the
+// other library must make the same change.
 func (r *memoryRun) keep(side int, m proto.Message) { r.kept[side] = append(r.kept[side], m) }
 
 func (r *memoryRun) compareKept(what string) {
@@ -142,7 +142,7 @@ func (r *memoryRun) compareKept(what string) {
 			r.fail(what+" left different messages", fmt.Sprintf("number %d: upstream %v, Weft %v", i, a, b))
 		}
 	}
-	if n := len(r.kept[0]); n > 20 { // the last ones
+	if n := len(r.kept[0]); n > 20 { // only the last 20 stay
 		r.kept[0], r.kept[1] = slices.Delete(r.kept[0], 0, n-20), slices.Delete(r.kept[1], 0, n-20)
 	}
 }
@@ -155,8 +155,8 @@ func bytesOf(m proto.Message) []byte {
 	return b
 }
 
-// whileHeld makes a call while the mutex is held. The fingerprint says whether it had to
-// wait until the mutex was free.
+// whileHeld makes a call while the mutex is held. The fingerprint says whether the call waited
+// until the mutex was free.
 func (r *memoryRun) whileHeld(mu sync.Locker, h *fingerprint, f func() error) error {
 	var (
 		err      error
@@ -181,7 +181,7 @@ func (r *memoryRun) whileHeld(mu sync.Locker, h *fingerprint, f func() error) er
 	return err
 }
 
-// waits reports whether a goroutine comes to wait for a mutex before it is done.
+// waits reports whether a goroutine starts to wait for a mutex before the goroutine is done.
 func waits(id string, done chan struct{}) bool {
 	for {
 		select {
@@ -189,7 +189,7 @@ func waits(id string, done chan struct{}) bool {
 			return false
 		default:
 		}
-		// The line names the goroutine and says what it is doing.
+		// The first line of the part names the goroutine and its state.
 		for part := range strings.SplitSeq(stack(true), "\n\n") {
 			if name, _, _ := strings.Cut(id, "["); strings.HasPrefix(part, name) && strings.Contains(firstLine(part), "sync.Mutex.Lock") {
 				return true
@@ -209,7 +209,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// confState draws a configuration as a host may build it: fields may be absent.
+// confState draws a configuration as a host may build a configuration: fields may be absent.
 func (r *memoryRun) confState() *pb.ConfState {
 	if r.oneIn(4) {
 		return nil
@@ -223,7 +223,7 @@ func (r *memoryRun) confState() *pb.ConfState {
 	}
 }
 
-// snapshot draws a snapshot as a host may build it.
+// snapshot draws a snapshot as a host may build a snapshot.
 func (r *memoryRun) snapshot() *pb.Snapshot {
 	s := &pb.Snapshot{Data: pick(r.chance, nil, []byte{}, r.bytes(5))}
 	if r.oneIn(10) {
@@ -248,7 +248,7 @@ func (r *memoryRun) index() uint64 {
 	return lo + uint64(r.IntN(int(r.last-lo)+3))
 }
 
-// within draws an index that is out of range once in a long while only.
+// within draws an index that is rarely out of range.
 func (r *memoryRun) within() uint64 {
 	if i := r.index(); i <= r.last || r.oneIn(30) {
 		return i
@@ -337,7 +337,7 @@ var memoryOps = []memoryOp{
 	{"CreateSnapshot", true, func(r *memoryRun) func(int, memory, *fingerprint) error {
 		at, data, cs, spoil := r.within(), r.payload(), r.confState(), r.oneIn(2)
 		if snap, _ := r.m.disk[0].memory.Snapshot(); at > snap.GetMetadata().GetIndex() && at < r.base {
-			at = r.base // a snapshot of what is compacted away is beyond any contract
+			at = r.base // a snapshot of a compacted index is beyond any contract
 		}
 		return func(side int, mem memory, h *fingerprint) error {
 			mine := cloneOf(cs)
@@ -368,7 +368,7 @@ var memoryOps = []memoryOp{
 	}},
 }
 
-// watchEntries has the ledger watch a slice that the storages returned.
+// watchEntries makes the ledger watch a slice that the storages returned.
 func (r *memoryRun) watchEntries(lo, hi, size uint64) {
 	r.watch(r.m, "entries", func(side int) func() fingerprint {
 		ents, err := r.m.disk[side].memory.Entries(lo, hi, size)

@@ -39,7 +39,7 @@ var nodeOps = []nodeOp{
 	{"node op: Stop", 1, (*nodeGroup).stopNode},
 }
 
-// stepNodes makes one random step.
+// stepNodes makes a random step.
 func (g *nodeGroup) stepNodes() {
 	total := 0
 	for i := range nodeOps {
@@ -100,7 +100,7 @@ func (g *nodeGroup) stepNode(m *nodeMember, msg [2]*pb.Message) {
 		return // see tooEarly; here no read waits for the first commit
 	}
 	if m.prematureVote(msg[0]) || m.termlessRefusal(msg[0]) {
-		return // upstream would lead on it, or panic
+		return // upstream would lead because of this vote, or panic
 	}
 	g.noteMessage(m.member, "Step", cloneForTrace(msg[0]))
 	_ = g.bothNodes(m, "Step", func(side int) error { return m.node[side].Step(background, msg[side]) })
@@ -120,14 +120,14 @@ func (g *nodeGroup) deliverNode(m *nodeMember) {
 	}
 	to := g.nodes[at]
 	if p.m[0].GetType() == pb.MsgTransferLeader && to.state.SoftState.RaftState != stateLeader {
-		return // upstream panics on forwarding it once more
+		return // upstream panics when the message is forwarded again
 	}
 	g.stepNode(to, [2]*pb.Message{cloneOf(p.m[0]), cloneOf(p.m[1])})
 }
 
 func (g *nodeGroup) loseNode(m *nodeMember) { g.cutOff(m.member) }
 
-// stepStray steps what Node is to ignore.
+// stepStray steps messages that Node has to ignore.
 func (g *nodeGroup) stepStray(m *nodeMember) {
 	if g.oneIn(4) {
 		g.onNodes(m, "Step of nil", func(n node) error { return n.Step(background, nil) })
@@ -182,8 +182,8 @@ func (g *nodeGroup) giveUpNode(m *nodeMember) {
 	}
 }
 
-// stopNode stops a member, makes calls on it that must not block any more, and
-// restarts it from its disk.
+// stopNode stops a member, makes calls that must no longer block, and restarts the member from its
+// disk.
 func (g *nodeGroup) stopNode(m *nodeMember) {
 	g.note(m.member, "Stop")
 	m.stopped = true
@@ -202,7 +202,7 @@ func (g *nodeGroup) stopNode(m *nodeMember) {
 	g.startNodes(m)
 }
 
-// lateCalls makes the calls that only a host's loop makes, after Stop.
+// lateCalls makes, after Stop, the calls that only a host's loop makes.
 func (g *nodeGroup) lateCalls(m *nodeMember) {
 	g.onNodes(m, "Stop again", func(n node) error { n.Stop(); return nil })
 	g.onNodes(m, "Advance after Stop", func(n node) error { n.Advance(); return nil })
@@ -217,7 +217,7 @@ func (g *nodeGroup) lateCalls(m *nodeMember) {
 	}
 }
 
-// takeNode takes a Ready, if there is one, and compares it.
+// takeNode takes a Ready if both nodes offer a Ready, and compares the two.
 func (g *nodeGroup) takeNode(m *nodeMember) bool {
 	var rds [2]ready
 	var ok [2]bool
@@ -249,7 +249,7 @@ func (g *nodeGroup) takeNode(m *nodeMember) bool {
 	return true
 }
 
-// noReady checks that there is no second Ready before Advance.
+// noReady checks that the node offers no second Ready before Advance.
 func (g *nodeGroup) noReady(m *nodeMember) {
 	var offered [2]bool
 	_ = g.bothNodes(m, "no Ready", func(side int) error { _, offered[side] = m.node[side].tryReady(); return nil })
@@ -275,7 +275,7 @@ func (g *nodeGroup) partNode(m *nodeMember) {
 	}
 }
 
-// workNode does the next thing that the host has to do.
+// workNode does the next piece of work of the host.
 func (g *nodeGroup) workNode(m *nodeMember) {
 	if m.hand != nil && g.oneIn(3) {
 		g.noReady(m)
@@ -307,7 +307,7 @@ func (g *nodeGroup) workNode(m *nodeMember) {
 	}
 }
 
-// applyNode applies committed entries; it passes over changes that do not fit.
+// applyNode applies committed entries, and skips changes that do not fit.
 func (g *nodeGroup) applyNode(m *nodeMember, pair pairOfEntries) {
 	for i, e := range pair[0] {
 		if e.GetIndex() <= m.machine.applied {

@@ -20,10 +20,9 @@ var (
 	nodeSteps = flag.Int("node-steps", 1000, "calls of a schedule of TestNode")
 )
 
-// TestNode feeds Node of both libraries the same calls, each pair of groups in a
-// bubble of fake time: after each call everyone has come to rest before the
-// next. Node serves its channels in random order, so no step leaves two calls
-// for it to choose from.
+// TestNode feeds Node of both libraries the same calls, each pair of groups in a bubble of fake
+// time: after each call all goroutines come to rest before the next call. Node serves its channels
+// in random order, so no step leaves Node two calls to choose from.
 func TestNode(t *testing.T) {
 	tally, calls, failed := Tally{}, uint64(0), 0
 	start := time.Now()
@@ -95,7 +94,7 @@ type blockedCall struct {
 	err    [2]chan error
 }
 
-// runNodes runs one schedule in a bubble.
+// runNodes runs a schedule in a bubble.
 func runNodes(t *testing.T, seed uint64, steps int, tally Tally) (calls uint64, d *Difference) {
 	installEntropy()
 	synctest.Test(t, func(*testing.T) {
@@ -139,7 +138,7 @@ func (g *nodeGroup) stopAll() {
 	synctest.Wait()
 }
 
-// assembleNodes draws a group that makes no mistakes: a panic in a Node's own
+// assembleNodes draws a group whose hosts make no mistakes, because a panic in a Node's own
 // goroutine would end the process.
 func (g *nodeGroup) assembleNodes() {
 	s := g.schedule
@@ -212,15 +211,15 @@ func (g *nodeGroup) bothNodes(m *nodeMember, what string, f func(side int) error
 	return errs[0]
 }
 
-// onNodes makes such a call on a member, and compares its state after it.
+// onNodes makes a call that does not block on a member, and compares the member's state afterwards.
 func (g *nodeGroup) onNodes(m *nodeMember, what string, f func(n node) error) {
 	g.note(m.member, what)
 	_ = g.bothNodes(m, what, func(side int) error { return f(m.node[side]) })
 	g.compareNodes(m)
 }
 
-// compareNodes compares the state of a member, and what became of its blocked
-// call, if there is one.
+// compareNodes compares the state of a member, and the outcome of its blocked call, if there is a
+// blocked call.
 func (g *nodeGroup) compareNodes(m *nodeMember) {
 	var sum [2]fingerprint
 	var st [2]status
@@ -238,12 +237,12 @@ func (g *nodeGroup) compareNodes(m *nodeMember) {
 		g.tallyStatus(&st[0])
 	}
 	if b := m.blocked; b != nil {
-		_ = g.settle(m, b, "node: blocked proposal taken later") // it may go on waiting
+		_ = g.settle(m, b, "node: blocked proposal taken later") // the call may still be blocked
 	}
 }
 
-// settle compares whether a blocked call has returned by now, and with what. It
-// reports whether it has.
+// settle compares on both sides whether a blocked call has returned, and its error, and reports
+// whether the call has returned.
 func (g *nodeGroup) settle(m *nodeMember, b *blockedCall, row string) bool {
 	var done [2]bool
 	var errs [2]error
@@ -271,11 +270,11 @@ func (g *nodeGroup) settle(m *nodeMember, b *blockedCall, row string) bool {
 	return true
 }
 
-// mayBlock makes a call that may have to wait for a leader. If it does, it is
-// either given up at once, or left to wait while other calls are made.
+// mayBlock makes a call that may have to wait for a leader. A call that waits is given up at once,
+// or left to wait while other calls are made.
 func (g *nodeGroup) mayBlock(m *nodeMember, what string, f func(ctx context.Context, side int) error) {
 	if m.blocked != nil {
-		return // one at a time: Node would choose between two at random
+		return // one blocked call at a time: Node would choose between two calls at random
 	}
 	g.note(m.member, what)
 	b := &blockedCall{what: what}

@@ -12,11 +12,11 @@ import (
 // op is a step that a schedule can take with a running member.
 type op struct {
 	row    string // in the tally
-	weight int    // relative to the others; plans multiply it by 1 to 20, or by 0
-	// essential ops are part of every plan: without them nothing happens.
+	weight int    // relative to the other ops; plans multiply the weight by 1 to 20, or by 0
+	// essential ops are part of every plan, because a group makes no progress without them.
 	essential bool
 	run       func(*schedule, *member)
-	// compacts marks the ops that lead to snapshots: some plans have many.
+	// compacts marks the ops that lead to snapshots: some plans raise their weight.
 	compacts bool
 }
 
@@ -78,7 +78,7 @@ func (s *schedule) campaign(m *member) {
 	_ = s.on(m, "Campaign", func(_ int, c core) error { return c.Campaign() })
 }
 
-// payload draws what to propose: nothing, an empty slice, or bytes.
+// payload draws a payload: nil, an empty slice, or bytes.
 func (s *schedule) payload() []byte {
 	switch s.IntN(12) {
 	case 0:
@@ -89,20 +89,20 @@ func (s *schedule) payload() []byte {
 	return s.bytes(s.IntN(s.plan.maxPayload + 1))
 }
 
-// overwrite is what a caller may do to a buffer that it may use again.
+// overwrite changes a buffer, as the caller of a method may after the call.
 func overwrite(b []byte) {
 	for i := range b {
 		b[i] = 0xee
 	}
 }
 
-// proposer returns a member to propose at: mostly one that leads, as the others
-// often have nobody to forward to.
+// proposer returns a member for a proposal: mostly a leader, because other members often know no
+// leader.
 func (s *schedule) proposer(m *member) *member {
 	if m.state.SoftState.RaftState == stateLeader || s.oneIn(4) {
 		return m
 	}
-	for range len(s.members) { // any leader: also one that does not know yet that it is outvoted
+	for range len(s.members) { // any leader, also a leader that has been replaced without noticing
 		other := s.members[s.IntN(len(s.members))]
 		if other.running() && other.state.SoftState.RaftState == stateLeader {
 			return other
@@ -115,8 +115,8 @@ func (s *schedule) propose(m *member) { s.proposeAt(s.proposer(m)) }
 
 func (s *schedule) proposeAt(m *member) {
 	data := s.payload()
-	// A leader copies; a follower may keep the buffer until the message that
-	// forwards it has left.
+	// A leader copies the data; a follower may keep the buffer until the message that forwards the
+	// proposal has left.
 	mine := m.state.SoftState.RaftState == stateLeader
 	s.note(m, "Propose", len(data), "bytes")
 	_ = s.on(m, "Propose", func(_ int, c core) error {
@@ -157,7 +157,7 @@ func (s *schedule) readIndex(m *member) {
 	_ = s.on(m, "ReadIndex", func(_ int, c core) error { c.ReadIndex(slices.Clone(ctx)); return nil })
 }
 
-// anyID draws a member, or once in a while an id that is none.
+// anyID draws a member or, rarely, an id that is no member.
 func (s *schedule) anyID() uint64 {
 	if s.oneIn(12) {
 		return pick(s.chance, 0, 77, appendThread, applyThread)
@@ -212,8 +212,8 @@ func (s *schedule) stepMessage(m *member, msg [2]*pb.Message) {
 	_ = s.on(m, "Step", func(side int, c core) error { return c.Step(msg[side]) })
 }
 
-// cloneForTrace keeps what a trace shows of a message that the call may change:
-// forwarding sets the sender and the receiver.
+// cloneForTrace copies the traced fields of a message that the call may change: forwarding sets the
+// sender and the receiver.
 func cloneForTrace(m *pb.Message) *pb.Message {
 	return &pb.Message{
 		Type: m.Type, To: m.To, From: m.From, Term: m.Term, LogTerm: m.LogTerm, Index: m.Index, Entries: m.Entries,
@@ -221,24 +221,24 @@ func cloneForTrace(m *pb.Message) *pb.Message {
 	}
 }
 
-// toggleBusy makes the storage say that the snapshot is still being made, or
-// no longer.
+// toggleBusy switches between a storage whose snapshot is not ready and a storage whose snapshot is
+// ready.
 func (s *schedule) toggleBusy(m *member) {
 	for _, d := range m.disk {
 		d.busy = !d.busy
 	}
 }
 
-// compact makes a snapshot of the state machine as it is or was, and drops log
-// entries that it covers.
+// compact makes a snapshot of the present or an earlier state of the state machine, and drops log
+// entries up to the snapshot.
 func (s *schedule) compact(m *member) {
 	_, _, old := m.disk[0].bounds()
-	// What is applied may be ahead of the commit index that is on the disk.
+	// The applied index may be ahead of the commit index on the disk.
 	upTo := min(m.machine.applied, m.disk[0].commit())
 	if low := max(old+1, m.machine.begin()); upTo >= low && low > 0 {
 		s.createSnapshot(m, low+uint64(s.IntN(int(upTo-low)+1)))
 	}
-	// Only what the node knows to be applied may be dropped from the log.
+	// The host may drop only entries that the node knows to be applied.
 	base, _, snapshot := m.disk[0].bounds()
 	if upTo := min(snapshot, m.state.Applied); upTo > base && !s.oneIn(4) {
 		s.compactLog(m, base+1+uint64(s.IntN(int(upTo-base))))
@@ -252,7 +252,7 @@ func (s *schedule) compact(m *member) {
 func (s *schedule) createSnapshot(m *member, at uint64) {
 	data, cs := s.bytes(s.IntN(30)), m.machine.conf(at)
 	if s.oneIn(8) && len(m.machine.confs) == 1 {
-		cs = nil // keeps that of the previous snapshot, which is the same
+		cs = nil // nil keeps the configuration of the previous snapshot, which is the same
 		if at0, _, old := m.disk[0].bounds(); max(at0, old) != m.machine.begin() || old == 0 {
 			cs = m.machine.conf(at)
 		}
@@ -292,7 +292,7 @@ func (s *schedule) compactLog(m *member, at uint64) {
 	s.tally.Hit("storage: log compacted")
 }
 
-// crash takes a member down, and mostly up again at once.
+// crash takes a member down, and mostly starts the member again at once.
 func (s *schedule) crash(m *member) {
 	s.audit()
 	if s.oneIn(2) && m.hand == nil && m.core[0].HasReady() {

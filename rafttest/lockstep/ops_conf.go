@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// drawConfChange draws a configuration change of either version. Many do not
-// fit the configuration that they will meet.
+// drawConfChange draws a configuration change of either version. Many changes do not fit the
+// configuration at the time of their application.
 func (s *schedule) drawConfChange() pb.ConfChangeI {
 	if s.oneIn(3) {
 		return &pb.ConfChange{
@@ -41,7 +41,7 @@ func (s *schedule) drawChangeType() pb.ConfChangeType {
 
 func (s *schedule) drawTarget() uint64 {
 	if s.oneIn(15) {
-		return 0 // means that the change is left out
+		return 0 // means that the change is ignored
 	}
 	return pick(s.chance, s.plan.ids...)
 }
@@ -68,7 +68,7 @@ func (s *schedule) proposeConfChange(m *member) {
 	})
 	s.tallyConfChange(cc)
 	if m.running() && s.oneIn(6) {
-		s.transferLeader(m) // to be under way when the change is applied
+		s.transferLeader(m) // so that a transfer is under way when the change is applied
 	}
 }
 
@@ -87,8 +87,8 @@ func (s *schedule) tallyConfChange(cc pb.ConfChangeI) {
 	}
 }
 
-// apply has the host apply committed entries: a configuration change in them is
-// put into force, the rest only counts.
+// apply makes the host apply committed entries: a configuration change comes into force, other
+// entries are only counted.
 func (s *schedule) apply(m *member, pair pairOfEntries) {
 	for i, e := range pair[0] {
 		if !m.running() {
@@ -131,7 +131,7 @@ func (s *schedule) applyChange(m *member, ents [2]*pb.Entry) {
 		s.tally.Hit("members: joint, left by itself")
 	}
 	for _, cs := range states {
-		overwriteIDs(cs.Voters) // it is the host's
+		overwriteIDs(cs.Voters) // the result belongs to the host
 	}
 	s.tally.Hit("conf change: applied")
 	if a, b := s.libs[0].describeConfChange(ccs[0]), s.libs[1].describeConfChange(ccs[1]); a != b {
@@ -139,7 +139,7 @@ func (s *schedule) applyChange(m *member, ents [2]*pb.Entry) {
 	}
 }
 
-// sameConfStates compares what ApplyConfChange returned.
+// sameConfStates compares the results of ApplyConfChange.
 func (s *schedule) sameConfStates(states [2]*pb.ConfState) {
 	var sum [2]fingerprint
 	for side := range sum {
@@ -150,7 +150,7 @@ func (s *schedule) sameConfStates(states [2]*pb.ConfState) {
 	}
 }
 
-// decode reads a configuration change; nil if it cannot be read.
+// decode reads a configuration change, or returns nil if the data is no configuration change.
 func decode(e *pb.Entry) pb.ConfChangeI {
 	if e.GetType() == pb.EntryConfChange {
 		cc := &pb.ConfChange{}
@@ -166,8 +166,8 @@ func decode(e *pb.Entry) pb.ConfChangeI {
 	return cc
 }
 
-// fits reports whether a change can be applied. A host that lets every member
-// decide like this decides the same everywhere, as all have the same history.
+// fits reports whether a change can be applied. Hosts that decide by fits all decide alike, because
+// all have the same history.
 func fits(c tracker.Config, cc *pb.ConfChangeV2) bool {
 	t := tracker.MakeProgressTracker(1, 0)
 	t.Config = c.Clone()

@@ -7,7 +7,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// turn has the host do everything that there is to do.
+// turn makes the host do all its pending work.
 func (s *schedule) turn(m *member) {
 	if m.cfg.AsyncStorageWrites {
 		if m.core[0].HasReady() {
@@ -30,7 +30,7 @@ func (s *schedule) turn(m *member) {
 	}
 }
 
-// partOfTurn has the host do one thing, so that other calls come in between.
+// partOfTurn makes the host do one piece of work, so that other calls come between.
 func (s *schedule) partOfTurn(m *member) {
 	switch {
 	case m.cfg.AsyncStorageWrites:
@@ -49,7 +49,7 @@ func (s *schedule) partOfTurn(m *member) {
 	}
 }
 
-// takeReady takes a Ready and compares it.
+// takeReady takes a Ready from both sides and compares the two.
 func (s *schedule) takeReady(m *member) {
 	var rds [2]ready
 	s.note(m, "Ready")
@@ -75,7 +75,7 @@ func (s *schedule) takeReady(m *member) {
 	}
 }
 
-// compareReady compares a Ready in every detail, and its texts now and then.
+// compareReady compares a Ready in every detail, and for some calls also its texts.
 func (s *schedule) compareReady(m *member, rds *[2]ready) {
 	var sum [2]fingerprint
 	for side := range rds {
@@ -98,7 +98,7 @@ func (s *schedule) compareReady(m *member, rds *[2]ready) {
 	}
 }
 
-// syncPart does the next thing about the Ready in hand: write it and send its
+// syncPart does the next piece of work for the Ready in hand: write the Ready and send its
 // messages, apply its entries, or call Advance.
 func (s *schedule) syncPart(m *member) {
 	switch {
@@ -143,7 +143,7 @@ func (s *schedule) write(m *member, what func(side int) (*pb.HardState, []*pb.En
 	s.compareDisks(m, 8)
 }
 
-// asyncPart does the next thing for one of the storage threads.
+// asyncPart does the next piece of work for a storage thread.
 func (s *schedule) asyncPart(m *member) {
 	switch which := s.IntN(3); {
 	case which == 0 && len(m.appends) > 0 && !s.stalls(m):
@@ -167,7 +167,7 @@ func (s *schedule) asyncPart(m *member) {
 	}
 }
 
-// writeAppend writes what a MsgStorageAppend asks for.
+// writeAppend writes the contents of a MsgStorageAppend.
 func (s *schedule) writeAppend(m *member, p packet) {
 	s.write(m, func(side int) (*pb.HardState, []*pb.Entry, *pb.Snapshot) {
 		msg := p.m[side]
@@ -179,8 +179,8 @@ func (s *schedule) writeAppend(m *member, p packet) {
 	})
 }
 
-// route puts the responses of a finished work on their way: those to peers
-// over the network, those to the own node in order.
+// route sends the responses of finished work: responses for peers over the network, responses for
+// the own node in order.
 func (s *schedule) route(m *member, p packet) {
 	for i := range p.m[0].GetResponses() {
 		r := packet{[2]*pb.Message{p.m[0].GetResponses()[i], p.m[1].GetResponses()[i]}}

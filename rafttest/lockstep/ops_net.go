@@ -29,8 +29,8 @@ func (s *schedule) memberOf(id uint64) *member {
 	return nil
 }
 
-// draw returns the position of a message: the oldest one to m if the network
-// keeps order, or any.
+// drawPacket returns the position of a message: the oldest message to m if the network keeps order,
+// and otherwise any message.
 func (s *schedule) drawPacket(m *member) (int, bool) {
 	if len(s.net) == 0 {
 		return 0, false
@@ -53,7 +53,7 @@ func (s *schedule) deliver(m *member) {
 	}
 }
 
-// deliverAll delivers everything that is on its way now, in order.
+// deliverAll delivers all messages that are on their way now, in order.
 func (s *schedule) deliverAll(*member) {
 	for range min(len(s.net), 40) {
 		if s.doomed == nil {
@@ -68,8 +68,8 @@ func (s *schedule) duplicate(m *member) {
 	}
 }
 
-// deliverAt delivers a message: the receiver gets a copy, as over a network, so
-// that the sender's own can be checked to stay as it was.
+// deliverAt delivers a copy of a message, as a network does, so that the harness can check that the
+// sender's own message stays unchanged.
 func (s *schedule) deliverAt(i int, again bool) {
 	p := s.net[i]
 	if !again {
@@ -101,7 +101,7 @@ func (s *schedule) drop(m *member) {
 	s.lost(p)
 }
 
-// cutOff loses everything that is on its way from or to a member.
+// cutOff loses all messages that are on their way from or to a member.
 func (s *schedule) cutOff(m *member) {
 	if s.plan.lossless {
 		return
@@ -109,8 +109,8 @@ func (s *schedule) cutOff(m *member) {
 	s.net = slices.DeleteFunc(s.net, func(p packet) bool { return p.to() == m.id || p.m[0].GetFrom() == m.id })
 }
 
-// partition draws which members can no longer talk to the rest, or lets all
-// talk again. Leaders of either side append to logs that then differ.
+// partition draws a set of members that cannot talk to the rest, or connects all members again.
+// Leaders of both sides append to logs, which then differ.
 func (s *schedule) partition(*member) {
 	s.island = nil
 	if s.plan.lossless || s.oneIn(2) {
@@ -122,7 +122,7 @@ func (s *schedule) partition(*member) {
 	}
 }
 
-// lost is a message that did not arrive: the sender's host may notice.
+// lost handles a message that did not arrive: the sender's host may notice.
 func (s *schedule) lost(p packet) {
 	from := s.memberOf(p.m[0].GetFrom())
 	if p.m[0].GetType() == pb.MsgSnap {
@@ -132,7 +132,7 @@ func (s *schedule) lost(p packet) {
 	}
 }
 
-// reportSnap has the sender's host report how a snapshot fared.
+// reportSnap makes the sender's host report the outcome of a snapshot.
 func (s *schedule) reportSnap(p packet, st int) {
 	if from := s.memberOf(p.m[0].GetFrom()); from != nil && from.running() {
 		s.snapshotReport(from, p.to(), st)

@@ -9,8 +9,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// oddMessage steps a message that arrives by mistake: from outside the group,
-// of a type that only a node's own host sends, out of season, or malformed.
+// oddMessage steps a message that arrives by mistake: from outside the group, of a type sent only
+// by a node's own host, at the wrong time, or malformed.
 func (s *schedule) oddMessage(m *member) {
 	msg := s.drawOdd(m)
 	s.odd = true
@@ -23,7 +23,7 @@ func (s *schedule) drawOdd(m *member) *pb.Message {
 	term := st.HardState.GetTerm()
 	msg := &pb.Message{From: new(s.anyID()), To: new(m.id)}
 	if from := msg.GetFrom(); from == appendThread || from == applyThread {
-		msg.From = new(uint64(77)) // or it would be taken for the leader
+		msg.From = new(uint64(77)) // otherwise the storage thread would be taken for the leader
 	}
 	typ := func(t pb.MessageType) *pb.Message { msg.Type = &t; return msg }
 	inTerm := func(t pb.MessageType) *pb.Message { msg.Term = new(term); return typ(t) }
@@ -31,7 +31,7 @@ func (s *schedule) drawOdd(m *member) *pb.Message {
 	case 0: // only a host sends these
 		return typ(pick(s.chance, pb.MsgHup, pb.MsgBeat, pb.MsgCheckQuorum, pb.MsgUnreachable, pb.MsgSnapStatus,
 			pb.MsgStorageAppend, pb.MsgStorageApply, pb.MsgStorageAppendResp, pb.MsgStorageApplyResp))
-	case 1: // answers to questions that nobody asked
+	case 1: // answers to questions that were not asked
 		return inTerm(pick(s.chance, pb.MsgAppResp, pb.MsgVoteResp, pb.MsgHeartbeatResp, pb.MsgPreVoteResp, pb.MsgReadIndexResp))
 	case 2: // a type of a later version
 		return inTerm(pb.MessageType(s.between(23, 40)))
@@ -47,11 +47,11 @@ func (s *schedule) drawOdd(m *member) *pb.Message {
 	case 7: // an outdated leader
 		msg.Term, msg.Commit = new(term-min(term, 1)), new(uint64(0))
 		return typ(pick(s.chance, pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap))
-	case 8: // a stray vote request, of any term but the last
+	case 8: // a stray vote request, of the present or a later term
 		msg.Term = new(term + uint64(s.between(0, 2)))
 		msg.LogTerm, msg.Index = new(uint64(s.IntN(5))), new(st.HardState.GetCommit()+uint64(s.IntN(3)))
 		return typ(pick(s.chance, pb.MsgVote, pb.MsgPreVote))
-	case 9: // a read answer with other than one entry
+	case 9: // a read answer with a number of entries other than 1
 		msg.Entries = slices.Repeat([]*pb.Entry{{Data: []byte("r")}}, s.IntN(3))
 		return inTerm(pb.MsgReadIndexResp)
 	default:
@@ -59,7 +59,7 @@ func (s *schedule) drawOdd(m *member) *pb.Message {
 	}
 }
 
-// drawMalformed makes a message that upstream panics on, at least in some state.
+// drawMalformed makes a message on which upstream panics, at least in some state.
 func (s *schedule) drawMalformed(m *member, msg *pb.Message) *pb.Message {
 	term := m.state.HardState.GetTerm()
 	switch s.IntN(5) {
@@ -80,12 +80,12 @@ func (s *schedule) drawMalformed(m *member, msg *pb.Message) *pb.Message {
 // breakContract makes a call that a host must not make.
 func (s *schedule) breakContract(m *member) {
 	switch s.IntN(4) {
-	case 0: // there is none to advance from, or writes are asynchronous
+	case 0: // without a Ready, or with asynchronous writes
 		if m.hand == nil {
 			s.note(m, "Advance out of turn")
 			_ = s.on(m, "Advance out of turn", func(_ int, c core) error { c.advance(); return nil })
 		}
-	case 1: // perhaps a second one
+	case 1: // sometimes a second Ready before Advance
 		if m.hand != nil && !m.written {
 			s.writeReady(m)
 		}

@@ -3,14 +3,13 @@
 
 package lockstep
 
-// Some bugs show only after a chain of events that single random steps hardly
-// ever make: a disk that is slow while leaders come and go, a member that lags
-// so far that it needs a snapshot, and another one before it has written the
-// first. These ops make the chains, and leave the details to chance.
+// Some bugs show only after a chain of events that is unlikely among single random steps: a slow
+// disk while leaders change, or a member that lags so far that it needs a snapshot, and needs a
+// second snapshot before the first is written. The ops of this file make such chains, and draw the
+// details.
 
-// slowDisk makes a member's disk slow, or quick again: what it is given to
-// write waits, and so do the reports of what it has written, while messages
-// keep coming.
+// slowDisk makes a member's disk slow, or fast again. At a slow disk, writes and the reports of
+// finished writes wait, while messages keep arriving.
 func (s *schedule) slowDisk(m *member) { m.slow = !m.slow }
 
 // stalls reports whether a slow disk makes its host wait now.
@@ -36,9 +35,8 @@ func (s *schedule) bustle(rounds int) {
 	}
 }
 
-// upheaval has a leader append entries that reach one slow follower only, and
-// then another member win: the follower's entries are replaced while they are
-// being written.
+// upheaval makes a leader append entries that reach only one follower, with a slow disk. Then
+// another member wins, and the follower's entries are replaced during their write.
 func (s *schedule) upheaval(f *member) {
 	old := s.anyLeader()
 	if old == nil || old == f || s.plan.lossless {
@@ -65,8 +63,8 @@ func (s *schedule) upheaval(f *member) {
 	}
 }
 
-// lagBehind cuts a member off while the rest goes on and compacts its logs. When
-// it is back, with a slow disk, it needs a snapshot.
+// lagBehind cuts a member off while the other members go on and compact their logs. When the member
+// is connected again, with a slow disk, the member needs a snapshot.
 func (s *schedule) lagBehind(f *member) {
 	leader := s.anyLeader()
 	if leader == nil || leader == f || s.plan.lossless {
@@ -93,15 +91,15 @@ func (s *schedule) lagBehind(f *member) {
 		}
 		s.bustle(1)
 		if f.slow && leader.running() && s.doomed == nil && s.oneIn(2) {
-			s.snapshotReport(leader, f.id, 2) // wrongly, so that it is sent another one
+			s.snapshotReport(leader, f.id, 2) // a wrong report, so that the leader sends another snapshot
 			s.proposeTo(leader, 1)
 			s.compactIfRunning(leader)
 		}
 	}
 }
 
-// giveUpOn has a leader learn that a member is away: it must not send it
-// snapshots then.
+// giveUpOn makes a leader notice that a member is away: the leader must not send snapshots to this
+// member then.
 func (s *schedule) giveUpOn(leader, f *member) {
 	if !leader.running() || s.doomed != nil {
 		return

@@ -5,10 +5,10 @@ package lockstep
 
 import "math"
 
-// plan is what a schedule draws once: how large the group is, how it is
-// configured and begins, and how likely each step is. Drawing the rates anew
-// for each schedule ("swarm testing") reaches states that one set of rates,
-// however balanced, does not: no losses at all, nothing but ticks, and so on.
+// plan holds the choices that a schedule draws once: the size of the group, its configuration and
+// start, and the probability of each step. New probabilities for each schedule ("swarm testing")
+// reach states that a single set of probabilities, however balanced, does not reach: no losses at
+// all, nothing but ticks, and so on.
 type plan struct {
 	ids               []uint64
 	voters, learners  []uint64
@@ -21,20 +21,20 @@ type plan struct {
 	maxPayload        int
 }
 
-// startKind is how a group begins.
+// startKind is the kind of a group's initial state.
 type startKind int
 
 const (
 	startBootstrap startKind = iota // Bootstrap on empty storage
 	startMembers                    // a configuration, and an empty log
 	startSnapshot                   // storage prepared with a snapshot
-	startHistory                    // and with logs that have diverged behind it
+	startHistory                    // a snapshot, and logs after the snapshot that have diverged
 	startKinds
 )
 
 var startNames = [startKinds]string{"start: bootstrap", "start: prepared configuration", "start: prepared snapshot", "start: diverged logs"}
 
-// draw returns the position of an op, each as likely as the plan says.
+// draw returns the position of an op, with the probabilities of the plan.
 func (p *plan) draw(c chance) int {
 	x := c.IntN(p.cumulative[len(p.cumulative)-1])
 	for i, upTo := range p.cumulative {
@@ -78,7 +78,7 @@ func (s *schedule) drawPlan() plan {
 	return p
 }
 
-// drawIDs draws n different ids: small ones, or any at all.
+// drawIDs draws n different ids: mostly 1 to n, sometimes any numbers.
 func (s *schedule) drawIDs(n int) []uint64 {
 	ids := make([]uint64, 0, n)
 	if !s.oneIn(5) {
@@ -114,7 +114,7 @@ func (s *schedule) drawConfig() config {
 		TraceLogger:                 pick[any](c, nil, struct{}{}),
 	}
 	if cfg.MaxSizePerMsg == 0 && cfg.MaxCommittedSizePerReady == 0 && !c.oneIn(25) {
-		cfg.MaxCommittedSizePerReady = 100 // or the first committed entry panics
+		cfg.MaxCommittedSizePerReady = 100 // otherwise the first committed entry panics
 	}
 	if cfg.MaxSizePerMsg < math.MaxUint64 && c.oneIn(3) {
 		cfg.MaxInflightBytes = cfg.MaxSizePerMsg + pick[uint64](c, 1, 50, 5000)
@@ -128,7 +128,7 @@ func (s *schedule) drawConfig() config {
 	return cfg
 }
 
-// vary gives a member a configuration of its own in some field.
+// vary changes a part of the group's configuration for a member.
 func (s *schedule) vary(cfg config) config {
 	if !s.oneIn(4) {
 		return cfg

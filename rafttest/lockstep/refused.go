@@ -9,7 +9,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Upstream panics where Weft refuses, so no error of its says that.
+// refused is always false for upstream, which panics in the cases that Weft refuses.
 func (upstream) refused(error) bool { return false }
 
 func (weft) refused(err error) bool {

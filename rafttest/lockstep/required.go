@@ -9,8 +9,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// Required returns the rows of a tally that the schedules of a test run must
-// have hit: a harness that no longer reaches something must not go unnoticed.
+// Required returns the rows of a tally that the schedules of a test run must have hit, so that a
+// harness which no longer reaches a state fails.
 func Required() []string {
 	rows := make([]string, 0, 200)
 	for _, op := range ops {
@@ -34,8 +34,8 @@ func Required() []string {
 	return rows
 }
 
-// leaves reports whether messages of a type are ever in a Ready: the others
-// only go from a host to its node.
+// leaves reports whether messages of a type are ever in a Ready: messages of the other types go
+// only from a host to its node.
 func leaves(t pb.MessageType) bool {
 	switch t {
 	case pb.MsgHup, pb.MsgBeat, pb.MsgUnreachable, pb.MsgSnapStatus, pb.MsgCheckQuorum, pb.MsgForgetLeader,

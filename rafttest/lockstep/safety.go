@@ -3,18 +3,17 @@
 
 package lockstep
 
-// safety watches whether the group is still sane. Schedules also do what no
-// host may: they switch the checks of configuration changes off, apply changes
-// that others reject, and so on. Then a leader may be elected that lacks
-// committed entries, and messages appear that no sane group sends. Both
-// libraries still have to do the same, but Weft may refuse such messages where
-// upstream goes on with what it has.
+// safety watches whether the group is still safe. Schedules also break the rules for hosts: they
+// switch the checks of configuration changes off, apply changes that other members reject, and so
+// on. Then a leader may be elected that lacks committed entries, and messages appear that no safe
+// group sends. Both libraries still have to behave alike, but Weft may refuse such messages where
+// upstream goes on.
 type safety struct {
 	lost bool
-	// commit is the highest commit index seen, and term that of the member
-	// where it was seen: leaders of later terms must have it.
+	// commit is the highest commit index seen, and term the term of the member with this commit
+	// index: leaders of later terms must have the entries up to commit.
 	commit, term uint64
-	// leaders is who led which term.
+	// leaders holds the leader of each term.
 	leaders map[uint64]uint64
 }
 

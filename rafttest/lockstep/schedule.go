@@ -13,11 +13,11 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// schedule is one random run of a group of members, each of which exists twice:
-// as a node of upstream's library and as one of Weft's. Every call is made on
-// both, with equal arguments of their own, and everything that comes out is
-// compared at once. So the two are in the same state before each call, and
-// what the host and the network do next can be decided by looking at one side.
+// schedule is one random run of a group of members, each of which exists twice: as a node of
+// upstream's library and as a node of Weft's. Every call is made on both nodes, with equal
+// arguments, and all results are compared at once. So the two nodes are in the same state before
+// each call, and the schedule can choose the next step of the host and the network by the state of
+// one side.
 type schedule struct {
 	chance
 	seed    uint64
@@ -34,33 +34,33 @@ type schedule struct {
 	// call counts the calls made on both sides.
 	call  uint64
 	trace trace
-	// odd is set while a message is being stepped that no correct node sends:
-	// Weft may refuse it, whatever upstream does.
+	// odd is set while a message is stepped that no correct node sends: Weft may refuse such a
+	// message, whatever upstream does.
 	odd bool
 	// doomed is a member to crash before the next step: see doom.
 	doomed *member
 }
 
-// Options say what Run does.
+// Options configure Run.
 type Options struct {
-	// Steps is how many steps a schedule takes; each makes one call or a few.
+	// Steps is the number of steps of a schedule; each step makes a call or a few calls.
 	Steps int
-	// Tally, if not nil, counts what is covered.
+	// Tally, if not nil, counts the covered cases.
 	Tally Tally
 	// swap replaces the libraries, for tests of the harness.
 	swap *[2]library
 }
 
-// Result is what a schedule did.
+// Result is the outcome of a schedule.
 type Result struct {
 	// Calls is the number of calls that were made on both sides and compared.
 	Calls uint64
-	// Difference is the first one, or nil.
+	// Difference is the first difference, or nil.
 	Difference *Difference
 }
 
-// Run runs the schedule of a seed. It must not run beside another one: both
-// libraries draw from crypto/rand.Reader, which Run replaces for the process.
+// Run runs the schedule of a seed. Two calls of Run must not overlap, because both libraries draw
+// from crypto/rand.Reader, which Run replaces for the process.
 func Run(seed uint64, o Options) (result Result) {
 	installEntropy()
 	s := &schedule{
@@ -97,7 +97,7 @@ func Run(seed uint64, o Options) (result Result) {
 	return result
 }
 
-// step makes one random step.
+// step makes a random step.
 func (s *schedule) step() {
 	if m := s.doomed; m != nil {
 		s.doomed = nil
@@ -129,14 +129,14 @@ func (s *schedule) finish() {
 	}
 }
 
-// audit checks that nothing that was handed out has changed.
+// audit checks that no value changed after it was handed out.
 func (s *schedule) audit() {
 	if side, changed := s.ledger.audit(); changed != "" {
 		s.fail(s.libs[side].name()+" changed what it handed out", changed)
 	}
 }
 
-// watch has the ledger watch what one call handed out, on both sides.
+// watch makes the ledger watch the values that a call handed out, on both sides.
 func (s *schedule) watch(m *member, what string, now func(side int) func() fingerprint) {
 	for side := range 2 {
 		f := now(side)
@@ -152,12 +152,12 @@ func (s *schedule) fail(what, detail string) {
 	panic(&Difference{Seed: s.seed, Call: s.call, What: what, Detail: detail, Trace: s.trace.lines(s.libs[0])})
 }
 
-// differ ends the schedule with two values that are not alike.
+// differ ends the schedule with two values that differ.
 func (s *schedule) differ(what string, a, b any) {
 	s.fail(what, sides(s.libs, render(a), render(b)))
 }
 
-// outcome is how a call ended.
+// outcome is the end of a call: a panic, an error, or neither.
 type outcome struct {
 	panicked any
 	err      error
@@ -183,8 +183,8 @@ func attempt(side int, f func(side int) error) (o outcome) {
 	return outcome{err: f(side)}
 }
 
-// both makes a call on both sides and compares how it ended. It returns the
-// error, and whether the call came back at all; if not, the member is down.
+// both makes a call on both sides and compares the outcomes. both returns the error, and whether
+// the call returned at all; if not, the member is down.
 func (s *schedule) both(m *member, what string, f func(side int) error) (error, bool) {
 	s.call++
 	var out [2]outcome
@@ -216,15 +216,15 @@ func (s *schedule) both(m *member, what string, f func(side int) error) (error, 
 	return a.err, true
 }
 
-// upstreamBug reports whether upstream panicked on what correct members do. A
-// MsgTransferLeader that a follower forwards has a term; if the receiver has
-// stepped down by then it should forward it too, which upstream cannot.
+// upstreamBug reports whether upstream panicked although all members behaved correctly. A
+// MsgTransferLeader that a follower forwards has a term; a receiver that has stepped down meanwhile
+// should forward the message too, and upstream panics instead.
 func upstreamBug(panicked any) bool {
 	text, _ := panicked.(string)
 	return strings.HasPrefix(text, "term should not be set when sending MsgTransferLeader")
 }
 
-// sameError compares errors: their texts, and which sentinel they are or wrap.
+// sameError compares errors: their texts, and the sentinels that they are or wrap.
 func (s *schedule) sameError(what string, a, b error) {
 	if a == nil && b == nil {
 		return
@@ -240,7 +240,7 @@ func (s *schedule) sameError(what string, a, b error) {
 	}
 }
 
-// on makes a call on a running member, and compares the member's state after it.
+// on makes a call on a running member, and compares the member's state afterwards.
 func (s *schedule) on(m *member, what string, f func(side int, c core) error) error {
 	err, ok := s.both(m, what, func(side int) error { return f(side, m.core[side]) })
 	if ok {
@@ -249,8 +249,8 @@ func (s *schedule) on(m *member, what string, f func(side int, c core) error) er
 	return err
 }
 
-// compare compares the state of a member as far as hosts can see it. Texts and
-// the cheaper views of the same state are sampled.
+// compare compares the state of a member as far as hosts can see the state. Texts and the cheaper
+// views of the same state are compared after some calls only.
 func (s *schedule) compare(m *member) {
 	var has [2]bool
 	var sum [2]fingerprint
@@ -315,7 +315,7 @@ func (s *schedule) compareStatusTexts(m *member) {
 	}
 }
 
-// scribble overwrites a status: it is the host's to change.
+// scribble overwrites a status, because a host may change its status.
 func scribble(st *status) {
 	*st.HardState.Term, *st.HardState.Commit = 1<<40, 1<<41
 	for _, set := range []map[uint64]struct{}{st.Config.Voters[0], st.Config.Voters[1], st.Config.Learners, st.Config.LearnersNext} {
@@ -328,7 +328,7 @@ func scribble(st *status) {
 	}
 }
 
-// compareDisks compares what is written; tail as for disk.fingerprint.
+// compareDisks compares the disks of both sides; tail is as for disk.fingerprint.
 func (s *schedule) compareDisks(m *member, tail uint64) {
 	a, b := m.disk[0].fingerprint(tail), m.disk[1].fingerprint(tail)
 	if a == b {

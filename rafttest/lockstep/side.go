@@ -12,11 +12,11 @@ import (
 
 //go:generate sh -c "sed -f weft.sed side_upstream.go | gofmt > side_weft.go"
 
-// The two libraries have the same API but, to the compiler, different types.
-// Here are types of neither that both translate to and from: what is compared,
-// and what a schedule calls. Types of raftpb and tracker are shared already.
+// The two libraries have the same API but, to the compiler, different types. The types in this file
+// belong to neither library, and both adapters convert from and to them. The types of raftpb and
+// tracker are shared already.
 
-// library is one of the two libraries: its functions, and what makes its nodes.
+// library is one of the two libraries: its functions, and the constructors of its nodes.
 type library interface {
 	name() string
 	setLogger(logger)
@@ -27,11 +27,11 @@ type library interface {
 	startNode(config, []peer) node
 	restartNode(config) node
 
-	// sentinel names the exported error that err is, with a leading "wrapped"
-	// if it only wraps one; empty for any other error.
+	// sentinel names the exported error that err is, with a leading "wrapped" for an error that
+	// wraps the exported error; empty for any other error.
 	sentinel(err error) string
-	// refused reports whether err says that a message was refused as malformed,
-	// or that storage failed: what Weft returns where upstream panics.
+	// refused reports whether err says that a message was refused as malformed, or that storage
+	// failed: Weft returns such errors where upstream panics.
 	refused(err error) bool
 	// errSnapshotLater is ErrSnapshotTemporarilyUnavailable.
 	errSnapshotLater() error
@@ -39,7 +39,7 @@ type library interface {
 	describer
 }
 
-// describer is the functions of a library that know nothing of nodes.
+// describer is the set of a library's functions that need no node.
 type describer interface {
 	describeReady(ready, formatter) string
 	describeMessage(*pb.Message, formatter) string
@@ -99,7 +99,7 @@ type node interface {
 	ReportUnreachable(uint64)
 	Stop()
 
-	// tryReady takes a Ready if one is offered at this moment.
+	// tryReady takes a Ready if the node offers a Ready at this moment.
 	tryReady() (ready, bool)
 	reportSnapshot(id uint64, st int)
 	status() status
@@ -206,7 +206,7 @@ type status struct {
 	Progress       map[uint64]tracker.Progress
 }
 
-// The roles, as both libraries number them.
+// The roles, with the numbers of both libraries.
 const (
 	stateFollower uint64 = iota
 	stateCandidate
@@ -214,8 +214,7 @@ const (
 	statePreCandidate
 )
 
-// The addresses of the storage threads, which the two libraries agree on
-// (TestUtil checks it).
+// The addresses of the storage threads, the same in both libraries (checked by TestThreads).
 const (
 	appendThread = ^uint64(0)
 	applyThread  = appendThread - 1

@@ -5,8 +5,8 @@ package lockstep
 
 import "fmt"
 
-// silence is a logger that says nothing, and panics where a logger must.
-// Log lines are not compared: they are for people, and differ.
+// silence is a logger without output, and panics where a logger must. Log lines are not compared,
+// because the lines are for people, and differ.
 type silence struct{}
 
 func (silence) Debug(...any)            {}

@@ -59,7 +59,7 @@ var roleRows = [...]string{"role: follower", "role: candidate", "role: leader", 
 
 var progressRows = [...]string{"progress: probe", "progress: replicate", "progress: snapshot"}
 
-// tallyStatus counts what states the nodes were in.
+// tallyStatus counts the states of the nodes.
 func (s *schedule) tallyStatus(st *status) {
 	s.tally.Hit(roleRows[st.SoftState.RaftState])
 	c := &st.Config
@@ -105,7 +105,7 @@ func messageRows(prefix string) map[pb.MessageType]string {
 	return rows
 }
 
-// tallyReady counts what a Ready held.
+// tallyReady counts the contents of a Ready.
 func (s *schedule) tallyReady(rd *ready) {
 	if len(rd.ReadStates) > 0 {
 		s.tally.Hit("ready: read states")
@@ -130,7 +130,8 @@ func (s *schedule) tallyReady(rd *ready) {
 	}
 }
 
-// tallyRefusal counts why Weft was allowed to refuse what upstream did not.
+// tallyRefusal counts the reason for which Weft was allowed to refuse a message that upstream did
+// not refuse.
 func (s *schedule) tallyRefusal(upstream outcome) {
 	switch {
 	case upstream.panicked != nil:

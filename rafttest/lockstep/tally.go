@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Tally counts what schedules have covered: a row is a group and a name.
+// Tally counts the cases that schedules have covered: a row is a group and a name.
 type Tally map[string]int
 
-// Hit counts one.
+// Hit adds 1 to a row.
 func (t Tally) Hit(row string) { t[row]++ }
 
 // Add adds the counts of another tally.
@@ -23,7 +23,7 @@ func (t Tally) Add(other Tally) {
 	}
 }
 
-// Missing returns those of the rows that were never hit.
+// Missing returns the rows that were never hit.
 func (t Tally) Missing(rows []string) []string {
 	var out []string
 	for _, row := range rows {

@@ -14,7 +14,7 @@ import (
 // traceSize is how many of the last calls a difference shows.
 const traceSize = 40
 
-// trace keeps the last calls. Their lines are written only when they are shown.
+// trace keeps the last calls. Their lines are made only for output.
 type trace struct {
 	events [traceSize]event
 	n      int
@@ -23,7 +23,7 @@ type trace struct {
 type event struct {
 	call, member uint64
 	what         string
-	// At most one of these says more.
+	// At most one of these fields is set.
 	m    *pb.Message
 	args []any
 }
@@ -52,7 +52,7 @@ func (t *trace) lines(lib library) []string {
 // short renders payloads by their length, for traces.
 func short(b []byte) string { return fmt.Sprintf("(%d bytes)", len(b)) }
 
-// note adds the call that comes next to the trace.
+// note adds the next call to the trace.
 func (s *schedule) note(m *member, what string, args ...any) {
 	s.trace.add(event{call: s.call + 1, member: m.id, what: what, args: args})
 }
@@ -61,7 +61,8 @@ func (s *schedule) noteMessage(m *member, what string, msg *pb.Message) {
 	s.trace.add(event{call: s.call + 1, member: m.id, what: what, m: msg})
 }
 
-// statusParts splits a status text so that the members' order does not count.
+// statusParts splits a status text into parts whose order does not depend on the order of the
+// members.
 func statusParts(text string) []string {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '{' || r == '}' })
 	for i, p := range parts {

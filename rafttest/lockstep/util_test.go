@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// inputs draws protocol state of any shape: also such as no node produces.
+// inputs draws protocol state of any shape, also shapes that no node produces.
 type inputs struct{ chance }
 
 // number draws a field: absent, zero, small, or at the end of the range.
@@ -29,7 +29,7 @@ func (in inputs) data() []byte {
 func (in inputs) entry() *pb.Entry {
 	e := &pb.Entry{Term: in.number(), Index: in.number(), Data: in.data()}
 	if !in.oneIn(4) {
-		e.Type = pb.EntryType(in.IntN(4)).Enum() // one more than there are
+		e.Type = pb.EntryType(in.IntN(4)).Enum() // one type more than exists
 	}
 	if in.oneIn(2) {
 		cc, err := proto.Marshal(in.change().AsV2())
@@ -123,8 +123,8 @@ func (in inputs) ready() ready {
 	return rd
 }
 
-// TestUtil compares the functions that know nothing of nodes, on any input. Weft's
-// panic on none of them, upstream's on some.
+// TestUtil compares the functions that need no node, on any input. Weft's functions never panic,
+// upstream's panic on some inputs.
 func TestUtil(t *testing.T) {
 	in := inputs{newChance(7)}
 	libs := [2]library{upstream{}, weft{}}
@@ -162,7 +162,7 @@ func TestUtil(t *testing.T) {
 				panicked[side] = o.panicked != nil
 			}
 			if panicked[0] && !panicked[1] {
-				continue // Weft describes what upstream cannot
+				continue // Weft describes a value on which upstream panics
 			}
 			if got[0] != got[1] || panicked[1] {
 				t.Fatalf("%s, panics %v:\n%s\nmessage %v", what, panicked, sides(libs, fmt.Sprint(got[0]), fmt.Sprint(got[1])), m)

@@ -12,13 +12,12 @@ import (
 	"slices"
 )
 
-// ErrDamaged wraps what is wrong with an encoded table.
+// ErrDamaged wraps the description of damage in an encoded table.
 var ErrDamaged = errors.New("session: the encoded table is damaged")
 
-// The head, under key 0: version, clock, last id. A record, under its id:
-// version, used, last, last-low, count; then for each result how far its
-// sequence is above the one before (at first: above low), length and value. All
-// numbers but the version are uvarints.
+// The head, under key 0: version, clock, last id. A record, under its id: version, used, last,
+// last-low, count; then for each result the distance of its sequence from the previous result's
+// sequence (the first: from low), length and value. All numbers but the version are uvarints.
 const version = 1
 
 func (t *Table) encodeHead() []byte {
@@ -42,7 +41,7 @@ func (r *record) encode() []byte {
 	return b
 }
 
-// reader takes an encoding apart; after a mistake it yields zeros.
+// reader takes an encoding apart; after a mistake a reader yields zeros.
 type reader struct {
 	b   []byte
 	bad bool
@@ -79,7 +78,7 @@ func newReader(b []byte) (*reader, error) {
 	return &reader{b: b[1:]}, nil
 }
 
-// decodeRecord is the inverse of encode. It shares no memory with b.
+// decodeRecord is the inverse of encode. The record shares no memory with b.
 func decodeRecord(id ID, b []byte) (*record, error) {
 	in, err := newReader(b)
 	if err != nil {
@@ -106,9 +105,9 @@ func decodeRecord(id ID, b []byte) (*record, error) {
 	return r, nil
 }
 
-// Load makes a table from what Changes or All yielded, in any order and without
-// what was removed. An empty sequence makes an empty table. Limits lower than
-// those of the time when it was written take effect as sessions are used.
+// Load makes a table from the pairs that Changes or All yielded, in any order and without the
+// removed keys. An empty sequence makes an empty table. Limits below the limits of the written
+// table take effect as sessions are used.
 func Load(limits Limits, stored iter.Seq2[ID, []byte]) (*Table, error) {
 	t, err := New(limits)
 	if err != nil {

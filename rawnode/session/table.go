@@ -12,32 +12,31 @@ import (
 	"slices"
 )
 
-// ID names a session: the number that the table gave it. No two sessions of a
-// state machine ever have the same. 0 is none.
+// ID names a session: a number given by the table. No two sessions of a state machine ever have the
+// same ID. 0 means no session.
 type ID uint64
 
-// Verdict says what is to be done with a command.
+// Verdict says how the state machine has to treat a command.
 type Verdict uint8
 
 // The verdicts. All but Fresh and Repeated are refusals.
 const (
-	// Fresh: apply it.
+	// Fresh: the command has to be applied.
 	Fresh Verdict = iota
-	// Repeated: it was applied, and its result is known.
+	// Repeated: the command was applied, and its result is known.
 	Repeated
-	// Overtaken: a later command of the session was applied before it. This one
-	// was not applied and never will be; its client may send it again under a
-	// new number.
+	// Overtaken: a later command of the session was applied before this command. This command was
+	// not applied and never will be; its client may send the command again under a new number.
 	Overtaken
-	// Forgotten: whether it was applied is not known any more. Its client had
-	// acknowledged it, or went on for very long.
+	// Forgotten: the table does not know any more whether the command was applied. The client had
+	// acknowledged the result, or the session has many later results.
 	Forgotten
-	// Expired: there is no such session. It was never opened, or it was the one
-	// unused for longest when there were too many.
+	// Expired: the session does not exist. The session was never opened, or has ended; the table
+	// ends the session unused for longest when there are too many.
 	Expired
 )
 
-// String returns what an error message would say.
+// String returns the verdict in the words of an error message.
 func (v Verdict) String() string {
 	switch v {
 	case Fresh:
@@ -54,24 +53,24 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("Verdict(%d)", uint8(v))
 }
 
-// Limits bound a table. All replicas must have the same, always: they decide
-// what the table forgets.
+// Limits bound a table. All replicas must have the same limits at all times, because the limits
+// decide which sessions and results the table forgets.
 type Limits struct {
-	// Sessions is how many there can be. One more, and that which was unused
-	// for longest ends. At least 1.
+	// Sessions is the largest number of sessions. If a client opens another session, the session
+	// unused for longest ends. At least 1.
 	Sessions int
-	// Results is how many results a session keeps; at least 1.
+	// Results is the largest number of results that a session keeps; at least 1.
 	Results int
-	// ResultBytes bounds the results that a session keeps, unless a single one
-	// is larger; at least 1.
+	// ResultBytes bounds the results that a session keeps, unless a single result is larger; at
+	// least 1.
 	ResultBytes int
 }
 
-// DefaultLimits suit a store with some thousand clients: at most 640 MB in
-// theory, and a hundredth of that with small results.
+// DefaultLimits suit a store with some thousand clients: at most 640 MB in theory, and about a
+// hundredth of 640 MB with small results.
 var DefaultLimits = Limits{Sessions: 10_000, Results: 16, ResultBytes: 64 << 10}
 
-// ErrInvalid wraps what is wrong with limits or arguments.
+// ErrInvalid wraps mistakes in limits or arguments.
 var ErrInvalid = errors.New("session: invalid")
 
 // Validate returns an error that names every mistake, or nil.
@@ -88,29 +87,28 @@ func (l Limits) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Table holds the sessions of one state machine. It is used by one goroutine at
-// a time.
+// Table holds the sessions of one state machine. Only one goroutine at a time may use a table.
 type Table struct {
 	limits Limits
-	// clock counts openings and applied commands. It is the time by which
-	// sessions age: part of the state, unlike any clock of a node.
+	// clock counts openings and applied commands. Sessions age by this clock, which is part of the
+	// state, unlike the clock of a node.
 	clock  uint64
 	opened ID // the last session that was opened
-	// byUse has a *record for each session, the one unused for longest first.
+	// byUse has a *record for each session, the session unused for longest first.
 	// Invariant: used ascends.
 	byUse   list.List
 	rows    map[ID]*list.Element
-	changed map[ID]struct{} // since Changes; also those that ended
+	changed map[ID]struct{} // sessions that changed or ended since the last call of Changes
 }
 
-// record is what is known of one session.
+// record is the table's knowledge of one session.
 type record struct {
 	id   ID
 	used uint64 // the table's clock when a command was last applied
 	// last is the greatest sequence applied.
 	last uint64
-	// low is the greatest sequence whose result was dropped: at or below it
-	// nothing is known.
+	// low is the greatest sequence whose result was dropped. The table knows nothing about
+	// sequences at or below low.
 	low uint64
 	// kept are the results above low, by ascending sequence.
 	kept  []result
@@ -130,7 +128,7 @@ func New(limits Limits) (*Table, error) {
 	return &Table{limits: limits, rows: map[ID]*list.Element{}, changed: map[ID]struct{}{}}, nil
 }
 
-// Len returns how many sessions there are.
+// Len returns the number of sessions.
 func (t *Table) Len() int { return len(t.rows) }
 
 // Open begins a session and returns its id, which is never 0.
@@ -145,7 +143,7 @@ func (t *Table) Open() ID {
 	return t.opened
 }
 
-// End ends a session, and reports whether there was one.
+// End ends a session, and reports whether the session existed.
 func (t *Table) End(id ID) bool {
 	row := t.rows[id]
 	if row == nil {
@@ -157,8 +155,8 @@ func (t *Table) End(id ID) bool {
 	return true
 }
 
-// Admit says what is to be done with a command; with Repeated, it returns the
-// result of the first time, which must not be changed. It changes nothing.
+// Admit returns the verdict on a command; with Repeated, also the result of the first time, which
+// must not be changed. Admit changes nothing in the table.
 func (t *Table) Admit(id ID, sequence uint64) (Verdict, []byte) {
 	row := t.rows[id]
 	if row == nil {
@@ -189,10 +187,10 @@ func (r *record) find(sequence uint64) (int, bool) {
 	})
 }
 
-// Applied notes that a command which Admit called Fresh was applied. The client
-// has the results up to acknowledged, which are dropped; 0 if it does not say.
-// The value is kept and must not change. An error says that the command was not
-// Fresh; the table is as before.
+// Applied notes that a command with the verdict Fresh was applied. acknowledged is the sequence up
+// to which the client has the results, and these results are dropped; 0 if the client does not say.
+// The table keeps value, which must not change. An error says that the command was not Fresh; the
+// table is unchanged.
 func (t *Table) Applied(id ID, sequence, acknowledged uint64, value []byte) error {
 	if v, _ := t.Admit(id, sequence); v != Fresh {
 		return fmt.Errorf("%w: session %d, sequence %d is to be noted as applied, and is %v", ErrInvalid, id, sequence, v)
@@ -214,10 +212,9 @@ func (t *Table) Applied(id ID, sequence, acknowledged uint64, value []byte) erro
 	return nil
 }
 
-// Changes yields what has changed since the last time it was called, in a fixed
-// order: keys, and their encoded values or nil where the key is to be removed.
-// Loaded in any order they make the same table. The state machine writes them
-// together with what the commands changed.
+// Changes yields the differences since its previous call, in a fixed order: keys, and their encoded
+// values, or nil for a removed key. Loaded in any order, the pairs make the same table. The state
+// machine writes the pairs together with the effects of the commands.
 func (t *Table) Changes() iter.Seq2[ID, []byte] {
 	ids := slices.Sorted(maps.Keys(t.changed))
 	clear(t.changed)
@@ -241,7 +238,7 @@ func (t *Table) Changes() iter.Seq2[ID, []byte] {
 func (t *Table) All() iter.Seq2[ID, []byte] {
 	return func(yield func(ID, []byte) bool) {
 		if t.clock == 0 || !yield(0, t.encodeHead()) {
-			return // nothing was ever opened
+			return // no session was ever opened
 		}
 		for e := t.byUse.Front(); e != nil; e = e.Next() {
 			if r := e.Value.(*record); !yield(r.id, r.encode()) {

@@ -47,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 	admit(id, 5, session.Overtaken, "")
 	admit(77, 1, session.Expired, "")
 
-	second, third := table.Open(), table.Open() // one too many
+	second, third := table.Open(), table.Open() // more than Sessions allows by 1
 	admit(id, 6, session.Expired, "")
 	apply(second, 1, 0, "")
 	fourth := table.Open()
@@ -59,24 +59,24 @@ func TestVerdicts(t *testing.T) {
 	require.ErrorIs(t, table.Applied(fourth, 1, 0, nil), session.ErrInvalid)
 }
 
-func TestLimits(t *testing.T) {
+func TestLimitsErrorNamesEveryMistake(t *testing.T) {
 	_, err := session.New(session.Limits{Results: -1, ResultBytes: 1})
 	require.ErrorIs(t, err, session.ErrInvalid)
 	require.ErrorContains(t, err, "Sessions is 0, want 1 or more")
 	require.ErrorContains(t, err, "Results is -1, want 1 or more")
 }
 
-// TestReplicas runs random commands at a replica that lives throughout, and at
-// one that is made anew from its stored records at every turn. They never
-// differ, and each agrees with a history that forgets nothing.
-func TestReplicas(t *testing.T) {
+// TestTableAgreesWithItsReloadedCopyAndAFullHistory runs random commands at a replica that lives throughout, and at a replica that is
+// made anew from its stored records at every turn. The two replicas never differ, and both agree
+// with a history that forgets nothing.
+func TestTableAgreesWithItsReloadedCopyAndAFullHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := session.Limits{
 			Sessions: rapid.IntRange(1, 5).Draw(t, "sessions"), Results: rapid.IntRange(1, 4).Draw(t, "results"),
 			ResultBytes: rapid.IntRange(1, 30).Draw(t, "bytes"),
 		}
 		steady, fresh, stored := newTable(t, limits), newTable(t, limits), map[session.ID][]byte{}
-		applied := map[session.ID]map[uint64]string{} // each that was opened
+		applied := map[session.ID]map[uint64]string{} // for each opened session
 		latest := map[session.ID]uint64{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.IntRange(0, 9).Draw(t, "open") == 0 {
@@ -128,7 +128,7 @@ func store(into map[session.ID][]byte, changes iter.Seq2[session.ID, []byte]) {
 	}
 }
 
-func TestDamage(t *testing.T) {
+func TestLoadRefusesTruncatedTable(t *testing.T) {
 	limits := session.Limits{Sessions: 3, Results: 3, ResultBytes: 100}
 	table := newTable(t, limits)
 	id := table.Open()
@@ -149,8 +149,8 @@ func TestDamage(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrDamaged)
 }
 
-// FuzzLoad feeds records of any bytes: an error, or a table that encodes to what
-// it was made from.
+// FuzzLoad feeds records of any bytes: Load returns an error, or a table that encodes to the bytes
+// from which the table was made.
 func FuzzLoad(f *testing.F) {
 	limits := session.Limits{Sessions: 3, Results: 3, ResultBytes: 100}
 	table := newTable(f, limits)

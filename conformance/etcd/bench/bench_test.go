@@ -86,8 +86,8 @@ func TestEveryValueIsLookedFor(t *testing.T) {
 	require.ErrorIs(t, l.compare(strange), ErrLost)
 }
 
-// TestValuesDifferEverywhere: of two values no eight bytes at one place are the same,
-// so that parts of one cannot stand for parts of the other.
+// TestValuesDifferEverywhere checks that two values have no eight bytes in common at the same
+// place, so that a part of a value cannot stand for the same part of another value.
 func TestValuesDifferEverywhere(t *testing.T) {
 	l := &load{size: 4096}
 	a, b := l.value(put{0, 0}, nil), l.value(put{0, 1}, nil)
@@ -177,7 +177,7 @@ func TestRowsOutliveARun(t *testing.T) {
 	first, second := rowOf(Load{3, 0, 1024, 1}, 1, 2, 3), rowOf(Load{3, 0, 1024, 16}, 4, 5, 6)
 	require.NoError(t, s.Add(first, second))
 
-	// A run that was killed as it wrote.
+	// A run was killed during a write.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = f.WriteString(`{"members":5,"link`)
@@ -223,7 +223,8 @@ func TestReportSaysWhoLoses(t *testing.T) {
 		s.Headline(cfg),
 		"| Weft | puts a second | 0 | 15 | 1 | 0.80: 3 members, links without a bound, 1 KB x 1 |",
 		"| coded | puts a second | 15 | 0 | 1 | 0.70: 3 members, links without a bound, 1 KB x 1 |",
-		// In these rows all figures are as many as puts, and of others fewer are better.
+		// In these rows all figures equal the puts a second, and for all other figures fewer is
+		// better.
 		"| coded | processor time | 1 | 0 | 15 | 3.00: 3 members, links of 100 Mbit/s, 1 KB x 1 |",
 		"Fewer puts a second than etcd:\n\n- Weft, 3 members, links without a bound, 1 KB x 1: 0.80\n- coded, 3 members, links without a bound, 1 KB x 1: 0.70\n",
 		"### 5 members, links of 100 Mbit/s",

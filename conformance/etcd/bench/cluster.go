@@ -20,10 +20,10 @@ import (
 	"github.com/weftraft/weft/internal/process"
 )
 
-// patience is how long anything may take that must happen in the end.
+// patience bounds each wait for an event that must happen in the end.
 const patience = time.Minute
 
-// member is an etcd process and a client of its own for it alone.
+// member is an etcd process with its own client.
 type member struct {
 	name string
 	host netlab.Host
@@ -39,8 +39,8 @@ type cluster struct {
 	members []*member
 }
 
-// start starts an empty cluster on the hosts of a network, one member each, and
-// waits until all members follow one leader.
+// start starts an empty cluster on the hosts of a network, a member on each host, and waits until
+// all members follow the same leader.
 func start(ctx context.Context, side Side, net *netlab.Network, dir string) (_ *cluster, err error) {
 	c := &cluster{side: side, dir: dir}
 	defer func() {
@@ -80,8 +80,8 @@ func dial(url string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{url}, DialTimeout: patience, Logger: zap.NewNop()})
 }
 
-// until calls f until it returns no error, at most for patience. It gives up when
-// a member has ended.
+// until calls f until f returns no error, for at most patience. until gives up when a member has
+// ended.
 func (c *cluster) until(ctx context.Context, what string, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -139,7 +139,7 @@ func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 	return m.api.Status(ctx, m.url)
 }
 
-// usage adds up what all members have used.
+// usage adds up the usage of all members.
 func (c *cluster) usage() (sum process.Usage, err error) {
 	for _, m := range c.members {
 		u, err := m.proc.Usage()
@@ -151,9 +151,9 @@ func (c *cluster) usage() (sum process.Usage, err error) {
 	return sum, nil
 }
 
-// reading is what members have used and sent since they started.
+// reading is the usage of the members, and the bytes that they have sent, since their start.
 type reading struct {
-	process.Usage       // of all
+	process.Usage       // of all members
 	leaderSent, allSent uint64
 	machine             machine
 }
@@ -176,13 +176,13 @@ func (c *cluster) read(leader *member) (r reading, err error) {
 	return r, err
 }
 
-// settle waits until members that have just been busy rest: what they put off is
-// a part of what they were asked.
+// settle waits until the members are idle after a load: work that a member has postponed is a part
+// of the load's cost.
 func (c *cluster) settle(ctx context.Context) error {
 	const (
 		step  = 100 * time.Millisecond
-		steps = 3                    // of rest: etcd writes its data a tenth of a second late
-		rest  = 4 * time.Millisecond // of processor time, a member and step
+		steps = 3                    // of idleness: etcd writes its data a tenth of a second late
+		rest  = 4 * time.Millisecond // processor time of an idle member in a step
 		limit = 10 * time.Second
 	)
 	last, err := c.usage()
@@ -216,8 +216,8 @@ func (c *cluster) stop() error {
 	return errors.Join(errs...)
 }
 
-// checkLogs looks into the logs of members that are stopped: a side that codes has
-// coded if its values were large enough for it, and no other side has.
+// checkLogs reads the logs of stopped members: on a side with Codes the logs have coded entries if
+// the values were large enough, and on any other side they have none.
 func (c *cluster) checkLogs(large bool) error {
 	for _, m := range c.members {
 		l, err := disk.Read(m.dir, "")

@@ -1,14 +1,14 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures etcd as released beside etcd on Weft: clusters of real
-// processes under the same load in turns, over links of a known rate.
+// Package bench measures etcd as released beside etcd on Weft: clusters of real processes under the
+// same load in turns, over links of a known rate.
 //
-// A cell is one side under one load. For each round and size of values a side
-// begins with an empty cluster, so that neither what was measured before nor the
-// clusters of other sides are in its way. All clients call the leader, closed-loop,
-// and each put has a key of its own. After the load, when the members rest, every
-// value is read at every member from that member's own data.
+// A cell is a side under a load. For each round and size of values a side begins with an empty
+// cluster, so that neither earlier measurements nor clusters of other sides disturb the
+// measurement. All clients call the leader, closed-loop, and each put has a key of its own. After
+// the load, when the members are idle, the benchmark reads every value at every member from the
+// member's own data.
 package bench
 
 import (
@@ -26,12 +26,12 @@ type Side struct {
 	About   string // for the report
 	Program string
 	Env     []string
-	// Codes says that large values are to be coded: that they were, and that
-	// no other side codes, is checked.
+	// Codes says that large values are coded on this side. The benchmark checks the logs: coded
+	// entries on this side, and none on a side without Codes.
 	Codes bool
 }
 
-// Config says what to measure. The first side is what the others are compared with.
+// Config configures the measurements. The other sides are compared with the first side.
 type Config struct {
 	Sides   []Side
 	Members []int
@@ -39,25 +39,25 @@ type Config struct {
 	Sizes   []int   // bytes of a value
 	Clients []int
 	Rounds  int
-	// Time is how long clients begin calls, unless a bound of bytes comes first,
-	// or a client has not made Least calls by then.
+	// Time is the time for which clients begin calls. A bound of bytes may end this time earlier,
+	// and a client that has not made Least calls continues after its end.
 	Time time.Duration
-	// Others is the share of the machine's processors, 0 to 1, above which a
-	// measurement is made again because others used them.
+	// Others is the share of the machine's processors, 0 to 1. If other processes use more, the
+	// measurement is made again.
 	Others  float64
-	Network string // a kind of netlab, empty for what the machine allows
+	Network string // a kind of netlab; empty for a kind that the machine allows
 	Coded   int    // bytes of the smallest value that is coded
 
-	Dir      string // for data and logs; each cluster's is removed when it is done
+	Dir      string // for data and logs; a cluster's directory is removed after the measurement
 	Progress func(string)
 }
 
 const (
-	// Least is how many calls each client makes at least.
+	// Least is the least number of calls of each client.
 	Least = 3
 	// maxBytes is the payload of a measurement, unless Least needs more.
 	maxBytes = 96 << 20
-	// maxValue is what etcd takes by default in one request, less the key.
+	// maxValue is the default limit of etcd for a request, less the key.
 	maxValue = 1 << 20
 )
 
@@ -90,7 +90,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Load is what the cells of a row have in common.
+// Load is the common part of a row's cells.
 type Load struct {
 	Members int   `json:"members"`
 	Link    int64 `json:"link_bits_per_s"`
@@ -102,8 +102,7 @@ func (l Load) String() string {
 	return fmt.Sprintf("%d members, %s, %s x %d", l.Members, linkName(l.Link), bytesName(l.Size), l.Clients)
 }
 
-// loads returns all loads: those of one size, which share clusters, follow each
-// other.
+// loads returns all loads. Loads of the same size, which share clusters, follow each other.
 func (c Config) loads() (all []Load) {
 	for _, members := range c.Members {
 		for _, link := range c.Links {

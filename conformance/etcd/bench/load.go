@@ -15,34 +15,33 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// callTimeout is above etcd's own limit on a request, so that its answer is heard.
+// callTimeout is above etcd's own limit on a request, so that clients get etcd's answer.
 const callTimeout = 20 * time.Second
 
-// load is what clients have put.
+// load is the record of the clients' puts.
 type load struct {
 	prefix string // of all keys
 	size   int
 	seed   uint64
 
 	elapsed time.Duration
-	latency []time.Duration // of calls that were answered
+	latency []time.Duration // of answered calls
 	failed  int
-	err     error // one of those that failed
+	err     error // error of a failed call
 
 	mu   sync.Mutex
 	puts int          // begun
 	acks map[put]bool // begun; true: acknowledged
 }
 
-// put is a call: the client's number and how many it made before.
+// put is a call: the client's number, and the number of earlier calls of the client.
 type put struct{ client, number int }
 
 func (p put) key(prefix string) string {
 	return fmt.Sprintf("%s/%03d/%06d", prefix, p.client, p.number)
 }
 
-// value makes the value of a put: bytes that differ in every place from those of
-// any other put.
+// value makes the value of a put: bytes that differ at every place from the bytes of any other put.
 func (l *load) value(p put, into []byte) []byte {
 	rng := rand.New(rand.NewPCG(l.seed, uint64(p.client)<<32|uint64(p.number)))
 	into = into[:0]
@@ -52,8 +51,7 @@ func (l *load) value(p put, into []byte) []byte {
 	return into[:l.size]
 }
 
-// run lets clients, each with a connection of its own, put values at a member for
-// some time.
+// run makes clients, each with a connection of its own, put values at a member for a time.
 func (l *load) run(ctx context.Context, at *member, clients int, d time.Duration) error {
 	l.acks = map[put]bool{}
 	conns := make([]*clientv3.Client, clients)
@@ -69,7 +67,7 @@ func (l *load) run(ctx context.Context, at *member, clients int, d time.Duration
 		if conns[i], err = dial(at.url); err != nil {
 			return err
 		}
-		if _, err := conns[i].Get(ctx, l.prefix); err != nil { // which connects
+		if _, err := conns[i].Get(ctx, l.prefix); err != nil { // connects
 			return err
 		}
 	}
@@ -97,7 +95,7 @@ func (l *load) client(ctx context.Context, api *clientv3.Client, client int, end
 	}
 }
 
-// more reports whether a client that has made so many calls makes another one.
+// more reports whether a client that has made this number of calls makes another call.
 func (l *load) more(made int, end time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +118,7 @@ func (l *load) note(p put, took time.Duration, err error) {
 	l.latency = append(l.latency, took)
 }
 
-// quantile returns the latency that so many percent of the calls do not exceed.
+// quantile returns the latency that this percentage of the calls does not exceed.
 func (l *load) quantile(percent int) time.Duration {
 	if len(l.latency) == 0 {
 		return 0

@@ -16,9 +16,8 @@ import (
 // tick is the unit of /proc/stat, for all programs of Linux.
 const tick = 10 * time.Millisecond
 
-// idle is the place of the first of the two columns of /proc/stat, behind the name,
-// in which a processor does nothing; the other one is next to it. The last two are
-// a part of others.
+// Columns of /proc/stat after the name: in column idle and the next column a processor does
+// nothing; column guest and the next column are parts of other columns.
 const (
 	idle  = 3
 	guest = 8
@@ -44,7 +43,7 @@ func busyFrom(stat string) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// machine is what the whole machine and this process have used by now.
+// machine is the processor time of the whole machine and of this process so far.
 type machine struct {
 	at         time.Time
 	busy, self time.Duration
@@ -66,9 +65,8 @@ func readMachine() (m machine, err error) {
 	return m, nil
 }
 
-// others returns the share of the machine's processors, 0 to 1, that neither this
-// process nor members used since before. What the kernel does for the network is
-// in it.
+// others returns the share of the machine's processors, 0 to 1, that was used since before by
+// neither this process nor the members. The share includes the kernel's work for the network.
 func (m machine) others(before machine, members time.Duration) float64 {
 	busy := m.busy - before.busy - (m.self - before.self) - members
 	return max(0, busy.Seconds()/m.at.Sub(before.at).Seconds()/float64(runtime.NumCPU()))

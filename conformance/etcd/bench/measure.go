@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Sample is one measurement. Processor time, disk and what is sent are those of all
-// members, until they rest.
+// Sample is a measurement. Processor time, disk and sent bytes are sums over all members, up to the
+// time when the members are idle.
 type Sample struct {
 	Puts     int     `json:"puts"`       // answered
 	PutsPerS float64 `json:"puts_per_s"` // of them
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	CPU      float64 `json:"cpu_ms_per_put"`
-	// Disk is what was given to disks for a byte of value, LeaderSent and AllSent
-	// what members sent to members for one, with what it is wrapped in.
+	// Disk is the bytes written to disks for a byte of value. LeaderSent and AllSent are the bytes
+	// sent by the leader, and by all members, to other members for a byte of value, with headers.
 	Disk       float64 `json:"disk_bytes_per_byte"`
 	LeaderSent float64 `json:"leader_sent_bytes_per_byte"`
 	AllSent    float64 `json:"all_sent_bytes_per_byte"`
-	// Others is the share of the machine's processors, 0 to 1, that was used by
-	// others than members and clients.
+	// Others is the share of the machine's processors, 0 to 1, that was used by neither members nor
+	// clients.
 	Others float64 `json:"others_cpu_share"`
 }
 
-// figures are what a table has of each side. Of puts more is better, of all others
-// less.
+// figures are the figures of each side in a table. More puts are better; of all other figures, less
+// is better.
 var figures = []struct {
 	name, column string
 	of           func(Sample) float64
@@ -55,17 +55,17 @@ func (c *Cell) describe() (line string) {
 }
 
 const (
-	// attempts is how often a load is put on a cluster, at most, for one sample.
+	// attempts bounds the attempts for a sample.
 	attempts = 5
-	// disturbed is how many of them may be thrown away as the machine was busy.
+	// disturbed bounds the attempts that are dropped because the machine was busy.
 	disturbed = 2
 )
 
 var errRestless = errors.New("the leader changed in each attempt")
 
-// measure adds one of the samples that take returns to a cell: the first during
-// which the leader did not change and others used no more than a share of the
-// processors, or, of some during which they used more, the one with the least of it.
+// measure adds one of the samples returned by take to a cell: the first sample during which the
+// leader did not change and other processes used at most a share of the processors; or, if all
+// samples exceed this share, the sample with the least share.
 func (c *Cell) measure(others float64, take func(attempt int) (s Sample, restless bool, err error)) error {
 	var best *Sample
 	busy := 0
@@ -94,8 +94,8 @@ func (c *Cell) measure(others float64, take func(attempt int) (s Sample, restles
 	return nil
 }
 
-// sample puts a load on a cluster and reads all of it back. It reports whether the
-// leader changed meanwhile: then the sample says little.
+// sample puts a load on a cluster and reads all values back. restless reports that the leader
+// changed meanwhile, so that the sample has little meaning.
 func sample(ctx context.Context, c *cluster, l *load, clients int, d time.Duration) (s Sample, restless bool, err error) {
 	leader, term, err := c.leader(ctx)
 	if err != nil {

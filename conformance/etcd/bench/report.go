@@ -12,11 +12,11 @@ import (
 	"github.com/weftraft/weft/internal/netlab"
 )
 
-// noise is how far two figures of a machine that is busy with members and clients
-// may lie apart by chance.
+// noise is the difference of two figures that may be due to chance, on a machine that is busy with
+// members and clients.
 const noise = 0.1
 
-// Report returns a document with all rows of a store, as far as they are there.
+// Report returns a document with all rows of a store; rows may be missing.
 func (s *Store) Report(cfg Config) string {
 	var b strings.Builder
 	s.head(&b, cfg)
@@ -64,7 +64,7 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 	fmt.Fprintln(b)
 }
 
-// others returns what others used in each measurement.
+// others returns the share of other processes in each measurement.
 func (s *Store) others() (all []float64) {
 	for _, r := range s.Rows {
 		for _, c := range r.Cells {
@@ -82,7 +82,7 @@ func (r *Row) ratio(side, figure int) float64 {
 	return r.Cells[side].median(of) / r.Cells[0].median(of)
 }
 
-// verdicts says where each side wins and loses against the first.
+// verdicts lists the loads at which each side is better or worse than the first side.
 func (s *Store) verdicts(b *strings.Builder, cfg Config) {
 	if h := s.Headline(cfg); h != "" {
 		fmt.Fprintf(b, "\n## In short\n\n%s\n", h)
@@ -110,8 +110,8 @@ func (s *Store) verdicts(b *strings.Builder, cfg Config) {
 	}
 }
 
-// sorted returns at how many loads a side is better than the first and as good, and
-// those at which it is worse, the worst first.
+// sorted returns the number of loads at which a side is better than the first side, and as good,
+// and the rows at which the side is worse, the worst first.
 func (s *Store) sorted(side, figure int) (better, same int, worse []*Row) {
 	sign := 1.0 // less is better
 	if figure == 0 {
@@ -187,7 +187,7 @@ func figure(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// notes says what went wrong.
+// notes lists failed puts and repeated measurements.
 func (s *Store) notes(b *strings.Builder) {
 	var notes []string
 	for _, r := range s.Rows {
@@ -205,8 +205,8 @@ func (s *Store) notes(b *strings.Builder) {
 	}
 }
 
-// Headline says in a few lines what the last side does beside the first: where
-// links are narrow, and where it loses. It is empty while rows are missing.
+// Headline compares the last side with the first in a few lines: on narrow links, and at the load
+// with the largest loss. Headline is empty while rows are missing.
 func (s *Store) Headline(cfg Config) string {
 	if slices.ContainsFunc(cfg.loads(), func(l Load) bool { return !s.Has(l) }) {
 		return ""

@@ -15,18 +15,18 @@ import (
 	"github.com/weftraft/weft/internal/netlab"
 )
 
-// Cell is what was measured of a side under a load.
+// Cell holds the measurements of a side under a load.
 type Cell struct {
 	Side    string   `json:"side"`
 	Samples []Sample `json:"samples"` // one a round
-	// Failed counts puts that failed, Restless measurements that were thrown away as
-	// the leader changed, and Disturbed those that were as the machine was busy.
+	// Failed counts puts that failed, Restless measurements that were dropped because the leader
+	// changed, and Disturbed measurements that were dropped because the machine was busy.
 	Failed    int `json:"failed"`
 	Restless  int `json:"restless"`
 	Disturbed int `json:"disturbed"`
 }
 
-// median returns the middle of a figure of all rounds.
+// median returns the median of a figure over all rounds.
 func (c *Cell) median(of func(Sample) float64) float64 {
 	var all []float64
 	for _, s := range c.Samples {
@@ -35,14 +35,14 @@ func (c *Cell) median(of func(Sample) float64) float64 {
 	return median(all)
 }
 
-// Row is all sides under a load.
+// Row is the cells of all sides under a load.
 type Row struct {
 	Load
 	Cells []*Cell `json:"cells"`
 }
 
-// Run measures the loads that are wanted. It hands rows to done as soon as they are
-// complete, those of one size together, and begins no more of them after until, unless that is zero.
+// Run measures the loads that wanted selects. The rows of a size are passed to done together, as
+// soon as all of them are complete. After until, unless until is zero, Run begins no further rows.
 func Run(ctx context.Context, cfg Config, wanted func(Load) bool, done func([]*Row) error, until time.Time) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config, wanted func(Load) bool, done func([]*R
 // ErrStopped is returned when there was no time for all rows.
 var ErrStopped = errors.New("the time is over, and rows are missing")
 
-// runSetting measures all loads over one network.
+// runSetting measures all loads over a single network.
 func runSetting(ctx context.Context, cfg Config, members int, link int64, wanted func(Load) bool, done func([]*Row) error, until time.Time) (err error) {
 	var net *netlab.Network
 	defer func() {
@@ -104,7 +104,7 @@ func newRow(cfg Config, l Load) *Row {
 	return r
 }
 
-// runSize measures all sides, in turns, under loads of one size.
+// runSize measures all sides, in turns, under loads of the same size.
 func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) error {
 	for round := range cfg.Rounds {
 		for i := range cfg.Sides {
@@ -122,7 +122,7 @@ func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) 
 	return nil
 }
 
-// runSide starts a cluster and puts one round's load of each row on it.
+// runSide starts a cluster and puts a round's load of each row on the cluster.
 func runSide(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row, side int, seed uint64) error {
 	dir := filepath.Join(cfg.Dir, cfg.Sides[side].Name)
 	if err := os.RemoveAll(dir); err != nil {
@@ -158,7 +158,7 @@ func runSide(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row, 
 	return os.RemoveAll(dir)
 }
 
-// warmUp lets connections find their pace, and members learn of each other.
+// warmUp puts a short load on a cluster, so that connections reach their usual speed.
 func warmUp(ctx context.Context, c *cluster, size int) error {
 	leader, _, err := c.leader(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func warmUp(ctx context.Context, c *cluster, size int) error {
 	return errors.Join(l.run(ctx, leader, 1, 300*time.Millisecond), c.settle(ctx))
 }
 
-// median returns the middle of some figures, of two the mean.
+// median returns the median of figures, or the mean of the two in the middle.
 func median(all []float64) float64 {
 	if len(all) == 0 {
 		return 0

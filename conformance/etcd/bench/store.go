@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Circumstances are what rows must have in common to stand in one table.
+// Circumstances are the common conditions of all rows in a table.
 type Circumstances struct {
 	Rounds   int               `json:"rounds"`
 	Time     time.Duration     `json:"time_ns"`
@@ -31,8 +31,7 @@ type Circumstances struct {
 	Programs map[string]string `json:"programs_sha256"` // by side
 }
 
-// Circumstances returns those of a configuration on this machine, on a network of
-// some kind.
+// Circumstances returns the circumstances of a configuration on this machine, on a kind of network.
 func (c Config) Circumstances(network string) (Circumstances, error) {
 	at := Circumstances{
 		Rounds: c.Rounds, Time: c.Time, Others: c.Others, Network: network, CPU: cpuModel(), CPUs: runtime.NumCPU(),
@@ -51,7 +50,7 @@ func (c Config) Circumstances(network string) (Circumstances, error) {
 
 // cpuModel returns the name of the processor, as far as the system tells.
 func cpuModel() string {
-	info, _ := os.ReadFile("/proc/cpuinfo") // elsewhere there is none
+	info, _ := os.ReadFile("/proc/cpuinfo") // systems other than Linux have no such file
 	for line := range strings.Lines(string(info)) {
 		if name, ok := strings.CutPrefix(line, "model name"); ok {
 			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), ":"))
@@ -60,19 +59,19 @@ func cpuModel() string {
 	return "unknown processor"
 }
 
-// Store keeps rows in a file of JSON lines, the circumstances first, so that a
-// table can be made in several runs and no row is lost when a run breaks off.
+// Store keeps rows in a file of JSON lines, the circumstances first, so that several runs can make
+// a table together, and no row is lost when a run breaks off.
 type Store struct {
 	At   Circumstances
 	Rows []*Row
 	path string // empty: rows are kept in memory only
 }
 
-// ErrOther is returned for a file with rows that do not belong to a run.
+// ErrOther is returned for a file whose rows were measured under other circumstances.
 var ErrOther = errors.New("its rows were measured under other circumstances; name another file, or remove it")
 
-// OpenStore reads the rows in a file, which is created if it is not there. With no
-// path, nothing is read and nothing kept.
+// OpenStore reads the rows in a file, and creates a missing file. Without a path, OpenStore reads
+// nothing, and rows stay in memory.
 func OpenStore(path string, at Circumstances) (*Store, error) {
 	s := &Store{At: at, path: path}
 	if path == "" {

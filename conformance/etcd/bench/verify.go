@@ -12,17 +12,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ErrLost is returned when a member does not have what was acknowledged.
+// ErrLost is returned when a member lacks an acknowledged value.
 var ErrLost = errors.New("a member does not have what was acknowledged")
 
-// page is how many bytes of values one read is to return.
+// page is the number of bytes of values in the answer to a read.
 const page = 8 << 20
 
-// verify reads everything that was put at every member.
+// verify reads all values of the load at every member.
 func (l *load) verify(ctx context.Context, c *cluster) error {
 	for _, m := range c.members {
-		// A linearizable read at a member returns when it has applied all that was
-		// acknowledged. After that its own data is read, which nobody else sends it.
+		// A linearizable read returns after the member has applied all acknowledged puts. Then
+		// serializable reads return the member's own data, without other members.
 		err := c.until(ctx, "a read at "+m.name, func() error {
 			_, err := m.api.Get(ctx, l.prefix)
 			return err
@@ -57,8 +57,8 @@ func (l *load) verifyAt(ctx context.Context, m *member) error {
 	return l.compare(values)
 }
 
-// compare looks for each put in what a member has. A put without an answer may
-// have happened or not; nothing else may have.
+// compare checks a member's data against the puts of the load. A put without an answer may be there
+// or not; a key without a put must not be there.
 func (l *load) compare(values map[string][]byte) error {
 	var want []byte
 	found := 0

@@ -1,8 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disk reads, with etcd's own packages, what an etcd member that is down
-// has in its log.
+// Package disk reads the log of a stopped etcd member, with etcd's own packages.
 package disk
 
 import (
@@ -26,18 +25,18 @@ import (
 // ErrRuns is returned for the log of a member that runs.
 var ErrRuns = errors.New("its member runs; stop it first")
 
-// Log is what a member's log has, from the snapshot on with which the member
-// would start: what is before is never read again.
+// Log describes a member's log from the snapshot on with which the member would start: earlier
+// entries are never read again.
 type Log struct {
 	First   uint64 // index of the first entry; 0 if there is none
 	Entries int
-	// Envelopes counts the entries that only Weft can read, and LastEnvelope is
-	// the index of the last one. Coded counts those of them that have units.
+	// Envelopes counts the entries that only Weft can read, and LastEnvelope is the index of the
+	// last such entry. Coded counts the envelopes with units.
 	Envelopes, Coded int
 	LastEnvelope     uint64
 }
 
-// String says in a line what an operator wants to know.
+// String returns a line for operators.
 func (l Log) String() string {
 	switch {
 	case l.Entries == 0:
@@ -48,8 +47,8 @@ func (l Log) String() string {
 	return fmt.Sprintf("%d entries from index %d on, %d coded, the last at %d", l.Entries, l.First, l.Envelopes, l.LastEnvelope)
 }
 
-// Read reads the log in walDir, empty for the one in dataDir, of the member with
-// that data directory. It only reads.
+// Read reads the log of the member with data directory dataDir: the log in walDir, or in dataDir if
+// walDir is empty. Read changes no file.
 func Read(dataDir, walDir string) (Log, error) {
 	if walDir == "" {
 		walDir = datadir.ToWALDir(dataDir)
@@ -83,8 +82,8 @@ func Read(dataDir, walDir string) (Log, error) {
 	return count(entries), nil
 }
 
-// stopped returns an error unless there is a log that nobody writes. A member
-// holds a lock on the newest file of its log.
+// stopped returns an error if there is no log, or if a member writes the log: a running member
+// holds a lock on the newest file.
 func stopped(walDir string) error {
 	files, err := filepath.Glob(filepath.Join(walDir, "*.wal"))
 	if err != nil {

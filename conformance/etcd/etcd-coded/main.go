@@ -1,13 +1,13 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command etcd-coded says whether etcd members that are stopped have coded
-// entries in their logs, which etcd as released cannot read.
+// Command etcd-coded reports whether stopped etcd members have coded entries in their logs, which
+// etcd as released cannot read.
 //
 //	etcd-coded DATA-DIR...
 //
-// It ends with 0 if no log has any, with 1 if one has, and with 2 if a log could
-// not be read.
+// The exit status is 0 if no log has coded entries, 1 if at least one log has coded entries, and 2
+// if a log could not be read.
 package main
 
 import (

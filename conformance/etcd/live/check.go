@@ -14,8 +14,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// ErrUnsafe is what Run's errors wrap when clients saw what they must never
-// see, or members differ.
+// ErrUnsafe is wrapped by the errors of Run for answers that a safe cluster never gives, and for
+// members whose data differ.
 var ErrUnsafe = errors.New("unsafe")
 
 var (
@@ -24,12 +24,12 @@ var (
 	errOtherData       = fmt.Errorf("%w: members hold different data", ErrUnsafe)
 )
 
-// checkTimeout bounds the search for a linearization. With unique values and a
-// register a key it takes well under a second.
+// checkTimeout bounds the search for a linearization. With unique values and a register for each
+// key, a search takes far less than a second.
 const checkTimeout = time.Minute
 
-// check looks for a linearization of the history, key by key, and checks that
-// revisions rise in real time over all keys.
+// check looks for a linearization of the history, key by key, and checks that revisions rise in
+// real time over all keys.
 func check(ops []operation) error {
 	if err := checkRevisions(ops); err != nil {
 		return err
@@ -39,14 +39,14 @@ func check(ops []operation) error {
 	for i := range ops {
 		o := &ops[i]
 		if !o.answered && (o.verb == get || !seen[o.value]) {
-			// A read without an answer says nothing. A write without one that
-			// nobody saw can be left out: the other answers fit with it if
-			// and only if they fit without it.
+			// A read without an answer gives no information. A write without an answer whose value
+			// no answer shows can be left out: the other answers fit with this write if and only if
+			// they fit without.
 			continue
 		}
 		end := int64(o.ret)
 		if !o.answered {
-			end = math.MaxInt64 // it may still be on its way
+			end = math.MaxInt64 // may still be on its way
 		}
 		byKey[o.key] = append(byKey[o.key], porcupine.Operation{Input: o, Call: int64(o.call), Return: end})
 	}
@@ -61,7 +61,7 @@ func check(ops []operation) error {
 	return nil
 }
 
-// register is what a key is: it holds a value.
+// register is the model of a key, which holds a value.
 var register = porcupine.Model{
 	Init: func() any { return "" },
 	Step: func(state, input, _ any) (bool, any) {
@@ -71,7 +71,7 @@ var register = porcupine.Model{
 			return o.read == value, value
 		case o.verb == put:
 			return true, o.value
-		case !o.answered: // a swap of which nobody knows whether it matched
+		case !o.answered: // a swap that may have matched or not
 			if value == o.old {
 				return true, o.value
 			}
@@ -84,8 +84,8 @@ var register = porcupine.Model{
 	},
 }
 
-// observed returns the values that some answer shows. Values are unique, so
-// each tells of one write.
+// observed returns the values that answers show. Values are unique, so each value stands for one
+// write.
 func observed(ops []operation) map[string]bool {
 	seen := map[string]bool{}
 	for _, o := range ops {
@@ -100,9 +100,8 @@ func observed(ops []operation) map[string]bool {
 	return seen
 }
 
-// checkRevisions checks that an operation which began after another had ended
-// has a revision that is no lower, and a higher one if it wrote; and that no
-// two writes have the same.
+// checkRevisions checks the revisions of operations that began after another operation had ended:
+// the revision is not lower, and for a write it is higher. No two writes have the same revision.
 func checkRevisions(ops []operation) error {
 	writer := map[int64]*operation{}
 	var begins, ends []*operation
@@ -122,7 +121,7 @@ func checkRevisions(ops []operation) error {
 	}
 	slices.SortFunc(begins, func(a, b *operation) int { return cmp.Compare(a.call, b.call) })
 	slices.SortFunc(ends, func(a, b *operation) int { return cmp.Compare(a.ret, b.ret) })
-	var known int64 // the highest of those that ended before o began
+	var known int64 // the highest revision of the operations that ended before o began
 	for _, o := range begins {
 		for len(ends) > 0 && ends[0].ret < o.call {
 			known, ends = max(known, ends[0].revision), ends[1:]

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at is an operation from one second to another.
+// at returns an operation that lasts from a second to another.
 func at(from, to int, o operation) operation {
 	o.key, o.call, o.ret, o.answered = "k", time.Duration(from)*time.Second, time.Duration(to)*time.Second, true
 	return o

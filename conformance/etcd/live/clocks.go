@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// pause stops the process where it stands, as a debugger, a scheduler or a hypervisor
-// would: it keeps its sockets, and clients wait.
+// pause stops the process at once, as a debugger, a scheduler or a hypervisor would: the process
+// keeps its sockets, and clients wait.
 func (m *member) pause() error {
 	if m.leased {
 		m.sample(context.Background())
@@ -30,8 +30,8 @@ func (m *member) resume() error {
 	return m.process.Process.Signal(syscall.SIGCONT)
 }
 
-// stepFile returns the path of the file with the step of the member's time of day, which
-// is 0 for a process that starts.
+// stepFile returns the path of the file with the step of the member's time of day, and resets the
+// step to 0, for a process that starts.
 func (m *member) stepFile() (string, error) {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return "", err
@@ -40,20 +40,20 @@ func (m *member) stepFile() (string, error) {
 	return path, writeStep(path, 0)
 }
 
-// writeStep overwrites the file in place: processes have it mapped.
+// writeStep overwrites the file in place, because processes have the file mapped.
 func writeStep(path string, step time.Duration) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	if _, err := f.Write(binary.NativeEndian.AppendUint64(nil, uint64(step/time.Second))); err != nil {
-		_ = f.Close() // the first error is the one that counts
+		_ = f.Close() // the first error is returned
 		return err
 	}
 	return f.Close()
 }
 
-// step steps the time of day at a member, if binaries can.
+// step steps the time of day at a member, if the binaries support steps.
 func (r *run) step(m *member, step time.Duration) error {
 	if r.stepped == "" {
 		return nil
@@ -62,7 +62,7 @@ func (r *run) step(m *member, step time.Duration) error {
 	return writeStep(filepath.Join(m.dir, "step"), step)
 }
 
-// stepShows checks that a member takes the time of day to be as it was stepped.
+// stepShows checks that the time of day of a member shows the step.
 func (r *run) stepShows(ctx context.Context, m *member, step time.Duration) error {
 	if r.stepped == "" {
 		return nil
@@ -79,15 +79,15 @@ func (r *run) stepShows(ctx context.Context, m *member, step time.Duration) erro
 	})
 }
 
-// inTimeNamespace begins a command line whose program finds the clocks of the system
-// ahead by so much, but for the time of day.
+// inTimeNamespace returns the beginning of a command line whose program finds the clocks of the
+// system ahead by this much, except the time of day.
 func inTimeNamespace(ahead time.Duration) []string {
 	seconds := strconv.Itoa(int(ahead / time.Second))
 	return []string{"unshare", "--time", "--boottime", seconds, "--monotonic", seconds}
 }
 
-// tryTimeNamespace returns an error if this machine does not allow that: it takes Linux,
-// root, and the program unshare.
+// tryTimeNamespace returns an error if this machine does not allow time namespaces, which need
+// Linux, root, and the program unshare.
 func tryTimeNamespace(ctx context.Context) error {
 	args := append(inTimeNamespace(time.Hour), "true")
 	if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {

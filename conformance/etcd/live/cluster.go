@@ -16,18 +16,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// patience is how long anything may take that must happen in the end. It is
-// far above what is needed, so that a busy machine fails no run.
+// patience bounds each wait for an event that must happen in the end. The bound is far above the
+// usual time, so that a busy machine fails no run.
 const patience = time.Minute
 
-// cluster is the members and what an operator does with them.
+// cluster is the members and the operations of an operator.
 type cluster struct {
 	binaries []string
-	env      []string // of processes, besides this one's
+	env      []string // of processes, in addition to this process's environment
 	dir      string
 	port     func() (int, error)
 	leased   bool
-	stepped  string // the variable by which processes find their step of the time of day
+	stepped  string // the variable that names the file with a process's step of the time of day
 	starts   int    // of processes
 	names    int    // given to members
 	members  []*member
@@ -37,7 +37,7 @@ type cluster struct {
 	urls    []string
 }
 
-// endpoints returns where clients may call, and a number that changes with it.
+// endpoints returns the clients' URLs, and a version that changes with the list.
 func (c *cluster) endpoints() (version int, urls []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,8 +74,8 @@ func (c *cluster) initial() string {
 	return strings.Join(list, ",")
 }
 
-// start runs a member. With several binaries they take turns, so that a data
-// directory sees them all.
+// start runs a member. Several binaries take turns, so that a data directory is used by each
+// binary.
 func (c *cluster) start(m *member, state string) error {
 	binary := c.binaries[c.starts%len(c.binaries)]
 	c.starts++
@@ -93,12 +93,12 @@ func (c *cluster) start(m *member, state string) error {
 func (c *cluster) stop() {
 	for _, m := range c.members {
 		m.kill()
-		_ = m.api.Close() // nothing is pending on it
+		_ = m.api.Close() // no call is pending
 	}
 }
 
-// until calls f until it returns no error, at most for patience. It gives up
-// at once when a member that should run does not.
+// until calls f until f returns no error, for at most patience. until gives up at once if a member
+// that should run has ended.
 func (c *cluster) until(ctx context.Context, what string, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -125,8 +125,8 @@ func (c *cluster) until(ctx context.Context, what string, f func() error) error 
 
 var errNoLeader = errors.New("no running member says that it leads")
 
-// leader returns the member that leads. Of several that think so, it is the
-// one with the highest term.
+// leader returns the member that leads. If several members claim to lead, leader returns the member
+// with the highest term.
 func (c *cluster) leader(ctx context.Context) (*member, error) {
 	var leader *member
 	err := c.until(ctx, "finding the leader", func() error {
@@ -149,8 +149,8 @@ func (c *cluster) leader(ctx context.Context) (*member, error) {
 	return leader, err
 }
 
-// caughtUp waits until m has applied what the other running members have
-// applied by now.
+// caughtUp waits until m has applied all entries that the other running members have applied by
+// now.
 func (c *cluster) caughtUp(ctx context.Context, m *member) error {
 	var goal uint64
 	for _, other := range c.members {
@@ -170,8 +170,8 @@ func (c *cluster) caughtUp(ctx context.Context, m *member) error {
 	})
 }
 
-// replace removes a member for good and puts a new one, with an empty disk, in
-// its place: as a learner first, which is promoted when it has caught up.
+// replace removes a member and adds a new member with an empty disk in its place: first as a
+// learner, which is promoted after catching up.
 func (c *cluster) replace(ctx context.Context, old *member) (*member, error) {
 	by, err := c.other(old)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *cluster) replace(ctx context.Context, old *member) (*member, error) {
 	}
 	c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m == old })
 	old.kill()
-	_ = old.api.Close() // nobody calls it any more
+	_ = old.api.Close() // no later call uses the client
 	fresh, err := c.add()
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (c *cluster) other(m *member) (*member, error) {
 	return nil, fmt.Errorf("no member runs besides %s", m.name)
 }
 
-// find returns what the cluster knows of m, or nil if m is no member.
+// find returns the cluster's record of m, or nil if m is no member.
 func (c *cluster) find(ctx context.Context, by, m *member) (*etcdserverpb.Member, error) {
 	list, err := by.api.MemberList(ctx)
 	if err != nil {
@@ -228,8 +228,8 @@ func (c *cluster) find(ctx context.Context, by, m *member) (*etcdserverpb.Member
 	return nil, nil
 }
 
-// remove takes m out of the configuration. etcd refuses that for some seconds
-// after an outage, and an answer may get lost, so what counts is the list.
+// remove takes m out of the configuration. etcd refuses a removal for some seconds after an outage,
+// and an answer may get lost, so remove goes by the list of members.
 func (c *cluster) remove(ctx context.Context, by, m *member) error {
 	m.leaving = true
 	return c.until(ctx, "removing "+m.name, func() error {

@@ -16,20 +16,20 @@ const (
 	swap // compare-and-swap: write value if the key holds old
 )
 
-// operation is one call of a client and what became of it.
+// operation is a call of a client, and its outcome.
 type operation struct {
 	verb       verb
 	key        string
 	old, value string
 	call, ret  time.Duration // since the history began
-	// answered is false if the client got an error. A write may then have been
-	// done, may be done later, or never.
+	// answered is false if the client got an error. A write without an answer may have been
+	// applied, or may be applied later, or never.
 	answered bool
-	// read is what a get returned, or what a swap that did nothing found. A key
-	// that is not there holds the empty string.
+	// read is the result of a get, or the value found by a swap that did not match. A missing key
+	// holds the empty string.
 	read    string
 	swapped bool
-	// revision is the one of the answer's header: that of the whole store.
+	// revision is the revision in the answer's header, a revision of the whole store.
 	revision int64
 }
 
@@ -44,8 +44,8 @@ type history struct {
 
 	mu    sync.Mutex
 	ops   []operation
-	acked int // writes
-	// lastAck and gap measure how long clients waited for the next write.
+	acked int // number of acknowledged writes
+	// lastAck and gap measure the time between two acknowledged writes.
 	lastAck, gap time.Duration
 }
 
@@ -64,8 +64,7 @@ func (h *history) add(o operation) {
 	}
 }
 
-// mark starts a new measurement of the gap and returns how many writes were
-// acknowledged so far.
+// mark starts a new measurement of the gap and returns the number of writes acknowledged so far.
 func (h *history) mark() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,15 +72,15 @@ func (h *history) mark() int {
 	return h.acked
 }
 
-// since returns how many writes were acknowledged, and the longest time
-// without one since the last mark.
+// since returns the number of acknowledged writes, and the longest time without an acknowledged
+// write since the last mark.
 func (h *history) since() (acked int, gap time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.acked, h.gap
 }
 
-// all returns the operations. It must be called when no client runs any more.
+// all returns the operations. all must be called after all clients have stopped.
 func (h *history) all() []operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,24 +14,24 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// LeaseReport says what a run has done to members that answer reads by roster leases.
+// LeaseReport counts the faults of a run whose members answer reads by roster leases, and the
+// reads.
 type LeaseReport struct {
-	// Local reads were answered by responders, Leader reads by the leader's lease, and
-	// Redirected ones went from a responder to the leader, as all do without leases.
-	// Reads of processes that were killed while they were stopped are not in them.
+	// Local reads were answered by responders, Leader reads by the leader's lease, and Redirected
+	// reads went from a responder to the leader, as all reads at followers do without leases. Reads
+	// of processes that were killed while they were stopped are not counted.
 	Local, Leader, Redirected uint64
-	// Stops counts processes that were stopped for longer than a lease lasts, Steps the
-	// steps of their time of day, Boots the starts with another origin of the other
-	// clocks.
+	// Stops counts processes that were stopped for longer than a lease lasts, Steps the steps of
+	// their time of day, Boots the starts with another origin of the other clocks.
 	Stops, Steps, Boots int
 	// Gap is the longest time without an acknowledged write, for a writer at another
 	// member, after a responder was stopped.
 	Gap time.Duration
-	// NoBoots says why there are none.
+	// NoBoots is the reason why Boots is 0, or nil.
 	NoBoots error
 }
 
-// String says in one line what a run has covered.
+// String describes the run in one line.
 func (r *LeaseReport) String() string {
 	s := fmt.Sprintf("reads by lease: %d at responders, %d at leaders; %d redirected; %d SIGSTOPs of more than a lease, writes paused %v at most after that of a responder; %d steps of the time of day; ",
 		r.Local, r.Leader, r.Redirected, r.Stops, r.Gap.Round(time.Millisecond), r.Steps)
@@ -41,8 +41,8 @@ func (r *LeaseReport) String() string {
 	return s + fmt.Sprintf("%d starts with another origin of CLOCK_BOOTTIME", r.Boots)
 }
 
-// stopTime is how long a process is stopped at least: longer than it takes a leader to
-// find that a responder failed (0.5 s), a lease (1 s), and an election together.
+// stopTime is the least time for which a process is stopped: longer than the time in which a leader
+// notices a failed responder (0.5 s), a lease (1 s), and an election together.
 const stopTime = 4 * time.Second
 
 // Leases plays faults against a cluster whose members answer reads by roster leases:
@@ -55,9 +55,8 @@ func Leases(ctx context.Context, o Options) (Report, error) {
 	})
 }
 
-// StopResponders is the part of Leases that a cluster does not survive whose leases go by
-// the time of day: responders are stopped, their time of day is set back meanwhile,
-// and they go on.
+// StopResponders is the part of Leases that fails on a cluster whose leases use the time of day:
+// responders are stopped, their time of day is set back, and the responders go on.
 func StopResponders(ctx context.Context, o Options) (Report, error) {
 	return play(ctx, o, func(r *run, ctx context.Context) error {
 		r.report.Leases = &LeaseReport{}
@@ -111,7 +110,7 @@ func (r *run) stable(ctx context.Context) error {
 
 var errNoLocalReads = errors.New("no read was answered by a responder, or none by the leader's lease: the run did not test what it should")
 
-// countReads adds up what all processes have served.
+// countReads adds up the reads that all processes have served.
 func (r *run) countReads(ctx context.Context) error {
 	var all served
 	for _, m := range r.members {
@@ -127,8 +126,8 @@ func (r *run) countReads(ctx context.Context) error {
 	return nil
 }
 
-// stopFollower stops a responder, has its time of day go back an hour meanwhile, and
-// lets it go on when writes have been acknowledged without it.
+// stopFollower stops a responder, sets its time of day back by an hour meanwhile, and resumes the
+// responder after writes have been acknowledged without its help.
 func (r *run) stopFollower(ctx context.Context) error {
 	leader, err := r.leader(ctx)
 	if err != nil {
@@ -141,8 +140,8 @@ func (r *run) stopFollower(ctx context.Context) error {
 	return err
 }
 
-// stopLeader does the same with the leader: others elect another, which it hears of
-// when it goes on.
+// stopLeader does the same with the leader: the other members elect a new leader, of which the old
+// leader hears after its resumption.
 func (r *run) stopLeader(ctx context.Context) error {
 	leader, err := r.leader(ctx)
 	if err != nil {
@@ -152,8 +151,8 @@ func (r *run) stopLeader(ctx context.Context) error {
 	return err
 }
 
-// stop stops a member for stopTime, and returns for how long at most writers at the others
-// had to wait.
+// stop stops a member for stopTime, and returns the longest time for which writers at the other
+// members had to wait.
 func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error) {
 	by, err := r.other(m)
 	if err != nil {
@@ -182,14 +181,14 @@ func (r *run) stop(ctx context.Context, m *member) (gap time.Duration, err error
 	return gap, r.step(m, 0)
 }
 
-// lostAfter is how long a writer waits for an answer while the leader may be gone: what a
-// member has passed on to a leader that died is lost, and etcd says so after 7 s.
+// lostAfter is the time for which a writer waits for an answer while the leader may be gone: writes
+// that a member has passed on to a leader that died are lost, and etcd reports the loss after 7 s.
 const lostAfter = 300 * time.Millisecond
 
-// probe writes through one member for stopTime, and until something was acknowledged, and
-// returns the longest time without an acknowledgement; a write is given up after a while.
-// The clients of the load are no measure: they wait for the member that is stopped, or
-// for what is lost.
+// probe writes through a member for stopTime, and longer until a write was acknowledged, and
+// returns the longest time without an acknowledgement; each write is given up after giveUp. The
+// clients of the load cannot measure this time, because they wait for the stopped member, or for
+// lost writes.
 func (r *run) probe(ctx context.Context, by *member, giveUp time.Duration) (gap time.Duration, err error) {
 	began := time.Now()
 	last, acked := began, 0
@@ -211,7 +210,7 @@ func (r *run) probe(ctx context.Context, by *member, giveUp time.Duration) (gap 
 	return gap, err
 }
 
-// stepAll sets the time of day of each member forward and back while it runs.
+// stepAll sets the time of day of each running member forward and back.
 func (r *run) stepAll(ctx context.Context) error {
 	for _, m := range r.members {
 		for _, d := range []time.Duration{time.Hour, -time.Hour, 0} {
@@ -227,8 +226,8 @@ func (r *run) stepAll(ctx context.Context) error {
 	return nil
 }
 
-// bootAll restarts each member with clocks that began at another time, as those of a
-// machine that was restarted, and once more with the system's own.
+// bootAll restarts each member with clocks of another origin, as after a restart of the machine,
+// and then again with the system's own clocks.
 func (r *run) bootAll(ctx context.Context) error {
 	l := r.report.Leases
 	if l.NoBoots = tryTimeNamespace(ctx); l.NoBoots != nil {
@@ -264,7 +263,7 @@ func (r *run) withReaders(ctx context.Context, do func(context.Context) error) e
 			return fmt.Errorf("reader of %s: %w", m.name, err)
 		}
 		group.Go(func() {
-			defer func() { _ = api.Close() }() // nothing depends on how it parts
+			defer func() { _ = api.Close() }() // an error of Close has no effect on the run
 			for n := i; readCtx.Err() == nil; n++ {
 				r.readOnce(readCtx, api, keyName(n%keys))
 			}
@@ -273,11 +272,11 @@ func (r *run) withReaders(ctx context.Context, do func(context.Context) error) e
 	return do(ctx)
 }
 
-// freshness bounds a read of a reader: the read that waits when a stopped process goes
-// on began so shortly before, after writes that others have acknowledged.
+// freshness bounds a read of a reader: a read that waits while the process is stopped began at most
+// this long before its end, after writes that other members have acknowledged.
 const freshness = 250 * time.Millisecond
 
-// readOnce reads a key, and records the read if it is answered in time.
+// readOnce reads a key, and records a read that is answered in time.
 func (r *run) readOnce(ctx context.Context, api clientv3.KV, key string) {
 	callCtx, cancel := context.WithTimeout(ctx, freshness)
 	defer cancel()

@@ -12,48 +12,47 @@ import (
 	"time"
 )
 
-// Options say what to run.
+// Options configure a run.
 type Options struct {
-	// Binaries are the etcd programs. Every start of a member takes the next.
+	// Binaries are the etcd programs. Each start of a member takes the next program in turn.
 	Binaries []string
-	// Env is what the environment of members has besides this process's.
+	// Env is added to the environment of members.
 	Env []string
-	// Dir is for data and logs. What is in it is removed first.
+	// Dir is for data and logs. A run first removes the contents of Dir.
 	Dir string
 	// FirstPort is the lowest port to use; 1000 are tried from there.
 	FirstPort int
-	// Seed decides what the clients do. When they do it is up to the machine.
+	// Seed decides the calls of the clients. The times of the calls depend on the machine.
 	Seed uint64
-	// Largest is the size of the largest values, in bytes; 0 for short ones.
+	// Largest is the size of the largest values, in bytes; 0 for short values.
 	Largest int
-	// Coded says that members are to code: that they did is checked.
+	// Coded makes the run check that members have coded entries.
 	Coded bool
-	// Leased says that members are to answer reads by roster leases: that they did is
-	// checked.
+	// Leased makes the run check that members have answered reads by roster leases.
 	Leased bool
-	// Stepped is the variable of the environment that names to the binaries a file with
-	// the seconds by which their time of day is to be wrong; empty if none reads one.
+	// Stepped is the environment variable that names a file with the step of the time of day, in
+	// seconds, to the binaries; empty for binaries that read no such file.
 	Stepped string
-	// Progress is told what happens.
+	// Progress is called with a line for each event.
 	Progress func(string)
 }
 
-// Report says what a run has covered.
+// Report describes the coverage of a run.
 type Report struct {
-	// Operations were answered; the outcome of Unknown ones never was.
+	// Operations were answered; the outcome of Unknown operations is not known.
 	Operations, Unknown int
 	// Gap is the longest time without an acknowledged write after the leader
 	// was killed.
 	Gap time.Duration
 	// Snapshots were sent to new members.
 	Snapshots int
-	// Coded entries were in the logs that were looked at.
+	// Coded entries were in the logs that the run has read.
 	Coded int
-	// Leases says what was done to members with leases; nil without.
+	// Leases describes the faults of a run with leases; nil without leases.
 	Leases *LeaseReport
 }
 
-// String says in one line what a run has covered.
+// String describes the run in one line.
 func (r Report) String() string {
 	s := fmt.Sprintf("%d operations, %d of unknown outcome, linearizable; writes paused %v after the kill of the leader; %d snapshots sent",
 		r.Operations, r.Unknown, r.Gap.Round(time.Millisecond), r.Snapshots)
@@ -94,8 +93,8 @@ func play(ctx context.Context, o Options, scenario func(*run, context.Context) e
 	if err != nil {
 		return Report{}, err
 	}
-	// Clients are stopped in any case, and whatever failed, what they have seen
-	// is checked: a cluster that stands still may also have lost something.
+	// In each case the clients are stopped, and their answers are checked also after a failure: a
+	// cluster that stands still may also have lost writes.
 	err = scenario(r, ctx)
 	stop()
 	return r.report, errors.Join(err, r.verify(ctx, err == nil))
@@ -177,7 +176,7 @@ func (r *run) killLeader(ctx context.Context) error {
 	return r.back(ctx, leader)
 }
 
-// back starts members again and waits until they have caught up.
+// back starts members again and waits until the members have caught up.
 func (r *run) back(ctx context.Context, members ...*member) error {
 	for _, m := range members {
 		if err := r.start(m, "existing"); err != nil {
@@ -193,8 +192,8 @@ func (r *run) back(ctx context.Context, members ...*member) error {
 	return nil
 }
 
-// killMajorityThenLeader kills the followers, then the leader, and brings the
-// followers back without it. What a leader acknowledged alone would be gone.
+// killMajorityThenLeader kills the followers, then the leader, and restarts the followers without
+// the leader. A write that the leader alone had acknowledged would be lost.
 func (r *run) killMajorityThenLeader(ctx context.Context) error {
 	leader, err := r.leader(ctx)
 	if err != nil {
@@ -216,8 +215,8 @@ func (r *run) killMajorityThenLeader(ctx context.Context) error {
 	return r.back(ctx, leader)
 }
 
-// callAlone writes each key through a leader that nobody follows. It must not
-// acknowledge that: what it acknowledges is in the history, and lost.
+// callAlone writes each key through a leader without followers, which must not acknowledge the
+// writes: an acknowledged write would be in the history, and lost.
 func (r *run) callAlone(ctx context.Context, leader *member) {
 	for i := range keys {
 		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
@@ -253,8 +252,8 @@ func (r *run) moveLeader(ctx context.Context) error {
 	return err
 }
 
-// replaceAll replaces the members one after another: the leader while it runs,
-// the others after their death.
+// replaceAll replaces the members one after another: the leader while the leader runs, the other
+// members after a kill.
 func (r *run) replaceAll(ctx context.Context) error {
 	leader, err := r.leader(ctx)
 	if err != nil {
@@ -299,8 +298,8 @@ func (r *run) killAll(ctx context.Context) error {
 	return r.back(ctx, r.members...)
 }
 
-// verify checks the history, and that the members agree if they all run. Reads
-// at each member come last: they must see everything.
+// verify checks the history and, if the scenario succeeded, that the members agree. The last
+// operations are reads at each member, which must see all writes.
 func (r *run) verify(ctx context.Context, complete bool) error {
 	if complete {
 		for _, m := range r.members {

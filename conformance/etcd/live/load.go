@@ -17,11 +17,10 @@ import (
 const (
 	clients = 8
 	keys    = 8
-	// callTimeout is above etcd's own limit on a request, so that its answer is
-	// heard.
+	// callTimeout is above etcd's own limit on a request, so that clients get etcd's answer.
 	callTimeout = 8 * time.Second
-	// pause between two calls of a client, so that checking the history stays a
-	// small part of the whole.
+	// pause between two calls of a client, so that the check of the history stays a small part of
+	// the run.
 	pause = 4 * time.Millisecond
 	// retreat after an error: every write without an answer makes the check
 	// harder.
@@ -40,7 +39,7 @@ func newClient(endpoints ...string) (*clientv3.Client, error) {
 
 func keyName(i int) string { return fmt.Sprintf("key-%d", i) }
 
-// client is one user of the cluster. Its calls follow one another.
+// client is a user of the cluster, which makes a call after the end of the previous call.
 type client struct {
 	number  int
 	rng     *rand.Rand
@@ -48,10 +47,10 @@ type client struct {
 	history *history
 	values  values
 	calls   int
-	known   map[string]string // what it saw last, by key
+	known   map[string]string // the last value that the client saw, by key
 }
 
-// startLoad starts the clients. The function that it returns stops them.
+// startLoad starts the clients, and returns a function that stops the clients.
 func startLoad(ctx context.Context, c *cluster, h *history, v values, seed uint64) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -65,7 +64,7 @@ func startLoad(ctx context.Context, c *cluster, h *history, v values, seed uint6
 		}
 		user := &client{i, rand.New(rand.NewPCG(seed, uint64(i))), api, h, v, 0, map[string]string{}}
 		group.Go(func() {
-			defer func() { _ = api.Close() }() // nothing depends on how it parts
+			defer func() { _ = api.Close() }() // an error of Close has no effect on the run
 			for ctx.Err() == nil {
 				if v, endpoints := c.endpoints(); v != version {
 					version = v
@@ -78,7 +77,7 @@ func startLoad(ctx context.Context, c *cluster, h *history, v values, seed uint6
 	return stop, nil
 }
 
-// step makes one call and records it.
+// step makes a call and records the call.
 func (c *client) step(ctx context.Context) {
 	o := operation{key: keyName(c.rng.IntN(keys))}
 	c.calls++

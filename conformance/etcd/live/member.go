@@ -18,7 +18,7 @@ import (
 	"github.com/weftraft/weft/conformance/etcd/disk"
 )
 
-// member is one etcd, over all the processes that it is in the course of time.
+// member is a member of etcd, over all the processes of its life.
 type member struct {
 	name   string
 	dir    string
@@ -28,16 +28,16 @@ type member struct {
 	// process is nil while the member is down.
 	process *exec.Cmd
 	exited  chan struct{}
-	// leaving is set when it is removed: then it ends by itself, rightly.
+	// leaving is set when the member is removed: its process then ends by itself, without a fault.
 	leaving bool
 	// paused is set while the process is stopped.
 	paused bool
-	// leased says that it shows how many reads it has served: this process so many
-	// when it was asked last, and those before it so many.
+	// leased says that the member reports the number of reads served. latest is the last report of
+	// the present process, before is the sum over earlier processes.
 	leased         bool
 	latest, before served
-	// offset is what the clocks of its next process are ahead of the system's, but for
-	// the time of day.
+	// offset is the lead of the clocks of the next process over the system's clocks, except the
+	// time of day.
 	offset time.Duration
 }
 
@@ -60,11 +60,11 @@ func newMember(dir, name string, port func() (int, error)) (*member, error) {
 	return m, err
 }
 
-// snapshotCount is how many entries pass between snapshots.
+// snapshotCount is the number of entries between two snapshots.
 const snapshotCount = 200
 
-// start runs binary as this member. What it prints is appended to a file
-// beside its data.
+// start runs binary as this member. The output of the process is appended to a file beside the
+// member's data.
 func (m *member) start(binary string, env []string, initialCluster, state string) error {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
 		"--initial-cluster", initialCluster, "--initial-cluster-state", state,
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
-		// Few entries are kept, so that a new member needs a snapshot.
+		// Only a few entries are kept, so that a new member needs a snapshot.
 		"--snapshot-count", strconv.Itoa(snapshotCount), "--snapshot-catchup-entries", "50",
 		"--logger", "zap", "--log-outputs", "stderr"}
 	if m.offset != 0 {
@@ -94,13 +94,13 @@ func (m *member) start(binary string, env []string, initialCluster, state string
 	}
 	m.process, m.exited = cmd, make(chan struct{})
 	go func(exited chan struct{}) {
-		_ = cmd.Wait() // killed, as a rule; whether it should have lived is seen elsewhere
+		_ = cmd.Wait() // mostly killed; method alive reports an unwanted end
 		close(exited)
 	}(m.exited)
 	return nil
 }
 
-// logged reads the log of a member that is down.
+// logged reads the log of a stopped member.
 func (m *member) logged() (disk.Log, error) { return disk.Read(filepath.Join(m.dir, "data"), "") }
 
 func (m *member) logFile() string { return filepath.Join(m.dir, "log") }
@@ -113,7 +113,7 @@ func (m *member) kill() {
 	if m.leased && !m.paused {
 		m.sample(context.Background())
 	}
-	_ = m.process.Process.Kill() // it may have exited already
+	_ = m.process.Process.Kill() // the process may have ended already
 	<-m.exited
 	m.process, m.paused = nil, false
 	m.before.add(m.latest)
@@ -136,8 +136,8 @@ func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 	return m.api.Status(ctx, m.client)
 }
 
-// ports hands out ports on which nobody listens, below those that systems give
-// to outgoing connections: a member that is down must find its own free again.
+// ports returns free ports, below the ports that systems give to outgoing connections, so that a
+// stopped member finds its port free at its next start.
 func ports(first int) func() (int, error) {
 	next := first
 	return func() (int, error) {

@@ -13,29 +13,29 @@ import (
 	"time"
 )
 
-// ReadsReport says what linearizable reads cost in a cluster that does nothing else.
+// ReadsReport gives the cost of linearizable reads in a cluster without other load.
 type ReadsReport struct {
 	Follower, Leader ReadCost
 	// Idle is the bytes a second that all members send to each other without reads.
 	Idle float64
 }
 
-// ReadCost is what reads at one member cost, one after another.
+// ReadCost is the cost of reads at a member, one read after another.
 type ReadCost struct {
-	// Bytes is what all members sent to each other for a read, without what they
-	// send anyway; noise may make it negative. Median is the time of a read.
+	// Bytes is the bytes that all members sent to each other for a read, less the bytes of an idle
+	// cluster in the same time; noise may make Bytes negative. Median is the median time of a read.
 	Bytes  float64
 	Median time.Duration
 	// Served counts reads by lease; nil without leases.
 	Served *served
 }
 
-// String says it in a line.
+// String returns the report as a line.
 func (r ReadsReport) String() string {
 	return fmt.Sprintf("%d reads at a follower: %v; at the leader: %v; idle, all members send %.1f KB/s", readCount, r.Follower, r.Leader, r.Idle/1000)
 }
 
-// String says it in some words.
+// String returns the cost in a few words.
 func (c ReadCost) String() string {
 	s := fmt.Sprintf("%d B between members and %v each", int(math.Round(c.Bytes)), c.Median.Round(10*time.Microsecond))
 	if c.Served != nil {
@@ -46,7 +46,7 @@ func (c ReadCost) String() string {
 
 const (
 	readCount = 1000
-	// idleTime is how long a cluster is left alone to see what it sends then.
+	// idleTime is the time for which the traffic of an idle cluster is measured.
 	idleTime = 3 * time.Second
 )
 
@@ -89,7 +89,7 @@ func Reads(ctx context.Context, o Options) (report ReadsReport, err error) {
 	return report, nil
 }
 
-// idle returns the bytes a second that members send to each other.
+// idle returns the bytes a second that members send to each other without load.
 func (r *run) idle(ctx context.Context) (float64, error) {
 	began := time.Now()
 	before, err := r.sent(ctx)

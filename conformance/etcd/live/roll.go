@@ -12,9 +12,9 @@ import (
 	"github.com/weftraft/weft/internal/shim"
 )
 
-// Roll takes a cluster from the first binary to the second, which codes, and
-// back, member by member under load. Members are killed, not stopped. What the
-// environment says of coding the first binary does not read.
+// Roll moves a cluster from the first binary to the second, which codes, and back, member by member
+// under load. Members are killed, not stopped in good order. The first binary ignores the
+// environment variables for coding.
 func Roll(ctx context.Context, o Options) (Report, error) {
 	if len(o.Binaries) != 2 {
 		return Report{}, fmt.Errorf("rolling from one binary to another: got %d", len(o.Binaries))
@@ -43,7 +43,7 @@ func (r *run) roll(ctx context.Context, plain, coding string) error {
 	if r.report.Coded == 0 {
 		return errNothingCoded
 	}
-	// What is on disk is dense once a snapshot lies behind the last coded entry.
+	// The logs are dense after a snapshot later than the last coded entry.
 	if err := r.serves(ctx, 2*snapshotCount); err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (r *run) roll(ctx context.Context, plain, coding string) error {
 	return r.serves(ctx, 200)
 }
 
-// restartAll kills each member, the leader first, looks at its disk, and starts
-// it as another binary.
+// restartAll kills each member, the leader first, checks its disk, and starts the member with
+// another binary.
 func (r *run) restartAll(ctx context.Context, binary string, look func(*member) error) error {
 	leader, err := r.leader(ctx)
 	if err != nil {
@@ -87,11 +87,11 @@ func (r *run) restartAll(ctx context.Context, binary string, look func(*member) 
 	return nil
 }
 
-// attempts is how often a member may turn out not to be dense.
+// attempts bounds the checks whether a member's log is dense.
 const attempts = 20
 
-// untilDense lets a member, which is down, go on as it was until nothing that
-// is coded is left on its disk.
+// untilDense runs a stopped member with its present binary, again and again, until its log has no
+// coded entry.
 func (r *run) untilDense(ctx context.Context, m *member) error {
 	for range attempts {
 		l, err := m.logged()
@@ -118,7 +118,7 @@ var (
 	errTooEarly     = errors.New("members coded before all of them could")
 )
 
-// countCoded counts the coded entries in the logs of members that are down.
+// countCoded counts the coded entries in the logs of stopped members.
 func (r *run) countCoded(members ...*member) error {
 	for _, m := range members {
 		l, err := m.logged()
@@ -130,8 +130,8 @@ func (r *run) countCoded(members ...*member) error {
 	return nil
 }
 
-// sawNoneCoded checks that a member which is down has nothing that its library
-// cannot read.
+// sawNoneCoded checks that the log of a stopped member has no entry that upstream's library cannot
+// read.
 func (r *run) sawNoneCoded(m *member) error {
 	l, err := m.logged()
 	if err == nil && l.Envelopes > 0 {

@@ -11,18 +11,17 @@ import (
 	"strings"
 )
 
-// values makes of the short names that a history tells values apart by what
-// keys really hold: the name, and bytes that follow from it.
+// values converts the short names of values in a history to the values in the store: the name, and
+// bytes computed from the name.
 type values struct {
 	largest int // bytes; 0 for the name alone
 }
 
-// damaged is what a history notes of a value that nobody wrote. No order of
-// writes explains it.
+// damaged begins the name of a value that no client wrote. No order of writes explains such a
+// value.
 const damaged = "damaged: "
 
-// of returns the value with a name. Sizes are spread evenly over the orders of
-// magnitude.
+// of returns the value with a name. Sizes are spread evenly over the orders of magnitude.
 func (v values) of(name string) string {
 	if v.largest == 0 || name == "" {
 		return name

@@ -16,25 +16,25 @@ import (
 	"time"
 )
 
-// view is what a member tells of its leases at /debug/vars.
+// view is a member's view of its leases, shown at /debug/vars.
 type view struct {
 	Stable, Retired bool
 	Responders      []string
 	Reads           served
 }
 
-// served counts linearizable reads by the lease that answered them. Redirected ones
-// went to the leader, which is not told apart from reads without leases.
+// served counts linearizable reads by the lease that answered them. Redirected reads went to the
+// leader, and cannot be distinguished from reads without leases.
 type served struct{ Local, Leader, Redirected uint64 }
 
 func (s *served) add(o served) {
 	s.Local, s.Leader, s.Redirected = s.Local+o.Local, s.Leader+o.Leader, s.Redirected+o.Redirected
 }
 
-// viewTimeout bounds a question about metrics. No run fails for a late answer.
+// viewTimeout bounds a question about metrics. A late answer fails no run.
 const viewTimeout = 2 * time.Second
 
-// fetch returns what a member shows at a path, and when by the member's own clock.
+// fetch returns the answer of a member at a path, and the time by the member's own clock.
 func (m *member) fetch(ctx context.Context, path string) (body []byte, date time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
 	defer cancel()
@@ -78,15 +78,15 @@ func (m *member) look(ctx context.Context) (view, error) {
 	return *vars.Status.Leases, nil
 }
 
-// sample notes how many reads the member has served so far. A member that does not
-// answer keeps what was noted last.
+// sample notes the number of reads that the member has served. If the member does not answer, the
+// last number stays.
 func (m *member) sample(ctx context.Context) {
 	if v, err := m.look(ctx); err == nil {
 		m.latest = v.Reads
 	}
 }
 
-// metric adds up a member's metrics whose name, with its first labels, begins so.
+// metric adds up a member's metrics whose name, with its first labels, begins with prefix.
 func (m *member) metric(ctx context.Context, prefix string) (total float64, err error) {
 	body, _, err := m.fetch(ctx, "/metrics")
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *member) metric(ctx context.Context, prefix string) (total float64, err 
 	return total, lines.Err()
 }
 
-// snapshotsReceived returns how many snapshots other members have sent this one.
+// snapshotsReceived returns the number of snapshots that the member has received.
 func (m *member) snapshotsReceived(ctx context.Context) (int, error) {
 	n, err := m.metric(ctx, "etcd_network_snapshot_receive_success{")
 	return int(n), err

@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shows is a member that answers with some texts, by path.
+// shows returns a member that answers with given texts, by path.
 func shows(t *testing.T, texts map[string]string) *member {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, ok := texts[r.URL.Path]
 		if !ok {
 			w.WriteHeader(http.StatusNotFound)
 		}
-		_, _ = fmt.Fprint(w, text) // the test sees what is missing
+		_, _ = fmt.Fprint(w, text) // the test fails if the text is missing
 	}))
 	t.Cleanup(server.Close)
 	return &member{name: "m", dir: t.TempDir(), client: server.URL}

@@ -4,8 +4,8 @@
 // Package ring has a queue of bounded length that allocates once.
 package ring
 
-// Ring is a queue of at most as many values as Init says. Front, Back and the
-// Pops need a value to be there, At(i) more than i of them.
+// Ring is a queue with the bounded length given to Init. Front, Back, PopFront and PopBack need at
+// least 1 value, At(i) at least i+1 values.
 type Ring[T any] struct {
 	buf     []T
 	head, n int
@@ -17,7 +17,7 @@ func (r *Ring[T]) Init(size int) { *r = Ring[T]{buf: make([]T, size)} }
 // Clear empties the queue.
 func (r *Ring[T]) Clear() { r.head, r.n = 0, 0 }
 
-// Len returns how many values there are.
+// Len returns the number of values.
 func (r *Ring[T]) Len() int { return r.n }
 
 // Full reports whether there is no room for another.

@@ -6,7 +6,7 @@ package rounds
 
 import "github.com/weftraft/weft/ecraft"
 
-// Of is a round of n servers, those in dead not healthy.
+// Of is a round of n servers, where the followers in dead are not healthy.
 func Of(n int, size int, dead uint) *ecraft.Round {
 	r := &ecraft.Round{Size: size, Voters: n, Layout: ecraft.NewLayout(n, n-1)}
 	for i := range n - 1 {

@@ -1,12 +1,11 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cover measures how much of the raft package the lockstep tests and
-// the package's own tests and coded clusters run together, and fails if it is too
-// little.
+// Command cover measures the share of the raft package that the lockstep tests, the package's own
+// tests and the coded clusters run together, and fails if the share is below a minimum.
 //
-// Run it in rafttest/lockstep: go run ./cover. With -v it lists what no test
-// runs.
+// Run the command in rafttest/lockstep: go run ./cover. With -v the command lists the blocks that
+// no test runs.
 package main
 
 import (
@@ -39,7 +38,7 @@ func run(least float64, verbose bool) error {
 		name, dir string
 		args      []string
 	}{
-		// A quarter of the fixed seeds: more add nothing to what is run.
+		// A quarter of the fixed seeds, because more seeds cover no more code.
 		{"lockstep", ".", []string{".", "-first", "-seeds=140", "-fresh=0"}},
 		{"its own tests", "../..", []string{"./raft"}},
 		// Coded entries: a tenth of the seeds, and the schedules.

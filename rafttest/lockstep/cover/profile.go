@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// profile is what a coverage profile says of each block of code.
+// profile is the content of a coverage profile: the blocks of code, by position.
 type profile map[string]block
 
 type block struct {
@@ -20,8 +20,8 @@ type block struct {
 	run        bool
 }
 
-// readProfile reads the text that go test -coverprofile writes: after a line
-// with the mode, lines of "file.go:from,to statements count".
+// readProfile reads the output of go test -coverprofile: a line with the mode, and then lines of
+// "file.go:from,to statements count".
 func readProfile(path string) (profile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func readProfile(path string) (profile, error) {
 	return p, lines.Err()
 }
 
-// merge returns a profile of what either has run.
+// merge returns a profile of the blocks that at least one of two profiles has run.
 func (p profile) merge(other profile) profile {
 	both := profile{}
 	maps.Copy(both, p)

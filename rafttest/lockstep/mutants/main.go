@@ -1,12 +1,11 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the lockstep tests find bugs: it puts one-line bugs
-// into the raft package, one at a time, runs the tests on each, and prints which
-// test found it, by which seed. It fails if a bug is not found, or can no longer
-// be put in.
+// Command mutants shows that the lockstep tests find bugs. The command puts one-line bugs into the
+// raft package, one at a time, runs the tests on each, and prints the test that found the bug, with
+// its seed. The command fails if no test finds a bug, or if a bug can no longer be put in.
 //
-// Run it in rafttest/lockstep: go run ./mutants
+// Run the command in rafttest/lockstep: go run ./mutants
 package main
 
 import (
@@ -18,8 +17,7 @@ import (
 
 func main() { mutate.Main(mutants) }
 
-// bug is put into the raft package: in one file, a text that occurs once is
-// replaced.
+// bug is a replacement of a text that occurs once in one file of the raft package.
 type bug struct {
 	area, what string
 	file       string
@@ -37,9 +35,8 @@ func mutants() []mutate.Mutant {
 	return all
 }
 
-// stages returns the tests that a bug is run through: those of its own area
-// first, to save time. Only fixed seeds are used, so that the outcome does not
-// depend on luck.
+// stages returns the tests to run on a bug, the tests of the bug's own area first, to save time.
+// The tests use fixed seeds only, so that the outcome does not depend on luck.
 func stages(area string) [][]string {
 	const hangs = "-test.timeout=100s"
 	cores := []string{"-test.run=^TestLockstep$", hangs, "-first", "-fresh=0"}
@@ -60,7 +57,7 @@ var (
 	foundSeed  = regexp.MustCompile(`seed (\d+), call \d+: (.*)`)
 )
 
-// verdict reads from the output of a failed run what found the bug.
+// verdict reads the test that found the bug from the output of a failed run.
 func verdict(out string, flags []string) mutate.Finding {
 	f := mutate.Finding{By: strings.Trim(strings.TrimPrefix(flags[0], "-test.run="), "^$")}
 	if m := failedTest.FindStringSubmatch(out); m != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/weftraft/weft/rafttest/internal/mutate"
 )
 
-// TestMutants checks, without running them, that every mutant can be put in,
-// and that there are enough of each kind.
+// TestMutants checks, without running the tests, that every mutant can be put in, and that there
+// are enough mutants of each kind.
 func TestMutants(t *testing.T) {
 	if err := mutate.Check(t.Context(), mutants()); err != nil {
 		t.Error(err)

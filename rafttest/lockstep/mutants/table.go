@@ -3,8 +3,8 @@
 
 package main
 
-// table is the bugs: each a slip that is easy to make, in each part of the
-// package. When code here moves or changes its words, its mutants change too.
+// table lists the bugs, easy slips in all parts of the package. A change of the code at a bug also
+// needs a change of the bug's text here.
 var table = []bug{
 	// Elections.
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// network returns one of the table's.
+// network returns a network of the table.
 func network(t *testing.T, n int, name string) Network {
 	t.Helper()
 	nets := Networks(n)
@@ -26,7 +26,7 @@ func network(t *testing.T, n int, name string) Network {
 
 var small = Scale{Time: time.Second, Min: 300, Max: 1000}
 
-// ratio is ours against the best fixed level in a cell.
+// ratio returns the figure of ours divided by the best figure of the fixed levels in a cell.
 func ratio(t *testing.T, n int, name string, mix Mix, load Load, m metric) float64 {
 	t.Helper()
 	net := network(t, n, name)
@@ -43,12 +43,12 @@ func ratio(t *testing.T, n int, name string, mix Mix, load Load, m metric) float
 	return ours / best
 }
 
-// TestOursIsNearTheBestLevel holds a sample of the table's cells to it, for all
-// sizes of groups.
+// TestOursIsNearTheBestLevel bounds the ratio of ours to the best level, in a sample of the table's
+// cells, for all sizes of groups.
 func TestOursIsNearTheBestLevel(t *testing.T) {
 	sizes := []int{3, 5, 7, 9}
 	if testing.Short() {
-		sizes = []int{3} // it is arithmetic, in one goroutine
+		sizes = []int{3} // the model computes in a single goroutine, so a short test has one size
 	}
 	for _, n := range sizes {
 		names := []string{"lan1g", "slow20", "geo", "stalls"}
@@ -71,15 +71,15 @@ func TestOursIsNearTheBestLevel(t *testing.T) {
 			}
 			bound := 1.05
 			if name == "stalls" {
-				bound = 1.25 // what is hedged was not lost, only late
+				bound = 1.25 // hedged entries were only late, not lost
 			}
 			require.Less(t, math.Exp(logs/cells), bound, "N=%d %s", n, name)
 		}
 	}
 }
 
-// TestModelKnowsItsLimits: closed loops of many clients come to what the
-// interface can carry at each level, and full copies to a third of the best.
+// TestModelKnowsItsLimits checks that closed loops of many clients reach the capacity of the
+// interface at each level; full copies reach a third of the best level.
 func TestModelKnowsItsLimits(t *testing.T) {
 	net := network(t, 5, "lan1g")
 	for level := 1; level <= 3; level++ {
@@ -88,9 +88,9 @@ func TestModelKnowsItsLimits(t *testing.T) {
 	}
 }
 
-// TestOutage: one dead follower at 70% load is one stall of at most 50 ms, and
-// under 1% of bytes more; one that pauses as well. Where jitter is as large as
-// the delay, that holds of the median.
+// TestOutage checks a dead follower, and a follower that pauses, at 70% load: a stall of at most 50
+// ms, and less than 1% of additional bytes. On the network with jitter as large as the delay, the
+// bounds hold for the median.
 func TestOutage(t *testing.T) {
 	o := Options{Seed: 1}
 	worst := map[string]time.Duration{"lan1g": 20 * ms, "reg1g": 30 * ms, "jitter": 70 * ms}
@@ -108,8 +108,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestShiftsSettle: within 250 ms after each change of the network ours is
-// where the best level is.
+// TestShiftsSettle checks that within 250 ms after each change of the network the times of ours are
+// near the times of the best level.
 func TestShiftsSettle(t *testing.T) {
 	o := Options{Seed: 1}
 	shifts, err := o.shifts()
@@ -121,7 +121,7 @@ func TestShiftsSettle(t *testing.T) {
 	}
 }
 
-// TestSmallPayloadsAreNotCoded: below the threshold all sides are full copies.
+// TestSmallPayloadsAreNotCoded checks that below the threshold all sides send full copies.
 func TestSmallPayloadsAreNotCoded(t *testing.T) {
 	net := network(t, 5, "lan100m")
 	var first *run
@@ -134,8 +134,8 @@ func TestSmallPayloadsAreNotCoded(t *testing.T) {
 	}
 }
 
-// TestCarrierRaisesAllBefore is pitfall 1: a carrier that raised the late entry
-// alone would leave those before it where they are, and the log with them.
+// TestCarrierRaisesAllBefore checks pitfall 1: a carrier that raised only the late entry would
+// leave the entries before unraised, and the log would not commit.
 func TestCarrierRaisesAllBefore(t *testing.T) {
 	m := newModel(network(t, 5, "lan1g"), FixedLevel(3), 1)
 	m.Kill(3)
@@ -151,8 +151,8 @@ func TestCarrierRaisesAllBefore(t *testing.T) {
 	}
 }
 
-// TestRidersCountAtTheirCarrier: what a carrier brings does not commit entries
-// before the carrier itself may.
+// TestRidersCountAtTheirCarrier checks that riders do not commit earlier entries before their
+// carrier may commit.
 func TestRidersCountAtTheirCarrier(t *testing.T) {
 	m := newModel(network(t, 5, "lan1g"), FixedLevel(3), 1)
 	m.Propose(64 << 10)
@@ -170,7 +170,7 @@ func TestRidersCountAtTheirCarrier(t *testing.T) {
 	require.EqualValues(t, 2, m.committed)
 }
 
-// TestRunsAreRepeatable: the same options find the same.
+// TestRunsAreRepeatable checks that the same options give the same results.
 func TestRunsAreRepeatable(t *testing.T) {
 	net := network(t, 5, "jitter")
 	run := func(seed uint64) run {

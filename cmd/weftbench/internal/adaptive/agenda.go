@@ -5,7 +5,7 @@ package adaptive
 
 import "time"
 
-// kind says what an event is.
+// kind is the kind of an event.
 type kind uint8
 
 const (
@@ -14,13 +14,13 @@ const (
 	answer               // an answer reaches the leader
 	beat                 // the leader sends heartbeats
 	beatAt               // a heartbeat reaches a follower
-	beatBack             // its answer reaches the leader
+	beatBack             // the heartbeat's answer reaches the leader
 	hedgeAt              // an entry's hedge timer
 	client               // a client proposes
 )
 
-// event is something that happens at an instant of virtual time. It is a plain
-// value: a run has millions.
+// event is an event at an instant of virtual time. event is a plain value, because a run has
+// millions of events.
 type event struct {
 	at    time.Duration
 	seq   uint64 // breaks ties, so that the order is total

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Options say what to run. Zero values mean what the command's defaults are.
+// Options select the runs. Zero values mean the defaults of the command.
 type Options struct {
 	Nodes []int  // sizes of groups; default 3, 5, 7, 9
 	Cores bool   // real cores instead of the small model; without the published chooser
 	Quick bool   // fewer cells, shorter runs
 	Seed  uint64 // of networks and clients
 
-	only []Side // if set, in place of all that can run
+	only []Side // if set, the sides to run
 }
 
-// A cell is a network, payloads and a load; all sides run it.
+// cell is a network, payloads and a load; all sides run each cell.
 type cell struct {
 	nodes int
 	net   Network
@@ -34,7 +34,7 @@ type cell struct {
 
 func (c *cell) name() string { return c.net.Name + "/" + c.mix.Name + "/" + c.load.Name }
 
-// scale returns how long the runs are.
+// scale returns the length of the runs.
 func (o *Options) scale() Scale {
 	switch {
 	case o.Quick || o.Cores:
@@ -44,7 +44,7 @@ func (o *Options) scale() Scale {
 	}
 }
 
-// cells lists all that is to be run for a group of n.
+// cells lists all cells for a group of n.
 func (o *Options) cells(n int) []*cell {
 	few := []string{"4KB", "64KB", "1MB", "small-mix", "large-mix"}
 	var list []*cell
@@ -72,7 +72,7 @@ func (o *Options) cluster(net Network, side Side) (Cluster, error) {
 	return newModel(net, side, o.Seed), nil
 }
 
-// sides returns those that can run.
+// sides returns the sides that the cluster can run.
 func (o *Options) sides(n int) []Side {
 	if o.only != nil {
 		return o.only
@@ -84,8 +84,8 @@ func (o *Options) sides(n int) []Side {
 	return sides
 }
 
-// sweep runs all cells, as many at a time as there are processors. What it
-// finds does not depend on that.
+// sweep runs all cells, on as many goroutines as there are processors. The results do not depend on
+// this number.
 func (o *Options) sweep(ctx context.Context, n int) ([]*cell, error) {
 	cells, sides := o.cells(n), o.sides(n)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -125,7 +125,8 @@ func (o *Options) sweep(ctx context.Context, n int) ([]*cell, error) {
 	return cells, nil
 }
 
-// metric is a figure of a run that is better if smaller, and whose cells it is.
+// metric is a figure of a run, where less is better, and a function that selects the cells with
+// this figure.
 type metric struct {
 	name string
 	of   func(r *run) float64
@@ -153,7 +154,7 @@ type Row struct {
 	Within    float64 `json:"share_within_3_percent"`
 }
 
-// rows sums cells up.
+// rows sums up the cells.
 func rows(n int, cells []*cell, sides []Side) (out []Row) {
 	for _, group := range []string{Symmetric, Asymmetric, Stalls} {
 		for _, m := range metrics {

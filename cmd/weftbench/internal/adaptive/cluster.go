@@ -11,20 +11,20 @@ import (
 
 // Cluster is a leader and its followers in virtual time.
 type Cluster interface {
-	// Now is the time, and Schedule has something done at a later one.
+	// Now is the time, and Schedule plans a call of do at a later time.
 	Now() time.Duration
 	Schedule(at time.Duration, do func())
-	// Step runs what comes next.
+	// Step runs the next event.
 	Step() bool
 
-	// Propose has the leader append an entry now, and returns its index;
-	// OnCommit is told of each that commits.
+	// Propose makes the leader append an entry now, and returns the entry's index; the function
+	// passed to OnCommit is called for each entry that commits.
 	Propose(size int) (index uint64)
 	OnCommit(func(index uint64, now time.Duration))
-	// Plan is what was chosen for an entry.
+	// Plan is the plan chosen for an entry.
 	Plan(index uint64) ecraft.Plan
 	Usage() Usage
-	// Err is what went wrong in the run.
+	// Err is the error of the run, or nil.
 	Err() error
 
 	// Change changes the network, Pause and Kill stop a follower.
@@ -33,10 +33,10 @@ type Cluster interface {
 	Kill(follower int)
 }
 
-// Usage is what a run has sent.
+// Usage is the bytes that a run has sent.
 type Usage struct {
 	Payload int64 // bytes proposed
-	Egress  int64 // bytes that the leader sent
-	Hedged  int64 // of them in riders
+	Egress  int64 // bytes sent by the leader
+	Hedged  int64 // the part of Egress in riders
 	Hedges  int   // carriers
 }

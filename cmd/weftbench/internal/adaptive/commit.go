@@ -35,7 +35,7 @@ func (m *model) advance() {
 	m.arm()
 }
 
-// step commits the next entry, if it may be by itself.
+// step commits the next entry, if the entry may commit without later entries.
 func (m *model) step() bool {
 	next := m.committed + 1
 	if next > uint64(len(m.log)) || !m.majority(next) || !m.covered(next, next) {
@@ -54,8 +54,7 @@ func (m *model) commit(to uint64) {
 	}
 }
 
-// committable reports whether all entries up to k may commit, by what riders
-// up to k brought.
+// committable reports whether all entries up to k may commit, with the riders up to k.
 func (m *model) committable(k uint64) bool {
 	if !m.majority(k) {
 		return false
@@ -68,7 +67,7 @@ func (m *model) committable(k uint64) bool {
 	return true
 }
 
-// answers counts those who hold the log up to an index, the leader included.
+// answers counts the members that hold the log up to an index, the leader included.
 func (m *model) answers(index uint64) int {
 	n := 1
 	for _, f := range m.followers {
@@ -81,12 +80,11 @@ func (m *model) answers(index uint64) int {
 
 func (m *model) majority(index uint64) bool { return m.answers(index) > m.n/2 }
 
-// covered reports whether the answers that came cover an entry, where riders up
-// to k count.
+// covered reports whether the received answers cover an entry, with the riders up to k.
 func (m *model) covered(index, k uint64) bool {
 	e := &m.log[index-1]
 	if e.need > 0 {
-		// Sent again whole, it needs a majority of the second time.
+		// An entry that was sent again whole needs a majority of the second time.
 		again := slices.ContainsFunc(e.riders, func(r rider) bool { return r.carrier <= k && m.majority(r.carrier) })
 		return again || m.answers(index) >= e.need
 	}
@@ -101,7 +99,7 @@ func (m *model) covered(index, k uint64) bool {
 	return ecraft.Covered(m.layout.D, (m.n+1)/2, held)
 }
 
-// held is what a follower is known to hold of an entry.
+// held is the number of units of an entry that a follower is known to hold.
 func (m *model) held(i int, e *entry, index, k uint64) int {
 	f := m.followers[i]
 	if f.match < index {
@@ -130,7 +128,7 @@ func (m *model) arm() {
 
 const never = time.Duration(1<<63 - 1)
 
-// due is when the oldest entry is late.
+// due is the time at which the oldest entry is late.
 func (m *model) due() time.Duration {
 	e := &m.log[m.committed]
 	if m.side.Detect > 0 {
@@ -142,8 +140,8 @@ func (m *model) due() time.Duration {
 	return e.at + unhealthy
 }
 
-// lostAt is when one of those that the oldest entry waits for will have been
-// silent for so long that it is lost.
+// lostAt is the time at which a follower that the oldest entry waits for has been silent for so
+// long that the follower counts as lost.
 func (m *model) lostAt() time.Duration {
 	e := &m.log[m.committed]
 	at := never
@@ -155,8 +153,8 @@ func (m *model) lostAt() time.Duration {
 	return at
 }
 
-// hedge raises, if the oldest entry is late, every entry that would not commit
-// without those who are late, at those who are not.
+// hedge acts when the oldest entry is late: hedge raises, at the followers that are not late, every
+// entry that would not commit without the late followers.
 func (m *model) hedge() {
 	if m.committed == uint64(len(m.log)) {
 		return
@@ -168,7 +166,7 @@ func (m *model) hedge() {
 	first := m.committed + 1
 	e := &m.log[first-1]
 	t := max(e.plan.Predicted, ms)
-	// Those who answered, or, if one is lost, those who are not.
+	// The followers that answered or, if a follower is lost, the followers that are not lost.
 	there, tokens := func(i int) bool { return m.followers[i].match >= first }, m.tokens
 	answering := e.plan.Silence > 0 && m.now < m.lostAt()
 	if ecraft.HedgeWaived(e.plan, m.now-e.at, answering) || m.side.Detect > 0 {
@@ -187,7 +185,7 @@ func (m *model) hedge() {
 		}
 	}
 	if m.general != nil {
-		level = min(level, 1) // what is late is sent again, whole
+		level = min(level, 1) // a late entry is sent again, whole
 	}
 	switch {
 	case m.covered(first, uint64(len(m.log))):
@@ -203,8 +201,8 @@ func (m *model) hedge() {
 	m.arm()
 }
 
-// takesItsTime reports whether an entry is late because of a queue: those who
-// are still to answer it would be enough, and go on answering.
+// takesItsTime reports whether an entry is late because of a queue: the answers still expected
+// would be enough, and their followers go on answering.
 func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
 	e := &m.log[first-1]
 	held := append(make([]int, 0, maxFollowers+1), m.layout.D)
@@ -223,8 +221,8 @@ func (m *model) takesItsTime(first uint64, pace time.Duration) bool {
 	return !ecraft.HedgeWaived(e.plan, m.now-e.at, true) && n > m.n/2 && ecraft.Covered(m.layout.D, (m.n+1)/2, held)
 }
 
-// carry appends a carrier that raises all entries from first on to a level, at
-// those who are there, if that is not more than tokens.
+// carry appends a carrier that raises all entries from first on to a level, at the followers
+// selected by there, unless the riders have more bytes than tokens.
 func (m *model) carry(first uint64, level int, there func(i int) bool, tokens float64) {
 	carrier := uint64(len(m.log)) + 1
 	c := entry{at: m.now}

@@ -12,18 +12,18 @@ import (
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// core is a Cluster of real cores over a simulated network. Its time begins
-// when a leader is elected and every member is known to read coded entries.
+// core is a Cluster of real cores over a simulated network. Its time begins after a leader is
+// elected and every member is known to read coded entries.
 type core struct {
 	c      *vnet.Cluster
 	net    Network
 	start  time.Duration
 	data   []byte
 	usage  Usage
-	before uint64 // what the leader had sent at the start
+	before uint64 // bytes that the leader had sent at the start
 
-	// last is the index of the last entry that the leader appended, plans what
-	// was chosen for each.
+	// last is the index of the last entry that the leader appended; plans holds the plan of each
+	// entry.
 	last  uint64
 	plans map[uint64]ecraft.Plan
 
@@ -84,9 +84,8 @@ func (k *core) node(id uint64) vnet.Node {
 	return vnet.Node{Sync: l.Sync, Disk: l.Disk}
 }
 
-// link returns what is between two nodes. A follower's link has its rate in the
-// direction from the leader only, and followers reach each other by the slower
-// of their links.
+// link returns the link between two nodes. A follower's link has its rate only in the direction
+// from the leader, and two followers are connected by the slower of their links.
 func (k *core) link(from, to uint64) vnet.Link {
 	as := func(l Link) vnet.Link {
 		return vnet.Link{Delay: l.Delay, Jitter: l.Jitter, StallChance: l.Stall, Stall: l.StallTime}
@@ -106,7 +105,7 @@ func (k *core) link(from, to uint64) vnet.Link {
 	return as(b)
 }
 
-// witness is the leader's policy, which also notes what it chose.
+// witness is the leader's policy, and notes the policy's plans.
 type witness struct {
 	ecraft.Policy
 	k *core
@@ -118,7 +117,7 @@ func (w *witness) Assign(r *ecraft.Round, units []int) ecraft.Plan {
 	return p
 }
 
-// on calls the policy if it learns.
+// on calls f with the policy if the policy is an Observer.
 func (w *witness) on(f func(o ecraft.Observer)) {
 	if o, ok := w.Policy.(ecraft.Observer); ok {
 		f(o)
@@ -158,7 +157,7 @@ func (k *core) RecordCoding(e raft.CodingEvent) {
 	}
 }
 
-// learnt hears that a node has learnt a commit index.
+// learnt is called when a node has learnt a commit index.
 func (k *core) learnt(node, index uint64) {
 	if node != leader || k.onCommit == nil {
 		return
@@ -181,8 +180,8 @@ func (k *core) Kill(follower int)                      { k.c.Kill(node(follower)
 
 const forever = time.Duration(1<<63 - 1)
 
-// Propose has the leader append an entry. It leads alone: nobody else campaigns
-// while it is heard, and it has no bound on what is not committed.
+// Propose makes the leader append an entry. No other node campaigns while heartbeats of the leader
+// arrive, and the leader has no bound on uncommitted entries.
 func (k *core) Propose(size int) uint64 {
 	if len(k.data) < size {
 		k.data = make([]byte, size)
@@ -208,7 +207,8 @@ func (k *core) Pause(follower int, until time.Duration) {
 	k.Schedule(until, func() { k.c.Resume(node(follower)) })
 }
 
-// Change changes the network from now on. What is out of bounds stays as it was.
+// Change changes the network from now on. A value out of bounds leaves its part of the network
+// unchanged.
 func (k *core) Change(f func(net *Network)) {
 	f(&k.net)
 	for i := range k.c.Nodes() {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCoreOutage: real cores leave a follower out when it has been silent for
-// longer than ever, and raise what waits for it.
+// TestCoreOutage checks that real cores leave out a follower that has been silent for longer than
+// ever before, and raise the entries that wait for this follower.
 func TestCoreOutage(t *testing.T) {
 	o := Options{Seed: 1, Cores: true}
 	out, err := o.outageOnce(network(t, 5, "reg1g"), 64<<10, 0, Ours())
@@ -21,8 +21,8 @@ func TestCoreOutage(t *testing.T) {
 	require.Positive(t, out.Riders, "%+v", out)
 }
 
-// TestCoreIsLikeModel: the small model of the protocol says of bytes and times
-// what real cores do.
+// TestCoreIsLikeModel checks that the small model of the protocol predicts the bytes and times of
+// real cores.
 func TestCoreIsLikeModel(t *testing.T) {
 	scale := Scale{Time: time.Second, Min: 300, Max: 500}
 	mix, n := one("64KB", 64<<10), 5
@@ -40,7 +40,7 @@ func TestCoreIsLikeModel(t *testing.T) {
 				require.NoError(t, k.c.Err(), name)
 				within := 0.05
 				if side.Name == "ours" {
-					within = 0.25 // it learns from other messages
+					within = 0.25 // ours learns from other messages
 				}
 				require.InEpsilon(t, want.mean, got.mean, within, name)
 				require.InEpsilon(t, want.perSecond, got.perSecond, within, name)

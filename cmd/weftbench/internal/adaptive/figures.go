@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Figures returns what the adaptive policy alone does in a group of five, each figure
-// under its name and better if smaller: in all cells, when a follower stops, and when
-// the network changes. Command sweep compares them for policies whose constants
-// differ. The same seed finds the same.
+// Figures returns figures of the adaptive policy in a group of five, each figure under its name,
+// where less is better: in all cells, when a follower stops, and when the network changes. Command
+// sweep compares the figures of policies with different constants. The same seed gives the same
+// figures.
 func Figures(ctx context.Context, seed uint64) (map[string]float64, error) {
 	o := Options{Quick: true, Seed: seed, only: []Side{Ours()}}
 	cells, err := o.sweep(ctx, 5)

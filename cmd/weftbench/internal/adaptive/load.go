@@ -11,14 +11,14 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Mix is how large payloads are.
+// Mix is a distribution of the sizes of payloads.
 type Mix struct {
 	Name  string
 	Sizes []int
 	Share []float64 // of the entries, adding up to 1
 }
 
-// one is a mix of one size.
+// one is a mix with a single size.
 func one(name string, size int) Mix { return Mix{name, []int{size}, []float64{1}} }
 
 // Mixes are the payloads of the table.
@@ -48,21 +48,21 @@ func (m *Mix) mean() float64 {
 	return sum
 }
 
-// Load is how clients propose: Clients of them, each when its last entry has
-// committed; or, at random, a share of what the best level can carry.
+// Load is a way to propose: Clients clients, each when its last entry has committed; or random
+// arrivals at a share of the capacity of the best level.
 type Load struct {
 	Name    string
 	Clients int
 	Share   float64
 }
 
-// Loads are those of the table.
+// Loads are the loads of the table.
 var Loads = []Load{
 	{Name: "5 clients", Clients: 5}, {Name: "50 clients", Clients: 50},
 	{Name: "30%", Share: 0.30}, {Name: "70%", Share: 0.70}, {Name: "95%", Share: 0.95},
 }
 
-// capacity is how many entries a second a level can carry.
+// capacity is the number of entries a second that a level can carry.
 func capacity(net *Network, size float64, level int) float64 {
 	n := len(net.Links) + 1
 	l := ecraft.NewLayout(n, n-1)
@@ -82,7 +82,7 @@ func capacity(net *Network, size float64, level int) float64 {
 		each = append(each, t)
 	}
 	slices.Sort(each)
-	slowest := each[level+n/2-2] // the last of those needed
+	slowest := each[level+n/2-2] // the last link that the level needs
 	return 1 / max(slowest, float64(n-1)*bytes/net.Egress)
 }
 
@@ -95,25 +95,25 @@ func best(net *Network, size float64) float64 {
 	return rate
 }
 
-// Scale is how long runs are.
+// Scale is the length of runs.
 type Scale struct {
-	Time     time.Duration // of each, unless it has too many or too few entries
+	Time     time.Duration // of each run, unless the run has too many or too few entries
 	Min, Max int           // entries
 }
 
-// trial is one run: who proposes what, and what happens meanwhile.
+// trial is the plan of a run: the proposals, and the events during the run.
 type trial struct {
 	mix     Mix
-	clients int     // a closed loop of so many; 0: an open loop
-	rate    float64 // of it, entries a second
+	clients int     // number of clients in a closed loop; 0: an open loop
+	rate    float64 // of the open loop, entries a second
 	entries int
-	skip    int // entries at the beginning that do not count
+	skip    int // entries at the beginning that are not counted
 	seed    uint64
-	limit   time.Duration // when it is given up
+	limit   time.Duration // time at which the run is given up
 	during  func(c Cluster)
 }
 
-// run is what one run measured, of the entries that count.
+// run is the result of a run, measured on the entries that are counted.
 type run struct {
 	perSecond float64
 	mean, p99 time.Duration
@@ -122,10 +122,10 @@ type run struct {
 	usage     Usage
 }
 
-// timing is when an entry was proposed, and how long it took to commit.
+// timing is the time at which an entry was proposed, and the time until its commit.
 type timing struct{ at, took time.Duration }
 
-// roundTrips are what a run lasts at least. A quarter of most runs does not count.
+// roundTrips is the least length of a run. A quarter of most runs is not counted.
 const roundTrips = 4
 
 // drive runs a cell's load.
@@ -133,8 +133,8 @@ func drive(c Cluster, net *Network, mix Mix, load Load, s Scale, seed uint64) ru
 	rate := best(net, mix.mean())
 	t := trial{mix: mix, clients: load.Clients, rate: rate * load.Share, seed: seed}
 	t.entries = int(min(max(rate*s.Time.Seconds(), float64(s.Min)), float64(s.Max)))
-	// A run lasts some round trips of the farthest link at least: a leader knows
-	// nothing of those who did not answer yet.
+	// A run lasts at least some round trips of the farthest link, because a leader knows nothing
+	// about followers that have not answered yet.
 	for _, l := range net.Links {
 		t.entries = max(t.entries, int(rate*roundTrips*2*l.Delay.Seconds()))
 	}
@@ -148,7 +148,7 @@ func drive(c Cluster, net *Network, mix Mix, load Load, s Scale, seed uint64) ru
 	return t.run(c)
 }
 
-// bench is a trial that runs.
+// bench is the state of a running trial.
 type bench struct {
 	trial
 	c        Cluster
@@ -156,7 +156,7 @@ type bench struct {
 	proposed int
 	done     int
 	number   map[uint64]int // by index: riders take indexes as well
-	from, to time.Duration  // of the commits that count
+	from, to time.Duration  // of the commits that are counted
 	lastAt   time.Duration
 	out      run
 }
@@ -184,7 +184,7 @@ func (b *bench) propose() {
 		return
 	}
 	if b.proposed == b.done {
-		b.lastAt = b.c.Now() // nothing waited
+		b.lastAt = b.c.Now() // no entry waited
 	}
 	size := b.mix.draw(b.rng)
 	index := b.c.Propose(size)
@@ -227,7 +227,7 @@ func (b *bench) result() run {
 		b.to = b.c.Now() // given up
 	}
 	r.usage = b.c.Usage()
-	for _, i := range b.number { // what never committed was late by so much at least
+	for _, i := range b.number { // an entry that never committed was late by at least this time
 		r.took[i].took = b.c.Now() - r.took[i].at
 	}
 	r.took = r.took[:b.proposed]

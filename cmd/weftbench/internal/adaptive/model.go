@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	threshold     = 512 // payloads below it are not coded
-	messageBytes  = 64  // a message and the header of an entry in it
+	threshold     = 512 // smaller payloads are not coded
+	messageBytes  = 64  // a message, and the header of an entry in the message
 	unitBytes     = 4   // a unit's checksum
-	windowEntries = 256 // messages to a follower that it did not answer yet
+	windowEntries = 256 // messages to a follower without an answer yet
 	heartbeat     = 100 * ms
-	unhealthy     = time.Second // silent for so long
+	unhealthy     = time.Second // silence after which a follower is unhealthy
 	hintEvery     = ms          // at most, as package rawnode does
-	maxTokens     = 4 << 20     // bytes that hedges may save up
+	maxTokens     = 4 << 20     // bound of the bytes that hedges may save up
 )
 
 // entry is an entry of the leader's log.
@@ -29,32 +29,33 @@ type entry struct {
 	at    time.Duration
 	plan  ecraft.Plan
 	units shares
-	bytes [maxFollowers]int32 // of the message that carries it
-	need  int                 // answers, the leader's included, where they are counted; 0: the commit rule
+	bytes [maxFollowers]int32 // of the message that carries the entry
+	// number of answers, the leader's included, for a side that counts answers; 0: the commit rule
+	need int
 
-	riders []rider // of a carrier, and of the entries that it raises
+	riders []rider // of a carrier, and of the entries that the carrier raises
 }
 
-// rider raises an entry: from carrier on, followers hold that many units of it.
+// rider raises an entry: from carrier on, followers hold this number of units of the entry.
 type rider struct {
 	carrier, entry uint64
 	units          shares
 }
 
-// follower is the leader's view of one, and the one itself.
+// follower is a follower, and the leader's view of the follower.
 type follower struct {
 	link *Link
 	rng  *rand.Rand
 	to   pipe
 	back time.Duration // when its last answer arrives
 
-	waits   int         // bytes that the leader has not sent yet, for who gives hints
-	leaving []departure // of them, in order
+	waits   int         // bytes that the leader has not sent yet, for sides with hints
+	leaving []departure // the parts of waits, in order
 
 	next, match uint64
 	flying      int
 	heard       time.Duration
-	spoke       time.Duration // when it last answered an append
+	spoke       time.Duration // time of the last answer to an append
 
 	durable, received uint64 // at the follower
 	since             []time.Duration
@@ -63,7 +64,7 @@ type follower struct {
 	dead              bool
 }
 
-// departure is bytes that have left the leader at a time.
+// departure is a number of bytes that leave the leader at a time.
 type departure struct {
 	at    time.Duration
 	bytes int
@@ -80,7 +81,7 @@ type model struct {
 	side   Side
 
 	policy   ecraft.Policy
-	general  papers.SetPolicy // or this one
+	general  papers.SetPolicy // used if policy is nil
 	sets     []ecraft.Set
 	observer ecraft.Observer
 	round    ecraft.Round
@@ -94,14 +95,14 @@ type model struct {
 	tokens    float64
 	alarm     time.Duration // of the next hedge
 	retry     time.Duration
-	hinted    time.Duration // when the policy was told last what waits
+	hinted    time.Duration // time of the last hint to the policy
 
 	onCommit func(index uint64, now time.Duration)
 	calls    []func()
 	usage    Usage
 }
 
-// newModel returns a cluster at time 0, with a leader of that moment.
+// newModel returns a cluster at time 0, with a leader elected at this time.
 func newModel(net Network, side Side, seed uint64) *model {
 	n := len(net.Links) + 1
 	m := &model{n: n, net: net, side: side, layout: ecraft.NewLayout(n, n-1), units: make([]int, n-1), alarm: never}
@@ -128,7 +129,7 @@ func newModel(net Network, side Side, seed uint64) *model {
 
 var _ Cluster = (*model)(nil)
 
-// Now and what follows implement Cluster.
+// Now and the methods below implement Cluster.
 
 func (m *model) Now() time.Duration                     { return m.now }
 func (m *model) OnCommit(f func(uint64, time.Duration)) { m.onCommit = f }
@@ -158,7 +159,7 @@ func (m *model) Step() bool {
 	case beat:
 		m.beat()
 	case hedgeAt:
-		if m.now == m.alarm { // or an earlier one was set since
+		if m.now == m.alarm { // otherwise an earlier alarm was set since
 			m.alarm = never
 			m.hedge()
 		}
@@ -168,7 +169,7 @@ func (m *model) Step() bool {
 	return true
 }
 
-// Propose appends an entry and sends it.
+// Propose appends an entry and sends the entry.
 func (m *model) Propose(size int) uint64 {
 	index := uint64(len(m.log)) + 1
 	r := &m.round
@@ -225,7 +226,7 @@ func (m *model) append(e entry) {
 	m.arm()
 }
 
-// send sends what the windows allow: entry by entry, to each follower in turn.
+// send sends all entries that the windows allow: entry by entry, to each follower in turn.
 func (m *model) send() {
 	for {
 		sent := false
@@ -254,7 +255,7 @@ func (m *model) transmit(i, bytes int, e event, control bool) {
 	f := m.followers[i]
 	m.usage.Egress += int64(bytes)
 	if control && !m.net.Together {
-		// What passes by the queue waits for the packet that is being sent.
+		// A message that bypasses the queue waits for the packet under way.
 		e.at = m.now + transfer(1500, m.net.Egress) + f.link.late(f.rng)
 		m.add(e)
 		return
@@ -275,8 +276,8 @@ func (m *model) transmit(i, bytes int, e event, control bool) {
 	m.add(e)
 }
 
-// hint tells the policy how many bytes have not left for each follower: those at
-// the interface, and those that its link is too slow for.
+// hint tells the policy the number of bytes that have not left for each follower: bytes at the
+// interface, and bytes that wait for a slow link.
 func (m *model) hint() {
 	m.hinted = m.now
 	for i, f := range m.followers {
@@ -296,7 +297,7 @@ func (m *model) reply(f *follower, e event) {
 	m.add(e)
 }
 
-// remote runs what happens at a follower, and its answers' arrival.
+// remote runs the events at a follower, and the arrival of its answers.
 func (m *model) remote(i int, e event) {
 	f := m.followers[i]
 	switch e.kind {
@@ -340,7 +341,7 @@ func (m *model) remote(i int, e event) {
 	}
 }
 
-// sync makes all that came durable, in one go, when the disk is free.
+// sync makes all arrived entries durable, together, when the disk is free.
 func (m *model) sync(i int, f *follower) {
 	if f.syncing || f.durable == f.received {
 		return

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// Link is what lies between the leader and one follower, and its disk.
+// Link is the link between the leader and a follower, and the follower's disk.
 type Link struct {
 	Rate   float64       // bytes a second; 0: only the leader's interface limits
-	Delay  time.Duration // one way
-	Jitter time.Duration // mean of what comes on top, exponential
-	// Of all messages, a share of Stall is held up for StallTime, and what is
-	// behind it on the connection too.
+	Delay  time.Duration // in each direction
+	Jitter time.Duration // mean of the additional delay, exponential
+	// A share Stall of all messages is held up for StallTime, and so are the messages behind on the
+	// connection.
 	Stall     float64
 	StallTime time.Duration
-	Sync      time.Duration // until what arrived is durable; one at a time
+	Sync      time.Duration // until arrived entries are durable; one sync at a time
 	Disk      float64       // bytes a second; 0: no limit
 }
 
-// Network is a leader's interface and the links behind it.
+// Network is a leader's interface and the links to the followers.
 type Network struct {
 	Name   string
 	Group  string
 	Egress float64 // bytes a second
-	// Together has heartbeats wait behind entries, as on one connection.
-	// Otherwise they pass by them.
+	// Together makes heartbeats wait behind entries, as on a single connection. Otherwise
+	// heartbeats bypass entries.
 	Together bool
 	Links    []Link
 }
@@ -85,13 +85,13 @@ func Networks(n int) []Network {
 	}
 }
 
-// pipe is a direction of a connection in virtual time: in order, one by one.
+// pipe is a direction of a connection in virtual time: messages arrive in order, one by one.
 type pipe struct {
 	free    time.Duration // when its link has sent all so far
-	arrived time.Duration // when what was sent last arrives
+	arrived time.Duration // when the last sent message arrives
 }
 
-// transfer is how long bytes take at a rate.
+// transfer is the time that bytes take at a rate.
 func transfer(bytes int, rate float64) time.Duration {
 	if rate == 0 {
 		return 0
@@ -99,7 +99,7 @@ func transfer(bytes int, rate float64) time.Duration {
 	return time.Duration(float64(bytes) / rate * float64(time.Second))
 }
 
-// late draws what a message is held up on its way.
+// late draws the delay of a message on its way.
 func (l *Link) late(rng *rand.Rand) time.Duration {
 	d := l.Delay
 	if l.Jitter > 0 {

@@ -1,14 +1,14 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adaptive compares the adaptive policy of package ecraft with fixed
-// levels, in virtual time: on many networks, with many payloads and loads, when
-// a follower stops, and when the network changes.
+// Package adaptive compares the adaptive policy of package ecraft with fixed levels, in virtual
+// time: on many networks, with many payloads and loads, when a follower stops, and when the network
+// changes.
 //
-// A cell is a network, a mix of payloads and a load. All sides run it with the
-// same arrivals. The best fixed level of each cell, known only in hindsight, is
-// what they are held to. The cluster is a small model of the protocol, or real
-// cores over rafttest/vnet; a test holds one to the other.
+// A cell is a network, a mix of payloads and a load. All sides run each cell with the same
+// arrivals, and are compared with the best fixed level of the cell, which is known only in
+// hindsight. The cluster is a small model of the protocol, or real cores over rafttest/vnet; a test
+// compares the two.
 package adaptive
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Report is what a run of the command found.
+// Report is the result of a run of the command.
 type Report struct {
 	Cluster string   `json:"cluster"` // model or cores
 	Seed    uint64   `json:"seed"`
@@ -30,7 +30,7 @@ type Report struct {
 	AsGood []string `json:"full_copies_as_good"`
 }
 
-// Run runs all that the options ask for. The same options find the same.
+// Run runs all cells and scenarios of the options. The same options give the same report.
 func Run(ctx context.Context, o Options, progress io.Writer) (*Report, error) {
 	if len(o.Nodes) == 0 {
 		o.Nodes = []int{3, 5, 7, 9}

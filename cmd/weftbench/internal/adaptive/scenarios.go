@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// Outage is what clients saw when a follower stopped in the middle of runs of
-// 64 KB entries at 70% load: the medians of all runs, and the worst.
+// Outage is the effect on clients of a follower that stops in the middle of runs of 64 KB entries
+// at 70% load: the medians of all runs, and the worst run.
 type Outage struct {
 	Network string        `json:"network"`
 	What    string        `json:"what"` // died, or paused for how long
@@ -99,7 +99,7 @@ func middle[T cmp.Ordered](runs []Outage, of func(Outage) T) (median, most T) {
 	return list[len(list)/2], list[len(list)-1]
 }
 
-// outageOnce stops a follower in one run.
+// outageOnce stops a follower in a single run.
 func (o *Options) outageOnce(net Network, size int, pause time.Duration, side Side) (Outage, error) {
 	rate := 0.7 * best(&net, float64(size))
 	last := len(net.Links) - 1
@@ -132,15 +132,14 @@ func (o *Options) outageOnce(net Network, size int, pause time.Duration, side Si
 	return out, c.Err()
 }
 
-// Shift is how soon a side was where it should be after the network changed.
+// Shift tells how soon a side adapted after a change of the network.
 type Shift struct {
 	What string `json:"what"`
-	// Settled is when the last span began in which entries were more than a
-	// quarter slower than at the level that is best from then on, 250 ms if they
-	// were in the first five spans: the time it took to learn.
+	// Settled is the time that the side took to learn: the end, after the change, of the last span
+	// in which entries were more than a quarter slower than at the level that is best from then on.
 	Settled time.Duration `json:"settled_ns"`
-	// Before and After are mean times divided by those of the best fixed level
-	// of each phase.
+	// Before and After are mean times divided by the mean times of the best fixed level of each
+	// phase.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 }
@@ -174,7 +173,7 @@ const (
 	shiftEnd  = 3500 * ms
 )
 
-// shifts changes a network of five, and changes it back.
+// shifts changes a network of five, and changes the network back.
 func (o *Options) shifts() (list []Shift, err error) {
 	nets := Networks(5)
 	from := nets[slices.IndexFunc(nets, func(n Network) bool { return n.Name == "lan1g" })]
@@ -197,7 +196,7 @@ func (o *Options) shifts() (list []Shift, err error) {
 	return list, nil
 }
 
-// shift runs all sides through one change, at half of what both networks carry.
+// shift runs all sides through a change, at half of the capacity of the slower network.
 func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
 	var runs []run
 	for _, side := range append([]Side{Ours()}, fixedLevels(5)...) {
@@ -220,7 +219,7 @@ func (o *Options) shift(name string, a, b Network, size int) (Shift, error) {
 	return s, nil
 }
 
-// throughChange runs one side through the change.
+// throughChange runs a side through the change.
 func (o *Options) throughChange(a, b Network, size int, side Side) (run, error) {
 	rate := 0.5 * min(best(&a, float64(size)), best(&b, float64(size)))
 	t := trial{mix: one("", size), rate: rate, seed: o.Seed, limit: time.Minute}
@@ -237,8 +236,8 @@ func (o *Options) throughChange(a, b Network, size int, side Side) (run, error) 
 	return t.run(c), c.Err()
 }
 
-// fixed returns the best of all runs but the first in a span, and how the first
-// compares.
+// fixed returns the best of all runs but the first in a span, and the first run's time divided by
+// its time.
 func fixed(runs []run, from, to time.Duration) (*run, float64) {
 	best := &runs[1]
 	for i := range runs[1:] {

@@ -11,8 +11,8 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 )
 
-// Section returns the report for a document. Of the levels that do not change it
-// shows the first, full copies, and the highest.
+// Section returns the report for a document. Of the fixed levels the report shows the first, full
+// copies, and the highest.
 func (r *Report) Section() *virtual.Section {
 	s := &virtual.Section{
 		Verb: "adaptive", Title: "The policy beside the best level", Data: r,

@@ -12,36 +12,35 @@ import (
 	"github.com/weftraft/weft/ecraft/papers"
 )
 
-// maxFollowers bounds the groups that are simulated.
+// maxFollowers bounds the size of simulated groups.
 const maxFollowers = 10
 
-// shares is what each follower is assigned of an entry, in units.
+// shares is the number of units of an entry assigned to each follower.
 type shares [maxFollowers]uint8
 
-// Side is a way to replicate, one column of the report.
+// Side is a way to replicate, a column of the report.
 type Side struct {
 	Name string
-	// Detect is when entries in flight are given up for late; 0 hedges by the
-	// policy's own prediction.
+	// Detect is the time after which entries in flight are late; 0 hedges by the policy's own
+	// prediction.
 	Detect time.Duration
 
-	level  int        // of a fixed one
-	hints  bool       // its policy is told what waits at the leader
+	level  int        // of a fixed level
+	hints  bool       // the policy is told the bytes that wait at the leader
 	policy func() any // an ecraft.Policy or an papers.SetPolicy
 }
 
-// general reports whether a side's units overlap: the core does not run those.
+// general reports whether a side's units overlap: the core does not run such sides.
 func (s Side) general() bool {
 	_, ok := s.policy().(papers.SetPolicy)
 	return ok
 }
 
-// Sides returns those of the table, for n nodes: ours without and with a host
-// that tells it what waits, the published chooser, and every level that does not
-// change, the first of which is full copies.
+// Sides returns the sides of the table, for n nodes: ours without and with hints from the host, the
+// published chooser, and every fixed level, the first of which is full copies.
 func Sides(n int) []Side { return append([]Side{Ours(), Hinted(), Published()}, fixedLevels(n)...) }
 
-// fixedLevels returns every level that does not change.
+// fixedLevels returns every fixed level.
 func fixedLevels(n int) (sides []Side) {
 	for level := 1; level <= ecraft.Levels(n); level++ {
 		sides = append(sides, FixedLevel(level))
@@ -54,8 +53,8 @@ func Ours() Side {
 	return Side{Name: "ours", policy: func() any { return adaptive.New(adaptive.Options{}) }}
 }
 
-// Hinted is the adaptive policy of a leader whose host tells it what waits to be
-// sent to each follower, as package rawnode's does.
+// Hinted is the adaptive policy of a leader whose host, as package rawnode does, tells the policy
+// the bytes that wait for each follower.
 func Hinted() Side {
 	s := Ours()
 	s.Name, s.hints = "ours, hints", true

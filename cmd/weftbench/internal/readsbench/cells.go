@@ -14,28 +14,28 @@ import (
 	"github.com/weftraft/weft/leases"
 )
 
-// Config says what to measure.
+// Config configures the measurements.
 type Config struct {
-	// Time is how long a cell runs, in virtual time, after it has settled.
+	// Time is the duration of a cell after its warm-up, in virtual time.
 	Time time.Duration
-	// Clients is how many are near each node; Value is the bytes of a value.
+	// Clients is the number of clients near each node; Value is the bytes of a value.
 	Clients, Value int
-	// Keys are numbers of keys, of which clients choose evenly.
+	// Keys are numbers of keys. Clients choose evenly among the keys of a cell.
 	Keys []int
-	// Writes are shares of writes among what clients ask for.
+	// Writes are shares of writes among the clients' operations.
 	Writes []float64
 	Seed   uint64
-	// Progress hears of each part.
+	// Progress gets a line for each part.
 	Progress io.Writer
 }
 
-// Quick is much less of the same.
+// Quick selects fewer cells, and shorter ones.
 func (cfg *Config) Quick() {
 	cfg.Time, cfg.Keys, cfg.Writes = cfg.Time/3, cfg.Keys[:1], []float64{0, 0.1, 0.3}
 }
 
-// Processors: what a message and a read take. A call of a client costs a server
-// written in Go 5 to 40 µs.
+// Processor time of a message and of a read. A call of a client costs a server written in Go 5 to
+// 40 µs.
 const (
 	messageWork = 5 * time.Microsecond
 	readWork    = 10 * time.Microsecond
@@ -60,30 +60,30 @@ func LatencyOf(times []time.Duration) Latency {
 	return Latency{sum / time.Duration(len(times)), virtual.Quantile(times, 0.5), virtual.Quantile(times, 0.99)}
 }
 
-// Cell is what clients saw of a policy under a load.
+// Cell is the result of a policy under a load, as seen by the clients.
 type Cell struct {
 	Network string  `json:"network"`
 	Policy  string  `json:"policy"`
 	Keys    int     `json:"keys"`
 	Mix     float64 `json:"mix"` // the share of writes
-	// Responders is how many nodes beside the leader serve reads.
+	// Responders is the number of nodes besides the leader that serve reads.
 	Responders int `json:"responders"`
-	// Rate is what clients got done in a second.
+	// Rate is the number of finished operations a second.
 	Rate float64 `json:"rate"`
 	// Reads and Writes are the latencies by site. ReadMean and WriteMean are the means of the
-	// sites' means: clients of a fast site do more, and should not count for more.
+	// sites' means: clients of a fast site make more operations, and should not count for more.
 	Reads     []Latency     `json:"read"`
 	Writes    []Latency     `json:"write"`
 	ReadMean  time.Duration `json:"read_mean_ns"`
 	WriteMean time.Duration `json:"write_mean_ns"`
-	// Local is the share of reads that took no longer than the way to the node near the
-	// client and back, and half of the shortest round trip between two nodes.
+	// Local is the share of reads that took at most the round trip between the client and its node,
+	// and half of the shortest round trip between two nodes.
 	Local float64 `json:"local"`
-	// Wrong is how many answers were not linearizable.
+	// Wrong is the number of answers that were not linearizable.
 	Wrong int `json:"wrong"`
 }
 
-// tally is what clients were told.
+// tally collects the answers to clients.
 type tally struct {
 	g             *group
 	from          time.Duration
@@ -107,8 +107,8 @@ func (t *tally) add(o *op) {
 	}
 }
 
-// nearby is what a read takes at most that asked no other node: to ask one takes twice as
-// much beside the way of the client.
+// nearby is the longest duration of a read without another node: another node costs twice as much
+// in addition to the client's round trip.
 func (n *Network) nearby() time.Duration {
 	least := n.RoundTrip(1, 2)
 	for a := range n.Sites {
@@ -119,7 +119,7 @@ func (n *Network) nearby() time.Duration {
 	return n.Client + least/2
 }
 
-// measure fills in what was measured since t began.
+// measure fills in the figures since t began.
 func (t *tally) measure(c *Cell) {
 	count := t.all
 	for i := range t.reads {
@@ -131,7 +131,7 @@ func (t *tally) measure(c *Cell) {
 	c.Local = float64(t.local) / float64(max(t.all, 1))
 }
 
-// MeanOf returns the mean of the means of sites that have any.
+// MeanOf returns the mean of the means of the sites with a mean.
 func MeanOf(sites []Latency) time.Duration {
 	sum, n := time.Duration(0), time.Duration(0)
 	for _, l := range sites {
@@ -142,7 +142,7 @@ func MeanOf(sites []Latency) time.Duration {
 	return sum / max(n, 1)
 }
 
-// run runs one cell.
+// run runs a cell.
 func (cfg *Config) run(s setup, writes float64) (Cell, error) {
 	s.seed, s.value, s.work, s.read = cfg.Seed, cfg.Value, messageWork, readWork
 	cell := Cell{Network: s.net.Name, Policy: s.policy.Name, Keys: s.keys, Mix: writes}
@@ -174,7 +174,7 @@ func (cfg *Config) run(s setup, writes float64) (Cell, error) {
 	return cell, nil
 }
 
-// time is how long a cell runs: where links are short much is done in little time.
+// time is the duration of a cell: on a network of short links, a short time has many operations.
 func (cfg *Config) time(n Network) time.Duration {
 	if n.farthest() < 5*time.Millisecond {
 		return cfg.Time / 10
@@ -182,12 +182,12 @@ func (cfg *Config) time(n Network) time.Duration {
 	return cfg.Time
 }
 
-// warm is how long clients ask before it counts.
+// warm is the time for which clients ask before the measurement.
 func (cfg *Config) warm(n Network) time.Duration {
 	return min(cfg.time(n)/3, 4*n.RoundTrip(1, uint64(len(n.Sites)))+100*time.Millisecond)
 }
 
-// onDone adds somebody who hears of each op that is done.
+// onDone adds a function that is called for each finished op.
 func (g *group) onDone(f func(*op)) {
 	before := g.done
 	g.done = func(o *op) {
@@ -198,7 +198,7 @@ func (g *group) onDone(f func(*op)) {
 	}
 }
 
-// drain waits until all that clients asked for is done, and applied at every node.
+// drain waits until all ops of clients are done, and applied at every node.
 func (g *group) drain() error {
 	done, err := g.c.RunUntil(g.c.Now()+time.Minute, func() bool { return len(g.open) == 0 })
 	if err == nil && !done {
@@ -236,7 +236,7 @@ func (cfg *Config) Cells(ctx context.Context) ([]Cell, error) {
 // respondersWrites is the share of writes where numbers of responders are compared.
 const respondersWrites = 0.1
 
-// Responders measures how many responders there should be, nearest first.
+// Responders measures the effect of the number of responders, nearest first.
 func (cfg *Config) Responders(ctx context.Context) ([]Cell, error) {
 	var cells []Cell
 	for _, n := range Networks()[1:] {
@@ -264,7 +264,7 @@ func (cfg *Config) Responders(ctx context.Context) ([]Cell, error) {
 	return cells, nil
 }
 
-// nearest returns the nodes beside the leader, nearest to it first.
+// nearest returns the nodes besides the leader, the nearest to the leader first.
 func (n *Network) nearest() []leases.NodeID {
 	var ids []leases.NodeID
 	for i := range n.Sites {

@@ -18,17 +18,17 @@ type op struct {
 	node  uint64 // the node near the client
 	key   int
 	write bool
-	// begun is when the client asked, sent when the node was asked last, done when
-	// the client was told.
+	// begun is the time at which the client asked, sent the time of the last request to the node,
+	// done the time of the client's answer.
 	begun, sent, done time.Duration
-	// floor is the newest version that anybody had been told when the op began,
-	// version what this client was told. A version is the index of a write.
+	// floor is the newest version in any answer before the op began, version the version in this
+	// op's answer. A version is the index of a write.
 	floor, version uint64
 }
 
 func (o *op) latency() time.Duration { return o.done - o.begun }
 
-// retryAfter is how long a client waits until it asks again.
+// retryAfter is the time after which a client asks again.
 const retryAfter = 3 * time.Second
 
 // begin makes an op of a client near a node.
@@ -53,7 +53,7 @@ func (g *group) send(o *op) {
 	})
 }
 
-// sweep has clients ask again that have waited for long.
+// sweep repeats the requests of clients that have waited for retryAfter.
 func (g *group) sweep() {
 	g.c.After(retryAfter/4, func() {
 		for _, id := range slices.Sorted(maps.Keys(g.open)) {
@@ -65,11 +65,11 @@ func (g *group) sweep() {
 	})
 }
 
-// answer tells a client what it asked for.
+// answer sends the answer of an op to the client.
 func (r *replica) answer(o *op, version uint64) {
 	g := r.g
 	if g.open[o.id] != o {
-		return // a later try, or another way, was faster
+		return // an earlier answer has arrived, after a retry or by another way
 	}
 	delete(g.open, o.id)
 	g.c.After(g.net.Client/2, func() {
@@ -81,8 +81,8 @@ func (r *replica) answer(o *op, version uint64) {
 	})
 }
 
-// load has clients of every node ask one thing after the other, until stop returns
-// true. next says what they ask for.
+// load makes the clients of every node ask one op after another, until stop returns true. next
+// draws the next op.
 func (g *group) load(clients int, stop func() bool, next func(node uint64) (key int, write bool)) {
 	again := func(node uint64) {
 		if !stop() {
@@ -99,23 +99,23 @@ func (g *group) load(clients int, stop func() bool, next func(node uint64) (key 
 	}
 	for i := range g.nodes {
 		for range clients {
-			// Clients that all begin at once would ask in step.
+			// Clients that all began at once would ask in step.
 			g.c.After(time.Duration(g.rng.Int64N(int64(g.net.Client)+1)), func() { again(uint64(i) + 1) })
 		}
 	}
 }
 
-// checker looks at what clients are told. Writes are ordered by the log, so a history
-// is linearizable if nobody is told an older version than anyone had been told
-// when the op began, and every version that was told is in the log.
+// checker checks the answers to clients. Writes are ordered by the log, so a history is
+// linearizable if no answer has a version older than any answer before the op began, and every
+// version in an answer is in the log.
 type checker struct {
-	// seen is the newest version of each key that a client was told.
+	// seen is the newest version of each key in an answer.
 	seen []uint64
-	// log is which key the entry at an index writes, of what was applied anywhere;
-	// read, of what clients were told.
+	// log is the key of the write at each index that any node has applied; read is the key by
+	// version, for versions in answers.
 	log, read map[uint64]int
 	stale     int
-	first     string // the first answer that was stale
+	first     string // the first stale answer
 }
 
 func newChecker(keys int) checker {
@@ -138,7 +138,8 @@ func (c *checker) told(o *op) {
 	c.seen[o.key] = max(c.seen[o.key], o.version)
 }
 
-// wrong returns how many answers were wrong, once all that was told may be applied.
+// wrong returns the number of wrong answers. wrong must be called after all versions in answers may
+// be applied.
 func (c *checker) wrong() int {
 	n := c.stale
 	for index, key := range c.read {

@@ -3,28 +3,28 @@
 
 // Package readsbench compares ways to serve linearizable reads, in virtual time.
 //
-// Every node is a real core ([github.com/weftraft/weft/rafttest/vnet]) with links that
-// take time, and clients near it. A client asks the node near it and nobody else; the
-// node answers from its own state when the policy lets it:
+// Every node is a real core ([github.com/weftraft/weft/rafttest/vnet]) with links that take time,
+// and clients near the node. A client asks only the node near the client; the node answers from its
+// own state if the policy allows:
 //
 //	client -> node near it -> policy: which index must the node have applied?
 //	                            `-> answered when it has
 //
-// What a policy asks of the core is the core's. What the core does not know, such as a
-// quorum read, is a small driver beside the core, with messages of its own on the same
-// links. Each answer is checked: a read must see all that a client was told before the
-// read began.
+// A policy uses the core as far as the core has the policy's operations. A policy beyond the core,
+// for example a quorum read, is a small driver beside the core, with messages of its own on the
+// same links. Each answer is checked: a read must see every version that was in an answer before
+// the read began.
 //
 //	network.go   sites, and the round trips between them
-//	group.go     a group of nodes, and what it tells
-//	replica.go   what the host of a node knows of the log, and reads that wait
-//	clients.go   clients, and the check of what they are told
+//	group.go     a group of nodes, and its callbacks
+//	replica.go   the host of a node: its view of the log, and reads that wait
+//	clients.go   clients, and the check of their answers
 //	policy.go    the policies, as rows
 //	quorum.go    quorum reads and Quorum Leases
 //	published.go Bodega as published
 //	cells.go     throughput and latency, cell by cell
-//	holds.go     how long a write delays reads of its key
+//	holds.go     the delay of reads by a write of their key
 //	tuning.go    the tuner, while the load moves
-//	failing.go   a responder fails: what writes wait, and what reads elsewhere notice
+//	failing.go   a responder fails: writes that wait, and the effect on reads elsewhere
 //	scale.go     reads a second by the number of replicas
 package readsbench

@@ -16,49 +16,49 @@ import (
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// FailConfig says which failures of a responder to measure.
+// FailConfig selects the failures of a responder to measure.
 type FailConfig struct {
 	// Voters are the sizes of the groups. All nodes are responders.
 	Voters []int
 	// Trip is the round trip between two nodes.
 	Trip time.Duration
-	// Lease and Fail are those of leases; a tick and a heartbeat is a fifth of Fail.
+	// Lease and Fail are the settings of leases; a tick and a heartbeat are a fifth of Fail.
 	Lease, Fail time.Duration
-	// Seeds is how many failures of a kind there are, the first with the seed First.
+	// Seeds is the number of failures of each kind; the first has the seed First.
 	Seeds    int
 	First    uint64
 	Progress io.Writer
-	// lax is the Fail of the nodes, if that is not Fail: what is held up too long must show.
+	// lax, if set, is the Fail of the nodes, so that a test shows that too long a hold is found.
 	lax time.Duration
 }
 
-// Failing is what clients saw of one kind of failure in one size of group, over all seeds.
+// Failing is the effect of a kind of failure on the clients of a group, over all seeds.
 type Failing struct {
 	Voters  int    `json:"voters"`
 	Policy  string `json:"policy"`
 	Failure string `json:"failure"`
-	// Bound is Fail, Lease and two rounds.
+	// Bound is Fail, Lease and two round trips.
 	Bound time.Duration `json:"bound_ns"`
-	// Held is the longest time that a write took; Holds is the most times that writes
-	// were held up in one run, and Slow the number of writes that were.
+	// Held is the longest time that a write took; Holds is the largest number of times that writes
+	// were held up in a run, and Slow the number of writes that were held up.
 	Held  time.Duration `json:"held_ns"`
 	Holds int           `json:"holds"`
 	Slow  int           `json:"slow"`
-	// Writes and Reads are how many there were after the failure.
+	// Writes and Reads are the numbers of ops after the failure.
 	Writes int `json:"writes"`
 	Reads  int `json:"reads"`
-	// Calm is the 99th percentile of reads without the failure. Late is how many reads at
-	// other nodes, of keys that nobody writes, took more than 2 ms longer.
+	// Calm is the 99th percentile of reads before the failure. Late is the number of reads at other
+	// nodes, of keys without writes, that took more than 2 ms longer.
 	Calm time.Duration `json:"calm_ns"`
 	Late int           `json:"late"`
-	// WrittenLate is the same for reads of keys that are written: a write that is held up
-	// holds them up, too. WrittenWorst is the longest of these.
+	// WrittenLate is the same for reads of keys with writes: a write that is held up delays the
+	// reads of its key, too. WrittenWorst is the longest of these reads.
 	WrittenLate  int           `json:"written_late"`
 	WrittenWorst time.Duration `json:"written_worst_ns"`
 	Wrong        int           `json:"wrong"`
 }
 
-// failure is a way in which a responder fails, from one moment on.
+// failure is a way in which a responder fails, from a moment on.
 type failure struct {
 	name, about string
 	strike      func(g *group, victim uint64) error
@@ -95,7 +95,7 @@ func failures(fail time.Duration) []failure {
 	}
 }
 
-// relink changes all links to a node, and all from it.
+// relink changes all links to a node, and all links from the node.
 func (g *group) relink(id uint64, to, from vnet.Link) error {
 	for i := range g.nodes {
 		other := uint64(i) + 1
@@ -112,8 +112,8 @@ func (g *group) relink(id uint64, to, from vnet.Link) error {
 	return nil
 }
 
-// Failing measures how long each failure of a responder holds writes up, and what it does to
-// reads at the others.
+// Failing measures the time for which each failure of a responder holds writes up, and the effect
+// on reads at the other nodes.
 func (cfg *FailConfig) Failing(ctx context.Context) ([]Failing, error) {
 	var rows []Failing
 	for _, voters := range cfg.Voters {
@@ -140,15 +140,16 @@ func (cfg *FailConfig) Failing(ctx context.Context) ([]Failing, error) {
 }
 
 const (
-	// stillKeys are the keys, from 0 on, that nobody writes; failKeys are all keys.
+	// stillKeys is the number of keys, from 0 on, without writes; failKeys is the number of all
+	// keys.
 	stillKeys, failKeys = 50, 100
 	// failReads is the time between two reads at a node, failWrites between two writes.
 	failReads, failWrites = 5 * time.Millisecond, 11 * time.Millisecond
-	// lateBy is how much longer a read takes that counts as late.
+	// lateBy is the additional time from which on a read counts as late.
 	lateBy = 2 * time.Millisecond
 )
 
-// run lets a responder fail under load.
+// run makes a responder fail under load.
 func (cfg *FailConfig) run(row *Failing, p *Policy, f failure, seed uint64) error {
 	n := flat(row.Voters, cfg.Trip)
 	n.Tick = cfg.Fail / 5
@@ -190,7 +191,7 @@ func (cfg *FailConfig) run(row *Failing, p *Policy, f failure, seed uint64) erro
 	return seen.measure(row)
 }
 
-// load has clients write at the leader's site, and read at every node but the one that fails.
+// load makes clients write at the leader's site, and read at every node except the victim.
 func (cfg *FailConfig) load(g *group, victim uint64, end time.Duration) {
 	g.every(failWrites, end, func() { g.begin(g.net.Leader, stillKeys+g.rng.IntN(failKeys-stillKeys), true) })
 	for i := range g.nodes {
@@ -202,12 +203,12 @@ func (cfg *FailConfig) load(g *group, victim uint64, end time.Duration) {
 	}
 }
 
-// failSeen is what clients saw of one failure.
+// failSeen holds the ops around a failure.
 type failSeen struct {
 	struck time.Duration // when the responder failed
 	calm   []time.Duration
 	calmW  []time.Duration // of writes
-	reads  []*op           // after the failure, as writes are
+	reads  []*op           // after the failure, as are writes
 	writes []*op
 }
 
@@ -224,7 +225,7 @@ func (s *failSeen) add(o *op) {
 	}
 }
 
-// measure adds what one failure did to its row.
+// measure adds the effect of a failure to its row.
 func (s *failSeen) measure(row *Failing) error {
 	if len(s.calm) < 100 || len(s.calmW) < 10 || len(s.reads) < 100 || len(s.writes) < 10 {
 		return fmt.Errorf("%d and %d reads, %d and %d writes: too few to compare", len(s.calm), len(s.reads), len(s.calmW), len(s.writes))
@@ -247,7 +248,7 @@ func (s *failSeen) measure(row *Failing) error {
 	row.Writes += len(s.writes)
 	usual := 2 * virtual.Quantile(s.calmW, 0.99)
 	holds, until := 0, time.Duration(0)
-	for _, o := range s.writes { // in the order in which they were done
+	for _, o := range s.writes { // in the order of their ends
 		row.Held = max(row.Held, o.latency())
 		if o.latency() > usual {
 			row.Slow++

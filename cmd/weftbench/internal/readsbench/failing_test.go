@@ -17,7 +17,7 @@ func failConfig(t *testing.T, voters ...int) FailConfig {
 	}
 }
 
-// However a responder fails, writes are held up once and within the bound, and reads at the
+// Whichever way a responder fails, writes are held up once and within the bound, and reads at the
 // other nodes go on.
 func TestFailedResponderHoldsWritesUpOnce(t *testing.T) {
 	cfg := failConfig(t, 3, 5, 7)
@@ -35,7 +35,7 @@ func TestFailedResponderHoldsWritesUpOnce(t *testing.T) {
 	}
 }
 
-// A leader that waits too long for a responder is found out.
+// The measurement finds a leader that waits too long for a responder.
 func TestResponderThatIsNotRemovedShows(t *testing.T) {
 	cfg := failConfig(t, 3)
 	cfg.lax = 4 * time.Second

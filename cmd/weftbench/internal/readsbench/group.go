@@ -17,31 +17,31 @@ import (
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
-// setup is a group to be run.
+// setup describes a group to run.
 type setup struct {
 	net    Network
 	policy *Policy
 	seed   uint64
-	// keys is how many keys there are, value the bytes of a value.
+	// keys is the number of keys, value the bytes of a value.
 	keys, value int
-	// learners is how many of the nodes, at the end, do not vote.
+	// learners is the number of nodes, at the end of the list, that do not vote.
 	learners int
-	// wanted overrides who should be responders; tuner chooses them.
+	// wanted overrides the responders of the network; tuner chooses the responders instead.
 	wanted []leases.Want
 	tuner  *leases.TunerConfig
-	// key returns the span of a key; nil: each key is one.
+	// span returns the span of a key; nil: each key is a span of its own.
 	span func(key int) leases.Span
-	// work is the time of a processor that a message takes, read that of a read.
+	// work is the processor time of a message, read the processor time of a read.
 	work, read time.Duration
-	// jitter is the mean of what is added to a message's delay.
+	// jitter is the mean of the additional delay of a message.
 	jitter time.Duration
-	// leased are the settings of leases that a run wants to know.
+	// leased are settings of leases for use by the run itself.
 	leased raft.Leases
-	// leases changes settings; nil: as they are.
+	// leases changes the settings of leases; nil: no change.
 	leases func(*raft.Leases)
 }
 
-// Settings of leases: those of the paper where links are long.
+// Settings of leases: the settings of the paper for long links.
 const (
 	leaseTime  = 2500 * time.Millisecond
 	failTime   = 1200 * time.Millisecond
@@ -55,18 +55,18 @@ type group struct {
 	rng   *rand.Rand
 	nodes []*replica // by id - 1
 	boots map[uint64]uint64
-	// open are what clients wait for, by number; reads are questions to cores.
+	// open are the ops that clients wait for, by number; reads are the open questions to cores.
 	open   map[uint64]*op
 	lastOp uint64
 	reads  map[uint64]func(index uint64)
 	asked  uint64
 	check  checker
-	// done hears of each op that is done.
+	// done is called for each finished op.
 	done func(*op)
 }
 
-// newGroup starts a group and lets it settle: the leader of the network leads, and
-// who should serve reads can.
+// newGroup starts a group and lets the group settle: the leader of the network leads, and the
+// responders can serve reads.
 func newGroup(s setup) (*group, error) {
 	g := &group{
 		setup: s, rng: rand.New(rand.NewPCG(s.seed, 1)), boots: map[uint64]uint64{},
@@ -112,8 +112,8 @@ func newGroup(s setup) (*group, error) {
 	return g, err
 }
 
-// elect waits for a leader, and has it hand over to the one that should be. With leases
-// nobody votes for a while at first.
+// elect waits for a leader, and makes the leader hand over to the leader of the network. With
+// leases no node votes for a while at first.
 func (g *group) elect(id uint64) error {
 	for range 10 {
 		if lead := g.c.Leader(); lead != 0 && lead != id {
@@ -128,7 +128,7 @@ func (g *group) elect(id uint64) error {
 
 func (g *group) node(id uint64) *replica { return g.nodes[id-1] }
 
-// configure makes a node's configuration that of the policy.
+// configure sets the leases of a node's configuration, as the policy needs.
 func (g *group) configure(id uint64, c *raft.Config) {
 	if !g.policy.leases {
 		return
@@ -146,7 +146,7 @@ func (g *group) configure(id uint64, c *raft.Config) {
 	}
 }
 
-// settled reports whether all nodes know the leader, and do what the policy has them do.
+// settled reports whether all nodes know the leader, and the leases of the policy are stable.
 func (g *group) settled() bool {
 	for _, r := range g.nodes {
 		if g.c.Core(r.id).BasicStatus().Lead != g.net.Leader || g.c.Committed(r.id) < g.c.Committed(g.net.Leader) {
@@ -181,10 +181,10 @@ func (g *group) responds(id uint64) bool {
 	return false
 }
 
-// majority is how many voters are one.
+// majority is the number of voters in a majority.
 func (g *group) majority() int { return (len(g.nodes)-g.learners)/2 + 1 }
 
-// lead returns the node that a node takes for the leader; nil: none.
+// lead returns the node that rn takes for the leader, or nil.
 func (g *group) lead(rn *raft.RawNode) *replica {
 	if id := rn.BasicStatus().Lead; id != 0 {
 		return g.node(id)
@@ -205,7 +205,7 @@ func (r *replica) ask(rn *raft.RawNode, key int, then func(index uint64)) {
 	}
 }
 
-// answered hears of an answer of a core.
+// answered is called with each answer of a core.
 func (g *group) answered(_ uint64, rs raft.ReadState) {
 	id := binary.LittleEndian.Uint64(rs.RequestCtx)
 	if then := g.reads[id]; then != nil {
@@ -231,7 +231,7 @@ func keyOf(data []byte) (key int, ok bool) {
 	return int(binary.BigEndian.Uint32(data[keyAt:])), true
 }
 
-// keySpan returns the span of one key.
+// keySpan returns the span of a single key.
 func keySpan(key int) leases.Span {
 	k := binary.BigEndian.AppendUint32(nil, uint32(key))
 	return leases.Span{Start: string(k), End: string(k) + "\x00"}

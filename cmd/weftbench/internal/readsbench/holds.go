@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Hold is how a write delays reads of its key at responders.
+// Hold is the delay of reads at responders by a write of their key.
 type Hold struct {
 	Network string `json:"network"`
 	Policy  string `json:"policy"`
-	// Trip is the round trip from the leader to the farthest responder: a write
-	// takes that long.
+	// Trip is the round trip from the leader to the farthest responder, which is the duration of a
+	// write.
 	Trip time.Duration `json:"trip_ns"`
-	// Reads is how many reads there were, Late how many of them took longer than without a write;
-	// Delay is by how much those did, and ByWrite the longest time from a read that is late to
-	// the last that is, for one write, in the mean.
+	// Reads is the number of reads, Late the number of reads that took longer than without a write;
+	// Delay is the additional time of these reads. Window is, as a mean over writes, the time from
+	// the beginning of a write to the beginning of the last late read.
 	Reads   int           `json:"reads"`
 	Late    int           `json:"late"`
 	Delay   Latency       `json:"delay"`
@@ -32,7 +32,7 @@ const (
 	holdWrites = 40
 )
 
-// Holds measures how a write delays reads of its key, where responders answer.
+// Holds measures the delay of reads by a write of their key, for policies with responders.
 func (cfg *Config) Holds(ctx context.Context) ([]Hold, error) {
 	var rows []Hold
 	for _, n := range append([]Network{flat(5, 40*time.Millisecond)}, Networks()[1:]...) {
@@ -54,7 +54,8 @@ func (cfg *Config) Holds(ctx context.Context) ([]Hold, error) {
 	return rows, nil
 }
 
-// hold writes a key now and then, from the leader's site, while it is read at every responder.
+// hold writes a key at intervals, from the leader's site, while clients read the key at every
+// responder.
 func (cfg *Config) hold(n Network, p *Policy) (Hold, error) {
 	row := Hold{Network: n.Name, Policy: p.Name, Trip: n.farthest()}
 	g, err := newGroup(setup{net: n, policy: p, keys: 1, value: cfg.Value, seed: cfg.Seed})
@@ -83,7 +84,7 @@ func (cfg *Config) hold(n Network, p *Policy) (Hold, error) {
 		g.begin(n.Leader, 0, true)
 	})
 	for _, id := range n.Responders {
-		// Responders are not read in step.
+		// Reads at different responders are not in step.
 		g.c.After(time.Duration(g.rng.Int64N(int64(holdRate))), func() {
 			g.every(holdRate, end, func() { g.begin(uint64(id), 0, false) })
 		})
@@ -101,7 +102,7 @@ func (cfg *Config) hold(n Network, p *Policy) (Hold, error) {
 	return row, nil
 }
 
-// every does something again and again until an instant.
+// every calls do at intervals of d until end.
 func (g *group) every(d, end time.Duration, do func()) {
 	g.c.After(d, func() {
 		if g.c.Now() < end {
@@ -111,7 +112,7 @@ func (g *group) every(d, end time.Duration, do func()) {
 	})
 }
 
-// Path is what nodes send to each other for a read at a responder.
+// Path is the cost of a read at a responder in messages between nodes.
 type Path struct {
 	Policy   string  `json:"policy"`
 	Reads    int     `json:"reads"`
@@ -119,8 +120,8 @@ type Path struct {
 	Mean     time.Duration
 }
 
-// Paths counts messages for reads at responders, in a group that nobody writes to: what is sent
-// less what is sent at the same time while nobody reads.
+// Paths counts messages for reads at responders, in a group without writes: the messages of a run
+// with reads, less the messages of a run without reads.
 func (cfg *Config) Paths(ctx context.Context) ([]Path, error) {
 	var rows []Path
 	for _, p := range Policies() {
@@ -141,8 +142,8 @@ func (cfg *Config) Paths(ctx context.Context) ([]Path, error) {
 	return rows, nil
 }
 
-// path returns how many reads clients near responders had done, what they took in
-// sum, and how many messages were sent meanwhile.
+// path returns the number of finished reads of clients near responders, the sum of their durations,
+// and the number of messages sent meanwhile.
 func (cfg *Config) path(s setup, clients int) (reads int, sum time.Duration, messages uint64, err error) {
 	g, err := newGroup(s)
 	if err != nil {
@@ -162,7 +163,7 @@ func (cfg *Config) path(s setup, clients int) (reads int, sum time.Duration, mes
 			g.begin(uint64(id), g.rng.IntN(s.keys), false)
 		}
 	}
-	// All that was asked for is done by then.
+	// All ops are done by then.
 	err = g.c.Run(end + time.Second)
 	return reads, sum, g.c.SentByAll().Messages - sent, err
 }

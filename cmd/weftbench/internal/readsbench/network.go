@@ -9,23 +9,22 @@ import (
 	"github.com/weftraft/weft/leases"
 )
 
-// Network is sites with a node each, and the way between them.
+// Network is a set of sites, each with a node, and the round trips between them.
 type Network struct {
 	Name  string   `json:"name"`
 	Sites []string `json:"sites"`
 	// RTT has the round trip between two sites in ms, above the diagonal.
 	RTT [][]float64 `json:"rtt_ms"`
-	// Leader is the id of the node that leads, Responders those of the nodes that
-	// serve reads, where a policy has responders. Nodes have ids from 1 on.
+	// Leader is the id of the node that leads, Responders are the ids of the nodes that serve
+	// reads, for policies with responders. Ids begin at 1.
 	Leader     uint64          `json:"leader"`
 	Responders []leases.NodeID `json:"responders"`
-	// Client is the round trip between a client and the node near it, Tick the time between
-	// two heartbeats.
+	// Client is the round trip between a client and its node, Tick the time between two heartbeats.
 	Client, Tick time.Duration `json:"-"`
 }
 
-// Networks returns the networks: one data centre, and two wide ones with round trips
-// of the size that is usual between such places.
+// Networks returns the networks: a data centre, and two wide networks, with round trips of the
+// usual size between such places.
 func Networks() []Network {
 	return []Network{
 		{
@@ -46,7 +45,7 @@ func Networks() []Network {
 	}
 }
 
-// roundTrip returns the round trip between two nodes.
+// RoundTrip returns the round trip between two nodes.
 func (n *Network) RoundTrip(a, b uint64) time.Duration {
 	if a == b {
 		return 0
@@ -63,7 +62,7 @@ func (n *Network) farthest() (d time.Duration) {
 	return d
 }
 
-// flat returns a network of nodes that are all equally far from each other.
+// flat returns a network of nodes at equal distances.
 func flat(nodes int, roundTrip time.Duration) Network {
 	n := Network{Name: "flat", Leader: 1, Client: roundTrip / 5, Tick: 100 * time.Millisecond}
 	for i := range nodes {

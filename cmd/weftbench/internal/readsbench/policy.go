@@ -8,16 +8,16 @@ import "github.com/weftraft/weft/raft"
 // Policy is a way to serve reads.
 type Policy struct {
 	Name, About string
-	// Safe says that reads are linearizable if clocks are as they should be.
+	// Safe says that reads are linearizable if clocks keep their bounds.
 	Safe bool
-	// Ours says that it is what Weft does, whole.
+	// Ours says that the policy is Weft's own, without a driver.
 	Ours bool
 
-	// leases, notes and responders say what the core does.
+	// leases, notes and responders are settings of the core.
 	leases, notes, responders bool
-	// read takes a read that has come to a node.
+	// read handles a read that has arrived at a node.
 	read func(r *replica, rn *raft.RawNode, o *op)
-	// onCommit hears of the commit index of a node. nil: not wanted.
+	// onCommit, unless nil, is called when the commit index of a node moves.
 	onCommit func(r *replica, from, to uint64)
 }
 
@@ -69,7 +69,7 @@ func policy(name string) *Policy {
 	return nil
 }
 
-// readByCore does as the core says.
+// readByCore answers a read at the index given by the core.
 func readByCore(r *replica, rn *raft.RawNode, o *op) {
 	r.ask(rn, o.key, func(index uint64) { r.answerAt(index, o) })
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Bodega as published (Figure 17): a responder answers with the last write of the
-// key in its log when a majority is known to have accepted the write in this term
-// (line 39), and the leader with the last write that it has committed (line 36). Both
-// are wrong: another responder may lack the write, and the leader may not have
-// committed it, and either answers with the older value afterwards.
+// Bodega as published (Figure 17): a responder answers with the last write of the key in its log
+// when a majority is known to have accepted the write in this term (line 39), and the leader
+// answers with the last write that the leader has committed (line 36). Both rules are wrong:
+// another responder may lack the write, and the leader may not have committed the write, and each
+// of the two then answers with the older value.
 
-// note is how far a node holds the log of a term.
+// note is the index up to which a node holds the log of a term.
 type note struct{ term, index uint64 }
 
-// readAsPublished takes a read by the published rules. Leases, notes and commits are
-// the core's, which releases a read by its own rule if that comes first.
+// readAsPublished handles a read by the published rules. Leases, notes and commits are the core's,
+// and the core releases a read by its own rule if its release comes first.
 func readAsPublished(r *replica, rn *raft.RawNode, o *op) {
 	lead := r.g.lead(rn)
 	switch {
@@ -52,7 +52,7 @@ const (
 	forNote   = 'n'
 )
 
-// arrives takes notes.
+// arrives handles notes.
 func (r *replica) arrives(m *pb.Message) {
 	if m.GetType() != msgLeases || len(m.GetContext()) == 0 || m.GetContext()[0] != forNote {
 		return
@@ -63,7 +63,7 @@ func (r *replica) arrives(m *pb.Message) {
 	r.release()
 }
 
-// release answers reads that a majority of notes releases.
+// release answers the reads that a majority of notes releases.
 func (r *replica) release() {
 	if len(r.held) == 0 {
 		return

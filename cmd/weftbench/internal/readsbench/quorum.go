@@ -8,8 +8,8 @@ import "github.com/weftraft/weft/raft"
 // messageSize is the bytes of a message between hosts.
 const messageSize = 48
 
-// readByQuorum asks all voters for the last write of the key that their disks have.
-// An acknowledged write is on the disks of a majority, and so on one that answers.
+// readByQuorum asks all voters for the last write of the key on their disks. An acknowledged write
+// is on the disks of a majority, and so on the disk of a voter that answers.
 func readByQuorum(r *replica, _ *raft.RawNode, o *op) {
 	g := r.g
 	answers, index := 0, uint64(0)
@@ -32,9 +32,9 @@ func readByQuorum(r *replica, _ *raft.RawNode, o *op) {
 	}
 }
 
-// A responder of Quorum Leases gives its lease on a key up when it takes a write of the
-// key, and reads of it go to the leader meanwhile. The rest, such as who has to
-// acknowledge what, is that of roster leases: they are what is beneath.
+// A responder of Quorum Leases gives up its lease on a key when the responder takes a write of the
+// key, and reads of the key go to the leader meanwhile. All other parts, for example the
+// acknowledgements that a write needs, are parts of roster leases, which this driver uses.
 
 // grant is a lease on a key that a node has granted again.
 type grant struct {
@@ -59,7 +59,7 @@ func readByQuorumLease(passive bool) func(r *replica, rn *raft.RawNode, o *op) {
 	}
 }
 
-// redirect has the leader answer a read, with the value.
+// redirect makes the leader answer a read, with the value.
 func (r *replica) redirect(lead *replica, o *op, read func(rn *raft.RawNode, answer func(version uint64))) {
 	g := r.g
 	g.c.Tell(r.id, lead.id, messageSize, func() {
@@ -85,7 +85,8 @@ func (r *replica) isGranted(key int, last uint64) bool {
 	return count >= r.g.majority()
 }
 
-// grantAgain has a node grant leases on keys again whose writes it knows to be committed.
+// grantAgain makes a node grant the leases on keys again after the node knows that their writes are
+// committed.
 func grantAgain(r *replica, from, to uint64) {
 	g := r.g
 	for i := from + 1; i <= to; i++ {

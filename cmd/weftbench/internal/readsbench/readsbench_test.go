@@ -30,7 +30,7 @@ func (g *group) pass(t *testing.T, d time.Duration) {
 	require.NoError(t, g.c.Run(g.c.Now()+d))
 }
 
-// read has a client read a key at a node, and waits for the answer.
+// readAt makes a client read a key at a node, and waits for the answer.
 func (g *group) readAt(t *testing.T, node uint64) uint64 {
 	t.Helper()
 	o := g.begin(node, 0, false)
@@ -40,8 +40,8 @@ func (g *group) readAt(t *testing.T, node uint64) uint64 {
 	return o.version
 }
 
-// Leaders and responders are killed, paused and started again, and messages are late, while
-// clients use few keys. Nobody is told anything older than what somebody had been told.
+// Leaders and responders are killed, paused and started again, and messages are late, while clients
+// use few keys. No answer is older than an answer before the op began.
 func TestSafePoliciesAreLinearizableUnderFaults(t *testing.T) {
 	for _, p := range Policies() {
 		if !p.Safe {
@@ -66,7 +66,8 @@ func TestSafePoliciesAreLinearizableUnderFaults(t *testing.T) {
 	}
 }
 
-// disturb kills or pauses a node, half of the time the leader, and ends that some time later.
+// disturb kills or pauses a node, half of the time the leader, and restarts or resumes the node
+// later.
 func (g *group) disturb(t *testing.T) {
 	id := uint64(g.rng.IntN(len(g.nodes))) + 1
 	if lead := g.c.Leader(); lead != 0 && g.rng.IntN(2) == 0 {
@@ -86,7 +87,7 @@ func (g *group) disturb(t *testing.T) {
 	g.pass(t, time.Second)
 }
 
-// A node that answers from what it happens to have applied is found out.
+// The checker finds a node that answers from its applied state without waiting.
 func TestCheckerFindsReadsOfOldState(t *testing.T) {
 	p := &Policy{Name: "what there is", read: func(r *replica, _ *raft.RawNode, o *op) { r.answer(o, r.latest[o.key]) }}
 	g := startGroup(t, setup{net: flat(3, 10*time.Millisecond), policy: p, keys: 2, seed: 1})
@@ -98,8 +99,8 @@ func TestCheckerFindsReadsOfOldState(t *testing.T) {
 	require.Contains(t, g.check.first, "had been told before it began")
 }
 
-// The write reaches node 3, a responder, late, and the leader hears nothing of the others' acknowledgements for a
-// while. Node 2 knows by notes that a majority has the write.
+// The write reaches node 3, a responder, late, and for a while no acknowledgement of another node
+// reaches the leader. Node 2 knows by notes that a majority has the write.
 func lateResponder(t *testing.T, name string) *group {
 	g := startGroup(t, setup{net: flat(5, 10*time.Millisecond), policy: policy(name), seed: 1})
 	require.NoError(t, g.c.SetLink(1, 3, vnet.Link{Delay: 200 * time.Millisecond}))
@@ -127,8 +128,8 @@ func TestReleaseByAMajorityIsStale(t *testing.T) {
 	}
 }
 
-// The same, at the leader, which answers with what it has committed (line 36): even where all
-// responders have the write, the leader need not know. Acknowledgements take long here.
+// The same at the leader, which answers with its last committed write (line 36): even when all
+// responders have the write, the leader may not know. Acknowledgements are slow in this test.
 func TestPublishedLeaderIsStaleAfterNotes(t *testing.T) {
 	slowToLeader := func(name string) *group {
 		g := startGroup(t, setup{net: flat(5, 10*time.Millisecond), policy: policy(name), seed: 1})

@@ -14,14 +14,14 @@ import (
 type replica struct {
 	g  *group
 	id uint64
-	// latest has the index of the last write of each key in the state machine, which
-	// has applied the log up to applied. commit is what the core knows.
+	// latest has the index of the last write of each key in the state machine, which has applied
+	// the log up to applied. commit is the commit index of the core.
 	latest          []uint64
 	applied, commit uint64
-	// log is what the node has in its log, disk what of it is durable.
+	// log is the node's log, disk the durable part of the log.
 	log, disk keyLog
 	waiting   []waiting
-	// What drivers know.
+	// State of the drivers.
 	grants map[grant]uint64
 	notes  map[uint64]note
 	held   []waiting
@@ -58,7 +58,7 @@ func (r *replica) apply(e *pb.Entry) {
 	}
 }
 
-// when runs something when the state machine has applied an index.
+// when calls run after the state machine has applied an index.
 func (r *replica) when(index uint64, run func()) {
 	if r.applied >= index {
 		run()
@@ -67,12 +67,12 @@ func (r *replica) when(index uint64, run func()) {
 	r.waiting = append(r.waiting, waiting{index: index, run: run})
 }
 
-// answerAt answers a read from state, when it has applied an index.
+// answerAt answers a read from the state, after the state machine has applied an index.
 func (r *replica) answerAt(index uint64, o *op) {
 	r.when(index, func() { r.answer(o, r.latest[o.key]) })
 }
 
-// committed hears of the commit index.
+// committed is called with the new commit index.
 func (r *replica) committed(index uint64) {
 	from := r.commit
 	r.commit = index
@@ -86,7 +86,7 @@ func (r *replica) stored(ents []*pb.Entry) {
 	r.release()
 }
 
-// restarted hears that the node starts again from its disk.
+// restarted resets the replica when the node starts again from its disk.
 func (r *replica) restarted() {
 	r.applied, r.commit = r.g.c.Applied(r.id), r.g.c.Applied(r.id)
 	r.log = r.disk.clone()
@@ -101,7 +101,7 @@ func (r *replica) restarted() {
 	clear(r.notes)
 }
 
-// keyLog is which entry of a log is the last to write a key.
+// keyLog holds the keys of a log's entries, and the last entry of each key.
 type keyLog struct {
 	first uint64  // the index of keys[0]; 0: nothing is there
 	keys  []int32 // of entries, -1: none
@@ -110,7 +110,7 @@ type keyLog struct {
 
 func newKeyLog(keys int) keyLog { return keyLog{last: make([]uint64, keys)} }
 
-// add appends entries, in the place of those from their first index on.
+// add appends entries, and drops older entries from the first index on.
 func (l *keyLog) add(ents []*pb.Entry) {
 	first := ents[0].GetIndex()
 	if l.first == 0 {
@@ -136,7 +136,7 @@ func (l *keyLog) add(ents []*pb.Entry) {
 	}
 }
 
-// key returns the key that an entry writes, if it does.
+// key returns the key that an entry writes; false for an entry without a key.
 func (l *keyLog) key(index uint64) (int, bool) {
 	if index < l.first || index-l.first >= uint64(len(l.keys)) || l.keys[index-l.first] < 0 {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 )
 
-// Results is all that "weftbench reads" measures.
+// Results are the measurements of "weftbench reads".
 type Results struct {
 	Cells      []Cell  `json:"cells"`
 	Responders []Cell  `json:"responders"`
@@ -114,7 +114,7 @@ func (r *Results) rates(cfg Config) (tables []virtual.Table) {
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', -1, 64) + "%" }
 
-// better is how many times as good a policy is as ours, by one measure.
+// better is the best other policy by a measure, and its advantage as a factor.
 type better struct {
 	policy string
 	times  float64
@@ -127,11 +127,11 @@ func (b better) String() string {
 	return fmt.Sprintf("%s, %.2fx", b.policy, b.times)
 }
 
-// What is less than noise better is as good. Clients of all policies draw from one sequence, but
+// A difference below noise counts as none. Clients of all policies draw from the same sequence, but
 // not at the same times.
 const noise = 0.01
 
-// measures are what policies are compared by; each is better if it is less.
+// measures are the measures by which policies are compared; for each measure, less is better.
 var measures = []struct {
 	name string
 	of   func(Cell) float64
@@ -141,7 +141,7 @@ var measures = []struct {
 	{"writes, mean", func(c Cell) float64 { return float64(c.WriteMean) }},
 }
 
-// best returns the best of the other safe policies by a measure, beside ours.
+// best returns the best of the other safe policies by a measure.
 func (r *Results) best(ours Cell, of func(Cell) float64) (b better) {
 	for _, p := range Policies() {
 		if !p.Safe || p.Ours {
@@ -203,7 +203,7 @@ func (r *Results) latencies(cfg Config) virtual.Table {
 
 func (l Latency) text() string { return short(l.P50) + " / " + short(l.P99) }
 
-// short returns a time in ms with one digit behind the point, two below 1 ms.
+// short returns a time in ms with one digit after the point, or two digits below 1 ms.
 func short(d time.Duration) string {
 	if d < time.Millisecond {
 		return fmt.Sprintf("%.2f", d.Seconds()*1e3)

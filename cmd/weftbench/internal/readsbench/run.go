@@ -8,7 +8,7 @@ import (
 	"errors"
 )
 
-// Run measures all that "weftbench reads" reports.
+// Run makes all measurements of "weftbench reads".
 func Run(ctx context.Context, cfg Config) (*Results, error) {
 	var r Results
 	var errs [5]error

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// ScaleConfig says how reads are to be scaled.
+// ScaleConfig configures the measurement of reads by the number of nodes.
 type ScaleConfig struct {
-	// Nodes are numbers of nodes; more than Voters of them are learners.
+	// Nodes are numbers of nodes; the nodes beyond Voters are learners.
 	Nodes  []int
 	Voters int
-	// Clients near each node ask one read after the other.
+	// Clients is the number of clients near each node; a client asks one read after another.
 	Clients int
-	// Read and Message are what a read and a message, sent or received, take of a
-	// processor; a node has one.
+	// Read and Message are the processor time of a read and of a message, sent or received; a node
+	// has a single processor.
 	Read, Message time.Duration
-	// Writes is how many writes a second there are besides.
+	// Writes is the number of writes a second during the reads.
 	Writes int
-	// Time is how long a row runs, in virtual time.
+	// Time is the duration of a row, in virtual time.
 	Time     time.Duration
 	Seed     uint64
 	Progress io.Writer
 }
 
-// ScaleRow is what so many nodes can do.
+// ScaleRow is the capacity of a number of nodes.
 type ScaleRow struct {
 	Policy string `json:"policy"`
 	Nodes  int    `json:"nodes"`
-	// Rate is reads a second, Slope what part that is of so many times what one node does.
+	// Rate is reads a second, Slope the rate divided by Nodes times the rate of a single node.
 	Rate  float64 `json:"rate"`
 	Slope float64 `json:"slope"`
-	// Leader is the share of its processor that the leader needs for writes, leases and
-	// heartbeats, with no reads; Added what each node beside it adds to that, in the mean.
+	// Leader is the share of its processor that the leader needs for writes, leases and heartbeats,
+	// without reads; Added is the mean addition to this share by each further node.
 	Leader float64 `json:"leader"`
 	Added  float64 `json:"added"`
 	Wrong  int     `json:"wrong"`
@@ -45,7 +45,7 @@ type ScaleRow struct {
 // scaleTrip is the round trip between nodes.
 const scaleTrip = 500 * time.Microsecond
 
-// Scale measures how many reads numbers of nodes can serve.
+// Scale measures the rate of reads for each number of nodes.
 func (cfg *ScaleConfig) Scale(ctx context.Context) ([]ScaleRow, error) {
 	var rows []ScaleRow
 	for _, p := range Policies() {
@@ -95,7 +95,7 @@ func (cfg *ScaleConfig) row(p *Policy, nodes int) (ScaleRow, error) {
 		return row, err
 	}
 	row.Wrong = g.check.wrong()
-	// Once more with no reads, and for longer: heartbeats are rare.
+	// Again without reads, and for longer, because heartbeats are rare.
 	const longer = 10
 	idle := *cfg
 	idle.Time *= longer
@@ -108,7 +108,7 @@ func (cfg *ScaleConfig) row(p *Policy, nodes int) (ScaleRow, error) {
 	return row, nil
 }
 
-// run runs a group under writes, and whatever begin begins, and returns it at the end.
+// run runs a group under writes and the load of begin, and returns the group at the end.
 func (cfg *ScaleConfig) run(p *Policy, nodes int, begin func(g *group, end time.Duration)) (*group, error) {
 	g, err := newGroup(setup{
 		net: flat(nodes, scaleTrip), policy: p, keys: 1000, value: 128, seed: cfg.Seed,

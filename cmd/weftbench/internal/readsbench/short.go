@@ -5,7 +5,7 @@ package readsbench
 
 import "fmt"
 
-// inShort says what the tables say, from the figures.
+// inShort sums up the tables, from the figures.
 func (r *Results) inShort() []string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, "- "+fmt.Sprintf(format, args...)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/weftraft/weft/leases"
 )
 
-// Phase is what clients saw while the load was of one kind.
+// Phase is the result of a way to choose responders, while the load had one shape.
 type Phase struct {
 	// Number counts phases from 1 on.
 	Number int           `json:"number"`
@@ -21,13 +21,13 @@ type Phase struct {
 	Read   time.Duration `json:"read_mean_ns"`
 	Write  time.Duration `json:"write_mean_ns"`
 	Local  float64       `json:"local"`
-	// Responders is who serves what at the end, beside the leader.
+	// Responders names the responders of each half of the keys at the end, besides the leader.
 	Responders string `json:"responders"`
 	Wrong      int    `json:"wrong"`
 }
 
-// The load has two halves of the keys, a and b. Clients near some sites use one, the
-// others use the other one.
+// shape is a distribution of the load over two halves of the keys, a and b. Clients near some sites
+// use the keys of a, the other clients the keys of b.
 type shape struct {
 	about  string
 	a      []uint64 // nodes whose clients use the keys of a
@@ -47,7 +47,7 @@ const (
 	tuningPhase = 20                   // windows in a phase
 )
 
-// half returns the span of the half of the keys that a key is in.
+// half returns the span of the half of the keys with a key.
 func half(key int) leases.Span {
 	if key < tuningKeys/2 {
 		return leases.Span{End: keySpan(tuningKeys / 2).Start}
@@ -85,8 +85,8 @@ func (cfg *Config) Tuning(ctx context.Context) ([]Phase, error) {
 	return rows, nil
 }
 
-// tune runs all shapes of the load, one after the other. Clients ask at a fixed rate, whatever
-// they were answered: those that wait for an answer would ask less where answers take long.
+// tune runs all shapes of the load, one after another. Clients ask at a fixed rate, because clients
+// that wait for an answer would ask less where answers take long.
 func (cfg *Config) tune(s setup, way string) ([]Phase, error) {
 	g, err := newGroup(s)
 	if err != nil {
@@ -106,7 +106,7 @@ func (cfg *Config) tune(s setup, way string) ([]Phase, error) {
 	var rows []Phase
 	for i := range shapes {
 		now = &shapes[i]
-		// The first half of a phase is for the tuner to find out.
+		// The tuner needs the first half of a phase to adapt.
 		if err := g.c.Run(g.c.Now() + phase/2); err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (s *shape) uses(id uint64) bool {
 	return false
 }
 
-// roster names who serves what, by the leader's newest roster.
+// roster names the responders of each span in the leader's newest roster.
 func (g *group) roster() string {
 	r := g.c.Core(g.net.Leader).LeaseStatus().Roster
 	if r == nil {

@@ -1,10 +1,10 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sweep says what each constant of the adaptive policy is worth: it builds the
-// policy with the constant halved, and doubled, without touching the files (go build
-// -overlay), runs it through the model of package adaptive in virtual time, and
-// compares all figures with those of the policy as it is. It writes the table of
+// Command sweep measures the effect of each constant of the adaptive policy. The command builds the
+// policy with the constant halved, and doubled, without touching the files (go build -overlay),
+// runs the policy through the model of package adaptive in virtual time, and compares all figures
+// with the figures of the unchanged policy. The command writes the table of
 // ecraft/adaptive/README.md, in about 20 minutes on two cores:
 //
 //	go run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
@@ -60,7 +60,7 @@ func printFigures(ctx context.Context) error {
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
 
-// row is what a change of a constant did.
+// row is the effect of a change of a constant.
 type row struct {
 	Mean  float64 `json:"geometric_mean"` // of all figures, divided by those without the change
 	Worst float64 `json:"worst"`
@@ -128,7 +128,7 @@ func sweep(ctx context.Context) error {
 	return write(table(list, done))
 }
 
-// chance is the constant whose change by a hundredth shows what chance does.
+// chance is a constant that is also changed by a hundredth, to show the effect of chance.
 const chance = "forget"
 
 func save(done map[string]row) error {
@@ -142,7 +142,7 @@ func save(done map[string]row) error {
 	return os.WriteFile(*rows, data, 0o600)
 }
 
-// measured returns the figures of the policy with a constant that has another value.
+// measured returns the figures of the policy with another value of a constant.
 func measured(ctx context.Context, root, scratch string, c setting, text string) (map[string]float64, error) {
 	binary := filepath.Join(scratch, "sweep")
 	args := []string{"build", "-o", binary}
@@ -192,7 +192,7 @@ func compare(f, base map[string]float64) (r row) {
 	return r
 }
 
-// String says what the change did, for a cell of the table.
+// String describes the effect, for a cell of the table.
 func (r row) String() string {
 	if r.Mean == 0 {
 		return "not measured"
@@ -218,7 +218,7 @@ const (
 	end   = "<!-- end: sweep -->"
 )
 
-// write puts the table between the marks of the file, or prints it.
+// write puts the table between the marks of the file, or prints the table.
 func write(table string) error {
 	if *out == "" {
 		fmt.Print(table)

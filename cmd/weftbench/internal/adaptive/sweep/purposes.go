@@ -3,7 +3,8 @@
 
 package main
 
-// purposes says what each constant is for, and what would move it.
+// purposes gives the purpose of each constant, and the circumstances that would change the
+// constant.
 var purposes = map[string]string{
 	"fastLink":       "the least cost of a byte, 100 Gbit/s; faster interfaces would lower it",
 	"sharp":          "an answer off by a third of what was expected counts as fully off; noisier answers would lower it",

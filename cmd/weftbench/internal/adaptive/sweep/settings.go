@@ -21,8 +21,8 @@ type setting struct {
 	from, to   int // in the file
 }
 
-// constantsOf lists the constants of package ecraft/adaptive, and those of package
-// ecraft that say when an entry is late.
+// constantsOf lists the constants of package ecraft/adaptive, and the constants of package ecraft
+// that decide when an entry is late.
 func constantsOf(root string) (list []setting, err error) {
 	files, err := filepath.Glob(filepath.Join(root, "ecraft/adaptive/*.go"))
 	if err != nil {
@@ -59,9 +59,8 @@ func constantsOf(root string) (list []setting, err error) {
 	return list, nil
 }
 
-// half returns the text of the halved value, double that of the doubled one. Of a limit
-// near 1, such as a factor by which something must be better, the distance to 1 is
-// halved and doubled.
+// half returns the text of the halved value, and double the text of the doubled value. For a limit
+// near 1, for example a factor of improvement, half and double change the distance to 1.
 func (s setting) half() string {
 	if v, ok := s.nearOne(); ok {
 		return number(1 + (v-1)/2)
@@ -81,7 +80,7 @@ func (s setting) double() string {
 
 func (s setting) nearOne() (float64, bool) {
 	if slices.Contains([]string{"roundTrip", "crowdMost"}, s.name) {
-		return 0, false // shares of something else
+		return 0, false // shares of another quantity
 	}
 	v, err := strconv.ParseFloat(s.text, 64)
 	return v, err == nil && strings.Contains(s.text, ".") && v >= 0.8 && v < 2 && v != 1
