@@ -10,7 +10,7 @@ import (
 )
 
 // Recorder is told how long what a [Host] does takes, for histograms. Its methods may
-// be called from several goroutines, also by the one that drives the group: they
+// be called from several goroutines at once, also by the one that drives the group: they
 // should return at once, and must not call the host. Without a recorder nothing is
 // measured for it.
 type Recorder interface {
@@ -62,11 +62,15 @@ func (c *hostCall) record(d callEnd, now replica.Deadline, recorder Recorder) {
 	case opPropose:
 		recorder.Proposed(d.times)
 	case opRead:
-		policy := c.read.Policy
-		if policy == nil {
-			policy = ReadIndex{}
-		}
-		recorder.Read(policy, d.Read.By, max(0, now-c.begun))
+		recordRead(recorder, c.read.Policy, d.Read.By, now-c.begun)
 	case opChange, opForce, opTransfer: // rare, and as long as others take
 	}
+}
+
+// recordRead tells the recorder of a read that ended well.
+func recordRead(recorder Recorder, policy ReadPolicy, by ServedBy, took time.Duration) {
+	if policy == nil {
+		policy = ReadIndex{}
+	}
+	recorder.Read(policy, by, max(0, took))
 }
