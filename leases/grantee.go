@@ -3,6 +3,8 @@
 
 package leases
 
+import "math"
+
 // maxSent is how many requests to a peer are remembered. Answers to older requests
 // are void.
 const maxSent = 16
@@ -109,18 +111,21 @@ func (n *Node) newestTo(p *peer) uint64 {
 	return newest
 }
 
-// boundTo reports whether a voter is bound to this node, at an instant, by a lease
-// on a roster of the current term, and the roster passes a test. The test gets nil
-// for a roster unknown to this node.
-func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
+// boundUntil returns until when a voter is bound to this node by a lease on a roster of the
+// current term, if the roster passes a test; 0 if it does not. The test gets nil for a
+// roster unknown to this node. This node itself is bound until something happens.
+func (n *Node) boundUntil(v NodeID, test func(*Roster) bool) Instant {
 	if v == n.cfg.ID {
-		return n.adopted != nil && test(n.adopted)
+		if n.adopted == nil || !test(n.adopted) {
+			return 0
+		}
+		return math.MaxInt64
 	}
 	p := n.peer(v)
-	if p == nil || now >= p.holding.until || p.holding.roster.Term != n.term {
-		return false
+	if p == nil || p.holding.roster.Term != n.term || !test(n.rosters.find(p.holding.roster.Seq)) {
+		return 0
 	}
-	return test(n.rosters.find(p.holding.roster.Seq))
+	return p.holding.until
 }
 
 // IsStable reports whether this node may answer reads of a span from its own state:
@@ -129,6 +134,12 @@ func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
 // ReadIndex also tells the index to apply before the answer.
 func (n *Node) IsStable(now Instant, span Span) bool {
 	now = n.at(now)
+	return now < n.stableUntil(span)
+}
+
+// stableUntil returns until when this node is stable for a span if nothing happens; 0 if it
+// is not.
+func (n *Node) stableUntil(span Span) Instant {
 	test := func(r *Roster) bool {
 		if r == nil || !r.Voters.equal(n.members.Voters) {
 			return false
@@ -138,9 +149,9 @@ func (n *Node) IsStable(now Instant, span Span) bool {
 	}
 	if l := n.leading; l != nil {
 		if n.isOff() || n.committed < l.first {
-			return false
+			return 0
 		}
 		test = func(*Roster) bool { return true } // any roster of its term
 	}
-	return n.members.majority(func(v NodeID) bool { return n.boundTo(now, v, test) })
+	return n.members.majorityUntil(func(v NodeID) Instant { return n.boundUntil(v, test) })
 }

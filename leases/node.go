@@ -14,7 +14,7 @@ import (
 // known, and, while the member leads, the rosters made.
 //
 // Its methods are questions, news and work. Questions (MayVote, IsStable, ReadIndex,
-// Committable, Status, ...) change nothing. News (Turned, Heard, Appended, Step, ...)
+// Permit, Committable, Status, ...) change nothing. News (Turned, Heard, Appended, Step, ...)
 // report events to the node. Tick and Poll are its work. One goroutine at a time may call
 // the methods. An instant in a call is a reading of the node's own clock, made after the
 // arrival of the message, or the read, of the call.

@@ -55,6 +55,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 				n.MayChange()
 				n.MayHandOver(2)
 				n.LeaderIndex(Span{})
+				n.Permit(m.permit)
 				n.OwnNote(m.durable)
 				n.Noted(3)
 				n.Release(Releasable{UpTo: m.last(), Durable: m.durable, First: 1})
@@ -97,6 +98,8 @@ func TestQuestionsTakeNoMemory(t *testing.T) {
 			"MayVote":     func() { m.lease.MayVote(now, 3) },
 			"Poll":        func() { m.lease.Poll(m.lease.latest) },
 			"Noted":       func() { m.lease.Noted(3) },
+			"Permit":      func() { m.lease.Permit(m.permit) },
+			"a permit":    func() { m.permit.ReadIndex(now, span) },
 		} {
 			ask()
 			require.Zero(t, testing.AllocsPerRun(100, ask), "%s at node %d", what, id)

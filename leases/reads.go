@@ -67,7 +67,10 @@ func orAll(spans []Span) []Span {
 // Without notes the result is the commit index. With notes a responder may have committed, and
 // somebody may have seen, entries beyond the leader's commit index: all entries appended while
 // its roster named anyone.
-func (n *Node) LeaderIndex(spans ...Span) Index {
+func (n *Node) LeaderIndex(spans ...Span) Index { return n.lastOf(spans, n.leaderEnd()) }
+
+// leaderEnd is the last entry that a leader's reads have to see, whatever it touches.
+func (n *Node) leaderEnd() Index {
 	to := n.committed
 	if l := n.leading; n.cfg.Notes && l != nil {
 		if n.rosters.newest().namesAny() {
@@ -76,5 +79,5 @@ func (n *Node) LeaderIndex(spans ...Span) Index {
 			to = max(to, l.lastNamed)
 		}
 	}
-	return n.lastOf(spans, to)
+	return to
 }

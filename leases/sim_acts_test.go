@@ -31,7 +31,9 @@ func (w *world) load() {
 		l.propose(e)
 		l.flush()
 	}
-	w.ask(w.pick())
+	m := w.pick()
+	w.ask(m)
+	w.askByPermit(m)
 	w.after(w.between(500*time.Microsecond, 3500*time.Microsecond), w.load)
 }
 

@@ -99,6 +99,7 @@ type member struct {
 	vouches   []func()
 
 	lease  *Node
+	permit *Permit       // as of the last flush
 	leased time.Duration // the longest of all runs
 	asking bool
 	reads  []read
@@ -134,6 +135,7 @@ func (m *member) start(empty bool) {
 	m.lease = started(cfg, Start{Now: m.reading(), Term: m.term, Empty: empty})
 	m.lease.Configured(m.reading(), m.conf)
 	m.appended(1)
+	m.permit = nil
 	m.lease.Committed(m.commit)
 	m.applyTo(m.commit)
 	m.patient = w.between(w.set.cfg.ElectionTimeout, 2*w.set.cfg.ElectionTimeout)
@@ -296,4 +298,5 @@ func (m *member) flush() {
 		m.tryRelease()
 	}
 	m.flushDisk()
+	m.publish()
 }

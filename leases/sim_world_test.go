@@ -71,7 +71,7 @@ type settings struct {
 
 // reached counts what a run came by.
 type reached struct {
-	Leaders, Commits, LocalReads, LeaderReads, LearnerReads, HeldReads, CutReads, Granted, Expired, Confirmed,
+	Leaders, Commits, LocalReads, LeaderReads, LearnerReads, HeldReads, Permits, Withdrawn, PermitReads, PermitWaits, PausedReads, CutReads, Granted, Expired, Confirmed,
 	Adopted, Removed, Restored, Restarts, Asked, Pauses, Changes, Joints, Transfers, GaveUp, Retired, NoteCommits, Recovered int
 }
 

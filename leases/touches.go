@@ -22,11 +22,14 @@ type touch struct {
 // not listed touches every key, as all entries do if the host does not tell.
 type touches struct {
 	list []touch // Invariant: indexes ascend.
+	// version changes whenever an answer about an entry may have changed.
+	version uint64
 }
 
 // note records the keys of an entry behind all others.
 func (t *touches) note(index Index, spans []Span) {
 	if spans != nil && len(t.list) < touchLimit {
+		t.version++
 		t.list = append(t.list, touch{index: index, spans: slices.Clone(spans)})
 	}
 }
@@ -34,6 +37,9 @@ func (t *touches) note(index Index, spans []Span) {
 // cut forgets entries above last.
 func (t *touches) cut(last Index) {
 	n, _ := t.from(last + 1)
+	if n < len(t.list) {
+		t.version++
+	}
 	clear(t.list[n:])
 	t.list = t.list[:n]
 }

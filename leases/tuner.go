@@ -83,7 +83,10 @@ func newTuner(cfg TunerConfig) *tuner {
 }
 
 // CountRead tells the tuner of a read by a client of this node.
-func (n *Node) CountRead(span Span) { n.count(Usage{Span: span, Reads: 1}) }
+func (n *Node) CountRead(span Span) { n.CountReads(span, 1) }
+
+// CountReads is CountRead for several reads.
+func (n *Node) CountReads(span Span, reads uint32) { n.count(Usage{Span: span, Reads: reads}) }
 
 // CountWrite tells the tuner of a write by a client of this node.
 func (n *Node) CountWrite(span Span) { n.count(Usage{Span: span, Writes: 1}) }

@@ -49,6 +49,28 @@ func (v Voters) majority(yes func(NodeID) bool) bool {
 	return half(v.Incoming) && (!v.joint() || half(v.Outgoing))
 }
 
+// majorityUntil returns until when more than half of the voters, and of both halves of a joint
+// configuration, have not ended. end returns the end of each; 0: it has not begun.
+func (v Voters) majorityUntil(end func(NodeID) Instant) Instant {
+	half := func(ids []NodeID) Instant {
+		var room [16]Instant
+		ends := room[:0]
+		for _, id := range ids {
+			ends = append(ends, end(id))
+		}
+		slices.Sort(ends)
+		if len(ends) == 0 {
+			return 0
+		}
+		return ends[(len(ends)-1)/2]
+	}
+	until := half(v.Incoming)
+	if v.joint() {
+		until = min(until, half(v.Outgoing))
+	}
+	return until
+}
+
 // clone returns a copy with ascending lists that shares no memory with v.
 func (v Voters) clone() Voters {
 	return Voters{Incoming: ascending(v.Incoming), Outgoing: ascending(v.Outgoing)}

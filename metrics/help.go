@@ -57,6 +57,7 @@ var help = map[string]string{
 	"host.ReadsByLeader":      "Reads that the leader confirmed.",
 	"host.ReadsByLease":       "Reads that this node answered as the leader, by its lease.",
 	"host.ReadsByRoster":      "Reads that this node answered as a responder, by roster leases, without a message.",
+	"host.ReadsByPermit":      "Of the reads by lease and by roster, those answered without a turn of the group's loop.",
 	"host.ReadsByQuorum":      "Reads for which a majority said where its logs end.",
 	"host.ReadsStale":         "Reads of an older state, as their policy allows.",
 	"host.QuorumRounds":       "Questions to a majority where its logs end, for quorum reads.",

@@ -80,6 +80,27 @@ func (rn *RawNode) readRequest(rctx []byte, spans []leases.Span) *localRequest {
 	return q
 }
 
+// LeasePermit returns the reads that this node may answer from its own state, from now until
+// the next call of a method that changes the node: the former permit where that still says
+// all, nil where there are none or Config.Leases is not set. former is the permit of the last
+// call, or nil. A host that keeps the order described at [leases.Permit] answers such reads
+// without a call of this RawNode, from any goroutine.
+func (rn *RawNode) LeasePermit(former *leases.Permit) *leases.Permit {
+	if x := rn.raft.leases(); x != nil {
+		return x.Permit(former)
+	}
+	return nil
+}
+
+// CountPermittedReads counts reads in LeaseStatus.Reads that permits of this node have
+// answered: local as a responder, leader as the leader. spans tell the tuner how often which
+// keys were read; without a tuner they have no effect.
+func (rn *RawNode) CountPermittedReads(local, leader uint64, spans []leases.Usage) {
+	if x := rn.raft.leases(); x != nil {
+		x.CountPermitted(local, leader, spans)
+	}
+}
+
 // SetResponders says, at a leader, which nodes are to answer reads of which keys from
 // now on, for spans that ascend and are disjoint. Later leaders go by it, too. Spans
 // that the tuner chose stay unless they overlap. Errors: [leases.ErrNotLeader], ErrMalformed of that

@@ -48,6 +48,7 @@ type Host struct {
 	// spareCalls belongs to this host alone: a channel must not move between bubbles of
 	// testing/synctest.
 	spareCalls sync.Pool
+	local      *replica.LocalReads // nil without leases
 	lines      quiet.Log[logKind]
 	ticks      uint64 // counted by the loop
 	clock      clockWatch
@@ -128,6 +129,7 @@ func New(cfg Config) (*Host, error) {
 	h.out, h.in = newSnapshotsOut(h), newSnapshotsIn(h)
 	h.last = Status(r.Status())
 	h.driver.replica = r
+	h.local = replica.NewLocalReads(cfg.Replica.settings(), applied)
 	if err := cfg.Transport.Join(cfg.Replica.Group, h); err != nil {
 		h.cancel()
 		release()
@@ -294,7 +296,10 @@ func (h *Host) Status() HostStatus {
 // be asked.
 func (h *Host) ask(ctx context.Context) (Status, error) {
 	got := make(chan Status, 1)
-	if h.inbox.post(func(r *replica.Replica) { got <- Status(r.Status()) }) {
+	if h.inbox.post(func(r *replica.Replica) {
+		h.local.Settle(r)
+		got <- Status(r.Status())
+	}) {
 		select {
 		case s := <-got:
 			return s, nil

@@ -52,6 +52,7 @@ const pollTicks = 10
 // tick lets a tick pass.
 func (h *Host) tick(r *replica.Replica) {
 	h.ticks++
+	h.local.Settle(r)
 	r.Tick(h.now())
 	h.lookForRoom(r)
 	h.lookForAddresses(r)
@@ -83,8 +84,20 @@ func (h *Host) turn(r *replica.Replica, spare []input) []input {
 	}
 	end := time.Now()
 	h.inbox.worked(end.Sub(start))
-	h.dispatch(r.Flush(end.Sub(h.start)))
+	h.flush(r, end.Sub(h.start))
 	return items
+}
+
+// flush ends a turn of the replica.
+//
+// Invariant: readers see what the leases permit after the turn, before anything leaves that
+// the replica wants sent, written, applied or answered. An acknowledgement of a write, the
+// confirmation of a revocation, or a vote would otherwise be out while reads still rest on
+// the state before it.
+func (h *Host) flush(r *replica.Replica, now replica.Deadline) {
+	out := r.Flush(now)
+	h.local.Publish(r)
+	h.dispatch(out)
 }
 
 func (h *Host) input(r *replica.Replica, in *input) {
@@ -180,6 +193,8 @@ func commandsSize(commands [][]byte) (n int) {
 // end lets everything go that waits for the replica.
 func (h *Host) end(r *replica.Replica) {
 	h.stopping.Store(true)
+	h.local.Close()
+	h.local.Settle(r)
 	if err := r.Err(); err != nil {
 		h.fail(err)
 	}
@@ -211,6 +226,7 @@ func (h *Host) fail(err error) {
 	}
 	h.mu.Lock()
 	first := h.err == nil
+	h.local.Close()
 	if first {
 		h.err = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
@@ -343,6 +359,7 @@ func (h *Host) applyStep(a *replica.Apply, applied uint64) (uint64, error) {
 			return applied, fmt.Errorf("the state machine returned %d results for %d commands", len(results), len(a.Batch.Commands))
 		}
 		applied = a.Batch.Index
+		h.local.Applied(applied)
 	}
 	h.inbox.done(input{applied: &appliedStep{a, results}})
 	h.driver.offer(h)

@@ -9,8 +9,8 @@ import (
 	"github.com/weftraft/weft/internal/replica"
 )
 
-// Recorder receives the durations of the calls and snapshots of a [Host], for histograms. The
-// methods may be called from several goroutines, also from the goroutine that drives the group: a
+// Recorder receives the durations of the calls and snapshots of a [Host], for histograms. Several
+// goroutines may call the methods at once, the goroutine that drives the group among them: a
 // method should return at once, and must not call the host. Without a Recorder the host does not
 // measure these durations.
 type Recorder interface {
@@ -61,11 +61,15 @@ func (c *hostCall) record(d callEnd, now replica.Deadline, recorder Recorder) {
 	case opPropose:
 		recorder.Proposed(d.times)
 	case opRead:
-		policy := c.read.Policy
-		if policy == nil {
-			policy = ReadIndex{}
-		}
-		recorder.Read(policy, d.Read.By, max(0, now-c.begun))
+		recordRead(recorder, c.read.Policy, d.Read.By, now-c.begun)
 	case opChange, opForce, opTransfer: // rare, and their durations follow from those of other nodes
 	}
+}
+
+// recordRead tells the recorder of a read that ended well.
+func recordRead(recorder Recorder, policy ReadPolicy, by ServedBy, took time.Duration) {
+	if policy == nil {
+		policy = ReadIndex{}
+	}
+	recorder.Read(policy, by, max(0, took))
 }

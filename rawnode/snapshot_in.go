@@ -152,7 +152,7 @@ func (s *snapshotsIn) offer(in *incoming) error {
 			s.mu.Unlock()
 		}
 		if err == nil {
-			s.h.dispatch(r.Flush(s.h.now()))
+			s.h.flush(r, s.h.now())
 			s.h.applies.put(applyJob{restore: in}, 0)
 		}
 		answer <- err
@@ -201,6 +201,7 @@ func (h *Host) restore(in *incoming, applied uint64) uint64 {
 		h.cfg.Logger.Warn("snapshot not restored", "from", in.from, "error", err)
 	} else {
 		applied = meta.Index
+		h.local.Applied(applied)
 	}
 	in.idle.Stop()
 	if recorder := h.cfg.Recorder; recorder != nil {

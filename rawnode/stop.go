@@ -27,6 +27,7 @@ func (h *Host) Stop(ctx context.Context) error {
 		return nil
 	}
 	h.stopping.Store(true)
+	h.local.Close()
 	err := h.wind(ctx)
 	h.stopOnce.Do(func() { close(h.stopLoop) })
 	select {

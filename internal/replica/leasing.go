@@ -18,6 +18,8 @@ import (
 type leasingCore interface {
 	ReadIndexSpans(rctx []byte, spans ...leases.Span)
 	LeaseStatus() raft.LeaseStatus
+	LeasePermit(former *leases.Permit) *leases.Permit
+	CountPermittedReads(local, leader uint64, spans []leases.Usage)
 	SetResponders(wanted []leases.Want) error
 	RetireLeases(yes bool) error
 }

@@ -147,6 +147,7 @@ type Counters struct {
 	ReadsByLeader, ReadsByLease       uint64
 	ReadsByRoster, ReadsByQuorum      uint64
 	ReadsStale                        uint64
+	ReadsByPermit                     uint64 // of ReadsByLease and ReadsByRoster: without a turn of the replica
 	QuorumRounds                      uint64 // questions to a majority where their logs end
 	QuorumFallbacks                   uint64 // quorum reads that had to ask the leader
 	QuorumRestarts                    uint64 // quorum reads that met a change of members

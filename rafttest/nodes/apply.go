@@ -88,6 +88,7 @@ func (m *member) apply(a replica.Apply) {
 			results = append(results, got)
 		}
 		m.applied = a.Batch.Index
+		m.local.Applied(m.applied)
 		if a.Batch.Host != nil {
 			m.host = a.Batch.Host
 		}

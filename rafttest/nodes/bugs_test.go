@@ -35,6 +35,8 @@ func TestPlantedBugs(t *testing.T) {
 		{RefusedLate, 100, nil},
 		{WildClocks, 100, readersCutOff},
 		{TickedClock, 100, readersCutOff},
+		{TickedReads, 100, readersCutOff},
+		{LatePermit, 100, readersCutOff},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
 			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)

@@ -212,15 +212,15 @@ func (m *member) read(key uint8, deadline time.Duration, end func(error)) {
 	}
 	w := m.n.w
 	o, want := w.readOptions(key), m.g.fresh.acked[key]
+	if m.reads++; m.reads%2 == 0 && m.readAtOnce(key, o, want) {
+		end(nil)
+		return
+	}
 	m.call(deadline, 0, func(r *replica.Replica, id replica.Call, by replica.Deadline) {
 		r.ReadWith(id, o, by)
 	}, func(d replica.Done) {
 		if d.Err == nil {
-			w.reach.countRead(d.Read.By)
-			if m.state.applied < want {
-				w.fail(Fresh, "group %d: %v answers a read of key %d (%T, served by %v) with %d commands applied, and a write at %d was acknowledged before",
-					m.g.id, m.n, key, o.Policy, d.Read.By, m.state.applied, want)
-			}
+			m.readEnds(key, o, d.Read, want)
 		}
 		end(d.Err)
 	})

@@ -161,6 +161,9 @@ func (w *world) probe(g *group) {
 		return
 	}
 	key := uint8(w.lease.IntN(w.plan.keys))
+	if n.paused && m.readAtOnce(key, replica.ReadOptions{}, g.fresh.acked[key]) {
+		w.reach.PermitReadsAtPause++
+	}
 	n.bound(func() { m.read(key, w.plan.deadline, func(error) {}) })()
 }
 

@@ -43,6 +43,9 @@ type member struct {
 	calls    map[replica.Call]pendingCall
 	nextCall replica.Call
 
+	local *replica.LocalReads // nil without leases
+	reads uint64
+
 	state   *store
 	applied uint64 // index of the state
 	host    []byte // the replica's durable state beside the log
@@ -100,6 +103,7 @@ func newMember(n *node, g *group) (*member, error) {
 	}
 	if err == nil {
 		_ = m.r.Stalled(n.disk.stalled)
+		m.local = m.localReads(cfg)
 	}
 	return m, err
 }
@@ -209,6 +213,7 @@ func (m *member) unblock() {
 func (m *member) flush() {
 	w := m.n.w
 	out := m.r.Flush(w.Now())
+	m.publish()
 	if err := m.r.Err(); err != nil {
 		m.n.w.fail(NoFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
 		return
@@ -331,6 +336,7 @@ func (m *member) ticked() {
 		m.ticking = true
 		m.post(0, func(r *replica.Replica) {
 			m.ticking = false
+			m.passTick(r)
 			r.Tick(m.n.w.Now())
 		})
 	}

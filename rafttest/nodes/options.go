@@ -102,12 +102,14 @@ const (
 	RefusedLate         // an open call is told of a refusal
 	WildClocks          // clocks run at rates far beyond the bound of leases
 	TickedClock         // leases go by when the last tick was
+	TickedReads         // so do reads that rest on a permit
+	LatePermit          // permits are published when a tick passes, and not after each turn
 	endOfBugs
 )
 
 var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
 	"no-wait", "no-fsync", "early-ack", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
-	"refused-late", "wild-clocks", "ticked-clock"}
+	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit"}
 
 // String returns the bug's name.
 func (b Bug) String() string {

@@ -26,6 +26,7 @@ type Reach struct {
 	Coded, Pushed, Asked, Completed, HeldBack            uint64
 	Raised, Recoveries, Densified                        uint64
 	RosterReads, LeaseReads, QuorumReads, StaleReads     uint64 // by the kind of voucher
+	PermitReads, PermitReadsAtPause                      uint64 // of RosterReads and LeaseReads: without a turn
 	QuorumFallbacks, QuorumRestarts                      uint64
 	WaitedReads, HeldReads, CutReads                     uint64 // of the reads at responders
 	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters

@@ -265,6 +265,7 @@ func (m *member) restored(in *incoming, kept keptState) {
 	}
 	state.noTable = m.state.noTable
 	m.state, m.applied, m.host = state, kept.index, kept.host
+	m.local.Applied(m.applied)
 	m.n.w.reach.SnapshotsRestored++
 	m.n.w.tell(m.n.id, "group %d restored at %d", m.g.id, kept.index)
 	m.post(0, func(r *replica.Replica) {

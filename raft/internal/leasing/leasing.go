@@ -98,7 +98,7 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*
 
 // now reads the clock. Every instant given to leases.Node is read after the arrival of
 // the event that the instant stands for.
-func (x *Leases) now() leases.Instant { return leases.Instant(max(x.cfg.Clock(), 0)) + 1 }
+func (x *Leases) now() leases.Instant { return leases.InstantOf(x.cfg.Clock()) }
 
 // Brakes.
 

@@ -168,6 +168,20 @@ func (x *Leases) retryReads(now leases.Instant) {
 	}
 }
 
+// Permit returns what this node permits now; see [leases.Node.Permit]. A commit index that
+// Raft holds below the permit's index does not matter, because a reader waits until the
+// index is applied.
+func (x *Leases) Permit(former *leases.Permit) *leases.Permit { return x.node.Permit(former) }
+
+// CountPermitted counts reads that a permit answered, and tells the tuner of their spans.
+func (x *Leases) CountPermitted(local, leader uint64, spans []leases.Usage) {
+	x.counts.Local += local
+	x.counts.Leader += leader
+	for _, u := range spans {
+		x.node.CountReads(u.Span, u.Reads)
+	}
+}
+
 // Counts count reads and messages.
 type Counts struct {
 	Local       uint64 // reads taken by this node as a responder

@@ -76,8 +76,11 @@ var table = []bug{
 	{"L14", "only the newest roster's responders are waited for", "leases/write.go",
 		edit("		if !n.isSuperseded(r) {\n			upTo", "		if r == n.rosters.newest() {\n			upTo"), nil, ""},
 	{"L12", "a learner counts itself", "leases/grantee.go",
-		edit("	return n.members.majority(func(v NodeID) bool { return n.boundTo(now, v, test) })",
-			"	yes := 0\n	if n.boundTo(now, n.cfg.ID, test) {\n		yes++\n	}\n	for _, v := range n.members.Incoming {\n		if v != n.cfg.ID && n.boundTo(now, v, test) {\n			yes++\n		}\n	}\n	return yes > len(n.members.Incoming)/2"), nil, ""},
+		[][2]string{
+			{"import \"math\"", "import (\n\"math\"\n\"slices\"\n)"},
+			{"	return n.members.majorityUntil(func(v NodeID) Instant { return n.boundUntil(v, test) })",
+				"	ends := []Instant{n.boundUntil(n.cfg.ID, test)}\n	for _, v := range n.members.Incoming {\n		if v != n.cfg.ID {\n			ends = append(ends, n.boundUntil(v, test))\n		}\n	}\n	slices.Sort(ends)\n	return ends[len(ends)-1-len(n.members.Incoming)/2]"},
+		}, nil, ""},
 	{"L17", "the configuration changes with a roster in use", "leases/write.go",
 		edit("func (n *Node) MayChange() bool { return n.leading == nil || n.namesNobody() }", "func (n *Node) MayChange() bool { return true }"),
 		[]mutate.Change{{File: "leases/lead.go", Edits: [][2]string{
