@@ -85,6 +85,7 @@ func newServe() *cobra.Command {
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
+	flags.StringVar(&f.cfg.StuckDisk, "stuck-disk", "", "a file, for experiments: while it exists, what this node writes to --data waits, as on a disk that is stuck (default: none)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on standard error: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")

@@ -93,6 +93,10 @@ type Config struct {
 	// experiments, MinEgress to MaxEgress; 0: no bound.
 	Egress int
 
+	// StuckDisk, for experiments, names a file: while it exists, all that this node would
+	// write to its log and its state waits, as on a disk that is stuck. Empty: there is none.
+	StuckDisk string
+
 	Tick           time.Duration // the unit of the two below, MinTick to MaxTick
 	HeartbeatTicks int           // a leader says that it is there, 1 or more
 	ElectionTicks  int           // silence before an election, above HeartbeatTicks, to MaxElectionTicks

@@ -209,6 +209,7 @@ func (n *node) openData() error {
 func (n *node) openLog() (err error) {
 	n.engine, err = storage.Open(logDir(n.cfg.Data), storage.Options{
 		Identity: storage.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
+		FS:       n.cfg.disk(),
 		Recorder: n.metrics.Log(),
 		Logf:     n.logf("log"),
 	})
@@ -229,6 +230,7 @@ func (n *node) openLog() (err error) {
 func (n *node) openStore() (err error) {
 	n.db, err = kv.Open(filepath.Join(n.cfg.Data, "state"), kv.Options{
 		Identity: kv.Identity{Cluster: n.cfg.Cluster, Node: n.cfg.ID},
+		FS:       n.cfg.disk(),
 		Logf:     n.logf("state"),
 	})
 	if err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lab stands between the processes of a cluster: bytes between two nodes take a
-// time that is given, and a direction can be cut.
+// time that is given, and a direction can be slowed down or cut.
 //
 // In front of each node is a relay, at which the others find the node. The hello at the
 // beginning of a connection says which node dials, so a relay knows both ends.
@@ -27,6 +27,7 @@ type Links struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	cut    map[[2]int]bool
+	slow   map[[2]int]time.Duration // what a direction takes besides delay
 	conns  map[net.Conn]struct{}
 	closed bool
 	group  sync.WaitGroup
@@ -45,7 +46,7 @@ func New(nodes []string, delay func(from, to int) time.Duration) (*Links, error)
 	if delay == nil {
 		delay = func(int, int) time.Duration { return 0 }
 	}
-	l := &Links{delay: delay, cut: map[[2]int]bool{}, conns: map[net.Conn]struct{}{}}
+	l := &Links{delay: delay, cut: map[[2]int]bool{}, slow: map[[2]int]time.Duration{}, conns: map[net.Conn]struct{}{}}
 	l.cond = sync.NewCond(&l.mu)
 	for i, to := range nodes {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,6 +69,21 @@ func (l *Links) Cut(from, to int, yes bool) {
 	defer l.mu.Unlock()
 	l.cut[[2]int{from, to}] = yes
 	l.cond.Broadcast()
+}
+
+// Slow has all that a node sends to another from now on take so much longer; 0: as long as
+// before. What is on its way is not overtaken.
+func (l *Links) Slow(from, to int, by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow[[2]int{from, to}] = by
+}
+
+// takes returns how long what is sent now takes.
+func (l *Links) takes(from, to int) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.delay(from, to) + l.slow[[2]int{from, to}]
 }
 
 // Close takes all links down, and returns when they are.
@@ -142,7 +158,6 @@ const (
 
 // carry copies from one connection to another, each byte when it is due.
 func (l *Links) carry(to net.Conn, from io.Reader, sender, receiver int) {
-	delay := l.delay(sender, receiver)
 	way := make(chan chunk, onTheWay)
 	l.group.Go(func() {
 		defer close(way)
@@ -150,7 +165,7 @@ func (l *Links) carry(to net.Conn, from io.Reader, sender, receiver int) {
 		for {
 			n, err := from.Read(buf)
 			if n > 0 {
-				way <- chunk{bytes.Clone(buf[:n]), time.Now().Add(delay)}
+				way <- chunk{bytes.Clone(buf[:n]), time.Now().Add(l.takes(sender, receiver))}
 			}
 			if err != nil {
 				return

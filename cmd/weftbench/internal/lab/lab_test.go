@@ -82,6 +82,25 @@ func TestCutHoldsOneDirectionUp(t *testing.T) {
 	require.EqualValues(t, 7, <-arrived)
 }
 
+// A direction that is slowed down takes longer, the other does not, and afterwards it is as
+// fast as before.
+func TestSlowDirectionTakesLonger(t *testing.T) {
+	const slow = 200 * time.Millisecond
+	l, dialer, node := dial(t, nil)
+	l.Slow(2, 1, slow)
+	require.GreaterOrEqual(t, pass(t, dialer, node), slow)
+	least := time.Hour // of several: the machine may be busy
+	for range 20 {
+		least = min(least, pass(t, node, dialer))
+	}
+	require.Less(t, least, slow)
+	l.Slow(2, 1, 0)
+	for range 20 {
+		least = min(least, pass(t, dialer, node))
+	}
+	require.Less(t, least, slow)
+}
+
 // A connection ends at both ends, and strangers are sent away.
 func TestEndsAreTold(t *testing.T) {
 	l, dialer, node := dial(t, nil)

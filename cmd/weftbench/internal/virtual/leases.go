@@ -17,26 +17,23 @@ const (
 	FailTime  = 10 * Tick
 )
 
-// LeaseSides returns Raft with leases off, on with every node a responder, and on with
-// early accept notes as well.
+// LeaseSides returns Raft with leases off, on with every node a responder, on with early
+// accept notes as well, and on with no responder, where the messages of leases are all that
+// differs from leases off.
 func LeaseSides() []Side {
 	return []Side{
 		{Name: "leases off", About: "PreVote and CheckQuorum, no leases", Configure: func(*raft.Config) {}},
-		leased("leases", "every node is a responder", false),
-		leased("leases, notes", "every node is a responder, with early accept notes", true),
+		leased("leases", "every node is a responder", true, false),
+		leased("leases, notes", "every node is a responder, with early accept notes", true, true),
+		leased("leases, nobody named", "no node is a responder; the leader has its own lease", false, false),
 	}
 }
 
-func leased(name, about string, notes bool) Side {
+func leased(name, about string, responders, notes bool) Side {
 	return Side{Name: name, About: about, Configure: func(c *raft.Config) {
-		_, cs, _ := c.Storage.InitialState() // a cluster's storage has one
-		var all []leases.NodeID
-		for _, id := range cs.GetVoters() {
-			all = append(all, leases.NodeID(id))
-		}
-		c.Leases = &raft.Leases{
-			Tick: Tick, Boot: 1, Lease: LeaseTime, Fail: FailTime, Resolution: 100 * time.Microsecond, Notes: notes,
-			Wanted: []leases.Want{{Nodes: all}},
+		c.Leases = &raft.Leases{Tick: Tick, Boot: 1, Lease: LeaseTime, Fail: FailTime, Resolution: 100 * time.Microsecond, Notes: notes}
+		if responders {
+			c.Leases.Wanted = []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}
 		}
 	}}
 }
