@@ -100,7 +100,8 @@ func (n *Node) know(r *Roster) bool {
 		return false
 	}
 	if n.wish.id.before(r.ID) {
-		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired}
+		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired, tuner: r.Tuner}
+		n.syncTuner()
 	}
 	return true
 }

@@ -44,6 +44,7 @@ func (n *Node) startLeading(now Instant, first Index) {
 	for _, p := range n.peers {
 		p.follow = follow{answered: now}
 	}
+	n.syncTuner()
 	if n.tuner != nil {
 		n.tuner.restart()
 	}
@@ -119,7 +120,7 @@ func (n *Node) isQuiet() bool {
 // nextRoster returns the roster that is right at present.
 func (n *Node) nextRoster(now Instant) *Roster {
 	last := n.rosters.newest()
-	r := &Roster{ID: RosterID{Term: n.term, Seq: 1}, Leader: n.cfg.ID, Voters: n.members.Voters, Wanted: n.wish.wanted, Retired: n.leading.retiring}
+	r := &Roster{ID: RosterID{Term: n.term, Seq: 1}, Leader: n.cfg.ID, Voters: n.members.Voters, Wanted: n.wish.wanted, Retired: n.leading.retiring, Tuner: n.wish.tuner}
 	if last != nil {
 		r.ID.Seq = last.ID.Seq + 1
 	}
@@ -180,7 +181,7 @@ func (n *Node) fewHaveLeases() bool {
 
 // sameAs reports whether a roster says the same as another, numbers aside.
 func (r *Roster) sameAs(o *Roster) bool {
-	return r.Retired == o.Retired && r.Voters.equal(o.Voters) && sameWants(r.Wanted, o.Wanted) &&
+	return r.Retired == o.Retired && r.Tuner == o.Tuner && r.Voters.equal(o.Voters) && sameWants(r.Wanted, o.Wanted) &&
 		slices.EqualFunc(r.Spans, o.Spans, func(a, b Assignment) bool {
 			return a.Span == b.Span && slices.Equal(a.Responders, b.Responders)
 		})

@@ -13,6 +13,7 @@ func (w *world) disturb() {
 	w.phase()
 	w.load()
 	w.after(w.upTo(200*time.Millisecond), w.act)
+	w.retune()
 }
 
 // phase draws how much clients write for a while: often nothing.
@@ -325,7 +326,7 @@ func (w *world) recover() {
 // responders that are wanted answer reads.
 func (w *world) isWell() bool {
 	l := w.leader()
-	if l == nil || l.conf.joint() {
+	if l == nil || l.conf.joint() || !w.agreesOnTuner(l) {
 		return false
 	}
 	if l.lease.wish.retired {

@@ -29,6 +29,7 @@ type Status struct {
 	Quarantine time.Duration // the rest of the quarantine
 	Leases     []Lease       // held, ascending by grantor
 	Promises   []Lease       // given, ascending by grantee
+	Tuner      TunerStatus
 	Counts     Counts
 }
 
@@ -44,7 +45,7 @@ func (n *Node) Status(now Instant) Status {
 	now = n.at(now)
 	s := Status{
 		Term: n.term, Leader: n.leader, Roster: n.rosters.newest(), Stable: n.IsStable(now, Span{}),
-		Quarantine: max(0, n.restart.until.since(now)), Counts: n.counts,
+		Quarantine: max(0, n.restart.until.since(now)), Tuner: n.tunerStatus(), Counts: n.counts,
 	}
 	if n.adopted != nil {
 		s.Adopted = n.adopted.ID.Seq

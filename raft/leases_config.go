@@ -70,7 +70,8 @@ type Leases struct {
 	// one, can be restarted without leases as soon as LeaseStatus.Retired is true at the
 	// leader.
 	Retired bool
-	// Tuner, if set, has responders chosen by where spans are read.
+	// Tuner, if set, has responders chosen by where spans are read. nil: the tuner is off
+	// until SetResponders switches it on.
 	Tuner *leases.TunerConfig
 	// Spans, if set, returns the keys that a payload writes: every key if it
 	// returns nil. Of a coded entry it gets the clear prefix. It must never leave out

@@ -35,15 +35,17 @@ func (h *Host) LeaseStatus(ctx context.Context) (raft.LeaseStatus, error) {
 }
 
 // SetResponders says which nodes are to answer reads of which keys by roster leases; see
-// [Replica.SetResponders]. Only the leader takes it: at another node the error wraps
-// leases.ErrNotLeader, and CallError.Leader is the node to ask. It returns when the
-// leader knows the wish; [Host.LeaseStatus] tells when responders are named.
-func (h *Host) SetResponders(ctx context.Context, wanted []leases.Want) error {
-	return h.leaseCall(ctx, "set responders", func(r *replica.Replica) error { return r.SetResponders(wanted) })
+// [raft.RawNode.SetResponders]. With a mode, at most one, it switches the tuner as well: with
+// leases.TunerOn leaders choose responders by where keys are read, beside wanted. Only
+// the leader takes the call: at another node the error wraps leases.ErrNotLeader, and
+// CallError.Leader is the node to ask. It returns when the leader knows the wish;
+// [Host.LeaseStatus] tells when responders are named, and what the tuner chose.
+func (h *Host) SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) error {
+	return h.leaseCall(ctx, "set responders", func(r *replica.Replica) error { return r.SetResponders(wanted, tuner...) })
 }
 
 // RetireLeases switches roster leases off for all members, or on again; see
-// [Replica.RetireLeases]. As SetResponders, only the leader takes it.
+// [raft.RawNode.RetireLeases]. As SetResponders, only the leader takes it.
 func (h *Host) RetireLeases(ctx context.Context, yes bool) error {
 	return h.leaseCall(ctx, "retire leases", func(r *replica.Replica) error { return r.RetireLeases(yes) })
 }

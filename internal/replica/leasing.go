@@ -18,7 +18,7 @@ import (
 type leasingCore interface {
 	ReadIndexSpans(rctx []byte, spans ...leases.Span)
 	LeaseStatus() raft.LeaseStatus
-	SetResponders(wanted []leases.Want) error
+	SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error
 	RetireLeases(yes bool) error
 }
 
@@ -126,10 +126,11 @@ func (r *Replica) askCore(q question, context []byte) {
 
 // SetResponders says, at the leader, which nodes are to answer reads of which keys by
 // roster leases. The leader names them as soon as they keep up; later leaders go
-// by it, too. Spans ascend and are disjoint. Errors: raft.ErrNoLeases,
-// leases.ErrNotLeader, leases.ErrMalformed. Flush follows, as after any input.
-func (r *Replica) SetResponders(wanted []leases.Want) error {
-	return r.leaseCall(func() error { return r.leasing.SetResponders(wanted) })
+// by it, too. Spans ascend and are disjoint. A mode, at most one, switches the tuner in the
+// whole group. Errors: raft.ErrNoLeases, leases.ErrNotLeader, leases.ErrMalformed. Flush
+// follows, as after any input.
+func (r *Replica) SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error {
+	return r.leaseCall(func() error { return r.leasing.SetResponders(wanted, tuner...) })
 }
 
 // RetireLeases switches roster leases off for all members, or on again, at the leader.

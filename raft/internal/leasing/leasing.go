@@ -134,7 +134,7 @@ func (x *Leases) Appended(ents []*pb.Entry) {
 		case e.GetType() != pb.EntryNormal:
 			x.changes = append(x.changes, e.GetIndex())
 			x.node.ChangeAppended(leases.Index(e.GetIndex()))
-		case x.leads && x.cfg.Leases.Tuner != nil && len(e.GetData()) > 0:
+		case x.leads && x.node.Tunes() && len(e.GetData()) > 0:
 			for _, s := range orAll(x.keysOf(e)) {
 				x.node.CountWrite(s)
 			}
