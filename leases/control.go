@@ -83,7 +83,8 @@ func (n *Node) HandOver(now Instant, yes bool) {
 // MayHandOver reports whether a leader that is to hand over to heir has nothing to
 // wait for: a majority and the heir have adopted a roster that names nobody, and
 // Poll has returned the messages with which this node gives its leases back. A member
-// that runs without leases adopts nothing, and is not waited for.
+// that runs without leases adopts nothing, and is not waited for; nor is a majority, if
+// the members that have answered within a lease are none.
 func (n *Node) MayHandOver(heir NodeID) bool {
 	if n.leading == nil {
 		return true

@@ -128,6 +128,9 @@ func (n *Node) boundTo(now Instant, v NodeID, test func(*Roster) bool) bool {
 // voters is bound to this node as the leader, or as a responder of the span.
 // ReadIndex also tells the index to apply before the answer.
 func (n *Node) IsStable(now Instant, span Span) bool {
+	if n.aside {
+		return false
+	}
 	now = n.at(now)
 	test := func(r *Roster) bool {
 		if r == nil || !r.Voters.equal(n.members.Voters) {

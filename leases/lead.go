@@ -87,7 +87,7 @@ func (n *Node) updateRosters(now Instant) {
 		n.renewNow()
 		n.tryAdopt(now)
 	}
-	if l.handing && !l.gaveUp && (n.isQuiet() || n.fewHaveLeases() && n.namesNobody()) {
+	if l.handing && !l.gaveUp && (n.isQuiet() || n.fewHaveLeases() && (n.namesNobody() || n.mostAreSilent(now))) {
 		l.gaveUp = true
 		n.GiveUp()
 	}
@@ -177,6 +177,21 @@ func (n *Node) votersHaveLeases() bool {
 // cannot supersede a roster, nor do they have to: nobody is stable by their grants alone.
 func (n *Node) fewHaveLeases() bool {
 	return !n.members.majority(func(v NodeID) bool { return v == n.cfg.ID || n.peer(v) != nil && n.peer(v).follow.speaks })
+}
+
+// mostAreSilent reports whether so many voters have answered nothing for longer than a
+// lease lasts that the others are no majority.
+//
+// If most members were restarted without leases, and were not retired first, the rosters from
+// before are never superseded, because too few adopt later ones. To wait for that keeps
+// the leader from handing over, which is the way out: the next leader has no
+// rosters to wait for. The leader may give its own leases back at any time. Members
+// that are silent and have leases after all are bound by their promises, whoever
+// campaigns.
+func (n *Node) mostAreSilent(now Instant) bool {
+	return !n.members.majority(func(v NodeID) bool {
+		return v == n.cfg.ID || n.peer(v) != nil && now.since(n.peer(v).follow.answered) < n.cfg.Lease+n.delta
+	})
 }
 
 // sameAs reports whether a roster says the same as another, numbers aside.

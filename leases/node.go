@@ -43,6 +43,7 @@ type Node struct {
 	adopted *Roster
 	wish    wish
 	restart restart
+	aside   bool     // the clock is not fit
 	leading *leading // nil unless this node leads
 	notes   notes
 	tuner   *tuner // nil while the tuner is off

@@ -14,6 +14,7 @@ func (w *world) disturb() {
 	w.load()
 	w.after(w.upTo(200*time.Millisecond), w.act)
 	w.retune()
+	w.doubt()
 }
 
 // phase draws how much clients write for a while: often nothing.
@@ -302,6 +303,7 @@ func (w *world) recover() {
 		clear(w.bulk[i])
 	}
 	for _, m := range w.members {
+		m.lease.StandAside(m.reading(), false)
 		m.stuck, m.slowApply = false, false
 		if m.alive {
 			m.applyTo(m.commit)

@@ -73,7 +73,7 @@ type settings struct {
 // reached counts what a run came by.
 type reached struct {
 	Leaders, Commits, LocalReads, LeaderReads, LearnerReads, HeldReads, CutReads, Granted, Expired, Confirmed,
-	Adopted, Removed, Restored, Restarts, Asked, Pauses, Changes, Joints, Transfers, GaveUp, Retired, NoteCommits, Recovered, Retuned, TunedSpans int
+	Adopted, Removed, Restored, Restarts, Asked, Pauses, Changes, Joints, Transfers, GaveUp, Retired, NoteCommits, Recovered, Retuned, TunedSpans, Asides int
 }
 
 func (r *reached) add(o reached) {

@@ -26,6 +26,7 @@ type Status struct {
 	Roster     *Roster       // the newest that is known; nil if none is
 	Adopted    Seq           // 0: none
 	Stable     bool          // reads of every key may be answered here
+	Aside      bool          // the clock is not fit, and this node uses and grants no leases
 	Quarantine time.Duration // the rest of the quarantine
 	Leases     []Lease       // held, ascending by grantor
 	Promises   []Lease       // given, ascending by grantee
@@ -44,7 +45,7 @@ type Lease struct {
 func (n *Node) Status(now Instant) Status {
 	now = n.at(now)
 	s := Status{
-		Term: n.term, Leader: n.leader, Roster: n.rosters.newest(), Stable: n.IsStable(now, Span{}),
+		Term: n.term, Leader: n.leader, Roster: n.rosters.newest(), Stable: n.IsStable(now, Span{}), Aside: n.aside,
 		Quarantine: max(0, n.restart.until.since(now)), Tuner: n.tunerStatus(), Counts: n.counts,
 	}
 	if n.adopted != nil {

@@ -89,7 +89,7 @@ func (c *Config) leaseDefaults() {
 	}
 	c.Replica.Leases = &own
 	if c.Replica.Clock == nil {
-		c.Replica.Clock = clock.Boottime{}
+		c.Replica.Clock = clock.Watched{DriftPPM: cmp.Or(own.DriftPPM, leases.DefaultDriftPPM)}
 	}
 }
 
@@ -115,7 +115,9 @@ type clockWatch struct {
 // clock that cannot carry leases is an error.
 func watchClock(cfg *Config) (clockWatch, error) {
 	l := cfg.Replica.Leases
-	if _, own := cfg.Replica.Clock.(clock.Boottime); l == nil || !own {
+	_, own := cfg.Replica.Clock.(clock.Boottime)
+	_, watched := cfg.Replica.Clock.(clock.Watched)
+	if l == nil || !own && !watched {
 		return clockWatch{stop: func() {}}, nil
 	}
 	if err := clock.Check(cmp.Or(l.Resolution, leases.DefaultResolution)); err != nil {
@@ -140,7 +142,7 @@ func (h *Host) lookAtClock() {
 	}
 	w.seen = s.Measurements
 	if now := (clock.Health{WorstPPM: s.RatePPM}); !now.Within(w.driftPPM) {
-		h.log(slog.LevelError, raft.None, "the clock runs at a rate beyond Leases.DriftPPM: reads by roster leases may miss writes; retire the leases, or raise DriftPPM at all members",
+		h.log(slog.LevelError, raft.None, "the clock runs at a rate beyond Leases.DriftPPM: roster leases stand aside here, and reads by them may have missed writes; mend the clock, or raise DriftPPM at all members",
 			"rate_ppm", s.RatePPM, "drift_ppm", w.driftPPM)
 	}
 }

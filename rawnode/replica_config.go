@@ -41,7 +41,8 @@ type ReplicaConfig struct {
 	Leases *raft.Leases
 	// Clock is what Leases and Coding go by; nil: the time of the replica's inputs, which
 	// is no clock for leases. The clock is read when an input is looked at. With Leases, nil
-	// is a clock that counts the time for which the system is suspended (CLOCK_BOOTTIME).
+	// is a clock that counts the time for which the system is suspended (CLOCK_BOOTTIME), and
+	// is watched: while it runs beyond Leases.DriftPPM, leases stand aside (LeaseStatus.Aside).
 	Clock raft.Clock
 
 	// ReadOnly says how reads are confirmed.

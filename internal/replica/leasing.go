@@ -164,6 +164,14 @@ func (r *Replica) leaseState() *raft.LeaseStatus {
 // read when it is asked for, or else the time of the replica's inputs.
 type replicaClock struct{ r *Replica }
 
+// Fit returns why the clock of the configuration is not fit for leases, if the clock knows.
+func (c replicaClock) Fit() error {
+	if clock, ok := c.r.cfg.Clock.(interface{ Fit() error }); ok {
+		return clock.Fit()
+	}
+	return nil
+}
+
 // Now implements raft.Clock.
 func (c replicaClock) Now() time.Duration {
 	if clock := c.r.cfg.Clock; clock != nil {
