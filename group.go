@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -232,6 +233,18 @@ func (g *Group) TransferLeader(ctx context.Context, to uint64) error {
 		return refused("transfer leader", invalid("the node is 0, want a voter"))
 	}
 	return g.host.TransferLeader(ctx, to)
+}
+
+// SetResponders says which nodes answer reads of which keys by roster leases, for spans that
+// ascend and are disjoint, and with a mode, at most one, switches the tuner, which chooses
+// more of them by where keys are read. Only the leader takes it: another node's error wraps
+// leases.ErrNotLeader, and [CallError].Leader is the node to ask. Leases are set with
+// [Configure]; without, the error wraps raft.ErrNoLeases.
+func (g *Group) SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) error {
+	if err := g.usable(ctx); err != nil {
+		return refused("set responders", err)
+	}
+	return g.host.SetResponders(ctx, wanted, tuner...)
 }
 
 // Close ends the group at this node: it refuses new calls, lets those under way end, hands

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -224,7 +225,7 @@ var callMistakes = []misuse{
 		var none context.Context
 		errs := []error{
 			ignore(g.Propose(none, nil)), ignore(g.Read(none)), ignore(g.Snapshot(none, io.Discard)), ignore(g.Watch(none)),
-			g.AddLearner(none, 4, "127.0.0.1:7"), g.Remove(none, 2), g.TransferLeader(none, 2), g.Close(none), c.all[1].node.Close(none),
+			g.AddLearner(none, 4, "127.0.0.1:7"), g.Remove(none, 2), g.TransferLeader(none, 2), g.SetResponders(none, nil), g.Close(none), c.all[1].node.Close(none),
 		}
 		for i, err := range errs {
 			require.ErrorIs(t, err, weft.ErrInvalid, "call %d", i)
@@ -247,6 +248,7 @@ var callMistakes = []misuse{
 		return ignore(c.all[1].group.Read(within(t), weft.Stale(-time.Second)))
 	}, weft.ErrRefused, "want more than 0"},
 	{"leadership for nobody", func(t *testing.T, c *misused) error { return c.all[1].group.TransferLeader(within(t), 0) }, weft.ErrRefused, "want a voter"},
+	{"responders without leases", func(t *testing.T, c *misused) error { return c.all[1].group.SetResponders(within(t), nil) }, raft.ErrNoLeases, "set Config.Leases"},
 	{"leadership for a stranger", func(t *testing.T, c *misused) error { return c.all[1].group.TransferLeader(within(t), 8) }, weft.ErrNotMember, ""},
 	{"a call after the end", func(t *testing.T, c *misused) error {
 		m := c.fresh(t)

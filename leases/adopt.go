@@ -8,8 +8,8 @@ import "slices"
 // restart is a node's wait after a restart, because its promises and its adopted
 // roster were not on disk.
 type restart struct {
-	// until is the end of the quarantine. All promises from before the start have
-	// ended then.
+	// until is the end of the quarantine. All promises from before the start, or from
+	// before the clock was found unfit, have ended then.
 	until Instant
 	// term is that of the HardState at the start. In this term the node adopts
 	// nothing until the leader has answered a request of this run with the number
@@ -100,7 +100,8 @@ func (n *Node) know(r *Roster) bool {
 		return false
 	}
 	if n.wish.id.before(r.ID) {
-		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired}
+		n.wish = wish{id: r.ID, wanted: r.Wanted, retired: r.Retired, tuner: r.Tuner}
+		n.syncTuner()
 	}
 	return true
 }

@@ -15,7 +15,7 @@ import (
 
 // sampleRoster draws a roster that may be.
 func sampleRoster(r *rand.Rand, id RosterID) Roster {
-	out := Roster{ID: id, Leader: 1, Voters: Voters{Incoming: []NodeID{1, 2, 3}}, Retired: r.IntN(2) == 0}
+	out := Roster{ID: id, Leader: 1, Voters: Voters{Incoming: []NodeID{1, 2, 3}}, Retired: r.IntN(2) == 0, Tuner: TunerMode(r.IntN(4))}
 	if r.IntN(2) == 0 {
 		out.Voters.Outgoing = []NodeID{2, 1 << 60}
 	}

@@ -54,7 +54,8 @@ type Config struct {
 	// are switched off in the whole group.
 	Retired bool
 	// Tuner has responders chosen by where spans are read, for spans without an
-	// operator's choice; nil turns the tuner off.
+	// operator's choice. If Tuner is nil the tuner is off, and has the settings of the zero
+	// TunerConfig as soon as an operator switches the tuner on; see SetWanted.
 	Tuner *TunerConfig
 }
 

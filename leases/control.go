@@ -3,13 +3,18 @@
 
 package leases
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // SetWanted says which nodes should be responders from now on, for spans that ascend
 // and are disjoint. Only a leader takes it, and later leaders learn it with the
-// roster. The tuner's spans stay unless they overlap with wanted. The error is
-// ErrNotLeader, or wraps ErrMalformed.
-func (n *Node) SetWanted(now Instant, wanted []Want) error {
+// roster. The tuner's spans stay unless they overlap with wanted.
+//
+// With a mode, at most one, the tuner is switched by the same roster; without, the tuner
+// stays as it is. The error is ErrNotLeader, or wraps ErrMalformed.
+func (n *Node) SetWanted(now Instant, wanted []Want, mode ...TunerMode) error {
 	now = n.advance(now)
 	if n.leading == nil {
 		return fmt.Errorf("setting who should be responders at node %d in term %d: %w", n.cfg.ID, n.term, ErrNotLeader)
@@ -18,7 +23,7 @@ func (n *Node) SetWanted(now Instant, wanted []Want) error {
 	for _, w := range wanted {
 		merged = append(merged, Want{Span: w.Span, Nodes: ascending(w.Nodes)})
 	}
-	if err := checkWants(merged); err != nil {
+	if err := errors.Join(checkWants(merged), checkModes(mode)); err != nil {
 		return err
 	}
 	for _, w := range n.wish.wanted {
@@ -27,7 +32,21 @@ func (n *Node) SetWanted(now Instant, wanted []Want) error {
 		}
 	}
 	n.wish.wanted = merged
+	for _, m := range mode {
+		n.wish.tuner = m
+		n.syncTuner()
+	}
 	n.updateRosters(now)
+	return nil
+}
+
+func checkModes(modes []TunerMode) error {
+	switch {
+	case len(modes) > 1:
+		return malformed("%d modes of the tuner, at most one", len(modes))
+	case len(modes) == 1 && modes[0] > TunerOn:
+		return malformed("%v, want TunerConfigured, TunerOff, TunerWatch or TunerOn", modes[0])
+	}
 	return nil
 }
 
@@ -64,7 +83,8 @@ func (n *Node) HandOver(now Instant, yes bool) {
 // MayHandOver reports whether a leader that is to hand over to heir has nothing to
 // wait for: a majority and the heir have adopted a roster that names nobody, and
 // Poll has returned the messages with which this node gives its leases back. A member
-// that runs without leases adopts nothing, and is not waited for.
+// that runs without leases adopts nothing, and is not waited for; nor is a majority, if
+// the members that have answered within a lease are none.
 func (n *Node) MayHandOver(heir NodeID) bool {
 	if n.leading == nil {
 		return true

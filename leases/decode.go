@@ -219,7 +219,8 @@ func (p *parser) nodes() []NodeID {
 
 func (p *parser) roster() Roster {
 	r := Roster{ID: RosterID{Term: Term(p.number()), Seq: Seq(p.number())}, Leader: NodeID(p.number())}
-	r.Retired = p.bits(1) != 0
+	flags := p.bits(allFlags)
+	r.Retired, r.Tuner = flags&1 != 0, TunerMode(flags>>tunerShift)
 	r.Voters = Voters{Incoming: p.nodes(), Outgoing: p.nodes()}
 	for range p.count(0, "spans", MaxSpans) {
 		a := Assignment{Span: p.span()}

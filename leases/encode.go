@@ -119,13 +119,20 @@ func appendNodes(dst []byte, ids []NodeID) []byte {
 	return dst
 }
 
+// A roster's flags: bit 0 is Retired, and bits 1 and 2 are Tuner. A version that knows no
+// tuner that can be switched takes rosters without an operator's word about the tuner only.
+const (
+	tunerShift = 1
+	allFlags   = 1 | byte(TunerOn)<<tunerShift
+)
+
 // appendRoster appends a roster: its id, leader and flags, the voters, the spans
 // with their responders, and the wishes.
 func appendRoster(dst []byte, r *Roster) []byte {
 	dst = binary.AppendUvarint(dst, uint64(r.ID.Term))
 	dst = binary.AppendUvarint(dst, uint64(r.ID.Seq))
 	dst = binary.AppendUvarint(dst, uint64(r.Leader))
-	dst = append(dst, bit(r.Retired))
+	dst = append(dst, bit(r.Retired)|byte(r.Tuner)<<tunerShift)
 	dst = appendNodes(appendNodes(dst, r.Voters.Incoming), r.Voters.Outgoing)
 	dst = binary.AppendUvarint(dst, uint64(len(r.Spans)))
 	for _, a := range r.Spans {

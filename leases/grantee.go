@@ -137,9 +137,12 @@ func (n *Node) IsStable(now Instant, span Span) bool {
 	return now < n.stableUntil(span)
 }
 
-// stableUntil returns until when this node is stable for a span if nothing happens; 0 if it
-// is not.
+// stableUntil returns until when this node is stable for a span if nothing happens; 0 if the
+// node is not stable, or stands aside.
 func (n *Node) stableUntil(span Span) Instant {
+	if n.aside {
+		return 0
+	}
 	test := func(r *Roster) bool {
 		if r == nil || !r.Voters.equal(n.members.Voters) {
 			return false

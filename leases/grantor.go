@@ -68,7 +68,7 @@ func (n *Node) tryGrant(now Instant, p *peer) {
 func (n *Node) mayGrant(now Instant, p *peer) bool {
 	r := n.adopted
 	switch {
-	case r == nil || !n.mayAct(now) || p.id != r.Leader && !r.names(p.id):
+	case n.aside || r == nil || !n.mayAct(now) || p.id != r.Leader && !r.names(p.id):
 		return false
 	case n.pending() != nil && n.pending().shrinks(r, p.id):
 		return false

@@ -44,6 +44,7 @@ func (n *Node) startLeading(now Instant, first Index) {
 	for _, p := range n.peers {
 		p.follow = follow{answered: now}
 	}
+	n.syncTuner()
 	if n.tuner != nil {
 		n.tuner.restart()
 	}
@@ -86,7 +87,7 @@ func (n *Node) updateRosters(now Instant) {
 		n.renewNow()
 		n.tryAdopt(now)
 	}
-	if l.handing && !l.gaveUp && (n.isQuiet() || n.fewHaveLeases() && n.namesNobody()) {
+	if l.handing && !l.gaveUp && (n.isQuiet() || n.fewHaveLeases() && (n.namesNobody() || n.mostAreSilent(now))) {
 		l.gaveUp = true
 		n.GiveUp()
 	}
@@ -119,7 +120,7 @@ func (n *Node) isQuiet() bool {
 // nextRoster returns the roster that is right at present.
 func (n *Node) nextRoster(now Instant) *Roster {
 	last := n.rosters.newest()
-	r := &Roster{ID: RosterID{Term: n.term, Seq: 1}, Leader: n.cfg.ID, Voters: n.members.Voters, Wanted: n.wish.wanted, Retired: n.leading.retiring}
+	r := &Roster{ID: RosterID{Term: n.term, Seq: 1}, Leader: n.cfg.ID, Voters: n.members.Voters, Wanted: n.wish.wanted, Retired: n.leading.retiring, Tuner: n.wish.tuner}
 	if last != nil {
 		r.ID.Seq = last.ID.Seq + 1
 	}
@@ -178,9 +179,24 @@ func (n *Node) fewHaveLeases() bool {
 	return !n.members.majority(func(v NodeID) bool { return v == n.cfg.ID || n.peer(v) != nil && n.peer(v).follow.speaks })
 }
 
+// mostAreSilent reports whether so many voters have answered nothing for longer than a
+// lease lasts that the others are no majority.
+//
+// If most members were restarted without leases, and were not retired first, the rosters from
+// before are never superseded, because too few adopt later ones. To wait for that keeps
+// the leader from handing over, which is the way out: the next leader has no
+// rosters to wait for. The leader may give its own leases back at any time. Members
+// that are silent and have leases after all are bound by their promises, whoever
+// campaigns.
+func (n *Node) mostAreSilent(now Instant) bool {
+	return !n.members.majority(func(v NodeID) bool {
+		return v == n.cfg.ID || n.peer(v) != nil && now.since(n.peer(v).follow.answered) < n.cfg.Lease+n.delta
+	})
+}
+
 // sameAs reports whether a roster says the same as another, numbers aside.
 func (r *Roster) sameAs(o *Roster) bool {
-	return r.Retired == o.Retired && r.Voters.equal(o.Voters) && sameWants(r.Wanted, o.Wanted) &&
+	return r.Retired == o.Retired && r.Tuner == o.Tuner && r.Voters.equal(o.Voters) && sameWants(r.Wanted, o.Wanted) &&
 		slices.EqualFunc(r.Spans, o.Spans, func(a, b Assignment) bool {
 			return a.Span == b.Span && slices.Equal(a.Responders, b.Responders)
 		})

@@ -43,9 +43,10 @@ type Node struct {
 	adopted *Roster
 	wish    wish
 	restart restart
+	aside   bool     // the clock is not fit
 	leading *leading // nil unless this node leads
 	notes   notes
-	tuner   *tuner // nil if there is none
+	tuner   *tuner // nil while the tuner is off
 	counts  Counts
 }
 
@@ -55,6 +56,7 @@ type wish struct {
 	id      RosterID // Invariant: id never falls.
 	wanted  []Want
 	retired bool
+	tuner   TunerMode
 }
 
 // peer is this node's account of another node.
@@ -103,9 +105,7 @@ func New(cfg Config, s Start) (*Node, error) {
 	if !s.Empty {
 		n.restart = restart{until: n.latest.after(cfg.Quarantine), term: s.Term, asking: true}
 	}
-	if cfg.Tuner != nil {
-		n.tuner = newTuner(*cfg.Tuner)
-	}
+	n.syncTuner()
 	return n, nil
 }
 

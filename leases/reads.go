@@ -41,7 +41,7 @@ func (n *Node) lastOf(spans []Span, upTo Index) Index {
 func (n *Node) MayServe(spans ...Span) bool {
 	newest := n.rosters.newest()
 	for _, s := range orAll(spans) {
-		if newest == nil {
+		if newest == nil || n.aside {
 			return false
 		}
 		if _, ok := newest.serves(n.cfg.ID, s); !ok {

@@ -50,6 +50,7 @@ type Roster struct {
 	Spans   []Assignment // ascending, disjoint, each with a responder
 	Wanted  []Want       // ascending, disjoint; for later leaders
 	Retired bool         // leases are being switched off: the leader does not read locally either
+	Tuner   TunerMode    // an operator's word; for all nodes, and for later leaders
 }
 
 // namesAny reports whether anyone is a responder.

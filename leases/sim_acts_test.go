@@ -13,6 +13,8 @@ func (w *world) disturb() {
 	w.phase()
 	w.load()
 	w.after(w.upTo(200*time.Millisecond), w.act)
+	w.retune()
+	w.doubt()
 }
 
 // phase draws how much clients write for a while: often nothing.
@@ -303,6 +305,7 @@ func (w *world) recover() {
 		clear(w.bulk[i])
 	}
 	for _, m := range w.members {
+		m.lease.StandAside(m.reading(), false)
 		m.stuck, m.slowApply = false, false
 		if m.alive {
 			m.applyTo(m.commit)
@@ -327,7 +330,7 @@ func (w *world) recover() {
 // responders that are wanted answer reads.
 func (w *world) isWell() bool {
 	l := w.leader()
-	if l == nil || l.conf.joint() {
+	if l == nil || l.conf.joint() || !w.agreesOnTuner(l) {
 		return false
 	}
 	if l.lease.wish.retired {

@@ -105,6 +105,9 @@ func (w *world) ask(m *member) {
 	default:
 		r.keys, spans = 1<<k, []Span{keyOf(k)}
 	}
+	for _, s := range spans {
+		m.lease.CountRead(s)
+	}
 	i, ok := m.lease.ReadIndex(m.reading(), spans...)
 	if !ok {
 		return

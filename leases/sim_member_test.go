@@ -264,6 +264,7 @@ func (m *member) tick() {
 	if err := m.lease.Check(); err != nil {
 		m.w.fail("Fields", "%v", err)
 	}
+	m.w.checkTuner(m)
 	m.w.checkKept(m)
 	m.w.checkAgreed(m)
 	if was := m.asking; was && !m.lease.isAsking() {

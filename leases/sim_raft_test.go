@@ -151,6 +151,9 @@ func (m *member) propose(e entry) {
 	m.matched = m.last()
 	m.vouch(func() {})
 	m.broadcast()
+	for _, span := range e.spans() {
+		m.lease.CountWrite(span)
+	}
 }
 
 // appended tells the leases of the entries from an index on.

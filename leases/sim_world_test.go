@@ -17,6 +17,7 @@ import (
 // acknowledged and read before.
 type world struct {
 	rng    *rand.Rand
+	tuning *rand.Rand // nil unless the run has a tuner
 	seed   uint64
 	opt    options
 	set    settings
@@ -71,8 +72,9 @@ type settings struct {
 
 // reached counts what a run came by.
 type reached struct {
-	Leaders, Commits, LocalReads, LeaderReads, LearnerReads, HeldReads, Permits, Withdrawn, PermitReads, PermitWaits, PausedReads, CutReads, Granted, Expired, Confirmed,
-	Adopted, Removed, Restored, Restarts, Asked, Pauses, Changes, Joints, Transfers, GaveUp, Retired, NoteCommits, Recovered int
+	Leaders, Commits, LocalReads, LeaderReads, LearnerReads, HeldReads, Permits, Withdrawn, PermitReads, PermitWaits, PausedReads, CutReads,
+	Granted, Expired, Confirmed, Adopted, Removed, Restored, Restarts, Asked, Pauses, Changes, Joints, Transfers, GaveUp, Retired,
+	NoteCommits, Recovered, Retuned, TunedSpans, Asides int
 }
 
 func (r *reached) add(o reached) {
@@ -191,6 +193,7 @@ func (w *world) draw() {
 func newWorld(seed uint64, opt options) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), seed: seed, opt: opt}
 	w.draw()
+	w.drawTuner()
 	return w
 }
 

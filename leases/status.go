@@ -26,9 +26,11 @@ type Status struct {
 	Roster     *Roster       // the newest that is known; nil if none is
 	Adopted    Seq           // 0: none
 	Stable     bool          // reads of every key may be answered here
+	Aside      bool          // the clock is not fit, and this node uses and grants no leases
 	Quarantine time.Duration // the rest of the quarantine
 	Leases     []Lease       // held, ascending by grantor
 	Promises   []Lease       // given, ascending by grantee
+	Tuner      TunerStatus
 	Counts     Counts
 }
 
@@ -43,8 +45,8 @@ type Lease struct {
 func (n *Node) Status(now Instant) Status {
 	now = n.at(now)
 	s := Status{
-		Term: n.term, Leader: n.leader, Roster: n.rosters.newest(), Stable: n.IsStable(now, Span{}),
-		Quarantine: max(0, n.restart.until.since(now)), Counts: n.counts,
+		Term: n.term, Leader: n.leader, Roster: n.rosters.newest(), Stable: n.IsStable(now, Span{}), Aside: n.aside,
+		Quarantine: max(0, n.restart.until.since(now)), Tuner: n.tunerStatus(), Counts: n.counts,
 	}
 	if n.adopted != nil {
 		s.Adopted = n.adopted.ID.Seq

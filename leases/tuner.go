@@ -75,6 +75,9 @@ type tuner struct {
 	group usageTable // at the leader: of all nodes
 	// windows is how many have passed since this node began to lead.
 	windows int
+	// choices is what the leader's tuner found in the last window; never changed, so
+	// that a status shares it.
+	choices []TunerChoice
 }
 
 func newTuner(cfg TunerConfig) *tuner {
@@ -95,7 +98,7 @@ func (n *Node) CountWrite(span Span) { n.count(Usage{Span: span, Writes: 1}) }
 // leadership.
 func (t *tuner) restart() {
 	t.group.clear()
-	t.windows = 0
+	t.windows, t.choices = 0, nil
 }
 
 func (n *Node) count(u Usage) {
@@ -118,24 +121,28 @@ func (t *tuner) reported(from NodeID, list []Usage) {
 	}
 }
 
-// tune lets the leader's tuner decide once in a window.
+// tune lets the leader's tuner decide once in a window. A tuner that only watches
+// decides as well, and its wishes are shown and not taken.
 func (n *Node) tune(now Instant) {
-	l := n.leading
-	if n.tuner == nil || now.since(l.tuned) < n.tuner.cfg.Window {
+	l, t := n.leading, n.tuner
+	if t == nil || now.since(l.tuned) < t.cfg.Window {
 		return
 	}
 	l.tuned = now
-	n.tuner.reported(n.cfg.ID, n.tuner.take())
-	n.wish.wanted = n.tuner.decide(n.wish.wanted)
-	n.tuner.group.halve()
-	n.tuner.windows++
+	t.reported(n.cfg.ID, t.take())
+	wanted, choices := t.decide(n.wish.wanted)
+	t.choices = choices
+	if n.tunerMode() == TunerOn {
+		n.wish.wanted = wanted
+	}
+	t.group.halve()
+	t.windows++
 }
 
-// decide returns the nodes that should be responders, given the present wishes. An
-// operator's spans stay as they are. A span with few counts keeps its responders
-// until its counter is gone, and for two windows under a new leader.
-func (t *tuner) decide(wanted []Want) []Want {
-	var next []Want
+// decide returns the nodes that should be responders, given the present wishes, and
+// the reasons. An operator's spans stay as they are. A span with few counts keeps its
+// responders until its counter is gone, and for two windows under a new leader.
+func (t *tuner) decide(wanted []Want) (next []Want, choices []TunerChoice) {
 	had := map[Span][]NodeID{}
 	for _, w := range wanted {
 		if !w.Tuned || t.windows < 2 && !t.group.has(w.Span) {
@@ -145,25 +152,56 @@ func (t *tuner) decide(wanted []Want) []Want {
 		had[w.Span] = w.Nodes
 	}
 	for _, c := range t.group.ranked() {
-		nodes := had[c.span]
-		if c.total() >= uint64(t.cfg.Least) {
-			nodes = c.near(nodes)
+		choice := c.choose(had[c.span], t.cfg.Least)
+		switch {
+		case len(choice.Nodes) == 0:
+		case len(next) >= MaxSpans:
+			choice.Nodes, choice.Why = nil, TunerFull
+		default:
+			next, choice = insertChoice(next, choice)
 		}
-		if len(nodes) > 0 && len(next) < MaxSpans {
-			next = insertWant(next, Want{Span: c.span, Nodes: nodes, Tuned: true})
+		if len(choices) < MaxSpans {
+			choices = append(choices, choice)
 		}
 	}
-	return next
+	return next, choices
+}
+
+// choose returns what is right for a span, the other spans aside, given its present
+// responders.
+func (c *usageCell) choose(had []NodeID, least int) TunerChoice {
+	choice := TunerChoice{Span: c.span, Reads: c.reads(), Writes: c.writes}
+	for _, r := range c.by {
+		choice.By = append(choice.By, NodeReads{Node: r.node, Reads: r.reads})
+	}
+	if c.total() < uint64(least) {
+		choice.Nodes, choice.Why = had, TunerFew
+		return choice
+	}
+	if choice.Nodes = c.near(had); len(choice.Nodes) > 0 {
+		choice.Why = TunerNames
+	} else if !c.mostlyRead(len(had) > 0) {
+		choice.Why = TunerWrites
+	} else {
+		choice.Why = TunerSpread
+	}
+	return choice
+}
+
+// mostlyRead reports whether reads are so large a part that a span gets responders, or
+// keeps them.
+func (c *usageCell) mostlyRead(has bool) bool {
+	bound := uint64(namePercent)
+	if has {
+		bound = keepPercent
+	}
+	return c.reads()*100 > c.total()*bound
 }
 
 // near returns the nodes that should be responders of a span, given the present
 // responders.
 func (c *usageCell) near(had []NodeID) []NodeID {
-	bound := uint64(namePercent)
-	if len(had) > 0 {
-		bound = keepPercent
-	}
-	if c.reads()*100 <= c.total()*bound {
+	if !c.mostlyRead(len(had) > 0) {
 		return nil
 	}
 	var nodes []NodeID
@@ -177,6 +215,15 @@ func (c *usageCell) near(had []NodeID) []NodeID {
 		}
 	}
 	return nodes
+}
+
+// insertChoice adds the wish of a choice, unless its span overlaps with another wish.
+func insertChoice(list []Want, c TunerChoice) ([]Want, TunerChoice) {
+	longer := insertWant(list, Want{Span: c.Span, Nodes: c.Nodes, Tuned: true})
+	if len(longer) == len(list) {
+		c.Nodes, c.Why = nil, TunerTaken
+	}
+	return longer, c
 }
 
 // insertWant adds a wish in its place, unless it overlaps with another.

@@ -186,7 +186,8 @@ func (n *Node) addReport(p *peer, m *Message) {
 
 // asks reports whether this node has something to ask of a peer: a lease on its
 // own role; as a leader, whether a responder is there; and after a restart, of
-// the leader, which roster is the newest.
+// the leader, which roster is the newest. A leader that stands aside goes on asking,
+// because the answers tell which responders are there.
 func (n *Node) asks(p *peer) bool {
 	if n.isAsking() && p.id == n.leader {
 		return true
@@ -199,7 +200,7 @@ func (n *Node) asks(p *peer) bool {
 	if n.leading != nil {
 		return !n.isOff() && (voter || n.members.has(p.id) && n.isWanted(p.id))
 	}
-	return voter && newest.names(n.cfg.ID)
+	return voter && newest.names(n.cfg.ID) && !n.aside
 }
 
 // isWanted reports whether a node is wanted as a responder.

@@ -78,6 +78,7 @@ var help = map[string]string{
 	"leases.Stable":            "now: 1 if this node may answer reads of every key by roster leases.",
 	"leases.Retired":           "now: 1 at a leader if leases are off at all members.",
 	"leases.Roster":            "now: Number of the newest roster that this node knows, within its term.",
+	"leases.Aside":             "now: 1 while this node uses and grants no leases, because its clock is not fit.",
 	"leases.Responders":        "now: Nodes that the roster names, for any key.",
 	"leases.Held":              "now: Leases that this node holds.",
 	"leases.Promises":          "now: Leases that this node has granted.",

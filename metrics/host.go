@@ -85,7 +85,7 @@ func collectCoding(out chan<- prometheus.Metric, group string, s *rawnode.Coding
 
 // leaseGauges are the numbers of roster leases that tell how they are.
 type leaseGauges struct {
-	Stable, Retired                     bool
+	Stable, Retired, Aside              bool
 	Roster                              uint64
 	Responders, Held, Promises, Waiting int
 	Quarantine                          time.Duration
@@ -99,7 +99,7 @@ func collectLeases(out chan<- prometheus.Metric, group string, s *raft.LeaseStat
 		return
 	}
 	g := leaseGauges{
-		Stable: s.Stable, Retired: s.Retired, Held: len(s.Leases), Promises: len(s.Promises),
+		Stable: s.Stable, Retired: s.Retired, Aside: s.Aside, Held: len(s.Leases), Promises: len(s.Promises),
 		Waiting: s.Waiting, Quarantine: s.Quarantine, Reads: s.Reads, Counts: s.Counts,
 	}
 	if s.Roster != nil {

@@ -134,22 +134,45 @@ func TestTransferToAMemberWithoutLeases(t *testing.T) {
 		})
 	}
 	for _, without := range [][]uint64{{3}, {2, 3}, {3, 4, 5}, {2, 3, 4, 5}} {
-		t.Run(fmt.Sprint("restarted without: ", without), func(t *testing.T) {
-			g := newLeaseGroup(t, 5, 5, []leases.NodeID{2, 3}, nil)
-			if len(without) > 2 {
-				require.NoError(t, g.nodes[1].rn.RetireLeases(true))
-				g.nodes[1].work()
-				g.until("leases are retired", time.Second, func() bool { return g.nodes[1].rn.LeaseStatus().Retired })
-			}
-			g.set = func(c *raft.Config) { c.Leases = nil }
-			for _, id := range without {
-				g.nodes[id].stop()
-				g.nodes[id].restart()
-				g.pass(2 * leaseTime)
-			}
-			handOver(t, g)
-		})
+		for _, retired := range []bool{true, false} {
+			t.Run(fmt.Sprintf("restarted without: %v, retired first: %t", without, retired), func(t *testing.T) {
+				g := newLeaseGroup(t, 5, 5, []leases.NodeID{2, 3}, nil)
+				if retired {
+					require.NoError(t, g.nodes[1].rn.RetireLeases(true))
+					g.nodes[1].work()
+					g.until("leases are retired", time.Second, func() bool { return g.nodes[1].rn.LeaseStatus().Retired })
+				}
+				g.restartWithoutLeases(without...)
+				handOver(t, g)
+			})
+		}
 	}
+}
+
+// restartWithoutLeases restarts nodes one by one; each waits until its promises have ended.
+func (g *leaseGroup) restartWithoutLeases(ids ...uint64) {
+	g.set = func(c *raft.Config) { c.Leases = nil }
+	for _, id := range ids {
+		g.nodes[id].stop()
+		g.nodes[id].restart()
+		g.pass(2 * leaseTime)
+	}
+}
+
+// Most members were restarted without leases and not retired first. When a responder dies,
+// writes wait for it, and so does a change that removes it, because too few
+// members adopt a roster without it. A transfer to a member without leases is the way out.
+func TestTransferIsTheWayOutWhereTooFewHaveLeases(t *testing.T) {
+	g := newLeaseGroup(t, 5, 5, []leases.NodeID{2}, nil)
+	g.restartWithoutLeases(3, 4, 5)
+	g.nodes[2].stop()
+	i := g.write("x")
+	g.pass(5 * leaseTime)
+	require.Less(t, g.nodes[1].commit(), i, "the write waits for the responder")
+	g.nodes[1].rn.TransferLeader(3)
+	g.nodes[1].work()
+	g.until("node 3 leads", time.Second, func() bool { l := g.leader(); return l != nil && l.id == 3 })
+	g.until("the write is committed", time.Second, func() bool { return g.nodes[3].commit() >= i })
 }
 
 // A transfer that comes to nothing leaves a leader that reads by its lease, and names

@@ -55,7 +55,9 @@ type Leases struct {
 	// to the leader; 0 means Heartbeat.
 	Hold time.Duration
 	// DriftPPM bounds the rates of the clocks of all members, in microseconds a second;
-	// 0 means 1000. Resolution is how far a reading may be behind the clock; 0 means 1 ms.
+	// 0 means 1000. If Config.Clock has a method Fit() error, as that of
+	// [github.com/weftraft/weft/leases/clock.Watched], it is asked at each tick, and while it
+	// returns an error the node answers no read by a lease and grants none. Resolution is how far a reading may be behind the clock; 0 means 1 ms.
 	DriftPPM   int
 	Resolution time.Duration
 	// Notes turns on early accept notes: nodes tell responders, too, what they hold,
@@ -70,7 +72,8 @@ type Leases struct {
 	// one, can be restarted without leases as soon as LeaseStatus.Retired is true at the
 	// leader.
 	Retired bool
-	// Tuner, if set, has responders chosen by where spans are read.
+	// Tuner, if set, has responders chosen by where spans are read. nil: the tuner is off
+	// until SetResponders switches it on.
 	Tuner *leases.TunerConfig
 	// Spans, if set, returns the keys that a payload writes: every key if it
 	// returns nil. Of a coded entry it gets the clear prefix. It must never leave out
@@ -115,6 +118,9 @@ func (l *Leases) settings(c *Config) leases.Config {
 	return s
 }
 
+// fitClock is a Clock that is watched. Fit returns why the clock cannot carry leases, or nil.
+type fitClock interface{ Fit() error }
+
 // lease lays leases over what the node has, if the configuration asks for them.
 func (r *raft) lease() error {
 	l := r.cfg.Leases
@@ -133,6 +139,9 @@ func (r *raft) lease() error {
 			}
 			return e.GetData()[:prefix]
 		},
+	}
+	if c, ok := r.cfg.Clock.(fitClock); ok {
+		cfg.Fit, cfg.Warn = c.Fit, r.logger.Warningf
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = cfg.Leases.Heartbeat

@@ -48,7 +48,7 @@ type LeaseReads struct {
 type LeaseNode interface {
 	ReadIndexSpans(ctx context.Context, rctx []byte, spans ...leases.Span) error
 	LeaseStatus() LeaseStatus
-	SetResponders(ctx context.Context, wanted []leases.Want) error
+	SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) error
 	RetireLeases(ctx context.Context, yes bool) error
 }
 
@@ -103,10 +103,15 @@ func (rn *RawNode) CountPermittedReads(local, leader uint64, spans []leases.Usag
 
 // SetResponders says, at a leader, which nodes are to answer reads of which keys from
 // now on, for spans that ascend and are disjoint. Later leaders go by it, too. Spans
-// that the tuner chose stay unless they overlap. Errors: [leases.ErrNotLeader], ErrMalformed of that
-// package, and [ErrNoLeases].
-func (rn *RawNode) SetResponders(wanted []leases.Want) error {
-	return rn.leaseCall(func(n *leases.Node, now leases.Instant) error { return n.SetWanted(now, wanted) })
+// that the tuner chose stay unless they overlap.
+//
+// With a mode, at most one, the tuner is switched in the whole group: [leases.TunerOn],
+// TunerWatch, TunerOff, or TunerConfigured, which is back to Leases.Tuner. Without, the
+// tuner stays as it is. LeaseStatus.Tuner has the mode, and at the leader what the
+// tuner chose and why. Errors: [leases.ErrNotLeader], ErrMalformed of that package, and
+// [ErrNoLeases].
+func (rn *RawNode) SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error {
+	return rn.leaseCall(func(n *leases.Node, now leases.Instant) error { return n.SetWanted(now, wanted, tuner...) })
 }
 
 // RetireLeases switches leases off, or on again, at a leader, for all members. When
@@ -138,8 +143,8 @@ func (n *node) LeaseStatus() (s LeaseStatus) {
 }
 
 // SetResponders implements LeaseNode.
-func (n *node) SetResponders(ctx context.Context, wanted []leases.Want) (err error) {
-	if e := n.call(ctx, func(rn *RawNode) { err = rn.SetResponders(wanted) }); e != nil {
+func (n *node) SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) (err error) {
+	if e := n.call(ctx, func(rn *RawNode) { err = rn.SetResponders(wanted, tuner...) }); e != nil {
 		return e
 	}
 	return err

@@ -22,6 +22,9 @@ type leasedPlan struct {
 	retire float64 // chance that an operator switches leases off and on again
 	probe  time.Duration
 	late   uint // the nodes without leases, by bit: they grant nothing
+	// retune is how often an operator switches the tuner; 0: there is none.
+	retune time.Duration
+	tuning simkit.Draws
 }
 
 // drawLeased draws a plan with leases over a plan without. The draws have a stream
@@ -73,6 +76,19 @@ func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
 		l.rates[id] = max(0.05, 1+rho*simkit.Pick(d, -1, -1, 0, 1, 1, 2*d.Float64()-1))
 	}
 	p.leased = l
+}
+
+// drawTuner has a quarter of the runs with leases choose responders by where keys are read,
+// and an operator switch that on and off. The draws have a stream of their own.
+func (l *leasedPlan) drawTuner(d simkit.Draws) {
+	if !d.Chance(0.25) {
+		return
+	}
+	l.tuning, l.retune = d, d.Span(30*time.Millisecond, 400*time.Millisecond)
+	l.cfg.Tuner = &leases.TunerConfig{Window: d.Span(20*time.Millisecond, 150*time.Millisecond), Spans: d.Between(1, 5), Least: d.Between(1, 6)}
+	if d.Chance(0.5) {
+		l.cfg.Wanted = nil
+	}
 }
 
 // someWanted draws responders, for all keys or for two parts of them.
@@ -185,6 +201,7 @@ type LeasedReach struct {
 	Granted, Held, Revoked, Confirmed, Adopted          uint64
 	Removed, Restored, Renamed, RetiredLeases, Ambushes uint64
 	Lapsed, LearnerReads, FirstByNotes                  uint64
+	Retuned, TunedSpans                                 uint64
 }
 
 // Add adds the counts of another run.

@@ -20,6 +20,7 @@ func (f *faults) beginLeased() {
 	}
 	f.every(l.rename, f.rename)
 	f.every(l.probe, f.probe)
+	f.every(l.retune, f.retune)
 }
 
 // core returns the process of a node if it runs with leases and is awake, or nil.
@@ -54,6 +55,42 @@ func (f *faults) rename() {
 		}
 	}
 	p.did(nil)
+}
+
+// retune has an operator switch the tuner at the leader, and name responders of some keys
+// or of none by the same call.
+func (f *faults) retune() {
+	s := f.s
+	n := s.leading()
+	if n == nil || n.core() == nil {
+		return
+	}
+	p, d := n.core(), s.plan.leased.tuning
+	f.checkTuned(n)
+	mode, wanted := leases.TunerMode(d.IntN(4)), someWanted(d, s.plan.voters+s.plan.spares)
+	wanted = wanted[:d.IntN(len(wanted))] // the tuner takes keys without an operator's word
+	if p.rn.SetResponders(wanted, mode) == nil {
+		s.leased.Retuned++
+		s.tell(n.id, "tuner %v, wanted: %v", mode, wanted)
+	}
+	p.did(nil)
+}
+
+// checkTuned checks that a leader wants nothing by a tuner that does not choose.
+func (f *faults) checkTuned(n *node) {
+	st := n.core().rn.LeaseStatus()
+	if !st.On || st.Roster == nil || uint64(st.Leader) != n.id {
+		return
+	}
+	for _, w := range st.Roster.Wanted {
+		switch {
+		case !w.Tuned:
+		case st.Roster.Tuner == leases.TunerOff || st.Roster.Tuner == leases.TunerWatch:
+			f.s.fail("Tuned", "n%d wants %v by its tuner, which is %v", n.id, w, st.Roster.Tuner)
+		default:
+			f.s.leased.TunedSpans++
+		}
+	}
 }
 
 // probe has somebody read somewhere, who looks at the index only.

@@ -84,6 +84,7 @@ func Run(seed uint64, opts Options) Result {
 	}
 	if opts.Leases {
 		s.plan.drawLeased(simkit.NewDraws(seed, 21), opts.Beyond)
+		s.plan.leased.drawTuner(simkit.NewDraws(seed, 22))
 	}
 	s.live(seed)
 	for _, n := range s.nodes {

@@ -55,15 +55,17 @@ func (h *Host) LeaseStatus(ctx context.Context) (raft.LeaseStatus, error) {
 }
 
 // SetResponders says which nodes are to answer reads of which keys by roster leases; see
-// [Replica.SetResponders]. Only the leader takes it: at another node the error wraps
-// leases.ErrNotLeader, and CallError.Leader is the node to ask. It returns when the
-// leader knows the wish; [Host.LeaseStatus] tells when responders are named.
-func (h *Host) SetResponders(ctx context.Context, wanted []leases.Want) error {
-	return h.leaseCall(ctx, "set responders", func(r *replica.Replica) error { return r.SetResponders(wanted) })
+// [raft.RawNode.SetResponders]. With a mode, at most one, it switches the tuner as well: with
+// leases.TunerOn leaders choose responders by where keys are read, beside wanted. Only
+// the leader takes the call: at another node the error wraps leases.ErrNotLeader, and
+// CallError.Leader is the node to ask. It returns when the leader knows the wish;
+// [Host.LeaseStatus] tells when responders are named, and what the tuner chose.
+func (h *Host) SetResponders(ctx context.Context, wanted []leases.Want, tuner ...leases.TunerMode) error {
+	return h.leaseCall(ctx, "set responders", func(r *replica.Replica) error { return r.SetResponders(wanted, tuner...) })
 }
 
 // RetireLeases switches roster leases off for all members, or on again; see
-// [Replica.RetireLeases]. As SetResponders, only the leader takes it.
+// [raft.RawNode.RetireLeases]. As SetResponders, only the leader takes it.
 func (h *Host) RetireLeases(ctx context.Context, yes bool) error {
 	return h.leaseCall(ctx, "retire leases", func(r *replica.Replica) error { return r.RetireLeases(yes) })
 }
@@ -107,7 +109,7 @@ func (c *Config) leaseDefaults() {
 	}
 	c.Replica.Leases = &own
 	if c.Replica.Clock == nil {
-		c.Replica.Clock = clock.Boottime{}
+		c.Replica.Clock = clock.Watched{DriftPPM: cmp.Or(own.DriftPPM, leases.DefaultDriftPPM)}
 	}
 }
 
@@ -133,7 +135,9 @@ type clockWatch struct {
 // clock that cannot carry leases is an error.
 func watchClock(cfg *Config) (clockWatch, error) {
 	l := cfg.Replica.Leases
-	if _, own := cfg.Replica.Clock.(clock.Boottime); l == nil || !own {
+	_, own := cfg.Replica.Clock.(clock.Boottime)
+	_, watched := cfg.Replica.Clock.(clock.Watched)
+	if l == nil || !own && !watched {
 		return clockWatch{stop: func() {}}, nil
 	}
 	if err := clock.Check(cmp.Or(l.Resolution, leases.DefaultResolution)); err != nil {
@@ -158,7 +162,7 @@ func (h *Host) lookAtClock() {
 	}
 	w.seen = s.Measurements
 	if now := (clock.Health{WorstPPM: s.RatePPM}); !now.Within(w.driftPPM) {
-		h.log(slog.LevelError, raft.None, "the clock runs at a rate beyond Leases.DriftPPM: reads by roster leases may miss writes; retire the leases, or raise DriftPPM at all members",
+		h.log(slog.LevelError, raft.None, "the clock runs at a rate beyond Leases.DriftPPM: roster leases stand aside here, and reads by them may have missed writes; mend the clock, or raise DriftPPM at all members",
 			"rate_ppm", s.RatePPM, "drift_ppm", w.driftPPM)
 	}
 }

@@ -4,7 +4,9 @@
 package rawnode_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/leases/clock"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -163,4 +166,68 @@ func TestHostWithLeasesNeedsItsOwnTick(t *testing.T) {
 	require.NotContains(t, cfg.Validate().Error(), "Leases")
 	require.NotContains(t, cfg.Validate().Error(), "Clock")
 	require.Zero(t, cfg.Replica.Leases.Tick, "the caller's configuration is not changed")
+}
+
+// unfitClock is the system's, and may be said to be unfit.
+type unfitClock struct {
+	clock.Boottime
+	unfit *atomic.Bool
+}
+
+func (c unfitClock) Fit() error {
+	if c.unfit.Load() {
+		return errors.New("it is said to be unfit")
+	}
+	return nil
+}
+
+// A clock found unfit while a host runs ends reads by leases there, and the leader answers them.
+func TestHostStandsAsideWhileItsClockIsUnfit(t *testing.T) {
+	var unfit atomic.Bool
+	members := group(t, rawnode.Weft, 3, func(cfg *rawnode.Config) {
+		cfg.Replica.Leases = &raft.Leases{Lease: time.Second, Wanted: []leases.Want{{Nodes: []leases.NodeID{1, 2, 3}}}}
+		cfg.Replica.ElectionTick = 100
+		if cfg.Replica.ID == 3 {
+			cfg.Replica.Clock = unfitClock{unfit: &unfit}
+		}
+	})
+	aside := func(yes bool) {
+		unfit.Store(yes)
+		require.Eventually(t, func() bool {
+			s, err := members[3].host.LeaseStatus(within(time.Second))
+			return err == nil && s.Aside == yes && s.Stable != yes
+		}, 30*time.Second, 5*time.Millisecond)
+	}
+	stable(t, members[3])
+	aside(true)
+	must(t, members[1].host, "a")
+	res, err := members[3].host.ReadWith(within(20*time.Second), rawnode.ReadOptions{Policy: rawnode.AtResponder{}})
+	require.NoError(t, err)
+	require.Equal(t, rawnode.ServedByLeader, res.By)
+	require.Equal(t, 1, members[3].sm.times("a"))
+	aside(false)
+}
+
+// An operator switches the tuner by the call that names responders.
+func TestHostSwitchesTheTunerAtTheLeader(t *testing.T) {
+	var sent atomic.Int64
+	members := leaseGroup(t, &sent)
+	lead := leader(t, members[1])
+	modes := func() (all []leases.TunerMode) {
+		for id := uint64(1); id <= 3; id++ {
+			s, err := members[id].host.LeaseStatus(within(20 * time.Second))
+			require.NoError(t, err)
+			all = append(all, s.Tuner.Mode)
+		}
+		return all
+	}
+	require.Equal(t, []leases.TunerMode{leases.TunerOff, leases.TunerOff, leases.TunerOff}, modes())
+	require.ErrorIs(t, members[lead%3+1].host.SetResponders(within(5*time.Second), nil, leases.TunerOn), leases.ErrNotLeader)
+	require.ErrorIs(t, members[lead].host.SetResponders(within(5*time.Second), nil, leases.TunerOn, leases.TunerOff), leases.ErrMalformed)
+	for _, mode := range []leases.TunerMode{leases.TunerWatch, leases.TunerOn, leases.TunerOff} {
+		require.NoError(t, members[lead].host.SetResponders(within(5*time.Second), nil, mode))
+		require.Eventually(t, func() bool {
+			return slices.Equal([]leases.TunerMode{mode, mode, mode}, modes())
+		}, 30*time.Second, 5*time.Millisecond)
+	}
 }

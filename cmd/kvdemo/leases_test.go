@@ -115,6 +115,8 @@ func (s *servers) checkRosterVerbs() {
 		{[]string{"roster", "name", "1", "--span", "b:a"}, exitUsage, `--span: "b:a", want from:to`},
 		{[]string{"roster", "name"}, exitUsage, "name: requires at least 1 arg(s)"},
 		{[]string{"roster", "unname", "--span", "x:y"}, exitNotFound, "nobody of these"},
+		{[]string{"roster", "tuner", "auto"}, exitUsage, `tuner: "auto", want on, watch or off`},
+		{[]string{"roster", "tuner"}, exitUsage, "tuner: accepts 1 arg(s), received 0"},
 	} {
 		r := s.do(s.all(), append(c.args, "--timeout", "30s")...)
 		require.Equal(t, c.code, r.code, "%v: %s", c.args, r.err)

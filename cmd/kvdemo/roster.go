@@ -25,11 +25,11 @@ func newRoster() *cobra.Command {
 		Long: "roster is about nodes that run with serve --leases. A node that it names, a responder, answers\n" +
 			"linearizable reads from its own state, without asking the leader. A write of a key waits for the\n" +
 			"responders of the key; one that fails holds writes up once, for less than two seconds. What was\n" +
-			"named is kept, also when the leader changes or all nodes are restarted. With serve --lease-tuner\n" +
-			"leaders choose responders as well, by where keys are read.",
+			"named is kept, also when the leader changes or all nodes are restarted. With roster tuner on, or\n" +
+			"serve --lease-tuner, leaders choose responders as well, by where keys are read.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRosterShow(), newRosterName(), newRosterUnname(), newRosterRetire("retire"), newRosterRetire("resume"))
+	cmd.AddCommand(newRosterShow(), newRosterName(), newRosterUnname(), newRosterTuner(), newRosterRetire("retire"), newRosterRetire("resume"))
 	return cmd
 }
 
@@ -126,8 +126,7 @@ func rosterVerb(use, short string, args cobra.PositionalArgs, do func(context.Co
 				if err != nil {
 					return err
 				}
-				rosters, err := waitRosters(ctx, c, done)
-				return errors.Join(f.printRosters(cmd, rosters), err)
+				return f.waitAndPrint(ctx, cmd, c, done)
 			})
 		},
 	}
@@ -159,6 +158,7 @@ type groupRoster struct {
 	Named   []assignmentResult `json:"named,omitempty"`
 	Wanted  []assignmentResult `json:"wanted,omitempty"`
 	Answer  []uint64           `json:"answer,omitempty"` // nodes that answer reads of all keys now, the leader too
+	Tuner   *tunerResult       `json:"tuner,omitempty"`  // the leader's, or if it does not answer, what the roster says
 }
 
 // errNoLeases says that there is nothing to show.
@@ -204,9 +204,10 @@ func newRosters(nodes []client.NodeStatus) ([]groupRoster, error) {
 func (r *groupRoster) add(id uint64, g *kvpb.StatusResponse_Group, l *leasesResult) {
 	if l.Term > r.Term || l.Term == r.Term && l.Roster > r.Roster {
 		r.Term, r.Roster, r.Named, r.Wanted, r.Leader = l.Term, l.Roster, l.Named, l.Wanted, g.GetLeader()
+		r.Tuner = l.Tuner
 	}
 	if g.GetRole() == "leader" {
-		r.Retired = l.Retired
+		r.Retired, r.Tuner = l.Retired, l.Tuner
 	}
 	if l.Stable {
 		r.Answer = append(r.Answer, id)
@@ -249,6 +250,12 @@ func (a assignmentResult) equal(b assignmentResult) bool {
 // errLater says that what was wanted is known to the cluster, and has yet to happen.
 var errLater = errors.New("it is known to the cluster, and will be done when the nodes can")
 
+// waitAndPrint waits until all groups are settled, and prints their rosters.
+func (f *clientFlags) waitAndPrint(ctx context.Context, cmd *cobra.Command, c *client.Client, done settled) error {
+	rosters, err := waitRosters(ctx, c, done)
+	return errors.Join(f.printRosters(cmd, rosters), err)
+}
+
 // waitRosters waits until all groups are settled.
 func waitRosters(ctx context.Context, c *client.Client, done settled) ([]groupRoster, error) {
 	var rosters []groupRoster
@@ -270,13 +277,13 @@ func waitRosters(ctx context.Context, c *client.Client, done settled) ([]groupRo
 
 // printRosters prints a row for each span of each group.
 func (f *clientFlags) printRosters(cmd *cobra.Command, rosters []groupRoster) error {
-	t := f.table(cmd, "GROUP", "ROSTER", "SPAN", "WANTED", "NAMED", "ANSWER NOW")
+	t := f.table(cmd, "GROUP", "ROSTER", "SPAN", "WANTED", "NAMED", "ANSWER NOW", "TUNER")
 	for _, r := range rosters {
 		if err := t.rows(r, r.rows()...); err != nil {
 			return err
 		}
 	}
-	return t.flush()
+	return errors.Join(t.flush(), f.printTuners(cmd, rosters))
 }
 
 // rows are the lines of a group.
@@ -291,10 +298,10 @@ func (r groupRoster) rows() (rows [][]any) {
 		if w.Tuned {
 			wanted += " (tuner)"
 		}
-		rows = append(rows, []any{r.Group, number, w.span(), wanted, groupList(r.named(w)), answer})
+		rows = append(rows, []any{r.Group, number, w.span(), wanted, groupList(r.named(w)), answer, r.Tuner.mode()})
 	}
 	if len(rows) == 0 {
-		rows = [][]any{{r.Group, number, "all", "-", "-", answer}}
+		rows = [][]any{{r.Group, number, "all", "-", "-", answer, r.Tuner.mode()}}
 	}
 	return rows
 }

@@ -31,6 +31,7 @@ type leasesResult struct {
 	Removed      uint64             `json:"removed,omitempty"`
 	AsResponder  uint64             `json:"as_responder,omitempty"`
 	AsLeader     uint64             `json:"as_leader,omitempty"`
+	Tuner        *tunerResult       `json:"tuner,omitempty"`
 }
 
 // assignmentResult is a span and its nodes.
@@ -58,7 +59,7 @@ func newLeasesResult(l *kvpb.StatusResponse_Leases) *leasesResult {
 		Term: l.GetTerm(), Roster: l.GetRoster(), Named: newAssignments(l.GetNamed()), Wanted: newAssignments(l.GetWanted()),
 		Stable: l.GetStable(), Retired: l.GetRetired(), QuarantineUS: l.GetQuarantineUs(), Waiting: l.GetWaiting(),
 		Waited: l.GetWaited(), Held: l.GetHeld(), Redirected: l.GetRedirected(), Removed: l.GetRemoved(),
-		AsResponder: l.GetAsResponder(), AsLeader: l.GetAsLeader(),
+		AsResponder: l.GetAsResponder(), AsLeader: l.GetAsLeader(), Tuner: newTunerResult(l.GetTuner()),
 	}
 }
 

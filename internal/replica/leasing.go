@@ -20,7 +20,7 @@ type leasingCore interface {
 	LeaseStatus() raft.LeaseStatus
 	LeasePermit(former *leases.Permit) *leases.Permit
 	CountPermittedReads(local, leader uint64, spans []leases.Usage)
-	SetResponders(wanted []leases.Want) error
+	SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error
 	RetireLeases(yes bool) error
 }
 
@@ -128,10 +128,11 @@ func (r *Replica) askCore(q question, context []byte) {
 
 // SetResponders says, at the leader, which nodes are to answer reads of which keys by
 // roster leases. The leader names them as soon as they keep up; later leaders go
-// by it, too. Spans ascend and are disjoint. Errors: raft.ErrNoLeases,
-// leases.ErrNotLeader, leases.ErrMalformed. Flush follows, as after any input.
-func (r *Replica) SetResponders(wanted []leases.Want) error {
-	return r.leaseCall(func() error { return r.leasing.SetResponders(wanted) })
+// by it, too. Spans ascend and are disjoint. A mode, at most one, switches the tuner in the
+// whole group. Errors: raft.ErrNoLeases, leases.ErrNotLeader, leases.ErrMalformed. Flush
+// follows, as after any input.
+func (r *Replica) SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error {
+	return r.leaseCall(func() error { return r.leasing.SetResponders(wanted, tuner...) })
 }
 
 // RetireLeases switches roster leases off for all members, or on again, at the leader.
@@ -164,6 +165,14 @@ func (r *Replica) leaseState() *raft.LeaseStatus {
 // replicaClock is the time that a core goes by: the clock of the configuration, which is
 // read when it is asked for, or else the time of the replica's inputs.
 type replicaClock struct{ r *Replica }
+
+// Fit returns why the clock of the configuration is not fit for leases, if the clock knows.
+func (c replicaClock) Fit() error {
+	if clock, ok := c.r.cfg.Clock.(interface{ Fit() error }); ok {
+		return clock.Fit()
+	}
+	return nil
+}
 
 // Now implements raft.Clock.
 func (c replicaClock) Now() time.Duration {

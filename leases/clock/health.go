@@ -52,20 +52,22 @@ const (
 	minSuspension = 10 * time.Millisecond
 )
 
-// add takes the next measurement: from one reading to another.
-func (h *Health) add(from, to reading) {
+// add takes the next measurement: from one reading to another. It reports whether the
+// measurement was exact enough to count.
+func (h *Health) add(from, to reading) bool {
 	real, shown := to.raw-from.raw, to.mono-from.mono
 	if asleep := to.boot - from.boot - shown; asleep >= minSuspension {
 		h.Suspended += asleep
 	}
 	if real <= 0 || from.blur+to.blur > real/1_000_000*maxBlurPPM {
-		return // this process had to wait between two readings
+		return false // this process had to wait between two readings
 	}
 	h.Measurements++
 	h.RatePPM = int64((shown - real) / (real / 1_000_000))
 	if max(h.RatePPM, -h.RatePPM) > max(h.WorstPPM, -h.WorstPPM) {
 		h.WorstPPM = h.RatePPM
 	}
+	return true
 }
 
 // The clock is the process's, and so is the watch: one goroutine, while somebody
@@ -75,6 +77,7 @@ var watch struct {
 	watchers int
 	end      chan struct{}
 	health   Health
+	recent   rates
 }
 
 // Watch has the clock measured in the background until stop is called. Latest says what
@@ -120,7 +123,9 @@ func measure(end chan struct{}) {
 		}
 		to, _ := sample()
 		watch.mu.Lock()
-		watch.health.add(from, to)
+		if watch.health.add(from, to) {
+			watch.recent.add(watch.health.RatePPM)
+		}
 		watch.mu.Unlock()
 		from = to
 		timer.Reset(nextInterval)

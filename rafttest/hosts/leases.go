@@ -88,7 +88,7 @@ func (w *world) readsSpans() bool {
 // leasedCore is what a core with leases has beside the rest.
 type leasedCore interface {
 	LeaseStatus() raft.LeaseStatus
-	SetResponders(wanted []leases.Want) error
+	SetResponders(wanted []leases.Want, tuner ...leases.TunerMode) error
 	RetireLeases(retire bool) error
 }
 

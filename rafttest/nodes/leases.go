@@ -104,7 +104,9 @@ func (m *member) leased(cfg *replica.Config) {
 	for _, id := range m.g.founders {
 		founders = append(founders, leases.NodeID(id))
 	}
-	cfg.Leases.Wanted = []leases.Want{{Nodes: founders}}
+	if !l.tuner { // which takes keys without an operator's word
+		cfg.Leases.Wanted = []leases.Want{{Nodes: founders}}
+	}
 }
 
 func spanOf(key uint8) leases.Span { return leases.KeySpan(fmt.Sprintf("%03d", key)) }
@@ -129,11 +131,20 @@ func (w *world) wishRoster(g *group) {
 	if len(ids) == 0 {
 		wanted = nil
 	}
-	w.tell(m.n.id, "group %d: responders %v wanted", g.id, wanted)
+	var mode []leases.TunerMode
+	if w.plan.leasing.tuner && w.lease.Chance(0.6) {
+		mode = []leases.TunerMode{simkit.Pick(w.lease, leases.TunerOff, leases.TunerWatch, leases.TunerOn, leases.TunerConfigured)}
+		wanted = wanted[:w.lease.IntN(len(wanted)+1)] // the tuner takes keys without an operator's word
+	}
+	w.tell(m.n.id, "group %d: responders %v wanted, tuner %v", g.id, wanted, mode)
 	m.post(0, func(r *replica.Replica) {
-		switch err := r.SetResponders(wanted); {
+		if s := r.Status().Leases; s != nil {
+			w.reach.countTuned(s)
+		}
+		switch err := r.SetResponders(wanted, mode...); {
 		case err == nil:
 			w.reach.Wishes++
+			w.reach.TunerSwitches += uint64(len(mode))
 		case !errors.Is(err, leases.ErrNotLeader):
 			w.fail(NoFailure, "%v, group %d: responders: %v", m.n, g.id, err)
 		}
@@ -181,6 +192,18 @@ func (r *Reach) countRead(by replica.ServedBy) {
 	}
 }
 
+// countTuned counts the spans that are wanted by a tuner.
+func (r *Reach) countTuned(s *raft.LeaseStatus) {
+	if s.Roster == nil {
+		return
+	}
+	for _, want := range s.Roster.Wanted {
+		if want.Tuned {
+			r.TunedSpans++
+		}
+	}
+}
+
 // countLeases counts what a member's leases have seen in its life.
 func (m *member) countLeases() {
 	if m.r == nil {
@@ -193,6 +216,7 @@ func (m *member) countLeases() {
 	if s == nil {
 		return
 	}
+	r.countTuned(s)
 	r.Granted += s.Counts.Granted
 	r.Revoked += s.Counts.Revoked
 	r.Adopted += s.Counts.Adopted

@@ -31,6 +31,7 @@ type Reach struct {
 	WaitedReads, HeldReads, CutReads                     uint64 // of the reads at responders
 	Wishes, Granted, Revoked, Adopted, Removed, Restored uint64 // leases and rosters
 	NoteCommits                                          uint64
+	TunerSwitches, TunedSpans                            uint64
 	LeasedRuns                                           uint64 // runs with leases on
 }
 

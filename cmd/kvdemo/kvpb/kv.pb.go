@@ -37,6 +37,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// TunerMode is an operator's word about the tuner, which counts where keys are read.
+type TunerMode int32
+
+const (
+	TunerMode_TUNER_CONFIGURED TunerMode = 0 // as the flag --lease-tuner of each node says
+	TunerMode_TUNER_OFF        TunerMode = 1
+	TunerMode_TUNER_WATCH      TunerMode = 2 // it counts, and names nobody
+	TunerMode_TUNER_ON         TunerMode = 3
+)
+
+// Enum value maps for TunerMode.
+var (
+	TunerMode_name = map[int32]string{
+		0: "TUNER_CONFIGURED",
+		1: "TUNER_OFF",
+		2: "TUNER_WATCH",
+		3: "TUNER_ON",
+	}
+	TunerMode_value = map[string]int32{
+		"TUNER_CONFIGURED": 0,
+		"TUNER_OFF":        1,
+		"TUNER_WATCH":      2,
+		"TUNER_ON":         3,
+	}
+)
+
+func (x TunerMode) Enum() *TunerMode {
+	p := new(TunerMode)
+	*p = x
+	return p
+}
+
+func (x TunerMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TunerMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_kv_proto_enumTypes[0].Descriptor()
+}
+
+func (TunerMode) Type() protoreflect.EnumType {
+	return &file_kv_proto_enumTypes[0]
+}
+
+func (x TunerMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TunerMode.Descriptor instead.
+func (TunerMode) EnumDescriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{0}
+}
+
 type Outcome_Verdict int32
 
 const (
@@ -79,11 +132,11 @@ func (x Outcome_Verdict) String() string {
 }
 
 func (Outcome_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[0].Descriptor()
+	return file_kv_proto_enumTypes[1].Descriptor()
 }
 
 func (Outcome_Verdict) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[0]
+	return &file_kv_proto_enumTypes[1]
 }
 
 func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
@@ -140,11 +193,11 @@ func (x ReadPolicy_Kind) String() string {
 }
 
 func (ReadPolicy_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[1].Descriptor()
+	return file_kv_proto_enumTypes[2].Descriptor()
 }
 
 func (ReadPolicy_Kind) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[1]
+	return &file_kv_proto_enumTypes[2]
 }
 
 func (x ReadPolicy_Kind) Number() protoreflect.EnumNumber {
@@ -204,11 +257,11 @@ func (x Action_Kind) String() string {
 }
 
 func (Action_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[2].Descriptor()
+	return file_kv_proto_enumTypes[3].Descriptor()
 }
 
 func (Action_Kind) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[2]
+	return &file_kv_proto_enumTypes[3]
 }
 
 func (x Action_Kind) Number() protoreflect.EnumNumber {
@@ -253,11 +306,11 @@ func (x Action_Condition) String() string {
 }
 
 func (Action_Condition) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[3].Descriptor()
+	return file_kv_proto_enumTypes[4].Descriptor()
 }
 
 func (Action_Condition) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[3]
+	return &file_kv_proto_enumTypes[4]
 }
 
 func (x Action_Condition) Number() protoreflect.EnumNumber {
@@ -311,11 +364,11 @@ func (x TxnResponse_Result_Code) String() string {
 }
 
 func (TxnResponse_Result_Code) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[4].Descriptor()
+	return file_kv_proto_enumTypes[5].Descriptor()
 }
 
 func (TxnResponse_Result_Code) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[4]
+	return &file_kv_proto_enumTypes[5]
 }
 
 func (x TxnResponse_Result_Code) Number() protoreflect.EnumNumber {
@@ -366,11 +419,11 @@ func (x WatchResponse_Event_Kind) String() string {
 }
 
 func (WatchResponse_Event_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[5].Descriptor()
+	return file_kv_proto_enumTypes[6].Descriptor()
 }
 
 func (WatchResponse_Event_Kind) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[5]
+	return &file_kv_proto_enumTypes[6]
 }
 
 func (x WatchResponse_Event_Kind) Number() protoreflect.EnumNumber {
@@ -2997,17 +3050,62 @@ func (x *RetireLeasesRequest) GetResume() bool {
 	return false
 }
 
+type SwitchTunerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mode          TunerMode              `protobuf:"varint,1,opt,name=mode,proto3,enum=weft.kvdemo.v1.TunerMode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SwitchTunerRequest) Reset() {
+	*x = SwitchTunerRequest{}
+	mi := &file_kv_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SwitchTunerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SwitchTunerRequest) ProtoMessage() {}
+
+func (x *SwitchTunerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SwitchTunerRequest.ProtoReflect.Descriptor instead.
+func (*SwitchTunerRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *SwitchTunerRequest) GetMode() TunerMode {
+	if x != nil {
+		return x.Mode
+	}
+	return TunerMode_TUNER_CONFIGURED
+}
+
 type RespondersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Wanted        []*Assignment          `protobuf:"bytes,1,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	Retired       bool                   `protobuf:"varint,2,opt,name=retired,proto3" json:"retired,omitempty"` // leases are to be off
+	Tuner         TunerMode              `protobuf:"varint,3,opt,name=tuner,proto3,enum=weft.kvdemo.v1.TunerMode" json:"tuner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RespondersResponse) Reset() {
 	*x = RespondersResponse{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3117,7 @@ func (x *RespondersResponse) String() string {
 func (*RespondersResponse) ProtoMessage() {}
 
 func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3130,7 @@ func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RespondersResponse.ProtoReflect.Descriptor instead.
 func (*RespondersResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{40}
+	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RespondersResponse) GetWanted() []*Assignment {
@@ -3049,6 +3147,13 @@ func (x *RespondersResponse) GetRetired() bool {
 	return false
 }
 
+func (x *RespondersResponse) GetTuner() TunerMode {
+	if x != nil {
+		return x.Tuner
+	}
+	return TunerMode_TUNER_CONFIGURED
+}
+
 type SnapshotRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3057,7 +3162,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3174,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +3187,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{41}
+	return file_kv_proto_rawDescGZIP(), []int{42}
 }
 
 type SnapshotResponse struct {
@@ -3095,7 +3200,7 @@ type SnapshotResponse struct {
 
 func (x *SnapshotResponse) Reset() {
 	*x = SnapshotResponse{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3212,7 @@ func (x *SnapshotResponse) String() string {
 func (*SnapshotResponse) ProtoMessage() {}
 
 func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3225,7 @@ func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SnapshotResponse) GetGroups() []*SnapshotResponse_Group {
@@ -3145,7 +3250,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3262,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3275,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kv_proto_rawDescGZIP(), []int{44}
 }
 
 // BackupChunk is a piece of a backup. The first has only positions; then come the keys
@@ -3189,7 +3294,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3201,7 +3306,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3214,7 +3319,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BackupChunk) GetPositions() []*Position {
@@ -3272,7 +3377,7 @@ type TxnResponse_Result struct {
 
 func (x *TxnResponse_Result) Reset() {
 	*x = TxnResponse_Result{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3389,7 @@ func (x *TxnResponse_Result) String() string {
 func (*TxnResponse_Result) ProtoMessage() {}
 
 func (x *TxnResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3453,7 @@ type WatchResponse_Event struct {
 
 func (x *WatchResponse_Event) Reset() {
 	*x = WatchResponse_Event{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3465,7 @@ func (x *WatchResponse_Event) String() string {
 func (*WatchResponse_Event) ProtoMessage() {}
 
 func (x *WatchResponse_Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3527,7 @@ type ListResponse_Item struct {
 
 func (x *ListResponse_Item) Reset() {
 	*x = ListResponse_Item{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3539,7 @@ func (x *ListResponse_Item) String() string {
 func (*ListResponse_Item) ProtoMessage() {}
 
 func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3588,7 @@ type StatusResponse_Link struct {
 
 func (x *StatusResponse_Link) Reset() {
 	*x = StatusResponse_Link{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3600,7 @@ func (x *StatusResponse_Link) String() string {
 func (*StatusResponse_Link) ProtoMessage() {}
 
 func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3542,7 +3647,7 @@ type StatusResponse_Member struct {
 
 func (x *StatusResponse_Member) Reset() {
 	*x = StatusResponse_Member{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3659,7 @@ func (x *StatusResponse_Member) String() string {
 func (*StatusResponse_Member) ProtoMessage() {}
 
 func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3711,7 @@ type StatusResponse_Group struct {
 
 func (x *StatusResponse_Group) Reset() {
 	*x = StatusResponse_Group{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3723,7 @@ func (x *StatusResponse_Group) String() string {
 func (*StatusResponse_Group) ProtoMessage() {}
 
 func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +3838,7 @@ type StatusResponse_Reads struct {
 
 func (x *StatusResponse_Reads) Reset() {
 	*x = StatusResponse_Reads{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3745,7 +3850,7 @@ func (x *StatusResponse_Reads) String() string {
 func (*StatusResponse_Reads) ProtoMessage() {}
 
 func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,15 +3919,16 @@ type StatusResponse_Leases struct {
 	Removed      uint64        `protobuf:"varint,12,opt,name=removed,proto3" json:"removed,omitempty"`                              // responders that it removed, as a leader, because they failed
 	// Questions for reads that it answered by its own leases: as a responder, and as the
 	// leader, those of other nodes too. One may be for many reads.
-	AsResponder   uint64 `protobuf:"varint,13,opt,name=as_responder,json=asResponder,proto3" json:"as_responder,omitempty"`
-	AsLeader      uint64 `protobuf:"varint,14,opt,name=as_leader,json=asLeader,proto3" json:"as_leader,omitempty"`
+	AsResponder   uint64                `protobuf:"varint,13,opt,name=as_responder,json=asResponder,proto3" json:"as_responder,omitempty"`
+	AsLeader      uint64                `protobuf:"varint,14,opt,name=as_leader,json=asLeader,proto3" json:"as_leader,omitempty"`
+	Tuner         *StatusResponse_Tuner `protobuf:"bytes,15,opt,name=tuner,proto3" json:"tuner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse_Leases) Reset() {
 	*x = StatusResponse_Leases{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3834,7 +3940,7 @@ func (x *StatusResponse_Leases) String() string {
 func (*StatusResponse_Leases) ProtoMessage() {}
 
 func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3948,6 +4054,214 @@ func (x *StatusResponse_Leases) GetAsLeader() uint64 {
 	return 0
 }
 
+func (x *StatusResponse_Leases) GetTuner() *StatusResponse_Tuner {
+	if x != nil {
+		return x.Tuner
+	}
+	return nil
+}
+
+// Tuner is what chooses responders by where keys are read.
+type StatusResponse_Tuner struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Mode  TunerMode              `protobuf:"varint,1,opt,name=mode,proto3,enum=weft.kvdemo.v1.TunerMode" json:"mode,omitempty"` // never TUNER_CONFIGURED
+	// Of a leader: how often it has decided since it leads, and what it found the last
+	// time, most used spans first.
+	Windows       uint64                   `protobuf:"varint,2,opt,name=windows,proto3" json:"windows,omitempty"`
+	Choices       []*StatusResponse_Choice `protobuf:"bytes,3,rep,name=choices,proto3" json:"choices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_Tuner) Reset() {
+	*x = StatusResponse_Tuner{}
+	mi := &file_kv_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_Tuner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_Tuner) ProtoMessage() {}
+
+func (x *StatusResponse_Tuner) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_Tuner.ProtoReflect.Descriptor instead.
+func (*StatusResponse_Tuner) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{29, 5}
+}
+
+func (x *StatusResponse_Tuner) GetMode() TunerMode {
+	if x != nil {
+		return x.Mode
+	}
+	return TunerMode_TUNER_CONFIGURED
+}
+
+func (x *StatusResponse_Tuner) GetWindows() uint64 {
+	if x != nil {
+		return x.Windows
+	}
+	return 0
+}
+
+func (x *StatusResponse_Tuner) GetChoices() []*StatusResponse_Choice {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
+}
+
+// Choice is what the tuner found about a span, of which half is forgotten each time.
+type StatusResponse_Choice struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Span          *Span                     `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`
+	Reads         uint64                    `protobuf:"varint,2,opt,name=reads,proto3" json:"reads,omitempty"`
+	Writes        uint64                    `protobuf:"varint,3,opt,name=writes,proto3" json:"writes,omitempty"`
+	By            []*StatusResponse_ReadsAt `protobuf:"bytes,4,rep,name=by,proto3" json:"by,omitempty"`
+	Nodes         []uint64                  `protobuf:"varint,5,rep,packed,name=nodes,proto3" json:"nodes,omitempty"` // to be responders; none: it gets none
+	Why           string                    `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_Choice) Reset() {
+	*x = StatusResponse_Choice{}
+	mi := &file_kv_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_Choice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_Choice) ProtoMessage() {}
+
+func (x *StatusResponse_Choice) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_Choice.ProtoReflect.Descriptor instead.
+func (*StatusResponse_Choice) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{29, 6}
+}
+
+func (x *StatusResponse_Choice) GetSpan() *Span {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *StatusResponse_Choice) GetReads() uint64 {
+	if x != nil {
+		return x.Reads
+	}
+	return 0
+}
+
+func (x *StatusResponse_Choice) GetWrites() uint64 {
+	if x != nil {
+		return x.Writes
+	}
+	return 0
+}
+
+func (x *StatusResponse_Choice) GetBy() []*StatusResponse_ReadsAt {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *StatusResponse_Choice) GetNodes() []uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *StatusResponse_Choice) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// ReadsAt is how many reads of a span a node was asked for.
+type StatusResponse_ReadsAt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          uint64                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	Reads         uint64                 `protobuf:"varint,2,opt,name=reads,proto3" json:"reads,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse_ReadsAt) Reset() {
+	*x = StatusResponse_ReadsAt{}
+	mi := &file_kv_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse_ReadsAt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse_ReadsAt) ProtoMessage() {}
+
+func (x *StatusResponse_ReadsAt) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse_ReadsAt.ProtoReflect.Descriptor instead.
+func (*StatusResponse_ReadsAt) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{29, 7}
+}
+
+func (x *StatusResponse_ReadsAt) GetNode() uint64 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *StatusResponse_ReadsAt) GetReads() uint64 {
+	if x != nil {
+		return x.Reads
+	}
+	return 0
+}
+
 // Coded replication of a group; bytes and counts since the process started.
 type StatusResponse_Coding struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -3969,7 +4283,7 @@ type StatusResponse_Coding struct {
 
 func (x *StatusResponse_Coding) Reset() {
 	*x = StatusResponse_Coding{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3981,7 +4295,7 @@ func (x *StatusResponse_Coding) String() string {
 func (*StatusResponse_Coding) ProtoMessage() {}
 
 func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3994,7 +4308,7 @@ func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Coding.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Coding) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 5}
+	return file_kv_proto_rawDescGZIP(), []int{29, 8}
 }
 
 func (x *StatusResponse_Coding) GetActive() bool {
@@ -4090,7 +4404,7 @@ type StatusResponse_CodedEntry struct {
 
 func (x *StatusResponse_CodedEntry) Reset() {
 	*x = StatusResponse_CodedEntry{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4102,7 +4416,7 @@ func (x *StatusResponse_CodedEntry) String() string {
 func (*StatusResponse_CodedEntry) ProtoMessage() {}
 
 func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4115,7 +4429,7 @@ func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_CodedEntry.ProtoReflect.Descriptor instead.
 func (*StatusResponse_CodedEntry) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 6}
+	return file_kv_proto_rawDescGZIP(), []int{29, 9}
 }
 
 func (x *StatusResponse_CodedEntry) GetIndex() uint64 {
@@ -4190,7 +4504,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4516,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4278,7 +4592,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4604,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4617,7 @@ func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse_Group.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42, 0}
+	return file_kv_proto_rawDescGZIP(), []int{43, 0}
 }
 
 func (x *SnapshotResponse_Group) GetId() uint64 {
@@ -4524,7 +4838,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\x12\x14\n" +
 	"\x05tuned\x18\x03 \x01(\bR\x05tuned\"\x0f\n" +
-	"\rStatusRequest\"\xb1\x14\n" +
+	"\rStatusRequest\"\xf9\x17\n" +
 	"\x0eStatusResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x12\n" +
@@ -4582,7 +4896,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06leader\x18\x03 \x01(\x04R\x06leader\x12\x16\n" +
 	"\x06quorum\x18\x04 \x01(\x04R\x06quorum\x12\x14\n" +
-	"\x05stale\x18\x05 \x01(\x04R\x05stale\x1a\xb1\x03\n" +
+	"\x05stale\x18\x05 \x01(\x04R\x05stale\x1a\xed\x03\n" +
 	"\x06Leases\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06roster\x18\x02 \x01(\x04R\x06roster\x120\n" +
@@ -4600,7 +4914,22 @@ const file_kv_proto_rawDesc = "" +
 	"redirected\x12\x18\n" +
 	"\aremoved\x18\f \x01(\x04R\aremoved\x12!\n" +
 	"\fas_responder\x18\r \x01(\x04R\vasResponder\x12\x1b\n" +
-	"\tas_leader\x18\x0e \x01(\x04R\basLeader\x1a\x89\x03\n" +
+	"\tas_leader\x18\x0e \x01(\x04R\basLeader\x12:\n" +
+	"\x05tuner\x18\x0f \x01(\v2$.weft.kvdemo.v1.StatusResponse.TunerR\x05tuner\x1a\x91\x01\n" +
+	"\x05Tuner\x12-\n" +
+	"\x04mode\x18\x01 \x01(\x0e2\x19.weft.kvdemo.v1.TunerModeR\x04mode\x12\x18\n" +
+	"\awindows\x18\x02 \x01(\x04R\awindows\x12?\n" +
+	"\achoices\x18\x03 \x03(\v2%.weft.kvdemo.v1.StatusResponse.ChoiceR\achoices\x1a\xc0\x01\n" +
+	"\x06Choice\x12(\n" +
+	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
+	"\x05reads\x18\x02 \x01(\x04R\x05reads\x12\x16\n" +
+	"\x06writes\x18\x03 \x01(\x04R\x06writes\x126\n" +
+	"\x02by\x18\x04 \x03(\v2&.weft.kvdemo.v1.StatusResponse.ReadsAtR\x02by\x12\x14\n" +
+	"\x05nodes\x18\x05 \x03(\x04R\x05nodes\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\x1a3\n" +
+	"\aReadsAt\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x04R\x04node\x12\x14\n" +
+	"\x05reads\x18\x02 \x01(\x04R\x05reads\x1a\x89\x03\n" +
 	"\x06Coding\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\bR\x06active\x12\x1c\n" +
 	"\tcompleted\x18\x02 \x01(\x04R\tcompleted\x12'\n" +
@@ -4661,10 +4990,13 @@ const file_kv_proto_rawDesc = "" +
 	"\x04span\x18\x01 \x01(\v2\x14.weft.kvdemo.v1.SpanR\x04span\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\x04R\x05nodes\"-\n" +
 	"\x13RetireLeasesRequest\x12\x16\n" +
-	"\x06resume\x18\x01 \x01(\bR\x06resume\"b\n" +
+	"\x06resume\x18\x01 \x01(\bR\x06resume\"C\n" +
+	"\x12SwitchTunerRequest\x12-\n" +
+	"\x04mode\x18\x01 \x01(\x0e2\x19.weft.kvdemo.v1.TunerModeR\x04mode\"\x93\x01\n" +
 	"\x12RespondersResponse\x122\n" +
 	"\x06wanted\x18\x01 \x03(\v2\x1a.weft.kvdemo.v1.AssignmentR\x06wanted\x12\x18\n" +
-	"\aretired\x18\x02 \x01(\bR\aretired\"\x11\n" +
+	"\aretired\x18\x02 \x01(\bR\aretired\x12/\n" +
+	"\x05tuner\x18\x03 \x01(\x0e2\x19.weft.kvdemo.v1.TunerModeR\x05tuner\"\x11\n" +
 	"\x0fSnapshotRequest\"\xc3\x01\n" +
 	"\x10SnapshotResponse\x12>\n" +
 	"\x06groups\x18\x01 \x03(\v2&.weft.kvdemo.v1.SnapshotResponse.GroupR\x06groups\x12\x1b\n" +
@@ -4682,7 +5014,12 @@ const file_kv_proto_rawDesc = "" +
 	"\x04size\x18\x04 \x01(\x04R\x04size\x12\x1f\n" +
 	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
 	"deadlineMs\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data2\x8d\x06\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data*O\n" +
+	"\tTunerMode\x12\x14\n" +
+	"\x10TUNER_CONFIGURED\x10\x00\x12\r\n" +
+	"\tTUNER_OFF\x10\x01\x12\x0f\n" +
+	"\vTUNER_WATCH\x10\x02\x12\f\n" +
+	"\bTUNER_ON\x10\x032\x8d\x06\n" +
 	"\x02KV\x12>\n" +
 	"\x03Put\x12\x1a.weft.kvdemo.v1.PutRequest\x1a\x1b.weft.kvdemo.v1.PutResponse\x12>\n" +
 	"\x03Get\x12\x1a.weft.kvdemo.v1.GetRequest\x1a\x1b.weft.kvdemo.v1.GetResponse\x12@\n" +
@@ -4694,7 +5031,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x03Txn\x12\x1a.weft.kvdemo.v1.TxnRequest\x1a\x1b.weft.kvdemo.v1.TxnResponse\x12F\n" +
 	"\x05Watch\x12\x1c.weft.kvdemo.v1.WatchRequest\x1a\x1d.weft.kvdemo.v1.WatchResponse0\x01\x12V\n" +
 	"\vOpenSession\x12\".weft.kvdemo.v1.OpenSessionRequest\x1a#.weft.kvdemo.v1.OpenSessionResponse\x12G\n" +
-	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xce\x06\n" +
+	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xa5\a\n" +
 	"\x05Admin\x12J\n" +
 	"\aMembers\x12\x1e.weft.kvdemo.v1.MembersRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12N\n" +
 	"\tAddMember\x12 .weft.kvdemo.v1.AddMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12V\n" +
@@ -4703,7 +5040,8 @@ const file_kv_proto_rawDesc = "" +
 	"\bTransfer\x12\x1f.weft.kvdemo.v1.TransferRequest\x1a .weft.kvdemo.v1.TransferResponse\x12[\n" +
 	"\x0eNameResponders\x12%.weft.kvdemo.v1.NameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12_\n" +
 	"\x10UnnameResponders\x12'.weft.kvdemo.v1.UnnameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12W\n" +
-	"\fRetireLeases\x12#.weft.kvdemo.v1.RetireLeasesRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12M\n" +
+	"\fRetireLeases\x12#.weft.kvdemo.v1.RetireLeasesRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12U\n" +
+	"\vSwitchTuner\x12\".weft.kvdemo.v1.SwitchTunerRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12M\n" +
 	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponse\x12F\n" +
 	"\x06Backup\x12\x1d.weft.kvdemo.v1.BackupRequest\x1a\x1b.weft.kvdemo.v1.BackupChunk0\x01B*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
 
@@ -4719,165 +5057,179 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_kv_proto_goTypes = []any{
-	(Outcome_Verdict)(0),              // 0: weft.kvdemo.v1.Outcome.Verdict
-	(ReadPolicy_Kind)(0),              // 1: weft.kvdemo.v1.ReadPolicy.Kind
-	(Action_Kind)(0),                  // 2: weft.kvdemo.v1.Action.Kind
-	(Action_Condition)(0),             // 3: weft.kvdemo.v1.Action.Condition
-	(TxnResponse_Result_Code)(0),      // 4: weft.kvdemo.v1.TxnResponse.Result.Code
-	(WatchResponse_Event_Kind)(0),     // 5: weft.kvdemo.v1.WatchResponse.Event.Kind
-	(*Outcome)(nil),                   // 6: weft.kvdemo.v1.Outcome
-	(*Session)(nil),                   // 7: weft.kvdemo.v1.Session
-	(*PutRequest)(nil),                // 8: weft.kvdemo.v1.PutRequest
-	(*PutResponse)(nil),               // 9: weft.kvdemo.v1.PutResponse
-	(*ReadPolicy)(nil),                // 10: weft.kvdemo.v1.ReadPolicy
-	(*Served)(nil),                    // 11: weft.kvdemo.v1.Served
-	(*GetRequest)(nil),                // 12: weft.kvdemo.v1.GetRequest
-	(*GetResponse)(nil),               // 13: weft.kvdemo.v1.GetResponse
-	(*ReadRequest)(nil),               // 14: weft.kvdemo.v1.ReadRequest
-	(*ReadChunk)(nil),                 // 15: weft.kvdemo.v1.ReadChunk
-	(*TxnRequest)(nil),                // 16: weft.kvdemo.v1.TxnRequest
-	(*Compare)(nil),                   // 17: weft.kvdemo.v1.Compare
-	(*Action)(nil),                    // 18: weft.kvdemo.v1.Action
-	(*TxnResponse)(nil),               // 19: weft.kvdemo.v1.TxnResponse
-	(*Position)(nil),                  // 20: weft.kvdemo.v1.Position
-	(*WatchRequest)(nil),              // 21: weft.kvdemo.v1.WatchRequest
-	(*WatchResponse)(nil),             // 22: weft.kvdemo.v1.WatchResponse
-	(*DeleteRequest)(nil),             // 23: weft.kvdemo.v1.DeleteRequest
-	(*DeleteResponse)(nil),            // 24: weft.kvdemo.v1.DeleteResponse
-	(*PutPartRequest)(nil),            // 25: weft.kvdemo.v1.PutPartRequest
-	(*PutPartResponse)(nil),           // 26: weft.kvdemo.v1.PutPartResponse
-	(*FinishRequest)(nil),             // 27: weft.kvdemo.v1.FinishRequest
-	(*ListRequest)(nil),               // 28: weft.kvdemo.v1.ListRequest
-	(*ListResponse)(nil),              // 29: weft.kvdemo.v1.ListResponse
-	(*OpenSessionRequest)(nil),        // 30: weft.kvdemo.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),       // 31: weft.kvdemo.v1.OpenSessionResponse
-	(*Span)(nil),                      // 32: weft.kvdemo.v1.Span
-	(*Assignment)(nil),                // 33: weft.kvdemo.v1.Assignment
-	(*StatusRequest)(nil),             // 34: weft.kvdemo.v1.StatusRequest
-	(*StatusResponse)(nil),            // 35: weft.kvdemo.v1.StatusResponse
-	(*MembersRequest)(nil),            // 36: weft.kvdemo.v1.MembersRequest
-	(*MembersResponse)(nil),           // 37: weft.kvdemo.v1.MembersResponse
-	(*AddMemberRequest)(nil),          // 38: weft.kvdemo.v1.AddMemberRequest
-	(*PromoteMemberRequest)(nil),      // 39: weft.kvdemo.v1.PromoteMemberRequest
-	(*RemoveMemberRequest)(nil),       // 40: weft.kvdemo.v1.RemoveMemberRequest
-	(*TransferRequest)(nil),           // 41: weft.kvdemo.v1.TransferRequest
-	(*TransferResponse)(nil),          // 42: weft.kvdemo.v1.TransferResponse
-	(*NameRespondersRequest)(nil),     // 43: weft.kvdemo.v1.NameRespondersRequest
-	(*UnnameRespondersRequest)(nil),   // 44: weft.kvdemo.v1.UnnameRespondersRequest
-	(*RetireLeasesRequest)(nil),       // 45: weft.kvdemo.v1.RetireLeasesRequest
-	(*RespondersResponse)(nil),        // 46: weft.kvdemo.v1.RespondersResponse
-	(*SnapshotRequest)(nil),           // 47: weft.kvdemo.v1.SnapshotRequest
-	(*SnapshotResponse)(nil),          // 48: weft.kvdemo.v1.SnapshotResponse
-	(*BackupRequest)(nil),             // 49: weft.kvdemo.v1.BackupRequest
-	(*BackupChunk)(nil),               // 50: weft.kvdemo.v1.BackupChunk
-	(*TxnResponse_Result)(nil),        // 51: weft.kvdemo.v1.TxnResponse.Result
-	(*WatchResponse_Event)(nil),       // 52: weft.kvdemo.v1.WatchResponse.Event
-	(*ListResponse_Item)(nil),         // 53: weft.kvdemo.v1.ListResponse.Item
-	(*StatusResponse_Link)(nil),       // 54: weft.kvdemo.v1.StatusResponse.Link
-	(*StatusResponse_Member)(nil),     // 55: weft.kvdemo.v1.StatusResponse.Member
-	(*StatusResponse_Group)(nil),      // 56: weft.kvdemo.v1.StatusResponse.Group
-	(*StatusResponse_Reads)(nil),      // 57: weft.kvdemo.v1.StatusResponse.Reads
-	(*StatusResponse_Leases)(nil),     // 58: weft.kvdemo.v1.StatusResponse.Leases
-	(*StatusResponse_Coding)(nil),     // 59: weft.kvdemo.v1.StatusResponse.Coding
-	(*StatusResponse_CodedEntry)(nil), // 60: weft.kvdemo.v1.StatusResponse.CodedEntry
-	nil,                               // 61: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	(*MembersResponse_Member)(nil),    // 62: weft.kvdemo.v1.MembersResponse.Member
-	(*SnapshotResponse_Group)(nil),    // 63: weft.kvdemo.v1.SnapshotResponse.Group
+	(TunerMode)(0),                    // 0: weft.kvdemo.v1.TunerMode
+	(Outcome_Verdict)(0),              // 1: weft.kvdemo.v1.Outcome.Verdict
+	(ReadPolicy_Kind)(0),              // 2: weft.kvdemo.v1.ReadPolicy.Kind
+	(Action_Kind)(0),                  // 3: weft.kvdemo.v1.Action.Kind
+	(Action_Condition)(0),             // 4: weft.kvdemo.v1.Action.Condition
+	(TxnResponse_Result_Code)(0),      // 5: weft.kvdemo.v1.TxnResponse.Result.Code
+	(WatchResponse_Event_Kind)(0),     // 6: weft.kvdemo.v1.WatchResponse.Event.Kind
+	(*Outcome)(nil),                   // 7: weft.kvdemo.v1.Outcome
+	(*Session)(nil),                   // 8: weft.kvdemo.v1.Session
+	(*PutRequest)(nil),                // 9: weft.kvdemo.v1.PutRequest
+	(*PutResponse)(nil),               // 10: weft.kvdemo.v1.PutResponse
+	(*ReadPolicy)(nil),                // 11: weft.kvdemo.v1.ReadPolicy
+	(*Served)(nil),                    // 12: weft.kvdemo.v1.Served
+	(*GetRequest)(nil),                // 13: weft.kvdemo.v1.GetRequest
+	(*GetResponse)(nil),               // 14: weft.kvdemo.v1.GetResponse
+	(*ReadRequest)(nil),               // 15: weft.kvdemo.v1.ReadRequest
+	(*ReadChunk)(nil),                 // 16: weft.kvdemo.v1.ReadChunk
+	(*TxnRequest)(nil),                // 17: weft.kvdemo.v1.TxnRequest
+	(*Compare)(nil),                   // 18: weft.kvdemo.v1.Compare
+	(*Action)(nil),                    // 19: weft.kvdemo.v1.Action
+	(*TxnResponse)(nil),               // 20: weft.kvdemo.v1.TxnResponse
+	(*Position)(nil),                  // 21: weft.kvdemo.v1.Position
+	(*WatchRequest)(nil),              // 22: weft.kvdemo.v1.WatchRequest
+	(*WatchResponse)(nil),             // 23: weft.kvdemo.v1.WatchResponse
+	(*DeleteRequest)(nil),             // 24: weft.kvdemo.v1.DeleteRequest
+	(*DeleteResponse)(nil),            // 25: weft.kvdemo.v1.DeleteResponse
+	(*PutPartRequest)(nil),            // 26: weft.kvdemo.v1.PutPartRequest
+	(*PutPartResponse)(nil),           // 27: weft.kvdemo.v1.PutPartResponse
+	(*FinishRequest)(nil),             // 28: weft.kvdemo.v1.FinishRequest
+	(*ListRequest)(nil),               // 29: weft.kvdemo.v1.ListRequest
+	(*ListResponse)(nil),              // 30: weft.kvdemo.v1.ListResponse
+	(*OpenSessionRequest)(nil),        // 31: weft.kvdemo.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),       // 32: weft.kvdemo.v1.OpenSessionResponse
+	(*Span)(nil),                      // 33: weft.kvdemo.v1.Span
+	(*Assignment)(nil),                // 34: weft.kvdemo.v1.Assignment
+	(*StatusRequest)(nil),             // 35: weft.kvdemo.v1.StatusRequest
+	(*StatusResponse)(nil),            // 36: weft.kvdemo.v1.StatusResponse
+	(*MembersRequest)(nil),            // 37: weft.kvdemo.v1.MembersRequest
+	(*MembersResponse)(nil),           // 38: weft.kvdemo.v1.MembersResponse
+	(*AddMemberRequest)(nil),          // 39: weft.kvdemo.v1.AddMemberRequest
+	(*PromoteMemberRequest)(nil),      // 40: weft.kvdemo.v1.PromoteMemberRequest
+	(*RemoveMemberRequest)(nil),       // 41: weft.kvdemo.v1.RemoveMemberRequest
+	(*TransferRequest)(nil),           // 42: weft.kvdemo.v1.TransferRequest
+	(*TransferResponse)(nil),          // 43: weft.kvdemo.v1.TransferResponse
+	(*NameRespondersRequest)(nil),     // 44: weft.kvdemo.v1.NameRespondersRequest
+	(*UnnameRespondersRequest)(nil),   // 45: weft.kvdemo.v1.UnnameRespondersRequest
+	(*RetireLeasesRequest)(nil),       // 46: weft.kvdemo.v1.RetireLeasesRequest
+	(*SwitchTunerRequest)(nil),        // 47: weft.kvdemo.v1.SwitchTunerRequest
+	(*RespondersResponse)(nil),        // 48: weft.kvdemo.v1.RespondersResponse
+	(*SnapshotRequest)(nil),           // 49: weft.kvdemo.v1.SnapshotRequest
+	(*SnapshotResponse)(nil),          // 50: weft.kvdemo.v1.SnapshotResponse
+	(*BackupRequest)(nil),             // 51: weft.kvdemo.v1.BackupRequest
+	(*BackupChunk)(nil),               // 52: weft.kvdemo.v1.BackupChunk
+	(*TxnResponse_Result)(nil),        // 53: weft.kvdemo.v1.TxnResponse.Result
+	(*WatchResponse_Event)(nil),       // 54: weft.kvdemo.v1.WatchResponse.Event
+	(*ListResponse_Item)(nil),         // 55: weft.kvdemo.v1.ListResponse.Item
+	(*StatusResponse_Link)(nil),       // 56: weft.kvdemo.v1.StatusResponse.Link
+	(*StatusResponse_Member)(nil),     // 57: weft.kvdemo.v1.StatusResponse.Member
+	(*StatusResponse_Group)(nil),      // 58: weft.kvdemo.v1.StatusResponse.Group
+	(*StatusResponse_Reads)(nil),      // 59: weft.kvdemo.v1.StatusResponse.Reads
+	(*StatusResponse_Leases)(nil),     // 60: weft.kvdemo.v1.StatusResponse.Leases
+	(*StatusResponse_Tuner)(nil),      // 61: weft.kvdemo.v1.StatusResponse.Tuner
+	(*StatusResponse_Choice)(nil),     // 62: weft.kvdemo.v1.StatusResponse.Choice
+	(*StatusResponse_ReadsAt)(nil),    // 63: weft.kvdemo.v1.StatusResponse.ReadsAt
+	(*StatusResponse_Coding)(nil),     // 64: weft.kvdemo.v1.StatusResponse.Coding
+	(*StatusResponse_CodedEntry)(nil), // 65: weft.kvdemo.v1.StatusResponse.CodedEntry
+	nil,                               // 66: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	(*MembersResponse_Member)(nil),    // 67: weft.kvdemo.v1.MembersResponse.Member
+	(*SnapshotResponse_Group)(nil),    // 68: weft.kvdemo.v1.SnapshotResponse.Group
 }
 var file_kv_proto_depIdxs = []int32{
-	0,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
-	7,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
-	1,  // 2: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
-	10, // 3: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	11, // 4: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
-	20, // 5: weft.kvdemo.v1.GetResponse.position:type_name -> weft.kvdemo.v1.Position
-	10, // 6: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	11, // 7: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
-	17, // 8: weft.kvdemo.v1.TxnRequest.compares:type_name -> weft.kvdemo.v1.Compare
-	18, // 9: weft.kvdemo.v1.TxnRequest.then:type_name -> weft.kvdemo.v1.Action
-	18, // 10: weft.kvdemo.v1.TxnRequest.otherwise:type_name -> weft.kvdemo.v1.Action
-	7,  // 11: weft.kvdemo.v1.TxnRequest.session:type_name -> weft.kvdemo.v1.Session
-	2,  // 12: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
-	3,  // 13: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
-	20, // 14: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
-	51, // 15: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
-	20, // 16: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
-	52, // 17: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
-	20, // 18: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
-	7,  // 19: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
-	7,  // 20: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
-	10, // 21: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	53, // 22: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
-	20, // 23: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
-	32, // 24: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
-	55, // 25: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
-	54, // 26: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
-	56, // 27: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	62, // 28: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
-	32, // 29: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
-	32, // 30: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
-	33, // 31: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
-	63, // 32: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
-	20, // 33: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
-	4,  // 34: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
-	5,  // 35: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
-	59, // 36: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
-	58, // 37: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
-	57, // 38: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
-	33, // 39: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
-	33, // 40: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
-	60, // 41: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
-	61, // 42: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	8,  // 43: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
-	12, // 44: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
-	14, // 45: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
-	23, // 46: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
-	25, // 47: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
-	27, // 48: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
-	28, // 49: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
-	16, // 50: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
-	21, // 51: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
-	30, // 52: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
-	34, // 53: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
-	36, // 54: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
-	38, // 55: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
-	39, // 56: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
-	40, // 57: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
-	41, // 58: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
-	43, // 59: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
-	44, // 60: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
-	45, // 61: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
-	47, // 62: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	49, // 63: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
-	9,  // 64: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	13, // 65: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	15, // 66: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	24, // 67: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	26, // 68: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	9,  // 69: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	29, // 70: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	19, // 71: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
-	22, // 72: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
-	31, // 73: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	35, // 74: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	37, // 75: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	37, // 76: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	37, // 77: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	37, // 78: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	42, // 79: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	46, // 80: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	46, // 81: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	46, // 82: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 83: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	50, // 84: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
-	64, // [64:85] is the sub-list for method output_type
-	43, // [43:64] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	1,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
+	8,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
+	2,  // 2: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
+	11, // 3: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	12, // 4: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
+	21, // 5: weft.kvdemo.v1.GetResponse.position:type_name -> weft.kvdemo.v1.Position
+	11, // 6: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	12, // 7: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
+	18, // 8: weft.kvdemo.v1.TxnRequest.compares:type_name -> weft.kvdemo.v1.Compare
+	19, // 9: weft.kvdemo.v1.TxnRequest.then:type_name -> weft.kvdemo.v1.Action
+	19, // 10: weft.kvdemo.v1.TxnRequest.otherwise:type_name -> weft.kvdemo.v1.Action
+	8,  // 11: weft.kvdemo.v1.TxnRequest.session:type_name -> weft.kvdemo.v1.Session
+	3,  // 12: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
+	4,  // 13: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
+	21, // 14: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
+	53, // 15: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
+	21, // 16: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
+	54, // 17: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
+	21, // 18: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
+	8,  // 19: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
+	8,  // 20: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
+	11, // 21: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	55, // 22: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
+	21, // 23: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
+	33, // 24: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
+	57, // 25: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
+	56, // 26: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
+	58, // 27: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
+	67, // 28: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	33, // 29: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	33, // 30: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	0,  // 31: weft.kvdemo.v1.SwitchTunerRequest.mode:type_name -> weft.kvdemo.v1.TunerMode
+	34, // 32: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
+	0,  // 33: weft.kvdemo.v1.RespondersResponse.tuner:type_name -> weft.kvdemo.v1.TunerMode
+	68, // 34: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	21, // 35: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
+	5,  // 36: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
+	6,  // 37: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
+	64, // 38: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	60, // 39: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
+	59, // 40: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
+	34, // 41: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
+	34, // 42: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
+	61, // 43: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
+	0,  // 44: weft.kvdemo.v1.StatusResponse.Tuner.mode:type_name -> weft.kvdemo.v1.TunerMode
+	62, // 45: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
+	33, // 46: weft.kvdemo.v1.StatusResponse.Choice.span:type_name -> weft.kvdemo.v1.Span
+	63, // 47: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
+	65, // 48: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	66, // 49: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	9,  // 50: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
+	13, // 51: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
+	15, // 52: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
+	24, // 53: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
+	26, // 54: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
+	28, // 55: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
+	29, // 56: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
+	17, // 57: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
+	22, // 58: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
+	31, // 59: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
+	35, // 60: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
+	37, // 61: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
+	39, // 62: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
+	40, // 63: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
+	41, // 64: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
+	42, // 65: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
+	44, // 66: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
+	45, // 67: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
+	46, // 68: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
+	47, // 69: weft.kvdemo.v1.Admin.SwitchTuner:input_type -> weft.kvdemo.v1.SwitchTunerRequest
+	49, // 70: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
+	51, // 71: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
+	10, // 72: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	14, // 73: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	16, // 74: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	25, // 75: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	27, // 76: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	10, // 77: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	30, // 78: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	20, // 79: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
+	23, // 80: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
+	32, // 81: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	36, // 82: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	38, // 83: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 84: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 85: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 86: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	43, // 87: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	48, // 88: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 89: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 90: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 91: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
+	50, // 92: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	52, // 93: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
+	72, // [72:94] is the sub-list for method output_type
+	50, // [50:72] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -4894,14 +5246,14 @@ func file_kv_proto_init() {
 		(*WatchRequest_Key)(nil),
 		(*WatchRequest_Prefix)(nil),
 	}
-	file_kv_proto_msgTypes[56].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[60].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   58,
+			NumEnums:      7,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -576,6 +576,7 @@ const (
 	Admin_NameResponders_FullMethodName   = "/weft.kvdemo.v1.Admin/NameResponders"
 	Admin_UnnameResponders_FullMethodName = "/weft.kvdemo.v1.Admin/UnnameResponders"
 	Admin_RetireLeases_FullMethodName     = "/weft.kvdemo.v1.Admin/RetireLeases"
+	Admin_SwitchTuner_FullMethodName      = "/weft.kvdemo.v1.Admin/SwitchTuner"
 	Admin_Snapshot_FullMethodName         = "/weft.kvdemo.v1.Admin/Snapshot"
 	Admin_Backup_FullMethodName           = "/weft.kvdemo.v1.Admin/Backup"
 )
@@ -608,6 +609,10 @@ type AdminClient interface {
 	// RetireLeases switches roster leases off at all nodes, so that nodes may be started
 	// without them, or on again. Leases.retired of a leader tells when that is done.
 	RetireLeases(ctx context.Context, in *RetireLeasesRequest, opts ...grpc.CallOption) (*RespondersResponse, error)
+	// SwitchTuner says whether leaders choose responders by where keys are read, beside those
+	// that were named. It returns when the wish is known to the cluster: Leases.tuner of a
+	// leader tells when the leader goes by it.
+	SwitchTuner(ctx context.Context, in *SwitchTunerRequest, opts ...grpc.CallOption) (*RespondersResponse, error)
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error)
@@ -704,6 +709,16 @@ func (c *adminClient) RetireLeases(ctx context.Context, in *RetireLeasesRequest,
 	return out, nil
 }
 
+func (c *adminClient) SwitchTuner(ctx context.Context, in *SwitchTunerRequest, opts ...grpc.CallOption) (*RespondersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RespondersResponse)
+	err := c.cc.Invoke(ctx, Admin_SwitchTuner_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SnapshotResponse)
@@ -761,6 +776,10 @@ type AdminServer interface {
 	// RetireLeases switches roster leases off at all nodes, so that nodes may be started
 	// without them, or on again. Leases.retired of a leader tells when that is done.
 	RetireLeases(context.Context, *RetireLeasesRequest) (*RespondersResponse, error)
+	// SwitchTuner says whether leaders choose responders by where keys are read, beside those
+	// that were named. It returns when the wish is known to the cluster: Leases.tuner of a
+	// leader tells when the leader goes by it.
+	SwitchTuner(context.Context, *SwitchTunerRequest) (*RespondersResponse, error)
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error)
@@ -800,6 +819,9 @@ func (UnimplementedAdminServer) UnnameResponders(context.Context, *UnnameRespond
 }
 func (UnimplementedAdminServer) RetireLeases(context.Context, *RetireLeasesRequest) (*RespondersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetireLeases not implemented")
+}
+func (UnimplementedAdminServer) SwitchTuner(context.Context, *SwitchTunerRequest) (*RespondersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SwitchTuner not implemented")
 }
 func (UnimplementedAdminServer) Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Snapshot not implemented")
@@ -972,6 +994,24 @@ func _Admin_RetireLeases_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_SwitchTuner_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SwitchTunerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).SwitchTuner(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_SwitchTuner_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).SwitchTuner(ctx, req.(*SwitchTunerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Snapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SnapshotRequest)
 	if err := dec(in); err != nil {
@@ -1039,6 +1079,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RetireLeases",
 			Handler:    _Admin_RetireLeases_Handler,
+		},
+		{
+			MethodName: "SwitchTuner",
+			Handler:    _Admin_SwitchTuner_Handler,
 		},
 		{
 			MethodName: "Snapshot",

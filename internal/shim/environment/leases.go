@@ -4,11 +4,13 @@
 package environment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weftraft/weft/leases"
@@ -55,7 +57,8 @@ func addLeases(c *weft.Config, lookup func(string) (string, bool)) (says string,
 		if err := clock.Check(leases.DefaultResolution); err != nil {
 			return "", fmt.Errorf("%s asks for roster leases: %w", leasesVariable, err)
 		}
-		c.Clock = clock.Boottime{}
+		watchClock()
+		c.Clock = clock.Watched{DriftPPM: cmp.Or(l.DriftPPM, leases.DefaultDriftPPM)}
 	}
 	if err := c.Validate(); err != nil {
 		return "", fmt.Errorf("%s asks for roster leases, which do not go with the settings of this host:\n%w\nChange the host's settings or the variables, or unset %[1]s",
@@ -63,6 +66,10 @@ func addLeases(c *weft.Config, lookup func(string) (string, bool)) (says string,
 	}
 	return leasesEffect(l), nil
 }
+
+// watchClock has the clock measured for as long as the process runs: a host that knows no
+// leases does not tell when its last node has stopped.
+var watchClock = sync.OnceFunc(func() { clock.Watch() })
 
 // leasesFrom returns the leases of the variables, nil for none.
 func leasesFrom(lookup func(string) (string, bool)) (*weft.Leases, error) {

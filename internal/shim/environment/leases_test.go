@@ -6,6 +6,7 @@ package environment
 import (
 	"bytes"
 	"log"
+	"runtime"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func TestHostThatKnowsNoLeasesGetsThemAndAClock(t *testing.T) {
 	got := withEnvironment(host)
 	require.Nil(t, host.Leases, "the host's own Config is left alone")
 	require.Equal(t, everyone, got.Leases.Wanted)
-	require.Equal(t, clock.Boottime{}, got.Clock)
+	require.Equal(t, clock.Watched{DriftPPM: leases.DefaultDriftPPM}, got.Clock)
 	require.Contains(t, out.String(), "ab runs with roster leases; responders besides the leader: all voters; a tick is 100ms (WEFT_LEASES)")
 	node, err := weft.NewRawNode(got)
 	require.NoError(t, err)
@@ -112,6 +113,20 @@ func TestHostThatKnowsNoLeasesGetsThemAndAClock(t *testing.T) {
 	ticking := hostConfig(logger)
 	ticking.Clock = ownClock{}
 	require.Equal(t, ownClock{}, withEnvironment(ticking).Clock, "and so does its clock")
+}
+
+// The clock is not only looked at when a node starts.
+func TestClockOfAHostThatKnowsNoLeasesIsWatched(t *testing.T) {
+	unset(t, codingVariable)
+	unset(t, densifyVariable)
+	t.Setenv(leasesVariable, "on")
+	t.Setenv(driftVariable, "500")
+	got := withEnvironment(hostConfig(nil))
+	require.Equal(t, clock.Watched{DriftPPM: 500}, got.Clock)
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no second clock to compare with")
+	}
+	require.Eventually(t, func() bool { return clock.Latest().Measurements > 0 }, time.Minute, 20*time.Millisecond)
 }
 
 type ownClock struct{}

@@ -18,6 +18,10 @@ type Config struct {
 	Leases leases.Config
 	// Clock is monotonic, and counts the time of a suspended system.
 	Clock func() time.Duration
+	// Fit, if set, returns why the clock is not fit for leases; nil if it is. Warn tells the
+	// operator when that changes.
+	Fit  func() error
+	Warn func(format string, args ...any)
 	// Spans returns the keys that a payload touches; nil: every key. The payload is the
 	// result of Clear.
 	Spans func(data []byte) []leases.Span
@@ -70,6 +74,7 @@ type Leases struct {
 	// a transfer.
 	wants bool
 	heir  uint64
+	aside bool // the clock was not fit at the last tick
 	// reads wait for an index, or for this node to be stable.
 	//
 	// Invariant: no index of theirs is at or below the commit index.
@@ -134,7 +139,7 @@ func (x *Leases) Appended(ents []*pb.Entry) {
 		case e.GetType() != pb.EntryNormal:
 			x.changes = append(x.changes, e.GetIndex())
 			x.node.ChangeAppended(leases.Index(e.GetIndex()))
-		case x.leads && x.cfg.Leases.Tuner != nil && len(e.GetData()) > 0:
+		case x.leads && x.node.Tunes() && len(e.GetData()) > 0:
 			for _, s := range orAll(x.keysOf(e)) {
 				x.node.CountWrite(s)
 			}
@@ -221,9 +226,27 @@ func idsOf[M ~map[uint64]struct{}](m M) []leases.NodeID {
 
 // Tick lets a tick pass.
 func (x *Leases) Tick() {
+	x.lookAtClock()
 	x.node.Tick(x.now())
 	x.recount = true
 	x.Poll()
+}
+
+// lookAtClock has leases stand aside while the clock is not fit.
+func (x *Leases) lookAtClock() {
+	if x.cfg.Fit == nil {
+		return
+	}
+	switch err := x.cfg.Fit(); {
+	case err != nil && !x.aside:
+		x.cfg.Warn("raft: node %x answers no read by roster leases and grants none, until its clock is fit again: %v", x.id, err)
+	case err == nil && x.aside:
+		x.cfg.Warn("raft: node %x takes part in roster leases again: its clock is fit", x.id)
+	default:
+		return
+	}
+	x.aside = !x.aside
+	x.node.StandAside(x.now(), x.aside)
 }
 
 // Poll does the work that has become possible.

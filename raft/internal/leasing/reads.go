@@ -41,7 +41,7 @@ func (x *Leases) TakeRead(m *pb.Message) bool {
 	}
 	now := x.now()
 	r := read{msg: m, spans: x.spansOf(m), until: now + leases.Instant(x.cfg.Hold)}
-	if own {
+	if own && x.node.Tunes() {
 		for _, s := range orAll(r.spans) {
 			x.node.CountRead(s)
 		}

@@ -103,7 +103,7 @@ func leaseStatus(s *raft.LeaseStatus) *kvpb.StatusResponse_Leases {
 	r := &kvpb.StatusResponse_Leases{
 		Stable: s.Stable, Retired: s.Retired, QuarantineUs: uint64(s.Quarantine.Microseconds()), Waiting: uint64(s.Waiting),
 		Waited: s.Reads.Waited, Held: s.Reads.Held, Redirected: s.Reads.Redirected, Removed: s.Counts.Removed,
-		AsResponder: s.Reads.Local, AsLeader: s.Reads.Leader,
+		AsResponder: s.Reads.Local, AsLeader: s.Reads.Leader, Tuner: tunerStatus(s.Tuner),
 	}
 	if s.Roster == nil {
 		return r
@@ -118,6 +118,22 @@ func leaseStatus(s *raft.LeaseStatus) *kvpb.StatusResponse_Leases {
 	}
 	r.Wanted = assignments(s.Roster.Wanted)
 	return r
+}
+
+// tunerStatus describes the tuner of a group at this node.
+func tunerStatus(s leases.TunerStatus) *kvpb.StatusResponse_Tuner {
+	t := &kvpb.StatusResponse_Tuner{Mode: kvpb.TunerMode(s.Mode), Windows: uint64(s.Windows)}
+	for _, c := range s.Choices {
+		choice := &kvpb.StatusResponse_Choice{Span: toSpan(c.Span), Reads: c.Reads, Writes: c.Writes, Why: c.Why.String()}
+		for _, r := range c.By {
+			choice.By = append(choice.By, &kvpb.StatusResponse_ReadsAt{Node: uint64(r.Node), Reads: r.Reads})
+		}
+		for _, id := range c.Nodes {
+			choice.Nodes = append(choice.Nodes, uint64(id))
+		}
+		t.Choices = append(t.Choices, choice)
+	}
+	return t
 }
 
 func assignments(wanted []leases.Want) (list []*kvpb.Assignment) {

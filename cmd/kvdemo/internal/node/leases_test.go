@@ -113,6 +113,17 @@ func TestWish(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, w, *table.wish)
 
+	for text, mode := range map[string]leases.TunerMode{"": leases.TunerConfigured, "off": leases.TunerOff, "watch": leases.TunerWatch, "on": leases.TunerOn} {
+		kept := strings.TrimSuffix(kept, "}") + `,"tuner":"` + text + `"}`
+		x, err := parseWish(kept)
+		require.NoError(t, err)
+		got, err := x.tuner()
+		require.NoError(t, err)
+		require.Equal(t, mode, got)
+	}
+	_, err = parseTable(map[string][]byte{respondersKey: []byte(`{"tuner":"auto"}`)})
+	require.ErrorContains(t, err, `tuner "auto", want configured, off, watch or on`)
+
 	require.False(t, w.unname(nil, []leases.NodeID{9}))
 	require.True(t, w.unname(nil, []leases.NodeID{1, 2}), "what is left of nobody is dropped")
 	require.Equal(t, []leases.Want{{Span: leases.Span{Start: "m"}, Nodes: []leases.NodeID{3}}}, w.Wanted)

@@ -27,11 +27,25 @@ import (
 type wish struct {
 	Retired bool          `json:"retired,omitempty"`
 	Wanted  []leases.Want `json:"wanted,omitempty"` // ascending, disjoint
+	// Tuner is a mode's text; empty: the flag --lease-tuner of each node counts.
+	Tuner string `json:"tuner,omitempty"`
 }
 
 func parseWish(text string) (*wish, error) {
 	w := &wish{}
-	return w, json.Unmarshal([]byte(text), w)
+	err := json.Unmarshal([]byte(text), w)
+	if err == nil {
+		_, err = w.tuner()
+	}
+	return w, err
+}
+
+// tuner returns the word about the tuner.
+func (w *wish) tuner() (leases.TunerMode, error) {
+	if w.Tuner == "" {
+		return leases.TunerConfigured, nil
+	}
+	return leases.ParseTunerMode(w.Tuner)
 }
 
 // check returns what leases have against the wish.
@@ -88,7 +102,10 @@ func (n *node) tellWish(ctx context.Context, t table) {
 		if s.Role != raft.StateLeader || g.told == now {
 			continue
 		}
-		err := g.host.SetResponders(ctx, t.wish.Wanted)
+		mode, err := t.wish.tuner()
+		if err == nil {
+			err = g.host.SetResponders(ctx, t.wish.Wanted, mode)
+		}
 		if err == nil {
 			err = g.host.RetireLeases(ctx, t.wish.Retired)
 		}
@@ -144,6 +161,17 @@ func (a *admin) RetireLeases(ctx context.Context, req *kvpb.RetireLeasesRequest)
 	})
 }
 
+// SwitchTuner implements kvpb.AdminServer.
+func (a *admin) SwitchTuner(ctx context.Context, req *kvpb.SwitchTunerRequest) (*kvpb.RespondersResponse, error) {
+	if req.GetMode() < kvpb.TunerMode_TUNER_OFF || req.GetMode() > kvpb.TunerMode_TUNER_ON {
+		return nil, status.Errorf(codes.InvalidArgument, "mode: %v, want TUNER_OFF, TUNER_WATCH or TUNER_ON", req.GetMode())
+	}
+	return a.wish(ctx, func(w *wish) error {
+		w.Tuner = leases.TunerMode(req.GetMode()).String()
+		return nil
+	})
+}
+
 // wish changes the wish, and returns the one there is then.
 func (a *admin) wish(ctx context.Context, change func(*wish) error) (*kvpb.RespondersResponse, error) {
 	if !a.n.cfg.Leases {
@@ -175,7 +203,8 @@ func (a *admin) wish(ctx context.Context, change func(*wish) error) (*kvpb.Respo
 			return nil, toStatus(err)
 		}
 		if ok {
-			return &kvpb.RespondersResponse{Wanted: assignments(w.Wanted), Retired: w.Retired}, nil
+			mode, err := w.tuner()
+			return &kvpb.RespondersResponse{Wanted: assignments(w.Wanted), Retired: w.Retired, Tuner: kvpb.TunerMode(mode)}, err
 		}
 	} // somebody else was first
 }
