@@ -11,9 +11,9 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// TestAllocations counts what an entry allocates once the pools are warm:
-// nothing of ours. The library allocates less than 1 KiB for each call that
-// multiplies a matrix, which is one an entry for groups of five.
+// TestAllocations counts the allocations for an entry after the pools are warm: none in this
+// package. The library allocates less than 1 KiB for each call that multiplies a matrix, which is
+// one call an entry for groups of five.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools at random")

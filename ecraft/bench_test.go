@@ -26,7 +26,7 @@ func levels(b *testing.B, f func(b *testing.B, n, level int, p []byte)) {
 	}
 }
 
-// sent is the header of an entry as a leader sends it at a level.
+// sent is the header of an entry as a leader sends the entry at a level.
 func sent(n, level int, p []byte) (*ecraft.Header, []int) {
 	h, units := atLevel(n, level, p), make([]int, n-1)
 	h.Spread(level, 0, units)
@@ -37,7 +37,7 @@ func sent(n, level int, p []byte) (*ecraft.Header, []int) {
 	return h, units
 }
 
-// BenchmarkEncode computes the parity units that all followers need.
+// BenchmarkEncode computes the parity units of all followers.
 func BenchmarkEncode(b *testing.B) {
 	levels(b, func(b *testing.B, n, level int, p []byte) {
 		h, units := sent(n, level, p)
@@ -49,9 +49,9 @@ func BenchmarkEncode(b *testing.B) {
 	})
 }
 
-// BenchmarkDecode puts a payload together from units that were checked when they
-// came, of the followers that have the fewest data units, into memory that is
-// used again. The payload's checksum is part of it.
+// BenchmarkDecode puts a payload together from units of the followers with the fewest data units.
+// The units were checked on arrival, and the memory is used again. The time includes the payload's
+// checksum.
 func BenchmarkDecode(b *testing.B) {
 	levels(b, func(b *testing.B, n, level int, p []byte) {
 		h, strips := fewest(n, level, p)
@@ -119,7 +119,7 @@ func BenchmarkSeal(b *testing.B) {
 	})
 }
 
-// BenchmarkSealOne makes the Data of one follower, the parity being there.
+// BenchmarkSealOne makes the Data of one follower from computed parity.
 func BenchmarkSealOne(b *testing.B) {
 	levels(b, func(b *testing.B, n, level int, p []byte) {
 		h, _ := sent(n, level, p)

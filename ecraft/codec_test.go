@@ -41,8 +41,8 @@ func atLevel(n, level int, p []byte) *ecraft.Header {
 	return coded(n, ecraft.NewLayout(n, n-1).UnitsAt(level), p)
 }
 
-// TestEveryLevel seals entries of many sizes for every node, at every level,
-// and has every choice of as many followers as the level says decode them.
+// TestEveryLevel seals entries of many sizes for every node, at every level, and checks that every
+// choice of followers, as many as the level, can decode them.
 func TestEveryLevel(t *testing.T) {
 	for n := 3; n <= 9; n++ {
 		for level := 1; level <= ecraft.Levels(n); level++ {
@@ -82,7 +82,7 @@ func testLevel(t *testing.T, h *ecraft.Header, p []byte, level int) {
 		require.Equal(t, "rest", string(rest))
 		return e
 	}
-	for _, to := range []uint64{1, 99} { // the encoder; a member that came later
+	for _, to := range []uint64{1, 99} { // the encoder, and a member that came later
 		require.True(t, h.Whole(to))
 		require.Equal(t, p, seal(to).Payload)
 	}
@@ -121,8 +121,8 @@ func testLevel(t *testing.T, h *ecraft.Header, p []byte, level int) {
 	}
 }
 
-// TestGenerator holds the units to the matrix as it is documented, computed
-// here by long multiplication.
+// TestGenerator compares the units with the documented matrix, computed here by long
+// multiplication.
 func TestGenerator(t *testing.T) {
 	times := func(a, b byte) (product byte) {
 		for ; b != 0; b >>= 1 {
@@ -203,7 +203,7 @@ func TestRiders(t *testing.T) {
 				require.NoError(t, s.Verify())
 			}
 		}
-		// A sender that has released the first entry leaves its units out.
+		// A sender that has released the first entry leaves the entry's units out.
 		e, err = ecraft.Parse(ecraft.Seal(nil, h, to, prefix, nil, []*ecraft.Codeword{nil, old[1]}), prefix, to)
 		require.NoError(t, err)
 		require.Zero(t, e.RiderUnits[0].Count)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCoder multiplies random matrices of all shapes, by shards of lengths
-// around those of blocks and pieces, and compares with a plain loop.
+// TestCoder multiplies random matrices of all shapes with shards of lengths near those of blocks
+// and pieces, and compares with a plain loop.
 func TestCoder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	lengths := []int{1, 2, 63, 64, 65, 127, 128, 200, piece - 1, piece, piece + 1, piece + 63, piece + 64, 2*piece + 65}
@@ -66,7 +66,7 @@ func TestCodersAreBounded(t *testing.T) {
 	require.LessOrEqual(t, len(coders.made), maxCoders)
 }
 
-// TestBuffers gives at least what is asked for, and at most a quarter more.
+// TestBuffers checks that a buffer has at least the requested size, and at most a quarter more.
 func TestBuffers(t *testing.T) {
 	for size := 0; size < 1<<24; size += 1 + size/100 {
 		b := newBuffer(size)
@@ -76,8 +76,8 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// TestCodewordMemory counts what a codeword takes for parity, and computes each
-// row once.
+// TestCodewordMemory counts the memory of a codeword for parity, and checks that each row is
+// computed once.
 func TestCodewordMemory(t *testing.T) {
 	p := bytes.Repeat([]byte("payload"), 6000)
 	h := &Header{

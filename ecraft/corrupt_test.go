@@ -13,7 +13,7 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// sample is an entry as one node stores it, and what may come of it there.
+// sample is an entry as a node stores the entry, and the possible results there.
 type sample struct {
 	name    string
 	data    []byte
@@ -70,8 +70,8 @@ func samples() (out []sample) {
 	return out
 }
 
-// use parses an entry as a node does, verifies what is in it, and returns how
-// many units were good. It fails the test if anything that passes is wrong.
+// use parses an entry as a node does, verifies its units, and returns the number of good units. The
+// test fails if wrong data passes.
 func (s *sample) use(t *testing.T, data []byte) (units int, err error) {
 	t.Helper()
 	e, err := ecraft.Parse(data, s.prefix, s.node)
@@ -101,10 +101,9 @@ func (s *sample) use(t *testing.T, data []byte) (units int, err error) {
 	return units, err
 }
 
-// TestEveryByte changes each byte of each envelope, in every bit and to some
-// other values, and cuts it at each length: always an error, never a wrong
-// payload or a wrong unit that passes, and never something that would be taken
-// for a plain payload.
+// TestEveryByte changes each byte of each envelope, in every bit and to some other values, and cuts
+// the envelope at each length: the result is always an error, never a wrong payload, a wrong unit
+// that passes, or data that would be taken for a plain payload.
 func TestEveryByte(t *testing.T) {
 	for _, s := range samples() {
 		t.Run(fmt.Sprintf("%s, prefix %d", s.name, s.prefix), func(t *testing.T) {
@@ -130,8 +129,7 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// TestOtherNode gives each envelope to the other nodes: units are of one node
-// only.
+// TestOtherNode gives each envelope to the other nodes, which must refuse another node's units.
 func TestOtherNode(t *testing.T) {
 	for _, s := range samples() {
 		for node := uint64(1); node < 7; node++ {
@@ -167,9 +165,8 @@ func TestUnitElsewhere(t *testing.T) {
 	}
 }
 
-// TestLyingUnits has a peer send a unit whose checksum is right and whose bytes
-// are not: the payload's own checksum finds it, and without that peer's units
-// the others' are enough.
+// TestLyingUnits has a peer send a unit with a right checksum and wrong bytes: the payload's own
+// checksum finds the wrong unit, and without this peer's units the other peers' units are enough.
 func TestLyingUnits(t *testing.T) {
 	p := payload(1, 600)
 	h := atLevel(5, 2, p)
@@ -200,7 +197,7 @@ func TestLyingUnits(t *testing.T) {
 	require.Equal(t, p, got)
 }
 
-// TestOneBadUnit loses one unit of a strip, not the strip.
+// TestOneBadUnit damages a unit of a strip and loses only this unit.
 func TestOneBadUnit(t *testing.T) {
 	p := payload(1, 600)
 	h := atLevel(5, 1, p)
@@ -223,7 +220,7 @@ func TestOneBadUnit(t *testing.T) {
 	require.Equal(t, p, got)
 }
 
-// TestIsEnvelope shows the distance that a plain payload keeps.
+// TestIsEnvelope shows the distance of plain payloads from the magic.
 func TestIsEnvelope(t *testing.T) {
 	data := append([]byte("ab"), samples()[0].data[:8]...)
 	require.True(t, ecraft.IsEnvelope(data, 2))

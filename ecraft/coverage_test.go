@@ -16,13 +16,13 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// group is an entry of a group of n voters and what each voter holds of it.
-// Voter 0 is the leader; voter v > 0 has slot v-1.
+// group is an entry of a group of n voters and each voter's units of the entry. Voter 0 is the
+// leader; voter v > 0 has slot v-1.
 type group struct {
 	n       int
 	payload []byte
 	h       *ecraft.Header
-	units   [][]ecraft.Strip // all units, one by one, by slot
+	units   [][]ecraft.Strip // all units, in strips of a single unit, by slot
 	strips  [][]ecraft.Set   // the first so many units, by slot
 	decoded map[ecraft.Set]bool
 }
@@ -49,11 +49,11 @@ func newGroup(t *testing.T, n int) *group {
 	return g
 }
 
-// decodes reports whether these voters, a set of bits, can decode the entry
-// from real units: by doing it.
+// decodes reports whether these voters, a set of bits, can decode the entry, by decoding real
+// units.
 func (g *group) decodes(t *testing.T, voters uint, held []int) bool {
 	if voters&1 != 0 && held[0] == g.h.D {
-		return true // the leader, durable: it has the payload as it is
+		return true // the leader, durable, has the whole payload
 	}
 	var units ecraft.Set
 	for v := 1; v < g.n; v++ {
@@ -84,9 +84,9 @@ func (g *group) decodes(t *testing.T, voters uint, held []int) bool {
 	return err == nil
 }
 
-// check holds Covered, and CoveredSets for the same units, to what each set of
-// `need` voters can really decode. need is what is left when as many voters
-// fail as Raft survives; for even n any half, as the commit rule demands.
+// check compares Covered, and CoveredSets for the same units, with the sets of `need` voters that
+// can really decode. need is the number of voters left when as many fail as Raft survives; for even
+// n any half, as the commit rule demands.
 func (g *group) check(t *testing.T, held []int) (covered bool) {
 	need := (g.n + 1) / 2
 	truth := true
@@ -101,7 +101,7 @@ func (g *group) check(t *testing.T, held []int) (covered bool) {
 	if g.n <= 7 {
 		sets := make([]ecraft.Set, g.n)
 		for k := range held[0] {
-			sets[0].Add(ecraft.MaxUnits - 1 - k) // the leader's: units that are nobody's
+			sets[0].Add(ecraft.MaxUnits - 1 - k) // the leader's units, which belong to no other voter
 		}
 		for v := 1; v < g.n; v++ {
 			sets[v] = g.strips[v-1][held[v]]
@@ -111,11 +111,11 @@ func (g *group) check(t *testing.T, held []int) (covered bool) {
 	return truth
 }
 
-// TestCoverage holds the rule to real codewords, whatever each voter holds and
-// whoever is left: every holding in groups of up to six, every holding of whole
-// levels in those of seven, random ones beyond. A voter that has not
-// acknowledged holds nothing. So the rule never says yes to what some majority
-// cannot decode, and says yes as soon as any rule could for those units.
+// TestCoverage compares the rule with real codewords, for any holdings and any remaining voters:
+// every holding in groups of up to six, every holding of whole levels in groups of seven, random
+// holdings beyond. A voter that has not acknowledged holds no units. So the rule never covers an
+// entry that some majority cannot decode, and covers an entry as soon as any rule could for these
+// units.
 func TestCoverage(t *testing.T) {
 	for n := 3; n <= 9; n++ {
 		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// everyHolding runs all choices of what the voters from v on hold.
+// everyHolding runs all choices of the units that the voters from v on hold.
 func everyHolding(g *group, held []int, v int, run func([]int)) {
 	if v == g.n {
 		run(held)
@@ -181,9 +181,9 @@ func randomHolding(g *group, rng *rand.Rand) []int {
 	return held
 }
 
-// TestLevelsCommit shows what a level means: it commits with level + N/2
-// acknowledgements, the leader's among them, whoever they are from, and never
-// with fewer; and not one unit of the assignment could be spared.
+// TestLevelsCommit shows the meaning of a level: an entry commits with level + N/2 acknowledgements
+// of any voters, the leader's among them, and never with fewer; and no unit of the assignment could
+// be left out.
 func TestLevelsCommit(t *testing.T) {
 	for n := 3; n <= 9; n++ {
 		l := ecraft.NewLayout(n, n-1)
@@ -254,7 +254,7 @@ func TestCoveredSets(t *testing.T) {
 	require.Less(t, yes, 2700)
 }
 
-// indexes returns the bits that are set.
+// indexes returns the positions of the set bits.
 func indexes(set uint) (out []int) {
 	for ; set != 0; set &= set - 1 {
 		out = append(out, bits.TrailingZeros(set))

@@ -33,7 +33,7 @@ func TestEnvelopesOfAnyPrefixAreDetected(t *testing.T) {
 			h, body, err := ecraft.ParseHeader(data, prefix)
 			require.NoError(t, err)
 			require.NotNil(t, h)
-			for at := range len(data) - len(body) { // all of it counts
+			for at := range len(data) - len(body) { // every byte of the header counts
 				bad := bytes.Clone(data)
 				bad[at] ^= 4
 				_, found = ecraft.Detect(bad)
@@ -60,8 +60,8 @@ func sealedWhole(p []byte, prefix int) []byte {
 	return ecraft.Seal(nil, h, 1, prefix, c, nil)
 }
 
-// TestPayloadsAreNotDetected: neither what begins with the magic, nor what repeats it,
-// nor an envelope that stands where no prefix ends, is an envelope.
+// TestPayloadsAreNotDetected checks payloads that are no envelopes: payloads that begin with the
+// magic, that repeat the magic, or that have an envelope at a place where no prefix ends.
 func TestPayloadsAreNotDetected(t *testing.T) {
 	magic := sealed(100, 0, 2)[:8]
 	rng := rand.New(rand.NewPCG(1, 1))

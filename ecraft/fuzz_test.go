@@ -13,9 +13,9 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// FuzzParse gives Parse arbitrary bytes, those of a liar with the checksums
-// right. What it takes is in the one form there is: sealed again from its parts,
-// it is the same bytes.
+// FuzzParse gives Parse arbitrary bytes, also with right checksums, as a liar would send. Bytes
+// that Parse accepts have the only valid form: sealed again from the parts, they are the same
+// bytes.
 func FuzzParse(f *testing.F) {
 	for _, s := range samples() {
 		f.Add(s.data, s.prefix, s.node, false)
@@ -53,8 +53,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// lie returns data with all checksums of the header right, if it is long enough
-// to have one, and those of a payload behind it.
+// lie returns data with right checksums of the header, if data is long enough, and of a payload
+// after the header.
 func lie(data []byte, prefix int) []byte {
 	const fixed = 36
 	if prefix < 0 || prefix > 100 || len(data) < prefix+fixed+4 {
@@ -74,8 +74,8 @@ func lie(data []byte, prefix int) []byte {
 	return data
 }
 
-// resealed makes the envelope anew from its header and payload, and that of
-// each other member, who must all be able to parse theirs.
+// resealed makes the envelope anew from its header and payload, and the envelopes of all other
+// members, which must be able to parse theirs.
 func resealed(t *testing.T, e *ecraft.Envelope, data []byte, prefix int, node uint64) {
 	c := ecraft.NewCodeword(&e.Header, e.Payload)
 	defer c.Free()
@@ -126,9 +126,9 @@ func FuzzParseStrip(f *testing.F) {
 	})
 }
 
-// FuzzAssembly has peers send units of which some are lies: of a payload that
-// differs, in a layout that differs, damaged, or bytes of their own. What comes
-// out is the payload or nothing, and the honest units are always enough.
+// FuzzAssembly has peers send units, some of them lies: units of another payload, of another
+// layout, damaged units, or arbitrary bytes. The result is the payload or an error, and the honest
+// units are always enough.
 func FuzzAssembly(f *testing.F) {
 	f.Add([]byte{0, 0, 3, 1, 1, 0x13, 2, 2, 0x25, 3, 3, 0x36}, []byte("the payload, which is not long"), []byte("x"))
 	f.Add([]byte{2, 0, 1, 0, 0, 0x16}, payload(1, 200), []byte{7, 7})

@@ -15,8 +15,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// examples returns the bytes that the format's documentation shows: lines of
-// hexadecimal digits in front of a bar.
+// examples returns the bytes shown in the format's documentation: lines of hexadecimal digits in
+// front of a bar.
 func examples(t *testing.T) (out [][]byte) {
 	doc, err := os.ReadFile("../docs/coded-envelope.md")
 	require.NoError(t, err)

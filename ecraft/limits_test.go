@@ -34,13 +34,13 @@ func TestLayout(t *testing.T) {
 	require.Zero(t, ecraft.NewLayout(-1, -1))
 }
 
-// TestBytes shows that a level costs, to 2 in 100, what it must cost: as many
-// payloads as there are followers in it, divided by the level.
+// TestBytes shows that a level costs, to 2 in 100, its theoretical cost: as many payloads as the
+// level has followers, divided by the level.
 func TestBytes(t *testing.T) {
 	for _, n := range []int{3, 4, 5, 6, 7, 8, 9} {
 		l := ecraft.NewLayout(n, n-1)
 		for level := 1; level <= ecraft.Levels(n); level++ {
-			followers := level + n/2 - 1 // those that are healthy, at this level
+			followers := level + n/2 - 1 // the healthy followers at this level
 			units, sum := make([]int, followers), 0
 			l.Spread(level, 3, units)
 			for _, u := range units {
@@ -52,8 +52,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestSpread turns the shortfall around the holders, and copes with any number
-// of them.
+// TestSpread turns the shortfall around the holders, for any number of holders.
 func TestSpread(t *testing.T) {
 	l := ecraft.NewLayout(9, 8)
 	sum := make([]int, 8)
@@ -76,7 +75,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestReduce keeps what each holder has, and what lower levels give.
+// TestReduce keeps each holder's share, and the shares of lower levels.
 func TestReduce(t *testing.T) {
 	for _, c := range []struct {
 		n     int
@@ -97,7 +96,7 @@ func TestReduce(t *testing.T) {
 		{9, []int{6, 6, 6, 6, 6, 6, 6, 6}, 12, []int{3, 3, 3, 3, 3, 3, 3, 3}},
 		{9, []int{5, 5, 5, 5, 5, 5, 5, 5}, 20, []int{4, 4, 4, 4, 4, 4, 4, 4}},
 		{9, []int{5, 4, 5, 0, 5, 5, 5, 5}, 20, []int{4, 4, 4, 0, 4, 4, 4, 4}},
-		{9, []int{5, 4, 4, 5, 5, 5, 5, 5}, 24, []int{5, 4, 4, 5, 5, 5, 5, 5}}, // 5 of them may lack a unit
+		{9, []int{5, 4, 4, 5, 5, 5, 5, 5}, 24, []int{5, 4, 4, 5, 5, 5, 5, 5}}, // 5 of the holders may lack a unit
 		{2, []int{0}, 0, []int{0}},
 	} {
 		l := ecraft.NewLayout(c.n, len(c.units)).Reduce(c.units)
@@ -107,8 +106,8 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// TestRecutDecodesAlike: sets of holders decode after a payload was cut anew if
-// and only if they did before.
+// TestRecutDecodesAlike checks that a set of holders decodes after a payload was cut anew if and
+// only if the set decoded before.
 func TestRecutDecodesAlike(t *testing.T) {
 	changed := 0
 	for voters := 3; voters <= 16; voters++ {
@@ -139,7 +138,7 @@ func TestRecutDecodesAlike(t *testing.T) {
 	require.Positive(t, changed)
 }
 
-// TestValidate refuses each thing that a header may not say, and names it.
+// TestValidate checks that each forbidden value of a header is refused and named.
 func TestValidate(t *testing.T) {
 	p := payload(1, 100)
 	riders := func(ids ...uint64) (out []ecraft.Rider) {
@@ -198,7 +197,7 @@ func TestMostRiders(t *testing.T) {
 	require.ErrorIs(t, err, ecraft.ErrMalformed)
 }
 
-// TestWrongLayout refuses strips that are not of the entry's layout.
+// TestWrongLayout refuses strips of another layout than the entry's.
 func TestWrongLayout(t *testing.T) {
 	p := payload(1, 600)
 	h := atLevel(5, 1, p)

@@ -29,8 +29,8 @@ func (p *pieces) Refer(b []byte, sum ecraft.PieceSum) {
 	p.crc = sum.After(p.crc)
 }
 
-// TestOutgoing makes every member's form from that of every member that has the
-// payload: the same bytes as Seal makes, with the right sums.
+// TestOutgoing makes every member's form from the form of every member with the payload: the same
+// bytes as Seal makes, with the right sums.
 func TestOutgoing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	made := 0
@@ -76,7 +76,7 @@ func TestOutgoing(t *testing.T) {
 	require.Positive(t, made)
 }
 
-// TestOutgoingOfNothing: what is no envelope, or no good one, leaves as it is.
+// TestOutgoingOfNothing checks that data that is no envelope, or a bad envelope, leaves unchanged.
 func TestOutgoingOfNothing(t *testing.T) {
 	p := payload(1, 600)
 	h, _ := sent(5, 3, p)

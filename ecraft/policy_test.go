@@ -15,8 +15,8 @@ import (
 	"github.com/weftraft/weft/ecraft/internal/rounds"
 )
 
-// TestAssignmentsAreEnough: whoever is healthy, every policy leaves what can
-// commit, and no more than D units for anyone.
+// TestAssignmentsAreEnough checks that, for any healthy members, every policy assigns units that
+// can commit, and at most D units to a follower.
 func TestAssignmentsAreEnough(t *testing.T) {
 	for n := 3; n <= 9; n++ {
 		for dead := uint(0); dead < 1<<(n-1); dead++ {
@@ -51,7 +51,7 @@ func joined(r *ecraft.Round) *adaptive.Policy {
 	return a
 }
 
-// TestLevelledIsTheLeast: with any f' failed the leader sends
+// TestLevelledIsTheLeast checks that with any f' failed followers the leader sends
 // (healthy-1)/(healthy-f) of the payload, the least that can commit.
 func TestLevelledIsTheLeast(t *testing.T) {
 	for _, n := range []int{3, 5, 7, 9} {

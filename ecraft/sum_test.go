@@ -12,8 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Sums that were put together are those of the bytes, and what is sealed with
-// them is the same.
+// Combined sums equal the sums of the bytes, and envelopes sealed with combined sums are the same.
 func TestSum(t *testing.T) {
 	if f := flag.Lookup("rapid.seed"); f.Value.String() == "0" {
 		require.NoError(t, f.Value.Set("1")) // the same each time, unless another is asked for

@@ -211,9 +211,9 @@ func (g *Group) Term(i uint64) (uint64, error) {
 	return g.log.termAt(i), nil
 }
 
-// Snapshot implements raft.Storage, and returns the snapshot of SetSnapshot or a Write.
-// A host that makes snapshots on demand answers the Raft core itself. Without a
-// snapshot it returns [raft.ErrSnapshotTemporarilyUnavailable].
+// Snapshot implements raft.Storage, and returns the snapshot of SetSnapshot or a Write. A host that
+// makes snapshots on demand answers the Raft core itself. Without a snapshot the error is
+// [raft.ErrSnapshotTemporarilyUnavailable].
 func (g *Group) Snapshot() (*pb.Snapshot, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

@@ -39,8 +39,7 @@ func (s *slot) dropped() {
 
 // memLog is the log of one group in memory.
 type memLog struct {
-	// base is the place before the first entry: the last one compacted, or the
-	// snapshot's.
+	// base is the place before the first entry: the last compacted entry, or the snapshot.
 	base position
 	// slots[i] is the entry base.index+1+i. Slots may be changed in place, because
 	// readers copy them.

@@ -72,7 +72,7 @@ type Options struct {
 
 	noIndex bool // Open reads all frames: for tests, as the answer must be the same
 
-	// Recorder, unless nil, is told how long the disk takes. Without one no clock is
+	// Recorder, unless nil, receives the durations of disk work. Without a Recorder no clock is
 	// read.
 	Recorder Recorder
 

@@ -35,9 +35,9 @@ type Stats struct {
 	Groups       int   // groups now
 }
 
-// Recorder is told how long the engine's work on the disk takes, for histograms. The
-// engine's writer calls it, between two writes, so that its methods should return at
-// once. They may be called while [Open] runs.
+// Recorder receives the durations of the engine's work on the disk, for histograms. The engine's
+// writer calls the methods between two writes, so a method should return at once. Methods may be
+// called while [Open] runs.
 type Recorder interface {
 	// Synced says how long a sync of a segment file took. Syncs that failed are not
 	// told: the engine fails then.

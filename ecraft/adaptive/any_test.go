@@ -15,9 +15,9 @@ import (
 	"github.com/weftraft/weft/ecraft/internal/rounds"
 )
 
-// TestPolicyBearsAnyOrderOfCalls: calls in any order, with members that nobody
-// knows, times that stand still, answers to what was never sent. Whatever comes,
-// assignments are enough, queues stay within what is in flight, nothing is NaN.
+// TestPolicyBearsAnyOrderOfCalls makes calls in any order, with unknown members, times that stand
+// still, and answers to messages that were never sent. After any calls, assignments are enough,
+// queues stay within the bytes in flight, and no value is NaN.
 func TestPolicyBearsAnyOrderOfCalls(t *testing.T) {
 	if f := flag.Lookup("rapid.seed"); f.Value.String() == "0" {
 		require.NoError(t, f.Value.Set("1")) // the same each time, unless another is asked for

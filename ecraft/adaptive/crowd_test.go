@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCrowds: delays that differ between followers are jitter, and make crowds late
-// where many messages are under way. What delays all of them alike is a queue.
+// TestCrowds checks that delays that differ between followers are jitter, and make crowds late
+// where many messages are under way, while a delay of all followers alike is a queue.
 func TestCrowds(t *testing.T) {
 	const base, jitter = 0.010, 0.0025
 	run := func(rate, jitter, queue float64) *Policy {
@@ -64,7 +64,7 @@ func TestCrowds(t *testing.T) {
 	require.Zero(t, a.shared)
 }
 
-// TestCrowdOfOne: a single follower has nobody to compare it with.
+// TestCrowdOfOne checks a single follower, which has no other follower for comparison.
 func TestCrowdOfOne(t *testing.T) {
 	a := New(Options{})
 	a.Joined(2, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/ecraft/adaptive"
 )
 
-// A policy that has measured nothing yet assigns units to the followers of an entry.
+// A policy without measurements assigns units to the followers of an entry.
 func Example() {
 	policy := adaptive.New(adaptive.Options{})
 	policy.Reset(0)

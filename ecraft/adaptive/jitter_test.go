@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFewAnswersAreWaitedForLonger: the fewer are to answer, the later the k-th
-// of them comes.
+// TestFewAnswersAreWaitedForLonger checks that the k-th answer comes the later the fewer followers
+// are to answer.
 func TestFewAnswersAreWaitedForLonger(t *testing.T) {
 	a := &Policy{jitter: []float64{1, 2, 3, 4}}
 	for k := 1; k <= 4; k++ {

@@ -22,8 +22,8 @@ func testLinks(n int) []*link {
 	return links
 }
 
-// TestStallsAreNoCost: three in ten answers are late by a hundred times what
-// their bytes take. The cost stays what the others show.
+// TestStallsAreNoCost makes three in ten answers late by a hundred times the time of their bytes.
+// The cost stays at the cost of the other answers.
 func TestStallsAreNoCost(t *testing.T) {
 	const bytes, cost = 10_000, 8e-9
 	n, l, now := new(nic), testLinks(1)[0], 0.0
@@ -52,9 +52,9 @@ func TestStallsAreNoCost(t *testing.T) {
 	require.InEpsilon(t, fastLink, l.shows.cost, 1, "no bytes at all")
 }
 
-// TestInterfaceChanges: once a byte costs ten times as much, answers on all links
-// say so, and the cost follows within twelve of each. Answers on one link alone may
-// be a stall: they are believed more slowly.
+// TestInterfaceChanges makes a byte cost ten times as much: the answers on all links show the new
+// cost, and the estimate follows within twelve answers of each link. Answers on a single link may
+// be a stall, and the estimate follows them more slowly.
 func TestInterfaceChanges(t *testing.T) {
 	const bytes, cost = 10_000, 8e-9
 	n, links, now := new(nic), testLinks(4), 0.0
@@ -79,8 +79,9 @@ func TestInterfaceChanges(t *testing.T) {
 	require.Less(t, links[0].shows.cost, 2*cost)
 }
 
-// TestOneThatStallsIsNotSlow: a connection that takes five times as long for every
-// message is slow; one that takes as long on the whole, but at times does not, is not.
+// TestOneThatStallsIsNotSlow checks that a connection that takes five times as long for every
+// message is slow, and that a connection that takes as long on average, but is fast at times, is
+// not slow.
 func TestOneThatStallsIsNotSlow(t *testing.T) {
 	const bytes, all, cost = 10_000, 40_000, 8e-9
 	run := func(quick func(i int) bool) *link {

@@ -14,9 +14,8 @@ import (
 	"github.com/weftraft/weft/ecraft/internal/rounds"
 )
 
-// world is a leader's interface and four followers behind it, as exact as can
-// be: what is sent leaves in order, at a rate, and is answered after a delay.
-// The estimator is told what a leader would see of it.
+// world is a leader's interface and four followers, without any error: bytes leave in order, at a
+// rate, and are answered after a delay. The estimator gets the calls that a leader would make.
 type world struct {
 	a      *Policy
 	now    time.Duration
@@ -33,7 +32,7 @@ type wire struct {
 	rate  float64       // bytes a second; 0: the interface is slower
 	trip  time.Duration // there and back
 	held  time.Duration // at the follower, which says so
-	quiet bool          // says nothing of it
+	quiet bool          // does not report held
 	dead  bool
 	busy  time.Duration
 }
@@ -76,7 +75,7 @@ func (w *world) run(until time.Duration) {
 	}
 }
 
-// beat sends heartbeats; they pass by what waits.
+// beat sends heartbeats, which bypass the queue.
 func (w *world) beat() {
 	for i, l := range w.links {
 		w.a.HeartbeatSent(w.r.Followers[i].ID, w.now)
@@ -138,8 +137,8 @@ const fast = 125e6 // bytes a second: 1 Gbit/s
 
 var near = wire{trip: 200 * time.Microsecond}
 
-// TestCostIsLearnt: the line's slope and base are those of the world, whatever
-// the load, and the prediction is right.
+// TestCostIsLearnt checks that the line's slope and base equal the world's, under any load, and
+// that the prediction is right.
 func TestCostIsLearnt(t *testing.T) {
 	for _, busy := range []float64{0.5, 0.7, 0.9} {
 		w := newWorld(5, fast, four(near)...)
@@ -152,9 +151,9 @@ func TestCostIsLearnt(t *testing.T) {
 	}
 }
 
-// TestWhoLagsIsNotWaitedFor: an entry comes to a follower behind all that it
-// missed, so the others can commit it alone; and where they are too few, everybody
-// gets all.
+// TestWhoLagsIsNotWaitedFor checks that the other followers can commit an entry without a follower
+// that lags, which gets the entry after all missed entries; and that all followers get the whole
+// payload where the others are too few.
 func TestWhoLagsIsNotWaitedFor(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	w.load(64<<10, 10*time.Millisecond, time.Second)
@@ -175,7 +174,7 @@ func TestWhoLagsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestRoom: what was missed fills a round trip, and little more.
+// TestRoom checks that missed entries fill a round trip, and little more.
 func TestRoom(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	w.load(64<<10, 10*time.Millisecond, time.Second)
@@ -205,16 +204,16 @@ func TestSaturationIsNotDelay(t *testing.T) {
 	require.InEpsilon(t, 1/fast, w.a.nic.cost, 0.15)
 }
 
-// TestSharedInterfaceCounts is pitfall 3: the first two full copies arrive as
-// soon as three shares of a third would; but the other two delay what follows.
+// TestSharedInterfaceCounts is pitfall 3: the first two full copies arrive as soon as three shares
+// of a third would, but the other two copies delay later entries.
 func TestSharedInterfaceCounts(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	p := w.load(64<<10, inSeconds(4*(64<<10)/3/fast/0.7), time.Second)
 	require.Equal(t, 3, p.Level)
 }
 
-// TestSlowFollowerIsNotWaitedFor is pitfall 4: an entry that needs the slow one
-// would hold up all behind it. Nothing is sent to it that nobody waits for.
+// TestSlowFollowerIsNotWaitedFor is pitfall 4: an entry that needs the slow follower would hold up
+// all later entries. The slow follower gets only units that no entry waits for.
 func TestSlowFollowerIsNotWaitedFor(t *testing.T) {
 	links := four(near)
 	links[3].rate = fast / 80
@@ -224,7 +223,7 @@ func TestSlowFollowerIsNotWaitedFor(t *testing.T) {
 	require.Zero(t, w.units[3], "%v", w.units)
 	require.True(t, w.a.links[3].private)
 	require.InEpsilon(t, 80/fast, w.a.links[3].own, 0.5)
-	// It becomes fast again: the probes show it.
+	// The link becomes fast again, and the probes show the change.
 	w.links[3].rate = 0
 	w.load(64<<10, inSeconds(1.5*(64<<10)/fast/0.6), 4*time.Second)
 	require.Less(t, w.a.links[3].own, 10/fast)
@@ -253,8 +252,8 @@ func TestConnectionsSharePools(t *testing.T) {
 	}
 }
 
-// TestHeldIsNotBytes is pitfall 6: a disk that takes its time is no slow link,
-// if the follower says how long it took. If not, it is taken for one.
+// TestHeldIsNotBytes is pitfall 6: a slow disk is not a slow link, if the follower reports the time
+// of the disk. Without the report the disk is taken for a slow link.
 func TestHeldIsNotBytes(t *testing.T) {
 	cost := func(quiet bool) float64 {
 		l := near
@@ -267,8 +266,8 @@ func TestHeldIsNotBytes(t *testing.T) {
 	require.Greater(t, cost(true), 2/fast, "the check sees it")
 }
 
-// TestGoneLate is pitfall 7: a follower that is late is not gone yet; one that
-// stays silent is, and gets nothing; its answer brings it back.
+// TestGoneLate is pitfall 7: a late follower is not gone yet; a follower that stays silent is gone,
+// and gets no units until its next answer.
 func TestGoneLate(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	every := 5 * time.Millisecond
@@ -289,8 +288,7 @@ func TestGoneLate(t *testing.T) {
 	w.load(64<<10, every, 500*time.Millisecond)
 	require.Positive(t, w.units[0])
 	require.Equal(t, before, w.a.lastLevel)
-	// Of the heartbeats that it missed no answer ever comes; they are not what
-	// the next answers are for.
+	// The missed heartbeats are never answered, and the next answers belong to later heartbeats.
 	require.InDelta(t, near.trip.Seconds(), w.a.links[0].base, 5e-6)
 	require.InDelta(t, 1/fast, w.a.links[0].own, 0.1/fast)
 }
@@ -304,9 +302,8 @@ func TestColdStartIsCareful(t *testing.T) {
 	require.Equal(t, 3, p.Level)
 }
 
-// TestFirstAnswersAreNotLate: a new leader of a wide network knows nothing of
-// round trips. Whoever hedged entries before the first answers can be there
-// would send all of them twice.
+// TestFirstAnswersAreNotLate checks a new leader of a wide network, which knows no round trips.
+// With hedges before the first answers can arrive, all entries would be sent twice.
 func TestFirstAnswersAreNotLate(t *testing.T) {
 	w := newWorld(5, fast, four(wire{trip: 30 * time.Millisecond})...)
 	for w.now < 20*time.Millisecond {
@@ -323,8 +320,8 @@ func TestFirstAnswersAreNotLate(t *testing.T) {
 	require.Less(t, ecraft.HedgeAfter(w.propose(4<<10)), 300*time.Millisecond)
 }
 
-// TestUnheardOfIsNoSlowLink: those that are near answer first. Of the others
-// nothing is known, and what is not known must not look like a slow link.
+// TestUnheardOfIsNoSlowLink checks followers without an answer yet, while near followers have
+// answered: an unknown link must not look like a slow link.
 func TestUnheardOfIsNoSlowLink(t *testing.T) {
 	links := four(near)
 	links[2].trip, links[3].trip = 40*time.Millisecond, 40*time.Millisecond
@@ -338,14 +335,14 @@ func TestUnheardOfIsNoSlowLink(t *testing.T) {
 	}
 }
 
-// TestSlowLinkBehindABusyInterface: a message on a slow link that also waited
-// for the interface still shows how slow the link is.
+// TestSlowLinkBehindABusyInterface checks that a message on a slow link that also waited for the
+// interface still shows the slowness of the link.
 func TestSlowLinkBehindABusyInterface(t *testing.T) {
 	links := four(near)
 	links[3].rate = fast / 80
 	w := newWorld(5, fast, links...)
 	w.load(64<<10, inSeconds(1.5*(64<<10)/fast/0.6), time.Second)
-	for range 20 { // mixed payloads, and small ones for the slow link behind them
+	for range 20 { // mixed payloads, and small payloads for the slow link after them
 		w.propose(1 << 20)
 		w.index++
 		w.a.Proposed(w.index, 32<<10, w.now)
@@ -355,7 +352,7 @@ func TestSlowLinkBehindABusyInterface(t *testing.T) {
 	require.InEpsilon(t, 80/fast, w.a.links[3].own, 0.35)
 }
 
-// TestNic: what has left is what was answered for, in the order of sending.
+// TestNic checks that answered bytes count as left, in the order of sending.
 func TestNic(t *testing.T) {
 	var n nic
 	n.sent = 100
@@ -377,8 +374,8 @@ func TestNic(t *testing.T) {
 	require.Equal(t, n.marks.Front().bytes, n.leftBy(1000), "older ones are forgotten")
 }
 
-// TestStallIsNoSlowLink: one answer that is 50 ms late must not make a link
-// look slow.
+// TestStallIsNoSlowLink checks that a single answer that is 50 ms late does not make a link look
+// slow.
 func TestStallIsNoSlowLink(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	w.load(64<<10, 2*time.Millisecond, time.Second)
@@ -392,8 +389,8 @@ func TestStallIsNoSlowLink(t *testing.T) {
 	require.False(t, w.a.links[1].private)
 }
 
-// TestHeartbeatsPassingByTeachNoCost: a host may send heartbeats on connections
-// of their own. They must not make bytes look free.
+// TestHeartbeatsPassingByTeachNoCost checks a host that sends heartbeats on connections of their
+// own: such heartbeats must not make bytes look free.
 func TestHeartbeatsPassingByTeachNoCost(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	every := inSeconds(4 * (64 << 10) / 3 / fast / 0.9)
@@ -407,7 +404,7 @@ func TestHeartbeatsPassingByTeachNoCost(t *testing.T) {
 	require.InEpsilon(t, 1/fast, w.a.nic.cost, 0.15)
 }
 
-// TestResendIsRecognized: what is sent again is in flight once, not twice.
+// TestResendIsRecognized checks that entries sent again are in flight once, not twice.
 func TestResendIsRecognized(t *testing.T) {
 	a := New(Options{})
 	a.Joined(2, 0)
@@ -434,7 +431,7 @@ func TestManyInFlight(t *testing.T) {
 	require.Zero(t, a.links[0].flying)
 }
 
-// TestChoiceAllocatesNothing, and neither does what it learns from.
+// TestChoiceAllocatesNothing checks that neither a choice nor the calls of an Observer allocate.
 func TestChoiceAllocatesNothing(t *testing.T) {
 	for _, n := range []int{3, 5, 9} {
 		w := newWorld(n, fast, make([]wire, n-1)...)
@@ -447,7 +444,7 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 	}
 }
 
-// step is all that one entry asks of the policy.
+// step makes all calls of the policy for an entry.
 func step(w *world) {
 	w.index++
 	w.now += time.Millisecond

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBacklogIsWorkedOff: full copies to the two followers nearby are a seventh more
-// than the interface can carry. The backlog stays shorter than the way to the others,
-// though the leader does not wait for those all the time, and seldom changes its mind.
+// TestBacklogIsWorkedOff uses full copies to the two followers nearby that are a seventh more than
+// the interface can carry. The backlog stays shorter than the way to the far followers, although
+// the leader does not wait for these followers all the time, and seldom changes its level.
 func TestBacklogIsWorkedOff(t *testing.T) {
 	const size = 16 << 10
 	far := wire{trip: 30 * time.Millisecond}
@@ -41,8 +41,8 @@ func TestBacklogIsWorkedOff(t *testing.T) {
 	require.Less(t, changes, entries/50)
 }
 
-// TestHeldBack: a follower that has as many entries on their way as it may have takes
-// longer for the next, by what others were sent and it was not.
+// TestHeldBack checks that a follower with a full window takes longer for the next entry, by the
+// entries that other followers were already sent.
 func TestHeldBack(t *testing.T) {
 	const trip = 40 * time.Millisecond
 	w := newWorld(5, fast, four(wire{trip: trip})...)

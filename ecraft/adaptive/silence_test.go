@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// TestSilenceIsLearnt: what is too long a silence follows from those of late. A
-// long one that was no loss counts for little, and is forgotten.
+// TestSilenceIsLearnt checks that recent silences decide which silence is too long. A long silence
+// that was not a loss counts little, and is forgotten.
 func TestSilenceIsLearnt(t *testing.T) {
 	w := newWorld(5, fast, four(wire{trip: 10 * time.Millisecond})...)
 	every := 20 * time.Millisecond
@@ -34,8 +34,8 @@ func TestSilenceIsLearnt(t *testing.T) {
 	require.InEpsilon(t, usual, p.Silence, 0.1)
 }
 
-// TestLostGetNothing: a follower that is silent for too long gets nothing, long
-// before it counts as gone, and is back with its first answer.
+// TestLostGetNothing checks that a follower that is silent for too long gets no units, long before
+// the follower counts as gone, and gets units again after its first answer.
 func TestLostGetNothing(t *testing.T) {
 	w := newWorld(5, fast, four(near)...)
 	every := 2 * time.Millisecond
@@ -51,8 +51,8 @@ func TestLostGetNothing(t *testing.T) {
 	require.Positive(t, w.units[2])
 }
 
-// TestLostIsKeptWhereTheRestIsSlow: if nobody but a slow follower is left, it is
-// better to wait for the one that is silent, until it is gone.
+// TestLostIsKeptWhereTheRestIsSlow checks that the policy waits for a silent follower, until the
+// follower is gone, if only a slow follower is left.
 func TestLostIsKeptWhereTheRestIsSlow(t *testing.T) {
 	w := newWorld(3, fast, near, wire{trip: near.trip, rate: fast / 80})
 	every := 5 * time.Millisecond

@@ -10,7 +10,7 @@ import (
 	"github.com/weftraft/weft/ecraft/papers"
 )
 
-// RS-Paxos and CRaft assign the units of one entry in a group of five.
+// RS-Paxos and CRaft assign the units of an entry in a group of five.
 func Example() {
 	round := &ecraft.Round{Index: 1, Size: 1 << 20, Voters: 5, Layout: ecraft.NewLayout(5, 4)}
 	for id := uint64(2); id <= 5; id++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/weftraft/weft/ecraft/internal/rounds"
 )
 
-// paperPolicies are those whose choice depends on health alone.
+// paperPolicies are the policies whose choice depends on health alone.
 func paperPolicies(n int) []SetPolicy {
 	list := []SetPolicy{RSPaxos{}, CRaft{}, HRaft{}, FlexRaft{}}
 	for c := 1; c <= n-(n-1)/2; c++ {
@@ -24,8 +24,8 @@ func paperPolicies(n int) []SetPolicy {
 	return list
 }
 
-// TestPapersCosts holds what the leader sends, for each payload byte, to the
-// figures of the comparison in the FlexRaft paper (table 1, k = 3).
+// TestPapersCosts compares the leader's bytes for each payload byte with the figures in the
+// FlexRaft paper (table 1, k = 3).
 func TestPapersCosts(t *testing.T) {
 	for _, c := range []struct {
 		policy SetPolicy
@@ -51,9 +51,9 @@ func TestPapersCosts(t *testing.T) {
 	}
 }
 
-// TestPapersSurvive walks all health and answer patterns: an entry that may
-// commit can be decoded after any Survives failures, and one that all healthy
-// servers answered commits if the policy says that so many failures are borne.
+// TestPapersSurvive walks all patterns of health and answers: an entry that may commit can be
+// decoded after any Survives failures, and an entry answered by all healthy servers commits if the
+// policy claims to survive this number of failures.
 func TestPapersSurvive(t *testing.T) {
 	for n := 3; n <= 9; n++ {
 		for _, policy := range paperPolicies(n) {
@@ -86,8 +86,8 @@ func TestPapersSurvive(t *testing.T) {
 	}
 }
 
-// survives reports whether every choice of failures leaves what decodes: of
-// the followers that answered, the leader failed too, Survives-1 others.
+// survives reports whether the units left after every choice of failures can be decoded: of the
+// followers that answered, Survives-1 fail, and the leader fails, too.
 func survives(p SetPlan, sets []ecraft.Set, answered []bool) bool {
 	if p.Survives == 0 {
 		return true
@@ -101,7 +101,7 @@ func survives(p SetPlan, sets []ecraft.Set, answered []bool) bool {
 	return ecraft.CoveredSets(p.D, len(held)-(p.Survives-1), held)
 }
 
-// TestRSPaxosIsWeaker: at N = 5 two failures right after a commit lose it.
+// TestRSPaxosIsWeaker shows that at N = 5 two failures right after a commit lose the entry.
 func TestRSPaxosIsWeaker(t *testing.T) {
 	r := rounds.Of(5, 3000, 0)
 	sets := make([]ecraft.Set, 4)
@@ -112,8 +112,8 @@ func TestRSPaxosIsWeaker(t *testing.T) {
 	require.False(t, ecraft.CoveredSets(p.D, 2, []ecraft.Set{sets[0], sets[1], sets[2]}), "the leader and one more gone")
 }
 
-// TestCrosswordLine: the published chooser finds the line through its samples,
-// and picks by it.
+// TestCrosswordLine checks that the published chooser finds the line through its samples, and picks
+// by the line.
 func TestCrosswordLine(t *testing.T) {
 	c := NewCrosswordAdaptive()
 	r := rounds.Of(5, 300_000, 0)
@@ -135,7 +135,7 @@ func TestCrosswordLine(t *testing.T) {
 	p := c.AssignSets(r, sets)
 	require.Equal(t, 3, p.Level)
 	require.InDelta(t, 0.011, p.Predicted.Seconds(), 1e-4)
-	// One follower far away: two of the others are enough for full copies.
+	// A follower far away: two of the other followers are enough for full copies.
 	r.Now += time.Second
 	for i := range 100 {
 		at := r.Now + time.Duration(i)*10*time.Millisecond

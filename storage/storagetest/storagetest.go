@@ -22,7 +22,7 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// T is what the suite needs of a *testing.T or a *rapid.T.
+// T is the part of a *testing.T or a *rapid.T that the suite needs.
 type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
