@@ -190,12 +190,21 @@
 // leases on roles that stay, and answers everything else. Node.tryAdopt,
 // Node.mayGrant; TestReadsGoOnWhileAnotherResponderDies.
 //
+// L27. A permit lets a reader answer without the node: it says for which keys, until when
+// by the clock, and which entries the read has to see. The host publishes the permit that an
+// event leaves before anything that the event lets out. A reader reads the clock after it
+// has loaded the permit, and waits for the state machine. Otherwise a node answers a read without
+// a write that it has acknowledged, or by a lease that it has confirmed away, or that has
+// ended while the node stood still. Node.Permit, Permit.ReadIndex; seeds.
+//
 // # What Raft has to do
 //
 //   - Brakes are questions that answer no, or less, and change nothing: MayVote and
 //     MayCampaign (not for pre-votes), Committable, MayChange, MayHandOver.
 //   - Reads ask ReadIndex at any node, and LeaderIndex whenever a leader would take
 //     its commit index for a read.
+//   - Permit, after an event and before its messages, is for reads that arrive until the
+//     next event.
 //   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated,
 //     Committed, Applied, Acknowledged, Step and StepNote. News of the log come before
 //     questions about it, and before the message that tells others of it.

@@ -43,7 +43,8 @@ type ReplicaConfig struct {
 	// Clock is the clock of Leases and Coding, read when the replica takes an input. A nil Clock
 	// without Leases is the time of the replica's inputs; a nil Clock with Leases is a clock that
 	// includes the time for which the system is suspended (CLOCK_BOOTTIME). That clock is watched:
-	// while the clock runs beyond Leases.DriftPPM, leases stand aside (LeaseStatus.Aside).
+	// while the clock runs beyond Leases.DriftPPM, leases stand aside (LeaseStatus.Aside). With
+	// Leases, goroutines that read call the clock's Now, several at once.
 	Clock raft.Clock
 
 	// ReadOnly says how reads are confirmed.

@@ -111,6 +111,7 @@ type stream struct {
 // when the cluster lets it.
 type node struct {
 	r       *Replica
+	local   *LocalReads // nil without leases
 	cfg     Config
 	log     memLog
 	sm      *journal
@@ -155,6 +156,7 @@ func (c *cluster) start(n *node) {
 	n.appends, n.applies = nil, nil
 	n.r, err = New(n.cfg)
 	require.NoError(c.t, err)
+	n.local = NewLocalReads(n.cfg.Settings, n.cfg.Applied)
 }
 
 // ids returns the nodes in order, as a run must not depend on a map's order.
@@ -170,6 +172,7 @@ func (c *cluster) ids() []uint64 {
 // turn flushes a node and does what it asks for.
 func (c *cluster) turn(n *node) (busy bool) {
 	out := n.r.Flush(c.now)
+	n.local.Publish(n.r)
 	if n.r.Err() != nil && c.mayFail {
 		n.appends, n.applies = nil, nil
 		return false
@@ -215,6 +218,7 @@ func (c *cluster) work(n *node) bool {
 			var err error
 			results, err = n.sm.Apply(a.Batch)
 			require.NoError(c.t, err)
+			n.local.Applied(a.Batch.Index)
 		}
 		n.r.ApplyDone(a, results)
 		n.r.Durable(n.sm.index)

@@ -64,11 +64,14 @@ func (l *LocalReads) Publish(r *Replica) {
 		return
 	}
 	former := l.permit.Load()
-	permit := r.permit(former)
+	permit := r.Permit(former)
 	if permit != former {
 		l.permit.Store(permit)
 	}
 }
+
+// Permit returns the newest published permit, or nil.
+func (l *LocalReads) Permit() *leases.Permit { return l.permit.Load() }
 
 // Close has every read that comes later left to the replica, whatever is published.
 func (l *LocalReads) Close() {
@@ -181,8 +184,9 @@ func (l *LocalReads) tuned() []leases.Usage {
 	return list
 }
 
-// permit returns what the leases permit now: nothing, if the replica is out of service.
-func (r *Replica) permit(former *leases.Permit) *leases.Permit {
+// Permit returns what the leases permit now, given the last result or nil: nothing, if the
+// replica is out of service.
+func (r *Replica) Permit(former *leases.Permit) *leases.Permit {
 	if r.err != nil || r.leasing == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,7 +33,8 @@ type bug struct {
 	edits [][2]string
 	more  []mutate.Change
 	// by is the test that must find it, or empty for seeds: of TestClusters, or if what
-	// begins with "in Raft", of TestLeased; then a test is one of package raft.
+	// begins with "in Raft", of TestLeased; then a test is one of package raft. If what begins
+	// with "in Host", the test is one of the package of the file.
 	by string
 }
 
@@ -48,7 +50,7 @@ func mutants() []mutate.Mutant {
 	inOrder := slices.Concat(table, raftTable)
 	slices.SortStableFunc(inOrder, func(a, b bug) int { return cmp.Compare(a.number(), b.number()) })
 	for _, b := range inOrder {
-		if *all {
+		if *all && !strings.HasPrefix(b.what, "in Host") {
 			b.by = ""
 		}
 		tests, flags := "leases", []string{"-test.run=^" + b.by + "$", "-test.timeout=5m"}
@@ -59,6 +61,8 @@ func mutants() []mutate.Mutant {
 				fmt.Sprintf("-leased-seeds=%d", *seeds), fmt.Sprintf("-leased-first=%d", *first), "-leased-stop=1"}
 		case inRaft:
 			tests = "raft"
+		case strings.HasPrefix(b.what, "in Host"):
+			tests = path.Dir(b.file)
 		case b.by == "":
 			flags = []string{"-test.run=^TestClusters$", "-test.timeout=20m", "-test.cpu=1",
 				fmt.Sprintf("-lease-seeds=%d", *seeds), fmt.Sprintf("-lease-first=%d", *first), "-lease-count=false"}

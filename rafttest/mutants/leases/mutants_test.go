@@ -48,7 +48,9 @@ func TestMutants(t *testing.T) {
 			t.Errorf("leases/doc.go names %s, which is not there", name)
 		}
 	}
-	tests = append(tests, testsOf(t, filepath.Join(root, "raft"))...)
+	for _, dir := range []string{"raft", "rawnode", "internal/replica"} {
+		tests = append(tests, testsOf(t, filepath.Join(root, dir))...)
+	}
 	for _, b := range slices.Concat(table, raftTable) {
 		if b.by != "" && !slices.Contains(tests, b.by) {
 			t.Errorf("%s: %s is not there", b.what, b.by)

@@ -8,6 +8,34 @@ import "github.com/weftraft/weft/rafttest/internal/mutate"
 // table is the bugs. Each takes out one rule of leases, or one that somebody might
 // think he can do without. When code moves or changes its words, its mutants change too.
 var table = []bug{
+	// Reads by permits.
+	{"L27", "a permit has no end", "leases/permit.go",
+		edit("x.span.Start > at || now >= x.until {", "x.span.Start > at {"), nil, ""},
+	{"L27", "a permit ends with the last lease of a majority", "leases/voters.go",
+		edit("return ends[(len(ends)-1)/2]", "if slices.Contains(ends[(len(ends)-1)/2:], 0) {\n			return 0\n		}\n		return ends[len(ends)-1]"), nil, ""},
+	{"L27", "a permit stops at the commit index", "leases/permit.go",
+		edit("last: n.last, floor: n.applied", "last: n.committed, floor: n.applied"), nil, ""},
+	{"L27", "the permit stays when entries follow that touch other keys", "leases/permit.go",
+		edit("p.last == o.last && p.version == o.version &&", "len(p.touches.list) > 0 &&"), nil, ""},
+	{"L27", "in Host, the permit follows what the turn sends", "rawnode/loop.go",
+		edit("	h.local.Publish(r)\n	h.dispatch(out)\n", "	h.dispatch(out)\n	h.local.Publish(r)\n"), nil, "TestNothingLeavesAHostBeforeItsPermit"},
+	{"L27", "in Host, the clock is read before the permit is loaded", "internal/replica/local_reads.go", [][2]string{
+		{"	permit := l.permit.Load()\n	if permit == nil", "	now := leases.InstantOf(l.clock.Now())\n	permit := l.permit.Load()\n	if permit == nil"},
+		{"	now := leases.InstantOf(l.clock.Now())\n	index,", "	index,"},
+	}, nil, "TestReadLoadsItsPermitBeforeItReadsTheClock"},
+	{"L27", "in Host, reads go by the clock as of the last turn", "internal/replica/local_reads.go", [][2]string{
+		{"	closed  atomic.Bool\n", "	closed  atomic.Bool\n	turned  atomic.Int64\n"},
+		{"	former := l.permit.Load()\n", "	l.turned.Store(int64(leases.InstantOf(l.clock.Now())))\n	former := l.permit.Load()\n"},
+		{"	now := leases.InstantOf(l.clock.Now())\n", "	now := leases.Instant(l.turned.Load())\n"},
+	}, nil, "TestLocalReadsEndWithTheLease"},
+	{"L27", "in Host, a read does not wait for the state machine", "internal/replica/local_reads.go",
+		edit("if !ok || uint64(index) > l.applied.Load() {", "if !ok {"), nil, "TestLocalReadWaitsForTheStateMachine"},
+	{"L27", "in Host, a host that ends goes on answering", "internal/replica/local_reads.go",
+		edit("if l == nil || l.closed.Load() {", "if l == nil {"), nil, "TestClosedLocalReadsAnswerNothing"},
+	{"L27", "in Host, a host out of service goes on answering", "internal/replica/local_reads.go",
+		edit("if r.err != nil || r.leasing == nil {", "if r.leasing == nil {"), nil, "TestPermitGoesInTheTurnThatEndsTheLease"},
+	{"L27", "a permit for some keys is one for all", "leases/permit.go",
+		edit("if x.span.Start > at || now", "if now"), nil, ""},
 	// A lease on two clocks.
 	{"L1", "a lease counts from when its answer arrives", "leases/grantee.go",
 		edit("	p.holding = holding{until: at.after(d)", "	p.holding = holding{until: max(at, n.latest).after(d)"), nil, ""},
