@@ -23,8 +23,9 @@ func newKills() *cobra.Command {
 		Use:   "kills",
 		Short: "Kill leaders with leases off and on, and have responders fail",
 		Long: "kills starts two clusters of kvdemo processes, one with roster leases, kills their leaders in turns, and\n" +
-			"measures how long it takes until a write is acknowledged. Then it kills and stops responders, and\n" +
-			"cuts them off in one direction, and measures how long writes wait and which reads are late.",
+			"measures how long it takes until a write is acknowledged. Then it kills and stops responders, slows\n" +
+			"them down, cuts them off in one direction and has their disks be stuck, and measures how often and how\n" +
+			"long writes wait for them, and which reads are late.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(within("nodes", 3, 9, cfg.Nodes), within("kills", 0, 10_000, cfg.Kills), within("faults", 0, 1000, cfg.Faults),

@@ -19,11 +19,15 @@ import (
 // Fault is one failure of a responder.
 type Fault struct {
 	Failure string `json:"failure"`
-	// Held is the longest time that a write took which was under way at the failure or began
-	// after it. Holds is how often writes were held up: slow ones between which there were
-	// others count as one time each.
+	// Held is the longest time that a write took which waited for the responder; Holds is how
+	// often writes did: slow ones between which there were others count as one time each.
 	Held  time.Duration `json:"held_ns"`
 	Holds int           `json:"holds"`
+	// Besides is how often writes were slow while the leader's roster did not name the
+	// responder, so that nobody waited for it, and Slowest the longest time that one took:
+	// that is the machine, its disk above all, or another responder for which it was too slow.
+	Besides int           `json:"besides"`
+	Slowest time.Duration `json:"slowest_ns"`
 	// Reads is how many reads there were at the other nodes, of keys that nobody writes,
 	// Longest the longest of them. Before and After are 99th percentiles, before and after the
 	// failure; Late counts those after it that took over 2 ms more than Before.
@@ -32,39 +36,6 @@ type Fault struct {
 	Before  time.Duration `json:"before_ns"`
 	After   time.Duration `json:"after_ns"`
 	Longest time.Duration `json:"longest_ns"`
-}
-
-// failure is a way in which a responder fails, and how it gets well.
-type failure struct {
-	name, about  string
-	strike, heal func(c *cluster.Cluster, victim, leader *cluster.Node) error
-}
-
-func failures() []failure {
-	cut := func(yes, deaf bool) func(*cluster.Cluster, *cluster.Node, *cluster.Node) error {
-		return func(c *cluster.Cluster, victim, leader *cluster.Node) error {
-			from, to := victim.ID, leader.ID
-			if deaf {
-				from, to = to, from
-			}
-			c.Links.Cut(from, to, yes)
-			return nil
-		}
-	}
-	return []failure{
-		{
-			"killed", "SIGKILL",
-			func(_ *cluster.Cluster, v, _ *cluster.Node) error { return v.Kill() },
-			func(_ *cluster.Cluster, v, _ *cluster.Node) error { return v.Start() },
-		},
-		{
-			"stopped", "SIGSTOP; it goes on at the end",
-			func(_ *cluster.Cluster, v, _ *cluster.Node) error { return v.Pause() },
-			func(_ *cluster.Cluster, v, _ *cluster.Node) error { return v.Resume() },
-		},
-		{"deaf", "nothing of the leader reaches it; it hears the others, and all hear it", cut(true, true), cut(false, true)},
-		{"mute", "nothing of it reaches the leader; it hears all, and the others hear it", cut(true, false), cut(false, false)},
-	}
 }
 
 const (
@@ -76,26 +47,28 @@ const (
 	Bound = failTime + leaseTime
 	// observed is how long a failure is looked at.
 	observed = 2*Bound + time.Second
+	// slowWrite is what a write takes that is held up, at least.
+	slowWrite = failTime / 2
 	// lateBy is how much longer a read takes that counts as late.
 	lateBy = 2 * time.Millisecond
 )
 
 // faults has responders fail in each way.
 func (b *bench) faults(ctx context.Context) (err error) {
-	s := &side{name: "responders", leases: true}
-	if err := b.start(ctx, s, func(int, int) time.Duration { return 0 }); err != nil {
+	s := &side{name: "responders", leases: true, fails: true}
+	if err := b.start(ctx, s); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.c.Close()) }()
 	for i := range b.cfg.Faults {
 		for _, f := range failures() {
-			fault, err := s.fault(ctx, f)
+			fault, err := again(func() (Fault, error) { return s.fault(ctx, f) })
 			if err != nil {
 				return fmt.Errorf("%s, failure %d: %w", f.name, i+1, err)
 			}
 			b.results.Faults = append(b.results.Faults, fault)
-			b.say("failure %d of %d, %s: writes held up %d times, %v at most; %d of %d reads late, the longest took %v", i+1, b.cfg.Faults, f.name,
-				fault.Holds, fault.Held.Round(time.Millisecond), fault.Late, fault.Reads, fault.Longest.Round(10*time.Microsecond))
+			b.say("failure %d of %d, %s: writes held up %d times, %v at most, and %d times besides; %d of %d reads late, the longest took %v", i+1, b.cfg.Faults, f.name,
+				fault.Holds, fault.Held.Round(time.Millisecond), fault.Besides, fault.Late, fault.Reads, fault.Longest.Round(10*time.Microsecond))
 		}
 	}
 	return nil
@@ -110,63 +83,123 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 	}
 	others := slices.DeleteFunc(slices.Clone(s.c.Nodes), func(n *cluster.Node) bool { return n == leader })
 	victim, next := others[0], others[1]
-	w, r := startWrites(ctx, &cluster.Cluster{Nodes: []*cluster.Node{leader}}, nil), startReads(ctx, s.c, victim)
-	stop := sync.OnceFunc(func() { w.stop(); r.stop() })
+	w, r, n := startWrites(ctx, &cluster.Cluster{Nodes: []*cluster.Node{leader}}, nil), startReads(ctx, s.c, victim), watchNaming(ctx, leader, victim)
+	stop := sync.OnceValue(func() namings { w.stop(); r.stop(); return n.stop() })
 	defer stop()
 	if err := w.calm(ctx, time.Second); err != nil {
 		return Fault{}, err
 	}
+	if err := n.isNamed(ctx); err != nil {
+		return Fault{}, err
+	}
 	at := time.Now()
-	if err := f.strike(s.c, victim, leader); err != nil {
+	heal, err := f.strike(s, victim, leader)
+	if err != nil {
 		return Fault{}, err
 	}
-	select {
-	case <-ctx.Done():
-		return Fault{}, context.Cause(ctx)
-	case <-time.After(observed):
+	end, err := w.observe(ctx)
+	if err != nil {
+		return Fault{}, errors.Join(err, heal())
 	}
-	end := time.Now()
-	if _, err := w.next(ctx, end); err != nil {
+	seen := stop()
+	if err := heal(); err != nil {
 		return Fault{}, err
-	}
-	stop()
-	fault := Fault{Failure: f.name}
-	fault.writes(w.list(), at, end)
-	fault.reads(r.list(), at)
-	if err := f.heal(s.c, victim, leader); err != nil {
-		return fault, err
 	}
 	if _, err := s.c.WaitLeader(ctx); err != nil {
-		return fault, err
+		return Fault{}, err
 	}
-	return fault, s.c.HandTo(ctx, next)
+	if err := s.c.HandTo(ctx, next); err != nil {
+		return Fault{}, err
+	}
+	fault := Fault{Failure: f.name}
+	fault.reads(r.list(), at)
+	if !seen.oneTerm() {
+		return fault, fmt.Errorf("%w: node %d led in several terms", errDisturbed, leader.ID)
+	}
+	return fault, fault.writes(w.list(), at, end, seen)
 }
 
-// writes looks at the writes around a failure.
-func (f *Fault) writes(acks []ack, at, end time.Time) {
-	var calm []time.Duration
-	for _, a := range acks {
-		if a.done.Before(at) {
-			calm = append(calm, a.done.Sub(a.begun))
+// isNamed waits for the leader's word on its roster, and returns an error if the responder is
+// not named. The leader may have removed it just before, because the machine was too busy.
+func (n *naming) isNamed(ctx context.Context) error {
+	for begun, end := time.Now(), time.Now().Add(patience); time.Now().Before(end); {
+		if x, ok := n.last(begun); ok {
+			if !x.named {
+				return fmt.Errorf("%w: roster %d.%d does not name the responder that is to fail", errDisturbed, x.term, x.roster)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
 		}
 	}
-	// Much longer than usual, whatever the machine does besides.
-	slow := max(failTime/2, 2*virtual.Quantile(calm, 0.99))
+	return fmt.Errorf("the leader did not say within %v whom its roster names; look at the log of its process", patience)
+}
+
+// observe lets writes go on for a while, and until one of the time after that is done. It
+// returns when the while was over.
+func (w *writes) observe(ctx context.Context) (end time.Time, err error) {
+	select {
+	case <-ctx.Done():
+		return end, context.Cause(ctx)
+	case <-time.After(observed):
+	}
+	end = time.Now()
+	_, err = w.next(ctx, end)
+	return end, err
+}
+
+// hold is a time in which writes were slow, from the beginning of the first to the end of the
+// last.
+type hold struct {
+	from, to time.Time
+	longest  time.Duration
+}
+
+// holds returns when writes were slow, of those that were under way at an instant or begun
+// after it, and not after another one.
+func holds(acks []ack, at, end time.Time) (list []hold) {
 	slices.SortFunc(acks, func(a, b ack) int { return a.begun.Compare(b.begun) })
-	var until time.Time
 	for _, a := range acks {
 		took := a.done.Sub(a.begun)
-		if a.done.Before(at) || a.begun.After(end) {
+		if a.done.Before(at) || a.begun.After(end) || took <= slowWrite {
 			continue
 		}
-		f.Held = max(f.Held, took)
-		if took > slow {
-			if a.begun.After(until) {
-				f.Holds++
-			}
-			until = a.done
+		if len(list) == 0 || a.begun.After(list[len(list)-1].to) {
+			list = append(list, hold{from: a.begun, to: a.done})
+		}
+		h := &list[len(list)-1]
+		h.longest = max(h.longest, took)
+		if a.done.After(h.to) {
+			h.to = a.done
 		}
 	}
+	return list
+}
+
+// writes looks at the writes around a failure. It returns errDisturbed if nobody can tell
+// whether the responder held a write up.
+func (f *Fault) writes(acks []ack, at, end time.Time, seen namings) error {
+	for _, h := range holds(acks, at, end) {
+		// Of a time that began before the failure, what is after it counts.
+		from := h.from
+		if from.Before(at) {
+			from = at
+		}
+		switch seen.named(from, h.to) {
+		case sometimes:
+			f.Holds++
+			f.Held = max(f.Held, h.longest)
+		case never:
+			f.Besides++
+			f.Slowest = max(f.Slowest, h.longest)
+		case unknown:
+			return fmt.Errorf("%w: rosters came and went unseen while a write took %v", errDisturbed, h.longest)
+		}
+	}
+	return nil
 }
 
 // reads looks at the reads around a failure.

@@ -49,11 +49,13 @@ type Results struct {
 	Faults []Fault `json:"faults"`
 }
 
-// side is a cluster.
+// side is a cluster. Where responders are to fail in all ways, its links can be cut and
+// slowed down, and its disks be stuck.
 type side struct {
-	name   string
-	leases bool
-	c      *cluster.Cluster
+	name          string
+	leases, fails bool
+	dir           string
+	c             *cluster.Cluster
 }
 
 type bench struct {
@@ -84,16 +86,18 @@ func (b *bench) say(format string, args ...any) {
 }
 
 // start starts a cluster and has every node of it be a responder, if it has leases.
-func (b *bench) start(ctx context.Context, s *side, delay func(from, to int) time.Duration) (err error) {
+func (b *bench) start(ctx context.Context, s *side) (err error) {
 	args := []string{"--tick", b.cfg.Tick.String(), "--election-ticks", fmt.Sprint(b.cfg.ElectionTicks)}
 	if s.leases {
 		args = append(args, "--leases")
 	}
-	s.c, err = cluster.Start(ctx, cluster.Config{
-		Name: s.name, Serve: []string{b.cfg.Kvdemo, "serve"}, Args: args, Nodes: b.cfg.Nodes, Delay: delay,
-		Dir: filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun))),
-	})
-	if err != nil {
+	s.dir = filepath.Join(b.cfg.Dir, fmt.Sprintf("%s-%d", s.name, time.Since(b.begun)))
+	cfg := cluster.Config{Name: s.name, Serve: []string{b.cfg.Kvdemo, "serve"}, Args: args, Nodes: b.cfg.Nodes, Dir: s.dir}
+	if s.fails {
+		cfg.Delay = func(int, int) time.Duration { return 0 }
+		cfg.NodeArgs = func(id int) []string { return []string{"--stuck-disk", s.stuckDisk(id)} }
+	}
+	if s.c, err = cluster.Start(ctx, cfg); err != nil {
 		return err
 	}
 	if !s.leases {
@@ -127,7 +131,7 @@ func (s *side) ready(ctx context.Context) (*cluster.Node, error) {
 // kills kills the leaders of all sides in turns. While one side gets well the next is hit.
 func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
 	for _, s := range sides {
-		if err := b.start(ctx, s, nil); err != nil {
+		if err := b.start(ctx, s); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.c.Close()) }()
@@ -136,7 +140,7 @@ func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
 		line := fmt.Sprintf("kill %d of %d:", i+1, b.cfg.Kills)
 		for j := range sides {
 			s := sides[(i+j)%len(sides)] // each is first as often as the other
-			gap, err := s.kill(ctx)
+			gap, err := again(func() (time.Duration, error) { return s.kill(ctx) })
 			if err != nil {
 				return fmt.Errorf("%s, kill %d: %w", s.name, i+1, err)
 			}
@@ -151,22 +155,23 @@ func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
 // warm is how long clients write before a failure.
 const warm = 200 * time.Millisecond
 
-// errDisturbed says that a cluster had an election of its own.
-var errDisturbed = errors.New("the leader changed before it was killed, on a machine that is too busy")
+// errDisturbed says that what was measured is not what was meant.
+var errDisturbed = errors.New("the machine is too busy: stop what else runs, or use a longer --tick")
 
-// kill kills the leader under writes, and returns when writes go on. It starts the node
-// again.
-func (s *side) kill(ctx context.Context) (gap time.Duration, err error) {
+// again measures until nothing disturbed it, a few times at most.
+func again[T any](measure func() (T, error)) (x T, err error) {
 	const tries = 5
 	for range tries {
-		if gap, err = s.killOnce(ctx); !errors.Is(err, errDisturbed) {
+		if x, err = measure(); !errors.Is(err, errDisturbed) {
 			break
 		}
 	}
-	return gap, err
+	return x, err
 }
 
-func (s *side) killOnce(ctx context.Context) (time.Duration, error) {
+// kill kills the leader under writes, and returns when writes go on. It starts the node
+// again.
+func (s *side) kill(ctx context.Context) (time.Duration, error) {
 	leader, err := s.ready(ctx)
 	if err != nil {
 		return 0, err
@@ -177,7 +182,7 @@ func (s *side) killOnce(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if now, err := s.c.WaitLeader(ctx); err != nil || now != leader {
-		return 0, cmp.Or(err, errDisturbed)
+		return 0, cmp.Or(err, fmt.Errorf("%w: the leader changed before it was killed", errDisturbed))
 	}
 	at := time.Now()
 	if err := leader.Kill(); err != nil {

@@ -20,16 +20,57 @@ func times(start time.Time, each ...[2]time.Duration) (acks []ack) {
 	return acks
 }
 
+// since makes samples of rosters, which name the responder or do not, each for the time from
+// the end of the one before.
+func since(start time.Time, each ...sample) (seen namings) {
+	for i, x := range each {
+		x.from, x.to, x.leads = start.Add(time.Duration(i)*500*ms), start.Add(time.Duration(i)*500*ms+5*ms), true
+		seen = append(seen, x)
+	}
+	return seen
+}
+
 func TestHoldsAreCountedOnce(t *testing.T) {
 	start := time.Now()
 	at, end := start.Add(100*ms), start.Add(5*time.Second)
+	seen := since(start, make([]sample, 20)...)
+	seen[0].named = true // up to the next sample, at 505 ms
+	seen[1].roster, seen[2].roster = 1, 1
+	for i := range seen[3:] {
+		seen[3+i].roster = 1
+	}
 	var f Fault
-	f.writes(times(start,
+	require.NoError(t, f.writes(times(start,
 		[2]time.Duration{10 * ms, 5 * ms}, [2]time.Duration{20 * ms, 400 * ms}, // under way at the failure
-		[2]time.Duration{120 * ms, 800 * ms}, [2]time.Duration{900 * ms, 5 * ms}, [2]time.Duration{500 * ms, 300 * ms},
-		[2]time.Duration{2000 * ms, 260 * ms}, [2]time.Duration{6000 * ms, 900 * ms}), at, end)
-	require.Equal(t, 800*ms, f.Held, "of those that began before the end")
+		[2]time.Duration{120 * ms, 800 * ms}, [2]time.Duration{900 * ms, 5 * ms}, [2]time.Duration{500 * ms, 300 * ms}, [2]time.Duration{810 * ms, 260 * ms},
+		[2]time.Duration{2000 * ms, 260 * ms}, [2]time.Duration{6000 * ms, 900 * ms}), at, end, seen))
+	require.Equal(t, Fault{Held: 800 * ms, Holds: 1, Besides: 1, Slowest: 260 * ms}, f, "of those that began before the end")
+}
+
+// A responder that is named again holds writes up again, and that shows. Where rosters went
+// by unseen, nobody can tell.
+func TestHoldsOfAResponderThatIsNamedAgain(t *testing.T) {
+	start := time.Now()
+	slow := times(start, [2]time.Duration{10 * ms, 500 * ms}, [2]time.Duration{2600 * ms, 400 * ms})
+	seen := since(start, sample{named: true}, sample{named: true}, sample{roster: 1}, sample{roster: 1}, sample{roster: 1}, sample{roster: 2, named: true}, sample{roster: 3}, sample{roster: 3})
+	var f Fault
+	require.NoError(t, f.writes(slow, start, start.Add(time.Minute), seen))
 	require.Equal(t, 2, f.Holds)
+	require.True(t, seen.oneTerm())
+
+	seen[5].named = false
+	f = Fault{}
+	require.NoError(t, f.writes(slow, start, start.Add(time.Minute), seen))
+	require.Equal(t, Fault{Held: 500 * ms, Holds: 1, Besides: 1, Slowest: 400 * ms}, f)
+
+	seen[5].roster = 1
+	require.ErrorIs(t, f.writes(slow, start, start.Add(time.Minute), seen), errDisturbed)
+	seen[5].roster = 2
+	require.Equal(t, never, seen.named(start.Add(1500*ms), start.Add(2*time.Second)))
+	require.Equal(t, unknown, seen.named(start, start.Add(time.Minute)), "after the last sample")
+	require.Equal(t, unknown, namings(nil).named(start, start))
+	seen[7].leads = false
+	require.False(t, seen.oneTerm())
 }
 
 func TestLateReads(t *testing.T) {
@@ -50,5 +91,5 @@ func TestReport(t *testing.T) {
 	require.Equal(t, []string{"leases off", "2", "500", "700", "700", "700"}, s.Tables[0].Rows[1])
 	require.Equal(t, []string{"leases", "2", "400", "600", "600", "600"}, s.Tables[0].Rows[2])
 	require.Len(t, s.Tables[1].Rows, 2)
-	require.Equal(t, []string{"2", "900", "1", "20", "1.000", "2.000", "2", "3.000"}, s.Tables[1].Rows[1][2:])
+	require.Equal(t, []string{"2", "900", "1", "0", "0", "20", "1.000", "2.000", "2", "3.000"}, s.Tables[1].Rows[1][2:])
 }

@@ -57,9 +57,12 @@ func gapTable(gaps []Gap) virtual.Table {
 func faultTable(faults []Fault) virtual.Table {
 	t := virtual.Table{
 		Title: fmt.Sprintf("A responder fails under writes and reads; a write may wait for %v at most (Fail %v, Lease %v):", Bound, failTime, leaseTime),
-		Rows:  [][]string{{"failure", "what it is", "times", "longest write", "holds a time", "reads", "99% before", "99% after", "late", "longest read"}},
-		Notes: []string{"Reads are those at the other nodes, of keys that nobody writes. A read is late if it takes more than 2 ms longer than 99% of reads did\n" +
-			"before; what else runs on the machine makes some late, too. In virtual time there are none: `weftbench responders`."},
+		Rows:  [][]string{{"failure", "what it is", "times", "longest write", "holds a time", "besides", "slowest", "reads", "99% before", "99% after", "late", "longest read"}},
+		Notes: []string{fmt.Sprintf("*Longest write*: of those that waited for the responder. *Holds a time*: the most times that writes waited for one that failed, for over %v. *Besides*: how\n"+
+			"often, in all, writes took as long while the leader's roster did not name it, and *slowest* the longest: what else runs on the machine, above all what\n"+
+			"else syncs its disk. With nothing else there are none.", slowWrite),
+			"Reads are those at the other nodes, of keys that nobody writes. A read is late if it takes more than 2 ms longer than 99% of reads did\n" +
+				"before; what else runs on the machine makes some late, too. In virtual time there are none: `weftbench responders`."},
 	}
 	for _, f := range failures() {
 		sum, times := Fault{}, 0
@@ -69,11 +72,12 @@ func faultTable(faults []Fault) virtual.Table {
 			}
 			times++
 			sum.Held, sum.Holds, sum.Longest = max(sum.Held, x.Held), max(sum.Holds, x.Holds), max(sum.Longest, x.Longest)
+			sum.Besides, sum.Slowest = sum.Besides+x.Besides, max(sum.Slowest, x.Slowest)
 			sum.Before, sum.After = max(sum.Before, x.Before), max(sum.After, x.After)
 			sum.Reads, sum.Late = sum.Reads+x.Reads, sum.Late+x.Late
 		}
 		if times > 0 {
-			t.Rows = append(t.Rows, []string{f.name, f.about, strconv.Itoa(times), whole(sum.Held), strconv.Itoa(sum.Holds), strconv.Itoa(sum.Reads),
+			t.Rows = append(t.Rows, []string{f.name, f.about, strconv.Itoa(times), whole(sum.Held), strconv.Itoa(sum.Holds), strconv.Itoa(sum.Besides), whole(sum.Slowest), strconv.Itoa(sum.Reads),
 				virtual.Millis(sum.Before), virtual.Millis(sum.After), strconv.Itoa(sum.Late), virtual.Millis(sum.Longest)})
 		}
 	}

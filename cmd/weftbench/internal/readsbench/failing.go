@@ -80,6 +80,10 @@ func failures(fail time.Duration) []failure {
 			g.c.After(3*g.leased.Lease, func() { g.c.Resume(victim) })
 			return nil
 		}},
+		{"faltering", "it stands still for 1.4 times Fail, and goes on for 0.2 times, again and again", func(g *group, victim uint64) error {
+			g.falter(victim, fail*14/10, fail/5)
+			return nil
+		}},
 		{"slow", "messages take so long as Fail, to it and from it", func(g *group, victim uint64) error {
 			return g.relink(victim, vnet.Link{Delay: fail}, vnet.Link{Delay: fail})
 		}},
@@ -93,6 +97,15 @@ func failures(fail time.Duration) []failure {
 			return g.c.SetNode(victim, vnet.Node{Egress: virtual.Egress, Sync: never})
 		}},
 	}
+}
+
+// falter has a node stand still and go on by turns.
+func (g *group) falter(id uint64, still, on time.Duration) {
+	g.c.Pause(id)
+	g.c.After(still, func() {
+		g.c.Resume(id)
+		g.c.After(on, func() { g.falter(id, still, on) })
+	})
 }
 
 // relink changes all links to a node, and all links from the node.

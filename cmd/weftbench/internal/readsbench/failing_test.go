@@ -23,7 +23,7 @@ func TestFailedResponderHoldsWritesUpOnce(t *testing.T) {
 	cfg := failConfig(t, 3, 5, 7)
 	rows, err := cfg.Failing(t.Context())
 	require.NoError(t, err)
-	require.Len(t, rows, 3*2*6)
+	require.Len(t, rows, 3*2*7)
 	for _, r := range rows {
 		what := r.Policy + ", " + r.Failure
 		t.Logf("N=%d, %s: writes are held up %d times, %v at most", r.Voters, what, r.Holds, r.Held)
