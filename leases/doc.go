@@ -197,7 +197,7 @@
 //   - Reads ask ReadIndex at any node, and LeaderIndex whenever a leader would take
 //     its commit index for a read.
 //   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated,
-//     Committed, Applied, Acknowledged, Step and StepNote. News of the log come before
+//     Committed, Applied, Acknowledged, Step, StepNote and StandAside. News of the log come before
 //     questions about it, and before the message that tells others of it.
 //   - Work is Tick, and Poll after news and ticks.
 //
