@@ -87,6 +87,11 @@ test-metrics: ## a real Prometheus (apt-get install prometheus) scrapes nodes: h
 test-deploy: ## what is in deploy/: the Dockerfile's program is built, the compose file's nodes run (about 3 minutes the first time)
 	cd cmd && KVDEMO_TEST_DEPLOY=1 $(GO) test -count=1 -v -timeout 15m -run 'Deployed|Dockerfile|Compose|Unit|DeployPage' ./kvdemo
 
+.PHONY: test-bench-etcd
+test-bench-etcd: ## weftbench reads --real measures released etcd, which is built first (about 2 minutes)
+	cd conformance/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
+	cd cmd && WEFTBENCH_TEST_ETCD=$(CURDIR)/.cache/etcd-released/etcd $(GO) test -count=1 -v -timeout 10m -run '^TestRealReadsOfEtcd$$' ./weftbench
+
 # The commit whose kvdemo the members run first.
 UPGRADE_FROM ?= 845df0e
 
@@ -213,9 +218,10 @@ bench-redis-quick: ## the same, printed, with one short round (under a minute)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
 .PHONY: bench-reads
-bench-reads: ## reads by policy, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 12 minutes)
+bench-reads: ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 14 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
-	bin/weftbench reads --real --out docs/benchmarks-reads.md
+	cd conformance/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
+	bin/weftbench reads --real --etcd .cache/etcd-released/etcd --out docs/benchmarks-reads.md
 	bin/weftbench kills --out docs/benchmarks-reads.md
 
 .PHONY: bench-etcd

@@ -19,6 +19,7 @@ require (
 	github.com/weftraft/weft/metrics v0.1.0
 	github.com/weftraft/weft/rafttest v0.1.0
 	github.com/weftraft/weft/tracing v0.1.0
+	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.47.0

@@ -206,7 +206,7 @@
 //   - Permit, after an event and before its messages, is for reads that arrive until the
 //     next event.
 //   - News are Turned, TermDurable, Heard, Configured, Appended, Truncated,
-//     Committed, Applied, Acknowledged, Step and StepNote. News of the log come before
+//     Committed, Applied, Acknowledged, Step, StepNote and StandAside. News of the log come before
 //     questions about it, and before the message that tells others of it.
 //   - Work is Tick, and Poll after news and ticks.
 //

@@ -86,10 +86,10 @@ func (p *Permit) covers(now Instant, span Span) bool {
 	return false
 }
 
-// equal reports whether both permits give the same answers. A higher floor does not matter: it
+// equal reports whether both permits give the same answers, and count reads alike. A higher floor does not matter: it
 // raises the index of a read to an entry that is applied.
 func (p *Permit) equal(o *Permit) bool {
-	return p.Leads == o.Leads && p.last == o.last && p.version == o.version && slices.Equal(p.parts, o.parts)
+	return p.Leads == o.Leads && p.Tuned == o.Tuned && p.last == o.last && p.version == o.version && slices.Equal(p.parts, o.parts)
 }
 
 // Permit returns what this node permits until the next news or work: the former permit where

@@ -161,6 +161,11 @@ func TestOperatorSwitchesTheTuner(t *testing.T) {
 	require.Equal(t, TunerStatus{Mode: TunerOff}, s.tunerOf(1))
 	require.False(t, s.member(3).lease.Tunes())
 
+	permit := lead.Permit(nil)
+	require.False(t, permit.Tuned)
+	require.NoError(t, lead.SetWanted(s.member(1).reading(), []Want{byHand}, TunerWatch))
+	require.True(t, lead.Permit(permit).Tuned, "reads by permits count from now on, too")
+
 	set(TunerWatch)
 	s.readAt(3, 0, 500)
 	s.readAt(1, 1, 50)

@@ -108,7 +108,7 @@ func (c *Config) leaseDefaults() {
 		own.Tick = c.TickInterval
 	}
 	c.Replica.Leases = &own
-	if c.Replica.Clock == nil {
+	if _, plain := c.Replica.Clock.(clock.Boottime); plain || c.Replica.Clock == nil {
 		c.Replica.Clock = clock.Watched{DriftPPM: cmp.Or(own.DriftPPM, leases.DefaultDriftPPM)}
 	}
 }
@@ -135,9 +135,7 @@ type clockWatch struct {
 // clock that cannot carry leases is an error.
 func watchClock(cfg *Config) (clockWatch, error) {
 	l := cfg.Replica.Leases
-	_, own := cfg.Replica.Clock.(clock.Boottime)
-	_, watched := cfg.Replica.Clock.(clock.Watched)
-	if l == nil || !own && !watched {
+	if _, watched := cfg.Replica.Clock.(clock.Watched); l == nil || !watched {
 		return clockWatch{stop: func() {}}, nil
 	}
 	if err := clock.Check(cmp.Or(l.Resolution, leases.DefaultResolution)); err != nil {

@@ -32,6 +32,7 @@ func (f *realFlags) add(cmd *cobra.Command) {
 	flags.IntSliceVar(&f.cfg.Sizes, "real-sizes", []int{3, 5}, "with --real: sizes of groups there, 3 to 9")
 	flags.StringSliceVar(&f.cfg.Networks, "real-networks", []string{"wan", "geo"}, "with --real: wide networks with clients near each node")
 	flags.StringSliceVar(&f.cfg.Policies, "real-policies", nil, "with --real: policies there, each quoted if it has a comma (default: all)")
+	flags.StringVar(&f.cfg.Etcd, "etcd", "", "with --real: a server of released etcd (cd conformance/etcd; go run . build --core upstream --out DIR), for rows of it")
 	flags.StringVar(&f.data, "data", "", "with --real: directory for the nodes' data (default: a temporary one)")
 }
 
@@ -49,6 +50,9 @@ func (f *realFlags) run(cmd *cobra.Command, out outFlags) error {
 	for _, p := range f.cfg.Policies {
 		if err := oneOf("real-policies", p, realreads.PolicyNames()...); err != nil {
 			return err
+		}
+		if p == "etcd" && f.cfg.Etcd == "" {
+			return errors.New(`--real-policies: "etcd" needs a server of etcd, want --etcd PROGRAM as well`)
 		}
 	}
 	self, err := os.Executable()

@@ -7,6 +7,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
@@ -40,10 +41,32 @@ func TestRealReads(t *testing.T) {
 
 	for _, bad := range []struct{ flag, value, want string }{
 		{"--real-networks", "moon", `--real-networks: "moon", want one of wan, geo`},
-		{"--real-policies", "guess", `--real-policies: "guess", want one of ReadIndex`},
+		{"--real-policies", "guess", `--real-policies: "guess", want one of etcd, ReadIndex`},
 		{"--real-sizes", "2", "--real-sizes: 2, want 3 to 9"},
+		{"--real-policies", "etcd", `--real-policies: "etcd" needs a server of etcd, want --etcd PROGRAM as well`},
 	} {
 		_, _, err = weftbench(t, "reads", "--real", bad.flag, bad.value)
 		require.ErrorContains(t, err, bad.want)
 	}
+}
+
+// Released etcd is measured over the same links: a linearizable read takes a round trip to the
+// leader, and from there to a majority.
+func TestRealReadsOfEtcd(t *testing.T) {
+	etcd := os.Getenv("WEFTBENCH_TEST_ETCD")
+	if etcd == "" {
+		t.Skip("make test-bench-etcd builds a server of etcd for this")
+	}
+	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--etcd", etcd, "--data", t.TempDir(), "--real-time", "2s",
+		"--real-networks", "wan", "--real-policies", "etcd", "--real-clients", "2", "--real-sizes", "3", "--json")
+	require.NoError(t, err, progress)
+	var r realreads.Results
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Len(t, r.Rows, 1)
+	row := r.Rows[0]
+	require.Zero(t, row.Failed)
+	require.Zero(t, row.Local)
+	require.Greater(t, row.Reads[0].P50, 25*time.Millisecond, "the leader asks a majority")
+	require.Greater(t, row.Reads[1].P50, 60*time.Millisecond, "and a follower asks the leader first")
+	require.Greater(t, row.Writes[1].P50, 60*time.Millisecond)
 }

@@ -18,7 +18,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v7.35.1
-// source: kv.proto
+// source: kvpb/kv.proto
 
 package kvpb
 
@@ -74,11 +74,11 @@ func (x TunerMode) String() string {
 }
 
 func (TunerMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[0].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[0].Descriptor()
 }
 
 func (TunerMode) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[0]
+	return &file_kvpb_kv_proto_enumTypes[0]
 }
 
 func (x TunerMode) Number() protoreflect.EnumNumber {
@@ -87,7 +87,7 @@ func (x TunerMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TunerMode.Descriptor instead.
 func (TunerMode) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{0}
 }
 
 type Outcome_Verdict int32
@@ -132,11 +132,11 @@ func (x Outcome_Verdict) String() string {
 }
 
 func (Outcome_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[1].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[1].Descriptor()
 }
 
 func (Outcome_Verdict) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[1]
+	return &file_kvpb_kv_proto_enumTypes[1]
 }
 
 func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
@@ -145,7 +145,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{0, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{0, 0}
 }
 
 type ReadPolicy_Kind int32
@@ -193,11 +193,11 @@ func (x ReadPolicy_Kind) String() string {
 }
 
 func (ReadPolicy_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[2].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[2].Descriptor()
 }
 
 func (ReadPolicy_Kind) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[2]
+	return &file_kvpb_kv_proto_enumTypes[2]
 }
 
 func (x ReadPolicy_Kind) Number() protoreflect.EnumNumber {
@@ -206,7 +206,7 @@ func (x ReadPolicy_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReadPolicy_Kind.Descriptor instead.
 func (ReadPolicy_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{4, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{4, 0}
 }
 
 type Action_Kind int32
@@ -257,11 +257,11 @@ func (x Action_Kind) String() string {
 }
 
 func (Action_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[3].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[3].Descriptor()
 }
 
 func (Action_Kind) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[3]
+	return &file_kvpb_kv_proto_enumTypes[3]
 }
 
 func (x Action_Kind) Number() protoreflect.EnumNumber {
@@ -270,7 +270,7 @@ func (x Action_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Action_Kind.Descriptor instead.
 func (Action_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{12, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{12, 0}
 }
 
 type Action_Condition int32
@@ -306,11 +306,11 @@ func (x Action_Condition) String() string {
 }
 
 func (Action_Condition) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[4].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[4].Descriptor()
 }
 
 func (Action_Condition) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[4]
+	return &file_kvpb_kv_proto_enumTypes[4]
 }
 
 func (x Action_Condition) Number() protoreflect.EnumNumber {
@@ -319,7 +319,7 @@ func (x Action_Condition) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Action_Condition.Descriptor instead.
 func (Action_Condition) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{12, 1}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{12, 1}
 }
 
 type TxnResponse_Result_Code int32
@@ -364,11 +364,11 @@ func (x TxnResponse_Result_Code) String() string {
 }
 
 func (TxnResponse_Result_Code) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[5].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[5].Descriptor()
 }
 
 func (TxnResponse_Result_Code) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[5]
+	return &file_kvpb_kv_proto_enumTypes[5]
 }
 
 func (x TxnResponse_Result_Code) Number() protoreflect.EnumNumber {
@@ -377,7 +377,7 @@ func (x TxnResponse_Result_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TxnResponse_Result_Code.Descriptor instead.
 func (TxnResponse_Result_Code) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{13, 0, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{13, 0, 0}
 }
 
 type WatchResponse_Event_Kind int32
@@ -419,11 +419,11 @@ func (x WatchResponse_Event_Kind) String() string {
 }
 
 func (WatchResponse_Event_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_kv_proto_enumTypes[6].Descriptor()
+	return file_kvpb_kv_proto_enumTypes[6].Descriptor()
 }
 
 func (WatchResponse_Event_Kind) Type() protoreflect.EnumType {
-	return &file_kv_proto_enumTypes[6]
+	return &file_kvpb_kv_proto_enumTypes[6]
 }
 
 func (x WatchResponse_Event_Kind) Number() protoreflect.EnumNumber {
@@ -432,7 +432,7 @@ func (x WatchResponse_Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WatchResponse_Event_Kind.Descriptor instead.
 func (WatchResponse_Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16, 0, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{16, 0, 0}
 }
 
 // Outcome of a write that failed.
@@ -447,7 +447,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_kv_proto_msgTypes[0]
+	mi := &file_kvpb_kv_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +459,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[0]
+	mi := &file_kvpb_kv_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +472,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Outcome) GetVerdict() Outcome_Verdict {
@@ -501,7 +501,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_kv_proto_msgTypes[1]
+	mi := &file_kvpb_kv_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +513,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[1]
+	mi := &file_kvpb_kv_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +526,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{1}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Session) GetId() uint64 {
@@ -554,7 +554,7 @@ type PutRequest struct {
 
 func (x *PutRequest) Reset() {
 	*x = PutRequest{}
-	mi := &file_kv_proto_msgTypes[2]
+	mi := &file_kvpb_kv_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +566,7 @@ func (x *PutRequest) String() string {
 func (*PutRequest) ProtoMessage() {}
 
 func (x *PutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[2]
+	mi := &file_kvpb_kv_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +579,7 @@ func (x *PutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutRequest.ProtoReflect.Descriptor instead.
 func (*PutRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{2}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PutRequest) GetKey() string {
@@ -614,7 +614,7 @@ type PutResponse struct {
 
 func (x *PutResponse) Reset() {
 	*x = PutResponse{}
-	mi := &file_kv_proto_msgTypes[3]
+	mi := &file_kvpb_kv_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +626,7 @@ func (x *PutResponse) String() string {
 func (*PutResponse) ProtoMessage() {}
 
 func (x *PutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[3]
+	mi := &file_kvpb_kv_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +639,7 @@ func (x *PutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResponse.ProtoReflect.Descriptor instead.
 func (*PutResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{3}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutResponse) GetIndex() uint64 {
@@ -664,7 +664,7 @@ type ReadPolicy struct {
 
 func (x *ReadPolicy) Reset() {
 	*x = ReadPolicy{}
-	mi := &file_kv_proto_msgTypes[4]
+	mi := &file_kvpb_kv_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -676,7 +676,7 @@ func (x *ReadPolicy) String() string {
 func (*ReadPolicy) ProtoMessage() {}
 
 func (x *ReadPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[4]
+	mi := &file_kvpb_kv_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -689,7 +689,7 @@ func (x *ReadPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPolicy.ProtoReflect.Descriptor instead.
 func (*ReadPolicy) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{4}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReadPolicy) GetKind() ReadPolicy_Kind {
@@ -731,7 +731,7 @@ type Served struct {
 
 func (x *Served) Reset() {
 	*x = Served{}
-	mi := &file_kv_proto_msgTypes[5]
+	mi := &file_kvpb_kv_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +743,7 @@ func (x *Served) String() string {
 func (*Served) ProtoMessage() {}
 
 func (x *Served) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[5]
+	mi := &file_kvpb_kv_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +756,7 @@ func (x *Served) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Served.ProtoReflect.Descriptor instead.
 func (*Served) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{5}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Served) GetBy() string {
@@ -800,7 +800,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_kv_proto_msgTypes[6]
+	mi := &file_kvpb_kv_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +812,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[6]
+	mi := &file_kvpb_kv_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +825,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{6}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetRequest) GetKey() string {
@@ -864,7 +864,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_kv_proto_msgTypes[7]
+	mi := &file_kvpb_kv_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +876,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[7]
+	mi := &file_kvpb_kv_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +889,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{7}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetResponse) GetValue() []byte {
@@ -933,7 +933,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_kv_proto_msgTypes[8]
+	mi := &file_kvpb_kv_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +945,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[8]
+	mi := &file_kvpb_kv_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +958,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{8}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReadRequest) GetKey() string {
@@ -1005,7 +1005,7 @@ type ReadChunk struct {
 
 func (x *ReadChunk) Reset() {
 	*x = ReadChunk{}
-	mi := &file_kv_proto_msgTypes[9]
+	mi := &file_kvpb_kv_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1017,7 @@ func (x *ReadChunk) String() string {
 func (*ReadChunk) ProtoMessage() {}
 
 func (x *ReadChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[9]
+	mi := &file_kvpb_kv_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1030,7 @@ func (x *ReadChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadChunk.ProtoReflect.Descriptor instead.
 func (*ReadChunk) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{9}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReadChunk) GetSize() uint64 {
@@ -1082,7 +1082,7 @@ type TxnRequest struct {
 
 func (x *TxnRequest) Reset() {
 	*x = TxnRequest{}
-	mi := &file_kv_proto_msgTypes[10]
+	mi := &file_kvpb_kv_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1094,7 @@ func (x *TxnRequest) String() string {
 func (*TxnRequest) ProtoMessage() {}
 
 func (x *TxnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[10]
+	mi := &file_kvpb_kv_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1107,7 @@ func (x *TxnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnRequest.ProtoReflect.Descriptor instead.
 func (*TxnRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{10}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TxnRequest) GetCompares() []*Compare {
@@ -1154,7 +1154,7 @@ type Compare struct {
 
 func (x *Compare) Reset() {
 	*x = Compare{}
-	mi := &file_kv_proto_msgTypes[11]
+	mi := &file_kvpb_kv_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1166,7 @@ func (x *Compare) String() string {
 func (*Compare) ProtoMessage() {}
 
 func (x *Compare) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[11]
+	mi := &file_kvpb_kv_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1179,7 @@ func (x *Compare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compare.ProtoReflect.Descriptor instead.
 func (*Compare) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{11}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Compare) GetKey() string {
@@ -1263,7 +1263,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kvpb_kv_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1275,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kvpb_kv_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1288,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{12}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Action) GetKind() Action_Kind {
@@ -1361,7 +1361,7 @@ type TxnResponse struct {
 
 func (x *TxnResponse) Reset() {
 	*x = TxnResponse{}
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kvpb_kv_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1373,7 @@ func (x *TxnResponse) String() string {
 func (*TxnResponse) ProtoMessage() {}
 
 func (x *TxnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kvpb_kv_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1386,7 @@ func (x *TxnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnResponse.ProtoReflect.Descriptor instead.
 func (*TxnResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{13}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TxnResponse) GetIndex() uint64 {
@@ -1436,7 +1436,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kvpb_kv_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1448,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kvpb_kv_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1461,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{14}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Position) GetGroup() uint64 {
@@ -1494,7 +1494,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kvpb_kv_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1506,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kvpb_kv_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1519,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{15}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchRequest) GetKeys() isWatchRequest_Keys {
@@ -1583,7 +1583,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kvpb_kv_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1595,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kvpb_kv_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1608,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WatchResponse) GetEvents() []*WatchResponse_Event {
@@ -1635,7 +1635,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kvpb_kv_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1647,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kvpb_kv_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1660,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{17}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteRequest) GetKey() string {
@@ -1688,7 +1688,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kvpb_kv_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1700,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kvpb_kv_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1713,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteResponse) GetIndex() uint64 {
@@ -1743,7 +1743,7 @@ type PutPartRequest struct {
 
 func (x *PutPartRequest) Reset() {
 	*x = PutPartRequest{}
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kvpb_kv_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1755,7 @@ func (x *PutPartRequest) String() string {
 func (*PutPartRequest) ProtoMessage() {}
 
 func (x *PutPartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kvpb_kv_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1768,7 @@ func (x *PutPartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPartRequest.ProtoReflect.Descriptor instead.
 func (*PutPartRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{19}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutPartRequest) GetKey() string {
@@ -1815,7 +1815,7 @@ type PutPartResponse struct {
 
 func (x *PutPartResponse) Reset() {
 	*x = PutPartResponse{}
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kvpb_kv_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +1827,7 @@ func (x *PutPartResponse) String() string {
 func (*PutPartResponse) ProtoMessage() {}
 
 func (x *PutPartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kvpb_kv_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +1840,7 @@ func (x *PutPartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPartResponse.ProtoReflect.Descriptor instead.
 func (*PutPartResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{20}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutPartResponse) GetIndex() uint64 {
@@ -1863,7 +1863,7 @@ type FinishRequest struct {
 
 func (x *FinishRequest) Reset() {
 	*x = FinishRequest{}
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kvpb_kv_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1875,7 @@ func (x *FinishRequest) String() string {
 func (*FinishRequest) ProtoMessage() {}
 
 func (x *FinishRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kvpb_kv_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1888,7 @@ func (x *FinishRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishRequest.ProtoReflect.Descriptor instead.
 func (*FinishRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{21}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FinishRequest) GetKey() string {
@@ -1946,7 +1946,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kvpb_kv_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +1958,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kvpb_kv_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +1971,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListRequest) GetPrefix() string {
@@ -2029,7 +2029,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kvpb_kv_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2041,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kvpb_kv_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2054,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{23}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListResponse) GetItems() []*ListResponse_Item {
@@ -2094,7 +2094,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kvpb_kv_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2106,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kvpb_kv_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2119,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OpenSessionRequest) GetKey() string {
@@ -2140,7 +2140,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kvpb_kv_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2152,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kvpb_kv_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2165,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{25}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OpenSessionResponse) GetId() uint64 {
@@ -2201,7 +2201,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kvpb_kv_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2213,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kvpb_kv_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2226,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{26}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Span) GetStart() []byte {
@@ -2255,7 +2255,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kvpb_kv_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2267,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kvpb_kv_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2280,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Assignment) GetSpan() *Span {
@@ -2312,7 +2312,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kvpb_kv_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2324,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kvpb_kv_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2337,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{28}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{28}
 }
 
 type StatusResponse struct {
@@ -2378,7 +2378,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kvpb_kv_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2390,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kvpb_kv_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2403,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusResponse) GetId() uint64 {
@@ -2575,7 +2575,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kvpb_kv_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2587,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kvpb_kv_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2600,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{30}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{30}
 }
 
 type MembersResponse struct {
@@ -2613,7 +2613,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kvpb_kv_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2625,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kvpb_kv_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2638,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{31}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MembersResponse) GetMembers() []*MembersResponse_Member {
@@ -2666,7 +2666,7 @@ type AddMemberRequest struct {
 
 func (x *AddMemberRequest) Reset() {
 	*x = AddMemberRequest{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kvpb_kv_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2678,7 @@ func (x *AddMemberRequest) String() string {
 func (*AddMemberRequest) ProtoMessage() {}
 
 func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kvpb_kv_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2691,7 @@ func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
 func (*AddMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{32}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddMemberRequest) GetId() uint64 {
@@ -2724,7 +2724,7 @@ type PromoteMemberRequest struct {
 
 func (x *PromoteMemberRequest) Reset() {
 	*x = PromoteMemberRequest{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kvpb_kv_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2736,7 @@ func (x *PromoteMemberRequest) String() string {
 func (*PromoteMemberRequest) ProtoMessage() {}
 
 func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kvpb_kv_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2749,7 @@ func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMemberRequest.ProtoReflect.Descriptor instead.
 func (*PromoteMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{33}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PromoteMemberRequest) GetId() uint64 {
@@ -2770,7 +2770,7 @@ type RemoveMemberRequest struct {
 
 func (x *RemoveMemberRequest) Reset() {
 	*x = RemoveMemberRequest{}
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kvpb_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2782,7 @@ func (x *RemoveMemberRequest) String() string {
 func (*RemoveMemberRequest) ProtoMessage() {}
 
 func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kvpb_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2795,7 @@ func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
 func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{34}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RemoveMemberRequest) GetId() uint64 {
@@ -2822,7 +2822,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kvpb_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2834,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kvpb_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2847,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TransferRequest) GetGroup() uint64 {
@@ -2872,7 +2872,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kvpb_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +2884,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kvpb_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +2897,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{36}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{36}
 }
 
 type NameRespondersRequest struct {
@@ -2912,7 +2912,7 @@ type NameRespondersRequest struct {
 
 func (x *NameRespondersRequest) Reset() {
 	*x = NameRespondersRequest{}
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kvpb_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +2924,7 @@ func (x *NameRespondersRequest) String() string {
 func (*NameRespondersRequest) ProtoMessage() {}
 
 func (x *NameRespondersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kvpb_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +2937,7 @@ func (x *NameRespondersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRespondersRequest.ProtoReflect.Descriptor instead.
 func (*NameRespondersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{37}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NameRespondersRequest) GetSpan() *Span {
@@ -2964,7 +2964,7 @@ type UnnameRespondersRequest struct {
 
 func (x *UnnameRespondersRequest) Reset() {
 	*x = UnnameRespondersRequest{}
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kvpb_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +2976,7 @@ func (x *UnnameRespondersRequest) String() string {
 func (*UnnameRespondersRequest) ProtoMessage() {}
 
 func (x *UnnameRespondersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kvpb_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +2989,7 @@ func (x *UnnameRespondersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnnameRespondersRequest.ProtoReflect.Descriptor instead.
 func (*UnnameRespondersRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{38}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UnnameRespondersRequest) GetSpan() *Span {
@@ -3015,7 +3015,7 @@ type RetireLeasesRequest struct {
 
 func (x *RetireLeasesRequest) Reset() {
 	*x = RetireLeasesRequest{}
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kvpb_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3027,7 @@ func (x *RetireLeasesRequest) String() string {
 func (*RetireLeasesRequest) ProtoMessage() {}
 
 func (x *RetireLeasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kvpb_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3040,7 @@ func (x *RetireLeasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireLeasesRequest.ProtoReflect.Descriptor instead.
 func (*RetireLeasesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{39}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RetireLeasesRequest) GetResume() bool {
@@ -3059,7 +3059,7 @@ type SwitchTunerRequest struct {
 
 func (x *SwitchTunerRequest) Reset() {
 	*x = SwitchTunerRequest{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kvpb_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3071,7 @@ func (x *SwitchTunerRequest) String() string {
 func (*SwitchTunerRequest) ProtoMessage() {}
 
 func (x *SwitchTunerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kvpb_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3084,7 @@ func (x *SwitchTunerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchTunerRequest.ProtoReflect.Descriptor instead.
 func (*SwitchTunerRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{40}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SwitchTunerRequest) GetMode() TunerMode {
@@ -3105,7 +3105,7 @@ type RespondersResponse struct {
 
 func (x *RespondersResponse) Reset() {
 	*x = RespondersResponse{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kvpb_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3117,7 @@ func (x *RespondersResponse) String() string {
 func (*RespondersResponse) ProtoMessage() {}
 
 func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kvpb_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3130,7 @@ func (x *RespondersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RespondersResponse.ProtoReflect.Descriptor instead.
 func (*RespondersResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{41}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RespondersResponse) GetWanted() []*Assignment {
@@ -3162,7 +3162,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kvpb_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3174,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kvpb_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3187,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{42}
 }
 
 type SnapshotResponse struct {
@@ -3200,7 +3200,7 @@ type SnapshotResponse struct {
 
 func (x *SnapshotResponse) Reset() {
 	*x = SnapshotResponse{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kvpb_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3212,7 @@ func (x *SnapshotResponse) String() string {
 func (*SnapshotResponse) ProtoMessage() {}
 
 func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kvpb_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3225,7 @@ func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SnapshotResponse) GetGroups() []*SnapshotResponse_Group {
@@ -3250,7 +3250,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kvpb_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3262,7 +3262,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kvpb_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3275,7 +3275,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{44}
 }
 
 // BackupChunk is a piece of a backup. The first has only positions; then come the keys
@@ -3294,7 +3294,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kvpb_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3306,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kvpb_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3319,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{45}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BackupChunk) GetPositions() []*Position {
@@ -3377,7 +3377,7 @@ type TxnResponse_Result struct {
 
 func (x *TxnResponse_Result) Reset() {
 	*x = TxnResponse_Result{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kvpb_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3389,7 +3389,7 @@ func (x *TxnResponse_Result) String() string {
 func (*TxnResponse_Result) ProtoMessage() {}
 
 func (x *TxnResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kvpb_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3402,7 +3402,7 @@ func (x *TxnResponse_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnResponse_Result.ProtoReflect.Descriptor instead.
 func (*TxnResponse_Result) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{13, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{13, 0}
 }
 
 func (x *TxnResponse_Result) GetCode() TxnResponse_Result_Code {
@@ -3453,7 +3453,7 @@ type WatchResponse_Event struct {
 
 func (x *WatchResponse_Event) Reset() {
 	*x = WatchResponse_Event{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kvpb_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3465,7 @@ func (x *WatchResponse_Event) String() string {
 func (*WatchResponse_Event) ProtoMessage() {}
 
 func (x *WatchResponse_Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kvpb_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3478,7 @@ func (x *WatchResponse_Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse_Event.ProtoReflect.Descriptor instead.
 func (*WatchResponse_Event) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *WatchResponse_Event) GetKind() WatchResponse_Event_Kind {
@@ -3527,7 +3527,7 @@ type ListResponse_Item struct {
 
 func (x *ListResponse_Item) Reset() {
 	*x = ListResponse_Item{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kvpb_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3539,7 @@ func (x *ListResponse_Item) String() string {
 func (*ListResponse_Item) ProtoMessage() {}
 
 func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kvpb_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3552,7 @@ func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse_Item.ProtoReflect.Descriptor instead.
 func (*ListResponse_Item) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{23, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{23, 0}
 }
 
 func (x *ListResponse_Item) GetKey() string {
@@ -3588,7 +3588,7 @@ type StatusResponse_Link struct {
 
 func (x *StatusResponse_Link) Reset() {
 	*x = StatusResponse_Link{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kvpb_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +3600,7 @@ func (x *StatusResponse_Link) String() string {
 func (*StatusResponse_Link) ProtoMessage() {}
 
 func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kvpb_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +3613,7 @@ func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Link.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Link) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 0}
 }
 
 func (x *StatusResponse_Link) GetPeer() uint64 {
@@ -3647,7 +3647,7 @@ type StatusResponse_Member struct {
 
 func (x *StatusResponse_Member) Reset() {
 	*x = StatusResponse_Member{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kvpb_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3659,7 +3659,7 @@ func (x *StatusResponse_Member) String() string {
 func (*StatusResponse_Member) ProtoMessage() {}
 
 func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kvpb_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3672,7 +3672,7 @@ func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Member.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Member) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 1}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 1}
 }
 
 func (x *StatusResponse_Member) GetId() uint64 {
@@ -3711,7 +3711,7 @@ type StatusResponse_Group struct {
 
 func (x *StatusResponse_Group) Reset() {
 	*x = StatusResponse_Group{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kvpb_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3723,7 @@ func (x *StatusResponse_Group) String() string {
 func (*StatusResponse_Group) ProtoMessage() {}
 
 func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kvpb_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3736,7 @@ func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Group.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 2}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 2}
 }
 
 func (x *StatusResponse_Group) GetId() uint64 {
@@ -3838,7 +3838,7 @@ type StatusResponse_Reads struct {
 
 func (x *StatusResponse_Reads) Reset() {
 	*x = StatusResponse_Reads{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kvpb_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +3850,7 @@ func (x *StatusResponse_Reads) String() string {
 func (*StatusResponse_Reads) ProtoMessage() {}
 
 func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kvpb_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +3863,7 @@ func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Reads.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Reads) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 3}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 3}
 }
 
 func (x *StatusResponse_Reads) GetRoster() uint64 {
@@ -3928,7 +3928,7 @@ type StatusResponse_Leases struct {
 
 func (x *StatusResponse_Leases) Reset() {
 	*x = StatusResponse_Leases{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kvpb_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3940,7 +3940,7 @@ func (x *StatusResponse_Leases) String() string {
 func (*StatusResponse_Leases) ProtoMessage() {}
 
 func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kvpb_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3953,7 +3953,7 @@ func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Leases.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Leases) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 4}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 4}
 }
 
 func (x *StatusResponse_Leases) GetTerm() uint64 {
@@ -4075,7 +4075,7 @@ type StatusResponse_Tuner struct {
 
 func (x *StatusResponse_Tuner) Reset() {
 	*x = StatusResponse_Tuner{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kvpb_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4087,7 @@ func (x *StatusResponse_Tuner) String() string {
 func (*StatusResponse_Tuner) ProtoMessage() {}
 
 func (x *StatusResponse_Tuner) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kvpb_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4100,7 @@ func (x *StatusResponse_Tuner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Tuner.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Tuner) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 5}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 5}
 }
 
 func (x *StatusResponse_Tuner) GetMode() TunerMode {
@@ -4139,7 +4139,7 @@ type StatusResponse_Choice struct {
 
 func (x *StatusResponse_Choice) Reset() {
 	*x = StatusResponse_Choice{}
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kvpb_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4151,7 +4151,7 @@ func (x *StatusResponse_Choice) String() string {
 func (*StatusResponse_Choice) ProtoMessage() {}
 
 func (x *StatusResponse_Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kvpb_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4164,7 +4164,7 @@ func (x *StatusResponse_Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Choice.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Choice) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 6}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 6}
 }
 
 func (x *StatusResponse_Choice) GetSpan() *Span {
@@ -4220,7 +4220,7 @@ type StatusResponse_ReadsAt struct {
 
 func (x *StatusResponse_ReadsAt) Reset() {
 	*x = StatusResponse_ReadsAt{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kvpb_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4232,7 @@ func (x *StatusResponse_ReadsAt) String() string {
 func (*StatusResponse_ReadsAt) ProtoMessage() {}
 
 func (x *StatusResponse_ReadsAt) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kvpb_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4245,7 @@ func (x *StatusResponse_ReadsAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_ReadsAt.ProtoReflect.Descriptor instead.
 func (*StatusResponse_ReadsAt) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 7}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 7}
 }
 
 func (x *StatusResponse_ReadsAt) GetNode() uint64 {
@@ -4283,7 +4283,7 @@ type StatusResponse_Coding struct {
 
 func (x *StatusResponse_Coding) Reset() {
 	*x = StatusResponse_Coding{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kvpb_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4295,7 @@ func (x *StatusResponse_Coding) String() string {
 func (*StatusResponse_Coding) ProtoMessage() {}
 
 func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kvpb_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4308,7 @@ func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_Coding.ProtoReflect.Descriptor instead.
 func (*StatusResponse_Coding) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 8}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 8}
 }
 
 func (x *StatusResponse_Coding) GetActive() bool {
@@ -4404,7 +4404,7 @@ type StatusResponse_CodedEntry struct {
 
 func (x *StatusResponse_CodedEntry) Reset() {
 	*x = StatusResponse_CodedEntry{}
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kvpb_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4416,7 @@ func (x *StatusResponse_CodedEntry) String() string {
 func (*StatusResponse_CodedEntry) ProtoMessage() {}
 
 func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kvpb_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4429,7 @@ func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse_CodedEntry.ProtoReflect.Descriptor instead.
 func (*StatusResponse_CodedEntry) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29, 9}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{29, 9}
 }
 
 func (x *StatusResponse_CodedEntry) GetIndex() uint64 {
@@ -4504,7 +4504,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kvpb_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4516,7 +4516,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kvpb_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4529,7 @@ func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse_Member.ProtoReflect.Descriptor instead.
 func (*MembersResponse_Member) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{31, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *MembersResponse_Member) GetId() uint64 {
@@ -4592,7 +4592,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kvpb_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4604,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kvpb_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4617,7 @@ func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse_Group.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse_Group) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43, 0}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{43, 0}
 }
 
 func (x *SnapshotResponse_Group) GetId() uint64 {
@@ -4641,11 +4641,11 @@ func (x *SnapshotResponse_Group) GetFirstIndex() uint64 {
 	return 0
 }
 
-var File_kv_proto protoreflect.FileDescriptor
+var File_kvpb_kv_proto protoreflect.FileDescriptor
 
-const file_kv_proto_rawDesc = "" +
+const file_kvpb_kv_proto_rawDesc = "" +
 	"\n" +
-	"\bkv.proto\x12\x0eweft.kvdemo.v1\"\xaa\x01\n" +
+	"\rkvpb/kv.proto\x12\x0eweft.kvdemo.v1\"\xaa\x01\n" +
 	"\aOutcome\x129\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1f.weft.kvdemo.v1.Outcome.VerdictR\averdict\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\x04R\x06leader\"L\n" +
@@ -5046,20 +5046,20 @@ const file_kv_proto_rawDesc = "" +
 	"\x06Backup\x12\x1d.weft.kvdemo.v1.BackupRequest\x1a\x1b.weft.kvdemo.v1.BackupChunk0\x01B*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
 
 var (
-	file_kv_proto_rawDescOnce sync.Once
-	file_kv_proto_rawDescData []byte
+	file_kvpb_kv_proto_rawDescOnce sync.Once
+	file_kvpb_kv_proto_rawDescData []byte
 )
 
-func file_kv_proto_rawDescGZIP() []byte {
-	file_kv_proto_rawDescOnce.Do(func() {
-		file_kv_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)))
+func file_kvpb_kv_proto_rawDescGZIP() []byte {
+	file_kvpb_kv_proto_rawDescOnce.Do(func() {
+		file_kvpb_kv_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_kvpb_kv_proto_rawDesc), len(file_kvpb_kv_proto_rawDesc)))
 	})
-	return file_kv_proto_rawDescData
+	return file_kvpb_kv_proto_rawDescData
 }
 
-var file_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
-var file_kv_proto_goTypes = []any{
+var file_kvpb_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_kvpb_kv_proto_goTypes = []any{
 	(TunerMode)(0),                    // 0: weft.kvdemo.v1.TunerMode
 	(Outcome_Verdict)(0),              // 1: weft.kvdemo.v1.Outcome.Verdict
 	(ReadPolicy_Kind)(0),              // 2: weft.kvdemo.v1.ReadPolicy.Kind
@@ -5130,7 +5130,7 @@ var file_kv_proto_goTypes = []any{
 	(*MembersResponse_Member)(nil),    // 67: weft.kvdemo.v1.MembersResponse.Member
 	(*SnapshotResponse_Group)(nil),    // 68: weft.kvdemo.v1.SnapshotResponse.Group
 }
-var file_kv_proto_depIdxs = []int32{
+var file_kvpb_kv_proto_depIdxs = []int32{
 	1,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
 	8,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
 	2,  // 2: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
@@ -5232,37 +5232,37 @@ var file_kv_proto_depIdxs = []int32{
 	0,  // [0:50] is the sub-list for field type_name
 }
 
-func init() { file_kv_proto_init() }
-func file_kv_proto_init() {
-	if File_kv_proto != nil {
+func init() { file_kvpb_kv_proto_init() }
+func file_kvpb_kv_proto_init() {
+	if File_kvpb_kv_proto != nil {
 		return
 	}
-	file_kv_proto_msgTypes[11].OneofWrappers = []any{
+	file_kvpb_kv_proto_msgTypes[11].OneofWrappers = []any{
 		(*Compare_Exists)(nil),
 		(*Compare_Value)(nil),
 		(*Compare_Sha256)(nil),
 	}
-	file_kv_proto_msgTypes[15].OneofWrappers = []any{
+	file_kvpb_kv_proto_msgTypes[15].OneofWrappers = []any{
 		(*WatchRequest_Key)(nil),
 		(*WatchRequest_Prefix)(nil),
 	}
-	file_kv_proto_msgTypes[60].OneofWrappers = []any{}
+	file_kvpb_kv_proto_msgTypes[60].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kvpb_kv_proto_rawDesc), len(file_kvpb_kv_proto_rawDesc)),
 			NumEnums:      7,
 			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
-		GoTypes:           file_kv_proto_goTypes,
-		DependencyIndexes: file_kv_proto_depIdxs,
-		EnumInfos:         file_kv_proto_enumTypes,
-		MessageInfos:      file_kv_proto_msgTypes,
+		GoTypes:           file_kvpb_kv_proto_goTypes,
+		DependencyIndexes: file_kvpb_kv_proto_depIdxs,
+		EnumInfos:         file_kvpb_kv_proto_enumTypes,
+		MessageInfos:      file_kvpb_kv_proto_msgTypes,
 	}.Build()
-	File_kv_proto = out.File
-	file_kv_proto_goTypes = nil
-	file_kv_proto_depIdxs = nil
+	File_kvpb_kv_proto = out.File
+	file_kvpb_kv_proto_goTypes = nil
+	file_kvpb_kv_proto_depIdxs = nil
 }

@@ -18,7 +18,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.0
 // - protoc             v7.35.1
-// source: kv.proto
+// source: kvpb/kv.proto
 
 package kvpb
 
@@ -564,7 +564,7 @@ var KV_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
-	Metadata: "kv.proto",
+	Metadata: "kvpb/kv.proto",
 }
 
 const (
@@ -1096,5 +1096,5 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
-	Metadata: "kv.proto",
+	Metadata: "kvpb/kv.proto",
 }

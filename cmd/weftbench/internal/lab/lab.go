@@ -10,6 +10,7 @@ package lab
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -62,6 +63,24 @@ func New(nodes []string, delay func(from, to int) time.Duration) (*Links, error)
 
 // Address returns where others find a node.
 func (l *Links) Address(node int) string { return l.relays[node-1].listener.Addr().String() }
+
+// Dial connects a node to another whose protocol has no hello: the caller says which node
+// dials, and gets an end of the connection. The errors are those of net.
+func (l *Links) Dial(ctx context.Context, from, to int) (net.Conn, error) {
+	out, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.relays[to-1].to)
+	if err != nil {
+		return nil, err
+	}
+	near, in := net.Pipe()
+	l.group.Go(func() {
+		defer l.forget(in)
+		defer l.forget(out)
+		if l.keep(in) && l.keep(out) {
+			l.join(in, in, out, from, to)
+		}
+	})
+	return near, nil
+}
 
 // Cut holds up all that a node sends to another, or lets it pass again.
 func (l *Links) Cut(from, to int, yes bool) {
@@ -131,15 +150,20 @@ func (l *Links) serve(r *relay, in net.Conn) {
 	if !l.keep(out) {
 		return
 	}
-	dialer := int(hello.Node)
+	l.join(in, io.MultiReader(&begin, in), out, int(hello.Node), r.node)
+}
+
+// join carries bytes between the connection of a node that dials, of which some bytes may have
+// been read, and one to the node that is dialed, until either ends.
+func (l *Links) join(in net.Conn, sent io.Reader, out net.Conn, dialer, dialed int) {
 	done := make(chan struct{}, 2)
 	carry := func(to net.Conn, from io.Reader, sender, receiver int) {
 		l.carry(to, from, sender, receiver)
 		_ = errors.Join(in.Close(), out.Close()) // which ends the other direction
 		done <- struct{}{}
 	}
-	go carry(out, io.MultiReader(&begin, in), dialer, r.node)
-	go carry(in, out, r.node, dialer)
+	go carry(out, sent, dialer, dialed)
+	go carry(in, out, dialed, dialer)
 	<-done
 	<-done
 }

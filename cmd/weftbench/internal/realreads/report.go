@@ -5,6 +5,7 @@ package realreads
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,19 +21,86 @@ func Report(cfg Config, r *Results) *virtual.Section {
 		Intro: fmt.Sprintf("Five kvdemo processes on one machine, whose connections go through relays that give each byte its delay in each direction: the\n"+
 			"round trips are those of wan and geo above. %d clients near each node ask one thing after the other, over gRPC, with 1 ms\n"+
 			"there and back, %.0f%% writes of %d B, %d keys; each row took %v. All processes share the machine's processors, which bound the rows with\n"+
-			"most reads. Times are in ms; means are those of the sites' means. Answers are not checked here: `weftbench torture --leases` does that.\n\n"+
+			"most reads. The rows of etcd are five processes of released etcd, with the same leader, heartbeats, delays and clients; its reads are linearizable, which\n"+
+			"is its default. Every other row is Weft's. Times are in ms; means are those of the sites' means. Answers are not checked here: `weftbench torture --leases` does that.\n\n"+
 			"In short:\n\n%s", cfg.Clients, 100*cfg.Writes, cfg.Value, cfg.Keys, cfg.Time, strings.Join(inShort(r), "\n")),
 		Tables: []virtual.Table{wideTable(r.Rows), cpuTable(r.CPU)},
 		Data:   r,
 	}
 }
 
-// inShort says what a read at a responder takes beside one by ReadIndex.
+// inShort says where rosters are not first, and what a read at a responder takes beside one by
+// ReadIndex.
 func inShort(r *Results) (lines []string) {
+	lines = notFirst(r.Rows)
 	for _, c := range r.CPU {
 		if share, ok := share(r.CPU, c); ok {
 			lines = append(lines, fmt.Sprintf("- %d nodes, %d readers: a read of Host at a responder takes %.3f of the processor time of one by ReadIndex.", c.Nodes, c.Readers, share))
 		}
+	}
+	return lines
+}
+
+// measures are what rows are compared by; less is better.
+var measures = []struct {
+	name string
+	of   func(Row) float64
+	text func(Row) string
+}{
+	{"ops a second", func(r Row) float64 { return -r.Rate }, func(r Row) string { return fmt.Sprintf("%.0f", r.Rate) }},
+	{"reads", func(r Row) float64 { return float64(r.ReadMean) }, func(r Row) string { return millis(r.ReadMean) + " ms" }},
+	{"writes", func(r Row) float64 { return float64(r.WriteMean) }, func(r Row) string { return millis(r.WriteMean) + " ms" }},
+}
+
+// notFirst names, for each network, where etcd is ahead of a row, and where another row is ahead
+// of both with responders.
+func notFirst(rows []Row) (lines []string) {
+	var networks []string
+	for _, r := range rows {
+		if !slices.Contains(networks, r.Network) {
+			networks = append(networks, r.Network)
+		}
+	}
+	for _, network := range networks {
+		for _, m := range measures {
+			lines = append(lines, comparedBy(rows, network, m.name, m.of, m.text)...)
+		}
+	}
+	return lines
+}
+
+func comparedBy(rows []Row, network, name string, of func(Row) float64, text func(Row) string) (lines []string) {
+	var best, roster, etcd *Row
+	var behind []string
+	better := func(a, b *Row) bool { return b == nil || of(*a) < of(*b) }
+	for i := range rows {
+		r := &rows[i]
+		if r.Network != network {
+			continue
+		}
+		if better(r, best) {
+			best = r
+		}
+		if strings.HasPrefix(r.Policy, "roster") && better(r, roster) {
+			roster = r
+		}
+		if r.Policy == "etcd" {
+			etcd = r
+		}
+	}
+	for i := range rows {
+		if r := &rows[i]; etcd != nil && r.Network == network && r != etcd && of(*r) > of(*etcd) {
+			behind = append(behind, fmt.Sprintf("%s (%s)", r.Policy, text(*r)))
+		}
+	}
+	if len(behind) > 0 {
+		lines = append(lines, fmt.Sprintf("- %s, %s: etcd, with %s, is ahead of %s.", network, name, text(*etcd), strings.Join(behind, " and ")))
+	}
+	if roster != nil && best != roster && !strings.HasPrefix(best.Policy, "roster") {
+		lines = append(lines, fmt.Sprintf("- %s, %s: %s, with %s, is ahead of rosters (%s).", network, name, best.Policy, text(*best), text(*roster)))
+	}
+	if etcd != nil && roster != nil && of(*roster) < of(*etcd) {
+		lines = append(lines, fmt.Sprintf("- %s, %s: rosters are ahead of etcd, %s beside %s.", network, name, text(*roster), text(*etcd)))
 	}
 	return lines
 }

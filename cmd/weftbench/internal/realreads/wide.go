@@ -26,8 +26,9 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	// Kvdemo and Self are programs: the nodes of the first part, and this one.
-	Kvdemo, Self, Dir string
+	// Kvdemo and Self are programs: the nodes of the first part, and this one. Etcd is a
+	// server of released etcd; without it there is no row of etcd.
+	Kvdemo, Etcd, Self, Dir string
 	// Networks and Policies are the rows of the first part; nil: all.
 	Networks, Policies []string
 	// Clients near each node ask one thing after the other; a share Writes of that is writes.
@@ -65,17 +66,19 @@ type Results struct {
 	CPU  []CPU `json:"cpu"`
 }
 
-// policy is a way to read, at nodes that run with the flags.
+// policy is a way to read, at nodes that run with the flags; or another program's.
 type policy struct {
 	name  string
 	args  []string
 	named bool
 	read  *kvpb.ReadPolicy
+	etcd  bool
 }
 
 func policies() []policy {
 	lease, notes := []string{"--leases"}, []string{"--leases", "--lease-notes"}
 	return []policy{
+		{name: "etcd", etcd: true},
 		{name: "ReadIndex"},
 		{name: "quorum read", read: &kvpb.ReadPolicy{Kind: kvpb.ReadPolicy_QUORUM}},
 		{name: "leader lease", args: lease},
@@ -92,7 +95,7 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 			continue
 		}
 		for _, p := range policies() {
-			if !wanted(cfg.Policies, p.name) {
+			if !wanted(cfg.Policies, p.name) || p.etcd && cfg.Etcd == "" {
 				continue
 			}
 			row, err := again(func() (Row, error) { return cfg.row(ctx, n, p) })
@@ -140,46 +143,101 @@ func PolicyNames() (names []string) {
 	return names
 }
 
+// store is a cluster whose reads are measured.
+type store interface {
+	// addresses are those for clients, by site.
+	addresses() []string
+	// leader returns the site of the leader, from 1 on.
+	leader(ctx context.Context) (uint64, error)
+	get(ctx context.Context, conn grpc.ClientConnInterface, key string) (local bool, err error)
+	put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error
+	close() error
+}
+
 // row starts a cluster in a network, and measures it.
 func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row Row, err error) {
 	row = Row{Network: n.Name, Policy: p.name}
+	start := cfg.startKvdemo
+	if p.etcd {
+		start = cfg.startEtcd
+	}
+	s, err := start(ctx, n, p)
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := cfg.fill(ctx, s, n); err != nil {
+		return row, err
+	}
+	t := newTally(len(n.Sites))
+	if err := cfg.load(ctx, s, n, t); err != nil {
+		return row, err
+	}
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return row, err
+	}
+	if leader != n.Leader {
+		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader, n.Leader, errDisturbed)
+	}
+	t.measure(&row, cfg.Time)
+	return row, nil
+}
+
+// kvdemo is a cluster of kvdemo with a policy.
+type kvdemo struct {
+	c *cluster.Cluster
+	p policy
+}
+
+func (s kvdemo) addresses() []string { return s.c.Addresses() }
+func (s kvdemo) close() error        { return s.c.Close() }
+
+func (s kvdemo) leader(ctx context.Context) (uint64, error) {
+	n, err := s.c.WaitLeader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(n.ID), nil
+}
+
+func (s kvdemo) put(ctx context.Context, conn grpc.ClientConnInterface, key string, value []byte) error {
+	_, err := kvpb.NewKVClient(conn).Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
+	return err
+}
+
+// get reads a key, and reports whether the node answered by its own leases.
+func (s kvdemo) get(ctx context.Context, conn grpc.ClientConnInterface, key string) (local bool, err error) {
+	resp, err := kvpb.NewKVClient(conn).Get(ctx, &kvpb.GetRequest{Key: key, Policy: s.p.read})
+	if err != nil {
+		return false, err
+	}
+	by := resp.GetServed().GetBy()
+	return by == "roster" || by == "lease", nil
+}
+
+// startKvdemo starts a cluster whose leader and responders are those of the network.
+func (cfg *Config) startKvdemo(ctx context.Context, n readsbench.Network, p policy) (_ store, err error) {
 	c, err := cluster.Start(ctx, cluster.Config{
 		Name: p.name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: len(n.Sites), Dir: cfg.dir(n.Name + " " + p.name),
 		Args:  append([]string{"--tick", n.Tick.String()}, p.args...),
 		Delay: func(from, to int) time.Duration { return n.RoundTrip(uint64(from), uint64(to)) / 2 },
 	})
 	if err != nil {
-		return row, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.HandTo(ctx, c.Nodes[n.Leader-1]); err != nil {
-		return row, err
-	}
-	if p.named {
+	err = c.HandTo(ctx, c.Nodes[n.Leader-1])
+	if p.named && err == nil {
 		ids := []uint64{n.Leader}
 		for _, id := range n.Responders {
 			ids = append(ids, uint64(id))
 		}
-		if err := c.NameResponders(ctx, ids...); err != nil {
-			return row, err
-		}
+		err = c.NameResponders(ctx, ids...)
 	}
-	if err := cfg.fill(ctx, c.Nodes[n.Leader-1].KV()); err != nil {
-		return row, err
-	}
-	t := newTally(len(n.Sites))
-	if err := cfg.load(ctx, c, n, p, t); err != nil {
-		return row, err
-	}
-	leader, err := c.WaitLeader(ctx)
 	if err != nil {
-		return row, err
+		return nil, errors.Join(err, c.Close())
 	}
-	if uint64(leader.ID) != n.Leader {
-		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader.ID, n.Leader, errDisturbed)
-	}
-	t.measure(&row, cfg.Time)
-	return row, nil
+	return kvdemo{c, p}, nil
 }
 
 // dir returns a name for a directory that no try before this one has had.
@@ -189,16 +247,18 @@ func (cfg *Config) dir(name string) string {
 }
 
 // fill writes every key once.
-func (cfg *Config) fill(ctx context.Context, kv kvpb.KVClient) error {
+func (cfg *Config) fill(ctx context.Context, s store, n readsbench.Network) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	conn, err := cluster.Dial(s.addresses()[n.Leader-1])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // nothing is under way
 	var all errgroup.Group
 	all.SetLimit(64)
 	for i := range cfg.Keys {
-		all.Go(func() error {
-			_, err := kv.Put(ctx, &kvpb.PutRequest{Key: keyName(i), Value: make([]byte, cfg.Value)})
-			return err
-		})
+		all.Go(func() error { return s.put(ctx, conn, keyName(i), make([]byte, cfg.Value)) })
 	}
 	return all.Wait()
 }
@@ -206,20 +266,20 @@ func (cfg *Config) fill(ctx context.Context, kv kvpb.KVClient) error {
 func keyName(i int) string { return fmt.Sprintf("reads/%d", i) }
 
 // load has clients near every node read and write; the first quarter of the time does not count.
-func (cfg *Config) load(ctx context.Context, c *cluster.Cluster, n readsbench.Network, p policy, t *tally) error {
+func (cfg *Config) load(ctx context.Context, s store, n readsbench.Network, t *tally) error {
 	var wg sync.WaitGroup
-	errs := make(chan error, len(c.Nodes)*cfg.Clients)
+	errs := make(chan error, len(n.Sites)*cfg.Clients)
 	from := time.Now().Add(cfg.Time / 4)
 	end := from.Add(cfg.Time)
-	for site, node := range c.Nodes {
+	for site, address := range s.addresses() {
 		for i := range cfg.Clients {
-			conn, err := cluster.Dial(node.Address)
+			conn, err := cluster.Dial(address)
 			if err != nil {
 				return err
 			}
 			wg.Go(func() {
 				defer func() { _ = conn.Close() }() // nothing is under way
-				cl := client{cfg: cfg, p: p, rng: rand.New(rand.NewPCG(uint64(site), uint64(i))), way: n.Client}
+				cl := client{cfg: cfg, s: s, rng: rand.New(rand.NewPCG(uint64(site), uint64(i))), way: n.Client}
 				for time.Now().Before(end) && ctx.Err() == nil {
 					o := cl.ask(ctx, conn)
 					if !o.begun.Before(from) && time.Now().Before(end) {
@@ -242,7 +302,7 @@ func (cfg *Config) load(ctx context.Context, c *cluster.Cluster, n readsbench.Ne
 // client is near a node.
 type client struct {
 	cfg *Config
-	p   policy
+	s   store
 	rng *rand.Rand
 	way time.Duration // to the node and back
 }
@@ -259,7 +319,6 @@ type outcome struct {
 func (c *client) ask(ctx context.Context, conn grpc.ClientConnInterface) outcome {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	kv := kvpb.NewKVClient(conn)
 	key := keyName(c.rng.IntN(c.cfg.Keys))
 	o := outcome{begun: time.Now(), write: c.rng.Float64() < c.cfg.Writes}
 	time.Sleep(c.way)
@@ -268,9 +327,9 @@ func (c *client) ask(ctx context.Context, conn grpc.ClientConnInterface) outcome
 		for i := range value {
 			value[i] = byte(c.rng.Uint32())
 		}
-		_, o.err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value})
+		o.err = c.s.put(ctx, conn, key, value)
 	} else {
-		o.local, o.err = get(ctx, kv, key, c.p.read)
+		o.local, o.err = c.s.get(ctx, conn, key)
 	}
 	o.took = time.Since(o.begun)
 	return o
@@ -313,14 +372,4 @@ func (t *tally) measure(row *Row, d time.Duration) {
 	row.Rate = float64(reads+writes) / d.Seconds()
 	row.Local = float64(t.local) / float64(max(reads, 1))
 	row.Failed = t.failed
-}
-
-// get reads a key, and reports whether the node answered by its own leases.
-func get(ctx context.Context, kv kvpb.KVClient, key string, policy *kvpb.ReadPolicy) (local bool, err error) {
-	resp, err := kv.Get(ctx, &kvpb.GetRequest{Key: key, Policy: policy})
-	if err != nil {
-		return false, err
-	}
-	by := resp.GetServed().GetBy()
-	return by == "roster" || by == "lease", nil
 }

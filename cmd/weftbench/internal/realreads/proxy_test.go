@@ -1,0 +1,80 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package realreads
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/weftbench/internal/lab"
+)
+
+// Members of a protocol over HTTP are as far from each other as is said for each pair, and
+// a stream that does not end is passed on as it comes.
+func TestProxiesDelayRequestsByWhoAsksAndWhoIsAsked(t *testing.T) {
+	var addresses []string
+	for id := 1; id <= 3; id++ {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "member %d got %q\n", id, body)
+			if r.URL.Path != "/stream" {
+				return
+			}
+			w.(http.Flusher).Flush()
+			<-r.Context().Done() // the stream goes on until the other side ends it
+		}))
+		t.Cleanup(s.Close)
+		addresses = append(addresses, strings.TrimPrefix(s.URL, "http://"))
+	}
+	const way = 30 * time.Millisecond
+	links, err := lab.New(addresses, func(from, to int) time.Duration { return way * time.Duration(max(from-to, to-from)) })
+	require.NoError(t, err)
+	proxies, err := startProxies(links, 3)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, proxies.close())
+		require.NoError(t, links.Close())
+	})
+	client := func(from int) *http.Client {
+		at, err := url.Parse(proxies.url(from))
+		require.NoError(t, err)
+		return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}}
+	}
+	for from := 1; from <= 3; from++ {
+		for to := 1; to <= 3; to++ {
+			begun := time.Now()
+			resp, err := client(from).Post(peerURL(to)+"/raft", "text/plain", strings.NewReader("hello"))
+			require.NoError(t, err)
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, fmt.Sprintf("member %d got \"hello\"\n", to), string(body))
+			require.GreaterOrEqual(t, time.Since(begun), 2*way*time.Duration(max(from-to, to-from)), "%d to %d", from, to)
+		}
+	}
+	resp, err := client(1).Get(peerURL(2) + "/stream")
+	require.NoError(t, err)
+	line, err := bufio.NewReader(resp.Body).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "member 2 got \"\"\n", line)
+	require.NoError(t, resp.Body.Close())
+
+	for _, bad := range []string{"http://n4" + peerDomain + ":2380", "http://n0" + peerDomain + ":2380", "http://example.com:2380"} {
+		resp, err := client(1).Get(bad)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusBadGateway, resp.StatusCode, bad)
+	}
+	_, err = memberOf("nx"+peerDomain+":2380", 3)
+	require.ErrorContains(t, err, "want n1.weftbench.invalid to n3.weftbench.invalid")
+}
