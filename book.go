@@ -44,6 +44,7 @@ type book struct {
 	peers   map[uint64]string   // Options.Peers
 	noted   map[uint64]string   // Options.Peers of the last start, as in the file
 	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
+	founded map[uint64]bool     // groups that [Recover] had begin anew with this node
 	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
 	dirty   bool                // the file lacks something
 	sum     uint64              // of the facts, 0 if they have changed since it was made
@@ -159,6 +160,9 @@ type bookFile struct {
 	Logged uint64              `json:"logged"`
 	Peers  map[uint64]string   `json:"peers"`
 	Chosen map[uint64]override `json:"chosen"`
+	// Founded are the groups that [Recover] had begin anew with this node. If a second survivor
+	// was recovered, by mistake, its book says that this node is lost; that is not believed.
+	Founded map[uint64]bool `json:"founded,omitempty"`
 }
 
 const bookFormat = 1
@@ -180,7 +184,7 @@ func openBook(o Options) (*book, error) {
 func loadBook(o Options) (*book, error) {
 	b := &book{
 		cluster: o.Cluster, node: o.ID, path: filepath.Join(o.Dir, "addresses"), logger: o.Logger, facts: noFacts(),
-		peers: o.Peers, chosen: map[uint64]override{}, unsaved: map[uint64]uint64{}, dirty: true,
+		peers: o.Peers, chosen: map[uint64]override{}, founded: map[uint64]bool{}, unsaved: map[uint64]uint64{}, dirty: true,
 	}
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -198,6 +202,7 @@ func loadBook(o Options) (*book, error) {
 	}
 	b.facts.merge(old.facts)
 	maps.Copy(b.chosen, old.Chosen)
+	maps.Copy(b.founded, old.Founded)
 	b.logged, b.noted = old.Logged, old.Peers
 	for id, address := range o.Peers {
 		if was, named := old.Peers[id]; named && was != address {
@@ -226,7 +231,10 @@ func readBook(data []byte) (bookFile, error) {
 // save writes the file beside the old one and puts it in its place. The caller holds
 // b.mu, or is alone.
 func (b *book) save() error {
-	text, err := json.Marshal(bookFile{Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts, Logged: b.logged, Peers: b.noted, Chosen: b.chosen})
+	text, err := json.Marshal(bookFile{
+		Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts,
+		Logged: b.logged, Peers: b.noted, Chosen: b.chosen, Founded: b.founded,
+	})
 	if err != nil {
 		return fmt.Errorf("encode the addresses of members: %w", err)
 	}
@@ -272,9 +280,14 @@ func syncDir(path string) error {
 func (b *book) learn(f facts, group, index uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, leaves := f.Removed[group][b.node]; leaves && b.founded[group] {
+		delete(b.founded, group) // the new group itself removes its founder
+		b.dirty = true
+	}
 	if !b.facts.merge(f) {
 		return
 	}
+	b.warnOfTwins(f)
 	b.sum, b.dirty = 0, true
 	if _, waits := b.unsaved[group]; !waits && group != 0 {
 		b.unsaved[group] = index
@@ -285,6 +298,30 @@ func (b *book) learn(f facts, group, index uint64) {
 			b.tell(id)
 		}
 	}
+}
+
+// warnOfTwins says that another node takes the founder of a group for lost. The caller
+// holds b.mu.
+func (b *book) warnOfTwins(f facts) {
+	for group := range b.founded {
+		if f.Removed[group][b.node] {
+			b.logger.Error("two survivors of a group were recovered, and are two groups now: keep one, and stop the other for good", "group", group, "node", b.node)
+		}
+	}
+}
+
+// found notes that a group begins anew with this node, and goes on without others.
+func (b *book) found(group uint64, without []uint64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	gone := map[uint64]bool{}
+	for _, id := range without {
+		gone[id] = true
+	}
+	b.facts.merge(facts{Removed: map[uint64]map[uint64]bool{group: gone}})
+	b.founded[group] = true
+	b.sum, b.dirty = 0, true
+	return b.save()
 }
 
 // assert makes address this node's own: a node knows best where it is. The result is the
@@ -384,7 +421,7 @@ func (b *book) removed(group, id uint64) (barred, gone bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	gone, barred = b.facts.Removed[group][id]
-	return barred, gone
+	return barred, gone && !(id == b.node && b.founded[group])
 }
 
 // leaving returns the ids that a group does not take again, and of which nobody has said

@@ -50,15 +50,21 @@ type journalState struct {
 }
 
 func newJournal(t testing.TB, dir string) *journal {
-	require.NoError(t, os.MkdirAll(dir, 0o700))
+	j, err := openJournal(dir)
+	require.NoError(t, err)
+	return j
+}
+
+func openJournal(dir string) (*journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
 	j := &journal{path: filepath.Join(dir, "journal.json")}
 	data, err := os.ReadFile(j.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return j
+		return j, nil
 	}
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, &j.state))
-	return j
+	return j, errors.Join(err, json.Unmarshal(data, &j.state))
 }
 
 func (j *journal) lines() []string {

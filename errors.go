@@ -22,8 +22,8 @@ var (
 	ErrClosed = errors.New("weft: closed")
 	// ErrOpen says that a group is open at this node already.
 	ErrOpen = errors.New("weft: the group is open")
-	// ErrRemoved says that a node was removed from the group. An id is used once: a node that
-	// comes back gets another id and an empty directory.
+	// ErrRemoved says that a node was removed from the group, or given up by [Recover]. An id is
+	// used once: a node that comes back gets another id and an empty directory.
 	ErrRemoved = errors.New("weft: the node was removed from the group")
 	// ErrAddress says that an address is not known, or is that of another node.
 	ErrAddress = errors.New("weft: the address cannot be used")

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
@@ -23,6 +24,8 @@ type Group struct {
 	id   uint64
 	user StateMachine
 	host *rawnode.Host
+
+	out atomic.Bool // this node is known to have been removed
 
 	turn  sync.Mutex   // one Close at a time
 	after func() error // called at the end of the first that succeeds; nil: nothing to do
@@ -164,6 +167,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	g := &Group{node: n, id: id, user: sm, host: host}
 	g.ending, g.end = context.WithCancel(context.Background())
+	g.out.Store(g.removed())
 	return g, nil
 }
 
@@ -209,13 +213,25 @@ func (g *Group) usable(ctx context.Context) error {
 	return checkContext(ctx)
 }
 
+// member returns why a member's calls are refused.
+func (g *Group) member(ctx context.Context) error {
+	if err := g.usable(ctx); err != nil {
+		return err
+	}
+	if g.out.Load() {
+		return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; [Local] reads see what this node had", ErrRemoved, g.node.options.ID, g.id)
+	}
+	return nil
+}
+
 // Propose replicates a command and returns its result, once it is applied at this node. Any
 // member can be asked. The command must not be changed afterwards.
 //
 // An error is a [CallError]: with [ErrRefused] the command has no effect, with
-// [ErrUnknown] it may have been applied or may still be, once.
+// [ErrUnknown] it may have been applied or may still be, once. A node that was removed, or
+// given up by [Recover], refuses with [ErrRemoved] as soon as the node hears of that.
 func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
-	if err := g.usable(ctx); err != nil {
+	if err := g.member(ctx); err != nil {
 		return Result{}, refused("propose", err)
 	}
 	if reserved(command) {
@@ -226,7 +242,7 @@ func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
 
 // TransferLeader makes a voter the leader, and returns when this node sees that.
 func (g *Group) TransferLeader(ctx context.Context, to uint64) error {
-	if err := g.usable(ctx); err != nil {
+	if err := g.member(ctx); err != nil {
 		return refused("transfer leader", err)
 	}
 	if to == raft.None {

@@ -72,6 +72,7 @@ func (k *keeper) run() {
 	for {
 		k.announce()
 		k.lookForLeavers()
+		k.lookForOwnRemoval()
 		k.exchange(time.Now())
 		select {
 		case <-ticker.C:
@@ -257,6 +258,13 @@ func (k *keeper) lookForLeavers() {
 				k.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {id: true}}}, 0, 0)
 			}
 		}
+	}
+}
+
+// lookForOwnRemoval has the groups that go on without this node refuse calls here.
+func (k *keeper) lookForOwnRemoval() {
+	for _, g := range k.node.opened() {
+		g.out.Store(g.removed())
 	}
 }
 

@@ -102,6 +102,9 @@ func (g *Group) Promote(ctx context.Context, id uint64) error {
 // hands over first. The change is refused ([ErrUnsafeChange]) if too few of the voters
 // that stay can be reached.
 func (g *Group) Remove(ctx context.Context, id uint64) error {
+	if g.usable(ctx) == nil && id == g.node.options.ID && g.removed() {
+		return nil // by an earlier call
+	}
 	return g.change(ctx, fmt.Sprintf("remove %d", id), func(ctx context.Context) error {
 		conf, err := g.present(ctx)
 		if err != nil {
@@ -174,7 +177,7 @@ func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error
 
 // change runs a change of members, in bounded time.
 func (g *Group) change(ctx context.Context, what string, f func(context.Context) error) error {
-	if err := g.usable(ctx); err != nil {
+	if err := g.member(ctx); err != nil {
 		return refused(what, err)
 	}
 	if _, bounded := ctx.Deadline(); !bounded {

@@ -48,7 +48,8 @@ func Keys(spans ...leases.Span) ReadOption {
 // acknowledged, anywhere, before the call: a read of the state machine that follows is
 // linearizable. Options ask for less, or for another way to the same.
 //
-// An error is a [CallError] that wraps [ErrRefused].
+// An error is a [CallError] that wraps [ErrRefused]. A node that was removed gives [Local]
+// reads alone, and refuses all others with [ErrRemoved].
 func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, error) {
 	if err := g.usable(ctx); err != nil {
 		return ReadResult{}, refused("read", err)
@@ -59,6 +60,11 @@ func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, er
 			return ReadResult{}, refused("read", invalid("option %d of %d is nil", i+1, len(options)))
 		}
 		option(&o)
+	}
+	if _, local := o.Policy.(rawnode.Local); !local {
+		if err := g.member(ctx); err != nil {
+			return ReadResult{}, refused("read", err)
+		}
 	}
 	return g.host.ReadWith(ctx, o)
 }

@@ -390,12 +390,7 @@ func (r *recovery) restoreAnew(begin replica.Refounding, host []byte, path strin
 
 // finish notes that the lost members are not taken again, and removes the plan.
 func (r *recovery) finish(p *recoveryPlan) error {
-	gone := map[uint64]bool{}
-	for _, id := range p.Lost {
-		gone[id] = true
-	}
-	r.book.learn(facts{Removed: map[uint64]map[uint64]bool{p.Group: gone}}, 0, 0)
-	if err := r.book.sync(); err != nil {
+	if err := r.book.found(p.Group, p.Lost); err != nil {
 		return err
 	}
 	if err := os.Remove(planPath(r.options.Dir)); err != nil {

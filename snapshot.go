@@ -19,7 +19,7 @@ import (
 // can be checked and restored by [Restore]. Any member can be asked; an error of w or of the
 // state machine leaves w with a part that Restore refuses.
 func (g *Group) Snapshot(ctx context.Context, w io.Writer) (SnapshotInfo, error) {
-	if err := g.usable(ctx); err != nil {
+	if err := g.member(ctx); err != nil {
 		return SnapshotInfo{}, refused("snapshot", err)
 	}
 	if isNil(w) {
