@@ -56,6 +56,8 @@ type Gate struct {
 
 	isFull  atomic.Bool   // stuck > 0
 	written atomic.Uint64 // bytes
+	pending atomic.Int64  // operations on the disk
+	ended   atomic.Uint64 // operations that were
 }
 
 // New returns an open gate.
@@ -74,6 +76,10 @@ func (g *Gate) Dead() <-chan struct{} { return g.dead }
 
 // Written returns how many bytes were written through the gate.
 func (g *Gate) Written() uint64 { return g.written.Load() }
+
+// Progress returns how many operations are on the disk, and how many were. If the first is not
+// 0, and the second stays as it is, the disk does not answer.
+func (g *Gate) Progress() (pending int64, ended uint64) { return g.pending.Load(), g.ended.Load() }
 
 // NoRoom reports whether an error is one that goes away when files are removed.
 func NoRoom(err error) bool {
@@ -115,6 +121,11 @@ func (g *Gate) once(op func() error) error {
 		select {} // see the invariant
 	}
 	defer g.disk.RUnlock()
+	g.pending.Add(1)
+	defer func() {
+		g.ended.Add(1)
+		g.pending.Add(-1)
+	}()
 	return op()
 }
 

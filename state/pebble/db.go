@@ -19,11 +19,12 @@ import (
 	"github.com/weftraft/weft/state"
 )
 
-// How long Open and Close wait for room on a full disk: as long again at most. The log
-// has what Close does not flush.
+// How long Open and Close wait for room on a full disk: as long again at most; and for a disk
+// that does not answer. The log has what Close does not flush.
 const (
 	openPatience  = 5 * time.Second
 	closePatience = time.Second
+	stuckPatience = 5 * time.Second
 )
 
 // DB is a Pebble database with the states of any number of groups of a node. Its methods
@@ -38,8 +39,9 @@ type DB struct {
 	unlocked sync.Once
 
 	mu     sync.Mutex
-	users  int  // of pebble: the DB itself until Close, calls, snapshots
-	closed bool // users only fall
+	users  int            // of pebble: the DB itself until Close, calls, snapshots
+	tails  sync.WaitGroup // of commits and flushes, which may go on behind their calls; added to under mu
+	closed bool           // users only fall
 	groups map[uint64]*State
 }
 
@@ -53,17 +55,49 @@ func Open(opts Options) (*DB, error) {
 	opts.setDefaults()
 	db := &DB{opts: opts, users: 1, groups: map[uint64]*State{}}
 	db.gate = gate.New(gate.Options{Logf: opts.Logf, Full: ErrFull, Failed: ErrFailed, Mark: damage})
-	if err := makeDir(opts.FS, opts.Dir); err != nil {
+	var err error
+	if db.lock, err = takeDir(opts.FS, opts.Dir); err != nil {
 		return nil, err
 	}
-	var err error
-	if db.lock, err = opts.FS.Lock(opts.FS.PathJoin(opts.Dir, "LOCK")); err != nil {
-		return nil, fmt.Errorf("%w: lock %s: %w; close the other one first", state.ErrLocked, opts.Dir, err)
-	}
 	if err := db.bounded(openPatience, db.open); err != nil {
-		return nil, errors.Join(err, db.unlock())
+		return nil, errors.Join(err, db.settle())
 	}
 	return db, nil
+}
+
+// takeDir makes a directory, and locks it, unless the disk does not answer.
+func takeDir(fs vfs.FS, dir string) (io.Closer, error) {
+	type taken struct {
+		lock io.Closer
+		err  error
+	}
+	done := make(chan taken, 1)
+	go func() {
+		if err := makeDir(fs, dir); err != nil {
+			done <- taken{nil, err}
+			return
+		}
+		lock, err := fs.Lock(fs.PathJoin(dir, "LOCK"))
+		if err != nil {
+			err = fmt.Errorf("%w: lock %s: %w; close the other one first", state.ErrLocked, dir, err)
+		}
+		done <- taken{lock, err}
+	}()
+	select {
+	case t := <-done:
+		return t.lock, t.err
+	case <-time.After(stuckPatience):
+	}
+	go func() {
+		if t := <-done; t.err == nil {
+			_ = t.lock.Close() // nothing was done under it
+		}
+	}()
+	return nil, fmt.Errorf("%w: make state directory: %w", ErrFailed, noAnswer(dir))
+}
+
+func noAnswer(dir string) error {
+	return fmt.Errorf("the disk of %s does not answer for %v", dir, stuckPatience)
 }
 
 // makeDir makes a directory that survives a crash.
@@ -128,18 +162,21 @@ func (db *DB) identify(p *pebble.DB) error {
 }
 
 // bounded runs f, and gives up when the gate shuts, or when the disk has been full for a
-// while: then it shuts the gate. f may go on, and changes nothing on the disk.
+// while, or does not answer: then it shuts the gate. f may go on, and begins nothing on the
+// disk; what is there already ends before settle.
 func (db *DB) bounded(patience time.Duration, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	look := time.NewTicker(patience)
 	defer look.Stop()
+	stuck := time.NewTicker(stuckPatience)
+	defer stuck.Stop()
+	_, before := db.gate.Progress()
 	for waits := false; ; {
 		select {
 		case err := <-done:
 			return err
 		case <-db.gate.Dead():
-			db.gate.Settle()
 			return db.gate.Failure()
 		case <-look.C:
 			full := db.gate.Stalled()
@@ -147,7 +184,29 @@ func (db *DB) bounded(patience time.Duration, f func() error) error {
 				db.gate.Shut(full)
 			}
 			waits = full != nil
+		case <-stuck.C:
+			pending, ended := db.gate.Progress()
+			if pending > 0 && ended == before {
+				db.gate.Fail(noAnswer(db.opts.Dir))
+			}
+			before = ended
 		}
+	}
+}
+
+// settle unlocks the directory once no operation is on the disk. The gate is shut, or Pebble
+// closed. If the disk does not answer, the directory stays locked until it does.
+func (db *DB) settle() error {
+	unlocked := make(chan error, 1)
+	go func() {
+		db.gate.Settle()
+		unlocked <- db.unlock()
+	}()
+	select {
+	case err := <-unlocked:
+		return err
+	case <-time.After(closePatience):
+		return fmt.Errorf("%s stays locked until the disk answers, or the process ends", db.opts.Dir)
 	}
 }
 
@@ -155,11 +214,29 @@ func (db *DB) bounded(patience time.Duration, f func() error) error {
 func (db *DB) acquire() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	return db.use()
+}
+
+// use is acquire for a caller that holds db.mu.
+func (db *DB) use() error {
 	if db.closed {
 		return fmt.Errorf("%w: %s", state.ErrClosed, db.opts.Dir)
 	}
 	db.users++
 	return nil
+}
+
+// start runs f, which writes, and keeps Pebble open meanwhile. The result is sent when f is over;
+// nobody need wait for it.
+func (db *DB) start(f func() error) (<-chan error, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.use(); err != nil {
+		return nil, err
+	}
+	done := make(chan error, 1)
+	db.tails.Go(func() { done <- errors.Join(f(), db.release()) })
+	return done, nil
 }
 
 // release ends one use of Pebble. The last one, behind Close, flushes and closes it.
@@ -172,10 +249,15 @@ func (db *DB) release() error {
 		return nil
 	}
 	err := db.bounded(closePatience, func() error { return errors.Join(db.pebble.Flush(), db.pebble.Close()) })
-	if err != nil {
-		err = fmt.Errorf("close state in %s: not all of it is durable, the log replays the rest: %w", db.opts.Dir, err)
+	return errors.Join(db.cutShort(err), db.settle())
+}
+
+// cutShort returns the error of a close, or nil.
+func (db *DB) cutShort(err error) error {
+	if err == nil {
+		return nil
 	}
-	return errors.Join(err, db.unlock())
+	return fmt.Errorf("close state in %s: not all of it is durable, the log replays the rest: %w", db.opts.Dir, err)
 }
 
 func (db *DB) unlock() (err error) {
@@ -185,8 +267,9 @@ func (db *DB) unlock() (err error) {
 
 // Close flushes and closes the database. Hosts should have stopped, and snapshots have
 // been closed; the last snapshot that is open still closes the database. While the disk
-// is full, or after a failure, nothing is flushed, and an error says so; the log has what
-// is missing. A second call returns [state.ErrClosed].
+// is full, or does not answer, or after a failure, not everything is flushed, and an error says
+// so; the log has what is missing. If the disk does not answer, the directory stays locked until
+// the disk does. A second call returns [state.ErrClosed].
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -198,12 +281,15 @@ func (db *DB) Close() error {
 	if full := db.gate.Stalled(); full != nil {
 		db.gate.Shut(full)
 	}
-	err := db.release()
-	if failed := db.gate.Failure(); failed != nil {
-		db.gate.Settle() // calls that wait at the gate keep their uses
-		err = errors.Join(err, failed, db.unlock())
+	err := db.bounded(closePatience, func() error { db.tails.Wait(); return nil })
+	released := db.release()
+	if err == nil && released == nil && db.gate.Failure() == nil {
+		return nil
 	}
-	return err
+	if released != nil {
+		return released
+	}
+	return errors.Join(db.cutShort(db.gate.Failure()), db.settle()) // calls that wait at the gate keep their uses
 }
 
 // Flush makes everything durable that was applied before. While the disk is full, or
@@ -217,18 +303,14 @@ func (db *DB) Flush() error {
 
 // flush waits for a flush, until there is no room, or the disk fails, or the host ends.
 func (db *DB) flush(ended <-chan struct{}) error {
-	if err := db.acquire(); err != nil {
-		return err
-	}
-	flushed := make(chan error, 1)
 	fills := db.gate.Fills()
 	if ended != nil {
 		fills = nil // Restore waits for room
 	}
-	go func() {
-		err := db.pebble.Flush()
-		flushed <- errors.Join(err, db.release())
-	}()
+	flushed, err := db.start(func() error { return db.pebble.Flush() })
+	if err != nil {
+		return err
+	}
 	select {
 	case err := <-flushed:
 		return err

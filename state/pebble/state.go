@@ -79,10 +79,25 @@ func (db *DB) Group(group uint64, apply Apply, o GroupOptions) (*State, error) {
 // begin finds the state, and removes what a crash left of others.
 func (s *State) begin() error {
 	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	if s.db.groups[s.group] != nil {
+	taken := s.db.groups[s.group] != nil
+	if !taken {
+		s.db.groups[s.group] = s
+	}
+	s.db.mu.Unlock()
+	if taken {
 		return fmt.Errorf("%w: the group's state is open already", state.ErrInvalid)
 	}
+	err := s.find()
+	if err != nil {
+		s.db.mu.Lock()
+		defer s.db.mu.Unlock()
+		delete(s.db.groups, s.group)
+	}
+	return err
+}
+
+// find is begin without the mutex, because removing may wait for room on the disk.
+func (s *State) find() error {
 	if _, err := s.reload(); err != nil {
 		return err
 	}
@@ -94,7 +109,6 @@ func (s *State) begin() error {
 		}
 	}
 	s.durable.Store(s.meta.applied) // without a log of its own, Pebble opens what was flushed
-	s.db.groups[s.group] = s
 	return nil
 }
 
@@ -244,14 +258,10 @@ func (s *State) Apply(b rawnode.Batch) (results []any, err error) {
 // may, and the disk is full or slow. Then a host that has ended does not wait with it,
 // and Load finds out what became of the batch.
 func (s *State) commit(batch *pebble.Batch) error {
-	if err := s.db.acquire(); err != nil {
+	done, err := s.db.start(func() error { return errors.Join(batch.Commit(pebble.NoSync), batch.Close()) })
+	if err != nil {
 		return errors.Join(err, batch.Close())
 	}
-	done := make(chan error, 1)
-	go func() {
-		err := batch.Commit(pebble.NoSync)
-		done <- errors.Join(err, batch.Close(), s.db.release())
-	}()
 	ended, _ := s.ended()
 	select {
 	case err := <-done:
