@@ -85,7 +85,9 @@ func (h *cockroach) pass() {
 			}
 		}
 		if h.core.HasReady() {
-			h.handle(h.core.Ready())
+			rd := h.core.Ready()
+			h.publish()
+			h.handle(rd)
 		}
 	}
 	h.w.check.sees(&h.replica)

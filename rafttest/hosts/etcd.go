@@ -44,7 +44,9 @@ func (h *etcd) tick() {
 func (h *etcd) work() {
 	for !h.busy && h.core.HasReady() {
 		h.busy = true
-		h.handle(h.core.Ready())
+		rd := h.core.Ready()
+		h.publish()
+		h.handle(rd)
 	}
 	h.w.check.sees(&h.replica)
 }

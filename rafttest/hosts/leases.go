@@ -40,7 +40,11 @@ func Leased(lib Library, kind Kind, notes bool, beyond float64) Library {
 		if beyond == 0 {
 			sign *= float64(cfg.Rand.IntN(1001)) / 1000
 		}
-		cfg.Clock = driftingClock{cfg.Clock, time.Duration(1 + cfg.Rand.IntN(1<<50)), 1 + sign*rho}
+		drifting := driftingClock{cfg.Clock, time.Duration(1 + cfg.Rand.IntN(1<<50)), 1 + sign*rho}
+		if p, ok := cfg.Clock.(*processClock); ok {
+			p.leases = drifting
+		}
+		cfg.Clock = drifting
 		cfg.Leases = &raft.Leases{
 			Tick: tickTime, Boot: 1 + uint64(cfg.Rand.IntN(1<<62)), Lease: leaseTime, Fail: leaseFail, Hold: 2 * tickTime,
 			DriftPPM: leaseDriftPPM, Resolution: time.Microsecond, Notes: notes,
@@ -173,7 +177,7 @@ func (w *world) someResponders() []leases.Want {
 type LeaseReach struct {
 	LocalReads, LeaderReads, WaitedReads, HeldReads, Redirected, NoteCommits uint64
 	Granted, Revoked, Confirmed, Lapsed, Adopted, Removed, Restored          uint64
-	Renamed, Retired                                                         uint64
+	Renamed, Retired, PermitReads                                            uint64
 }
 
 // Add adds the counts of another run.

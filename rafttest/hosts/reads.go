@@ -38,13 +38,20 @@ func (r *replica) ask(c command, done func(uint32)) {
 	if r.w.opts.Bug == ReusedReadIDs {
 		id = r.reads.count
 	}
-	if spanned, ok := r.core.(spannedCore); ok && r.w.readsSpans() {
-		r.reads.asked[id] = reading{c.key, done, r.w.check.freshOf[c.key]}
-		spanned.ReadIndexSpans(word(id), keySpan(c.key))
+	q, spans := reading{c.key, done, r.w.check.fresh}, []leases.Span(nil)
+	spanned, ok := r.core.(spannedCore)
+	if ok && r.w.readsSpans() {
+		q.fresh, spans = r.w.check.freshOf[c.key], []leases.Span{keySpan(c.key)}
+	}
+	if r.reads.count%2 == 0 && r.readAtOnce(q, spans) {
 		return
 	}
-	r.reads.asked[id] = reading{c.key, done, r.w.check.fresh}
-	r.core.ReadIndex(word(id))
+	r.reads.asked[id] = q
+	if spans != nil {
+		spanned.ReadIndexSpans(word(id), spans...)
+	} else {
+		r.core.ReadIndex(word(id))
+	}
 }
 
 // spannedCore is a core that may be told which keys a read looks at.
@@ -64,12 +71,17 @@ func (r *replica) confirm(states []raft.ReadState) {
 			continue
 		}
 		delete(r.reads.asked, id)
-		if s.Index < q.fresh && r.w.opts.Bug == NoBug {
-			r.w.fail("n%d is to read key %d at %d; somebody may have seen %d when the read began", r.m.id, q.key, s.Index, q.fresh)
-		}
+		r.checkFresh(q, s.Index)
 		r.reads.confirmed = append(r.reads.confirmed, confirmedRead{q, s.Index})
 	}
 	r.answerReads()
+}
+
+// checkFresh checks the index of a read.
+func (r *replica) checkFresh(q reading, index uint64) {
+	if index < q.fresh && r.w.opts.Bug == NoBug {
+		r.w.fail("n%d is to read key %d at %d; somebody may have seen %d when the read began", r.m.id, q.key, index, q.fresh)
+	}
 }
 
 // answerReads answers the reads for which enough is applied.

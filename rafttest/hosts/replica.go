@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -27,6 +28,8 @@ type replica struct {
 	// waiting are calls whose command has yet to be applied here.
 	waiting map[commandID]func(value uint32)
 	reads   readings
+	clock   *processClock
+	permit  *leases.Permit // as of the last Ready
 	// settled reports whether everything that was taken is given back.
 	settled func() bool
 }
@@ -34,7 +37,7 @@ type replica struct {
 // begin makes the core.
 func (r *replica) begin(m *machine, async bool) {
 	w := m.w
-	*r = replica{m: m, w: w, state: m.disk.live.state, waiting: map[commandID]func(uint32){}, reads: readings{asked: map[uint64]reading{}}, settled: func() bool { return true }}
+	*r = replica{m: m, w: w, state: m.disk.live.state, waiting: map[commandID]func(uint32){}, reads: readings{asked: map[uint64]reading{}}, clock: &processClock{Clock: w}, settled: func() bool { return true }}
 	if m.life > 1 {
 		w.reach.Restarts++
 	}
@@ -46,7 +49,7 @@ func (r *replica) begin(m *machine, async bool) {
 		MaxInflightMsgs: p.maxInflightMsgs, MaxInflightBytes: p.maxInflightBytes,
 		CheckQuorum: p.checkQuorum, PreVote: true, Logger: logger{m},
 		DisableProposalForwarding: async,
-		Rand:                      w.faults, Clock: w,
+		Rand:                      w.faults, Clock: r.clock,
 	})
 	if err != nil {
 		die("no core: %w", err)
