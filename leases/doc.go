@@ -197,6 +197,13 @@
 // a write that it has acknowledged, or by a lease that it has confirmed away, or that has
 // ended while the node stood still. Node.Permit, Permit.ReadIndex; seeds.
 //
+// L28. A node whose clock was found beyond the bound answers no read by a lease and grants
+// none, and is bound by its promises for longer than the clock says. Otherwise a clock that
+// is slow goes on to answer old reads, and a clock that is fast goes on to end promises
+// early, as long as the fault lasts. Node.StandAside;
+// TestResponderStandsAsideWhileItsClockIsUnfit, TestLeaderStandsAsideAndLeads,
+// TestNodeThatStandsAsideHoldsItsPromisesForLonger.
+//
 // # What Raft has to do
 //
 //   - Brakes are questions that answer no, or less, and change nothing: MayVote and

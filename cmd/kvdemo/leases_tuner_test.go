@@ -7,6 +7,7 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,4 +107,37 @@ func TestTunerIsSwitchedWhileTheClusterRuns(t *testing.T) {
 		return ok && r.Tuner.mode() == "off" && len(r.Wanted) == 1 && r.Wanted[0].From == "a" && len(r.named(r.Wanted[0])) == 1 && len(r.Named) <= 1
 	})
 	s.stop()
+}
+
+// Most nodes are started without leases before leases were retired. Leadership can be handed
+// to one of them, which writes do not wait for.
+func TestLeadershipIsHandedOverWhereMostNodesLostTheirLeases(t *testing.T) {
+	s := startResponders(t)
+	s.put(s.all(), "k", "v")
+	with := s.leader()
+	for i := range s.cmds {
+		if i != with { // one after the other, so that the leader goes on
+			s.kill(i)
+			s.args[i] = append(s.args[i], "--leases=false")
+			s.start(i)
+			s.allBack()
+		}
+	}
+	heir := (with + 1) % 3
+	eventually(t, "a leader without leases", func() bool {
+		s.do(s.all(), "transfer", strconv.Itoa(heir+1), "--timeout", "20s")
+		return s.leader() == heir
+	})
+	s.kill(with)
+	s.put(s.all(), "k", "w")
+	require.Equal(t, "w", string(s.read((with+2)%3, "k").Value))
+	s.start(with)
+	s.allBack()
+	s.stop()
+}
+
+// allBack waits until all nodes answer and one of them leads.
+func (s *servers) allBack() {
+	s.t.Helper()
+	eventually(s.t, "all nodes", func() bool { return len(s.groups()) == 3 && s.leader() >= 0 })
 }

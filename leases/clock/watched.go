@@ -14,9 +14,9 @@ type Watched struct {
 	DriftPPM int
 }
 
-// Fit returns an error that says how the clock is beyond the bound, or nil. A clock that was
-// is fit again after a minute of measurements within the bound. The call takes no longer than
-// a lock that nobody holds for long.
+// Fit returns how far the clock was beyond the bound in the last minute, or nil. After a minute
+// of measurements within the bound the clock is fit again. The call takes a lock, which is
+// held for some assignments at a time.
 func (w Watched) Fit() error {
 	watch.mu.Lock()
 	worst := watch.recent.worst()
