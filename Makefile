@@ -47,8 +47,9 @@ test-nested: ## tests of the nested modules; lockstep with upstream says what it
 	  (cd $$m && $(GO) test $$([ $$m != $(LOCKSTEP) ] || echo -v) -timeout 15m $(GOTEST) ./...); done
 
 .PHONY: test-redis
-test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo; needs Debian's redis-tools
-	@for t in redis-cli redis-benchmark; do command -v $$t >/dev/null || { echo "$$t is not installed: apt-get install redis-tools"; exit 1; }; done
+test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo, and answers compared with redis-server; needs Debian's redis-tools and redis-server
+	@for t in redis-cli redis-benchmark redis-server; do command -v $$t >/dev/null || { echo "$$t is not installed: apt-get install redis-tools redis-server"; exit 1; }; done
+	cd cmd && $(GO) test -count 1 -run 'Redis' $(GOTEST) ./kvdemo/internal/resp -redis-server
 	cd cmd && $(GO) test -count 1 -run 'TestRedisTools' $(GOTEST) ./kvdemo -redis-tools
 
 .PHONY: race
@@ -88,8 +89,7 @@ test-deploy: ## what is in deploy/: the Dockerfile's program is built, the compo
 	cd cmd && KVDEMO_TEST_DEPLOY=1 $(GO) test -count=1 -v -timeout 15m -run 'Deployed|Dockerfile|Compose|Unit|DeployPage' ./kvdemo
 
 .PHONY: test-bench-etcd
-test-bench-etcd: ## weftbench reads --real measures released etcd, which is built first (about 2 minutes)
-	cd conformance/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
+test-bench-etcd: etcd-released ## weftbench reads --real measures released etcd, which is built first (about 2 minutes)
 	cd cmd && WEFTBENCH_TEST_ETCD=$(CURDIR)/.cache/etcd-released/etcd $(GO) test -count=1 -v -timeout 10m -run '^TestRealReadsOfEtcd$$' ./weftbench
 
 # The commit whose kvdemo the members run first.
@@ -209,18 +209,39 @@ bench-outage: ## a follower is away for a minute under load, and comes back, int
 bench-host-quick: ## the same, printed, with short rounds (about 90 seconds)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --quick
 
+# What YCSB and etcd need is kept in .cache, and made again when what it is made of changes.
+YCSB := cmd/weftbench/internal/redisbench/ycsb
+MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies
+
+.PHONY: ycsb
+ycsb: .cache/ycsb/made ## YCSB's client and the bindings for it, into .cache/ycsb; needs Debian's maven and default-jdk-headless
+
+.cache/ycsb/made: $(wildcard $(YCSB)/*) $(wildcard $(YCSB)/weft/*)
+	@for t in mvn javac; do command -v $$t >/dev/null || { echo "$$t is not installed: apt-get install maven default-jdk-headless"; exit 1; }; done
+	rm -rf .cache/ycsb && mkdir -p .cache/ycsb/lib
+	mvn -q -B --strict-checksums -f $(YCSB)/pom.xml $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/.cache/ycsb/lib
+	cd .cache/ycsb/lib && sha256sum --quiet --strict -c $(CURDIR)/$(YCSB)/jars.sha256
+	javac -Xlint:all -Werror -d .cache/ycsb/classes -cp '.cache/ycsb/lib/*' $(YCSB)/weft/*.java
+	touch $@
+
+.PHONY: etcd-released
+etcd-released: .cache/etcd-released/etcd ## etcd v3.7.3 as released, into .cache/etcd-released (about 2 minutes)
+
+.cache/etcd-released/etcd: conformance/etcd/go.mod
+	cd conformance/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
+	touch $@
+
 .PHONY: bench-redis
-bench-redis: ## kvdemo beside redis-server, into docs/benchmarks-redis.md (about 6 minutes; needs Debian's redis-tools and redis-server)
+bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/benchmarks-redis.md (about 25 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/benchmarks-redis.md
 
 .PHONY: bench-redis-quick
-bench-redis-quick: ## the same, printed, with one short round (under a minute)
+bench-redis-quick: ycsb etcd-released ## the same, printed, with one short round (about 3 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
 .PHONY: bench-reads
-bench-reads: ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 14 minutes)
+bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 14 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
-	cd conformance/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
 	bin/weftbench reads --real --etcd .cache/etcd-released/etcd --out docs/benchmarks-reads.md
 	bin/weftbench kills --out docs/benchmarks-reads.md
 

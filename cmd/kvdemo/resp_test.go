@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,9 +49,12 @@ func redisClient(t *testing.T, address string) *redis.Client {
 
 // registerOp is what a client does with a key.
 type registerOp struct {
-	key, op string // get, set, incr, del, or cas: if it is old, to value
-	value   int
-	old     int
+	// key is a string, or with its first letter h a hash of two fields that have the same
+	// value, or with z a sorted set of one member, whose score is the value.
+	key   string
+	op    string // get, set, incr, del, add: set, and say if it was there; or cas: if it is old, to value
+	value int
+	old   int
 }
 
 // registerResult is the reply, unless that is unknown.
@@ -79,11 +83,16 @@ var registers = porcupine.Model{
 	Init: func() any { return -1 },
 	Step: func(state, input, output any) (bool, any) {
 		now, in, out := state.(int), input.(registerOp), output.(registerResult)
+		if out.value == torn {
+			return false, now
+		}
 		switch in.op {
 		case "get":
 			return out.value == now, now
 		case "set":
 			return true, in.value
+		case "add":
+			return out.unknown || (out.value == 1) == (now < 0), in.value
 		case "incr":
 			return out.unknown || out.value == max(now, 0)+1, max(now, 0) + 1
 		case "del":
@@ -126,6 +135,12 @@ func (h *history) do(ctx context.Context, client int, c *redis.Client, in regist
 }
 
 func (in registerOp) run(ctx context.Context, c *redis.Client) (out registerResult, err error) {
+	switch in.key[0] {
+	case 'h':
+		return in.runHash(ctx, c)
+	case 'z':
+		return in.runSorted(ctx, c)
+	}
 	switch in.op {
 	case "get":
 		if out.value, err = c.Get(ctx, in.key).Int(); errors.Is(err, redis.Nil) {
@@ -143,6 +158,61 @@ func (in registerOp) run(ctx context.Context, c *redis.Client) (out registerResu
 	}
 	out.swapped, err = in.swap(ctx, c)
 	return out, err
+}
+
+// torn is what a hash or sorted set that was changed by half is read as: no register has it.
+const torn = -7
+
+// runHash is run on a hash.
+func (in registerOp) runHash(ctx context.Context, c *redis.Client) (out registerResult, err error) {
+	var n int64
+	switch in.op {
+	case "get":
+		var fields map[string]string
+		fields, err = c.HGetAll(ctx, in.key).Result()
+		switch first, same := fields["a"], fields["a"] == fields["b"]; {
+		case err != nil:
+		case len(fields) == 0:
+			out.value = -1
+		case len(fields) != 2 || !same:
+			out.value = torn
+		default:
+			out.value, err = strconv.Atoi(first)
+		}
+		return out, err
+	case "add":
+		n, err = c.HSet(ctx, in.key, "a", in.value, "b", in.value).Result()
+	default:
+		n, err = c.HDel(ctx, in.key, "a", "b").Result()
+	}
+	if n%2 != 0 {
+		return registerResult{value: torn}, err
+	}
+	return registerResult{value: int(n / 2)}, err
+}
+
+// runSorted is run on a sorted set.
+func (in registerOp) runSorted(ctx context.Context, c *redis.Client) (registerResult, error) {
+	var n int64
+	var err error
+	switch in.op {
+	case "get":
+		all, err := c.ZRangeByScoreWithScores(ctx, in.key, &redis.ZRangeBy{Min: "-inf", Max: "+inf"}).Result()
+		switch {
+		case err != nil:
+			return registerResult{}, err
+		case len(all) == 0:
+			return registerResult{value: -1}, nil
+		case len(all) > 1:
+			return registerResult{value: torn}, nil
+		}
+		return registerResult{value: int(all[0].Score)}, nil
+	case "add":
+		n, err = c.ZAdd(ctx, in.key, redis.Z{Score: float64(in.value), Member: "m"}).Result()
+	default:
+		n, err = c.ZRem(ctx, in.key, "m").Result()
+	}
+	return registerResult{value: int(n)}, err
 }
 
 // swap is a compare-and-set by WATCH, MULTI and EXEC.
@@ -193,6 +263,9 @@ func TestRedisHistoriesAreLinearizable(t *testing.T) {
 			at := w % 3
 			for n := 0; ctx.Err() == nil; n++ {
 				in := registerOp{key: fmt.Sprint("k", rng.IntN(3)), op: []string{"get", "get", "set", "incr", "del", "cas"}[rng.IntN(6)], value: rng.IntN(4), old: rng.IntN(5) - 1}
+				if kind := rng.IntN(4); kind > 1 {
+					in.key, in.op = fmt.Sprint([]string{"h", "z"}[kind-2], rng.IntN(2)), []string{"get", "get", "add", "add", "del"}[rng.IntN(5)]
+				}
 				if !h.do(t.Context(), w, clients[at], in) || rng.IntN(8) == 0 {
 					at = (at + 1) % 3
 				}
@@ -227,14 +300,101 @@ func TestRedisHistoriesAreLinearizable(t *testing.T) {
 		require.NoError(t, porcupine.VisualizePath(registers, info, file))
 		t.Fatalf("%v: the history of %d operations is not linearizable: see %s", verdict, len(h.ops), file)
 	}
-	known := 0
+	known := map[byte]int{}
 	for _, o := range h.ops {
 		if !o.Output.(registerResult).unknown {
-			known++
+			known[o.Input.(registerOp).key[0]]++
 		}
 	}
-	require.Greater(t, known, 200, "of %d operations", len(h.ops))
+	require.Greater(t, known['k'], 100, "of %d operations", len(h.ops))
+	require.Greater(t, min(known['h'], known['z']), 40, "of %d operations", len(h.ops))
 	s.stop()
+}
+
+// Hashes and sorted sets come through a kill, and through a backup into a cluster with
+// other groups. Clients of gRPC are told what they are.
+func TestHashesAndSortedSetsAreKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	s, addresses := newRespServers(t)
+	s.leader()
+	ctx := t.Context()
+	c := redisClient(t, addresses[0])
+	eventually(t, "the node to serve", func() bool { return c.HSet(ctx, "h", "f", "1", "g", "\xff\x00").Err() == nil })
+	const sets, members = 3, 12_000
+	for i := range sets {
+		for from := 0; from < members; from += 1000 {
+			var some []redis.Z
+			for m := from; m < from+1000; m++ {
+				some = append(some, redis.Z{Score: float64(m%100) / 4, Member: fmt.Sprintf("member %d of set %d", m, i)})
+			}
+			require.NoError(t, c.ZAdd(ctx, fmt.Sprint("z", i), some...).Err())
+		}
+	}
+	require.NoError(t, c.ZRem(ctx, "z0", "member 7 of set 0").Err())
+	require.NoError(t, c.Expire(ctx, "h", time.Hour).Err())
+	require.NoError(t, c.Expire(ctx, "z1", time.Hour).Err())
+	require.NoError(t, c.Set(ctx, "s", "v", 0).Err())
+	// look is all that there is, but for how long it stays.
+	look := func(c *redis.Client) map[string]any {
+		all := map[string]any{}
+		for i := range sets {
+			members, err := c.ZRangeByScoreWithScores(ctx, fmt.Sprint("z", i), &redis.ZRangeBy{Min: "-inf", Max: "inf"}).Result()
+			require.NoError(t, err)
+			all[fmt.Sprint("z", i)] = members
+		}
+		var err error
+		all["h"], err = c.HGetAll(ctx, "h").Result()
+		require.NoError(t, err)
+		all["keys"], err = c.DBSize(ctx).Result()
+		require.NoError(t, err)
+		for _, key := range []string{"h", "z0", "z1", "s"} {
+			all["type of "+key] = c.Type(ctx, key).Val()
+			all["ends "+key] = c.TTL(ctx, key).Val() > 50*time.Minute
+		}
+		return all
+	}
+	want := look(c)
+	require.EqualValues(t, 5, want["keys"])
+	require.Len(t, want["z0"], members-1)
+	for i := range addresses {
+		s.kill(i)
+	}
+	for i := range addresses {
+		s.start(i)
+	}
+	s.leader()
+	for i, address := range addresses {
+		other := redisClient(t, address)
+		eventually(t, "a node to serve", func() bool { return other.Get(ctx, "s").Err() == nil })
+		require.Equal(t, want, look(other), "node %d", i+1)
+	}
+	r := s.do(s.all(), "get", "h")
+	require.NotZero(t, r.code)
+	require.Contains(t, r.err, `key "h" has a hash; read it with a client of Redis`)
+	file := filepath.Join(t.TempDir(), "a.backup")
+	r = s.do(s.all(), "backup", file)
+	require.Zero(t, r.code, r.err)
+	s.stop()
+
+	a := newAlone(t)
+	address := freePort(t)
+	a.args = append(a.args, "--groups", "3", "--resp", address)
+	a.while(func() {
+		eventually(t, "the new cluster to serve", func() bool { return a.do("ls").code == 0 })
+		r := a.do("restore", file)
+		require.Zero(t, r.code, r.err)
+		fresh := redisClient(t, address)
+		require.Equal(t, want, look(fresh))
+		// Over keys of other types and contents, too.
+		require.NoError(t, fresh.Set(ctx, "z0", "v", 0).Err())
+		require.NoError(t, fresh.Del(ctx, "h").Err())
+		require.NoError(t, fresh.ZAdd(ctx, "z2", redis.Z{Score: 1, Member: "one more"}).Err())
+		r = a.do("restore", file, "--force")
+		require.Zero(t, r.code, r.err)
+		require.Equal(t, want, look(fresh))
+	})
 }
 
 // With certificates, the front wants TLS and the certificate of a client.

@@ -27,12 +27,13 @@ func newRedis() *cobra.Command {
 		Use:   "redis",
 		Short: "Compare kvdemo with redis-server, through the protocol of Redis",
 		Long: "redis drives a cluster of kvdemo, and one redis-server with appendfsync always, in turn: with\n" +
-			"redis-benchmark, and with workloads A, B, C and F of YCSB by a client of its own. It needs\n" +
-			"Debian's redis-tools and redis-server.",
+			"redis-benchmark, and with the client and the workloads A to F of YCSB, which drive a cluster\n" +
+			"of etcd as well. It needs Debian's redis-tools and redis-server; for YCSB Java, and what make\n" +
+			"ycsb fetches; and for etcd what make etcd-released builds.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
-				cfg.Rounds, cfg.Requests, cfg.YCSB.Time, cfg.YCSB.Records = 1, 200, 500*time.Millisecond, 1000
+				cfg.Rounds, cfg.Requests, cfg.YCSB.Time, cfg.YCSB.Records = 1, 200, time.Second, 1000
 			}
 			return nodes.inData(data, func(kvdemo, dir string) error {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
@@ -64,10 +65,10 @@ func newRedis() *cobra.Command {
 	flags.IntVar(&cfg.Rounds, "rounds", 3, "how often both sides are measured")
 	flags.IntVar(&cfg.Requests, "requests", 2000, "of redis-benchmark with one client; others get 10 or 40 times as many")
 	flags.IntVar(&cfg.YCSB.Records, "records", 10_000, "records of YCSB")
-	flags.IntVar(&cfg.YCSB.Size, "size", 1000, "bytes of a record")
-	flags.IntVar(&cfg.YCSB.Clients, "clients", 32, "clients of YCSB")
-	flags.DurationVar(&cfg.YCSB.Time, "time", 5*time.Second, "of one workload of YCSB")
-	flags.Uint64Var(&cfg.YCSB.Seed, "seed", 1, "of YCSB's draws")
+	flags.IntVar(&cfg.YCSB.Clients, "clients", 32, "threads of YCSB's client")
+	flags.DurationVar(&cfg.YCSB.Time, "time", 10*time.Second, "of one workload of YCSB, in whole seconds")
+	flags.StringVar(&cfg.YCSB.Dir, "ycsb", ".cache/ycsb", "what make ycsb made; empty leaves YCSB out")
+	flags.StringVar(&cfg.Etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built; empty leaves etcd out")
 	flags.BoolVar(&quick, "quick", false, "one short round")
 	flags.StringVar(&data, "data", "", "directory for the data (default: a temporary one)")
 	flags.StringVar(&out, "out", "", "write the report, in Markdown, to this file (default: standard output)")

@@ -220,19 +220,25 @@ const (
 	Action_ADD              Action_Kind = 5 // to a decimal number; no value counts as 0
 	Action_DEADLINE         Action_Kind = 6 // set or remove the deadline of a key that has a value
 	Action_TTL              Action_Kind = 7 // return the deadline
+	// Of hashes and sorted sets, which clients of Redis use. Restoring a backup needs
+	// these two; the value has the form that a backup has.
+	Action_HASH_SET   Action_Kind = 10 // set fields: uvarint length and bytes of a field, then of its value
+	Action_SORTED_ADD Action_Kind = 12 // add members: score (8), uvarint length and bytes of the member
 )
 
 // Enum value maps for Action_Kind.
 var (
 	Action_Kind_name = map[int32]string{
-		0: "KIND_UNSPECIFIED",
-		1: "GET",
-		2: "HAS",
-		3: "PUT",
-		4: "DELETE",
-		5: "ADD",
-		6: "DEADLINE",
-		7: "TTL",
+		0:  "KIND_UNSPECIFIED",
+		1:  "GET",
+		2:  "HAS",
+		3:  "PUT",
+		4:  "DELETE",
+		5:  "ADD",
+		6:  "DEADLINE",
+		7:  "TTL",
+		10: "HASH_SET",
+		12: "SORTED_ADD",
 	}
 	Action_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -243,6 +249,8 @@ var (
 		"ADD":              5,
 		"DEADLINE":         6,
 		"TTL":              7,
+		"HASH_SET":         10,
+		"SORTED_ADD":       12,
 	}
 )
 
@@ -331,6 +339,8 @@ const (
 	TxnResponse_Result_OVERFLOW   TxnResponse_Result_Code = 3 // the sum is no number of 64 bits
 	TxnResponse_Result_LARGE      TxnResponse_Result_Code = 4 // the value came in parts: see Read
 	TxnResponse_Result_REPLY_FULL TxnResponse_Result_Code = 5 // the values returned have more than 4 MiB
+	TxnResponse_Result_WRONG_TYPE TxnResponse_Result_Code = 6 // the key has a value of another type, such as a hash
+	TxnResponse_Result_FULL       TxnResponse_Result_Code = 7 // the hash would have more than 1 MiB, or the sorted set 64 MiB
 )
 
 // Enum value maps for TxnResponse_Result_Code.
@@ -342,6 +352,8 @@ var (
 		3: "OVERFLOW",
 		4: "LARGE",
 		5: "REPLY_FULL",
+		6: "WRONG_TYPE",
+		7: "FULL",
 	}
 	TxnResponse_Result_Code_value = map[string]int32{
 		"DONE":       0,
@@ -350,6 +362,8 @@ var (
 		"OVERFLOW":   3,
 		"LARGE":      4,
 		"REPLY_FULL": 5,
+		"WRONG_TYPE": 6,
+		"FULL":       7,
 	}
 )
 
@@ -1249,7 +1263,7 @@ type Action struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Kind         Action_Kind            `protobuf:"varint,1,opt,name=kind,proto3,enum=weft.kvdemo.v1.Action_Kind" json:"kind,omitempty"`
 	Key          string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Value        []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`                                               // of PUT
+	Value        []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`                                               // of PUT, HASH_SET and SORTED_ADD
 	Condition    Action_Condition       `protobuf:"varint,4,opt,name=condition,proto3,enum=weft.kvdemo.v1.Action_Condition" json:"condition,omitempty"` // of PUT
 	KeepDeadline bool                   `protobuf:"varint,5,opt,name=keep_deadline,json=keepDeadline,proto3" json:"keep_deadline,omitempty"`            // of PUT: leave the deadline as it is
 	ReturnOld    bool                   `protobuf:"varint,6,opt,name=return_old,json=returnOld,proto3" json:"return_old,omitempty"`                     // of PUT: return the value of before
@@ -3288,6 +3302,7 @@ type BackupChunk struct {
 	Size          uint64                 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`                               // of the value
 	DeadlineMs    int64                  `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"` // since 1970; 0: none
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`                                // the value, or some of it
+	Type          string                 `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`                                // "" is bytes; "hash" or "zset" has the form of HASH_SET or SORTED_ADD
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3362,6 +3377,13 @@ func (x *BackupChunk) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *BackupChunk) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
 }
 
 type TxnResponse_Result struct {
@@ -3444,9 +3466,10 @@ type WatchResponse_Event struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Kind          WatchResponse_Event_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=weft.kvdemo.v1.WatchResponse_Event_Kind" json:"kind,omitempty"`
 	Key           string                   `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Value         []byte                   `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"` // of PUT; absent above 64 KiB
+	Value         []byte                   `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"` // of PUT; absent above 64 KiB, and of a hash or sorted set
 	Size          uint64                   `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
 	Revision      uint64                   `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	Type          string                   `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"` // of PUT: "" is bytes; else "hash" or "zset", a sorted set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3514,6 +3537,13 @@ func (x *WatchResponse_Event) GetRevision() uint64 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *WatchResponse_Event) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
 }
 
 type ListResponse_Item struct {
@@ -4715,7 +4745,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x06exists\x18\x02 \x01(\bH\x00R\x06exists\x12\x16\n" +
 	"\x05value\x18\x03 \x01(\fH\x00R\x05value\x12\x18\n" +
 	"\x06sha256\x18\x04 \x01(\fH\x00R\x06sha256B\x06\n" +
-	"\x04want\"\xa9\x03\n" +
+	"\x04want\"\xc8\x03\n" +
 	"\x06Action\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.weft.kvdemo.v1.Action.KindR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
@@ -4725,7 +4755,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\n" +
 	"return_old\x18\x06 \x01(\bR\treturnOld\x12\x14\n" +
 	"\x05delta\x18\a \x01(\x12R\x05delta\x12\x15\n" +
-	"\x06ttl_ms\x18\b \x01(\x04R\x05ttlMs\"c\n" +
+	"\x06ttl_ms\x18\b \x01(\x04R\x05ttlMs\"\x81\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03GET\x10\x01\x12\a\n" +
@@ -4735,26 +4765,30 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x06DELETE\x10\x04\x12\a\n" +
 	"\x03ADD\x10\x05\x12\f\n" +
 	"\bDEADLINE\x10\x06\x12\a\n" +
-	"\x03TTL\x10\a\"0\n" +
+	"\x03TTL\x10\a\x12\f\n" +
+	"\bHASH_SET\x10\n" +
+	"\x12\x0e\n" +
+	"\n" +
+	"SORTED_ADD\x10\f\"0\n" +
 	"\tCondition\x12\n" +
 	"\n" +
 	"\x06ALWAYS\x10\x00\x12\n" +
 	"\n" +
 	"\x06ABSENT\x10\x01\x12\v\n" +
-	"\aPRESENT\x10\x02\"\xdb\x03\n" +
+	"\aPRESENT\x10\x02\"\xf5\x03\n" +
 	"\vTxnResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
 	"\bposition\x18\x02 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x12\x1c\n" +
 	"\tsucceeded\x18\x03 \x01(\bR\tsucceeded\x12<\n" +
 	"\aresults\x18\x04 \x03(\v2\".weft.kvdemo.v1.TxnResponse.ResultR\aresults\x12\x1c\n" +
-	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x1a\x85\x02\n" +
+	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x1a\x9f\x02\n" +
 	"\x06Result\x12;\n" +
 	"\x04code\x18\x01 \x01(\x0e2'.weft.kvdemo.v1.TxnResponse.Result.CodeR\x04code\x12\x18\n" +
 	"\aexisted\x18\x02 \x01(\bR\aexisted\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x12R\x06number\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\fR\x05value\x12\x1f\n" +
 	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
-	"deadlineMs\"U\n" +
+	"deadlineMs\"o\n" +
 	"\x04Code\x12\b\n" +
 	"\x04DONE\x10\x00\x12\v\n" +
 	"\aSKIPPED\x10\x01\x12\r\n" +
@@ -4762,7 +4796,10 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\bOVERFLOW\x10\x03\x12\t\n" +
 	"\x05LARGE\x10\x04\x12\x0e\n" +
 	"\n" +
-	"REPLY_FULL\x10\x05\"<\n" +
+	"REPLY_FULL\x10\x05\x12\x0e\n" +
+	"\n" +
+	"WRONG_TYPE\x10\x06\x12\b\n" +
+	"\x04FULL\x10\a\"<\n" +
 	"\bPosition\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x04R\x05group\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"t\n" +
@@ -4770,16 +4807,17 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tH\x00R\x03key\x12\x18\n" +
 	"\x06prefix\x18\x02 \x01(\tH\x00R\x06prefix\x12.\n" +
 	"\x05after\x18\x03 \x03(\v2\x18.weft.kvdemo.v1.PositionR\x05afterB\x06\n" +
-	"\x04keys\"\xef\x02\n" +
+	"\x04keys\"\x83\x03\n" +
 	"\rWatchResponse\x12;\n" +
 	"\x06events\x18\x01 \x03(\v2#.weft.kvdemo.v1.WatchResponse.EventR\x06events\x124\n" +
-	"\bposition\x18\x02 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x1a\xea\x01\n" +
+	"\bposition\x18\x02 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x1a\xfe\x01\n" +
 	"\x05Event\x12<\n" +
 	"\x04kind\x18\x01 \x01(\x0e2(.weft.kvdemo.v1.WatchResponse.Event.KindR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x12\n" +
 	"\x04size\x18\x04 \x01(\x04R\x04size\x12\x1a\n" +
-	"\brevision\x18\x05 \x01(\x04R\brevision\"K\n" +
+	"\brevision\x18\x05 \x01(\x04R\brevision\x12\x12\n" +
+	"\x04type\x18\x06 \x01(\tR\x04type\"K\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03PUT\x10\x01\x12\n" +
@@ -5006,7 +5044,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\adurable\x18\x02 \x01(\x04R\adurable\x12\x1f\n" +
 	"\vfirst_index\x18\x03 \x01(\x04R\n" +
 	"firstIndex\"\x0f\n" +
-	"\rBackupRequest\"\xba\x01\n" +
+	"\rBackupRequest\"\xce\x01\n" +
 	"\vBackupChunk\x126\n" +
 	"\tpositions\x18\x01 \x03(\v2\x18.weft.kvdemo.v1.PositionR\tpositions\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x10\n" +
@@ -5014,7 +5052,8 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x04size\x18\x04 \x01(\x04R\x04size\x12\x1f\n" +
 	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
 	"deadlineMs\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data*O\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\x12\x12\n" +
+	"\x04type\x18\a \x01(\tR\x04type*O\n" +
 	"\tTunerMode\x12\x14\n" +
 	"\x10TUNER_CONFIGURED\x10\x00\x12\r\n" +
 	"\tTUNER_OFF\x10\x01\x12\x0f\n" +

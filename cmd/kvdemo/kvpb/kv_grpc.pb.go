@@ -56,7 +56,7 @@ type KVClient interface {
 	// applied at the node that was asked.
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutResponse, error)
 	// Get returns the value of a key, or NOT_FOUND. A value of more than 1 MiB is
-	// refused with OUT_OF_RANGE: see Read.
+	// refused with OUT_OF_RANGE: see Read. A hash or sorted set is FAILED_PRECONDITION.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// Read returns a value of any size as a stream of chunks.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadChunk], error)
@@ -231,7 +231,7 @@ type KVServer interface {
 	// applied at the node that was asked.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
 	// Get returns the value of a key, or NOT_FOUND. A value of more than 1 MiB is
-	// refused with OUT_OF_RANGE: see Read.
+	// refused with OUT_OF_RANGE: see Read. A hash or sorted set is FAILED_PRECONDITION.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Read returns a value of any size as a stream of chunks.
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadChunk]) error

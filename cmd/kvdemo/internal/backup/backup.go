@@ -6,9 +6,12 @@
 // cluster of any size.
 //
 // The file begins with "weftkvb" and the format version (1 byte), and a header: uvarint
-// length, then JSON. Each key is a record: 1 (1 byte), uvarint length of the key, the
-// key, uvarint size of the value, uvarint deadline in milliseconds since 1970 or 0, the
-// value, and the CRC-32C of all that (4 bytes). A 0 byte ends the records; the number
+// length, then JSON. Each key is a record: the type (1 byte: 1 bytes, 2 a hash, 3 a sorted
+// set), uvarint length of the key, the key, uvarint size of the value, uvarint deadline in
+// milliseconds since 1970 or 0, the value, and the CRC-32C of all that (4 bytes). The value
+// of a hash is fields and values in turn, each a uvarint length and the bytes; that of a
+// sorted set is its members, each as kv.AppendScored has it. Version 1 had no types but
+// bytes. A 0 byte ends the records; the number
 // of records (8 bytes) and the SHA-256 of everything before (32 bytes) end the file.
 // Integers of fixed size are big-endian.
 package backup
@@ -30,11 +33,11 @@ import (
 
 const (
 	magic = "weftkvb"
-	// Version is that of the format.
-	Version = 1
+	// Version is that of the format, and oldestVersion the first that can be read.
+	Version       = 2
+	oldestVersion = 1
 
 	maxHeaderBytes = 1 << 20
-	recordMark     = 1
 	endMark        = 0
 )
 
@@ -57,6 +60,7 @@ type Entry struct {
 	Key      string
 	Size     int64 // of the value
 	Deadline int64 // milliseconds since 1970, 0 for none
+	Type     kv.Type
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -93,10 +97,13 @@ func (w *Writer) Begin(e Entry) error {
 	if err := w.end(); err != nil {
 		return err
 	}
+	if e.Type < kv.TypeString || e.Type > kv.TypeSortedSet {
+		return fmt.Errorf("%w entry: key %q has the type %d, want %d to %d", kv.ErrInvalid, e.Key, e.Type, kv.TypeString, kv.TypeSortedSet)
+	}
 	w.entry.Reset()
 	w.open, w.left = true, e.Size
 	w.count++
-	b := binary.AppendUvarint([]byte{recordMark}, uint64(len(e.Key)))
+	b := binary.AppendUvarint([]byte{byte(e.Type)}, uint64(len(e.Key)))
 	b = append(b, e.Key...)
 	b = binary.AppendUvarint(b, uint64(e.Size))
 	return w.write(binary.AppendUvarint(b, uint64(e.Deadline)))
@@ -149,6 +156,7 @@ type Reader struct {
 	open  bool
 	count uint64
 	last  bool
+	types kv.Type // the last that the version has
 }
 
 // NewReader reads the header.
@@ -161,8 +169,13 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if string(head[:len(magic)]) != magic {
 		return nil, b.bad("it begins with %q, want %q: this is no backup of kvdemo", head[:len(magic)], magic)
 	}
-	if v := head[len(magic)]; v != Version {
-		return nil, fmt.Errorf("%w: it is %d, this kvdemo reads %d; use the kvdemo that wrote it", ErrVersion, v, Version)
+	switch v := head[len(magic)]; {
+	case v < oldestVersion || v > Version:
+		return nil, fmt.Errorf("%w: it is %d, this kvdemo reads %d to %d; use the kvdemo that wrote it", ErrVersion, v, oldestVersion, Version)
+	case v == oldestVersion:
+		b.types = kv.TypeString
+	default:
+		b.types = kv.TypeSortedSet
 	}
 	n, err := b.uvarint("length of the header", maxHeaderBytes)
 	if err != nil {
@@ -230,8 +243,8 @@ func (r *Reader) Next() (e Entry, err error) {
 		return e, err
 	case mark == endMark:
 		return e, r.end()
-	case mark != recordMark:
-		return e, r.bad("mark %d, want %d or %d", mark, recordMark, endMark)
+	case kv.Type(mark) > r.types:
+		return e, r.bad("mark %d, want %d to %d", mark, endMark, r.types)
 	}
 	n, err := r.uvarint("length of a key", kv.MaxKeyBytes)
 	if err != nil {
@@ -248,7 +261,7 @@ func (r *Reader) Next() (e Entry, err error) {
 	deadline, err := r.uvarint("deadline", uint64(kv.MaxDeadline))
 	r.left, r.open = int64(size), true
 	r.count++
-	return Entry{Key: string(key), Size: int64(size), Deadline: int64(deadline)}, err
+	return Entry{Key: string(key), Size: int64(size), Deadline: int64(deadline), Type: kv.Type(mark)}, err
 }
 
 // Read implements io.Reader: it reads the value of the entry up to io.EOF, which says

@@ -5,6 +5,7 @@ package backup
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
 // sample returns a backup, and its values by key.
@@ -23,7 +26,7 @@ func sample(t require.TestingT) ([]byte, map[string]string) {
 	for i := range 4 {
 		key := fmt.Sprint("key", i)
 		values[key] = string(bytes.Repeat([]byte{byte(i)}, i*50))
-		require.NoError(t, w.Begin(Entry{Key: key, Size: int64(i * 50), Deadline: int64(i)}))
+		require.NoError(t, w.Begin(Entry{Key: key, Size: int64(i * 50), Deadline: int64(i), Type: kv.Type(1 + i%3)}))
 		for _, piece := range []string{values[key][:i], values[key][i:]} {
 			_, err := io.WriteString(w, piece)
 			require.NoError(t, err)
@@ -43,7 +46,7 @@ func TestBackupIsReadAsWritten(t *testing.T) {
 	for i := range 4 {
 		e, err := r.Next()
 		require.NoError(t, err)
-		require.Equal(t, Entry{fmt.Sprint("key", i), int64(i * 50), int64(i)}, e)
+		require.Equal(t, Entry{fmt.Sprint("key", i), int64(i * 50), int64(i), kv.Type(1 + i%3)}, e)
 		if i == 2 {
 			continue // Next reads past it
 		}
@@ -74,15 +77,39 @@ func TestEachDamagedByteIsNoticed(t *testing.T) {
 	require.ErrorContains(t, err, "bytes follow its end")
 }
 
+// A backup of version 1, which had no types but bytes, is read as before.
+func TestVersion1IsRead(t *testing.T) {
+	for kind, want := range map[kv.Type]error{kv.TypeString: nil, kv.TypeHash: ErrDamaged} {
+		var b bytes.Buffer
+		w, err := NewWriter(&b, Header{Cluster: 7})
+		require.NoError(t, err)
+		require.NoError(t, w.Begin(Entry{Key: "k", Size: 1, Type: kind}))
+		_, err = w.Write([]byte("v"))
+		require.NoError(t, err)
+		_, err = w.Close()
+		require.NoError(t, err)
+		old := b.Bytes()
+		old[len(magic)] = oldestVersion
+		digest := sha256.Sum256(old[:len(old)-sha256.Size])
+		copy(old[len(old)-sha256.Size:], digest[:])
+		_, n, err := Check(bytes.NewReader(old))
+		require.ErrorIs(t, err, want)
+		require.EqualValues(t, 1, max(n, 1))
+	}
+	w, err := NewWriter(io.Discard, Header{})
+	require.NoError(t, err)
+	require.ErrorContains(t, w.Begin(Entry{Key: "k"}), "has the type 0, want 1 to 3")
+}
+
 func TestWriterWantsTheSizeThatWasSaid(t *testing.T) {
 	w, err := NewWriter(io.Discard, Header{})
 	require.NoError(t, err)
-	require.NoError(t, w.Begin(Entry{Key: "k", Size: 2}))
+	require.NoError(t, w.Begin(Entry{Key: "k", Size: 2, Type: kv.TypeString}))
 	_, err = w.Write([]byte("abc"))
 	require.ErrorIs(t, err, ErrDamaged)
 	w, err = NewWriter(io.Discard, Header{})
 	require.NoError(t, err)
-	require.NoError(t, w.Begin(Entry{Key: "k", Size: 2}))
+	require.NoError(t, w.Begin(Entry{Key: "k", Size: 2, Type: kv.TypeString}))
 	_, err = w.Close()
 	require.ErrorContains(t, err, "a value of 2 bytes less than was said")
 }

@@ -52,7 +52,6 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 	if err := w.finish(s.meta, s.host); err != nil {
 		return nil, s.breaks(fmt.Errorf("apply index %d: %w", b.Index, err))
 	}
-	s.db.raised(s.tables)
 	s.applied.Store(b.Index)
 	s.revision.Store(s.meta.position)
 	s.gauges.set(s.tables)
@@ -93,15 +92,18 @@ type writer struct {
 	touched map[string][]byte
 	// deadlines has the deadlines that this batch changed, 0 for none.
 	deadlines map[string]int64
-	changes   changes
-	cause     EventKind // of a removal
-	system    bool      // a system key was changed
-	db        *DB
+	// scores has the scores that this batch changed, by the names in secMember.
+	scores  map[string]newScore
+	action  int // of the transaction under way, counted from 0
+	changes changes
+	cause   EventKind // of a removal
+	system  bool      // a system key was changed
+	db      *DB
 }
 
 // begin starts a batch that has room for the commands.
 func (s *Store) begin(commands [][]byte) *writer {
-	need, looks := 1<<10, false
+	need, looks := 1<<10, s.tables.sorted > 0
 	for _, c := range commands {
 		need += len(c) + 64
 		looks = looks || len(c) > 0 && (Op(c[0]&^inSession) == OpDelete || Op(c[0]&^inSession) > lastOfBase)
@@ -143,7 +145,10 @@ func (w *writer) finish(m meta, host []byte) error {
 	op := w.batch.SetDeferred(len(w.metaKey), metaBytes+len(host))
 	copy(op.Key, w.metaKey)
 	copy(op.Value[len(m.append(op.Value[:0])):], host)
-	return errors.Join(op.Finish(), w.db.raise(w.batch, w.tables), w.batch.Commit(pebble.NoSync))
+	if err := errors.Join(op.Finish(), w.db.raise(w.tables.level())); err != nil {
+		return err
+	}
+	return w.batch.Commit(pebble.NoSync)
 }
 
 // set writes a record into the batch's own memory, so that a large value is
@@ -175,7 +180,7 @@ func (w *writer) command(data []byte) (any, error) {
 	if err != nil {
 		return Result{Err: err}, nil
 	}
-	if p.op > lastOfBase && t.level() == 0 {
+	if p.level() > t.level() {
 		return Result{Err: fmt.Errorf("%w (%v)", ErrLevel, p.op)}, nil
 	}
 	if p.op.changes() && t.frozen() {
@@ -258,10 +263,16 @@ func (w *writer) put(key, record []byte) error {
 
 // replace sets a key's record, and leaves the deadline as it is.
 func (w *writer) replace(key, record []byte) error {
+	return errors.Join(w.disown(key), w.store(EventPut, key, record))
+}
+
+// store sets the record of a key that owns nothing but the record, or goes on owning what
+// it owns.
+func (w *writer) store(kind EventKind, key, record []byte) error {
 	if w.touched != nil {
 		w.touched[string(key)] = record
 	}
-	return errors.Join(w.event(EventPut, key, record), w.disown(key), w.set(secData, key, record))
+	return errors.Join(w.event(kind, key, record), w.set(secData, key, record))
 }
 
 // remove removes a key, and says whether there was one.
@@ -270,11 +281,13 @@ func (w *writer) remove(key []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.touched[string(key)] = nil
 	if !existed {
+		w.touched[string(key)] = nil
 		return false, nil
 	}
-	return true, errors.Join(w.event(w.cause, key, nil), w.setDeadline(key, 0), w.disown(key), w.delete(secData, key))
+	err = w.disown(key)
+	w.touched[string(key)] = nil
+	return true, errors.Join(err, w.event(w.cause, key, nil), w.setDeadline(key, 0), w.delete(secData, key))
 }
 
 // exists looks a key up in the state as it was before the batch. An iterator
@@ -289,10 +302,11 @@ func (w *writer) exists(key []byte) (bool, error) {
 	return found, errors.Join(damage(it.Error()), it.Close())
 }
 
-// disown removes the parts of a key's value if it is large.
+// disown removes the parts of a key's value if it is large, and the rows if it is a
+// sorted set. It is called while the key has its old record.
 func (w *writer) disown(key []byte) error {
-	if len(w.tables.large) == 0 {
-		return nil
+	if err := w.dropRows(key); err != nil || len(w.tables.large) == 0 {
+		return err
 	}
 	ref, ok := w.tables.large[string(key)]
 	if !ok {

@@ -12,11 +12,23 @@ import (
 	"github.com/weftraft/weft/rawnode/session"
 )
 
-// partPlace checks the records of a state, one after the other in the order of
-// the database: each for itself, and that the parts are those that values and
-// uploads say. Who sends a snapshot and who restores one use the same. What is
-// wrong it reports as ErrDamaged.
-type partPlace map[uint64]*owner
+// places checks the records of a state, one after the other in the order of the
+// database: each for itself, that the parts are those that values and uploads say, and
+// the members those that sorted sets say. Who sends a snapshot and who restores one use
+// the same. What is wrong it reports as ErrDamaged.
+type places struct {
+	parts map[uint64]*owner
+	// sets has what has not come by of each sorted set: members, and their bytes.
+	sets map[setNumber]*head
+	// typed is how many records are of a level above 1.
+	typed int64
+	// indexed is the name in secScore of the member that came last.
+	indexed []byte
+}
+
+func newPlaces() *places {
+	return &places{parts: map[uint64]*owner{}, sets: map[setNumber]*head{}}
+}
 
 // owner has the parts of one number.
 type owner struct {
@@ -27,10 +39,13 @@ type owner struct {
 }
 
 // check looks at a record.
-func (p partPlace) check(sec section, name, value []byte) error {
+func (p *places) check(sec section, name, value []byte) error {
 	switch sec {
 	case secData:
 		r, err := openRecord(name, value)
+		if err == nil && r.kind > kindLarge {
+			return p.place(name, r)
+		}
 		if err != nil || r.large == nil {
 			return err
 		}
@@ -47,26 +62,58 @@ func (p partPlace) check(sec section, name, value []byte) error {
 	case secDeadline:
 		_, err := decodeDeadline(name, value)
 		return err
+	case secMember:
+		return p.member(name, value)
 	case secSession, secSystem: // looked at by who loads them
 		return nil
 	}
 	return fmt.Errorf("%w: a record of section %d", ErrDamaged, sec)
 }
 
-func (p partPlace) own(number uint64, o *owner) error {
-	if other := p[number]; other != nil {
-		return fmt.Errorf("%w: uploads %v and %v have the same number %d", ErrDamaged, other.upload, o.upload, number)
+// place notes a hash or a sorted set.
+func (p *places) place(key []byte, r record) error {
+	p.typed++
+	if r.sorted == nil {
+		_, err := hashItems(key, r.value)
+		return err
 	}
-	p[number] = o
+	if p.sets[r.sorted.number] != nil {
+		return fmt.Errorf("%w: the sorted set %q has the number %x of another", ErrDamaged, key, r.sorted.number)
+	}
+	p.sets[r.sorted.number] = r.sorted
 	return nil
 }
 
-func (p partPlace) part(name, value []byte) error {
+// member takes a member off its set.
+func (p *places) member(name, value []byte) error {
+	score, err := openMember(name, value)
+	if err != nil {
+		return err
+	}
+	number, member := setNumber(name), name[numberBytes:]
+	h := p.sets[number]
+	if h == nil || h.members == 0 || h.bytes < uint64(scored(member)) {
+		return fmt.Errorf("%w: the member %x of the sorted set of number %x belongs to nothing", ErrDamaged, member, number)
+	}
+	h.drop(member)
+	p.indexed = number.scoreName(score, member)
+	return nil
+}
+
+func (p *places) own(number uint64, o *owner) error {
+	if other := p.parts[number]; other != nil {
+		return fmt.Errorf("%w: uploads %v and %v have the same number %d", ErrDamaged, other.upload, o.upload, number)
+	}
+	p.parts[number] = o
+	return nil
+}
+
+func (p *places) part(name, value []byte) error {
 	if len(name) != 9 || name[8] >= MaxParts {
 		return fmt.Errorf("%w: a part has the key %x", ErrDamaged, name)
 	}
 	number, part := binary.BigEndian.Uint64(name), int(name[8])
-	o := p[number]
+	o := p.parts[number]
 	if o == nil || o.want&(1<<part) == 0 {
 		return fmt.Errorf("%w: part %d of number %d belongs to nothing", ErrDamaged, part, number)
 	}
@@ -80,9 +127,14 @@ func (p partPlace) part(name, value []byte) error {
 	return nil
 }
 
-// complete says whether all parts came by.
-func (p partPlace) complete() error {
-	for number, o := range p {
+// complete says whether all parts and members came by.
+func (p *places) complete() error {
+	for number, h := range p.sets {
+		if h.members != 0 || h.bytes != 0 {
+			return fmt.Errorf("%w: the sorted set of number %x lacks %d members of %d bytes", ErrDamaged, number, h.members, h.bytes)
+		}
+	}
+	for number, o := range p.parts {
 		if o.want != 0 {
 			return fmt.Errorf("%w: upload %v (number %d) lacks part %d", ErrDamaged, o.upload, number, bits.TrailingZeros64(o.want))
 		}
@@ -92,13 +144,13 @@ func (p partPlace) complete() error {
 
 // builder collects the tables of a state whose records come by.
 type builder struct {
-	parts    partPlace
+	*places
 	tables   *tables
 	sessions map[session.ID][]byte
 }
 
 func newBuilder(position uint64) *builder {
-	b := &builder{parts: partPlace{}, tables: newTables(), sessions: map[session.ID][]byte{}}
+	b := &builder{places: newPlaces(), tables: newTables(), sessions: map[session.ID][]byte{}}
 	b.tables.position = position
 	return b
 }
@@ -106,7 +158,7 @@ func newBuilder(position uint64) *builder {
 // add looks at a record and keeps what the tables need of it. The value may be
 // kept.
 func (b *builder) add(sec section, name, value []byte) error {
-	if err := b.parts.check(sec, name, value); err != nil {
+	if err := b.check(sec, name, value); err != nil {
 		return err
 	}
 	switch sec {
@@ -156,12 +208,16 @@ func (b *builder) addLarge(name, value []byte) error {
 
 // finish returns the tables.
 func (b *builder) finish() (*tables, error) {
-	if err := b.parts.complete(); err != nil {
+	if err := b.complete(); err != nil {
 		return nil, err
 	}
 	if b.tables.deadlines > 0 && b.tables.level() == 0 {
 		return nil, fmt.Errorf("%w: %d deadlines in a state of level 0", ErrInvalid, b.tables.deadlines)
 	}
+	if b.typed > 0 && b.tables.level() < 2 {
+		return nil, fmt.Errorf("%w: %d hashes and sorted sets in a state of level %d", ErrInvalid, b.typed, b.tables.level())
+	}
+	b.tables.sorted = int64(len(b.sets))
 	var err error
 	b.tables.sessions, err = loadSessions(func(yield func(session.ID, []byte) bool) {
 		for id, row := range b.sessions {

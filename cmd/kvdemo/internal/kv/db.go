@@ -48,6 +48,8 @@ type DB struct {
 	pebble   *pebble.DB
 	flushes  atomic.Uint64 // that have ended
 	format   atomic.Uint32 // that the directory says
+	// raising is held by who raises format.
+	raising sync.Mutex
 
 	// refs counts what uses the database: DB itself until Close, calls, views.
 	// What finds it at 0 comes too late; what brings it there closes Pebble.
@@ -181,7 +183,7 @@ func (id Identity) encode(format byte) []byte {
 // check compares with what encode wrote.
 func (id Identity) check(b []byte) error {
 	if len(b) > 0 && (b[0] < oldestFormat || b[0] > formatVersion) {
-		return fmt.Errorf("%w: it is %d, this kvdemo reads %d and %d; run the kvdemo that wrote it", ErrVersion, b[0], oldestFormat, formatVersion)
+		return fmt.Errorf("%w: it is %d, this kvdemo reads %d to %d; run the kvdemo that wrote it", ErrVersion, b[0], oldestFormat, formatVersion)
 	}
 	if len(b) != 17 {
 		return fmt.Errorf("%w: its identity record is %x", ErrDamaged, b)

@@ -32,7 +32,27 @@ const (
 	EventDelete   EventKind = 2
 	EventExpire   EventKind = 3 // the deadline passed, and the key was removed
 	EventDeadline EventKind = 4 // the deadline changed, and the value did not
+	// What changed a hash or a sorted set, which an event has no value of:
+	EventHashSet      EventKind = 5
+	EventHashRemove   EventKind = 6
+	EventSortedAdd    EventKind = 7
+	EventSortedRemove EventKind = 8
 )
+
+// Type returns the type of the value that a change left; 0 if it left none, or changed
+// the deadline only.
+func (k EventKind) Type() Type {
+	switch k {
+	case EventPut:
+		return TypeString
+	case EventHashSet, EventHashRemove:
+		return TypeHash
+	case EventSortedAdd, EventSortedRemove:
+		return TypeSortedSet
+	default:
+		return 0
+	}
+}
 
 // Event is a change of a key. It is not to be changed.
 type Event struct {
@@ -43,7 +63,7 @@ type Event struct {
 	Kind     EventKind
 	Key      string
 	// Size is that of the value, and Value the value, which is nil if it has more than
-	// MaxEventValueBytes.
+	// MaxEventValueBytes or is of another type than TypeString.
 	Size  int64
 	Value []byte
 }
@@ -215,6 +235,8 @@ func (w *writer) event(kind EventKind, key, stored []byte) error {
 	c := change{revision: w.tables.position, kind: kind, key: w.changes.copy(key)}
 	if stored != nil {
 		switch stored[0] {
+		case kindHash:
+			c.size = int64(len(stored) - inlineHead)
 		case kindInline:
 			c.size = int64(len(stored) - inlineHead)
 			if c.size <= MaxEventValueBytes {

@@ -40,14 +40,20 @@ type Exported struct {
 	Key      string
 	Size     int64 // of the value
 	Deadline int64 // milliseconds since 1970, 0 for none
+	Type     Type
 
-	inline []byte
-	parts  *parts
+	inline  []byte
+	parts   *parts
+	members *setMembers
 }
 
 // Next returns the next piece of the value, at most PartBytes and good until the next
-// call, or io.EOF. What is not what was put ends with ErrDamaged.
+// call, or io.EOF. The value of a hash is what ActHash returns, that of a sorted set what
+// ActSortedRange would. What is not what was put ends with ErrDamaged.
 func (x *Exported) Next() ([]byte, error) {
+	if x.members != nil {
+		return x.members.next()
+	}
 	if x.parts != nil {
 		return x.parts.next()
 	}
@@ -83,9 +89,15 @@ func (e *Export) one(it *pebble.Iterator, f func(*Exported) error) error {
 	if err != nil {
 		return err
 	}
-	x := &Exported{Key: string(key), Size: r.size(), inline: r.value}
+	x := &Exported{Key: string(key), Size: r.size(), Type: typeOf(b), inline: r.value}
 	if x.Deadline, err = storedDeadline(e.view.snap, e.view.space, key); err != nil {
 		return err
+	}
+	if r.sorted != nil {
+		if x.members, err = e.view.members(r.sorted); err != nil {
+			return err
+		}
+		return errors.Join(f(x), x.members.close())
 	}
 	if r.large == nil {
 		return f(x)

@@ -11,9 +11,10 @@ import (
 
 // formatVersion is the newest version of what this package writes in a directory, and
 // oldestFormat the oldest that it reads. A directory is of the oldest until a group of
-// it gets to level 1: so long, the version before can go on with it.
+// it gets to level 1, and of the one in between until level 2: so long, the version
+// before can go on with it.
 const (
-	formatVersion = 3
+	formatVersion = 4
 	oldestFormat  = 2
 )
 
@@ -47,6 +48,10 @@ const (
 	secDeadline section = 7 // key: deadline in milliseconds since 1970 (8)
 	// secDue is an index of secDeadline by time. Not in snapshots.
 	secDue section = 8 // deadline (8), key: nothing
+	// From level 2 on:
+	secMember section = 9 // number of a sorted set (12), member: score, checksum
+	// secScore is an index of secMember by score. Not in snapshots.
+	secScore section = 10 // number of a sorted set (12), score (8), member: checksum
 )
 
 // Offsets in a key.

@@ -11,19 +11,22 @@ import (
 )
 
 // A group's level says which commands its replicas know. Level 0 is what all versions
-// know: up to OpSystem. Level 1 adds transactions and deadlines. A replica refuses a
-// command above the group's level, which is what a replica of an older version does as
-// well, so that both stay the same.
+// know: up to OpSystem. Level 1 adds transactions and deadlines, and level 2 hashes,
+// sorted sets, and conditions of deadlines. A replica refuses a command above the group's
+// level, which is what a replica of an older version does as well, so that both stay the
+// same.
 //
 // The level is a system key. Whoever sets it has made sure that each member knows the
 // level (package node). Should a replica of an older version apply the key all the
-// same, the directory remembers: only a kvdemo that knows the level writes format 3
-// into it, in the batch that sets the key. A kvdemo of an older version refuses format
-// 3, and this one refuses a level in a directory of format 2.
+// same, the directory remembers: only a kvdemo that knows the level writes format 3 for
+// level 1, and format 4 for level 2, into it, just before the batch that sets the key. A kvdemo of
+// an older version refuses that format, and this one refuses a level in a directory of a
+// lower one.
 const (
+	// LevelKey is the system key: its value is the level as a decimal number.
 	LevelKey = "level"
-	// Level1 is the value of LevelKey.
-	Level1 = "1"
+	// NewestLevel is the last level that this version knows.
+	NewestLevel = 2
 )
 
 // FreezeKey is a system key. While it has a value, a group of level 1 refuses all
@@ -44,14 +47,21 @@ func (o Op) changes() bool {
 func (t *tables) frozen() bool { return t.level() > 0 && len(t.system[FreezeKey]) > 0 }
 
 // ErrLevel says that a command is above the group's level.
-var ErrLevel = fmt.Errorf("%w: the group's members have not all said that they know transactions and deadlines", ErrInvalid)
+var ErrLevel = fmt.Errorf("%w: the group's members have not all said that they know this kind of command", ErrInvalid)
 
 // level returns the level of a state.
-func (t *tables) level() int {
-	if len(t.system[LevelKey]) > 0 {
-		return 1
+func (t *tables) level() int { return levelOf(t.system[LevelKey]) }
+
+// levelOf reads the value of LevelKey. A value that is no level counts as level 1, which
+// is what the first version that knew levels made of it.
+func levelOf(value []byte) int {
+	switch {
+	case len(value) == 0:
+		return 0
+	case string(value) == "2":
+		return 2
 	}
-	return 0
+	return 1
 }
 
 // Level returns the group's level, as of the last batch.
@@ -61,46 +71,41 @@ func (s *Store) Level() int { return int(s.gauges.level.Load()) }
 func (s *Store) Deadlines() int64 { return s.gauges.deadlines.Load() }
 
 // formatOf is the format version of a directory with states of these levels.
-func formatOf(level int) byte {
-	if level > 0 {
-		return formatVersion
-	}
-	return oldestFormat
-}
+func formatOf(level int) byte { return oldestFormat + byte(level) }
 
-// Upgrade makes the directory one that a kvdemo of an older version refuses, durably. A
-// node does that before it says that it knows level 1.
-func (db *DB) Upgrade() error {
-	if db.format.Load() == formatVersion {
+// Upgrade makes the directory one that a kvdemo which does not know the level refuses,
+// durably. A node does that before it says that it knows the level.
+func (db *DB) Upgrade(level int) error {
+	if db.format.Load() >= uint32(formatOf(level)) {
 		return nil
 	}
 	if err := db.acquire(); err != nil {
 		return err
 	}
 	defer db.release()
-	if err := db.pebble.Set(keyIdentity, db.opts.Identity.encode(formatVersion), pebble.NoSync); err != nil {
+	if err := db.raise(level); err != nil {
 		return err
 	}
-	if err := db.Flush(); err != nil {
-		return err
-	}
-	db.format.Store(formatVersion)
-	return nil
+	return db.Flush()
 }
 
-// raise adds to a batch what Upgrade writes, if the directory needs it.
-func (db *DB) raise(b *pebble.Batch, t *tables) error {
-	if t.level() == 0 || db.format.Load() == formatVersion {
+// raise writes the format of the level, if the directory has a lower one. Pebble keeps the
+// order of writes, so a state of that level is in no directory of a lower format.
+func (db *DB) raise(level int) error {
+	format := formatOf(level)
+	if db.format.Load() >= uint32(format) {
 		return nil
 	}
-	return b.Set(keyIdentity, db.opts.Identity.encode(formatVersion), nil)
-}
-
-// raised notes that a batch with what raise added was committed.
-func (db *DB) raised(t *tables) {
-	if t.level() > 0 {
-		db.format.Store(formatVersion)
+	db.raising.Lock() // groups raise it at the same time
+	defer db.raising.Unlock()
+	if db.format.Load() >= uint32(format) {
+		return nil
 	}
+	if err := db.pebble.Set(keyIdentity, db.opts.Identity.encode(format), pebble.NoSync); err != nil {
+		return err
+	}
+	db.format.Store(uint32(format))
+	return nil
 }
 
 // checkLevel compares a state's level with the directory's format.
@@ -108,6 +113,6 @@ func (db *DB) checkLevel(t *tables) error {
 	if uint32(formatOf(t.level())) <= db.format.Load() {
 		return nil
 	}
-	return fmt.Errorf("%w: an older kvdemo, which does not know transactions, has applied commands behind the group's raise to level %d, and its state may differ from the others: "+
+	return fmt.Errorf("%w: an older kvdemo, which does not know the level, has applied commands behind the group's raise to level %d, and its state may differ from the others: "+
 		"remove this node from the cluster, and add another with a directory of its own", ErrVersion, t.level())
 }

@@ -4,13 +4,13 @@
 package kv
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
-// Look does actions that only read, ActGet, ActHas and ActTTL, on one state: that which
-// was applied. Their results are those that a transaction has.
+// Look does actions that only read on one state: that which was applied. Their results are those that a transaction has.
 func (s *Store) Look(actions []Action) (results []ActionResult, err error) {
 	results = make([]ActionResult, len(actions))
 	if len(actions) == 1 && actions[0].Kind == ActGet {
@@ -63,7 +63,10 @@ func (v *view) look(a *Action, r *ActionResult, reply *int) error {
 	case ActTTL:
 		r.Number, err = storedDeadline(v.snap, v.space, key)
 		return err
-	case ActPut, ActDelete, ActAdd, ActDeadline:
+	case ActType, ActHash, ActSortedScore, ActSortedCount, ActSortedRange:
+		t := typed{reader: v.snap, space: v.space}
+		return t.read(a.Kind, key, a.Value, stored, r, reply)
+	default:
 	}
 	return fmt.Errorf("%w action %d: it changes the state, want one that reads", ErrInvalid, a.Kind)
 }
@@ -75,13 +78,12 @@ func (r *ActionResult) fill(key, stored []byte, reply *int) error {
 		return err
 	}
 	switch {
+	case found.kind > kindLarge:
+		r.Code = TxnWrongType
 	case found.large != nil:
 		r.Code = TxnLarge
-	case len(found.value) > MaxTxnReplyBytes-*reply:
-		r.Code = TxnReplyFull
 	default:
-		*reply += len(found.value)
-		r.Value = found.value
+		return r.take(found.value, reply)
 	}
 	return nil
 }
@@ -98,16 +100,94 @@ func (s *Store) Condition(key string) (Compare, error) {
 		if err != nil {
 			return err
 		}
-		c.Kind = CompareDigest
-		if r.large != nil {
-			c.SHA256 = r.large.sha256
-		} else {
-			c.SHA256 = sha256.Sum256(r.value)
-		}
+		c.Kind, c.SHA256 = CompareDigest, r.digest()
 		return nil
 	})
 	if errors.Is(err, ErrNotFound) {
 		err = nil
 	}
 	return c, err
+}
+
+// typed reads what is no string, in the state that the reader has and what a batch changed
+// since.
+type typed struct {
+	reader  pebble.Reader
+	space   space
+	changed map[string]newScore
+}
+
+// read does an action that reads the record of a key, which there is.
+func (t typed) read(kind ActionKind, key, value, stored []byte, r *ActionResult, reply *int) error {
+	r.Existed = true
+	if kind == ActType {
+		r.Number = int64(typeOf(stored))
+		return nil
+	}
+	found, err := openRecord(key, stored)
+	if err != nil {
+		return err
+	}
+	if (kind == ActHash) != (found.kind == kindHash) || (kind != ActHash) != (found.sorted != nil) {
+		r.Code = TxnWrongType
+		return nil
+	}
+	switch kind {
+	case ActHash:
+		return r.take(found.value, reply)
+	case ActSortedCount:
+		r.Number = int64(found.sorted.members)
+		return nil
+	case ActSortedScore:
+		return t.score(found.sorted.number, value, r, reply)
+	default:
+		return t.ranged(found.sorted.number, value, r, reply)
+	}
+}
+
+// take takes a value into a result if there is room.
+func (r *ActionResult) take(value []byte, reply *int) error {
+	if len(value) > MaxTxnReplyBytes-*reply {
+		r.Code = TxnReplyFull
+		return nil
+	}
+	*reply += len(value)
+	r.Value = value
+	return nil
+}
+
+func (t typed) score(n setNumber, member []byte, r *ActionResult, reply *int) error {
+	if len(member) > MaxMemberBytes {
+		return badMember(member)
+	}
+	name := n.memberName(member)
+	s, known := t.changed[string(name)]
+	score, ok := s.score, known && !s.gone
+	if !known {
+		var err error
+		if score, ok, err = storedScore(t.reader, t.space, name); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return r.take(AppendScored(nil, score, member), reply)
+}
+
+func (t typed) ranged(n setNumber, value []byte, r *ActionResult, reply *int) error {
+	limits, err := parseRange(value)
+	if err != nil {
+		return err
+	}
+	q := inRange{Range: limits, room: MaxTxnReplyBytes - *reply}
+	list, err := q.collect(t.reader, t.space, n, t.changed)
+	if err != nil {
+		return err
+	}
+	if q.full {
+		r.Code = TxnReplyFull
+		return nil
+	}
+	return r.take(list, reply)
 }

@@ -4,6 +4,7 @@
 package kv
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -369,19 +370,34 @@ func TestModel(t *testing.T) {
 // group's tables know: no part without an owner, no index without a value.
 func requireNoOrphans(t require.TestingT, s *Store) {
 	b := newBuilder(s.meta.position)
-	for sec := secData; sec <= secPart; sec++ {
+	for _, sec := range []section{secData, secSession, secSystem, secUpload, secPart, secDeadline, secMember} {
 		require.NoError(t, scan(s.db.pebble, s.space(), sec, func(name, value []byte) error {
 			return b.add(sec, slices.Clone(name), slices.Clone(value))
 		}))
 	}
 	tables, err := b.finish()
 	require.NoError(t, err)
+	require.Equal(t, tables.sorted, s.tables.sorted)
+	var scores, members [][]byte
+	require.NoError(t, scan(s.db.pebble, s.space(), secScore, func(name, value []byte) error {
+		_, _, err := openScore(name, value)
+		scores = append(scores, slices.Clone(name))
+		return err
+	}))
+	require.NoError(t, scan(s.db.pebble, s.space(), secMember, func(name, value []byte) error {
+		score, err := openMember(name, value)
+		members = append(members, setNumber(name).scoreName(score, name[numberBytes:]))
+		return err
+	}))
+	slices.SortFunc(members, bytes.Compare)
+	require.Equal(t, members, scores)
 	require.Equal(t, tables.large, s.tables.large)
 	stored := map[string]largeRef{}
 	loaded, err := loadTables(s.db.pebble, s.space(), s.meta.position)
 	require.NoError(t, err)
 	maps.Copy(stored, loaded.large)
 	require.Equal(t, tables.large, stored)
+	require.Equal(t, tables.sorted, loaded.sorted)
 	require.Equal(t, tables.uploads.byID, s.tables.uploads.byID)
 	require.Equal(t, tables.system, s.tables.system)
 	require.Equal(t, maps.Collect(tables.sessions.All()), maps.Collect(s.tables.sessions.All()))

@@ -67,6 +67,17 @@ func (in *input) rest() []byte {
 	return v
 }
 
+// level returns the level from which on the command is known.
+func (p *parsed) level() int {
+	switch {
+	case p.op <= lastOfBase:
+		return 0
+	case p.op == OpTxn && p.txn.newer:
+		return 2
+	}
+	return 1
+}
+
 // parse is the inverse of Encode. It refuses with ErrInvalid what no good
 // command encodes to; what it accepts, all replicas accept.
 func parse(b []byte) (parsed, error) {

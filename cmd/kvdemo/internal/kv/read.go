@@ -4,7 +4,7 @@
 package kv
 
 import (
-	"crypto/sha256"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,8 +53,12 @@ func (s *Store) Get(key string) (value []byte, applied uint64, err error) {
 	}
 	applied, err = s.find(secData, []byte(key), func(b []byte) error {
 		r, err := openRecord([]byte(key), b)
-		if err == nil && r.large != nil {
+		switch {
+		case err != nil:
+		case r.large != nil:
 			err = fmt.Errorf("%w: %d bytes, read it in parts", ErrLarge, r.large.size)
+		case r.kind != kindInline:
+			err = fmt.Errorf("%w: key %q has a %v; read it with a client of Redis", ErrType, key, typeOf(b))
 		}
 		value = append([]byte{}, r.value...)
 		return err
@@ -145,13 +149,15 @@ type Query struct {
 	After   string // only keys above it
 	Limit   int    // at most so many, 1 to MaxPage; 0 means DefaultPage
 	Digests bool   // read the values and return their SHA-256
+	Types   bool   // return the types
 }
 
 // Item is a key in a page.
 type Item struct {
 	Key    string
 	Size   int64
-	SHA256 []byte // with Query.Digests
+	SHA256 []byte // with Query.Digests; see Store.List
+	Type   Type   // with Query.Types or Query.Digests
 }
 
 // Page is a part of the answer to a query, all of it from one state.
@@ -161,7 +167,9 @@ type Page struct {
 	Applied uint64 // log index of the state, or of one just before it
 }
 
-// List returns keys in the order of their bytes.
+// List returns keys in the order of their bytes. The digest of a hash is that of the byte
+// 2 and the fields and values as ActHash returns them, that of a sorted set the one of the
+// byte 3 and the members in the order of ActSortedRange.
 func (s *Store) List(q Query) (Page, error) {
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
@@ -195,6 +203,28 @@ func (q Query) bounds(sp space) *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
 }
 
+// countStep is after how many keys Count asks whether its caller has gone.
+const countStep = 4096
+
+// Count returns how many keys there are, by reading all of them. Rows of sorted sets are
+// no keys.
+func (s *Store) Count(ctx context.Context) (n int64, err error) {
+	v, err := s.view()
+	if err != nil {
+		return 0, err
+	}
+	it, err := v.snap.NewIter(Query{}.bounds(v.space))
+	if err != nil {
+		return 0, errors.Join(damage(err), v.close())
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		if n++; n%countStep == 0 {
+			err = ctx.Err()
+		}
+	}
+	return n, errors.Join(err, damage(it.Error()), it.Close(), v.close())
+}
+
 func (p *Page) fill(v *view, it *pebble.Iterator, q Query) error {
 	read := int64(0)
 	for ok := it.First(); ok; ok = it.Next() {
@@ -206,7 +236,7 @@ func (p *Page) fill(v *view, it *pebble.Iterator, q Query) error {
 		if err != nil {
 			return err
 		}
-		if q.Digests {
+		if q.Digests || q.Types {
 			read += item.Size
 		}
 		p.Items = append(p.Items, item)
@@ -220,7 +250,7 @@ func (q Query) item(v *view, it *pebble.Iterator) (Item, error) {
 	key := it.Key()[nameStart:]
 	item := Item{Key: string(key)}
 	lazy := it.LazyValue()
-	if !q.Digests && lazy.Len() != largeBytes {
+	if !q.Digests && !q.Types && lazy.Len() != largeBytes && lazy.Len() != headBytes {
 		item.Size = int64(lazy.Len() - inlineHead)
 		return item, nil
 	}
@@ -232,15 +262,18 @@ func (q Query) item(v *view, it *pebble.Iterator) (Item, error) {
 	if err != nil {
 		return Item{}, err
 	}
-	item.Size = r.size()
-	if !q.Digests {
+	item.Size, item.Type = r.size(), typeOf(b)
+	switch {
+	case !q.Digests:
 		return item, nil
+	case r.large != nil:
+		item.SHA256, err = v.digest(*r.large)
+		return item, err
+	case r.sorted != nil:
+		item.SHA256, err = v.sortedDigest(r.sorted)
+		return item, err
 	}
-	if r.large == nil {
-		digest := sha256.Sum256(r.value)
-		item.SHA256 = digest[:]
-		return item, nil
-	}
-	item.SHA256, err = v.digest(*r.large)
-	return item, err
+	digest := r.digest()
+	item.SHA256 = digest[:]
+	return item, nil
 }

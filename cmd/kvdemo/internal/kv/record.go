@@ -11,10 +11,14 @@ import (
 
 // A record in secData begins with its kind. One that is inline has the checksum
 // of key and value, and the value. One that is large has the checksum of key and
-// the rest, and where its parts are: see large.
+// the rest, and where its parts are: see large. The others have the checksum of key,
+// kind and the rest: a hash is its fields, a sorted set its head.
 const (
 	kindInline byte = 0
 	kindLarge  byte = 1
+	// From level 2 on:
+	kindHash   byte = 2
+	kindSorted byte = 3
 
 	sumBytes   = 4
 	inlineHead = 1 + sumBytes
@@ -58,13 +62,18 @@ func (l large) encode(key []byte) []byte {
 
 // record is what stands in secData under a key.
 type record struct {
-	value []byte // nil if large is set
-	large *large
+	kind   byte
+	value  []byte // nil if large is set; of a sorted set what stands in the head
+	large  *large
+	sorted *head // of a sorted set
 }
 
 func (r record) size() int64 {
 	if r.large != nil {
 		return r.large.size
+	}
+	if r.sorted != nil {
+		return int64(r.sorted.bytes)
 	}
 	return int64(len(r.value))
 }
@@ -72,15 +81,23 @@ func (r record) size() int64 {
 // openRecord takes a record apart and compares its checksum. The value shares
 // b's memory.
 func openRecord(key, b []byte) (record, error) {
-	if len(b) < inlineHead || b[0] > kindLarge || b[0] == kindLarge && len(b) != largeBytes {
+	if len(b) < inlineHead || b[0] > kindSorted || b[0] == kindLarge && len(b) != largeBytes {
 		return record{}, fmt.Errorf("%w: the record of key %q has %d bytes and begins with %x", ErrDamaged, key, len(b), b[:min(len(b), 1)])
 	}
 	rest := b[inlineHead:]
-	if want, got := binary.LittleEndian.Uint32(b[1:]), sum(key, rest); want != got {
+	got := sum(key, rest)
+	if b[0] > kindLarge {
+		got = typedSum(b[0], key, rest)
+	}
+	if want := binary.LittleEndian.Uint32(b[1:]); want != got {
 		return record{}, fmt.Errorf("%w: the value of key %q (%d bytes) has checksum %08x, want %08x", ErrDamaged, key, len(rest), got, want)
 	}
-	if b[0] == kindInline {
-		return record{value: rest}, nil
+	switch b[0] {
+	case kindInline, kindHash:
+		return record{kind: b[0], value: rest}, nil
+	case kindSorted:
+		h, err := openHead(key, rest)
+		return record{kind: b[0], value: rest, sorted: h}, err
 	}
 	l := &large{number: binary.BigEndian.Uint64(rest), size: int64(binary.BigEndian.Uint64(rest[8:]))}
 	copy(l.upload[:], rest[16:])
@@ -88,7 +105,7 @@ func openRecord(key, b []byte) (record, error) {
 	if l.size < 1 || l.size > MaxValueBytes {
 		return record{}, fmt.Errorf("%w: the value of key %q has %d bytes, want 1 to %d", ErrDamaged, key, l.size, int64(MaxValueBytes))
 	}
-	return record{large: l}, nil
+	return record{kind: kindLarge, large: l}, nil
 }
 
 // openPart compares a part of a value with its checksum and returns its bytes.

@@ -24,7 +24,7 @@ const (
 	// restoreBatchBytes is how much of a snapshot is written in one batch.
 	restoreBatchBytes = 1 << 20
 	// maxNameBytes bounds a name in a snapshot.
-	maxNameBytes = MaxKeyBytes
+	maxNameBytes = max(MaxKeyBytes, numberBytes+MaxMemberBytes)
 	// maxRecordBytes bounds a value in a snapshot.
 	maxRecordBytes = MaxInlineBytes + 64
 )
@@ -79,15 +79,10 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 
 // become writes the meta record that makes a restored state the group's.
 func (s *Store) become(record []byte, t *tables) error {
-	b := s.db.pebble.NewBatch()
-	err := errors.Join(b.Set(s.metaKey, record, nil), s.db.raise(b, t))
-	if err == nil {
-		err = b.Commit(pebble.NoSync)
+	if err := s.db.raise(t.level()); err != nil {
+		return err
 	}
-	if err == nil {
-		s.db.raised(t)
-	}
-	return errors.Join(err, b.Close())
+	return s.db.pebble.Set(s.metaKey, record, pebble.NoSync)
 }
 
 // drop removes a generation.
@@ -241,6 +236,9 @@ func (r *snapshotReader) record(sp space, b *pebble.Batch, to *builder) (bool, e
 	err = b.Set(sp.key(section(sec), name), value, nil)
 	if ref, ok := to.tables.large[string(name)]; ok && section(sec) == secData {
 		err = errors.Join(err, b.Set(sp.key(secLarge, name), ref.encode(), nil))
+	}
+	if section(sec) == secMember {
+		err = errors.Join(err, b.Set(sp.key(secScore, to.indexed), scoreRow(to.indexed), nil))
 	}
 	if section(sec) == secDeadline {
 		err = errors.Join(err, b.Set(sp.key(secDue, append(slices.Clone(value), name...)), nil, nil))

@@ -16,11 +16,12 @@ import (
 	"github.com/weftraft/weft/rawnode"
 )
 
-// snapshotMagic begins a snapshot, before its format version (1 byte): 3 of a group of
-// level 1 and more, which a kvdemo of the version before refuses, else 2.
+// snapshotMagic begins a snapshot, before its format version (1 byte): 4 of a group of
+// level 2, 3 of one of level 1, which a kvdemo that does not know the level refuses,
+// else 2.
 //
 // Then come the applied index and the position (8 bytes each), and each record
-// of the group but those of secLarge and secDue, in the order of the database: the section
+// of the group but those of secLarge, secDue and secScore, in the order of the database: the section
 // (1 byte), uvarint length of the name, the name, uvarint length of the value,
 // the value as stored. A section 0 ends them. The number of records (8 bytes)
 // and the CRC-32C of everything before it (4 bytes) end the snapshot. Integers
@@ -39,7 +40,7 @@ type Snapshot struct {
 	off     int              // up to where buf has been read
 	sum     hash.Hash32      // of what was produced
 	records uint64           // produced so far
-	parts   partPlace        // of large values and uploads
+	places  *places          // of parts and members
 	err     error            // what Read returns at the end of buf
 }
 
@@ -65,10 +66,10 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 		return nil, errors.Join(err, v.close())
 	}
 	snap := &Snapshot{
-		view:  v,
-		meta:  rawnode.SnapshotMeta{Index: m.applied, Host: host},
-		sum:   crc32.New(castagnoli),
-		parts: partPlace{},
+		view:   v,
+		meta:   rawnode.SnapshotMeta{Index: m.applied, Host: host},
+		sum:    crc32.New(castagnoli),
+		places: newPlaces(),
 	}
 	level, err := snap.level()
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *Snapshot) produce() error {
 	}
 	key := s.it.Key()
 	sec, name := section(key[nameStart-1]), key[nameStart:]
-	if err := s.parts.check(sec, name, value); err != nil {
+	if err := s.places.check(sec, name, value); err != nil {
 		return err
 	}
 	s.buf = append(s.buf, byte(sec))
@@ -149,15 +150,19 @@ func (s *Snapshot) produce() error {
 func (s *Snapshot) advance() (bool, error) {
 	if s.it != nil {
 		more := s.it.Next()
-		if more && section(s.it.Key()[nameStart-1]) == secLarge {
-			more = s.it.SeekGE(s.view.space.key(secDeadline, nil))
+		for more {
+			sec := section(s.it.Key()[nameStart-1])
+			if sec != secLarge && sec != secDue {
+				break
+			}
+			more = s.it.SeekGE(s.view.space.key(sec+1, nil)) // behind the index
 		}
 		return more, damage(s.it.Error())
 	}
 	var err error
 	s.it, err = s.view.snap.NewIter(&pebble.IterOptions{
 		LowerBound: s.view.space.key(secData, nil),
-		UpperBound: s.view.space.key(secDue, nil),
+		UpperBound: s.view.space.key(secScore, nil),
 	})
 	if err != nil {
 		return false, damage(err)
@@ -168,8 +173,5 @@ func (s *Snapshot) advance() (bool, error) {
 // level returns the level of the state.
 func (s *Snapshot) level() (int, error) {
 	b, err := get(s.view.snap, s.view.space.key(secSystem, []byte(LevelKey)))
-	if len(b) > 0 {
-		return 1, err
-	}
-	return 0, err
+	return levelOf(b), err
 }

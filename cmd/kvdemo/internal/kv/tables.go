@@ -33,6 +33,9 @@ type tables struct {
 	systemBytes int // of keys and values
 	// deadlines is how many keys have one.
 	deadlines int64
+	// sorted is how many sorted sets there are. While there is one, a command that
+	// replaces a value looks whether it is a set.
+	sorted int64
 }
 
 // largeRef says where the parts of a large value are.
@@ -80,6 +83,7 @@ func loadTables(r pebble.Reader, sp space, position uint64) (*tables, error) {
 			t.deadlines++
 			return nil
 		}),
+		t.loadSorted(r, sp),
 	)
 	rows := map[session.ID][]byte{}
 	err = errors.Join(err, scan(r, sp, secSession, func(name, value []byte) error {
@@ -96,6 +100,23 @@ func loadTables(r pebble.Reader, sp space, position uint64) (*tables, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return t, nil
+}
+
+// loadSorted counts the sorted sets, one seek for each.
+func (t *tables) loadSorted(r pebble.Reader, sp space) error {
+	lower := sp.key(secMember, nil)
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: prefixEnd(lower)})
+	if err != nil {
+		return damage(err)
+	}
+	for ok := it.First(); ok; t.sorted++ {
+		name := it.Key()[nameStart:]
+		if len(name) < numberBytes {
+			return errors.Join(fmt.Errorf("%w: a member of a sorted set has the key %x", ErrDamaged, name), it.Close())
+		}
+		ok = it.SeekGE(prefixEnd(it.Key()[:nameStart+numberBytes]))
+	}
+	return errors.Join(damage(it.Error()), it.Close())
 }
 
 func loadSessions(rows iter.Seq2[session.ID, []byte]) (*session.Table, error) {

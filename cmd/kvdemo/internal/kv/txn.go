@@ -6,6 +6,7 @@ package kv
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -58,36 +59,111 @@ const (
 	ActAdd      ActionKind = 5 // adds Delta to a decimal number; no value counts as 0
 	ActDeadline ActionKind = 6 // sets the deadline of a key that has a value; 0 removes it
 	ActTTL      ActionKind = 7 // returns the deadline, 0 for none
+	// From level 2 on:
+	ActType         ActionKind = 8  // returns the Type as a number
+	ActHash         ActionKind = 9  // returns the fields and values of a hash in turn: see ItemsOf
+	ActHashSet      ActionKind = 10 // sets fields, and returns how many are new
+	ActHashRemove   ActionKind = 11 // removes fields, and returns how many there were
+	ActSortedAdd    ActionKind = 12 // adds members, and returns how many are new
+	ActSortedRemove ActionKind = 13 // removes members, and returns how many there were
+	ActSortedScore  ActionKind = 14 // returns a list of the one member with its score, or nothing
+	ActSortedCount  ActionKind = 15 // returns how many members there are
+	ActSortedRange  ActionKind = 16 // returns members with their scores: see ScoredOf
 
-	lastAct = ActTTL
+	lastOfLevel1 = ActTTL
+	lastAct      = ActSortedRange
 )
 
-// ActionFlags modify ActPut. They are part of the log's format.
+// ActionFlags modify actions; flagsOf says which. They are part of the log's format.
 type ActionFlags byte
 
 // The flags.
 const (
-	IfAbsent     ActionFlags = 1 // put only if the key has no value
-	IfPresent    ActionFlags = 2 // put only if the key has a value
+	IfAbsent     ActionFlags = 1 // only if there is no value, field, member or deadline
+	IfPresent    ActionFlags = 2 // only if there is a value, member or deadline
 	KeepDeadline ActionFlags = 4 // keep the deadline that the key has
 	ReturnOld    ActionFlags = 8 // return the value of before, as ActGet does
+	// From level 2 on:
+	IfGreater    ActionFlags = 16  // only if the score or deadline grows; no deadline is the greatest
+	IfLess       ActionFlags = 32  // only if the score or deadline gets less
+	CountChanged ActionFlags = 64  // count the members that were there and have another score, too
+	RemoveNow    ActionFlags = 128 // remove the key instead, because the deadline has passed
 
-	allFlags = IfAbsent | IfPresent | KeepDeadline | ReturnOld
+	flagsOfLevel1 = IfAbsent | IfPresent | KeepDeadline | ReturnOld
 )
+
+// flagsOf returns the flags that a kind of action can have.
+func flagsOf(kind ActionKind) ActionFlags {
+	switch kind {
+	case ActPut:
+		return flagsOfLevel1
+	case ActDelete:
+		return ReturnOld
+	case ActDeadline:
+		return IfAbsent | IfPresent | IfGreater | IfLess | RemoveNow
+	case ActHashSet:
+		return IfAbsent
+	case ActSortedAdd:
+		return IfAbsent | IfPresent | IfGreater | IfLess | CountChanged
+	default:
+		return 0
+	}
+}
+
+// clash reports whether conditions of the flags exclude each other.
+func (f ActionFlags) clash() bool {
+	return f&IfAbsent != 0 && f&(IfPresent|IfGreater|IfLess) != 0 || f&IfGreater != 0 && f&IfLess != 0
+}
+
+// newer reports whether an action wants level 2.
+func newer(kind ActionKind, flags ActionFlags) bool {
+	return kind > lastOfLevel1 || flags&^flagsOfLevel1 != 0 || flags != 0 && kind != ActPut
+}
 
 // Action is a step of a transaction.
 type Action struct {
-	Kind     ActionKind
-	Flags    ActionFlags // of ActPut
-	Key      string
-	Value    []byte // of ActPut
-	Delta    int64  // of ActAdd
-	Deadline int64  // of ActPut, ActDeadline: milliseconds since 1970; 0 is none
+	Kind  ActionKind
+	Flags ActionFlags
+	Key   string
+	// Value of ActPut is the value. That of ActHashSet is a list of fields and values in
+	// turn, of ActHashRemove of fields, of ActSortedRemove of members (AppendItem), of
+	// ActSortedAdd of members with scores (AppendScored), of ActSortedScore a member, of
+	// ActSortedRange a Range.
+	Value    []byte
+	Delta    int64 // of ActAdd
+	Deadline int64 // of ActPut, ActDeadline: milliseconds since 1970; 0 is none
 }
 
-// writes reports whether the action can change the key.
-func (a ActionKind) writes() bool {
-	return a == ActPut || a == ActDelete || a == ActAdd || a == ActDeadline
+// Writes reports whether the action can change the key.
+func (a ActionKind) Writes() bool {
+	switch a {
+	case ActPut, ActDelete, ActAdd, ActDeadline, ActHashSet, ActHashRemove, ActSortedAdd, ActSortedRemove:
+		return true
+	default:
+		return false
+	}
+}
+
+// hasValue reports whether the action has a value that stands in the log as it is.
+func (a ActionKind) hasValue() bool {
+	switch a {
+	case ActHashSet, ActHashRemove, ActSortedAdd, ActSortedRemove, ActSortedScore, ActSortedRange:
+		return true
+	default:
+		return false
+	}
+}
+
+// Level returns the level of a group from which on it takes the transaction.
+func (t *Txn) Level() int {
+	for _, list := range [][]Action{t.Then, t.Else} {
+		for i := range list {
+			if newer(list[i].Kind, list[i].Flags) {
+				return 2
+			}
+		}
+	}
+	return 1
 }
 
 // Txn is a transaction on keys of one group: if all comparisons hold, Then is done,
@@ -95,6 +171,20 @@ func (a ActionKind) writes() bool {
 type Txn struct {
 	Compares   []Compare
 	Then, Else []Action
+}
+
+// CheckActions returns nil, or ErrInvalid with what is wrong with an action but for its
+// key and the value of a put.
+func (t *Txn) CheckActions() error {
+	for _, list := range [][]Action{t.Then, t.Else} {
+		for i := range list {
+			a := parsedAction{kind: list[i].Kind, value: list[i].Value}
+			if err := a.checkValue(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Keys yields the key of each comparison and action.
@@ -146,7 +236,10 @@ func (a *Action) appendTo(b []byte) []byte {
 		b = binary.AppendVarint(b, a.Delta)
 	case ActDeadline:
 		b = binary.AppendUvarint(b, uint64(a.Deadline))
-	case ActGet, ActHas, ActDelete, ActTTL:
+	default:
+		if a.Kind.hasValue() {
+			b = appendBytes(b, a.Value)
+		}
 	}
 	return b
 }
@@ -156,6 +249,7 @@ type parsedTxn struct {
 	compares []parsedCompare
 	lists    [2][]parsedAction
 	items    int
+	newer    bool // an action wants level 2
 }
 
 type parsedCompare struct {
@@ -169,6 +263,7 @@ type parsedAction struct {
 	flags    ActionFlags
 	key      []byte
 	record   []byte // of ActPut, as it is stored
+	value    []byte // of those that hasValue
 	delta    int64
 	deadline int64
 }
@@ -201,6 +296,7 @@ func (in *input) txn() *parsedTxn {
 			if in.what != "" {
 				return t
 			}
+			t.newer = t.newer || newer(a.kind, a.flags)
 			t.lists[i] = append(t.lists[i], a)
 		}
 	}
@@ -239,9 +335,13 @@ func (in *input) action() parsedAction {
 		a.delta = in.varint("delta")
 	case ActDeadline:
 		a.deadline = in.deadline()
-	case ActGet, ActHas, ActDelete, ActTTL:
 	default:
-		in.cut("kind of action")
+		if a.kind.hasValue() {
+			a.value = in.take("value", in.uvarint("value"))
+		}
+		if a.kind == 0 || a.kind > lastAct {
+			in.cut("kind of action")
+		}
 	}
 	return a
 }
@@ -284,8 +384,8 @@ func (t *parsedTxn) check() error {
 }
 
 func (a *parsedAction) check() error {
-	if a.flags != 0 && (a.kind != ActPut || a.flags&^allFlags != 0 || a.flags&(IfAbsent|IfPresent) == IfAbsent|IfPresent) {
-		return fmt.Errorf("%w action %d: flags %#x, want some of %#x with a put, and not both conditions", ErrInvalid, a.kind, a.flags, allFlags)
+	if a.flags&^flagsOf(a.kind) != 0 || a.flags.clash() {
+		return fmt.Errorf("%w action %d: flags %#x, want some of %#x, and no conditions that exclude each other", ErrInvalid, a.kind, a.flags, flagsOf(a.kind))
 	}
 	if a.flags&KeepDeadline != 0 && a.deadline != 0 {
 		return fmt.Errorf("%w put of key %q: a deadline, and to keep the one of before; want one of them", ErrInvalid, a.key)
@@ -294,14 +394,35 @@ func (a *parsedAction) check() error {
 		put := parsed{key: a.key, record: a.record, value: a.record[inlineHead:]}
 		return put.checkPut()
 	}
-	return checkKey(a.key)
+	return errors.Join(checkKey(a.key), a.checkValue())
+}
+
+// checkValue looks at the value of an action that is no put.
+func (a *parsedAction) checkValue() error {
+	switch a.kind {
+	case ActHashSet:
+		return checkList(a.value, 2)
+	case ActHashRemove, ActSortedRemove:
+		return checkList(a.value, 1)
+	case ActSortedAdd:
+		return checkScored(a.value)
+	case ActSortedScore:
+		if len(a.value) > MaxMemberBytes {
+			return badMember(a.value)
+		}
+	case ActSortedRange:
+		_, err := parseRange(a.value)
+		return err
+	default:
+	}
+	return nil
 }
 
 // written returns the keys that the transaction can change.
 func (t *parsedTxn) written() (keys []string) {
 	for _, list := range t.lists {
 		for _, a := range list {
-			if a.kind.writes() {
+			if a.kind.Writes() {
 				keys = append(keys, string(a.key))
 			}
 		}

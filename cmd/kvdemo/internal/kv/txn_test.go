@@ -23,8 +23,11 @@ import (
 )
 
 // raiseLevel is the command that brings a group to level 1.
-func raiseLevel() []byte {
-	return Command{Op: OpSystem, Key: LevelKey, Value: []byte(Level1)}.Encode()
+func raiseLevel() []byte { return raiseTo(1) }
+
+// raiseTo brings a group of level 0 to a level.
+func raiseTo(level int) []byte {
+	return Command{Op: OpSystem, Key: LevelKey, Value: []byte(strconv.Itoa(level))}.Encode()
 }
 
 func txn(compares []Compare, then []Action, otherwise ...Action) []byte {
@@ -209,12 +212,12 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 	require.EqualValues(t, oldestFormat, db.format.Load())
 	apply(t, s, raiseLevel())
 	level1 := snapshotBytes(t, s)
-	require.Equal(t, byte(formatVersion), level1[len(snapshotMagic)])
+	require.Equal(t, formatOf(1), level1[len(snapshotMagic)])
 	require.NoError(t, db.Close())
 
 	db, s, err = open()
 	require.NoError(t, err)
-	require.EqualValues(t, formatVersion, db.format.Load())
+	require.EqualValues(t, formatOf(1), db.format.Load())
 	require.Equal(t, 1, s.Level())
 	// As if an older kvdemo had applied the level.
 	require.NoError(t, db.pebble.Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
@@ -225,14 +228,17 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 
 	other, fresh := openMem(t)
 	require.NoError(t, restore(fresh, 2, "", level1))
-	require.EqualValues(t, formatVersion, other.format.Load())
+	require.EqualValues(t, formatOf(1), other.format.Load())
 	third, _ := openMem(t)
-	require.NoError(t, third.Upgrade())
-	require.NoError(t, third.Upgrade(), "twice does no harm")
-	require.EqualValues(t, formatVersion, third.format.Load())
+	for level := 1; level <= NewestLevel; level++ {
+		require.NoError(t, third.Upgrade(level))
+		require.NoError(t, third.Upgrade(1), "twice does no harm, and no format goes down")
+		require.EqualValues(t, formatOf(level), third.format.Load())
+	}
+	require.EqualValues(t, formatVersion, formatOf(NewestLevel))
 	bad := bytes.Clone(level1)
 	bad[len(snapshotMagic)] = formatVersion + 1
-	require.ErrorContains(t, restore(fresh, 2, "", bad), "format version 4, want 2 to 3")
+	require.ErrorContains(t, restore(fresh, 2, "", bad), "format version 5, want 2 to 4")
 }
 
 func TestBadTransactionsAreRefused(t *testing.T) {
@@ -312,8 +318,9 @@ func TestEventsAreRememberedUpToABound(t *testing.T) {
 
 // entry is a key as the model has it.
 type entry struct {
-	value    string
+	value    string // of a hash and a sorted set the list that it is
 	deadline int64
+	kind     byte
 }
 
 // txnModel is what transactions make of a state.
@@ -325,11 +332,19 @@ func (m txnModel) act(a Action) (r ActionResult) {
 	old, ok := m[a.Key]
 	switch a.Kind {
 	case ActGet:
-		r.Existed, r.Value = ok, bytesOrNil(old.value)
+		if r.Existed = ok; old.kind != kindInline {
+			r.Code = TxnWrongType
+			return r
+		}
+		r.Value = bytesOrNil(old.value)
 	case ActHas:
 		r.Existed = ok
 	case ActPut:
 		if r.Existed = ok && a.Flags&^KeepDeadline != 0; a.Flags&ReturnOld != 0 {
+			if old.kind != kindInline {
+				r.Code = TxnWrongType
+				return r
+			}
 			r.Value = bytesOrNil(old.value)
 		}
 		if a.Flags&IfAbsent != 0 && ok || a.Flags&IfPresent != 0 && !ok {
@@ -340,12 +355,21 @@ func (m txnModel) act(a Action) (r ActionResult) {
 		if a.Flags&KeepDeadline != 0 {
 			deadline = old.deadline
 		}
-		m[a.Key] = entry{string(a.Value), deadline}
+		m[a.Key] = entry{string(a.Value), deadline, kindInline}
 	case ActDelete:
-		r.Existed = ok
+		if r.Existed = ok; a.Flags&ReturnOld != 0 {
+			if old.kind != kindInline {
+				r.Code = TxnWrongType
+				return r
+			}
+			r.Value = bytesOrNil(old.value)
+		}
 		delete(m, a.Key)
 	case ActAdd:
-		r.Existed = ok
+		if r.Existed = ok; old.kind != kindInline {
+			r.Code = TxnWrongType
+			return r
+		}
 		n, number := int64(0), true
 		if ok {
 			n, number = decimal([]byte(old.value))
@@ -355,13 +379,21 @@ func (m txnModel) act(a Action) (r ActionResult) {
 			return r
 		}
 		r.Number = n + a.Delta
-		m[a.Key] = entry{strconv.FormatInt(r.Number, 10), old.deadline}
+		m[a.Key] = entry{strconv.FormatInt(r.Number, 10), old.deadline, kindInline}
 	case ActDeadline:
 		if r.Existed = ok; ok {
-			m[a.Key] = entry{old.value, a.Deadline}
+			r.Code = m.setDeadline(a, old)
 		}
 	case ActTTL:
 		r.Existed, r.Number = ok, old.deadline
+	case ActType:
+		if r.Existed = ok; ok {
+			r.Number = map[byte]int64{kindInline: 1, kindHash: 2, kindSorted: 3}[old.kind]
+		}
+	case ActHash, ActHashSet, ActHashRemove:
+		return m.actHash(a)
+	default:
+		return m.actSorted(a)
 	}
 	return r
 }
@@ -375,10 +407,15 @@ func drawAction(t *rapid.T) Action {
 		if a.Flags&KeepDeadline == 0 {
 			a.Deadline = rapid.Int64Range(0, 5).Draw(t, "deadline")
 		}
+	case ActDelete:
+		a.Flags = rapid.SampledFrom([]ActionFlags{0, ReturnOld}).Draw(t, "flags")
 	case ActAdd:
 		a.Delta = rapid.Int64Range(-3, 3).Draw(t, "delta")
 	case ActDeadline:
 		a.Deadline = rapid.Int64Range(0, 5).Draw(t, "deadline")
+		a.Flags = rapid.SampledFrom([]ActionFlags{0, IfAbsent, IfPresent, IfGreater, IfLess, IfPresent | IfLess, IfPresent | RemoveNow}).Draw(t, "flags")
+	default:
+		a.drawCollection(t)
 	}
 	return a
 }
@@ -411,7 +448,7 @@ func (m txnModel) step(t *rapid.T) ([]byte, Result) {
 		c := CompareValue(rapid.SampledFrom(txnKeys).Draw(t, "compared"), []byte("1"))
 		c.Kind = CompareKind(rapid.IntRange(1, 3).Draw(t, "kind"))
 		have, ok := m[c.Key]
-		want.Succeeded = want.Succeeded && map[CompareKind]bool{CompareAbsent: !ok, ComparePresent: ok, CompareDigest: ok && have.value == "1"}[c.Kind]
+		want.Succeeded = want.Succeeded && map[CompareKind]bool{CompareAbsent: !ok, ComparePresent: ok, CompareDigest: ok && have.value == "1" && have.kind == kindInline}[c.Kind]
 		x.Compares = append(x.Compares, c)
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "actions") {
@@ -430,14 +467,25 @@ func (m txnModel) step(t *rapid.T) ([]byte, Result) {
 
 // compare compares a store with the model.
 func (m txnModel) compare(t require.TestingT, s *Store) {
-	page, err := s.List(Query{})
+	page, err := s.List(Query{Digests: true})
 	require.NoError(t, err)
 	var keys []string
 	for _, item := range page.Items {
 		keys = append(keys, item.Key)
 		d, err := s.Deadline(item.Key)
 		require.NoError(t, err)
-		require.Equal(t, m[item.Key], entry{string(readAll(t, s, item.Key)), d})
+		want := m[item.Key]
+		require.Equal(t, want.deadline, d)
+		require.EqualValues(t, len(want.value), item.Size)
+		digest := typedDigest(want.kind, []byte(want.value))
+		if want.kind == kindInline {
+			digest = sha256.Sum256([]byte(want.value))
+			require.Equal(t, want.value, string(readAll(t, s, item.Key)))
+		} else {
+			_, err := s.Value(item.Key)
+			require.ErrorIs(t, err, ErrType)
+		}
+		require.Equal(t, digest[:], item.SHA256)
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(m)), keys)
 	var due []string
@@ -458,7 +506,7 @@ func (m txnModel) compare(t require.TestingT, s *Store) {
 // restarts after crashes and goes on from snapshots, are what a model says.
 func TestTransactionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		one := openLevel1(t)
+		one := openLevel(t, 2)
 		fs := vfs.NewCrashableMem()
 		var db *DB
 		var two *Store
@@ -470,7 +518,7 @@ func TestTransactionModel(t *testing.T) {
 			require.NoError(t, err)
 		}
 		open()
-		log := [][]byte{raiseLevel()}
+		log := [][]byte{raiseTo(2)}
 		// catchUp brings the second replica to the end of the log in one batch.
 		catchUp := func() {
 			if from := two.Applied(); from < uint64(len(log)) {
@@ -507,6 +555,8 @@ func TestTransactionModel(t *testing.T) {
 		})
 		catchUp()
 		model.compare(t, two)
+		requireNoOrphans(t, one)
+		requireNoOrphans(t, two)
 		require.True(t, bytes.Equal(snapshotBytes(t, one), snapshotBytes(t, two)))
 		require.NoError(t, errors.Join(db.Close(), one.db.Close()))
 	})

@@ -5,7 +5,6 @@ package kv
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"math"
 	"strconv"
@@ -29,6 +28,7 @@ func (w *writer) txn(p *parsedTxn) (any, error) {
 	reply := 0
 	for i := range list {
 		a := &list[i]
+		w.action = i
 		if err := w.act(a, &r.Actions[i], &reply); err != nil {
 			return nil, err
 		}
@@ -50,10 +50,7 @@ func (w *writer) holds(c parsedCompare) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if r.large != nil {
-		return bytes.Equal(r.large.sha256[:], c.digest), nil
-	}
-	digest := sha256.Sum256(r.value)
+	digest := r.digest()
 	return bytes.Equal(digest[:], c.digest), nil
 }
 
@@ -67,19 +64,72 @@ func (w *writer) act(a *parsedAction, r *ActionResult, reply *int) (err error) {
 	case ActPut:
 		err = w.actPut(a, r, reply)
 	case ActDelete:
-		r.Existed, err = w.remove(a.key)
+		err = w.actDelete(a, r, reply)
 	case ActAdd:
 		err = w.add(a, r)
 	case ActDeadline:
-		if r.Existed, err = w.has(a.key); r.Existed && err == nil {
-			err = errors.Join(w.event(EventDeadline, a.key, nil), w.setDeadline(a.key, a.deadline))
-		}
+		err = w.actDeadline(a, r)
 	case ActTTL:
 		if r.Existed, err = w.has(a.key); r.Existed && err == nil {
 			r.Number, err = w.deadline(a.key)
 		}
+	case ActHashSet:
+		err = w.hashSet(a, r)
+	case ActHashRemove:
+		err = w.hashRemove(a, r)
+	case ActSortedAdd:
+		err = w.sortedAdd(a, r)
+	case ActSortedRemove:
+		err = w.sortedRemove(a, r)
+	case ActType, ActHash, ActSortedScore, ActSortedCount, ActSortedRange:
+		stored, found := w.lookup(a.key)
+		if err = found; stored != nil && err == nil {
+			t := typed{reader: w.pebble, space: w.space, changed: w.scores}
+			err = t.read(a.kind, a.key, a.value, stored, r, reply)
+		}
 	}
 	return err
+}
+
+// actDelete removes a key; with ReturnOld, only one whose value can be returned.
+func (w *writer) actDelete(a *parsedAction, r *ActionResult, reply *int) (err error) {
+	if a.flags&ReturnOld != 0 {
+		if err := w.read(a.key, r, reply); err != nil || r.Code != TxnDone {
+			return err
+		}
+	}
+	r.Existed, err = w.remove(a.key)
+	return err
+}
+
+// actDeadline sets a key's deadline if the condition holds.
+func (w *writer) actDeadline(a *parsedAction, r *ActionResult) (err error) {
+	if r.Existed, err = w.has(a.key); !r.Existed || err != nil {
+		return err
+	}
+	if a.flags&^RemoveNow != 0 {
+		now, err := w.deadline(a.key)
+		if err != nil {
+			return err
+		}
+		if !a.flags.wantsDeadline(a.deadline, now) {
+			r.Code = TxnSkipped
+			return nil
+		}
+	}
+	if a.flags&RemoveNow != 0 {
+		_, err = w.remove(a.key)
+		return err
+	}
+	return errors.Join(w.event(EventDeadline, a.key, nil), w.setDeadline(a.key, a.deadline))
+}
+
+// wantsDeadline reports whether a key that has the deadline now, 0 for none, is to get
+// another.
+func (f ActionFlags) wantsDeadline(deadline, now int64) bool {
+	never := now == 0
+	return (f&IfAbsent == 0 || never) && (f&IfPresent == 0 || !never) &&
+		(f&IfGreater == 0 || !never && deadline > now) && (f&IfLess == 0 || never || deadline < now)
 }
 
 // read puts a key's value into a result, as far as there is room.
@@ -128,6 +178,10 @@ func (w *writer) add(a *parsedAction, r *ActionResult) error {
 			return err
 		}
 		r.Existed = true
+		if found.kind > kindLarge {
+			r.Code = TxnWrongType
+			return nil
+		}
 		var ok bool
 		if number, ok = decimal(found.value); !ok {
 			r.Code = TxnNoNumber

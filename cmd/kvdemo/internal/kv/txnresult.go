@@ -20,6 +20,8 @@ const (
 	TxnOverflow  TxnCode = 3 // the sum is no number of 64 bits
 	TxnLarge     TxnCode = 4 // the value came in parts: read it with Store.Value
 	TxnReplyFull TxnCode = 5 // the values returned are more than MaxTxnReplyBytes
+	TxnWrongType TxnCode = 6 // the key holds a value of another type
+	TxnFull      TxnCode = 7 // the hash or sorted set would be larger than its bound
 )
 
 // ActionResult is what came of one action of a transaction.
@@ -27,9 +29,11 @@ type ActionResult struct {
 	Code TxnCode
 	// Existed says whether the key had a value before the action.
 	Existed bool
-	// Number is the sum of ActAdd, or the deadline that ActTTL returns.
+	// Number is the sum of ActAdd, the deadline that ActTTL returns, the type, or how many
+	// fields or members there are or were changed.
 	Number int64
-	// Value is that of ActGet, or with ReturnOld that of before; it is not to be changed.
+	// Value is that of ActGet, or with ReturnOld that of before, or the list that an action
+	// returns; it is not to be changed.
 	Value []byte
 }
 

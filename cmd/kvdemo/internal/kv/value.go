@@ -60,6 +60,9 @@ func (v *view) value(key string) (*Value, error) {
 		return nil, fmt.Errorf("%w: %q", ErrNotFound, key)
 	}
 	r, err := openRecord([]byte(key), b)
+	if err == nil && r.kind > kindLarge {
+		err = fmt.Errorf("%w: key %q has a %v; read it with a client of Redis", ErrType, key, typeOf(b))
+	}
 	if err != nil {
 		return nil, err
 	}

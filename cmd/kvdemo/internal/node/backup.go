@@ -64,7 +64,7 @@ func (a *admin) exports(ctx context.Context) (exports []*kv.Export, err error) {
 		return exports, err
 	}
 	for _, g := range a.n.groups {
-		if err := a.n.enable(ctx, g); err != nil {
+		if err := a.n.enable(ctx, g, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -75,6 +75,9 @@ func (a *admin) exports(ctx context.Context) (exports []*kv.Export, err error) {
 // sendExported sends a key and its value.
 func (a *admin) sendExported(x *kv.Exported, stream grpc.ServerStreamingServer[kvpb.BackupChunk]) error {
 	chunk := &kvpb.BackupChunk{Key: x.Key, Size: uint64(x.Size), DeadlineMs: x.Deadline}
+	if x.Type > kv.TypeString {
+		chunk.Type = x.Type.String()
+	}
 	for {
 		piece, err := x.Next()
 		if errors.Is(err, io.EOF) {

@@ -18,16 +18,16 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
 
-// Transactions and deadlines are commands that a kvdemo of the version before does not
-// know: it would apply them as refused, and have another state than the others. So the
-// groups get to level 1 (kv.LevelKey) in steps, by keys of group 1, once somebody wants
-// to use such a command:
+// A command of level 1 (transactions, deadlines) or 2 (hashes, sorted sets) is one that a
+// kvdemo of an earlier version does not know: it would apply the command as refused, and
+// have another state than the others. So the groups get to a level L (kv.LevelKey) in
+// steps, by keys of group 1, once somebody wants to use such a command:
 //
-//	want-level   1: somebody wants it
-//	knows/ID     1: the node knows the level, and its directory is one that the version
-//	             before refuses, so that nobody goes back
-//	groups       how many groups, and "level 1": every member of every group knows. The
-//	             version before cannot read that, and stops
+//	want-level   L: somebody wants it
+//	knows/ID     L: the node knows the level, and its directory is one that earlier
+//	             versions refuse, so that nobody goes back
+//	groups       how many groups, and "level L": every member of every group knows. An
+//	             earlier version cannot read that, and stops
 //
 // Then the leader of group 1 sets the level of each group. Until somebody wants it,
 // nodes of both versions run together, and a node can go back to the version before.
@@ -39,37 +39,41 @@ const (
 
 // levels is what the keys say of levels.
 type levels struct {
-	wanted bool
-	knows  map[uint64]bool
-	raised bool // groups has the mark
+	wanted int
+	knows  map[uint64]int
+	raised int // by the mark that groups has
 }
 
 // parse reads a key if it is one of these.
 func (l *levels) parse(key, value string) error {
-	if key == wantLevelKey {
-		l.wanted = value != ""
+	id, ok := strings.CutPrefix(key, knowsPrefix)
+	if !ok && key != wantLevelKey || value == "" {
 		return nil
 	}
-	id, ok := strings.CutPrefix(key, knowsPrefix)
-	if !ok {
-		return nil
+	level, err := strconv.Atoi(value) // one above NewestLevel is wanted by a later version
+	if err != nil || key == wantLevelKey {
+		l.wanted = level
+		return err
 	}
 	n, err := strconv.ParseUint(id, 10, 64)
-	if err == nil && value != "" {
-		if l.knows == nil {
-			l.knows = map[uint64]bool{}
-		}
-		l.knows[n] = true
+	if err != nil {
+		return err
 	}
-	return err
+	if l.knows == nil {
+		l.knows = map[uint64]int{}
+	}
+	l.knows[n] = level
+	return nil
 }
 
 // parseGroups reads the value of groupsKey.
 func (l *levels) parseGroups(value string) (int, error) {
 	groups, level, ok := strings.Cut(value, levelMark)
-	l.raised = ok
-	if ok && level != kv.Level1 {
-		return 0, fmt.Errorf("level %q, this kvdemo knows %s", level, kv.Level1)
+	if ok {
+		var err error
+		if l.raised, err = strconv.Atoi(level); err != nil || l.raised < 1 || l.raised > kv.NewestLevel {
+			return 0, fmt.Errorf("level %q, this kvdemo knows 1 to %d", level, kv.NewestLevel)
+		}
 	}
 	return strconv.Atoi(groups)
 }
@@ -77,41 +81,58 @@ func (l *levels) parseGroups(value string) (int, error) {
 // levelPoll is how often a call that waits for a level looks.
 const levelPoll = 10 * time.Millisecond
 
-// enable returns when a group takes transactions and deadlines.
-func (n *node) enable(ctx context.Context, g *group) error {
-	if g.store.Level() > 0 {
+// features says what a level is, for people.
+func features(level int) string {
+	if level > 1 {
+		return "hashes and sorted sets"
+	}
+	return "transactions and deadlines"
+}
+
+// valueOf returns the value of a key that has a level; 0 is no value.
+func valueOf(level int) string {
+	if level == 0 {
+		return ""
+	}
+	return strconv.Itoa(level)
+}
+
+// enable returns when a group takes what the level has.
+func (n *node) enable(ctx context.Context, g *group, level int) error {
+	if g.store.Level() >= level {
 		return nil
 	}
 	ticker := time.NewTicker(levelPoll)
 	defer ticker.Stop()
 	asked := false
-	for g.store.Level() == 0 {
+	for g.store.Level() < level {
 		t, err := n.readTable()
 		if err != nil {
 			return err
 		}
-		if !t.levels.wanted && !asked {
-			if _, err := n.setSystem(ctx, wantLevelKey, "", kv.Level1); err != nil {
-				return unseen("ask for transactions", err)
+		if t.levels.wanted < level && !asked {
+			swapped, err := n.setSystem(ctx, wantLevelKey, valueOf(t.levels.wanted), valueOf(level))
+			if err != nil {
+				return unseen("ask for "+features(level), err)
 			}
-			asked = true
+			asked = swapped
 		}
 		select {
 		case <-ctx.Done():
-			return n.notEnabled(t)
+			return n.notEnabled(t, level)
 		case <-ticker.C:
 		}
 	}
 	return nil
 }
 
-// notEnabled says why there is no level 1 yet.
-func (n *node) notEnabled(t table) error {
-	if lack := n.ignorant(t); len(lack) > 0 {
+// notEnabled says why a group has not got to a level yet.
+func (n *node) notEnabled(t table, level int) error {
+	if lack := n.ignorant(t, level); len(lack) > 0 {
 		return refusal(codes.Unavailable, fmt.Sprintf(
-			"the members %s have not said that they know transactions and deadlines: check that they are up, and that they run this version of kvdemo", join(lack)))
+			"the members %s have not said that they know %s: check that they are up, and that they run this version of kvdemo", join(lack), features(level)))
 	}
-	return refusal(codes.Unavailable, "the cluster is about to allow transactions and deadlines: check that a majority of the nodes is up, and try again")
+	return refusal(codes.Unavailable, "the cluster is about to allow "+features(level)+": check that a majority of the nodes is up, and try again")
 }
 
 func join(ids []uint64) string {
@@ -123,10 +144,10 @@ func join(ids []uint64) string {
 }
 
 // ignorant returns the members of any group that have not said that they know the level.
-func (n *node) ignorant(t table) (lack []uint64) {
+func (n *node) ignorant(t table, level int) (lack []uint64) {
 	for _, g := range n.groups {
 		for _, id := range everybody(g.host.Status().Members) {
-			if !t.levels.knows[id] {
+			if t.levels.knows[id] < level {
 				lack = append(lack, id)
 			}
 		}
@@ -142,45 +163,51 @@ func everybody(conf *pb.ConfState) (ids []uint64) {
 	return ids
 }
 
-// followLevel says that this node knows the level, if somebody wants to hear that, and
-// makes its directory say so first.
+// followLevel says that this node knows a level, if somebody wants to hear that, and makes
+// its directory say so first.
 func (n *node) followLevel(ctx context.Context, t table) {
-	if !t.levels.wanted || t.levels.knows[n.cfg.ID] {
+	level, said := min(t.levels.wanted, kv.NewestLevel), t.levels.knows[n.cfg.ID]
+	if said >= level {
 		return
 	}
-	err := n.db.Upgrade()
+	err := n.db.Upgrade(level)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 		defer cancel()
-		_, err = n.setSystem(ctx, knowsPrefix+strconv.FormatUint(n.cfg.ID, 10), "", kv.Level1)
+		_, err = n.setSystem(ctx, knowsPrefix+strconv.FormatUint(n.cfg.ID, 10), valueOf(said), valueOf(level))
 	}
 	if err != nil && ctx.Err() == nil {
-		n.cfg.Log.Info("say that this node knows transactions and deadlines", "error", err)
+		n.cfg.Log.Info("say that this node knows "+features(level), "error", err)
 	}
 }
 
 // raiseLevel raises all groups once all members know the level. Only the leader of
 // group 1 does.
 func (n *node) raiseLevel(ctx context.Context, t table) {
-	if t.groups == 0 || !t.levels.wanted || len(n.ignorant(t)) > 0 {
+	level := min(t.levels.wanted, kv.NewestLevel)
+	if t.groups == 0 || level == 0 || len(n.ignorant(t, level)) > 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	var err error
-	if !t.levels.raised {
+	if t.levels.raised < level {
 		groups := strconv.Itoa(t.groups)
-		_, err = n.setSystem(ctx, groupsKey, groups, groups+levelMark+kv.Level1)
+		was := groups
+		if t.levels.raised > 0 {
+			was += levelMark + valueOf(t.levels.raised)
+		}
+		_, err = n.setSystem(ctx, groupsKey, was, groups+levelMark+valueOf(level))
 	}
 	for _, g := range n.groups {
-		if err == nil && g.store.Level() == 0 {
-			_, _, err = g.propose(ctx, kv.Command{Op: kv.OpSystem, Key: kv.LevelKey, Value: []byte(kv.Level1)})
+		if now := g.store.Level(); err == nil && now < level {
+			_, _, err = g.propose(ctx, kv.Command{Op: kv.OpSystem, Key: kv.LevelKey, Want: []byte(valueOf(now)), Value: []byte(valueOf(level))})
 			if err == nil {
-				n.cfg.Log.Info("the group takes transactions and deadlines from now on", "group", g.id)
+				n.cfg.Log.Info("the group takes "+features(level)+" from now on", "group", g.id)
 			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		n.cfg.Log.Info("allow transactions and deadlines", "error", err)
+		n.cfg.Log.Info("allow "+features(level), "error", err)
 	}
 }

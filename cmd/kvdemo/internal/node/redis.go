@@ -84,6 +84,21 @@ func (b redisBackend) List(ctx context.Context, q kv.Query) (kv.Page, error) {
 	return page, err
 }
 
+// Count implements resp.Backend.
+func (b redisBackend) Count(ctx context.Context) (n int64, err error) {
+	if _, err := b.barrier(ctx, readRequest{}, b.groups...); err != nil {
+		return 0, err
+	}
+	for _, g := range b.groups {
+		some, err := g.state().Count(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n += some
+	}
+	return n, nil
+}
+
 // Info implements resp.Backend.
 func (b redisBackend) Info() [][2]string {
 	s := b.status()

@@ -48,8 +48,8 @@ type service struct {
 	groups []replicated // group 1 first
 	// await returns when the groups are known to be all there are, or an error.
 	await func(ctx context.Context) error
-	// enable returns when a group takes transactions; nil: each does.
-	enable  func(ctx context.Context, group uint64) error
+	// enable returns when a group takes what a level has; nil: each does.
+	enable  func(ctx context.Context, group uint64, level int) error
 	watches *watches
 	status  func() *kvpb.StatusResponse
 	id      uint64      // of this node
@@ -59,7 +59,9 @@ type service struct {
 func (n *node) newService() *service {
 	s := &service{
 		await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads, watches: n.watches,
-		enable: func(ctx context.Context, group uint64) error { return n.enable(ctx, n.groups[group-1]) },
+		enable: func(ctx context.Context, group uint64, level int) error {
+			return n.enable(ctx, n.groups[group-1], level)
+		},
 	}
 	for _, g := range n.groups {
 		s.groups = append(s.groups, g)

@@ -62,7 +62,7 @@ func (s *service) transact(ctx context.Context, group uint64, c kv.Command) (uin
 		return 0, kv.Result{}, err
 	}
 	if s.enable != nil {
-		if err := s.enable(ctx, group); err != nil {
+		if err := s.enable(ctx, group, c.Txn.Level()); err != nil {
 			return 0, kv.Result{}, err
 		}
 	}
@@ -131,6 +131,9 @@ func toTxn(req *kvpb.TxnRequest, now time.Time) (*kv.Txn, error) {
 
 func toActions(list []*kvpb.Action, now time.Time) (actions []kv.Action, err error) {
 	for _, a := range list {
+		if _, known := kvpb.Action_Kind_name[int32(a.GetKind())]; !known {
+			return nil, status.Errorf(codes.InvalidArgument, "action on key %q: kind %d, want one that kv.proto names", a.GetKey(), a.GetKind())
+		}
 		out := kv.Action{Kind: kv.ActionKind(a.GetKind()), Key: a.GetKey(), Value: a.GetValue(), Delta: a.GetDelta()}
 		switch a.GetCondition() {
 		case kvpb.Action_ALWAYS:

@@ -273,7 +273,7 @@ func startNode(t *testing.T, groups int) (*node, kvpb.KVClient) {
 		require.NoError(t, <-ended)
 	})
 	for _, g := range n.groups {
-		require.NoError(t, n.enable(patient(t), g))
+		require.NoError(t, n.enable(patient(t), g, kv.NewestLevel))
 	}
 	return n, kvpb.NewKVClient(dial(t, cfg.ClientListen))
 }
@@ -355,11 +355,11 @@ func TestTransactionsWaitForAllMembers(t *testing.T) {
 }
 
 func TestLevelKeysAreReadAndRefused(t *testing.T) {
-	table, err := parseTable(map[string][]byte{"groups": []byte("4 level 1"), "want-level": []byte("1"), "knows/3": []byte("1"), "later": []byte("x")})
+	table, err := parseTable(map[string][]byte{"groups": []byte("4 level 1"), "want-level": []byte("2"), "knows/3": []byte("1"), "knows/4": []byte("2"), "later": []byte("x")})
 	require.NoError(t, err)
 	require.Equal(t, 4, table.groups)
-	require.Equal(t, levels{wanted: true, knows: map[uint64]bool{3: true}, raised: true}, table.levels)
-	for key, value := range map[string]string{"groups": "4 level 2", "knows/x": "1"} {
+	require.Equal(t, levels{wanted: 2, knows: map[uint64]int{3: 1, 4: 2}, raised: 1}, table.levels)
+	for key, value := range map[string]string{"groups": "4 level 3", "knows/x": "1"} {
 		_, err := parseTable(map[string][]byte{key: []byte(value)})
 		require.ErrorContains(t, err, "run the version that wrote it")
 	}

@@ -36,6 +36,7 @@ func toStatus(err error) error {
 		{kv.ErrNotFound, codes.NotFound, 0},
 		{kv.ErrInvalid, codes.InvalidArgument, 0},
 		{kv.ErrLarge, codes.OutOfRange, 0},
+		{kv.ErrType, codes.FailedPrecondition, 0},
 		{kv.ErrCompacted, codes.OutOfRange, 0},
 		{kv.ErrFrozen, codes.Unavailable, kvpb.Outcome_REFUSED},
 		{kv.ErrParts, codes.FailedPrecondition, kvpb.Outcome_REFUSED},

@@ -175,10 +175,17 @@ func (w *watch) progress(events []*kvpb.WatchResponse_Event) error {
 func (w *watch) pick(events []kv.Event) (out []*kvpb.WatchResponse_Event) {
 	for _, e := range events {
 		if w.match(e.Key) {
-			out = append(out, &kvpb.WatchResponse_Event{
-				Kind: kvpb.WatchResponse_Event_Kind(e.Kind), Key: e.Key, Value: e.Value, Size: uint64(e.Size), Revision: e.Revision,
-			})
+			out = append(out, eventOf(e))
 		}
+	}
+	return out
+}
+
+// eventOf returns an event as clients get it.
+func eventOf(e kv.Event) *kvpb.WatchResponse_Event {
+	out := &kvpb.WatchResponse_Event{Kind: kvpb.WatchResponse_Event_Kind(e.Kind), Key: e.Key, Value: e.Value, Size: uint64(e.Size), Revision: e.Revision}
+	if t := e.Kind.Type(); t > kv.TypeString {
+		out.Kind, out.Type = kvpb.WatchResponse_Event_PUT, t.String()
 	}
 	return out
 }

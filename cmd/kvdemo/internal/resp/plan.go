@@ -37,8 +37,17 @@ func (p *plan) size() (n int) {
 // values is how many values the actions return.
 func (p *plan) values() (n int) {
 	for i := range p.actions {
-		if p.actions[i].Kind == kv.ActGet || p.actions[i].Flags&kv.ReturnOld != 0 {
+		a := &p.actions[i]
+		switch a.Kind {
+		case kv.ActGet, kv.ActHash:
 			n++
+		case kv.ActSortedRange: // as many bytes as there is room for
+			n += maxBatchValues + 1
+		case kv.ActPut, kv.ActDelete:
+			if a.Flags&kv.ReturnOld != 0 {
+				n++
+			}
+		default:
 		}
 	}
 	return n

@@ -18,7 +18,7 @@ import (
 
 // Messages are changes of keys, on the channels that Redis has for them:
 //
-//	__keyspace@0__:KEY    what happened: set, del, expire, expired
+//	__keyspace@0__:KEY    what happened: set, hset, hdel, zadd, zrem, del, expire, expired
 //	__keyevent@0__:EVENT  the key
 //
 // A subscriber gets each change that the node applies from the subscription on, in the
@@ -35,6 +35,7 @@ const (
 
 var eventNames = map[kv.EventKind]string{
 	kv.EventPut: "set", kv.EventDelete: "del", kv.EventExpire: "expired", kv.EventDeadline: "expire",
+	kv.EventHashSet: "hset", kv.EventHashRemove: "hdel", kv.EventSortedAdd: "zadd", kv.EventSortedRemove: "zrem",
 }
 
 // subscriber is a client that gets messages. Its commands and its messages come from

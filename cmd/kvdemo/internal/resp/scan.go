@@ -71,7 +71,20 @@ func (c *cursors) get(id uint64) (after string, ok bool) {
 type scan struct {
 	query kv.Query
 	match *regexp.Regexp // nil: all keys
-	none  bool           // no key is of the type
+	// of is the name of a type, empty for all.
+	of string
+}
+
+// doDBSize is DBSIZE. It reads all keys, not the values.
+func doDBSize(c *client, conn redcon.Conn, _ [][]byte) {
+	ctx, cancel := c.server.context()
+	defer cancel()
+	n, err := c.server.cfg.Backend.Count(ctx)
+	if err != nil {
+		conn.WriteError(explain(err))
+		return
+	}
+	conn.WriteInt64(n)
 }
 
 // doScan is SCAN cursor [MATCH pattern] [COUNT number] [TYPE type].
@@ -95,7 +108,7 @@ func doScan(c *client, conn redcon.Conn, args [][]byte) {
 	}
 	var keys []string
 	for _, item := range page.Items {
-		if !q.none && (q.match == nil || q.match.MatchString(item.Key)) {
+		if (q.of == "" || q.of == item.Type.String()) && (q.match == nil || q.match.MatchString(item.Key)) {
 			keys = append(keys, item.Key)
 		}
 	}
@@ -129,7 +142,7 @@ func (s *Server) parseScan(args [][]byte) (q scan, err error) {
 			}
 			q.query.Limit = min(n, maxScan)
 		case "TYPE":
-			q.none = strings.ToLower(value) != "string"
+			q.of, q.query.Types = strings.ToLower(value), true
 		default:
 			return q, errSyntax
 		}

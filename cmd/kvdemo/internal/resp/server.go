@@ -42,6 +42,8 @@ type Backend interface {
 	State(group uint64) *kv.Store
 	// List returns keys of all groups in their order, linearizable.
 	List(ctx context.Context, q kv.Query) (kv.Page, error)
+	// Count returns how many keys all groups have, linearizable.
+	Count(ctx context.Context) (int64, error)
 	// Info returns what INFO says of the node, as name and value.
 	Info() [][2]string
 }

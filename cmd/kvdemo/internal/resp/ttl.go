@@ -5,6 +5,7 @@ package resp
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -46,20 +47,46 @@ func deadlineOf(b []byte, unit time.Duration, absolute bool, now time.Time) (int
 	return instant(b, unit, absolute, now)
 }
 
+// expireFlags reads the conditions of EXPIRE.
+func expireFlags(options [][]byte) (f kv.ActionFlags, err error) {
+	flags := map[string]kv.ActionFlags{"NX": kv.IfAbsent, "XX": kv.IfPresent, "GT": kv.IfGreater, "LT": kv.IfLess}
+	for _, option := range options {
+		flag, ok := flags[upper(option)]
+		if !ok {
+			return 0, fmt.Errorf("ERR Unsupported option %s", printable(option))
+		}
+		f |= flag
+	}
+	switch {
+	case f&kv.IfAbsent != 0 && f != kv.IfAbsent:
+		return 0, errors.New("ERR NX and XX, GT or LT options at the same time are not compatible")
+	case f&kv.IfGreater != 0 && f&kv.IfLess != 0:
+		return 0, errors.New("ERR GT and LT options at the same time are not compatible")
+	}
+	return f, nil
+}
+
+// planExpire is EXPIRE and the like: key time [NX | XX | GT | LT].
 func planExpire(unit time.Duration, absolute bool) func([][]byte, time.Time) (*plan, error) {
 	return func(args [][]byte, now time.Time) (*plan, error) {
-		if len(args) > 2 {
-			return nil, errors.New("ERR not supported: EXPIRE with NX, XX, GT or LT; compare with TTL between WATCH and EXEC")
+		flags, err := expireFlags(args[2:])
+		if err != nil {
+			return nil, err
 		}
 		deadline, err := instant(args[1], unit, absolute, now)
 		if err != nil {
 			return nil, err
 		}
-		a := kv.Action{Kind: kv.ActDeadline, Key: string(args[0]), Deadline: deadline}
-		if deadline <= now.UnixMilli() { // the time has passed
+		a := kv.Action{Kind: kv.ActDeadline, Key: string(args[0]), Deadline: deadline, Flags: flags}
+		switch passed := deadline <= now.UnixMilli(); {
+		case passed && flags == 0:
 			a = kv.Action{Kind: kv.ActDelete, Key: a.Key}
+		case passed: // a time before 1970 is compared as its first millisecond
+			a.Deadline, a.Flags = max(deadline, 1), flags|kv.RemoveNow
 		}
-		return checkKeys(&plan{actions: []kv.Action{a}, writes: true, reply: writeCount})
+		return checkKeys(&plan{actions: []kv.Action{a}, writes: true, reply: func(w redcon.Conn, r []kv.ActionResult) {
+			writeBool(w, r[0].Existed && r[0].Code == kv.TxnDone)
+		}})
 	}
 }
 

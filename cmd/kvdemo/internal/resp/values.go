@@ -24,6 +24,7 @@ var (
 const (
 	replyNoInteger = "ERR value is not an integer or out of range"
 	replyOverflow  = "ERR increment or decrement would overflow"
+	replyWrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 )
 
 // bad replies to an action that was not done, and reports whether it was such.
@@ -31,6 +32,10 @@ func bad(w redcon.Conn, r kv.ActionResult) bool {
 	switch r.Code {
 	case kv.TxnDone, kv.TxnSkipped:
 		return false
+	case kv.TxnWrongType:
+		w.WriteError(replyWrongType)
+	case kv.TxnFull:
+		w.WriteError(fmt.Sprintf("ERR a hash has at most %d bytes with its lengths, and a sorted set %d: spread it over several keys", kv.MaxInlineBytes, int64(kv.MaxSortedBytes)))
 	case kv.TxnNoNumber:
 		w.WriteError(replyNoInteger)
 	case kv.TxnOverflow:
@@ -93,6 +98,9 @@ func planGet(args [][]byte, _ time.Time) (*plan, error) {
 func planMGet(args [][]byte, _ time.Time) (*plan, error) {
 	return checkKeys(&plan{actions: each(kv.ActGet, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
 		for i := range r {
+			if r[i].Code == kv.TxnWrongType { // as Redis answers
+				r[i] = kv.ActionResult{}
+			}
 			if bad(w, r[i]) { // one error for all
 				return
 			}
@@ -113,12 +121,8 @@ func planStrlen(args [][]byte, _ time.Time) (*plan, error) {
 }
 
 func planType(args [][]byte, _ time.Time) (*plan, error) {
-	return checkKeys(&plan{actions: each(kv.ActHas, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
-		if r[0].Existed {
-			w.WriteString("string")
-		} else {
-			w.WriteString("none")
-		}
+	return checkKeys(&plan{actions: each(kv.ActType, args), reply: func(w redcon.Conn, r []kv.ActionResult) {
+		w.WriteString(kv.Type(r[0].Number).String())
 	}})
 }
 
@@ -145,9 +149,8 @@ func planDel(args [][]byte, _ time.Time) (*plan, error) {
 }
 
 func planGetDel(args [][]byte, _ time.Time) (*plan, error) {
-	key := string(args[0])
 	return checkKeys(&plan{
-		actions: []kv.Action{{Kind: kv.ActGet, Key: key}, {Kind: kv.ActDelete, Key: key}}, writes: true,
+		actions: []kv.Action{{Kind: kv.ActDelete, Key: string(args[0]), Flags: kv.ReturnOld}}, writes: true,
 		reply: func(w redcon.Conn, r []kv.ActionResult) { writeValue(w, r[0]) },
 	})
 }

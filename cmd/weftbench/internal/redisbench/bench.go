@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package redisbench measures kvdemo beside redis-server, through the protocol of Redis:
-// with redis-benchmark, and with workloads of YCSB by a client of its own. Both are real
-// processes on this machine, driven in turn in each round.
+// with redis-benchmark, and with YCSB's own client and workloads, which drive a cluster of
+// etcd as well. All are real processes on this machine, driven in turn in each round.
 package redisbench
 
 import (
@@ -33,6 +33,7 @@ type Config struct {
 	// or a pipeline get some times as many.
 	Requests int
 	YCSB     YCSB
+	Etcd     string // the program of a release of etcd; empty: etcd is left out
 	Dir      string // for data
 	Progress io.Writer
 }
@@ -45,14 +46,14 @@ func (c Config) Validate() error {
 		value, max int
 	}{
 		{"nodes", c.Nodes, 9}, {"rounds", c.Rounds, 1000}, {"requests", c.Requests, 10_000_000},
-		{"records", c.YCSB.Records, 10_000_000}, {"clients", c.YCSB.Clients, 10_000}, {"size", c.YCSB.Size, 1 << 20},
+		{"records", c.YCSB.Records, 10_000_000}, {"clients", c.YCSB.Clients, 10_000},
 	} {
 		if v.value < 1 || v.value > v.max {
 			errs = append(errs, fmt.Errorf("--%s: %d, want 1 to %d", v.name, v.value, v.max))
 		}
 	}
-	if c.YCSB.Time <= 0 {
-		errs = append(errs, fmt.Errorf("--time: %v, want more than 0", c.YCSB.Time))
+	if c.YCSB.Time < time.Second {
+		errs = append(errs, fmt.Errorf("--time: %v, want 1s or more", c.YCSB.Time))
 	}
 	return errors.Join(errs...)
 }
@@ -61,6 +62,7 @@ func (c Config) Validate() error {
 const (
 	SideKvdemo = "kvdemo"
 	SideRedis  = "redis-server"
+	SideEtcd   = "etcd"
 )
 
 // Row is one measurement.
@@ -73,13 +75,15 @@ type Row struct {
 	// each sends at once.
 	Clients, Pipeline int
 	PerSecond         float64
-	P50, P99          float64 // milliseconds
-	Failed            int64
+	// P50 and P99 are milliseconds: with YCSB of reads or scans. Writes have their own.
+	P50, P99, WriteP50, WriteP99 float64
+	Failed                       int64
 }
 
 // side is what is measured.
 type side struct {
 	name      string
+	binding   string   // of YCSB
 	addresses []string // the first is the leader
 	stop      func() error
 }
@@ -94,8 +98,18 @@ func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 			return nil, fmt.Errorf("%s is not installed: apt-get install redis-tools redis-server", tool)
 		}
 	}
+	if err := cfg.YCSB.check(); err != nil {
+		return nil, err
+	}
+	sides := []func(context.Context, Config) (*side, error){startKvdemo, startRedis}
+	if cfg.Etcd != "" && cfg.YCSB.Dir != "" {
+		if _, err := exec.LookPath(cfg.Etcd); err != nil {
+			return nil, fmt.Errorf("--etcd %s: %w: run make etcd-released, or leave etcd out with --etcd \"\"", cfg.Etcd, err)
+		}
+		sides = append(sides, startEtcd)
+	}
 	for round := range cfg.Rounds {
-		for _, start := range []func(context.Context, Config) (*side, error){startKvdemo, startRedis} {
+		for _, start := range sides {
 			s, err := start(ctx, cfg)
 			if err != nil {
 				return nil, err
@@ -129,7 +143,7 @@ func startKvdemo(ctx context.Context, cfg Config) (*side, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	addresses[0], addresses[leader.ID-1] = addresses[leader.ID-1], addresses[0]
-	s := &side{name: SideKvdemo, addresses: addresses, stop: func() error { return errors.Join(c.Stop(), c.Close()) }}
+	s := &side{name: SideKvdemo, binding: "RedisBinding", addresses: addresses, stop: func() error { return errors.Join(c.Stop(), c.Close()) }}
 	return s, s.ready(ctx)
 }
 
@@ -148,7 +162,7 @@ func startRedis(ctx context.Context, cfg Config) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &side{name: SideRedis, addresses: addresses, stop: func() error { return p.Terminate(time.Minute) }}
+	s := &side{name: SideRedis, binding: "RedisBinding", addresses: addresses, stop: func() error { return p.Terminate(time.Minute) }}
 	return s, s.ready(ctx)
 }
 
@@ -169,6 +183,29 @@ var shapes = []struct{ clients, pipeline, factor int }{{1, 1, 1}, {50, 1, 10}, {
 
 // measure measures a side once.
 func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, err error) {
+	if s.name != SideEtcd {
+		if rows, err = s.benchmark(ctx, cfg, round); err != nil {
+			return rows, err
+		}
+	}
+	if cfg.YCSB.Dir == "" {
+		return rows, nil
+	}
+	got, err := cfg.YCSB.run(ctx, s, func(workload string) {
+		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, YCSB workload %s\n", round+1, cfg.Rounds, s.name, workload)
+	})
+	for _, r := range got {
+		r.Side, r.Round, r.Clients, r.Pipeline = s.name, round, cfg.YCSB.Clients, 1
+		rows = append(rows, r)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.name, err)
+	}
+	return rows, err
+}
+
+// benchmark runs redis-benchmark.
+func (s *side) benchmark(ctx context.Context, cfg Config, round int) (rows []Row, err error) {
 	for _, shape := range shapes {
 		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, redis-benchmark, %d clients, pipelines of %d\n", round+1, cfg.Rounds, s.name, shape.clients, shape.pipeline)
 		host, port, _ := strings.Cut(s.addresses[0], ":")
@@ -186,14 +223,7 @@ func (s *side) measure(ctx context.Context, cfg Config, round int) (rows []Row, 
 			rows = append(rows, r)
 		}
 	}
-	got, err := cfg.YCSB.run(ctx, s.addresses, func(workload string) {
-		fmt.Fprintf(cfg.Progress, "round %d of %d: %s, YCSB workload %s\n", round+1, cfg.Rounds, s.name, workload)
-	})
-	for _, r := range got {
-		r.Side, r.Round, r.Clients, r.Pipeline = s.name, round, cfg.YCSB.Clients, 1
-		rows = append(rows, r)
-	}
-	return rows, err
+	return rows, nil
 }
 
 // parseCSV reads what redis-benchmark prints with --csv.

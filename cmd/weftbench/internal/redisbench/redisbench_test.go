@@ -4,7 +4,7 @@
 package redisbench
 
 import (
-	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,39 +25,68 @@ func TestParseCSV(t *testing.T) {
 	}
 }
 
-func TestZipfDrawsThePopularMore(t *testing.T) {
-	z := newZipf(1000, 0.99)
-	r := rand.New(rand.NewPCG(1, 2))
-	counts := make([]int, 1000)
-	for range 100_000 {
-		counts[z.draw(r)]++
-	}
-	require.InDelta(t, 100_000/z[999], counts[0], 1500, "the first has 1 of the sum of 1/i")
-	require.InDelta(t, float64(counts[0])/2, counts[1], 1500)
-	require.Positive(t, counts[999]+counts[998]+counts[997])
-	seen := map[string]bool{}
-	for n := range 1000 {
-		seen[YCSB{}.key(n)] = true
-	}
-	require.Len(t, seen, 1000)
+// printed is what YCSB's client prints, shortened.
+const printed = `[OVERALL], RunTime(ms), 1008
+[OVERALL], Throughput(ops/sec), 4021.8
+[TOTAL_GCs_G1_Old_Generation], Count, 0
+[READ], Operations, 2003
+[READ], AverageLatency(us), 270.5
+[READ], 50thPercentileLatency(us), 250
+[READ], 99thPercentileLatency(us), 1900
+[READ], Return=OK, 2000
+[READ], Return=NOT_FOUND, 3
+[CLEANUP], Operations, 8
+[UPDATE], Operations, 2051
+[UPDATE], 50thPercentileLatency(us), 800
+[UPDATE], 99thPercentileLatency(us), 5000
+[UPDATE], Return=OK, 2050
+[UPDATE], Return=ERROR, 1
+[READ-MODIFY-WRITE], Operations, 1000
+[READ-MODIFY-WRITE], 99thPercentileLatency(us), 9999
+`
+
+func TestParseYCSB(t *testing.T) {
+	r, err := parseYCSB(strings.NewReader(printed))
+	require.NoError(t, err)
+	row, err := r.row()
+	require.NoError(t, err)
+	require.Equal(t, Row{Tool: "YCSB", PerSecond: 4021.8, P50: 0.25, P99: 1.9, WriteP50: 0.8, WriteP99: 5, Failed: 4}, row)
+	_, err = parseYCSB(strings.NewReader("Exception in thread"))
+	require.ErrorContains(t, err, "printed no throughput: \"Exception in thread\"")
+	r, err = parseYCSB(strings.NewReader("[OVERALL], Throughput(ops/sec), 1\n[READ], Return=ERROR, 5\n"))
+	require.NoError(t, err)
+	_, err = r.row()
+	require.ErrorContains(t, err, "no operation succeeded, and 5 failed")
+}
+
+func TestYCSBThatIsNotThereIsNamed(t *testing.T) {
+	require.NoError(t, YCSB{}.check())
+	require.Error(t, YCSB{Dir: t.TempDir()}.check())
 }
 
 func TestReportSaysWhereKvdemoLoses(t *testing.T) {
-	cfg := Config{Nodes: 3, Rounds: 2, Requests: 10, YCSB: YCSB{Records: 5, Size: 6, Seed: 7}}
+	cfg := Config{Nodes: 3, Rounds: 2, Requests: 10, YCSB: YCSB{Records: 5, Dir: "x", Clients: 4}}
 	var rows []Row
 	for round, factor := range []float64{1, 3} {
 		rows = append(rows,
-			Row{Side: SideKvdemo, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 10 * factor, P50: 1, P99: 2, Failed: 1},
-			Row{Side: SideRedis, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4})
+			Row{Side: SideKvdemo, Round: round, Tool: "redis-benchmark", Test: "SET", Clients: 4, Pipeline: 1, PerSecond: 50 * factor, P50: 1, P99: 2},
+			Row{Side: SideRedis, Round: round, Tool: "redis-benchmark", Test: "SET", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4},
+			Row{Side: SideKvdemo, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 10 * factor, P50: 1, P99: 2, WriteP50: 3, WriteP99: 4, Failed: 1},
+			Row{Side: SideRedis, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4, WriteP50: 5, WriteP99: 6},
+			Row{Side: SideEtcd, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 5, P50: 7, P99: 8, WriteP50: 9, WriteP99: 10})
 	}
 	text := Markdown(cfg, rows)
-	require.Contains(t, text, "| YCSB | A | 4 | 1 | 20 | 40 | 0.50 | 1.00, 2.00 | 3.00, 4.00 |\n")
-	require.Contains(t, text, "kvdemo is slower in 1 of 1 rows. Operations that failed: 2.")
+	require.Contains(t, text, "| SET | 4 | 1 | 100 | 40 | 2.50 | 1.00, 2.00 | 3.00, 4.00 |\n")
+	require.Contains(t, text, "| A: half reads, half updates | 20 | 40 | 5 | 0.50 | 4.00 | 1.00, 2.00 | 3.00, 4.00 | 7.00, 8.00 | 3.00, 4.00 | 5.00, 6.00 | 9.00, 10.00 |\n")
+	require.Contains(t, text, "kvdemo is slower than redis-server in 1 of 2 rows, and than etcd in 0 of 1. Operations that failed: 2.")
+	text = Markdown(cfg, rows[:2])
+	require.NotContains(t, text, "YCSB")
+	require.Contains(t, text, "kvdemo is slower than redis-server in 0 of 1 rows. Operations")
 }
 
 func TestConfigNamesEveryMistake(t *testing.T) {
-	err := Config{YCSB: YCSB{Size: 2 << 20, Time: -time.Second}}.Validate()
-	for _, want := range []string{"--nodes: 0, want 1 to 9", "--rounds: 0", "--requests: 0", "--records: 0", "--clients: 0", "--size: 2097152, want 1 to 1048576", "--time: -1s"} {
+	err := Config{YCSB: YCSB{Clients: 20_000, Time: time.Millisecond}}.Validate()
+	for _, want := range []string{"--nodes: 0, want 1 to 9", "--rounds: 0", "--requests: 0", "--records: 0", "--clients: 20000, want 1 to 10000", "--time: 1ms, want 1s or more"} {
 		require.ErrorContains(t, err, want)
 	}
 }

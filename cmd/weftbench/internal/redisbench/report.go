@@ -24,44 +24,106 @@ func Markdown(cfg Config, rows []Row) string {
 	fmt.Fprintf(&b, "Made by `make bench-redis`, which runs `weftbench redis`: a cluster of %d nodes of kvdemo (`serve --resp`), each a process with\n"+
 		"a log of its own that is synced before a write is acknowledged, beside one redis-server with `appendfsync always`. All of it,\n"+
 		"and the clients, share one machine with %d processors (%s, %s); each write of kvdemo is therefore done %d times on them.\n"+
-		"Both sides are driven in turn, in each of %d rounds, each time without data; numbers are medians of the rounds.\n\n",
+		"The sides are driven in turn, in each of %d rounds, each time without data; numbers are medians of the rounds.\n\n",
 		cfg.Nodes, runtime.NumCPU(), runtime.GOARCH, version("redis-server", "--version"), cfg.Nodes, cfg.Rounds)
 	b.WriteString("What they do is not the same. A write that kvdemo acknowledged survives the loss of a node, and reads are linearizable at\n" +
 		"every node; redis-server acknowledges what one disk has, and a disk lost is data lost. redis-benchmark drives the leader of\n" +
-		"kvdemo. Where kvdemo has the smaller number, it loses; *times* is kvdemo's number divided by that of redis-server.\n\n")
-	b.WriteString("| tool | test | clients | pipeline | kvdemo /s | redis-server /s | times | kvdemo p50, p99 ms | redis-server p50, p99 ms |\n|---|---|---|---|---|---|---|---|---|\n")
-	losses, cells := 0, 0
-	for _, c := range cellsOf(rows) {
-		ours, theirs := c.of(rows, SideKvdemo), c.of(rows, SideRedis)
-		if len(ours) == 0 || len(theirs) == 0 {
-			continue
-		}
-		per := func(r Row) float64 { return r.PerSecond }
-		ratio := median(ours, per) / median(theirs, per)
-		cells++
-		if ratio < 1 {
-			losses++
-		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %.0f | %.0f | %.2f | %.2f, %.2f | %.2f, %.2f |\n", c.tool, c.test, c.clients, c.pipeline,
-			median(ours, per), median(theirs, per), ratio,
-			median(ours, p50), median(ours, p99), median(theirs, p50), median(theirs, p99))
-	}
-	fmt.Fprintf(&b, "\nkvdemo is slower in %d of %d rows.", losses, cells)
+		"kvdemo. Where kvdemo has the smaller number, it loses; *times* is kvdemo's number divided by that of the other side.\n\n")
+	redis, etcd := &tally{}, &tally{}
+	benchmarkTable(&b, cfg, rows, redis)
+	ycsbTable(&b, cfg, rows, redis, etcd)
 	failed := int64(0)
 	for _, r := range rows {
 		failed += r.Failed
 	}
-	fmt.Fprintf(&b, " Operations that failed: %d.\n\n", failed)
-	fmt.Fprintf(&b, "The rows of YCSB are its workloads A, B, C and F (half reads and half updates; 95%% reads; reads only; half reads and half\n"+
-		"read-modify-writes, each a GET and a SET), by a client that is part of weftbench, on go-redis, because YCSB's own binding for\n"+
-		"Redis keeps records as hashes, which kvdemo has not: %d records of %d bytes, drawn by Zipf's law with the exponent 0.99, seed %d; the clients of kvdemo are\n"+
-		"spread over its nodes. redis-benchmark ran with `-d 100 -r 100000` and %d requests for one client.\n",
-		cfg.YCSB.Records, cfg.YCSB.Size, cfg.YCSB.Seed, cfg.Requests)
+	fmt.Fprintf(&b, "\nkvdemo is slower than redis-server in %d of %d rows", redis.losses, redis.rows)
+	if etcd.rows > 0 {
+		fmt.Fprintf(&b, ", and than etcd in %d of %d", etcd.losses, etcd.rows)
+	}
+	fmt.Fprintf(&b, ". Operations that failed: %d.\n", failed)
 	return b.String()
 }
 
-func p50(r Row) float64 { return r.P50 }
-func p99(r Row) float64 { return r.P99 }
+// tally counts the rows in which kvdemo and another side were measured.
+type tally struct{ rows, losses int }
+
+// times returns kvdemo's number divided by the other, as text.
+func (t *tally) times(ours, theirs []Row) string {
+	if len(ours) == 0 || len(theirs) == 0 {
+		return "-"
+	}
+	ratio := median(ours, perSecond) / median(theirs, perSecond)
+	t.rows++
+	if ratio < 1 {
+		t.losses++
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+// benchmarkTable writes the rows of redis-benchmark.
+func benchmarkTable(b *strings.Builder, cfg Config, rows []Row, redis *tally) {
+	fmt.Fprintf(b, "## redis-benchmark\n\n`-d 100 -r 100000`, and %d requests for one client.\n\n", cfg.Requests)
+	b.WriteString("| test | clients | pipeline | kvdemo /s | redis-server /s | times | kvdemo p50, p99 ms | redis-server p50, p99 ms |\n|---|---|---|---|---|---|---|---|\n")
+	for _, c := range cellsOf(rows, "redis-benchmark") {
+		ours, theirs := c.of(rows, SideKvdemo), c.of(rows, SideRedis)
+		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s | %s |\n", c.test, c.clients, c.pipeline,
+			rate(ours), rate(theirs), redis.times(ours, theirs), latency(ours, p50, p99), latency(theirs, p50, p99))
+	}
+}
+
+// ycsbTable writes the rows of YCSB.
+func ycsbTable(b *strings.Builder, cfg Config, rows []Row, redis, etcd *tally) {
+	cells := cellsOf(rows, "YCSB")
+	if len(cells) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## YCSB\n\nYCSB 0.17.0: its client, its core workloads, its records of 10 fields of 100 bytes, its statistics; %d records, %d threads.\n"+
+		"YCSB's binding for Redis is on no registry, so a binding of weftbench's own keeps YCSB's documented layout with the same client,\n"+
+		"Jedis 2.9.0: a record is a hash, and one sorted set has all keys, for scans. YCSB has no binding for etcd; weftbench's own, with\n"+
+		"jetcd, keeps each field as a key. etcd is the release's program, in a cluster of %d. The threads are spread over the nodes of\n"+
+		"kvdemo and etcd; reads of both are linearizable. A record is read and scanned whole, and an update writes one field.\n\n",
+		cfg.YCSB.Records, cfg.YCSB.Clients, cfg.Nodes)
+	b.WriteString("| workload | kvdemo /s | redis-server /s | etcd /s | times redis-server | times etcd | reads p50, p99 ms: kvdemo | redis-server | etcd | writes p50, p99 ms: kvdemo | redis-server | etcd |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, c := range cells {
+		k, r, e := c.of(rows, SideKvdemo), c.of(rows, SideRedis), c.of(rows, SideEtcd)
+		name := c.test
+		for _, w := range workloads {
+			if w.name == c.test {
+				name += ": " + w.about
+			}
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s", name, rate(k), rate(r), rate(e), redis.times(k, r), etcd.times(k, e))
+		for _, of := range [][2]func(Row) float64{{p50, p99}, {writeP50, writeP99}} {
+			for _, side := range [][]Row{k, r, e} {
+				fmt.Fprintf(b, " | %s", latency(side, of[0], of[1]))
+			}
+		}
+		b.WriteString(" |\n")
+	}
+}
+
+// rate returns operations a second, as text.
+func rate(rows []Row) string {
+	if len(rows) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", median(rows, perSecond))
+}
+
+// latency returns two percentiles, as text.
+func latency(rows []Row, half, most func(Row) float64) string {
+	if len(rows) == 0 || median(rows, most) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f, %.2f", median(rows, half), median(rows, most))
+}
+
+func perSecond(r Row) float64 { return r.PerSecond }
+func writeP50(r Row) float64  { return r.WriteP50 }
+func writeP99(r Row) float64  { return r.WriteP99 }
+func p50(r Row) float64       { return r.P50 }
+func p99(r Row) float64       { return r.P99 }
 
 // version returns the first words of what a program says of itself.
 func version(program string, args ...string) string {
@@ -73,9 +135,12 @@ func version(program string, args ...string) string {
 	return strings.Join(words[:3], " ")
 }
 
-// cellsOf returns the cells in the order in which they were measured.
-func cellsOf(rows []Row) (cells []cell) {
+// cellsOf returns the cells of a tool in the order in which they were measured.
+func cellsOf(rows []Row, tool string) (cells []cell) {
 	for _, r := range rows {
+		if r.Tool != tool {
+			continue
+		}
 		if c := (cell{r.Tool, r.Test, r.Clients, r.Pipeline}); !slices.Contains(cells, c) {
 			cells = append(cells, c)
 		}

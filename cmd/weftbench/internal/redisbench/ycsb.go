@@ -4,165 +4,179 @@
 package redisbench
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
-	"sync"
-	"sync/atomic"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/redis/go-redis/v9"
 )
 
-// YCSB says how large the workloads of the Yahoo! Cloud Serving Benchmark are. They are
-// A (half reads, half updates), B (95% reads), C (reads only) and F (half reads, half
-// read-modify-writes, each a GET and a SET), with records that are read and written as
-// wholes, drawn by Zipf's law with the exponent 0.99.
+// YCSB says how the Yahoo! Cloud Serving Benchmark is run: its own client, with its own
+// core workloads, and the bindings in the folder ycsb.
 type YCSB struct {
+	// Dir has what make ycsb puts there: the folder lib, with YCSB and the clients, and
+	// classes, with the bindings. Empty: YCSB is left out.
+	Dir     string
 	Records int
-	Size    int // bytes of a record
-	Clients int // spread over the nodes
+	Clients int // threads of the client, spread over the nodes
 	Time    time.Duration
-	Seed    uint64
 }
 
-// workload is the share of reads, and what the other operations are.
+// workload is one of YCSB's core workloads, by the properties that make it.
 type workload struct {
-	name   string
-	reads  float64
-	modify bool
+	name, about string
+	properties  []string
 }
 
-var workloads = []workload{{"A", 0.5, false}, {"B", 0.95, false}, {"C", 1, false}, {"F", 0.5, true}}
+// workloads are YCSB's own, in the order that YCSB advises: E comes last, as D and E
+// insert records.
+var workloads = []workload{
+	{"A", "half reads, half updates", []string{"readproportion=0.5", "updateproportion=0.5", "requestdistribution=zipfian"}},
+	{"B", "95% reads, 5% updates", []string{"readproportion=0.95", "updateproportion=0.05", "requestdistribution=zipfian"}},
+	{"C", "reads only", []string{"readproportion=1", "updateproportion=0", "requestdistribution=zipfian"}},
+	{"F", "half reads, half read-modify-writes", []string{"readproportion=0.5", "updateproportion=0", "readmodifywriteproportion=0.5", "requestdistribution=zipfian"}},
+	{"D", "95% reads of the latest records, 5% inserts", []string{"readproportion=0.95", "updateproportion=0", "insertproportion=0.05", "requestdistribution=latest"}},
+	{"E", "95% scans of 1 to 100 records, 5% inserts", []string{"readproportion=0", "updateproportion=0", "scanproportion=0.95", "insertproportion=0.05", "requestdistribution=zipfian", "maxscanlength=100", "scanlengthdistribution=uniform"}},
+}
 
-// zipf draws numbers below n by Zipf's law.
-type zipf []float64
-
-func newZipf(n int, exponent float64) zipf {
-	z := make(zipf, n)
-	sum := 0.0
-	for i := range z {
-		sum += 1 / math.Pow(float64(i+1), exponent)
-		z[i] = sum
+// check says whether YCSB is there.
+func (y YCSB) check() error {
+	if y.Dir == "" {
+		return nil
 	}
-	return z
-}
-
-func (z zipf) draw(r *rand.Rand) int {
-	at, _ := slices.BinarySearch(z, r.Float64()*z[len(z)-1])
-	return min(at, len(z)-1)
-}
-
-// key names a record. Popular records are spread over all.
-func (y YCSB) key(n int) string {
-	return fmt.Sprintf("user%d", (uint64(n)*0x9e3779b97f4a7c15)%1_000_000_007)
+	if _, err := exec.LookPath("java"); err != nil {
+		return fmt.Errorf("java is not installed, which YCSB needs: apt-get install default-jdk-headless maven; or leave YCSB out with --ycsb \"\"")
+	}
+	for _, part := range []string{"lib/core-*.jar", "classes/weft/RedisBinding.class"} {
+		if found, err := filepath.Glob(filepath.Join(y.Dir, part)); err != nil || len(found) == 0 {
+			return fmt.Errorf("--ycsb %s: there is no %s: run make ycsb, or leave YCSB out with --ycsb \"\"", y.Dir, part)
+		}
+	}
+	return nil
 }
 
 // run loads the records and runs the workloads.
-func (y YCSB) run(ctx context.Context, addresses []string, progress func(workload string)) (rows []Row, err error) {
-	clients := make([]*redis.Client, y.Clients)
-	for i := range clients {
-		clients[i] = redis.NewClient(&redis.Options{Addr: addresses[i%len(addresses)], PoolSize: 1, MaxRetries: -1})
-	}
-	defer func() {
-		for _, c := range clients {
-			err = errors.Join(err, c.Close())
-		}
-	}()
-	if err := y.load(ctx, clients); err != nil {
+func (y YCSB) run(ctx context.Context, s *side, progress func(workload string)) (rows []Row, err error) {
+	progress("load")
+	if _, err := y.client(ctx, s, "-load", y.Records); err != nil {
 		return nil, err
 	}
-	chosen := newZipf(y.Records, 0.99)
+	records := y.Records
 	for _, w := range workloads {
 		progress(w.name)
-		r, err := y.measure(ctx, clients, w, chosen)
+		properties := append([]string{"operationcount=1000000000", fmt.Sprintf("maxexecutiontime=%d", int(y.Time.Seconds()))}, w.properties...)
+		results, err := y.client(ctx, s, "-t", records, properties...)
 		if err != nil {
-			return rows, err
+			return rows, fmt.Errorf("workload %s: %w", w.name, err)
 		}
-		rows = append(rows, r)
+		row, err := results.row()
+		if err != nil {
+			return rows, fmt.Errorf("workload %s: %w", w.name, err)
+		}
+		row.Test = w.name
+		rows = append(rows, row)
+		records += int(results["INSERT"]["Return=OK"])
 	}
 	return rows, nil
 }
 
-// load writes each record once.
-func (y YCSB) load(ctx context.Context, clients []*redis.Client) error {
-	var all sync.WaitGroup
-	errs := make([]error, len(clients))
-	value := make([]byte, y.Size)
-	for i, c := range clients {
-		all.Go(func() {
-			for n := i; n < y.Records && errs[i] == nil; n += len(clients) {
-				errs[i] = c.Set(ctx, y.key(n), value, 0).Err()
-			}
-		})
+// client runs YCSB's client once.
+func (y YCSB) client(ctx context.Context, s *side, phase string, records int, properties ...string) (results, error) {
+	args := []string{
+		"-cp", filepath.Join(y.Dir, "classes") + string(filepath.ListSeparator) + filepath.Join(y.Dir, "lib", "*"),
+		"site.ycsb.Client", phase, "-db", "weft." + s.binding, "-threads", strconv.Itoa(y.Clients),
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	for _, p := range append([]string{
+		"workload=site.ycsb.workloads.CoreWorkload", "addresses=" + strings.Join(s.addresses, ","), fmt.Sprintf("recordcount=%d", records),
+		"measurementtype=hdrhistogram", "hdrhistogram.percentiles=50,99",
+	}, properties...) {
+		args = append(args, "-p", p)
+	}
+	cmd := exec.CommandContext(ctx, "java", args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("YCSB's client: %w: %s", err, tail(said.String()))
+	}
+	r, err := parseYCSB(&out)
+	if err == nil && phase == "-load" && int(r["INSERT"]["Return=OK"]) != records {
+		err = fmt.Errorf("YCSB loaded %.0f of %d records: %s", r["INSERT"]["Return=OK"], records, tail(said.String()))
+	}
+	return r, err
 }
 
-// measure runs one workload.
-func (y YCSB) measure(ctx context.Context, clients []*redis.Client, w workload, chosen zipf) (Row, error) {
-	var calls, failed atomic.Int64
-	var mu sync.Mutex
-	latency := hdrhistogram.New(1, 60_000_000, 3)
-	var last error
-	var all sync.WaitGroup
-	begin := time.Now()
-	for i, c := range clients {
-		all.Go(func() {
-			own := hdrhistogram.New(1, 60_000_000, 3)
-			r := rand.New(rand.NewPCG(y.Seed, uint64(i)))
-			var bad error
-			for time.Since(begin) < y.Time && ctx.Err() == nil {
-				at := time.Now()
-				if err := y.operate(ctx, c, w, y.key(chosen.draw(r)), r); err != nil {
-					failed.Add(1)
-					bad = err
-					continue
-				}
-				calls.Add(1)
-				_ = own.RecordValue(time.Since(at).Microseconds()) // above a minute it is cut
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			latency.Merge(own)
-			if bad != nil {
-				last = bad
-			}
-		})
-	}
-	all.Wait()
-	if calls.Load() == 0 {
-		return Row{}, fmt.Errorf("no operation of workload %s succeeded: %w", w.name, errors.Join(last, ctx.Err()))
-	}
-	return Row{
-		Tool: "YCSB", Test: w.name, PerSecond: float64(calls.Load()) / time.Since(begin).Seconds(),
-		P50: float64(latency.ValueAtQuantile(50)) / 1000, P99: float64(latency.ValueAtQuantile(99)) / 1000, Failed: failed.Load(),
-	}, nil
-}
+// tail returns the end of a text, where the reasons are.
+func tail(text string) string { return text[max(0, len(text)-2000):] }
 
-// operate does one operation.
-func (y YCSB) operate(ctx context.Context, c *redis.Client, w workload, key string, r *rand.Rand) error {
-	reads := r.Float64() < w.reads
-	if reads || w.modify {
-		value, err := c.Get(ctx, key).Bytes()
+// results are what YCSB's client prints, by the operation, such as READ, and the name of
+// a number.
+type results map[string]map[string]float64
+
+// parseYCSB reads lines such as [READ], AverageLatency(us), 270.5.
+func parseYCSB(r io.Reader) (results, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	found := results{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.TrimSpace(line), ", ")
+		if len(cells) != 3 || !strings.HasPrefix(cells[0], "[") {
+			continue
+		}
+		number, err := strconv.ParseFloat(cells[2], 64)
 		if err != nil {
-			return err
+			continue // of the Java machine
 		}
-		if len(value) != y.Size {
-			return fmt.Errorf("record %s has %d bytes, want %d", key, len(value), y.Size)
+		operation := strings.Trim(cells[0], "[]")
+		if found[operation] == nil {
+			found[operation] = map[string]float64{}
+		}
+		found[operation][cells[1]] = number
+	}
+	if found["OVERALL"]["Throughput(ops/sec)"] <= 0 {
+		return nil, fmt.Errorf("YCSB's client printed no throughput: %q", tail(string(text)))
+	}
+	return found, nil
+}
+
+// row takes what the report has of a workload.
+func (r results) row() (Row, error) {
+	row := Row{Tool: "YCSB"}
+	percentile := func(operation string, p int) float64 {
+		return r[operation][fmt.Sprintf("%dthPercentileLatency(us)", p)] / 1000
+	}
+	done := 0.0
+	for operation, numbers := range r {
+		if operation == "READ-MODIFY-WRITE" || operation == "CLEANUP" { // a read and an update, which count
+			continue
+		}
+		for name, n := range numbers {
+			switch {
+			case name == "Return=OK":
+				done += n
+			case strings.HasPrefix(name, "Return="):
+				row.Failed += int64(n)
+			}
 		}
 	}
-	if reads {
-		return nil
+	if done == 0 {
+		return row, fmt.Errorf("no operation succeeded, and %d failed", row.Failed)
 	}
-	value := make([]byte, y.Size)
-	for i := range value {
-		value[i] = byte(' ' + r.IntN(95))
+	row.PerSecond = r["OVERALL"]["Throughput(ops/sec)"]
+	for _, operation := range []string{"READ", "SCAN"} {
+		if r[operation]["Operations"] > 0 {
+			row.P50, row.P99 = percentile(operation, 50), percentile(operation, 99)
+		}
 	}
-	return c.Set(ctx, key, value, 0).Err()
+	for _, operation := range []string{"UPDATE", "INSERT"} {
+		if r[operation]["Operations"] > 0 {
+			row.WriteP50, row.WriteP99 = percentile(operation, 50), percentile(operation, 99)
+		}
+	}
+	return row, nil
 }

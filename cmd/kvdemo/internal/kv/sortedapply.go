@@ -1,0 +1,300 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kv
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// newScore is a score that this batch of commands gave a member, or that it took away.
+type newScore struct {
+	score float64
+	gone  bool
+}
+
+// sorted returns the head of a key's sorted set as of the commands before. An absent key
+// has none; of another type, the result says so and ok is false.
+func (w *writer) sorted(key []byte, r *ActionResult) (h *head, ok bool, err error) {
+	stored, err := w.lookup(key)
+	if stored == nil || err != nil {
+		return nil, err == nil, err
+	}
+	r.Existed = true
+	found, err := openRecord(key, stored)
+	if err != nil {
+		return nil, false, err
+	}
+	if found.sorted == nil {
+		r.Code = TxnWrongType
+		return nil, false, nil
+	}
+	return found.sorted, true, nil
+}
+
+// score returns the score of a member as of the commands before.
+func (w *writer) score(n setNumber, member []byte) (score float64, ok bool, err error) {
+	name := n.memberName(member)
+	if s, known := w.scores[string(name)]; known {
+		return s.score, !s.gone, nil
+	}
+	return storedScore(w.pebble, w.space, name)
+}
+
+// storedScore returns what stands under the name of a member.
+func storedScore(r pebble.Reader, sp space, name []byte) (float64, bool, error) {
+	b, err := get(r, sp.key(secMember, name))
+	if b == nil || err != nil {
+		return 0, false, err
+	}
+	score, err := openMember(name, b)
+	return score, true, err
+}
+
+// setScore writes the rows of a member. The old score is that of the rows that are there.
+func (w *writer) setScore(n setNumber, member []byte, score, old float64, had bool) error {
+	var err error
+	if had {
+		err = w.delete(secScore, n.scoreName(old, member))
+	}
+	name := n.memberName(member)
+	w.remember(name, newScore{score: score})
+	at := n.scoreName(score, member)
+	return errors.Join(err, w.set(secMember, name, memberRow(name, score)), w.set(secScore, at, scoreRow(at)))
+}
+
+func (w *writer) remember(name []byte, s newScore) {
+	if w.scores == nil {
+		w.scores = map[string]newScore{}
+	}
+	w.scores[string(name)] = s
+}
+
+// sortedAdd adds members, or changes their scores.
+func (w *writer) sortedAdd(a *parsedAction, r *ActionResult) error {
+	h, ok, err := w.sorted(a.key, r)
+	if !ok {
+		return err
+	}
+	if h == nil {
+		h = &head{number: newSetNumber(w.tables.position, w.action)}
+	}
+	if h.bytes+uint64(len(a.value)) > MaxSortedBytes {
+		r.Code = TxnFull
+		return nil
+	}
+	added, changed := int64(0), int64(0)
+	for list := ScoredOf(a.value); list.Next(); {
+		member, score := list.Member(), list.Score()
+		old, had, err := w.score(h.number, member)
+		if err != nil {
+			return err
+		}
+		if !a.flags.wants(score, old, had) {
+			continue
+		}
+		if had {
+			changed++
+		} else {
+			added++
+			h.take(member)
+		}
+		if err := w.setScore(h.number, member, score, old, had); err != nil {
+			return err
+		}
+	}
+	if r.Number = added; a.flags&CountChanged != 0 {
+		r.Number += changed
+	}
+	if added+changed == 0 {
+		return nil
+	}
+	if !r.Existed {
+		w.tables.sorted++
+	}
+	h.changed = w.tables.position
+	return w.store(EventSortedAdd, a.key, h.record(a.key))
+}
+
+// wants reports whether a member that has the old score, or is not there, is to get the
+// new one.
+func (f ActionFlags) wants(score, old float64, had bool) bool {
+	switch {
+	case !had:
+		return f&IfPresent == 0
+	case f&IfAbsent != 0, score == old:
+		return false
+	case f&IfGreater != 0:
+		return score > old
+	case f&IfLess != 0:
+		return score < old
+	}
+	return true
+}
+
+// sortedRemove removes members, and the key with the last one.
+func (w *writer) sortedRemove(a *parsedAction, r *ActionResult) error {
+	h, ok, err := w.sorted(a.key, r)
+	if !ok || h == nil {
+		return err
+	}
+	list := ItemsOf(a.value)
+	for list.Next() {
+		member := list.Item()
+		old, had, err := w.score(h.number, member)
+		if err != nil {
+			return err
+		}
+		if !had {
+			continue
+		}
+		r.Number++
+		name := h.number.memberName(member)
+		w.remember(name, newScore{gone: true})
+		if err := errors.Join(w.delete(secMember, name), w.delete(secScore, h.number.scoreName(old, member))); err != nil {
+			return err
+		}
+		if h.drop(member); h.members == 0 {
+			_, err := w.remove(a.key)
+			return err
+		}
+	}
+	if r.Number == 0 {
+		return nil
+	}
+	h.changed = w.tables.position
+	return w.store(EventSortedRemove, a.key, h.record(a.key))
+}
+
+// dropRows removes the rows of the sorted set that a key has, if it has one. It does so
+// before the key's record is replaced.
+func (w *writer) dropRows(key []byte) error {
+	if w.tables.sorted == 0 {
+		return nil
+	}
+	stored, err := w.lookup(key)
+	if stored == nil || err != nil || typeOf(stored) != TypeSortedSet {
+		return err
+	}
+	r, err := openRecord(key, stored)
+	if err != nil {
+		return err
+	}
+	w.tables.sorted--
+	for _, sec := range []section{secMember, secScore} {
+		from := w.space.key(sec, r.sorted.number[:])
+		err = errors.Join(err, w.batch.DeleteRange(from, prefixEnd(from), nil))
+	}
+	return err
+}
+
+// inRange collects members of a range, of a state and what a batch changed since.
+type inRange struct {
+	Range
+	found []foundMember
+	room  int // bytes that the members may take
+	full  bool
+}
+
+type foundMember struct {
+	score  float64
+	member []byte
+}
+
+// limit is how many members from the first on are looked at, -1 for all. Each of the
+// batch can stand before all others.
+func (q *inRange) limit(changed int) int64 {
+	if q.Count < 0 || q.Offset > int64(MaxSortedBytes) || q.Count > int64(MaxSortedBytes) {
+		return -1
+	}
+	return q.Offset + q.Count + int64(changed)
+}
+
+// collect returns the list of the members in the range. Changed are those of the batch.
+func (q *inRange) collect(r pebble.Reader, sp space, n setNumber, changed map[string]newScore) ([]byte, error) {
+	var own []foundMember
+	for name, s := range changed {
+		if member, ok := bytes.CutPrefix([]byte(name), n[:]); ok && !s.gone && q.holds(s.score) {
+			own = append(own, foundMember{s.score, member})
+		}
+	}
+	if err := q.stored(r, sp, n, changed, q.limit(len(own))); err != nil {
+		return nil, err
+	}
+	if len(own) > 0 {
+		q.found = append(q.found, own...)
+		slices.SortFunc(q.found, func(a, b foundMember) int {
+			return cmp.Or(cmp.Compare(a.score, b.score), bytes.Compare(a.member, b.member))
+		})
+	}
+	out := q.found[min(q.Offset, int64(len(q.found))):]
+	if q.Count >= 0 {
+		out = out[:min(q.Count, int64(len(out)))]
+	}
+	size := 0
+	for _, m := range out {
+		size += scored(m.member)
+	}
+	if q.full = q.full || size > q.room; q.full || size == 0 {
+		return nil, nil
+	}
+	b := make([]byte, 0, size)
+	for _, m := range out {
+		b = AppendScored(b, m.score, m.member)
+	}
+	return b, nil
+}
+
+// stored finds up to limit members of the state that the batch did not change.
+func (q *inRange) stored(r pebble.Reader, sp space, n setNumber, changed map[string]newScore, limit int64) error {
+	lower, upper := q.bounds(n)
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: sp.key(secScore, lower), UpperBound: sp.key(secScore, upper)})
+	if err != nil {
+		return damage(err)
+	}
+	skip := int64(0) // of the offset, where nothing can stand between
+	if len(changed) == 0 {
+		skip, limit = q.Offset, limit-q.Offset
+		q.Offset = 0
+		if q.Count < 0 {
+			limit = -1
+		}
+	}
+	bytes := 0
+	for ok := it.First(); ok && limit != 0; ok = it.Next() {
+		score, member, err := scoreAt(it)
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if len(changed) > 0 {
+			if _, known := changed[string(n.memberName(member))]; known {
+				continue
+			}
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if bytes += scored(member); bytes > q.room {
+			q.full = true
+			break
+		}
+		q.found = append(q.found, foundMember{score, append([]byte(nil), member...)})
+		limit--
+	}
+	return errors.Join(damage(it.Error()), it.Close())
+}
+
+// scoreAt reads the row of secScore that an iterator stands on.
+func scoreAt(it *pebble.Iterator) (score float64, member []byte, err error) {
+	b, err := it.ValueAndErr()
+	if err != nil {
+		return 0, nil, damage(err)
+	}
+	return openScore(it.Key()[nameStart:], b)
+}
