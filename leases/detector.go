@@ -11,7 +11,14 @@ type fit struct {
 	since   Instant       // since when the node keeps up; 0 if the node lags
 	at      Instant       // when named became true
 	backoff time.Duration // how long the node must keep up before a roster names the node again
+	match   Index         // acknowledged when assessed last
+	moved   Instant       // when assessed last with more acknowledged than before, or with nothing to wait for
 }
+
+// shown returns for how long a node has shown that it keeps up: up to its last answer, or to
+// its last acknowledgement if that is older. The silence after these shows nothing. A node that
+// stands still again and again would be named in the middle of its silence, and hold writes up.
+func (f *fit) shown(answered Instant) time.Duration { return min(answered, f.moved).since(f.since) }
 
 // mark is where the leader's log ended at an instant.
 type mark struct {
@@ -60,11 +67,14 @@ func (n *Node) assess(now Instant, p *peer) {
 	f := &p.follow.fit
 	silent := p.follow.answered == 0 || now.since(p.follow.answered) >= n.cfg.Fail
 	p.follow.speaks = p.follow.speaks && !silent
+	if p.follow.match > f.match || p.follow.match >= n.last {
+		f.match, f.moved = p.follow.match, now
+	}
 	switch {
 	case f.named:
 		if silent || n.isWaitedFor(now, p) {
 			served := now.since(f.at)
-			*f = fit{backoff: min(max(2*f.backoff, n.cfg.Fail), maxBackoff*n.cfg.Fail)}
+			*f = fit{match: f.match, moved: f.moved, backoff: min(max(2*f.backoff, n.cfg.Fail), maxBackoff*n.cfg.Fail)}
 			if served > 8*f.backoff {
 				f.backoff = n.cfg.Fail
 			}
@@ -78,7 +88,7 @@ func (n *Node) assess(now Instant, p *peer) {
 		f.since = now
 		fallthrough
 	default:
-		if now.since(f.since) >= f.backoff {
+		if f.backoff == 0 || f.shown(p.follow.answered) >= f.backoff {
 			f.named, f.at = true, now
 			if f.backoff > 0 && n.isWanted(p.id) {
 				n.counts.Restored++

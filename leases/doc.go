@@ -141,8 +141,10 @@
 // left the leader's requests unanswered for F. It is not enough that the responder
 // is heard: a node that is deaf, or has a stuck disk, renews its leases and acknowledges
 // nothing. A removed responder returns after it has kept up for a while that
-// doubles with each removal. Node.detect; TestDeadResponderHoldsAWriteUpOnce,
-// TestSilentResponderIsRemovedFromAnIdleGroup.
+// doubles with each removal. The while ends with its last answer and acknowledgement,
+// because the leader notices silence late: a responder that falters would be named in
+// its silence, and hold up writes again. Node.detect; TestDeadResponderHoldsAWriteUpOnce,
+// TestSilentResponderIsRemovedFromAnIdleGroup, TestFalteringResponderIsNotNamedInItsSilence.
 //
 // L17. Voters change only while no roster that names anybody is in use, and nobody
 // is named until the change is applied. Otherwise a responder that has not applied

@@ -141,6 +141,23 @@ func TestResponderReturnsAfterALongerWhileEachTime(t *testing.T) {
 	require.Equal(t, uint64(4), l.counts.Restored)
 }
 
+// A responder that falls silent again and again, and is there for less than it has to keep up,
+// is removed once: its silence does not count, although the leader takes Fail to notice it.
+func TestFalteringResponderIsNotNamedInItsSilence(t *testing.T) {
+	s := newStage(t, 3, 3, []NodeID{3}, nil)
+	l, f := s.member(1).lease, s.set.cfg.Fail
+	for range 10 {
+		s.sever([]NodeID{3}, []NodeID{1, 2})
+		s.pass(3 * f / 2)
+		s.heal()
+		s.pass(7 * f / 10)
+		require.False(t, l.rosters.newest().names(3))
+	}
+	require.Equal(t, uint64(1), l.counts.Removed)
+	require.Zero(t, l.counts.Restored)
+	s.until("it is back", 2*f, func() bool { return s.serves(3, Span{}) })
+}
+
 // No promise outlives the time after which its grantor might vote anyway, so
 // leases make no election later.
 func TestPromisesEndWithPatience(t *testing.T) {

@@ -137,6 +137,8 @@ var table = []bug{
 		edit("		if silent || n.isWaitedFor(now, p) {", "		if silent {"), nil, "TestDeadResponderHoldsAWriteUpOnce"},
 	{"L16", "responders are removed if they acknowledge nothing, and not if they are silent", "leases/detector.go",
 		edit("		if silent || n.isWaitedFor(now, p) {", "		if n.isWaitedFor(now, p) {"), nil, "TestSilentResponderIsRemovedFromAnIdleGroup"},
+	{"L16", "silence counts for a responder that has to keep up before it returns", "leases/detector.go",
+		edit("f.shown(p.follow.answered) >= f.backoff", "now.since(f.since) >= f.backoff"), nil, "TestFalteringResponderIsNotNamedInItsSilence"},
 	{"L18", "a responder reads at its commit index", "leases/reads.go",
 		edit("n.lastOf(spans, n.last)", "n.lastOf(spans, n.committed)"), nil, ""},
 	{"L18", "a responder reads at the last entry of other keys", "leases/touches.go",

@@ -22,10 +22,10 @@ type failure struct {
 }
 
 // A faltering responder stands still for faltersFor, which is longer than Fail, and then runs
-// for too short a time to be named again.
+// for runsFor, which is too short a time to be named again.
 const (
 	faltersFor = failTime + 200*time.Millisecond
-	runsFor    = 100 * time.Millisecond
+	runsFor    = 200 * time.Millisecond
 )
 
 func failures() []failure {

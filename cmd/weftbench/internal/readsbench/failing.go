@@ -80,8 +80,8 @@ func failures(fail time.Duration) []failure {
 			g.c.After(3*g.leased.Lease, func() { g.c.Resume(victim) })
 			return nil
 		}},
-		{"faltering", "it stands still for 1.4 times Fail, and goes on for 0.2 times, again and again", func(g *group, victim uint64) error {
-			g.falter(victim, fail*14/10, fail/5)
+		{"faltering", "it stands still for 1.4 times Fail, and goes on for 0.6 times, again and again", func(g *group, victim uint64) error {
+			g.falter(victim, fail*14/10, fail*6/10)
 			return nil
 		}},
 		{"slow", "messages take so long as Fail, to it and from it", func(g *group, victim uint64) error {
