@@ -83,3 +83,25 @@ func BenchmarkMessage(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPermit is what each turn of a node with leases pays for reads between turns:
+// nothing has changed, or the log has grown.
+func BenchmarkPermit(b *testing.B) {
+	for _, nodes := range []int{3, 5, 7} {
+		for _, grows := range []bool{false, true} {
+			b.Run(fmt.Sprintf("N=%d/grows=%v", nodes, grows), func(b *testing.B) {
+				n := benchNode(b, 2, nodes, nodes-1, 10)
+				permit := n.Permit(nil)
+				b.ReportAllocs()
+				for b.Loop() {
+					if grows {
+						n.last++
+					}
+					if permit = n.Permit(permit); permit == nil {
+						b.Fatal("not stable")
+					}
+				}
+			})
+		}
+	}
+}

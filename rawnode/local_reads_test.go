@@ -29,7 +29,6 @@ func (c bubbleClock) Now() time.Duration { return time.Since(c.start) }
 // leaving looks at everything that leaves a host while a turn lasts.
 type leaving struct {
 	rawnode.Transport
-	log  *storage.Group
 	host atomic.Pointer[rawnode.Host]
 
 	mu    sync.Mutex
