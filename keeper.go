@@ -74,6 +74,7 @@ func (k *keeper) run() {
 		k.lookForLeavers()
 		k.lookForOwnRemoval()
 		k.exchange(time.Now())
+		k.node.book.trySave()
 		select {
 		case <-ticker.C:
 		case <-k.wake:
