@@ -405,6 +405,26 @@ func (b *book) tell(id uint64) {
 	}
 }
 
+// hint has the transport dial the address that a node itself has named, and reports whether the book
+// has another one. The book's is newer, and may be wrong, for example if an operator has mistyped
+// the address of a node that was down. Only at the other address the node can hear that, and object.
+func (b *book) hint(id uint64, address string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.lookup(id); address == "" || id == b.node || known == "" || known == address {
+		return false
+	}
+	b.dial(id, address)
+	return true
+}
+
+// dialAgain has the transport dial the address in the book.
+func (b *book) dialAgain(id uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tell(id)
+}
+
 // lookup returns the address of a node, or an empty one. The caller holds b.mu.
 func (b *book) lookup(id uint64) string {
 	fact := b.facts.Addresses[id]

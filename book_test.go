@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -297,4 +298,38 @@ func TestCloseKeepsItsContextWhileTheBookIsStuck(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	close(answers)
 	require.NoError(t, n.Close(t.Context()))
+}
+
+// A node is dialled at the address that the node itself has named, for a few notes. If nobody answers
+// there, because the note was an old one, the node is dialled at the address in the book again.
+func TestHintOfAnAddressDoesNotLast(t *testing.T) {
+	n, err := Open(Options{
+		Cluster: 7, ID: 1, Dir: t.TempDir(), Peers: map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:9"}, Listen: "127.0.0.1:0", TickInterval: time.Millisecond,
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, n.Close(t.Context())) }()
+	dialled := make(chan string, 100)
+	n.book.mu.Lock()
+	dial := n.book.dial
+	n.book.dial = func(id uint64, address string) {
+		dial(id, address)
+		dialled <- address
+	}
+	n.book.mu.Unlock()
+	next := func() string {
+		select {
+		case address := <-dialled:
+			return address
+		case <-time.After(time.Minute):
+			return "nothing within a minute"
+		}
+	}
+	n.book.learn(facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:10", Version: 5}}}, 0, 0)
+	require.Equal(t, "127.0.0.1:10", next())
+	old, err := json.Marshal(note{Sum: 3, Facts: &facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:11", Version: 4}}}})
+	require.NoError(t, err)
+	n.keeper.Receive(wire.Message{Group: noteGroup, From: 2, To: 1, Body: wire.Note{Data: old}})
+	require.Equal(t, "127.0.0.1:11", next())
+	require.Equal(t, "127.0.0.1:10", n.book.address(2), "the fact stays")
+	require.Equal(t, "127.0.0.1:10", next())
 }
