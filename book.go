@@ -38,7 +38,9 @@ type book struct {
 	logger        *slog.Logger
 	dial          func(id uint64, address string) // tells the transport; set before groups are opened
 
-	mu      sync.Mutex
+	file sync.Mutex // held while the file is written; taken before mu
+
+	mu      sync.Mutex // never held while the disk is waited for
 	facts   facts
 	logged  uint64              // version of this node's own address that a group has in its log
 	peers   map[uint64]string   // Options.Peers
@@ -46,6 +48,7 @@ type book struct {
 	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
 	founded map[uint64]bool     // groups that [Recover] had begin anew with this node
 	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
+	saving  map[uint64]uint64   // the part of it that is being written
 	dirty   bool                // the file lacks something
 	sum     uint64              // of the facts, 0 if they have changed since it was made
 	copy    facts               // as of sum; never changed
@@ -70,6 +73,10 @@ type located struct {
 func (l located) later(other located) bool {
 	return l.Version > other.Version || l.Version == other.Version && l.Address > other.Address
 }
+
+// next is the version of an address that follows. Behind the last version an address no longer
+// changes, which only a node that lies can bring about.
+func (l located) next() uint64 { return min(l.Version+1, maxBookVersion) }
 
 // override is an address of Options.Peers that an operator has changed between two starts:
 // newer than facts up to a version.
@@ -99,16 +106,14 @@ func (f facts) check() error {
 			return fmt.Errorf("node %d: %w", id, err)
 		}
 	}
-	n := 0
 	for group, ids := range f.Removed {
-		n += len(ids)
 		for id := range ids {
 			if group == 0 || id == 0 || id > MaxID {
 				return fmt.Errorf("removed member %d of group %d; want a group of 1 or more, and ids of 1 to %d", id, group, uint64(MaxID))
 			}
 		}
 	}
-	if n > maxBookRemoved {
+	if n := f.removals(); n > maxBookRemoved {
 		return fmt.Errorf("%d removed members, want at most %d", n, maxBookRemoved)
 	}
 	return nil
@@ -117,7 +122,7 @@ func (f facts) check() error {
 // merge adds what is new in other, and reports whether there was anything.
 func (f *facts) merge(other facts) (changed bool) {
 	for id, l := range other.Addresses {
-		if _, known := f.Addresses[id]; !known && len(f.Addresses) >= maxBookNodes {
+		if _, known := f.Addresses[id]; !known && len(f.Addresses) >= maxBookNodes-1 { // one is this node's
 			continue
 		}
 		if l.later(f.Addresses[id]) {
@@ -126,7 +131,8 @@ func (f *facts) merge(other facts) (changed bool) {
 	}
 	for group, ids := range other.Removed {
 		for id, gone := range ids {
-			if was, known := f.Removed[group][id]; known && (was || !gone) {
+			was, known := f.Removed[group][id]
+			if known && (was || !gone) || !known && f.removals() >= maxBookRemoved {
 				continue
 			}
 			if f.Removed[group] == nil {
@@ -136,6 +142,14 @@ func (f *facts) merge(other facts) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// removals returns how many members of all groups were removed.
+func (f facts) removals() (n int) {
+	for _, ids := range f.Removed {
+		n += len(ids)
+	}
+	return n
 }
 
 func (f facts) clone() facts {
@@ -175,7 +189,7 @@ func openBook(o Options) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.noted = o.Peers
+	b.noted, b.dirty = o.Peers, true
 	return b, b.save()
 }
 
@@ -228,23 +242,48 @@ func readBook(data []byte) (bookFile, error) {
 	return f, f.check()
 }
 
-// save writes the file beside the old one and puts it in its place. The caller holds
-// b.mu, or is alone.
+// save writes the file beside the old one and puts it in its place, if it lacks something.
 func (b *book) save() error {
+	b.file.Lock()
+	defer b.file.Unlock()
+	return b.write()
+}
+
+// write is save for a caller that holds b.file.
+func (b *book) write() error {
+	text, err := b.encode()
+	if err != nil || text == nil {
+		return err
+	}
+	err = replaceFile(b.path, text)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.dirty = true
+		maps.Copy(b.unsaved, b.saving) // whose indexes are the lower ones
+		err = fmt.Errorf("write the addresses of members: %w", err)
+	}
+	b.saving = nil
+	return err
+}
+
+// encode returns the content of the file, which then counts as written, or nil if the file lacks
+// nothing.
+func (b *book) encode() ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.dirty {
+		return nil, nil
+	}
 	text, err := json.Marshal(bookFile{
 		Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts,
 		Logged: b.logged, Peers: b.noted, Chosen: b.chosen, Founded: b.founded,
 	})
 	if err != nil {
-		return fmt.Errorf("encode the addresses of members: %w", err)
+		return nil, fmt.Errorf("encode the addresses of members: %w", err)
 	}
-	text = fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli))
-	if err := replaceFile(b.path, text); err != nil {
-		return fmt.Errorf("write the addresses of members: %w", err)
-	}
-	b.dirty = false
-	clear(b.unsaved)
-	return nil
+	b.dirty, b.saving, b.unsaved = false, b.unsaved, map[uint64]uint64{}
+	return fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli)), nil
 }
 
 // replaceFile makes data the content of a file, durably and in one step.
@@ -276,7 +315,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// learn takes facts of an entry that is applied, or, with group 0, of another node.
+// learn takes facts of an entry that is applied, or, with group 0, of another node. The keeper
+// saves them.
 func (b *book) learn(f facts, group, index uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -284,15 +324,17 @@ func (b *book) learn(f facts, group, index uint64) {
 		delete(b.founded, group) // the new group itself removes its founder
 		b.dirty = true
 	}
-	if !b.facts.merge(f) {
+	changed := b.facts.merge(f)
+	if changed {
+		b.warnOfTwins(f)
+		b.sum, b.dirty = 0, true
+	}
+	if _, waits := b.unsaved[group]; !waits && group != 0 && (b.dirty || b.saving != nil) {
+		b.unsaved[group] = index // also if the facts came from a node before, and are not saved yet
+	}
+	if !changed {
 		return
 	}
-	b.warnOfTwins(f)
-	b.sum, b.dirty = 0, true
-	if _, waits := b.unsaved[group]; !waits && group != 0 {
-		b.unsaved[group] = index
-	}
-	b.trySave()
 	if b.dial != nil {
 		for id := range f.Addresses {
 			b.tell(id)
@@ -310,8 +352,9 @@ func (b *book) warnOfTwins(f facts) {
 	}
 }
 
-// found notes that a group begins anew with this node, and goes on without others.
-func (b *book) found(group uint64, without []uint64) error {
+// found notes that a group begins anew with this node, and goes on without others. The caller
+// saves that.
+func (b *book) found(group uint64, without []uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	gone := map[uint64]bool{}
@@ -321,7 +364,6 @@ func (b *book) found(group uint64, without []uint64) error {
 	b.facts.merge(facts{Removed: map[uint64]map[uint64]bool{group: gone}})
 	b.founded[group] = true
 	b.sum, b.dirty = 0, true
-	return b.save()
 }
 
 // assert makes address this node's own: a node knows best where it is. The result is the
@@ -330,10 +372,9 @@ func (b *book) assert(address string) (fact located, logged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if fact = b.facts.Addresses[b.node]; fact.Address != address {
-		fact = located{Address: address, Version: fact.Version + 1}
+		fact = located{Address: address, Version: fact.next()}
 		b.facts.Addresses[b.node] = fact
 		b.sum, b.dirty = 0, true
-		b.trySave()
 	}
 	return fact, b.logged >= fact.Version
 }
@@ -343,29 +384,18 @@ func (b *book) setLogged(version uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.logged, b.dirty = version, true
-	b.trySave()
 }
 
-// trySave writes the file if it lacks something. The caller holds b.mu. What cannot be
-// written now, as a disk is full, is written later; until then the log keeps what the
-// file lacks.
+// trySave is save, unless that is under way. What cannot be written now, because a disk is full,
+// is written later; until then the log keeps what the file lacks.
 func (b *book) trySave() {
-	if !b.dirty {
+	if !b.file.TryLock() {
 		return
 	}
-	if err := b.save(); err != nil {
+	defer b.file.Unlock()
+	if err := b.write(); err != nil {
 		b.logger.Warn("the addresses of members are not saved, the log keeps them", "node", b.node, "error", err)
 	}
-}
-
-// sync writes the file if it lacks something.
-func (b *book) sync() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.dirty {
-		return nil
-	}
-	return b.save()
 }
 
 // tell gives the transport the address of a node. The caller holds b.mu.
@@ -373,6 +403,26 @@ func (b *book) tell(id uint64) {
 	if address := b.lookup(id); address != "" && id != b.node {
 		b.dial(id, address)
 	}
+}
+
+// hint has the transport dial the address that a node itself has named, and reports whether the book
+// has another one. The book's is newer, and may be wrong, for example if an operator has mistyped
+// the address of a node that was down. Only at the other address the node can hear that, and object.
+func (b *book) hint(id uint64, address string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.lookup(id); address == "" || id == b.node || known == "" || known == address {
+		return false
+	}
+	b.dial(id, address)
+	return true
+}
+
+// dialAgain has the transport dial the address in the book.
+func (b *book) dialAgain(id uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tell(id)
 }
 
 // lookup returns the address of a node, or an empty one. The caller holds b.mu.
@@ -439,8 +489,11 @@ func (b *book) leaving(group uint64) (ids []uint64) {
 
 // lacks returns the first index of a group whose facts the file lacks, or 0.
 func (b *book) lacks(group uint64) uint64 {
+	b.trySave()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trySave()
+	if index, waits := b.saving[group]; waits {
+		return index
+	}
 	return b.unsaved[group]
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -120,6 +121,7 @@ func TestChangedPeersAreNewerThanEarlierFacts(t *testing.T) {
 	dir := t.TempDir()
 	learn := func(b *book, address string, version uint64) {
 		b.learn(facts{Addresses: map[uint64]located{2: {Address: address, Version: version}}}, 1, version)
+		require.NoError(t, b.save())
 	}
 	b := testBook(t, dir, map[uint64]string{2: "10.0.0.2:1"})
 	learn(b, "10.0.0.2:2", 1)
@@ -241,4 +243,93 @@ func FuzzSnapshot(f *testing.F) {
 		_, err = read(whole)
 		require.ErrorIs(t, err, ErrSnapshot)
 	})
+}
+
+// A member that lies about versions, or about more nodes than there can be, spoils its own facts at
+// most: the file can be read again.
+func TestBookIsReadAgainWhateverOthersSay(t *testing.T) {
+	dir := t.TempDir()
+	b := testBook(t, dir, nil)
+	lies := noFacts()
+	for id := range uint64(maxBookNodes) {
+		lies.Addresses[id+2] = located{Address: "10.0.0.9:7", Version: maxBookVersion}
+	}
+	lies.Addresses[1] = located{Address: "10.0.0.9:7", Version: maxBookVersion}
+	for group := range uint64(3) {
+		removed := map[uint64]bool{}
+		for id := range uint64(maxBookRemoved / 2) {
+			removed[id+2] = true
+		}
+		b.learn(facts{Addresses: lies.Addresses, Removed: map[uint64]map[uint64]bool{group + 1: removed}}, 0, 0)
+	}
+	fact, _ := b.assert("10.0.0.1:7")
+	require.Equal(t, "10.0.0.1:7", fact.Address)
+	b.setLogged(fact.Version)
+	require.NoError(t, b.save())
+	require.NoError(t, b.facts.check())
+	require.Equal(t, "10.0.0.1:7", testBook(t, dir, nil).address(1))
+}
+
+// While the disk does not answer, everything but the file goes on, and the log keeps what the
+// file lacks.
+func TestBookIsUsableWhileItsFileIsWritten(t *testing.T) {
+	n, err := Open(Options{Cluster: 7, ID: 1, Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	n.book.file.Lock() // as a write that hangs
+	n.book.learn(facts{Addresses: map[uint64]located{4: {Address: "10.0.0.4:7", Version: 1}}}, 3, 12)
+	require.Equal(t, "10.0.0.4:7", n.Addresses()[4])
+	require.EqualValues(t, 12, n.book.lacks(3))
+	n.book.file.Unlock()
+	require.NoError(t, n.Close(t.Context()))
+	require.Zero(t, n.book.lacks(3))
+}
+
+// A keeper that cannot end, because the disk does not answer, does not keep Close beyond its
+// context; a later Close tries again.
+func TestCloseKeepsItsContextWhileTheBookIsStuck(t *testing.T) {
+	n, err := Open(Options{Cluster: 7, ID: 1, Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	answers := make(chan struct{})
+	n.background.Go(func() { <-answers })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = n.Close(ctx)
+	require.ErrorIs(t, err, ErrNotEnded)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(answers)
+	require.NoError(t, n.Close(t.Context()))
+}
+
+// A node is dialled at the address that the node itself has named, for a few notes. If nobody answers
+// there, because the note was an old one, the node is dialled at the address in the book again.
+func TestHintOfAnAddressDoesNotLast(t *testing.T) {
+	n, err := Open(Options{
+		Cluster: 7, ID: 1, Dir: t.TempDir(), Peers: map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:9"}, Listen: "127.0.0.1:0", TickInterval: time.Millisecond,
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, n.Close(t.Context())) }()
+	dialled := make(chan string, 100)
+	n.book.mu.Lock()
+	dial := n.book.dial
+	n.book.dial = func(id uint64, address string) {
+		dial(id, address)
+		dialled <- address
+	}
+	n.book.mu.Unlock()
+	next := func() string {
+		select {
+		case address := <-dialled:
+			return address
+		case <-time.After(time.Minute):
+			return "nothing within a minute"
+		}
+	}
+	n.book.learn(facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:10", Version: 5}}}, 0, 0)
+	require.Equal(t, "127.0.0.1:10", next())
+	old, err := json.Marshal(note{Sum: 3, Facts: &facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:11", Version: 4}}}})
+	require.NoError(t, err)
+	n.keeper.Receive(wire.Message{Group: noteGroup, From: 2, To: 1, Body: wire.Note{Data: old}})
+	require.Equal(t, "127.0.0.1:11", next())
+	require.Equal(t, "127.0.0.1:10", n.book.address(2), "the fact stays")
+	require.Equal(t, "127.0.0.1:10", next())
 }

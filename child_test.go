@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,3 +159,10 @@ func (e errand) recover() error {
 	}
 	return err
 }
+
+// words is a machine in memory.
+type words map[string]int
+
+func (w words) Apply(command []byte) any  { w[string(command)]++; return w[string(command)] }
+func (w words) Write(to io.Writer) error  { return json.NewEncoder(to).Encode(w) }
+func (w words) Read(from io.Reader) error { return json.NewDecoder(from).Decode(&w) }

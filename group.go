@@ -27,8 +27,8 @@ type Group struct {
 
 	out atomic.Bool // this node is known to have been removed
 
-	turn  sync.Mutex   // one Close at a time
-	after func() error // called at the end of the first that succeeds; nil: nothing to do
+	turn  chan struct{} // has a token while a Close is under way
+	after func() error  // called at the end of the first that succeeds; nil: nothing to do
 
 	ending context.Context // ends when a Close begins
 	end    context.CancelFunc
@@ -92,25 +92,32 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 // from the log. A group that has no log yet begins with [Options.Peers] as its voters, unless
 // the node joins. The state machine is the caller's to close, after the group or the node.
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
-	return n.groupWith(id, sm, nil, options)
+	if n != nil && id != 0 && isNil(sm) {
+		return nil, invalid("the state machine of group %d is nil", id)
+	}
+	return n.groupWith(id, func() (StateMachine, func() error, error) { return sm, nil, nil }, options)
 }
 
-// groupWith is Group; after, unless nil, is called once the group is closed.
-func (n *Node) groupWith(id uint64, sm StateMachine, after func() error, options []GroupOption) (*Group, error) {
+// groupWith is Group with a state that is opened when the group has its place. What closes the
+// state, unless nil, is called once the group is closed.
+func (n *Node) groupWith(id uint64, state func() (StateMachine, func() error, error), options []GroupOption) (*Group, error) {
 	if n == nil {
 		return nil, invalid("the node is nil: look at the error of Open")
 	}
 	if id == 0 {
 		return nil, invalid("the group's id is 0, want 1 or more")
 	}
-	if isNil(sm) {
-		return nil, invalid("the state machine of group %d is nil", id)
-	}
 	done, err := n.reserve(id)
 	if err != nil {
 		return nil, err
 	}
-	g, err := n.openGroup(id, sm, options)
+	sm, after, err := state()
+	var g *Group
+	if err == nil {
+		if g, err = n.openGroup(id, sm, options); err != nil && after != nil {
+			err = errors.Join(err, after())
+		}
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.opening, id)
@@ -165,7 +172,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err != nil {
 		return nil, fmt.Errorf("open the group: %w", err)
 	}
-	g := &Group{node: n, id: id, user: sm, host: host}
+	g := &Group{node: n, id: id, user: sm, host: host, turn: make(chan struct{}, 1)}
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.out.Store(g.removed())
 	return g, nil
@@ -270,8 +277,10 @@ func (g *Group) Close(ctx context.Context) error {
 	if err := g.usable(ctx); err != nil {
 		return err
 	}
-	g.turn.Lock()
-	defer g.turn.Unlock()
+	if err := takeTurn(ctx, g.turn); err != nil {
+		return fmt.Errorf("close group %d: %w", g.id, err)
+	}
+	defer func() { <-g.turn }()
 	err := errors.Join(g.awaitUses(ctx), g.host.Stop(ctx))
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close group %d: %w", g.id, err)

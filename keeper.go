@@ -44,9 +44,14 @@ type acquaintance struct {
 	sum    uint64 // of the book there; 0: not known
 	owed   bool   // an answer
 	told   uint64 // sum of the book that was sent last
+	hints  int    // how often the book is sent to the address that the node itself has named
 	sentAt time.Time
 	pause  time.Duration // until the same is sent again
 }
+
+// hintedNotes is how many notes go to an address that a node itself has named, and the book does
+// not have.
+const hintedNotes = 5
 
 const maxNotePause = 16 * time.Second
 
@@ -74,6 +79,7 @@ func (k *keeper) run() {
 		k.lookForLeavers()
 		k.lookForOwnRemoval()
 		k.exchange(time.Now())
+		k.node.book.trySave()
 		select {
 		case <-ticker.C:
 		case <-k.wake:
@@ -101,6 +107,10 @@ func (k *keeper) exchange(now time.Time) {
 			if n.Facts = nil; a.sum != sum {
 				n.Facts = &facts
 			}
+			if a.hints == 1 {
+				k.node.book.dialAgain(id) // nobody has answered at the other address
+			}
+			a.hints = max(0, a.hints-1)
 			if m, ok := k.message(id, n); ok {
 				messages = append(messages, m)
 			}
@@ -151,12 +161,19 @@ func (k *keeper) Receive(m wire.Message) {
 		k.node.options.Logger.Warn("a note of another node is left out", "node", k.node.options.ID, "from", m.From, "error", err)
 		return
 	}
+	hinted := false
 	if n.Facts != nil {
 		k.node.book.learn(*n.Facts, 0, 0)
+		hinted = k.node.book.hint(m.From, n.Facts.Addresses[m.From].Address)
 	}
 	k.mu.Lock()
-	if a := k.known[m.From]; a != nil {
+	if a := k.known[m.From]; a == nil && hinted {
+		k.known[m.From] = &acquaintance{sum: n.Sum, owed: true, hints: hintedNotes}
+	} else if a != nil {
 		a.sum, a.owed = n.Sum, n.Facts != nil
+		if hinted {
+			a.hints = hintedNotes
+		}
 	}
 	k.mu.Unlock()
 	k.nudge()

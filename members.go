@@ -367,7 +367,7 @@ func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, addre
 
 // publish replicates the address of a node.
 func (g *Group) publish(ctx context.Context, id uint64, address string) error {
-	version := g.node.book.fact(id).Version + 1
+	version := g.node.book.fact(id).next()
 	return g.tell(ctx, facts{Addresses: map[uint64]located{id: {Address: address, Version: version}}})
 }
 

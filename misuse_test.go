@@ -194,6 +194,23 @@ var groupMistakes = []misuse{
 		m.stop(t)
 		return ignore(m.node.Group(2, newJournal(t, t.TempDir())))
 	}, weft.ErrClosed, "node 1"},
+	{"a group with a state in memory twice", func(t *testing.T, c *misused) error {
+		m := c.fresh(t)
+		m.start(t)
+		require.NoError(t, ignore(weft.Replicate(m.node, 2, func() words { return words{} })))
+		return ignore(weft.Replicate(m.node, 2, func() words { return words{} }))
+	}, weft.ErrOpen, "group 2 at node 1"},
+	{"a group with a state in memory of a closed node", func(t *testing.T, c *misused) error {
+		m := c.fresh(t)
+		m.start(t)
+		m.stop(t)
+		return ignore(weft.Replicate(m.node, 2, func() words { return words{} }))
+	}, weft.ErrClosed, "node 1"},
+	{"a group with a state in memory that nothing makes", func(t *testing.T, c *misused) error {
+		m := c.fresh(t)
+		m.start(t)
+		return ignore(weft.Replicate[words](m.node, 2, nil))
+	}, weft.ErrInvalid, "newMachine of group 2 is nil"},
 	{"first members that differ", func(t *testing.T, c *misused) error {
 		peers := addressesOf(t, 1, 2, 3)
 		lists := map[uint64][]uint64{1: {1, 2}, 2: {1, 2, 3}, 3: {1, 2, 3}}
@@ -258,6 +275,36 @@ var callMistakes = []misuse{
 		require.ErrorIs(t, ignore(m.group.Snapshot(within(t), io.Discard)), weft.ErrStopped)
 		return ignore(m.group.Propose(within(t), []byte("too late")))
 	}, weft.ErrStopped, ""},
+	{"closed with a context that has ended", func(t *testing.T, c *misused) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 10 {
+			m := c.fresh(t)
+			m.start(t)
+			require.NotErrorIs(t, m.node.Close(ctx), weft.ErrNotEnded)
+			m.start(t)
+			require.NoError(t, m.node.Close(within(t)))
+		}
+		return nil
+	}, nil, ""},
+	{"a group closed while another close hangs", func(t *testing.T, c *misused) error {
+		release, entered := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		m := c.spoiled(t, func(j *journal) {
+			j.apply = func() { once.Do(func() { close(entered) }); <-release }
+		})
+		<-entered // the new leader's first entry
+		closed := make(chan error, 1)
+		go func() { closed <- m.group.Close(within(t)) }()
+		eventually(t, func() bool {
+			return errors.Is(ignore(m.group.Snapshot(within(t), io.Discard)), weft.ErrStopped)
+		}, "the first close has begun")
+		err := m.group.Close(brief(t))
+		require.ErrorIs(t, m.node.Close(brief(t)), weft.ErrNotEnded)
+		close(release)
+		require.NoError(t, <-closed)
+		return err
+	}, weft.ErrNotEnded, "another Close is under way"},
 	{"closed twice, and at the same time", func(t *testing.T, c *misused) error {
 		m := c.fresh(t)
 		m.start(t)
@@ -308,8 +355,12 @@ func longer(t *testing.T) context.Context {
 
 var machineMistakes = []misuse{
 	{"an Apply that blocks", func(t *testing.T, c *misused) error {
-		release := make(chan struct{})
-		m := c.spoiled(t, func(j *journal) { j.apply = func() { <-release } })
+		release, entered := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		m := c.spoiled(t, func(j *journal) {
+			j.apply = func() { once.Do(func() { close(entered) }); <-release }
+		})
+		<-entered // the new leader's first entry
 		require.ErrorIs(t, ignore(m.group.Propose(brief(t), []byte("a line"))), weft.ErrTimeout)
 		err := m.node.Close(brief(t))
 		close(release)
@@ -415,6 +466,14 @@ var copyMistakes = []misuse{
 	{"recovering an empty directory", func(t *testing.T, c *misused) error {
 		return ignore(weft.Recover(within(t), c.fresh(t).options, 1, newJournal(t, t.TempDir()), []uint64{2}))
 	}, nil, "nothing survived"},
+	{"looking at a directory that is not there", func(t *testing.T, c *misused) error {
+		o := c.fresh(t).options
+		o.Dir = filepath.Join(o.Dir, "mistyped")
+		err := ignore(weft.Inspect(o, 1))
+		require.ErrorContains(t, ignore(weft.Recover(within(t), o, 1, newJournal(t, t.TempDir()), []uint64{2})), "nothing survived")
+		require.NoDirExists(t, o.Dir)
+		return err
+	}, os.ErrNotExist, "the directory is another one"},
 	{"recovering without a state machine", func(t *testing.T, c *misused) error {
 		return ignore(weft.Recover(within(t), c.fresh(t).options, 1, nil, []uint64{2}))
 	}, weft.ErrInvalid, "is nil"},

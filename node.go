@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -179,12 +180,10 @@ func (n *Node) Close(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
-	select {
-	case n.turn <- struct{}{}:
-		defer func() { <-n.turn }()
-	case <-ctx.Done():
-		return fmt.Errorf("close node %d: another Close is under way: %w", n.options.ID, context.Cause(ctx))
+	if err := takeTurn(ctx, n.turn); err != nil {
+		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
+	defer func() { <-n.turn }()
 	if n.closed {
 		return nil
 	}
@@ -192,7 +191,7 @@ func (n *Node) Close(ctx context.Context) error {
 	n.closing = true
 	n.mu.Unlock()
 	n.cancel()
-	err := n.closeGroups(ctx)
+	err := errors.Join(n.closeGroups(ctx), n.awaitBackground(ctx))
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
@@ -202,6 +201,22 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 	n.options.Logger.Info("node closed", "cluster", n.options.Cluster, "node", n.options.ID)
 	return nil
+}
+
+// takeTurn waits until no other Close is under way. A free turn counts more than a context that has
+// ended.
+func takeTurn(ctx context.Context, turn chan struct{}) error {
+	select {
+	case turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: another Close is under way: %w", ErrNotEnded, context.Cause(ctx))
+	}
 }
 
 func (n *Node) closeGroups(ctx context.Context) error {
@@ -217,6 +232,26 @@ func (n *Node) closeGroups(ctx context.Context) error {
 	all.Wait()
 	return errors.Join(errs...)
 }
+
+// awaitBackground waits for the keeper and the balancer, which end with n.context.
+func (n *Node) awaitBackground(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { n.background.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(backgroundPatience):
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the file of addresses, in %s, is being written: %w", ErrNotEnded, n.options.Dir, context.Cause(ctx))
+	}
+}
+
+// backgroundPatience is what the end of background work may take, also when ctx has ended.
+const backgroundPatience = time.Second
 
 // awaitOpening waits until no group is being opened.
 func (n *Node) awaitOpening(ctx context.Context) error {

@@ -44,10 +44,11 @@ type Options struct {
 	// believed.
 	TLS TLS
 
-	// TickInterval is the clock of all groups; 0 means 100 ms. An election begins after 10 to 20
+	// TickInterval is the clock of all groups, 1 ms to 1 h; 0 means 100 ms. An election begins after 10 to 20
 	// ticks without a leader.
 	TickInterval time.Duration
-	// BudgetBytes bounds the commands that wait, over all groups; 0 means 256 MiB.
+	// BudgetBytes bounds the commands that wait, over all groups; 0 means 256 MiB. A larger
+	// command is refused with [ErrOverloaded].
 	BudgetBytes int64
 	// Balance is the time between two looks at which node leads how many groups; 0
 	// means 5 s, and less than 0 never.
@@ -71,6 +72,7 @@ const (
 	MaxAddressBytes = 261 // a DNS name, a colon and a port
 
 	defaultTick    = 100 * time.Millisecond
+	maxTick        = time.Hour
 	defaultBudget  = 256 << 20
 	defaultBalance = 5 * time.Second
 )
@@ -121,13 +123,18 @@ func (o Options) Validate() error {
 		if err := checkAddress(o.Advertise); err != nil {
 			bad("Advertise: %w", err)
 		}
+		for _, id := range slices.Sorted(maps.Keys(o.Peers)) {
+			if !o.Join && id != o.ID && o.Peers[id] == o.Advertise { // a node that joins may replace another
+				bad("Advertise is %s, and so is Peers[%d]: want an address for each node", o.Advertise, id)
+			}
+		}
 	}
 	errs = append(errs, o.validatePeers()...)
 	if o.TLS != (TLS{}) && (o.TLS.Cert == "" || o.TLS.Key == "" || o.TLS.CA == "") {
 		bad("TLS is %+v, want all three files, or none", o.TLS)
 	}
-	if o.TickInterval < time.Millisecond {
-		bad("TickInterval is %v, want 1ms or more", o.TickInterval)
+	if o.TickInterval < time.Millisecond || o.TickInterval > maxTick {
+		bad("TickInterval is %v, want 1ms to %v", o.TickInterval, maxTick)
 	}
 	if o.BudgetBytes < 0 {
 		bad("BudgetBytes is %d, want 0 or more", o.BudgetBytes)

@@ -62,7 +62,7 @@ func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost
 	if isNil(sm) {
 		return Recovered{}, invalid("the state machine of group %d is nil", group)
 	}
-	d, err := openDirectory(o, group, options)
+	d, err := openSurvivor(o, group, options)
 	if err != nil {
 		return Recovered{}, fmt.Errorf("recover: %w", err)
 	}
@@ -72,6 +72,17 @@ func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost
 		return done, fmt.Errorf("recover group %d at node %d: %w", group, o.ID, err)
 	}
 	return done, nil
+}
+
+// openSurvivor opens the log of one group in a directory that has one, and makes none.
+func openSurvivor(o Options, group uint64, options []GroupOption) (*directory, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, logDir)); err != nil {
+		return nil, fmt.Errorf("there is no log, so nothing survived in Options.Dir (%s), or the directory is another one: %w", o.Dir, err)
+	}
+	return openDirectory(o, group, options)
 }
 
 // recovery is one call of Recover, in five steps. Each step can be interrupted and done again:
@@ -112,8 +123,12 @@ func readPlan(dir string) (*recoveryPlan, error) {
 		return nil, err
 	}
 	var p recoveryPlan
-	if err := json.Unmarshal(data, &p); err != nil || p.Index < 2 || p.Group == 0 {
-		return nil, fmt.Errorf("%w: %s is damaged: %w", ErrUnfinished, planPath(dir), err)
+	err = json.Unmarshal(data, &p)
+	if err == nil && (p.Index < 2 || p.Group == 0 || p.Term == 0) {
+		err = fmt.Errorf("it has group %d, index %d, term %d", p.Group, p.Index, p.Term)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s is damaged: %w: take the directory of another survivor", ErrUnfinished, planPath(dir), err)
 	}
 	return &p, nil
 }
@@ -365,7 +380,10 @@ func (r *recovery) applyAll(ctx context.Context, path string) (hostBytes []byte,
 	if err == nil {
 		err = f.Sync()
 	}
-	return meta.Host, errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	return meta.Host, err
 }
 
 // restoreAnew restores the state from the file, at the new beginning.
@@ -390,7 +408,8 @@ func (r *recovery) restoreAnew(begin replica.Refounding, host []byte, path strin
 
 // finish notes that the lost members are not taken again, and removes the plan.
 func (r *recovery) finish(p *recoveryPlan) error {
-	if err := r.book.found(p.Group, p.Lost); err != nil {
+	r.book.found(p.Group, p.Lost)
+	if err := r.book.save(); err != nil {
 		return err
 	}
 	if err := os.Remove(planPath(r.options.Dir)); err != nil {
@@ -453,7 +472,7 @@ type Inspection struct {
 // Inspect looks at the directory of a node that is not open, and changes nothing in the
 // group. It is for choosing the survivor to [Recover].
 func Inspect(o Options, group uint64) (Inspection, error) {
-	d, err := openDirectory(o, group, nil)
+	d, err := openSurvivor(o, group, nil)
 	if err != nil {
 		return Inspection{}, fmt.Errorf("inspect: %w", err)
 	}

@@ -5,7 +5,6 @@ package weft
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -26,13 +25,15 @@ func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options
 	if n == nil {
 		return nil, invalid("the node is nil: look at the error of Open")
 	}
-	memory, err := OpenMemory(n.options, id, newMachine)
+	var memory *state.Memory[M]
+	g, err := n.groupWith(id, func() (_ StateMachine, _ func() error, err error) {
+		if memory, err = OpenMemory(n.options, id, newMachine); err != nil {
+			return nil, nil, err
+		}
+		return memory, memory.Close, nil
+	}, options)
 	if err != nil {
 		return nil, err
-	}
-	g, err := n.groupWith(id, memory, memory.Close, options)
-	if err != nil {
-		return nil, errors.Join(err, memory.Close())
 	}
 	return &Replicated[M]{Group: g, memory: memory}, nil
 }
@@ -45,6 +46,9 @@ func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M) (
 	}
 	if group == 0 {
 		return nil, invalid("the group's id is 0, want 1 or more")
+	}
+	if newMachine == nil {
+		return nil, invalid("newMachine of group %d is nil, want a function that returns an empty machine", group)
 	}
 	o = o.withDefaults()
 	m, err := state.OpenMemory(newMachine, state.Options{

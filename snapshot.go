@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/weftraft/weft/internal/chunks"
 )
@@ -107,6 +108,9 @@ func (g *Group) begin(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
+// usePatience is what the end of a use may take, also when the context of Close has ended.
+const usePatience = time.Second
+
 // awaitUses waits for the ends of all uses.
 func (g *Group) awaitUses(ctx context.Context) error {
 	g.mu.Lock()
@@ -120,10 +124,10 @@ func (g *Group) awaitUses(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	select {
+	select { // a use that looks at its own context ends now
 	case <-done:
 		return nil
-	default:
+	case <-time.After(usePatience):
 		return fmt.Errorf("%w: Snapshot, which reads the state machine's view or writes: %w", ErrNotEnded, context.Cause(ctx))
 	}
 }

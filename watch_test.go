@@ -5,6 +5,8 @@ package weft_test
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,4 +84,49 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	cancel()
 	for range states { // until it is closed
 	}
+}
+
+// A reader that does nothing for a long time keeps nothing waiting, and then gets the latest state,
+// and behind it the last; 50 watchers leave no goroutine behind.
+func TestSlowWatcherGetsTheLatestState(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "a line")
+	knowEachOther(t, all)
+	var slow []<-chan weft.State
+	for range 50 {
+		states, err := all[1].group.Watch(context.Background())
+		require.NoError(t, err)
+		slow = append(slow, states)
+	}
+	fresh := watch(t, all[1])
+	for _, id := range []uint64{4, 5, 6} { // each change is one or more states
+		require.NoError(t, all[2].group.AddLearner(within(t), id, addressesOf(t, id)[id]))
+	}
+	await(t, fresh, "six members", func(s weft.State) bool { return len(s.Members) == 6 })
+	for _, states := range slow {
+		eventually(t, func() bool { s := <-states; return len(s.Members) == 6 }, "the latest state, one of the next")
+	}
+	require.NoError(t, all[1].group.Close(within(t)))
+	for _, states := range slow {
+		var last weft.State
+		for s := range states {
+			last = s
+		}
+		require.True(t, last.Ended)
+	}
+	eventually(t, func() bool { return watching() < 50 }, "the watchers' goroutines end") // that of fresh ends with the test
+	_, ok := <-watchAgain(t, all[1].group.Watch)
+	require.True(t, ok, "a watch of a closed group has its last state")
+}
+
+func watchAgain(t testing.TB, watch func(context.Context) (<-chan weft.State, error)) <-chan weft.State {
+	states, err := watch(within(t))
+	require.NoError(t, err)
+	return states
+}
+
+// watching returns how many goroutines are at work for Watch.
+func watching() int {
+	text := make([]byte, 8<<20)
+	return strings.Count(string(text[:runtime.Stack(text, true)]), "weft.(*watch)")
 }
