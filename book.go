@@ -471,7 +471,7 @@ func (b *book) removed(group, id uint64) (barred, gone bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	gone, barred = b.facts.Removed[group][id]
-	return barred, gone && !(id == b.node && b.founded[group])
+	return barred, gone && (id != b.node || !b.founded[group])
 }
 
 // leaving returns the ids that a group does not take again, and of which nobody has said
