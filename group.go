@@ -232,7 +232,8 @@ func (g *Group) member(ctx context.Context) error {
 }
 
 // Propose replicates a command and returns its result, once it is applied at this node. Any
-// member can be asked. The command must not be changed afterwards.
+// member can be asked. The command must not be changed afterwards. Without a leader or a majority
+// Propose waits until ctx ends: give ctx a deadline.
 //
 // An error is a [CallError]: with [ErrRefused] the command has no effect, with
 // [ErrUnknown] it may have been applied or may still be, once. A node that was removed, or

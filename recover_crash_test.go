@@ -205,6 +205,9 @@ func TestLostMajorityThatComesBackServesNobody(t *testing.T) {
 	all[1].propose(t, "before")
 	knowEachOther(t, all)
 	for _, m := range all {
+		require.Len(t, m.read(t), 1, "a node without an entry would not even join the old group")
+	}
+	for _, m := range all {
 		m.stop(t)
 	}
 	_, err := all[1].recoverGroup(t, 2, 3)

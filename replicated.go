@@ -21,6 +21,9 @@ type Replicated[M state.Machine] struct {
 // command, write the state, read it back. The rest is done here: checkpoints beside the log, snapshots,
 // restarts. newMachine returns an empty machine. Closing the group or the node closes the
 // state, too.
+//
+// A command proposed again after [ErrUnknown] may take effect twice. For clients' sessions, which
+// prevent that, open a [state.Memory] with state.Options.Sessions and pass the state to [Node.Group].
 func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options ...GroupOption) (*Replicated[M], error) {
 	if n == nil {
 		return nil, invalid("the node is nil: look at the error of Open")

@@ -190,3 +190,28 @@ func TestDamagedSnapshotsAreRefusedAndNothingBegins(t *testing.T) {
 	m.start(t)
 	require.Len(t, m.read(t), 20)
 }
+
+// A group that has taken no command has a snapshot, too.
+func TestSnapshotOfAnEmptyGroupIsRestored(t *testing.T) {
+	old := startCluster(t, 1)
+	var file bytes.Buffer
+	_, err := old[1].group.Snapshot(within(t), &file)
+	require.NoError(t, err)
+	require.Equal(t, 1, restoreCluster(t, 1, file.Bytes())[1].propose(t, "the first"))
+
+	node := newMember(t, 1, nil)
+	node.options.Cluster, node.options.Listen = testCluster+2, "127.0.0.1:0"
+	node.start(t)
+	group, err := weft.Replicate(node.node, 2, func() words { return words{} })
+	require.NoError(t, err)
+	file.Reset()
+	_, err = group.Snapshot(within(t), &file)
+	require.NoError(t, err)
+	o := newMember(t, 1, nil).options
+	o.Cluster, o.Listen = testCluster+3, "127.0.0.1:0"
+	memory, err := weft.OpenMemory(o, 2, func() words { return words{} })
+	require.NoError(t, err)
+	defer func() { require.NoError(t, memory.Close()) }()
+	_, err = weft.Restore(o, 2, memory, &file)
+	require.NoError(t, err)
+}

@@ -332,6 +332,9 @@ func (m *Memory[M]) install(c checkpoint, temp string) error {
 		return fmt.Errorf("rename checkpoint: %w", errors.Join(err, fs.Remove(temp)))
 	}
 	if err := syncDir(fs, m.opts.Dir); err != nil {
+		if c.name == m.last.name {
+			return err // the last checkpoint was under this name: there is no other
+		}
 		return errors.Join(err, fs.Remove(m.path(c.name))) // or a start may find it beside later ones
 	}
 	m.last.index, m.last.name = c.index, c.name

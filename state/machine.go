@@ -18,8 +18,10 @@ type Machine interface {
 	// Apply changes the state by one command and returns a result for the caller of
 	// Propose: any value, an error too. The state after it, and the result, must be a
 	// function of the state before it and of the command alone, or replicas come to
-	// different states: no clock, no randomness, no order of a map. The command may be
-	// kept, and must not be changed.
+	// different states: no clock, no randomness, no order of a map. A command that needs
+	// the time or a random number carries it, chosen before Propose. The command may be
+	// kept, and must not be changed. The caller of Propose uses the result while later
+	// commands are applied, so a result is a copy: no pointer, slice or map of the state.
 	Apply(command []byte) (result any)
 	// Write writes the state. It must not change the state. An error of w is to be
 	// returned.

@@ -422,3 +422,44 @@ func TestIndexGoesUp(t *testing.T) {
 	}
 	require.Equal(t, `{"a":1}`, text(m))
 }
+
+// A snapshot of the very index of the last checkpoint takes its place, as when a restore is tried
+// again. If the disk fails in the middle, one of the two is there.
+func TestFailedRestoreAtTheIndexOfTheCheckpointLeavesOne(t *testing.T) {
+	from := open(t, vfs.NewMem(), state.Options{})
+	apply(t, from, 5, "a")
+	snap, err := from.Snapshot()
+	require.NoError(t, err)
+	body, err := io.ReadAll(snap)
+	require.NoError(t, err)
+	require.NoError(t, snap.Close())
+	for at := 1; ; at++ {
+		mem := vfs.NewMem()
+		n, broken := 0, false
+		o := state.Options{Dir: "state", FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if !broken || op.Kind == errorfs.OpRemove {
+				return nil
+			}
+			if n++; n == at {
+				return syscall.EIO
+			}
+			return nil
+		}))}
+		m, err := state.OpenMemory(newTally, o)
+		require.NoError(t, err)
+		apply(t, m, 5, "b")
+		require.NoError(t, m.Checkpoint())
+		broken = true
+		failed := m.Restore(rawnode.SnapshotMeta{Index: 5}, bytes.NewReader(body))
+		broken = false
+		require.NoError(t, m.Close())
+		left := open(t, mem, state.Options{})
+		require.EqualValues(t, 5, left.Applied(), "failure at operation %d", at)
+		require.Contains(t, []string{`{"a":1}`, `{"b":1}`}, text(left))
+		if failed == nil {
+			require.Greater(t, at, 5)
+			require.Equal(t, `{"a":1}`, text(left))
+			return
+		}
+	}
+}
