@@ -73,22 +73,43 @@ type Command struct {
 	Session      session.ID
 	Sequence     uint64
 	Acknowledged uint64
+
+	// checked is what Checked returned. The other fields are not changed behind it.
+	checked []byte
 }
 
 // Check returns nil, or ErrInvalid with what is wrong.
 func (c Command) Check() error {
+	_, err := c.Checked()
+	return err
+}
+
+// Checked is Encode, or ErrInvalid with what is wrong. What was found is kept, so that
+// each layer can ask; the command is not to be changed afterwards.
+func (c *Command) Checked() ([]byte, error) {
+	if c.checked == nil {
+		b, err := c.check()
+		if err != nil {
+			return nil, err
+		}
+		c.checked = b
+	}
+	return c.checked, nil
+}
+
+func (c *Command) check() ([]byte, error) {
 	if len(c.Value) > MaxInlineBytes || len(c.Want) > MaxSystemValueBytes {
-		return fmt.Errorf("%w %v: %d bytes of value, want at most %d; send a larger one in parts", ErrInvalid, c.Op, max(len(c.Value), len(c.Want)), MaxInlineBytes)
+		return nil, fmt.Errorf("%w %v: %d bytes of value, want at most %d; send a larger one in parts", ErrInvalid, c.Op, max(len(c.Value), len(c.Want)), MaxInlineBytes)
 	}
 	if c.Txn != nil && len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else) > MaxTxnItems {
-		return fmt.Errorf("%w transaction: %d comparisons and actions, want at most %d; split it", ErrInvalid, len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else), MaxTxnItems)
+		return nil, fmt.Errorf("%w transaction: %d comparisons and actions, want at most %d; split it", ErrInvalid, len(c.Txn.Compares)+len(c.Txn.Then)+len(c.Txn.Else), MaxTxnItems)
 	}
 	b := c.Encode()
 	if len(b) > MaxCommandBytes {
-		return fmt.Errorf("%w %v: %d bytes, want at most %d; split it", ErrInvalid, c.Op, len(b), MaxCommandBytes)
+		return nil, fmt.Errorf("%w %v: %d bytes, want at most %d; split it", ErrInvalid, c.Op, len(b), MaxCommandBytes)
 	}
 	_, err := parse(b)
-	return err
+	return b, err
 }
 
 // Encode returns the command as bytes: the op; in a session its id, sequence and

@@ -30,7 +30,8 @@ type Options struct {
 	// the log replays after a crash, and what waits in memory for a slow or full
 	// disk, is at most some times that. 0 means DefaultMemTableBytes.
 	MemTableBytes uint64
-	// CacheBytes bounds Pebble's cache of blocks; 0 means DefaultCacheBytes.
+	// CacheBytes is what Pebble's cache of blocks has at least; 0 means
+	// DefaultCacheBytes. Memtables that are not in use leave their room to it.
 	CacheBytes int64
 	// Logf is told of what an operator may want to know; nil means silence.
 	Logf func(format string, args ...any)
@@ -68,8 +69,10 @@ func (db *DB) pebbleOptions() *pebble.Options {
 		DisableWAL:                  true,
 		MemTableSize:                db.opts.MemTableBytes,
 		MemTableStopWritesThreshold: memTables,
-		CacheSize:                   db.opts.CacheBytes,
-		Logger:                      logger{db},
+		// Pebble takes the memory of memtables from the cache. Without room for them,
+		// a store that is written to would read filters and indexes from files.
+		CacheSize: db.opts.CacheBytes + memTables*int64(db.opts.MemTableBytes),
+		Logger:    logger{db},
 		EventListener: &pebble.EventListener{
 			FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
 			BackgroundError: db.gate.Fail,

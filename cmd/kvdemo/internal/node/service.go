@@ -87,10 +87,10 @@ func (n *node) await(ctx context.Context) error {
 
 // propose implements replicated.
 func (g *group) propose(ctx context.Context, c kv.Command) (uint64, kv.Result, error) {
-	if err := c.Check(); err != nil {
+	command, err := c.Checked()
+	if err != nil {
 		return 0, kv.Result{}, err
 	}
-	command := c.Encode()
 	for {
 		begin := time.Now()
 		done, err := g.calls.Propose(ctx, command)

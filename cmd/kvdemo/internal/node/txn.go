@@ -53,7 +53,7 @@ func (s *service) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnRespo
 
 // transact replicates a transaction in a group.
 func (s *service) transact(ctx context.Context, group uint64, c kv.Command) (uint64, kv.Result, error) {
-	if err := c.Check(); err != nil {
+	if _, err := c.Checked(); err != nil {
 		return 0, kv.Result{}, err
 	}
 	ctx, cancel := withMargin(ctx)
