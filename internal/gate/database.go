@@ -245,11 +245,12 @@ func (d *Database[S]) notDurable(err error) error {
 // failure, not everything is flushed, and an error says so; the log has the rest. A second
 // call returns Closed.
 func (d *Database[S]) Close() error {
-	if d.closed.Swap(true) {
+	d.tailing.Lock() // run is refused from here on, so tails only falls
+	again := d.closed.Swap(true)
+	d.tailing.Unlock()
+	if again {
 		return d.opts.Closed
 	}
-	d.tailing.Lock() // whoever adds to tails from here on is refused
-	d.tailing.Unlock()
 	if full := d.Stalled(); full != nil {
 		d.Shut(full)
 	}

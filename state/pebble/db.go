@@ -99,8 +99,9 @@ func (db *DB) identify(p *pebble.DB) error {
 
 // Close flushes and closes the database. Hosts should have stopped, and snapshots have
 // been closed; the last snapshot that is open still closes the database. While the disk
-// is full, or after a failure, nothing is flushed, and an error says so; the log has what
-// is missing. A second call returns [state.ErrClosed].
+// is full, or does not answer, or after a failure, not everything is flushed, and an error
+// says so; the log has what is missing. If the disk does not answer, the directory stays
+// locked until the disk does. A second call returns [state.ErrClosed].
 func (db *DB) Close() error { return db.base.Close() }
 
 // Flush makes everything durable that was applied before. While the disk is full, or
