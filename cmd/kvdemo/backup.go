@@ -66,7 +66,7 @@ func newBackup() *cobra.Command {
 		Long: "backup writes all keys, values and deadlines to a file, as they are at one moment while the\n" +
 			"command runs: each write that was acknowledged before is in it. The file is there only when\n" +
 			"it is complete. Clients go on; with several groups their writes wait for a moment. With\n" +
-			"certificates, an administrator's is needed.",
+			"certificates, an administrator's is needed. A file that has the name already is replaced.",
 		Example: "  kvdemo backup monday.backup",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -121,7 +121,7 @@ func newWatch() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind this revision, of a cluster with one group (0: now)")
-	cmd.Flags().IntVar(&count, "count", 0, "end after so many changes (0: none)")
+	cmd.Flags().IntVar(&count, "count", 0, "end after so many changes (0: go on until --timeout)")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,7 +75,7 @@ func (e exit) status() string { return strconv.Itoa(e.code) }
 func exitHelp() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Exit status:")
-	for _, e := range exits {
+	for _, e := range slices.SortedFunc(slices.Values(exits), func(a, b exit) int { return a.code - b.code }) {
 		fmt.Fprintf(&b, "\n  %3d  %s", e.code, e.means)
 	}
 	return b.String()

@@ -56,6 +56,31 @@ func TestExitStatusesAreDocumented(t *testing.T) {
 	require.Len(t, exits, 7)
 }
 
+// A verb that no node answers says what to do, and prints nothing to standard output.
+func TestVerbsWithoutANodeSayWhatToDo(t *testing.T) {
+	address, _ := hold(t)
+	for _, verb := range [][]string{{"ls"}, {"get", "k"}, {"put", "k", "v"}} {
+		r := kvdemo(t.Context(), "", append(verb, "--endpoints", address, "--timeout", "300ms")...)
+		require.Equal(t, exitUnreachable, r.code, r.err)
+		require.Empty(t, r.out)
+		require.Contains(t, r.err, address+": cannot connect")
+		require.Contains(t, r.err, "check that nodes run there, as after kvdemo demo --serve, or name others with --endpoints")
+	}
+}
+
+// The only member of a cluster is not removed, and the answer does not wait for another.
+func TestOnlyMemberIsNotRemoved(t *testing.T) {
+	a := newAlone(t)
+	a.while(func() {
+		eventually(t, "the node to be healthy", func() bool { return a.do("health").code == 0 })
+		r := a.do("member", "remove", "1")
+		require.Equal(t, exitFailure, r.code, r.err)
+		require.Contains(t, r.err, "node 1 is the only voter, and a cluster keeps one")
+		r = a.do("ls")
+		require.Equal(t, "KEY  BYTES\n", r.out)
+	})
+}
+
 func TestStatusFailsIfANodeIsDown(t *testing.T) {
 	a := newAlone(t)
 	nobody, _ := hold(t)

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,8 +27,10 @@ type smallDisk struct {
 	path string
 }
 
-func newSmallDisk(t *testing.T, size int) smallDisk {
-	d := smallDisk{t, t.TempDir()}
+func newSmallDisk(t *testing.T, size int) smallDisk { return newSmallDiskAt(t, t.TempDir(), size) }
+
+func newSmallDiskAt(t *testing.T, path string, size int) smallDisk {
+	d := smallDisk{t, path}
 	if err := syscall.Mount("kvdemo", d.path, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 		t.Skipf("no small file system can be mounted: %v (this needs root)", err)
 	}
@@ -84,6 +89,64 @@ func TestNodeOnAFullDiskSaysSo(t *testing.T) {
 	disk.fill(10 << 20)
 	require.Contains(t, a.refused(), "--data: too little room on the disk: "+a.args[8])
 	require.NoDirExists(t, a.args[8])
+}
+
+// A node whose state has no room, on a disk beside that of the log, answers reads and
+// operators, ends when told to, and has every
+// acknowledged value when there is room again.
+func TestNodeWhoseStateHasNoRoomAnswersAndStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	a := newAlone(t)
+	state := filepath.Join(a.data, "state")
+	require.NoError(t, os.MkdirAll(state, 0o755))
+	disk := newSmallDiskAt(t, state, 64<<20)
+	web := freePort(t)
+	serve := func() *exec.Cmd {
+		cmd := program(t, append(a.args, "--http-listen", web, "--flush-interval", "100ms")...)
+		require.NoError(t, cmd.Start())
+		eventually(t, "the node to be healthy", func() bool { return a.do("health").code == 0 })
+		return cmd
+	}
+	cmd := serve()
+	value := filepath.Join(t.TempDir(), "value")
+	require.NoError(t, os.WriteFile(value, bytes.Repeat([]byte("x"), 2<<20), 0o644))
+	require.Zero(t, a.do("put", "large", "--file", value).code)
+	require.Zero(t, a.do("put", "key0", "v").code)
+	disk.fill(0)
+	acknowledged := 1
+	eventually(t, "the state to have no room", func() bool {
+		if r := kvdemo(t.Context(), "", "put", fmt.Sprint("key", acknowledged), "v", "--endpoints", a.endpoint, "--timeout", "1s"); r.code == 0 {
+			acknowledged++
+		}
+		return strings.Contains(a.do("health").err, "no space left on device")
+	})
+	for _, verb := range [][]string{
+		{"get", "key0", "--policy", "stale"}, {"get", "large", "--policy", "stale"}, {"ls", "--policy", "stale"}, {"status"},
+	} {
+		r := a.do(verb...)
+		require.Zero(t, r.code, "%v: %s", verb, r.err)
+	}
+	for range 2 {
+		response, err := http.Get("http://" + web + "/metrics")
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, errors.Join(err, response.Body.Close()))
+		require.Contains(t, string(text), "weft_state_stalled 1")
+	}
+
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	late := time.AfterFunc(limit/2, func() { _ = cmd.Process.Kill() }) // the promise is 10 s, for a machine that is not busy
+	_ = cmd.Wait()                                                     // with an error, perhaps, that says what is not flushed
+	require.True(t, late.Stop(), "the node did not end")
+	disk.free()
+	cmd = serve()
+	for i := range acknowledged {
+		require.Equal(t, "v", a.do("get", fmt.Sprint("key", i)).out)
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
 }
 
 // The demonstration on a full disk ends when its nodes find out, and says why.

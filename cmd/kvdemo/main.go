@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		if err := check(cmd, args); err != nil {
 			if cmd.HasParent() {
-				err = fmt.Errorf("%s: %w", cmd.Name(), err)
+				err = fmt.Errorf("%s: %w; want %s", cmd.Name(), err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 			}
 			return fmt.Errorf("%w; %w", err, errUsage)
 		}

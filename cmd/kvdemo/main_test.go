@@ -108,7 +108,7 @@ func TestBadCommandLines(t *testing.T) {
 		{with("--tls-cert", "c"), exitUsage, []string{"--tls-cert, --tls-key, --tls-ca: some are missing"}},
 		{[]string{"member", "add", "x", "h:1"}, exitUsage, []string{`node id "x", want a number of 1 or more`}},
 		{[]string{"member", "add", "4", "h"}, exitUsage, []string{`address "h": want host:port`}},
-		{[]string{"member", "remove"}, exitUsage, []string{"remove: accepts 1 arg(s), received 0"}},
+		{[]string{"member", "remove"}, exitUsage, []string{"remove: accepts 1 arg(s), received 0; want kvdemo member remove ID"}},
 		{[]string{"member", "nonsense"}, exitUsage, []string{"nonsense"}},
 		{[]string{"transfer", "0"}, exitUsage, []string{`node id "0", want a number of 1 or more`}},
 		{[]string{"get", "k", "--policy", "x"}, exitUsage, []string{`--policy: policy "x", want default, local, leader, quorum, stale or stale:ENTRIES/AGE`}},

@@ -232,19 +232,29 @@ func newLs() *cobra.Command {
 
 // list prints pages until there are no more.
 func list(ctx context.Context, cmd *cobra.Command, f *clientFlags, c *client.Client, req *kvpb.ListRequest, limit int) error {
-	t := f.table(cmd, "KEY", "BYTES", "SHA256")
+	columns := []string{"KEY", "BYTES"}
+	if req.GetDigests() {
+		columns = append(columns, "SHA256")
+	}
+	var t *table // none before the first page: what fails at once prints nothing
 	for left := limit; ; {
 		req.Limit = kv.DefaultPage
 		if limit > 0 {
 			req.Limit = uint32(min(left, kv.DefaultPage))
 		}
 		page, err := c.List(ctx, req)
+		if err != nil && t != nil {
+			err = errors.Join(t.flush(), err)
+		}
 		if err != nil {
-			return errors.Join(t.flush(), err)
+			return err
+		}
+		if t == nil {
+			t = f.table(cmd, columns...)
 		}
 		for _, item := range page.GetItems() {
 			row := lsResult{Key: item.GetKey(), Bytes: item.GetSize(), SHA256: hex.EncodeToString(item.GetSha256())}
-			if err := t.row(row, row.Key, row.Bytes, row.SHA256); err != nil {
+			if err := t.row(row, []any{row.Key, row.Bytes, row.SHA256}[:len(columns)]...); err != nil {
 				return err
 			}
 		}

@@ -64,7 +64,7 @@ func runTests(m *testing.M) int {
 }
 
 // newNodes returns nodes with the ids first, first+1, ..., which are not started.
-func newNodes(t *testing.T, cluster, first, n int) (all []*node) {
+func newNodes(t *testing.T, first, n int) (all []*node) {
 	free, err := ports.Free(2 * n)
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func newNodes(t *testing.T, cluster, first, n int) (all []*node) {
 		id := fmt.Sprint(first + i)
 		all = append(all, &node{
 			t: t, address: free[2*i], http: free[2*i+1], logFile: filepath.Join(dir, id+".log"),
-			args: []string{program, "-cluster", fmt.Sprint(cluster), "-id", id, "-dir", filepath.Join(dir, id), "-http", free[2*i+1]},
+			args: []string{program, "-id", id, "-dir", filepath.Join(dir, id), "-http", free[2*i+1]},
 		})
 	}
 	return all
@@ -169,7 +169,7 @@ func threeNodes(t *testing.T) []*node {
 	if testing.Short() {
 		t.Skip("builds and runs processes")
 	}
-	nodes := newNodes(t, 1, 1, 3)
+	nodes := newNodes(t, 1, 3)
 	for _, n := range nodes {
 		n.args = append(n.args, "-peers", peers(1, nodes))
 		n.start()
@@ -220,7 +220,7 @@ func TestEachNodeIsKilledOnceUnderLoadAndNothingAcknowledgedIsLost(t *testing.T)
 func TestMembersComeAndGoByIDAndAddress(t *testing.T) {
 	nodes := threeNodes(t)
 	nodes[0].settled("PUT", "/kv/greeting", "hello")
-	joining := newNodes(t, 1, 4, 2)
+	joining := newNodes(t, 4, 2)
 	for _, n := range joining {
 		n.args = append(n.args, "-join", "-listen", n.address, "-peers", peers(2, nodes[1:2])) // any member will do
 		n.start()
@@ -230,7 +230,8 @@ func TestMembersComeAndGoByIDAndAddress(t *testing.T) {
 	fourth.has("greeting", "hello")
 
 	require.NoError(t, nodes[2].process.Kill())
-	nodes[0].settled("PUT", "/members/5?replace=3", fifth.address)
+	nodes[0].settled("PUT", "/members/5", fifth.address)
+	nodes[0].settled("DELETE", "/members/3", "")
 	nodes[1].settled("DELETE", "/members/1", "")
 	fifth.has("greeting", "hello")
 	list, _ := fifth.settled("GET", "/members", "")
@@ -252,32 +253,6 @@ func TestMembersComeAndGoByIDAndAddress(t *testing.T) {
 	fifth.has("greeting", "hello again")
 }
 
-func TestBackupOfARunningClusterBeginsAnotherOne(t *testing.T) {
-	nodes := threeNodes(t)
-	nodes[0].settled("PUT", "/kv/a", "1")
-	nodes[1].settled("PUT", "/kv/b", "2")
-	backup, _ := nodes[2].settled("GET", "/backup", "")
-	nodes[0].settled("PUT", "/kv/a", "later")
-
-	other := newNodes(t, 2, 1, 1)[0]
-	other.args = append(other.args, "-peers", peers(1, []*node{other}))
-	file := filepath.Join(t.TempDir(), "backup")
-	begin := func() (string, error) {
-		out, err := exec.Command(other.args[0], append(other.args[1:len(other.args):len(other.args)], "-restore", file)...).CombinedOutput()
-		return string(out), err
-	}
-	require.NoError(t, os.WriteFile(file, []byte(backup[:len(backup)-1]), 0o600))
-	out, err := begin()
-	require.Error(t, err, "a part of a backup: %s", out)
-	require.NoError(t, os.WriteFile(file, []byte(backup), 0o600))
-	out, err = begin()
-	require.NoError(t, err, out)
-	require.Contains(t, out, "of cluster 1")
-	other.start()
-	other.has("a", "1")
-	other.has("b", "2")
-}
-
 func TestWritesAreConditionalAndAnswersSaySo(t *testing.T) {
 	nodes := threeNodes(t)
 	_, first := nodes[0].settled("PUT", "/kv/x", "one")
@@ -291,12 +266,12 @@ func TestWritesAreConditionalAndAnswersSaySo(t *testing.T) {
 		{"DELETE", "/kv/x", "", first, http.StatusPreconditionFailed},
 		{"PUT", "/kv/x", "three", "seven", http.StatusBadRequest},
 		{"PUT", "/kv/", "no key", "", http.StatusBadRequest},
-		{"PUT", "/kv/x", strings.Repeat("x", maxValueBytes+1), "", http.StatusRequestEntityTooLarge},
+		{"PUT", "/kv/x", strings.Repeat("x", maxValueBytes+1), "", http.StatusBadRequest},
 		{"GET", "/kv/y", "", "", http.StatusNotFound},
-		{"DELETE", "/kv/y", "", "", http.StatusNotFound},
+		{"DELETE", "/kv/y", "", `"1"`, http.StatusPreconditionFailed},
 		{"PUT", "/members/four", "127.0.0.1:1", "", http.StatusBadRequest},
 		{"PUT", "/members/4", "nowhere", "", http.StatusBadRequest},
-		{"PUT", "/members/4?replace=x", "127.0.0.1:1", "", http.StatusBadRequest},
+		{"DELETE", "/members/four", "", "", http.StatusBadRequest},
 	} {
 		_, _, err := nodes[2].answered(row.method, row.path, row.body, row.match)
 		var status errStatus
@@ -309,8 +284,6 @@ func TestWritesAreConditionalAndAnswersSaySo(t *testing.T) {
 	require.Equal(t, `"0"`, none)
 	_, again := nodes[1].settled("PUT", "/kv/x", "one")
 	require.NotContains(t, []string{first, second, none}, again, "a number is not used twice")
-	local, _ := nodes[1].settled("GET", "/kv/x?local", "")
-	require.Equal(t, "one", local)
 }
 
 func TestTableIsReadBackAsItWasWritten(t *testing.T) {
@@ -320,11 +293,11 @@ func TestTableIsReadBackAsItWasWritten(t *testing.T) {
 		require.NoError(t, err)
 		return a.Apply(data)
 	}
-	require.Equal(t, outcome{changed: true, version: 1}, propose(command{Key: "k", Value: []byte{0xff, 0}}))
-	require.Equal(t, outcome{changed: true}, propose(command{Key: "k", Delete: true}))
+	require.Equal(t, outcome{version: 1}, propose(command{Key: "k", Value: []byte{0xff, 0}}))
+	require.Equal(t, outcome{}, propose(command{Key: "k", Delete: true}))
 	absent := uint64(0)
-	require.Equal(t, outcome{changed: true, version: 3}, propose(command{Key: "k", Value: []byte("v"), If: &absent}))
-	require.Equal(t, outcome{version: 3}, propose(command{Key: "k", If: &absent}))
+	require.Equal(t, outcome{version: 3}, propose(command{Key: "k", Value: []byte("v"), If: &absent}))
+	require.Equal(t, outcome{refused: true, version: 3}, propose(command{Key: "k", If: &absent}))
 	require.Error(t, a.Apply([]byte("{")).(error))
 	var file bytes.Buffer
 	require.NoError(t, a.Write(&file))

@@ -184,29 +184,25 @@ func (g *Gate) Stalled() error {
 	return g.full
 }
 
-// Wait returns when there is room, or with an error if the gate is shut or the
-// waiting was ended.
-func (g *Gate) Wait(ended <-chan struct{}) error {
-	for {
-		if !g.isFull.Load() {
-			return g.Failure()
-		}
+// wait returns true when there is room, false when ended is closed before that, or an
+// error if the gate is shut.
+func (g *Gate) wait(ended <-chan struct{}) (room bool, err error) {
+	for g.isFull.Load() {
 		g.mu.Lock()
-		room := g.room
+		comes := g.room
 		g.mu.Unlock()
-		if room == nil {
+		if comes == nil {
 			continue
 		}
 		select {
-		case <-room:
+		case <-comes:
 		case <-g.dead:
+			return false, g.Failure()
 		case <-ended:
-			return fmt.Errorf("%w; the host has ended, the log has what is not applied", g.Stalled())
-		}
-		if err := g.Failure(); err != nil {
-			return err
+			return false, nil
 		}
 	}
+	return true, g.Failure()
 }
 
 // Failure returns why the gate is shut, or nil.
@@ -234,4 +230,23 @@ func (g *Gate) Shut(err error) {
 func (g *Gate) Settle() {
 	g.disk.Lock()
 	defer g.disk.Unlock()
+}
+
+// Logger is for Pebble: its errors are passed on, and its reports of progress left out.
+type Logger struct{ gate *Gate }
+
+// Logger returns one.
+func (g *Gate) Logger() Logger { return Logger{g} }
+
+// Infof implements pebble.Logger.
+func (l Logger) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger.
+func (l Logger) Errorf(format string, args ...any) { l.gate.opts.Logf("pebble: "+format, args...) }
+
+// Fatalf must not return, because Pebble calls it when going on would lose data: the
+// caller waits until the process ends.
+func (l Logger) Fatalf(format string, args ...any) {
+	l.gate.Fail(fmt.Errorf("pebble: "+format, args...))
+	select {}
 }

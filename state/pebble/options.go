@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/state"
 )
@@ -107,7 +108,7 @@ func (o *Options) setDefaults() {
 const memTables = 4
 
 // pebbleOptions are those of the database.
-func (db *DB) pebbleOptions() *pebble.Options {
+func (db *DB) pebbleOptions(g *gate.Gate) *pebble.Options {
 	o := &pebble.Options{
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                db.opts.MemTableBytes,
@@ -117,34 +118,18 @@ func (db *DB) pebbleOptions() *pebble.Options {
 	if db.opts.Adjust != nil {
 		db.opts.Adjust(o)
 	}
-	o.FS = db.gate.FS(db.opts.FS)
+	o.FS = g.FS(db.opts.FS)
 	o.DisableWAL = true
 	o.Comparer = pebble.DefaultComparer
 	o.Merger = nil
 	o.ReadOnly = false
-	o.Logger = logger{db}
+	o.Logger = g.Logger()
 	o.EventListener = &pebble.EventListener{
 		FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
-		BackgroundError: db.gate.Fail,
+		BackgroundError: g.Fail,
 		DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
 	}
 	return o
-}
-
-// logger passes Pebble's errors on and leaves its reports of progress out.
-type logger struct{ db *DB }
-
-// Infof implements pebble.Logger.
-func (l logger) Infof(string, ...any) {}
-
-// Errorf implements pebble.Logger.
-func (l logger) Errorf(format string, args ...any) { l.db.opts.Logf("pebble: "+format, args...) }
-
-// Fatalf must not return: Pebble calls it when going on would lose data. The caller
-// waits until the process ends.
-func (l logger) Fatalf(format string, args ...any) {
-	l.db.gate.Fail(fmt.Errorf("pebble: "+format, args...))
-	select {}
 }
 
 // damage marks Pebble's reports of corruption.

@@ -25,11 +25,12 @@ const restoreBatchBytes = 1 << 20
 // Restore implements [rawnode.StateMachine]. Since Pebble keeps the order of writes
 // through a crash, the record that makes a generation the state is there only if all of
 // the generation is.
-func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) (err error) {
-	if err := s.db.acquire(); err != nil {
+func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.db.release()) }()
+	defer s.db.base.Release()
 	if err := s.ready(); err != nil {
 		return err
 	}
@@ -37,19 +38,19 @@ func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) (err error) {
 		return fmt.Errorf("%w: a snapshot of index %d for a state at index %d, want %d or more: a state does not go back", state.ErrInvalid, to.Index, s.meta.applied, max(s.meta.applied, 1))
 	}
 	old, fresh := s.meta.generation, s.meta.generation+1
-	if err := s.remove(fresh); err != nil { // what a Restore has left that a host's end cut short
+	if err := s.remove(p, fresh); err != nil { // what a Restore has left that a host's end cut short
 		return err
 	}
-	r := &restorer{s: s, generation: fresh, frames: &frames.Reader{From: body, Number: 1}}
+	r := &restorer{s: s, db: p, generation: fresh, frames: &frames.Reader{From: body, Number: 1}}
 	if err := r.run(); err != nil {
 		err = fmt.Errorf("restore a snapshot of index %d: %w", to.Index, err)
-		if s.late != nil {
+		if s.writer.Left() {
 			s.broken = err // what the batch writes is removed by the next Restore, or start
 			return err
 		}
-		return errors.Join(err, s.remove(fresh))
+		return errors.Join(err, s.remove(p, fresh))
 	}
-	if err := s.replace(meta{fresh, to.Index}, to.Host, old); err != nil {
+	if err := s.replace(p, meta{fresh, to.Index}, to.Host, old); err != nil {
 		s.broken = fmt.Errorf("restore a snapshot of index %d: %w", to.Index, err)
 		return s.broken
 	}
@@ -57,8 +58,8 @@ func (s *State) Restore(to rawnode.SnapshotMeta, body io.Reader) (err error) {
 }
 
 // replace makes a generation the state, durably, and removes the old one.
-func (s *State) replace(m meta, host []byte, old uint64) error {
-	b := s.db.pebble.NewBatch()
+func (s *State) replace(p *pebble.DB, m meta, host []byte, old uint64) error {
+	b := p.NewBatch()
 	err := errors.Join(b.Set(metaKey(s.group, 'm'), m.encode(), nil), put(b, metaKey(s.group, 'h'), host))
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -66,20 +67,19 @@ func (s *State) replace(m meta, host []byte, old uint64) error {
 	if err := s.commit(b); err != nil {
 		return err
 	}
-	if _, err := s.reload(); err != nil {
+	if _, err := s.reload(p); err != nil {
 		return err
 	}
-	if err := s.remove(old); err != nil {
+	if err := s.remove(p, old); err != nil {
 		return err
 	}
-	ended, _ := s.ended()
-	return s.db.flush(ended)
+	return s.writer.Do(func(p *pebble.DB) error { return p.Flush() })
 }
 
 // remove removes a generation.
-func (s *State) remove(generation uint64) error {
+func (s *State) remove(p *pebble.DB, generation uint64) error {
 	prefix := generationKey(s.group, generation)
-	b := s.db.pebble.NewBatch()
+	b := p.NewBatch()
 	if err := b.DeleteRange(prefix, after(prefix), nil); err != nil {
 		return errors.Join(err, b.Close())
 	}
@@ -89,13 +89,14 @@ func (s *State) remove(generation uint64) error {
 // restorer writes a snapshot's contents into an empty generation.
 type restorer struct {
 	s          *State
+	db         *pebble.DB
 	generation uint64
 	frames     *frames.Reader
 	batch      *pebble.Batch
 }
 
 func (r *restorer) run() (err error) {
-	r.batch = r.s.db.pebble.NewBatch()
+	r.batch = r.db.NewBatch()
 	defer func() { err = errors.Join(err, r.batch.Close()) }()
 	if err := r.sessions(); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (r *restorer) commit() error {
 		return err
 	}
 	full := r.batch
-	r.batch = r.s.db.pebble.NewBatch()
+	r.batch = r.db.NewBatch()
 	return r.s.commit(full)
 }
 

@@ -40,12 +40,14 @@ func (s *snapshot) Meta() rawnode.SnapshotMeta { return s.meta }
 
 // Snapshot implements [rawnode.StateMachine].
 func (s *State) Snapshot() (rawnode.Snapshot, error) {
-	if err := s.db.acquire(); err != nil {
+	db, err := s.db.base.Use()
+	if err != nil {
 		return nil, err
 	}
-	now, err := freeze(s.db.pebble)
+	now, err := freeze(db)
 	if err != nil {
-		return nil, errors.Join(err, s.db.release())
+		s.db.base.Release()
+		return nil, err
 	}
 	p := &snapshot{s: s, now: now, next: (*snapshot).sessions}
 	p.out = &frames.Writer{To: &p.buf, Number: 1}
@@ -131,7 +133,8 @@ func (s *snapshot) Close() (err error) {
 	if s.it != nil {
 		err = s.it.Close()
 	}
-	err = errors.Join(err, s.now.at.Close(), s.s.db.release())
+	err = errors.Join(err, s.now.at.Close())
+	s.s.db.base.Release()
 	s.now, s.it, s.err = frozen{}, nil, state.ErrClosed
 	s.buf.Reset()
 	return err

@@ -8,11 +8,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/state"
@@ -30,6 +30,7 @@ type Apply func(tx *Tx, command []byte) (result any, err error)
 // the same time.
 type State struct {
 	db     *DB
+	writer *writer // Interrupt is for any goroutine, all else for the one that applies
 	group  uint64
 	apply  Apply
 	limits *session.Limits
@@ -38,14 +39,9 @@ type State struct {
 	meta     meta
 	sessions *envelope.Sessions // nil: without
 	broken   error              // set when memory and database may differ, until Load
-	late     <-chan error       // of a commit that still waits for room; nil: none
 
 	durable atomic.Uint64 // index that survives a crash, as of seen
 	seen    atomic.Uint64 // flushes of the database then
-
-	mu          sync.Mutex
-	interrupted chan struct{} // closed by Interrupt
-	reason      error
 }
 
 // Static checks of what a host looks for.
@@ -65,19 +61,20 @@ func (db *DB) Group(group uint64, apply Apply, o GroupOptions) (*State, error) {
 			return nil, fmt.Errorf("%w: GroupOptions.Sessions: %w", state.ErrInvalid, err)
 		}
 	}
-	if err := db.acquire(); err != nil {
+	p, err := db.base.Use()
+	if err != nil {
 		return nil, err
 	}
-	s := &State{db: db, group: group, apply: apply, limits: o.Sessions, interrupted: make(chan struct{})}
-	err := s.begin()
-	if err := errors.Join(err, db.release()); err != nil {
+	defer db.base.Release()
+	s := &State{db: db, writer: gate.NewWriter(db.base), group: group, apply: apply, limits: o.Sessions}
+	if err := s.begin(p); err != nil {
 		return nil, fmt.Errorf("open state of group %d in %s: %w", group, db.opts.Dir, err)
 	}
 	return s, nil
 }
 
 // begin finds the state, and removes what a crash left of others.
-func (s *State) begin() error {
+func (s *State) begin(p *pebble.DB) error {
 	s.db.mu.Lock()
 	taken := s.db.groups[s.group] != nil
 	if !taken {
@@ -87,7 +84,7 @@ func (s *State) begin() error {
 	if taken {
 		return fmt.Errorf("%w: the group's state is open already", state.ErrInvalid)
 	}
-	err := s.find()
+	err := s.find(p)
 	if err != nil {
 		s.db.mu.Lock()
 		defer s.db.mu.Unlock()
@@ -97,14 +94,14 @@ func (s *State) begin() error {
 }
 
 // find is begin without the mutex, because removing may wait for room on the disk.
-func (s *State) find() error {
-	if _, err := s.reload(); err != nil {
+func (s *State) find(p *pebble.DB) error {
+	if _, err := s.reload(p); err != nil {
 		return err
 	}
 	all := append([]byte{prefixState}, metaKey(s.group, 0)[1:9]...)
 	own := generationKey(s.group, s.meta.generation)
 	for _, r := range [][2][]byte{{all, own}, {after(own), after(all)}} {
-		if err := s.removeIfAny(r[0], r[1]); err != nil {
+		if err := s.removeIfAny(p, r[0], r[1]); err != nil {
 			return err
 		}
 	}
@@ -113,8 +110,8 @@ func (s *State) find() error {
 }
 
 // removeIfAny removes a range of keys that may be empty.
-func (s *State) removeIfAny(from, to []byte) error {
-	it, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+func (s *State) removeIfAny(p *pebble.DB, from, to []byte) error {
+	it, err := p.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return damage(err)
 	}
@@ -122,18 +119,18 @@ func (s *State) removeIfAny(from, to []byte) error {
 	if err := errors.Join(damage(it.Error()), it.Close()); err != nil || !any {
 		return err
 	}
-	return s.db.pebble.DeleteRange(from, to, pebble.NoSync)
+	return p.DeleteRange(from, to, pebble.NoSync)
 }
 
 // reload reads what is kept in memory beside the database, and returns the host's bytes.
-func (s *State) reload() (host []byte, err error) {
-	m, host, err := metaOf(present{s.db.pebble}, s.group)
+func (s *State) reload(p *pebble.DB) (host []byte, err error) {
+	m, host, err := metaOf(present{p}, s.group)
 	if err != nil {
 		return nil, err
 	}
 	rows := map[session.ID][]byte{}
 	prefix := partKey(s.group, m.generation, partSession)
-	v := view{from: present{s.db.pebble}, prefix: prefix}
+	v := view{from: present{p}, prefix: prefix}
 	err = v.Scan(nil, nil, func(key, value []byte) bool {
 		if len(key) == 8 {
 			rows[session.ID(binary.BigEndian.Uint64(key))] = bytes.Clone(value)
@@ -171,19 +168,15 @@ func metaOf(r source, group uint64) (m meta, host []byte, err error) {
 // Load implements [rawnode.StateMachine]. What another host of the same State has applied
 // is flushed first.
 func (s *State) Load() (applied uint64, host []byte, err error) {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { err = errors.Join(err, s.db.release()) }()
-	s.mu.Lock()
-	if s.reason != nil {
-		s.interrupted, s.reason = make(chan struct{}), nil
-	}
-	s.mu.Unlock()
-	if err := s.settle(); err != nil {
+	defer s.db.base.Release()
+	if err := s.writer.Begin(); err != nil {
 		return 0, nil, err
 	}
-	if host, err = s.reload(); err != nil {
+	if host, err = s.reload(p); err != nil {
 		return 0, nil, err
 	}
 	durable, err := s.Durable()
@@ -194,21 +187,7 @@ func (s *State) Load() (applied uint64, host []byte, err error) {
 }
 
 // Interrupt implements [rawnode.Interruptible].
-func (s *State) Interrupt(reason error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.reason == nil {
-		s.reason = fmt.Errorf("%w: %w", state.ErrInterrupted, reason)
-		close(s.interrupted)
-	}
-}
-
-// ended returns a channel that is closed when the host has ended, and why it has.
-func (s *State) ended() (<-chan struct{}, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.interrupted, s.reason
-}
+func (s *State) Interrupt(reason error) { s.writer.Interrupt(reason) }
 
 // Stalled returns nil while commands can be applied, and else why they wait: hosts look
 // for it.
@@ -219,28 +198,25 @@ func (s *State) ready() error {
 	if s.broken != nil {
 		return s.broken
 	}
-	ended, reason := s.ended()
-	if reason != nil {
-		return reason
-	}
-	return s.db.gate.Wait(ended)
+	return s.writer.Ready()
 }
 
 // Apply implements [rawnode.StateMachine]: the batch, its index and the host's bytes are
 // one batch of the database.
-func (s *State) Apply(b rawnode.Batch) (results []any, err error) {
-	if err := s.db.acquire(); err != nil {
+func (s *State) Apply(b rawnode.Batch) ([]any, error) {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.db.release()) }()
+	defer s.db.base.Release()
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
 	if b.Index <= s.meta.applied {
 		return nil, fmt.Errorf("%w: a batch of index %d for a state at index %d, want a higher one: nothing is applied twice", state.ErrInvalid, b.Index, s.meta.applied)
 	}
-	batch := s.db.pebble.NewIndexedBatch()
-	results, err = s.fill(batch, b)
+	batch := p.NewIndexedBatch()
+	results, err := s.fill(batch, b)
 	if err != nil {
 		err = errors.Join(err, batch.Close())
 	} else {
@@ -254,45 +230,9 @@ func (s *State) Apply(b rawnode.Batch) (results []any, err error) {
 	return results, nil
 }
 
-// commit writes a batch and closes it. Pebble waits when it has as many memtables as it
-// may, and the disk is full or slow. Then a host that has ended does not wait with it,
-// and Load finds out what became of the batch.
+// commit writes a batch and closes it.
 func (s *State) commit(batch *pebble.Batch) error {
-	done, err := s.db.start(func() error { return errors.Join(batch.Commit(pebble.NoSync), batch.Close()) })
-	if err != nil {
-		return errors.Join(err, batch.Close())
-	}
-	ended, _ := s.ended()
-	select {
-	case err := <-done:
-		return err
-	case <-s.db.gate.Dead():
-		s.late = done
-		return s.db.gate.Failure()
-	case <-ended:
-		s.late = done
-		_, reason := s.ended()
-		return reason
-	}
-}
-
-// settle waits for a commit that the last host has left, but not for room on the disk.
-func (s *State) settle() error {
-	if s.late == nil {
-		return nil
-	}
-	select {
-	case err := <-s.late: // whatever became of it is in the database
-		if err != nil {
-			s.db.opts.Logf("a batch that the last host left: %v", err)
-		}
-		s.late = nil
-		return nil
-	case <-s.db.gate.Fills():
-		return fmt.Errorf("a batch of the last host waits: %w", ErrFull)
-	case <-s.db.gate.Dead():
-		return s.db.gate.Failure()
-	}
+	return s.writer.Do(func(*pebble.DB) error { return errors.Join(batch.Commit(pebble.NoSync), batch.Close()) })
 }
 
 // fill puts a batch of commands, and all that belongs to it, into a batch of the
@@ -334,17 +274,18 @@ func put(b *pebble.Batch, key, value []byte) error {
 }
 
 // Durable implements [rawnode.StateMachine].
-func (s *State) Durable() (index uint64, err error) {
-	if err := s.db.acquire(); err != nil {
+func (s *State) Durable() (uint64, error) {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, s.db.release()) }()
+	defer s.db.base.Release()
 	flushes := s.db.flushes.Load()
 	if flushes == s.seen.Load() {
 		return s.durable.Load(), nil
 	}
 	key := metaKey(s.group, 'm')
-	it, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: after(key), OnlyReadGuaranteedDurable: true})
+	it, err := p.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: after(key), OnlyReadGuaranteedDurable: true})
 	if err != nil {
 		return 0, damage(err)
 	}
@@ -373,11 +314,12 @@ func raise(a *atomic.Uint64, v uint64) {
 // meanwhile. The reader is valid until f returns. A read behind [rawnode.Host.Read] is
 // linearizable.
 func (s *State) View(f func(Reader) error) (err error) {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.db.release()) }()
-	now, err := freeze(s.db.pebble)
+	defer s.db.base.Release()
+	now, err := freeze(p)
 	if err != nil {
 		return err
 	}

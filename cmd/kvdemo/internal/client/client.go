@@ -217,22 +217,21 @@ func (c *Client) Status(ctx context.Context) []NodeStatus {
 	return all
 }
 
-// Health asks every endpoint at once whether its node serves clients: it must
-// answer a linearizable read of all its groups, and have room to write. The
-// response is how long that took.
+// Health asks every endpoint at once whether its node serves clients: the node must
+// have room to write, and answer a linearizable read of all its groups. The response is
+// how long the read took. Room is asked for first, because reads may wait for room.
 func (c *Client) Health(ctx context.Context) []Answer[time.Duration] {
 	return everywhere(ctx, c, func(ctx context.Context, conn *grpc.ClientConn) (time.Duration, error) {
-		begin, node := time.Now(), kvpb.NewKVClient(conn)
-		_, err := node.List(ctx, &kvpb.ListRequest{Limit: 1})
-		took := time.Since(begin)
+		s, err := kvpb.NewKVClient(conn).Status(ctx, &kvpb.StatusRequest{})
 		if err != nil {
-			return took, err
+			return 0, err
 		}
-		s, err := node.Status(ctx, &kvpb.StatusRequest{})
-		if err == nil && s.GetStalled() != "" {
-			err = fmt.Errorf("it has no room to write: %s", s.GetStalled())
+		if s.GetStalled() != "" {
+			return 0, fmt.Errorf("it has no room to write: %s", s.GetStalled())
 		}
-		return took, err
+		begin := time.Now()
+		_, err = kvpb.NewKVClient(conn).List(ctx, &kvpb.ListRequest{Limit: 1})
+		return time.Since(begin), err
 	})
 }
 

@@ -122,8 +122,10 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 		return inDoubt(doubt)
 	}
 	var reasons []string
+	connected := false
 	for _, err := range refusals {
 		if err != nil {
+			connected = connected || !errors.Is(err, errUnreachable)
 			reasons = append(reasons, err.Error())
 		}
 	}
@@ -133,6 +135,8 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 		return fmt.Errorf("%w (%s)", ctx.Err(), said)
 	case ctx.Err() == nil:
 		return fmt.Errorf("%w (%s): check the endpoints and the certificates", ErrUnavailable, said)
+	case !connected && len(reasons) == len(refusals):
+		return fmt.Errorf("%w (%s): check that nodes run there, as after kvdemo demo --serve, or name others with --endpoints", ErrUnavailable, said)
 	}
 	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", ErrUnavailable, said)
 }

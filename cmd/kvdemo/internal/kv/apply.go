@@ -20,24 +20,25 @@ const retainedBatchBytes = 256 << 10
 // Apply implements rawnode.StateMachine: it applies commands in order and brings
 // the state to the given log index, all at once. Each result is a Result.
 //
-// While the disk is full it waits, until Interrupt. An index at or below Applied is an error: the
-// caller lost count. Any other error means that the state could not be written;
-// nothing may be applied any more.
+// While the disk is full Apply waits, until Interrupt. An index at or below Applied is an
+// error: the caller lost count. After any other error the batch may be in the database or
+// not, and nothing is applied until Load.
 func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return nil, err
 	}
-	defer s.db.release()
+	defer s.db.base.Release()
 	if s.broken != nil {
 		return nil, s.broken
 	}
 	if b.Index <= s.meta.applied {
 		return nil, fmt.Errorf("%w index: %d is applied again, the state is at %d", ErrInvalid, b.Index, s.meta.applied)
 	}
-	if err := s.db.gate.Wait(s.hostEnded()); err != nil {
+	if err := s.changes.Ready(); err != nil {
 		return nil, err
 	}
-	w := s.begin(b.Commands)
+	w := s.begin(p, b.Commands)
 	results := make([]any, len(b.Commands))
 	for i, data := range b.Commands {
 		var err error
@@ -52,6 +53,16 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 	if err := w.finish(s.meta, s.host); err != nil {
 		return nil, s.breaks(fmt.Errorf("apply index %d: %w", b.Index, err))
 	}
+	batch, level := w.batch, s.tables.level()
+	err = s.changes.Do(func(p *pebble.DB) error {
+		if err := s.db.raise(p, level); err != nil {
+			return err
+		}
+		return batch.Commit(pebble.NoSync)
+	})
+	if err != nil {
+		return nil, s.breaks(fmt.Errorf("apply index %d: %w", b.Index, err))
+	}
 	s.applied.Store(b.Index)
 	s.revision.Store(s.meta.position)
 	s.gauges.set(s.tables)
@@ -62,8 +73,10 @@ func (s *Store) Apply(b rawnode.Batch) ([]any, error) {
 	return results, nil
 }
 
-// breaks notes that memory and database may differ from now on.
+// breaks notes that memory and database may differ from now on. A commit that was left may
+// still use the batch.
 func (s *Store) breaks(err error) error {
+	s.batch = nil
 	s.broken = fmt.Errorf("%w: %w", ErrFailed, err)
 	return s.broken
 }
@@ -102,19 +115,19 @@ type writer struct {
 }
 
 // begin starts a batch that has room for the commands.
-func (s *Store) begin(commands [][]byte) *writer {
+func (s *Store) begin(p *pebble.DB, commands [][]byte) *writer {
 	need, looks := 1<<10, s.tables.sorted > 0
 	for _, c := range commands {
 		need += len(c) + 64
 		looks = looks || len(c) > 0 && (Op(c[0]&^inSession) == OpDelete || Op(c[0]&^inSession) > lastOfBase)
 	}
 	w := &s.writer
-	*w = writer{space: s.space(), tables: s.tables, pebble: s.db.pebble, metaKey: s.metaKey, cause: EventDelete, db: s.db}
+	*w = writer{space: s.space(), tables: s.tables, pebble: p, metaKey: s.metaKey, cause: EventDelete, db: s.db}
 	switch {
 	case need > retainedBatchBytes:
-		w.batch = s.db.pebble.NewBatchWithSize(need)
+		w.batch = p.NewBatchWithSize(need)
 	case s.batch == nil:
-		s.batch = s.db.pebble.NewBatchWithSize(retainedBatchBytes, pebble.WithMaxRetainedSizeBytes(2*retainedBatchBytes))
+		s.batch = p.NewBatchWithSize(retainedBatchBytes, pebble.WithMaxRetainedSizeBytes(2*retainedBatchBytes))
 		w.batch = s.batch
 	default:
 		s.batch.Reset()
@@ -127,7 +140,7 @@ func (s *Store) begin(commands [][]byte) *writer {
 	return w
 }
 
-// finish writes what goes with the commands, and commits.
+// finish adds what goes with the commands.
 func (w *writer) finish(m meta, host []byte) error {
 	for id, row := range w.tables.sessions.Changes() {
 		var name [8]byte
@@ -145,10 +158,7 @@ func (w *writer) finish(m meta, host []byte) error {
 	op := w.batch.SetDeferred(len(w.metaKey), metaBytes+len(host))
 	copy(op.Key, w.metaKey)
 	copy(op.Value[len(m.append(op.Value[:0])):], host)
-	if err := errors.Join(op.Finish(), w.db.raise(w.tables.level())); err != nil {
-		return err
-	}
-	return w.batch.Commit(pebble.NoSync)
+	return op.Finish()
 }
 
 // set writes a record into the batch's own memory, so that a large value is

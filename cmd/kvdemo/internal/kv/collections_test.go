@@ -294,12 +294,12 @@ func TestCollectionsHaveBounds(t *testing.T) {
 
 	// A set at its bound, as if it had been filled.
 	act(t, s, Action{Kind: ActSortedAdd, Key: "z", Value: scoredList(scoredMember{1, "a"})})
-	stored, err := get(s.db.pebble, s.space().key(secData, []byte("z")))
+	stored, err := present{inner(t, s.db)}.get(s.space().key(secData, []byte("z")))
 	require.NoError(t, err)
 	found, err := openRecord([]byte("z"), stored)
 	require.NoError(t, err)
 	found.sorted.bytes = MaxSortedBytes - 5
-	require.NoError(t, s.db.pebble.Set(s.space().key(secData, []byte("z")), found.sorted.record([]byte("z")), pebble.NoSync))
+	require.NoError(t, inner(t, s.db).Set(s.space().key(secData, []byte("z")), found.sorted.record([]byte("z")), pebble.NoSync))
 	require.Equal(t, TxnFull, act(t, s, Action{Kind: ActSortedAdd, Key: "z", Value: scoredList(scoredMember{1, "b"})}).Code)
 
 	for want, a := range map[string]Action{
@@ -389,13 +389,13 @@ func TestDamagedCollectionsAreFound(t *testing.T) {
 		s := openLevel(t, 2)
 		act(t, s, Action{Kind: ActHashSet, Key: "h", Value: list("f", "1")})
 		act(t, s, Action{Kind: ActSortedAdd, Key: "z", Value: scoredList(scoredMember{1, "m"})})
-		require.NoError(t, scan(s.db.pebble, s.space(), sec, func(key, value []byte) error {
+		require.NoError(t, scan(present{inner(t, s.db)}, s.space(), sec, func(key, value []byte) error {
 			if sec == secData && string(key) != name {
 				return nil
 			}
 			bad := bytes.Clone(value)
 			bad[len(bad)-1] ^= 1
-			return s.db.pebble.Set(s.space().key(sec, key), bad, pebble.NoSync)
+			return inner(t, s.db).Set(s.space().key(sec, key), bad, pebble.NoSync)
 		}))
 		_, listed := s.List(Query{Digests: true})
 		_, looked := s.Look([]Action{{Kind: ActHash, Key: "h"}, {Kind: ActSortedScore, Key: "z", Value: []byte("m")}})

@@ -7,8 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // A key can have a deadline. The state machine has no clock: a key stays until a
@@ -76,11 +74,11 @@ func (w *writer) deadline(key []byte) (int64, error) {
 	if w.tables.deadlines == 0 {
 		return 0, nil
 	}
-	return storedDeadline(w.pebble, w.space, key)
+	return storedDeadline(present{w.pebble}, w.space, key)
 }
 
-func storedDeadline(r pebble.Reader, sp space, key []byte) (int64, error) {
-	b, err := get(r, sp.key(secDeadline, key))
+func storedDeadline(r source, sp space, key []byte) (int64, error) {
+	b, err := r.get(sp.key(secDeadline, key))
 	if b == nil || err != nil {
 		return 0, err
 	}
@@ -144,13 +142,13 @@ func (s *Store) Deadline(key string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	stored, err := get(v.snap, v.space.key(secData, []byte(key)))
+	stored, err := v.now.get(v.space.key(secData, []byte(key)))
 	d := int64(0)
 	if err == nil && stored == nil {
 		err = fmt.Errorf("%w: %q", ErrNotFound, key)
 	}
 	if err == nil {
-		d, err = storedDeadline(v.snap, v.space, []byte(key))
+		d, err = storedDeadline(v.now, v.space, []byte(key))
 	}
 	return d, errors.Join(err, v.close())
 }
@@ -166,12 +164,9 @@ func (s *Store) Due(now int64) (keys []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	it, err := v.snap.NewIter(&pebble.IterOptions{
-		LowerBound: v.space.key(secDue, nil),
-		UpperBound: v.space.key(secDue, dueName(now+1, nil)),
-	})
+	it, err := v.now.iter(v.space.key(secDue, nil), v.space.key(secDue, dueName(now+1, nil)))
 	if err != nil {
-		return nil, errors.Join(damage(err), v.close())
+		return nil, errors.Join(err, v.close())
 	}
 	size := 0
 	for ok := it.First(); ok && len(keys) < MaxExpireKeys; ok = it.Next() {

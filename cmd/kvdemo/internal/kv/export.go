@@ -23,7 +23,7 @@ func (s *Store) Export() (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := get(v.snap, s.metaKey)
+	b, err := v.now.get(s.metaKey)
 	var m meta
 	if err == nil {
 		m, _, err = parseMeta(b)
@@ -68,9 +68,9 @@ func (x *Exported) Next() ([]byte, error) {
 // Each calls f with each key in order, until f returns an error.
 func (e *Export) Each(f func(*Exported) error) error {
 	lower := e.view.space.key(secData, nil)
-	it, err := e.view.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: prefixEnd(lower)})
+	it, err := e.view.now.iter(lower, prefixEnd(lower))
 	if err != nil {
-		return damage(err)
+		return err
 	}
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		err = e.one(it, f)
@@ -90,7 +90,7 @@ func (e *Export) one(it *pebble.Iterator, f func(*Exported) error) error {
 		return err
 	}
 	x := &Exported{Key: string(key), Size: r.size(), Type: typeOf(b), inline: r.value}
-	if x.Deadline, err = storedDeadline(e.view.snap, e.view.space, key); err != nil {
+	if x.Deadline, err = storedDeadline(e.view.now, e.view.space, key); err != nil {
 		return err
 	}
 	if r.sorted != nil {

@@ -6,16 +6,20 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/state"
 )
 
 // faulty is a disk of which one can say that it is full.
@@ -24,7 +28,7 @@ type faulty struct {
 	ops  atomic.Int64 // writing ones so far
 	from atomic.Int64 // the first that finds no room; 0: none does
 	// fails says which operations find no room.
-	fails func(errorfs.OpKind) bool
+	fails func(errorfs.Op) bool
 	err   error
 }
 
@@ -40,7 +44,7 @@ func (e *errno) Unwrap() error { return e.Errno }
 func (f *faulty) String() string { return "faulty" }
 
 func (f *faulty) MaybeError(op errorfs.Op) error {
-	if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !f.fails(op.Kind) {
+	if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !f.fails(op) {
 		return nil
 	}
 	if n, from := f.ops.Add(1), f.from.Load(); from > 0 && n >= from {
@@ -50,8 +54,8 @@ func (f *faulty) MaybeError(op errorfs.Op) error {
 }
 
 // needsRoom are the operations that a full disk refuses, before any sync.
-func needsRoom(k errorfs.OpKind) bool {
-	switch k {
+func needsRoom(op errorfs.Op) bool {
+	switch op.Kind {
 	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpLink, errorfs.OpRename, errorfs.OpMkdirAll, errorfs.OpReuseForWrite:
 		return true
 	}
@@ -185,11 +189,12 @@ func requireFilled(t *testing.T, s *Store, index uint64) {
 // so, and what was durable is there after a restart. So does a sync that finds
 // no room, as nobody knows what it left.
 func TestDiskFails(t *testing.T) {
-	syncs := func(k errorfs.OpKind) bool {
+	syncs := func(op errorfs.Op) bool {
+		k := op.Kind
 		return k == errorfs.OpFileSync || k == errorfs.OpFileSyncData || k == errorfs.OpFileSyncTo
 	}
 	for name, c := range map[string]struct {
-		fails func(errorfs.OpKind) bool
+		fails func(errorfs.Op) bool
 		err   error
 	}{
 		"io error":       {needsRoom, &errno{syscall.EIO}},
@@ -202,7 +207,7 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-func failAt(t *testing.T, from int64, fails func(errorfs.OpKind) bool, failure error) {
+func failAt(t *testing.T, from int64, fails func(errorfs.Op) bool, failure error) {
 	f := newFaulty()
 	f.fails, f.err = fails, failure
 	db, s, err := f.open(t)
@@ -288,7 +293,7 @@ func TestFullDiskInterrupted(t *testing.T) {
 			s.Interrupt(errors.New("once more"))
 			select {
 			case err = <-done:
-				require.ErrorIs(t, err, ErrFull)
+				require.ErrorIs(t, err, state.ErrInterrupted)
 			case <-time.After(patient):
 				t.Fatal("it waits for room")
 			}
@@ -302,4 +307,126 @@ func TestFullDiskInterrupted(t *testing.T) {
 			require.NoError(t, db.Close())
 		})
 	}
+}
+
+// While Pebble waits for room for its manifest, every read goes on, and nothing that a node
+// does for its operators waits.
+func TestNothingButWritesWaitsForTheManifest(t *testing.T) {
+	f := newFaulty()
+	f.fails = func(op errorfs.Op) bool { return needsRoom(op) && strings.Contains(op.Path, "MANIFEST") }
+	db, s, err := f.open(t)
+	require.NoError(t, err)
+	large := pattern(PartBytes+1, 1)
+	apply(t, s, append(uploadOf(UploadID{1}, "large", large), put("k", "v"))...)
+	apply(t, s, raiseLevel())
+	require.NoError(t, db.Flush())
+	act(t, s, Action{Kind: ActDeadline, Key: "k", Deadline: 1})
+	flushes := db.Metrics().Flush.Count
+	f.ops.Store(0)
+	f.from.Store(1)
+	require.ErrorIs(t, db.Flush(), ErrFull)
+	for name, call := range map[string]func() error{
+		"List": func() error { _, err := s.List(Query{Digests: true}); return err },
+		"Look": func() error {
+			_, err := s.Look([]Action{{Kind: ActHas, Key: "k"}, {Kind: ActGet, Key: "k"}})
+			return err
+		},
+		"System":   func() error { _, _, err := s.System(); return err },
+		"Deadline": func() error { _, err := s.Deadline("k"); return err },
+		"Due":      func() error { _, err := s.Due(10); return err },
+		"Durable":  func() error { _, err := s.Durable(); return err },
+		"Value":    func() error { require.Equal(t, large, readAll(t, s, "large")); return nil },
+		"Export":   func() error { return exportAll(s) },
+		"Snapshot": func() error { snapshotBytes(t, s); return nil },
+		"Metrics":  func() error { require.NotNil(t, db.Metrics()); return nil },
+		"Upgrade":  func() error { require.ErrorIs(t, db.Upgrade(2), ErrFull); return nil },
+	} {
+		done := make(chan error, 1)
+		go func() { done <- call() }()
+		select {
+		case err := <-done:
+			require.NoError(t, err, name)
+		case <-time.After(patient):
+			t.Errorf("%s waits for room", name)
+		}
+	}
+	f.from.Store(0)
+	require.NoError(t, flushEventually(db))
+	require.Greater(t, db.Metrics().Flush.Count, flushes)
+	require.NoError(t, db.Close())
+}
+
+// exportAll reads an export to its end.
+func exportAll(s *Store) error {
+	e, err := s.Export()
+	if err != nil {
+		return err
+	}
+	err = e.Each(func(x *Exported) error {
+		for {
+			if _, err := x.Next(); err != nil {
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				return err
+			}
+		}
+	})
+	return errors.Join(err, e.Close())
+}
+
+// slow is a disk that takes nothing for a while, and says nothing either.
+type slow struct{ until chan struct{} }
+
+func (s *slow) String() string { return "slow" }
+
+func (s *slow) MaybeError(op errorfs.Op) error {
+	if op.Kind == errorfs.OpCreate {
+		<-s.until
+	}
+	return nil
+}
+
+// Pebble takes no more when its memory is full and the disk is slow. A host that ends does
+// not wait with it, and the next host goes on from what became of the batch.
+func TestHostEndsWhileABatchWaitsInPebble(t *testing.T) {
+	d := &slow{until: make(chan struct{})}
+	close(d.until)
+	fs := vfs.NewCrashableMem()
+	stalled := make(chan struct{}, 1000)
+	db, err := Open("state", Options{
+		Identity: testIdentity, FS: errorfs.Wrap(fs, d), MemTableBytes: 64 << 10, Logf: t.Logf,
+		adjust: func(o *pebble.Options) {
+			o.EventListener.WriteStallBegin = func(pebble.WriteStallBeginInfo) { stalled <- struct{}{} }
+		},
+	})
+	require.NoError(t, err)
+	s, err := db.Group(1)
+	require.NoError(t, err)
+	apply(t, s, put("before", "there"))
+	d.until = make(chan struct{})
+	done := make(chan error, 1)
+	go func() { done <- fill(s, 10*fillIndex) }()
+	select {
+	case <-stalled:
+	case err := <-done:
+		t.Fatalf("no batch waits, and the last one ended with %v", err)
+	}
+	require.NoError(t, db.Stalled(), "the disk is not full")
+	s.Interrupt(errors.New("the host has ended"))
+	select {
+	case err := <-done:
+		require.ErrorIs(t, err, state.ErrInterrupted)
+	case <-time.After(patient):
+		t.Fatal("the host waits for the disk")
+	}
+	require.Equal(t, "there", string(readAll(t, s, "before")))
+	close(d.until)
+	index, _, err := s.Load()
+	require.NoError(t, err)
+	require.Equal(t, s.Applied(), index)
+	requireFilled(t, s, index)
+	require.NoError(t, fill(s, index+fillIndex))
+	requireFilled(t, s, index+fillIndex)
+	require.NoError(t, db.Close())
 }

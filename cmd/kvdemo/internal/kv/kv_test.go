@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -82,18 +83,20 @@ func TestSnapshotContradicts(t *testing.T) {
 	db, s := openMem(t)
 	apply(t, s, append(uploadOf(UploadID{2}, "large", pattern(50, 1)), put("k", "v"))...)
 	part := s.space().key(secPart, partName(1, 0))
-	good, err := get(db.pebble, part)
+	good, err := present{inner(t, db)}.get(part)
 	require.NoError(t, err)
 	_, other := openMem(t)
 	for what, change := range map[string]func(){
-		"a part is missing":    func() { require.NoError(t, db.pebble.Delete(part, pebble.NoSync)) },
-		"a part without owner": func() { require.NoError(t, db.pebble.Set(s.space().key(secPart, partName(9, 0)), good, pebble.NoSync)) },
+		"a part is missing": func() { require.NoError(t, inner(t, db).Delete(part, pebble.NoSync)) },
+		"a part without owner": func() {
+			require.NoError(t, inner(t, db).Set(s.space().key(secPart, partName(9, 0)), good, pebble.NoSync))
+		},
 		"a part of another place": func() {
-			require.NoError(t, db.pebble.Set(s.space().key(secPart, partName(1, 1)), good, pebble.NoSync))
+			require.NoError(t, inner(t, db).Set(s.space().key(secPart, partName(1, 1)), good, pebble.NoSync))
 		},
 	} {
-		require.NoError(t, db.pebble.DeleteRange(s.space().key(secPart, nil), s.space().key(secLarge, nil), pebble.NoSync))
-		require.NoError(t, db.pebble.Set(part, good, pebble.NoSync))
+		require.NoError(t, inner(t, db).DeleteRange(s.space().key(secPart, nil), s.space().key(secLarge, nil), pebble.NoSync))
+		require.NoError(t, inner(t, db).Set(part, good, pebble.NoSync))
 		require.NoError(t, restore(other, s.Applied(), "", snapshotBytes(t, s)))
 		change()
 		snap, err := s.Snapshot()
@@ -176,7 +179,7 @@ func TestRestoreLeavesOthersAlone(t *testing.T) {
 	require.Equal(t, "two", string(readAll(t, two, "k")))
 	require.Equal(t, "x", string(readAll(t, one, "third")))
 	for generation := uint32(1); generation < 3; generation++ {
-		require.NoError(t, scan(db.pebble, space{1, generation}, secData, func(name, _ []byte) error {
+		require.NoError(t, scan(present{inner(t, db)}, space{1, generation}, secData, func(name, _ []byte) error {
 			return fmt.Errorf("generation %d has %q", generation, name)
 		}))
 	}
@@ -192,7 +195,7 @@ func TestOpenRefuses(t *testing.T) {
 	db, err := open(testIdentity)
 	require.NoError(t, err)
 	_, err = open(testIdentity)
-	require.ErrorContains(t, err, "is another node running on it?")
+	require.ErrorIs(t, err, ErrLocked)
 	require.NoError(t, db.Close())
 	require.ErrorIs(t, db.Close(), ErrClosed)
 	_, err = db.Group(1)
@@ -204,7 +207,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "cluster 7, node 4")
 
 	set := func(f func(p *pebble.DB) error) {
-		p, err := pebble.Open("state/db", &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest, Logger: logger{&DB{opts: Options{Logf: t.Logf}}}})
+		p, err := pebble.Open("state/db", &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest, Logger: gate.New(gate.Options{Logf: t.Logf}).Logger()})
 		require.NoError(t, err)
 		require.NoError(t, f(p))
 		require.NoError(t, p.Close())
@@ -238,9 +241,9 @@ func TestOpenRefuses(t *testing.T) {
 func TestDamagedValue(t *testing.T) {
 	db, s := openMem(t)
 	apply(t, s, put("a", "value"), put("b", "value"))
-	record, err := get(db.pebble, s.space().key(secData, []byte("a")))
+	record, err := present{inner(t, db)}.get(s.space().key(secData, []byte("a")))
 	require.NoError(t, err)
-	require.NoError(t, db.pebble.Set(s.space().key(secData, []byte("b")), record, pebble.NoSync))
+	require.NoError(t, inner(t, db).Set(s.space().key(secData, []byte("b")), record, pebble.NoSync))
 	_, _, err = s.Get("b")
 	require.ErrorIs(t, err, ErrDamaged)
 	_, err = s.List(Query{Digests: true})

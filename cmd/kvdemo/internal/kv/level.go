@@ -79,19 +79,17 @@ func (db *DB) Upgrade(level int) error {
 	if db.format.Load() >= uint32(formatOf(level)) {
 		return nil
 	}
-	if err := db.acquire(); err != nil {
-		return err
-	}
-	defer db.release()
-	if err := db.raise(level); err != nil {
-		return err
-	}
-	return db.Flush()
+	return db.base.Try("upgrade the directory", func(p *pebble.DB) error {
+		if err := db.raise(p, level); err != nil {
+			return err
+		}
+		return p.Flush()
+	})
 }
 
 // raise writes the format of the level, if the directory has a lower one. Pebble keeps the
 // order of writes, so a state of that level is in no directory of a lower format.
-func (db *DB) raise(level int) error {
+func (db *DB) raise(p *pebble.DB, level int) error {
 	format := formatOf(level)
 	if db.format.Load() >= uint32(format) {
 		return nil
@@ -101,7 +99,7 @@ func (db *DB) raise(level int) error {
 	if db.format.Load() >= uint32(format) {
 		return nil
 	}
-	if err := db.pebble.Set(keyIdentity, db.opts.Identity.encode(format), pebble.NoSync); err != nil {
+	if err := p.Set(keyIdentity, db.opts.Identity.encode(format), pebble.NoSync); err != nil {
 		return err
 	}
 	db.format.Store(uint32(format))

@@ -95,6 +95,10 @@ var (
 	// ErrIdentity says that the directory holds the state of another node.
 	ErrIdentity = errors.New("the state belongs to another node")
 
+	// ErrLocked says that another process, or another part of this one, uses the
+	// directory.
+	ErrLocked = errors.New("another node is running on it")
+
 	// ErrVersion says that another version of kvdemo wrote the directory.
 	ErrVersion = errors.New("the state has an unknown format version")
 

@@ -6,8 +6,6 @@ package kv
 import (
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Look does actions that only read on one state: that which was applied. Their results are those that a transaction has.
@@ -50,7 +48,7 @@ func (v *view) look(a *Action, r *ActionResult, reply *int) error {
 		return err
 	}
 	key := []byte(a.Key)
-	stored, err := get(v.snap, v.space.key(secData, key))
+	stored, err := v.now.get(v.space.key(secData, key))
 	if err != nil || stored == nil {
 		return err
 	}
@@ -61,10 +59,10 @@ func (v *view) look(a *Action, r *ActionResult, reply *int) error {
 	case ActHas:
 		return nil
 	case ActTTL:
-		r.Number, err = storedDeadline(v.snap, v.space, key)
+		r.Number, err = storedDeadline(v.now, v.space, key)
 		return err
 	case ActType, ActHash, ActSortedScore, ActSortedCount, ActSortedRange:
-		t := typed{reader: v.snap, space: v.space}
+		t := typed{reader: v.now, space: v.space}
 		return t.read(a.Kind, key, a.Value, stored, r, reply)
 	default:
 	}
@@ -112,7 +110,7 @@ func (s *Store) Condition(key string) (Compare, error) {
 // typed reads what is no string, in the state that the reader has and what a batch changed
 // since.
 type typed struct {
-	reader  pebble.Reader
+	reader  source
 	space   space
 	changed map[string]newScore
 }

@@ -371,7 +371,7 @@ func TestModel(t *testing.T) {
 func requireNoOrphans(t require.TestingT, s *Store) {
 	b := newBuilder(s.meta.position)
 	for _, sec := range []section{secData, secSession, secSystem, secUpload, secPart, secDeadline, secMember} {
-		require.NoError(t, scan(s.db.pebble, s.space(), sec, func(name, value []byte) error {
+		require.NoError(t, scan(present{inner(t, s.db)}, s.space(), sec, func(name, value []byte) error {
 			return b.add(sec, slices.Clone(name), slices.Clone(value))
 		}))
 	}
@@ -379,12 +379,12 @@ func requireNoOrphans(t require.TestingT, s *Store) {
 	require.NoError(t, err)
 	require.Equal(t, tables.sorted, s.tables.sorted)
 	var scores, members [][]byte
-	require.NoError(t, scan(s.db.pebble, s.space(), secScore, func(name, value []byte) error {
+	require.NoError(t, scan(present{inner(t, s.db)}, s.space(), secScore, func(name, value []byte) error {
 		_, _, err := openScore(name, value)
 		scores = append(scores, slices.Clone(name))
 		return err
 	}))
-	require.NoError(t, scan(s.db.pebble, s.space(), secMember, func(name, value []byte) error {
+	require.NoError(t, scan(present{inner(t, s.db)}, s.space(), secMember, func(name, value []byte) error {
 		score, err := openMember(name, value)
 		members = append(members, setNumber(name).scoreName(score, name[numberBytes:]))
 		return err
@@ -393,7 +393,7 @@ func requireNoOrphans(t require.TestingT, s *Store) {
 	require.Equal(t, members, scores)
 	require.Equal(t, tables.large, s.tables.large)
 	stored := map[string]largeRef{}
-	loaded, err := loadTables(s.db.pebble, s.space(), s.meta.position)
+	loaded, err := loadTables(present{inner(t, s.db)}, s.space(), s.meta.position)
 	require.NoError(t, err)
 	maps.Copy(stored, loaded.large)
 	require.Equal(t, tables.large, stored)

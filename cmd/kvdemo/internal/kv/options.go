@@ -4,7 +4,6 @@
 package kv
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/internal/gate"
 )
 
 // Defaults of [Options], in bytes.
@@ -37,7 +38,9 @@ type Options struct {
 	Logf func(format string, args ...any)
 
 	retry    time.Duration // of the gate; 0: its default
-	patience time.Duration // of Open and Close
+	patience time.Duration // of Open and Close; 0: the database's default
+	// adjust, unless nil, may change Pebble's options, in tests.
+	adjust func(*pebble.Options)
 }
 
 func (o *Options) setDefaults() {
@@ -53,18 +56,15 @@ func (o *Options) setDefaults() {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	if o.patience == 0 {
-		o.patience = defaultPatience
-	}
 }
 
 // memTables is how many memtables there can be before Apply waits.
 const memTables = 4
 
 // pebbleOptions are those of the database.
-func (db *DB) pebbleOptions() *pebble.Options {
+func (db *DB) pebbleOptions(g *gate.Gate) *pebble.Options {
 	o := &pebble.Options{
-		FS:                          db.gate.FS(db.opts.FS),
+		FS:                          g.FS(db.opts.FS),
 		FormatMajorVersion:          pebble.FormatNewest,
 		DisableWAL:                  true,
 		MemTableSize:                db.opts.MemTableBytes,
@@ -72,10 +72,10 @@ func (db *DB) pebbleOptions() *pebble.Options {
 		// Pebble takes the memory of memtables from the cache. Without room for them,
 		// a store that is written to would read filters and indexes from files.
 		CacheSize: db.opts.CacheBytes + memTables*int64(db.opts.MemTableBytes),
-		Logger:    logger{db},
+		Logger:    g.Logger(),
 		EventListener: &pebble.EventListener{
 			FlushEnd:        func(pebble.FlushInfo) { db.flushes.Add(1) },
-			BackgroundError: db.gate.Fail,
+			BackgroundError: g.Fail,
 			DataCorruption:  func(i pebble.DataCorruptionInfo) { db.opts.Logf("%v", i) },
 		},
 		// What a group was before it restored a snapshot is given free soon.
@@ -95,29 +95,16 @@ func (db *DB) pebbleOptions() *pebble.Options {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
 	}
+	if db.opts.adjust != nil {
+		db.opts.adjust(o)
+	}
 	return o
 }
 
-// logger passes Pebble's errors on and leaves its reports of progress out.
-type logger struct{ db *DB }
-
-func (l logger) Infof(string, ...any)              {}
-func (l logger) Errorf(format string, args ...any) { l.db.opts.Logf("pebble: "+format, args...) }
-
-// Fatalf must not return: Pebble calls it when going on would lose data. It ends
-// neither the process nor what other goroutines do; the caller waits for ever.
-func (l logger) Fatalf(format string, args ...any) {
-	l.db.gate.Fail(fmt.Errorf("pebble: "+format, args...))
-	select {}
-}
-
-// Metrics returns Pebble's, or nil after Close.
+// Metrics returns Pebble's, or nil after Close. While the disk is full, when Pebble itself
+// would wait for room, Metrics returns those of the last call, nil if there was none.
 func (db *DB) Metrics() *pebble.Metrics {
-	if db.acquire() != nil {
-		return nil
-	}
-	defer db.release()
-	return db.pebble.Metrics()
+	return gate.Latest(db.base, &db.metrics, (*pebble.DB).Metrics)
 }
 
 // DiskBytes returns the size of the state's files. Pebble's own number leaves
@@ -139,19 +126,7 @@ func (db *DB) DiskBytes() uint64 {
 
 // WrittenBytes returns how much was written to the state's files since Open.
 // Pebble's own numbers count blob files twice that a flush made.
-func (db *DB) WrittenBytes() uint64 { return db.gate.Written() }
-
-// get returns a copy of a key's value, nil if there is none.
-func get(r pebble.Reader, key []byte) ([]byte, error) {
-	v, closer, err := r.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, damage(err)
-	}
-	return append([]byte{}, v...), closer.Close()
-}
+func (db *DB) WrittenBytes() uint64 { return db.base.Written() }
 
 // damage marks Pebble's reports of corruption as ErrDamaged.
 func damage(err error) error {

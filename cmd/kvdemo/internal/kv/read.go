@@ -23,14 +23,15 @@ const (
 // find calls f with what stands under a name, valid during the call, or returns
 // ErrNotFound. The index is one that the record is not older than.
 func (s *Store) find(sec section, name []byte, f func(b []byte) error) (applied uint64, err error) {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return 0, err
 	}
-	defer s.db.release()
+	defer s.db.base.Release()
 	for {
 		applied = s.applied.Load()
 		generation := s.generation.Load()
-		b, closer, err := s.db.pebble.Get(space{s.group, generation}.key(sec, name))
+		b, closer, err := p.Get(space{s.group, generation}.key(sec, name))
 		switch {
 		case errors.Is(err, pebble.ErrNotFound):
 			// What a snapshot replaced is removed after the switch.
@@ -101,45 +102,50 @@ func (s *Store) System() (map[string][]byte, uint64, error) {
 		return nil, 0, err
 	}
 	system := map[string][]byte{}
-	err = scan(v.snap, v.space, secSystem, func(name, value []byte) error {
+	err = scan(v.now, v.space, secSystem, func(name, value []byte) error {
 		system[string(name)] = slices.Clone(value)
 		return nil
 	})
 	return system, v.applied, errors.Join(err, v.close())
 }
 
-// view is a group's state as it stays while Apply and Restore go on.
+// view is a group's state as it stays while Apply and Restore go on. It is for one
+// goroutine at a time.
 type view struct {
-	db      *DB
-	snap    *pebble.Snapshot
+	db      *database
+	now     frozen
 	space   space
 	applied uint64 // an index that the state is not older than
 }
 
-// view takes a reference to the database; close gives it back.
+// view is a user of the database until close.
 func (s *Store) view() (*view, error) {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return nil, err
 	}
 	for {
-		v := &view{db: s.db, applied: s.applied.Load()}
+		v := &view{db: s.db.base, applied: s.applied.Load()}
 		v.space = space{s.group, s.generation.Load()}
-		v.snap = s.db.pebble.NewSnapshot()
+		if v.now, err = freeze(p); err != nil {
+			s.db.base.Release()
+			return nil, err
+		}
 		// What a snapshot replaced is removed after the switch: what is still
 		// the state now is whole in the view.
 		if s.generation.Load() == v.space.generation {
 			return v, nil
 		}
-		if err := v.snap.Close(); err != nil {
-			s.db.release()
+		if err := v.now.at.Close(); err != nil {
+			s.db.base.Release()
 			return nil, err
 		}
 	}
 }
 
 func (v *view) close() error {
-	err := v.snap.Close()
-	v.db.release()
+	err := v.now.at.Close()
+	v.db.Release()
 	return err
 }
 
@@ -182,25 +188,25 @@ func (s *Store) List(q Query) (Page, error) {
 		return Page{}, err
 	}
 	page := Page{Applied: v.applied}
-	it, err := v.snap.NewIter(q.bounds(v.space))
+	it, err := v.now.iter(q.bounds(v.space))
 	if err != nil {
-		return Page{}, errors.Join(damage(err), v.close())
+		return Page{}, errors.Join(err, v.close())
 	}
 	err = page.fill(v, it, q)
 	return page, errors.Join(err, damage(it.Error()), it.Close(), v.close())
 }
 
 // bounds are the keys of the database that can answer the query.
-func (q Query) bounds(sp space) *pebble.IterOptions {
-	lower := sp.key(secData, []byte(q.Prefix))
-	upper := prefixEnd(lower)
+func (q Query) bounds(sp space) (lower, upper []byte) {
+	lower = sp.key(secData, []byte(q.Prefix))
+	upper = prefixEnd(lower)
 	if after := append(sp.key(secData, []byte(q.After)), 0); q.After != "" && slices.Compare(after, lower) > 0 {
 		lower = after
 	}
 	if slices.Compare(lower, upper) > 0 {
 		lower = upper
 	}
-	return &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
+	return lower, upper
 }
 
 // countStep is after how many keys Count asks whether its caller has gone.
@@ -213,9 +219,9 @@ func (s *Store) Count(ctx context.Context) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	it, err := v.snap.NewIter(Query{}.bounds(v.space))
+	it, err := v.now.iter(Query{}.bounds(v.space))
 	if err != nil {
-		return 0, errors.Join(damage(err), v.close())
+		return 0, errors.Join(err, v.close())
 	}
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		if n++; n%countStep == 0 {

@@ -39,10 +39,11 @@ const (
 // write to meta makes it the state. Pebble keeps the order of writes through a
 // crash, so when meta is there, so is the rest.
 func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return err
 	}
-	defer s.db.release()
+	defer s.db.base.Release()
 	if s.broken != nil {
 		return s.broken
 	}
@@ -51,11 +52,12 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 	}
 	old := s.space()
 	fresh := space{s.group, old.generation + 1}
-	r := newSnapshotReader(s.db, body)
-	r.ended = s.hostEnded()
-	t, err := r.restore(fresh, to.Index)
+	t, err := newSnapshotReader(s, p, body).restore(fresh, to.Index)
 	if err != nil {
-		return errors.Join(err, s.drop(fresh))
+		if dropped := s.drop(fresh); dropped != nil {
+			return s.breaks(errors.Join(err, dropped)) // Load removes what there is
+		}
+		return err
 	}
 	m := meta{generation: fresh.generation, applied: to.Index, position: t.position}
 	record := append(m.append(nil), to.Host...)
@@ -63,15 +65,10 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 		return s.breaks(fmt.Errorf("restore snapshot: %w", err))
 	}
 	s.meta, s.host, s.tables = m, bytes.Clone(to.Host), t
-	s.generation.Store(m.generation)
-	s.revision.Store(m.position)
-	s.history.begin(m.position)
-	s.applied.Store(m.applied)
-	s.gauges.set(t)
-	s.notify()
+	s.publish()
 	// Memory is at the new state now, so what fails is not an error of the
 	// snapshot any more.
-	if err := errors.Join(s.drop(old), s.db.flush(r.ended)); err != nil {
+	if err := s.durably(old); err != nil {
 		return s.breaks(err)
 	}
 	return nil
@@ -79,16 +76,26 @@ func (s *Store) Restore(to rawnode.SnapshotMeta, body io.Reader) error {
 
 // become writes the meta record that makes a restored state the group's.
 func (s *Store) become(record []byte, t *tables) error {
-	if err := s.db.raise(t.level()); err != nil {
+	return s.changes.Do(func(p *pebble.DB) error {
+		if err := s.db.raise(p, t.level()); err != nil {
+			return err
+		}
+		return p.Set(s.metaKey, record, pebble.NoSync)
+	})
+}
+
+// durably removes the old generation and makes the new one durable.
+func (s *Store) durably(old space) error {
+	if err := s.drop(old); err != nil {
 		return err
 	}
-	return s.db.pebble.Set(s.metaKey, record, pebble.NoSync)
+	return s.changes.Do(func(p *pebble.DB) error { return p.Flush() })
 }
 
 // drop removes a generation.
 func (s *Store) drop(sp space) error {
 	prefix := generationKey(sp.group, sp.generation)
-	if err := s.db.pebble.DeleteRange(prefix, prefixEnd(prefix), pebble.NoSync); err != nil {
+	if err := s.remove(prefix, prefixEnd(prefix)); err != nil {
 		return fmt.Errorf("remove an old state: %w", err)
 	}
 	return nil
@@ -97,8 +104,8 @@ func (s *Store) drop(sp space) error {
 // snapshotReader reads and sums; whatever is wrong it reports as ErrSnapshot,
 // with the place.
 type snapshotReader struct {
-	db      *DB
-	ended   <-chan struct{} // closed when there is to be no waiting for room
+	s       *Store
+	db      *pebble.DB
 	r       *bufio.Reader
 	sum     hash.Hash32
 	n       int64
@@ -106,8 +113,8 @@ type snapshotReader struct {
 	last    []byte // section and name of the record before
 }
 
-func newSnapshotReader(db *DB, r io.Reader) *snapshotReader {
-	return &snapshotReader{db: db, r: bufio.NewReaderSize(r, 64<<10), sum: crc32.New(castagnoli)}
+func newSnapshotReader(s *Store, db *pebble.DB, r io.Reader) *snapshotReader {
+	return &snapshotReader{s: s, db: db, r: bufio.NewReaderSize(r, 64<<10), sum: crc32.New(castagnoli)}
 }
 
 // restore writes the records into a generation that is empty, and returns its
@@ -120,7 +127,7 @@ func (r *snapshotReader) restore(sp space, index uint64) (*tables, error) {
 	b := newBuilder(position)
 	for more := true; more; {
 		// While the disk is full nothing piles up in memory.
-		if err := r.db.gate.Wait(r.ended); err != nil {
+		if err := r.s.changes.Ready(); err != nil {
 			return nil, err
 		}
 		if more, err = r.batch(sp, b); err != nil {
@@ -199,15 +206,15 @@ func (r *snapshotReader) header(index uint64) (uint64, error) {
 
 // batch writes some records. It returns false at their end.
 func (r *snapshotReader) batch(sp space, to *builder) (bool, error) {
-	b := r.db.pebble.NewBatchWithSize(restoreBatchBytes + 128<<10)
+	b := r.db.NewBatchWithSize(restoreBatchBytes + 128<<10)
 	more, err := true, error(nil)
 	for more && err == nil && b.Len() < restoreBatchBytes {
 		more, err = r.record(sp, b, to)
 	}
-	if err == nil {
-		err = b.Commit(pebble.NoSync)
+	if err != nil {
+		return false, errors.Join(err, b.Close())
 	}
-	return more, errors.Join(err, b.Close())
+	return more, r.s.commit(b)
 }
 
 // record reads one record into the batch. It returns false at the end.

@@ -51,7 +51,7 @@ func (s *Store) Snapshot() (rawnode.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := get(v.snap, s.metaKey)
+	b, err := v.now.get(s.metaKey)
 	var m meta
 	var host []byte
 	if err == nil {
@@ -160,18 +160,15 @@ func (s *Snapshot) advance() (bool, error) {
 		return more, damage(s.it.Error())
 	}
 	var err error
-	s.it, err = s.view.snap.NewIter(&pebble.IterOptions{
-		LowerBound: s.view.space.key(secData, nil),
-		UpperBound: s.view.space.key(secScore, nil),
-	})
+	s.it, err = s.view.now.iter(s.view.space.key(secData, nil), s.view.space.key(secScore, nil))
 	if err != nil {
-		return false, damage(err)
+		return false, err
 	}
 	return s.it.First(), damage(s.it.Error())
 }
 
 // level returns the level of the state.
 func (s *Snapshot) level() (int, error) {
-	b, err := get(s.view.snap, s.view.space.key(secSystem, []byte(LevelKey)))
+	b, err := s.view.now.get(s.view.space.key(secSystem, []byte(LevelKey)))
 	return levelOf(b), err
 }

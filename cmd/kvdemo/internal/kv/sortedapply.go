@@ -43,12 +43,12 @@ func (w *writer) score(n setNumber, member []byte) (score float64, ok bool, err 
 	if s, known := w.scores[string(name)]; known {
 		return s.score, !s.gone, nil
 	}
-	return storedScore(w.pebble, w.space, name)
+	return storedScore(present{w.pebble}, w.space, name)
 }
 
 // storedScore returns what stands under the name of a member.
-func storedScore(r pebble.Reader, sp space, name []byte) (float64, bool, error) {
-	b, err := get(r, sp.key(secMember, name))
+func storedScore(r source, sp space, name []byte) (float64, bool, error) {
+	b, err := r.get(sp.key(secMember, name))
 	if b == nil || err != nil {
 		return 0, false, err
 	}
@@ -216,7 +216,7 @@ func (q *inRange) limit(changed int) int64 {
 }
 
 // collect returns the list of the members in the range. Changed are those of the batch.
-func (q *inRange) collect(r pebble.Reader, sp space, n setNumber, changed map[string]newScore) ([]byte, error) {
+func (q *inRange) collect(r source, sp space, n setNumber, changed map[string]newScore) ([]byte, error) {
 	var own []foundMember
 	for name, s := range changed {
 		if member, ok := bytes.CutPrefix([]byte(name), n[:]); ok && !s.gone && q.holds(s.score) {
@@ -251,11 +251,11 @@ func (q *inRange) collect(r pebble.Reader, sp space, n setNumber, changed map[st
 }
 
 // stored finds up to limit members of the state that the batch did not change.
-func (q *inRange) stored(r pebble.Reader, sp space, n setNumber, changed map[string]newScore, limit int64) error {
+func (q *inRange) stored(r source, sp space, n setNumber, changed map[string]newScore, limit int64) error {
 	lower, upper := q.bounds(n)
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: sp.key(secScore, lower), UpperBound: sp.key(secScore, upper)})
+	it, err := r.iter(sp.key(secScore, lower), sp.key(secScore, upper))
 	if err != nil {
-		return damage(err)
+		return err
 	}
 	skip := int64(0) // of the offset, where nothing can stand between
 	if len(changed) == 0 {

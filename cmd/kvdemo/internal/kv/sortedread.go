@@ -22,9 +22,9 @@ type setMembers struct {
 
 func (v *view) members(h *head) (*setMembers, error) {
 	from := v.space.key(secScore, h.number[:])
-	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: prefixEnd(from)})
+	it, err := v.now.iter(from, prefixEnd(from))
 	if err != nil {
-		return nil, damage(err)
+		return nil, err
 	}
 	return &setMembers{head: *h, it: it, more: it.First()}, nil
 }

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/weftraft/weft/internal/gate"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -33,23 +33,22 @@ type Store struct {
 	onDisk     atomic.Uint64 // log index as of the last flush that was looked at
 	seen       atomic.Uint64 // DB.flushes as of that look
 
-	endedMu sync.Mutex
-	ended   chan struct{} // closed by Interrupt, made anew by Load
-
 	system chan struct{} // a token after system keys changed
 	gauges gauges
 	// history is for those that watch.
 	history history
 
-	// Of the goroutine that applies:
+	// Of the goroutine that applies, but for Interrupt:
 
-	tables *tables
-	meta   meta // as of the last batch
-	host   []byte
+	changes *gate.Writer[*pebble.DB]
+	tables  *tables
+	meta    meta // as of the last batch
+	host    []byte
 	// batch is used again and again.
 	batch  *pebble.Batch
 	writer writer // of the batch under way
-	// broken says why nothing may be applied any more.
+	// broken says why nothing may be applied any more, until Load: memory and database
+	// may differ.
 	broken error
 }
 
@@ -95,55 +94,57 @@ func parseMeta(b []byte) (meta, []byte, error) {
 }
 
 func newStore(db *DB, group uint64) *Store {
-	return &Store{db: db, group: group, metaKey: metaKey(group), ended: make(chan struct{}), system: make(chan struct{}, 1)}
+	return &Store{db: db, group: group, metaKey: metaKey(group), changes: gate.NewWriter(db.base), system: make(chan struct{}, 1)}
 }
 
 // load finds out how far the state goes, and reads what Apply keeps in memory.
-func (s *Store) load() error {
-	b, err := get(s.db.pebble, s.metaKey)
+func (s *Store) load(p *pebble.DB) error {
+	b, err := present{p}.get(s.metaKey)
 	if err != nil {
 		return err
 	}
 	if s.meta, s.host, err = parseMeta(b); err != nil {
 		return err
 	}
-	if err := s.sweep(); err != nil {
-		return err
-	}
-	if s.tables, err = loadTables(s.db.pebble, s.space(), s.meta.position); err != nil {
+	if s.tables, err = loadTables(present{p}, s.space(), s.meta.position); err != nil {
 		return err
 	}
 	if err := s.db.checkLevel(s.tables); err != nil {
 		return err
 	}
+	s.publish()
+	return s.sweep(p)
+}
+
+// publish shows readers a state that has come about otherwise than by Apply.
+func (s *Store) publish() {
+	s.generation.Store(s.meta.generation)
 	s.revision.Store(s.meta.position)
 	s.history.begin(s.meta.position)
 	s.applied.Store(s.meta.applied)
-	s.generation.Store(s.meta.generation)
-	s.onDisk.Store(s.meta.applied)
 	s.gauges.set(s.tables)
-	return nil
+	s.notify()
 }
 
 // space is the generation that Apply writes to.
 func (s *Store) space() space { return space{s.group, s.meta.generation} }
 
-// sweep removes what a crash left of other generations.
-func (s *Store) sweep() error {
+// sweep removes what a crash, or the end of a host, left of other generations.
+func (s *Store) sweep(p *pebble.DB) error {
 	first := generationKey(s.group, 1)
 	current := generationKey(s.group, s.meta.generation)
 	for _, span := range [][2][]byte{{first, current}, {prefixEnd(current), prefixEnd(groupKey(s.group))}} {
 		if slices.Compare(span[0], span[1]) >= 0 {
 			continue
 		}
-		it, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: span[0], UpperBound: span[1]})
+		it, err := present{p}.iter(span[0], span[1])
 		if err != nil {
-			return damage(err)
+			return err
 		}
 		found := it.First()
 		err = errors.Join(damage(it.Error()), it.Close())
 		if found && err == nil {
-			err = s.db.pebble.DeleteRange(span[0], span[1], pebble.NoSync)
+			err = s.remove(span[0], span[1])
 		}
 		if err != nil {
 			return fmt.Errorf("remove what an unfinished snapshot left: %w", err)
@@ -152,41 +153,39 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-// Load implements rawnode.StateMachine.
+// remove removes a range of keys.
+func (s *Store) remove(from, to []byte) error {
+	return s.changes.Do(func(p *pebble.DB) error { return p.DeleteRange(from, to, pebble.NoSync) })
+}
+
+// commit writes a batch that is used once.
+func (s *Store) commit(b *pebble.Batch) error {
+	return s.changes.Do(func(*pebble.DB) error { return errors.Join(b.Commit(pebble.NoSync), b.Close()) })
+}
+
+// Load implements rawnode.StateMachine. A batch that the last host has left, because the
+// batch waited for room, is in the state or not.
 func (s *Store) Load() (applied uint64, host []byte, err error) {
-	if err := s.db.acquire(); err != nil {
-		return 0, nil, err
-	}
-	defer s.db.release()
-	b, err := get(s.db.pebble, s.metaKey)
+	p, err := s.db.base.Use()
 	if err != nil {
 		return 0, nil, err
 	}
-	m, host, err := parseMeta(b)
-	s.endedMu.Lock()
-	defer s.endedMu.Unlock()
-	s.ended = make(chan struct{})
-	return m.applied, host, err
+	defer s.db.base.Release()
+	if err := s.changes.Begin(); err != nil {
+		return 0, nil, err
+	}
+	if s.broken != nil {
+		if err := errors.Join(s.db.identify(p), s.load(p)); err != nil {
+			return 0, nil, err
+		}
+		s.broken = nil
+	}
+	return s.meta.applied, slices.Clone(s.host), nil
 }
 
 // Interrupt implements rawnode.Interruptible: nothing waits for room any more, as the
 // host has ended.
-func (s *Store) Interrupt(error) {
-	s.endedMu.Lock()
-	defer s.endedMu.Unlock()
-	select {
-	case <-s.ended:
-	default:
-		close(s.ended)
-	}
-}
-
-// hostEnded returns a channel that Interrupt closes.
-func (s *Store) hostEnded() <-chan struct{} {
-	s.endedMu.Lock()
-	defer s.endedMu.Unlock()
-	return s.ended
-}
+func (s *Store) Interrupt(reason error) { s.changes.Interrupt(reason) }
 
 // Applied returns the log index up to which commands are applied.
 func (s *Store) Applied() uint64 { return s.applied.Load() }
@@ -200,15 +199,16 @@ func (s *Store) Flush() error { return s.db.Flush() }
 // Durable returns the log index up to which the state survives a crash without
 // the log's help.
 func (s *Store) Durable() (uint64, error) {
-	if err := s.db.acquire(); err != nil {
+	p, err := s.db.base.Use()
+	if err != nil {
 		return 0, err
 	}
-	defer s.db.release()
+	defer s.db.base.Release()
 	flushes := s.db.flushes.Load()
 	if flushes == s.seen.Load() {
 		return s.onDisk.Load(), nil
 	}
-	it, err := s.db.pebble.NewIter(&pebble.IterOptions{
+	it, err := p.NewIter(&pebble.IterOptions{
 		LowerBound:                s.metaKey,
 		UpperBound:                append(slices.Clone(s.metaKey), 0),
 		OnlyReadGuaranteedDurable: true,

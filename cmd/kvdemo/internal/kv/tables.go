@@ -12,8 +12,6 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -63,7 +61,7 @@ func newTables() *tables {
 }
 
 // loadTables reads the tables of a generation.
-func loadTables(r pebble.Reader, sp space, position uint64) (*tables, error) {
+func loadTables(r source, sp space, position uint64) (*tables, error) {
 	t := newTables()
 	t.position = position
 	err := errors.Join(
@@ -103,11 +101,11 @@ func loadTables(r pebble.Reader, sp space, position uint64) (*tables, error) {
 }
 
 // loadSorted counts the sorted sets, one seek for each.
-func (t *tables) loadSorted(r pebble.Reader, sp space) error {
+func (t *tables) loadSorted(r source, sp space) error {
 	lower := sp.key(secMember, nil)
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: prefixEnd(lower)})
+	it, err := r.iter(lower, prefixEnd(lower))
 	if err != nil {
-		return damage(err)
+		return err
 	}
 	for ok := it.First(); ok; t.sorted++ {
 		name := it.Key()[nameStart:]
@@ -124,11 +122,11 @@ func loadSessions(rows iter.Seq2[session.ID, []byte]) (*session.Table, error) {
 }
 
 // scan calls f with each name and value of a section, valid during the call.
-func scan(r pebble.Reader, sp space, sec section, f func(name, value []byte) error) error {
+func scan(r source, sp space, sec section, f func(name, value []byte) error) error {
 	lower := sp.key(sec, nil)
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: prefixEnd(lower)})
+	it, err := r.iter(lower, prefixEnd(lower))
 	if err != nil {
-		return damage(err)
+		return err
 	}
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var value []byte

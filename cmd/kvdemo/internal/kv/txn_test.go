@@ -214,7 +214,7 @@ func TestFormatRisesWithTheLevel(t *testing.T) {
 	require.EqualValues(t, formatOf(1), db.format.Load())
 	require.Equal(t, 1, s.Level())
 	// As if an older kvdemo had applied the level.
-	require.NoError(t, db.pebble.Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
+	require.NoError(t, inner(t, db).Set(keyIdentity, db.opts.Identity.encode(oldestFormat), pebble.NoSync))
 	require.NoError(t, db.Close())
 	_, _, err = open()
 	require.ErrorIs(t, err, ErrVersion)

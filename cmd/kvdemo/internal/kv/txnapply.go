@@ -84,7 +84,7 @@ func (w *writer) act(a *parsedAction, r *ActionResult, reply *int) (err error) {
 	case ActType, ActHash, ActSortedScore, ActSortedCount, ActSortedRange:
 		stored, found := w.lookup(a.key)
 		if err = found; stored != nil && err == nil {
-			t := typed{reader: w.pebble, space: w.space, changed: w.scores}
+			t := typed{reader: present{w.pebble}, space: w.space, changed: w.scores}
 			err = t.read(a.kind, a.key, a.value, stored, r, reply)
 		}
 	}
@@ -211,7 +211,7 @@ func (w *writer) lookup(key []byte) ([]byte, error) {
 	if stored, known := w.touched[string(key)]; known {
 		return stored, nil
 	}
-	return get(w.pebble, w.space.key(secData, key))
+	return present{w.pebble}.get(w.space.key(secData, key))
 }
 
 // has says whether a key has a value as of the commands before this one.

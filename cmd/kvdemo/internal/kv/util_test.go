@@ -10,6 +10,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
@@ -34,6 +35,14 @@ func openMem(t require.TestingT) (*DB, *Store) {
 		t.Cleanup(func() { _ = db.Close() })
 	}
 	return db, s
+}
+
+// inner returns the database behind the gate, good until Close.
+func inner(t require.TestingT, db *DB) *pebble.DB {
+	p, err := db.base.Use()
+	require.NoError(t, err)
+	db.base.Release()
+	return p
 }
 
 // apply applies commands as the next entry and returns their results.

@@ -52,7 +52,7 @@ func (s *Store) Value(key string) (*Value, error) {
 
 // value opens a value that was large a moment ago.
 func (v *view) value(key string) (*Value, error) {
-	b, err := get(v.snap, v.space.key(secData, []byte(key)))
+	b, err := v.now.get(v.space.key(secData, []byte(key)))
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,9 @@ type parts struct {
 func (v *view) parts(l large) (*parts, error) {
 	lower := v.space.key(secPart, partName(l.number, 0))
 	upper := v.space.key(secPart, partName(l.number, MaxParts))
-	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := v.now.iter(lower, upper)
 	if err != nil {
-		return nil, damage(err)
+		return nil, err
 	}
 	return &parts{large: l, it: it, hash: sha256.New()}, nil
 }

@@ -126,6 +126,9 @@ func (a *admin) promote(ctx context.Context, id uint64) error {
 func (a *admin) RemoveMember(ctx context.Context, req *kvpb.RemoveMemberRequest) (*kvpb.MembersResponse, error) {
 	id := req.GetId()
 	if id == a.n.cfg.ID {
+		if voters := a.n.groups[0].host.Status().Members.GetVoters(); len(voters) == 1 && voters[0] == id {
+			return nil, refusal(codes.FailedPrecondition, fmt.Sprintf("node %d is the only voter, and a cluster keeps one: add another first, or stop this node to end the cluster", id))
+		}
 		return nil, refusal(codes.Unavailable, "a node does not remove itself: ask another one")
 	}
 	return a.change(ctx, id, func(ctx context.Context, t table) error {
