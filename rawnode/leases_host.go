@@ -131,7 +131,7 @@ type clockWatch struct {
 	told     bool   // of a doubtful source
 }
 
-// watchClock looks at the clock at the start, and has it watched in the background. A
+// watchClock looks at the clock at the start, and has the clock watched from then on. A
 // clock that cannot carry leases is an error.
 func watchClock(cfg *Config) (clockWatch, error) {
 	l := cfg.Replica.Leases

@@ -32,12 +32,15 @@ func precision() (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
+// hardware reads the clock that nothing corrects.
+func hardware() time.Duration { return read(unix.CLOCK_MONOTONIC_RAW) }
+
 // sample reads the three clocks of a measurement together.
 func sample() (s reading, ok bool) {
 	for range 5 {
-		before := read(unix.CLOCK_MONOTONIC_RAW)
+		before := hardware()
 		mono, boot := read(unix.CLOCK_MONOTONIC), now()
-		after := read(unix.CLOCK_MONOTONIC_RAW)
+		after := hardware()
 		if between := after - before; !ok || between < s.blur {
 			s, ok = reading{raw: before + between/2, mono: mono, boot: boot, blur: between}, true
 		}

@@ -70,33 +70,33 @@ func (h *Health) add(from, to reading) bool {
 	return true
 }
 
-// The clock is the process's, and so is the watch: one goroutine, while somebody
-// watches.
+// The clock is the process's, and so is the watch. Whoever asks for the result takes the
+// measurement that is due: there is no goroutine, which would outlive hosts that do not tell
+// when their last node has stopped.
 var watch struct {
 	mu       sync.Mutex
 	watchers int
-	end      chan struct{}
+	from     reading       // of the last measurement, or of the first watcher
+	due      time.Duration // when to measure next, on the hardware's clock
 	health   Health
 	recent   rates
 }
 
-// Watch has the clock measured in the background until stop is called. Latest says what
-// was found.
+// Watch has the clock measured until stop is called, by the calls of Latest and of
+// Watched.Fit: hosts make them at each tick.
 func Watch() (stop func()) {
 	watch.mu.Lock()
 	defer watch.mu.Unlock()
 	if watch.watchers++; watch.watchers == 1 {
 		watch.health.Source = source()
 		watch.health.Doubtful = slices.Contains(doubtful, watch.health.Source)
-		watch.end = make(chan struct{})
-		go measure(watch.end)
+		watch.from, _ = sample()
+		watch.due = watch.from.raw + firstInterval
 	}
 	return sync.OnceFunc(func() {
 		watch.mu.Lock()
 		defer watch.mu.Unlock()
-		if watch.watchers--; watch.watchers == 0 {
-			close(watch.end)
-		}
+		watch.watchers--
 	})
 }
 
@@ -104,30 +104,21 @@ func Watch() (stop func()) {
 func Latest() Health {
 	watch.mu.Lock()
 	defer watch.mu.Unlock()
+	measure()
 	return watch.health
 }
 
-// measure measures until the end.
-func measure(end chan struct{}) {
-	from, ok := sample()
+// measure takes a measurement if one is due. The caller holds watch.mu.
+func measure() {
+	if watch.watchers == 0 || hardware() < watch.due {
+		return
+	}
+	to, ok := sample()
 	if !ok {
 		return
 	}
-	timer := time.NewTimer(firstInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-end:
-			return
-		case <-timer.C:
-		}
-		to, _ := sample()
-		watch.mu.Lock()
-		if watch.health.add(from, to) {
-			watch.recent.add(watch.health.RatePPM)
-		}
-		watch.mu.Unlock()
-		from = to
-		timer.Reset(nextInterval)
+	if watch.health.add(watch.from, to) {
+		watch.recent.add(watch.health.RatePPM)
 	}
+	watch.from, watch.due = to, to.raw+nextInterval
 }

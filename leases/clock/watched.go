@@ -16,9 +16,10 @@ type Watched struct {
 
 // Fit returns how far the clock was beyond the bound in the last minute, or nil. After a minute
 // of measurements within the bound the clock is fit again. The call takes a lock, which is
-// held for some assignments at a time.
+// held for some microseconds every 10 seconds, and otherwise for one reading of a clock.
 func (w Watched) Fit() error {
 	watch.mu.Lock()
+	measure()
 	worst := watch.recent.worst()
 	watch.mu.Unlock()
 	return fitness(worst, w.DriftPPM)
