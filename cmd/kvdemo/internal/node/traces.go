@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -42,11 +42,7 @@ func (n *node) openTraces() error {
 	if n.cfg.OTLP == "" {
 		return nil
 	}
-	sender, err := newOTLP(n.cfg.OTLP)
-	if err != nil {
-		return fmt.Errorf("--otlp: %w", err)
-	}
-	exporter, err := otlptrace.New(context.Background(), sender)
+	exporter, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(n.cfg.OTLP))
 	if err != nil {
 		return fmt.Errorf("--otlp: %w", err)
 	}

@@ -4,18 +4,16 @@
 package node
 
 import (
+	"context"
 	"math"
 	"net"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -23,29 +21,13 @@ import (
 
 // collected is a collector that keeps the traces of spans, by their names.
 type collected struct {
+	collector.UnimplementedTraceServiceServer
 	mu    sync.Mutex
 	spans map[string][][]byte
 	nodes map[string]bool
 }
 
-// serve serves the one call of a collector.
-func (c *collected) serve(t *testing.T, l net.Listener) {
-	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		if method, _ := grpc.MethodFromServerStream(stream); method != "/opentelemetry.proto.collector.trace.v1.TraceService/Export" {
-			return status.Errorf(codes.Unimplemented, "%s", method)
-		}
-		var request trace.TracesData // as ExportTraceServiceRequest: resource_spans has the number 1
-		if err := stream.RecvMsg(&request); err != nil {
-			return err
-		}
-		c.keep(&request)
-		return stream.SendMsg(&emptypb.Empty{})
-	}))
-	go func() { _ = server.Serve(l) }() // it ends with Stop
-	t.Cleanup(server.Stop)
-}
-
-func (c *collected) keep(req *trace.TracesData) {
+func (c *collected) Export(_ context.Context, req *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range req.GetResourceSpans() {
@@ -60,6 +42,7 @@ func (c *collected) keep(req *trace.TracesData) {
 			}
 		}
 	}
+	return &collector.ExportTraceServiceResponse{}, nil
 }
 
 // A node with --otlp sends the spans of calls to the collector, over a real connection,
@@ -68,7 +51,10 @@ func TestTracesReachTheCollector(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	got := &collected{spans: map[string][][]byte{}, nodes: map[string]bool{}}
-	got.serve(t, l)
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, got)
+	go func() { _ = server.Serve(l) }() // it ends with Stop
+	defer server.Stop()
 
 	cfg := testConfig(t)
 	cfg.OTLP, cfg.OTLPSample = "http://"+l.Addr().String(), 0 // but what clients sample
