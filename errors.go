@@ -54,7 +54,7 @@ var (
 	ErrOverloaded = rawnode.ErrOverloaded
 	// ErrStalled: this node has no room to write.
 	ErrStalled = rawnode.ErrStalled
-	// ErrTooLarge: the command is over the bound.
+	// ErrTooLarge: the command is over a bound, and can never be taken. The error names both.
 	ErrTooLarge = rawnode.ErrTooLarge
 	// ErrStopped: the group is closed, or was closed during the call.
 	ErrStopped = rawnode.ErrStopped

@@ -47,8 +47,9 @@ type Options struct {
 	// TickInterval is the clock of all groups, 1 ms to 1 h; 0 means 100 ms. An election begins after 10 to 20
 	// ticks without a leader.
 	TickInterval time.Duration
-	// BudgetBytes bounds the commands that wait, over all groups; 0 means 256 MiB. A larger
-	// command is refused with [ErrOverloaded].
+	// BudgetBytes bounds the commands that wait, over all groups; 0 means 256 MiB. Commands
+	// beyond the bound are refused with [ErrOverloaded], and a command that is larger than the bound
+	// with [ErrTooLarge].
 	BudgetBytes int64
 	// Balance is the time between two looks at which node leads how many groups; 0
 	// means 5 s, and less than 0 never.

@@ -64,7 +64,8 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 	}
 }
 
-// A command that can never fit the budget is refused at once, by what it is.
+// A command that can never fit the budget is refused at once, with its size and the bound, and
+// without the advice to try again.
 func TestCommandAboveTheBudgetIsRefused(t *testing.T) {
 	m := newMember(t, 1, nil)
 	m.options.Listen, m.options.Cluster, m.options.BudgetBytes = "127.0.0.1:0", testCluster+9, 1
@@ -72,8 +73,9 @@ func TestCommandAboveTheBudgetIsRefused(t *testing.T) {
 	eventually(t, func() bool { return m.group.Leader() != 0 }, "a leader")
 	_, err := m.group.Propose(within(t), make([]byte, 1000))
 	require.ErrorIs(t, err, weft.ErrRefused)
-	require.ErrorIs(t, err, weft.ErrOverloaded)
-	t.Log(err)
+	require.ErrorIs(t, err, weft.ErrTooLarge)
+	require.NotErrorIs(t, err, weft.ErrOverloaded)
+	require.ErrorContains(t, err, "bytes, the budget of all groups is 1; split the command, or raise the budget")
 }
 
 // A port that is taken is an error that names the address, and leaves nothing open.

@@ -83,9 +83,9 @@ func FindCoded(log raft.Storage, clear int) (uint64, error) { return replica.Fin
 
 // Budget bounds the bytes of commands that wait, over all groups that share the budget: with many
 // groups at a node, the sum of the bounds of each group would exceed the memory of the node.
-// Commands beyond the budget are refused with [ErrOverloaded]. Methods Limit, Used and Refused
-// return the bound, the bytes in use, and the number of commands refused. A nil Budget bounds
-// nothing.
+// Commands beyond the budget are refused with [ErrOverloaded], and a command that is larger than
+// the whole budget with [ErrTooLarge]. Methods Limit, Used and Refused return the bound, the bytes
+// in use, and the number of commands refused. A nil Budget bounds nothing.
 type Budget = replica.Budget
 
 // NewBudget makes a budget of so many bytes.

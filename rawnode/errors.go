@@ -28,12 +28,14 @@ var (
 	ErrNoLeader = replica.ErrNoLeader
 	// ErrTimeout says that the deadline passed.
 	ErrTimeout = replica.ErrTimeout
-	// ErrOverloaded says that a queue is over its budget. Try again later.
+	// ErrOverloaded says that a queue is over its budget, where the command alone would fit. Try again
+	// later.
 	ErrOverloaded = replica.ErrOverloaded
 	// ErrStalled says that this node's log or state machine has no room to write; the error wraps
 	// the reason. Another node may take the command.
 	ErrStalled = replica.ErrStalled
-	// ErrTooLarge says that a command is over the limit.
+	// ErrTooLarge says that a command is over MaxCommandBytes or the whole Budget of its
+	// group, and can never be taken. The error names the size and the bound. Split the command.
 	ErrTooLarge = replica.ErrTooLarge
 	// ErrStopped says that the host is stopping, or has stopped.
 	ErrStopped = replica.ErrStopped

@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,16 @@ func (r *records) SnapshotRestored(t rawnode.SnapshotTimes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.restored = append(r.restored, t)
+}
+
+// lastRestored returns the last report of a restored snapshot, or nil.
+func (r *records) lastRestored() *rawnode.SnapshotTimes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.restored) == 0 {
+		return nil
+	}
+	return &r.restored[len(r.restored)-1]
 }
 
 // slowLog takes a while for each write.
@@ -158,9 +169,7 @@ func TestRecorderIsToldOfSnapshotsAtBothEnds(t *testing.T) {
 		net.setCut(3, false)
 		behind := recorders[3]
 		ended := func() bool {
-			behind.mu.Lock()
-			defer behind.mu.Unlock()
-			return len(behind.restored) > 0 && hosts[3].Status().Applied >= hosts[1].Status().Commit
+			return behind.lastRestored() != nil && hosts[3].Status().Applied >= hosts[1].Status().Commit
 		}
 		for range 10_000 { // of virtual time
 			if ended() {
@@ -169,10 +178,14 @@ func TestRecorderIsToldOfSnapshotsAtBothEnds(t *testing.T) {
 			time.Sleep(bubbleTick)
 		}
 		require.True(t, ended(), "node 3 got no snapshot")
-		got := behind.restored[len(behind.restored)-1]
+		got := behind.lastRestored()
 		require.NoError(t, got.Err)
 		require.Greater(t, got.Bytes, int64(16), "several chunks")
-		require.Contains(t, recorders[got.Peer].sent, rawnode.SnapshotTimes{Peer: 3, Bytes: got.Bytes, Took: got.Took})
+		synctest.Wait() // the sender hears of the end after the receiver
+		sender := recorders[got.Peer]
+		sender.mu.Lock()
+		defer sender.mu.Unlock()
+		require.Contains(t, sender.sent, rawnode.SnapshotTimes{Peer: 3, Bytes: got.Bytes, Took: got.Took})
 	})
 }
 

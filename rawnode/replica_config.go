@@ -64,7 +64,8 @@ type ReplicaConfig struct {
 	// ErrOverloaded. 0 means 65,536.
 	MaxCalls int
 	// Budget, unless nil, bounds the waiting commands of all groups that share the Budget, in
-	// addition to MaxQueueBytes.
+	// addition to MaxQueueBytes. A command that is larger than the whole Budget is refused with
+	// ErrTooLarge.
 	Budget *Budget
 	// MaxBatches bounds the batches under way; 0 means 256.
 	MaxBatches int

@@ -190,6 +190,7 @@ func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
 					_, err := io.ReadFull(body, make([]byte, reads))
 					return err
 				}})
+				defer stopped(t, h)
 				begin := time.Now()
 				for _, stream := range []uint64{20, 21} {
 					for i := range uint64(3) {
@@ -200,10 +201,33 @@ func TestRestoreThatReadsNotToTheEnd(t *testing.T) {
 				}
 				require.Zero(t, time.Since(begin), "nothing waits")
 				require.EqualValues(t, 71, h.Status().Applied)
-				stopped(t, h)
 			})
 		})
 	}
+}
+
+// A Restore that reads nothing may end before the first chunk reaches it. Its sender gets one
+// answer, so that the sender does not send the snapshot a second time.
+func TestRestoreThatEndsBeforeTheFirstChunkIsAnsweredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, tr := receiver(t, &restoring{restore: func(io.Reader) error { return nil }})
+		defer stopped(t, h)
+		for _, stream := range []uint64{20, 21} {
+			c := wire.Chunk{Stream: stream, Header: snapshotOf(2, 1, 5, 50+stream), Data: []byte("some data")}
+			require.NoError(t, h.in.open(2, 1, c))
+			synctest.Wait() // Restore has ended
+			for c.Number = range 3 {
+				h.in.take(2, c)
+			}
+			var answers []wire.ChunkStatus
+			for len(tr.out) > 0 {
+				if s, ok := (<-tr.out).Body.(wire.ChunkStatus); ok {
+					answers = append(answers, s)
+				}
+			}
+			require.Equal(t, []wire.ChunkStatus{{Stream: stream, OK: true}}, answers)
+		}
+	})
 }
 
 // cutOff is a journal whose view fails before its end, like a file that was cut off.

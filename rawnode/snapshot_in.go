@@ -54,10 +54,17 @@ func (s *snapshotsIn) receive(from, to uint64, c wire.Chunk) {
 			return
 		}
 	}
+	s.take(from, c)
+}
+
+// take gives a chunk to the open snapshot of its sender. Restore may end before the chunk comes,
+// even before the first chunk, because the apply stage runs beside the connection: a sender gets
+// one answer, that of Restore.
+func (s *snapshotsIn) take(from uint64, c wire.Chunk) {
 	s.mu.Lock()
 	in := s.active[from]
 	switch {
-	case in == nil && c.Number > 0 && s.over[from] == c.Stream:
+	case in == nil && s.over[from] == c.Stream:
 		s.mu.Unlock() // a rest that Restore chose not to read
 		return
 	case in == nil || in.stream != c.Stream:

@@ -10,8 +10,8 @@ import (
 
 // Budget bounds the bytes of commands that wait, over all groups that share it:
 // with many groups at a node, the bounds of each alone would add up to more than
-// there is. Beyond it commands are refused with [ErrOverloaded]. A nil Budget
-// bounds nothing.
+// there is. Beyond it commands are refused with [ErrOverloaded], and a command that
+// is larger than the whole budget with [ErrTooLarge]. A nil Budget bounds nothing.
 type Budget struct {
 	limit   int64
 	used    atomic.Int64 // never above limit
@@ -27,7 +27,7 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Used returns the bytes in use.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Refused returns how often there was no room.
+// Refused returns how often there was no room, or never could be.
 func (b *Budget) Refused() uint64 { return b.refused.Load() }
 
 // Reserve takes n bytes from a budget, or returns why not; nil has no bound. The caller
@@ -41,6 +41,10 @@ func Release(b *Budget, n int) { b.give(n) }
 func (b *Budget) take(n int) error {
 	if b == nil {
 		return nil
+	}
+	if int64(n) > b.limit {
+		b.refused.Add(1)
+		return fmt.Errorf("%w: %d bytes, the budget of all groups is %d; split the command, or raise the budget", ErrTooLarge, n, b.limit)
 	}
 	for {
 		used := b.used.Load()

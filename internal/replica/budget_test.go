@@ -52,6 +52,27 @@ func TestBudgetIsShared(t *testing.T) {
 	})
 }
 
+// A command that is larger than the whole budget can never be taken, so its error gives no
+// advice to try again. A command of exactly the budget is taken.
+func TestCommandAboveTheWholeBudgetIsTooLarge(t *testing.T) {
+	c := newCluster(t, Weft, 1)
+	n := c.nodes[1]
+	n.cfg.Budget = NewBudget(100)
+	c.start(n)
+	c.elect(1)
+	large := c.propose(1, strings.Repeat("x", 101))
+	fits := c.propose(1, strings.Repeat("x", 100))
+	c.settle()
+	err := c.result(large).Err
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorIs(t, err, ErrTooLarge)
+	require.NotErrorIs(t, err, ErrOverloaded)
+	require.ErrorContains(t, err, "101 bytes, the budget of all groups is 100; split the command")
+	require.NoError(t, c.result(fits).Err)
+	require.Equal(t, uint64(1), n.cfg.Budget.Refused())
+	require.Zero(t, n.cfg.Budget.Used())
+}
+
 // Any number of calls may be cancelled in a turn.
 func TestCancelMany(t *testing.T) {
 	c := newCluster(t, Weft, 1, 2, 3)
