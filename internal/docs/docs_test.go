@@ -340,3 +340,15 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestNoMarksOfAMerge finds pages that were merged by hand and kept the marks of both sides.
+func TestNoMarksOfAMerge(t *testing.T) {
+	_, files := documents(t)
+	mark := regexp.MustCompile(`(?m)^(<{7}|>{7}) `)
+	require.True(t, mark.MatchString("a page\n"+strings.Repeat("<", 7)+" ours\n"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.False(t, mark.Match(text), "%s has marks of a merge", file)
+	}
+}
