@@ -27,13 +27,13 @@ func (r *raft) storageAppend(rd Ready) *pb.Message {
 	// Acknowledgements to this node come before the report: acknowledging looks up
 	// terms of entries, and the report drops these entries from memory.
 	m.Responses = r.vouching[:len(r.vouching):len(r.vouching)]
-	if resp := r.storageAppendResp(rd); resp != nil {
+	if resp := r.storageAppendResp(&envelope{}, rd); resp != nil {
 		m.Responses = append(m.Responses, resp)
 	}
 	return m
 }
 
-// storageAppendResp returns the report by which the host says: rd, and everything
+// storageAppendResp returns, in e, the report by which the host says: rd, and everything
 // handed out before rd, is durable. nil if this node needs no report.
 //
 // The report names the last entry of the log, also when rd has none, and the present
@@ -45,12 +45,12 @@ func (r *raft) storageAppend(rd Ready) *pb.Message {
 //     the term of its making: a leader replaces entries only in a new term.
 //   - A change of term therefore voids reports. But a new term is a new hard state to
 //     write, and that write's report names the log's end again.
-func (r *raft) storageAppendResp(rd Ready) *pb.Message {
+func (r *raft) storageAppendResp(e *envelope, rd Ready) *pb.Message {
 	pending := len(r.log.tail.entries) > 0
 	if !pending && rd.Snapshot == nil {
 		return nil
 	}
-	e := r.message(pb.MsgStorageAppendResp, r.id)
+	r.address(e, pb.MsgStorageAppendResp, r.id)
 	e.from = LocalAppendThread
 	if pending {
 		e.withEntryID(r.log.last())
@@ -60,16 +60,17 @@ func (r *raft) storageAppendResp(rd Ready) *pb.Message {
 }
 
 // storageApply returns the work of the host's state machine, with the report to deliver
-// after the work. The term is 0, because committed entries belong to no term.
-func (r *raft) storageApply(ents []*pb.Entry) *pb.Message {
+// after the work. The term is 0, because committed entries belong to no term. The report
+// has the log's own slice, because the host may change its slice.
+func (r *raft) storageApply(ents, own []*pb.Entry) *pb.Message {
 	e := r.message(pb.MsgStorageApply, LocalApplyThread).withTerm(0)
 	e.msg.Entries = ents
-	e.msg.Responses = []*pb.Message{r.storageApplyResp(ents)}
+	e.msg.Responses = []*pb.Message{r.storageApplyResp(&envelope{}, own)}
 	return &e.msg
 }
 
-func (r *raft) storageApplyResp(ents []*pb.Entry) *pb.Message {
-	e := r.message(pb.MsgStorageApplyResp, r.id).withTerm(0)
+func (r *raft) storageApplyResp(e *envelope, ents []*pb.Entry) *pb.Message {
+	r.address(e, pb.MsgStorageApplyResp, r.id).withTerm(0)
 	e.from = LocalApplyThread
 	e.msg.Entries = ents
 	return &e.msg

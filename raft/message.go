@@ -18,7 +18,12 @@ type envelope struct {
 
 // message begins a message of this node, in its term, to another.
 func (r *raft) message(typ pb.MessageType, to uint64) *envelope {
-	e := &envelope{typ: typ, to: to, from: r.id, term: r.term}
+	return r.address(&envelope{}, typ, to)
+}
+
+// address is message in given memory.
+func (r *raft) address(e *envelope, typ pb.MessageType, to uint64) *envelope {
+	*e = envelope{typ: typ, to: to, from: r.id, term: r.term}
 	e.msg.Type, e.msg.To, e.msg.From, e.msg.Term = &e.typ, &e.to, &e.from, &e.term
 	return e
 }

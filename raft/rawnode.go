@@ -28,6 +28,12 @@ type RawNode struct {
 	toldHard hardState
 	// onAdvance is this node's messages to itself for the next Advance.
 	onAdvance []*pb.Message
+	// committed is the log's own slice behind CommittedEntries of the last offer. The host may
+	// have changed its copy by the time the host reports.
+	committed []*pb.Entry
+	// reports is memory for the messages of onAdvance about the host's work, which the host
+	// never sees: first the report of writing, then of applying. Nil until the first Ready.
+	reports *[2]envelope
 }
 
 // NewRawNode makes a node from config.Storage. The error names each mistake in the

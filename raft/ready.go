@@ -13,7 +13,8 @@ import (
 
 // Ready is the host's work for the state machine: write, send, apply. An empty field
 // asks for nothing. Slices and their elements are shared with the state machine:
-// neither the host nor the state machine changes them.
+// neither the host nor the state machine changes them. The slice CommittedEntries is the
+// host's own, to filter in place for example; its elements are shared.
 type Ready struct {
 	// SoftState is the new soft state; nil if unchanged.
 	*SoftState
@@ -95,11 +96,9 @@ func (rn *RawNode) offer() Ready {
 	if r.log.err != nil {
 		return Ready{}
 	}
-	rd := Ready{
-		Entries:          r.log.tail.unhanded(),
-		CommittedEntries: r.log.nextCommitted(rn.appliesUnwritten()),
-		ReadStates:       r.readStates,
-	}
+	rd := Ready{Entries: r.log.tail.unhanded(), ReadStates: r.readStates}
+	rn.committed = r.log.nextCommitted(rn.appliesUnwritten())
+	rd.CommittedEntries = slices.Clone(rn.committed)
 	if r.log.err != nil { // reading the committed entries failed
 		return Ready{}
 	}
@@ -128,7 +127,7 @@ func (rn *RawNode) outgoing(rd Ready) []*pb.Message {
 			later = append(later, m)
 		}
 		if len(rd.CommittedEntries) > 0 {
-			later = append(later, r.storageApply(rd.CommittedEntries))
+			later = append(later, r.storageApply(rd.CommittedEntries, rn.committed))
 		}
 	} else {
 		// The host sends after writing, so vouching messages may go with the rest.
@@ -165,7 +164,8 @@ func (rn *RawNode) accept(rd Ready) {
 		r.coder.HandedOut()
 	}
 	r.log.tail.hand()
-	r.log.acceptApplying(rd.CommittedEntries, rn.appliesUnwritten())
+	r.log.acceptApplying(rn.committed, rn.appliesUnwritten())
+	rn.committed = nil
 	r.checkInvariants()
 }
 
@@ -176,16 +176,19 @@ func (rn *RawNode) planAdvance(rd Ready) {
 	if len(rn.onAdvance) > 0 {
 		r.logger.Panicf("raft: node %x: a second Ready was taken without Advance for the first", r.id)
 	}
+	if rn.reports == nil {
+		rn.reports = new([2]envelope)
+	}
 	for _, m := range r.vouching {
 		if m.GetTo() == r.id {
 			rn.onAdvance = append(rn.onAdvance, m)
 		}
 	}
-	if m := r.storageAppendResp(rd); m != nil {
+	if m := r.storageAppendResp(&rn.reports[0], rd); m != nil {
 		rn.onAdvance = append(rn.onAdvance, m)
 	}
-	if len(rd.CommittedEntries) > 0 {
-		rn.onAdvance = append(rn.onAdvance, r.storageApplyResp(rd.CommittedEntries))
+	if len(rn.committed) > 0 {
+		rn.onAdvance = append(rn.onAdvance, r.storageApplyResp(&rn.reports[1], rn.committed))
 	}
 }
 
