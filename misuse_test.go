@@ -130,6 +130,12 @@ var optionMistakes = []misuse{
 		defer func() { require.NoError(t, l.Close()) }()
 		return c.open(t, func(o *weft.Options) { o.Listen = l.Addr().String() })
 	}, nil, "is another node running there?"},
+	{"a directory that is open, under another name", func(t *testing.T, c *misused) error {
+		o := c.all[1].options
+		o.Dir = filepath.Join(t.TempDir(), "link")
+		require.NoError(t, os.Symlink(c.all[1].options.Dir, o.Dir))
+		return ignore(weft.Open(o))
+	}, weft.ErrLocked, "this process has the directory"},
 	{"a directory that is open", func(t *testing.T, c *misused) error { return ignore(weft.Open(c.all[1].options)) }, weft.ErrLocked, ""},
 	{"the directory of another node", func(t *testing.T, c *misused) error {
 		m := c.fresh(t)
@@ -433,8 +439,12 @@ var copyMistakes = []misuse{
 	}, weft.ErrInvalid, "state machine of group 1 is nil"},
 	{"restoring into the same cluster", func(t *testing.T, c *misused) error {
 		o := c.fresh(t).options
+		right := o.Cluster
 		o.Cluster = testCluster
-		return ignore(weft.Restore(o, 1, newJournal(t, t.TempDir()), c.backup(t)))
+		err := ignore(weft.Restore(o, 1, newJournal(t, t.TempDir()), c.backup(t)))
+		o.Cluster = right
+		require.NoError(t, ignore(weft.Restore(o, 1, newJournal(t, t.TempDir()), c.backup(t))), "the refused one has not made the directory its own")
+		return err
 	}, weft.ErrInvalid, "another number"},
 	{"restoring at a node that joins", func(t *testing.T, c *misused) error {
 		return ignore(weft.Restore(joiner(t, 7, c.all[1]).options, 1, newJournal(t, t.TempDir()), c.backup(t)))

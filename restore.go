@@ -35,15 +35,18 @@ func Restore(o Options, group uint64, sm StateMachine, r io.Reader, options ...G
 	case o.Join:
 		return SnapshotInfo{}, invalid("Options.Join is set: a node that joins gets the state from the others, Restore is for the first members")
 	}
-	d, err := openDirectory(o, group, options)
+	d, err := newDirectory(o, group, options)
 	if err != nil {
 		return SnapshotInfo{}, fmt.Errorf("restore: %w", err)
 	}
-	info, err := d.restore(sm, r)
-	if err = errors.Join(err, d.engine.Close()); err != nil {
-		return info, fmt.Errorf("restore group %d at node %d: %w", group, o.ID, err)
+	in, err := newSnapshotReader(r)
+	if err != nil {
+		return SnapshotInfo{}, fmt.Errorf("restore group %d at node %d: %w", group, o.ID, err)
 	}
-	return info, nil
+	if err := d.restore(sm, in); err != nil {
+		return in.info, fmt.Errorf("restore group %d at node %d: %w", group, o.ID, err)
+	}
+	return in.info, nil
 }
 
 // directory is that of a node which is not open.
@@ -57,6 +60,15 @@ type directory struct {
 
 // openDirectory opens the log of one group.
 func openDirectory(o Options, group uint64, options []GroupOption) (*directory, error) {
+	d, err := newDirectory(o, group, options)
+	if err == nil {
+		err = d.open()
+	}
+	return d, err
+}
+
+// newDirectory checks the arguments, and touches nothing.
+func newDirectory(o Options, group uint64, options []GroupOption) (*directory, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -74,51 +86,63 @@ func openDirectory(o Options, group uint64, options []GroupOption) (*directory, 
 	if err := errors.Join(d.config.errs...); err != nil {
 		return nil, err
 	}
-	var err error
-	if d.engine, err = openEngine(d.options); err != nil {
-		return nil, err
-	}
-	if d.log, err = d.engine.Group(group); err != nil {
-		return nil, errors.Join(err, d.engine.Close())
-	}
 	return d, nil
 }
 
-func (d *directory) restore(sm StateMachine, r io.Reader) (SnapshotInfo, error) {
-	if err := checkFinished(d.options.Dir); err != nil {
-		return SnapshotInfo{}, err
+// open opens the log, which makes a new directory the node's.
+func (d *directory) open() (err error) {
+	if d.engine, err = openEngine(d.options); err != nil {
+		return err
 	}
-	in, err := newSnapshotReader(r)
-	if err != nil {
-		return SnapshotInfo{}, err
+	if d.log, err = d.engine.Group(d.group); err != nil {
+		return errors.Join(err, d.engine.Close())
 	}
+	return nil
+}
+
+// restore restores a snapshot. The directory is opened behind the checks that need no
+// directory, because a new one becomes that of cluster and node for good.
+func (d *directory) restore(sm StateMachine, in *snapshotReader) error {
 	if in.info.Cluster == d.options.Cluster {
-		return in.info, invalid("Options.Cluster is %d, and so is that of the snapshot: give the new cluster another number, or nodes of the old one could take it for theirs", d.options.Cluster)
+		return invalid("Options.Cluster is %d, and so is that of the snapshot: give the new cluster another number, or nodes of the old one could take it for theirs", d.options.Cluster)
 	}
 	voters, err := d.config.firstMembers(d.options)
 	if err != nil {
-		return in.info, err
+		return err
 	}
 	begin := replica.Refounding{
 		Index: max(in.info.Index, 2), Term: 1, Voters: voters,
 		Mark: replica.Mark(fmt.Appendf(nil, "restored %s cluster %d", in.info.ID, d.options.Cluster)),
 	}
-	if err := d.empty(sm, begin.Mark); err != nil {
-		return in.info, err
+	if err := emptyState(sm, begin.Mark); err != nil {
+		return err
+	}
+	if err := d.open(); err != nil {
+		return err
+	}
+	return errors.Join(d.begin(sm, begin, in), d.engine.Close())
+}
+
+// begin restores the state and then begins the log with it.
+func (d *directory) begin(sm StateMachine, begin replica.Refounding, in *snapshotReader) error {
+	if err := checkFinished(d.options.Dir); err != nil {
+		return err
+	}
+	if err := d.emptyLog(); err != nil {
+		return err
 	}
 	host, write, err := begin.Begin()
 	if err != nil {
-		return in.info, err
+		return err
 	}
 	if err := restoreWhole(sm, rawnode.SnapshotMeta{Index: begin.Index, Host: host}, in); err != nil {
-		return in.info, err
+		return err
 	}
-	return in.info, d.log.AppendWait(context.Background(), *write)
+	return d.log.AppendWait(context.Background(), *write)
 }
 
-// empty returns an error unless there is neither a log nor a state, or a state of an earlier
-// attempt.
-func (d *directory) empty(sm StateMachine, mark uint64) error {
+// emptyLog returns an error unless there is no log.
+func (d *directory) emptyLog() error {
 	hs, _, err := d.log.InitialState()
 	if err != nil {
 		return err
@@ -126,6 +150,11 @@ func (d *directory) empty(sm StateMachine, mark uint64) error {
 	if last, err := d.log.LastIndex(); err != nil || last > 0 || !raft.IsEmptyHardState(hs) {
 		return errors.Join(err, fmt.Errorf("%w: group %d has a log of %d entries in %s: restore into an empty directory", ErrState, d.group, last, d.options.Dir))
 	}
+	return nil
+}
+
+// emptyState returns an error unless there is no state, or that of an earlier attempt.
+func emptyState(sm StateMachine, mark uint64) error {
 	applied, host, err := sm.Load()
 	if err != nil {
 		return fmt.Errorf("load the state machine: %w", err)
@@ -134,7 +163,7 @@ func (d *directory) empty(sm StateMachine, mark uint64) error {
 		return nil
 	}
 	if f, err := replica.ReadFounded(host); err != nil || f.Mark != mark {
-		return errors.Join(err, fmt.Errorf("%w: the state machine is at index %d: restore into an empty one", ErrState, applied))
+		return errors.Join(err, fmt.Errorf("%w: the state machine is at index %d: restore into an empty one, and an empty directory", ErrState, applied))
 	}
 	return nil
 }

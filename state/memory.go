@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftraft/weft/internal/dirlock"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/state/internal/envelope"
 )
@@ -75,7 +76,7 @@ func OpenMemory[M Machine](newMachine func() M, opts Options) (*Memory[M], error
 	if err := syncDir(opts.FS, opts.FS.PathDir(opts.Dir)); err != nil {
 		return nil, err
 	}
-	if m.lock, err = opts.FS.Lock(m.path("LOCK")); err != nil {
+	if m.lock, err = dirlock.Take(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("%w: lock %s: %w; close the other one first", ErrLocked, opts.Dir, err)
 	}
 	if err := m.open(); err != nil {

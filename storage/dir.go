@@ -17,13 +17,14 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/internal/dirlock"
 )
 
 const (
 	formatVersion  = 1 // of the directory
 	segmentVersion = 2 // of segments: 2 brought indexes
 	identityName   = "IDENTITY"
-	lockName       = "LOCK"
 	segmentSuffix  = ".seg"
 	spareSuffix    = ".spare"
 	maxIdentityLen = 4096
@@ -68,7 +69,7 @@ func openDirectory(fs vfs.FS, path string, id Identity) (_ *directory, err error
 			_ = d.close() // the first error is the one to report
 		}
 	}()
-	if d.lock, err = fs.Lock(d.join(lockName)); err != nil {
+	if d.lock, err = dirlock.Take(fs, path); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; stop the other process or give this node a directory of its own", ErrLocked, path, err)
 	}
 	if d.dir, err = fs.OpenDir(path); err != nil {

@@ -5,6 +5,8 @@ package storage_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -57,5 +59,25 @@ func TestWaitsWithEndedContextQueueNothing(t *testing.T) {
 	last, err := g.LastIndex()
 	require.NoError(t, err)
 	require.Zero(t, last)
+	require.NoError(t, e.Close())
+}
+
+// A directory has one engine, whatever the names. The refusals take nothing from the first engine.
+func TestDirectoryUnderAnotherNameIsLocked(t *testing.T) {
+	parent := t.TempDir()
+	t.Chdir(parent)
+	dir, link := filepath.Join(parent, "data"), filepath.Join(parent, "link")
+	e, err := storage.Open(dir, crashOptions(vfs.Default))
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(dir, link))
+	for range 2 {
+		for _, name := range []string{dir, link, "data", filepath.Join("link", ".")} {
+			_, err := storage.Open(name, crashOptions(vfs.Default))
+			require.ErrorIs(t, err, storage.ErrLocked, name)
+		}
+	}
+	require.NoError(t, e.Close())
+	e, err = storage.Open(link, crashOptions(vfs.Default))
+	require.NoError(t, err)
 	require.NoError(t, e.Close())
 }

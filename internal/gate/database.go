@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weftraft/weft/internal/dirlock"
 )
 
 const (
@@ -107,7 +109,7 @@ func (o *DatabaseOptions) takeDir() (io.Closer, error) {
 			done <- taken{nil, err}
 			return
 		}
-		lock, err := o.FS.Lock(o.FS.PathJoin(o.Dir, "LOCK"))
+		lock, err := dirlock.Take(o.FS, o.Dir)
 		if err != nil {
 			err = fmt.Errorf("%w: lock %s: %w; close the other one first", o.Locked, o.Dir, err)
 		}
