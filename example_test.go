@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 
 	"github.com/weftraft/weft"
 )
@@ -23,6 +25,9 @@ type votes map[string]int
 func newVotes() votes { return votes{} }
 
 func (v votes) Apply(command []byte) any {
+	if !utf8.Valid(command) { // Write would change such a name
+		return errors.New("the name is not UTF-8")
+	}
 	v[string(command)]++
 	return v[string(command)]
 }

@@ -6,10 +6,12 @@ package state_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -24,6 +26,9 @@ type stock map[string]int
 
 // Apply adds one of an article, and returns how many there are.
 func (s stock) Apply(command []byte) any {
+	if !utf8.Valid(command) { // Write would change such a name
+		return errors.New("the name is not UTF-8")
+	}
 	s[string(command)]++
 	return s[string(command)]
 }

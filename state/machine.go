@@ -26,8 +26,10 @@ type Machine interface {
 	// Write writes the state. It must not change the state. An error of w is to be
 	// returned.
 	Write(w io.Writer) error
-	// Read fills an empty state with what Write has written, and that alone. An error
-	// says that r has something else, or is an error of r.
+	// Read fills an empty state with what Write has written, and that alone: the state
+	// that was written, to the byte, or replicas differ. JSON does not keep a string
+	// that is no UTF-8; Apply refuses such a command, or the state has it as []byte. An
+	// error says that r has something else, or is an error of r.
 	Read(r io.Reader) error
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -33,7 +34,7 @@ type tally struct{ words map[string]int }
 func newTally() *tally { return &tally{words: map[string]int{}} }
 
 func (t *tally) Apply(command []byte) any {
-	if len(command) == 0 {
+	if len(command) == 0 || !utf8.Valid(command) {
 		return errors.New("no word")
 	}
 	t.words[string(command)]++

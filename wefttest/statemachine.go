@@ -21,7 +21,8 @@ type StateMachineFactory struct {
 	// io.Closer, the suite closes the state machine. Required.
 	Open func(Dir) (rawnode.StateMachine, error)
 	// Command returns a command. Most commands should change the text that Read returns, and the
-	// result of some commands should depend on the state. Required.
+	// result of some commands should depend on the state. The suite also applies these commands with
+	// single bytes that are no UTF-8, and expects a result, which may be an error. Required.
 	Command func(*rand.Rand) []byte
 	// Read returns all that readers can see of the state as text: equal texts for equal states, and
 	// different texts for different states. The suite also calls Read while Apply is under way.

@@ -15,6 +15,7 @@ import (
 var stateMachineRules = []rule[*stage]{
 	{"an empty state is at index 0", ruled(ruleEmpty)},
 	{"each command takes effect once, with one result", ruled(ruleResults)},
+	{"commands of any bytes mean the same at all replicas", ruled(ruleBytes)},
 	{"readers see whole batches", ruled(ruleWhole)},
 	{"index and host's bytes are kept with the state", ruled(ruleKept)},
 	{"what Durable names survives a crash", ruled(ruleDurable)},

@@ -7,11 +7,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/weftraft/weft"
 )
@@ -19,6 +21,9 @@ import (
 type counters map[string]int // the replicated state: all nodes have the same
 
 func (c counters) Apply(command []byte) any {
+	if !utf8.Valid(command) { // JSON would change such a name
+		return errors.New("the name is not UTF-8")
+	}
 	c[string(command)]++
 	return c[string(command)] // the result, for the caller of Propose
 }
@@ -46,6 +51,10 @@ func main() {
 
 // answer answers a request with a value, or says why there is none.
 func answer(w http.ResponseWriter, value any, err error) {
+	if refused, ok := value.(error); ok {
+		http.Error(w, refused.Error(), http.StatusBadRequest)
+		return
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

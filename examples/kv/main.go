@@ -39,6 +39,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/weftraft/weft"
 )
@@ -173,6 +174,9 @@ func (s *server) change(w http.ResponseWriter, r *http.Request, c command) error
 	c.Key = r.PathValue("key")
 	if c.Key == "" || len(c.Key) > maxKeyBytes {
 		return fmt.Errorf("%w: the key has %d bytes, want 1 to %d", weft.ErrInvalid, len(c.Key), maxKeyBytes)
+	}
+	if !utf8.ValidString(c.Key) {
+		return fmt.Errorf("%w: the key %q is not UTF-8, and JSON, in which commands travel, would change it; encode the key, for example as hex", weft.ErrInvalid, c.Key)
 	}
 	if match := r.Header.Get("If-Match"); match != "" {
 		version, err := number("If-Match", strings.Trim(match, `"`))

@@ -266,6 +266,8 @@ func TestWritesAreConditionalAndAnswersSaySo(t *testing.T) {
 		{"DELETE", "/kv/x", "", first, http.StatusPreconditionFailed},
 		{"PUT", "/kv/x", "three", "seven", http.StatusBadRequest},
 		{"PUT", "/kv/", "no key", "", http.StatusBadRequest},
+		{"PUT", "/kv/%ff", "would be lost", "", http.StatusBadRequest},
+		{"DELETE", "/kv/%C3%28", "", "", http.StatusBadRequest},
 		{"PUT", "/kv/x", strings.Repeat("x", maxValueBytes+1), "", http.StatusBadRequest},
 		{"GET", "/kv/y", "", "", http.StatusNotFound},
 		{"DELETE", "/kv/y", "", `"1"`, http.StatusPreconditionFailed},

@@ -5,8 +5,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
+	"unicode/utf8"
 )
 
 // words is the state: how often each word was said.
@@ -16,6 +18,9 @@ func newWords() words { return words{} }
 
 // Apply changes the state by a command. All replicas come to the same.
 func (w words) Apply(command []byte) any {
+	if !utf8.Valid(command) { // Write would change such a word
+		return errors.New("the word is not UTF-8")
+	}
 	w[string(command)]++
 	return w[string(command)]
 }

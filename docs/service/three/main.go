@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"time"
+	"unicode/utf8"
 
 	"github.com/weftraft/weft"
 )
@@ -26,6 +27,9 @@ type spoken map[string]int
 func newSpoken() spoken { return spoken{} }
 
 func (s spoken) Apply(command []byte) any {
+	if !utf8.Valid(command) { // Write would change such a word
+		return errors.New("the word is not UTF-8")
+	}
 	s[string(command)]++
 	return s[string(command)]
 }
@@ -42,7 +46,7 @@ func say(ctx context.Context, words *weft.Replicated[spoken], word string) error
 	case err != nil: // it is not applied, and never will be
 		return fmt.Errorf("say %s again: %w", word, err)
 	}
-	fmt.Printf("%s: %d\n", word, result.Value)
+	fmt.Printf("%s: %v\n", word, result.Value)
 	return words.View(ctx, func(s spoken) { fmt.Println("all words:", len(s)) })
 }
 

@@ -1,0 +1,27 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/state"
+	"github.com/weftraft/weft/wefttest"
+)
+
+func TestStateKeepsTheContract(t *testing.T) {
+	wefttest.TestStateMachine(t, wefttest.StateMachineFactory{
+		Open: func(d wefttest.Dir) (rawnode.StateMachine, error) {
+			return state.OpenMemory(func() counters { return counters{} }, state.Options{FS: d.FS, Dir: d.Path})
+		},
+		Command: func(r *rand.Rand) []byte { return fmt.Appendf(nil, "word %d", r.IntN(12)) },
+		Read: func(sm rawnode.StateMachine) (text string, err error) {
+			sm.(*state.Memory[counters]).View(func(s counters) { text = fmt.Sprintf("%#v", s) })
+			return text, nil
+		},
+	})
+}

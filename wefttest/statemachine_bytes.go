@@ -1,0 +1,83 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wefttest
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/weftraft/weft/rawnode"
+)
+
+// ruleBytes applies commands with bytes that are no UTF-8. A state that writes strings as JSON writes
+// U+FFFD for each such byte: two keys become one, and only at replicas that read the state back.
+func ruleBytes(s *stage) error {
+	t := &story{}
+	for i := range 12 {
+		c := s.f.Command(s.rng)
+		at := letter(c, s.rng.IntN(len(c)+1))
+		t.batches = append(t.batches, rawnode.Batch{Index: uint64(5*i + 4), Host: []byte("host"), Commands: [][]byte{
+			garbled(c, at, 0xff), garbled(c, at, 0xfe), garbled(c, at, 0xff), c,
+		}})
+	}
+	// Each command comes before the snapshot and behind it.
+	for _, b := range t.batches[:12] {
+		b.Index += 60
+		t.batches = append(t.batches, b)
+	}
+	const half = 12
+	if err := s.learn(t); err != nil {
+		return fmt.Errorf("commands with a byte that is no UTF-8: a state that refuses such a command returns an error as the result: %w", err)
+	}
+	m, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := m.apply(t, 0, half); err != nil {
+		return err
+	}
+	snap, err := m.snap(t, half)
+	if err != nil {
+		return err
+	}
+	body, err := drain(snap)
+	if err != nil {
+		return err
+	}
+	other, err := s.fresh()
+	if err != nil {
+		return err
+	}
+	if err := other.restored(snap.Meta(), bytes.NewReader(body), t, half); err != nil {
+		return fmt.Errorf("%w: %s", err, keepBytes)
+	}
+	if err := other.apply(t, half, len(t.batches)); err != nil {
+		return fmt.Errorf("after a restored snapshot, %w: %s", err, keepBytes)
+	}
+	return nil
+}
+
+// keepBytes is what to do about a violation.
+const keepBytes = "commands had bytes that are no UTF-8; refuse such commands in Apply, or write keys as []byte, because JSON changes strings that are no UTF-8"
+
+// letter returns the place of an ASCII letter in a command, at or behind from, or else before from; without a letter, the end.
+// A letter is more likely a part of a key or a name than of the command's structure.
+func letter(c []byte, from int) int {
+	for i := range c {
+		at := (from + i) % len(c)
+		if x := c[at] | 0x20; 'a' <= x && x <= 'z' {
+			return at
+		}
+	}
+	return len(c)
+}
+
+// garbled returns a command with the byte at a place replaced, or appended.
+func garbled(c []byte, at int, by byte) []byte {
+	c = append(append([]byte{}, c...), 0)
+	if c[at] = by; at < len(c)-1 {
+		c = c[:len(c)-1]
+	}
+	return c
+}
