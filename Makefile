@@ -122,7 +122,7 @@ pages: ## write the tables of docs/metrics.md and the Grafana dashboard
 	$(GO) run ./cmd/kvdemo/internal/pages
 
 .PHONY: picture
-picture: ## draw README's picture of a benchmark from docs/benchmarks-etcd.md
+picture: ## draw docs/benchmark-etcd.svg, a picture for README, from docs/benchmarks-etcd.md
 	$(GO) run ./internal/docs/picture
 
 .PHONY: shape

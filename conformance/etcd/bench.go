@@ -44,7 +44,7 @@ func benchCommand() *cobra.Command {
 	f.Var((*rates)(&o.Links), "links", "bits a second that a member sends, and receives, at most (0: no bound)")
 	f.IntSliceVar(&o.Sizes, "sizes", []int{1 << 10, 4 << 10, 64 << 10, 256 << 10, 1 << 20}, "bytes of a value, 1 to 1048576")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 16}, "numbers of clients, 1 to 1000")
-	f.IntVar(&o.Rounds, "rounds", 3, "how often each load is put on each side, in turns; 1 or more")
+	f.IntVar(&o.Rounds, "rounds", bench.LeastRounds, fmt.Sprintf("how often each load is put on each side, in turns; 1 or more, with --out %d or more", bench.LeastRounds))
 	f.DurationVar(&o.Time, "time", 1500*time.Millisecond, "of one measurement, 100ms or more")
 	f.Float64Var(&o.Others, "others", 0.3, "share of the processors, 0 to 1, above which a measurement is made again as others used them")
 	f.IntVar(&o.Coded, "coding", 4096, "size from which payloads are coded on the side that codes")
@@ -64,6 +64,9 @@ func (o *benchOptions) run(ctx context.Context, out io.Writer) (err error) {
 	o.Progress = func(line string) { progress("%s", line) }
 	if err := o.Validate(); err != nil {
 		return err
+	}
+	if o.out != "" && o.Rounds < bench.LeastRounds {
+		return fmt.Errorf("--rounds is %d, want %d or more with --out: medians of fewer rounds are chance; without --out the report is printed", o.Rounds, bench.LeastRounds)
 	}
 	if err := o.chooseNetwork(); err != nil {
 		return err

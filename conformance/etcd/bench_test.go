@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,19 +20,20 @@ func TestBenchMeasuresEachRowOnce(t *testing.T) {
 		t.Skip("builds etcd, and runs clusters of it")
 	}
 	dir := t.TempDir()
-	out, rows := filepath.Join(dir, "report.md"), filepath.Join(dir, "rows")
+	rows := filepath.Join(dir, "rows")
+	var report bytes.Buffer
 	run := func(more ...string) error {
+		report.Reset()
 		cmd := command()
+		cmd.SetOut(&report)
 		cmd.SetArgs(append([]string{"bench", "--members=3", "--links=0", "--sizes=1024,8192", "--clients=2", "--rounds=1",
-			"--time=100ms", "--network=relay", "--out=" + out, "--rows=" + rows}, more...))
+			"--time=100ms", "--network=relay", "--rows=" + rows}, more...))
 		return cmd.ExecuteContext(t.Context())
 	}
 	require.ErrorContains(t, run("--stop-after=1ns"), "rows are missing; run this again to go on")
 	require.NoError(t, run())
-	report, err := os.ReadFile(out)
-	require.NoError(t, err)
-	require.Contains(t, string(report), "### 3 members, links without a bound")
-	require.Equal(t, 2, strings.Count(string(report), " KB | 2 | "), string(report))
+	require.Contains(t, report.String(), "### 3 members, links without a bound")
+	require.Equal(t, 2, strings.Count(report.String(), " KB | 2 | "), report.String())
 	before, err := os.ReadFile(rows)
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(before), "\n"), "circumstances and two rows")
@@ -48,6 +50,8 @@ func TestBenchNamesMistakes(t *testing.T) {
 		`"fast", want whole numbers of bits a second`: {"--links=100000000,fast"},
 		"--members: [0], want numbers of 1 to 9":      {"--members=0"},
 		"Kind is \"wire\"":                            {"--network=wire"},
+		"--rounds is 4, want 5 or more with --out":    {"--rounds=4", "--out=report.md"},
+		"--rounds is 1, want 5 or more with --out":    {"--quick", "--out=report.md"},
 	} {
 		cmd := command()
 		cmd.SetArgs(append([]string{"bench"}, args...))

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -307,18 +308,30 @@ func TestSnippetsOfAFile(t *testing.T) {
 	require.ErrorContains(t, err, "a.md:2: the fence is not closed")
 }
 
+var roundsOfEtcd = regexp.MustCompile(`(\d+) rounds of`)
+
 // TestReadmeQuotesTheBenchmarkOfEtcd holds README to the last run: what the report
-// says in short stands there, losses included.
+// says in short stands there, losses included. A report of fewer than five rounds is none,
+// and without a report README has no such figure.
 func TestReadmeQuotesTheBenchmarkOfEtcd(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
 	report, err := os.ReadFile(filepath.Join(root, "docs", "benchmarks-etcd.md"))
 	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	if !strings.Contains(string(report), "| value |") {
+		require.NotContains(t, string(readme), "puts/s", "docs/benchmarks-etcd.md has no figures")
+		return
+	}
+	rounds := roundsOfEtcd.FindStringSubmatch(string(report))
+	require.NotNil(t, rounds)
+	n, err := strconv.Atoi(rounds[1])
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, n, 5, "rounds of docs/benchmarks-etcd.md")
 	_, after, ok := strings.Cut(string(report), "\n## In short\n")
 	require.True(t, ok, "the table is not complete: make bench-etcd")
 	short, _, _ := strings.Cut(after, "\n## ")
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
 	require.NotEmpty(t, folded(short))
 	require.Contains(t, folded(string(readme)), folded(short))
 }

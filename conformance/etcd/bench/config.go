@@ -53,6 +53,8 @@ type Config struct {
 }
 
 const (
+	// LeastRounds is the least number of rounds whose medians may become a page.
+	LeastRounds = 5
 	// Least is the least number of calls of each client.
 	Least = 3
 	// maxBytes is the payload of a measurement, unless Least needs more.

@@ -1,8 +1,9 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command picture draws README's picture of a benchmark, docs/benchmark-etcd.svg, from the
-// figures in docs/benchmarks-etcd.md (make picture). A test fails while the two differ.
+// Command picture draws a picture for README, docs/benchmark-etcd.svg, from the figures in
+// docs/benchmarks-etcd.md (make picture). A test fails while the two differ: while the report has
+// no figures, there is no picture.
 package main
 
 import (

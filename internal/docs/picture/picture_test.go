@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,12 @@ import (
 func TestPictureShowsTheFiguresOfTheReport(t *testing.T) {
 	root, err := docs.Root()
 	require.NoError(t, err)
+	report, err := os.ReadFile(filepath.Join(root, "docs", reportFile))
+	require.NoError(t, err)
+	if !strings.Contains(string(report), "| value |") {
+		require.NoFileExists(t, filepath.Join(root, "docs", pictureFile), "the report has no figures")
+		return
+	}
 	want, err := drawn(root)
 	require.NoError(t, err)
 	got, err := os.ReadFile(filepath.Join(root, "docs", pictureFile))
