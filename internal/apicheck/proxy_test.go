@@ -34,27 +34,39 @@ type machine struct {
 
 // presentMachine has the module cache and the proxy of whoever runs the test.
 func presentMachine(t *testing.T) machine {
-	return machine{t, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")}
+	return machine{t, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw")}
 }
 
 // releasedMachine is the same in a world in which the modules of this checkout are
 // released at the version that they require each other at.
 func releasedMachine(t *testing.T) (m machine, release string) {
 	t.Helper()
+	return machineWith(t, t.TempDir(), func(out io.Writer, m module.Version, root, sub string) error {
+		return zip.Create(out, m, filesOf(t, filepath.Join(root, sub)))
+	})
+}
+
+// packer writes the files of the module in folder sub of the checkout at root.
+type packer func(out io.Writer, m module.Version, root, sub string) error
+
+// machineWith is a machine that finds the modules, as pack packs them, at a proxy in dir. The
+// module cache is there too: the user's must not hear of a release that is none.
+func machineWith(t *testing.T, dir string, pack packer) (m machine, release string) {
+	t.Helper()
 	root, err := docs.Root()
 	require.NoError(t, err)
 	release = releaseOf(t, root)
-	m, dir := presentMachine(t), t.TempDir()
+	m = presentMachine(t)
 	for _, sub := range shipped {
-		addToProxy(t, filepath.Join(dir, "proxy"), filepath.Join(root, sub), release)
+		addToProxy(t, filepath.Join(dir, "proxy"), root, sub, release, pack)
 	}
 	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
 	require.NoError(t, err)
 	cache, proxies, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	m.env = append(m.env,
 		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(cache, "cache", "download")+","+proxies,
-		"GOMODCACHE="+filepath.Join(dir, "cache"), // the user's must not hear of a release that is none
-		"GOSUMDB=off") // nor is it in that database
+		"GOMODCACHE="+filepath.Join(dir, "cache"),
+		"GOSUMDB=off") // which knows no release that is none
 	return m, release
 }
 
@@ -75,10 +87,10 @@ func releaseOf(t *testing.T, root string) string {
 	return ""
 }
 
-// addToProxy makes the files of a proxy for the module in dir.
-func addToProxy(t *testing.T, proxy, dir, release string) {
+// addToProxy makes the files of a proxy for a module.
+func addToProxy(t *testing.T, proxy, root, sub, release string, pack packer) {
 	t.Helper()
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(root, sub, "go.mod"))
 	require.NoError(t, err)
 	m := module.Version{Path: modfile.ModulePath(mod), Version: release}
 	at := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
@@ -89,7 +101,7 @@ func addToProxy(t *testing.T, proxy, dir, release string) {
 	}
 	out, err := os.Create(filepath.Join(at, release+".zip"))
 	require.NoError(t, err)
-	require.NoError(t, zip.Create(out, m, filesOf(t, dir)))
+	require.NoError(t, pack(out, m, root, sub))
 	require.NoError(t, out.Close())
 }
 

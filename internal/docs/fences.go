@@ -84,3 +84,18 @@ func Root() (string, error) {
 		dir = parent
 	}
 }
+
+// Script returns the shell commands of a Markdown file, in order.
+func Script(file string) (string, error) {
+	snippets, err := Snippets(file)
+	if err != nil {
+		return "", err
+	}
+	var script strings.Builder
+	for _, s := range snippets {
+		if s.Lang == "sh" {
+			script.WriteString(s.Text)
+		}
+	}
+	return script.String(), nil
+}
