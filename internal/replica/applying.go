@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/marked"
 )
 
 // appliedCall is a call whose command is in a step of the state machine.
@@ -20,30 +22,44 @@ type appliedCall struct {
 	value  any    // the result if result is -1
 }
 
-// emit hands committed entries to the apply stage, as one step; or as two, if
-// the state machine may jump, by a snapshot, into the middle of them.
+// emit hands committed entries to the apply stage, in steps; the responses leave with the last one. A
+// step ends where the state machine may jump to by a snapshot. A step also ends behind an entry with a
+// command of the module, so that all replicas have a state of that index between two calls of Apply:
+// there replicas are compared.
 func (r *Replica) emit(m *pb.Message) {
 	entries := m.GetEntries()
 	cut := slices.IndexFunc(entries, func(e *pb.Entry) bool { return e.GetIndex() > r.restoring })
 	if r.restoring > 0 && cut > 0 {
-		r.emitStep(entries[:cut], nil)
+		r.emitSteps(entries[:cut], nil)
 		entries = entries[cut:]
 	}
-	r.emitStep(entries, m.GetResponses())
+	r.emitSteps(entries, m.GetResponses())
 }
 
-func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) {
-	if len(entries) == 0 || r.err != nil {
-		return
+func (r *Replica) emitSteps(entries []*pb.Entry, responses []*pb.Message) {
+	for len(entries) > 0 && r.err == nil {
+		entries = r.emitStep(entries, responses)
 	}
-	a := Apply{First: entries[0].GetIndex(), responses: responses}
-	for _, e := range entries {
+}
+
+// emitStep emits one step, and returns the entries behind the step.
+func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) (rest []*pb.Entry) {
+	a := Apply{First: entries[0].GetIndex()}
+	for i, e := range entries {
+		first := len(a.Batch.Commands)
 		if err := r.emitEntry(&a, e); err != nil {
 			// Applying less, or something else, than other replicas do would
 			// be worse than not going on.
 			r.fail(fmt.Errorf("index %d, term %d: %w", e.GetIndex(), e.GetTerm(), err))
-			return
+			return nil
 		}
+		if slices.ContainsFunc(a.Batch.Commands[first:], marked.Is) {
+			entries, rest = entries[:i+1], entries[i+1:]
+			break
+		}
+	}
+	if len(rest) == 0 {
+		a.responses = responses
 	}
 	r.count.AppliedEntries += uint64(len(entries))
 	r.count.AppliedCommands += uint64(len(a.Batch.Commands))
@@ -54,6 +70,7 @@ func (r *Replica) emitStep(entries []*pb.Entry, responses []*pb.Message) {
 	r.pending = append(r.pending, r.host.mark())
 	r.keep.configured(r.host)
 	r.out.Applies = append(r.out.Applies, a)
+	return rest
 }
 
 // emitEntry adds an entry to a step.
