@@ -237,21 +237,12 @@ func (m *Memory[M]) checkpoint() error {
 	if err := m.ended(); err != nil {
 		return err
 	}
-	m.mu.RLock()
-	s := contents[Machine]{machine: m.machine, applied: m.applied, host: m.host}
-	if s.applied == m.last.index {
-		m.mu.RUnlock()
+	if m.Applied() == m.last.index {
 		return nil
 	}
-	rows := m.rows()
-	cost := m.since
-	fork, forks := s.machine.(Forker)
-	if forks {
-		s.machine = fork.Fork()
-		m.mu.RUnlock()
-	}
+	s, release := m.setAside()
 	err := m.save(rawnode.SnapshotMeta{Index: s.applied, Host: s.host}, func(w *frames.Writer) error {
-		for _, row := range rows {
+		for _, row := range s.rows {
 			if err := w.Frame(frames.Session, row); err != nil {
 				return err
 			}
@@ -260,18 +251,36 @@ func (m *Memory[M]) checkpoint() error {
 			return fmt.Errorf("the machine writes: %w", err)
 		}
 		return w.End()
-	}, func() {
-		if !forks {
-			m.mu.RUnlock()
-		}
-	})
+	}, release)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	m.since = max(m.since-cost, 0)
+	m.since = max(m.since-s.cost, 0)
 	m.mu.Unlock()
 	return nil
+}
+
+// aside is a state as it was at one index.
+type aside struct {
+	machine Machine
+	rows    [][]byte // of sessions
+	applied uint64
+	host    []byte
+	cost    int64 // of commands since the last checkpoint
+}
+
+// setAside returns the present state, which stays as it is until release is called: a copy, if the
+// machine is a [Forker], and otherwise the machine itself, while commands wait.
+func (m *Memory[M]) setAside() (s aside, release func()) {
+	m.mu.RLock()
+	s = aside{machine: m.machine, rows: m.rows(), applied: m.applied, host: m.host, cost: m.since}
+	if f, forks := s.machine.(Forker); forks {
+		s.machine = f.Fork()
+		m.mu.RUnlock()
+		return s, func() {}
+	}
+	return s, m.mu.RUnlock
 }
 
 // rows encodes the table of sessions.

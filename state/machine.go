@@ -12,7 +12,7 @@ import (
 
 // Machine is a user's replicated state in memory.
 //
-// Its methods are not called at the same time, but for Write, beside which
+// Its methods are not called at the same time, but for Write and Digest, beside which
 // [Memory.View] may read.
 type Machine interface {
 	// Apply changes the state by one command and returns a result for the caller of
@@ -38,8 +38,20 @@ type Machine interface {
 // wait while Write writes, and readers behind a command that waits.
 type Forker interface {
 	// Fork returns a copy of the state that stays as it is while the original goes on.
-	// Of the copy only Write is called, by another goroutine.
+	// Of the copy only Write is called, or Digest, by another goroutine.
 	Fork() Machine
+}
+
+// Digester is an optional interface of a [Machine] whose replicas are to be compared in the background
+// (see Comparable in package weft): without it, only the results of commands are compared.
+type Digester interface {
+	// Digest writes bytes from which a sum of the state is made: the same bytes for equal states, at
+	// all replicas and after a restart, and others for different states. A method Write that keeps
+	// to an order, not that of a map, will do; the sum of a large state may instead be kept up to
+	// date by Apply, and written here. Digest must not change the state; an error of w is to be
+	// returned. Commands wait while Digest writes, unless the machine is a [Forker]: then Digest is
+	// called of the copy.
+	Digest(w io.Writer) error
 }
 
 // Results of commands with envelopes of sessions; see [Options].Sessions.

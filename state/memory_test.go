@@ -50,6 +50,9 @@ type forking struct{ tally }
 func newForking() *forking             { return &forking{*newTally()} }
 func (t *forking) Fork() state.Machine { return &tally{maps.Clone(t.words)} }
 
+// Digest has replicas compared. Tallies that fork, and those that do not, offer it.
+func (t *tally) Digest(w io.Writer) error { return t.Write(w) }
+
 // text returns what readers see.
 func (t *tally) text() string {
 	b, err := json.Marshal(t.words)

@@ -5,9 +5,11 @@ package wefttest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -301,6 +303,32 @@ func (l *ledger) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 	return nil
 }
 
+// Digest sums up a copy of the state.
+func (l *ledger) Digest() (func(context.Context) (uint64, error), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := book{Sums: maps.Clone(l.book.Sums)}
+	switch l.bug {
+	case "digest of what is durable":
+		of.Index = l.kept
+	case "digest of nothing":
+		of.Sums = nil
+	case "digest shares memory":
+		of.Sums = l.book.Sums
+	}
+	return func(context.Context) (uint64, error) {
+		if l.bug == "digest shares memory" {
+			time.Sleep(time.Millisecond) // so that a command comes in between
+			l.mu.Lock()
+			defer l.mu.Unlock()
+		}
+		text, err := json.Marshal(of)
+		sum := fnv.New64a()
+		_, _ = sum.Write(text)
+		return sum.Sum64(), err
+	}, nil
+}
+
 func (l *ledger) Interrupt(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -367,6 +395,9 @@ func TestStateMachineSuiteFindsBugs(t *testing.T) {
 		"restore hides the error":        "Restore returns the error of its body and keeps the state",
 		"restore not durable":            "a restored state is durable when Restore returns",
 		"stays interrupted":              "a state that was interrupted can be loaded",
+		"digest of what is durable":      "equal states have equal digests, and others do not",
+		"digest of nothing":              "equal states have equal digests, and others do not",
+		"digest shares memory":           "equal states have equal digests, and others do not",
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()

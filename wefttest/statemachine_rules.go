@@ -33,6 +33,7 @@ var stateMachineRules = []rule[*stage]{
 	{"a crash during Restore leaves the old state or the new one", ruled(ruleCrashInRestore)},
 	{"Durable and Snapshot may be called while Apply is under way", ruled(ruleConcurrent)},
 	{"a state that was interrupted can be loaded", ruled(ruleInterrupt)},
+	{"equal states have equal digests, and others do not", ruled(ruleDigest)},
 }
 
 // ruled closes the state machines of a rule after the check.

@@ -5,6 +5,7 @@ package pebblestate
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/weftraft/weft/internal/compare"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/state"
@@ -62,6 +64,20 @@ func (s *State) Snapshot() (rawnode.Snapshot, error) {
 		return nil, fmt.Errorf("open a snapshot of group %d: %w", s.group, errors.Join(damage(err), p.Close()))
 	}
 	return p, nil
+}
+
+// Digest has replicas compared: see Comparable in package weft. The sum is one of the keys and values
+// of the user, and of the sessions, in their order.
+func (s *State) Digest() (sum func(context.Context) (uint64, error), err error) {
+	view, err := s.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (uint64, error) {
+		total := compare.NewSum(ctx)
+		_, err := io.Copy(total, view)
+		return total.Sum64(), errors.Join(err, view.Close())
+	}, nil
 }
 
 // Read implements [io.Reader].
