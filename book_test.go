@@ -142,7 +142,7 @@ func TestCommandsOfOtherVersionsAreLeftOut(t *testing.T) {
 	b := testBook(t, t.TempDir(), nil)
 	m := newMachine(&counting{}, 3, b, slog.New(slog.DiscardHandler))
 	for _, command := range []string{
-		commandMark + "\x02of a later version", commandMark + "\x01{", commandMark + "\x01" + `{"addresses":{"0":{"address":"10.0.0.1:7","version":1}}}`,
+		commandMark + "\x7fof a later version", commandMark + "\x01{", commandMark + "\x01" + `{"addresses":{"0":{"address":"10.0.0.1:7","version":1}}}`,
 		commandMark + "\x01" + `{"addresses":{"4":{"address":"nowhere","version":1}}}`, commandMark + "\x01" + `{"addresses":{"4":{"address":"10.0.0.1:7","version":0}}}`,
 	} {
 		require.True(t, reserved([]byte(command)))

@@ -4,9 +4,10 @@
 package weft
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/weftraft/weft/internal/marked"
 )
 
 // A few commands in the log are the front's own, and begin with a mark. [Group.Propose] refuses
@@ -20,14 +21,24 @@ import (
 // A kind that this version does not know is left out: kinds say nothing about the
 // user's state, so replicas with and without the kind stay equal.
 const (
-	commandMark = "\x00weft:reserved\x00\xf7"
+	commandMark = marked.Mark
 
-	commandFacts byte = 1 // body: facts
+	commandFacts  byte = 1 // body: facts
+	commandCheck  byte = 2 // body: compare.Check
+	commandDigest byte = 3 // body: compare.Digest
 )
 
 // reserved reports whether a command is this package's own.
-func reserved(command []byte) bool {
-	return len(command) > len(commandMark) && command[0] == commandMark[0] && bytes.HasPrefix(command, []byte(commandMark))
+func reserved(command []byte) bool { return marked.Is(command) }
+
+// ownCommand returns a command of this package.
+func ownCommand(kind byte, body []byte) []byte {
+	return append(append([]byte(commandMark), kind), body...)
+}
+
+// ownParts takes a command of this package apart.
+func ownParts(command []byte) (kind byte, body []byte) {
+	return command[len(commandMark)], command[len(commandMark)+1:]
 }
 
 // encodeFacts returns the command that tells a group facts.
@@ -36,15 +47,15 @@ func encodeFacts(f facts) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode facts: %w", err)
 	}
-	return append(append([]byte(commandMark), commandFacts), body...), nil
+	return ownCommand(commandFacts, body), nil
 }
 
 // decodeFacts reads a command of this package. It returns no facts for another kind, or for a
 // body that this version does not take.
 func decodeFacts(command []byte) (facts, error) {
 	f := facts{}
-	body := command[len(commandMark)+1:]
-	if kind := command[len(commandMark)]; kind != commandFacts {
+	kind, body := ownParts(command)
+	if kind != commandFacts {
 		return f, fmt.Errorf("kind %d is not known to this version", kind)
 	}
 	if err := json.Unmarshal(body, &f); err != nil {

@@ -35,6 +35,10 @@ var (
 	// ErrMajority says that [Recover] is not allowed, because a majority of the members is
 	// there, or may be.
 	ErrMajority = errors.New("weft: a majority is not lost")
+	// ErrDiffers says that replicas of a group were compared and are not equal. A node whose state
+	// differs from that of the majority is out of service, and so it is after a restart: see
+	// [Comparable].
+	ErrDiffers = errors.New("weft: replicas differ")
 	// ErrBook says that the file with the addresses of members is damaged.
 	ErrBook = errors.New("weft: the address book is damaged")
 )

@@ -113,6 +113,28 @@ func ExampleGroup_AddVoter() {
 	// true as an id is used once
 }
 
+// compared is a state whose replicas are compared.
+type compared struct{ votes }
+
+// Digest writes the same bytes for equal states: encoding/json writes maps in the order of keys.
+func (c *compared) Digest(w io.Writer) error { return c.Write(w) }
+
+// Replicas are compared by the results of commands, and by their states if these have a method
+// Digest.
+func ExampleCompareEvery() {
+	dir, remove := temporary()
+	defer remove()
+	ctx := context.Background()
+	node := must(weft.Open(weft.Options{Cluster: 7, ID: 1, Dir: dir, Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond}))
+	group := must(weft.Replicate(node, 1, func() *compared { return &compared{votes{}} }, weft.CompareEvery(10*time.Second)))
+	fmt.Println(must(group.Propose(ctx, []byte("ada"))).Value)
+	fmt.Println("differs:", group.State().Differs)
+	check(node.Close(ctx))
+	// Output:
+	// 1
+	// differs: <nil>
+}
+
 // A backup of one cluster begins another one.
 func ExampleRestore() {
 	dir, remove := temporary()

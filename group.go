@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
@@ -20,10 +21,11 @@ import (
 // Group is one replicated state machine at a node. Its methods may be called from several
 // goroutines, at any member.
 type Group struct {
-	node *Node
-	id   uint64
-	user StateMachine
-	host *rawnode.Host
+	node     *Node
+	id       uint64
+	user     StateMachine
+	host     *rawnode.Host
+	comparer *comparer
 
 	out atomic.Bool // this node is known to have been removed
 
@@ -43,11 +45,12 @@ type GroupOption func(*groupConfig)
 
 // groupConfig is what options set.
 type groupConfig struct {
-	host  rawnode.Config
-	first []uint64
-	named bool // first was set
-	joins bool
-	errs  []error
+	host         rawnode.Config
+	first        []uint64
+	named        bool // first was set
+	joins        bool
+	compareEvery time.Duration
+	errs         []error
 }
 
 // FirstMembers names the voters that a new group begins with, the same at all of them, if
@@ -58,6 +61,14 @@ func FirstMembers(ids ...uint64) GroupOption {
 
 // Joining says that this node begins no group of this id, and waits to be added.
 func Joining() GroupOption { return func(c *groupConfig) { c.joins = true } }
+
+// CompareEvery sets how often the replicas of the group are compared, if the state machine is
+// [Comparable]: 0 means 1 min, and less than 0 never. The leader's setting counts. Nothing is compared
+// while there are no commands, and after a comparison for which the state was read for long, the leader
+// waits 100 times as long.
+func CompareEvery(interval time.Duration) GroupOption {
+	return func(c *groupConfig) { c.compareEvery = interval }
+}
 
 // Configure lets f change any setting of the group's host, except for those that the node
 // has set: the parts that groups share, and who the node is.
@@ -149,9 +160,14 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err != nil {
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
 	}
+	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1)}
+	g.ending, g.end = context.WithCancel(context.Background())
+	if g.comparer, err = newComparer(g); err != nil {
+		return nil, err
+	}
 	c := groupConfig{host: rawnode.Config{
 		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget},
-		StateMachine: newMachine(sm, id, n.book, n.options.Logger),
+		StateMachine: newComparedMachine(sm, id, n.book, g.comparer, n.options.Logger),
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
 		Logger:       n.options.Logger,
@@ -168,12 +184,11 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if c.host.Replica.Peers, err = c.firstMembers(n.options); err != nil {
 		return nil, fmt.Errorf("group %d: %w", id, err)
 	}
-	host, err := rawnode.New(c.host)
-	if err != nil {
+	g.comparer.every = c.compareEvery
+	if g.host, err = rawnode.New(c.host); err != nil {
+		g.end()
 		return nil, fmt.Errorf("open the group: %w", err)
 	}
-	g := &Group{node: n, id: id, user: sm, host: host, turn: make(chan struct{}, 1)}
-	g.ending, g.end = context.WithCancel(context.Background())
 	g.out.Store(g.removed())
 	return g, nil
 }

@@ -78,6 +78,7 @@ func (k *keeper) run() {
 		k.announce()
 		k.lookForLeavers()
 		k.lookForOwnRemoval()
+		k.compare()
 		k.exchange(time.Now())
 		k.node.book.trySave()
 		select {

@@ -16,15 +16,21 @@ import (
 // commands out, and passes everything else on: the host's bytes, the bodies of snapshots
 // and the user's commands are the same on both sides.
 type machine struct {
-	user   StateMachine
-	group  uint64
-	book   *book
-	logger *slog.Logger
+	user     StateMachine
+	group    uint64
+	book     *book
+	comparer *comparer
+	logger   *slog.Logger
 }
 
-// newMachine puts a machine before a state machine, interruptible if that is.
+// newMachine is newComparedMachine without comparisons.
 func newMachine(user StateMachine, group uint64, book *book, logger *slog.Logger) rawnode.StateMachine {
-	m := &machine{user: user, group: group, book: book, logger: logger}
+	return newComparedMachine(user, group, book, nil, logger)
+}
+
+// newComparedMachine puts a machine before a state machine, interruptible if that is.
+func newComparedMachine(user StateMachine, group uint64, book *book, comparer *comparer, logger *slog.Logger) rawnode.StateMachine {
+	m := &machine{user: user, group: group, book: book, comparer: comparer, logger: logger}
 	if i, ok := user.(rawnode.Interruptible); ok {
 		return &interruptible{m, i}
 	}
@@ -56,16 +62,29 @@ func (m *machine) Stalled() error {
 	return nil
 }
 
+// Differs is looked for by hosts.
+func (m *machine) Differs() error { return m.comparer.differs() }
+
 // Snapshot implements rawnode.StateMachine.
 func (m *machine) Snapshot() (rawnode.Snapshot, error) { return m.user.Snapshot() }
 
 // Restore implements rawnode.StateMachine.
 func (m *machine) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
+	m.comparer.restored()
 	return m.user.Restore(meta, body)
 }
 
 // Apply implements rawnode.StateMachine.
 func (m *machine) Apply(b rawnode.Batch) ([]any, error) {
+	results, err := m.applyUsers(b)
+	if err == nil {
+		err = m.comparer.applied(b, results)
+	}
+	return results, err
+}
+
+// applyUsers applies the user's commands of a batch, and learns the facts in it.
+func (m *machine) applyUsers(b rawnode.Batch) ([]any, error) {
 	if !slices.ContainsFunc(b.Commands, reserved) {
 		return m.apply(b)
 	}
@@ -103,6 +122,9 @@ func (m *machine) apply(b rawnode.Batch) ([]any, error) {
 
 // take takes a command of this package.
 func (m *machine) take(command []byte, index uint64) {
+	if kind, _ := ownParts(command); kind == commandCheck || kind == commandDigest {
+		return // see comparer
+	}
 	f, err := decodeFacts(command)
 	if err != nil {
 		m.logger.Warn("a command of the front is left out", "group", m.group, "index", index, "error", err)

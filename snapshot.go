@@ -93,10 +93,18 @@ func copySnapshot(ctx context.Context, w io.Writer, info SnapshotInfo, view io.R
 
 // begin enters a use of the state machine that a close of the group waits for, and ends.
 func (g *Group) begin(ctx context.Context) (context.Context, func(), error) {
+	if err := g.host.Err(); err != nil {
+		return nil, nil, errors.Join(ErrStopped, err)
+	}
+	return g.use(ctx)
+}
+
+// use is begin for a group whose host may not be open yet.
+func (g *Group) use(ctx context.Context) (context.Context, func(), error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closing || g.host.Err() != nil {
-		return nil, nil, errors.Join(ErrStopped, g.host.Err())
+	if g.closing {
+		return nil, nil, ErrStopped
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(g.ending, func() { cancel(ErrStopped) })

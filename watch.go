@@ -43,6 +43,9 @@ type State struct {
 	// nodes. Silent are members that the leader has not heard from for an election timeout.
 	Behind map[uint64]uint64
 	Silent []uint64
+	// Differs says which replicas differ, as far as was found by comparing them, or is nil. The error
+	// wraps [ErrDiffers]: see [Comparable].
+	Differs error
 	// Removed says that this node was removed, and is not taken again.
 	Removed bool
 	// Ended marks the last state: the group is closed at this node, or has failed, and Err is the
@@ -54,7 +57,7 @@ type State struct {
 // equal compares all but the numbers that move all the time.
 func (s State) equal(o State) bool {
 	return s.Leader == o.Leader && s.Term == o.Term && s.Role == o.Role && slices.Equal(s.Members, o.Members) &&
-		(s.Stalled == nil) == (o.Stalled == nil) && s.CaughtUp == o.CaughtUp && slices.Equal(s.Silent, o.Silent) &&
+		(s.Stalled == nil) == (o.Stalled == nil) && (s.Differs == nil) == (o.Differs == nil) && s.CaughtUp == o.CaughtUp && slices.Equal(s.Silent, o.Silent) &&
 		s.Removed == o.Removed && s.Ended == o.Ended
 }
 
@@ -145,7 +148,7 @@ func (w *watch) look() State {
 	h := g.host.Status()
 	s := State{
 		Leader: h.Lead, Term: h.Term, Role: roleOf(h.Status), Members: g.members(h.Members),
-		Stalled: h.Stalled, Removed: g.removed(), Err: g.host.Err(),
+		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Err: g.host.Err(),
 	}
 	select {
 	case <-g.Done():

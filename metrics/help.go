@@ -12,6 +12,7 @@ var help = map[string]string{
 	"group.Voters":    "now: Voters of the group, as this node knows them.",
 	"group.Learners":  "now: Learners of the group, as this node knows them.",
 	"group.LostLogs":  "now: Members that have lost their log, as the leader knows.",
+	"group.Differs":   "now: 1 if replicas were compared and are not equal, as this node knows.",
 	"group.Stalled":   "now: 1 while log or state cannot be written, most likely because the disk is full.",
 
 	"group.Unaddressed": "now: Members that the transport has no address for.",

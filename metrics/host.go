@@ -19,7 +19,7 @@ import (
 func collectHost(out chan<- prometheus.Metric, s *rawnode.HostStatus) {
 	group := strconv.FormatUint(s.Group, 10)
 	all.collect(out, "group", groupGauges{
-		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil,
+		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil, Differs: s.Differs != nil,
 		Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
 		LostLogs: lostLogs(s.Progress), Unaddressed: len(s.Unaddressed),
 	}, group)
@@ -46,7 +46,7 @@ func number(yes bool) float64 {
 
 // groupGauges are what the numbers of a host's status do not say.
 type groupGauges struct {
-	Leader, HasLeader, Stalled              bool
+	Leader, HasLeader, Stalled, Differs     bool
 	Voters, Learners, LostLogs, Unaddressed int
 }
 

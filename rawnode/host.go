@@ -216,10 +216,9 @@ func (h *Host) ReadAt(ctx context.Context, policy ReadPolicy) (index uint64, err
 
 // ProposeConfChange changes the member set and returns the new configuration after the change is in
 // force at this node. The leader refuses a change to a node that is no member ([ErrNotMember]), and
-// a change that might stop the group ([ErrUnsafeChange]): too few of the remaining voters answer
-// the leader, which asks them because of the change and waits an election timeout at most, or a new
-// voter is silent, or is a learner that has not caught up. A leader that is removed first hands over
-// leadership.
+// a change that might stop the group ([ErrUnsafeChange]): too few of the remaining voters answer,
+// or a new voter is silent, or is a learner that has not caught up. A leader that is removed first
+// hands over leadership.
 func (h *Host) ProposeConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.ConfState, error) {
 	return h.changeMembers(ctx, cc, opChange)
 }
@@ -283,6 +282,9 @@ type HostStatus struct {
 	// Clock is the accuracy of the clock of roster leases; nil without leases, or with a clock of
 	// the user's own.
 	Clock *ClockStatus
+	// Differs says which replicas of the group differ, as the state machine knows, or is nil: see
+	// [StateMachine].
+	Differs error
 }
 
 // Status returns the present status, or the last status of a host that has ended.
@@ -290,6 +292,9 @@ func (h *Host) Status() HostStatus {
 	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics(), Clock: h.clock.status()}
 	s.Step, s.DroppedMessages = h.inbox.statistics()
 	s.Status, _ = h.ask(context.Background())
+	if d, ok := h.cfg.StateMachine.(interface{ Differs() error }); ok {
+		s.Differs = d.Differs()
+	}
 	return s
 }
 

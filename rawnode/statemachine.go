@@ -23,6 +23,9 @@ import (
 // waits because there is no room to write, and gives the reason. While Stalled returns an error,
 // the host refuses commands ([ErrStalled]), and hands over leadership if another node can lead. A
 // state machine with Stalled should be [Interruptible], too.
+//
+// A state machine may have a method Differs() error, which must not wait. An error says that replicas
+// of the group were compared and are not equal; it is in [HostStatus], and package metrics counts it.
 type StateMachine interface {
 	// Load returns the index of the state that survived the last run, and the host's bytes as of
 	// that index. An empty state machine returns 0 and nil. The returned state counts as durable:

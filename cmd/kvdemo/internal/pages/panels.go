@@ -36,6 +36,9 @@ var overview = []panel{
 	{"Groups with a leader", "As many as there are groups; less: a majority cannot be reached.", "short", []query{
 		{`sum(weft_group_leader{G})`, "leaders"}, {`max(weft_log_groups{N})`, "groups"},
 	}},
+	{"Replicas differ", "0; else a replica answers wrongly: see the log.", "short", []query{
+		{`max by (group) (weft_group_differs{G})`, "group {{group}}"},
+	}},
 	{"No room", "0; else a disk is full.", "short", []query{
 		{`sum by (instance) (weft_group_stalled{G})`, "{{instance}} groups stalled"}, {`weft_log_full{N}`, "{{instance}} log full"},
 	}},
