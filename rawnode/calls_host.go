@@ -4,6 +4,7 @@
 package rawnode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type hostCall struct {
 	begun    replica.Deadline // when the user called
 	deadline replica.Deadline
 	ended    chan callEnd // has room for one end
+	timer    *time.Timer  // nil before the first use
 	id       replica.Call // given by the loop
 }
 
@@ -74,7 +76,7 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (callEn
 	if c == nil {
 		c = &hostCall{ended: make(chan callEnd, 1)}
 	}
-	*c = hostCall{op: op, ended: c.ended}
+	*c = hostCall{op: op, ended: c.ended, timer: c.timer}
 	set(c)
 	c.begun = h.now()
 	c.deadline = c.begun + h.cfg.DefaultTimeout
@@ -111,22 +113,30 @@ func (h *Host) enter(c *hostCall) error {
 		return h.gone()
 	}
 	if err == nil {
-		h.driver.offer(h)
+		// The caller takes no turn: a turn may read the log, and a disk that hangs would keep the
+		// caller beyond its context.
+		h.inbox.wake()
 	}
 	return err
 }
 
 // await waits until a call has ended, and reports whether the memory of the call may be used again.
+// The wait is over, at the latest, cutGrace after the end of the context or, without a deadline, of
+// Config.DefaultTimeout.
 func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
-	if ctx.Done() == nil {
-		return <-c.ended, true
+	var late <-chan time.Time
+	if _, ok := ctx.Deadline(); !ok {
+		late = c.patience(c.deadline + cutGrace - h.now())
+		defer c.timer.Stop()
 	}
 	select {
 	case d := <-c.ended:
 		return d, true
 	case <-ctx.Done():
+	case <-late:
+		return h.abandon(c, ErrTimeout), false
 	}
-	// The replica knows the state of the call, and answers Cancel at once.
+	// The replica knows the state of the call, and answers Cancel in its next turn.
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
 		cause = nil
@@ -136,7 +146,32 @@ func (h *Host) await(ctx context.Context, c *hostCall) (d callEnd, again bool) {
 			r.Cancel(c.id, cause)
 		}
 	})
-	return <-c.ended, false
+	select {
+	case d := <-c.ended:
+		return d, false
+	case <-c.patience(cutGrace):
+		return h.abandon(c, cmp.Or(cause, ErrTimeout)), false
+	}
+}
+
+// patience returns a channel on which the timer of a call rings.
+func (c *hostCall) patience(d time.Duration) <-chan time.Time {
+	if c.timer == nil {
+		c.timer = time.NewTimer(d)
+	} else {
+		c.timer.Reset(d)
+	}
+	return c.timer.C
+}
+
+// abandon ends a call in place of the replica, whose turn does not end.
+func (h *Host) abandon(c *hostCall, cause error) callEnd {
+	verdict := ErrUnknown
+	if h.inbox.withdraw(c) || c.op == opRead {
+		verdict = ErrRefused
+	}
+	err := fmt.Errorf("%w: %w: %s", cause, ErrNotEnded, loopName)
+	return callEnd{Done: replica.Done{Err: &CallError{Op: callOps[c.op], Verdict: verdict, Cause: err}}}
 }
 
 // callTable finds the calls that the replica has not ended; only the loop uses the table. A

@@ -13,8 +13,8 @@ import (
 
 // driver owns the replica and gives the replica to one goroutine at a time, for a turn.
 //
-// A goroutine that brings a call or a message could leave the input to the loop, but waking the
-// loop costs more than most turns. So the goroutine takes the turn itself if no other goroutine has
+// A goroutine that brings a message, or the end of work, could leave the input to the loop, but
+// waking the loop costs more than most turns. So the goroutine takes the turn itself if no other goroutine has
 // the replica; otherwise the loop takes the next turn, with all inputs that have arrived meanwhile.
 // An unloaded host changes goroutines for no input, and a loaded host takes turns as large as with
 // the loop alone.
@@ -32,6 +32,7 @@ type driver struct {
 func (d *driver) take(h *Host, before func(*replica.Replica)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	h.hangs.turn.begin(h.now())
 	before(d.replica)
 	d.spare = h.turn(d.replica, d.spare)
 }

@@ -73,8 +73,9 @@ var (
 	// ErrClock says that the system's clock cannot carry roster leases. The error gives the
 	// reason and the remedy.
 	ErrClock = errors.New("rawnode: the clock cannot carry roster leases")
-	// ErrNotEnded says that a host was stopped while a call of the state machine or the log has not
-	// returned: the state machine or the log is still in use. See [Host.Stop].
+	// ErrNotEnded says that a call of the state machine or the log has not returned when a host was
+	// stopped, or when the context of a call had ended: the state machine or the log is still in
+	// use. The error names the part. See [Host.Stop].
 	ErrNotEnded = errors.New("rawnode: something of the host has not ended")
 	// ErrFailed wraps the failure of the log or the state machine that ended a host. The host has
 	// acknowledged nothing since the failure.

@@ -52,6 +52,7 @@ type Host struct {
 	lines      quiet.Log[logKind]
 	ticks      uint64 // counted by the loop
 	clock      clockWatch
+	hangs      hangs
 
 	goroutines atomic.Int64
 	context    context.Context // ends when the host stops or fails
@@ -66,7 +67,8 @@ type Host struct {
 
 	mu   sync.Mutex
 	err  error  // the reason of the failure, or nil
-	last Status // at the end of the loop
+	last Status // as of the last question, or at the end of the loop
+	over bool   // the loop has ended
 }
 
 // readyLog is a log with a method to append that does not wait, so that the loop itself can write.
@@ -287,13 +289,29 @@ type HostStatus struct {
 	Differs error
 }
 
-// Status returns the present status, or the last status of a host that has ended.
+// Status returns the present status, or the last status of a host that has ended. If a turn of the
+// host has not ended for a second, because the log's disk hangs in a read for example, Status returns
+// the last known status, in which Stalled gives the reason and wraps [ErrNotEnded].
 func (h *Host) Status() HostStatus {
 	s := HostStatus{Append: h.appends.statistics(), Apply: h.applies.statistics(), Clock: h.clock.status()}
 	s.Step, s.DroppedMessages = h.inbox.statistics()
-	s.Status, _ = h.ask(context.Background())
+	s.Status = h.present()
 	if d, ok := h.cfg.StateMachine.(interface{ Differs() error }); ok {
 		s.Differs = d.Differs()
+	}
+	return s
+}
+
+// present is ask with a bound.
+func (h *Host) present() Status {
+	if h.hangs.turn.lasts(h.now()) > cutGrace {
+		return h.stuck() // without another wait
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cutGrace)
+	defer cancel()
+	s, err := h.ask(ctx)
+	if err != nil {
+		return h.stuck()
 	}
 	return s
 }
@@ -308,6 +326,7 @@ func (h *Host) ask(ctx context.Context) (Status, error) {
 	}) {
 		select {
 		case s := <-got:
+			h.keep(s, false)
 			return s, nil
 		case <-ctx.Done():
 			return Status{}, ctx.Err()
@@ -317,6 +336,15 @@ func (h *Host) ask(ctx context.Context) (Status, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last, nil
+}
+
+// keep notes the latest status. over says that it is the last.
+func (h *Host) keep(s Status, over bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.last, h.over = s, over
+	}
 }
 
 // Receive implements Receiver.

@@ -5,6 +5,7 @@ package rawnode
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -129,6 +130,21 @@ func (b *inbox) call(c *hostCall) error {
 	b.callBytes += n
 	b.add(input{call: c})
 	return nil
+}
+
+// withdraw takes back a call that no turn has taken, and reports whether it did.
+func (b *inbox) withdraw(c *hostCall) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.items, func(in input) bool { return in.call == c })
+	if i < 0 {
+		return false
+	}
+	b.items = slices.Delete(b.items, i, i+1)
+	b.calls--
+	b.callBytes -= len(c.command)
+	replica.Release(b.limits.budget, len(c.command))
+	return true
 }
 
 // receive queues a message. Without room, receive drops a control message, and waits with a message

@@ -135,8 +135,8 @@ func TestStageWorksInOrderAndItsIdleGoroutineEnds(t *testing.T) {
 // Hosts with the same tick share a goroutine, which ends with the last host.
 func TestSharedTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, stopA := newTicks(time.Second)
-		b, stopB := newTicks(time.Second)
+		a, stopA := newTicks(time.Second, func() {})
+		b, stopB := newTicks(time.Second, func() {})
 		time.Sleep(time.Second + time.Millisecond)
 		require.Len(t, a, 1)
 		<-a

@@ -78,6 +78,11 @@ func (h *Host) leaseCall(ctx context.Context, op string, do func(*replica.Replic
 	if ctx.Err() != nil {
 		return refused(ended(ctx), raft.None)
 	}
+	if _, ok := ctx.Deadline(); !ok {
+		limited, cancel := context.WithTimeoutCause(ctx, h.cfg.DefaultTimeout, ErrTimeout)
+		defer cancel()
+		ctx = limited
+	}
 	done := make(chan error, 1)
 	if h.stopping.Load() || !h.inbox.post(func(r *replica.Replica) {
 		err := do(r)

@@ -20,7 +20,7 @@ import (
 func (h *Host) run() {
 	r := h.driver.replica
 	defer h.end(r)
-	ticks, stop := newTicks(h.cfg.TickInterval)
+	ticks, stop := newTicks(h.cfg.TickInterval, h.lookForHangs)
 	defer stop()
 	var between alarm
 	defer between.stop()
@@ -73,6 +73,8 @@ const backlogEvery = time.Millisecond
 func (h *Host) turn(r *replica.Replica, spare []input) []input {
 	start := time.Now()
 	now := start.Sub(h.start)
+	h.hangs.turn.begin(now)
+	defer h.hangs.turn.end()
 	r.At(now)
 	if h.backlog != nil && now-h.asked >= backlogEvery {
 		h.asked = now
@@ -206,9 +208,7 @@ func (h *Host) end(r *replica.Replica) {
 	}
 	r.StopCalls()
 	h.dispatch(replica.Output{Done: r.Flush(h.now()).Done})
-	h.mu.Lock()
-	h.last = Status(r.Status())
-	h.mu.Unlock()
+	h.keep(Status(r.Status()), true)
 	h.cancel()
 	h.in.close()
 	h.appends.close()
@@ -250,6 +250,8 @@ func (h *Host) writeLog(job logJob) {
 		return
 	}
 	err := h.untilRoom(func() error {
+		h.hangs.write.begin(h.now())
+		defer h.hangs.write.end()
 		return h.cfg.Replica.Log.Append(job.append.Write, h.appended(job.append))
 	})
 	if err != nil {
@@ -335,7 +337,9 @@ func (h *Host) advanceState(applied uint64) func(applyJob) {
 			h.fail(err)
 			return
 		}
+		h.hangs.apply.begin(h.now())
 		index, err := sm.Durable()
+		h.hangs.apply.end()
 		if err != nil {
 			h.fail(fmt.Errorf("ask the state machine how far it is durable: %w", err))
 		} else if index > durable {
@@ -352,7 +356,10 @@ func (h *Host) applyStep(a *replica.Apply, applied uint64) (uint64, error) {
 	var results []any
 	if a.Batch.Index > applied {
 		var err error
-		if results, err = h.cfg.StateMachine.Apply(Batch(a.Batch)); err != nil {
+		h.hangs.apply.begin(h.now())
+		results, err = h.cfg.StateMachine.Apply(Batch(a.Batch))
+		h.hangs.apply.end()
+		if err != nil {
 			return applied, fmt.Errorf("apply up to index %d: %w", a.Batch.Index, err)
 		}
 		if len(results) != len(a.Batch.Commands) {

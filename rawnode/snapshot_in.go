@@ -171,6 +171,10 @@ func (s *snapshotsIn) offer(in *incoming) error {
 		return err
 	case <-s.h.finished:
 		return ErrStopped
+	case <-time.After(s.h.cfg.SnapshotTimeout): // the connection serves other groups, too
+		err := fmt.Errorf("%w: %s, for %v", ErrNotEnded, loopName, s.h.cfg.SnapshotTimeout)
+		in.fail(err) // and so does Restore, if the replica agrees later
+		return err
 	}
 }
 

@@ -47,6 +47,9 @@ func (h *Host) Stop(ctx context.Context) error {
 // cutGrace is the time for goroutines to end after the order to end.
 const cutGrace = time.Second
 
+// loopName names the loop where it hangs. A turn asks the core, and the core reads the log.
+const loopName = "the loop, which reads the log and gives the transport messages"
+
 func (h *Host) hasEnded() bool {
 	select {
 	case <-h.finished:
@@ -63,7 +66,7 @@ func (h *Host) hanging() string {
 		hangs bool
 		name  string
 	}{
-		{h.context.Err() == nil, "the loop, which asks the core and the transport"},
+		{h.context.Err() == nil, loopName},
 		{h.applies.busy(), "the state machine, in Apply, Restore or Durable"},
 		{h.appends.busy(), "the log, in Append, SetSnapshot or Compact"},
 		{h.out.busy(), "a snapshot of the state machine that is being read"},

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
@@ -55,6 +57,11 @@ type hangingLog struct {
 func (l hangingLog) Append(w storage.Write, done func(error)) error {
 	l.hang("Append")
 	return l.Log.Append(w, done)
+}
+
+func (l hangingLog) Entries(lo, hi, maxSize uint64) ([]*pb.Entry, error) {
+	l.hang("Entries")
+	return l.Log.Entries(lo, hi, maxSize)
 }
 
 // hangingTransport is a transport whose Send hangs, against the contract of Transport.

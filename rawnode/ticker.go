@@ -14,7 +14,13 @@ import (
 // one node share frames.
 type sharedTicker struct {
 	interval time.Duration
-	ticks    []chan struct{} // one channel for each host; guarded by tickersMu
+	hosts    []*ticked // guarded by tickersMu
+}
+
+// ticked is a host of a ticker.
+type ticked struct {
+	ticks chan struct{}
+	look  func() // is called with each tick, also while the host's loop hangs, and must not wait
 }
 
 var (
@@ -23,9 +29,9 @@ var (
 )
 
 // newTicks returns a channel that gets a token at each tick unless the channel is full, and a
-// function that removes the channel from the ticker.
-func newTicks(interval time.Duration) (ticks chan struct{}, stop func()) {
-	ticks = make(chan struct{}, 1)
+// function that removes the channel from the ticker. look is called with each tick.
+func newTicks(interval time.Duration, look func()) (ticks chan struct{}, stop func()) {
+	host := &ticked{ticks: make(chan struct{}, 1), look: look}
 	tickersMu.Lock()
 	defer tickersMu.Unlock()
 	t := tickers[interval]
@@ -34,11 +40,11 @@ func newTicks(interval time.Duration) (ticks chan struct{}, stop func()) {
 		tickers[interval] = t
 		go t.run()
 	}
-	t.ticks = append(t.ticks, ticks)
-	return ticks, func() {
+	t.hosts = append(t.hosts, host)
+	return host.ticks, func() {
 		tickersMu.Lock()
 		defer tickersMu.Unlock()
-		t.ticks = slices.DeleteFunc(t.ticks, func(c chan struct{}) bool { return c == ticks })
+		t.hosts = slices.DeleteFunc(t.hosts, func(other *ticked) bool { return other == host })
 	}
 }
 
@@ -56,14 +62,15 @@ func (t *sharedTicker) run() {
 func (t *sharedTicker) tick() bool {
 	tickersMu.Lock()
 	defer tickersMu.Unlock()
-	for _, c := range t.ticks {
+	for _, h := range t.hosts {
 		select {
-		case c <- struct{}{}:
+		case h.ticks <- struct{}{}:
 		default:
 		}
+		h.look()
 	}
-	if len(t.ticks) == 0 {
+	if len(t.hosts) == 0 {
 		delete(tickers, t.interval)
 	}
-	return len(t.ticks) > 0
+	return len(t.hosts) > 0
 }
