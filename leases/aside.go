@@ -15,10 +15,10 @@ package leases
 func (n *Node) StandAside(now Instant, yes bool) {
 	now = n.advance(now)
 	if yes && !n.aside {
-		n.GiveUp()
 		n.restart.until = max(n.restart.until, now.after(2*n.cfg.Quarantine))
 	}
 	if n.aside != yes {
+		n.GiveUp() // also what was asked for, and measured, while the clock was unfit
 		n.aside = yes
 		n.rostersMayChange()
 		n.renewNow()

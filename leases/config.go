@@ -83,17 +83,33 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// clock is the bound of this node's clock.
+func (c *Config) clock() ClockBound {
+	return ClockBound{DriftPPM: c.DriftPPM, Resolution: c.Resolution}
+}
+
 // delta is what a grantee counts less than its grantor promised: 2*rho*L/(1+rho),
 // rounded up, by which the slowest clock may be behind the fastest at the end of a
-// lease, and the resolution of both clocks.
-func (c *Config) delta() time.Duration {
+// lease, and the resolution of both clocks. The worse of this node's bound and the peer's
+// counts for both.
+func (c *Config) delta(peer ClockBound) time.Duration {
 	const million = 1_000_000
-	rho := time.Duration(c.DriftPPM)
+	rho := time.Duration(max(c.DriftPPM, peer.DriftPPM))
 	// In steps that do not overflow: L is whole parts of a million, and a rest.
 	perPart := 2 * rho
 	drift := c.Lease/(million+rho)*perPart + (c.Lease%(million+rho)*perPart+million+rho-1)/(million+rho)
-	return drift + 2*c.Resolution
+	return drift + 2*max(c.Resolution, peer.Resolution)
 }
+
+// lasts returns for how long a lease between this node and a peer lasts at most, and whether
+// that is long enough to be renewed in time.
+func (c *Config) lasts(peer ClockBound) (time.Duration, bool) {
+	d := min(c.Lease, c.ElectionTimeout) - c.delta(peer)
+	return d, 3*c.Heartbeat <= d
+}
+
+// longest bounds durations that are settings.
+const longest = time.Hour
 
 // Validate reports every mistake at once, each with the field, its value and its
 // bound. Fields of value 0 are taken as documented.
@@ -105,7 +121,6 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%w.%s is %v, want %s", ErrConfig, field, value, fmt.Sprintf(bound, args...)))
 		}
 	}
-	const longest = time.Hour
 	check(c.ID != 0, "ID", c.ID, "an id that is not 0")
 	check(c.Boot != 0, "Boot", c.Boot, "a number that is not 0 and differs in every run of the node")
 	check(c.Lease > 0 && c.Lease <= longest, "Lease", c.Lease, "more than 0 and at most %v", longest)
@@ -116,9 +131,9 @@ func (c Config) Validate() error {
 	check(c.DriftPPM > 0 && c.DriftPPM <= maxDriftPPM, "DriftPPM", c.DriftPPM, "1 to %d", maxDriftPPM)
 	check(c.Resolution > 0 && c.Resolution <= longest, "Resolution", c.Resolution, "more than 0 and at most %v", longest)
 	if len(errs) == 0 {
-		renewed := min(c.Lease, c.ElectionTimeout) - c.delta()
-		check(3*c.Heartbeat <= renewed, "Heartbeat", c.Heartbeat,
-			"at most %v, a third of what a lease lasts: Lease or ElectionTimeout, less %v for drift", max(renewed, 0)/3, c.delta())
+		renewed, ok := c.lasts(c.clock())
+		check(ok, "Heartbeat", c.Heartbeat,
+			"at most %v, a third of what a lease lasts: Lease or ElectionTimeout, less %v for drift", max(renewed, 0)/3, c.delta(c.clock()))
 	}
 	if err := checkWants(c.Wanted); err != nil {
 		errs = append(errs, fmt.Errorf("%w.Wanted: %w", ErrConfig, err))

@@ -49,7 +49,7 @@ func TestDeltaIsLargeEnough(t *testing.T) {
 			want := new(big.Int).Mul(big.NewInt(int64(2*ppm)), big.NewInt(int64(l)))
 			want.Add(want, big.NewInt(int64(1_000_000+ppm-1)))
 			want.Div(want, big.NewInt(int64(1_000_000+ppm)))
-			require.Equal(t, want.Int64()+6, int64(c.delta()), "%d ppm, %v", ppm, l)
+			require.Equal(t, want.Int64()+6, int64(c.delta(ClockBound{})), "%d ppm, %v", ppm, l)
 		}
 	}
 }

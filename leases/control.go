@@ -6,6 +6,7 @@ package leases
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // SetWanted says which nodes should be responders from now on, for spans that ascend
@@ -72,10 +73,13 @@ func (n *Node) ChangeAppended(i Index) {
 // HandOver tells a leader to prepare to hand over leadership, or to keep
 // leadership. Only time depends on the call: without HandOver, members bound to
 // this node, or to responders, refuse their votes until their promises end.
-func (n *Node) HandOver(now Instant, yes bool) {
+//
+// A leader that must hand over cannot go on. It gives its own leases back at once, and waits
+// for nobody's adoption: what it waits for may need the very leader that it is not.
+func (n *Node) HandOver(now Instant, yes, must bool) {
 	now = n.advance(now)
 	if l := n.leading; l != nil {
-		l.handing, l.gaveUp = yes, l.gaveUp && yes
+		l.handing, l.must, l.gaveUp = yes, yes && must, l.gaveUp && yes
 		n.updateRosters(now)
 	}
 }
@@ -83,14 +87,14 @@ func (n *Node) HandOver(now Instant, yes bool) {
 // MayHandOver reports whether a leader that is to hand over to heir has nothing to
 // wait for: a majority and the heir have adopted a roster that names nobody, and
 // Poll has returned the messages with which this node gives its leases back. A member
-// that runs without leases adopts nothing, and is not waited for; nor is a majority, if
-// the members that have answered within a lease are none.
+// that runs without leases, or that leases do not know, adopts nothing, and is not waited for;
+// nor is a majority, if the members that have answered within a lease are none.
 func (n *Node) MayHandOver(heir NodeID) bool {
 	if n.leading == nil {
 		return true
 	}
-	p := n.peer(heir)
-	if p == nil || p.follow.speaks && !n.IsRetired() && p.follow.adopted < n.rosters.newest().ID.Seq {
+	adopts := func(p *peer) bool { return p != nil && p.follow.speaks && !n.IsRetired() }
+	if p := n.peer(heir); !n.leading.must && adopts(p) && p.follow.adopted < n.rosters.newest().ID.Seq {
 		return false
 	}
 	for _, p := range n.peers {
@@ -114,8 +118,12 @@ func (n *Node) Retire(now Instant, yes bool) error {
 }
 
 // IsRetired reports, at a leader, whether leases are switched off: a majority has
-// adopted a roster that names nobody, and the leader does not read by its lease.
-// Members may then be restarted without leases.
+// adopted a roster that names nobody, the leader does not read by its lease, and every
+// member has heard of that roster. Members may then be restarted without leases: whoever of
+// them leads next names nobody. A member that has not heard would begin leases anew, with
+// members that forget their promises as they are restarted.
 func (n *Node) IsRetired() bool {
-	return n.leading != nil && n.rosters.newest().Retired && n.isQuiet()
+	return n.leading != nil && n.rosters.newest().Retired && n.isQuiet() && !slices.ContainsFunc(n.members.all(), func(id NodeID) bool {
+		return id != n.cfg.ID && n.peer(id).follow.heardOf < n.rosters.newest().ID.Seq
+	})
 }

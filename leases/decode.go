@@ -17,6 +17,9 @@ func ParseMessage(data []byte) (Message, error) {
 	p.version(messageVersion)
 	parts := p.bits(allParts)
 	m := Message{Term: Term(p.number())}
+	if parts&(partRequest|partAnswer) != 0 {
+		m.Clock = ClockBound{DriftPPM: int(p.number32()), Resolution: p.duration()}
+	}
 	if parts&partRequest != 0 {
 		m.Request = p.nonce()
 	}

@@ -40,7 +40,7 @@ const (
 // goes on asking for leases and acknowledges nothing.
 func (n *Node) detect(now Instant) {
 	l := n.leading
-	if paused := now.since(l.ticked) > n.cfg.Fail/2; paused || n.isOff() {
+	if n.pauses(now) || n.isOff() {
 		// Answers received during a pause wait behind the tick. A leader
 		// without a wish for leases asks for nothing.
 		l.marks = l.marks[:0]
@@ -60,6 +60,23 @@ func (n *Node) detect(now Instant) {
 	for _, p := range n.peers {
 		n.assess(now, p)
 	}
+}
+
+// graceFails is for how many Fails ticks must have come in time before a late one counts as a
+// pause again.
+const graceFails = 4
+
+// pauses reports whether this node has just stood still, so that silence of others shows
+// nothing. A node whose ticks are often late is slow, and gets this grace once: with grace at
+// each late tick, a dead responder would hold writes up as long as the ticks stay late.
+func (n *Node) pauses(now Instant) bool {
+	l := n.leading
+	if now.since(l.ticked) <= n.cfg.Fail/2 {
+		return false
+	}
+	first := l.gap == 0 || l.ticked.since(l.gap) >= graceFails*n.cfg.Fail
+	l.gap = now
+	return first
 }
 
 // assess decides whether a node may be named.

@@ -10,7 +10,7 @@ import (
 // Messages, notes and the spans of reads begin with their version. A node that does not know it
 // refuses the message, which counts as lost.
 const (
-	messageVersion = 1
+	messageVersion = 2
 	noteVersion    = 1
 	spansVersion   = 1
 )
@@ -28,8 +28,8 @@ const (
 	allParts = 1<<iota - 1
 )
 
-// AppendMessage appends the encoding of m: version, parts, term, and the parts
-// that m has. Numbers are unsigned varints, a nonce's boot is eight bytes, little
+// AppendMessage appends the encoding of m: version, parts, term, the bound of the clock if
+// there is a request or an answer, and the parts that m has. Numbers are unsigned varints, a nonce's boot is eight bytes, little
 // endian, and texts and lists come behind their length.
 func AppendMessage(dst []byte, m *Message) []byte {
 	parts := byte(0)
@@ -42,6 +42,10 @@ func AppendMessage(dst []byte, m *Message) []byte {
 	dst = append(dst, messageVersion, 0)
 	at := len(dst) - 1
 	dst = binary.AppendUvarint(dst, uint64(m.Term))
+	if m.measures() {
+		dst = binary.AppendUvarint(dst, uint64(m.Clock.DriftPPM))
+		dst = binary.AppendUvarint(dst, uint64(m.Clock.Resolution))
+	}
 	if has(partRequest, !m.Request.isNone()) {
 		dst = appendNonce(dst, m.Request)
 	}

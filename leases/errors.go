@@ -15,6 +15,11 @@ var ErrMalformed = errors.New("leases: malformed")
 // ErrNotLeader is returned by calls that only a leader can answer.
 var ErrNotLeader = errors.New("leases: this node does not lead; ask the leader")
 
+// ErrClocks is wrapped by the errors of messages whose sender's clock, by the sender's settings,
+// keeps time so badly that no lease between the two nodes could be renewed in time. Its request
+// and its answer have not been taken.
+var ErrClocks = errors.New("leases: settings of clocks differ")
+
 // ErrConfig is wrapped by the errors of Config.Validate.
 var ErrConfig = errors.New("leases: Config")
 

@@ -58,7 +58,7 @@ func (n *Node) stepAnswer(p *peer, a Answer) {
 		return
 	}
 	// delta is enough for a lease as long as this node's setting.
-	d := min(a.For, n.cfg.Lease) - n.delta
+	d := min(a.For, n.cfg.Lease) - n.cfg.delta(p.clock)
 	if d <= 0 {
 		return
 	}

@@ -13,13 +13,16 @@ type leading struct {
 	settled  Index
 	changing bool // a change of the configuration waits to be appended
 	handing  bool // leadership is being handed over
+	must     bool // and this node cannot go on
 	retiring bool // leases are being switched off
 	gaveUp   bool // the leader has given its own leases back
 	// lastNamed is the last index at the time when the newest roster ceased to
 	// name anyone; 0 if none has named anyone.
 	lastNamed Index
 	grown     Instant // when a roster last named more than the one before
+	joined    Instant // when a configuration last brought a voter; 0: none has
 	ticked    Instant // when Tick was called last
+	gap       Instant // when Tick was called late last; 0: never
 	marks     []mark  // Invariant: both fields ascend.
 	tuned     Instant // when the tuner last decided
 	outdated  bool    // an input of the rosters has changed
@@ -29,6 +32,7 @@ type leading struct {
 type follow struct {
 	match     Index // acknowledged
 	known     Seq   // newest roster of the node
+	heardOf   Seq   // Invariant: the highest of known.
 	announced Seq   // newest roster sent to the node
 	adopted   Seq   // Invariant: adopted never falls.
 	answered  Instant
@@ -87,7 +91,7 @@ func (n *Node) updateRosters(now Instant) {
 		n.renewNow()
 		n.tryAdopt(now)
 	}
-	if l.handing && !l.gaveUp && (n.isQuiet() || n.fewHaveLeases() && (n.namesNobody() || n.mostAreSilent(now))) {
+	if l.handing && !l.gaveUp && (l.must || n.isQuiet() || n.fewHaveLeases() && (n.namesNobody() || n.mostAreSilent(now))) {
 		l.gaveUp = true
 		n.GiveUp()
 	}
@@ -124,7 +128,7 @@ func (n *Node) nextRoster(now Instant) *Roster {
 	if last != nil {
 		r.ID.Seq = last.ID.Seq + 1
 	}
-	if !n.mayName() {
+	if !n.mayName(now) {
 		return r
 	}
 	more := last == nil || n.leading.grown == 0 || now.since(n.leading.grown) >= n.cfg.Heartbeat
@@ -156,20 +160,24 @@ func (n *Node) nextRoster(now Instant) *Roster {
 
 // mayName reports whether a roster may name anyone: the configuration is settled and
 // stays, and so many voters have leases that this roster can be superseded.
-func (n *Node) mayName() bool {
+func (n *Node) mayName(now Instant) bool {
 	l := n.leading
-	return n.applied >= l.settled && !l.changing && !l.handing && !l.retiring && !n.members.joint() && n.votersHaveLeases()
+	return n.applied >= l.settled && !l.changing && !l.handing && !l.retiring && !n.members.joint() && n.votersHaveLeases(now)
 }
 
 // votersHaveLeases reports whether a majority of the voters has sent messages of leases
 // in this term, and so has each voter that acknowledges entries. A voter that runs without
-// leases adopts no roster; if a responder died, writes might wait for it without end.
-func (n *Node) votersHaveLeases() bool {
+// leases adopts no roster; if a responder died, writes might wait for it without end. A
+// voter that has just joined gets a while to show what it runs with.
+func (n *Node) votersHaveLeases(now Instant) bool {
 	has := func(v NodeID) bool {
 		p := n.peer(v)
 		return v == n.cfg.ID || p != nil && p.follow.leased
 	}
 	lacks := func(v NodeID) bool { return !has(v) && n.peer(v) != nil && n.peer(v).follow.match >= n.leading.first }
+	if new := n.leading.joined; new != 0 && now.since(new) < n.cfg.Fail {
+		lacks = func(v NodeID) bool { return !has(v) }
+	}
 	return n.members.majority(has) && !slices.ContainsFunc(n.members.Incoming, lacks)
 }
 

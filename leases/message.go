@@ -20,6 +20,9 @@ const (
 type Message struct {
 	Term Term // the sender's; Revoke and Confirm hold in any term
 
+	// Clock is how well the sender's clock keeps time: in every message of a Node with a
+	// Request or an Answer. The zero value stands for the receiver's own bound.
+	Clock   ClockBound
 	Request Nonce  // "grant me a lease on my role"
 	Answer  Answer // to a Request
 	Revoke  Nonce  // "drop the leases that I granted to your requests up to this one"
@@ -30,6 +33,16 @@ type Message struct {
 	Usage  []Usage  // to the leader: for its tuner
 	Lists  []Roster // from the leader: its rosters from the least in use to the newest
 }
+
+// ClockBound is the bound of a node's clock, by the settings of that node: see Config.DriftPPM
+// and Config.Resolution. Two nodes go by the worse of their bounds.
+type ClockBound struct {
+	DriftPPM   int
+	Resolution time.Duration
+}
+
+// measures reports whether a message has something that is measured by clocks.
+func (m *Message) measures() bool { return !m.Request.isNone() || !m.Answer.Nonce.isNone() }
 
 // Answer grants a lease, or only says that a Request has arrived.
 type Answer struct {
@@ -61,6 +74,10 @@ func (m *Message) validate() error {
 	switch {
 	case m.Term == 0:
 		return malformed("a message of term 0")
+	case m.Clock != ClockBound{} && !m.measures():
+		return malformed("a bound of the clock, %+v, without a request or an answer", m.Clock)
+	case m.Clock.DriftPPM < 0 || m.Clock.DriftPPM > maxDriftPPM || m.Clock.Resolution < 0 || m.Clock.Resolution > longest:
+		return malformed("a clock with drift %d ppm and resolution %v; at most %d and %v", m.Clock.DriftPPM, m.Clock.Resolution, maxDriftPPM, longest)
 	case m.Answer.Nonce.isNone() && m.Answer != Answer{}:
 		return malformed("an answer to no request")
 	case m.Answer.For < 0:

@@ -65,6 +65,7 @@ type peer struct {
 
 	// As a grantor.
 	promise promise
+	clock   ClockBound
 	request Nonce  // the newest that is not answered; none if there is none
 	owed    Answer // decided and not sent yet
 	atOnce  bool   // owed does not wait for the next heartbeat
@@ -100,7 +101,7 @@ func New(cfg Config, s Start) (*Node, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	n := &Node{cfg: cfg, delta: cfg.delta(), latest: max(s.Now, 1), term: s.Term, durable: s.Term}
+	n := &Node{cfg: cfg, delta: cfg.delta(cfg.clock()), latest: max(s.Now, 1), term: s.Term, durable: s.Term}
 	n.wish.wanted = cfg.Wanted
 	if !s.Empty {
 		n.restart = restart{until: n.latest.after(cfg.Quarantine), term: s.Term, asking: true}
@@ -160,10 +161,16 @@ func (n *Node) TermDurable(t Term) { n.durable = min(max(n.durable, t), n.term) 
 // reading may be old; an old reading makes leases shorter.
 func (n *Node) Heard(now Instant) { n.heard = max(n.heard, now) }
 
-// Configured tells that a configuration has been applied.
+// Configured tells that a configuration has been applied, or that others count beside it.
 func (n *Node) Configured(now Instant, m Members) {
-	n.advance(now)
+	now = n.advance(now)
+	if l := n.leading; l != nil && slices.ContainsFunc(m.Incoming, func(id NodeID) bool { return !n.members.counts(id) }) {
+		l.joined = now
+	}
 	n.members = Members{Voters: m.Voters.clone(), Learners: ascending(m.Learners)}
+	for _, ids := range m.Coming {
+		n.members.Coming = append(n.members.Coming, ascending(ids))
+	}
 	n.syncPeers()
 	n.rostersMayChange()
 }

@@ -43,9 +43,14 @@ type permitted struct {
 // node that lags further behind has its reads wait for all entries.
 const maxPermitTouches = 256
 
-// InstantOf returns the instant that a reading of the node's clock stands for. Readings
-// below 0 count as 0.
-func InstantOf(reading time.Duration) Instant { return Instant(max(reading, 0)) + 1 }
+// century bounds readings of a clock: the origin may be that far from a reading.
+const century = 100 * 365 * 24 * time.Hour
+
+// InstantOf returns the instant that a reading of the node's own clock stands for. A reading
+// may be below 0, and is at most a century from 0.
+func InstantOf(reading time.Duration) Instant {
+	return Instant(min(max(reading, -century), century) + century + 1)
+}
 
 // ReadIndex is [Node.ReadIndex] as of the permit. The instant is a reading of the node's own
 // clock, made after the permit was loaded. The result is false also for more than MaxSpans

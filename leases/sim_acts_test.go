@@ -291,7 +291,7 @@ func (w *world) transfer() {
 	}
 	w.logf("node %d hands over to %d", l.id, heir)
 	l.heir, l.handing = heir, l.reading().after(w.upTo(w.set.cfg.Lease/2))
-	l.lease.HandOver(l.reading(), true)
+	l.lease.HandOver(l.reading(), true, false)
 	l.flush()
 }
 

@@ -49,7 +49,7 @@ func (m *member) tryHandOver() {
 	m.heir = 0
 	m.later(m.w.set.cfg.ElectionTimeout, func() {
 		if m.leads && m.heir == 0 {
-			m.lease.HandOver(m.reading(), false)
+			m.lease.HandOver(m.reading(), false, false)
 		}
 	})
 }

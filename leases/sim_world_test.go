@@ -170,7 +170,7 @@ func (w *world) draw() {
 	if w.opt.beyond > 0 {
 		s.cfg.DriftPPM = 100_000
 	}
-	renewed := min(s.cfg.Lease, s.cfg.ElectionTimeout) - s.cfg.delta()
+	renewed := min(s.cfg.Lease, s.cfg.ElectionTimeout) - s.cfg.delta(s.cfg.clock())
 	s.cfg.Heartbeat = min(s.cfg.Heartbeat, renewed/3)
 	s.tick = s.cfg.Heartbeat / 2
 	s.delay = w.between(200*time.Microsecond, 4*time.Millisecond)

@@ -19,6 +19,23 @@ type Voters struct {
 type Members struct {
 	Voters
 	Learners []NodeID
+	// Coming are further sets of voters without a majority of each of which nothing is
+	// committed and nobody is elected, of configurations that are not in force: see rule L29.
+	Coming [][]NodeID
+}
+
+// counts reports whether a node is a voter of any set that counts.
+func (m Members) counts(id NodeID) bool {
+	return m.Voters.has(id) || slices.ContainsFunc(m.Coming, func(ids []NodeID) bool { return slices.Contains(ids, id) })
+}
+
+// majorityUntil is that of the voters in force, and of each set to come.
+func (m Members) majorityUntil(end func(NodeID) Instant) Instant {
+	until := m.Voters.majorityUntil(end)
+	for _, ids := range m.Coming {
+		until = min(until, Voters{Incoming: ids}.majorityUntil(end))
+	}
+	return until
 }
 
 // joint reports whether the configuration has two halves.
@@ -79,8 +96,10 @@ func (v Voters) clone() Voters {
 // has reports whether id is a voter or a learner.
 func (m Members) has(id NodeID) bool { return m.Voters.has(id) || slices.Contains(m.Learners, id) }
 
-// all returns the members in ascending order.
-func (m Members) all() []NodeID { return ascending(m.Incoming, m.Outgoing, m.Learners) }
+// all returns everybody of them in ascending order, those who come included.
+func (m Members) all() []NodeID {
+	return ascending(append([][]NodeID{m.Incoming, m.Outgoing, m.Learners}, m.Coming...)...)
+}
 
 // ascending returns the ids of all lists in ascending order, each once.
 func ascending(lists ...[]NodeID) []NodeID {

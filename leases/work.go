@@ -3,7 +3,10 @@
 
 package leases
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Step takes a message of another node. The error wraps ErrMalformed if the
 // message is impossible; then nothing of the message has been taken.
@@ -25,11 +28,30 @@ func (n *Node) Step(now Instant, from NodeID, m Message) error {
 	if !m.Confirm.isNone() {
 		n.stepConfirm(p, m.Confirm)
 	}
+	err := n.stepClock(p, &m)
 	if m.Term == n.term {
 		n.stepTerm(now, p, &m)
 	}
 	n.tryAdopt(now)
-	return nil
+	return err
+}
+
+// stepClock takes the bound of a peer's clock, and returns an error if no lease between the
+// two nodes could be renewed in time. The message then has neither request nor answer any more.
+func (n *Node) stepClock(p *peer, m *Message) error {
+	if !m.measures() {
+		return nil
+	}
+	p.clock = m.Clock
+	d, ok := n.cfg.lasts(p.clock)
+	if ok {
+		return nil
+	}
+	m.Request, m.Answer = Nonce{}, Answer{}
+	n.counts.Refused++
+	return fmt.Errorf("%w: node %d has DriftPPM %d and Resolution %v, and node %d has DriftPPM %d and Resolution %v: "+
+		"a lease between them would last %v, and must last three heartbeats, %v; give all members the same settings",
+		ErrClocks, n.cfg.ID, n.cfg.DriftPPM, n.cfg.Resolution, p.id, p.clock.DriftPPM, p.clock.Resolution, max(d, 0), 3*n.cfg.Heartbeat)
 }
 
 // check returns an error if a message says what its sender cannot say.
@@ -59,6 +81,7 @@ func (n *Node) stepTerm(now Instant, p *peer, m *Message) {
 	if n.leading != nil {
 		p.follow.leased, p.follow.speaks = true, true
 		p.follow.known = m.Report.Known // known falls after a restart of the node
+		p.follow.heardOf = max(p.follow.heardOf, m.Report.Known)
 		p.follow.adopted = max(p.follow.adopted, m.Report.Adopted)
 		n.rostersMayChange()
 		if n.tuner != nil {
@@ -139,6 +162,9 @@ func (n *Node) messageTo(now Instant, p *peer) Message {
 		m.Revoke, p.revoked = p.promise.nonce, p.promise.nonce
 	}
 	m.Confirm, p.confirm = p.confirm, Nonce{}
+	if m.measures() {
+		m.Clock = n.cfg.clock()
+	}
 	if n.leading != nil {
 		n.addNews(due, p, &m)
 	} else if p.id == n.leader && (p.report || !m.isEmpty()) {
@@ -154,7 +180,7 @@ func (n *Node) messageTo(now Instant, p *peer) Message {
 // numbers, and the rosters whole to a node that does not have the newest.
 func (n *Node) addNews(due bool, p *peer, m *Message) {
 	newest := n.rosters.newest().ID.Seq
-	if !n.members.has(p.id) {
+	if !n.members.has(p.id) && !n.members.counts(p.id) {
 		return
 	}
 	if p.follow.known < newest && (due || p.follow.announced < newest) {
@@ -165,7 +191,7 @@ func (n *Node) addNews(due bool, p *peer, m *Message) {
 		p.follow.announced = newest
 	}
 	// A voter that has adopted the newest roster may have said so in vain.
-	if !m.isEmpty() || due && p.follow.adopted < newest && n.members.Voters.has(p.id) {
+	if !m.isEmpty() || due && p.follow.adopted < newest && n.members.counts(p.id) {
 		m.News = News{Newest: newest, Least: n.rosters.least}
 	}
 }
@@ -196,7 +222,7 @@ func (n *Node) asks(p *peer) bool {
 	if newest == nil {
 		return false
 	}
-	voter := n.members.Voters.has(p.id)
+	voter := n.members.counts(p.id)
 	if n.leading != nil {
 		return !n.isOff() && (voter || n.members.has(p.id) && n.isWanted(p.id))
 	}

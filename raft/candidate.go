@@ -87,7 +87,7 @@ func (r *raft) runFor(why CampaignType) {
 		r.vote = r.id
 	}
 	last := r.log.last()
-	for _, id := range r.electorate.voters() {
+	for _, id := range r.members.Voters() {
 		if id == r.id {
 			r.vouch(r.message(answer, id).withTerm(term))
 			continue
@@ -123,7 +123,7 @@ func (c *candidate) count(m *pb.Message) {
 	if _, again := c.votes[from]; !again {
 		c.votes[from] = !m.GetReject()
 	}
-	result := c.electorate.tally(c.votes)
+	result := c.members.Tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {
 	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.coder.MayRun():

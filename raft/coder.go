@@ -86,8 +86,9 @@ type coder interface {
 	ShownMatch(id, match uint64) uint64
 	// MayPropose returns why a proposed entry cannot be appended, or nil.
 	MayPropose(e *pb.Entry) error
-	// MayChange reports whether a configuration change may be appended now.
-	MayChange(change *extend.Change) bool
+	// MayChange returns why a configuration change, which follows no pending one, must not
+	// be appended now, or nil.
+	MayChange(change *extend.Change) error
 	// MayVote reports whether this node may vote for a candidate, apart from terms and
 	// logs; wished: the candidate campaigns because its leader hands over, after
 	// checking that the candidate can lead.

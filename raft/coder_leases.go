@@ -25,8 +25,11 @@ func (x *leased) Committable(k uint64) uint64 {
 	return x.coder.Committable(x.leases.Committable(k))
 }
 
-func (x *leased) MayChange(change *extend.Change) bool {
-	return x.leases.MayChange() && x.coder.MayChange(change)
+func (x *leased) MayChange(change *extend.Change) error {
+	if err := x.leases.MayChange(); err != nil {
+		return err
+	}
+	return x.coder.MayChange(change)
 }
 
 func (x *leased) MayVote(m *pb.Message, wished bool) bool {
@@ -46,11 +49,6 @@ func (x *leased) Appended(ents []*pb.Entry) {
 	x.leases.Appended(ents)
 }
 
-func (x *leased) Load(ents []*pb.Entry) error {
-	x.leases.Loaded(ents)
-	return x.coder.Load(ents)
-}
-
 func (x *leased) Truncated(from uint64) {
 	x.coder.Truncated(from)
 	x.leases.Truncated(from)
@@ -63,7 +61,7 @@ func (x *leased) Committed(from, to uint64) {
 
 func (x *leased) Applied(index uint64) {
 	x.coder.Applied(index)
-	x.leases.Applied(index)
+	x.leases.Applied()
 }
 
 func (x *leased) Restored(index uint64) {
@@ -79,6 +77,11 @@ func (x *leased) Turned(role extend.Role, term, lead uint64) {
 func (x *leased) Switched(before tracker.ProgressMap) {
 	x.coder.Switched(before)
 	x.leases.Switched()
+}
+
+func (x *leased) VotersChanged() {
+	x.coder.VotersChanged()
+	x.leases.VotersChanged()
 }
 
 func (x *leased) Arrives(m *pb.Message) {

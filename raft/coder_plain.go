@@ -44,7 +44,7 @@ func (plainCoder) MayPropose(e *pb.Entry) error {
 }
 func (plainCoder) MayVote(*pb.Message, bool) bool { return true }
 func (plainCoder) MayRun() bool                   { return true }
-func (plainCoder) MayChange(*extend.Change) bool  { return true }
+func (plainCoder) MayChange(*extend.Change) error { return nil }
 func (plainCoder) MayHandTo(uint64) bool          { return true }
 func (plainCoder) MayLead() bool                  { return true }
 func (plainCoder) Recovered() (uint64, bool)      { return 0, true }

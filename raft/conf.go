@@ -6,7 +6,6 @@ package raft
 import (
 	"fmt"
 
-	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
@@ -15,25 +14,16 @@ import (
 // the change at proposal. A change that does not fit now breaks an invariant and
 // panics, because this node would count other quorums than the rest from here on.
 func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
-	change := confchange.Changer{Tracker: inForce(r.members), LastIndex: r.log.last().index}
-	cfg, progress, err := changedBy(change, cc)
+	before, err := r.members.Apply(cc, r.log.last().index)
 	if err != nil {
-		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config, err))
+		panic(fmt.Sprintf("raft: node %x cannot apply configuration change %s to %s: %v", r.id, DescribeConfChange(cc), r.members.Config(), err))
 	}
-	for id, pr := range progress {
-		// A leader already tracks members of configurations to come.
-		if was := r.members.Progress[id]; was != nil && change.Tracker.Progress[id] == nil {
-			was.IsLearner = pr.IsLearner
-			progress[id] = was
-		}
-	}
-	r.switchConfig(cfg, progress)
-	r.electorate.switched()
+	r.sayMembers()
 	if l := r.leading(); l != nil {
-		r.electorate.follow(r.id)
+		r.members.Follow(r.id, r.log.last().index+1)
 	}
-	r.coder.Switched(change.Tracker.Progress)
-	if r.electorate.foresees && r.campaigning() && !isVoter(r.members.Config, r.id) {
+	r.coder.Switched(before)
+	if r.cfg.Coding != nil && r.campaigning() && !r.members.IsVoter(r.id) {
 		r.becomeFollower(r.term, None) // campaigned in spite of the change: see mayCampaign
 	}
 	cs := r.members.ConfState()
@@ -46,7 +36,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 // votersChanged draws the consequences where other voters count than before.
 func (r *raft) votersChanged() {
 	if l := r.leading(); l != nil {
-		r.electorate.follow(r.id)
+		r.members.Follow(r.id, r.log.last().index+1)
 	}
 	r.coder.VotersChanged()
 }
@@ -54,14 +44,14 @@ func (r *raft) votersChanged() {
 // appended, truncated, roseCommit and restoring are called by the log.
 func (r *raft) appended(ents []*pb.Entry) {
 	r.coder.Appended(ents)
-	if r.electorate.appended(ents) {
+	if r.members.Appended(ents) {
 		r.votersChanged()
 	}
 }
 
 func (r *raft) truncated(from uint64) {
 	r.coder.Truncated(from)
-	if r.electorate.cut(from) {
+	if r.members.Cut(from) {
 		r.votersChanged()
 	}
 }
@@ -70,14 +60,11 @@ func (r *raft) roseCommit(from, to uint64) { r.coder.Committed(from, to) }
 func (r *raft) restoring(index uint64)     { r.coder.Restored(index) }
 func (r *raft) seam() coder                { return r.coder }
 
-func (r *raft) switchConfig(cfg tracker.Config, progress tracker.ProgressMap) {
-	r.members.Config, r.members.Progress = cfg, progress
-	r.logger.Infof("raft: node %x has members %s", r.id, cfg)
-}
+func (r *raft) sayMembers() { r.logger.Infof("raft: node %x has members %s", r.id, r.members.Config()) }
 
 // configSwitched draws a leader's consequences from new members.
 func (l *leader) configSwitched() {
-	if pr := l.members.Progress[l.id]; pr == nil || pr.IsLearner {
+	if pr := l.members.Progress(l.id); pr == nil || pr.IsLearner {
 		// A leader without a vote leads until the group has another leader (thesis
 		// 4.2.2), unless StepDownOnRemoval is set.
 		if l.cfg.StepDownOnRemoval {
@@ -85,7 +72,7 @@ func (l *leader) configSwitched() {
 		}
 		return
 	}
-	if len(l.members.Voters[0]) == 0 {
+	if l.members.Smallest() == 0 {
 		return
 	}
 	if l.advanceCommit() {
@@ -97,7 +84,7 @@ func (l *leader) configSwitched() {
 			}
 		})
 	}
-	if !isVoter(l.members.Config, l.transferee) {
+	if !l.members.IsVoter(l.transferee) {
 		l.transferee = None
 	}
 }

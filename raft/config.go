@@ -161,6 +161,15 @@ type Config struct {
 	// links and finds late entries with the clock; its safety does not depend on time.
 	Clock Clock
 
+	// ConfChangesFirst says that the host calls ApplyConfChange for a configuration change
+	// before it reports the change's entry as applied, by Advance or by the response of the
+	// apply thread, so that a report without the call means that the host refused the change.
+	// Only Coding and Leases look at it: otherwise a change is pending until ApplyConfChange,
+	// whatever is reported, and no further change is appended before. A host that reports
+	// first, as leaders of etcd do, refuses a change by ApplyConfChange with a change of
+	// node 0, as etcd does, or calls it with the change.
+	ConfChangesFirst bool
+
 	// Coding turns coded replication on; nil leaves it off, and the node then
 	// behaves as upstream's in every detail.
 	Coding *Coding

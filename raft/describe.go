@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
 // The Describe functions write protocol state for people. Their texts are part
@@ -109,8 +111,8 @@ func DescribeEntry(e *pb.Entry, f EntryFormatter) string {
 
 func describePayload(e *pb.Entry, f EntryFormatter) string {
 	switch {
-	case isConfChange(e):
-		cc, err := unmarshalConfChange(e)
+	case electorate.IsChange(e):
+		cc, err := electorate.Unmarshal(e)
 		if err != nil {
 			return err.Error()
 		}

@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft/internal/extend"
@@ -91,37 +89,6 @@ func copyShell(e *pb.Entry, id entryID) *pb.Entry {
 		c.entry.Type = &c.typ
 	}
 	return &c.entry
-}
-
-func isConfChange(e *pb.Entry) bool {
-	return e.GetType() == pb.EntryConfChange || e.GetType() == pb.EntryConfChangeV2
-}
-
-// decodeConfChange reads a proposed configuration change of either version. Changes
-// impossible in every configuration are refused.
-func decodeConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
-	cc, err := unmarshalConfChange(e)
-	if err != nil {
-		return nil, fmt.Errorf("configuration change of %d bytes: %w", len(e.GetData()), err)
-	}
-	if t := cc.GetTransition(); t < pb.ConfChangeTransitionAuto || t > pb.ConfChangeTransitionJointExplicit {
-		return nil, fmt.Errorf("configuration change with unknown transition %d", t)
-	}
-	return cc, nil
-}
-
-func unmarshalConfChange(e *pb.Entry) (*pb.ConfChangeV2, error) {
-	var m interface {
-		proto.Message
-		pb.ConfChangeI
-	} = &pb.ConfChangeV2{}
-	if e.GetType() == pb.EntryConfChange {
-		m = &pb.ConfChange{}
-	}
-	if err := proto.Unmarshal(e.GetData(), m); err != nil {
-		return nil, err
-	}
-	return m.AsV2(), nil
 }
 
 // checkEntries refuses entries impossible behind prev in the log of a leader of the

@@ -159,20 +159,19 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 		// acknowledged entries. Only the commit index is taken from the snapshot.
 		f.log.commitTo(id.index)
 		return false, nil
-	case f.electorate.holdsChange():
+	case f.members.HoldsChange():
 		f.logger.Warningf("raft: node %x refuses snapshot %v: its host was handed a configuration change and has not put it into force; "+
 			"hold snapshots back until ApplyConfChange was called", f.id, id)
 		return false, nil
 	}
-	members, err := f.restoredMembers(cs, id.index)
+	members, err := f.members.Restored(cs, id.index)
 	if err != nil {
 		return false, fmt.Errorf("%w: snapshot %v has a configuration %s that cannot be restored: %w",
 			ErrMalformedMessage, id, DescribeConfState(cs), err)
 	}
 	f.log.restore(s)
-	f.members = members
-	f.electorate.restored()
+	f.members.Take(members)
 	f.coder.Switched(nil) // under an id there may be another member since
-	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config)
+	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config())
 	return true, nil
 }

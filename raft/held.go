@@ -4,12 +4,14 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/raft/internal/electorate"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
@@ -21,50 +23,62 @@ import (
 // proposal is kept.
 func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 	for i, e := range ents {
-		if !isConfChange(e) {
+		if !electorate.IsChange(e) {
 			if err := l.coder.MayPropose(e); err != nil {
 				return false, fmt.Errorf("%w: %w", ErrProposalDropped, err)
 			}
 			continue
 		}
-		cc, err := decodeConfChange(e)
+		cc, err := electorate.Decode(e)
 		if err != nil || l.objection(cc) != "" {
 			continue
 		}
 		change := l.change(cc)
-		change.Second = l.cfg.DisableConfChangeValidation && slices.ContainsFunc(ents[:i], isConfChange)
-		if l.held == nil && l.coder.MayChange(change) {
-			continue
+		change.Second = l.cfg.DisableConfChangeValidation && slices.ContainsFunc(ents[:i], electorate.IsChange)
+		why := l.mustWait(change)
+		if why == nil && l.held != nil {
+			why = errAnotherWaits
 		}
-		if len(ents) > 1 {
-			return false, fmt.Errorf("%w: a configuration change must wait until the one before is in force, coded entries are safe under it and no lease stands against it; propose it by itself", ErrProposalDropped)
+		switch {
+		case why == nil:
+		case len(ents) > 1:
+			return false, fmt.Errorf("%w: a configuration change must wait: %w; propose it by itself", ErrProposalDropped, why)
+		case l.held != nil:
+			return false, fmt.Errorf("%w: %w", ErrProposalDropped, why)
+		default:
+			l.held = copyEntry(e, entryID{})
+			l.logger.Infof("raft: node %x has configuration change %s wait: %v", l.id, DescribeConfChange(cc), why)
+			return true, nil
 		}
-		if l.held != nil {
-			return false, fmt.Errorf("%w: another configuration change waits until the one before is in force, coded entries are safe under it and no lease stands against it", ErrProposalDropped)
-		}
-		l.held = copyEntry(e, entryID{})
-		l.logger.Infof("raft: node %x has configuration change %s wait until the one before is in force, coded entries are safe under it and no lease stands against it", l.id, DescribeConfChange(cc))
-		return true, nil
 	}
 	return false, nil
+}
+
+var (
+	errAnotherWaits = errors.New("another configuration change waits to be appended")
+	errBefore       = errors.New("another configuration change stands before it in the same proposal")
+)
+
+// mustWait returns why a configuration change must not be appended now, or nil.
+func (l *leader) mustWait(change *extend.Change) error {
+	switch err := l.members.MayFollow(); {
+	case err != nil:
+		return err
+	case change.Second && l.members.Tracks():
+		return errBefore
+	}
+	return l.coder.MayChange(change)
 }
 
 // change returns a configuration change as brakes see it.
 func (l *leader) change(cc *pb.ConfChangeV2) *extend.Change {
 	c := &extend.Change{Insists: l.cfg.DisableConfChangeValidation}
-	t := l.members
-	t.Config, t.Progress = l.members.Clone(), cloneProgress(l.members.Progress)
-	cfg, _, err := changed(t, cc)
+	cfg, brings, err := l.members.After(cc)
 	if err != nil {
 		return c // will be refused
 	}
-	for id := range cfg.Voters.IDs() {
-		if !isVoter(l.members.Config, id) {
-			c.New = append(c.New, id)
-		}
-	}
-	slices.Sort(c.New)
-	if _, joint := cc.EnterJoint(); !joint && (cc.LeaveJoint() || !maps.Equal(cfg.Voters[0], l.members.Voters[0])) {
+	c.New = brings
+	if _, joint := cc.EnterJoint(); !joint && (cc.LeaveJoint() || !maps.Equal(cfg.Voters[0], l.members.Incoming())) {
 		c.To = cfg.Voters[0]
 	}
 	return c
@@ -72,14 +86,14 @@ func (l *leader) change(cc *pb.ConfChangeV2) *extend.Change {
 
 // leave is the change that leaves the joint configuration in force automatically.
 func (l *leader) leave() *extend.Change {
-	return &extend.Change{To: l.members.Voters[0], Leaves: true}
+	return &extend.Change{To: l.members.Incoming(), Leaves: true}
 }
 
 // heldChange returns the waiting change, or nil.
 func (l *leader) heldChange() *extend.Change {
 	switch {
 	case l.held != nil:
-		if cc, err := decodeConfChange(l.held); err == nil {
+		if cc, err := electorate.Decode(l.held); err == nil {
 			return l.change(cc)
 		}
 	case l.mustLeaveJoint():
@@ -92,7 +106,7 @@ func (l *leader) heldChange() *extend.Change {
 func (l *leader) retryHeld() {
 	if l.held == nil {
 		l.leaveJointIfDue()
-	} else if l.coder.MayChange(l.heldChange()) {
+	} else if l.mustWait(l.heldChange()) == nil {
 		l.appendHeld(l.held)
 	}
 }
@@ -119,25 +133,22 @@ func (l *leader) appendHeld(e *pb.Entry) {
 // mustLeaveJoint reports whether the configuration is joint, is to be left
 // automatically, and is the last one in the log.
 func (l *leader) mustLeaveJoint() bool {
-	return l.members.AutoLeave && l.log.applied >= l.confChangeAt
+	return l.members.MustLeave() && l.log.applied >= l.confChangeAt
 }
 
 // leaveJointIfDue proposes to leave a joint configuration with AutoLeave. If the
 // proposal fails, for example during a transfer, the node tries again after the next
 // applied entry.
 func (l *leader) leaveJointIfDue() {
-	if !l.mustLeaveJoint() || l.held != nil || !l.coder.MayChange(l.leave()) {
+	if !l.mustLeaveJoint() || l.held != nil || l.mustWait(l.leave()) != nil {
 		return // a held change of the host waits for a tick
 	}
 	if l.leaveAt == l.confChangeAt {
 		l.logger.Warningf("raft: node %x hears that entry %d, which leaves %s, is applied before ApplyConfChange was called for it; call that first: "+
-			"each node panics at the second such entry that a leader appends otherwise", l.id, l.leaveAt, l.members.Config)
-		if l.electorate.foresees {
-			return // upstream's library appends the entry
-		}
+			"each node panics at the second such entry, which this leader appends as upstream's library does", l.id, l.leaveAt, l.members.Config())
 	}
 	// No data: read as the empty change, which leaves, and fits every limit.
 	if err := l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum()}}); err != nil {
-		l.logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config, err)
+		l.logger.Infof("raft: node %x does not leave %s yet: %v", l.id, l.members.Config(), err)
 	}
 }

@@ -11,13 +11,16 @@ import (
 )
 
 // leader appends to the log of its term and brings the other members' logs to agree.
-// members.Progress has the leader's knowledge of each member.
+// members.All has the leader's knowledge of each member.
 type leader struct {
 	*raft
 	// sinceHeartbeat counts ticks since the last round of heartbeats.
 	sinceHeartbeat int
 	// transferee is the member to which leadership is being handed, or None.
 	transferee uint64
+	// mustHand says that this leader hands leadership over because it can never apply what it
+	// commits: see the effect HandOver.
+	mustHand bool
 	// confChangeAt is at or behind the last configuration change in the log. A further
 	// change may be appended once this index is applied (thesis 4.1: one at a time).
 	confChangeAt uint64
@@ -36,7 +39,7 @@ type leader struct {
 func (r *raft) becomeLeader() {
 	l := &leader{raft: r}
 	r.enter(l, r.term, r.id)
-	self := r.members.Progress[r.id]
+	self := r.members.Progress(r.id)
 	self.BecomeReplicate()
 	self.RecentActive = true
 	last := r.log.last()
@@ -77,12 +80,12 @@ func (l *leader) tick() {
 // checkQuorum steps down if no quorum has been heard from since the last check,
 // and reports whether this node still leads.
 func (l *leader) checkQuorum() bool {
-	if !l.electorate.active() {
+	if !l.members.Active() {
 		l.logger.Warningf("raft: node %x steps down at term %d: it has not heard from a quorum", l.id, l.term)
 		l.becomeFollower(l.term, None)
 		return false
 	}
-	for id, pr := range l.members.Progress {
+	for id, pr := range l.members.All() {
 		if id != l.id {
 			pr.RecentActive = false
 		}
@@ -101,7 +104,7 @@ func (l *leader) step(m *pb.Message) error {
 	case pb.MsgReadIndex:
 		l.readIndex(m)
 	case pb.MsgAppResp, pb.MsgHeartbeatResp, pb.MsgSnapStatus, pb.MsgUnreachable, pb.MsgTransferLeader:
-		if pr := l.members.Progress[m.GetFrom()]; pr != nil {
+		if pr := l.members.Progress(m.GetFrom()); pr != nil {
 			return l.stepMember(pr, m)
 		}
 	}

@@ -44,11 +44,12 @@ type Leases struct {
 	// is the longest Lease of earlier runs, until a run has outlived its quarantine.
 	Quarantine time.Duration
 	// Heartbeat is how often leases are renewed; 0 means HeartbeatTick ticks. At most
-	// a third of Lease, and of the election timeout, less what drift takes off.
+	// a third of Lease, and of the election timeout, less what drift takes off; at least Tick.
 	Heartbeat time.Duration
 	// Fail is the time for which a responder may keep a write waiting before the
 	// leader removes it; 0 means 500 ms, or 4 heartbeats if that is more. At
-	// least 2 heartbeats.
+	// least 2 heartbeats, and 4 ticks. A write waits for a responder that died for Fail, two
+	// ticks and Lease at most.
 	Fail time.Duration
 	// Hold is how long a read waits here to be answered, because this node has no
 	// lease at the moment, or what it has to wait for is not committed, before it goes
@@ -91,6 +92,8 @@ func (l *Leases) mistakes(c *Config, refuse func(wrong bool, format string, args
 	refuse(!c.PreVote, "Leases need PreVote: without it a node that comes back ends all leases")
 	refuse(!c.CheckQuorum, "Leases need CheckQuorum: without it any candidate ends all leases")
 	refuse(l.Tick <= 0, "Leases.Tick is %v; it must be the time between two calls of Tick", l.Tick)
+	refuse(l.Heartbeat > 0 && l.Heartbeat < l.Tick, "Leases.Heartbeat is %v; it must be 0 (meaning HeartbeatTick ticks) or at least Tick, %v, because leases are renewed at ticks", l.Heartbeat, l.Tick)
+	refuse(l.Fail > 0 && l.Fail < 4*l.Tick, "Leases.Fail is %v; it must be 0 (meaning 500 ms, or 4 heartbeats) or at least 4 ticks, %v, because silence is noticed at ticks", l.Fail, 4*l.Tick)
 	refuse(l.Hold < 0, "Leases.Hold is %v; it must be 0 (meaning Heartbeat) or more", l.Hold)
 	if l.Tick > 0 && c.ElectionTick > 1 && c.HeartbeatTick > 0 && c.ID != None {
 		if err := l.settings(c).Validate(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
 // raftLog is the log as the protocol sees it: Storage, behind Storage the tail not yet
@@ -287,7 +289,7 @@ func (l *raftLog) anyUnappliedConfChange() bool {
 			return true
 		}
 		for _, e := range ents {
-			if isConfChange(e) {
+			if electorate.IsChange(e) {
 				return true
 			}
 		}

@@ -247,9 +247,9 @@ func (l *nodeLoop) followLeader() {
 // stays open.
 func (l *nodeLoop) applyConfChange(c confChange) {
 	r := l.rn.raft
-	_, before := r.members.Progress[r.id]
+	before := r.members.Progress(r.id) != nil
 	cs := l.rn.ApplyConfChange(c.cc)
-	_, after := r.members.Progress[r.id]
+	after := r.members.Progress(r.id) != nil
 	if before && !after {
 		l.proposals = nil
 	}

@@ -64,10 +64,11 @@ func (r *raft) do(e extend.Effect) {
 
 // do carries out a leader's effect. Effects of an earlier term are void.
 func (l *leader) do(e extend.Effect) {
-	pr := l.members.Progress[e.To]
+	pr := l.members.Progress(e.To)
 	switch {
 	case e.Do == extend.Append:
 		if e.Ent.GetTerm() == l.term {
+			e.Ent.Index = new(l.log.last().index + 1)
 			l.append(e.Ent)
 		}
 	case e.Do == extend.Spread:
@@ -82,7 +83,7 @@ func (l *leader) do(e extend.Effect) {
 	case e.Do == extend.Refuse:
 		l.refuseHeld()
 	case e.Do == extend.Continue:
-		if pr := l.members.Progress[l.transferee]; pr != nil {
+		if pr := l.members.Progress(l.transferee); pr != nil {
 			l.continueTransfer(l.transferee, pr)
 		}
 	case pr == nil:
@@ -93,6 +94,6 @@ func (l *leader) do(e extend.Effect) {
 	case e.Do == extend.Snapshot:
 		l.sendSnapshot(e.To, pr)
 	case e.Do == extend.HandOver:
-		l.handTo(pr, e.To)
+		l.handTo(pr, e.To, true)
 	}
 }

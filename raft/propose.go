@@ -7,12 +7,14 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
 // propose appends the entries to the log and sends them out, all or none.
 func (l *leader) propose(ents []*pb.Entry) error {
 	switch {
-	case l.members.Progress[l.id] == nil:
+	case l.members.Progress(l.id) == nil:
 		return ErrProposalDropped // removed, and about to find out
 	case l.transferee != None:
 		return ErrProposalDropped // the log must come to rest
@@ -68,15 +70,15 @@ func (l *leader) reserve(ents []*pb.Entry) bool {
 // unchanged: the entry is no configuration change, or a change that fits the present
 // configuration. An error means an unreadable change.
 func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
-	if !isConfChange(e) {
+	if !electorate.IsChange(e) {
 		return true, nil
 	}
-	cc, err := decodeConfChange(e)
+	cc, err := electorate.Decode(e)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w: %w", ErrProposalDropped, ErrMalformedMessage, err)
 	}
 	if why := l.objection(cc); why != "" {
-		l.logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config, why)
+		l.logger.Infof("raft: node %x refuses configuration change %s at %s: %s", l.id, DescribeConfChange(cc), l.members.Config(), why)
 		return false, nil
 	}
 	l.confChangeAt = index
@@ -89,7 +91,7 @@ func (l *leader) admitConfChange(e *pb.Entry, index uint64) (bool, error) {
 // objection says why a configuration change does not fit; empty if the change fits, or
 // need not be checked.
 func (l *leader) objection(cc *pb.ConfChangeV2) string {
-	joint := len(l.members.Voters[1]) > 0
+	joint := l.members.IsJoint()
 	leaves := len(cc.Changes) == 0
 	switch {
 	case l.cfg.DisableConfChangeValidation:
@@ -100,7 +102,7 @@ func (l *leader) objection(cc *pb.ConfChangeV2) string {
 	case !joint && leaves:
 		return "there is no joint configuration to leave"
 	case l.held != nil:
-		return "another one waits until coded entries are safe under it and no lease stands against it"
+		return errAnotherWaits.Error()
 	}
 	return ""
 }

@@ -20,6 +20,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+
+	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
 // A question changes nothing: whoever asks it twice gets the same answer, and the
@@ -75,8 +77,11 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 		"mayVote":     func() any { return r.mayVote(vote) },
 		"refuses":     func() any { return r.refusesCampaigns() },
 		"electorate": func() any {
-			e := &r.electorate
-			return fmt.Sprint(e.sets(), e.voters(), e.everyone(), e.expects(4), e.tally(map[uint64]bool{1: true}), e.committable(), e.active())
+			e := r.members
+			_, brings, err := e.After(add)
+			heirs, since := e.Heirs()
+			return fmt.Sprint(e.Sets(), e.Voters(), e.Everyone(), e.Expects(4), e.Tally(map[uint64]bool{1: true}), e.Committable(), e.Active(),
+				e.IsAlone(1), e.MayWin(1, true), e.Brings(), heirs, since, e.MayFollow(), e.MustLeave(), e.InForceTo(last.index), e.HoldsChange(), brings, err)
 		},
 		"MayCampaign": func() any { return r.coder.MayCampaign() },
 		"MayRestore":  func() any { return r.coder.MayRestore(ecraft.ID{Term: last.term, Index: last.index}) },
@@ -109,7 +114,6 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 		questions["committable"] = func() any { return l.committable() }
 		questions["objection"] = func() any { return l.objection(add) + l.objection(leave) }
 		questions["heldChange"] = func() any { return fmt.Sprint(deepText(l.heldChange()), l.mustLeaveJoint()) }
-		questions["isAlone"] = func() any { return l.isAlone() }
 	}
 	for name, ask := range questions {
 		before := deepText(rn)
@@ -201,8 +205,8 @@ func (g *asked) work(id int) {
 		require.NoError(g.t, ms.Append(rd.Entries))
 		g.wire = append(g.wire, rd.Messages...)
 		for _, e := range rd.CommittedEntries {
-			if isConfChange(e) {
-				cc, err := decodeConfChange(e)
+			if electorate.IsChange(e) {
+				cc, err := electorate.Decode(e)
 				require.NoError(g.t, err)
 				rn.ApplyConfChange(cc)
 			}

@@ -4,12 +4,11 @@
 package raft
 
 import (
-	"errors"
 	"fmt"
 
-	"go.etcd.io/raft/v3/confchange"
 	pb "go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/weftraft/weft/raft/internal/electorate"
 )
 
 // raft is the part of a node common to all roles: identity, term, vote, log, members,
@@ -30,12 +29,9 @@ type raft struct {
 	role role
 	log  *raftLog
 
-	// members is the configuration in force, the last one applied, with the progress of
-	// each member's log. Progress is meaningful only at a leader, but hosts can see it
-	// anywhere (WithProgress).
-	members tracker.ProgressTracker
-	// electorate is whose votes and acknowledgements count.
-	electorate electorate
+	// members is who counts, with the progress of each member's log. Progress is
+	// meaningful only at a leader, but hosts can see it anywhere (WithProgress).
+	members *electorate.Electorate
 	// coder is the extension, coding or leases: see coder.go.
 	coder coder
 
@@ -85,20 +81,22 @@ func newRaft(config *Config) (*raft, error) {
 		return nil, fmt.Errorf("%w: InitialState: %w", ErrStorage, err)
 	}
 	r := &raft{
-		id:      cfg.ID,
-		cfg:     cfg,
-		logger:  cfg.Logger,
-		log:     log,
-		members: tracker.MakeProgressTracker(cfg.MaxInflightMsgs, cfg.MaxInflightBytes),
+		id:     cfg.ID,
+		cfg:    cfg,
+		logger: cfg.Logger,
+		log:    log,
+		members: electorate.New(cfg.MaxInflightMsgs, cfg.MaxInflightBytes, changeLog{log}, electorate.Rules{
+			Tracks: cfg.Leases != nil, Foresees: cfg.Coding != nil, AppliedFirst: cfg.ConfChangesFirst,
+		}),
 	}
 	r.role = &follower{raft: r}
-	r.electorate = electorate{members: &r.members, log: log, foresees: cfg.Coding != nil}
 	r.coder, log.node = plainCoder{log}, r
-	members, err := r.restoredMembers(cs, log.last().index)
+	members, err := r.members.Restored(cs, log.last().index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
 	}
-	r.switchConfig(members.Config, members.Progress)
+	r.members.Take(members)
+	r.sayMembers()
 	if err := r.resume(hs, cfg.Applied); err != nil {
 		return nil, err
 	}
@@ -107,7 +105,7 @@ func newRaft(config *Config) (*raft, error) {
 	}
 	r.becomeFollower(r.term, None)
 	r.logger.Infof("raft: node %x starts at term %d, members %s, commit index %d, applied %d, log ends at %v",
-		r.id, r.term, r.members.Config, log.committed, log.applied, log.last())
+		r.id, r.term, r.members.Config(), log.committed, log.applied, log.last())
 	return r, log.err
 }
 
@@ -131,21 +129,6 @@ func (r *raft) resume(hs *pb.HardState, applied uint64) error {
 	return nil
 }
 
-// restoredMembers builds the members of a configuration from nothing. The
-// progress of each starts behind lastIndex.
-func (r *raft) restoredMembers(cs *pb.ConfState, lastIndex uint64) (tracker.ProgressTracker, error) {
-	if cs == nil {
-		return tracker.ProgressTracker{}, errors.New("it is nil")
-	}
-	t := tracker.MakeProgressTracker(r.cfg.MaxInflightMsgs, r.cfg.MaxInflightBytes)
-	cfg, progress, err := confchange.Restore(confchange.Changer{Tracker: t, LastIndex: lastIndex}, cs)
-	if err != nil {
-		return t, err
-	}
-	t.Config, t.Progress = cfg, progress
-	return t, cs.Equivalent(t.ConfState())
-}
-
 // leading returns this node's role as a leader, or nil.
 func (r *raft) leading() *leader {
 	l, _ := r.role.(*leader)
@@ -162,12 +145,8 @@ func (r *raft) enter(ro role, term, lead uint64) {
 	r.quietTicks = 0
 	r.patience = r.cfg.ElectionTick + r.cfg.Rand.IntN(r.cfg.ElectionTick)
 	last := r.log.last().index
-	for id, pr := range r.members.Progress {
-		*pr = tracker.Progress{
-			Next:      last + 1,
-			Inflights: tracker.NewInflights(r.members.MaxInflight, r.members.MaxInflightBytes),
-			IsLearner: pr.IsLearner,
-		}
+	for id, pr := range r.members.All() {
+		*pr = r.members.NewProgress(last+1, pr.IsLearner)
 		if id == r.id {
 			pr.Match = last
 		}
@@ -179,7 +158,7 @@ func (r *raft) enter(ro role, term, lead uint64) {
 func (r *raft) turn(ro role, lead uint64) {
 	r.role, r.lead = ro, lead
 	if l := r.leading(); l != nil {
-		r.electorate.follow(r.id)
+		r.members.Follow(r.id, r.log.last().index+1)
 	}
 	r.coder.Turned(shownRole(ro), r.term, lead)
 }
@@ -194,19 +173,14 @@ func (r *raft) becomeFollower(term, lead uint64) {
 // the change (MayCampaign); and no snapshot waits to be applied, because its
 // configuration might differ.
 func (r *raft) promotable() bool {
-	pr := r.members.Progress[r.id]
-	if pr == nil || r.log.tail.snapshot != nil {
-		return false
-	}
-	_, comes := r.electorate.newest[r.id]
-	return !pr.IsLearner || comes && r.coder.MayCampaign()
+	return r.log.tail.snapshot == nil && (r.members.MayWin(r.id, false) || r.members.MayWin(r.id, true) && r.coder.MayCampaign())
 }
 
 // appliedTo is called after the host has applied everything up to index.
 func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.log.appliedTo(max(index, r.log.applied), size)
 	r.coder.Applied(r.log.applied)
-	if r.electorate.applied(r.log.applied) {
+	if r.members.Reported(r.log.applied) {
 		r.votersChanged()
 		if l := r.leading(); l != nil && l.advanceCommit() {
 			l.broadcastAppend() // the host refused changes, and fewer are needed than before

@@ -59,7 +59,7 @@ func (rn *RawNode) Tick() {
 	r.role.tick()
 	r.coder.Tick()
 	r.settle()
-	if l := r.leading(); l != nil && r.electorate.foresees {
+	if l := r.leading(); l != nil && r.members.Tracks() {
 		l.retryHeld()
 		r.settle()
 	}
@@ -134,7 +134,7 @@ func (rn *RawNode) Step(m *pb.Message) error {
 // host.
 func (rn *RawNode) expects(m *pb.Message) bool {
 	from := m.GetFrom()
-	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress[from] != nil || rn.raft.electorate.expects(from)
+	return !IsResponseMsg(m.GetType()) || IsLocalMsgTarget(from) || rn.raft.members.Progress(from) != nil || rn.raft.members.Expects(from)
 }
 
 // ReportUnreachable says that a message to the member could not be sent.

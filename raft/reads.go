@@ -5,7 +5,6 @@ package raft
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -72,12 +71,9 @@ func (q *readQueue) AckedIndex(voter uint64) (quorum.Index, bool) {
 	return quorum.Index(round), ok
 }
 
-// confirm removes and returns the reads confirmed by a majority of each set of voters.
-func (q *readQueue) confirm(sets []quorum.MajorityConfig) []pendingRead {
-	round := uint64(noLimit)
-	for _, v := range sets {
-		round = min(round, uint64(v.CommittedIndex(q)))
-	}
+// confirm removes and returns the reads up to a round, which a majority of each set of
+// voters has answered.
+func (q *readQueue) confirm(round uint64) []pendingRead {
 	if round <= q.done {
 		return nil
 	}
@@ -102,23 +98,13 @@ func (l *leader) readIndex(m *pb.Message) {
 
 func (l *leader) startRead(m *pb.Message) {
 	index := l.coder.LeaderIndex(m)
-	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.isAlone() {
+	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.members.IsAlone(l.id) {
 		l.readAllowed(m, index)
 		return
 	}
 	l.reads.waiting = append(l.reads.waiting, pendingRead{req: m, index: index})
 	l.reads.ack(l.id, l.reads.newest())
 	l.broadcastHeartbeat()
-}
-
-// isAlone reports whether this node is the only voter. A removed or demoted leader is
-// not alone: the remaining voter may have won a later term.
-func (l *leader) isAlone() bool {
-	others := func(v quorum.MajorityConfig) bool {
-		_, in := v[l.id]
-		return len(v) > 1 || len(v) == 1 && !in
-	}
-	return l.members.IsSingleton() && !slices.ContainsFunc(l.electorate.sets(), others)
 }
 
 // releaseEarlyReads starts the reads from before the first commit of the term.
@@ -136,7 +122,7 @@ func (l *leader) releaseEarlyReads() {
 // readsAcked takes a member's answer to a heartbeat with a round of reads.
 func (l *leader) readsAcked(from uint64, ctx []byte) {
 	l.reads.ack(from, binary.LittleEndian.Uint64(ctx))
-	for _, r := range l.reads.confirm(l.electorate.sets()) {
+	for _, r := range l.reads.confirm(l.members.Confirmed(&l.reads)) {
 		l.readAllowed(r.req, r.index)
 	}
 }

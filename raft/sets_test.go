@@ -190,37 +190,55 @@ func TestWaitingLeaveIsTheOne(t *testing.T) {
 	changes, err := pb.ConfChangesFromString("v4 r3")
 	require.NoError(t, err)
 	a.applyConfChange(&pb.ConfChangeV2{Transition: pb.ConfChangeTransitionJointImplicit.Enum(), Changes: changes})
-	require.True(t, l.members.AutoLeave)
+	require.True(t, l.members.MustLeave())
 	l.held = &pb.Entry{Type: pb.EntryConfChangeV2.Enum()}
 	last := a.log.last().index
 	l.leaveJointIfDue()
 	require.Equal(t, last, a.log.last().index)
 	l.retryHeld()
 	require.Equal(t, last+1, a.log.last().index)
-	require.Equal(t, []uint64{last + 1}, a.electorate.changes)
+	require.Equal(t, last+1, a.members.FirstPending())
 }
 
 // TestLeaderForgetsMembersOfRefusedChanges: two changes in the log of a leader bring
 // voters that it replicates to before they are in force. Its host refuses both as it
-// applies them. The leader then follows its members only, and what a majority of them
-// holds is committed.
+// applies them: by changes of node 0 or, where it applies first, by its report. The leader then
+// follows its members only, and what a majority of them holds is committed.
 func TestLeaderForgetsMembersOfRefusedChanges(t *testing.T) {
-	for name, refused := range map[string]func(a *alone){
-		"both at once":        func(a *alone) { a.appliedTo(3, 0) },
-		"one after the other": func(a *alone) { a.appliedTo(2, 0); a.appliedTo(3, 0) },
+	none := (&pb.ConfChange{NodeId: new(uint64)}).AsV2()
+	for name, host := range map[string]struct {
+		first   bool
+		refuses func(a *alone)
+	}{
+		"both at once":        {true, func(a *alone) { a.appliedTo(3, 0) }},
+		"one after the other": {true, func(a *alone) { a.appliedTo(2, 0); a.appliedTo(3, 0) }},
+		"by node 0":           {false, func(a *alone) { a.appliedTo(3, 0); a.applyConfChange(none); a.applyConfChange(none) }},
 	} {
-		a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+		a := newAlone(t, Config{Coding: &Coding{}, ConfChangesFirst: host.first}, 1, 2, 3)
 		a.changeInLog("v4")
 		a.changeInLog("v5")
 		l := a.lead(2, 3, 4, 5)
-		require.Len(t, l.members.Progress, 5, name)
+		require.Len(t, l.members.All(), 5, name)
 		require.NoError(t, l.propose([]*pb.Entry{{Data: []byte("x")}}))
 		a.settleAll()
 		last := a.log.last().index
 		a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(last)}, 2)
 		require.Less(t, a.log.committed, last, "three of five are needed")
-		refused(a)
-		require.Len(t, l.members.Progress, 3, name)
+		host.refuses(a)
+		require.Len(t, l.members.All(), 3, name)
 		require.Equal(t, last, a.log.committed, name)
 	}
+}
+
+// TestReportDoesNotEndAChange: a host that reports first has not put the changes into force.
+// They go on to count, and nothing is appended behind them.
+func TestReportDoesNotEndAChange(t *testing.T) {
+	a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+	a.changeInLog("v4")
+	a.changeInLog("v5")
+	l := a.lead(2, 3, 4, 5)
+	a.appliedTo(3, 0)
+	require.Len(t, l.members.All(), 5)
+	require.Len(t, l.members.Sets(), 4)
+	require.ErrorContains(t, l.members.MayFollow(), "entry 2 waits for the host's ApplyConfChange")
 }

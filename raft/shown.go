@@ -4,7 +4,6 @@
 package raft
 
 import (
-	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
@@ -38,20 +37,32 @@ func (l shownLog) Released(first uint64) uint64 {
 	return k
 }
 
+// changeLog is the log as the electorate reads it.
+type changeLog struct{ *raftLog }
+
+func (l changeLog) Entry(index uint64) (*pb.Entry, error) { return l.entry(index) }
+func (l changeLog) HandedOut() uint64                     { return l.applying }
+
 // shownRaft is the rest of Raft as extensions see it.
 type shownRaft struct{ *raft }
 
-func (s shownRaft) Term() uint64                      { return s.term }
-func (s shownRaft) Lead() uint64                      { return s.lead }
-func (s shownRaft) Role() extend.Role                 { return shownRole(s.role) }
-func (s shownRaft) Members() *tracker.ProgressTracker { return &s.members }
-func (s shownRaft) Electorate() extend.Electorate     { return &s.electorate }
+func (s shownRaft) Term() uint64                  { return s.term }
+func (s shownRaft) Lead() uint64                  { return s.lead }
+func (s shownRaft) Role() extend.Role             { return shownRole(s.role) }
+func (s shownRaft) Electorate() extend.Electorate { return s.members }
 
-func (s shownRaft) Transferee() uint64 {
-	if l := s.leading(); l != nil {
-		return l.transferee
+func (s shownRaft) Progress(id uint64) (tracker.Progress, bool) {
+	if pr := s.members.Progress(id); pr != nil {
+		return *pr, true
 	}
-	return None
+	return tracker.Progress{}, false
+}
+
+func (s shownRaft) Transferee() (id uint64, must bool) {
+	if l := s.leading(); l != nil {
+		return l.transferee, l.transferee != None && l.mustHand
+	}
+	return None, false
 }
 
 func (s shownRaft) Held() *extend.Change {
@@ -72,12 +83,3 @@ func shownRole(ro role) extend.Role {
 	}
 	return extend.Follower
 }
-
-// Sets, Torn, Everyone, Expects, Changes and Newest are the electorate as
-// extensions see it.
-func (e *electorate) Sets() []quorum.MajorityConfig { return e.sets() }
-func (e *electorate) Torn() bool                    { return len(e.coming) > 0 }
-func (e *electorate) Everyone() []uint64            { return e.everyone() }
-func (e *electorate) Expects(id uint64) bool        { return e.expects(id) }
-func (e *electorate) Changes() []uint64             { return e.changes }
-func (e *electorate) Newest() map[uint64]struct{}   { return e.newest }

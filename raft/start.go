@@ -36,13 +36,13 @@ func (r *raft) extend() error {
 		r.coder.Surveyed(first - 1)
 	}
 	next, err = r.show(l.applied+1, l.last().index, noLimit, func(ents []*pb.Entry) error {
-		r.electorate.appended(ents)
+		r.members.Appended(ents)
 		return r.coder.Load(ents)
 	})
 	switch {
 	case errors.Is(err, ErrCodedEntries):
 		return err
-	case err == nil && next <= l.last().index && r.coding() != nil:
+	case err == nil && next <= l.last().index && r.members.Tracks():
 		err = ErrUnavailable
 	}
 	if err != nil {

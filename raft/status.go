@@ -61,10 +61,11 @@ func (rn *RawNode) BasicStatus() BasicStatus {
 // Status returns a copy of the whole status.
 func (rn *RawNode) Status() Status {
 	r := rn.raft
-	s := Status{BasicStatus: rn.BasicStatus(), Config: r.members.Clone()}
+	cfg := r.members.Config()
+	s := Status{BasicStatus: rn.BasicStatus(), Config: cfg.Clone()}
 	if r.leading() != nil {
-		s.Progress = make(map[uint64]tracker.Progress, len(r.members.Progress))
-		for id, pr := range r.members.Progress {
+		s.Progress = make(map[uint64]tracker.Progress, len(r.members.All()))
+		for id, pr := range r.members.All() {
 			p := *pr
 			p.Match = r.coder.ShownMatch(id, pr.Match)
 			p.Inflights = pr.Inflights.Clone()

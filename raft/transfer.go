@@ -19,15 +19,16 @@ func (l *leader) transferTo(pr *tracker.Progress, to uint64) {
 	}
 	l.transferee = None // a new wish ends the one before, also "stay with me"
 	if to != l.id {
-		l.handTo(pr, to)
+		l.handTo(pr, to, false)
 	}
 }
 
-// handTo begins to hand leadership to another member.
-func (l *leader) handTo(pr *tracker.Progress, to uint64) {
+// handTo begins to hand leadership to another member. must: an extension says that this node
+// cannot go on.
+func (l *leader) handTo(pr *tracker.Progress, to uint64, must bool) {
 	l.logger.Infof("raft: node %x hands leadership to %x at term %d", l.id, to, l.term)
 	l.quietTicks = 0
-	l.transferee = to
+	l.transferee, l.mustHand = to, must
 	if pr.Match == l.log.last().index && l.coder.MayHandTo(to) {
 		l.send(l.message(pb.MsgTimeoutNow, to))
 	} else {

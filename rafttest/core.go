@@ -108,6 +108,7 @@ func (p *coreProcess) config() *raft.Config {
 		StepDownOnRemoval:         pl.stepDownOnRemoval,
 
 		DisableConfChangeValidation: p.s.hurry() != hurryNot,
+		ConfChangesFirst:            p.s.hurry() == hurryRefuses, // by its report
 		Logger:                      nodeLogger{p.n},
 		Rand:                        p.n.rand,
 	}

@@ -209,6 +209,7 @@ func (c Config) core(s raft.Storage) raft.Config {
 		ID: c.ID, Storage: s, Applied: c.Applied,
 		ElectionTick: c.ElectionTick, HeartbeatTick: c.HeartbeatTick,
 		AsyncStorageWrites:        true,
+		ConfChangesFirst:          true, // see emitConfChange, which leaves repeated changes out
 		MaxSizePerMsg:             uint64(c.MaxAppendBytes),
 		MaxInflightMsgs:           c.MaxInflightMsgs,
 		MaxInflightBytes:          uint64(c.MaxInflightBytes),

@@ -41,12 +41,10 @@ type said func(id uint64) uint64
 
 func (s said) match(id uint64) uint64 { return s(id) }
 
-// match returns the index acknowledged by a member.
+// match returns the index acknowledged by a member; 0 for a node that is not followed.
 func (l *leading) match(id uint64) uint64 {
-	if pr := l.raft.Members().Progress[id]; pr != nil {
-		return pr.Match
-	}
-	return 0
+	pr, _ := l.raft.Progress(id)
+	return pr.Match
 }
 
 // coveredUpTo returns the highest index in (committed, k] that may be

@@ -227,7 +227,7 @@ func (c *Coder) stepUnits(m *pb.Message) error {
 		}
 		return nil
 	}
-	if c.raft.Members().Progress[from] == nil && !c.raft.Electorate().Expects(from) {
+	if !c.follows(from) && !c.raft.Electorate().Expects(from) {
 		return nil // no member, as far as is known here
 	}
 	c.heard(from)

@@ -5,6 +5,8 @@ package coding
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,7 +111,9 @@ func (f *fake) perform() (asked []extend.Effect) {
 		case extend.Send, extend.Vouch:
 			f.sent = append(f.sent, e.Msg)
 		case extend.Append:
+			e.Ent.Index = new(f.log.Last().Index + 1)
 			f.entries = append(f.entries, e.Ent)
+			f.Appended([]*pb.Entry{e.Ent})
 		}
 	}
 	return asked
@@ -155,20 +159,44 @@ func (l fakeLog) Snapshot() (*pb.Snapshot, error) {
 
 type fakeView struct{ f *fake }
 
-func (v fakeView) Term() uint64                      { return v.f.term }
-func (v fakeView) Lead() uint64                      { return v.f.lead }
-func (v fakeView) Role() extend.Role                 { return v.f.role }
-func (v fakeView) Members() *tracker.ProgressTracker { return &v.f.members }
-func (v fakeView) Electorate() extend.Electorate     { return v }
-func (v fakeView) Transferee() uint64                { return 0 }
-func (v fakeView) Held() *extend.Change              { return nil }
-func (v fakeView) Sets() []quorum.MajorityConfig     { return v.f.members.Voters[:] }
-func (v fakeView) Torn() bool                        { return false }
-func (v fakeView) Expects(uint64) bool               { return false }
-func (v fakeView) Changes() []uint64                 { return v.f.changes }
-func (v fakeView) Newest() map[uint64]struct{}       { return v.f.newest }
+func (v fakeView) Term() uint64                  { return v.f.term }
+func (v fakeView) Lead() uint64                  { return v.f.lead }
+func (v fakeView) Role() extend.Role             { return v.f.role }
+func (v fakeView) Electorate() extend.Electorate { return v }
+func (v fakeView) Transferee() (uint64, bool)    { return 0, false }
+func (v fakeView) Held() *extend.Change          { return nil }
 
-func (v fakeView) Everyone() []uint64 { return []uint64{1, 2, 3} }
+func (v fakeView) Progress(id uint64) (tracker.Progress, bool) {
+	if pr := v.f.members.Progress[id]; pr != nil {
+		return *pr, true
+	}
+	return tracker.Progress{}, false
+}
+
+func (v fakeView) Sets() []quorum.MajorityConfig   { return v.f.members.Voters[:] }
+func (v fakeView) Coming() []quorum.MajorityConfig { return nil }
+func (v fakeView) Torn() bool                      { return false }
+func (v fakeView) Smallest() int                   { return len(v.f.members.Voters[0]) }
+func (v fakeView) Expects(uint64) bool             { return false }
+func (v fakeView) Config() tracker.Config          { return v.f.members.Config }
+func (v fakeView) Brings() []uint64                { return nil }
+func (v fakeView) InForceTo(applied uint64) uint64 { return applied }
+func (v fakeView) MayFollow() error                { return nil }
+func (v fakeView) Everyone() []uint64              { return slices.Sorted(maps.Keys(v.f.members.Progress)) }
+
+func (v fakeView) FirstPending() uint64 {
+	if len(v.f.changes) == 0 {
+		return 0
+	}
+	return v.f.changes[0]
+}
+
+func (v fakeView) Heirs() (ids []uint64, since uint64) {
+	if v.f.newest == nil {
+		return slices.Sorted(maps.Keys(v.f.members.Voters.IDs())), 0
+	}
+	return slices.Sorted(maps.Keys(v.f.newest)), slices.Max(v.f.changes)
+}
 
 // codedFor is the header of an entry of node 2 with a unit for each of 1 and 3.
 func codedFor(payload []byte) *ecraft.Header {

@@ -102,10 +102,16 @@ func (c *Coder) Room(to, next uint64) int {
 		return math.MaxInt
 	}
 	since, known := l.lagging[to]
-	if !known || l.raft.Members().Progress[to].State != tracker.StateReplicate {
+	if !known || !l.replicates(to) {
 		return missedBytes // entries on their way may be lost
 	}
 	return min(p.Room(to, next, l.now()-since), missedBytes)
+}
+
+// replicates reports whether a member takes entries as they come.
+func (l *leading) replicates(to uint64) bool {
+	pr, _ := l.raft.Progress(to)
+	return pr.State == tracker.StateReplicate
 }
 
 // missed reports whether a member missed the entries from next on.
@@ -116,7 +122,7 @@ func (l *leading) lags(to, next uint64) {
 	switch _, known := l.lagging[to]; {
 	case !l.missed(next):
 		delete(l.lagging, to)
-	case !known || l.raft.Members().Progress[to].State != tracker.StateReplicate:
+	case !known || !l.replicates(to):
 		l.lagging[to] = l.now()
 	}
 }

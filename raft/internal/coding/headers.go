@@ -36,8 +36,7 @@ func (l *leading) askHeaders(from, to uint64) {
 	}
 	best, released := uint64(0), to
 	for _, id := range l.members {
-		pr := l.raft.Members().Progress[id]
-		if pr != nil && c.healthy(id) && pr.Match >= from && l.releasedBy(id) < from && l.releasedBy(id) < released {
+		if c.healthy(id) && l.match(id) >= from && l.releasedBy(id) < from && l.releasedBy(id) < released {
 			best, released = id, l.releasedBy(id)
 		}
 	}

@@ -140,9 +140,8 @@ func (c *Coder) brokenLeading() error {
 			return fmt.Errorf("entry %v is called covered, and its own units do not satisfy the commit rule", rec.id)
 		}
 	}
-	progress := l.raft.Members().Progress
 	for _, id := range l.members {
-		if progress[id] == nil || id == l.id {
+		if !l.follows(id) || id == l.id {
 			return fmt.Errorf("%x has a slot, and is no follower", id)
 		}
 	}

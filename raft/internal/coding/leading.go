@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
@@ -48,6 +50,10 @@ type leading struct {
 	// Invariant: neither falls, whatever becomes of the messages.
 	first  uint64
 	sentTo map[uint64]uint64
+	// made are the entries that this leader has asked for, or sealed.
+	//
+	// Invariant: empty after each call, because effects are carried out.
+	made []made
 	// saved is by how much shorter the host makes the next append.
 	saved int
 }
@@ -62,9 +68,47 @@ func (c *Coder) begin() {
 	c.leads.arrangeSlots()
 }
 
-// next returns the id of this leader's next entry.
-func (l *leading) next() ecraft.ID {
-	return ecraft.ID{Term: l.raft.Term(), Index: l.log.Last().Index + 1 + l.Ahead()}
+// made is an entry of this leader that is not in the log yet. Where the entry will stand, only
+// the log knows: another may be appended first.
+type made struct {
+	ent *pb.Entry
+	// rec is the record of a coded entry, nil for others; stands, if set, hears where the
+	// entry stands.
+	rec    *record
+	stands func(id ecraft.ID)
+}
+
+// append asks for an entry, and has stands hear where it stands.
+func (l *leading) append(data []byte, stands func(id ecraft.ID)) {
+	e := &pb.Entry{Term: new(l.raft.Term()), Type: pb.EntryNormal.Enum(), Data: data}
+	l.made = append(l.made, made{ent: e, stands: stands})
+	l.Ask(extend.Effect{Do: extend.Append, Ent: e})
+}
+
+// appended notes where this leader's own entries stand.
+func (l *leading) appended(ents []*pb.Entry) {
+	for _, e := range ents {
+		i := slices.IndexFunc(l.made, func(m made) bool { return m.ent == e })
+		if i < 0 {
+			continue // plain
+		}
+		m, id := l.made[i], idOf(e)
+		if i == 0 {
+			l.made = l.made[1:]
+		} else {
+			l.made = slices.Delete(l.made, i, i+1)
+		}
+		if m.rec != nil {
+			m.rec.id = id
+			l.ledger.add(m.rec)
+			l.ledger.keep(m.rec, m.rec.word)
+			l.spans.add(id.Index)
+		}
+		if m.stands != nil {
+			m.stands(id)
+		}
+	}
+	l.ledger.trim(l.cfg.Memory)
 }
 
 // tick lets a tick pass.
@@ -96,26 +140,22 @@ func (l *leading) unblockOne(id uint64) {
 func (l *leading) arrangeSlots() {
 	was := l.members
 	l.members = nil
-	for id, pr := range l.raft.Members().Progress {
-		if id != l.id && !pr.IsLearner {
+	var learners []uint64
+	for _, id := range l.raft.Electorate().Everyone() {
+		switch pr, follows := l.raft.Progress(id); {
+		case !follows || id == l.id:
+		case pr.IsLearner:
+			learners = append(learners, id)
+		default:
 			l.members = append(l.members, id)
 		}
 	}
-	slices.Sort(l.members)
 	voters := len(l.members)
-	for id, pr := range l.raft.Members().Progress {
-		if id != l.id && pr.IsLearner {
-			l.members = append(l.members, id)
-		}
-	}
-	slices.Sort(l.members[voters:])
+	l.members = append(l.members, learners...)
 	l.units = make([]int, len(l.members))
 	// In a joint configuration each half must be able to decode: the smaller
 	// one sets the level.
-	smallest := len(l.raft.Members().Voters[0])
-	if n := len(l.raft.Members().Voters[1]); n > 0 {
-		smallest = min(smallest, n)
-	}
+	smallest := l.raft.Electorate().Smallest()
 	l.round = ecraft.Round{
 		Voters:    smallest,
 		Layout:    ecraft.NewLayout(smallest, len(l.members)),

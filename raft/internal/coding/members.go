@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -47,18 +48,22 @@ type memberCheck struct {
 // checkPage bounds how much of the log a check reads at a time.
 const checkPage = 8 << 20
 
-// MayChange reports whether a change of members may be appended now.
-//
-// A change waits while an earlier one is not in force. (1) Until then the voters to
-// which this change leads are not known. (2) Every unapplied configuration must agree
-// to commits, so each further one makes commits harder. (3) A new voter may need a
-// snapshot that lists it as a member, and none exists before.
-func (c *Coder) MayChange(change *extend.Change) bool {
-	if change.Second || len(c.raft.Electorate().Changes()) > 0 || !c.leads.votersRead(change.New) {
-		return false
+// MayChange returns why a change of members must not be appended now, or nil. No change is
+// pending: (1) until then the voters to which this change leads are not known, (2) every
+// unapplied configuration must agree to commits, so each further one makes commits harder,
+// and (3) a new voter may need a snapshot that lists it as a member, and none exists before.
+func (c *Coder) MayChange(change *extend.Change) error {
+	switch l := c.leads; {
+	case !l.votersRead(change.New):
+		return l.unread(change.New)
+	case change.To != nil && !l.verdict(change.To).ok():
+		return errUncovered
 	}
-	return change.To == nil || c.leads.verdict(change.To).ok()
+	return nil
 }
+
+// errUncovered refuses a change under which a majority could not decode a committed entry.
+var errUncovered = errors.New("coded entries that are committed are not safe under it yet")
 
 // verdict is the result of a check of members.
 type verdict struct {
@@ -206,11 +211,12 @@ func (l *leading) releasedBy(id uint64) uint64 {
 		}
 		return l.released()
 	}
-	a, pr := l.accounts[id], l.raft.Members().Progress[id]
+	a := l.accounts[id]
+	pr, follows := l.raft.Progress(id)
 	switch {
 	case a == nil:
 		return 0
-	case a.known && !a.wasCapable && pr != nil:
+	case a.known && !a.wasCapable && follows:
 		// The member has no coded entry, and is sent none.
 		return pr.Match
 	}
@@ -237,12 +243,8 @@ func (l *leading) heldFor(rec *record, id uint64, coming bool) int {
 	if l.releasedBy(id) >= rec.id.Index {
 		return rec.hdr.D
 	}
-	pr := l.raft.Members().Progress[id]
-	if pr == nil {
-		return 0
-	}
-	match := pr.Match
-	if coming {
+	match := l.match(id)
+	if coming && l.follows(id) {
 		match = noLimit
 	}
 	sent := *rec
@@ -272,7 +274,7 @@ func (l *leading) raiseCommitted(recs []*record) {
 	// A majority misses at most so many voters; the others must suffice.
 	n := len(check.voters)
 	level := countIf(check.voters, alive) - (n - (n/2 + 1))
-	if level < 1 {
+	if level < 1 || len(l.made) > 0 {
 		return
 	}
 	var late []rising
@@ -303,17 +305,19 @@ func (l *leading) raiseCommitted(recs []*record) {
 	if len(late) == 0 {
 		return
 	}
-	l.appendCarriers(late, level, alive)
-	for _, up := range late {
-		rec := up.rec
+	voters := check.voters
+	l.appendCarriers(late, level, alive, func(rec *record, at uint64) {
+		if !sameVoters(voters, l.check.voters) {
+			return // another change waits since
+		}
 		totals := make([]uint8, rec.hdr.Slots)
 		for s, member := range rec.hdr.Members {
 			if alive(member) {
 				totals[s] = max(rec.hdr.Units[s], uint8(rec.hdr.UnitsAt(level)))
 			}
 		}
-		check.raised[rec.id.Index] = append(check.raised[rec.id.Index], raise{at: up.at, totals: totals})
-	}
+		check.raised[rec.id.Index] = append(check.raised[rec.id.Index], raise{at: at, totals: totals})
+	})
 	l.Ask(extend.Effect{Do: extend.Spread})
 }
 
@@ -323,7 +327,7 @@ func (c *Coder) Switched(before tracker.ProgressMap) {
 	// A joining node may be another than the former owner of its id, whatever the log
 	// says of the id.
 	maps.DeleteFunc(c.accounts, func(id uint64, _ *account) bool {
-		return before[id] == nil || c.raft.Members().Progress[id] == nil
+		return before[id] == nil || !c.follows(id)
 	})
 	c.puller.SetMembers(c.raft.Electorate().Everyone())
 	c.VotersChanged()
@@ -350,10 +354,6 @@ func (c *Coder) uncover() {
 // With the longest log the node may be the only possible winner, and a leader can ask
 // for the payload.
 func (c *Coder) MayCampaign() bool {
-	changes := c.raft.Electorate().Changes()
-	if len(changes) == 0 {
-		return false
-	}
 	rec := c.incomplete()
-	return rec != nil && rec.id.Index < changes[0]
+	return rec != nil && rec.id.Index < c.raft.Electorate().FirstPending()
 }

@@ -40,7 +40,13 @@ func (c *Coder) Arrives(m *pb.Message) {
 
 // isAnswer reports whether a message answers this leader.
 func (c *Coder) isAnswer(m *pb.Message) bool {
-	return c.leads != nil && m.GetTerm() == c.raft.Term() && m.GetFrom() != c.id && c.raft.Members().Progress[m.GetFrom()] != nil
+	return c.leads != nil && m.GetTerm() == c.raft.Term() && m.GetFrom() != c.id && c.follows(m.GetFrom())
+}
+
+// follows reports whether a node is a member here or, at a leader, one to come.
+func (c *Coder) follows(id uint64) bool {
+	_, ok := c.raft.Progress(id)
+	return ok
 }
 
 // heardAppend takes the report and the times of an answer to an append.
@@ -50,7 +56,7 @@ func (l *leading) heardAppend(m *pb.Message) {
 		return
 	}
 	a, now := l.account(m.GetFrom()), l.now()
-	if m.GetIndex() > l.raft.Members().Progress[m.GetFrom()].Match {
+	if m.GetIndex() > l.match(m.GetFrom()) {
 		a.ackedAt = now
 	}
 	if o := l.observer(); o != nil {
@@ -87,7 +93,8 @@ func (c *Coder) Handled(m *pb.Message) {
 // report lacks payloads of acknowledged entries: the report may be old, and the answer
 // has a new one.
 func (l *leading) askLagging(id uint64) {
-	a, pr := l.accounts[id], l.raft.Members().Progress[id]
+	a := l.accounts[id]
+	pr, _ := l.raft.Progress(id)
 	if a == nil || !a.capable || !a.known || a.completed >= pr.Match {
 		return
 	}
@@ -98,7 +105,7 @@ func (l *leading) askLagging(id uint64) {
 
 // Unreachable hears that the host could not reach a member.
 func (c *Coder) Unreachable(id uint64) {
-	if c.raft.Members().Progress[id] != nil {
+	if c.follows(id) {
 		c.account(id).unreachable = true
 	}
 }

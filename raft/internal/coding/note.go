@@ -80,9 +80,12 @@ func (c *Coder) slotsOf(id ecraft.ID, before []*pb.Entry, envs []*ecraft.Envelop
 	return 0, true
 }
 
-// Appended notes new entries of the log. A leader's own entries were noted when the
-// leader made them.
+// Appended notes new entries of the log. Here the ledger learns where an entry stands, also
+// one that this leader has made.
 func (c *Coder) Appended(ents []*pb.Entry) {
+	if l := c.leads; l != nil && len(l.made) > 0 {
+		l.appended(ents)
+	}
 	if f := c.fresh; len(f.ents) > 0 && f.ents[0] == ents[0] {
 		c.took(f.ents, f.envs)
 	}
@@ -104,10 +107,9 @@ func (c *Coder) note(id ecraft.ID, env *ecraft.Envelope) {
 	if env.Kind == ecraft.Coded {
 		hdr := env.Header // a copy: the envelope would keep the units in memory
 		rec := &record{id: id, hdr: &hdr, bornTick: c.ticks, born: c.now(), whole: env.Payload != nil}
-		for id := range c.raft.Members().Progress {
-			if id == env.Encoder || env.SlotOf(id) >= 0 {
-				c.account(id).setCapable(true)
-			}
+		c.reads(env.Encoder)
+		for _, id := range env.Members {
+			c.reads(id)
 		}
 		rec.complete = rec.whole || c.store.Expect(id, rec.hdr, env.Own)
 		c.ledger.add(rec)

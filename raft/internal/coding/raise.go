@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/quorum"
-	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
@@ -32,7 +31,7 @@ const (
 // now.
 func (l *leading) raise(alive func(id uint64) bool) int {
 	level := l.levelOf(alive)
-	if level < 1 {
+	if level < 1 || len(l.made) > 0 {
 		return 0
 	}
 	g := &l.ledger
@@ -48,7 +47,7 @@ func (l *leading) raise(alive func(id uint64) bool) int {
 		}
 		late = append(late, rising{rec: rec, word: word})
 	}
-	l.appendCarriers(late, level, alive)
+	l.appendCarriers(late, level, alive, nil)
 	return len(late)
 }
 
@@ -100,12 +99,11 @@ func (l *leading) enoughWith(rec *record, alive func(id uint64) bool) bool {
 type rising struct {
 	rec  *record
 	word *ecraft.Codeword
-	// at is the index of the carrier, once appended.
-	at uint64
 }
 
-// appendCarriers appends as many carriers as the entries need.
-func (l *leading) appendCarriers(late []rising, level int, alive func(id uint64) bool) {
+// appendCarriers asks for as many carriers as the entries need. stood, if set, hears where
+// each entry's carrier stands.
+func (l *leading) appendCarriers(late []rising, level int, alive func(id uint64) bool, stood func(rec *record, at uint64)) {
 	most := int(min(l.cfg.MaxSizePerMsg, carrierBytes))
 	for len(late) > 0 {
 		n, bytes := 0, 0
@@ -116,16 +114,14 @@ func (l *leading) appendCarriers(late []rising, level int, alive func(id uint64)
 			}
 			n++
 		}
-		l.appendCarrier(late[:n], level, alive)
+		l.appendCarrier(late[:n], level, alive, stood)
 		late = late[n:]
 	}
 }
 
-// appendCarrier appends an entry in which units ride that bring the members in
+// appendCarrier asks for an entry in which units ride that bring the members in
 // alive to a level.
-func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) bool) {
-	c := l.Coder
-	id := l.next()
+func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) bool, stood func(rec *record, at uint64)) {
 	h := &ecraft.Header{Kind: ecraft.Carrier, Encoder: l.id, Riders: make([]ecraft.Rider, len(late))}
 	words := make([]*ecraft.Codeword, len(late))
 	for i, up := range late {
@@ -139,24 +135,25 @@ func (l *leading) appendCarrier(late []rising, level int, alive func(id uint64) 
 			}
 		}
 		h.Riders[i] = ecraft.Rider{ID: rec.id, Totals: totals}
-		words[i], late[i].at = up.word, id.Index
+		words[i] = up.word
 		words[i].Prepare(units)
 	}
-	e := named(id, ecraft.Seal(nil, h, l.id, c.cfg.ClearPrefix, nil, words))
-	e.Type = pb.EntryNormal.Enum()
-	for _, r := range h.Riders {
-		c.ledger.ride(id.Index, r)
-	}
-	c.spans.add(id.Index)
-	c.Ask(extend.Effect{Do: extend.Append, Ent: e})
+	l.append(ecraft.Seal(nil, h, l.id, l.cfg.ClearPrefix, nil, words), func(id ecraft.ID) {
+		for i, r := range h.Riders {
+			l.ledger.ride(id.Index, r)
+			if stood != nil {
+				stood(late[i].rec, id.Index)
+			}
+		}
+		l.spans.add(id.Index)
+	})
 }
 
 // acknowledged returns the members with an acknowledgement of an index, this node
 // included.
 func (l *leading) acknowledged(index uint64) func(id uint64) bool {
 	return func(id uint64) bool {
-		pr := l.raft.Members().Progress[id]
-		return id == l.id || pr != nil && pr.Match >= index
+		return id == l.id || l.match(id) >= index
 	}
 }
 
@@ -207,8 +204,9 @@ func (l *leading) hedge() {
 // lostAt returns when a member that owes an answer for an entry will have been silent
 // for so long that the member counts as lost.
 func (l *leading) lostAt(rec *record, id uint64) (at time.Duration, owes bool) {
-	pr, a := l.raft.Members().Progress[id], l.accounts[id]
-	if pr == nil || a == nil || rec.plan.Silence == 0 || rec.hedgeAt == 0 || pr.Match >= rec.id.Index {
+	a := l.accounts[id]
+	pr, follows := l.raft.Progress(id)
+	if !follows || a == nil || rec.plan.Silence == 0 || rec.hedgeAt == 0 || pr.Match >= rec.id.Index {
 		return 0, false
 	}
 	if s := rec.hdr.SlotOf(id); s < 0 || rec.hdr.Units[s] == 0 {

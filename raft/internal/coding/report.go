@@ -119,7 +119,14 @@ func (c *Coder) account(id uint64) *account {
 	return a
 }
 
-// reads notes whether the member reads envelopes.
+// reads notes that a member reads envelopes.
+func (c *Coder) reads(id uint64) {
+	if c.follows(id) {
+		c.account(id).setCapable(true)
+	}
+}
+
+// setCapable notes whether the member reads envelopes.
 func (a *account) setCapable(capable bool) {
 	a.capable = capable
 	a.wasCapable = a.wasCapable || capable
@@ -127,7 +134,7 @@ func (a *account) setCapable(capable bool) {
 
 // heard notes a sign of life of a member.
 func (c *Coder) heard(id uint64) {
-	if id == c.id || c.raft.Members().Progress[id] == nil {
+	if id == c.id || !c.follows(id) {
 		return
 	}
 	a := c.account(id)

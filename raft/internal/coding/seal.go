@@ -28,12 +28,7 @@ func (l *leading) mayCode() bool {
 	// Entries appended behind a change that brings voters also need these voters to
 	// commit. To a new voter that cannot read envelopes the leader could send neither the
 	// entries nor a snapshot that covers the entries, and the group would hang.
-	for id := range l.raft.Electorate().Newest() {
-		if l.raft.Members().Progress[id] == nil {
-			return false
-		}
-	}
-	return true
+	return len(l.raft.Electorate().Brings()) == 0
 }
 
 // everyoneReads reports whether every member can read envelopes.
@@ -101,7 +96,7 @@ func (l *leading) seal(e *pb.Entry, data []byte) {
 		word := ecraft.NewCodeword(h, data)
 		e.Data = ecraft.Seal(nil, h, l.id, c.cfg.ClearPrefix, word, nil)
 		word.Free()
-		c.spans.add(e.GetIndex())
+		l.made = append(l.made, made{ent: e, stands: func(id ecraft.ID) { l.spans.add(id.Index) }})
 		return
 	}
 	e.Data = bytes.Clone(data)
@@ -113,7 +108,8 @@ func (l *leading) assign(index uint64, size int, now time.Duration) (plan ecraft
 	for i := range l.round.Followers {
 		f := &l.round.Followers[i]
 		f.Healthy = l.healthy(f.ID)
-		f.Lags = l.raft.Members().Progress[f.ID].Next <= l.log.Committed()
+		pr, _ := l.raft.Progress(f.ID)
+		f.Lags = pr.Next <= l.log.Committed()
 	}
 	l.round.Index, l.round.Size, l.round.Now = index, size, now
 	plan = l.cfg.Policy.Assign(&l.round, l.units)
@@ -150,7 +146,7 @@ func (l *leading) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time
 	if !c.cfg.LateSeal {
 		word.Prepare(l.units)
 	}
-	rec := &record{id: idOf(e), hdr: h, complete: true, whole: true, plan: plan, born: now, bornTick: c.ticks}
+	rec := &record{hdr: h, word: word, complete: true, whole: true, plan: plan, born: now, bornTick: c.ticks}
 	if after := ecraft.HedgeAfter(plan); after > 0 && now > 0 {
 		rec.hedgeAt = now + after
 		if plan.Silence > 0 {
@@ -160,10 +156,7 @@ func (l *leading) sealCoded(e *pb.Entry, data []byte, plan ecraft.Plan, now time
 			l.hedgeNext = now + after
 		}
 	}
-	c.ledger.add(rec)
-	c.ledger.keep(rec, word)
-	c.ledger.trim(c.cfg.Memory)
-	c.spans.add(e.GetIndex())
+	l.made = append(l.made, made{ent: e, rec: rec})
 	c.emit(Event{Kind: Encoded, Index: e.GetIndex(), Level: plan.Level, Bytes: len(data)})
 	l.credit = min(l.credit+int(float64(len(data))*ecraft.HedgeBudget), maxCredit)
 }

@@ -6,6 +6,7 @@ package coding
 import (
 	"time"
 
+	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 
@@ -51,7 +52,7 @@ func (c *Coder) Status() Status {
 		s.Active, s.Waiting = l.mayCode(), l.waitsFor()
 		s.Members = make(map[uint64]Member, len(c.accounts))
 		for id, a := range c.accounts {
-			if c.raft.Members().Progress[id] != nil && id != c.id {
+			if c.follows(id) && id != c.id {
 				s.Members[id] = Member{
 					Capable: a.capable, Plain: a.plain, Completed: a.completed, Released: a.released,
 					Applied: a.applied, Held: a.held, StuckAt: a.stuckAt,
@@ -106,8 +107,8 @@ func (c *Coder) askAnew() {
 	if l := c.leads; l != nil {
 		clear(l.stuck)
 		// This entry is acknowledged by processes of now.
-		l.anewFrom = l.next().Index
-		c.Ask(extend.Effect{Do: extend.Append, Ent: named(l.next(), nil)})
+		l.anewFrom = noLimit
+		l.append(nil, func(id ecraft.ID) { l.anewFrom = id.Index })
 		c.Ask(extend.Effect{Do: extend.Spread})
 	}
 }

@@ -4,9 +4,7 @@
 package coding
 
 import (
-	"maps"
 	"math/bits"
-	"slices"
 
 	"go.etcd.io/raft/v3/tracker"
 
@@ -93,8 +91,9 @@ func (l *leading) serveStuck() {
 	lost, beyond := l.puller.Stuck()
 	beyond = beyond && lost <= l.log.Applied() // so a snapshot covers the entry
 	for _, id := range l.members {
-		a, pr := l.accounts[id], l.raft.Members().Progress[id]
-		if a == nil || pr == nil || !l.healthy(id) {
+		a := l.accounts[id]
+		pr, follows := l.raft.Progress(id)
+		if a == nil || !follows || !l.healthy(id) {
 			continue // a member that is down would not get the snapshot
 		}
 		// The index that the snapshot must reach: where the member's log may end; or
@@ -142,7 +141,8 @@ func (c *Coder) MayRestore(id ecraft.ID) bool {
 // handOverIfStuck gives leadership away if this leader can never apply entries that the
 // leader commits.
 func (l *leading) handOverIfStuck() {
-	if _, stuck := l.stuckAt(); !stuck || l.raft.Transferee() != 0 {
+	_, stuck := l.stuckAt()
+	if heir, _ := l.raft.Transferee(); !stuck || heir != 0 {
 		return
 	}
 	to, applied := l.successor()
@@ -159,17 +159,12 @@ func (l *leading) handOverIfStuck() {
 // configuration may not campaign. A learner in force must have applied the
 // configuration, or the learner would not know of its right to campaign.
 func (l *leading) successor() (best, applied uint64) {
-	e := l.raft.Electorate()
 	applied = l.log.Applied()
-	newest, since := e.Newest(), uint64(0)
-	if newest == nil {
-		newest = l.raft.Members().Voters.IDs()
-	} else {
-		since = slices.Max(e.Changes())
-	}
-	for _, id := range slices.Sorted(maps.Keys(newest)) {
-		a, pr := l.accounts[id], l.raft.Members().Progress[id]
-		if a == nil || pr == nil || id == l.id || !l.healthy(id) || pr.IsLearner && a.applied < since {
+	heirs, since := l.raft.Electorate().Heirs()
+	for _, id := range heirs {
+		a := l.accounts[id]
+		pr, follows := l.raft.Progress(id)
+		if a == nil || !follows || id == l.id || !l.healthy(id) || pr.IsLearner && a.applied < since {
 			continue
 		}
 		if a.applied > applied {
@@ -197,10 +192,9 @@ func (c *Coder) MayHandTo(id uint64) bool {
 // readyTransferee has a transfer go on. A transferee that is not ready may have
 // completed more since its last report; a heartbeat asks for the next one.
 func (l *leading) readyTransferee() {
-	id := l.raft.Transferee()
-	pr := l.raft.Members().Progress[id]
+	id, _ := l.raft.Transferee()
 	switch {
-	case pr == nil || pr.Match < l.log.Last().Index:
+	case l.match(id) < l.log.Last().Index:
 	case l.MayHandTo(id):
 		l.Ask(extend.Effect{Do: extend.Continue})
 	default:

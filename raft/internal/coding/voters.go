@@ -65,7 +65,7 @@ func (l *leading) callVoters(change *extend.Change) {
 		l.call = rollCall{}
 		return
 	}
-	if len(l.raft.Electorate().Changes()) > 0 || l.votersRead(change.New) {
+	if l.raft.Electorate().MayFollow() != nil || l.votersRead(change.New) {
 		return
 	}
 	call := &l.call
@@ -114,14 +114,19 @@ func (l *leading) waitsFor() string {
 	switch {
 	case change == nil || change.Leaves:
 		return ""
-	case len(l.raft.Electorate().Changes()) > 0:
-		return "the configuration change before it is not in force yet"
+	case l.raft.Electorate().MayFollow() != nil:
+		return l.raft.Electorate().MayFollow().Error()
 	case l.votersRead(change.New):
-		return "coded entries that are committed are not safe under it yet"
+		return errUncovered.Error()
 	}
-	return fmt.Sprintf("voters to come %x have not said that they read coded entries with a clear prefix of %d bytes, and %x may still need entries up to %d; "+
+	return l.unread(change.New).Error()
+}
+
+// unread refuses a change because voters that it brings have not said that they read envelopes.
+func (l *leading) unread(voters []uint64) error {
+	return fmt.Errorf("voters to come %x have not said that they read coded entries with a clear prefix of %d bytes, and %x may still need entries up to %d; "+
 		"start the new voters with the same Coding where they can be reached before they are members, or make them learners first; "+
-		"or have all hosts compact their logs up to there", l.silent(change.New), l.cfg.ClearPrefix, l.inNeed(), l.spans.last())
+		"or have all hosts compact their logs up to there", l.silent(voters), l.cfg.ClearPrefix, l.inNeed(), l.spans.last())
 }
 
 // MayVote reports whether this node may vote for a candidate: while the node may need a

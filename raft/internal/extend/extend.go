@@ -48,12 +48,14 @@ type View interface {
 	// Lead is the leader known to this node, possibly the node itself; 0 without one.
 	Lead() uint64
 	Role() Role
-	// Members is the configuration in force and, at a leader, the progress of each
-	// member's log, members of configurations to come included.
-	Members() *tracker.ProgressTracker
+	// Progress is the progress of a member's log: at a leader, of members of
+	// configurations to come too. It says false for a node that is not followed.
+	Progress(id uint64) (tracker.Progress, bool)
 	Electorate() Electorate
-	// Transferee is the member to which leadership is being handed; 0: no member.
-	Transferee() uint64
+	// Transferee is the member to which leadership is being handed; 0: no member. must:
+	// this leader can never apply what it commits, so nothing may delay the transfer that
+	// safety does not need.
+	Transferee() (id uint64, must bool)
 	// Held is the configuration change that waits for a brake; nil: none.
 	Held() *Change
 }
@@ -76,20 +78,21 @@ type Change struct {
 	Insists bool
 }
 
-// Electorate is the voters whose votes and acknowledgements count.
+// Electorate is who counts: the questions of package electorate that extensions ask.
 type Electorate interface {
-	// Sets returns the sets of voters a majority of each of which must agree.
 	Sets() []quorum.MajorityConfig
-	// Torn reports whether Sets has sets of configurations that are not in force.
 	Torn() bool
-	// Everyone returns all members, learners too, in order of id.
+	Smallest() int
 	Everyone() []uint64
-	// Expects reports whether a node is a member of a configuration to come.
 	Expects(id uint64) bool
-	// Changes are the indexes of the changes not in force, ascending.
-	Changes() []uint64
-	// Newest is the voters after the last change; nil without a change.
-	Newest() map[uint64]struct{}
+	Brings() []uint64
+	Heirs() (ids []uint64, since uint64)
+	MayFollow() error
+	FirstPending() uint64
+	InForceTo(applied uint64) uint64
+	// Config is the configuration in force, for leases: rosters name voters and learners.
+	Config() tracker.Config
+	Coming() []quorum.MajorityConfig
 }
 
 // Role is a node's role.
@@ -163,7 +166,7 @@ const (
 	Send     Do = iota // Msg leaves
 	Vouch              // Msg leaves when this node's log is durable up to now
 	Report             // the leader is sent an acknowledgement up to ID.Index
-	Append             // Ent is appended to the log of the leader that this node is
+	Append             // Ent, of this term, is put at the end of the leader's log, which gives it an index
 	Resend             // To is sent its next entries, if there are any
 	Probe              // the same, and an append without entries if there are none
 	Spread             // every member is sent its next entries
@@ -192,14 +195,4 @@ func (q *Queue) Asked() []Effect {
 	out := q.effects
 	q.effects = nil
 	return out
-}
-
-// Ahead returns how many entries wait to be appended.
-func (q *Queue) Ahead() (n uint64) {
-	for _, e := range q.effects {
-		if e.Do == Append {
-			n++
-		}
-	}
-	return n
 }

@@ -19,9 +19,9 @@ func (x *Leases) workOnChange(now leases.Instant) {
 
 // workOnTransfer tells leases.Node whether leadership is being handed over.
 func (x *Leases) workOnTransfer(now leases.Instant) {
-	if heir := x.raft.Transferee(); heir != x.heir {
-		x.heir = heir
-		x.node.HandOver(now, heir != 0)
+	if heir, must := x.raft.Transferee(); heir != x.heir || must != x.must {
+		x.heir, x.must = heir, must
+		x.node.HandOver(now, heir != 0, must)
 	}
 }
 
@@ -35,7 +35,7 @@ func (x *Leases) workOn() {
 	if x.log.Committed() < x.log.Last().Index {
 		x.Ask(extend.Effect{Do: extend.Count})
 	}
-	if x.wants && x.node.MayChange() {
+	if x.wants && x.MayChange() == nil {
 		x.Ask(extend.Effect{Do: extend.Retry})
 	}
 	if x.heir != 0 && x.MayHandTo(x.heir) {

@@ -4,6 +4,7 @@
 package leasing
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -50,19 +51,10 @@ type Leases struct {
 	// term, lead and leads are the last news given to leases.Node.
 	term, lead uint64
 	leads      bool
-	// found is the last index of the log at this node's start. Up to found the log may
-	// have changes of the configuration that are not in changes.
-	found uint64
-	// changes are the indexes of changes of the configuration that are not in force; see
-	// changes.go.
-	//
-	// Invariant: ascending, at most the last index.
-	changes []uint64
-	// applied is what the host has reported as applied; refused is when a change up to
-	// there that is not in force counts as refused by the host, 0 if there is none.
-	applied uint64
-	refused leases.Instant
-	// settled is the applied index that the node was told.
+	// settled is the applied index that the node was told: it has no pending change of the
+	// configuration at or below it. A leader that went by the host's report alone would name
+	// responders once more under the configuration of before, and no majority could supersede
+	// that roster.
 	settled uint64
 	// matched is the highest index acknowledged by this node in the present term: up to
 	// there the node's log equals the leader's.
@@ -74,6 +66,7 @@ type Leases struct {
 	// a transfer.
 	wants bool
 	heir  uint64
+	must  bool // of heir: see extend.View.Transferee
 	aside bool // the clock was not fit at the last tick
 	// reads wait for an index, or for this node to be stable.
 	//
@@ -85,7 +78,7 @@ type Leases struct {
 // New returns the leases of a starting node. empty says that the node's hard state was
 // empty.
 func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*Leases, error) {
-	x := &Leases{id: id, cfg: cfg, log: log, raft: raft, term: raft.Term(), found: log.Last().Index, applied: log.Applied(), settled: log.Applied()}
+	x := &Leases{id: id, cfg: cfg, log: log, raft: raft, term: raft.Term(), settled: log.Applied()}
 	now := x.now()
 	n, err := leases.New(cfg.Leases, leases.Start{Now: now, Term: leases.Term(x.term), Empty: empty})
 	if err != nil {
@@ -94,9 +87,9 @@ func New(id uint64, cfg Config, log extend.Log, raft extend.View, empty bool) (*
 	x.node = n
 	// The keys of entries found at the start are not looked at, because those entries
 	// are about to be applied.
-	n.Truncated(leases.Index(x.found))
+	n.Truncated(leases.Index(log.Last().Index))
 	n.Committed(leases.Index(log.Committed()))
-	n.Applied(leases.Index(x.applied))
+	n.Applied(leases.Index(x.settled))
 	x.configured()
 	return x, nil
 }
@@ -118,8 +111,15 @@ func (x *Leases) MayVote(m *pb.Message) bool {
 // MayRun reports whether promises allow this node to become a candidate.
 func (x *Leases) MayRun() bool { return x.node.MayCampaign(x.now()) }
 
-// MayChange reports whether a change of the configuration may be appended.
-func (x *Leases) MayChange() bool { return x.node.MayChange() }
+// MayChange returns why no change of the configuration may be appended, or nil.
+func (x *Leases) MayChange() error {
+	if !x.node.MayChange() {
+		return errNamed
+	}
+	return nil
+}
+
+var errNamed = errors.New("rosters that name responders are in use")
 
 // MayHandTo reports whether no lease stands in the way of a transfer.
 func (x *Leases) MayHandTo(id uint64) bool { return x.node.MayHandOver(leases.NodeID(id)) }
@@ -137,7 +137,6 @@ func (x *Leases) Appended(ents []*pb.Entry) {
 	for _, e := range ents {
 		switch {
 		case e.GetType() != pb.EntryNormal:
-			x.changes = append(x.changes, e.GetIndex())
 			x.node.ChangeAppended(leases.Index(e.GetIndex()))
 		case x.leads && x.node.Tunes() && len(e.GetData()) > 0:
 			for _, s := range orAll(x.keysOf(e)) {
@@ -160,8 +159,6 @@ func (x *Leases) keysOf(e *pb.Entry) []leases.Span {
 // a cut index go to the leader.
 func (x *Leases) Truncated(from uint64) {
 	x.node.Truncated(leases.Index(from - 1))
-	x.changes = slices.DeleteFunc(x.changes, func(i uint64) bool { return i >= from })
-	x.found = min(x.found, from-1)
 	x.matched = min(x.matched, from-1)
 	x.cutReads(from)
 }
@@ -176,7 +173,6 @@ func (x *Leases) Committed(to uint64) {
 func (x *Leases) Restored(index uint64) {
 	x.Truncated(index + 1)
 	x.node.Committed(leases.Index(index))
-	x.changes, x.applied = nil, max(x.applied, index)
 	x.releaseReads(index)
 }
 
@@ -197,7 +193,7 @@ func (x *Leases) Turned(role extend.Role, term, lead uint64) {
 		t.First = leases.Index(x.log.Last().Index + 1)
 	}
 	stepsDown := x.leads && !leads
-	x.term, x.lead, x.leads, x.wants, x.heir = term, lead, leads, false, 0
+	x.term, x.lead, x.leads, x.wants, x.heir, x.must = term, lead, leads, false, 0, false
 	x.node.Turned(x.now(), t)
 	if stepsDown {
 		x.cutReads(0)
@@ -206,11 +202,16 @@ func (x *Leases) Turned(role extend.Role, term, lead uint64) {
 
 // configured tells the node which configuration is in force.
 func (x *Leases) configured() {
-	c := x.raft.Members().Config
-	x.node.Configured(x.now(), leases.Members{
+	e := x.raft.Electorate()
+	c := e.Config()
+	m := leases.Members{
 		Voters:   leases.Voters{Incoming: idsOf(c.Voters[0]), Outgoing: idsOf(c.Voters[1])},
 		Learners: idsOf(c.Learners),
-	})
+	}
+	for _, v := range e.Coming() {
+		m.Coming = append(m.Coming, idsOf(v))
+	}
+	x.node.Configured(x.now(), m)
 }
 
 func idsOf[M ~map[uint64]struct{}](m M) []leases.NodeID {
@@ -252,7 +253,7 @@ func (x *Leases) lookAtClock() {
 // Poll does the work that has become possible.
 func (x *Leases) Poll() {
 	now := x.now()
-	x.settle(now)
+	x.settle()
 	if x.leads {
 		x.workOnChange(now)
 		x.workOnTransfer(now)

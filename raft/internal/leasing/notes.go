@@ -55,7 +55,7 @@ func (x *Leases) release() {
 	if durable <= committed {
 		return
 	}
-	q := leases.Releasable{Durable: leases.Index(durable), Change: leases.Index(x.firstChange())}
+	q := leases.Releasable{Durable: leases.Index(durable), Change: leases.Index(x.raft.Electorate().FirstPending())}
 	// The first entry of the term behind the commit index: terms do not fall.
 	first := committed + 1 + uint64(sort.Search(int(durable-committed), func(i int) bool {
 		t, err := x.log.Term(committed + 1 + uint64(i))
@@ -87,16 +87,4 @@ func (x *Leases) release() {
 	}
 	x.counts.NoteCommits++
 	x.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: x.term, Index: k}})
-}
-
-// firstChange returns the first change of the configuration that may not be applied; 0
-// without such a change.
-func (x *Leases) firstChange() uint64 {
-	if applied := x.log.Applied(); applied < x.found {
-		return applied + 1
-	}
-	if len(x.changes) > 0 {
-		return x.changes[0]
-	}
-	return 0
 }

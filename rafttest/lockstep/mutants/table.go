@@ -10,8 +10,8 @@ var table = []bug{
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
 	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():", "case false:"},
-	{"election", "campaigns with a snapshot to apply", "raft.go", "if pr == nil || r.log.tail.snapshot != nil {", "if pr == nil {"},
-	{"election", "learners campaign", "raft.go", "return !pr.IsLearner || comes", "return pr != nil || comes"},
+	{"election", "campaigns with a snapshot to apply", "raft.go", "return r.log.tail.snapshot == nil && (", "return ("},
+	{"election", "learners campaign", "internal/electorate/electorate.go", "return !pr.IsLearner || comes", "return pr != nil || comes"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
 	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None)\n	} else", "votes: map[uint64]bool{}}, r.lead)\n	} else"},
 	{"election", "a new role keeps counting the old one's ticks", "raft.go", "	r.quietTicks = 0\n	r.patience", "	r.patience"},
@@ -54,7 +54,7 @@ var table = []bug{
 	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(entryID{term: l.term, index: l.log.committed}) {", "if true {"},
 	{"read index", "a late answer takes back a newer one", "reads.go", "q.acked[from] = max(q.acked[from], round)", "q.acked[from] = round"},
 	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.coder.LeaderIndex(m)\n", "	index := l.log.last().index\n"},
-	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.isAlone() {", "ReadOnlyLeaseBased {"},
+	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.members.IsAlone(l.id) {", "ReadOnlyLeaseBased {"},
 	{"read index", "the leader does not count itself", "reads.go", "	l.reads.ack(l.id, l.reads.newest())\n", ""},
 	{"read index", "early reads are forgotten", "reads.go", "	for _, m := range early {\n		l.startRead(m)\n	}\n", "	_ = early\n"},
 
@@ -63,7 +63,7 @@ var table = []bug{
 	{"transfer", "does not get a full election timeout", "transfer.go", "	l.quietTicks = 0\n", ""},
 	{"transfer", "never given up", "leader.go", "		// A transfer has failed after an election timeout; go on leading.\n		l.transferee = None\n", ""},
 	{"transfer", "proposals are taken meanwhile", "propose.go", "case l.transferee != None:", "case false:"},
-	{"transfer", "to a member that is removed goes on", "conf.go", "	if !isVoter(l.members.Config, l.transferee) {\n		l.transferee = None\n	}\n", ""},
+	{"transfer", "to a member that is removed goes on", "conf.go", "	if !l.members.IsVoter(l.transferee) {\n		l.transferee = None\n	}\n", ""},
 	{"transfer", "the campaign does not say that it is one", "candidate.go", "if why == transfer {", "if why == preElection {"},
 
 	// Configurations.
@@ -72,7 +72,7 @@ var table = []bug{
 	{"joint configuration", "left an entry too late", "held.go", "l.log.applied >= l.confChangeAt\n", "l.log.applied > l.confChangeAt\n"},
 	{"joint configuration", "a removed leader steps down unasked", "conf.go", "if l.cfg.StepDownOnRemoval {", "if true {"},
 	{"joint configuration", "new members wait for a heartbeat", "conf.go", "				l.sendAppend(id, pr, false) // new ones need not wait for a heartbeat\n", ""},
-	{"joint configuration", "a transfer to a voter on its way out ends", "members.go", "return incoming || outgoing", "return incoming || outgoing && false"},
+	{"joint configuration", "a transfer to a voter on its way out ends", "internal/electorate/changes.go", "return incoming || outgoing", "return incoming || outgoing && false"},
 
 	// Limits.
 	{"limits", "empty entries are refused when the limit is reached", "propose.go", "l.uncommitted > 0 && size > 0 &&", "l.uncommitted > 0 &&"},

@@ -40,9 +40,9 @@ var table = []bug{
 	{"L1", "a lease counts from when its answer arrives", "leases/grantee.go",
 		edit("	p.holding = holding{until: at.after(d)", "	p.holding = holding{until: max(at, n.latest).after(d)"), nil, ""},
 	{"L2", "nothing is taken off for drift", "leases/grantee.go",
-		edit("min(a.For, n.cfg.Lease) - n.delta", "min(a.For, n.cfg.Lease)"), nil, ""},
+		edit("min(a.For, n.cfg.Lease) - n.cfg.delta(p.clock)", "min(a.For, n.cfg.Lease)"), nil, ""},
 	{"L2", "a lease longer than this node's own setting counts whole", "leases/grantee.go",
-		edit("min(a.For, n.cfg.Lease) - n.delta", "a.For - n.delta"), nil, ""},
+		edit("min(a.For, n.cfg.Lease) - n.cfg.delta(p.clock)", "a.For - n.cfg.delta(p.clock)"), nil, ""},
 	{"L3", "the grantee counts ticks", "leases/work.go", countTicks, []mutate.Change{{File: "leases/grantee.go", Edits: [][2]string{
 		{"counter: n.counter, at: now}", "counter: n.counter, at: byTicks(n)}"},
 		{"bool {\n	now = n.at(now)\n", "bool {\n	now = byTicks(n)\n"},
