@@ -31,6 +31,7 @@ type Group struct {
 
 	turn  chan struct{} // has a token while a Close is under way
 	after func() error  // called at the end of the first that succeeds; nil: nothing to do
+	state ending        // the end of after
 
 	ending context.Context // ends when a Close begins
 	end    context.CancelFunc
@@ -298,18 +299,18 @@ func (g *Group) Close(ctx context.Context) error {
 	}
 	defer func() { <-g.turn }()
 	err := errors.Join(g.awaitUses(ctx), g.host.Stop(ctx))
+	if g.after != nil && !errors.Is(err, ErrNotEnded) {
+		err = errors.Join(err, g.state.await(ctx, "the state, of which a checkpoint is written", g.after))
+	}
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
+	g.after = nil
 	g.node.mu.Lock()
 	if g.node.groups[g.id] == g {
 		delete(g.node.groups, g.id)
 	}
 	g.node.mu.Unlock()
-	if g.after != nil {
-		err = errors.Join(err, g.after())
-		g.after = nil
-	}
 	if err != nil {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}

@@ -39,6 +39,7 @@ type Node struct {
 
 	turn   chan struct{} // has a token while a Close is under way
 	closed bool          // of whoever has the token
+	parts  ending        // likewise: the end of the parts
 }
 
 // logDir is where the log is, in Options.Dir.
@@ -171,7 +172,7 @@ func (n *Node) Engine() *storage.Engine { return n.engine }
 //
 // When ctx ends, the groups are cut short, and the error wraps ctx's; everything is closed
 // all the same. If a state machine or the log hangs, the error wraps [ErrNotEnded] and names
-// it: transport and log stay open, because they are in use, and a later Close tries again.
+// it: what is in use stays open, transport and log, too, and a later Close tries again.
 // A second Close of a closed node returns nil.
 func (n *Node) Close(ctx context.Context) error {
 	if n == nil {
@@ -195,8 +196,9 @@ func (n *Node) Close(ctx context.Context) error {
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
-	n.closed = true
-	if err = errors.Join(err, n.release()); err != nil {
+	err = errors.Join(err, n.parts.await(ctx, "the transport, or the log, whose disk does not answer", n.release))
+	n.closed = n.parts.ended()
+	if err != nil {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
 	}
 	n.options.Logger.Info("node closed", "cluster", n.options.Cluster, "node", n.options.ID)
@@ -240,7 +242,7 @@ func (n *Node) awaitBackground(ctx context.Context) error {
 	select {
 	case <-done:
 		return nil
-	case <-time.After(backgroundPatience):
+	case <-time.After(endPatience):
 	}
 	select {
 	case <-done:
@@ -249,9 +251,6 @@ func (n *Node) awaitBackground(ctx context.Context) error {
 		return fmt.Errorf("%w: the file of addresses, in %s, is being written: %w", ErrNotEnded, n.options.Dir, context.Cause(ctx))
 	}
 }
-
-// backgroundPatience is what the end of background work may take, also when ctx has ended.
-const backgroundPatience = time.Second
 
 // awaitOpening waits until no group is being opened.
 func (n *Node) awaitOpening(ctx context.Context) error {

@@ -5,6 +5,7 @@ package weft
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -80,6 +81,11 @@ func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOpti
 	if _, err := r.Read(ctx, options...); err != nil {
 		return err
 	}
-	r.memory.View(f)
+	if err := r.memory.ViewContext(ctx, f); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = ErrTimeout
+		}
+		return refused("read", fmt.Errorf("%w: the state machine is busy, in Apply or with a checkpoint", err))
+	}
 	return nil
 }

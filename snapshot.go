@@ -42,18 +42,67 @@ func (g *Group) Snapshot(ctx context.Context, w io.Writer) (SnapshotInfo, error)
 }
 
 func (g *Group) writeSnapshot(ctx context.Context, w io.Writer) (info SnapshotInfo, err error) {
-	view, err := g.user.Snapshot()
+	index, body, err := g.openView(ctx)
 	if err != nil {
-		return info, fmt.Errorf("the state machine's Snapshot: %w", err)
-	}
-	if isNil(view) {
-		return info, errors.New("the state machine's Snapshot returned neither a view nor an error")
-	}
-	defer func() { err = errors.Join(err, view.Close()) }()
-	if info, err = newSnapshotInfo(g.node.options.Cluster, g.id, view.Meta().Index); err != nil {
 		return info, err
 	}
-	return info, copySnapshot(ctx, w, info, view)
+	defer func() { _ = body.Close() }() // never fails; a view that is read no more is closed
+	if info, err = newSnapshotInfo(g.node.options.Cluster, g.id, index); err != nil {
+		return info, err
+	}
+	return info, copySnapshot(ctx, w, info, body)
+}
+
+// openView opens a view of the state in a goroutine, and returns the view's index and body. The
+// goroutine is left behind, as a use of the state machine, if the state machine does not return until
+// ctx has ended and endPatience is over.
+func (g *Group) openView(ctx context.Context) (uint64, *io.PipeReader, error) {
+	body, to := io.Pipe()
+	opened, over := make(chan uint64, 1), make(chan error, 2)
+	end := func(err error) {
+		_ = to.CloseWithError(err) // never fails, and the first counts
+		over <- err
+	}
+	g.uses.Add(1) // beside the caller's use
+	go func() {
+		defer g.uses.Done()
+		end(g.copyView(to, opened))
+	}()
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(endPatience, func() {
+			end(fmt.Errorf("%w: the state machine, in Snapshot or in Read of its view: %w", ErrNotEnded, context.Cause(ctx)))
+		})
+	})
+	select {
+	case index := <-opened:
+		return index, body, nil
+	case err := <-over:
+		return 0, nil, err
+	}
+}
+
+// copyView opens a view and copies it to a pipe.
+func (g *Group) copyView(to *io.PipeWriter, opened chan<- uint64) (err error) {
+	view, err := g.user.Snapshot()
+	if err != nil {
+		return fmt.Errorf("the state machine's Snapshot: %w", err)
+	}
+	if isNil(view) {
+		return errors.New("the state machine's Snapshot returned neither a view nor an error")
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	opened <- view.Meta().Index
+	buf := make([]byte, snapshotChunk)
+	for ended := false; !ended; {
+		var n int
+		if n, ended, err = chunks.Fill(view, buf); err != nil {
+			return err
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return err // nobody reads
+		}
+	}
+	return nil
 }
 
 func newSnapshotInfo(cluster, group, index uint64) (SnapshotInfo, error) {
@@ -116,9 +165,6 @@ func (g *Group) use(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// usePatience is what the end of a use may take, also when the context of Close has ended.
-const usePatience = time.Second
-
 // awaitUses waits for the ends of all uses.
 func (g *Group) awaitUses(ctx context.Context) error {
 	g.mu.Lock()
@@ -135,7 +181,7 @@ func (g *Group) awaitUses(ctx context.Context) error {
 	select { // a use that looks at its own context ends now
 	case <-done:
 		return nil
-	case <-time.After(usePatience):
+	case <-time.After(endPatience):
 		return fmt.Errorf("%w: Snapshot, which reads the state machine's view or writes: %w", ErrNotEnded, context.Cause(ctx))
 	}
 }

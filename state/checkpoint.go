@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -240,6 +241,7 @@ func (m *Memory[M]) checkpoint() error {
 	if m.Applied() == m.last.index {
 		return nil
 	}
+	defer m.watch()()
 	s, release := m.setAside()
 	err := m.save(rawnode.SnapshotMeta{Index: s.applied, Host: s.host}, func(w *frames.Writer) error {
 		for _, row := range s.rows {
@@ -261,6 +263,22 @@ func (m *Memory[M]) checkpoint() error {
 	return nil
 }
 
+// slowAfter is the time after which a checkpoint is logged.
+const slowAfter = 10 * time.Second
+
+// watch logs a checkpoint that takes long, until done is called.
+func (m *Memory[M]) watch() (done func()) {
+	begun := time.Now()
+	timer := time.AfterFunc(slowAfter, func() {
+		m.opts.Logf("the checkpoint of %s has run for %v, and the log grows meanwhile: does the disk answer?", m.opts.Dir, slowAfter)
+	})
+	return func() {
+		if !timer.Stop() {
+			m.opts.Logf("the checkpoint of %s took %v", m.opts.Dir, time.Since(begun).Round(time.Second))
+		}
+	}
+}
+
 // aside is a state as it was at one index.
 type aside struct {
 	machine Machine
@@ -273,14 +291,18 @@ type aside struct {
 // setAside returns the present state, which stays as it is until release is called: a copy, if the
 // machine is a [Forker], and otherwise the machine itself, while commands wait.
 func (m *Memory[M]) setAside() (s aside, release func()) {
-	m.mu.RLock()
+	take, letGo := m.mu.RLock, m.mu.RUnlock
+	if m.forks {
+		take, letGo = m.mu.Lock, m.mu.Unlock // Fork may change what readers look at
+	}
+	take()
 	s = aside{machine: m.machine, rows: m.rows(), applied: m.applied, host: m.host, cost: m.since}
-	if f, forks := s.machine.(Forker); forks {
+	if f, forks := s.machine.(Forker); forks && m.forks {
 		s.machine = f.Fork()
-		m.mu.RUnlock()
+		letGo()
 		return s, func() {}
 	}
-	return s, m.mu.RUnlock
+	return s, letGo
 }
 
 // rows encodes the table of sessions.

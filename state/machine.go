@@ -38,7 +38,8 @@ type Machine interface {
 // wait while Write writes, and readers behind a command that waits.
 type Forker interface {
 	// Fork returns a copy of the state that stays as it is while the original goes on.
-	// Of the copy only Write is called, or Digest, by another goroutine.
+	// Meanwhile no other method of the original is called, and no function of View. Of the copy
+	// only Write is called, or Digest, by another goroutine.
 	Fork() Machine
 }
 

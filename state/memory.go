@@ -4,6 +4,7 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,11 +28,13 @@ import (
 type Memory[M Machine] struct {
 	opts Options
 	make func() M
-	lock io.Closer
+	dir  io.Closer
+	// forks: the machine is a Forker.
+	forks bool
 
 	// mu guards the state. A checkpoint of a machine that is no Forker holds it for
 	// reading.
-	mu       sync.RWMutex
+	mu       lock
 	machine  M
 	sessions *envelope.Sessions // nil: without
 	applied  uint64
@@ -76,11 +79,11 @@ func OpenMemory[M Machine](newMachine func() M, opts Options) (*Memory[M], error
 	if err := syncDir(opts.FS, opts.FS.PathDir(opts.Dir)); err != nil {
 		return nil, err
 	}
-	if m.lock, err = dirlock.Take(opts.FS, opts.Dir); err != nil {
+	if m.dir, err = dirlock.Take(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("%w: lock %s: %w; close the other one first", ErrLocked, opts.Dir, err)
 	}
 	if err := m.open(); err != nil {
-		return nil, errors.Join(err, m.lock.Close())
+		return nil, errors.Join(err, m.dir.Close())
 	}
 	return m, nil
 }
@@ -96,6 +99,7 @@ func (m *Memory[M]) open() error {
 		return err
 	}
 	m.put(s)
+	_, m.forks = Machine(s.machine).(Forker)
 	m.last = c
 	m.durable.Store(c.index)
 	m.tidy()
@@ -196,9 +200,20 @@ func (m *Memory[M]) Applied() uint64 {
 // change the state, nor keep a part of it that commands change. A read behind
 // [rawnode.Host.Read] is linearizable.
 func (m *Memory[M]) View(f func(M)) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	_ = m.ViewContext(context.Background(), f) // which never ends
+}
+
+// ViewContext is View for as long as ctx allows: while commands are applied, or a checkpoint of a
+// machine that is no [Forker] is written and commands wait, f waits. The error is the cause of ctx's
+// end, and f was not called then.
+func (m *Memory[M]) ViewContext(ctx context.Context, f func(M)) error {
+	b, err := m.mu.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.mu.leave(b)
 	f(m.machine)
+	return nil
 }
 
 // Interrupt implements [rawnode.Interruptible].
@@ -231,5 +246,5 @@ func (m *Memory[M]) Close() error {
 	m.background.Wait()
 	m.files.Lock() // a checkpoint that someone asked for
 	defer m.files.Unlock()
-	return m.lock.Close()
+	return m.dir.Close()
 }
