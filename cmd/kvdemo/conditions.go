@@ -60,10 +60,10 @@ func (p *putConditions) check(cmd *cobra.Command, size int64) (any bool, err err
 }
 
 // put sets the key if the condition holds.
-func (p *putConditions) put(ctx context.Context, c *client.Client, key string, in io.Reader, size int64) (uint64, error) {
+func (p *putConditions) put(ctx context.Context, c *client.Client, key string, in io.Reader, size int64) (client.Written, error) {
 	value := make([]byte, size)
 	if _, err := io.ReadFull(in, value); err != nil {
-		return 0, fmt.Errorf("read the value: %w", err)
+		return client.Written{}, fmt.Errorf("read the value: %w", err)
 	}
 	req := &kvpb.TxnRequest{Then: []*kvpb.Action{{Kind: kvpb.Action_PUT, Key: key, Value: value, TtlMs: uint64(p.ttl.Milliseconds())}}}
 	switch {
@@ -78,17 +78,16 @@ func (p *putConditions) put(ctx context.Context, c *client.Client, key string, i
 	if err == nil && !resp.GetSucceeded() {
 		err = fmt.Errorf("put %s: %w", printable(key), errCondition)
 	}
-	return resp.GetIndex(), err
+	return client.Written{Index: resp.GetIndex(), Position: resp.GetPosition()}, err
 }
 
 // watchResult is an event, as --json prints it.
 type watchResult struct {
-	Kind     string `json:"kind"` // put, delete, expire or deadline
-	Key      string `json:"key"`
-	Value    []byte `json:"value,omitempty"` // base64; absent above 64 KiB
-	Bytes    uint64 `json:"bytes"`
-	Group    uint64 `json:"group"`
-	Revision uint64 `json:"revision"`
+	Kind  string `json:"kind"` // put, delete, expire or deadline
+	Key   string `json:"key"`
+	Value []byte `json:"value,omitempty"` // base64; absent above 64 KiB
+	Bytes uint64 `json:"bytes"`
+	place
 }
 
 func (r watchResult) String() string {
@@ -98,7 +97,7 @@ func (r watchResult) String() string {
 	} else if r.Kind == "put" {
 		text += fmt.Sprintf(" (%d bytes)", r.Bytes)
 	}
-	return fmt.Sprintf("%s at revision %d of group %d", text, r.Revision, r.Group)
+	return fmt.Sprintf("%s%v", text, r.place)
 }
 
 func newWatch() *cobra.Command {
@@ -120,7 +119,7 @@ func newWatch() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind this revision, of a cluster with one group (0: now)")
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind this revision, such as put prints, of a cluster with one group (0: now)")
 	cmd.Flags().IntVar(&count, "count", 0, "end after so many changes (0: go on until --timeout)")
 	return cmd
 }
@@ -141,7 +140,7 @@ func watchKeys(ctx context.Context, cmd *cobra.Command, f *clientFlags, c *clien
 				Kind: map[kvpb.WatchResponse_Event_Kind]string{
 					kvpb.WatchResponse_Event_PUT: "put", kvpb.WatchResponse_Event_DELETE: "delete", kvpb.WatchResponse_Event_EXPIRE: "expire", kvpb.WatchResponse_Event_DEADLINE: "deadline",
 				}[e.GetKind()],
-				Key: e.GetKey(), Value: e.GetValue(), Bytes: e.GetSize(), Group: r.GetPosition().GetGroup(), Revision: e.GetRevision(),
+				Key: e.GetKey(), Value: e.GetValue(), Bytes: e.GetSize(), place: place{r.GetPosition().GetGroup(), e.GetRevision()},
 			}
 			if err := f.print(cmd, result); err != nil {
 				return err

@@ -6,6 +6,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,5 +42,20 @@ put cas/k = 2 at revision \d+ of group 1
 put cas/k = 3 at revision \d+ of group 1
 expire cas/k at revision \d+ of group 1
 $`, r.out)
+
+		// What put, get and del answer is the number that watch counts by.
+		var at, got, gone, seen place
+		show := func(into *place, args ...string) {
+			r := a.do(append(args, "--json")...)
+			require.Zero(t, r.code, r.err)
+			require.NoError(t, json.Unmarshal([]byte(r.out), into), r.out)
+		}
+		show(&at, "put", "one/number", "x")
+		show(&got, "get", "one/number")
+		show(&gone, "del", "one/number")
+		show(&seen, "watch", "one/", "--after", fmt.Sprint(at.Revision-1), "--count", "1")
+		require.Equal(t, []place{at, at}, []place{got, seen})
+		show(&seen, "watch", "one/", "--after", fmt.Sprint(at.Revision), "--count", "1")
+		require.Equal(t, gone, seen)
 	})
 }

@@ -219,7 +219,7 @@ func checkVerbs(t *testing.T, s *servers) {
 	require.Equal(t, "{\"key\":\"dir/key 0\",\"bytes\":7}\n", r.out)
 	eventually(t, "a delete that says so", func() bool {
 		s.put(s.all(), "dir/key 0", "v") // for when a delete was in doubt
-		return strings.Contains(s.do(s.all(), "del", "dir/key 0").out, "deleted dir/key 0 at index")
+		return strings.Contains(s.do(s.all(), "del", "dir/key 0").out, "deleted dir/key 0 at revision")
 	})
 	eventually(t, "a delete of nothing", func() bool {
 		return strings.Contains(s.do(s.all(), "del", "dir/key 0").out, "had no value")
@@ -241,7 +241,7 @@ func checkVerbs(t *testing.T, s *servers) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(big, got))
 	r = kvdemo(t.Context(), "from a pipe", "put", "piped", "--endpoints", s.all())
-	require.Contains(t, r.out, "put piped (11 bytes) at index")
+	require.Contains(t, r.out, "put piped (11 bytes) at revision")
 	r = s.do(s.all(), "status")
 	require.Zero(t, r.code)
 	require.Contains(t, r.out, "leader")

@@ -113,7 +113,7 @@ func TestHealthExitsByWhatNodesAnswer(t *testing.T) {
 		require.Equal(t, 5, r.code, r.err)
 		require.Regexp(t, "(?m)^"+a.endpoint+" +ok +", r.out)
 		require.Contains(t, r.out, nobody)
-		require.Contains(t, r.err, "1 of 2 nodes are not healthy: "+nobody)
+		require.Contains(t, r.err, "1 of 2 nodes are not healthy:\n"+nobody)
 	})
 }
 
@@ -143,6 +143,29 @@ func TestVersionNamesTheBuild(t *testing.T) {
 	require.NotEmpty(t, v.Version)
 	require.Equal(t, "v3.7.0", v.Upstream)
 	require.Equal(t, r.out, kvdemo(t.Context(), "", "--version").out)
+}
+
+// make build and the image tell the linker the commit.
+func TestVersionNamesTheCommit(t *testing.T) {
+	t.Cleanup(func() { revision = "" })
+	require.Contains(t, versionResult{Version: "(devel)"}.String(), "commit not known (make build notes it)")
+	revision = "0123abc"
+	require.Contains(t, ownVersion().String(), ", commit 0123abc, ")
+	for _, file := range []string{"../../Makefile", "../../deploy/Dockerfile"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "-X main.revision=$", file)
+	}
+}
+
+// The table of health has one word for each node; the reasons, which may be long, are below.
+func TestHealthHasReasonsBelowItsTable(t *testing.T) {
+	node, giveUp := hold(t)
+	defer giveUp()
+	r := kvdemo(t.Context(), "", "health", "--endpoints", node, "--timeout", "100ms")
+	require.Equal(t, exitUnreachable, r.code)
+	require.Regexp(t, `^ENDPOINT +HEALTH +TOOK\n\S+ +failed +-\n$`, r.out)
+	require.Contains(t, r.err, "1 of 1 nodes are not healthy:\n"+node+": ")
 }
 
 // An empty value is more often a pipe that went wrong than meant.
@@ -194,7 +217,7 @@ func TestControlCharactersAreQuoted(t *testing.T) {
 			require.Contains(t, out, "\n"+shown+" ")
 			require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 2, "a row a key")
 			require.Contains(t, a.do("ls", "--json").out, `"bytes":1`)
-			require.Contains(t, a.do("del", key).out, "deleted "+shown+" at index")
+			require.Contains(t, a.do("del", key).out, "deleted "+shown+" at revision")
 			require.Contains(t, a.do("del", key).out, shown+" had no value")
 		}
 	})

@@ -52,9 +52,9 @@ func (f *clientFlags) printHealth(cmd *cobra.Command, answers []client.Answer[ti
 		r := healthResult{Endpoint: a.Endpoint, Healthy: a.Err == nil, TookMS: float64(a.Response.Microseconds()) / 1e3}
 		says, took := "ok", a.Response.Round(10*time.Microsecond).String()
 		if a.Err != nil {
-			errs = append(errs, a.Err)
+			errs = append(errs, a.Err) // the reasons come below the table, a line each
 			r.Error = strings.TrimPrefix(a.Err.Error(), a.Endpoint+": ")
-			says, took = r.Error, "-"
+			says, took = "failed", "-"
 		}
 		if err := t.row(r, r.Endpoint, says, took); err != nil {
 			return err
@@ -63,5 +63,5 @@ func (f *clientFlags) printHealth(cmd *cobra.Command, answers []client.Answer[ti
 	if err := t.flush(); err != nil || len(errs) == 0 {
 		return err
 	}
-	return fmt.Errorf("%d of %d nodes are not healthy: %w", len(errs), len(answers), errors.Join(errs...))
+	return fmt.Errorf("%d of %d nodes are not healthy:\n%w", len(errs), len(answers), errors.Join(errs...))
 }

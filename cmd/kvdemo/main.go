@@ -8,6 +8,7 @@
 //	kvdemo put, get, del, ls, watch    a client
 //	kvdemo status, health, bench
 //	kvdemo member, roster, transfer, snapshot, backup, restore, certs    for operators
+//	kvdemo completion bash      completes commands in a shell
 //
 // Each command explains itself with --help; docs/kvdemo.md is a tour, and has the
 // table of exit statuses that kvdemo --help prints.
@@ -65,7 +66,6 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %w", usage.Explain(err), errUsage)
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServe(), newDemo(), newPut(), newGet(), newDel(), newLs(), newWatch(), newStatus(), newHealth(), newBench(),
 		newMember(), newRoster(), newTransfer(), newSnapshot(), newBackup(), newRestore(), newCerts(), newVersion())

@@ -142,7 +142,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestHelp(t *testing.T) {
 	r := kvdemo(t.Context(), "", "--help")
 	require.Zero(t, r.code)
-	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "watch", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "backup", "restore", "certs", "version"} {
+	for _, verb := range []string{"serve", "demo", "put", "get", "del", "ls", "watch", "status", "health", "bench", "member", "roster", "transfer", "snapshot", "backup", "restore", "certs", "version", "completion"} {
 		require.Contains(t, r.out, "\n  "+verb+" ")
 		h := kvdemo(t.Context(), "", verb, "--help")
 		require.Zero(t, h.code)

@@ -11,26 +11,34 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // Results of the verbs, as --json prints them.
 type (
+	// place is a place among the changes of a group, as watch counts them: that of a
+	// write, or one that a value that was read is not older than.
+	place struct {
+		Group    uint64 `json:"group,omitempty"` // 0: a retry found the write done, and its place is not known
+		Revision uint64 `json:"revision,omitempty"`
+	}
 	putResult struct {
 		Key   string `json:"key"`
 		Bytes int64  `json:"bytes"`
-		Index uint64 `json:"index"` // in the log
+		place
 	}
 	getResult struct {
-		Key     string `json:"key"`
-		Value   []byte `json:"value"` // base64
-		Applied uint64 `json:"applied"`
+		Key   string `json:"key"`
+		Value []byte `json:"value"` // base64
+		place
 
 		Served *servedResult `json:"served,omitempty"`
 	}
 	delResult struct {
 		Key     string `json:"key"`
 		Existed bool   `json:"existed"`
-		Index   uint64 `json:"index"`
+		place
 	}
 	lsResult struct {
 		Key    string `json:"key"`
@@ -50,15 +58,24 @@ type (
 	}
 )
 
+func placeOf(p *kvpb.Position) place { return place{p.GetGroup(), p.GetRevision()} }
+
+func (p place) String() string {
+	if p.Group == 0 {
+		return ", as a retry found"
+	}
+	return fmt.Sprintf(" at revision %d of group %d", p.Revision, p.Group)
+}
+
 func (r putResult) String() string {
-	return fmt.Sprintf("put %s (%d bytes) at index %d", printable(r.Key), r.Bytes, r.Index)
+	return fmt.Sprintf("put %s (%d bytes)%v", printable(r.Key), r.Bytes, r.place)
 }
 
 func (r delResult) String() string {
 	if !r.Existed {
-		return fmt.Sprintf("%s had no value, at index %d", printable(r.Key), r.Index)
+		return fmt.Sprintf("%s had no value%v", printable(r.Key), r.place)
 	}
-	return fmt.Sprintf("deleted %s at index %d", printable(r.Key), r.Index)
+	return fmt.Sprintf("deleted %s%v", printable(r.Key), r.place)
 }
 
 func (r transferResult) String() string {

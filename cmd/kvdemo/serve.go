@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,8 @@ func newServe() *cobra.Command {
 		Long: "serve runs one node. All first nodes of a cluster are given the same --cluster, --peers and\n" +
 			"--groups. One that comes later is started with --join and the members there are then, and\n" +
 			"added with: kvdemo member add. A data directory belongs to one node for ever; a node whose\n" +
-			"directory got lost must not come back under its old id.\n\n" +
+			"directory got lost must not come back under its old id. SIGHUP, as of a terminal that is\n" +
+			"closed, does not end a node; the files of certificates are read again as they change.\n\n" +
 			"Each flag can be a line in the file of --config, or in the environment, such as\n" +
 			"WEFT_KVDEMO_CLIENT_LISTEN.",
 		Example: "  kvdemo serve --id 1 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200 \\\n" +
@@ -47,6 +50,7 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w; %w", err, errUsage)
 			}
+			signal.Ignore(syscall.SIGHUP)
 			ctx, outer := cmd.Context(), cmd.Context()
 			switch {
 			case f.orders:

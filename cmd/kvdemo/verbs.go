@@ -47,15 +47,15 @@ func newPut() *cobra.Command {
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				put := c.PutFrom
 				if conditional {
-					put = func(ctx context.Context, key string, in io.Reader, size int64) (uint64, error) {
+					put = func(ctx context.Context, key string, in io.Reader, size int64) (client.Written, error) {
 						return conditions.put(ctx, c, key, in, size)
 					}
 				}
-				index, err := put(ctx, args[0], value, size)
+				at, err := put(ctx, args[0], value, size)
 				if err != nil {
 					return err
 				}
-				return f.print(cmd, putResult{Key: args[0], Bytes: size, Index: index})
+				return f.print(cmd, putResult{Key: args[0], Bytes: size, place: placeOf(at.Position)})
 			})
 		},
 	}
@@ -137,7 +137,7 @@ func newGet() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), Applied: resp.GetApplied(), Served: newServedResult(resp.GetServed())})
+					return f.print(cmd, getResult{Key: args[0], Value: resp.GetValue(), place: placeOf(resp.GetPosition()), Served: newServedResult(resp.GetServed())})
 				}
 				head, err := getTo(ctx, c, args[0], policy.policy, file, cmd.OutOrStdout())
 				if err == nil && verbose {
@@ -187,11 +187,11 @@ func newDel() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				for _, key := range args {
-					index, existed, err := c.Delete(ctx, key)
+					at, existed, err := c.Delete(ctx, key)
 					if err != nil {
 						return err
 					}
-					if err := f.print(cmd, delResult{Key: key, Existed: existed, Index: index}); err != nil {
+					if err := f.print(cmd, delResult{Key: key, Existed: existed, place: placeOf(at.Position)}); err != nil {
 						return err
 					}
 				}

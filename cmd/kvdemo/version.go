@@ -15,10 +15,14 @@ import (
 // upstreamModule is the library of --core upstream.
 const upstreamModule = "go.etcd.io/raft/v3"
 
+// revision is the commit of the sources, where the linker is told (make build, deploy/Dockerfile):
+// the go command itself names the commit in a clone, but not in a work tree or an image.
+var revision string
+
 // versionResult is the output of version --json.
 type versionResult struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the sources, if they were a checkout
+	Revision string `json:"revision,omitempty"` // commit of the sources, if known
 	Modified bool   `json:"modified,omitempty"` // the checkout was not as committed
 	Upstream string `json:"upstream"`           // version of go.etcd.io/raft
 	Go       string `json:"go"`
@@ -27,7 +31,7 @@ type versionResult struct {
 
 // ownVersion returns the version of this program's source.
 func ownVersion() versionResult {
-	v := versionResult{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionResult{Version: "(unknown)", Revision: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -54,8 +58,11 @@ func ownVersion() versionResult {
 
 func (v versionResult) String() string {
 	text := "kvdemo " + v.Version
-	if v.Revision != "" {
-		text += ", revision " + v.Revision
+	switch {
+	case v.Revision != "":
+		text += ", commit " + v.Revision
+	case v.Version == "(devel)":
+		text += ", commit not known (make build notes it)"
 	}
 	if v.Modified {
 		text += ", modified"

@@ -41,6 +41,9 @@ var (
 	ErrBadMessage = errors.New("rawnode: bad message")
 )
 
+// opRead is the Op of reads.
+const opRead = "read"
+
 // CallError is the error of a call that did not succeed.
 type CallError struct {
 	Op      string // the method
@@ -52,7 +55,11 @@ type CallError struct {
 
 // Error implements error.
 func (e *CallError) Error() string {
-	s := fmt.Sprintf("%s: %v: %v", e.Op, e.Verdict, e.Cause)
+	verdict := e.Verdict.Error()
+	if e.Op == opRead {
+		verdict = "not answered" // a read has no effect in any case
+	}
+	s := fmt.Sprintf("%s: %s: %v", e.Op, verdict, e.Cause)
 	if e.Waiting != "" {
 		s += ", while waiting for " + e.Waiting
 	}

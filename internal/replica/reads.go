@@ -135,10 +135,10 @@ func (r *Replica) ReadWith(call Call, o ReadOptions, deadline Deadline) {
 		err = bad
 	}
 	if err != nil {
-		r.refuseNow(call, "read", err)
+		r.refuseNow(call, opRead, err)
 		return
 	}
-	c := r.begin(call, "read", deadline, "the leader to confirm the read")
+	c := r.begin(call, opRead, deadline, "the leader to confirm the read")
 	r.await(waitingRead{call: c, policy: o.Policy, spans: spans, begun: r.ticks}, o.Policy.question(spans))
 }
 

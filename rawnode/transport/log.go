@@ -4,6 +4,7 @@
 package transport
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/weftraft/weft/internal/wire"
@@ -26,5 +27,10 @@ type logKind struct {
 // log tells the operator of events possible many times a second: a stranger that dials,
 // or a peer that comes and goes, as fast as possible.
 func (t *TCP) log(level slog.Level, of about, text string, args ...any) {
+	for i, arg := range args { // slog's JSON would take an address apart, and have a class as a number
+		if s, ok := arg.(fmt.Stringer); ok {
+			args[i] = s.String()
+		}
+	}
 	t.lines.Log(t.cfg.Logger, level, logKind{text, of}, text, args...)
 }

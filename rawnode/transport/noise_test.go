@@ -48,6 +48,20 @@ func TestRefusedConnectionsDoNotFillTheLog(t *testing.T) {
 	require.Equal(t, 1, lines(log, "this is cluster 5, you are of cluster 6"), "another reason is not hidden")
 }
 
+// A log in JSON has addresses as text.
+func TestLogInJSONHasAddressesAsText(t *testing.T) {
+	log := &syncBuilder{}
+	a, _ := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: ""}, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	c, err := net.Dial("tcp", a.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }() // the other end closes it, too
+	_, err = c.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+	require.NoError(t, err)
+	eventually(t, "the stranger's address is in the log", func() bool {
+		return strings.Contains(log.String(), `"from":"`+c.LocalAddr().String()+`"`)
+	})
+}
+
 // A peer that takes connections and drops them, again and again, gets a few lines.
 func TestFlappingPeerDoesNotFillTheLog(t *testing.T) {
 	log := &syncBuilder{}

@@ -621,7 +621,9 @@ type PutResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Log index at which the write was applied, in the group of the key, or at
 	// which it turned out that the session had sent it before.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Watch from here for what comes after the write; none if it was sent before.
+	Position      *Position `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -661,6 +663,13 @@ func (x *PutResponse) GetIndex() uint64 {
 		return x.Index
 	}
 	return 0
+}
+
+func (x *PutResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
 }
 
 // ReadPolicy says how fresh a read is, and who vouches for that. What is absent is the
@@ -1007,10 +1016,11 @@ type ReadChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the first chunk, which has no data. A reader that goes on at an offset at
 	// another node compares the sums, to learn if the value is still the same.
-	Size    uint64  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`    // of the whole value
-	Sha256  []byte  `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole value; none up to 1 MiB
-	Applied uint64  `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
-	Served  *Served `protobuf:"bytes,5,opt,name=served,proto3" json:"served,omitempty"`
+	Size     uint64    `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`    // of the whole value
+	Sha256   []byte    `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole value; none up to 1 MiB
+	Applied  uint64    `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	Served   *Served   `protobuf:"bytes,5,opt,name=served,proto3" json:"served,omitempty"`
+	Position *Position `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"` // as in GetResponse
 	// In all others.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1071,6 +1081,13 @@ func (x *ReadChunk) GetApplied() uint64 {
 func (x *ReadChunk) GetServed() *Served {
 	if x != nil {
 		return x.Served
+	}
+	return nil
+}
+
+func (x *ReadChunk) GetPosition() *Position {
+	if x != nil {
+		return x.Position
 	}
 	return nil
 }
@@ -1695,7 +1712,8 @@ type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Index uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"` // as in PutResponse
 	// Whether the key existed.
-	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
+	Existed       bool      `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
+	Position      *Position `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"` // as in PutResponse
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1742,6 +1760,13 @@ func (x *DeleteResponse) GetExisted() bool {
 		return x.Existed
 	}
 	return false
+}
+
+func (x *DeleteResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
 }
 
 type PutPartRequest struct {
@@ -4692,9 +4717,10 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"PutRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x121\n" +
-	"\asession\x18\x03 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"#\n" +
+	"\asession\x18\x03 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"Y\n" +
 	"\vPutResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\xb9\x01\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
+	"\bposition\x18\x02 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\"\xb9\x01\n" +
 	"\n" +
 	"ReadPolicy\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.weft.kvdemo.v1.ReadPolicy.KindR\x04kind\x12\x18\n" +
@@ -4727,12 +4753,13 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05local\x18\x02 \x01(\bR\x05local\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x04R\x06offset\x122\n" +
-	"\x06policy\x18\x04 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\x95\x01\n" +
+	"\x06policy\x18\x04 \x01(\v2\x1a.weft.kvdemo.v1.ReadPolicyR\x06policy\"\xcb\x01\n" +
 	"\tReadChunk\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x18\n" +
 	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12.\n" +
-	"\x06served\x18\x05 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x12\x12\n" +
+	"\x06served\x18\x05 \x01(\v2\x16.weft.kvdemo.v1.ServedR\x06served\x124\n" +
+	"\bposition\x18\x06 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\"\xd6\x01\n" +
 	"\n" +
 	"TxnRequest\x123\n" +
@@ -4828,10 +4855,11 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\bDEADLINE\x10\x04\"T\n" +
 	"\rDeleteRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\asession\x18\x02 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"@\n" +
+	"\asession\x18\x02 \x01(\v2\x17.weft.kvdemo.v1.SessionR\asession\"v\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x18\n" +
-	"\aexisted\x18\x02 \x01(\bR\aexisted\"v\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\x124\n" +
+	"\bposition\x18\x03 \x01(\v2\x18.weft.kvdemo.v1.PositionR\bposition\"v\n" +
 	"\x0ePutPartRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06upload\x18\x02 \x01(\fR\x06upload\x12\x12\n" +
@@ -5172,103 +5200,106 @@ var file_kvpb_kv_proto_goTypes = []any{
 var file_kvpb_kv_proto_depIdxs = []int32{
 	1,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
 	8,  // 1: weft.kvdemo.v1.PutRequest.session:type_name -> weft.kvdemo.v1.Session
-	2,  // 2: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
-	11, // 3: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	12, // 4: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
-	21, // 5: weft.kvdemo.v1.GetResponse.position:type_name -> weft.kvdemo.v1.Position
-	11, // 6: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	12, // 7: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
-	18, // 8: weft.kvdemo.v1.TxnRequest.compares:type_name -> weft.kvdemo.v1.Compare
-	19, // 9: weft.kvdemo.v1.TxnRequest.then:type_name -> weft.kvdemo.v1.Action
-	19, // 10: weft.kvdemo.v1.TxnRequest.otherwise:type_name -> weft.kvdemo.v1.Action
-	8,  // 11: weft.kvdemo.v1.TxnRequest.session:type_name -> weft.kvdemo.v1.Session
-	3,  // 12: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
-	4,  // 13: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
-	21, // 14: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
-	53, // 15: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
-	21, // 16: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
-	54, // 17: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
-	21, // 18: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
-	8,  // 19: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
-	8,  // 20: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
-	11, // 21: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	55, // 22: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
-	21, // 23: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
-	33, // 24: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
-	57, // 25: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
-	56, // 26: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
-	58, // 27: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	67, // 28: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
-	33, // 29: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
-	33, // 30: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
-	0,  // 31: weft.kvdemo.v1.SwitchTunerRequest.mode:type_name -> weft.kvdemo.v1.TunerMode
-	34, // 32: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
-	0,  // 33: weft.kvdemo.v1.RespondersResponse.tuner:type_name -> weft.kvdemo.v1.TunerMode
-	68, // 34: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
-	21, // 35: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
-	5,  // 36: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
-	6,  // 37: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
-	64, // 38: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
-	60, // 39: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
-	59, // 40: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
-	34, // 41: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
-	34, // 42: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
-	61, // 43: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
-	0,  // 44: weft.kvdemo.v1.StatusResponse.Tuner.mode:type_name -> weft.kvdemo.v1.TunerMode
-	62, // 45: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
-	33, // 46: weft.kvdemo.v1.StatusResponse.Choice.span:type_name -> weft.kvdemo.v1.Span
-	63, // 47: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
-	65, // 48: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
-	66, // 49: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	9,  // 50: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
-	13, // 51: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
-	15, // 52: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
-	24, // 53: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
-	26, // 54: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
-	28, // 55: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
-	29, // 56: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
-	17, // 57: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
-	22, // 58: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
-	31, // 59: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
-	35, // 60: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
-	37, // 61: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
-	39, // 62: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
-	40, // 63: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
-	41, // 64: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
-	42, // 65: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
-	44, // 66: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
-	45, // 67: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
-	46, // 68: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
-	47, // 69: weft.kvdemo.v1.Admin.SwitchTuner:input_type -> weft.kvdemo.v1.SwitchTunerRequest
-	49, // 70: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	51, // 71: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
-	10, // 72: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	14, // 73: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	16, // 74: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	25, // 75: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	27, // 76: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	10, // 77: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	30, // 78: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	20, // 79: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
-	23, // 80: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
-	32, // 81: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	36, // 82: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	38, // 83: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 84: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 85: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 86: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	43, // 87: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	48, // 88: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 89: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 90: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 91: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
-	50, // 92: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	52, // 93: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
-	72, // [72:94] is the sub-list for method output_type
-	50, // [50:72] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	21, // 2: weft.kvdemo.v1.PutResponse.position:type_name -> weft.kvdemo.v1.Position
+	2,  // 3: weft.kvdemo.v1.ReadPolicy.kind:type_name -> weft.kvdemo.v1.ReadPolicy.Kind
+	11, // 4: weft.kvdemo.v1.GetRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	12, // 5: weft.kvdemo.v1.GetResponse.served:type_name -> weft.kvdemo.v1.Served
+	21, // 6: weft.kvdemo.v1.GetResponse.position:type_name -> weft.kvdemo.v1.Position
+	11, // 7: weft.kvdemo.v1.ReadRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	12, // 8: weft.kvdemo.v1.ReadChunk.served:type_name -> weft.kvdemo.v1.Served
+	21, // 9: weft.kvdemo.v1.ReadChunk.position:type_name -> weft.kvdemo.v1.Position
+	18, // 10: weft.kvdemo.v1.TxnRequest.compares:type_name -> weft.kvdemo.v1.Compare
+	19, // 11: weft.kvdemo.v1.TxnRequest.then:type_name -> weft.kvdemo.v1.Action
+	19, // 12: weft.kvdemo.v1.TxnRequest.otherwise:type_name -> weft.kvdemo.v1.Action
+	8,  // 13: weft.kvdemo.v1.TxnRequest.session:type_name -> weft.kvdemo.v1.Session
+	3,  // 14: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
+	4,  // 15: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
+	21, // 16: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
+	53, // 17: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
+	21, // 18: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
+	54, // 19: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
+	21, // 20: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
+	8,  // 21: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
+	21, // 22: weft.kvdemo.v1.DeleteResponse.position:type_name -> weft.kvdemo.v1.Position
+	8,  // 23: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
+	11, // 24: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
+	55, // 25: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
+	21, // 26: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
+	33, // 27: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
+	57, // 28: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
+	56, // 29: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
+	58, // 30: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
+	67, // 31: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	33, // 32: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	33, // 33: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
+	0,  // 34: weft.kvdemo.v1.SwitchTunerRequest.mode:type_name -> weft.kvdemo.v1.TunerMode
+	34, // 35: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
+	0,  // 36: weft.kvdemo.v1.RespondersResponse.tuner:type_name -> weft.kvdemo.v1.TunerMode
+	68, // 37: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	21, // 38: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
+	5,  // 39: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
+	6,  // 40: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
+	64, // 41: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	60, // 42: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
+	59, // 43: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
+	34, // 44: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
+	34, // 45: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
+	61, // 46: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
+	0,  // 47: weft.kvdemo.v1.StatusResponse.Tuner.mode:type_name -> weft.kvdemo.v1.TunerMode
+	62, // 48: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
+	33, // 49: weft.kvdemo.v1.StatusResponse.Choice.span:type_name -> weft.kvdemo.v1.Span
+	63, // 50: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
+	65, // 51: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	66, // 52: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	9,  // 53: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
+	13, // 54: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
+	15, // 55: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
+	24, // 56: weft.kvdemo.v1.KV.Delete:input_type -> weft.kvdemo.v1.DeleteRequest
+	26, // 57: weft.kvdemo.v1.KV.PutPart:input_type -> weft.kvdemo.v1.PutPartRequest
+	28, // 58: weft.kvdemo.v1.KV.Finish:input_type -> weft.kvdemo.v1.FinishRequest
+	29, // 59: weft.kvdemo.v1.KV.List:input_type -> weft.kvdemo.v1.ListRequest
+	17, // 60: weft.kvdemo.v1.KV.Txn:input_type -> weft.kvdemo.v1.TxnRequest
+	22, // 61: weft.kvdemo.v1.KV.Watch:input_type -> weft.kvdemo.v1.WatchRequest
+	31, // 62: weft.kvdemo.v1.KV.OpenSession:input_type -> weft.kvdemo.v1.OpenSessionRequest
+	35, // 63: weft.kvdemo.v1.KV.Status:input_type -> weft.kvdemo.v1.StatusRequest
+	37, // 64: weft.kvdemo.v1.Admin.Members:input_type -> weft.kvdemo.v1.MembersRequest
+	39, // 65: weft.kvdemo.v1.Admin.AddMember:input_type -> weft.kvdemo.v1.AddMemberRequest
+	40, // 66: weft.kvdemo.v1.Admin.PromoteMember:input_type -> weft.kvdemo.v1.PromoteMemberRequest
+	41, // 67: weft.kvdemo.v1.Admin.RemoveMember:input_type -> weft.kvdemo.v1.RemoveMemberRequest
+	42, // 68: weft.kvdemo.v1.Admin.Transfer:input_type -> weft.kvdemo.v1.TransferRequest
+	44, // 69: weft.kvdemo.v1.Admin.NameResponders:input_type -> weft.kvdemo.v1.NameRespondersRequest
+	45, // 70: weft.kvdemo.v1.Admin.UnnameResponders:input_type -> weft.kvdemo.v1.UnnameRespondersRequest
+	46, // 71: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
+	47, // 72: weft.kvdemo.v1.Admin.SwitchTuner:input_type -> weft.kvdemo.v1.SwitchTunerRequest
+	49, // 73: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
+	51, // 74: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
+	10, // 75: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	14, // 76: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	16, // 77: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	25, // 78: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	27, // 79: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	10, // 80: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	30, // 81: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	20, // 82: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
+	23, // 83: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
+	32, // 84: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	36, // 85: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	38, // 86: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 87: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 88: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 89: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	43, // 90: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	48, // 91: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 92: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 93: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 94: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
+	50, // 95: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	52, // 96: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
+	75, // [75:97] is the sub-list for method output_type
+	53, // [53:75] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_kvpb_kv_proto_init() }

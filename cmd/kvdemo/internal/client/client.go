@@ -143,9 +143,15 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// Put sets a key to a value and returns the log index at which that happened, in
-// the key's group.
-func (c *Client) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+// Written is where a write took effect: in the log of the key's group, and among the group's
+// changes. Position is nil if a retry found the write done.
+type Written struct {
+	Index    uint64
+	Position *kvpb.Position
+}
+
+// Put sets a key to a value.
+func (c *Client) Put(ctx context.Context, key string, value []byte) (Written, error) {
 	if len(value) > kv.MaxInlineBytes {
 		return c.PutFrom(ctx, key, bytes.NewReader(value), int64(len(value)))
 	}
@@ -154,18 +160,17 @@ func (c *Client) Put(ctx context.Context, key string, value []byte) (uint64, err
 		resp, err = kv.Put(ctx, &kvpb.PutRequest{Key: key, Value: value, Session: s})
 		return err
 	})
-	return resp.GetIndex(), err
+	return Written{resp.GetIndex(), resp.GetPosition()}, err
 }
 
-// Delete removes a key and returns the log index at which that happened, and
-// whether the key had a value.
-func (c *Client) Delete(ctx context.Context, key string) (index uint64, existed bool, err error) {
+// Delete removes a key, and returns whether the key had a value.
+func (c *Client) Delete(ctx context.Context, key string) (at Written, existed bool, err error) {
 	var resp *kvpb.DeleteResponse
 	err = c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
 		resp, err = kv.Delete(ctx, &kvpb.DeleteRequest{Key: key, Session: s})
 		return err
 	})
-	return resp.GetIndex(), resp.GetExisted(), err
+	return Written{resp.GetIndex(), resp.GetPosition()}, resp.GetExisted(), err
 }
 
 // Get returns the value of a key, as the policy says; nil is linearizable. No value is
@@ -186,7 +191,7 @@ func (c *Client) Get(ctx context.Context, key string, policy *kvpb.ReadPolicy) (
 	}
 	var value bytes.Buffer
 	head, err := c.GetTo(ctx, key, policy, &value)
-	return &kvpb.GetResponse{Value: value.Bytes(), Applied: head.GetApplied(), Served: head.GetServed()}, err
+	return &kvpb.GetResponse{Value: value.Bytes(), Applied: head.GetApplied(), Served: head.GetServed(), Position: head.GetPosition()}, err
 }
 
 // List returns one page of keys.

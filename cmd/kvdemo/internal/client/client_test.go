@@ -190,9 +190,9 @@ func TestForgottenSession(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	node := &fakeNode{answer: ok}
 	c := newClient(t, Config{Endpoints: []string{nobody(t), node.serve(t)}})
-	index, err := c.Put(t.Context(), "k", nil)
+	at, err := c.Put(t.Context(), "k", nil)
 	require.NoError(t, err)
-	require.EqualValues(t, 7, index)
+	require.EqualValues(t, 7, at.Index)
 	require.EqualValues(t, 1, c.next.Load())
 }
 

@@ -30,14 +30,14 @@ const (
 
 // PutFrom sets a key to a value of so many bytes, read from r while it is sent.
 // A large one goes in parts, which nobody sees until all are there.
-func (c *Client) PutFrom(ctx context.Context, key string, r io.Reader, size int64) (uint64, error) {
+func (c *Client) PutFrom(ctx context.Context, key string, r io.Reader, size int64) (Written, error) {
 	if err := errors.Join(kv.CheckKey(key), kv.CheckValue(int(size))); err != nil {
-		return 0, err
+		return Written{}, err
 	}
 	if size <= kv.MaxInlineBytes {
 		value := make([]byte, size)
 		if _, err := io.ReadFull(r, value); err != nil {
-			return 0, fmt.Errorf("read the value: %w", err)
+			return Written{}, fmt.Errorf("read the value: %w", err)
 		}
 		return c.Put(ctx, key, value)
 	}
@@ -47,14 +47,14 @@ func (c *Client) PutFrom(ctx context.Context, key string, r io.Reader, size int6
 	_, _ = rand.Read(upload) // never fails
 	sum, err := c.putParts(ctx, key, upload, r, size)
 	if err != nil {
-		return 0, err
+		return Written{}, err
 	}
 	var resp *kvpb.PutResponse
 	err = c.write(ctx, key, func(ctx context.Context, kv kvpb.KVClient, s *kvpb.Session) (err error) {
 		resp, err = kv.Finish(ctx, &kvpb.FinishRequest{Key: key, Upload: upload, Size: uint64(size), Sha256: sum, Session: s})
 		return err
 	})
-	return resp.GetIndex(), err
+	return Written{resp.GetIndex(), resp.GetPosition()}, err
 }
 
 // putParts sends all parts and returns the SHA-256 of the value.

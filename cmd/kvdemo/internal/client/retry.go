@@ -162,7 +162,7 @@ type wholeTime struct{}
 // describe adds the endpoint to an error and turns codes that have one into
 // this module's sentinels.
 func (c *Client) describe(i int, err error) error {
-	s, ok := status.FromError(err)
+	s, ok := kvpb.StatusIn(err)
 	if !ok {
 		return fmt.Errorf("%s: %w", c.cfg.Endpoints[i], err)
 	}

@@ -36,12 +36,12 @@ func (c *Client) Txn(ctx context.Context, req *kvpb.TxnRequest) (resp *kvpb.TxnR
 
 // PutTTL sets a key to a value of at most 1 MiB that goes away after so many
 // milliseconds, 1 or more.
-func (c *Client) PutTTL(ctx context.Context, key string, value []byte, ms uint64) (uint64, error) {
+func (c *Client) PutTTL(ctx context.Context, key string, value []byte, ms uint64) (Written, error) {
 	if ms == 0 {
-		return 0, fmt.Errorf("%w time to live: 0 ms, want 1 or more", kv.ErrInvalid)
+		return Written{}, fmt.Errorf("%w time to live: 0 ms, want 1 or more", kv.ErrInvalid)
 	}
 	resp, err := c.Txn(ctx, &kvpb.TxnRequest{Then: []*kvpb.Action{{Kind: kvpb.Action_PUT, Key: key, Value: value, TtlMs: ms}}})
-	return resp.GetIndex(), err
+	return Written{resp.GetIndex(), resp.GetPosition()}, err
 }
 
 // Expire has a key go away after so many milliseconds; 0: not any more.

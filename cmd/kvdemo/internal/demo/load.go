@@ -120,11 +120,11 @@ func (d *run) loader(ctx context.Context, c *client.Client, queue <-chan file) e
 			return fmt.Errorf("read a file to load: %w", err)
 		}
 		begin := time.Now()
-		index, err := c.Put(ctx, f.key, data)
+		at, err := c.Put(ctx, f.key, data)
 		if err != nil {
 			return fmt.Errorf("put %s: %w", f.key, err)
 		}
-		d.load.acknowledge(index, len(data), begin)
+		d.load.acknowledge(at.Index, len(data), begin)
 	}
 	return nil
 }

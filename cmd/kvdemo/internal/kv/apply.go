@@ -231,10 +231,10 @@ func refusal(v session.Verdict) error {
 func (w *writer) run(p *parsed) (any, error) {
 	switch p.op {
 	case OpPut:
-		return resultOK, w.put(p.key, p.record)
+		return w.done(false), w.put(p.key, p.record)
 	case OpDelete:
 		existed, err := w.remove(p.key)
-		return ended(existed), err
+		return w.done(existed), err
 	case OpOpenSession:
 		return Result{Session: w.tables.sessions.Open()}, nil
 	case OpEndSession:
@@ -257,6 +257,11 @@ func (w *writer) run(p *parsed) (any, error) {
 		return w.overdue(p.expire)
 	}
 	return Result{Err: fmt.Errorf("%w command: op %d", ErrInvalid, p.op)}, nil
+}
+
+// done is the result of a command that clients may watch behind.
+func (w *writer) done(existed bool) any {
+	return Result{Existed: existed, Revision: w.tables.position}
 }
 
 func ended(existed bool) any {

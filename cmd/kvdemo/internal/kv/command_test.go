@@ -137,8 +137,9 @@ func TestSessions(t *testing.T) {
 		return Command{Op: OpFinish, Key: "k", Upload: UploadID{9}, Size: PartBytes + 1, Session: id, Sequence: sequence}.Encode()
 	}
 	parts := uploadOf(UploadID{9}, "k", pattern(PartBytes+1, 1))
-	require.Equal(t, []Result{{}, {Repeated: true}}, apply(t, s, put(1, "one"), put(1, "one")))
-	require.Equal(t, []Result{{Existed: true}, {Existed: true, Repeated: true}}, apply(t, s, remove, remove))
+	at := s.Revision()
+	require.Equal(t, []Result{{Revision: at + 1}, {Repeated: true}}, apply(t, s, put(1, "one"), put(1, "one")))
+	require.Equal(t, []Result{{Existed: true, Revision: at + 3}, {Existed: true, Repeated: true}}, apply(t, s, remove, remove))
 	require.ErrorIs(t, apply(t, s, put(2, "two"))[0].Err, ErrOvertaken)
 	require.ErrorIs(t, apply(t, s, finish(4))[0].Err, ErrNoUpload)
 	apply(t, s, parts[1])

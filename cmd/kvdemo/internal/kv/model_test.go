@@ -119,9 +119,13 @@ func (m *machine) apply(t *rapid.T) {
 		host = []byte(state.host)
 	}
 	g.index += rapid.Uint64Range(1, 3).Draw(t, "step")
+	before := g.store.Revision()
 	got := applyAt(t, g.store, g.index, host, commands...)
 	for i := range want {
 		require.ErrorIs(t, got[i].Err, want[i].Err)
+		if op := Op(commands[i][0] &^ inSession); (op == OpPut || op == OpDelete || op == OpFinish) && want[i].Err == nil && !want[i].Repeated {
+			want[i].Revision = before + uint64(i) + 1
+		}
 		got[i].Err, want[i].Err = nil, nil
 		require.Equal(t, want[i], got[i], "%q", commands[i][:min(20, len(commands[i]))])
 	}

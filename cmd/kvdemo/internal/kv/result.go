@@ -36,7 +36,7 @@ type Result struct {
 	Txn *TxnResult
 	// Expired is how many keys an OpExpire removed.
 	Expired int64
-	// Revision is that of a transaction; see Event. With Repeated it is 0.
+	// Revision is that of a put, delete, finish or transaction; see Event. With Repeated it is 0.
 	Revision uint64
 }
 

@@ -104,5 +104,5 @@ func (w *writer) finishUpload(p *parsed) (any, error) {
 	err := errors.Join(w.delete(secUpload, u.id[:]), w.put(p.key, l.encode(p.key)))
 	ref := largeRef{number: l.number, size: l.size}
 	t.large[string(p.key)] = ref
-	return resultOK, errors.Join(err, w.set(secLarge, p.key, ref.encode()))
+	return w.done(false), errors.Join(err, w.set(secLarge, p.key, ref.encode()))
 }

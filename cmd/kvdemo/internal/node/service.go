@@ -150,11 +150,11 @@ func (s *service) write(ctx context.Context, c kv.Command, in *kvpb.Session) (ui
 }
 
 func (s *service) Put(ctx context.Context, req *kvpb.PutRequest) (*kvpb.PutResponse, error) {
-	index, _, err := s.write(ctx, kv.Command{Op: kv.OpPut, Key: req.GetKey(), Value: req.GetValue()}, req.GetSession())
+	index, r, err := s.write(ctx, kv.Command{Op: kv.OpPut, Key: req.GetKey(), Value: req.GetValue()}, req.GetSession())
 	if err != nil {
 		return nil, err
 	}
-	return &kvpb.PutResponse{Index: index}, nil
+	return &kvpb.PutResponse{Index: index, Position: s.written(req.GetKey(), r)}, nil
 }
 
 func (s *service) Delete(ctx context.Context, req *kvpb.DeleteRequest) (*kvpb.DeleteResponse, error) {
@@ -162,7 +162,7 @@ func (s *service) Delete(ctx context.Context, req *kvpb.DeleteRequest) (*kvpb.De
 	if err != nil {
 		return nil, err
 	}
-	return &kvpb.DeleteResponse{Index: index, Existed: r.Existed}, nil
+	return &kvpb.DeleteResponse{Index: index, Existed: r.Existed, Position: s.written(req.GetKey(), r)}, nil
 }
 
 func (s *service) PutPart(ctx context.Context, req *kvpb.PutPartRequest) (*kvpb.PutPartResponse, error) {
@@ -187,13 +187,13 @@ func (s *service) Finish(ctx context.Context, req *kvpb.FinishRequest) (*kvpb.Pu
 	if n := len(req.GetSha256()); n != sha256.Size {
 		return nil, status.Errorf(codes.InvalidArgument, "sha256: %d bytes, want %d", n, sha256.Size)
 	}
-	index, _, err := s.write(ctx, kv.Command{
+	index, r, err := s.write(ctx, kv.Command{
 		Op: kv.OpFinish, Key: req.GetKey(), Upload: upload, Size: int64(req.GetSize()), SHA256: [sha256.Size]byte(req.GetSha256()),
 	}, req.GetSession())
 	if err != nil {
 		return nil, err
 	}
-	return &kvpb.PutResponse{Index: index}, nil
+	return &kvpb.PutResponse{Index: index, Position: s.written(req.GetKey(), r)}, nil
 }
 
 func uploadID(b []byte) (id kv.UploadID, err error) {
@@ -248,6 +248,7 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 	if err != nil {
 		return err
 	}
+	position := s.position(kv.GroupOf(req.GetKey(), len(s.groups)))
 	value, err := g.state().Value(req.GetKey())
 	if err != nil {
 		return toStatus(err)
@@ -260,7 +261,7 @@ func (s *service) Read(req *kvpb.ReadRequest, stream grpc.ServerStreamingServer[
 	if req.GetOffset() > uint64(value.Size) {
 		return status.Errorf(codes.OutOfRange, "offset %d: the value has %d bytes", req.GetOffset(), value.Size)
 	}
-	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served})
+	err = stream.Send(&kvpb.ReadChunk{Size: uint64(value.Size), Sha256: value.SHA256, Applied: value.Applied, Served: served, Position: position})
 	for skip := req.GetOffset(); err == nil; {
 		var part []byte
 		part, err = value.Next()
@@ -312,6 +313,19 @@ func (s *service) Status(context.Context, *kvpb.StatusRequest) (*kvpb.StatusResp
 // position returns where a group is. What is read afterwards is not older.
 func (s *service) position(group uint64) *kvpb.Position {
 	return &kvpb.Position{Group: group, Revision: s.groups[group-1].state().Revision()}
+}
+
+// written is where a write took effect in the group of its key.
+func (s *service) written(key string, r kv.Result) *kvpb.Position {
+	return written(kv.GroupOf(key, len(s.groups)), r)
+}
+
+// written is where a write took effect, nil if it was sent before.
+func written(group uint64, r kv.Result) *kvpb.Position {
+	if r.Revision == 0 {
+		return nil
+	}
+	return &kvpb.Position{Group: group, Revision: r.Revision}
 }
 
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -6,6 +6,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -133,6 +134,16 @@ func TestVerdicts(t *testing.T) {
 	} {
 		require.Equal(t, code, status.Code(toStatus(err)))
 	}
+}
+
+// A status that something wraps keeps its code and its verdict, and the text has no words of gRPC.
+func TestWrappedStatusIsInPlainWords(t *testing.T) {
+	err := toStatus(fmt.Errorf("group 2: %w", refusal(codes.Unavailable, "no leader")))
+	s, ok := status.FromError(err)
+	require.True(t, ok)
+	require.Equal(t, "group 2: no leader", s.Message())
+	require.Equal(t, codes.Unavailable, s.Code())
+	require.Len(t, s.Details(), 1)
 }
 
 // Opening a session, and bringing a part of a value, change nothing that anybody sees:

@@ -39,9 +39,7 @@ func (s *service) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnRespo
 		return nil, toStatus(err)
 	}
 	resp := &kvpb.TxnResponse{Index: index, Succeeded: r.Txn.Succeeded, Forgotten: r.Txn.Forgotten}
-	if r.Revision > 0 {
-		resp.Position = &kvpb.Position{Group: group, Revision: r.Revision}
-	}
+	resp.Position = written(group, r)
 	for _, a := range r.Txn.Actions {
 		resp.Results = append(resp.Results, &kvpb.TxnResponse_Result{
 			Code: kvpb.TxnResponse_Result_Code(a.Code), Existed: a.Existed, Number: a.Number, Value: a.Value,

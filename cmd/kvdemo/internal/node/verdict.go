@@ -21,8 +21,8 @@ func toStatus(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := status.FromError(err); ok {
-		return err // it is one, or wraps one
+	if s, ok := kvpb.StatusIn(err); ok {
+		return s.Err()
 	}
 	var call *rawnode.CallError
 	if errors.As(err, &call) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 )
@@ -74,7 +76,8 @@ func TestFailuresSayWhatBecameOfAWrite(t *testing.T) {
 		err  error
 		want string
 	}{
-		{errors.New("no\nleader"), "TRYAGAIN nothing was changed: no leader"},
+		{errors.New("no\nleader"), "TRYAGAIN no leader"},
+		{fmt.Errorf("group 1: %w", status.Error(codes.Unavailable, "no leader")), "TRYAGAIN group 1: no leader"},
 		{partial{errors.New("lost")}, "UNKNOWN the write may or may not take effect; read before you write again: lost"},
 		{fmt.Errorf("%w key", kv.ErrInvalid), "ERR invalid key"},
 	} {

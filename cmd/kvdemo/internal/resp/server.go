@@ -27,6 +27,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
 // Backend is what the front needs of a node. Its methods are called by several
@@ -264,12 +265,16 @@ func printable(b []byte) string {
 // explain returns the reply for an error. A client knows by its first word whether a
 // write may have happened: TRYAGAIN is that it has not.
 func explain(err error) string {
+	text := err.Error()
+	if s, ok := kvpb.StatusIn(err); ok {
+		text = s.Message()
+	}
 	var outcome interface{ Unknown() bool }
 	switch {
 	case errors.As(err, &outcome) && outcome.Unknown():
-		return clean("UNKNOWN the write may or may not take effect; read before you write again: " + err.Error())
+		return clean("UNKNOWN the write may or may not take effect; read before you write again: " + text)
 	case errors.Is(err, kv.ErrInvalid):
-		return clean("ERR " + err.Error())
+		return clean("ERR " + text)
 	}
-	return clean("TRYAGAIN nothing was changed: " + err.Error())
+	return clean("TRYAGAIN " + text)
 }
