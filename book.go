@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -24,11 +25,11 @@ import (
 //
 // The book is in a file of its own, beside the log, and neither in the user's state nor in the
 // host's bytes: a service can go back to package rawnode with the same directories, and a
-// snapshot of a group is the user's state alone. The order of writing makes that safe. A
-// group says that an entry is durable (and may leave the log) only when the file has the
-// entry's fact, see [machine.Durable]. A node that got the state by a snapshot
-// misses the facts of entries that it never saw, and hears them from any other node
-// (see keeper).
+// snapshot of a group is the user's state alone. The order of writing makes that safe: the
+// file has the facts of an entry before the user's state machine has the entry, see
+// [machine.Apply], because a restart begins behind the state's own durable index. A node that
+// got the state by a snapshot misses the facts of entries that it never saw, and hears them from
+// any other node (see keeper).
 //
 // Rejected: addresses in the contexts of configuration changes. Replacing an address would
 // be a change of members, and these wait for each other; and no state machine sees them.
@@ -40,129 +41,32 @@ type book struct {
 
 	file sync.Mutex // held while the file is written; taken before mu
 
-	mu      sync.Mutex // never held while the disk is waited for
-	facts   facts
-	logged  uint64              // version of this node's own address that a group has in its log
-	peers   map[uint64]string   // Options.Peers
-	noted   map[uint64]string   // Options.Peers of the last start, as in the file
-	chosen  map[uint64]override // addresses of Options.Peers that are newer than the facts
-	founded map[uint64]bool     // groups that [Recover] had begin anew with this node
-	unsaved map[uint64]uint64   // by group: the first index whose facts the file lacks
-	saving  map[uint64]uint64   // the part of it that is being written
-	dirty   bool                // the file lacks something
-	sum     uint64              // of the facts, 0 if they have changed since it was made
-	copy    facts               // as of sum; never changed
+	mu     sync.Mutex // never held while the disk is waited for
+	facts  facts
+	logged uint64              // version of this node's own address that a group has in its log
+	peers  map[uint64]string   // Options.Peers
+	noted  map[uint64]string   // Options.Peers of the last start, as in the file
+	chosen map[uint64]override // addresses of Options.Peers that are newer than the facts
+	also   map[uint64][]string // other addresses that were named, for [Recover] to ask at
+	claims map[uint64]claim    // by group: answers to the word that this node is lost
+	dirty  bool                // the file lacks something
+	sum    uint64              // of the facts, 0 if they have changed since it was made
+	copy   facts               // as of sum; never changed
+	full   bool                // a fact was left out, because there is no room
 }
 
-// facts are what books tell each other.
-type facts struct {
-	Addresses map[uint64]located `json:"addresses"`
-	// Removed are the ids that a group does not take again, by group. The value is true once the
-	// group is known to go on without the node.
-	Removed map[uint64]map[uint64]bool `json:"removed"`
-}
+// claim is what a node makes of the word of another one that this node is lost, see [Recover].
+type claim string
 
-// located is where a node is.
-type located struct {
-	Address string `json:"address"`
-	Version uint64 `json:"version"`
-}
-
-// later reports whether l is newer than other. Of two addresses with one version, which
-// two callers have set at the same moment, all nodes choose the same.
-func (l located) later(other located) bool {
-	return l.Version > other.Version || l.Version == other.Version && l.Address > other.Address
-}
-
-// next is the version of an address that follows. Behind the last version an address no longer
-// changes, which only a node that lies can bring about.
-func (l located) next() uint64 { return min(l.Version+1, maxBookVersion) }
-
-// override is an address of Options.Peers that an operator has changed between two starts:
-// newer than facts up to a version.
-type override struct {
-	Address string `json:"address"`
-	Over    uint64 `json:"over"`
-}
-
-// Bounds of books, as the facts of others are not trusted.
 const (
-	maxBookNodes   = 4096
-	maxBookRemoved = 64 << 10
-	maxBookVersion = 1 << 48
-	maxBookBytes   = 4 << 20
+	// claimNone: no such word, or no answer yet.
+	claimNone claim = ""
+	// claimObeyed: the node refuses calls, as after a removal.
+	claimObeyed claim = "obeyed"
+	// claimDenied: the group goes on with this node, which leads the group anew by a Recover of its
+	// own, or has a leader and a majority.
+	claimDenied claim = "denied"
 )
-
-// check returns what is wrong with facts.
-func (f facts) check() error {
-	if len(f.Addresses) > maxBookNodes {
-		return fmt.Errorf("addresses of %d nodes, want at most %d", len(f.Addresses), maxBookNodes)
-	}
-	for id, l := range f.Addresses {
-		if id == 0 || id > MaxID || l.Version == 0 || l.Version > maxBookVersion {
-			return fmt.Errorf("node %d, version %d: want an id of 1 to %d, and a version of 1 to %d", id, l.Version, uint64(MaxID), uint64(maxBookVersion))
-		}
-		if err := checkAddress(l.Address); err != nil {
-			return fmt.Errorf("node %d: %w", id, err)
-		}
-	}
-	for group, ids := range f.Removed {
-		for id := range ids {
-			if group == 0 || id == 0 || id > MaxID {
-				return fmt.Errorf("removed member %d of group %d; want a group of 1 or more, and ids of 1 to %d", id, group, uint64(MaxID))
-			}
-		}
-	}
-	if n := f.removals(); n > maxBookRemoved {
-		return fmt.Errorf("%d removed members, want at most %d", n, maxBookRemoved)
-	}
-	return nil
-}
-
-// merge adds what is new in other, and reports whether there was anything.
-func (f *facts) merge(other facts) (changed bool) {
-	for id, l := range other.Addresses {
-		if _, known := f.Addresses[id]; !known && len(f.Addresses) >= maxBookNodes-1 { // one is this node's
-			continue
-		}
-		if l.later(f.Addresses[id]) {
-			f.Addresses[id], changed = l, true
-		}
-	}
-	for group, ids := range other.Removed {
-		for id, gone := range ids {
-			was, known := f.Removed[group][id]
-			if known && (was || !gone) || !known && f.removals() >= maxBookRemoved {
-				continue
-			}
-			if f.Removed[group] == nil {
-				f.Removed[group] = map[uint64]bool{}
-			}
-			f.Removed[group][id], changed = gone, true
-		}
-	}
-	return changed
-}
-
-// removals returns how many members of all groups were removed.
-func (f facts) removals() (n int) {
-	for _, ids := range f.Removed {
-		n += len(ids)
-	}
-	return n
-}
-
-func (f facts) clone() facts {
-	c := facts{Addresses: maps.Clone(f.Addresses), Removed: map[uint64]map[uint64]bool{}}
-	for group, ids := range f.Removed {
-		c.Removed[group] = maps.Clone(ids)
-	}
-	return c
-}
-
-func noFacts() facts {
-	return facts{Addresses: map[uint64]located{}, Removed: map[uint64]map[uint64]bool{}}
-}
 
 // bookFile is the file's content, before its checksum.
 type bookFile struct {
@@ -174,12 +78,14 @@ type bookFile struct {
 	Logged uint64              `json:"logged"`
 	Peers  map[uint64]string   `json:"peers"`
 	Chosen map[uint64]override `json:"chosen"`
-	// Founded are the groups that [Recover] had begin anew with this node. If a second survivor
-	// was recovered, by mistake, its book says that this node is lost; that is not believed.
-	Founded map[uint64]bool `json:"founded,omitempty"`
+	Also   map[uint64][]string `json:"also,omitempty"`
+	Claims map[uint64]claim    `json:"claims,omitempty"`
 }
 
 const bookFormat = 1
+
+// bookName is the name of the file in Options.Dir.
+const bookName = "addresses"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -197,8 +103,8 @@ func openBook(o Options) (*book, error) {
 // the last start.
 func loadBook(o Options) (*book, error) {
 	b := &book{
-		cluster: o.Cluster, node: o.ID, path: filepath.Join(o.Dir, "addresses"), logger: o.Logger, facts: noFacts(),
-		peers: o.Peers, chosen: map[uint64]override{}, founded: map[uint64]bool{}, unsaved: map[uint64]uint64{}, dirty: true,
+		cluster: o.Cluster, node: o.ID, path: filepath.Join(o.Dir, bookName), logger: o.Logger, facts: noFacts(),
+		peers: o.Peers, chosen: map[uint64]override{}, also: map[uint64][]string{}, claims: map[uint64]claim{}, dirty: true,
 	}
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -216,11 +122,13 @@ func loadBook(o Options) (*book, error) {
 	}
 	b.facts.merge(old.facts)
 	maps.Copy(b.chosen, old.Chosen)
-	maps.Copy(b.founded, old.Founded)
+	maps.Copy(b.also, old.Also)
+	maps.Copy(b.claims, old.Claims)
 	b.logged, b.noted = old.Logged, old.Peers
 	for id, address := range o.Peers {
 		if was, named := old.Peers[id]; named && was != address {
 			b.chosen[id] = override{Address: address, Over: b.facts.Addresses[id].Version}
+			b.remember(id, was)
 		}
 	}
 	return b, nil
@@ -260,11 +168,9 @@ func (b *book) write() error {
 	defer b.mu.Unlock()
 	if err != nil {
 		b.dirty = true
-		maps.Copy(b.unsaved, b.saving) // whose indexes are the lower ones
-		err = fmt.Errorf("write the addresses of members: %w", err)
+		return fmt.Errorf("write the addresses of members: %w", err)
 	}
-	b.saving = nil
-	return err
+	return nil
 }
 
 // encode returns the content of the file, which then counts as written, or nil if the file lacks
@@ -277,12 +183,12 @@ func (b *book) encode() ([]byte, error) {
 	}
 	text, err := json.Marshal(bookFile{
 		Format: bookFormat, Cluster: b.cluster, Node: b.node, facts: b.facts,
-		Logged: b.logged, Peers: b.noted, Chosen: b.chosen, Founded: b.founded,
+		Logged: b.logged, Peers: b.noted, Chosen: b.chosen, Also: b.also, Claims: b.claims,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the addresses of members: %w", err)
 	}
-	b.dirty, b.saving, b.unsaved = false, b.unsaved, map[uint64]uint64{}
+	b.dirty = false
 	return fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli)), nil
 }
 
@@ -315,41 +221,66 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// learn takes facts of an entry that is applied, or, with group 0, of another node. The keeper
-// saves them.
-func (b *book) learn(f facts, group, index uint64) {
+// learn takes facts of an entry that is applied, or of another node. The keeper saves them.
+func (b *book) learn(f facts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, leaves := f.Removed[group][b.node]; leaves && b.founded[group] {
-		delete(b.founded, group) // the new group itself removes its founder
-		b.dirty = true
+	before := map[uint64]string{}
+	for id := range f.Addresses {
+		before[id] = b.facts.Addresses[id].Address
 	}
-	changed := b.facts.merge(f)
-	if changed {
-		b.warnOfTwins(f)
-		b.sum, b.dirty = 0, true
-	}
-	if _, waits := b.unsaved[group]; !waits && group != 0 && (b.dirty || b.saving != nil) {
-		b.unsaved[group] = index // also if the facts came from a node before, and are not saved yet
+	changed, full := b.facts.merge(f)
+	if full && !b.full {
+		b.full = true
+		b.logger.Error("the book of members is full, and facts are left out: begin a new cluster with a snapshot", "node", b.node, "nodes", len(b.facts.Addresses), "removed", count(b.facts.Removed)+count(b.facts.Lost))
 	}
 	if !changed {
 		return
 	}
-	if b.dial != nil {
-		for id := range f.Addresses {
+	b.sum, b.dirty = 0, true
+	for id, address := range before {
+		if address != "" && address != b.facts.Addresses[id].Address {
+			b.remember(id, address)
+		}
+		if b.dial != nil {
 			b.tell(id)
 		}
 	}
 }
 
-// warnOfTwins says that another node takes the founder of a group for lost. The caller
-// holds b.mu.
-func (b *book) warnOfTwins(f facts) {
-	for group := range b.founded {
-		if f.Removed[group][b.node] {
-			b.logger.Error("two survivors of a group were recovered, and are two groups now: keep one, and stop the other for good", "group", group, "node", b.node)
+// takes returns why a group must not get facts, because books have no room for them, or nil.
+func (b *book) takes(f facts) error {
+	b.mu.Lock()
+	all := b.facts.clone()
+	b.mu.Unlock()
+	if _, full := all.merge(f); !full {
+		return nil
+	}
+	return invalid("the cluster has used %d ids and removed %d members, the bounds are %d and %d: begin a new cluster with a snapshot of each group (Group.Snapshot, Restore)",
+		len(all.Addresses), count(all.Removed)+count(all.Lost), maxBookNodes-1, maxBookRemoved)
+}
+
+// remember notes an address that a node had or has by another word than the book's. The caller
+// holds b.mu, or has the book alone.
+func (b *book) remember(id uint64, address string) {
+	known := b.also[id]
+	if slices.Contains(known, address) {
+		return
+	}
+	b.also[id] = append(known[max(0, len(known)-maxBookOthers+1):len(known):len(known)], address)
+	b.dirty = true
+}
+
+// everyAddress returns all addresses by which a node is or was known, the present one first.
+func (b *book) everyAddress(id uint64) (all []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, address := range append([]string{b.lookup(id), b.facts.Addresses[id].Address, b.peers[id], b.noted[id]}, b.also[id]...) {
+		if address != "" && !slices.Contains(all, address) {
+			all = append(all, address)
 		}
 	}
+	return all
 }
 
 // found notes that a group begins anew with this node, and goes on without others. The caller
@@ -357,12 +288,10 @@ func (b *book) warnOfTwins(f facts) {
 func (b *book) found(group uint64, without []uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	gone := map[uint64]bool{}
 	for _, id := range without {
-		gone[id] = true
+		set(b.facts.Lost, group, id, b.node)
 	}
-	b.facts.merge(facts{Removed: map[uint64]map[uint64]bool{group: gone}})
-	b.founded[group] = true
+	b.claims[group] = claimDenied
 	b.sum, b.dirty = 0, true
 }
 
@@ -387,14 +316,14 @@ func (b *book) setLogged(version uint64) {
 }
 
 // trySave is save, unless that is under way. What cannot be written now, because a disk is full,
-// is written later; until then the log keeps what the file lacks.
+// is written later.
 func (b *book) trySave() {
 	if !b.file.TryLock() {
 		return
 	}
 	defer b.file.Unlock()
 	if err := b.write(); err != nil {
-		b.logger.Warn("the addresses of members are not saved, the log keeps them", "node", b.node, "error", err)
+		b.logger.Warn("the addresses of members are not saved yet", "node", b.node, "error", err)
 	}
 }
 
@@ -414,6 +343,7 @@ func (b *book) hint(id uint64, address string) bool {
 	if known := b.lookup(id); address == "" || id == b.node || known == "" || known == address {
 		return false
 	}
+	b.remember(id, address)
 	b.dial(id, address)
 	return true
 }
@@ -465,13 +395,37 @@ func (b *book) all() map[uint64]string {
 	return all
 }
 
-// removed reports whether a group does not take a node again, and whether the group is
-// known to go on without the node.
-func (b *book) removed(group, id uint64) (barred, gone bool) {
+// removed reports whether a member was to be removed from a group, and whether the group is known
+// to go on without the member.
+func (b *book) removed(group, id uint64) (begun, gone bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	gone, barred = b.facts.Removed[group][id]
-	return barred, gone && (id != b.node || !b.founded[group])
+	gone, begun = b.facts.Removed[group][id]
+	return begun, gone
+}
+
+// barred reports whether a group does not take a node again.
+func (b *book) barred(group, id uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, removed := b.facts.Removed[group][id]
+	_, lost := b.facts.Lost[group][id]
+	return removed || lost
+}
+
+// lost returns the node that has recovered a group without this one, or 0, and what this node
+// makes of that.
+func (b *book) lost(group uint64) (by uint64, answer claim) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.facts.Lost[group][b.node], b.claims[group]
+}
+
+// answer notes what this node makes of the word that it is lost.
+func (b *book) answer(group uint64, answer claim) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.claims[group], b.dirty = answer, true
 }
 
 // leaving returns the ids that a group does not take again, and of which nobody has said
@@ -485,15 +439,4 @@ func (b *book) leaving(group uint64) (ids []uint64) {
 		}
 	}
 	return ids
-}
-
-// lacks returns the first index of a group whose facts the file lacks, or 0.
-func (b *book) lacks(group uint64) uint64 {
-	b.trySave()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if index, waits := b.saving[group]; waits {
-		return index
-	}
-	return b.unsaved[group]
 }

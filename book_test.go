@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,11 @@ func factsOf(t *rapid.T, label string) facts {
 		f.Addresses[uint64(id+1)] = located{
 			Address: fmt.Sprintf("10.0.0.%d:7", rapid.IntRange(1, 3).Draw(t, label+" address")),
 			Version: rapid.Uint64Range(1, 3).Draw(t, label+" version"),
+		}
+	}
+	if rapid.Bool().Draw(t, label+" gives up") {
+		f.Lost[rapid.Uint64Range(1, 2).Draw(t, label+" group")] = map[uint64]uint64{
+			rapid.Uint64Range(1, 3).Draw(t, label+" node"): rapid.Uint64Range(1, 3).Draw(t, label+" survivor"),
 		}
 	}
 	if rapid.Bool().Draw(t, label+" removes") {
@@ -55,7 +61,8 @@ func TestBooksAreEqualWhateverTheOrderOfFacts(t *testing.T) {
 			other.merge(all[i])
 		}
 		require.Equal(t, one, other)
-		require.False(t, one.merge(other), "nothing is new")
+		changed, full := one.merge(other)
+		require.False(t, changed || full, "nothing is new")
 	})
 }
 
@@ -76,43 +83,101 @@ func testBook(t *testing.T, dir string, peers map[uint64]string) *book {
 type counting struct {
 	rawnode.StateMachine
 	index uint64
+	apply func() // at each Apply
 }
 
-func (c *counting) Durable() (uint64, error) { return c.index, nil }
 func (c *counting) Apply(b rawnode.Batch) ([]any, error) {
+	if c.apply != nil {
+		c.apply()
+	}
 	c.index = b.Index
 	return make([]any, len(b.Commands)), nil
 }
 
-// While the file of addresses cannot be written, the entries with what it lacks stay in the
-// log.
-func TestEntriesWithAddressesStayInTheLogUntilTheFileHasThem(t *testing.T) {
+// commandOf is a command of this package.
+func commandOf(t *testing.T, f facts) []byte {
+	command, err := encodeFacts(f)
+	require.NoError(t, err)
+	return command
+}
+
+// A restart does not read entries again that a state has which is durable at each Apply. So
+// behind a power failure the book has what the state has applied: the removal of a member, and
+// the address of another one.
+func TestBookIsDurableBeforeTheState(t *testing.T) {
 	dir := t.TempDir()
 	b := testBook(t, dir, nil)
-	user := &counting{}
+	user := &counting{apply: func() {
+		left := testBook(t, dir, nil) // as after a failure now
+		require.True(t, left.barred(3, 2))
+		require.Equal(t, "10.0.0.4:7", left.address(4))
+	}}
 	m := newMachine(user, 3, b, slog.New(slog.DiscardHandler))
-	durable := func() uint64 {
-		index, err := m.Durable()
-		require.NoError(t, err)
-		return index
+	f := facts{Addresses: map[uint64]located{4: {Address: "10.0.0.4:7", Version: 1}}, Removed: map[uint64]map[uint64]bool{3: {2: false}}}
+	b.learn(facts{Addresses: f.Addresses}) // from another node, a moment ago
+	results, err := m.Apply(rawnode.Batch{Index: 5, Commands: [][]byte{[]byte("a user's"), commandOf(t, f)}})
+	require.NoError(t, err)
+	require.Len(t, results, 2)
+	require.EqualValues(t, 5, user.index)
+}
+
+// While the file of addresses cannot be written, the state waits, and says why, until the file
+// can be written or the host ends.
+func TestStateWaitsForTheBook(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := testBook(t, dir, nil)
+		user := &counting{}
+		begin := func(m *machine, index, id uint64) chan error {
+			command := commandOf(t, facts{Addresses: map[uint64]located{id: {Address: "10.0.0.4:7", Version: 1}}})
+			done := make(chan error, 1)
+			go func() {
+				_, err := m.Apply(rawnode.Batch{Index: index, Commands: [][]byte{command}})
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		m := newMachine(user, 3, b, slog.New(slog.DiscardHandler))
+		require.NoError(t, <-begin(m, 5, 4))
+		require.NoError(t, os.Mkdir(b.path+".next", 0o700)) // in the way of the file
+		done := begin(m, 6, 5)
+		require.Error(t, m.Stalled())
+		require.EqualValues(t, 5, user.index)
+		require.Equal(t, "10.0.0.4:7", b.address(5), "it is known all the same")
+		require.NoError(t, os.Remove(b.path+".next"))
+		require.NoError(t, <-done, "the file is written as soon as it can be")
+		require.NoError(t, m.Stalled())
+		require.EqualValues(t, 6, user.index)
+		require.Equal(t, "10.0.0.4:7", testBook(t, dir, nil).address(5))
+
+		require.NoError(t, os.Mkdir(b.path+".next", 0o700))
+		done = begin(m, 7, 6)
+		m.Interrupt(context.Canceled)
+		require.Error(t, <-done)
+		require.EqualValues(t, 6, user.index)
+	})
+}
+
+// A fact that has no room is refused before it is replicated, and not forgotten afterwards.
+func TestFullBookRefusesFacts(t *testing.T) {
+	b := testBook(t, t.TempDir(), nil)
+	all := noFacts()
+	for id := range uint64(maxBookNodes - 1) {
+		all.Addresses[id+2] = located{Address: "10.0.0.9:7", Version: 1}
 	}
-	apply := func(index uint64, id uint64) {
-		command, err := encodeFacts(facts{Addresses: map[uint64]located{id: {Address: "10.0.0.4:7", Version: 1}}})
-		require.NoError(t, err)
-		results, err := m.Apply(rawnode.Batch{Index: index, Commands: [][]byte{[]byte("a user's"), command}})
-		require.NoError(t, err)
-		require.Len(t, results, 2)
+	require.NoError(t, b.takes(all))
+	b.learn(all)
+	one := facts{Addresses: map[uint64]located{maxBookNodes + 1: {Address: "10.0.0.9:7", Version: 1}}}
+	require.ErrorIs(t, b.takes(one), ErrInvalid)
+	require.ErrorContains(t, b.takes(one), "4095")
+	require.NoError(t, b.takes(facts{Addresses: map[uint64]located{2: {Address: "10.0.0.9:8", Version: 2}}}), "a known node moves")
+	removed := map[uint64]bool{}
+	for id := range uint64(maxBookRemoved) {
+		removed[id+2] = true
 	}
-	apply(5, 4)
-	require.EqualValues(t, 5, durable())
-	require.NoError(t, os.Mkdir(b.path+".next", 0o700)) // in the way of the file
-	apply(6, 5)
-	apply(9, 6)
-	require.EqualValues(t, 5, durable())
-	require.Equal(t, "10.0.0.4:7", b.address(6), "it is known all the same")
-	require.NoError(t, os.Remove(b.path+".next"))
-	require.EqualValues(t, 9, durable(), "the file is written as soon as it can be")
-	require.Equal(t, "10.0.0.4:7", testBook(t, dir, nil).address(6))
+	b.learn(facts{Removed: map[uint64]map[uint64]bool{1: removed}})
+	require.ErrorContains(t, b.takes(facts{Removed: map[uint64]map[uint64]bool{1: {maxBookRemoved + 2: false}}}), "65536")
 }
 
 // What an operator changes in Options.Peers between two starts is newer than what was
@@ -120,7 +185,7 @@ func TestEntriesWithAddressesStayInTheLogUntilTheFileHasThem(t *testing.T) {
 func TestChangedPeersAreNewerThanEarlierFacts(t *testing.T) {
 	dir := t.TempDir()
 	learn := func(b *book, address string, version uint64) {
-		b.learn(facts{Addresses: map[uint64]located{2: {Address: address, Version: version}}}, 1, version)
+		b.learn(facts{Addresses: map[uint64]located{2: {Address: address, Version: version}}})
 		require.NoError(t, b.save())
 	}
 	b := testBook(t, dir, map[uint64]string{2: "10.0.0.2:1"})
@@ -197,12 +262,14 @@ func FuzzNote(f *testing.F) {
 		book := noFacts()
 		book.merge(*n.Facts)
 		require.NoError(t, book.check())
-		require.False(t, book.merge(*n.Facts))
+		changed, full := book.merge(*n.Facts)
+		require.False(t, changed || full)
 		command, err := encodeFacts(book)
 		require.NoError(t, err)
 		again, err := decodeFacts(command)
 		require.NoError(t, err)
-		require.False(t, book.merge(again))
+		changed, full = book.merge(again)
+		require.False(t, changed || full)
 	})
 }
 
@@ -260,7 +327,7 @@ func TestBookIsReadAgainWhateverOthersSay(t *testing.T) {
 		for id := range uint64(maxBookRemoved / 2) {
 			removed[id+2] = true
 		}
-		b.learn(facts{Addresses: lies.Addresses, Removed: map[uint64]map[uint64]bool{group + 1: removed}}, 0, 0)
+		b.learn(facts{Addresses: lies.Addresses, Removed: map[uint64]map[uint64]bool{group + 1: removed}})
 	}
 	fact, _ := b.assert("10.0.0.1:7")
 	require.Equal(t, "10.0.0.1:7", fact.Address)
@@ -270,18 +337,16 @@ func TestBookIsReadAgainWhateverOthersSay(t *testing.T) {
 	require.Equal(t, "10.0.0.1:7", testBook(t, dir, nil).address(1))
 }
 
-// While the disk does not answer, everything but the file goes on, and the log keeps what the
-// file lacks.
+// While the disk does not answer, everything but the file goes on.
 func TestBookIsUsableWhileItsFileIsWritten(t *testing.T) {
 	n, err := Open(Options{Cluster: 7, ID: 1, Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	n.book.file.Lock() // as a write that hangs
-	n.book.learn(facts{Addresses: map[uint64]located{4: {Address: "10.0.0.4:7", Version: 1}}}, 3, 12)
+	n.book.learn(facts{Addresses: map[uint64]located{4: {Address: "10.0.0.4:7", Version: 1}}})
 	require.Equal(t, "10.0.0.4:7", n.Addresses()[4])
-	require.EqualValues(t, 12, n.book.lacks(3))
 	n.book.file.Unlock()
 	require.NoError(t, n.Close(t.Context()))
-	require.Zero(t, n.book.lacks(3))
+	require.Equal(t, "10.0.0.4:7", testBook(t, n.options.Dir, nil).address(4))
 }
 
 // A keeper that cannot end, because the disk does not answer, does not keep Close beyond its
@@ -324,7 +389,7 @@ func TestHintOfAnAddressDoesNotLast(t *testing.T) {
 			return "nothing within a minute"
 		}
 	}
-	n.book.learn(facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:10", Version: 5}}}, 0, 0)
+	n.book.learn(facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:10", Version: 5}}})
 	require.Equal(t, "127.0.0.1:10", next())
 	old, err := json.Marshal(note{Sum: 3, Facts: &facts{Addresses: map[uint64]located{2: {Address: "127.0.0.1:11", Version: 4}}}})
 	require.NoError(t, err)

@@ -27,7 +27,9 @@ type Group struct {
 	host     *rawnode.Host
 	comparer *comparer
 
-	out atomic.Bool // this node is known to have been removed
+	out      atomic.Bool // this node is known to have been removed
+	opened   time.Time
+	weighing atomic.Bool // the word of another node that this one is lost
 
 	turn  chan struct{} // has a token while a Close is under way
 	after func() error  // called at the end of the first that succeeds; nil: nothing to do
@@ -161,7 +163,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if err != nil {
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
 	}
-	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1)}
+	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now()}
 	g.ending, g.end = context.WithCancel(context.Background())
 	if g.comparer, err = newComparer(g); err != nil {
 		return nil, err

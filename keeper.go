@@ -85,6 +85,7 @@ func (k *keeper) run() {
 		case <-ticker.C:
 		case <-k.wake:
 		case <-k.node.context.Done():
+			k.node.book.trySave()
 			return
 		}
 	}
@@ -164,7 +165,7 @@ func (k *keeper) Receive(m wire.Message) {
 	}
 	hinted := false
 	if n.Facts != nil {
-		k.node.book.learn(*n.Facts, 0, 0)
+		k.node.book.learn(*n.Facts)
 		hinted = k.node.book.hint(m.From, n.Facts.Addresses[m.From].Address)
 	}
 	k.mu.Lock()
@@ -273,7 +274,7 @@ func (k *keeper) lookForLeavers() {
 		}
 		for _, id := range leaving {
 			if !isMember(conf, id) {
-				k.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {id: true}}}, 0, 0)
+				k.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {id: true}}})
 			}
 		}
 	}
@@ -282,6 +283,12 @@ func (k *keeper) lookForLeavers() {
 // lookForOwnRemoval has the groups that go on without this node refuse calls here.
 func (k *keeper) lookForOwnRemoval() {
 	for _, g := range k.node.opened() {
+		if by, answer := k.node.book.lost(g.id); by != 0 && answer == claimNone && g.weighing.CompareAndSwap(false, true) {
+			k.node.background.Go(func() {
+				defer g.weighing.Store(false)
+				g.weigh(by)
+			})
+		}
 		g.out.Store(g.removed())
 	}
 }

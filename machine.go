@@ -8,6 +8,10 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/rawnode"
 )
@@ -21,41 +25,34 @@ type machine struct {
 	book     *book
 	comparer *comparer
 	logger   *slog.Logger
+
+	unsaved     atomic.Pointer[error] // why the book cannot be written, while Apply waits for that
+	interrupted chan struct{}         // closed by Interrupt
 }
 
+var _ rawnode.Interruptible = (*machine)(nil)
+
 // newMachine is newComparedMachine without comparisons.
-func newMachine(user StateMachine, group uint64, book *book, logger *slog.Logger) rawnode.StateMachine {
+func newMachine(user StateMachine, group uint64, book *book, logger *slog.Logger) *machine {
 	return newComparedMachine(user, group, book, nil, logger)
 }
 
-// newComparedMachine puts a machine before a state machine, interruptible if that is.
-func newComparedMachine(user StateMachine, group uint64, book *book, comparer *comparer, logger *slog.Logger) rawnode.StateMachine {
-	m := &machine{user: user, group: group, book: book, comparer: comparer, logger: logger}
-	if i, ok := user.(rawnode.Interruptible); ok {
-		return &interruptible{m, i}
-	}
-	return m
-}
-
-type interruptible struct {
-	*machine
-	rawnode.Interruptible
+// newComparedMachine puts a machine before a state machine.
+func newComparedMachine(user StateMachine, group uint64, book *book, comparer *comparer, logger *slog.Logger) *machine {
+	return &machine{user: user, group: group, book: book, comparer: comparer, logger: logger, interrupted: make(chan struct{})}
 }
 
 // Load implements rawnode.StateMachine.
 func (m *machine) Load() (uint64, []byte, error) { return m.user.Load() }
 
-// Durable implements rawnode.StateMachine. What the book's file lacks is not durable.
-func (m *machine) Durable() (uint64, error) {
-	index, err := m.user.Durable()
-	if lacks := m.book.lacks(m.group); err == nil && lacks > 0 {
-		index = min(index, lacks-1)
-	}
-	return index, err
-}
+// Durable implements rawnode.StateMachine.
+func (m *machine) Durable() (uint64, error) { return m.user.Durable() }
 
 // Stalled is looked for by hosts.
 func (m *machine) Stalled() error {
+	if err := m.unsaved.Load(); err != nil {
+		return *err
+	}
 	if s, ok := m.user.(interface{ Stalled() error }); ok {
 		return s.Stalled()
 	}
@@ -64,6 +61,14 @@ func (m *machine) Stalled() error {
 
 // Differs is looked for by hosts.
 func (m *machine) Differs() error { return m.comparer.differs() }
+
+// Interrupt implements rawnode.Interruptible.
+func (m *machine) Interrupt(reason error) {
+	close(m.interrupted)
+	if i, ok := m.user.(rawnode.Interruptible); ok {
+		i.Interrupt(reason)
+	}
+}
 
 // Snapshot implements rawnode.StateMachine.
 func (m *machine) Snapshot() (rawnode.Snapshot, error) { return m.user.Snapshot() }
@@ -74,7 +79,8 @@ func (m *machine) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 	return m.user.Restore(meta, body)
 }
 
-// Apply implements rawnode.StateMachine.
+// Apply implements rawnode.StateMachine. The facts of a batch are durable before the user's
+// state machine has the batch: a restart does not read entries again that the state has.
 func (m *machine) Apply(b rawnode.Batch) ([]any, error) {
 	results, err := m.applyUsers(b)
 	if err == nil {
@@ -96,6 +102,9 @@ func (m *machine) applyUsers(b rawnode.Batch) ([]any, error) {
 		} else {
 			b.Commands = append(b.Commands, c)
 		}
+	}
+	if err := m.saveBook(); err != nil {
+		return nil, err
 	}
 	results, err := m.apply(b)
 	if err != nil {
@@ -120,6 +129,28 @@ func (m *machine) apply(b rawnode.Batch) ([]any, error) {
 	return results, err
 }
 
+// AdmitChange is looked for by hosts: an id that was removed is not added again. The
+// caller's node has looked, too, and the removal may have come since.
+func (m *machine) AdmitChange(members *pb.ConfState, change *pb.ConfChangeV2) error {
+	for _, c := range change.GetChanges() {
+		adds := c.GetType() == pb.ConfChangeAddNode || c.GetType() == pb.ConfChangeAddLearnerNode
+		if id := c.GetNodeId(); adds && !isMember(members, id) && m.book.barred(m.group, id) {
+			return removedBefore(m.group, id)
+		}
+	}
+	if a, ok := m.user.(interface {
+		AdmitChange(*pb.ConfState, *pb.ConfChangeV2) error
+	}); ok {
+		return a.AdmitChange(members, change)
+	}
+	return nil
+}
+
+// removedBefore is the reason for not adding a node.
+func removedBefore(group, id uint64) error {
+	return fmt.Errorf("%w: node %d of group %d: start the node with an id that was never used, and an empty directory", ErrRemoved, id, group)
+}
+
 // take takes a command of this package.
 func (m *machine) take(command []byte, index uint64) {
 	if kind, _ := ownParts(command); kind == commandCheck || kind == commandDigest {
@@ -130,5 +161,26 @@ func (m *machine) take(command []byte, index uint64) {
 		m.logger.Warn("a command of the front is left out", "group", m.group, "index", index, "error", err)
 		return
 	}
-	m.book.learn(f, m.group, index)
+	m.book.learn(f)
+}
+
+// saveAgain is the time between two attempts to write the book.
+const saveAgain = 250 * time.Millisecond
+
+// saveBook writes the book. If that fails, because the disk is full, saveBook waits for room
+// until the host has ended.
+func (m *machine) saveBook() error {
+	defer m.unsaved.Store(nil)
+	for {
+		err := m.book.save()
+		if err == nil {
+			return nil
+		}
+		m.unsaved.Store(&err)
+		select {
+		case <-time.After(saveAgain):
+		case <-m.interrupted:
+			return err
+		}
+	}
 }

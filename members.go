@@ -119,20 +119,19 @@ func (g *Group) Remove(ctx context.Context, id uint64) error {
 		if err := g.bar(ctx, id); err != nil {
 			return err
 		}
-		remove := step(pb.ConfChangeRemoveNode, id)
-		if id == g.node.options.ID {
-			return g.leave(ctx, remove)
-		}
-		return g.tryAlter(ctx, remove)
+		return g.takeOut(ctx, id, func(ctx context.Context) error {
+			return g.tryAlter(ctx, step(pb.ConfChangeRemoveNode, id))
+		})
 	})
 }
 
 // Replace puts a new node in the place of a member: the new one is added as a learner, and, once
 // it has the state, one change gives it the vote and removes the old one. A learner is
-// replaced by a learner.
+// replaced by a learner. A new node that votes already is refused ([ErrInvalid]), unless an
+// earlier call has removed the old one.
 func (g *Group) Replace(ctx context.Context, old, id uint64, address string) error {
 	return g.change(ctx, fmt.Sprintf("replace %d by %d", old, id), func(ctx context.Context) error {
-		conf, err := g.present(ctx)
+		conf, err := g.settled(ctx)
 		if err != nil {
 			return err
 		}
@@ -143,19 +142,20 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 			return nil // by an earlier call
 		case !isMember(conf, old):
 			return refused("replace", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, old, memberIDs(conf)))
+		case isVoter(conf, id):
+			return refused("replace", invalid("the new node, %d, is a voter already: Remove takes node %d out of the group, and nobody in its place", id, old))
 		}
-		if !isVoter(conf, id) {
-			if err := g.addLearner(ctx, id, address, old); err != nil {
-				return err
-			}
+		if err := g.addLearner(ctx, id, address, old); err != nil {
+			return err
 		}
 		if err := g.bar(ctx, old); err != nil {
 			return err
 		}
+		steps := []*pb.ConfChangeSingle{step(pb.ConfChangeAddNode, id), step(pb.ConfChangeRemoveNode, old)}
 		if isLearner(conf, old) {
-			return g.alter(ctx, step(pb.ConfChangeRemoveNode, old))
+			steps = steps[1:]
 		}
-		return g.alter(ctx, step(pb.ConfChangeAddNode, id), step(pb.ConfChangeRemoveNode, old))
+		return g.takeOut(ctx, old, func(ctx context.Context) error { return g.alter(ctx, steps...) })
 	})
 }
 
@@ -199,6 +199,17 @@ func (g *Group) present(ctx context.Context) (*pb.ConfState, error) {
 	return g.host.Status().Members, nil
 }
 
+// settled is present once no joint configuration is in force.
+func (g *Group) settled(ctx context.Context) (*pb.ConfState, error) {
+	conf, err := g.present(ctx)
+	if err == nil && len(conf.GetVotersOutgoing()) > 0 {
+		if err = g.awaitLeft(ctx, conf); err == nil {
+			conf, err = g.present(ctx)
+		}
+	}
+	return conf, err
+}
+
 func memberIDs(conf *pb.ConfState) []uint64 {
 	ids := slices.Concat(conf.GetVoters(), conf.GetVotersOutgoing(), conf.GetLearners(), conf.GetLearnersNext())
 	slices.Sort(ids)
@@ -218,7 +229,7 @@ func (g *Group) addLearner(ctx context.Context, id uint64, address string, leavi
 	case isVoter(conf, id):
 		return refused("add", invalid("node %d is a voter: SetAddress changes the address of a member, Remove takes its vote", id))
 	case !isMember(conf, id) && g.barred(id):
-		return refused("add", fmt.Errorf("%w: node %d of group %d: start the node with an id that was never used, and an empty directory", ErrRemoved, id, g.id))
+		return refused("add", removedBefore(g.id, id))
 	}
 	if err := g.locate(ctx, conf, id, address, leaving...); err != nil {
 		return err
@@ -226,7 +237,17 @@ func (g *Group) addLearner(ctx context.Context, id uint64, address string, leavi
 	if isMember(conf, id) {
 		return nil
 	}
-	return g.alter(ctx, step(pb.ConfChangeAddLearnerNode, id))
+	err = g.alter(ctx, step(pb.ConfChangeAddLearnerNode, id))
+	if errors.Is(err, ErrRefused) && errors.Is(err, ErrConfChange) && g.removedMeanwhile(ctx, id) {
+		return refused("add", removedBefore(g.id, id))
+	}
+	return err
+}
+
+// removedMeanwhile reports whether a node is no member, and is not taken again.
+func (g *Group) removedMeanwhile(ctx context.Context, id uint64) bool {
+	conf, err := g.present(ctx)
+	return err == nil && !isMember(conf, id) && g.barred(id)
 }
 
 func (g *Group) promote(ctx context.Context, id uint64) error {
@@ -277,7 +298,7 @@ func (g *Group) tryAlter(ctx context.Context, steps ...*pb.ConfChangeSingle) err
 
 // pause waits for an election timeout, and reports whether there is time for another try.
 func (g *Group) pause(ctx context.Context) bool {
-	wait := 10 * g.node.options.TickInterval
+	wait := g.node.electionTimeout()
 	if at, ok := ctx.Deadline(); ok && time.Until(at) < wait {
 		return false
 	}
@@ -306,31 +327,36 @@ func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState) error {
 }
 
 // barred reports whether the group does not take a node again.
-func (g *Group) barred(id uint64) bool {
-	barred, _ := g.node.book.removed(g.id, id)
-	return barred
-}
+func (g *Group) barred(id uint64) bool { return g.node.book.barred(g.id, id) }
 
-// removed reports whether this node is known to have been removed from the group.
+// removed reports whether this node is known to have been removed from the group, or has obeyed
+// the word of another node that it is lost.
 func (g *Group) removed() bool {
 	_, gone := g.node.book.removed(g.id, g.node.options.ID)
-	return gone
+	_, answer := g.node.book.lost(g.id)
+	return gone || answer == claimObeyed
 }
 
-// leave is tryAlter for a change that removes this node. Nobody may tell a removed node
-// that the change is committed, so the book of another node counts, too.
-func (g *Group) leave(ctx context.Context, steps ...*pb.ConfChangeSingle) error {
+// leave has f take this node out of the group. Nobody may tell a removed node that the change is
+// committed, so the book of another node counts, too. Afterwards this node refuses calls.
+func (g *Group) leave(ctx context.Context, f func(context.Context) error) error {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- g.tryAlter(limited, steps...) }()
+	go func() { done <- f(limited) }()
 	for {
 		select {
 		case err := <-done:
+			if err == nil {
+				g.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {g.node.options.ID: true}}})
+				g.out.Store(true)
+				g.node.book.trySave()
+			}
 			return err
 		case <-time.After(g.node.options.TickInterval):
 		}
 		if g.removed() {
+			g.out.Store(true)
 			cancel()
 			if err := <-done; err != nil {
 				g.node.options.Logger.Debug("the group goes on without this node, and its call ended otherwise", "group", g.id, "error", err)
@@ -340,9 +366,17 @@ func (g *Group) leave(ctx context.Context, steps ...*pb.ConfChangeSingle) error 
 	}
 }
 
+// takeOut has f take a member out of the group.
+func (g *Group) takeOut(ctx context.Context, id uint64, f func(context.Context) error) error {
+	if id == g.node.options.ID {
+		return g.leave(ctx, f)
+	}
+	return f(ctx)
+}
+
 // bar notes, in the group, that a node is not to be added again.
 func (g *Group) bar(ctx context.Context, id uint64) error {
-	if g.barred(id) {
+	if begun, _ := g.node.book.removed(g.id, id); begun {
 		return nil
 	}
 	return g.tell(ctx, facts{Removed: map[uint64]map[uint64]bool{g.id: {id: false}}})
@@ -373,6 +407,9 @@ func (g *Group) publish(ctx context.Context, id uint64, address string) error {
 
 // tell puts facts into the log.
 func (g *Group) tell(ctx context.Context, f facts) error {
+	if err := g.node.book.takes(f); err != nil {
+		return refused("note members", err)
+	}
 	command, err := encodeFacts(f)
 	if err != nil {
 		return err

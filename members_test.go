@@ -4,13 +4,16 @@
 package weft_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/rawnode"
@@ -213,4 +216,81 @@ func TestServiceMovesFromRawnodeToTheFrontAndBack(t *testing.T) {
 	require.GreaterOrEqual(t, len(lines), 15)
 	m.start(t)
 	require.Equal(t, len(lines)+1, m.propose(t, "front again"))
+}
+
+// A replacement that votes already would be no replacement: the group would have a member less.
+func TestVoterIsNoReplacement(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "a line")
+	for _, at := range []uint64{1, 2} {
+		err := all[at].group.Replace(within(t), 2, 3, all[3].node.Address())
+		require.ErrorIs(t, err, weft.ErrInvalid)
+		require.ErrorIs(t, err, weft.ErrRefused)
+		require.ErrorContains(t, err, "3, is a voter already")
+	}
+	voters, _ := all[1].ids()
+	require.Equal(t, []uint64{1, 2, 3}, voters)
+	require.Equal(t, 2, all[1].propose(t, "another"))
+}
+
+// A node takes itself out of the group. The call ends when that is done, and from then on
+// the node takes no commands.
+func TestNodeThatHasLeftTakesNoCommands(t *testing.T) {
+	for _, name := range []string{"Remove", "Replace"} {
+		for _, leads := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " leader: ", leads), func(t *testing.T) {
+				all := startCluster(t, 3)
+				all[1].propose(t, "a line")
+				leaver, other := notLeader(t, all)
+				if leads {
+					leaver, other = other, leaver
+				}
+				all[4] = joiner(t, 4, other)
+				all[4].start(t)
+				id := leaver.options.ID
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				var err error
+				if name == "Remove" {
+					err = leaver.group.Remove(ctx, id)
+				} else {
+					err = leaver.group.Replace(ctx, id, 4, all[4].options.Listen)
+				}
+				require.NoError(t, err)
+				require.NoError(t, ctx.Err(), "the call ended before its context")
+				_, err = leaver.group.Propose(brief(t), []byte("too late"))
+				require.ErrorIs(t, err, weft.ErrRefused)
+				require.ErrorIs(t, err, weft.ErrRemoved)
+				eventually(t, func() bool {
+					voters, _ := other.ids()
+					return !slices.Contains(voters, id)
+				}, "node %d is out", id)
+				require.NotContains(t, other.read(t), "too late")
+				leaver.stop(t)
+				leaver.start(t)
+				_, err = leaver.group.Propose(brief(t), []byte("too late"))
+				require.ErrorIs(t, err, weft.ErrRemoved, "also after a restart")
+			})
+		}
+	}
+}
+
+// The removal of a member comes between the look of a slow AddLearner at the book and its change:
+// the change alone, from a node that has not looked, is refused by the leader.
+func TestLeaderTakesNoRemovedMember(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "a line")
+	require.NoError(t, all[1].group.Remove(within(t), 3))
+	for _, at := range []uint64{1, 2} {
+		for _, typ := range []pb.ConfChangeType{pb.ConfChangeAddLearnerNode, pb.ConfChangeAddNode} {
+			_, err := all[at].group.Host().ForceConfChange(within(t), &pb.ConfChange{Type: typ.Enum(), NodeId: new(uint64(3))})
+			require.ErrorIs(t, err, rawnode.ErrConfChange)
+			require.ErrorIs(t, err, rawnode.ErrRefused)
+			require.ErrorContains(t, err, "the node was removed from the group: node 3")
+		}
+	}
+	voters, learners := all[1].ids()
+	require.Equal(t, []uint64{1, 2}, voters)
+	require.Empty(t, learners)
+	require.ErrorIs(t, all[2].group.AddVoter(within(t), 3, addressesOf(t, 3)[3]), weft.ErrRemoved)
 }

@@ -160,6 +160,11 @@ func (h *Host) spawn(f func()) {
 // the index up to which the state machine has applied the log.
 func openReplica(cfg *Config) (r *replica.Replica, applied uint64, err error) {
 	rc := replica.Config{Settings: cfg.Replica.settings()}
+	if sm, ok := cfg.StateMachine.(interface {
+		AdmitChange(*pb.ConfState, *pb.ConfChangeV2) error
+	}); ok {
+		rc.Admit = sm.AdmitChange
+	}
 	if rc.Applied, rc.HostState, err = cfg.StateMachine.Load(); err != nil {
 		return nil, 0, fmt.Errorf("load the state machine: %w", err)
 	}

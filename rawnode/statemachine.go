@@ -24,6 +24,13 @@ import (
 // the host refuses commands ([ErrStalled]), and hands over leadership if another node can lead. A
 // state machine with Stalled should be [Interruptible], too.
 //
+// A state machine may have a method AdmitChange(*raftpb.ConfState, *raftpb.ConfChangeV2) error, which
+// has a word in changes of the members, for example because ids of removed members are never used
+// again. The leader asks it, with the present members, before a change enters the log; an error
+// refuses the change, and its text is in the caller's error, which wraps [ErrConfChange]. All earlier
+// changes, and the commands before them, are applied then, or the change has no effect whatever is
+// returned. AdmitChange must change neither argument, and must not wait.
+//
 // A state machine may have a method Differs() error, which must not wait. An error says that replicas
 // of the group were compared and are not equal; it is in [HostStatus], and package metrics counts it.
 type StateMachine interface {

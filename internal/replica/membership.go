@@ -21,7 +21,9 @@ import (
 //
 //   - Is the change not empty, and does the change fit the configuration? Otherwise the
 //     change would enter the log all the same, and make every member panic when applied.
-//   - Does the node of the change exist?
+//   - Does the node of the change exist, and does the state machine admit the change? The
+//     state machine may look into what it has applied, because the core puts an empty entry in
+//     the place of a change while an earlier one is not applied.
 //   - Will the group go on? A majority of each half of the next configuration must be
 //     present: heard from within an election timeout. A node that gets a vote must be
 //     present, too. A learner that gets a vote must have the log, but for MaxPromoteLag
@@ -48,6 +50,11 @@ func (r *Replica) checkChange(cc *pb.ConfChangeV2, force bool) (next tracker.Con
 	}
 	if err := r.knowsMembers(cc, progress); err != nil {
 		return next, wire.NoMember, err
+	}
+	if r.cfg.Admit != nil {
+		if err := r.cfg.Admit(r.host.conf, cc); err != nil {
+			return next, wire.Malformed, err
+		}
 	}
 	if force || cc.LeaveJoint() {
 		return next, 0, nil

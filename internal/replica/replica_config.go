@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/weftraft/weft/raft"
 )
 
@@ -28,6 +30,9 @@ type Config struct {
 	Resolve            Resolver
 	Bundle             Bundler
 	MaxUnresolvedBytes int
+	// Admit, unless nil, returns why a leader does not append a change to the present members, as
+	// the log stands, or nil; see rawnode.StateMachine.
+	Admit func(members *pb.ConfState, change *pb.ConfChangeV2) error
 	// Stopwatch, unless nil, measures the work of Resolve and Bundle.
 	Stopwatch func() time.Duration
 }
