@@ -55,6 +55,7 @@ type leaseNode struct {
 	slow     bool // its host does not apply
 	refuses  bool // its host refuses changes
 	late     bool // its host reports changes as applied before they are in force, as etcd may
+	lateBy   time.Duration
 	waiting  []*pb.Message
 	toApply  []*pb.Message
 	applied  uint64
@@ -247,7 +248,7 @@ func (n *leaseNode) apply() {
 			if cc := changeOf(n.g.t, e); cc != nil && !n.refuses {
 				change := func() { n.conf, n.confAt = n.rn.ApplyConfChange(cc), e.GetIndex() }
 				if n.late {
-					n.later(3*time.Millisecond, change)
+					n.later(max(n.lateBy, 3*time.Millisecond), change)
 				} else {
 					change()
 				}

@@ -48,6 +48,9 @@ func (r *raft) extend() error {
 	if err != nil {
 		l.fail(err, "entries from %d on, to look for coded ones", next)
 	}
+	if r.members.Torn() {
+		r.votersChanged()
+	}
 	return l.err
 }
 

@@ -1,0 +1,33 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft
+
+import "github.com/weftraft/weft/raft/internal/extend"
+
+// TickInOrder is Tick with the effects of extensions carried out in another order. order gets
+// what they are, by kind, and returns where each is to stand.
+func TickInOrder(rn *RawNode, order func(kinds []string) []int) error {
+	r := rn.raft
+	r.role.tick()
+	r.coder.Tick()
+	return r.inOrder(order)
+}
+
+var kinds = map[extend.Do]string{extend.Append: "append", extend.Retry: "retry", extend.Refuse: "refuse"}
+
+func (r *raft) inOrder(order func(kinds []string) []int) error {
+	effects := r.coder.Asked()
+	var names []string
+	for _, e := range effects {
+		names = append(names, kinds[e.Do])
+	}
+	for _, i := range order(names) {
+		r.do(effects[i])
+	}
+	r.settle()
+	if c := r.coding(); c != nil {
+		return c.Broken()
+	}
+	return nil
+}

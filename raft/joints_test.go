@@ -1,0 +1,289 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package raft_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/raft"
+)
+
+// Schedules in which a change of the members meets coding, leases or both.
+
+// lateGroup is a group in which a change waits for voter 4, which does not answer, and member 3
+// dies with an entry under way; the entry is proposed when the change has waited for a while.
+func lateGroup(t *testing.T, wait int) *group {
+	g := newGroup(t, 3)
+	g.elect(1)
+	g.tick(2) // members report that they read coded entries
+	g.propose(1, payload(1, 3000))
+	g.fresh(4, true)
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 4 }
+	require.NoError(t, g.nodes[1].rn.ProposeConfChange(explicit(add(4))))
+	g.tick(wait)
+	g.stop(3)
+	g.propose(1, payload(2, 3000))
+	return g
+}
+
+// run ticks a group until, in one tick of the leader, an entry is raised and the change that waits
+// is refused, and carries out this tick's effects in an order. It returns how many they were, 0 if
+// no tick was such, and requires that the leader's log is in order after each.
+func (g *group) run(order []int) (effects int) {
+	for range 20 {
+		err := raft.TickInOrder(g.nodes[1].rn, func(kinds []string) []int {
+			is := make([]int, len(kinds))
+			for i := range is {
+				is[i] = i
+			}
+			if !slices.Contains(kinds, "append") || !slices.Contains(kinds, "refuse") {
+				return is
+			}
+			if effects = len(kinds); order != nil {
+				return order
+			}
+			return is
+		})
+		require.NoError(g.t, err)
+		g.nodes[2].rn.Tick()
+		g.settle()
+		requireRow(g.t, g.nodes[1].storage)
+		if effects > 0 {
+			break
+		}
+	}
+	return effects
+}
+
+// requireRow requires that a log has each index once.
+func requireRow(t testing.TB, s *raft.MemoryStorage) {
+	first, err := s.FirstIndex()
+	require.NoError(t, err)
+	last, err := s.LastIndex()
+	require.NoError(t, err)
+	ents, err := s.Entries(first, last+1, 1<<30)
+	require.NoError(t, err)
+	for i, e := range ents {
+		require.Equal(t, first+uint64(i), e.GetIndex())
+	}
+}
+
+// permutations returns all orders of n things.
+func permutations(n int) (all [][]int) {
+	if n == 0 {
+		return [][]int{nil}
+	}
+	for _, p := range permutations(n - 1) {
+		for at := range n {
+			all = append(all, slices.Insert(slices.Clone(p), at, n-1))
+		}
+	}
+	return all
+}
+
+// TestEffectsMayBeCarriedOutInAnyOrder: a carrier's place is where the log appends it, whatever
+// is appended first. If coding guessed the index, the leader's log would have two entries of one
+// index, and units would count that no member has.
+func TestEffectsMayBeCarriedOutInAnyOrder(t *testing.T) {
+	tried := 0
+	for wait := range 14 {
+		n := lateGroup(t, wait).run(nil)
+		if n == 0 {
+			continue
+		}
+		require.Less(t, n, 7)
+		for _, order := range permutations(n) {
+			g := lateGroup(t, wait)
+			g.run(order)
+			g.drop = nil
+			g.tick(5)
+			g.requireApplied([][]byte{payload(1, 3000), payload(2, 3000)}, 1, 2)
+			tried++
+		}
+	}
+	require.Greater(t, tried, 20)
+}
+
+// TestChangeWaitsForOneThatIsReportedOnly: the leader's host has reported that 4 is a member, and
+// not put that into force. That 3 becomes a learner must wait: its check would look at the voters
+// of now. Where 4 is a voter, a majority of {1 2 4} could not decode what is committed.
+func TestChangeWaitsForOneThatIsReportedOnly(t *testing.T) {
+	s := newStorage(t, 1, 2, 3)
+	c := config(s)
+	c.Coding = &raft.Coding{Threshold: 64}
+	rn := newNode(t, c)
+	lead(t, rn, s, 2, 3)
+	ack := func() {
+		last, err := s.LastIndex()
+		require.NoError(t, err)
+		require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
+		drain(t, rn, s) // and so reports
+	}
+	ack()
+	require.NoError(t, rn.ProposeConfChange(explicit(learn(4))))
+	drain(t, rn, s)
+	ack()
+	require.Equal(t, rn.BasicStatus().Applied, rn.BasicStatus().GetCommit())
+	before, err := s.LastIndex()
+	require.NoError(t, err)
+	require.NoError(t, rn.ProposeConfChange(explicit(learn(3))))
+	drain(t, rn, s)
+	last, err := s.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before, last, "the second change is in the log")
+	rn.ApplyConfChange(explicit(learn(4)))
+	rn.Tick()
+	drain(t, rn, s)
+	last, err = s.LastIndex()
+	require.NoError(t, err)
+	require.Equal(t, before+1, last, "the second change waits still")
+}
+
+// tornGroup is a group {1 2 3} in which the logs of 1, 2 and 4 have two changes that were committed:
+// 4 joins, then 5. The commit index is lost. Node 1 leads, and its host does not apply.
+func tornGroup(t *testing.T) *leaseGroup {
+	g := &leaseGroup{t: t, nodes: map[uint64]*leaseNode{}, cut: map[[2]uint64]bool{}, voters: []uint64{1, 2, 3}}
+	g.set = func(c *raft.Config) { c.Coding = &raft.Coding{} }
+	cs := &pb.ConfState{Voters: g.voters}
+	for id := uint64(1); id <= 5; id++ {
+		n := g.add(id, cs)
+		if id == 3 || id == 5 {
+			continue
+		}
+		for i, change := range []*pb.ConfChangeSingle{add(4), add(5)} {
+			data, err := proto.Marshal(explicit(change))
+			require.NoError(t, err)
+			require.NoError(t, n.disk.Append([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(2 + i)), Data: data}}))
+		}
+		require.NoError(t, n.disk.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
+		n.start()
+	}
+	g.nodes[1].slow = true
+	g.pass(2 * leaseTime) // quarantine
+	require.NoError(t, g.nodes[1].rn.Campaign())
+	g.nodes[1].work()
+	return g
+}
+
+// TestLeadersLeaseNeedsEverySetThatCounts: node 1 has the lease of 2, a majority of the members in
+// force. But 3, 4 and 5 are a majority of the newest configuration, and may have elected another.
+func TestLeadersLeaseNeedsEverySetThatCounts(t *testing.T) {
+	g := tornGroup(t)
+	n := g.nodes[1]
+	g.drop = func(m *pb.Message) bool { return m.GetTo() == 1 && m.GetFrom() > 2 && m.GetType() == raft.MsgLeases }
+	g.until("node 1 commits", 2*time.Second, func() bool { return n.rn.BasicStatus().RaftState == raft.StateLeader && n.commit() > 3 })
+	require.Equal(t, []uint64{1, 2, 3}, n.conf.GetVoters())
+	g.pass(leaseTime) // what the others granted before has ended
+	for range 20 {
+		g.pass(leaseTime / 10)
+		require.False(t, g.stable(1), "by the lease of node 2")
+	}
+	g.drop = nil
+	g.until("members to come grant, too", time.Second, func() bool { return g.stable(1) })
+}
+
+// TestEndOfAJointConfigurationIsFoundInTheLog: an earlier leader appended the end of the joint
+// configuration, and this leader's host has reported it as applied without putting it into force.
+// At a second end every member would panic.
+func TestEndOfAJointConfigurationIsFoundInTheLog(t *testing.T) {
+	for _, leased := range []bool{false, true} {
+		s := raft.NewMemoryStorage()
+		require.NoError(t, s.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1, 2}, VotersOutgoing: []uint64{1, 2, 3}, AutoLeave: new(true)},
+		}}))
+		end := &pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Term: new(uint64(1)), Index: new(uint64(2))}
+		require.NoError(t, s.Append([]*pb.Entry{end}))
+		require.NoError(t, s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}))
+		c := config(s)
+		c.Coding = &raft.Coding{}
+		clock := aClock(0)
+		if leased {
+			c.Coding, c.PreVote, c.CheckQuorum, c.Clock = nil, true, true, &clock
+			c.Leases = &raft.Leases{Tick: 100 * time.Millisecond, Boot: 1}
+		}
+		rn := newNode(t, c)
+		clock = aClock(time.Minute)
+		joinLead(t, rn, s)
+		for range 3 {
+			last, err := s.LastIndex()
+			require.NoError(t, err)
+			require.NoError(t, rn.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(rn.BasicStatus().GetTerm()), Index: &last}))
+			drain(t, rn, s)
+			rn.Tick()
+			drain(t, rn, s)
+		}
+		last, err := s.LastIndex()
+		require.NoError(t, err)
+		ents, err := s.Entries(2, last+1, 1<<30)
+		require.NoError(t, err)
+		ends := 0
+		for _, e := range ents {
+			if e.GetType() == pb.EntryConfChangeV2 {
+				ends++
+			}
+		}
+		require.Equal(t, 1, ends, "leases %t", leased)
+		rn.ApplyConfChange(&pb.ConfChangeV2{})
+		require.Empty(t, rn.Status().Config.Voters[1])
+	}
+}
+
+// TestLateChangeIsNoRefusedOne: node 2 is removed from {1 2}, and the leader's host puts that into
+// force long after it has reported it. Node 2 is not named again meanwhile: a majority of {1 2}
+// could not supersede that roster, and nothing would be committed.
+func TestLateChangeIsNoRefusedOne(t *testing.T) {
+	g := newLeaseGroup(t, 2, 2, []leases.NodeID{2}, nil)
+	g.pass(100 * ms)
+	l := g.nodes[1]
+	l.late, l.lateBy = true, 15*leasePatience
+	g.change(removal(2))
+	g.until("nobody is named", time.Second, func() bool { return len(l.rn.LeaseStatus().Roster.Spans) == 0 })
+	g.until("the change is in force", 20*leasePatience, func() bool {
+		require.Empty(t, l.rn.LeaseStatus().Roster.Spans)
+		return len(l.conf.GetVoters()) == 1
+	})
+	i := g.write("x")
+	g.until("a write is committed", time.Second, func() bool { return l.commit() >= i })
+}
+
+// TestSettingsThatTicksCannotKeepAreRefused: silence is noticed, and leases are renewed, at ticks.
+func TestSettingsThatTicksCannotKeepAreRefused(t *testing.T) {
+	for text, l := range map[string]raft.Leases{
+		"Leases.Fail is 200ms; it must be 0 (meaning 500 ms, or 4 heartbeats) or at least 4 ticks, 400ms": {Tick: 100 * time.Millisecond, Fail: 200 * time.Millisecond},
+		"Leases.Heartbeat is 50ms; it must be 0 (meaning HeartbeatTick ticks) or at least Tick, 100ms":    {Tick: 100 * time.Millisecond, Heartbeat: 50 * time.Millisecond},
+	} {
+		c := config(newStorage(t, 1))
+		c.PreVote, c.CheckQuorum, c.Clock, c.Leases = true, true, new(aClock), &l
+		require.ErrorContains(t, c.Validate(), text)
+	}
+}
+
+// aClock stands where a test sets it.
+type aClock time.Duration
+
+func (c *aClock) Now() time.Duration { return time.Duration(*c) }
+
+// joinLead makes node 1 leader with the votes of 2 and 3, whatever comes first: a pre-vote, or a
+// recovery.
+func joinLead(t *testing.T, rn *raft.RawNode, s *raft.MemoryStorage) {
+	require.NoError(t, rn.Campaign())
+	for range 3 {
+		for _, m := range drain(t, rn, s) {
+			answer := map[pb.MessageType]pb.MessageType{pb.MsgPreVote: pb.MsgPreVoteResp, pb.MsgVote: pb.MsgVoteResp}[m.GetType()]
+			if answer != 0 {
+				require.NoError(t, rn.Step(&pb.Message{Type: answer.Enum(), From: new(m.GetTo()), To: new(uint64(1)), Term: new(m.GetTerm())}))
+			}
+		}
+	}
+	drain(t, rn, s)
+	require.Equal(t, raft.StateLeader, rn.BasicStatus().RaftState, fmt.Sprint(rn.BasicStatus()))
+}
