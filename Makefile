@@ -61,6 +61,17 @@ invariants: ## some seeds of the simulators with the core's invariants checked a
 	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./raft/...
 	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./rafttest -run 'TestScripts|TestSim$$|TestCoded' -seeds 200 -coded-seeds 150
 
+# How often in a path something happens that need not, in an exhaustive exploration.
+DEVIATIONS ?= 2
+
+.PHONY: exhaust
+exhaust: ## explore small groups of cores in every order of events, up to DEVIATIONS (2; make test: 1), for hours; prints states and depth
+	$(GO) test -count=1 -v -timeout 0 ./rafttest/exhaust -run '^TestNothingIsWrongInAnyScenario$$' -deviations $(DEVIATIONS) -progress $(GOTEST)
+
+.PHONY: mutants-exhaust
+mutants-exhaust: ## put bugs where coding, leases and changes meet, and show which exploration finds which (about 10 minutes)
+	$(GO) run ./rafttest/exhaust/mutants
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (30s)
 	@$(GO) list -f '{{.Dir}}' work | while read -r dir; do \

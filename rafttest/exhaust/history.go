@@ -1,0 +1,112 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exhaust
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weftraft/weft/raft"
+)
+
+// history is what happened up to a world, as far as invariants need it.
+type history struct {
+	key uint64
+	// committed[i] is what is known of entry i+1; leaders is who led a term.
+	committed []fact
+	leaders   []reign
+	// acked is the last index of a payload that was handed to a host: its client may
+	// have been told.
+	acked uint64
+}
+
+// fact is a committed entry: its term, the least term of a node that knew the entry to
+// be committed, and the print of what hosts were handed; 0: not known.
+type fact struct{ term, by, what uint64 }
+
+type reign struct {
+	term  uint64
+	node  int
+	boots int
+}
+
+// learn returns the history after an edge of a node, which is in its new state.
+func (a *automata) learn(w *world, i int, e *edge) *history {
+	h, st := *w.hist, w.nodes[i]
+	known, changed := len(h.committed), false
+	wrong := func(format string, args ...any) {
+		if w.broken == "" {
+			w.broken = fmt.Sprintf(format, args...)
+		}
+	}
+	for at := uint64(1); at <= st.disk.commit; at++ {
+		term := st.disk.termAt(at)
+		switch {
+		case at > uint64(known):
+			if !changed {
+				h.committed, changed = slices.Clone(h.committed), true
+			}
+			h.committed = append(h.committed, fact{term: term, by: st.disk.term})
+		case term != 0 && h.committed[at-1].term != 0 && term != h.committed[at-1].term:
+			wrong("state machine safety: node %d has entry %d of term %d committed; another had it of term %d", i+1, at, term, h.committed[at-1].term)
+		}
+	}
+	for _, x := range e.handed {
+		if x.index > uint64(len(h.committed)) {
+			wrong("node %d is handed entry %d, which is not committed on its disk", i+1, x.index)
+			break
+		}
+		switch f := &h.committed[x.index-1]; {
+		case f.what == 0:
+			if !changed {
+				h.committed, changed = slices.Clone(h.committed), true
+			}
+			h.committed[x.index-1].what = x.what
+		case f.what != x.what:
+			wrong("state machine safety: node %d is handed another entry %d than a node before", i+1, x.index)
+		}
+		if x.payload && x.index > h.acked {
+			h.acked, changed = x.index, true
+		}
+	}
+	if st.up && st.role == raft.StateLeader {
+		now := reign{st.term, i, st.boots}
+		at := slices.IndexFunc(h.leaders, func(r reign) bool { return r.term == st.term })
+		switch {
+		case at < 0:
+			h.leaders, changed = append(slices.Clip(h.leaders), now), true
+			slices.SortFunc(h.leaders, func(a, b reign) int { return int(a.term) - int(b.term) })
+		case h.leaders[at] != now:
+			wrong("election safety: node %d (start %d) leads term %d, which node %d (start %d) led", i+1, st.boots, st.term, h.leaders[at].node+1, h.leaders[at].boots)
+		}
+		a.complete(&h, st, wrong)
+	}
+	if !changed {
+		return w.hist
+	}
+	h.key = h.print()
+	return &h
+}
+
+// complete checks that a leader has every entry that was committed before its term.
+func (a *automata) complete(h *history, st *state, wrong func(string, ...any)) {
+	for i, f := range h.committed {
+		at := uint64(i + 1)
+		if f.by < st.term && at > st.disk.base && f.term != 0 && st.disk.termAt(at) != f.term {
+			wrong("leader completeness: node %d leads term %d without entry %d of term %d, which was committed in term %d", st.node+1, st.term, at, f.term, f.by)
+			return
+		}
+	}
+}
+
+func (h *history) print() uint64 {
+	k := mix(0, h.acked)
+	for _, f := range h.committed {
+		k = mix(mix(mix(k, f.term), f.by), f.what)
+	}
+	for _, r := range h.leaders {
+		k = mix(mix(mix(k, r.term), uint64(r.node)), uint64(r.boots))
+	}
+	return k
+}

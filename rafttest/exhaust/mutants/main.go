@@ -1,0 +1,81 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mutants shows that the exploration of small groups finds bugs: it takes rules
+// out of the sources, one at a time, explores all scenarios, and prints which of them found
+// the bug. It fails if a bug is not found, or can no longer be put in.
+//
+// Run it at the root of the module: go run ./rafttest/exhaust/mutants
+package main
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+
+	"github.com/weftraft/weft/rafttest/internal/mutate"
+)
+
+func main() { mutate.Main(mutants) }
+
+var deviations = flag.Int("deviations", 1, "how often in a path something may happen that need not")
+
+// bug takes out a rule: a text that occurs once in a file is replaced.
+type bug struct {
+	what, file string
+	edit       [2]string
+}
+
+var table = []bug{
+	{"votes compare terms alone", "raft/vote.go", [2]string{"!theirs.atLeast(ours)", "theirs.term < ours.term"}},
+	{"a vote is forgotten", "raft/vote.go", [2]string{"r.vote = m.GetFrom()", "r.vote = None"}},
+	{"an entry of an earlier term is committed by itself", "raft/commit.go",
+		[2]string{" || !l.log.holds(entryID{term: l.term, index: k})", ""}},
+	{"a commit needs units of a majority, not of what failures leave", "raft/internal/coding/cover.go",
+		[2]string{"ecraft.Covered(rec.hdr.D, (len(v)+1)/2, held)", "ecraft.Covered(rec.hdr.D, len(v)/2+1+(len(v)+1)%2, held)"}},
+	{"coded entries commit as plain ones do", "raft/internal/coding/cover.go",
+		[2]string{"if !coveredIn(v, rec, upTo, by) {", "if !coveredIn(v, rec, upTo, by) && false {"}},
+	{"riders count before their carrier is committed", "raft/internal/coding/cover.go",
+		[2]string{"rec.holds(id, by.match(id), upTo)", "rec.holds(id, noLimit, noLimit)"}},
+	{"a change is not checked against committed entries", "raft/internal/coding/members.go",
+		[2]string{"case change.To != nil && !l.verdict(change.To).ok():", "case false:"}},
+	{"votes do not heed promises", "raft/coder_leases.go",
+		[2]string{"return x.leases.MayVote(m) && x.coder.MayVote(m, wished)", "return x.coder.MayVote(m, wished)"}},
+	{"commits do not wait for responders", "raft/coder_leases.go",
+		[2]string{"x.coder.Committable(x.leases.Committable(k))", "x.coder.Committable(k)"}},
+	{"every node starts as if it were new", "raft/leases_config.go", [2]string{"r.term == 0 && r.vote == None", "true"}},
+	{"leases count the voters in force alone", "raft/internal/leasing/leasing.go",
+		[2]string{"m.Coming = append(m.Coming, idsOf(v))", "_ = v"}},
+	{"a change may follow a pending one", "raft/internal/electorate/electorate.go",
+		[2]string{"if len(e.pending) > 0 {\n\t\treturn fmt.Errorf(\"%w: entry", "if len(e.pending) > 9 {\n\t\treturn fmt.Errorf(\"%w: entry"}},
+	{"who has not applied a joint configuration's end leaves it again", "raft/internal/electorate/electorate.go",
+		[2]string{"return e.members.AutoLeave && len(e.pending) == 0", "return e.members.AutoLeave"}},
+	{"a reported change counts as in force", "raft/internal/electorate/changes.go",
+		[2]string{"return e.rules.AppliedFirst && e.end(", "return e.end("}},
+	{"the configurations in the log do not count", "raft/internal/electorate/changes.go",
+		[2]string{"if len(e.pending) < 2 {\n\t\t\treturn true", "if len(e.pending) < 9 {\n\t\t\treturn true"}},
+}
+
+var found = regexp.MustCompile(`InAnyScenario/(\S+) \((?s:.*?)VIOLATION (.*)`)
+var violation = regexp.MustCompile(`VIOLATION (.*)`)
+
+func mutants() []mutate.Mutant {
+	var list []mutate.Mutant
+	for _, b := range table {
+		list = append(list, mutate.Mutant{What: b.what, File: b.file, Edits: [][2]string{b.edit}, Tests: "rafttest/exhaust", Verdict: verdict,
+			Stages: [][]string{{"-test.run=^TestNothingIsWrongInAnyScenario$", "-test.failfast", "-test.timeout=60m", fmt.Sprintf("-deviations=%d", *deviations)}}})
+	}
+	return list
+}
+
+// verdict reads from the output of a failed run what found the bug.
+func verdict(out string, _ []string) mutate.Finding {
+	f := mutate.Finding{By: "a panic outside of a core"}
+	if m := found.FindStringSubmatch(out); m != nil {
+		f.By = m[1]
+	}
+	if m := violation.FindStringSubmatch(out); m != nil {
+		f.Detail = m[1][:min(len(m[1]), 60)]
+	}
+	return f
+}
