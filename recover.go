@@ -20,7 +20,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
-	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/survivor"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -220,7 +220,7 @@ func (r *recovery) membersAt(ctx context.Context, tail *replica.LogTail, applied
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, host.Stop(ctx)) }()
-	err = awaitApplied(ctx, host, tail)
+	err = survivor.AwaitApplied(ctx, host, tail)
 	return host.Status().Members, err
 }
 
@@ -357,7 +357,7 @@ func (r *recovery) applyAll(ctx context.Context, path string) (hostBytes []byte,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, host.Stop(ctx)) }()
-	if err := awaitApplied(ctx, host, tail); err != nil {
+	if err := survivor.AwaitApplied(ctx, host, tail); err != nil {
 		return nil, err
 	}
 	view, err := r.user.Snapshot()
@@ -418,46 +418,9 @@ func (r *recovery) finish(p *recoveryPlan) error {
 	return syncDir(r.options.Dir)
 }
 
-// recoveryTicks is an election timeout that never comes.
-const recoveryTicks = 1 << 30
-
 // host runs a host on the tail of a log, which talks to nobody.
 func (r *recovery) host(tail *replica.LogTail, sm StateMachine) (*rawnode.Host, error) {
-	return rawnode.New(rawnode.Config{
-		Replica:      rawnode.ReplicaConfig{ID: r.options.ID, Group: r.group, Log: tail, ElectionTick: recoveryTicks},
-		StateMachine: sm,
-		Transport:    nobody{},
-		TickInterval: time.Second,
-		Logger:       r.options.Logger,
-	})
-}
-
-// awaitApplied waits until a host has applied its log.
-func awaitApplied(ctx context.Context, host *rawnode.Host, tail *replica.LogTail) error {
-	last, _ := tail.Last()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for host.Status().Applied < last {
-		select {
-		case <-ticker.C:
-		case <-host.Done():
-			return errors.Join(ErrStopped, host.Err())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the state machine to apply the log to index %d: %w", last, context.Cause(ctx))
-		}
-	}
-	return nil
-}
-
-// nobody is a transport without peers.
-type nobody struct{}
-
-func (nobody) Join(uint64, rawnode.Receiver) error { return nil }
-func (nobody) Leave(uint64)                        {}
-func (nobody) Send([]wire.Message)                 {}
-
-func (nobody) SendWait(context.Context, wire.Message) error {
-	return errors.New("a node that is being recovered talks to nobody")
+	return survivor.Start(r.options.ID, r.group, tail, sm, r.options.Logger)
 }
 
 // Inspection is what a directory has of a group.

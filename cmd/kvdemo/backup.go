@@ -21,6 +21,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/backup"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 )
 
@@ -38,6 +39,14 @@ type (
 		Keys    uint64 `json:"keys"`
 		Bytes   int64  `json:"bytes"` // of the file
 		Cluster uint64 `json:"cluster"`
+
+		Ends []endResult `json:"ends,omitempty"` // with --data: of each group's log
+	}
+	// endResult is where the log of a survivor's group ends.
+	endResult struct {
+		Term  uint64 `json:"term"`
+		Index uint64 `json:"index"`
+		Left  uint64 `json:"left,omitempty"` // entries that are not in the backup
 	}
 	restoreResult struct {
 		File    string `json:"file"`
@@ -47,7 +56,14 @@ type (
 )
 
 func (r backupResult) String() string {
-	return fmt.Sprintf("%d keys of cluster %d in %s (%d bytes)", r.Keys, r.Cluster, printable(r.File), r.Bytes)
+	text := fmt.Sprintf("%d keys of cluster %d in %s (%d bytes)", r.Keys, r.Cluster, printable(r.File), r.Bytes)
+	for i, end := range r.Ends {
+		text += fmt.Sprintf("\ngroup %d: the log ends at term %d, index %d", i+1, end.Term, end.Index)
+		if end.Left > 0 {
+			text += fmt.Sprintf("; the last %d entries are not in the backup", end.Left)
+		}
+	}
+	return text
 }
 
 func (r restoreResult) String() string {
@@ -60,16 +76,33 @@ func (r restoreResult) String() string {
 
 func newBackup() *cobra.Command {
 	f := clientFlags{timeout: backupTimeout}
+	var data string
+	var incomplete bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all keys and values, as of one moment, to a file",
 		Long: "backup writes all keys, values and deadlines to a file, as they are at one moment while the\n" +
 			"command runs: each write that was acknowledged before is in it. The file is there only when\n" +
 			"it is complete. Clients go on; with several groups their writes wait for a moment. With\n" +
-			"certificates, an administrator's is needed. A file that has the name already is replaced.",
-		Example: "  kvdemo backup monday.backup",
-		Args:    cobra.ExactArgs(1),
+			"certificates, an administrator's is needed. A file that has the name already is replaced.\n\n" +
+			"With --data the backup is made from the directory of a node that does not run, without the\n" +
+			"others: the way back after a majority is lost for good. It has all that the node's log has,\n" +
+			"and nothing that was acknowledged without this node and had not reached it. Nothing in the\n" +
+			"directory is changed. Make one of each survivor, and restore that whose log ends at the\n" +
+			"highest term, and of these the highest index, into a new cluster, with a number of its own.",
+		Example: "  kvdemo backup monday.backup\n" +
+			"  kvdemo backup survivor.backup --data /var/lib/kvdemo",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if data != "" {
+				ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+				defer cancel()
+				r, err := backupSurvivor(ctx, data, incomplete, args[0])
+				if err != nil {
+					return fmt.Errorf("--data %s: %w", data, err)
+				}
+				return f.print(cmd, r)
+			}
 			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
 				r, err := backupTo(ctx, c, args[0])
 				if err != nil {
@@ -80,17 +113,69 @@ func newBackup() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&data, "data", "", "the data directory of a node that does not run: read it, and ask nobody")
+	cmd.Flags().BoolVar(&incomplete, "incomplete", false, "with --data, leave out the end of a log that the node cannot read without the others")
 	return cmd
 }
 
-// backupTo writes a backup to a file that appears when it is complete and durable.
+// backupTo writes what the nodes have to a file.
 func backupTo(ctx context.Context, c *client.Client, file string) (backupResult, error) {
+	return backupWith(file, func(f *os.File, r *backupResult) error { return fillBackup(ctx, c, f, r) })
+}
+
+// backupSurvivor writes what the directory of a stopped node has to a file.
+func backupSurvivor(ctx context.Context, data string, incomplete bool, file string) (backupResult, error) {
+	s, err := node.OpenSurvivor(ctx, data, filepath.Dir(file), incomplete)
+	if err != nil {
+		return backupResult{}, err
+	}
+	r, err := backupWith(file, func(f *os.File, r *backupResult) error { return fillFromSurvivor(s, f, r) })
+	return r, errors.Join(err, s.Close())
+}
+
+// fillFromSurvivor writes all groups of a survivor.
+func fillFromSurvivor(s *node.Survivor, f *os.File, r *backupResult) error {
+	h := backup.Header{Cluster: s.Cluster, Made: time.Now().UTC()}
+	r.Cluster = s.Cluster
+	for _, g := range s.Groups {
+		h.Groups = append(h.Groups, g.Export.Revision)
+		r.Ends = append(r.Ends, endResult{g.Term, g.Index, g.Left})
+	}
+	w, err := backup.NewWriter(f, h)
+	for _, g := range s.Groups {
+		if err == nil {
+			err = g.Export.Each(func(x *kv.Exported) error { return writeExported(w, x) })
+		}
+	}
+	if err == nil {
+		r.Keys, err = w.Close()
+	}
+	return err
+}
+
+// writeExported writes a key and its value.
+func writeExported(w *backup.Writer, x *kv.Exported) error {
+	err := w.Begin(backup.Entry{Key: x.Key, Size: x.Size, Deadline: x.Deadline, Type: max(x.Type, kv.TypeString)})
+	for err == nil {
+		var piece []byte
+		if piece, err = x.Next(); err == nil {
+			_, err = w.Write(piece)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// backupWith writes a backup to a file that appears when it is complete and durable.
+func backupWith(file string, fill func(*os.File, *backupResult) error) (backupResult, error) {
 	r := backupResult{File: file}
 	f, err := os.CreateTemp(filepath.Dir(file), ".kvdemo-backup-")
 	if err != nil {
 		return r, err
 	}
-	err = fillBackup(ctx, c, f, &r)
+	err = fill(f, &r)
 	if err == nil {
 		r.Bytes, err = f.Seek(0, io.SeekEnd)
 	}

@@ -117,6 +117,9 @@ func ReadFounded(host []byte) (Founded, error) {
 	return f, nil
 }
 
+// ErrCodedTail says that a log has a coded entry that the state lacks.
+var ErrCodedTail = errors.New("the log cannot be read to its end by this node alone")
+
 var errEmptyLog = errors.New("the log is empty: nothing survived at this node")
 
 // LogTail is a log as its last entry left the log: all entries count as committed, and no
@@ -129,7 +132,8 @@ type LogTail struct {
 
 // NewLogTail returns the tail of a log behind an applied index. An error says that the log
 // does not fit the index, or that an entry is coded: the node has units of its payload, not
-// the payload. clear is raft.Coding.ClearPrefix.
+// the payload ([ErrCodedTail]); then the tail, which ends before that entry, comes with the error.
+// clear is raft.Coding.ClearPrefix.
 func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 	hs, _, err := log.InitialState()
 	if err != nil {
@@ -159,7 +163,8 @@ func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 	t.term = max(t.term, hs.GetTerm())
 	coded, err := FindCoded(t, clear)
 	if err == nil && coded != 0 {
-		err = fmt.Errorf("entry %d is coded: this node has a part of its payload, the other members had the rest", coded)
+		t.last = coded - 1
+		err = fmt.Errorf("%w: entry %d is coded: this node has a part of its payload, the other members had the rest", ErrCodedTail, coded)
 	}
 	return t, err
 }
@@ -178,6 +183,9 @@ func (t *LogTail) InitialState() (*pb.HardState, *pb.ConfState, error) {
 
 // FirstIndex implements raft.Storage.
 func (t *LogTail) FirstIndex() (uint64, error) { return t.first, nil }
+
+// LastIndex implements raft.Storage.
+func (t *LogTail) LastIndex() (uint64, error) { return t.last, nil }
 
 // Append implements [Log].
 func (t *LogTail) Append(_ storage.Write, done func(error)) error {
