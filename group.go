@@ -25,6 +25,7 @@ type Group struct {
 	id       uint64
 	user     StateMachine
 	host     *rawnode.Host
+	calls    Calls // of host, perhaps traced
 	comparer *comparer
 
 	out      atomic.Bool // this node is known to have been removed
@@ -173,6 +174,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		StateMachine: newComparedMachine(sm, id, n.book, g.comparer, n.options.Logger),
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
+		Recorder:     n.options.recordGroup(id),
 		Logger:       n.options.Logger,
 	}}
 	for i, option := range options {
@@ -191,6 +193,10 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if g.host, err = rawnode.New(c.host); err != nil {
 		g.end()
 		return nil, fmt.Errorf("open the group: %w", err)
+	}
+	if g.calls, err = n.options.wrap(id, g.host); err != nil {
+		g.end()
+		return nil, errors.Join(err, g.host.Stop(n.context))
 	}
 	g.out.Store(g.removed())
 	return g, nil
@@ -263,7 +269,7 @@ func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
 	if reserved(command) {
 		return Result{}, refused("propose", invalid("the command begins with %q, which marks commands of package weft: begin it with another byte", commandMark))
 	}
-	return g.host.Propose(ctx, command)
+	return g.calls.Propose(ctx, command)
 }
 
 // TransferLeader makes a voter the leader, and returns when this node sees that.

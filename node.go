@@ -31,6 +31,7 @@ type Node struct {
 	context    context.Context // ends when Close begins
 	cancel     context.CancelFunc
 	background sync.WaitGroup
+	unobserved func() // called when the node has closed; may be nil
 
 	mu      sync.Mutex
 	groups  map[uint64]*Group        // the open ones
@@ -63,6 +64,9 @@ func Open(o Options) (*Node, error) {
 	}
 	o.Logger.Info("node open", "cluster", o.Cluster, "node", o.ID, "address", n.options.Advertise, "dir", o.Dir)
 	n.background.Go(n.keeper.run)
+	if o.Metrics != nil {
+		n.unobserved = o.Metrics.NodeOpened(n)
+	}
 	return n, nil
 }
 
@@ -107,6 +111,7 @@ func (n *Node) open() (err error) {
 func openEngine(o Options) (*storage.Engine, error) {
 	return storage.Open(filepath.Join(o.Dir, logDir), storage.Options{
 		Identity: storage.Identity{Cluster: o.Cluster, Node: o.ID},
+		Recorder: o.recordLog(),
 		Logf: func(format string, args ...any) {
 			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID)
 		},
@@ -195,6 +200,10 @@ func (n *Node) Close(ctx context.Context) error {
 	err := errors.Join(n.closeGroups(ctx), n.awaitBackground(ctx))
 	if errors.Is(err, ErrNotEnded) {
 		return fmt.Errorf("close node %d: %w", n.options.ID, err)
+	}
+	if n.unobserved != nil {
+		n.unobserved()
+		n.unobserved = nil
 	}
 	err = errors.Join(err, n.parts.await(ctx, "the transport, or the log, whose disk does not answer", n.release))
 	n.closed = n.parts.ended()

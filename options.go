@@ -54,6 +54,11 @@ type Options struct {
 	// Balance is the time between two looks at which node leads how many groups; 0
 	// means 5 s, and less than 0 never.
 	Balance time.Duration
+	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.
+	Metrics Metrics
+	// Calls, unless nil, is called when a group is opened, and returns what [Group.Propose] and
+	// [Group.Read] call in place of the group's host: for OpenTelemetry the result of tracing.Wrap.
+	Calls func(group uint64, host Calls) Calls
 	// Logger is told what an operator may want to know; nil means silence.
 	Logger *slog.Logger
 }

@@ -66,5 +66,5 @@ func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, er
 			return ReadResult{}, refused("read", err)
 		}
 	}
-	return g.host.ReadWith(ctx, o)
+	return g.calls.ReadWith(ctx, o)
 }

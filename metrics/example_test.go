@@ -4,10 +4,17 @@
 package metrics_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/metrics"
 )
 
@@ -15,6 +22,53 @@ import (
 type queue struct {
 	Depth int
 	Taken uint64
+}
+
+// words is a state: how often each word was said.
+type words map[string]int
+
+func (w words) Apply(command []byte) any  { w[string(command)]++; return w[string(command)] }
+func (w words) Write(to io.Writer) error  { return json.NewEncoder(to).Encode(w) }
+func (w words) Read(from io.Reader) error { return json.NewDecoder(from).Decode(&w) }
+
+// A node of package weft takes the Set as an option: its log, its transport and its groups are
+// measured.
+func ExampleSet_NodeOpened() {
+	must := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "weft-")
+	must(err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	set, registry, ctx := metrics.NewSet(), prometheus.NewRegistry(), context.Background()
+	registry.MustRegister(set)
+	node, err := weft.Open(weft.Options{Cluster: 7, ID: 1, Dir: dir, Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond, Metrics: set})
+	must(err)
+	group, err := weft.Replicate(node, 1, func() words { return words{} })
+	must(err)
+	_, err = group.Propose(ctx, []byte("hello"))
+	must(err)
+	families, err := registry.Gather()
+	must(err)
+	for _, f := range families {
+		switch f.GetName() {
+		case "weft_log_sync_seconds", "weft_propose_applied_seconds":
+			fmt.Println(f.GetName(), "has samples:", f.GetMetric()[0].GetHistogram().GetSampleCount() > 0)
+		case "weft_group_leader":
+			fmt.Println(f.GetName(), f.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	must(node.Close(ctx))
+	families, err = registry.Gather()
+	must(err)
+	fmt.Println("of a closed node there are only durations:", len(families) < 10)
+	// Output:
+	// weft_group_leader 1
+	// weft_log_sync_seconds has samples: true
+	// weft_propose_applied_seconds has samples: true
+	// of a closed node there are only durations: true
 }
 
 // A node registers one Set, and the numbers of its own parts.

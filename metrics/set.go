@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics shows Prometheus what the parts of a Weft node do: hosts, the log
-// engine, and the transport. A [Set] is one prometheus.Collector for a node:
+// engine, and the transport. A [Set] is one prometheus.Collector for a node. A node of package
+// weft takes it as an option, and a node of parts of one's own is put together:
 //
 //	set := metrics.NewSet()
+//	node, err := weft.Open(weft.Options{Metrics: set, ...})
+//
 //	engine, err := storage.Open(dir, storage.Options{Identity: id, Recorder: set.Log()})
 //	set.AddEngine(engine)
 //	host, err := rawnode.New(rawnode.Config{Recorder: set.Host(group), ...})
@@ -24,6 +27,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -48,6 +52,7 @@ type Set struct {
 	hosts      []Host
 	engines    []Engine
 	transports []Transport
+	nodes      []*weft.Node
 }
 
 // NewSet returns a set without parts.
@@ -64,6 +69,10 @@ func (s *Set) AddEngine(e Engine) (remove func()) { return add(s, &s.engines, e)
 // AddTransport has the set show a node's transport, until remove is called. There can
 // be one at a time.
 func (s *Set) AddTransport(t Transport) (remove func()) { return add(s, &s.transports, t) }
+
+// NodeOpened has the set show a node of package weft, with its groups, log and transport, until closed
+// is called: it makes a *Set a [weft.Metrics]. There can be one node at a time.
+func (s *Set) NodeOpened(n *weft.Node) (closed func()) { return add(s, &s.nodes, n) }
 
 func add[T comparable](s *Set, list *[]T, x T) (remove func()) {
 	s.mu.Lock()
@@ -86,7 +95,13 @@ func (s *Set) Describe(out chan<- *prometheus.Desc) {
 // waits until the host has a moment, and each stopped host for its last one.
 func (s *Set) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
-	hosts, engines, transports := s.hosts, s.engines, s.transports
+	hosts, engines, transports := slices.Clone(s.hosts), slices.Clone(s.engines), slices.Clone(s.transports)
+	for _, n := range s.nodes {
+		for _, g := range n.Groups() {
+			hosts = append(hosts, g.Host())
+		}
+		engines, transports = append(engines, n.Engine()), append(transports, n.Transport())
+	}
 	s.mu.Unlock()
 	clock := false
 	for _, h := range hosts {

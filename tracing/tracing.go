@@ -8,6 +8,8 @@
 //	calls := tracing.Wrap(host, tracing.Options{Node: 1, Group: 1})
 //	res, err := calls.Propose(ctx, command) // a child of the span in ctx
 //
+// A node of package weft takes Wrap as an option (weft.Options.Calls): see the example.
+//
 // The span weft.propose has three children in sequence: weft.propose.queue, weft.propose.commit and
 // weft.propose.apply. The children are made from rawnode.Result.Times when the call has ended, and
 // only if the span is sampled. A command that fails has only the span weft.propose, with the error.
