@@ -135,6 +135,25 @@ func ExampleCompareEvery() {
 	// differs: <nil>
 }
 
+// A caller waits until the state is as wanted, whoever brings that about, and at whatever node.
+func ExampleReplicated_Wait() {
+	dir, remove := temporary()
+	defer remove()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	node := must(weft.Open(weft.Options{Cluster: 7, ID: 1, Dir: dir, Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond}))
+	group := must(weft.Replicate(node, 1, newVotes))
+	go func() {
+		for range 3 {
+			must(group.Propose(ctx, []byte("ada")))
+		}
+	}()
+	check(group.Wait(ctx, func(v votes) bool { return v["ada"] >= 3 }))
+	check(group.View(ctx, func(v votes) { fmt.Println(v) }))
+	check(node.Close(ctx))
+	// Output: map[ada:3]
+}
+
 // A backup of one cluster begins another one.
 func ExampleRestore() {
 	dir, remove := temporary()

@@ -28,7 +28,12 @@ type Group struct {
 	calls    Calls // of host, perhaps traced
 	comparer *comparer
 
-	out      atomic.Bool // this node is known to have been removed
+	changes changes
+
+	out      atomic.Bool     // this node is known to have been removed
+	gone     context.Context // ends when out is set
+	goneNow  context.CancelFunc
+	done     func() <-chan struct{} // makes the channel of Done, once
 	opened   time.Time
 	weighing atomic.Bool // the word of another node that this one is lost
 
@@ -165,13 +170,15 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		return nil, fmt.Errorf("open the log of group %d: %w", id, err)
 	}
 	g := &Group{node: n, id: id, user: sm, turn: make(chan struct{}, 1), opened: time.Now()}
+	g.done = sync.OnceValue(g.ended)
 	g.ending, g.end = context.WithCancel(context.Background())
+	g.gone, g.goneNow = context.WithCancel(context.Background())
 	if g.comparer, err = newComparer(g); err != nil {
 		return nil, err
 	}
 	c := groupConfig{host: rawnode.Config{
 		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget},
-		StateMachine: newComparedMachine(sm, id, n.book, g.comparer, n.options.Logger),
+		StateMachine: g.newMachine(),
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
@@ -198,7 +205,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		g.end()
 		return nil, errors.Join(err, g.host.Stop(n.context))
 	}
-	g.out.Store(g.removed())
+	g.lookForRemoval()
 	return g, nil
 }
 
@@ -230,11 +237,47 @@ func (g *Group) Host() *rawnode.Host { return g.host }
 func (g *Group) Leader() uint64 { return g.host.Status().Lead }
 
 // Err returns why the group has failed at this node, or nil. A group that failed has
-// acknowledged nothing since, and is to be closed.
-func (g *Group) Err() error { return g.host.Err() }
+// acknowledged nothing since, and is to be closed. At a node that was removed Err wraps [ErrRemoved].
+func (g *Group) Err() error {
+	if err := g.host.Err(); err != nil || !g.out.Load() {
+		return err
+	}
+	return g.removedError()
+}
 
-// Done returns a channel that is closed when the group is closed or has failed.
-func (g *Group) Done() <-chan struct{} { return g.host.Done() }
+// Done returns a channel that is closed when the group is closed or has failed, or when this node
+// knows that it was removed; [Local] reads go on then, until the group is closed.
+func (g *Group) Done() <-chan struct{} { return g.done() }
+
+// ended returns a channel that is closed when the host has ended, or the node was removed.
+func (g *Group) ended() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-g.host.Done():
+		case <-g.gone.Done():
+		}
+	}()
+	return done
+}
+
+// lookForRemoval has calls refused once the group goes on without this node.
+func (g *Group) lookForRemoval() {
+	if g.removed() {
+		g.setOut()
+	}
+}
+
+// setOut has calls refused, because the group goes on without this node.
+func (g *Group) setOut() {
+	g.out.Store(true)
+	g.goneNow()
+}
+
+func (g *Group) removedError() error {
+	return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; [Local] reads see what this node had", ErrRemoved, g.node.options.ID, g.id)
+}
 
 // usable returns why nothing can be asked of the group.
 func (g *Group) usable(ctx context.Context) error {
@@ -250,14 +293,15 @@ func (g *Group) member(ctx context.Context) error {
 		return err
 	}
 	if g.out.Load() {
-		return fmt.Errorf("%w: node %d, group %d, which goes on without the node: ask a member; [Local] reads see what this node had", ErrRemoved, g.node.options.ID, g.id)
+		return g.removedError()
 	}
 	return nil
 }
 
 // Propose replicates a command and returns its result, once it is applied at this node. Any
 // member can be asked. The command must not be changed afterwards. Without a leader or a majority
-// Propose waits until ctx ends: give ctx a deadline.
+// Propose waits until the deadline of ctx; if ctx has none, for 10 s, or what [Configure] sets as
+// DefaultTimeout.
 //
 // An error is a [CallError]: with [ErrRefused] the command has no effect, with
 // [ErrUnknown] it may have been applied or may still be, once. A node that was removed, or

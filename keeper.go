@@ -289,7 +289,7 @@ func (k *keeper) lookForOwnRemoval() {
 				g.weigh(by)
 			})
 		}
-		g.out.Store(g.removed())
+		g.lookForRemoval()
 	}
 }
 

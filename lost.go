@@ -38,7 +38,7 @@ func (g *Group) weigh(by uint64) {
 		o.Logger.Error("the group was recovered at another node, and goes on there without this node, which refuses calls from now on: "+
 			"if other members that were given up are alive, stop the recovered node and call Recover at one of them", "group", g.id, "node", o.ID, "recovered", by)
 		g.node.book.answer(g.id, claimObeyed)
-		g.out.Store(true)
+		g.setOut()
 		g.node.book.trySave()
 		return
 	}

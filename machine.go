@@ -24,6 +24,7 @@ type machine struct {
 	group    uint64
 	book     *book
 	comparer *comparer
+	changed  func() // called when the state has changed
 	logger   *slog.Logger
 
 	unsaved     atomic.Pointer[error] // why the book cannot be written, while Apply waits for that
@@ -32,14 +33,16 @@ type machine struct {
 
 var _ rawnode.Interruptible = (*machine)(nil)
 
-// newMachine is newComparedMachine without comparisons.
+// newMachine puts a machine before a state machine that nobody watches.
 func newMachine(user StateMachine, group uint64, book *book, logger *slog.Logger) *machine {
-	return newComparedMachine(user, group, book, nil, logger)
+	return &machine{user: user, group: group, book: book, changed: func() {}, logger: logger, interrupted: make(chan struct{})}
 }
 
-// newComparedMachine puts a machine before a state machine.
-func newComparedMachine(user StateMachine, group uint64, book *book, comparer *comparer, logger *slog.Logger) *machine {
-	return &machine{user: user, group: group, book: book, comparer: comparer, logger: logger, interrupted: make(chan struct{})}
+// newMachine puts a machine before the state machine of the group.
+func (g *Group) newMachine() *machine {
+	m := newMachine(g.user, g.id, g.node.book, g.node.options.Logger)
+	m.comparer, m.changed = g.comparer, g.changes.notify
+	return m
 }
 
 // Load implements rawnode.StateMachine.
@@ -76,6 +79,7 @@ func (m *machine) Snapshot() (rawnode.Snapshot, error) { return m.user.Snapshot(
 // Restore implements rawnode.StateMachine.
 func (m *machine) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 	m.comparer.restored()
+	defer m.changed()
 	return m.user.Restore(meta, body)
 }
 
@@ -84,6 +88,7 @@ func (m *machine) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
 func (m *machine) Apply(b rawnode.Batch) ([]any, error) {
 	results, err := m.applyUsers(b)
 	if err == nil {
+		m.changed()
 		err = m.comparer.applied(b, results)
 	}
 	return results, err

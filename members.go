@@ -306,7 +306,7 @@ func (g *Group) pause(ctx context.Context) bool {
 	case <-time.After(wait):
 		return true
 	case <-ctx.Done():
-	case <-g.Done():
+	case <-g.host.Done():
 	}
 	return false
 }
@@ -316,7 +316,7 @@ func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState) error {
 	for len(conf.GetVotersOutgoing()) > 0 {
 		select {
 		case <-time.After(g.node.options.TickInterval):
-		case <-g.Done():
+		case <-g.host.Done():
 			return refused("wait for the end of the change", ErrStopped)
 		case <-ctx.Done():
 			return &rawnode.CallError{Op: "wait for the end of the change", Verdict: ErrUnknown, Cause: context.Cause(ctx)}
@@ -349,14 +349,14 @@ func (g *Group) leave(ctx context.Context, f func(context.Context) error) error 
 		case err := <-done:
 			if err == nil {
 				g.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {g.node.options.ID: true}}})
-				g.out.Store(true)
+				g.setOut()
 				g.node.book.trySave()
 			}
 			return err
 		case <-time.After(g.node.options.TickInterval):
 		}
 		if g.removed() {
-			g.out.Store(true)
+			g.setOut()
 			cancel()
 			if err := <-done; err != nil {
 				g.node.options.Logger.Debug("the group goes on without this node, and its call ended otherwise", "group", g.id, "error", err)

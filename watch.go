@@ -106,7 +106,7 @@ func (w *watch) run(ctx context.Context) {
 		w.catchUp(ctx, s.Leader)
 		select {
 		case <-ticker.C:
-		case <-w.g.Done():
+		case <-w.g.host.Done():
 		case <-ctx.Done():
 			return
 		}
@@ -151,7 +151,7 @@ func (w *watch) look() State {
 		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Err: g.host.Err(),
 	}
 	select {
-	case <-g.Done():
+	case <-g.host.Done():
 		s.Ended = true
 	default:
 	}
