@@ -55,10 +55,10 @@ type Options struct {
 	// means 5 s, and less than 0 never.
 	Balance time.Duration
 	// Metrics, unless nil, is told what the node and its groups do: for Prometheus a *metrics.Set.
-	Metrics Metrics
+	Metrics Metrics `json:"-"`
 	// Calls, unless nil, is called when a group is opened, and returns what [Group.Propose] and
 	// [Group.Read] call in place of the group's host: for OpenTelemetry the result of tracing.Wrap.
-	Calls func(group uint64, host Calls) Calls
+	Calls func(group uint64, host Calls) Calls `json:"-"`
 	// Logger is told what an operator may want to know; nil means silence.
 	Logger *slog.Logger
 }
