@@ -196,6 +196,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	if c.host.Replica.Peers, err = c.firstMembers(n.options); err != nil {
 		return nil, fmt.Errorf("group %d: %w", id, err)
 	}
+	c.hideOwnCommands()
 	g.comparer.every = c.compareEvery
 	if g.host, err = rawnode.New(c.host); err != nil {
 		g.end()
@@ -207,6 +208,22 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	g.lookForRemoval()
 	return g, nil
+}
+
+// hideOwnCommands keeps this package's commands, which write no key, from the user's Leases.Spans.
+func (c *groupConfig) hideOwnCommands() {
+	l := c.host.Replica.Leases
+	if l == nil || l.Spans == nil {
+		return
+	}
+	own := *l
+	own.Spans = func(command []byte) []leases.Span {
+		if reserved(command) {
+			return []leases.Span{} // not nil, which is every key
+		}
+		return l.Spans(command)
+	}
+	c.host.Replica.Leases = &own
 }
 
 // firstMembers returns whom the group begins with if it has no log, or nobody.

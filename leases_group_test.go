@@ -43,3 +43,24 @@ func TestGroupNamesRespondersAndSwitchesTheTuner(t *testing.T) {
 		}, "node %d answers reads and counts", id)
 	}
 }
+
+// The user's Leases.Spans is given the user's commands alone: a decoder that panics at others would
+// panic at every member, at each start.
+func TestSpansAreAskedOfTheUsersCommandsAlone(t *testing.T) {
+	m := newMember(t, 1, addressesOf(t, 1))
+	asked := make(chan string, 100)
+	m.start(t, weft.Configure(func(c *rawnode.Config) {
+		c.Replica.Leases = &raft.Leases{Spans: func(command []byte) []leases.Span {
+			asked <- string(command)
+			return nil
+		}}
+	}))
+	m.propose(t, "a line")
+	require.NoError(t, m.group.AddLearner(within(t), 2, "127.0.0.1:1"), "a fact in the log")
+	m.propose(t, "another line")
+	m.stop(t)
+	close(asked)
+	for command := range asked {
+		require.Contains(t, command, "line")
+	}
+}

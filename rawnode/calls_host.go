@@ -69,8 +69,8 @@ func (c *hostCall) begin(r *replica.Replica) {
 
 // call has the replica do something and waits for its end.
 func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (callEnd, error) {
-	if ctx.Err() != nil {
-		return callEnd{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: ended(ctx)}
+	if err := ended(ctx); err != nil {
+		return callEnd{}, &CallError{Op: callOps[op], Verdict: ErrRefused, Cause: err}
 	}
 	c, _ := h.spareCalls.Get().(*hostCall)
 	if c == nil {
@@ -94,14 +94,22 @@ func (h *Host) call(ctx context.Context, op callOp, set func(*hostCall)) (callEn
 	return d, d.Err
 }
 
-// ended returns why a context ended, as the cause of a call's end.
+// ended returns why a call with a context cannot begin, or nil.
 func ended(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	if ctx.Err() == nil {
+		return nil
+	}
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return fmt.Errorf("%w before the call began", ErrTimeout)
 	}
 	return cause
 }
+
+var errNoContext = fmt.Errorf("%w: the context is nil, want context.Background() or one with a deadline", ErrInvalid)
 
 // enter hands a call to the loop, or returns why not.
 func (h *Host) enter(c *hostCall) error {

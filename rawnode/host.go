@@ -238,7 +238,7 @@ func (h *Host) ForceConfChange(ctx context.Context, cc pb.ConfChangeI) (*pb.Conf
 
 func (h *Host) changeMembers(ctx context.Context, cc pb.ConfChangeI, op callOp) (*pb.ConfState, error) {
 	var change *pb.ConfChangeV2 // nil is refused with a reason
-	if v1, ok := cc.(*pb.ConfChange); cc != nil && (!ok || v1 != nil) {
+	if !isNil(cc) {
 		change = cc.AsV2()
 	}
 	d, err := h.call(ctx, op, func(c *hostCall) { c.change = change })

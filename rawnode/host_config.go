@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
@@ -138,16 +139,22 @@ func (c Config) withDefaults() Config {
 
 // Validate returns an error that names every mistake, or nil.
 func (c Config) Validate() error {
+	if isNil(c.Replica.Log) {
+		c.Replica.Log = nil // a nil pointer is none, either
+	}
+	if isNil(c.Transport) {
+		c.Transport = nil
+	}
 	owners := c.checkOwners()
 	c = c.withDefaults()
 	errs := []error{c.Replica.Validate(), owners}
 	bad := func(field string, value any, want string) {
 		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalid, field, value, want))
 	}
-	if c.StateMachine == nil {
+	if isNil(c.StateMachine) {
 		bad("StateMachine", c.StateMachine, "the replicated state")
 	}
-	if c.Transport == nil {
+	if isNil(c.Transport) {
 		bad("Transport", c.Transport, "a way to the other nodes")
 	}
 	if c.TickInterval < time.Millisecond {
@@ -169,4 +176,10 @@ func (c Config) Validate() error {
 		bad("ReceiveBytes", c.ReceiveBytes, "1 or more")
 	}
 	return errors.Join(errs...)
+}
+
+// isNil reports whether v is nil, or an interface around a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return v == nil || r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -29,7 +29,7 @@ func (h *Host) ReadWith(ctx context.Context, o ReadOptions) (ReadResult, error) 
 // readLocally answers a read by this node's lease, at the goroutine of the caller, if nothing
 // keeps the read waiting.
 func (h *Host) readLocally(ctx context.Context, o *ReadOptions) (ReadResult, bool) {
-	if h.local == nil || ctx.Err() != nil {
+	if h.local == nil || ended(ctx) != nil {
 		return ReadResult{}, false
 	}
 	recorder, begun := h.cfg.Recorder, replica.Deadline(0)
@@ -47,6 +47,9 @@ func (h *Host) readLocally(ctx context.Context, o *ReadOptions) (ReadResult, boo
 // this node may answer, has promised, and counts. LeaseStatus.On is false without
 // leases.
 func (h *Host) LeaseStatus(ctx context.Context) (raft.LeaseStatus, error) {
+	if ctx == nil {
+		return raft.LeaseStatus{}, errNoContext
+	}
 	s, err := h.ask(ctx)
 	if err != nil || s.Leases == nil {
 		return raft.LeaseStatus{}, err
@@ -75,8 +78,8 @@ func (h *Host) leaseCall(ctx context.Context, op string, do func(*replica.Replic
 	refused := func(cause error, leader uint64) error {
 		return &CallError{Op: op, Verdict: ErrRefused, Cause: cause, Leader: leader}
 	}
-	if ctx.Err() != nil {
-		return refused(ended(ctx), raft.None)
+	if err := ended(ctx); err != nil {
+		return refused(err, raft.None)
 	}
 	if _, ok := ctx.Deadline(); !ok {
 		limited, cancel := context.WithTimeoutCause(ctx, h.cfg.DefaultTimeout, ErrTimeout)

@@ -215,3 +215,32 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
+
+// A nil context is a mistake with an error, for each call.
+func TestNilContextIsRefused(t *testing.T) {
+	m := group(t, rawnode.Weft, 1, nil)[1]
+	var none context.Context
+	for name, call := range calls {
+		err := call(none, m.host)
+		require.ErrorIs(t, err, rawnode.ErrInvalid, name)
+		require.ErrorIs(t, err, rawnode.ErrRefused, name)
+	}
+	_, err := m.host.LeaseStatus(none)
+	require.ErrorIs(t, err, rawnode.ErrInvalid)
+	require.ErrorIs(t, m.host.Stop(none), rawnode.ErrInvalid)
+	_, err = m.host.ProposeConfChange(within(time.Minute), (*pb.ConfChangeV2)(nil))
+	require.ErrorIs(t, err, rawnode.ErrConfChange)
+	must(t, m.host, "after")
+}
+
+// Nil pointers in a configuration are named like fields that are not set.
+func TestNilPartsAreNamed(t *testing.T) {
+	_, err := rawnode.New(rawnode.Config{
+		Replica:      rawnode.ReplicaConfig{ID: 1, Group: 1, Log: (*storage.Group)(nil)},
+		StateMachine: (*counts)(nil), Transport: (*transport.TCP)(nil),
+	})
+	require.ErrorIs(t, err, rawnode.ErrInvalid)
+	for _, field := range []string{"StateMachine", "Transport", "Log"} {
+		require.ErrorContains(t, err, field)
+	}
+}

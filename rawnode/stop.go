@@ -23,6 +23,9 @@ import (
 // after that returns nil, as does a second Stop of a host that has ended. Goroutines that were told
 // to end get 1 second more than ctx, only at the first Stop.
 func (h *Host) Stop(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if h.hasEnded() {
 		return nil
 	}

@@ -43,6 +43,16 @@ type Forker interface {
 	Fork() Machine
 }
 
+// Unharmed is an optional interface of a [Machine] that panics of Apply leave as the command found it,
+// because Apply looks at the whole command before it changes anything. Such a panic becomes the command's
+// result, [ErrPanicked], and a line of the log with the stack. Without Unharmed the process ends, at each
+// replica and again at each start, because a machine may be halfway through a change. A replica whose
+// program has Unharmed gets past a command that ends the others.
+type Unharmed interface {
+	// UnharmedByPanics is not called.
+	UnharmedByPanics()
+}
+
 // Digester is an optional interface of a [Machine] whose replicas are to be compared in the background
 // (see Comparable in package weft): without it, only the results of commands are compared.
 type Digester interface {
@@ -57,11 +67,14 @@ type Digester interface {
 
 // Results of commands with envelopes of sessions; see [Options].Sessions.
 var (
+	// ErrPanicked is the result of a command on which Apply of an [Unharmed] machine panicked. The
+	// command has had no effect.
+	ErrPanicked = envelope.ErrPanicked
 	// ErrMalformed is the result of a command without an envelope.
 	ErrMalformed = envelope.ErrMalformed
 	// ErrResult wraps the result of a command inside a session whose own result is of a
-	// type that a session cannot keep: it must be nil, []byte or string. The command
-	// has taken effect.
+	// type that a session cannot keep, or too large: it must be nil, or []byte or string
+	// of at most 1 MiB. The command has taken effect.
 	ErrResult = envelope.ErrResult
 )
 

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -67,6 +69,8 @@ func OpenMemory[M Machine](newMachine func() M, opts Options) (*Memory[M], error
 	err := opts.Validate()
 	if newMachine == nil {
 		err = errors.Join(err, fmt.Errorf("%w: newMachine is nil, want a function that returns an empty machine", ErrInvalid))
+	} else if isNil(newMachine()) {
+		err = errors.Join(err, fmt.Errorf("%w: newMachine returned nil, want an empty machine", ErrInvalid))
 	}
 	if err != nil {
 		return nil, err
@@ -104,6 +108,12 @@ func (m *Memory[M]) open() error {
 	m.durable.Store(c.index)
 	m.tidy()
 	return nil
+}
+
+// isNil reports whether a machine is nil, or a nil pointer or map, which Apply could not change.
+func isNil(machine any) bool {
+	r := reflect.ValueOf(machine)
+	return machine == nil || (r.Kind() == reflect.Pointer || r.Kind() == reflect.Map) && r.IsNil()
 }
 
 // contents is a state with all that belongs to it.
@@ -173,9 +183,28 @@ func (m *Memory[M]) apply(b rawnode.Batch) (results []any, due bool, err error) 
 // one applies one command.
 func (m *Memory[M]) one(command []byte) (any, error) {
 	if m.sessions == nil {
-		return m.machine.Apply(command), nil
+		return m.run(command), nil
 	}
-	return m.sessions.Apply(command, func(inner []byte) (any, error) { return m.machine.Apply(inner), nil })
+	return m.sessions.Apply(command, func(inner []byte) (any, error) { return m.run(inner), nil })
+}
+
+// run has the machine apply a command. A panic ends the process, unless the machine is [Unharmed] by
+// it: each replica would come to it, so that the result is the same at all of them.
+func (m *Memory[M]) run(command []byte) (result any) {
+	ended := false
+	defer func() {
+		if ended {
+			return
+		}
+		m.opts.Logf("Apply panics at a command of %d bytes that begins with %q, behind index %d", len(command), command[:min(len(command), 64)], m.applied)
+		if _, unharmed := Machine(m.machine).(Unharmed); unharmed {
+			m.opts.Logf("the panic becomes the command's result: %v\n%s", recover(), debug.Stack())
+			result = ErrPanicked
+		}
+	}()
+	result = m.machine.Apply(command)
+	ended = true
+	return result
 }
 
 // enough is for what cost of commands a checkpoint is made.

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state/internal/envelope"
 	"github.com/weftraft/weft/state/internal/frames"
 )
 
@@ -46,7 +47,8 @@ type Options struct {
 	Inline bool
 	// Sessions, unless nil, has clients' sessions: a command that is proposed again takes
 	// effect once. Each command then has an envelope: see [Plain], [OpenSession],
-	// [InSession], [EndSession]. All replicas must have the same limits, always.
+	// [InSession], [EndSession]. All replicas must have the same limits, always. ResultBytes is
+	// at most 8 MiB, and a session keeps no result above 1 MiB: see [ErrResult].
 	Sessions *session.Limits
 	// Logf receives a line for each event of interest to an operator; nil means silence.
 	Logf func(format string, args ...any)
@@ -87,7 +89,7 @@ func (o Options) Validate() error {
 		bad("CheckpointBytes", o.CheckpointBytes, "0 or more")
 	}
 	if o.Sessions != nil {
-		if err := o.Sessions.Validate(); err != nil {
+		if err := envelope.CheckLimits(*o.Sessions); err != nil {
 			errs = append(errs, fmt.Errorf("%w: Options.Sessions: %w", ErrInvalid, err))
 		}
 	}

@@ -95,6 +95,9 @@ func (e *Engine) push(r *request) error {
 
 // wait queues r and waits until it is done.
 func (e *Engine) wait(ctx context.Context, r request) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: the context is nil, want context.Background() or one with a deadline", ErrInvalid)
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("storage: nothing was queued: %w", err)
 	}

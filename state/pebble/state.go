@@ -57,7 +57,7 @@ func (db *DB) Group(group uint64, apply Apply, o GroupOptions) (*State, error) {
 		return nil, fmt.Errorf("%w: apply is nil, want a function that applies a command", state.ErrInvalid)
 	}
 	if o.Sessions != nil {
-		if err := o.Sessions.Validate(); err != nil {
+		if err := envelope.CheckLimits(*o.Sessions); err != nil {
 			return nil, fmt.Errorf("%w: GroupOptions.Sessions: %w", state.ErrInvalid, err)
 		}
 	}

@@ -27,8 +27,27 @@ const (
 // ErrMalformed says that a command has no envelope that this version can read.
 var ErrMalformed = errors.New("state: the command has no envelope of a session; make it with Plain, OpenSession, InSession or EndSession")
 
+// Bounds of what a session keeps, in bytes: of one result, and of session.Limits.ResultBytes. A row of
+// the table, with all that a session keeps, must fit a frame of a checkpoint.
+const (
+	MaxResultBytes = 1 << 20
+	MaxKeptBytes   = 8 << 20
+)
+
+// CheckLimits returns an error that names every mistake in limits.
+func CheckLimits(l session.Limits) error {
+	err := l.Validate()
+	if l.ResultBytes > MaxKeptBytes {
+		err = errors.Join(err, fmt.Errorf("%w: ResultBytes is %d, want at most %d", session.ErrInvalid, l.ResultBytes, MaxKeptBytes))
+	}
+	return err
+}
+
+// ErrPanicked is the result of a command on which the machine panicked unharmed.
+var ErrPanicked = errors.New("state: Apply panicked at the command, which has had no effect")
+
 // ErrResult says that a result cannot be kept for a client that tries again.
-var ErrResult = errors.New("state: the result cannot be kept by a session; return nil, []byte or string")
+var ErrResult = errors.New("state: the result cannot be kept by a session; return nil, or []byte or string of at most 1 MiB")
 
 // A RefusedError is the result of a command that its session did not let pass.
 type RefusedError struct {
@@ -157,9 +176,9 @@ func (s *Sessions) inside(id session.ID, sequence, acknowledged uint64, command 
 	if err != nil {
 		return nil, err
 	}
-	kept, ok := encodeResult(result)
-	if !ok {
-		result = fmt.Errorf("%w; the command returned a %T", ErrResult, result)
+	kept, bad := encodeResult(result)
+	if bad != nil {
+		result = bad
 	}
 	return result, s.table.Applied(id, sequence, acknowledged, kept)
 }
@@ -170,19 +189,31 @@ const (
 	resultBytes  = 1
 	resultString = 2
 	resultBad    = 3
+	resultPanic  = 4
 )
 
-// encodeResult also encodes, as resultBad, what cannot be kept.
-func encodeResult(result any) (encoded []byte, ok bool) {
+// encodeResult encodes, as resultBad, what cannot be kept, and says why.
+func encodeResult(result any) (encoded []byte, err error) {
 	switch r := result.(type) {
 	case nil:
-		return []byte{resultNil}, true
+		return []byte{resultNil}, nil
 	case []byte:
-		return append([]byte{resultBytes}, r...), true
+		return keep(resultBytes, r)
 	case string:
-		return append([]byte{resultString}, r...), true
+		return keep(resultString, r)
+	case error:
+		if errors.Is(r, ErrPanicked) {
+			return []byte{resultPanic}, nil
+		}
 	}
-	return []byte{resultBad}, false
+	return []byte{resultBad}, fmt.Errorf("%w; the command returned a %T", ErrResult, result)
+}
+
+func keep[T []byte | string](kind byte, result T) (encoded []byte, err error) {
+	if len(result) > MaxResultBytes {
+		return []byte{resultBad}, fmt.Errorf("%w; the command returned %d bytes", ErrResult, len(result))
+	}
+	return append([]byte{kind}, result...), nil
 }
 
 func decodeResult(b []byte) any {
@@ -194,6 +225,8 @@ func decodeResult(b []byte) any {
 			return append([]byte{}, b[1:]...)
 		case resultString:
 			return string(b[1:])
+		case resultPanic:
+			return ErrPanicked
 		}
 	}
 	return ErrResult
