@@ -28,13 +28,14 @@ type driver struct {
 	due bool
 }
 
-// take takes a turn after a call of before. Only the loop waits for the replica.
+// take takes a turn after a call of before. Only the loop waits for the replica. A panic leaves the
+// replica locked, so that no other goroutine takes a turn before the process ends.
 func (d *driver) take(h *Host, before func(*replica.Replica)) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	h.hangs.turn.begin(h.now())
 	before(d.replica)
 	d.spare = h.turn(d.replica, d.spare)
+	d.mu.Unlock()
 }
 
 // next returns the time at which the replica is to be polled, and whether the replica is out of

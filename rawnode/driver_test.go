@@ -90,13 +90,15 @@ func TestHostThatHasEndedTakesNoTurn(t *testing.T) {
 func TestPanicInTurnEndsProcess(t *testing.T) {
 	const child = "WEFT_TEST_PANIC_IN_A_TURN"
 	if os.Getenv(child) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInTurnEndsProcess$")
-		cmd.Env = append(os.Environ(), child+"=1")
-		out, err := cmd.CombinedOutput()
-		require.Error(t, err)
-		require.Contains(t, string(out), "the log fell apart")
-		require.Contains(t, string(out), "TryAppend", "the stack of the panic")
-		require.NotContains(t, string(out), "recovered")
+		for _, taker := range []string{"loop", "connection"} {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInTurnEndsProcess$")
+			cmd.Env = append(os.Environ(), child+"="+taker)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(out), "the log fell apart")
+			require.Contains(t, string(out), "TryAppend", "the stack of the panic")
+			require.NotContains(t, string(out), "recovered")
+		}
 		return
 	}
 	h, log := alone(t)
@@ -105,6 +107,11 @@ func TestPanicInTurnEndsProcess(t *testing.T) {
 		fmt.Println("recovered:", recover())
 		select {}
 	}()
-	_, _ = h.Propose(t.Context(), []byte("command"))
-	t.Fatal("the call returned although its turn panicked")
+	if os.Getenv(child) == "loop" {
+		_, err := h.Propose(t.Context(), []byte("command"))
+		t.Fatalf("the call returned although its turn panicked: %v", err)
+	}
+	require.NoError(t, h.inbox.call(&hostCall{op: opPropose, command: []byte("command"), deadline: h.now() + time.Hour, ended: make(chan callEnd, 1)}))
+	h.Received(false) // takes the turn, unless the loop does
+	select {}
 }

@@ -17,9 +17,16 @@ import (
 // run is the loop: the goroutine that lets time pass for the replica, and takes
 // the turns that nobody else takes. It never waits for a disk, a peer or the state
 // machine: those have goroutines of their own, and answer through the inbox.
+//
+// A panic ends the process, and no call before: the verdicts of a replica halfway through a change
+// mean nothing.
 func (h *Host) run() {
-	r := h.driver.replica
-	defer h.end(r)
+	h.takeTurns()
+	h.end(h.driver.replica)
+}
+
+// takeTurns returns when the host stops or the replica is out of service.
+func (h *Host) takeTurns() {
 	ticks, stop := newTicks(h.cfg.TickInterval, h.lookForHangs)
 	defer stop()
 	var between alarm
