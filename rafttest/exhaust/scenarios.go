@@ -87,6 +87,16 @@ var Scenarios = []*Scenario{
 		Brisk:   true,
 	},
 	{
+		// Node 1 has two changes in its log, and the commit index that covers the first is lost.
+		Name: "lease with two changes not applied", Voters: []uint64{1, 2, 3}, Nodes: 5, ElectionTick: 5, Level: 2, Leases: true, Host: Threads,
+		Before:  steps(elected(2), beats(6), []Step{split(2, 3, 4), say(change(0)), beat(), beat(), say(change(1)), beat(), heal(), tear(1), crash(2), split(1, 2, 4), restart(1), restart(2), slow(1)}, beats(4), []Step{say(campaign(1)), beat(), say(campaign(1)), beat(), beat()}),
+		Changes: []Change{{Text: "v4"}, {Text: "v5"}},
+		Wishes:  []Wish{campaign(4), propose(-1)},
+		Splits:  [][]uint64{{1, 2}},
+		Most:    [budgets]int{actBeat: 12, actSplit: 1},
+		Brisk:   true,
+	},
+	{
 		// A joint configuration is to be left, and its leader falls.
 		Name: "joint configuration left twice", Voters: []uint64{1, 2, 3}, Nodes: 4, ElectionTick: 3, Level: 2, Host: ReportsFirst,
 		Before:  elected(1),
@@ -107,5 +117,12 @@ var Scenarios = []*Scenario{
 		Wishes:  []Wish{propose(-1)},
 		Most:    [budgets]int{actBeat: 4, actStart: 2, actCrash: 1},
 		Brisk:   true,
+	},
+	{
+		// The grantors of a leader's lease restart, and forget what they have granted.
+		Name: "grantors restart while the leader has its lease", Voters: []uint64{1, 2, 3}, Nodes: 3, ElectionTick: 5, Leases: true, Host: Threads,
+		Before: steps(elected(1), beats(6), []Step{split(1), crash(2)}),
+		Wishes: []Wish{campaign(3), propose(-1)},
+		Most:   [budgets]int{actCrash: 1, actStart: 2, actBeat: 8},
 	},
 }
