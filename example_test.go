@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/weftraft/weft"
+	"github.com/weftraft/weft/rawnode/session"
+	"github.com/weftraft/weft/state"
 )
 
 // votes is a state: how many each candidate has.
@@ -133,6 +135,31 @@ func ExampleCompareEvery() {
 	// Output:
 	// 1
 	// differs: <nil>
+}
+
+// A client whose call ended in doubt proposes the same bytes again, at any node: the command takes
+// effect once.
+func ExampleSessions() {
+	dir, remove := temporary()
+	defer remove()
+	ctx := context.Background()
+	options := weft.Options{Cluster: 7, ID: 1, Dir: dir, Listen: "127.0.0.1:0", TickInterval: 10 * time.Millisecond}
+	node := must(weft.Open(options))
+	group := must(weft.Replicate(node, 1, newVotes, weft.Sessions(session.DefaultLimits)))
+	id := must(group.Propose(ctx, state.OpenSession())).Value.(session.ID)
+	first := state.InSession(id, 1, 0, []byte("ada")) // number 1; the client has no results yet
+	fmt.Println(must(group.Propose(ctx, first)).Value)
+	check(node.Close(ctx))
+
+	node = must(weft.Open(options))
+	group = must(weft.Replicate(node, 1, newVotes, weft.Sessions(session.DefaultLimits)))
+	fmt.Println(must(group.Propose(ctx, first)).Value)
+	fmt.Println(must(group.Propose(ctx, state.InSession(id, 2, 1, []byte("ada")))).Value)
+	check(node.Close(ctx))
+	// Output:
+	// 1
+	// 1
+	// 2
 }
 
 // A caller waits until the state is as wanted, whoever brings that about, and at whatever node.

@@ -16,6 +16,7 @@ import (
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
 )
 
 // Group is one replicated state machine at a node. Its methods may be called from several
@@ -58,6 +59,8 @@ type groupConfig struct {
 	first        []uint64
 	named        bool // first was set
 	joins        bool
+	peek         bool            // for sessions alone: the host is not configured
+	sessions     *session.Limits // of Replicate
 	compareEvery time.Duration
 	errs         []error
 }
@@ -87,6 +90,9 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 			c.errs = append(c.errs, invalid("Configure got nil, want a function"))
 			return
 		}
+		if c.peek {
+			return
+		}
 		was := c.host
 		f(&c.host)
 		is := &c.host
@@ -114,6 +120,9 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
 	if n != nil && id != 0 && isNil(sm) {
 		return nil, invalid("the state machine of group %d is nil", id)
+	}
+	if sessionsOf(options) != nil {
+		return nil, invalid("Sessions is an option of Replicate: a state that is passed to Node.Group has its own, such as state.Options.Sessions")
 	}
 	return n.groupWith(id, func() (StateMachine, func() error, error) { return sm, nil, nil }, options)
 }

@@ -23,15 +23,14 @@ type Replicated[M state.Machine] struct {
 // restarts. newMachine returns an empty machine. Closing the group or the node closes the
 // state, too.
 //
-// A command proposed again after [ErrUnknown] may take effect twice. For clients' sessions, which
-// prevent that, open a [state.Memory] with state.Options.Sessions and pass the state to [Node.Group].
+// A command proposed again after [ErrUnknown] may take effect twice, unless clients have [Sessions].
 func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options ...GroupOption) (*Replicated[M], error) {
 	if n == nil {
 		return nil, invalid("the node is nil: look at the error of Open")
 	}
 	var memory *state.Memory[M]
 	g, err := n.groupWith(id, func() (_ StateMachine, _ func() error, err error) {
-		if memory, err = OpenMemory(n.options, id, newMachine); err != nil {
+		if memory, err = OpenMemory(n.options, id, newMachine, options...); err != nil {
 			return nil, nil, err
 		}
 		return memory, memory.Close, nil
@@ -43,8 +42,9 @@ func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options
 }
 
 // OpenMemory opens the state that [Replicate] keeps in a node's directory, for [Restore] and
-// [Recover], while the node is not open. The caller closes the state.
-func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M) (*state.Memory[M], error) {
+// [Recover], while the node is not open. Of the options only [Sessions] counts. The caller closes
+// the state.
+func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M, options ...GroupOption) (*state.Memory[M], error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -57,6 +57,7 @@ func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M) (
 	o = o.withDefaults()
 	m, err := state.OpenMemory(newMachine, state.Options{
 		Dir:      filepath.Join(o.Dir, fmt.Sprintf("state-%d", group)),
+		Sessions: sessionsOf(options),
 		Identity: fmt.Sprintf("cluster %d, node %d, group %d", o.Cluster, o.ID, group),
 		Logf: func(format string, args ...any) {
 			o.Logger.Info(fmt.Sprintf(format, args...), "node", o.ID, "group", group)

@@ -73,8 +73,8 @@ var (
 	// ErrMalformed is the result of a command without an envelope.
 	ErrMalformed = envelope.ErrMalformed
 	// ErrResult wraps the result of a command inside a session whose own result is of a
-	// type that a session cannot keep, or too large: it must be nil, or []byte or string
-	// of at most 1 MiB. The command has taken effect.
+	// type that a session cannot keep, or too large: it must be nil, bool, int, int64,
+	// uint64, or []byte or string of at most 1 MiB. The command has taken effect.
 	ErrResult = envelope.ErrResult
 )
 

@@ -47,7 +47,7 @@ func CheckLimits(l session.Limits) error {
 var ErrPanicked = errors.New("state: Apply panicked at the command, which has had no effect")
 
 // ErrResult says that a result cannot be kept for a client that tries again.
-var ErrResult = errors.New("state: the result cannot be kept by a session; return nil, or []byte or string of at most 1 MiB")
+var ErrResult = errors.New("state: the result cannot be kept by a session; return nil, bool, int, int64, uint64, or []byte or string of at most 1 MiB")
 
 // A RefusedError is the result of a command that its session did not let pass.
 type RefusedError struct {
@@ -190,6 +190,10 @@ const (
 	resultString = 2
 	resultBad    = 3
 	resultPanic  = 4
+	resultBool   = 5 // 0 or 1
+	resultInt    = 6 // a varint, as the next
+	resultInt64  = 7
+	resultUint64 = 8 // a uvarint
 )
 
 // encodeResult encodes, as resultBad, what cannot be kept, and says why.
@@ -201,6 +205,17 @@ func encodeResult(result any) (encoded []byte, err error) {
 		return keep(resultBytes, r)
 	case string:
 		return keep(resultString, r)
+	case bool:
+		if r {
+			return []byte{resultBool, 1}, nil
+		}
+		return []byte{resultBool, 0}, nil
+	case int:
+		return binary.AppendVarint([]byte{resultInt}, int64(r)), nil
+	case int64:
+		return binary.AppendVarint([]byte{resultInt64}, r), nil
+	case uint64:
+		return binary.AppendUvarint([]byte{resultUint64}, r), nil
 	case error:
 		if errors.Is(r, ErrPanicked) {
 			return []byte{resultPanic}, nil
@@ -228,6 +243,23 @@ func decodeResult(b []byte) any {
 		case resultPanic:
 			return ErrPanicked
 		}
+		return decodeNumber(b[0], b[1:])
+	}
+	return ErrResult
+}
+
+func decodeNumber(kind byte, b []byte) any {
+	signed, n := binary.Varint(b)
+	unsigned, m := binary.Uvarint(b)
+	switch {
+	case kind == resultBool && len(b) == 1:
+		return b[0] == 1
+	case kind == resultInt && n > 0:
+		return int(signed)
+	case kind == resultInt64 && n > 0:
+		return signed
+	case kind == resultUint64 && m > 0:
+		return unsigned
 	}
 	return ErrResult
 }

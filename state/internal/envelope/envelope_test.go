@@ -40,6 +40,23 @@ func FuzzCommands(f *testing.F) {
 	})
 }
 
+// A client that tries again gets the result of the first time, of the same type.
+func TestResultsAreKept(t *testing.T) {
+	for i, want := range []any{nil, []byte("a"), []byte{}, "b", "", true, false, 0, -3, int64(1) << 40, uint64(1) << 63} {
+		s, err := New(session.DefaultLimits)
+		require.NoError(t, err)
+		id, err := s.Apply(Open(), nil)
+		require.NoError(t, err)
+		for range 2 {
+			got, err := s.Apply(Inside(id.(session.ID), 1, 0, nil), func([]byte) (any, error) { return want, nil })
+			require.NoError(t, err)
+			require.Equal(t, want, got, "result %d", i)
+		}
+	}
+	require.Equal(t, ErrResult, decodeResult([]byte{resultInt}))
+	require.Equal(t, ErrResult, decodeResult([]byte{resultBool, 1, 1}))
+}
+
 // A command that could not be applied is not noted as applied.
 func TestErrorLeavesTheTable(t *testing.T) {
 	s, err := New(session.DefaultLimits)
