@@ -30,7 +30,8 @@ var (
 	// ErrSnapshot says that a file is no snapshot of [Group.Snapshot], or is damaged or cut
 	// off.
 	ErrSnapshot = errors.New("weft: not a whole snapshot")
-	// ErrUnfinished says that [Recover] was begun in a directory and has not ended.
+	// ErrUnfinished says that [Recover] was begun in a directory, and has neither ended nor been
+	// taken back ([TakeBack]).
 	ErrUnfinished = errors.New("weft: a recovery was begun here and has not ended")
 	// ErrMajority says that [Recover] is not allowed, because a majority of the members is
 	// there, or may be.

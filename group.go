@@ -246,6 +246,8 @@ func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
 		return []uint64{o.ID}, nil
 	case !c.named:
 		return slices.Sorted(maps.Keys(o.Peers)), nil
+	case slices.ContainsFunc(c.first, func(id uint64) bool { return id == 0 || id > MaxID }):
+		return nil, invalid("FirstMembers are %v, want ids of 1 to %d", c.first, uint64(MaxID))
 	case !slices.Contains(c.first, o.ID):
 		return nil, invalid("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
 	}

@@ -177,6 +177,9 @@ var groupMistakes = []misuse{
 	{"first members without this node", func(t *testing.T, c *misused) error {
 		return c.group(t, 2, newJournal(t, t.TempDir()), weft.FirstMembers(2, 3))
 	}, weft.ErrInvalid, "lack this node (1)"},
+	{"a first member without an id", func(t *testing.T, c *misused) error {
+		return c.group(t, 2, newJournal(t, t.TempDir()), weft.FirstMembers(1, weft.MaxID+1))
+	}, weft.ErrInvalid, "FirstMembers are [1 4611686018427387904], want ids of 1 to 4611686018427387903"},
 	{"first members and joining", func(t *testing.T, c *misused) error {
 		return c.group(t, 2, newJournal(t, t.TempDir()), weft.FirstMembers(1), weft.Joining())
 	}, weft.ErrInvalid, "contradict"},

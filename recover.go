@@ -10,12 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -34,6 +31,10 @@ type Recovered struct {
 	Lost []uint64
 	// Copy is a file with the state, as of [Group.Snapshot].
 	Copy string
+	// Asked are the addresses at which the lost members were asked for, each without success: look
+	// through them for a member that has moved, and that this node did not hear of. Asked is nil
+	// if an earlier call, which was interrupted, has begun the log anew.
+	Asked []Asked
 }
 
 // Recover is the way back after a majority of the members is lost, for good: it has the
@@ -46,15 +47,19 @@ type Recovered struct {
 // that was acknowledged elsewhere and had not reached this node is gone; call [Inspect] at
 // each survivor, and recover the one whose log goes furthest.
 //
-// lost names all other members. Recover dials each of them, and refuses ([ErrMajority]) if
-// something answers at the address of any; nobody can tell from here a member that is dead
-// from one that the network hides, so stop the others for certain. The new beginning has a mark in
-// the log and in each message: a lost member that comes back, and
-// its old group, are refused by the recovered one.
+// lost names all other members, also those whose removal is in the log and perhaps not
+// committed. Recover dials each of them, at every address by which this node has ever known the
+// member: replicated, in Options.Peers now and at the last start, and named by the member itself.
+// Recover refuses ([ErrMajority]) if something answers at any of them. Nobody can tell from here
+// a member that is dead from one that the network hides, or that has moved without this node's
+// knowledge: so stop the others for certain, and see [Recovered].Asked. The new beginning has a mark
+// in the log and in each message: a lost member that comes back, and its old group, are refused by
+// the recovered one. A lost member that was in service all the time and has a leader and a majority
+// goes on without the recovered node, and says so in its log.
 //
 // A coded entry that the state lacks cannot be recovered from one node; then nothing is
-// changed. After an interruption, Recover is called again with the same arguments; until the
-// recovery has ended, [Open] refuses the directory ([ErrUnfinished]).
+// changed. After an interruption, Recover is called again with the same arguments, or
+// [TakeBack] undoes what was done; until then, [Open] refuses the directory ([ErrUnfinished]).
 func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost []uint64, options ...GroupOption) (Recovered, error) {
 	if err := checkContext(ctx); err != nil {
 		return Recovered{}, err
@@ -87,17 +92,20 @@ func openSurvivor(o Options, group uint64, options []GroupOption) (*directory, e
 
 // recovery is one call of Recover, in five steps. Each step can be interrupted and done again:
 //
-//  1. Find out the members, as of the end of the log, and that they are lost. Nothing is written.
-//  2. Write the plan. From here on the directory can only be recovered.
+//  1. Find out the members, and that they are lost. Nothing is written.
+//  2. Write a copy of the state as it is to a file, and then the plan. From here on the
+//     directory can only be recovered, or the recovery be taken back.
 //  3. Apply the whole log to the state, and write a copy of the state to a file.
 //  4. Restore the state from the copy, with the host's bytes of the new beginning: Restore is
 //     durable, and one step.
-//  5. Begin the log behind the state. Remove the plan.
+//  5. Begin the log behind the state. From here on nothing can be taken back. Remove the plan,
+//     and the copy of step 2.
 type recovery struct {
 	*directory
-	user StateMachine
-	lost []uint64
-	book *book
+	user  StateMachine
+	lost  []uint64
+	book  *book
+	asked []Asked
 }
 
 // recoveryPlan is what a recovery is about to do, in a file.
@@ -109,6 +117,14 @@ type recoveryPlan struct {
 	Unique string   `json:"unique"`
 	// Applied is how many entries the state lacked.
 	Applied uint64 `json:"applied"`
+	// Before is the state before the recovery, without its body, and Book the file of addresses.
+	Before rawnode.SnapshotMeta `json:"before"`
+	Book   []byte               `json:"book"`
+}
+
+// beforePath is the file with the body of the state before the recovery.
+func (p *recoveryPlan) beforePath(dir string) string {
+	return filepath.Join(dir, fmt.Sprintf("before-recovery-%d-%d.snapshot", p.Group, p.Index))
 }
 
 func planPath(dir string) string { return filepath.Join(dir, "recovery") }
@@ -140,7 +156,7 @@ func checkFinished(dir string) error {
 		return err
 	}
 	if p != nil {
-		return fmt.Errorf("%w: group %d, without the members %v: call Recover again, with the same arguments", ErrUnfinished, p.Group, p.Lost)
+		return fmt.Errorf("%w: group %d, without the members %v: call Recover again, with the same arguments, or TakeBack", ErrUnfinished, p.Group, p.Lost)
 	}
 	return nil
 }
@@ -160,10 +176,18 @@ func (r *recovery) run(ctx context.Context) (Recovered, error) {
 		}
 	}
 	if p.Group != r.group || !slices.Equal(p.Lost, r.lost) {
-		return Recovered{}, fmt.Errorf("%w: group %d, without the members %v; this call is for group %d without %v: call Recover with the arguments of the first call",
+		return Recovered{}, fmt.Errorf("%w: group %d, without the members %v; this call is for group %d without %v: call Recover with the arguments of the first call, or TakeBack",
 			ErrUnfinished, p.Group, p.Lost, r.group, r.lost)
 	}
+	if begun, err := r.logHasBegun(p); err != nil {
+		return Recovered{}, err
+	} else if !begun && r.asked == nil {
+		if err := r.ask(ctx, nil, p.Lost); err != nil { // after an interruption
+			return Recovered{Asked: r.asked}, err
+		}
+	}
 	done := Recovered{
+		Asked: r.asked,
 		Index: p.Index, Applied: p.Applied, Lost: p.Lost,
 		Copy: filepath.Join(r.options.Dir, fmt.Sprintf("recovered-%d-%d.snapshot", p.Group, p.Index)),
 	}
@@ -183,7 +207,11 @@ func (r *recovery) plan(ctx context.Context) (*recoveryPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkLost(ctx, members); err != nil {
+	committed, err := r.membersAt(ctx, tail.Committed(), applied)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkLost(ctx, members, committed); err != nil {
 		return nil, err
 	}
 	unique := make([]byte, 16)
@@ -192,11 +220,23 @@ func (r *recovery) plan(ctx context.Context) (*recoveryPlan, error) {
 	}
 	last, term := tail.Last()
 	p := &recoveryPlan{Group: r.group, Index: last + 1, Term: term + 1, Lost: r.lost, Unique: hex.EncodeToString(unique), Applied: last - min(last, max(applied, 1))}
+	if p.Before, err = r.writeState(ctx, p.beforePath(r.options.Dir)); err != nil {
+		return nil, err
+	}
+	if p.Book, err = os.ReadFile(r.book.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
 	return p, replaceFile(planPath(r.options.Dir), data)
+}
+
+// logHasBegun reports whether the log is that of the new beginning.
+func (r *recovery) logHasBegun(p *recoveryPlan) (bool, error) {
+	first, err := r.log.FirstIndex()
+	return first == p.Index+1, err
 }
 
 // tail loads the state machine and returns the log behind it.
@@ -213,7 +253,7 @@ func (r *recovery) tail() (*replica.LogTail, uint64, error) {
 	return tail, applied, err
 }
 
-// membersAt returns the members as of the end of the log.
+// membersAt returns the members as of the end of a tail of the log.
 func (r *recovery) membersAt(ctx context.Context, tail *replica.LogTail, applied uint64) (conf *pb.ConfState, err error) {
 	host, err := r.host(tail, &blank{StateMachine: r.user, applied: applied})
 	if err != nil {
@@ -233,91 +273,14 @@ type blank struct {
 func (b *blank) Apply(batch Batch) ([]any, error) { return make([]any, len(batch.Commands)), nil }
 func (b *blank) Durable() (uint64, error)         { return b.applied, nil }
 
-// checkLost returns an error unless exactly the members that are named are not there.
-func (r *recovery) checkLost(ctx context.Context, conf *pb.ConfState) error {
-	members := memberIDs(conf)
-	if !isVoter(conf, r.options.ID) {
-		return fmt.Errorf("%w: this node (%d) does not vote, the members are %v: recover a voter", ErrNotMember, r.options.ID, members)
-	}
-	others := slices.DeleteFunc(slices.Clone(members), func(id uint64) bool { return id == r.options.ID })
-	if len(others) == 0 {
-		return fmt.Errorf("%w: this node (%d) is the only member: open it", ErrMajority, r.options.ID)
-	}
-	if !slices.Equal(others, r.lost) {
-		return invalid("lost is %v, and the members beside this node (%d) are %v: name all of them, if all of them are lost", r.lost, r.options.ID, others)
-	}
-	there, err := r.whoAnswers(ctx, others)
-	if err != nil {
-		return err
-	}
-	if len(there) == 0 {
-		return nil
-	}
-	if hasMajority(conf, append(there, r.options.ID)) {
-		return fmt.Errorf("%w: something answers at the addresses of %v, with this node (%d) a majority of the voters %v: open this node", ErrMajority, there, r.options.ID, conf.GetVoters())
-	}
-	return fmt.Errorf("%w: something answers at the addresses of %v, which are named lost: stop these nodes, compare them with this one by Inspect, and recover the one whose log goes furthest", ErrMajority, there)
-}
-
-// hasMajority reports whether nodes are a majority of each half of a configuration.
-func hasMajority(conf *pb.ConfState, ids []uint64) bool {
-	for _, half := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
-		n := 0
-		for _, id := range half {
-			if slices.Contains(ids, id) {
-				n++
-			}
-		}
-		if len(half) > 0 && n <= len(half)/2 {
-			return false
-		}
-	}
-	return true
-}
-
-// probeTimeout is how long a member has to accept a connection.
-const probeTimeout = 3 * time.Second
-
-// whoAnswers returns the nodes at whose addresses something accepts connections. A process that
-// is stopped accepts them, too, as its system does.
-func (r *recovery) whoAnswers(ctx context.Context, ids []uint64) (there []uint64, err error) {
-	var errs []error
-	for _, id := range ids {
-		if r.book.address(id) == "" {
-			errs = append(errs, fmt.Errorf("%w: no address of node %d is known: name it in Options.Peers, so that it can be asked", ErrAddress, id))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, id := range ids {
-		all.Go(func() {
-			dialer := net.Dialer{Timeout: probeTimeout}
-			conn, err := dialer.DialContext(ctx, "tcp", r.book.address(id))
-			if err != nil {
-				return
-			}
-			_ = conn.Close() // it was there
-			mu.Lock()
-			defer mu.Unlock()
-			there = append(there, id)
-		})
-	}
-	all.Wait()
-	slices.Sort(there)
-	return there, ctx.Err()
-}
-
 // carryOut brings state and log to the new beginning.
 func (r *recovery) carryOut(ctx context.Context, p *recoveryPlan, path string) error {
 	begin := replica.Refounding{
 		Index: p.Index, Term: p.Term, Voters: []uint64{r.options.ID},
 		Mark: replica.Mark([]byte("recovered " + p.Unique)),
 	}
-	if first, err := r.log.FirstIndex(); err != nil || first == p.Index+1 {
-		return err // the log has begun
+	if begun, err := r.logHasBegun(p); err != nil || begun {
+		return err
 	}
 	applied, host, err := r.user.Load()
 	if err != nil {
@@ -360,19 +323,25 @@ func (r *recovery) applyAll(ctx context.Context, path string) (hostBytes []byte,
 	if err := survivor.AwaitApplied(ctx, host, tail); err != nil {
 		return nil, err
 	}
+	meta, err := r.writeState(ctx, path)
+	return meta.Host, err
+}
+
+// writeState writes the state to a file, durably, and returns what it is.
+func (r *recovery) writeState(ctx context.Context, path string) (meta rawnode.SnapshotMeta, err error) {
 	view, err := r.user.Snapshot()
 	if err != nil {
-		return nil, fmt.Errorf("the state machine's Snapshot: %w", err)
+		return meta, fmt.Errorf("the state machine's Snapshot: %w", err)
 	}
 	if isNil(view) {
-		return nil, errors.New("the state machine's Snapshot returned neither a view nor an error")
+		return meta, errors.New("the state machine's Snapshot returned neither a view nor an error")
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, err
+		return meta, err
 	}
-	meta := view.Meta()
+	meta = view.Meta()
 	info, err := newSnapshotInfo(r.options.Cluster, r.group, meta.Index)
 	if err == nil {
 		err = copySnapshot(ctx, f, info, view)
@@ -383,7 +352,7 @@ func (r *recovery) applyAll(ctx context.Context, path string) (hostBytes []byte,
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
-	return meta.Host, err
+	return meta, err
 }
 
 // restoreAnew restores the state from the file, at the new beginning.
@@ -393,17 +362,20 @@ func (r *recovery) restoreAnew(begin replica.Refounding, host []byte, path strin
 	if err != nil {
 		return err
 	}
+	// The host that applied the log has ended, and told the state machine so.
+	if _, _, err = r.user.Load(); err != nil {
+		return fmt.Errorf("load the state machine: %w", err)
+	}
+	return r.restoreFile(rawnode.SnapshotMeta{Index: begin.Index, Host: fresh}, path)
+}
+
+// restoreFile restores the state from a file.
+func (r *recovery) restoreFile(meta rawnode.SnapshotMeta, path string) error {
 	f, in, err := openSnapshotFile(path)
 	if err != nil {
 		return err
 	}
-	// The host that applied the log has ended, and told the state machine so.
-	if _, _, err = r.user.Load(); err != nil {
-		err = fmt.Errorf("load the state machine: %w", err)
-	} else {
-		err = restoreWhole(r.user, rawnode.SnapshotMeta{Index: begin.Index, Host: fresh}, in)
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(restoreWhole(r.user, meta, in), f.Close())
 }
 
 // finish notes that the lost members are not taken again, and removes the plan.
@@ -412,7 +384,15 @@ func (r *recovery) finish(p *recoveryPlan) error {
 	if err := r.book.save(); err != nil {
 		return err
 	}
+	return r.forget(p)
+}
+
+// forget removes the plan, and what only the plan needs.
+func (r *recovery) forget(p *recoveryPlan) error {
 	if err := os.Remove(planPath(r.options.Dir)); err != nil {
+		return err
+	}
+	if err := os.Remove(p.beforePath(r.options.Dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return syncDir(r.options.Dir)

@@ -4,12 +4,21 @@
 package weft_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft"
 )
@@ -17,6 +26,14 @@ import (
 // recoverGroup recovers the group at a member that is stopped.
 func (m *member) recoverGroup(t testing.TB, lost ...uint64) (weft.Recovered, error) {
 	return weft.Recover(within(t), m.options, 1, newJournal(t, filepath.Join(m.options.Dir, "state")), lost)
+}
+
+// planned returns err once the plan of a recovery is written.
+func (m *member) planned(err error) error {
+	if _, none := os.Stat(filepath.Join(m.options.Dir, "recovery")); none != nil {
+		return nil
+	}
+	return err
 }
 
 func TestLostMajorityIsRecoveredWithWhatTheSurvivorHas(t *testing.T) {
@@ -125,7 +142,7 @@ func TestInterruptedRecoveryGoesOn(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	for name, hook := range map[string]func(*journal){
-		"snapshot": func(j *journal) { j.snapshot = func() error { return full } },
+		"snapshot": func(j *journal) { j.snapshot = func() error { return all[1].planned(full) } },
 		"restore":  func(j *journal) { j.restore = func() error { return full } },
 	} {
 		j := newJournal(t, filepath.Join(all[1].options.Dir, "state"))
@@ -147,4 +164,198 @@ func TestInterruptedRecoveryGoesOn(t *testing.T) {
 	file, err := os.ReadFile(done.Copy)
 	require.NoError(t, err)
 	require.Len(t, restoreCluster(t, 3, file)[2].read(t), 25)
+}
+
+// An operator has changed the addresses of the others for this node, and mistyped them: the others
+// are there, at the addresses that are replicated.
+func TestRecoverAsksAtEveryAddress(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "a line")
+	knowEachOther(t, all)
+	right := all[1].options.Peers
+	wrong := addressesOf(t, 1, 2, 3)
+	wrong[1] = right[1]
+	all[1].stop(t)
+	all[1].options.Peers = wrong
+	_, err := all[1].recoverGroup(t, 2, 3)
+	require.ErrorIs(t, err, weft.ErrMajority)
+	require.ErrorContains(t, err, right[2]+" (node 2)")
+	all[1].start(t) // which takes the wrong addresses for newer ones
+	all[1].stop(t)
+	_, err = all[1].recoverGroup(t, 2, 3)
+	require.ErrorIs(t, err, weft.ErrMajority, "they are not forgotten")
+
+	// A mistyped SetAddress, at a member that was down, does not hide it either.
+	all[1].options.Peers = right
+	all[1].start(t)
+	all[2].stop(t)
+	require.NoError(t, all[1].group.SetAddress(within(t), 2, addressesOf(t, 2)[2]))
+	all[3].stop(t)
+	all[1].stop(t)
+	listener, err := net.Listen("tcp", right[2])
+	require.NoError(t, err)
+	_, err = all[1].recoverGroup(t, 2, 3)
+	require.ErrorIs(t, err, weft.ErrMajority)
+	require.ErrorContains(t, err, right[2])
+	require.NoError(t, listener.Close())
+	done, err := all[1].recoverGroup(t, 2, 3)
+	require.NoError(t, err)
+	asked := map[string]uint64{}
+	for _, a := range done.Asked {
+		require.Error(t, a.Err)
+		asked[a.Address] = a.ID
+	}
+	for _, id := range []uint64{2, 3} {
+		require.Equal(t, id, asked[right[id]])
+		require.Equal(t, id, asked[wrong[id]])
+	}
+}
+
+// Two members move while the third is down, and the third is recovered as if they were lost.
+// They have a leader and a majority all the time, and go on, also after a restart.
+func TestMembersInServiceDoNotObeyARecovery(t *testing.T) {
+	all := startCluster(t, 3)
+	all[1].propose(t, "before")
+	knowEachOther(t, all)
+	all[1].stop(t)
+	log := &said{}
+	for _, id := range []uint64{2, 3} {
+		all[id].stop(t)
+		moved := maps.Clone(all[id].options.Peers)
+		moved[id] = addressesOf(t, id)[id]
+		all[id].options.Peers = moved
+		all[id].options.Logger = slog.New(slog.NewTextHandler(log, nil))
+		all[id].start(t)
+		all[id].propose(t, "moved")
+	}
+	knowEachOther(t, map[uint64]*member{2: all[2], 3: all[3]})
+	all[2].propose(t, "acknowledged by the majority")
+	since := time.Now()
+	done, err := all[1].recoverGroup(t, 2, 3)
+	require.NoError(t, err)
+	require.NotEmpty(t, done.Asked)
+	eventually(t, func() bool {
+		all[3].propose(t, "in service")
+		return time.Since(since) > 4*time.Second
+	}, "in service for more than 30 election timeouts")
+	all[1].start(t)
+	eventually(t, func() bool { return strings.Count(log.String(), "this node goes on") == 2 }, "both members refuse to be lost")
+	for round := range 2 {
+		for _, id := range []uint64{2, 3} {
+			all[id].propose(t, fmt.Sprint("round ", round))
+			require.False(t, all[id].group.State().Removed, "node %d", id)
+		}
+		require.Contains(t, all[3].read(t), "acknowledged by the majority")
+		for _, id := range []uint64{2, 3} {
+			all[id].stop(t)
+		}
+		for _, id := range []uint64{2, 3} {
+			all[id].start(t)
+		}
+	}
+
+	// The recovered node is replaced, as its message says.
+	all[1].stop(t)
+	all[4] = joiner(t, 4, all[2])
+	all[4].options.Peers = map[uint64]string{2: all[2].node.Address()}
+	all[4].start(t)
+	require.NoError(t, all[2].group.Replace(within(t), 1, 4, all[4].options.Listen))
+	all[4].propose(t, "three again")
+	require.NotContains(t, log.String(), "refuses calls from now on")
+}
+
+// said is what was logged.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// A recovery is interrupted, and another member turns out to be alive. The node goes back to its
+// old group, without what it applied for the recovery.
+func TestRecoveryIsTakenBack(t *testing.T) {
+	all := startCluster(t, 3)
+	for range 25 {
+		all[1].propose(t, "a line")
+	}
+	knowEachOther(t, all)
+	all[1].stop(t)
+	for _, step := range []string{"snapshot", "restore", "restored"} {
+		all[2].propose(t, step)
+		for _, id := range []uint64{2, 3} {
+			all[id].stop(t)
+		}
+		full := errors.New("the disk is full")
+		j := newJournal(t, filepath.Join(all[1].options.Dir, "state"))
+		ctx, cancel := context.WithCancel(t.Context())
+		switch step {
+		case "snapshot":
+			j.snapshot = func() error { return all[1].planned(full) }
+		case "restore":
+			j.restore = func() error { return full }
+		case "restored":
+			j.restore = func() error { j.lateLoad = func() error { return full }; return nil }
+		}
+		_, err := weft.Recover(ctx, all[1].options, 1, j, []uint64{2, 3})
+		require.ErrorIs(t, err, full, step)
+		cancel()
+		before := newJournal(t, filepath.Join(all[1].options.Dir, "state")).lines()
+		for _, id := range []uint64{2, 3} {
+			all[id].start(t)
+		}
+		_, err = all[1].recoverGroup(t, 2, 3)
+		require.ErrorIs(t, err, weft.ErrMajority, "asked again: %s", step)
+		_, err = weft.Open(all[1].options)
+		require.ErrorIs(t, err, weft.ErrUnfinished, step)
+		require.ErrorContains(t, err, "TakeBack")
+		require.NoError(t, weft.TakeBack(all[1].options, 1, newJournal(t, filepath.Join(all[1].options.Dir, "state"))), step)
+		all[1].start(t)
+		lines := all[1].read(t)
+		require.Equal(t, all[2].read(t), lines)
+		require.Subset(t, lines, before)
+		all[1].propose(t, "a member again")
+		all[1].stop(t)
+	}
+	err := weft.TakeBack(all[1].options, 1, newJournal(t, filepath.Join(all[1].options.Dir, "state")))
+	require.ErrorIs(t, err, weft.ErrInvalid, "nothing is under way")
+}
+
+// The log of the last of two members ends with the removal of the other one, which is not committed:
+// the node cannot lead without the other.
+func TestLastOfTwoIsRecoveredBehindAnUncommittedRemoval(t *testing.T) {
+	all := startCluster(t, 2)
+	all[1].propose(t, "a line")
+	knowEachOther(t, all)
+	remove := &pb.ConfChange{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(2))}
+	for {
+		eventually(t, func() bool {
+			_ = all[1].group.TransferLeader(brief(t), 1)
+			return all[1].group.Leader() == 1
+		}, "node 1 leads")
+		all[2].stop(t)
+		_, err := all[1].group.Host().ForceConfChange(brief(t), remove)
+		if strings.Contains(err.Error(), "a majority to store the command, which the leader has appended") {
+			break
+		}
+		all[2].start(t) // node 1 had stepped down, or node 2 led again
+	}
+	all[1].stop(t)
+	_, err := all[1].recoverGroup(t)
+	require.ErrorIs(t, err, weft.ErrMajority)
+	require.ErrorContains(t, err, "name [2] as lost")
+	_, err = all[1].recoverGroup(t, 2)
+	require.NoError(t, err)
+	all[1].start(t)
+	require.Equal(t, 2, all[1].propose(t, "goes on"))
 }

@@ -128,6 +128,7 @@ var errEmptyLog = errors.New("the log is empty: nothing survived at this node")
 type LogTail struct {
 	Log
 	first, last, term uint64
+	committed         uint64 // of the entries, the last that the log knows to be committed
 }
 
 // NewLogTail returns the tail of a log behind an applied index. An error says that the log
@@ -156,7 +157,7 @@ func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 	if applied+1 < first || applied > last {
 		return nil, fmt.Errorf("%w: the state machine is at index %d, the log has the entries %d to %d: open the node once, which brings both together if that is possible", ErrState, applied, first, last)
 	}
-	t := &LogTail{Log: log, first: applied + 1, last: last}
+	t := &LogTail{Log: log, first: applied + 1, last: last, committed: max(applied, min(hs.GetCommit(), last))}
 	if t.term, err = log.Term(last); err != nil {
 		return nil, err
 	}
@@ -171,6 +172,13 @@ func NewLogTail(log Log, applied uint64, clear int) (*LogTail, error) {
 
 // Last returns the last entry's index, and the highest term that the log has heard of.
 func (t *LogTail) Last() (index, term uint64) { return t.last, t.term }
+
+// Committed returns the tail without the entries that may not be committed.
+func (t *LogTail) Committed() *LogTail {
+	c := *t
+	c.last = min(t.committed, t.last)
+	return &c
+}
 
 // InitialState implements raft.Storage.
 func (t *LogTail) InitialState() (*pb.HardState, *pb.ConfState, error) {
