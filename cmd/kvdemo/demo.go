@@ -68,8 +68,9 @@ func newDemo() *cobra.Command {
 	flags.StringVar(&cfg.Data, "data", "", "empty directory for the nodes' data (default: a temporary one)")
 	flags.BoolVar(&cfg.Keep, "keep", false, "leave the data there at the end")
 	flags.BoolVar(&cfg.JSON, "json", false, "print the result as JSON")
-	flags.StringVar(&cfg.Page, "serve", "", "serve a page to watch at host:port, of any free port unless said otherwise, and go on under a light load until interrupted; whoever reaches the address may kill nodes")
+	flags.StringVar(&cfg.Page, "serve", "", "serve a page to watch at host:port, of any free port unless said otherwise, and go on under a light load until interrupted")
 	flags.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
+	flags.BoolVar(&cfg.Unprotected, "unprotected", false, "let --serve be an address that other machines reach: whoever does kills nodes")
 	flags.BoolVar(&leases, "leases", true, "with --core weft, run the nodes with roster leases, and show in the end where reads are served; see serve --help")
 	addTuning(cmd, &tuning)
 	return cmd

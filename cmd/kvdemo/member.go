@@ -168,7 +168,8 @@ func newMemberAdd() *cobra.Command {
 		"nodes. Start it before or meanwhile, with: kvdemo serve --join. It gets a vote only once it\n" +
 		"has caught up, so a node that does not come up does no harm."
 	cmd.Example = "  kvdemo serve --join --id 4 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200,4=10.0.0.4:7200 \\\n" +
-		"    --client-listen 10.0.0.4:7300 --data /var/lib/kvdemo &\n" +
+		"    --client-listen 10.0.0.4:7300 --data /var/lib/kvdemo \\\n" +
+		"    --tls-cert node-4.pem --tls-key node-4-key.pem --tls-ca ca.pem &\n" +
 		"  kvdemo member add 4 10.0.0.4:7200"
 	cmd.Flags().BoolVar(&learner, "learner", false, "leave it a learner, which has the data and no vote")
 	return cmd

@@ -44,7 +44,8 @@ func newServe() *cobra.Command {
 			"Each flag can be a line in the file of --config, or in the environment, such as\n" +
 			"WEFT_KVDEMO_CLIENT_LISTEN.",
 		Example: "  kvdemo serve --id 1 --peers 1=10.0.0.1:7200,2=10.0.0.2:7200,3=10.0.0.3:7200 \\\n" +
-			"    --client-listen 10.0.0.1:7300 --data /var/lib/kvdemo",
+			"    --client-listen 10.0.0.1:7300 --data /var/lib/kvdemo \\\n" +
+			"    --tls-cert node-1.pem --tls-key node-1-key.pem --tls-ca ca.pem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.config(cmd.ErrOrStderr())
 			if err != nil {
@@ -84,6 +85,7 @@ func newServe() *cobra.Command {
 	flags.Float64Var(&f.cfg.OTLPSample, "otlp-sample", 0.01, "share of the calls that leave a trace at --otlp, 0 to 1, beside those whose client asks for one")
 	flags.StringVar(&f.cfg.Data, "data", "", "directory of this node's data, made if there is none")
 	addTLS(cmd, &f.cfg.TLS, "peers and clients need certificates of the same authority then", false)
+	flags.BoolVar(&f.cfg.Unprotected, "unprotected", false, "without certificates, listen also where other machines come in: whoever does reads and writes")
 	addTuning(cmd, &f.cfg)
 	addLeases(cmd, &f.cfg)
 	flags.Uint64Var(&f.cfg.RetainBytes, "retain-bytes", node.DefaultRetainBytes, "bytes of log to keep for followers that lag, 1 or more; one that lags more gets a snapshot")

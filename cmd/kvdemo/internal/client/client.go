@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,22 @@ func CheckAddress(address string) error {
 	}
 	return nil
 }
+
+// CheckLoopback returns nil if only this machine reaches an address host:port, or ErrOpen.
+// A name is not looked up: another machine may answer to it tomorrow.
+func CheckLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" {
+		return nil // a mistake is for CheckAddress
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s %w", address, ErrOpen)
+}
+
+// ErrOpen says that other machines reach an address.
+var ErrOpen = errors.New("is open to other machines")
 
 // Client is a connection to several nodes. Its methods may be called from any
 // goroutine.

@@ -39,6 +39,8 @@ type Config struct {
 	// Page, unless empty, is where to serve a page to watch, host:port. The nodes go on
 	// then, under a light load, until ctx ends, which is no error.
 	Page string
+	// Unprotected lets Page be an address that other machines reach.
+	Unprotected bool
 	// Codes says that the nodes code, so that a page can choose the policy.
 	Codes bool
 	// Progress sees what happens, redrawn in place if it is a terminal; Result
@@ -59,10 +61,7 @@ func (c Config) Validate() error {
 	bad("nodes", c.Nodes, MinNodes, MaxNodes)
 	bad("loaders", c.Loaders, 1, MaxLoaders)
 	bad("limit", c.Limit, 0, 1<<30)
-	if c.Page != "" {
-		errs = append(errs, checkPage(c.Page))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkPage())...)
 }
 
 const (

@@ -14,13 +14,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 )
 
-// checkPage returns what is wrong with the address of a page. Port 0 is any free one.
-func checkPage(address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("--serve: address %q, want host:port, where port 0 is any free one", address)
+// checkPage returns what is wrong with the address of the page, if there is to be one.
+// Port 0 is any free one.
+func (c Config) checkPage() error {
+	if c.Page == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(c.Page); err != nil {
+		return fmt.Errorf("--serve: address %q, want host:port, where port 0 is any free one", c.Page)
+	}
+	if err := client.CheckLoopback(c.Page); err != nil && !c.Unprotected {
+		return fmt.Errorf("--serve: %w, and whoever comes kills nodes: serve at 127.0.0.1; or, on a network of your own, give --unprotected", err)
 	}
 	return nil
 }

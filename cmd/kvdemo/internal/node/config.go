@@ -78,6 +78,8 @@ type Config struct {
 	// TLS names the node's certificate: peers and clients need one of the same
 	// authority then. Zero: plain TCP.
 	TLS certs.Files
+	// Unprotected lets a node without TLS listen where other machines come in.
+	Unprotected bool
 
 	// Leases turns roster leases on. LeaseNotes turns on early accept notes, and LeaseTuner
 	// has responders chosen by where keys are read, too.
@@ -166,6 +168,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("--tls-cert, --tls-key, --tls-ca: some are missing, want all three or none"))
 	}
 	errs = append(errs, c.ValidateTuning())
+	errs = append(errs, c.validateProtection()...)
 	return errors.Join(append(errs, c.validateAddresses()...)...)
 }
 
@@ -274,6 +277,32 @@ func (c Config) listen() string {
 		return c.Listen
 	}
 	return c.Peers[c.ID]
+}
+
+// validateProtection refuses addresses that other machines reach while nothing tells a
+// member or a client from a stranger.
+func (c Config) validateProtection() (errs []error) {
+	if c.TLS != (certs.Files{}) || c.Unprotected {
+		return nil
+	}
+	for _, port := range []struct{ flag, address, does string }{
+		{"peers", c.listen(), "can act as a member"},
+		{"client-listen", c.ClientListen, "reads and writes"},
+		{"resp", c.RespListen, "reads and writes"},
+		{"http-listen", c.HTTPListen, "reads what the node reports"},
+	} {
+		if port.flag == "peers" && c.Listen != "" {
+			port.flag = "listen"
+		}
+		if port.address == "" {
+			continue
+		}
+		if err := client.CheckLoopback(port.address); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w, and without certificates whoever comes %s: "+
+				"give --tls-cert, --tls-key and --tls-ca; or listen at 127.0.0.1; or, on a network of your own, give --unprotected", port.flag, err, port.does))
+		}
+	}
+	return errs
 }
 
 // codes reports whether the node can read coded entries.

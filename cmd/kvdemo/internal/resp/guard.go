@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,6 +159,9 @@ type frame struct {
 	digits int
 	skip   int // bytes of an argument, and its end, that are still to come
 	bytes  int // of the command so far
+	// word is the first of a line: its end has come if named is set.
+	word  string
+	named bool
 }
 
 type frameState int
@@ -222,11 +226,7 @@ func (f *frame) step(c byte) error {
 		}
 		fallthrough
 	case inLine:
-		if c == '\n' {
-			*f = frame{}
-		} else if f.bytes > MaxInlineBytes {
-			return badFrame("a line of more than %d bytes", MaxInlineBytes)
-		}
+		return f.line(c)
 	case inCount:
 		if c == '\r' && f.digits > 0 {
 			f.state = countEnd
@@ -258,6 +258,33 @@ func (f *frame) step(c byte) error {
 		}
 		f.skip, f.state = f.number+len("\r\n"), inBulk
 	case inBulk: // scan takes these
+	}
+	return nil
+}
+
+// maxWord bounds what is kept of the first word of a line, and is longer than commands.
+const maxWord = 32
+
+// line takes a byte of a line of text. A line that begins with no command is of another
+// protocol, most likely: a browser or a server that was told to fetch a URL can send HTTP
+// to any port, and lines of the request's body may be commands. So such a line ends the
+// connection, and what arrived with the line is not carried out.
+func (f *frame) line(c byte) error {
+	end := c == ' ' && f.word != "" || c == '\r' || c == '\n'
+	if !f.named && !end && c != ' ' && len(f.word) < maxWord {
+		f.word += string(rune(c))
+	}
+	if end && !f.named && f.word != "" {
+		if _, ok := commands[strings.ToUpper(f.word)]; !ok {
+			return badFrame("a line begins with %q, want a command", f.word)
+		}
+		f.named = true
+	}
+	switch {
+	case c == '\n':
+		*f = frame{}
+	case f.bytes > MaxInlineBytes:
+		return badFrame("a line of more than %d bytes", MaxInlineBytes)
 	}
 	return nil
 }

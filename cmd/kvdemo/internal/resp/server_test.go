@@ -378,7 +378,7 @@ func TestMultiExec(t *testing.T) {
 	w.want("+OK\r\n" + strings.Repeat("+QUEUED\r\n", 6))
 	w.send("EXEC\r\n")
 	w.want("*6\r\n+OK\r\n:2\r\n$1\r\n2\r\n+OK\r\n-ERR value is not an integer or out of range\r\n*2\r\n$1\r\n2\r\n$-1\r\n")
-	w.send("MULTI\r\nSET a 5\r\nNONSENSE\r\nEXEC\r\nGET a\r\n")
+	w.send("MULTI\r\nSET a 5\r\n*1\r\n$8\r\nNONSENSE\r\nEXEC\r\nGET a\r\n")
 	w.want("+OK\r\n+QUEUED\r\n-ERR unknown command 'NONSENSE'\r\n-EXECABORT Transaction discarded because of previous errors.\r\n$1\r\n2\r\n")
 	w.send("MULTI\r\nSET a 5\r\nDISCARD\r\nGET a\r\nMULTI\r\nEXEC\r\n")
 	w.want("+OK\r\n+QUEUED\r\n+OK\r\n$1\r\n2\r\n+OK\r\n*0\r\n")
