@@ -75,7 +75,7 @@ func (t *TCP) turnAway(raw, conn net.Conn, why error) {
 	if t.context.Err() != nil {
 		return
 	}
-	if t.strangers.pushedOut(raw) {
+	if t.strangers.PushedOut(raw) {
 		why = refuse(refusedCrowd, "too many connections that have not said hello")
 	}
 	reason := refusalOf(why)

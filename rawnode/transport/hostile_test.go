@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/internal/wire"
 )
 
@@ -50,14 +51,14 @@ func hello(class wire.Class) wire.Hello {
 // however many they are.
 func TestManyStrangers(t *testing.T) {
 	a, box := start(t, Config{Node: 1, Listen: "127.0.0.1:0", Peers: map[uint64]string{2: ""}, DialTimeout: time.Hour})
-	conns := strange(t, a, 3*maxStrangers)
+	conns := strange(t, a, 3*strangers.Limit)
 	c, answer := connect(t, a, hello(wire.ClassControl))
 	require.Empty(t, answer.Refused)
 	_, err := c.Write(frameOf(t, heartbeat(2, 1)))
 	require.NoError(t, err)
 	box.next(t)
-	eventually(t, "the oldest are turned away", func() bool { return a.Stats().Refusals[refusedCrowd.String()] >= 2*maxStrangers })
-	require.LessOrEqual(t, a.Stats().Strangers, maxStrangers)
+	eventually(t, "the oldest are turned away", func() bool { return a.Stats().Refusals[refusedCrowd.String()] >= 2*strangers.Limit })
+	require.LessOrEqual(t, a.Stats().Strangers, strangers.Limit)
 	for _, c := range conns {
 		require.NoError(t, c.Close())
 	}
@@ -285,7 +286,7 @@ func FuzzConnection(f *testing.F) {
 			require.NoError(t, tr.Join(group, box))
 		}
 		here, there := net.Pipe()
-		tr.strangers.add(there)
+		tr.strangers.Add(there)
 		tr.spawn(func() { tr.serve(there) })
 		done := make(chan struct{})
 		go func() {
@@ -299,7 +300,7 @@ func FuzzConnection(f *testing.F) {
 		require.NoError(t, here.Close())
 		<-done
 		require.NoError(t, tr.Close())
-		require.Zero(t, tr.strangers.len())
+		require.Zero(t, tr.strangers.Len())
 		require.Zero(t, tr.peer(2).receive.inUse())
 	})
 }

@@ -32,7 +32,7 @@ func (t *TCP) accept() {
 			}
 			continue
 		}
-		t.strangers.add(conn)
+		t.strangers.Add(conn)
 		t.spawn(func() { t.serve(conn) })
 	}
 }
@@ -44,10 +44,10 @@ func (t *TCP) serve(raw net.Conn) {
 	conn, p, who, err := t.welcome(raw)
 	if err != nil {
 		t.turnAway(raw, conn, err)
-		t.strangers.remove(raw)
+		t.strangers.Remove(raw)
 		return
 	}
-	t.strangers.remove(raw)
+	t.strangers.Remove(raw)
 	err = t.read(conn, p, who)
 	t.forget(p, who)
 	t.ended(p, who, err)

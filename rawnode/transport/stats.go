@@ -172,7 +172,7 @@ func (t *TCP) Stats() Stats {
 		Refusals: make(map[string]uint64, numRefusals),
 		Peers:    map[uint64][wire.NumClasses]Traffic{}, ReceiveBytes: map[uint64]int{},
 		Dropped: t.count.dropped.Load(), Unsupported: t.count.unsupported.Load(), NoGroup: t.count.noGroup.Load(),
-		BadFrames: t.count.badFrames.Load(), MemoryRefusals: t.count.memoryRefusals.Load(), Strangers: t.strangers.len(), CertificateErrors: t.count.badCertificates.Load(),
+		BadFrames: t.count.badFrames.Load(), MemoryRefusals: t.count.memoryRefusals.Load(), Strangers: t.strangers.Len(), CertificateErrors: t.count.badCertificates.Load(),
 	}
 	for i := range t.count.refusals {
 		n := t.count.refusals[i].Load()

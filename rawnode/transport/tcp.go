@@ -18,6 +18,7 @@ import (
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/internal/shaping"
+	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
@@ -33,7 +34,7 @@ type TCP struct {
 	context    context.Context // ends at Close
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
-	strangers  *strangers
+	strangers  *strangers.Table
 	lines      quiet.Log[logKind]
 	card       *card // nil without Config.Egress
 	count      counters
@@ -122,7 +123,7 @@ func New(cfg Config) (*TCP, error) {
 // open is New with a keyring, nil for none, and the keyring's clock.
 func open(cfg Config, keys *certs.Keyring, now func() time.Time) (*TCP, error) {
 	cfg = cfg.withDefaults()
-	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, strangers: newStrangers(rand.IntN)}
+	t := &TCP{cfg: cfg, listener: cfg.Listener, keys: keys, now: now, strangers: strangers.New(strangers.Limit, int(wire.NumClasses), rand.IntN)}
 	if cfg.Egress > 0 {
 		t.card = &card{bytesPerSecond: cfg.Egress}
 	}

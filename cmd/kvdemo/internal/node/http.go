@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -46,7 +49,22 @@ func (n *node) newWeb(page http.Handler) *http.Server {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return &http.Server{Handler: mux, ReadHeaderTimeout: stopTimeout, IdleTimeout: time.Minute}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: stopTimeout, IdleTimeout: time.Minute, ConnState: visitors()}
+}
+
+// visitors bounds the connections of a server that asks nobody for a certificate: when
+// there are too many, the address with most loses one.
+func visitors() func(net.Conn, http.ConnState) {
+	table := strangers.New(strangers.Limit, strangerConns, rand.IntN)
+	return func(conn net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			table.Add(conn)
+		case http.StateClosed, http.StateHijacked:
+			table.Remove(conn)
+		case http.StateActive, http.StateIdle:
+		}
+	}
 }
 
 // serveWeb answers until ctx ends.

@@ -6,6 +6,7 @@ package node
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -69,4 +70,37 @@ func TestNotReady(t *testing.T) {
 	require.Contains(t, fetch(t, url+"/metrics", http.StatusOK), `weft_group_has_leader{group="1"} 0`)
 	fetch(t, url+"/debug/pprof/heap", http.StatusNotFound)
 	require.NoError(t, stop())
+}
+
+// visitorConn is a connection that only has an address, and counts the open ones.
+type visitorConn struct {
+	net.Conn
+	ip   net.IP
+	open *int
+}
+
+func (c visitorConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: c.ip} }
+func (c visitorConn) Close() error         { *c.open--; return nil }
+
+// Whoever opens connections and says nothing takes places from its own address only.
+func TestVisitorsOverHTTPAreBounded(t *testing.T) {
+	n := newNode(testConfig(t))
+	require.NoError(t, n.open())
+	defer func() { require.NoError(t, n.close()) }()
+	state := n.newWeb(http.NotFoundHandler()).ConnState
+	prometheus, strangers := 1, 0
+	state(&visitorConn{ip: net.IPv4(10, 0, 0, 1), open: &prometheus}, http.StateNew)
+	for range 2000 {
+		strangers++
+		state(&visitorConn{ip: net.IPv4(10, 0, 0, 2), open: &strangers}, http.StateNew)
+	}
+	require.Equal(t, 511, strangers)
+	require.Equal(t, 1, prometheus)
+	gone := &visitorConn{ip: net.IPv4(10, 0, 0, 3), open: &strangers}
+	state(gone, http.StateNew)
+	require.Equal(t, 510, strangers)
+	state(gone, http.StateClosed)
+	strangers++
+	state(&visitorConn{ip: net.IPv4(10, 0, 0, 2), open: &strangers}, http.StateNew)
+	require.Equal(t, 511, strangers, "a connection that ends leaves a place")
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
+	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/metrics"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
@@ -44,6 +46,9 @@ const (
 	stopTimeout = 5 * time.Second
 	// clientsTimeout is what clients get, at least, to read the ends of their calls.
 	clientsTimeout = time.Second
+	// strangerConns is how many connections without a known client an address can have
+	// before they push out each other.
+	strangerConns = 8
 	// queueBytes bounds the commands that wait at a node, in all groups.
 	queueBytes = 128 << 20
 )
@@ -337,7 +342,10 @@ func stopHost(h *rawnode.Host) error {
 }
 
 func (n *node) newServer() error {
-	clients := &secure.Server{Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused}
+	clients := &secure.Server{
+		Node: n.cfg.ID, Admin: kvpb.Admin_ServiceDesc.ServiceName, Refused: n.clientRefused,
+		Strangers: strangers.New(strangers.Limit, strangerConns, rand.IntN),
+	}
 	if n.cfg.TLS != (certs.Files{}) {
 		var err error
 		if clients.Keyring, err = certs.NewKeyring(n.cfg.TLS); err != nil {

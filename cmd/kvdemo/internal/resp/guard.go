@@ -46,7 +46,10 @@ func (l *guarded) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{Conn: conn, secure: l.server.cfg.Secure, budget: &l.server.budget, patience: l.server.patience}, nil
+	if l.server.cfg.Secure != nil {
+		l.server.cfg.Strangers.Add(conn)
+	}
+	return &guard{Conn: conn, raw: conn, server: l.server}, nil
 }
 
 // guard is a connection that ends when the client sends what is no command, or too
@@ -54,12 +57,12 @@ func (l *guarded) Accept() (net.Conn, error) {
 // number of arguments keeps it busy for hours. The connection also ends when the client
 // does not read. Reads are for one goroutine, and so are writes.
 type guard struct {
-	net.Conn
-	secure func(net.Conn) (net.Conn, error)
-	budget *budget
-	// patience is how long a write may take.
-	patience time.Duration
+	net.Conn // perhaps with TLS; set by the reader under swap
+	swap     sync.Mutex
+	raw      net.Conn // the same without
+	server   *Server
 
+	entered atomic.Bool // it has a client's place
 	frame   frame
 	pending int64 // bytes of an unfinished command that count in the budget
 	once    sync.Once
@@ -73,22 +76,44 @@ var errRefused = errors.New("refused")
 // handshake secures the connection.
 func (g *guard) handshake() error {
 	g.once.Do(func() {
-		if g.secure == nil {
-			return
+		if g.err = g.secure(); g.err == nil {
+			g.err = g.enter()
 		}
-		_ = g.Conn.SetDeadline(time.Now().Add(handshakeTimeout)) // a connection that is gone says so
-		conn, err := g.secure(g.Conn)
-		if conn != nil {
-			g.Conn = conn
-		}
-		if err != nil {
-			g.err = fmt.Errorf("%w: %w", errRefused, err)
+		if g.err != nil {
 			g.refuse(g.err)
-			return
 		}
-		_ = g.Conn.SetDeadline(time.Time{})
 	})
 	return g.err
+}
+
+// secure has Config.Secure look at the connection.
+func (g *guard) secure() error {
+	secure := g.server.cfg.Secure
+	if secure == nil {
+		return nil
+	}
+	_ = g.Conn.SetDeadline(time.Now().Add(handshakeTimeout)) // a connection that is gone says so
+	conn, err := secure(g.raw)
+	if conn != nil {
+		g.swap.Lock()
+		g.Conn = conn
+		g.swap.Unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return g.Conn.SetDeadline(time.Time{})
+}
+
+// enter makes the connection a client's, which is no stranger any more.
+func (g *guard) enter() error {
+	if s := g.server; s.clients.Add(1) > s.maxClients {
+		s.clients.Add(-1)
+		return errors.New("max number of clients reached")
+	}
+	g.entered.Store(true)
+	g.server.cfg.Strangers.Remove(g.raw)
+	return nil
 }
 
 // refuse tells the client why its connection ends, and waits a moment until the client
@@ -114,8 +139,8 @@ func (g *guard) Read(p []byte) (int, error) {
 		return 0, bad
 	}
 	g.count(int64(g.frame.bytes))
-	if g.pending > 0 && g.budget.used.Load() > maxPendingBytes {
-		bad := fmt.Errorf("%w: clients have sent %d bytes of commands without their ends, want at most %d; try again later", errRefused, g.budget.used.Load(), int64(maxPendingBytes))
+	if g.pending > 0 && g.server.budget.used.Load() > maxPendingBytes {
+		bad := fmt.Errorf("%w: clients have sent %d bytes of commands without their ends, want at most %d; try again later", errRefused, g.server.budget.used.Load(), int64(maxPendingBytes))
 		g.refuse(bad)
 		return 0, bad
 	}
@@ -128,7 +153,7 @@ func (g *guard) count(n int64) {
 		n = 0 // not worth the traffic
 	}
 	if n != g.pending {
-		g.budget.used.Add(n - g.pending)
+		g.server.budget.used.Add(n - g.pending)
 		g.pending = n
 	}
 }
@@ -138,7 +163,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.patience)); err != nil {
+	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.server.patience)); err != nil {
 		return 0, err
 	}
 	return g.Conn.Write(p)
@@ -146,8 +171,16 @@ func (g *guard) Write(p []byte) (int, error) {
 
 // Close implements net.Conn.
 func (g *guard) Close() error {
-	g.closing.Do(func() { g.budget.used.Add(-g.pending) })
-	return g.Conn.Close()
+	g.closing.Do(func() { g.server.budget.used.Add(-g.pending) })
+	if g.entered.Swap(false) {
+		g.server.clients.Add(-1)
+	}
+	g.swap.Lock()
+	conn := g.Conn
+	g.swap.Unlock()
+	err := conn.Close()
+	g.server.cfg.Strangers.Remove(g.raw)
+	return err
 }
 
 // frame follows the frames of a client's commands, byte by byte: "*2\r\n$3\r\nGET\r\n..."

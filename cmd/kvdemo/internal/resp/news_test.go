@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/internal/strangers"
 )
 
 func TestSubscribersHearOfChanges(t *testing.T) {
@@ -140,4 +141,33 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	require.Eventually(t, func() bool { return s.clients.Load() == 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, s.Close())
 	require.NoError(t, <-served)
+}
+
+// A connection that has not shown who it is has no client's place, however many there are.
+func TestHandshakesThatSayNothingTakeNoPlace(t *testing.T) {
+	secure := func(raw net.Conn) (net.Conn, error) {
+		var word [1]byte
+		if _, err := io.ReadFull(raw, word[:]); err != nil || word[0] != '!' {
+			return nil, fmt.Errorf("who are you? %w", err)
+		}
+		return raw, nil
+	}
+	s := New(Config{Backend: newGroups(t, 1), Secure: secure, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s.maxClients = 2
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	for range strangers.Limit + 50 {
+		dialWire(t, l.Addr().String())
+	}
+	require.Eventually(t, func() bool { return s.cfg.Strangers.Len() == strangers.Limit }, time.Minute, time.Millisecond)
+	require.Zero(t, s.clients.Load())
+	one := dialWire(t, l.Addr().String())
+	one.send("!PING\r\n")
+	one.want("+PONG\r\n")
+	require.EqualValues(t, 1, s.clients.Load())
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
+	require.Eventually(t, func() bool { return s.cfg.Strangers.Len() == 0 && s.clients.Load() == 0 }, time.Minute, time.Millisecond)
 }

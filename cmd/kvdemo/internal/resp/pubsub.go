@@ -130,7 +130,6 @@ func (u *subscriber) serve(rest []redcon.Command, from []uint64) {
 	cancel()
 	sending.Wait()
 	_ = u.conn.NetConn().Close() // twice does no harm
-	u.server.clients.Add(-1)
 }
 
 func (u *subscriber) gone() bool {

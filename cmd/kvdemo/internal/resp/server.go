@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/strangers"
 )
 
 // Backend is what the front needs of a node. Its methods are called by several
@@ -68,6 +70,9 @@ type Config struct {
 	// by TLS, or says why it refuses the client; it may wait for the client. The
 	// connection is closed after an error, which the client is told.
 	Secure func(net.Conn) (net.Conn, error)
+	// Strangers has the connections for which Secure has not answered yet; nil: a table of
+	// the server's own.
+	Strangers *strangers.Table
 	// Timeout bounds a command; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Log must be set.
@@ -100,6 +105,9 @@ type Server struct {
 func New(cfg Config) *Server {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.Strangers == nil {
+		cfg.Strangers = strangers.New(strangers.Limit, 1, rand.IntN)
 	}
 	s := &Server{cfg: cfg, maxClients: MaxClients, patience: slowClient}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -144,13 +152,8 @@ func closeListener(l net.Listener) error {
 	return nil
 }
 
-// accept admits a client unless there are too many.
+// accept is told of a connection, whose guard decides whether its client may come in.
 func (s *Server) accept(conn redcon.Conn) bool {
-	if s.clients.Add(1) > s.maxClients {
-		s.clients.Add(-1)
-		conn.WriteError("ERR max number of clients reached") // it is sent as redcon closes the connection
-		return false
-	}
 	conn.SetContext(&client{server: s, id: s.ids.Add(1)})
 	return true
 }
@@ -160,7 +163,6 @@ func (s *Server) closed(conn redcon.Conn, err error) {
 	if !ok || c.detached {
 		return // the subscriber's own loop goes on
 	}
-	s.clients.Add(-1)
 	if err != nil {
 		s.cfg.Log.Debug("a client's connection ended", "from", conn.RemoteAddr(), "error", err)
 	}

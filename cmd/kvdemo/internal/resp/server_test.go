@@ -257,10 +257,11 @@ func TestGarbageEndsItsConnectionOnly(t *testing.T) {
 }
 
 func TestUnfinishedCommandsOfAllClientsAreBounded(t *testing.T) {
-	b := &budget{}
+	s := New(Config{})
+	b := &s.budget
 	b.used.Store(maxPendingBytes)
 	ours, theirs := net.Pipe()
-	g := &guard{Conn: ours, budget: b}
+	g := &guard{Conn: ours, raw: ours, server: s}
 	go func() {
 		_, _ = io.WriteString(theirs, "*2\r\n$4000000\r\n"+strings.Repeat("x", MaxInlineBytes))
 		_, _ = io.Copy(io.Discard, theirs) // what the guard says

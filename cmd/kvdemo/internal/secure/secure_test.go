@@ -5,6 +5,7 @@ package secure
 
 import (
 	"crypto/tls"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/strangers"
 )
 
 // A node and a client of the same authority and cluster talk; all others are
@@ -52,7 +54,7 @@ func TestTLS(t *testing.T) {
 			keyring, err := certs.NewKeyring(c.server)
 			require.NoError(t, err)
 			why := []Refusal{}
-			info, err := handshake(&Server{Keyring: keyring, Refused: func(r Refusal, _ net.Addr, _ error) { why = append(why, r) }}, c.client)
+			info, err := handshake(&Server{Keyring: keyring, Strangers: strangers.New(strangers.Limit, 1, rand.IntN), Refused: func(r Refusal, _ net.Addr, _ error) { why = append(why, r) }}, c.client)
 			if c.want == "" {
 				require.NoError(t, err)
 				require.NoError(t, info.refused)

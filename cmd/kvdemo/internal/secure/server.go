@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	"github.com/weftraft/weft/internal/certs"
+	"github.com/weftraft/weft/internal/strangers"
 )
 
 // Refusal says why a client was refused.
@@ -34,12 +35,13 @@ const (
 	RefusedNone                       // the client shows no certificate
 	RefusedCertificate                // the client's certificate is not believed, or of another cluster
 	RefusedRole                       // the certificate is for something else than what it is used for
+	RefusedCrowd                      // there were too many connections of strangers
 	NumRefusals                       // how many there are
 )
 
 // String returns the reason in words.
 func (r Refusal) String() string {
-	return [...]string{"plain or TLS", "handshake", "no certificate", "certificate", "role"}[r]
+	return [...]string{"plain or TLS", "handshake", "no certificate", "certificate", "role", "crowd"}[r]
 }
 
 // Server is how a node talks to clients: with TLS, or without. A connection that it
@@ -51,6 +53,9 @@ type Server struct {
 	// Admin is the name of the gRPC service that wants a certificate for
 	// administrators.
 	Admin string
+	// Strangers has the connections that have shown no good certificate, or, without
+	// TLS, nothing at all.
+	Strangers *strangers.Table
 	// Refused is told of connections and calls that are refused. It does not wait.
 	Refused func(why Refusal, from net.Addr, err error)
 }
@@ -99,23 +104,66 @@ const firstOfTLS = 22
 // refusedLasts is how long a connection that is refused may stay.
 const refusedLasts = 5 * time.Second
 
-// ServerHandshake implements credentials.TransportCredentials.
+// ServerHandshake implements credentials.TransportCredentials. A connection that is
+// refused stays a stranger until it ends.
 func (s serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	s.Strangers.Add(raw)
+	conn, info, err := s.greet(raw)
+	if i, ok := info.(authInfo); err == nil && ok && i.refused != nil {
+		return &stranger{Conn: conn, gone: func() { s.Strangers.Remove(raw) }}, info, nil
+	}
+	s.Strangers.Remove(raw)
+	return conn, info, err
+}
+
+// stranger is a connection that is not trusted.
+type stranger struct {
+	net.Conn
+	gone func()
+}
+
+// Close implements net.Conn.
+func (c *stranger) Close() error {
+	defer c.gone()
+	return c.Conn.Close()
+}
+
+// tell reports a refused connection.
+func (s *Server) tell(why Refusal, raw net.Conn, err error) {
+	if s.Strangers.PushedOut(raw) {
+		why, err = RefusedCrowd, errCrowd
+	}
+	s.Refused(why, raw.RemoteAddr(), err)
+}
+
+// silent returns the error of a connection on which nothing was said. A port is often
+// tried in this way, so only those are reported that had no choice.
+func (s *Server) silent(raw net.Conn, err error) error {
+	if s.Strangers.PushedOut(raw) {
+		s.tell(RefusedCrowd, raw, errCrowd)
+	}
+	return err
+}
+
+var errCrowd = errors.New("too many connections have shown no good certificate; this one was drawn among those of its address")
+
+// greet finds out who the client is.
+func (s serverCredentials) greet(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn := &peeked{Conn: raw, unread: true}
 	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
-		return nil, nil, err // nothing was said
+		return nil, nil, s.silent(raw, err)
 	}
 	isTLS := conn.first[0] == firstOfTLS
 	switch {
 	case s.Keyring == nil && isTLS:
 		err := errors.New("a client speaks TLS, this node does not: give both certificates, or neither")
-		s.Refused(RefusedPlain, raw.RemoteAddr(), err)
+		s.tell(RefusedPlain, raw, err)
 		hint(raw, "HTTP/1.1 400 Bad Request\r\n\r\nThis node does not speak TLS.\n")
 		return nil, nil, err
 	case s.Keyring == nil:
 		return conn, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
 	case !isTLS:
-		s.Refused(RefusedPlain, raw.RemoteAddr(), errors.New("a client speaks no TLS, this node wants it"))
+		s.tell(RefusedPlain, raw, errors.New("a client speaks no TLS, this node wants it"))
 		return s.refuse(conn, fmt.Errorf("node %d wants a certificate: give --tls-cert, --tls-key and --tls-ca", s.Node))
 	}
 	return s.handshake(conn, "h2")
@@ -131,28 +179,29 @@ func (s serverCredentials) handshake(conn *peeked, protocols ...string) (net.Con
 	})
 	if err := secure.Handshake(); err != nil {
 		err = fmt.Errorf("TLS handshake (the client may not trust this node's authority, or be of another cluster): %w", err)
-		s.Refused(RefusedHandshake, raw.RemoteAddr(), err)
+		s.tell(RefusedHandshake, raw, err)
 		return nil, nil, err
 	}
 	w, why, err := believe(secure.ConnectionState().PeerCertificates, own)
 	if err != nil {
-		s.Refused(why, raw.RemoteAddr(), err)
+		s.tell(why, raw, err)
 		return s.refuse(secure, err)
 	}
 	return secure, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}, who: w}, nil
 }
 
 // Admit makes the connection of a client that speaks another protocol than gRPC a TLS
-// connection, of which nothing was read. An error says why the client is refused; the
+// connection, of which nothing was read, and which the caller has among Strangers. An
+// error says why the client is refused; the
 // caller tells the client, on the connection returned if there is one, and closes it.
 func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
 	conn := &peeked{Conn: raw, unread: true}
 	if _, err := io.ReadFull(raw, conn.first[:]); err != nil {
-		return nil, err // nothing was said
+		return nil, s.silent(raw, err)
 	}
 	if conn.first[0] != firstOfTLS {
 		err := fmt.Errorf("node %d wants TLS and a certificate", s.Node)
-		s.Refused(RefusedPlain, raw.RemoteAddr(), err)
+		s.tell(RefusedPlain, raw, err)
 		return nil, err
 	}
 	secured, info, err := serverCredentials{s}.handshake(conn)

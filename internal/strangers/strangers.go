@@ -1,32 +1,34 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package transport
+// Package strangers bounds the connections whose other ends have not said who they are.
+package strangers
 
 import (
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
-
-	"github.com/weftraft/weft/internal/wire"
 )
 
-// maxStrangers bounds the connections before their hello.
-const maxStrangers = 512
+// Limit is how many strangers a port has use for.
+const Limit = 512
 
-// strangers are the connections before their hello, by source. When there are too many,
+// Table has the connections of strangers, by source. When there are too many,
 // the source with most connections loses one, drawn at random: a fast-dialing stranger
 // takes places from itself. Sources with no more connections than a peer may have count
 // as equal. A peer that shares its source with strangers, or meets strangers of very
 // many sources, has a chance with each dial, however distant the peer is.
-type strangers struct {
-	random func(n int) int // below n
+//
+// The methods may be called by several goroutines.
+type Table struct {
+	limit, fair int
+	random      func(n int) int // below n
 
 	mu      sync.Mutex
 	n       int // of all sources
 	sources []*source
-	gone    map[net.Conn]bool // was closed, not yet known to the goroutine that serves it
+	gone    map[net.Conn]bool // was closed, not yet known to the caller
 }
 
 // source is an address, or a network, of possibly one stranger.
@@ -35,8 +37,10 @@ type source struct {
 	conns  []net.Conn // never empty, in no order
 }
 
-func newStrangers(random func(n int) int) *strangers {
-	return &strangers{random: random, gone: map[net.Conn]bool{}}
+// New returns a table of at most limit connections, 1 or more. A source with up to fair of
+// them counts as one with few. random returns a number below n.
+func New(limit, fair int, random func(n int) int) *Table {
+	return &Table{limit: limit, fair: fair, random: random, gone: map[net.Conn]bool{}}
 }
 
 // sourceOf returns where a connection comes from: an address, or with IPv6 a network,
@@ -55,10 +59,11 @@ func sourceOf(conn net.Conn) netip.Prefix {
 	return prefix
 }
 
-func (s *strangers) add(conn net.Conn) {
+// Add takes a connection in. If there are too many, one is closed, perhaps this one.
+func (s *Table) Add(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.n == maxStrangers {
+	if s.n == s.limit {
 		s.pushOut()
 	}
 	s.n++
@@ -70,17 +75,17 @@ func (s *strangers) add(conn net.Conn) {
 	s.sources = append(s.sources, &source{prefix, []net.Conn{conn}})
 }
 
-func (s *strangers) find(prefix netip.Prefix) int {
+func (s *Table) find(prefix netip.Prefix) int {
 	return slices.IndexFunc(s.sources, func(from *source) bool { return from.prefix == prefix })
 }
 
 // pushOut closes a connection of a source with the most.
-func (s *strangers) pushOut() {
+func (s *Table) pushOut() {
 	most := 0
 	for _, from := range s.sources {
 		most = max(most, len(from.conns))
 	}
-	if most <= int(wire.NumClasses) { // a peer needs a connection for each class
+	if most <= s.fair {
 		most = 0
 	}
 	i, j, among := 0, 0, 0
@@ -99,7 +104,7 @@ func (s *strangers) pushOut() {
 }
 
 // drop takes the j-th connection of a source out.
-func (s *strangers) drop(i, j int) {
+func (s *Table) drop(i, j int) {
 	from := s.sources[i]
 	from.conns = slices.Delete(from.conns, j, j+1)
 	if len(from.conns) == 0 {
@@ -108,8 +113,9 @@ func (s *strangers) drop(i, j int) {
 	s.n--
 }
 
-// remove forgets a connection.
-func (s *strangers) remove(conn net.Conn) {
+// Remove forgets a connection: its other end is known, or it has ended. Remove of another
+// connection does nothing.
+func (s *Table) Remove(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.gone, conn)
@@ -122,14 +128,15 @@ func (s *strangers) remove(conn net.Conn) {
 	}
 }
 
-// pushedOut reports whether a connection was closed because there were too many.
-func (s *strangers) pushedOut(conn net.Conn) bool {
+// PushedOut reports, until Remove, whether a connection was closed because there were too many.
+func (s *Table) PushedOut(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.gone[conn]
 }
 
-func (s *strangers) len() int {
+// Len returns how many strangers there are.
+func (s *Table) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.n
