@@ -92,6 +92,7 @@ type node struct {
 	watches  *watches
 	closeAll []func() error
 
+	secret  atomic.Pointer[[]byte]            // of sessions, once it is known
 	refused [secure.NumRefusals]atomic.Uint64 // clients
 	lines   quiet.Log[secure.Refusal]
 

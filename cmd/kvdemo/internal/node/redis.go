@@ -58,7 +58,7 @@ func (b redisBackend) Barrier(ctx context.Context, groups ...uint64) error {
 
 // Transact implements resp.Backend.
 func (b redisBackend) Transact(ctx context.Context, group uint64, x *kv.Txn) (kv.Result, error) {
-	_, r, err := b.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x})
+	_, r, err := b.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, nil)
 	var call *rawnode.CallError
 	if errors.As(err, &call) && !errors.Is(call, rawnode.ErrRefused) {
 		err = unknownOutcome{err}

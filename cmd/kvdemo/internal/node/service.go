@@ -18,7 +18,6 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/session"
 )
 
 const (
@@ -49,7 +48,9 @@ type service struct {
 	// await returns when the groups are known to be all there are, or an error.
 	await func(ctx context.Context) error
 	// enable returns when a group takes what a level has; nil: each does.
-	enable  func(ctx context.Context, group uint64, level int) error
+	enable func(ctx context.Context, group uint64, level int) error
+	// secret returns the cluster's secret of sessions.
+	secret  func(ctx context.Context) ([]byte, error)
 	watches *watches
 	status  func() *kvpb.StatusResponse
 	id      uint64      // of this node
@@ -58,7 +59,7 @@ type service struct {
 
 func (n *node) newService() *service {
 	s := &service{
-		await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads, watches: n.watches,
+		await: n.await, status: n.status, id: n.cfg.ID, reads: &n.reads, watches: n.watches, secret: n.sessionsSecret,
 		enable: func(ctx context.Context, group uint64, level int) error {
 			return n.enable(ctx, n.groups[group-1], level)
 		},
@@ -133,14 +134,13 @@ func (s *service) write(ctx context.Context, c kv.Command, in *kvpb.Session) (ui
 	if err := kv.CheckKey(c.Key); err != nil {
 		return 0, kv.Result{}, toStatus(err)
 	}
-	if c.Session = session.ID(in.GetId()); c.Session != 0 {
-		// A session has one write under way: those before are acknowledged.
-		c.Sequence, c.Acknowledged = in.GetSequence(), max(in.GetSequence(), 1)-1
-	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
 	if err := s.await(ctx); err != nil {
 		return 0, kv.Result{}, err
+	}
+	if err := s.inSession(ctx, &c, in); err != nil {
+		return 0, kv.Result{}, toStatus(err)
 	}
 	index, r, err := s.of(c.Key).propose(ctx, c)
 	if c.Op == kv.OpPart {
@@ -217,7 +217,11 @@ func (s *service) OpenSession(ctx context.Context, req *kvpb.OpenSessionRequest)
 	if err != nil {
 		return nil, toStatus(unseen("open a session", err))
 	}
-	return &kvpb.OpenSessionResponse{Id: uint64(r.Session), Group: group, Groups: uint32(len(s.groups))}, nil
+	id, err := s.seal(ctx, r.Session)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &kvpb.OpenSessionResponse{Id: id, Group: group, Groups: uint32(len(s.groups))}, nil
 }
 
 func (s *service) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetResponse, error) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/rawnode/session"
 )
 
 // maxTTL bounds what a client may ask for: a hundred years.
@@ -30,11 +29,7 @@ func (s *service) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnRespo
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	c := kv.Command{Op: kv.OpTxn, Txn: x, Session: session.ID(req.GetSession().GetId())}
-	if c.Session != 0 {
-		c.Sequence, c.Acknowledged = req.GetSession().GetSequence(), max(req.GetSession().GetSequence(), 1)-1
-	}
-	index, r, err := s.transact(ctx, group, c)
+	index, r, err := s.transact(ctx, group, kv.Command{Op: kv.OpTxn, Txn: x}, req.GetSession())
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -50,13 +45,16 @@ func (s *service) Txn(ctx context.Context, req *kvpb.TxnRequest) (*kvpb.TxnRespo
 }
 
 // transact replicates a transaction in a group.
-func (s *service) transact(ctx context.Context, group uint64, c kv.Command) (uint64, kv.Result, error) {
-	if _, err := c.Checked(); err != nil {
-		return 0, kv.Result{}, err
-	}
+func (s *service) transact(ctx context.Context, group uint64, c kv.Command, in *kvpb.Session) (uint64, kv.Result, error) {
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
 	if err := s.await(ctx); err != nil {
+		return 0, kv.Result{}, err
+	}
+	if err := s.inSession(ctx, &c, in); err != nil {
+		return 0, kv.Result{}, err
+	}
+	if _, err := c.Checked(); err != nil {
 		return 0, kv.Result{}, err
 	}
 	if s.enable != nil {

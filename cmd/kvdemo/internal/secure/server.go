@@ -78,6 +78,19 @@ type authInfo struct {
 // AuthType implements credentials.AuthInfo.
 func (authInfo) AuthType() string { return "weft" }
 
+// Holder returns the role and name in the certificate of a call's client, empty if clients
+// need none.
+func Holder(ctx context.Context) string {
+	p, _ := peer.FromContext(ctx)
+	if p == nil {
+		return ""
+	}
+	if info, ok := p.AuthInfo.(authInfo); ok && info.who.role != "" {
+		return info.who.role + " " + info.who.name
+	}
+	return ""
+}
+
 // admit decides about a call by its name and the client's certificate.
 func (s *Server) admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	p, _ := peer.FromContext(ctx)
