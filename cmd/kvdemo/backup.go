@@ -256,7 +256,7 @@ func newRestore() *cobra.Command {
 		Long: "restore puts the keys of a backup into a cluster, which may have another number of nodes and\n" +
 			"groups than the one that the backup is of, and must have no keys. The file is checked as a\n" +
 			"whole before, and all values are compared at the end. A restore that was cut short is begun\n" +
-			"again with --force.",
+			"again with --force, which also removes keys that the file has and whose deadlines have passed.",
 		Example: "  kvdemo restore monday.backup --endpoints 10.0.0.7:7300",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -301,7 +301,7 @@ func restoreFrom(ctx context.Context, c *client.Client, file string, force bool)
 	if err != nil {
 		return r, err
 	}
-	x := restore{c: c, digests: map[string][sha256.Size]byte{}}
+	x := restore{c: c, force: force, digests: map[string][sha256.Size]byte{}}
 	x.writes, ctx = errgroup.WithContext(ctx)
 	x.writes.SetLimit(restoreWrites)
 	err = x.all(ctx, in)
@@ -318,6 +318,7 @@ func restoreFrom(ctx context.Context, c *client.Client, file string, force bool)
 // restore is one under way.
 type restore struct {
 	c             *client.Client
+	force         bool // there may be keys, for example of a restore that was cut short
 	writes        *errgroup.Group
 	digests       map[string][sha256.Size]byte // of the values without deadlines
 	keys, expired uint64
@@ -345,14 +346,13 @@ func (x *restore) all(ctx context.Context, in *backup.Reader) error {
 
 // one puts a key. A value of more than 1 MiB goes while the file is read.
 func (x *restore) one(ctx context.Context, e backup.Entry, in io.Reader) error {
-	ttl := uint64(0)
-	if e.Deadline != 0 {
-		left := e.Deadline - time.Now().UnixMilli()
-		if left <= 0 {
-			x.expired++
-			return nil
+	ttl, expired := left(e)
+	if expired {
+		x.expired++
+		if x.force {
+			x.writes.Go(func() error { return x.remove(ctx, e.Key) })
 		}
-		ttl = uint64(left)
+		return nil
 	}
 	x.keys++
 	digest := sha256.New()
@@ -362,12 +362,14 @@ func (x *restore) one(ctx context.Context, e backup.Entry, in io.Reader) error {
 		return x.typed(ctx, e, ttl, value, digest)
 	}
 	if e.Size > kv.MaxInlineBytes {
-		_, err := x.c.PutFrom(ctx, e.Key, value, e.Size)
-		if err == nil && ttl != 0 {
-			return x.c.Expire(ctx, e.Key, ttl)
+		if _, err := x.c.PutFrom(ctx, e.Key, value, e.Size); err != nil {
+			return err
+		}
+		if e.Deadline != 0 {
+			return x.end(ctx, e)
 		}
 		x.digests[e.Key] = [sha256.Size]byte(digest.Sum(nil))
-		return err
+		return nil
 	}
 	b, err := io.ReadAll(value)
 	if err != nil {
@@ -385,6 +387,32 @@ func (x *restore) one(ctx context.Context, e backup.Entry, in io.Reader) error {
 		return err
 	})
 	return nil
+}
+
+// left returns how many milliseconds a key has, 0 without a deadline, and whether the
+// deadline has passed.
+func left(e backup.Entry) (ttl uint64, expired bool) {
+	if e.Deadline == 0 {
+		return 0, false
+	}
+	ms := e.Deadline - time.Now().UnixMilli()
+	return uint64(max(0, ms)), ms <= 0
+}
+
+// end sets the deadline of a value that was put, which took a while.
+func (x *restore) end(ctx context.Context, e backup.Entry) error {
+	ttl, expired := left(e)
+	if expired {
+		x.keys--
+		x.expired++
+		return x.remove(ctx, e.Key)
+	}
+	return x.c.Expire(ctx, e.Key, ttl)
+}
+
+func (x *restore) remove(ctx context.Context, key string) error {
+	_, _, err := x.c.Delete(ctx, key)
+	return err
 }
 
 // typed puts a hash or a sorted set, piece by piece. A key of before is removed first.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/backup"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
@@ -158,4 +160,48 @@ func checkDamagedBackup(t *testing.T, file string) {
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".kvdemo-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A restore that was cut short can leave a value whose deadline is not set yet. Begun again
+// behind the deadline, it removes the value, which would stay without an end.
+func TestRestoreBegunAgainRemovesWhatHasExpired(t *testing.T) {
+	large := bytes.Repeat([]byte("large"), 500_000)
+	file := filepath.Join(t.TempDir(), "a.backup")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	w, err := backup.NewWriter(f, backup.Header{Cluster: 1, Groups: []uint64{1}, Made: time.Now()})
+	require.NoError(t, err)
+	soon, past := time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(-time.Second).UnixMilli()
+	for _, e := range []struct {
+		key      string
+		value    []byte
+		deadline int64
+	}{{"large, later", large, soon}, {"large, past", large, past}, {"small, past", []byte("s"), past}, {"stays", []byte("v"), 0}} {
+		require.NoError(t, w.Begin(backup.Entry{Key: e.key, Size: int64(len(e.value)), Deadline: e.deadline, Type: kv.TypeString}))
+		_, err := w.Write(e.value)
+		require.NoError(t, err)
+	}
+	_, err = w.Close()
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	a := newAlone(t)
+	a.while(func() {
+		eventually(t, "the cluster to serve", func() bool { return a.do("ls").code == 0 })
+		c, err := client.New(client.Config{Endpoints: []string{a.endpoint}, Timeout: limit})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, c.Close()) }()
+		for _, key := range []string{"large, later", "large, past", "small, past"} { // as the first restore left them
+			_, err := c.PutFrom(t.Context(), key, bytes.NewReader(large), int64(len(large)))
+			require.NoError(t, err)
+		}
+		r := a.do("restore", file, "--force")
+		require.Zero(t, r.code, r.err)
+		require.Contains(t, r.out, "2 keys restored from ")
+		require.Contains(t, r.out, "2 were left out because their deadlines have passed")
+		require.Equal(t, "large, later\nstays\n", regexp.MustCompile(` +\d+\n`).ReplaceAllString(strings.SplitAfterN(a.do("ls").out, "\n", 2)[1], "\n"))
+		ttl, err := c.Txn(t.Context(), &kvpb.TxnRequest{Then: []*kvpb.Action{{Kind: kvpb.Action_TTL, Key: "large, later"}}})
+		require.NoError(t, err)
+		require.InDelta(t, soon, ttl.GetResults()[0].GetDeadlineMs(), 60_000)
+	})
 }

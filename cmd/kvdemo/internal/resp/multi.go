@@ -20,14 +20,21 @@ func doMulti(c *client, conn redcon.Conn, _ [][]byte) {
 	conn.WriteString("OK")
 }
 
-// queue keeps a command for EXEC.
-func (c *client) queue(conn redcon.Conn, p *plan) {
-	c.size += p.size()
+// queued is a command that waits for EXEC. The plan is made again then, because times to
+// live count from EXEC.
+type queued struct {
+	command
+	text redcon.Command
+}
+
+// queue keeps a command, whose plan is good, for EXEC.
+func (c *client) queue(conn redcon.Conn, q queued, p *plan) {
+	c.size += max(p.size(), len(q.text.Raw))
 	if c.size > kv.MaxCommandBytes || len(c.queued) >= kv.MaxTxnItems/2 {
 		c.fail(conn, fmt.Sprintf("ERR a transaction of %d bytes and %d commands, want at most %d and %d", c.size, len(c.queued)+1, kv.MaxCommandBytes, kv.MaxTxnItems/2))
 		return
 	}
-	c.queued = append(c.queued, p)
+	c.queued = append(c.queued, q)
 	conn.WriteString("QUEUED")
 }
 
@@ -62,7 +69,14 @@ func doExec(c *client, conn redcon.Conn, _ [][]byte) {
 	for _, w := range c.watched {
 		x.Compares = append(x.Compares, w.Compare)
 	}
-	for _, p := range c.queued {
+	var plans []*plan
+	for _, q := range c.queued {
+		p, err := q.plan(q.text.Args[1:], c.server.now())
+		if err != nil { // a time that was the last possible one
+			conn.WriteError("EXECABORT Transaction discarded because of: " + clean(err.Error()))
+			return
+		}
+		plans = append(plans, p)
 		x.Then = append(x.Then, p.actions...)
 	}
 	ctx, cancel := c.server.context()
@@ -76,9 +90,9 @@ func doExec(c *client, conn redcon.Conn, _ [][]byte) {
 		conn.WriteRaw([]byte("*-1\r\n")) // as EXEC answers when a watched key has changed
 		return
 	}
-	conn.WriteArray(len(c.queued))
+	conn.WriteArray(len(plans))
 	results := r.Actions
-	for _, p := range c.queued {
+	for _, p := range plans {
 		n := len(p.actions)
 		p.reply(conn, results[:n])
 		results = results[n:]

@@ -81,7 +81,7 @@ func (c *client) batch(first *plan) []*plan {
 	groups := first.groups(count)
 	items, size, values, writes := len(first.actions), first.size(), first.values(), first.writes
 	for len(c.pipeline) > 0 {
-		p := planOf(c.pipeline[0])
+		p := planOf(c.pipeline[0], c.server.now())
 		if p == nil {
 			break
 		}
@@ -105,12 +105,12 @@ func (c *client) batch(first *plan) []*plan {
 }
 
 // planOf returns the plan of a command in a pipeline, nil if it is none on keys, or wrong.
-func planOf(cmd redcon.Command) *plan {
+func planOf(cmd redcon.Command, now time.Time) *plan {
 	command, ok := commands[upper(cmd.Args[0])]
 	if !ok || command.plan == nil || !command.takes(len(cmd.Args)-1) {
 		return nil
 	}
-	p, err := command.plan(cmd.Args[1:], time.Now())
+	p, err := command.plan(cmd.Args[1:], now)
 	if err != nil {
 		return nil
 	}

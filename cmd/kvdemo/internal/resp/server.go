@@ -90,7 +90,9 @@ type Server struct {
 	maxClients int64
 	// patience is slowClient, but in tests.
 	patience time.Duration
-	ids      atomic.Int64
+	// now is time.Now, but in tests.
+	now func() time.Time
+	ids atomic.Int64
 	// ctx ends with the server.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -109,7 +111,7 @@ func New(cfg Config) *Server {
 	if cfg.Strangers == nil {
 		cfg.Strangers = strangers.New(strangers.Limit, 1, rand.IntN)
 	}
-	s := &Server{cfg: cfg, maxClients: MaxClients, patience: slowClient}
+	s := &Server{cfg: cfg, maxClients: MaxClients, patience: slowClient, now: time.Now}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.redcon = redcon.NewServerNetwork("tcp", "", s.handle, s.accept, s.closed)
 	s.redcon.AcceptError = func(err error) {
@@ -180,7 +182,7 @@ type client struct {
 
 	// Of MULTI: the commands that wait for EXEC, and whether one of them was wrong.
 	multi   bool
-	queued  []*plan
+	queued  []queued
 	bad     bool
 	size    int
 	watched []watched
@@ -233,12 +235,12 @@ func (c *client) step(conn redcon.Conn) {
 		command.do(c, conn, cmd.Args[1:])
 		return
 	}
-	p, err := command.plan(cmd.Args[1:], time.Now())
+	p, err := command.plan(cmd.Args[1:], c.server.now())
 	switch {
 	case err != nil:
 		c.fail(conn, err.Error())
 	case c.multi:
-		c.queue(conn, p)
+		c.queue(conn, queued{command, cmd}, p)
 	default:
 		c.server.run(conn, c.batch(p))
 	}

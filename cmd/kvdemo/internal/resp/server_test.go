@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -407,6 +408,32 @@ func TestMultiExec(t *testing.T) {
 	other.want("+OK\r\n")
 	w.send("UNWATCH\r\nMULTI\r\nSET a 10\r\nEXEC\r\n")
 	w.want("+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
+}
+
+// A time to live of a command between MULTI and EXEC counts from EXEC, when the command is
+// done, however long the client waits before.
+func TestTimesToLiveInATransactionCountFromExec(t *testing.T) {
+	g := newGroups(t, 1)
+	s := New(Config{Backend: g, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	var hours atomic.Int64
+	s.now = func() time.Time { return time.Now().Add(time.Duration(hours.Load()) * time.Hour) }
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	w := dialWire(t, l.Addr().String())
+	w.send("SET a 1\r\nMULTI\r\nEXPIRE a 60\r\nSETEX b 60 v\r\nSET c v EX 60\r\nPEXPIREAT a 1\r\nSET a 1\r\nPEXPIRE a 60000 NX\r\n")
+	w.want("+OK\r\n+OK\r\n" + strings.Repeat("+QUEUED\r\n", 6))
+	hours.Store(5)
+	w.send("EXEC\r\n")
+	w.want("*6\r\n:1\r\n+OK\r\n+OK\r\n:1\r\n+OK\r\n:1\r\n")
+	for _, key := range []string{"a", "b", "c"} {
+		deadline, err := g.State(1).Deadline(key)
+		require.NoError(t, err)
+		require.WithinDuration(t, s.now().Add(time.Minute), time.UnixMilli(deadline), time.Minute, key)
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
 }
 
 // go-redis's own loop over WATCH counts right with many clients at once.
