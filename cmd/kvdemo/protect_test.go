@@ -4,8 +4,11 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +51,25 @@ func TestNodeWithoutCertificatesListensAtLoopbackOnly(t *testing.T) {
 		require.Equal(t, c.want, got, "%v: %s", c.args, r.err)
 		require.Equal(t, len(got) > 0, regexp.MustCompile(`--unprotected`).MatchString(r.err))
 	}
-	r := kvdemo(t.Context(), "", "demo", "--serve=0.0.0.0:0", "--nodes", "1")
+	for text, want := range map[string]string{
+		"a long enough password\n": "", "windows\r\n": "", "no end": "", strings.Repeat("x", 512) + "\n": "",
+		"": "want one line", "\n": "want one line", "two\nlines\n": "want one line", "nul\x00\n": "want one line", "\xff\n": "want one line",
+		"\ufeffmark\n": "want one line", strings.Repeat("x", 513): "want one line of 1 to 512 bytes",
+	} {
+		file := filepath.Join(t.TempDir(), "password")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		r := kvdemo(t.Context(), "", serve("--peers", "1=127.0.0.1:7200", "--resp", ":6379", "--resp-password-file", file)...)
+		require.Contains(t, r.err, nonsense)
+		require.Contains(t, r.err, want, "%q", text)
+		require.Equal(t, want != "", strings.Contains(r.err, "--resp"), "%q: %s", text, r.err)
+	}
+	r := kvdemo(t.Context(), "", serve("--peers", "1=127.0.0.1:7200", "--resp", ":6379", "--resp-password-file", "/nonexistent")...)
+	require.Contains(t, r.err, "--resp-password-file: open /nonexistent")
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte("p"), 0o600))
+	r = kvdemo(t.Context(), "", serve("--peers", "1=127.0.0.1:7200", "--resp-password-file", file)...)
+	require.Contains(t, r.err, "--resp-password-file: the password is for clients of --resp")
+	r = kvdemo(t.Context(), "", "demo", "--serve=0.0.0.0:0", "--nodes", "1")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "--serve: 0.0.0.0:0 is open to other machines")
 	r = kvdemo(t.Context(), "", "demo", "--serve=0.0.0.0:0", "--unprotected", "--nodes", "1")

@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +29,7 @@ type serveFlags struct {
 	cfg           node.Config
 	peers         string
 	httpPeers     string
+	passwordFile  string
 	logFormat     string
 	logLevel      string
 	exitWithStdin bool
@@ -76,6 +81,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&f.cfg.Listen, "listen", "", "where to listen for peers (default: this node's address in --peers)")
 	flags.StringVar(&f.cfg.ClientListen, "client-listen", defaultClientAddress, "where to listen for clients")
 	flags.StringVar(&f.cfg.RespListen, "resp", "", "where to listen for clients of Redis (default: nowhere); with certificates, such clients need TLS, too")
+	flags.StringVar(&f.passwordFile, "resp-password-file", "", "file with the password that clients of --resp give (default: none is wanted)")
 	flags.BoolVar(&f.cfg.Join, "join", false, "this node is new in a cluster that runs: wait for member add")
 	flags.IntVar(&f.cfg.Groups, "groups", 1, fmt.Sprintf("Raft groups that share the keys, 1 to %d, the same at all nodes for ever", node.MaxGroups))
 	flags.StringVar(&f.cfg.HTTPListen, "http-listen", "", "where to serve /metrics, /livez, /readyz and a page to watch, /page/, over HTTP (default: nowhere)")
@@ -136,6 +142,11 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 		cfg.HTTPPeers, err = node.ParsePeers("http-peers", f.httpPeers)
 		errs = append(errs, err)
 	}
+	if f.passwordFile != "" {
+		var err error
+		cfg.RespPassword, err = readPassword(f.passwordFile)
+		errs = append(errs, err)
+	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		errs = append(errs, fmt.Errorf("--log-level: %q, want debug, info, warn or error", f.logLevel))
@@ -153,6 +164,27 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 		errs = append(errs, err)
 	}
 	return cfg, errors.Join(errs...)
+}
+
+// maxPassword bounds the password of clients of Redis, in bytes.
+const maxPassword = 512
+
+// readPassword reads the one line of a file. The error does not show it.
+func readPassword(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("--resp-password-file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, maxPassword+3))
+	if err != nil {
+		return "", fmt.Errorf("--resp-password-file: %w", err)
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	if n := len(password); n == 0 || n > maxPassword || !utf8.ValidString(password) || strings.ContainsFunc(password, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", fmt.Errorf("--resp-password-file: %s: want one line of 1 to %d bytes, all of which can be seen", file, maxPassword)
+	}
+	return password, nil
 }
 
 // untilEOF returns a context that ends when standard input does, which read reads.

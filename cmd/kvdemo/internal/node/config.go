@@ -61,6 +61,7 @@ type Config struct {
 	Listen       string            // where to listen for peers; empty: Peers[ID]
 	ClientListen string            // where to listen for clients
 	RespListen   string            // where to listen for clients of Redis; empty: nowhere
+	RespPassword string            // what clients of Redis give with AUTH; empty: nothing
 	HTTPListen   string            // where to serve /metrics, /livez, /readyz and the page; empty: nowhere
 	HTTPPeers    map[uint64]string // where other nodes do so: what the page shows beside this node
 	Pprof        bool              // serve /debug/pprof there, too
@@ -254,6 +255,9 @@ func (c Config) validateAddresses() (errs []error) {
 		}
 		check("resp", c.RespListen)
 	}
+	if c.RespListen == "" && c.RespPassword != "" {
+		errs = append(errs, errors.New("--resp-password-file: the password is for clients of --resp, want an address there"))
+	}
 	switch {
 	case c.HTTPListen == "" && len(c.HTTPPeers) > 0:
 		errs = append(errs, errors.New("--http-peers: they are for the page at --http-listen, want an address there"))
@@ -294,7 +298,7 @@ func (c Config) validateProtection() (errs []error) {
 		if port.flag == "peers" && c.Listen != "" {
 			port.flag = "listen"
 		}
-		if port.address == "" {
+		if port.address == "" || port.flag == "resp" && c.RespPassword != "" {
 			continue
 		}
 		if err := client.CheckLoopback(port.address); err != nil {

@@ -25,7 +25,7 @@ type redisBackend struct {
 // newFront returns the server of --resp. A client has to show the certificate that it
 // would show to the gRPC service.
 func (n *node) newFront(s *service, clients *secure.Server) *resp.Server {
-	cfg := resp.Config{Backend: redisBackend{s, n}, Log: n.cfg.Log.With("part", "resp"), Timeout: defaultDeadline, Strangers: clients.Strangers}
+	cfg := resp.Config{Backend: redisBackend{s, n}, Log: n.cfg.Log.With("part", "resp"), Timeout: defaultDeadline, Strangers: clients.Strangers, Password: n.cfg.RespPassword}
 	if clients.Keyring != nil {
 		cfg.Secure = func(raw net.Conn) (net.Conn, error) { return clients.Admit(raw) }
 	}

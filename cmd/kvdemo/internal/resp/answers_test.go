@@ -129,10 +129,15 @@ func TestAnswersAreThoseOfRedis(t *testing.T) {
 	}
 }
 
-// Commands drawn at random get the same answers from both.
+// Commands drawn at random get the same answers from both, in both versions.
 func TestDrawnCommandsAreAnsweredAsByRedis(t *testing.T) {
 	theirs := startRedis(t)
-	ours := dial(t, listen(t, Config{Backend: newGroups(t, 1)}))
+	compareDrawn(t, theirs, dial(t, listen(t, Config{Backend: newGroups(t, 1)})))
+	require.NoError(t, theirs.FlushAll(t.Context()).Err())
+	compareDrawn(t, dialThree(t, theirs.Options().Addr), dialThree(t, listen(t, Config{Backend: newGroups(t, 1)})))
+}
+
+func compareDrawn(t *testing.T, theirs, ours *redis.Client) {
 	rng := rand.New(rand.NewPCG(2026, 11))
 	one := func(words ...string) string { return words[rng.IntN(len(words))] }
 	some := func(f func() string) string {

@@ -15,6 +15,7 @@ type command struct {
 	plan        func(args [][]byte, now time.Time) (*plan, error)
 	do          func(c *client, conn redcon.Conn, args [][]byte)
 	inMulti     bool // of do: allowed between MULTI and EXEC
+	early       bool // allowed before the password
 }
 
 func (c command) takes(n int) bool { return n >= c.least && (c.most < 0 || n <= c.most) }
@@ -96,11 +97,11 @@ func init() {
 		// The connection.
 		"PING":    {least: 0, most: 1, do: doPing},
 		"ECHO":    {least: 1, most: 1, do: doEcho},
-		"QUIT":    {do: doQuit, inMulti: true},
-		"RESET":   {do: doReset, inMulti: true},
+		"QUIT":    {do: doQuit, inMulti: true, early: true},
+		"RESET":   {do: doReset, inMulti: true, early: true},
 		"SELECT":  {least: 1, most: 1, do: doSelect},
-		"AUTH":    {least: 1, most: 2, do: doAuth},
-		"HELLO":   {least: 0, most: -1, do: doHello},
+		"AUTH":    {least: 1, most: 2, do: doAuth, early: true},
+		"HELLO":   {least: 0, most: -1, do: doHello, early: true},
 		"CLIENT":  {least: 1, most: -1, do: doClient},
 		"COMMAND": {least: 0, most: -1, do: doCommand},
 		"CONFIG":  {least: 1, most: -1, do: doConfig},

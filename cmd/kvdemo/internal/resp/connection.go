@@ -28,13 +28,12 @@ func doEcho(_ *client, conn redcon.Conn, args [][]byte) { conn.WriteBulk(args[0]
 
 func doQuit(c *client, conn redcon.Conn, _ [][]byte) {
 	conn.WriteString("OK")
-	c.left = true
-	_ = conn.Close() // it sends what was written; if the client is gone it is gone
+	c.leave(conn)
 }
 
 func doReset(c *client, conn redcon.Conn, _ [][]byte) {
 	c.endMulti()
-	c.name = ""
+	c.name, c.three, c.known = "", false, false
 	conn.WriteString("RESET")
 }
 
@@ -46,30 +45,42 @@ func doSelect(_ *client, conn redcon.Conn, args [][]byte) {
 	conn.WriteString("OK")
 }
 
-func doAuth(_ *client, conn redcon.Conn, _ [][]byte) {
-	conn.WriteError("ERR AUTH is not used: there are no passwords; with TLS a client is who its certificate says")
-}
-
-// doHello is HELLO [protocol [SETNAME name]]. Clients that ask for version 3 go on with 2
-// when they are told NOPROTO.
+// doHello is HELLO [protocol [AUTH user password] [SETNAME name]].
 func doHello(c *client, conn redcon.Conn, args [][]byte) {
-	if len(args) > 0 && string(args[0]) != "2" {
-		conn.WriteError("NOPROTO this server speaks version 2 of the protocol")
-		return
-	}
-	for rest := args[min(1, len(args)):]; len(rest) > 0; rest = rest[2:] {
-		if len(rest) < 2 || upper(rest[0]) != "SETNAME" || len(rest[1]) > maxName {
-			conn.WriteError("ERR HELLO: want 2, and SETNAME with a name, or nothing")
+	version, name := c.version(), c.name
+	if len(args) > 0 {
+		var err error
+		if version, err = strconv.Atoi(string(args[0])); err != nil || version < 2 || version > 3 {
+			conn.WriteError("NOPROTO this server speaks versions 2 and 3 of the protocol")
 			return
 		}
-		c.name = string(rest[1])
+		args = args[1:]
 	}
-	conn.WriteArray(14)
+	for len(args) > 0 {
+		switch option := upper(args[0]); {
+		case option == "AUTH" && len(args) >= 3:
+			if !c.authenticate(conn, string(args[1]), args[2]) {
+				return
+			}
+			args = args[3:]
+		case option == "SETNAME" && len(args) >= 2 && len(args[1]) <= maxName:
+			name, args = string(args[1]), args[2:]
+		default:
+			conn.WriteError("ERR HELLO: want 2 or 3, AUTH with a user and a password, SETNAME with a name, or nothing")
+			return
+		}
+	}
+	if c.unknown() {
+		conn.WriteError("NOAUTH HELLO must be called with the client already authenticated, or with AUTH default and the password")
+		return
+	}
+	c.three, c.name = version == 3, name
+	writeMap(conn, 7)
 	for _, field := range []struct {
 		name  string
 		value any
 	}{
-		{"server", "kvdemo"}, {"version", claimedVersion}, {"proto", 2}, {"id", int(c.id)}, {"mode", "standalone"}, {"role", "master"},
+		{"server", "kvdemo"}, {"version", claimedVersion}, {"proto", version}, {"id", int(c.id)}, {"mode", "standalone"}, {"role", "master"},
 	} {
 		conn.WriteBulkString(field.name)
 		switch v := field.value.(type) {
@@ -99,7 +110,7 @@ func doClient(c *client, conn redcon.Conn, args [][]byte) {
 	case sub == "SETINFO", sub == "NO-EVICT", sub == "NO-TOUCH":
 		conn.WriteString("OK")
 	case sub == "INFO", sub == "LIST":
-		conn.WriteBulkString(fmt.Sprintf("id=%d addr=%s name=%s db=0 multi=%d watch=%d resp=2\n", c.id, conn.RemoteAddr(), clean(c.name), len(c.queued), len(c.watched)))
+		conn.WriteBulkString(fmt.Sprintf("id=%d addr=%s name=%s db=0 multi=%d watch=%d resp=%d\n", c.id, conn.RemoteAddr(), clean(c.name), len(c.queued), len(c.watched), c.version()))
 	default:
 		conn.WriteError(fmt.Sprintf("ERR CLIENT '%s': want ID, GETNAME, SETNAME, SETINFO, INFO or LIST", printable(args[0])))
 	}
@@ -122,7 +133,9 @@ func doCommand(_ *client, conn redcon.Conn, args [][]byte) {
 	switch upper(args[0]) {
 	case "COUNT":
 		conn.WriteInt(len(commands))
-	case "DOCS", "LIST":
+	case "DOCS":
+		writeMap(conn, 0)
+	case "LIST":
 		conn.WriteArray(0)
 	case "INFO":
 		conn.WriteArray(len(args) - 1)
@@ -130,7 +143,7 @@ func doCommand(_ *client, conn redcon.Conn, args [][]byte) {
 			if command, ok := commands[upper(name)]; ok {
 				describe(conn, upper(name), command)
 			} else {
-				conn.WriteNull()
+				writeNull(conn)
 			}
 		}
 	default:
@@ -173,10 +186,10 @@ func doConfig(_ *client, conn redcon.Conn, args [][]byte) {
 	name := strings.ToLower(string(args[1]))
 	value, ok := known[name]
 	if !ok {
-		conn.WriteArray(0)
+		writeMap(conn, 0)
 		return
 	}
-	conn.WriteArray(2)
+	writeMap(conn, 1)
 	conn.WriteBulkString(name)
 	conn.WriteBulkString(value)
 }

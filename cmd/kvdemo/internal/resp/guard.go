@@ -46,7 +46,7 @@ func (l *guarded) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.server.cfg.Secure != nil {
+	if l.server.cfg.Secure != nil || l.server.cfg.Password != "" {
 		l.server.cfg.Strangers.Add(conn)
 	}
 	return &guard{Conn: conn, raw: conn, server: l.server}, nil
@@ -76,7 +76,10 @@ var errRefused = errors.New("refused")
 // handshake secures the connection.
 func (g *guard) handshake() error {
 	g.once.Do(func() {
-		if g.err = g.secure(); g.err == nil {
+		cfg := &g.server.cfg
+		if g.err = g.secure(); g.err == nil && cfg.Secure == nil && cfg.Password != "" {
+			g.err = g.Conn.SetReadDeadline(time.Now().Add(handshakeTimeout)) // to give the password
+		} else if g.err == nil {
 			g.err = g.enter()
 		}
 		if g.err != nil {
@@ -105,15 +108,19 @@ func (g *guard) secure() error {
 	return g.Conn.SetDeadline(time.Time{})
 }
 
-// enter makes the connection a client's, which is no stranger any more.
+// enter makes the connection a client's, which is no stranger any more. Only the goroutine
+// that reads calls it.
 func (g *guard) enter() error {
+	if g.entered.Load() {
+		return nil
+	}
 	if s := g.server; s.clients.Add(1) > s.maxClients {
 		s.clients.Add(-1)
 		return errors.New("max number of clients reached")
 	}
 	g.entered.Store(true)
 	g.server.cfg.Strangers.Remove(g.raw)
-	return nil
+	return g.Conn.SetReadDeadline(time.Time{})
 }
 
 // refuse tells the client why its connection ends, and waits a moment until the client
@@ -135,6 +142,11 @@ func (g *guard) Read(p []byte) (int, error) {
 	}
 	n, err := g.Conn.Read(p)
 	if bad := g.frame.scan(p[:n]); bad != nil {
+		g.refuse(bad)
+		return 0, bad
+	}
+	if g.frame.bytes > MaxInlineBytes && !g.entered.Load() {
+		bad := fmt.Errorf("%w: a command of more than %d bytes before the password", errRefused, MaxInlineBytes)
 		g.refuse(bad)
 		return 0, bad
 	}

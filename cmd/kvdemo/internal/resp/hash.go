@@ -85,7 +85,7 @@ func count(r kv.ActionResult) (n int) {
 func writeFieldCount(w redcon.Conn, r kv.ActionResult) { w.WriteInt(count(r)) }
 
 func writeFields(w redcon.Conn, r kv.ActionResult) {
-	w.WriteArray(2 * count(r))
+	writeMap(w, count(r))
 	fieldsOf(r, func(field, value []byte) {
 		w.WriteBulk(field)
 		w.WriteBulk(value)
@@ -135,7 +135,7 @@ func pick(r kv.ActionResult, fields [][]byte) [][]byte {
 
 func writeOrNull(w redcon.Conn, value []byte) {
 	if value == nil {
-		w.WriteNull()
+		writeNull(w)
 		return
 	}
 	w.WriteBulk(value)

@@ -87,7 +87,7 @@ func doExec(c *client, conn redcon.Conn, _ [][]byte) {
 		conn.WriteError(explain(err))
 		return
 	case !r.Succeeded:
-		conn.WriteRaw([]byte("*-1\r\n")) // as EXEC answers when a watched key has changed
+		writeNoArray(conn) // as EXEC answers when a watched key has changed
 		return
 	}
 	conn.WriteArray(len(plans))

@@ -82,9 +82,9 @@ func doSubscribe(patterns bool) func(*client, redcon.Conn, [][]byte) {
 
 func doUnsubscribe(name string) func(*client, redcon.Conn, [][]byte) {
 	return func(_ *client, conn redcon.Conn, _ [][]byte) { // there are no channels yet
-		conn.WriteArray(3)
+		writePush(conn, 3)
 		conn.WriteBulkString(name)
-		conn.WriteNull()
+		writeNull(conn)
 		conn.WriteInt(0)
 	}
 }
@@ -99,6 +99,9 @@ func checkChannels(patterns bool, args [][]byte) error {
 		}
 		if channel := string(a); !strings.HasPrefix(channel, keyspacePrefix) && !strings.HasPrefix(channel, keyeventPrefix) {
 			return fmt.Errorf("ERR channel '%s': want %sKEY or %sEVENT, as messages come from changes of keys only", printable(a), keyspacePrefix, keyeventPrefix)
+		}
+		if len(a) > len(keyspacePrefix)+kv.MaxKeyBytes {
+			return fmt.Errorf("ERR a channel of %d bytes, want at most %d, as keys have at most %d", len(a), len(keyspacePrefix)+kv.MaxKeyBytes, kv.MaxKeyBytes)
 		}
 	}
 	return nil
@@ -154,6 +157,10 @@ func (u *subscriber) command(cmd redcon.Command) {
 	case "UNSUBSCRIBE", "PUNSUBSCRIBE":
 		u.unsubscribe(strings.ToLower(name), name == "PUNSUBSCRIBE", args)
 	case "PING":
+		if three(u.conn) {
+			doPing(u.client, u.conn, args[:min(1, len(args))])
+			break
+		}
 		text := ""
 		if len(args) > 0 {
 			text = string(args[0])
@@ -189,7 +196,7 @@ func (u *subscriber) subscribe(patterns bool, args [][]byte) {
 		default:
 			u.channels[string(a)] = true
 		}
-		u.conn.WriteArray(3)
+		writePush(u.conn, 3)
 		u.conn.WriteBulkString(name)
 		u.conn.WriteBulk(a)
 		u.conn.WriteInt(u.count())
@@ -216,7 +223,7 @@ func (u *subscriber) unsubscribe(name string, patterns bool, args [][]byte) {
 		} else {
 			delete(u.channels, string(a))
 		}
-		u.conn.WriteArray(3)
+		writePush(u.conn, 3)
 		u.conn.WriteBulkString(name)
 		u.conn.WriteBulk(a)
 		u.conn.WriteInt(u.count())
@@ -273,7 +280,7 @@ func (u *subscriber) messages(events []kv.Event) error {
 func (u *subscriber) message(channel, text string) (sent bool) {
 	if u.channels[channel] {
 		sent = true
-		u.conn.WriteArray(3)
+		writePush(u.conn, 3)
 		u.conn.WriteBulkString("message")
 		u.conn.WriteBulkString(channel)
 		u.conn.WriteBulkString(text)
@@ -281,7 +288,7 @@ func (u *subscriber) message(channel, text string) (sent bool) {
 	for pattern, match := range u.patterns {
 		if match.MatchString(channel) {
 			sent = true
-			u.conn.WriteArray(4)
+			writePush(u.conn, 4)
 			u.conn.WriteBulkString("pmessage")
 			u.conn.WriteBulkString(pattern)
 			u.conn.WriteBulkString(channel)

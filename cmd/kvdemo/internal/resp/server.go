@@ -1,8 +1,8 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resp lets clients of Redis use a node of kvdemo: a [Server] speaks version 2
-// of their protocol.
+// Package resp lets clients of Redis use a node of kvdemo: a [Server] speaks versions 2
+// and 3 of their protocol.
 //
 // A command that changes something becomes a transaction of the key's group, and a
 // command that only reads waits until the node may answer, so histories through this
@@ -70,8 +70,10 @@ type Config struct {
 	// by TLS, or says why it refuses the client; it may wait for the client. The
 	// connection is closed after an error, which the client is told.
 	Secure func(net.Conn) (net.Conn, error)
-	// Strangers has the connections for which Secure has not answered yet; nil: a table of
-	// the server's own.
+	// Password is what clients give with AUTH; empty: none is wanted.
+	Password string
+	// Strangers has the connections for which Secure has not answered yet, or, without
+	// Secure, which have not given the password; nil: a table of the server's own.
 	Strangers *strangers.Table
 	// Timeout bounds a command; 0 means DefaultTimeout.
 	Timeout time.Duration
@@ -177,6 +179,9 @@ type client struct {
 	name     string
 	detached bool // its connection is not redcon's any more
 	left     bool // it said that it goes, or is detached
+	three    bool // it speaks version 3 of the protocol
+	known    bool // it has given the password
+	guesses  int  // passwords that were wrong
 	// pipeline has the commands that have arrived and are not done.
 	pipeline []redcon.Command
 
@@ -186,6 +191,14 @@ type client struct {
 	bad     bool
 	size    int
 	watched []watched
+}
+
+// version is that of the protocol.
+func (c *client) version() int {
+	if c.three {
+		return 3
+	}
+	return 2
 }
 
 // context returns the context of a command.
@@ -224,6 +237,9 @@ func (c *client) step(conn redcon.Conn) {
 	switch {
 	case !ok:
 		c.fail(conn, fmt.Sprintf("ERR unknown command '%s'", printable(cmd.Args[0])))
+		return
+	case c.unknown() && !command.early:
+		c.fail(conn, "NOAUTH Authentication required.")
 		return
 	case !command.takes(len(cmd.Args) - 1):
 		c.fail(conn, fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name)))

@@ -186,7 +186,7 @@ func TestReplies(t *testing.T) {
 		{"SET a 1 NX XX", "ERR syntax error"}, {"SET a 1 EX 1 PX 1", "ERR syntax error"}, {"SET a 1 EX", "ERR syntax error"}, {"SET a 1 BAD", "ERR syntax error"},
 		{"EXEC", "ERR EXEC without MULTI"}, {"DISCARD", "ERR DISCARD without MULTI"}, {"AUTH x", "ERR AUTH is not used: there are no passwords; with TLS a client is who its certificate says"},
 		{"CONFIG GET appendonly", "[appendonly yes]"}, {"CONFIG GET nothing", "[]"}, {"CLIENT GETNAME", ""}, {"CLIENT SETNAME me", "OK"}, {"CLIENT KILL", "ERR CLIENT 'KILL': want ID, GETNAME, SETNAME, SETINFO, INFO or LIST"},
-		{"COMMAND DOCS", "[]"}, {"COMMAND INFO get nothing", "[[get 2 [] 1 1 1] <nil>]"}, {"HELLO 3", "NOPROTO this server speaks version 2 of the protocol"},
+		{"COMMAND DOCS", "[]"}, {"COMMAND INFO get nothing", "[[get 2 [] 1 1 1] <nil>]"}, {"HELLO 4", "NOPROTO this server speaks versions 2 and 3 of the protocol"},
 		{"LPUSH a 1", "ERR unknown command 'LPUSH'"}, {"GET", "ERR wrong number of arguments for 'get' command"}, {"GET a b", "ERR wrong number of arguments for 'get' command"},
 		{"PUBLISH a b", "ERR not supported: messages come from changes of keys only"},
 		{"UNSUBSCRIBE", "[unsubscribe <nil> 0]"}, {"SUBSCRIBE news", "ERR channel 'news': want __keyspace@0__:KEY or __keyevent@0__:EVENT, as messages come from changes of keys only"},

@@ -102,10 +102,10 @@ func planZScore(args [][]byte, _ time.Time) (*plan, error) {
 	return alone(kv.Action{Kind: kv.ActSortedScore, Key: string(args[0]), Value: args[1]}, func(w redcon.Conn, r kv.ActionResult) {
 		list := kv.ScoredOf(r.Value)
 		if !list.Next() {
-			w.WriteNull()
+			writeNull(w)
 			return
 		}
-		w.WriteBulkString(formatScore(list.Score()))
+		writeScore(w, list.Score())
 	})
 }
 
@@ -154,18 +154,22 @@ func planZRangeByScore(args [][]byte, _ time.Time) (*plan, error) {
 }
 
 func writeMembers(w redcon.Conn, b []byte, scores bool) {
-	n, each := 0, 1
+	n := 0
 	for list := kv.ScoredOf(b); list.Next(); {
 		n++
 	}
-	if scores {
-		each = 2
+	pairs := scores && three(w) // each member and its score are an array of their own
+	if scores && !pairs {
+		n *= 2
 	}
-	w.WriteArray(n * each)
+	w.WriteArray(n)
 	for list := kv.ScoredOf(b); list.Next(); {
+		if pairs {
+			w.WriteArray(2)
+		}
 		w.WriteBulk(list.Member())
 		if scores {
-			w.WriteBulkString(formatScore(list.Score()))
+			writeScore(w, list.Score())
 		}
 	}
 }

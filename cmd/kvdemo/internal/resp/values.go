@@ -53,7 +53,7 @@ func writeValue(w redcon.Conn, r kv.ActionResult) {
 	switch {
 	case bad(w, r):
 	case !r.Existed:
-		w.WriteNull()
+		writeNull(w)
 	default:
 		w.WriteBulk(r.Value)
 	}
@@ -229,7 +229,7 @@ func planSet(args [][]byte, now time.Time) (*plan, error) {
 	}
 	return put(a, func(w redcon.Conn, r kv.ActionResult) {
 		if r.Code == kv.TxnSkipped {
-			w.WriteNull()
+			writeNull(w)
 		} else {
 			w.WriteString("OK")
 		}
