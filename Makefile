@@ -59,7 +59,7 @@ race: ## all tests under the race detector, fewer seeds (an hour or so)
 .PHONY: invariants
 invariants: ## some seeds of the simulators with the core's invariants checked at each step
 	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./raft/...
-	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./rafttest -run 'TestScripts|TestSim$$|TestCoded' -seeds 200 -coded-seeds 150
+	$(GO) test -tags invariants -timeout 10m $(GOTEST) ./rafttest -run 'TestScripts|TestSim$$|TestCoded|TestJoints$$' -seeds 200 -coded-seeds 150 -joint-seeds 200
 
 # How often in a path something happens that need not, in an exhaustive exploration.
 DEVIATIONS ?= 2

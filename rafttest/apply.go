@@ -30,7 +30,7 @@ func (p *coreProcess) apply(ents []*pb.Entry) {
 		default:
 			p.applyChange(e)
 		}
-		p.maybeCheckpoint(e.GetType() != pb.EntryNormal)
+		p.maybeCheckpoint(e.GetType() != pb.EntryNormal && !p.s.keepsOld())
 	}
 	p.answerReads()
 }
@@ -65,6 +65,7 @@ func (p *coreProcess) applyChange(e *pb.Entry) {
 		return
 	}
 	p.conf = p.rn.ApplyConfChange(cc)
+	p.inForce, p.switches = p.applied, p.switches+1
 	p.s.story.tell(p.s.Now(), p.n.id, "members %v at %d", confString(p.conf), p.applied)
 	p.s.check.configured(p.n, p.applied, p.conf)
 	p.s.faults.happens(p.n, momentInForce)
@@ -101,6 +102,7 @@ func (p *coreProcess) restore(snap *pb.Snapshot) {
 		return
 	}
 	p.applied, p.conf = snap.GetMetadata().GetIndex(), snap.GetMetadata().GetConfState()
+	p.inForce, p.switches = p.applied, p.switches+1
 	p.s.check.restored(p.n, p.applied, p.store.digest())
 	if wasMember && !p.member(p.n.id) {
 		p.n.retire()

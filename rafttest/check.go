@@ -82,6 +82,8 @@ type facts struct {
 	lead uint64
 	// commit is the commit index last seen.
 	commit uint64
+	// own is the last entry that the process appended as a leader.
+	own entryName
 	// led says that the node was no follower at the last look at its budget.
 	led bool
 }
@@ -190,6 +192,7 @@ func (c *checker) ready(n *node, snap *pb.Snapshot, ents []*pb.Entry, hs *hardSt
 			return
 		}
 	}
+	c.ownEntries(n, ents)
 	for _, e := range ents {
 		c.appended(n, e)
 	}
@@ -303,8 +306,10 @@ func (c *checker) observed(n *node, st sight, conf *pb.ConfState) {
 		f.commit = commit
 		c.noteCommits(n, conf, st)
 		if st.role == raft.StateLeader && !c.s.opts.Outside && !c.learnt(n, commit) {
-			c.majorityHolds(n, conf, entryName{commit, term})
-			c.covers(n, conf, old, commit)
+			count := c.s.countingSets(n, conf)
+			c.majorityHolds(n, count, entryName{commit, term})
+			c.covers(n, count, old, commit)
+			c.s.wideCommit(n, len(count) > len(sets(conf)))
 			c.lookClosely()
 			c.s.faults.committed(n, entryName{commit, term})
 		}
@@ -321,8 +326,8 @@ func (c *checker) learnt(n *node, commit uint64) bool {
 
 // majorityHolds checks that an entry which a leader has just committed is of
 // the leader's term, and on the disks of a majority of each set of voters.
-func (c *checker) majorityHolds(n *node, conf *pb.ConfState, e entryName) {
-	for _, voters := range [][]uint64{conf.GetVoters(), conf.GetVotersOutgoing()} {
+func (c *checker) majorityHolds(n *node, sets [][]uint64, e entryName) {
+	for _, voters := range sets {
 		holders := 0
 		for _, id := range voters {
 			if d := c.s.node(id).disk; d != nil && d.durable.holds(e.index, e.term) {

@@ -69,12 +69,13 @@ const (
 	policyFull
 	policyFixed
 	policyWild
+	policyTimed // in joints only
 	policyKinds
 )
 
 // String returns the kind's name.
 func (k policyKind) String() string {
-	return [...]string{"adaptive", "levelled", "full", "fixed", "wild"}[k]
+	return [...]string{"adaptive", "levelled", "full", "fixed", "wild", "timed"}[k]
 }
 
 // drawCoded draws a plan with coding over a plan without. The draws have a
@@ -182,6 +183,8 @@ func (p *coreProcess) policy() ecraft.Policy {
 		return ecraft.Levelled{}
 	case policyWild:
 		return &wildPolicy{s: p.s}
+	case policyTimed:
+		return timedPolicy{ecraft.Fixed(c.level), p.s.plan.joints.predicted}
 	default:
 		return adaptive.New(adaptive.Options{})
 	}
@@ -212,7 +215,15 @@ type skewedClock struct{ n *node }
 
 // Now implements [raft.Clock].
 func (c skewedClock) Now() time.Duration {
-	return time.Duration(float64(c.n.s.Now()) * float64(tickTime) / float64(c.n.tickEvery))
+	return time.Duration(float64(c.n.s.Now()) * c.rate())
+}
+
+func (c skewedClock) rate() float64 { return float64(tickTime) / float64(c.n.tickEvery) }
+
+// nodeClock is a clock of a node, with its rate.
+type nodeClock interface {
+	raft.Clock
+	rate() float64
 }
 
 // dense reports whether no disk has a coded entry, so that a node may run
@@ -259,16 +270,16 @@ func (p *coreProcess) startPlain() {
 // planPoll plans the core's next call between two ticks, if the host makes
 // such calls.
 func (p *coreProcess) planPoll() {
-	if c := p.s.plan.coded; c == nil || !c.poll || p.n.uncoded {
+	if c := p.s.plan.coded; c == nil || !c.poll || p.n.uncoded || p.clock == nil {
 		return
 	}
 	at, ok := p.rn.NextDeadline()
-	now := skewedClock{p.n}.Now()
+	now := p.clock.Now()
 	if !ok || at == p.pollAt && at > now {
 		return
 	}
 	p.pollAt = at
-	wait := timeOf(float64(at-now) * float64(p.n.tickEvery) / float64(tickTime))
+	wait := timeOf(float64(at-now) / p.clock.rate())
 	p.n.later(max(wait, time.Microsecond)+time.Microsecond, func() {
 		p.s.coded.Polls++
 		p.rn.Poll()

@@ -115,6 +115,22 @@ func (f *faults) act(kind actKind) {
 		f.swap()
 	case actStarve:
 		f.starveNode(f.anyNode(), s.Now()+f.lasting())
+	case actWish:
+		f.wish()
+	case actLag:
+		f.lag()
+	case actSplit:
+		f.split()
+	case actDeafen:
+		f.deafNode()
+	case actStream:
+		f.stream()
+	case actStranger:
+		f.stranger()
+	case actLate:
+		f.late()
+	case actJoin:
+		f.stranger()
 	}
 }
 
@@ -212,6 +228,10 @@ func (f *faults) elected(n *node) {
 func (f *faults) committed(n *node, e entryName) {
 	s, c := f.s, f.s.plan.coded
 	if c == nil || c.brief == nil || s.calm() || !s.check.truth.coded(e) {
+		return
+	}
+	if j := s.plan.joints; j != nil && j.theme == themeStuck {
+		f.maroon(n, e)
 		return
 	}
 	if c.brief.deaf > 0 && s.falls.Chance(c.brief.deaf) {

@@ -28,6 +28,13 @@ const (
 	momentInForce                     // the node puts a change into force
 	momentSnapshot                    // the node writes a received snapshot
 	momentCut                         // the node cuts its log up to a checkpoint
+	// These come in joints only.
+	momentHanded   // the host gets a committed change of the members
+	momentReported // the host has reported a change, and not put it into force
+	momentRaised   // the node appends a carrier
+	momentGranted  // the node grants a lease
+	momentTransfer // the node has another campaign
+	momentTwoSets  // the node commits while more than one change is not in force
 )
 
 // ambush is an act that waits for a moment.
@@ -144,6 +151,10 @@ func (f *faults) happens(n *node, now moment) {
 			continue
 		}
 		a.left--
+		if s.plan.joints != nil && a.kind == actDoom && a.self && a.most == 0 {
+			n.doomed = true // in the write of this moment
+			continue
+		}
 		s.After(a.draws.Within(0, a.most), func() {
 			if s.calm() {
 				return

@@ -103,10 +103,19 @@ const (
 	// These happen in ambushes only.
 	actSwap
 	actStarve
+	// These happen in joints only.
+	actWish
+	actLag
+	actSplit
+	actDeafen
+	actStream
+	actStranger
+	actLate
+	actJoin
 )
 
 var actNames = [...]string{"propose", "upset", "repair", "crash", "crash-many", "doom", "blackout", "restart", "partition", "one-way", "isolate", "mend",
-	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade", "", "hurry", "swap", "starve"}
+	"pause", "slow-disk", "transfer", "campaign", "forget", "change", "replace", "compact", "densify", "upgrade", "", "hurry", "swap", "starve", "wish", "lag", "split", "deafen", "stream", "stranger", "late", "join"}
 
 // String returns the kind's name.
 func (k actKind) String() string { return actNames[k] }

@@ -39,12 +39,12 @@ func TestCodedBrief(t *testing.T) {
 
 // reportBrief describes a failed brief run without the acts that do not matter.
 func reportBrief(r Result) string {
-	r, skip := shrink(r)
+	r, skip := shrink(r, Options{Coded: true, Brief: true, Process: ProcessCore})
 	return fmt.Sprintf("seed %d: %v\nplan: %s\nagain: go test ./rafttest -run 'TestCodedBrief$' -coded-seed %d -coded-skip %#x -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, skip, r.Story)
 }
 
 // shrink leaves acts out of a failed run for as long as it fails.
-func shrink(r Result) (Result, uint64) {
+func shrink(r Result, opts Options) (Result, uint64) {
 	skip := uint64(0)
 	for again := true; again; {
 		again = false
@@ -53,7 +53,8 @@ func shrink(r Result) (Result, uint64) {
 			if try == skip {
 				continue
 			}
-			got := Run(r.Seed, Options{Coded: true, Brief: true, Skip: try, Process: ProcessCore})
+			opts.Skip = try
+			got := Run(r.Seed, opts)
 			if got.Err != nil {
 				again = again || got.Plan != r.Plan
 				r, skip = got, try

@@ -77,7 +77,7 @@ func (c *checker) durableView(upTo uint64) *view {
 
 // covers checks what a leader has just committed: entry by entry, enough units
 // are on the disks.
-func (c *checker) covers(n *node, conf *pb.ConfState, old, commit uint64) {
+func (c *checker) covers(n *node, count [][]uint64, old, commit uint64) {
 	if c.truth == nil {
 		return
 	}
@@ -88,8 +88,8 @@ func (c *checker) covers(n *node, conf *pb.ConfState, old, commit uint64) {
 		if !ok || c.truth.facts[e] == nil {
 			continue
 		}
-		c.countCommit(v, conf, e)
-		if err := v.covered(conf, e); err != nil {
+		c.countCommit(v, count, e)
+		if err := v.covered(count, e); err != nil {
 			c.s.fail(Coverage, "node %d, leader of term %d: %v", n.id, f.hard.term, err)
 			return
 		}
@@ -120,7 +120,7 @@ func (c *checker) plainLeads(n *node) {
 
 // countCommit counts an entry committed coded, and whether the commit took
 // riders.
-func (c *checker) countCommit(v *view, conf *pb.ConfState, e entryName) {
+func (c *checker) countCommit(v *view, count [][]uint64, e entryName) {
 	if !c.truth.coded(e) {
 		return
 	}
@@ -130,7 +130,7 @@ func (c *checker) countCommit(v *view, conf *pb.ConfState, e entryName) {
 	}
 	bare := *v
 	bare.upTo = e.index
-	if bare.covered(conf, e) != nil {
+	if bare.covered(count, e) != nil {
 		c.s.coded.RidersDecided++
 	}
 }
@@ -221,6 +221,9 @@ func (s *sim) tellCoding() {
 		if p, ok := n.proc.(*coreProcess); ok && s.plan.coded != nil && p.rn != nil {
 			s.story.aside(s.Now(), n.id, "log %d..%d commit %d applied %d, coding: %+v", n.disk.live.baseIndex+1, n.disk.live.last(),
 				s.check.nodes[n.id].commit, p.applied, p.rn.CodingStatus())
+			if st := p.rn.LeaseStatus(); st.On && st.Roster != nil {
+				s.story.aside(s.Now(), n.id, "leases: roster %+v, adopted %d, stable %v, held %v, promised %v", *st.Roster, st.Adopted, st.Stable, st.Leases, st.Promises)
+			}
 		}
 	}
 }

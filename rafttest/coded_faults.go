@@ -242,7 +242,7 @@ func (s *sim) replaceMembers() {
 		return
 	}
 	conf, may := s.membersAt(n)
-	if !may || isJoint(conf) {
+	if !may || isJoint(conf) || s.plan.joints.simpleOnly(&s.plan) {
 		return
 	}
 	voters := slices.Clone(conf.GetVoters())

@@ -81,15 +81,6 @@ func (s *sim) hurry() hurry {
 	return hurryNot
 }
 
-// lateApply returns how much longer than usual it takes to apply something.
-func (s *sim) lateApply() time.Duration {
-	if s.hurry() == hurryNot || s.calm() || !s.falls.Chance(s.plan.coded.brief.hurry.lag) {
-		return 0
-	}
-	s.coded.LateApplies++
-	return s.falls.Within(0, s.plan.coded.brief.hurry.lagMost)
-}
-
 // hurryOn proposes several changes in a row.
 func (f *faults) hurryOn() {
 	s := f.s
@@ -216,7 +207,8 @@ func becomes(conf *pb.ConfState, cc *pb.ConfChangeV2) *pb.ConfState {
 func (s *sim) membersAt(n *node) (*pb.ConfState, bool) {
 	p, ok := n.proc.(*coreProcess)
 	if s.hurry() == hurryNot || !ok {
-		return n.proc.state().conf, !s.plan.oneByOne || s.impatient() || s.allKnowMembers(n)
+		may := !ok || s.plan.joints == nil || s.plan.coded.late == 0 || p.changes == 0 && p.leads()
+		return n.proc.state().conf, may && (!s.plan.oneByOne || s.impatient() || s.allKnowMembers(n))
 	}
 	if s.hurry() == hurryRefuses && s.rng.Chance(0.3) {
 		return p.conf, true // whatever is ahead
@@ -258,6 +250,7 @@ func (p *coreProcess) refuses(e *pb.Entry, cc *pb.ConfChangeV2) bool {
 		return false
 	}
 	p.s.coded.ChangesRefused++
+	p.inForce = p.applied
 	if e.GetType() == pb.EntryConfChange && !isJoint(p.conf) {
 		p.rn.ApplyConfChange(&pb.ConfChange{NodeId: new(uint64)})
 	}

@@ -70,6 +70,9 @@ func (c *codingRecorder) RecordCoding(e raft.CodingEvent) {
 	s := c.n.s
 	r := &s.coded
 	s.faults.happens(c.n, moment(e.Kind))
+	if e.Kind == raft.CodingFallback || e.Kind == raft.CodingHedged || e.Kind == raft.CodingChecked {
+		s.meets(c.n, momentRaised)
+	}
 	one := r.counter(e.Kind)
 	if one != nil {
 		*one++

@@ -20,9 +20,19 @@ import (
 type coreProcess struct {
 	n  *node
 	s  *sim
-	rn *raft.RawNode
+	rn rawNode
 	machine
 	hurried hurried
+	// async says that the core writes asynchronously.
+	async bool
+	// clock is the core's; nil without one.
+	clock nodeClock
+	// inForce is the last index up to which changes of the members are in force,
+	// and switches counts the changes put into force.
+	inForce  uint64
+	switches int
+	// lateSince is since when the state machine has something to apply; 0: it has not.
+	lateSince time.Duration
 
 	// replies wait for their commands to be applied here.
 	replies map[commandID]func(result)
@@ -70,7 +80,7 @@ func newCoreProcess(n *node) *coreProcess {
 	if cp != nil {
 		p.load(cp)
 	}
-	rn, err := raft.NewRawNode(p.config())
+	rn, err := p.newCore()
 	if err != nil {
 		s.fail(NoPanic, "node %d does not start: %v", n.id, err)
 		return p
@@ -96,7 +106,7 @@ func (p *coreProcess) config() *raft.Config {
 		HeartbeatTick:             pl.heartbeatTick,
 		Storage:                   p.n.disk,
 		Applied:                   p.applied,
-		AsyncStorageWrites:        pl.async,
+		AsyncStorageWrites:        p.async,
 		MaxSizePerMsg:             pl.maxSizePerMsg,
 		MaxCommittedSizePerReady:  pl.maxCommittedSizePerReady,
 		MaxUncommittedEntriesSize: pl.maxUncommittedEntriesSize,
@@ -108,7 +118,7 @@ func (p *coreProcess) config() *raft.Config {
 		StepDownOnRemoval:         pl.stepDownOnRemoval,
 
 		DisableConfChangeValidation: p.s.hurry() != hurryNot,
-		ConfChangesFirst:            p.s.hurry() == hurryRefuses, // by its report
+		ConfChangesFirst:            p.s.hurry() == hurryRefuses || p.s.plan.joints.says(p.n.id), // refusals are reports
 		Logger:                      nodeLogger{p.n},
 		Rand:                        p.n.rand,
 	}
@@ -116,9 +126,12 @@ func (p *coreProcess) config() *raft.Config {
 		c.ReadOnlyOption = raft.ReadOnlyLeaseBased
 	}
 	if c.Coding = p.coding(); c.Coding != nil && pl.coded.clock {
-		c.Clock = skewedClock{p.n}
+		p.clock = skewedClock{p.n}
 	}
 	p.leased(c)
+	if p.clock != nil {
+		c.Clock = p.clock
+	}
 	return c
 }
 
@@ -129,6 +142,7 @@ func (p *coreProcess) load(cp *pb.Snapshot) {
 		return
 	}
 	p.applied = cp.GetMetadata().GetIndex()
+	p.inForce = p.applied
 	p.conf = cp.GetMetadata().GetConfState()
 	if p.s.opts.Bug == ApplyAgain && p.applied > p.n.disk.live.baseIndex {
 		p.applied = p.n.disk.live.baseIndex
@@ -200,7 +214,7 @@ func (p *coreProcess) read(reply func()) {
 	// The context is unique among all reads of all processes of this node.
 	p.readSeq++
 	ctx := p.n.incarnation<<32 | p.readSeq
-	p.asked[ctx] = lookup{p.s.leased.seen, reply}
+	p.asked[ctx] = p.lookup(p.s.leased.seen, reply)
 	p.rn.ReadIndex(fmt.Appendf(nil, "%d/%d", p.n.id, ctx))
 	p.did(nil)
 }

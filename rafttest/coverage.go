@@ -47,9 +47,9 @@ func sets(conf *pb.ConfState) [][]uint64 {
 
 // covered checks an entry just committed by a leader: the units of any half of
 // the voters (a majority, for an odd number) restore the entry.
-func (v *view) covered(conf *pb.ConfState, e entryName) error {
+func (v *view) covered(sets [][]uint64, e entryName) error {
 	need := v.t.facts[e].need()
-	for _, voters := range sets(conf) {
+	for _, voters := range sets {
 		if sum := v.least(voters, (len(voters)+1)/2, e); len(voters) > 0 && sum < need {
 			return fmt.Errorf("entry %d of term %d is committed; some %d of the voters %v hold %d units, of %d that it needs%s",
 				e.index, e.term, (len(voters)+1)/2, voters, sum, need, v.table(voters, e))

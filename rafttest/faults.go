@@ -31,6 +31,7 @@ func (f *faults) begin(seed uint64) {
 	f.every(p.burst, f.burst)
 	f.beginCoded(seed)
 	f.beginLeased()
+	f.beginJoints()
 }
 
 // every lets something happen once in mean on average; never if mean is 0.

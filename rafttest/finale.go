@@ -147,7 +147,9 @@ func (f *finale) finish() {
 			}
 		}
 	}
-	f.settle()
+	if f.done = s.opts.Quick; !f.done {
+		f.settle()
+	}
 }
 
 // members returns the running members.
@@ -224,6 +226,9 @@ func (f *finale) leaveJoint() {
 func (f *finale) startMembers() {
 	newest := f.s.check.newestConf()
 	enough := f.majoritiesWithout(f.asleep, newest.index)
+	if f.s.plan.joints != nil && f.changePending() {
+		enough = false // members of configurations to come may count
+	}
 	for _, n := range f.s.nodes {
 		if n.retired && isMember(newest.conf, n.id) || f.asleep[n.id] && !enough {
 			f.asleep[n.id] = false

@@ -123,9 +123,14 @@ func spansOf(data []byte) []leases.Span {
 type leaseClock struct{ n *node }
 
 // Now implements [raft.Clock].
-func (c leaseClock) Now() time.Duration {
-	l := c.n.s.plan.leased
-	t := time.Duration(float64(c.n.s.Now())*l.rates[c.n.id]) + time.Duration(c.n.id)*time.Hour
+func (c leaseClock) Now() time.Duration { return c.n.s.leaseTime(c.n.id, c.n.s.Now()) }
+
+func (c leaseClock) rate() float64 { return c.n.s.plan.leased.rates[c.n.id] }
+
+// leaseTime is what the clock of a node's machine reads at an instant.
+func (s *sim) leaseTime(node uint64, at time.Duration) time.Duration {
+	l := s.plan.leased
+	t := time.Duration(float64(at)*l.rates[node]) + time.Duration(node)*time.Hour
 	return t - t%l.cfg.Resolution
 }
 
@@ -150,7 +155,8 @@ func (p *coreProcess) leased(c *raft.Config) {
 	}
 	cfg.Quarantine = max(p.n.leaseWas, cfg.Lease)
 	p.n.leaseWas = cfg.Quarantine
-	c.Clock, c.Leases = leaseClock{p.n}, &cfg
+	cfg.Served = p.served
+	p.clock, c.Leases = leaseClock{p.n}, &cfg
 }
 
 // A lookup is a read without an index yet: the last write that the read must not
@@ -158,6 +164,14 @@ func (p *coreProcess) leased(c *raft.Config) {
 type lookup struct {
 	fresh uint64
 	reply func()
+	// at is when the read was asked for, in a term, behind so many changes of the members.
+	at       time.Duration
+	term     uint64
+	switches int
+}
+
+func (p *coreProcess) lookup(fresh uint64, reply func()) lookup {
+	return lookup{fresh: fresh, reply: reply, at: p.s.Now(), term: p.rn.BasicStatus().GetTerm(), switches: p.switches}
 }
 
 // readOf asks for a read of a key.
@@ -169,10 +183,10 @@ func (p *coreProcess) readOf(key uint8, reply func()) {
 	fresh := p.s.leased.seen
 	if l != nil && l.spans && p.s.rng.Chance(0.7) {
 		fresh = p.s.leased.fresh[key]
-		p.asked[ctx] = lookup{fresh, reply}
+		p.asked[ctx] = p.lookup(fresh, reply)
 		p.rn.ReadIndexSpans(text, leases.KeySpan(keyName(key)))
 	} else {
-		p.asked[ctx] = lookup{fresh, reply}
+		p.asked[ctx] = p.lookup(fresh, reply)
 		p.rn.ReadIndex(text)
 	}
 	p.did(nil)
@@ -185,6 +199,8 @@ type leasedState struct {
 	// fresh is the same of each key.
 	seen  uint64
 	fresh [storeKeys]uint64
+	// grants is what nodes have promised each other: from, to.
+	grants [maxNodes + 1][maxNodes + 1]grant
 }
 
 // applied notes a command that a node has applied, and may have told of.

@@ -38,6 +38,6 @@ func (c *checker) noteCommits(n *node, conf *pb.ConfState, st sight) {
 	term, known := c.nodes[n.id].termOf(st.commit)
 	if first && c.s.plan.leased != nil && st.role != raft.StateLeader && known && term == st.term && !c.s.opts.Outside {
 		c.s.leased.FirstByNotes++
-		c.majorityHolds(n, conf, entryName{st.commit, term})
+		c.majorityHolds(n, sets(conf), entryName{st.commit, term})
 	}
 }

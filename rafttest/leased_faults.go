@@ -96,7 +96,12 @@ func (f *faults) checkTuned(n *node) {
 // probe has somebody read somewhere, who looks at the index only.
 func (f *faults) probe() {
 	s := f.s
-	n := s.nodes[s.rng.IntN(s.plan.voters+s.plan.spares)]
+	f.probeAt(s.nodes[s.rng.IntN(s.plan.voters+s.plan.spares)])
+}
+
+// probeAt has somebody read at a node.
+func (f *faults) probeAt(n *node) {
+	s := f.s
 	if p := n.core(); p != nil {
 		if st := p.rn.LeaseStatus(); st.On && st.Stable && !isVoterOf(p.conf, n.id) {
 			s.leased.LearnerReads++
@@ -121,11 +126,14 @@ func isVoterOf(c *pb.ConfState, id uint64) bool {
 func (f *faults) leaseSent(n *node, m *pb.Message) {
 	s := f.s
 	l := s.plan.leased
-	if l == nil || s.calm() || m.GetType() != raft.MsgLeases || m.GetContext()[0] != 'l' {
+	if l == nil || m.GetType() != raft.MsgLeases || m.GetContext()[0] != 'l' {
 		return
 	}
 	q, err := leases.ParseMessage(m.GetContext()[1:])
-	matters := err == nil && (q.Revoke != leases.Nonce{} || q.Confirm != leases.Nonce{} || len(q.Lists) > 0 || q.Answer.For > 0 && s.rng.Chance(0.1))
+	if err == nil {
+		s.noteGrant(m, &q)
+	}
+	matters := err == nil && !s.calm() && (q.Revoke != leases.Nonce{} || q.Confirm != leases.Nonce{} || len(q.Lists) > 0 || q.Answer.For > 0 && s.rng.Chance(0.1))
 	if !matters || !s.rng.Chance(l.ambush) {
 		return
 	}

@@ -110,7 +110,7 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 	if s.plan.bold {
 		least = 1
 	}
-	if !s.plan.oneByOne {
+	if !s.plan.oneByOne && !s.plan.joints.simpleOnly(&s.plan) {
 		n = simkit.Pick(s.rng, 1, 1, 2, 3)
 	}
 	var changes []*pb.ConfChangeSingle
@@ -146,7 +146,7 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 
 // drawChange puts steps into one form of a change.
 func (s *sim) drawChange(changes []*pb.ConfChangeSingle) pb.ConfChangeI {
-	if len(changes) == 1 && s.rng.Chance(0.5) {
+	if len(changes) == 1 && (s.rng.Chance(0.5) || s.plan.joints.simpleOnly(&s.plan)) {
 		s.reach.SimpleChanges++
 		return &pb.ConfChange{Type: changes[0].Type, NodeId: changes[0].NodeId}
 	}

@@ -76,6 +76,8 @@ type node struct {
 
 	tickEvery time.Duration // of this node's clock
 	slowUntil time.Duration // the disk is slow until then
+	// startedAt is when the process began, lateUntil until when it applies nothing.
+	startedAt, lateUntil time.Duration
 	// starvedUntil is when units sent to the node cease to get lost.
 	starvedUntil time.Duration
 	rand         simkit.Draws  // election timeouts
@@ -87,10 +89,11 @@ func (n *node) up() bool { return n.proc != nil }
 // start runs a process on what the disk has.
 func (n *node) start() {
 	n.incarnation++
-	n.retired = false
+	n.retired, n.startedAt = false, n.s.Now()
 	n.s.tell(n.id, "start: log %d..%d, term %d vote %d commit %d, checkpoint %d", n.disk.live.baseIndex+1, n.disk.live.last(),
 		n.disk.live.state.term, n.disk.live.state.vote, n.disk.live.state.commit, n.disk.live.checkpoint.GetMetadata().GetIndex())
 	n.disk.recover()
+	n.s.startedOld(n)
 	if n.s.plan.host {
 		n.proc = newHostProcess(n)
 	} else {
@@ -102,9 +105,25 @@ func (n *node) start() {
 
 // clock lets a tick pass and plans the next.
 func (n *node) clock() {
-	n.later(n.tickEvery, n.clock)
-	n.s.story.tick(n.s.Now(), n.id)
-	n.proc.tick()
+	ticks := n.atOnce()
+	n.later(time.Duration(ticks)*n.tickEvery, n.clock)
+	for range ticks {
+		n.s.story.tick(n.s.Now(), n.id)
+		n.proc.tick()
+	}
+}
+
+// atOnce returns how many ticks come at once: a host that waits for its disk makes up
+// for those that it missed.
+func (n *node) atOnce() int {
+	switch j := n.s.plan.joints; {
+	case j == nil || j.gap[n.id] < 2:
+		return 1
+	case j.steady:
+		return j.gap[n.id]
+	default:
+		return 1 + j.draws.IntN(j.gap[n.id])
+	}
 }
 
 // crash ends the process; keepAll says that the machine survives, and all its
@@ -116,6 +135,9 @@ func (n *node) crash(keepAll bool) {
 		keep = s.rng.IntN(len(d.pending) + 1)
 		if s.plan.forgetful {
 			keep = 0
+		}
+		if at := s.tears(n); at > 0 {
+			keep = at
 		}
 	}
 	if d.durable.last() == 0 && !s.plan.host && keep < len(d.pending) {

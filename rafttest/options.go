@@ -41,6 +41,11 @@ type Options struct {
 	Brief bool
 	// Leases turns leases on. Whether entries are coded is drawn then.
 	Leases bool
+	// Joints has brief runs with coding and leases, in which these and changes of the
+	// members are under way at once.
+	Joints bool
+	// Quick has runs of joints consist of a few acts, and end when the cluster is live again.
+	Quick bool
 	// Beyond is by how many times the bound clocks may drift; 0 means 1.
 	Beyond float64
 	// Skip leaves acts of a brief run out, by bit.
@@ -97,6 +102,8 @@ type Result struct {
 	// Coded counts the events due to coding, Leased the events due to leases.
 	Coded  CodedReach
 	Leased LeasedReach
+	// Joints counts the events of joints.
+	Joints JointReach
 }
 
 // Violation is a broken invariant.
@@ -130,7 +137,9 @@ const (
 	EqualStates        = "equal states"        // replicas that applied as much are equal
 	NothingLost        = "acknowledged writes stay"
 	Linearizability    = "linearizability"
-	Fresh              = "fresh" // a read has what somebody may have seen before it began
+	Fresh              = "fresh"                // a read has what somebody may have seen before it began
+	OnePlace           = "one place, one entry" // entries follow each other, and a leader's follow its last
+	LeaseMajority      = "lease of a majority"  // of each set of voters that counts
 	Liveness           = "liveness"
 	NoPanic            = "no panic"
 	Verdicts           = "verdicts" // what was refused has no effect, and no call has two

@@ -73,6 +73,8 @@ type plan struct {
 	coded *codedPlan
 	// leased is what is drawn about leases; nil: there are none.
 	leased *leasedPlan
+	// joints is what is drawn about joints; nil: the run is none of these.
+	joints *jointsPlan
 }
 
 // The time scale: a tick of an undisturbed clock, and the ticks of the least
@@ -219,6 +221,11 @@ func (p *plan) soften() {
 }
 
 func (p *plan) String() string {
+	if j := p.joints; j != nil {
+		bare := *p
+		bare.joints = nil
+		return fmt.Sprintf("%s joints:%v", bare.String(), j)
+	}
 	if l := p.leased; l != nil {
 		bare := *p
 		bare.leased = nil

@@ -36,7 +36,7 @@ func (f *finale) settle() {
 
 // rest looks at what the group sends from now on, and ends the run.
 func (f *finale) rest() {
-	f.resting = !f.changeWaits()
+	f.resting = !f.changeWaits() && !f.s.plan.joints.uneven()
 	f.s.After(restTime, func() { f.done = true })
 }
 

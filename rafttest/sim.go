@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -41,6 +42,9 @@ type sim struct {
 	reach   Reach
 	coded   CodedReach
 	leased  leasedState
+	joints  JointReach
+	// marooned says that a follower was left without what the others cut.
+	marooned bool
 
 	// leader is the last elected node.
 	leader uint64
@@ -60,6 +64,9 @@ const mostEvents = 3_000_000
 
 // Run runs the cluster drawn by the seed, and reports the result.
 func Run(seed uint64, opts Options) Result {
+	if opts.Joints {
+		opts.Coded, opts.Brief, opts.Leases = true, true, true
+	}
 	if opts.Leases {
 		opts.Coded = opts.Coded || simkit.NewDraws(seed, 20).Chance(0.3)
 	}
@@ -83,14 +90,20 @@ func Run(seed uint64, opts Options) Result {
 		}
 	}
 	if opts.Leases {
+		if opts.Joints {
+			s.plan.duration = time.Minute
+		}
 		s.plan.drawLeased(simkit.NewDraws(seed, 21), opts.Beyond)
 		s.plan.leased.drawTuner(simkit.NewDraws(seed, 22))
+	}
+	if opts.Joints {
+		s.plan.drawJoints(seed, opts)
 	}
 	s.live(seed)
 	for _, n := range s.nodes {
 		s.countLeases(n)
 	}
-	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach}
+	r := Result{Seed: seed, Process: ProcessCore, Hash: s.story.hash, Lines: s.story.lines, Plan: s.plan.String(), Reached: s.reach, Coded: s.coded, Leased: s.leased.LeasedReach, Joints: s.joints}
 	if s.plan.host {
 		r.Process = ProcessHost
 	}

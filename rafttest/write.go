@@ -30,12 +30,8 @@ func (p *coreProcess) serve() {
 		for _, rs := range rd.ReadStates {
 			p.readConfirmed(rs)
 		}
-		for _, e := range rd.CommittedEntries {
-			if e.GetType() != pb.EntryNormal {
-				p.changes++
-			}
-		}
-		if p.s.plan.async {
+		p.handed(rd.CommittedEntries)
+		if p.async {
 			p.dispatch(rd.Messages)
 		} else {
 			p.writeThenSend(rd, hs)
@@ -80,10 +76,7 @@ func (p *coreProcess) writeThenSend(rd raft.Ready, hs *hardState) {
 	finish := func() {
 		p.sendAll(rd.Messages)
 		p.restore(rd.Snapshot)
-		p.apply(rd.CommittedEntries)
-		p.rn.Advance(rd)
-		p.writing = false
-		p.observe()
+		p.advance(rd)
 	}
 	// MustSync speaks of entries, term and vote; a snapshot is for the host to
 	// make durable.
@@ -109,7 +102,7 @@ func (p *coreProcess) dispatch(msgs []*pb.Message) {
 		case raft.LocalAppendThread:
 			p.appends.waiting = append(p.appends.waiting, m)
 		case raft.LocalApplyThread:
-			p.applies.waiting = append(p.applies.waiting, m)
+			p.applyLater(applyWork{m: m})
 		default:
 			p.send(m)
 		}
@@ -197,9 +190,16 @@ func (p *coreProcess) respond(m *pb.Message) {
 	}
 }
 
+// applyWork is entries for the state machine, with the core's answers in the message, or
+// with what the host does when they are applied.
+type applyWork struct {
+	m    *pb.Message
+	done func()
+}
+
 // applyQueue is the work of the state machine.
 type applyQueue struct {
-	waiting []*pb.Message
+	waiting []applyWork
 	busy    bool
 }
 
@@ -208,14 +208,18 @@ func (p *coreProcess) startApplies() {
 	if q.busy || len(q.waiting) == 0 {
 		return
 	}
-	m := q.waiting[0]
+	w := q.waiting[0]
 	q.waiting = q.waiting[1:]
 	q.busy = true
 	more, _ := p.s.held()
-	p.n.later(more+p.s.lateApply()+p.s.rng.Within(0, p.s.plan.applyMax), func() {
-		q.busy = false
-		p.apply(m.GetEntries())
-		p.respond(m)
+	p.lateSince = p.s.Now()
+	p.n.later(more+p.s.lateApply(p.n)+p.s.rng.Within(0, p.s.plan.applyMax), func() {
+		q.busy, p.lateSince = false, 0
+		p.apply(w.m.GetEntries())
+		p.respond(w.m)
+		if w.done != nil {
+			w.done()
+		}
 		p.did(nil)
 		p.startApplies()
 	})
@@ -235,6 +239,7 @@ func (p *coreProcess) send(m *pb.Message) {
 	s.check.sent(n, m)
 	s.finale.sentAtRest(n, m)
 	s.faults.leaseSent(n, m)
+	s.sending(n, m)
 	if m = s.spoil(m); m == nil || s.mayBreak(m) {
 		return
 	}

@@ -1,0 +1,91 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rafttest
+
+import (
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/leases"
+)
+
+// grant is the longest promise that a node has sent another, as seen from outside.
+type grant struct {
+	term  uint64
+	until time.Duration // by the grantor's clock
+}
+
+// noteGrant records a grant that leaves.
+func (s *sim) noteGrant(m *pb.Message, q *leases.Message) {
+	if q.Answer.For == 0 || m.GetTo() > maxNodes {
+		return
+	}
+	g := &s.leased.grants[m.GetFrom()][m.GetTo()]
+	until := leaseClock{s.node(m.GetFrom())}.Now() + q.Answer.For
+	if g.term == uint64(q.Term) {
+		until = max(until, g.until)
+	}
+	*g = grant{term: uint64(q.Term), until: until}
+}
+
+// granted reports whether some node has a grant that has not expired.
+func (s *sim) granted() bool {
+	if s.plan.leased == nil {
+		return false
+	}
+	for from := range s.leased.grants {
+		for _, g := range s.leased.grants[from] {
+			if g.until > 0 && g.until > (leaseClock{s.nodes[from-1]}).Now() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// servedByLease checks a read that a node answers by its own lease: a majority of each
+// set of voters that counts at the node has promised the node its term. What the node has
+// got of the promises cannot be seen from outside; so the check takes all that were sent.
+func (c *checker) servedByLease(n *node, p *coreProcess, asked lookup) {
+	term := p.rn.BasicStatus().GetTerm()
+	if asked.switches != p.switches || asked.term != term {
+		return // the lease was counted before; the read waited for a commit
+	}
+	c.s.joints.LeaseReads++
+	conf := confOf(p.rn.Status().Config, nil)
+	for _, voters := range c.s.countingSets(n, conf) {
+		bound := 0
+		for _, id := range voters {
+			g := c.s.leased.grants[id][n.id]
+			if id == n.id || g.term == term && g.until > c.s.leaseTime(id, asked.at) {
+				bound++
+			}
+		}
+		if len(voters) > 0 && bound <= len(voters)/2 {
+			c.s.fail(LeaseMajority, "node %d answers a read by its lease of term %d; %d of the voters %v are bound to it", n.id, term, bound, voters)
+		}
+	}
+}
+
+// ownEntries checks the entries that a node is about to write: they stand one behind the
+// other, and a leader's are behind its last.
+func (c *checker) ownEntries(n *node, ents []*pb.Entry) {
+	f, now := &c.nodes[n.id], reign{n.id, n.incarnation}
+	for i, e := range ents {
+		index, term := e.GetIndex(), e.GetTerm()
+		if i > 0 && (index != ents[i-1].GetIndex()+1 || term < ents[i-1].GetTerm()) {
+			c.s.fail(OnePlace, "node %d is to write entry %d of term %d behind entry %d of term %d", n.id, index, term, ents[i-1].GetIndex(), ents[i-1].GetTerm())
+			return
+		}
+		if c.leaders[term] != now {
+			continue
+		}
+		if f.own.term == term && index != f.own.index+1 {
+			c.s.fail(OnePlace, "node %d, leader of term %d, appends entry %d; its last was %d", n.id, term, index, f.own.index)
+			return
+		}
+		f.own = entryName{index, term}
+	}
+}
