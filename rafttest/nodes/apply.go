@@ -41,7 +41,16 @@ func (m *member) nextStep() {
 		return
 	}
 	m.stepped = true
-	c := &m.n.w.plan.costs
+	if lag := m.n.w.applyLag(); lag > 0 {
+		m.n.after(lag, m.takeSteps)
+		return
+	}
+	m.takeSteps()
+}
+
+// takeSteps does the work that waits for the state machine.
+func (m *member) takeSteps() {
+	s, c := m.steps[0], &m.n.w.plan.costs
 	if s.restore != nil {
 		m.steps = m.steps[1:]
 		m.n.cpu.add(func() (time.Duration, func()) {

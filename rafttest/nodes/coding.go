@@ -62,10 +62,10 @@ func (w *world) setDensify(g *group, on bool) {
 func (m *member) coded() *raft.Coding {
 	w := m.n.w
 	c := w.plan.coding
-	if !c.on || w.opts.Core != nil {
+	if !c.on || w.opts.Core != nil || m.n.plain() {
 		return nil // another core may not be able to
 	}
-	cfg := &raft.Coding{Threshold: c.threshold, Memory: c.memory, GossipGap: c.gap, GossipDelay: c.delay, Recorder: &w.reach, LateSeal: c.lateSeal}
+	cfg := &raft.Coding{Threshold: c.threshold, Memory: c.memory, GossipGap: c.gap, GossipDelay: c.delay, Recorder: recorder{m}, LateSeal: c.lateSeal}
 	if c.level > 0 {
 		cfg.Policy = ecraft.Fixed(c.level)
 	}

@@ -82,7 +82,7 @@ func (c *clock) Now() time.Duration {
 func (m *member) leased(cfg *replica.Config) {
 	w := m.n.w
 	l := w.plan.leasing
-	if !l.on {
+	if !l.on || m.n.plain() {
 		return
 	}
 	cfg.Clock = m.n.clock
@@ -114,7 +114,7 @@ func spanOf(key uint8) leases.Span { return leases.KeySpan(fmt.Sprintf("%03d", k
 // wishRoster has the operator ask the leader of a group for other responders.
 func (w *world) wishRoster(g *group) {
 	m := g.leading()
-	if m == nil || !m.here() || m.n.paused {
+	if m == nil || !m.here() || m.n.paused || m.n.plain() {
 		return
 	}
 	var ids []leases.NodeID

@@ -28,7 +28,8 @@ type member struct {
 	r    *replica.Replica
 	core replica.Core
 	log  *storage.Group
-	role raft.StateType // when last looked at
+	role raft.StateType               // when last looked at
+	own  struct{ term, index uint64 } // the last entry appended as a leader
 
 	inbox     []input
 	bytes     [wire.NumClasses]int // of messages in the inbox
@@ -145,7 +146,11 @@ func (m *member) config(kept keptState) replica.Config {
 		cfg.Peers = m.g.founders
 	}
 	newCore := w.opts.Core
-	if newCore == nil {
+	switch {
+	case m.n.plain():
+		w.joints.PlainMembers++
+		newCore = newPlainCore(m.n.rand)
+	case newCore == nil:
 		newCore = replica.Weft
 	}
 	cfg.Core = func(rc raft.Config) (replica.Core, error) {
@@ -222,6 +227,7 @@ func (m *member) flush() {
 		m.send(out.Sends)
 	}
 	for i := range out.Appends {
+		m.appends(out.Appends[i].Write.Entries)
 		m.appendStage(logWork{m: m, append: &out.Appends[i]})
 	}
 	if out.Compact != nil {
@@ -232,6 +238,7 @@ func (m *member) flush() {
 		m.addStep(step{apply: &out.Applies[i]})
 	}
 	for _, s := range out.Snapshots {
+		m.meets(momentSnapshot)
 		m.sendSnapshot(s)
 	}
 	for _, d := range out.Done {
@@ -246,6 +253,7 @@ func (m *member) observe() {
 	st := m.core.State()
 	if st.Role == raft.StateLeader && m.role != raft.StateLeader {
 		m.g.elected(m.n, st.Term)
+		m.meets(momentElected)
 	}
 	m.role = st.Role
 	m.gauges()
@@ -256,6 +264,9 @@ func (m *member) send(messages []wire.Message) {
 	c := &m.n.w.plan.costs
 	var cost time.Duration
 	for _, msg := range messages {
+		if b, ok := msg.Body.(wire.Raft); ok {
+			m.sending(b.Message)
+		}
 		cost += c.Sent + per(msg.Size(), c.WireKiB)
 	}
 	m.n.cpu.add(func() (time.Duration, func()) {

@@ -109,7 +109,7 @@ func (n *node) join(g *group) {
 
 // tick is the clock of the process. A pause swallows ticks.
 func (n *node) tick(life uint64) {
-	n.w.After(n.tickEvery, func() {
+	n.w.After(n.tickIn(), func() {
 		if n.life != life || !n.up {
 			return
 		}

@@ -26,6 +26,9 @@ type Options struct {
 	// Bug plants a mistake, to see the mistake found.
 	Bug Bug
 
+	// Joints has coding, leases and changes of the members meet.
+	Joints bool
+
 	// tune changes the draws of the seed, for scenarios.
 	tune func(*plan)
 }
@@ -47,6 +50,8 @@ type Result struct {
 	Recovery time.Duration
 	// Reached counts the events of the run.
 	Reached Reach
+	// Joints counts the events of joints.
+	Joints JointReach
 }
 
 // Violation is a broken invariant.
@@ -63,21 +68,22 @@ func (v *Violation) Error() string {
 
 // The invariants, by name.
 const (
-	ElectionSafety  = "election safety"  // at most one leader of a group in a term
-	SameCommands    = "same commands"    // replicas apply the same commands, with the same results
-	EqualStates     = "equal states"     // and are equal in the end
-	AtMostOnce      = "at most once"     // a command takes effect once, however often it was tried
-	SessionOrder    = "session order"    // commands of a session take effect in order
-	Verdicts        = "verdicts"         // what was refused has no effect; a call ends once, and in time
-	NothingLost     = "nothing lost"     // what was acknowledged stays
-	Linearizability = "linearizability"  // of what clients saw
-	Fresh           = "fresh"            // a read sees all writes that its policy says
-	Budgets         = "budgets"          // no queue is longer than its bound
-	Liveness        = "liveness"         // in the end, all works again within a bound
-	NoFailure       = "no failure"       // no node panics, fails, or refuses an honest message
-	NoGap           = "no gap"           // scenarios: the time without a write is bounded
-	Definite        = "definite outcome" // scenarios: no outcome is unknown
-	Goodput         = "goodput"          // scenarios: overload does not stop the work
+	ElectionSafety  = "election safety"      // at most one leader of a group in a term
+	SameCommands    = "same commands"        // replicas apply the same commands, with the same results
+	EqualStates     = "equal states"         // and are equal in the end
+	AtMostOnce      = "at most once"         // a command takes effect once, however often it was tried
+	SessionOrder    = "session order"        // commands of a session take effect in order
+	Verdicts        = "verdicts"             // what was refused has no effect; a call ends once, and in time
+	NothingLost     = "nothing lost"         // what was acknowledged stays
+	Linearizability = "linearizability"      // of what clients saw
+	Fresh           = "fresh"                // a read sees all writes that its policy says
+	OnePlace        = "one place, one entry" // entries follow each other, and a leader's follow its last
+	Budgets         = "budgets"              // no queue is longer than its bound
+	Liveness        = "liveness"             // in the end, all works again within a bound
+	NoFailure       = "no failure"           // no node panics, fails, or refuses an honest message
+	NoGap           = "no gap"               // scenarios: the time without a write is bounded
+	Definite        = "definite outcome"     // scenarios: no outcome is unknown
+	Goodput         = "goodput"              // scenarios: overload does not stop the work
 )
 
 // Bug is a mistake, planted to see whether it is found.

@@ -49,6 +49,7 @@ type plan struct {
 	coding  coding
 	leasing leasing
 	repeats repeats
+	joints  *jointPlan // nil: the run is none of joints
 
 	// Faults: how often, how strong, how long.
 	drift                                                              float64
@@ -81,6 +82,9 @@ func drawPlan(seed uint64, opts Options) plan {
 	p.fallWhenFull = simkit.Pick[float64](d, 0, 1, 1)
 	p.drawRepeats(d)
 	p.leasing = drawLeases(simkit.NewDraws(seed, 5), &p, opts)
+	if opts.Joints {
+		p.drawJoints(seed)
+	}
 	if opts.tune != nil {
 		opts.tune(&p)
 	}
@@ -185,4 +189,10 @@ func (p *plan) calm() {
 	p.costs.Delay = min(p.costs.Delay, time.Millisecond)
 }
 
-func (p *plan) String() string { return fmt.Sprintf("%+v", *p) }
+func (p *plan) String() string {
+	text := fmt.Sprintf("%+v", *p)
+	if p.joints != nil {
+		text += fmt.Sprintf(" joints: %+v", *p.joints)
+	}
+	return text
+}

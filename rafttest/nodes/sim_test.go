@@ -81,3 +81,36 @@ func TestSameStory(t *testing.T) {
 		require.NotZero(t, a.Lines)
 	}
 }
+
+var jointSeeds = flag.Uint64("joint-seeds", 300, "how many seeds TestJoints runs, from -first on")
+
+// TestJoints runs nodes at which coding, leases and changes of the members meet.
+func TestJoints(t *testing.T) {
+	n := *jointSeeds
+	if testing.Short() {
+		n = min(n, 50)
+	}
+	if *oneSeed != 0 {
+		n, *firstSeed = 1, *oneSeed
+	}
+	var reached Reach
+	var joints JointReach
+	failed, begun := 0, time.Now()
+	runSeeds(*firstSeed, n, Options{Joints: true}, func(r Result) bool {
+		reached.Add(r.Reached)
+		joints.Add(r.Joints)
+		if r.Err != nil {
+			t.Errorf("seed %d: %v\nplan: %s\nagain: go test ./rafttest/nodes -run 'TestJoints$' -seed %d -v\n%s", r.Seed, r.Err, r.Plan, r.Seed, r.Story)
+			failed++
+		}
+		return failed < 5
+	})
+	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, simkit.Table(joints.JointCounts), joints.Moments)
+	if n >= 300 && failed == 0 {
+		require.Empty(t, simkit.Zeros(joints.JointCounts), "never reached")
+		require.NotContains(t, joints.Moments[:], uint64(0), "moments never reached")
+		for _, of := range []uint64{reached.SnapshotsRestored, reached.Transfers, reached.ChangesDone, reached.Raised, reached.RosterReads, reached.TornWrites} {
+			require.NotZero(t, of)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type world struct {
 	clients []*client
 	history history
 	reach   Reach
+	joints  JointReach
 	mended  int // how often all links were mended
 	events  uint64
 	late    time.Duration // the most that a call ended behind its deadline
@@ -66,7 +67,7 @@ func (w *world) result(seed uint64) Result {
 	for _, n := range w.running() {
 		n.countLeases()
 	}
-	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach}
+	r := Result{Seed: seed, Hash: w.story.hash, Lines: w.story.lines, Events: w.events, Plan: w.plan.String(), Reached: w.reach, Joints: w.joints}
 	if w.finale != nil {
 		r.Recovery = w.finale.took
 	}
