@@ -29,12 +29,22 @@ import (
 // does not know it, and neither do nodes of a group that an earlier version began: what
 // is not known is not compared.
 type founding struct {
-	members []uint64 // ascending; empty: not known
+	members []uint64 // ascending, with the mark; empty: not known
+	mark    uint64   // of a new beginning, see Refounding; 0: none
 	digest  uint32   // 0: not known
 }
 
-// foundedBy returns what is known of a group with these first members, if any.
-func foundedBy(members []uint64) founding {
+// nodes returns the first members without the mark.
+func (f founding) nodes() []uint64 {
+	if f.mark == 0 {
+		return f.members
+	}
+	return slices.DeleteFunc(slices.Clone(f.members), func(id uint64) bool { return id == f.mark })
+}
+
+// foundedBy returns what a table says of the first members, if anything.
+func foundedBy(table originTable) founding {
+	members := table.first()
 	if len(members) == 0 {
 		return founding{}
 	}
@@ -42,7 +52,7 @@ func foundedBy(members []uint64) founding {
 	for _, id := range members {
 		b = binary.BigEndian.AppendUint64(b, id)
 	}
-	return founding{members, max(1, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))}
+	return founding{members, table.mark(), max(1, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))}
 }
 
 // stranger is what is known of a peer whose group began with other first members.
@@ -65,7 +75,7 @@ func (r *Replica) introduce() {
 	if !r.fresh() || r.ticks%uint64(r.cfg.ElectionTick) != 1 {
 		return
 	}
-	for _, id := range r.founding.members {
+	for _, id := range r.founding.nodes() {
 		if id != r.cfg.ID {
 			r.post(id, wire.First{Members: r.founding.members})
 		}
@@ -107,7 +117,7 @@ func (r *Replica) meet(from uint64, members []uint64) {
 	if !news {
 		return
 	}
-	err := fmt.Errorf("%w: node %d began group %d with the members %s, and node %d with %s", ErrFirstMembers, from, r.cfg.Group, firstNames(members), r.cfg.ID, firstNames(r.founding.members))
+	err := fmt.Errorf("%w: node %d began group %d with the members %s, and node %d with %s", ErrFirstMembers, from, r.cfg.Group, firstNames(members, 0), r.cfg.ID, firstNames(r.founding.members, r.founding.mark))
 	if !r.fresh() {
 		r.cfg.Logger.Errorf("%v; nothing is taken from node %d: find out which of the two was started with the wrong first members, and replace it by a node with an empty log and an empty state that joins", err, from)
 	} else if r.misfounded == nil {

@@ -161,7 +161,9 @@ func TestFirstMembersOfANodeThatJoins(t *testing.T) {
 		c.agree()
 
 		was := n.r.state
-		other := foundedBy([]uint64{4, 9})
+		table := originTable{}
+		table.setFirst([]uint64{4, 9}, 0)
+		other := foundedBy(table)
 		beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(9)), To: new(uint64(4)), Term: new(was.Term + 5)}
 		require.NoError(t, n.r.Receive(wire.Message{Group: 7, From: 9, To: 4, Body: wire.Raft{Message: beat, First: other.digest}}))
 		c.turn(n)
@@ -211,4 +213,25 @@ func TestSnapshotOfAnotherGroup(t *testing.T) {
 	err = c.nodes[1].r.OfferSnapshot(4, header)
 	require.ErrorIs(t, err, ErrFirstMembers)
 	require.ErrorContains(t, err, "[1 4 5], this node's with [1 2 3 4 5]")
+}
+
+// A node may have a number that could be a mark: a new beginning tells both apart.
+func TestFirstMembersWithNumbersLikeMarks(t *testing.T) {
+	const large = markBit | 5
+	c := newCluster(t, Weft, 1, large)
+	require.Equal(t, []uint64{1, large}, c.nodes[1].r.Status().FirstMembers)
+	mark := Mark([]byte("anew"))
+	host, _, err := Refounding{Index: 9, Term: 2, Voters: []uint64{1, large}, Mark: mark}.Begin()
+	require.NoError(t, err)
+	f, err := ReadFounded(host)
+	require.NoError(t, err)
+	require.Equal(t, mark, f.Mark)
+	h, err := decodeHostState(host)
+	require.NoError(t, err)
+	founded := foundedBy(h.origins)
+	require.Equal(t, []uint64{1, large}, founded.nodes())
+	require.Len(t, founded.members, 3, "the digest has the mark")
+	f, err = ReadFounded(c.nodes[1].r.host.encode())
+	require.NoError(t, err)
+	require.Zero(t, f.Mark)
 }

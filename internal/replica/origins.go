@@ -41,12 +41,26 @@ type originRow struct {
 }
 
 // noOrigin is the row of the first members of the group, ascending, in the place of
-// sequences. No node has this number, so no batch asks for the row, and versions without
-// knowledge of the row keep the row unchanged.
+// sequences. If one of these is the mark of a new beginning, the mark is also in the place of
+// the boot, because a node may have such a number, too. No node has the number of this row, so
+// no batch asks for the row, and versions without knowledge of the row keep the row unchanged.
 const noOrigin = 0
 
-func (t originTable) setFirst(members []uint64) {
-	t[noOrigin] = &originRow{boot: 1, above: slices.Sorted(slices.Values(members))}
+// setFirst sets the first members, and the mark of a new beginning, unless 0, as one of these.
+func (t originTable) setFirst(members []uint64, mark uint64) {
+	row := &originRow{boot: 1, above: slices.Sorted(slices.Values(members))}
+	if mark != 0 {
+		row.boot, row.above = mark, slices.Sorted(slices.Values(append(row.above, mark)))
+	}
+	t[noOrigin] = row
+}
+
+// mark returns which of the first members is the mark of a new beginning, or 0.
+func (t originTable) mark() uint64 {
+	if row := t[noOrigin]; row != nil && slices.Contains(row.above, row.boot) && isMark(row.boot) {
+		return row.boot
+	}
+	return 0
 }
 
 // first returns the first members, or nil if they are not known.

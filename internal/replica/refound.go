@@ -21,7 +21,7 @@ import (
 // cluster of its own, or after the loss of a majority. The new group must never take a
 // message of the earlier one for its own, nor of a node that was started without the state:
 // such a node would vote against what the new group counts as committed. So a group that
-// begins anew has a mark among its first members, which is the number of no node. The digest
+// begins anew has a mark among its first members, which stands for no node. The digest
 // in each message tells the two groups apart, as it tells groups apart that were begun with
 // different members.
 const markBit = 1 << 62
@@ -33,24 +33,21 @@ func Mark(unique []byte) uint64 {
 	return h.Sum64()&(markBit-1) | markBit
 }
 
-// isMark reports whether a first member is a mark.
+// isMark reports whether a number can be a mark.
 func isMark(id uint64) bool { return id&markBit != 0 && id < raft.LocalApplyThread }
 
-// withoutMarks returns the nodes among the first members.
-func withoutMarks(first []uint64) []uint64 {
-	if !slices.ContainsFunc(first, isMark) {
-		return first
-	}
-	return slices.DeleteFunc(slices.Clone(first), isMark)
-}
-
-// firstNames returns first members in words.
-func firstNames(first []uint64) string {
+// firstNames returns first members in words. mark is which of these is a mark; 0: not known.
+func firstNames(first []uint64, mark uint64) string {
 	names := make([]string, len(first))
 	for i, id := range first {
-		names[i] = fmt.Sprint(id)
-		if isMark(id) {
-			names[i] = fmt.Sprintf("begun anew with an earlier state (%x)", id&(markBit-1))
+		anew := fmt.Sprintf("begun anew with an earlier state (%x)", id&(markBit-1))
+		switch {
+		case id == mark:
+			names[i] = anew
+		case mark == 0 && isMark(id):
+			names[i] = fmt.Sprintf("%s, or node %d", anew, id)
+		default:
+			names[i] = fmt.Sprint(id)
 		}
 	}
 	return "[" + strings.Join(names, " ") + "]"
@@ -88,7 +85,7 @@ func (f Refounding) Begin() (host []byte, log *storage.Write, err error) {
 	voters := slices.Sorted(slices.Values(f.Voters))
 	h.at = logMark{term: f.Term, index: f.Index}
 	h.conf = pb.EnsureConfState(&pb.ConfState{Voters: voters})
-	h.origins.setFirst(append(voters, f.Mark))
+	h.origins.setFirst(voters, f.Mark)
 	host = h.encode()
 	return host, &storage.Write{
 		Snapshot:  &pb.Snapshot{Metadata: h.meta(), Data: host},
@@ -110,11 +107,7 @@ func ReadFounded(host []byte) (Founded, error) {
 	if err != nil {
 		return Founded{}, err
 	}
-	f := Founded{Index: h.at.index, Term: h.at.term, Members: h.conf}
-	if i := slices.IndexFunc(h.origins.first(), isMark); i >= 0 {
-		f.Mark = h.origins.first()[i]
-	}
-	return f, nil
+	return Founded{Index: h.at.index, Term: h.at.term, Members: h.conf, Mark: h.origins.mark()}, nil
 }
 
 // ErrCodedTail says that a log has a coded entry that the state lacks.

@@ -124,7 +124,7 @@ func New(cfg Config) (*Replica, error) {
 	if err := r.loadHostState(); err != nil {
 		return nil, err
 	}
-	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins.first())
+	r.origins, r.founding = r.host.origins, foundedBy(r.host.origins)
 	view := logView{Storage: cfg.Log, present: r.presentSnapshot, durable: func() uint64 { return r.keep.durable }}
 	if cfg.Applied > 0 {
 		view.start = r.host
@@ -176,7 +176,7 @@ func (r *Replica) loadHostState() error {
 		return fmt.Errorf("read the log's first index: %w", err)
 	} else if first-1 == firstMark.index {
 		r.host.at = firstMark
-		r.host.origins.setFirst(conf.GetVoters())
+		r.host.origins.setFirst(conf.GetVoters(), 0)
 		r.emitted, r.applied = firstMark, r.host.mark()
 	}
 	return nil

@@ -35,7 +35,7 @@ func (r *Replica) Status() Status {
 	now := r.core.State()
 	s := Status{
 		ID: r.cfg.ID, Group: r.cfg.Group, Term: now.Term, Commit: now.Commit, Applied: now.Applied, Lead: now.Lead, Role: now.Role,
-		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf, FirstMembers: withoutMarks(r.founding.members),
+		LastIndex: r.last, Emitted: r.emitted.index, Members: r.host.conf, FirstMembers: r.founding.nodes(),
 		Waiting: r.calls.live, Queued: r.outbox.queued, Stalled: r.stall.reason, Resolve: r.resolving.stats, Send: r.sends.stats, Counters: r.count,
 		Coding: r.codingState(), Leases: r.leaseState(), Unaddressed: r.unaddressed,
 	}
