@@ -87,6 +87,10 @@ mutants: ## put each known bug into a copy of the core and show which test finds
 mutants-coded: ## the same for coded replication: which schedule or seed finds which bug (about 8 minutes)
 	$(GO) run ./rafttest/mutants
 
+.PHONY: mutants-joints
+mutants-joints: ## the same where coding, leases and changes of members meet (about 3 minutes)
+	$(GO) run ./rafttest/mutants -joints
+
 .PHONY: mutants-leases
 mutants-leases: ## the same for roster leases: which schedule or seed finds which bug (about 6 minutes)
 	$(GO) run ./rafttest/mutants/leases

@@ -3,6 +3,7 @@ module github.com/weftraft/weft
 go 1.26.0
 
 require (
+	github.com/cockroachdb/datadriven v1.0.3-0.20240530155848-7682d40af056
 	github.com/cockroachdb/pebble/v2 v2.0.2
 	github.com/klauspost/reedsolomon v1.14.2
 	github.com/stretchr/testify v1.11.1

@@ -202,9 +202,35 @@
 // L28. A node whose clock was found beyond the bound answers no read by a lease and grants
 // none, and is bound by its promises for longer than the clock says. Otherwise a clock that
 // is slow goes on to answer old reads, and a clock that is fast goes on to end promises
-// early, as long as the fault lasts. Node.StandAside;
+// early, as long as the fault lasts. When the clock is fit again, leases that were asked for
+// meanwhile are given back: the clock measured them. Node.StandAside;
 // TestResponderStandsAsideWhileItsClockIsUnfit, TestLeaderStandsAsideAndLeads,
-// TestNodeThatStandsAsideHoldsItsPromisesForLonger.
+// TestNodeThatStandsAsideHoldsItsPromisesForLonger,
+// TestLeasesMeasuredByAnUnfitClockDoNotCount.
+//
+// L29. A lease counts over every set of voters without whose majority nothing is committed and
+// nobody is elected: the voters in force and, where Raft counts configurations that are in the
+// log and not in force, theirs too. {1 2 3} has become {1 2 3 4 5}, and a leader has applied
+// neither change: 1 and 2 are a majority in force, and 3, 4 and 5 elect another leader and commit
+// a write. Who comes is asked for leases, and hears of rosters, before the configuration is in
+// force. Members.majorityUntil, Node.asks, Node.addNews; TestLeaseCountsOverEverySetThatCounts.
+//
+// L30. A leader that has stood still forgives others their silence once, and again only after
+// ticks came in time for a while. A leader whose ticks are always late, because its host waits for
+// a disk in the same loop, would forgive a dead responder at each tick, and hold writes up
+// without end. Node.pauses; TestDeadResponderIsRemovedByALeaderWithLateTicks,
+// TestPauseOfTheLeaderRemovesNobody.
+//
+// L31. The bound of a clock travels with each request and answer, and the worse of two nodes'
+// bounds counts for both. By its own bound alone a grantee with a good clock takes too little
+// off the lease of a grantor whose clock is fast. If no lease could be renewed in time,
+// none is granted or taken. Config.delta, Node.stepClock; TestWorseClockCountsForBoth,
+// TestNodesWhoseClocksAllowNoLeaseAreNamed.
+//
+// L32. Leases are retired when every member has heard of the roster that says so. A member that
+// has not heard may lead next and name responders, with leases of members that are restarted
+// without leases and forget their promises. Node.IsRetired;
+// TestRetiredLeasesStayOffUnderTheNextLeader.
 //
 // # What Raft has to do
 //
@@ -236,7 +262,8 @@
 //     therefore the least that names somebody and is not superseded.
 //   - A leader names nobody until a majority of the voters, and each voter that
 //     acknowledges entries, has shown that it runs with leases. Voters without leases adopt
-//     nothing, so that a roster might never be superseded.
+//     nothing, so that a roster might never be superseded. A voter that has just joined gets
+//     Fail to show what it runs with.
 //   - The first roster of a term names nobody, so that the lease of the new leader
 //     begins a round sooner. Responders are named once the leader has applied its
 //     empty entry, because a change of the voters may stand before that entry.

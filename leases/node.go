@@ -265,6 +265,9 @@ func (n *Node) Check() error {
 		holds(p.holding.until == 0 || p.holding.counter > p.floor, "a lease of %d for request %d, void up to %d", p.id, p.holding.counter, p.floor)
 		holds(p.floor <= n.counter, "floor %d of %d, newest %d", p.floor, p.id, n.counter)
 	}
+	for _, id := range n.members.all() {
+		holds(id == n.cfg.ID || n.peer(id) != nil, "member %d is not known", id)
+	}
 	for i, r := range n.rosters.list {
 		holds(r.ID.Term == n.term && r.validate() == nil, "knows roster %v", r.ID)
 		holds(i == 0 || n.rosters.list[i-1].ID.Seq < r.ID.Seq, "roster %v at place %d", r.ID, i)

@@ -36,7 +36,7 @@
 // # Where things are
 //
 // A node is a follower, a candidate or a leader, and each role is a type with
-// fields of its own. From electorate.go on, files know neither roles nor messages:
+// fields of its own. From log.go on, files know neither roles nor messages:
 //
 //	raft.go       what every role shares: identity, term, vote, log, members
 //	step.go       a message arrives: whose term is right?
@@ -52,12 +52,13 @@
 //	transfer.go   handing leadership over
 //	vote.go       giving votes, and refusing them
 //	conf.go       changes of the member set
-//	electorate.go whose votes and acknowledgements count
-//	members.go    questions about a configuration, as values
 //	log.go        the log: Storage, and behind it the tail not yet written
 //	applying.go   committed entries on their way to the host
 //	tail.go       entries not yet written
 //	entry.go      an entry: identity, sizes, copies, the change in it
+//
+// Who counts, and from when to when a change of the members does, is package
+// internal/electorate: its doc lists the questions and why each answer is what it is.
 //
 // The host sees the state machine through rawnode.go and
 //
@@ -75,8 +76,8 @@
 //
 // Ways in, for a reader who knows Raft:
 //
-//   - How votes are counted: candidate.go (count), then electorate.go (tally).
-//   - What commits: commit.go (committable), then electorate.go (committable).
+//   - How votes are counted: candidate.go (count), then Tally of internal/electorate.
+//   - What commits: commit.go (committable), then Committable of internal/electorate.
 //   - What a follower does with an append: follower.go (handleAppend), then log.go
 //     (firstNew, appendAfter).
 //   - What coding may do to any of it: coder.go, then package internal/coding,

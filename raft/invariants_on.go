@@ -8,6 +8,7 @@ package raft
 import (
 	"fmt"
 
+	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
@@ -47,12 +48,31 @@ func (r *raft) checkInvariants() {
 	if x := r.leases(); x != nil {
 		err := x.Broken()
 		holds(err == nil, fmt.Sprint(err))
+		r.checkLease(holds)
+	}
+	for _, id := range r.members.Everyone() {
+		holds(ld == nil || r.members.Progress(id) != nil, fmt.Sprintf("a leader follows %x, who counts", id))
 	}
 	for _, m := range r.vouching {
 		holds(vouches(m) || m.GetType() == MsgUnits || m.GetType() == MsgLeases, "only votes, acknowledgements, units and notes wait for durability")
 	}
 	for _, m := range r.outbox {
 		holds(m.GetTo() != r.id && !vouches(m), "messages to this node, votes and acknowledgements wait for durability")
+	}
+}
+
+// checkLease recounts who has granted a lease that is in use: a majority of each set that counts.
+func (r *raft) checkLease(holds func(ok bool, what string)) {
+	s, _, _ := r.leases().Status()
+	if !s.Stable {
+		return
+	}
+	bound := map[uint64]bool{r.id: s.Adopted > 0}
+	for _, l := range s.Leases {
+		bound[uint64(l.Peer)] = true
+	}
+	for _, v := range r.members.Sets() {
+		holds(v.VoteResult(bound) == quorum.VoteWon, fmt.Sprintf("a majority of %s has granted the lease in use", v))
 	}
 }
 

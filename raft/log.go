@@ -130,6 +130,9 @@ func (l *raftLog) appendAfter(after entryID, ents []*pb.Entry) {
 	if len(ents) == 0 {
 		return
 	}
+	if first := ents[0].GetIndex(); first != after.index+1 {
+		l.logger.Panicf("raft: entry %d would stand behind entry %d", first, after.index)
+	}
 	if after.index < l.committed {
 		l.logger.Panicf("raft: append at %d would replace committed entries (commit index %d)", after.index+1, l.committed)
 	}

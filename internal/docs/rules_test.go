@@ -20,6 +20,7 @@ import (
 // rulePackages are the folders of the packages that docs/coded-protocol.md names.
 var rulePackages = map[string]string{
 	"raft": "raft", "coding": "raft/internal/coding", "gossip": "internal/gossip", "ecraft": "ecraft", "adaptive": "ecraft/adaptive",
+	"electorate": "raft/internal/electorate",
 }
 
 var (
@@ -40,7 +41,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	protocol, mutants := read("docs/coded-protocol.md"), read("rafttest/mutants/table.go")
+	protocol, mutants := read("docs/coded-protocol.md"), read("rafttest/mutants/table.go")+read("rafttest/mutants/joints.go")
 	declared := map[string]bool{}
 	for pkg, dir := range rulePackages {
 		declarations(t, filepath.Join(root, dir), pkg, declared)

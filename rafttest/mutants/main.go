@@ -6,7 +6,8 @@
 // schedule of rafttest that needs the rule, or seeds, and prints which found it.
 // It fails if a bug is not found, or can no longer be put in.
 //
-// Run it at the root of the module: go run ./rafttest/mutants
+// Run it at the root of the module: go run ./rafttest/mutants, and with -joints for the bugs where
+// coding, leases and changes of the members meet.
 package main
 
 import (
@@ -39,14 +40,21 @@ type bug struct {
 }
 
 var (
+	only  = flag.Bool("joints", false, "only the bugs where coding, leases and changes of the members meet")
 	with  = flag.String("with", "", "look for every bug with seeds of this test of rafttest, on one processor: TestCoded, TestCodedFalls or TestCodedBrief")
 	seeds = flag.Int("seeds", 1000, "with how many seeds, if -with is set")
 	first = flag.Uint64("first", 1, "the first of the seeds, if -with is set")
 )
 
 func mutants() []mutate.Mutant {
-	var all []mutate.Mutant
-	for _, b := range table {
+	if *only {
+		return mutantsOf(joints)
+	}
+	return mutantsOf(table)
+}
+
+func mutantsOf(bugs []bug) (all []mutate.Mutant) {
+	for _, b := range bugs {
 		if *with != "" {
 			b.by, b.within = "", *seeds
 		}

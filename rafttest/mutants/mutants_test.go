@@ -15,10 +15,11 @@ import (
 // TestMutants checks, without running them, that every mutant can be put in, and
 // that every directed schedule is there because some mutant fails it.
 func TestMutants(t *testing.T) {
-	if err := mutate.Check(t.Context(), mutants()); err != nil {
+	all := slices.Concat(table, joints)
+	if err := mutate.Check(t.Context(), mutantsOf(all)); err != nil {
 		t.Error(err)
 	}
-	for _, b := range table {
+	for _, b := range all {
 		if (b.by == "") == (b.within == 0) {
 			t.Errorf("%s: found by %q and within %d seeds; exactly one must be said", b.what, b.by, b.within)
 		}

@@ -1,0 +1,105 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// Files in which bugs of the joints stand.
+const (
+	questions = "raft/internal/electorate/electorate.go"
+	changes   = "raft/internal/electorate/changes.go"
+)
+
+// joints is the bugs where coding, leases and changes of the members meet: each answer of the
+// electorate wrong in turn, and each rule that a schedule has taught. The script TestQuestions
+// draws the answers; the other tests are the schedules.
+var joints = []bug{
+	// Who must agree.
+	{"voters to come are not asked for their votes", questions,
+		edit("	if len(e.coming) == 0 {\n		return ids\n", "	if len(e.coming) >= 0 {\n		return ids\n"), "TestQuestions", 0},
+	{"sets to come do not count for the commit rule of units", questions,
+		edit("	return append(slices.Clone(inForce), e.coming...)\n", "	return inForce\n"), "TestReportDoesNotEndAChange", 0},
+	{"a majority of each set is one that has lost none", questions,
+		edit("		case vr == quorum.VotePending:\n			result = quorum.VotePending\n", ""), "TestQuestions", 0},
+	{"a commit needs the sets in force only", questions,
+		edit("		k = min(k, uint64(v.CommittedIndex(acks(e.members.Progress))))\n", "		_ = v\n"), "TestCommitsNeedAllSets", 0},
+	{"a former leader is alone in the group that it left", questions,
+		edit("e.members.IsSingleton() && !slices.ContainsFunc(e.Sets(), others)", "e.members.IsSingleton() || len(e.Sets()) == 0 && slices.ContainsFunc(e.Sets(), others)"), "TestReadAtFormerVoter", 0},
+	{"a learner may lead as soon as it is to vote", questions,
+		edit("comes && early", "comes"), "TestQuestions", 0},
+
+	// Who takes part.
+	{"members to come receive nothing", questions,
+		edit("slices.AppendSeq(slices.Clone(e.everybody), maps.Keys(e.members.Progress))", "slices.Collect(maps.Keys(e.members.Progress))"), "TestQuestions", 0},
+	{"answers of members to come are those of strangers", questions,
+		edit("return slices.Contains(e.everybody, id) }", "return id == 0 }"), "12h-two-unapplied-changes", 0},
+	{"voters who come are not known to come", questions,
+		edit("		if e.members.Progress[id] == nil {\n			ids", "		if id == 0 {\n			ids"), "TestQuestions", 0},
+	{"the heir is a voter in force", questions,
+		edit("	if newest == nil {\n		newest", "	if newest == nil || len(newest) > 0 {\n		newest"), "TestQuestions", 0},
+	{"an heir need not know that it is one", questions,
+		edit("		since = e.pending[len(e.pending)-1]\n", "		since = 0\n"), "TestQuestions", 0},
+	{"a change brings no votes", questions,
+		edit("		if !e.IsVoter(id) {\n			brings", "		if id == 0 {\n			brings"), "TestVoteIsForMembersThatReadEnvelopes", 0},
+	{"a leader goes on following who was to come", changes,
+		edit("!isMember(t.Config, id) && !e.Expects(id) {", "!isMember(t.Config, id) && id == 0 {"), "TestLeaderForgetsMembersOfRefusedChanges", 0},
+	{"a leader does not follow who is to come", changes,
+		edit("	for _, id := range e.everybody {\n		if t.Progress", "	for _, id := range e.everybody[:0] {\n		if t.Progress"), "TestQuestions", 0},
+
+	// When a change begins and ends to count.
+	{"a report ends a change", changes,
+		edit("return e.rules.AppliedFirst && e.end(", "return e.end("), "TestChangeWaitsForOneThatIsReportedOnly", 0},
+	{"with leases alone changes in the log are not followed", "raft/raft.go",
+		edit("Tracks: cfg.Leases != nil, ", ""), "TestEndOfAJointConfigurationIsFoundInTheLog", 0},
+	{"a refusal in silence is none", changes,
+		edit("return e.rules.AppliedFirst && e.end(", "return e.log == nil && e.end("), "TestLeaderForgetsMembersOfRefusedChanges", 0},
+	{"a call ends the first change that is pending, whatever it says", changes,
+		edit("		if is, err := Decode(ent); err == nil && proto.Equal(is, cc) {\n", "		if is, err := Decode(ent); err == nil && proto.Equal(is, cc) && n < 2 {\n"), "TestQuestions", 0},
+	{"a call ends a change that the host was not handed", changes,
+		edit("e.pending[n] <= e.log.HandedOut() {", "e.log != nil {"), "TestBootstrapTwice", 0},
+	{"a refusal by a change of node 0 ends nothing", changes,
+		edit("	return min(n, 1)\n", "	return 0\n"), "TestLeaderForgetsMembersOfRefusedChanges", 0},
+	{"a change that was cut goes on counting", changes,
+		edit("	e.pending = e.pending[:n]\n	return e.derive()\n", "	return e.derive()\n"), "TestQuestions", 0},
+	{"changes of the log that a snapshot replaces go on counting", changes,
+		edit("	e.pending = nil\n	e.derive()\n", "	e.derive()\n"), "TestQuestions", 0},
+	{"leases go by the host's report", questions,
+		edit("	if first := e.FirstPending(); first > 0 && first <= applied {\n		return first - 1\n	}\n", ""), "TestLateChangeIsNoRefusedOne", 0},
+
+	// Effects.
+	{"a carrier stands where the log ended when it was asked for", "raft/internal/coding/leading.go",
+		edit("	l.made = append(l.made, made{ent: e, stands: stands})\n", "	guess := ecraft.ID{Term: l.raft.Term(), Index: l.log.Last().Index + 1 + uint64(len(l.made))}\n	l.made = append(l.made, made{ent: e, stands: func(ecraft.ID) { stands(guess) }})\n"), "TestEffectsMayBeCarriedOutInAnyOrder", 0},
+
+	// Leases.
+	{"a lease counts over the voters in force", "leases/voters.go",
+		edit("	for _, ids := range m.Coming {\n		until", "	for _, ids := range m.Coming[:0] {\n		until"), "TestLeaseCountsOverEverySetThatCounts", 0},
+	{"a node that starts does not tell leases who is to come", "raft/start.go",
+		edit("	if r.members.Torn() {\n		r.votersChanged()\n	}\n", ""), "TestLeadersLeaseNeedsEverySetThatCounts", 0},
+	{"leases do not ask grantors who are to come", "leases/work.go",
+		edit("	voter := n.members.counts(p.id)\n", "	voter := n.members.Voters.has(p.id)\n"), "TestLeaseCountsOverEverySetThatCounts", 0},
+	{"grantors who are to come hear of no roster", "leases/work.go",
+		edit("	if !n.members.has(p.id) && !n.members.counts(p.id) {\n", "	if !n.members.has(p.id) {\n"), "TestLeaseCountsOverEverySetThatCounts", 0},
+	{"an heir that leases do not know is refused", "leases/control.go",
+		edit("if p := n.peer(heir); !n.leading.must && adopts(p) &&", "if p := n.peer(heir); p == nil || !n.leading.must && adopts(p) &&"), "TestHeirThatLeasesDoNotKnowMayLead", 0},
+	{"a leader that must hand over waits until leases are at rest", "leases/lead.go",
+		edit("(l.must || n.isQuiet()", "(n.isQuiet()"), "TestLeaderThatMustHandOverWaitsForNobody", 0},
+	{"each gap between ticks is a pause", "leases/detector.go",
+		edit("	return first\n", "	return true\n"), "TestDeadResponderIsRemovedByALeaderWithLateTicks", 0},
+	{"a gap is a pause again after the next tick in time", "leases/detector.go",
+		edit("l.ticked.since(l.gap) >= graceFails*n.cfg.Fail", "l.ticked != l.gap"), "TestDeadResponderIsRemovedByALeaderWithLateTicks", 0},
+	{"a leader that stood still counts the silence as the others'", "leases/detector.go",
+		edit("	return first\n", "	return first && now == 0\n"), "TestPauseOfTheLeaderRemovesNobody", 0},
+	{"leases measured by an unfit clock count again", "leases/aside.go",
+		edit("		n.GiveUp() //", "		if yes {\n			n.GiveUp()\n		} //"), "TestLeasesMeasuredByAnUnfitClockDoNotCount", 0},
+	{"leases are retired when a majority has heard of it", "leases/control.go",
+		edit("	return n.leading != nil && n.rosters.newest().Retired && n.isQuiet() && !", "	return n.leading != nil && n.rosters.newest().Retired && n.isQuiet() || n.leading != nil && n.cfg.ID == 0 && !"), "TestRetiredLeasesStayOffUnderTheNextLeader", 0},
+	{"a clock below 0 stands still", "leases/permit.go",
+		edit("min(max(reading, -century), century) + century + 1", "min(max(reading, 0), century) + 1"), "TestClockBelowZeroRuns", 0},
+	{"each node goes by the bound of its own clock", "leases/config.go",
+		edit("time.Duration(max(c.DriftPPM, peer.DriftPPM))", "time.Duration(c.DriftPPM)"), "TestWorseClockCountsForBoth", 0},
+	{"a clock by which no lease can be renewed is taken", "leases/work.go",
+		edit("	if ok {\n		return nil\n	}\n	m.Request", "	if ok || d <= 0 {\n		return nil\n	}\n	m.Request"), "TestNodesWhoseClocksAllowNoLeaseAreNamed", 0},
+	{"a voter that has just joined is taken to have leases", "leases/lead.go",
+		edit("		lacks = func(v NodeID) bool { return !has(v) }\n", "		_ = lacks\n"), "TestNobodyIsNamedUntilANewVoterHasShownItsLeases", 0},
+	{"settings of leases are not checked against the tick", "raft/leases_config.go",
+		edit("refuse(l.Fail > 0 && l.Fail < 4*l.Tick,", "refuse(l.Fail > 0 && l.Fail < 0,"), "TestSettingsThatTicksCannotKeepAreRefused", 0},
+}
