@@ -79,7 +79,7 @@ func readersCutOff(p *plan) {
 	p.isolate, p.pause, p.drift = 100*time.Millisecond, 100*time.Millisecond, 0
 	p.crash, p.kill, p.tornWrite, p.members, p.fullDisk, p.partition, p.campaign = 0, 0, 0, 0, 0, 0, 0
 	p.noPreVote, p.noCheckQuorum, p.repeats = false, false, repeats{}
-	p.leasing = leasing{on: true, lease: 300 * time.Millisecond, fail: 30 * time.Millisecond, driftPPM: 1000, probes: time.Millisecond}
+	p.leasing = leasing{on: true, lease: 300 * time.Millisecond, fail: 40 * time.Millisecond, driftPPM: 1000, probes: time.Millisecond}
 }
 
 // narrow makes a plan in which more is sent than links and inboxes take.

@@ -34,7 +34,7 @@ func drawLeases(d simkit.Draws, p *plan, opts Options) leasing {
 	l := leasing{
 		on:       d.Chance(0.65) && !p.noPreVote && !p.noCheckQuorum && (!p.repeats.again || !p.repeats.uneven) && opts.Core == nil,
 		lease:    simkit.Pick[time.Duration](d, 60, 100, 100, 300) * time.Millisecond,
-		fail:     simkit.Pick[time.Duration](d, 30, 50, 200) * time.Millisecond,
+		fail:     simkit.Pick[time.Duration](d, 40, 50, 200) * time.Millisecond,
 		driftPPM: simkit.Pick(d, 100, 1000, 60_000),
 		notes:    d.Chance(0.5),
 		tuner:    d.Chance(0.2),
