@@ -25,6 +25,19 @@ func TestLeaseCountsOverEverySetThatCounts(t *testing.T) {
 	require.Nil(t, m.lease.Permit(nil))
 	s.heal()
 	s.until("4, who is to come, is asked and grants", time.Second, func() bool { return s.serves(1, Span{}) })
+
+	// The same with nodes that are no members here yet.
+	s = newStage(t, 5, 3, nil, nil)
+	m = s.member(1)
+	members.Learners = nil // of 4 and 5
+	m.lease.Configured(m.reading(), members)
+	for _, id := range []NodeID{4, 5} {
+		m.lease.peer(id).follow, m.lease.peer(id).holding = follow{}, holding{}
+		s.member(id).lease.adopted, s.member(id).lease.rosters = nil, rosters{}
+	}
+	s.sever([]NodeID{1}, []NodeID{3})
+	s.pass(s.set.cfg.Lease) // the lease of 3 has ended
+	s.until("4 and 5 hear of the roster, and grant", time.Second, func() bool { return s.serves(1, Span{}) })
 }
 
 // The heir may be a member that leases do not know: it has nothing to adopt.

@@ -177,6 +177,7 @@ func (n *node) draw() string {
 	line("heirs", func(id uint64) bool { return slices.Contains(heirs, id) })
 	line("may win", func(id uint64) bool { return n.MayWin(id, false) })
 	line("early", func(id uint64) bool { return n.MayWin(id, true) })
+	line("expected", n.Expects)
 	line("everyone", func(id uint64) bool { return slices.Contains(n.Everyone(), id) })
 	fmt.Fprintf(&b, "asked for votes %v, heirs since %d, new voters %v, in force to %d of %d", n.Voters(), since, ascending(n.Brings()), n.InForceTo(n.last), n.last)
 	if n.MustLeave() {
