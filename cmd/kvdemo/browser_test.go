@@ -246,16 +246,35 @@ func testButtons(t *testing.T, d *demonstration, desk, hand *tab) {
 		b.until("the member to be down", card(page.Down))
 	}
 	desk.until("the event", fmt.Sprintf(`document.getElementById('events').textContent.includes('node %d was killed')`, id))
+	for _, b := range []*tab{hand, desk} {
+		b.until("the mark of the kill", fmt.Sprintf(`[...document.querySelectorAll('#history .mark.kill')].some(e => e.textContent === '✕ %d')`, id))
+		b.until("a line of writes", `document.querySelector('#history .trace').getAttribute('d').split('L').length > 5`)
+	}
 	desk.shoot("page-desk.png", false)
 	hand.shoot("page-hand.png", true)
 	desk.fits()
 	hand.fits()
+	without := `document.getElementById('banner').hidden`
+	require.Equal(t, "true", hand.eval(without))
+	away := []uint64{id%browserNodes + 1, (id+1)%browserNodes + 1}
+	for _, other := range away {
+		d.do(page.Command{Do: page.Kill, Node: other})
+	}
+	for _, b := range []*tab{hand, desk} {
+		b.until("the banner", `document.getElementById('banner').textContent.startsWith('No majority: 2 of 5 voters are up. ')`)
+		b.fits()
+	}
+	for _, other := range away {
+		d.do(page.Command{Do: page.Start, Node: other})
+	}
+	hand.until("no banner", without)
 	desk.click(id, "start")
 	desk.until("the member to be up", card(page.Up))
+	desk.until("the mark of an election", `document.querySelector('#history .mark.election') !== null`)
 
 	hand.click(id, "pause")
 	hand.until("the member to be paused", card(page.Paused))
-	desk.until("the member to be paused", card(page.Paused))
+	desk.until("the member to be paused", card(page.Paused)+fmt.Sprintf(` && document.querySelector('[data-node="%d"] .role').textContent.includes('paused by you')`, id))
 	desk.click(id, "resume")
 	desk.until("the member to go on", card(page.Up))
 

@@ -280,3 +280,59 @@ func TestReportsAreChecked(t *testing.T) {
 	require.Equal(t, strings.Repeat("x", MaxText-4)+"…", Text(long), "a rune is not cut")
 	require.Equal(t, "short", Text("short"))
 }
+
+// Without a majority the state says so: votes of nodes that are paused or down are
+// missing, votes of nodes that are not asked may be there.
+func TestStateSaysThatAMajorityIsMissing(t *testing.T) {
+	c := newCluster(5)
+	missing := func(want int) {
+		t.Helper()
+		require.Equal(t, want, c.after(time.Second).Missing)
+	}
+	missing(0)
+	c.nodes[2], c.nodes[3] = nil, nil
+	missing(0)
+	c.SetPaused(4, true)
+	c.nodes[4] = nil
+	missing(1)
+	five := c.nodes[5]
+	c.nodes[5] = nil
+	missing(2)
+	c.nodes[5] = five
+	c.nodes[1].Voters, c.nodes[5].Voters = []uint64{1, 5, 6, 7, 8}, []uint64{1, 5, 6, 7, 8} // three that nobody asks
+	missing(0)
+	c.nodes[1], c.nodes[5] = nil, nil
+	missing(0)
+
+	c = newCluster(1)
+	c.nodes[1] = nil
+	missing(0)
+}
+
+// The history has the writes of each second or so, also while a node restarts, for two
+// minutes.
+func TestHistoryOfWrites(t *testing.T) {
+	c := newCluster(3)
+	require.Empty(t, c.after(0).History)
+	write := func(id uint64, n int) {
+		next := *c.nodes[id]
+		next.Writes[3] += uint64(n)
+		c.nodes[id] = &next
+	}
+	write(1, 100)
+	require.Equal(t, []Sample{{1_001_000, 100}}, c.after(time.Second).History)
+	write(2, 50)
+	s := c.after(500 * time.Millisecond)
+	require.Len(t, s.History, 1, "half a second is not counted by itself")
+	write(1, 10)
+	s = c.after(500 * time.Millisecond)
+	require.Equal(t, Sample{1_002_000, 60}, s.History[1])
+	c.nodes[1] = nil
+	s = c.after(2 * time.Second)
+	require.Equal(t, Sample{1_004_000, 0}, s.History[2])
+	for range 200 {
+		s = c.after(time.Second)
+	}
+	require.Len(t, s.History, 120)
+	require.EqualValues(t, s.AtMs, s.History[119].AtMs)
+}

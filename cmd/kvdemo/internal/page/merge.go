@@ -53,10 +53,29 @@ func (w *watch) merge(at time.Time, up map[uint64]*Node, got map[uint64]answer, 
 		s.Members = append(s.Members, m)
 		s.Links = append(s.Links, w.links(id, up[id], counted, seconds)...)
 	}
+	s.Missing = missing(s.Members)
+	s.History = append([]Sample{}, w.ledger.history...)
 	s.Entries = entriesOf(up)
 	s.Latency = w.latency()
 	s.Events = w.events.list()
 	return s
+}
+
+// missing returns how many voters a majority lacks. A voter that nobody asks may be up.
+func missing(members []MemberState) int {
+	voters, down := 0, 0
+	for _, m := range members {
+		if m.Vote == "voter" {
+			voters++
+			if m.State == Down || m.State == Paused {
+				down++
+			}
+		}
+	}
+	if voters == 0 { // nothing is known yet
+		return 0
+	}
+	return max(0, voters/2+1-(voters-down))
 }
 
 // newest returns the report that knows most: of the highest term, and applied most.

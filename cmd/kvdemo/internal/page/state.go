@@ -15,11 +15,16 @@ type State struct {
 	Leader  uint64 `json:"leader"`
 	Term    uint64 `json:"term"`
 	Commit  uint64 `json:"commit"`
+	// Missing is how many more voters have to be up for a majority, as far as is known: 0
+	// if there is one.
+	Missing int `json:"missing"`
 
 	// Sums over all members.
 	WritesPerSecond float64 `json:"writesPerSecond"`
 	ReadsPerSecond  float64 `json:"readsPerSecond"`
 	BytesPerSecond  float64 `json:"bytesPerSecond"` // on all links
+
+	History []Sample `json:"history"` // of two minutes, oldest first
 
 	// The parts of the page; Roster is nil without roster leases.
 	Members []MemberState `json:"members"`
@@ -30,6 +35,12 @@ type State struct {
 	Events  []Event       `json:"events"` // newest first
 
 	Controls *ControlState `json:"controls,omitempty"` // of a demonstration
+}
+
+// Sample is the writes of about a second.
+type Sample struct {
+	AtMs   int64   `json:"at"`     // its end
+	Writes float64 `json:"writes"` // a second
 }
 
 // Whether a node answers.

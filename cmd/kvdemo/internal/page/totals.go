@@ -64,6 +64,9 @@ type ledger struct {
 	last map[uint64]*Node // of the present process of a node
 	sums map[uint64]totals
 	past []point // oldest first
+
+	history []Sample
+	sampled point // the end of the last Sample
 }
 
 // point is the sums at a time. Maps in it are not changed afterwards.
@@ -90,10 +93,49 @@ func (l *ledger) note(at time.Time, nodes map[uint64]*Node) {
 	for len(l.past) > 2 && !l.past[1].at.After(at.Add(-latencyWindow)) {
 		l.past = l.past[1:]
 	}
+	l.sample()
+}
+
+// A history has a sample for each sampleTime, or a little more.
+const (
+	sampleTime = 900 * time.Millisecond
+	maxSamples = 120
+)
+
+// sample adds to the history what was counted since the last sample.
+func (l *ledger) sample() {
+	now := l.past[len(l.past)-1]
+	took := now.at.Sub(l.sampled.at)
+	if l.sampled.sums != nil && took < sampleTime {
+		return
+	}
+	if l.sampled.sums != nil {
+		n := uint64(0)
+		for _, t := range now.since(l.sampled) {
+			n += t.writes.sum()
+		}
+		l.history = append(l.history, Sample{AtMs: now.at.UnixMilli(), Writes: per(n, took.Seconds())})
+		l.history = l.history[max(0, len(l.history)-maxSamples):]
+	}
+	l.sampled = now
+}
+
+// since returns what was counted after another point. A node that was not known then
+// counts from when it was.
+func (p point) since(base point) map[uint64]totals {
+	counted := make(map[uint64]totals, len(p.sums))
+	for id, t := range p.sums {
+		before, ok := base.sums[id]
+		if !ok {
+			before = t
+		}
+		counted[id] = t.since(before)
+	}
+	return counted
 }
 
 // window returns what was counted in the last d, or a little more, and in how many
-// seconds. A node that was not known then counts from when it was.
+// seconds.
 func (l *ledger) window(d time.Duration) (counted map[uint64]totals, seconds float64) {
 	if len(l.past) == 0 {
 		return nil, 0
@@ -106,15 +148,7 @@ func (l *ledger) window(d time.Duration) (counted map[uint64]totals, seconds flo
 		}
 		base = p
 	}
-	counted = make(map[uint64]totals, len(now.sums))
-	for id, t := range now.sums {
-		before, ok := base.sums[id]
-		if !ok {
-			before = t
-		}
-		counted[id] = t.since(before)
-	}
-	return counted, now.at.Sub(base.at).Seconds()
+	return now.since(base), now.at.Sub(base.at).Seconds()
 }
 
 // per returns a rate; 0 without a time.

@@ -94,6 +94,59 @@
     });
   }
 
+  // banner says the one thing that stops all writes.
+  function banner(s) {
+    const voters = s.members.filter((m) => m.vote === 'voter');
+    const up = voters.filter((m) => m.state === 'up').length;
+    $('banner').hidden = s.missing === 0;
+    const more = `${s.missing} more ${s.missing === 1 ? 'node has' : 'nodes have'} to come back`;
+    set($('banner'), s.missing === 0 ? '' : `No majority: ${up} of ${voters.length} voters are up. Nothing can be written, and nothing acknowledged is lost. ${more}.`);
+  }
+
+  // --- writes a second, and what happened meanwhile
+
+  const svg = 'http://www.w3.org/2000/svg';
+  function draw(name, attributes) {
+    const e = document.createElementNS(svg, name);
+    for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+    return e;
+  }
+
+  // markOf returns the kind of mark that an event gets, and a short text.
+  function markOf(e) {
+    const node = e.text.match(/^node (\d+)/);
+    if (!node) return null;
+    if (e.kind === 'election') return ['election', `★ ${node[1]}`];
+    if (/was killed|was paused|does not answer|ended by itself/.test(e.text)) return ['kill', `✕ ${node[1]}`];
+    return null;
+  }
+
+  function writes(s) {
+    const [top, plot, ago] = $('history').children;
+    const samples = s.history;
+    const first = samples.length ? samples[0].at : s.at;
+    const span = Math.max(20, Math.ceil((s.at - first) / 10000) * 10) * 1000; // as long as there is a line
+    const most = Math.max(10, ...samples.map((x) => x.writes));
+    const marks = s.events.map((e) => [e, markOf(e)]).filter(([e, m]) => m && e.at > s.at - span).reverse();
+    if (!changed('history', [s.at, samples, marks])) return;
+    set(top, amount(most).trim());
+    set(ago, `${span / 1000} s ago`);
+    const x = (at) => (100 * (at - s.at + span)) / span;
+    const texts = {}; // where the last text of a kind is
+    let line = '';
+    for (const p of samples) line += `${line ? 'L' : 'M'}${x(p.at).toFixed(2)} ${(39 - (37 * p.writes) / most).toFixed(2)}`;
+    const drawing = draw('svg', {viewBox: '0 0 100 40', preserveAspectRatio: 'none', role: 'img'});
+    drawing.setAttribute('aria-label', `${samples.length ? amount(samples[samples.length - 1].writes).trim() : 'no'} writes a second now`);
+    drawing.append(draw('path', {class: 'floor', d: 'M0 39.5H100'}), draw('path', {class: 'trace', d: line}));
+    plot.replaceChildren(drawing, ...marks.map(([e, [kind, text]]) => {
+      const at = x(e.at), room = !((at - texts[kind]) * plot.clientWidth < 3400); // 34 points
+      if (room) texts[kind] = at;
+      const mark = make('span', {class: `mark ${kind} ${at > 85 ? 'late' : ''}`, title: e.text, 'data-mark': e.number}, room ? make('span', {}, text) : null);
+      mark.style.left = `${at}%`;
+      return mark;
+    }));
+  }
+
   const cards = new Map();
   function members(s) {
     const box = $('members');
@@ -115,7 +168,7 @@
     const [top, list, why, row] = card.children;
     const up = m.state === 'up';
     const leads = up && m.id === s.leader;
-    const said = up ? (leads ? 'leader' : m.role) : m.state === 'unasked' ? 'not asked' : m.state;
+    const said = up ? (leads ? 'leader' : m.role) : {unasked: 'not asked', paused: 'paused by you'}[m.state] || m.state;
     const mark = up ? (leads ? '★ ' : m.role === 'follower' ? '● ' : '◐ ') : m.state === 'paused' ? '❚❚ ' : m.state === 'down' ? '✕ ' : '? ';
     card.className = `card ${m.state} ${leads ? 'leader' : ''}`;
     card.dataset.state = m.state;
@@ -123,7 +176,7 @@
     const served = m.served.roster + m.served.lease;
     const facts = m.state === 'unasked' && !m.pid ? [['reports', 'not configured']] : [
       ['applied', count(m.applied)],
-      ['behind', m.behind === 0 ? 'no entry' : `${count(m.behind)} entries`],
+      ['behind', m.behind === 0 ? 'no entry' : m.behind === 1 ? '1 entry' : `${count(m.behind)} entries`],
       ['answers', !up ? '-' : m.answers ? (leads ? 'by lease' : 'by roster') : m.named ? 'not yet' : 'asks leader'],
       ['so far', `${count(served)} reads`],
       ['writes', up ? `${rate(m.writesPerSecond)} /s` : '-'],
@@ -131,7 +184,7 @@
       ['sends', up ? `${bytes(m.sentPerSecond)}/s` : '-'],
       ['up for', up ? since(m.uptimeMs) : '-'],
     ];
-    if (changed(`facts${m.id}`, facts)) list.replaceChildren(...facts.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
+    if (changed(`facts${m.id}`, facts)) list.replaceChildren(...facts.map(([name, value]) => make('div', {'data-fact': name}, make('dt', {}, name), make('dd', {}, value))));
     const trouble = m.logLost ? 'its log was lost: replace the node' : m.stalled || (m.state === 'down' ? m.why : '') || '';
     set(why, trouble);
     why.hidden = trouble === '';
@@ -149,7 +202,7 @@
   function buttons(id) {
     const row = make('div', {class: 'buttons', hidden: ''});
     for (const [what, text] of [['kill', 'Kill'], ['start', 'Start'], ['pause', 'Pause'], ['resume', 'Resume']]) {
-      const b = make('button', {type: 'button', 'data-do': what, 'aria-label': `${text} node ${id}`}, text);
+      const b = make('button', {type: 'button', class: what === 'kill' ? 'danger' : null, 'data-do': what, 'aria-label': `${text} node ${id}`}, text);
       b.addEventListener('click', () => command({do: what, node: id}));
       row.append(b);
     }
@@ -251,23 +304,14 @@
   });
 
   const traces = new Map();
-  const svg = 'http://www.w3.org/2000/svg';
   function gossip(s) {
     const coded = s.members.filter((m) => m.coding);
     const box = $('gossip');
     if (changed('gossip', coded.map((m) => m.id))) {
       box.replaceChildren(...(coded.length ? [] : ['No node codes entries.']));
       for (const m of coded) {
-        const drawing = document.createElementNS(svg, 'svg');
-        drawing.setAttribute('viewBox', `0 0 ${kept} 20`);
-        drawing.setAttribute('preserveAspectRatio', 'none');
-        drawing.setAttribute('aria-hidden', 'true');
-        const floor = document.createElementNS(svg, 'path');
-        floor.setAttribute('class', 'floor');
-        floor.setAttribute('d', `M0 19.5H${kept}`);
-        const trace = document.createElementNS(svg, 'path');
-        trace.setAttribute('class', 'trace');
-        drawing.append(floor, trace);
+        const drawing = draw('svg', {viewBox: `0 0 ${kept} 20`, preserveAspectRatio: 'none', 'aria-hidden': 'true'});
+        drawing.append(draw('path', {class: 'floor', d: `M0 19.5H${kept}`}), draw('path', {class: 'trace'}));
         box.append(make('span', {}, `node ${m.id}`), drawing, make('span', {class: 'figure', 'data-lag': m.id}));
       }
     }
@@ -311,7 +355,8 @@
     });
     set($('quantiles'), `writes p50 ${ms(l.writeP50)}, p99 ${ms(l.writeP99)}; reads p50 ${ms(l.readP50)}, p99 ${ms(l.readP99)}; ${Math.round(l.seconds)} s`);
   }
-  const tick = (x) => (x < 1 ? `${x * 1000}µ` : x < 1000 ? `${x}m` : `${x / 1000}s`);
+  // tick is the text at a bar: every third, or the texts would touch.
+  const tick = (x) => (!/^1|^0\.0*1/.test(String(x)) ? '' : x < 1 ? `${x * 1000} µs` : x < 1000 ? `${x} ms` : `${x / 1000} s`);
 
   function events(s) {
     if (!changed('events', s.events)) return;
@@ -376,8 +421,8 @@
     $('live').className = '';
     set($('live'), `as of ${new Date(s.at).toLocaleTimeString('en-GB')}`);
     set($('where'), s.self ? `cluster ${s.cluster}, as node ${s.self} sees it` : `demonstration of ${s.members.length} nodes`);
-    document.title = s.leader ? `node ${s.leader} leads - kvdemo` : 'no leader - kvdemo';
-    for (const part of [groups, tiles, controls, members, roster, entries, links, gossip, latency, events]) part(s);
+    document.title = s.missing ? 'no majority - kvdemo' : s.leader ? `node ${s.leader} leads - kvdemo` : 'no leader - kvdemo';
+    for (const part of [groups, banner, tiles, writes, controls, members, roster, entries, links, gossip, latency, events]) part(s);
     document.documentElement.dataset.shown = String(s.at);
   }
   refresh();
