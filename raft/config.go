@@ -97,8 +97,9 @@ type Config struct {
 	// math.MaxUint64 no bound.
 	MaxSizePerMsg uint64
 	// MaxCommittedSizePerReady bounds the bytes of committed entries (as encoded)
-	// handed to the host and not yet reported as applied. 0 means MaxSizePerMsg. At
-	// least one entry is always handed out.
+	// handed to the host and not yet reported as applied. While less is handed out, the
+	// next entry may be, whatever its size. 0 means MaxSizePerMsg; set one of the two: if
+	// both are 0, the node hands out nothing, or panics, as upstream's does.
 	MaxCommittedSizePerReady uint64
 	// MaxUncommittedEntriesSize bounds the payload bytes in the uncommitted
 	// part of a leader's log; proposals beyond it are dropped with
