@@ -22,7 +22,7 @@ var raftTable = []bug{
 	{rule: "L15", what: "in Raft, responders are named though voters have no leases", file: "leases/lead.go",
 		edits: edit(" && !n.members.joint() && n.votersHaveLeases(now)", " && !n.members.joint()"), by: "TestNobodyIsNamedWhileVotersHaveNoLeases"},
 	{rule: "L17", what: "in Raft, the configuration changes with a roster in use", file: "raft/coder_leases.go",
-		edits: edit("	if err := x.leases.MayChange(); err != nil {\n		return err\n	}\n", ""), by: "TestChangeWaitsUntilNobodyIsNamed"},
+		edits: edit("	if err := x.leases.MayChange(); err != nil {\n		return err\n	}\n", ""), by: "TestSecondChangeIsRefusedWhileOneWaits"},
 	{rule: "L17", what: "in Raft, a responder does not hear of another configuration", file: "raft/coder_leases.go",
 		edits: edit("	x.leases.Switched()\n", ""), by: "TestChangeWaitsUntilNobodyIsNamed"},
 	{rule: "L17", what: "in Raft, a change that is reported as applied counts as in force", file: "raft/internal/leasing/changes.go",
