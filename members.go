@@ -30,12 +30,15 @@ type Member struct {
 // Members returns the members of the group, ascending, as this node has applied.
 func (g *Group) Members() []Member { return g.members(g.host.Status().Members) }
 
-func (g *Group) members(conf *pb.ConfState) []Member {
+func (g *Group) members(conf *pb.ConfState) []Member { return membersOf(conf, g.node.address) }
+
+// membersOf returns the members of a configuration, with their addresses.
+func membersOf(conf *pb.ConfState, address func(id uint64) string) []Member {
 	var all []Member
 	add := func(ids []uint64, voter bool) {
 		for _, id := range ids {
 			if !slices.ContainsFunc(all, func(m Member) bool { return m.ID == id }) {
-				all = append(all, Member{ID: id, Address: g.node.address(id), Voter: voter})
+				all = append(all, Member{ID: id, Address: address(id), Voter: voter})
 			}
 		}
 	}

@@ -13,11 +13,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/survivor"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -254,8 +256,13 @@ func (r *recovery) tail() (*replica.LogTail, uint64, error) {
 }
 
 // membersAt returns the members as of the end of a tail of the log.
-func (r *recovery) membersAt(ctx context.Context, tail *replica.LogTail, applied uint64) (conf *pb.ConfState, err error) {
-	host, err := r.host(tail, &blank{StateMachine: r.user, applied: applied})
+func (r *recovery) membersAt(ctx context.Context, tail *replica.LogTail, applied uint64) (*pb.ConfState, error) {
+	return r.membersBehind(ctx, tail, &blank{StateMachine: r.user, applied: applied})
+}
+
+// membersBehind returns the members as of the end of a tail of the log, behind those of a state.
+func (d *directory) membersBehind(ctx context.Context, tail *replica.LogTail, sm StateMachine) (conf *pb.ConfState, err error) {
+	host, err := d.host(tail, sm)
 	if err != nil {
 		return nil, err
 	}
@@ -399,8 +406,8 @@ func (r *recovery) forget(p *recoveryPlan) error {
 }
 
 // host runs a host on the tail of a log, which talks to nobody.
-func (r *recovery) host(tail *replica.LogTail, sm StateMachine) (*rawnode.Host, error) {
-	return survivor.Start(r.options.ID, r.group, tail, sm, r.options.Logger)
+func (d *directory) host(tail *replica.LogTail, sm StateMachine) (*rawnode.Host, error) {
+	return survivor.Start(d.options.ID, d.group, tail, sm, d.options.Logger)
 }
 
 // Inspection is what a directory has of a group.
@@ -410,6 +417,9 @@ type Inspection struct {
 	LastIndex, LastTerm uint64
 	// Addresses are those that the node knows, by id.
 	Addresses map[uint64]string
+	// Members are the members as of the last entry, which may not be committed, ascending. Members
+	// is nil if the log alone does not show them, because it is empty or has coded entries.
+	Members []Member
 }
 
 // Inspect looks at the directory of a node that is not open, and changes nothing in the
@@ -435,6 +445,45 @@ func (d *directory) inspect() (i Inspection, err error) {
 	if i.LastIndex, err = d.log.LastIndex(); err != nil {
 		return i, err
 	}
-	i.LastTerm, err = d.log.Term(i.LastIndex)
+	if i.LastTerm, err = d.log.Term(i.LastIndex); err != nil {
+		return i, err
+	}
+	conf, err := d.members()
+	i.Members = membersOf(conf, func(id uint64) string { return i.Addresses[id] })
 	return i, err
 }
+
+// inspectTime bounds how long Inspect reads the log for the members.
+const inspectTime = time.Minute
+
+// members returns the members that the log shows, or nil.
+func (d *directory) members() (*pb.ConfState, error) {
+	snapshot, err := d.log.Snapshot()
+	if errors.Is(err, raft.ErrSnapshotTemporarilyUnavailable) {
+		return nil, nil // an empty log
+	}
+	if err != nil {
+		return nil, err
+	}
+	meta := snapshot.GetMetadata()
+	tail, err := replica.NewLogTail(d.log, meta.GetIndex(), 0)
+	if errors.Is(err, replica.ErrCodedTail) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
+	defer cancel()
+	return d.membersBehind(ctx, tail, &stateless{
+		blank: blank{applied: meta.GetIndex()}, host: replica.HostBytes(meta.GetTerm(), meta.GetIndex(), meta.GetConfState()),
+	})
+}
+
+// stateless is a state machine of which only the members are known.
+type stateless struct {
+	blank
+	host []byte
+}
+
+func (s *stateless) Load() (uint64, []byte, error) { return s.applied, s.host, nil }

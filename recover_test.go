@@ -50,6 +50,8 @@ func TestLostMajorityIsRecoveredWithWhatTheSurvivorHas(t *testing.T) {
 	i, err := weft.Inspect(all[1].options, 1)
 	require.NoError(t, err)
 	require.Equal(t, all[3].options.Peers[3], i.Addresses[3])
+	require.Len(t, i.Members, 3)
+	require.Equal(t, weft.Member{ID: 3, Address: all[3].options.Peers[3], Voter: true}, i.Members[2])
 	done, err := all[1].recoverGroup(t, 2, 3)
 	require.NoError(t, err)
 	require.Equal(t, i.LastIndex+1, done.Index)
@@ -86,6 +88,15 @@ func TestLostMajorityIsRecoveredWithWhatTheSurvivorHas(t *testing.T) {
 		return errors.Is(err, weft.ErrRemoved)
 	}, "the lost member refuses commands")
 	require.NotContains(t, all[1].read(t), "of a lost member")
+
+	all[1].stop(t)
+	i, err = weft.Inspect(all[1].options, 1)
+	require.NoError(t, err)
+	ids := []uint64{}
+	for _, m := range i.Members {
+		ids = append(ids, m.ID)
+	}
+	require.Equal(t, []uint64{1, 4, 5}, ids)
 }
 
 func TestRecoverIsRefusedUnlessAllOthersAreLost(t *testing.T) {
