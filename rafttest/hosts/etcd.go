@@ -4,6 +4,8 @@
 package hosts
 
 import (
+	"slices"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/raft"
@@ -73,12 +75,18 @@ func (h *etcd) handle(rd raft.Ready) {
 	if len(rd.CommittedEntries) > 0 || !raft.IsEmptySnap(rd.Snapshot) {
 		// Work behind a change of the members depends on the change, so the
 		// work waits.
-		waits := h.handedOut(rd.CommittedEntries)
+		changes := h.handedOut(rd.CommittedEntries)
+		waits := changes && !(leads && h.w.rush.reportsFirst)
+		if changes && !waits {
+			h.w.reach.ChangesReportedFirst++
+		}
 		applied = !waits
 		h.enqueue(toApply{rd.Snapshot, rd.CommittedEntries, func() {
 			if waits {
 				applied = true
 				finish()
+			} else if changes {
+				h.work()
 			}
 		}})
 	}
@@ -101,9 +109,17 @@ func (h *etcd) write(rd raft.Ready) {
 		h.m.disk.write(record{play: func(im *image) { im.restore(s) }})
 	}
 	h.checkAppend(rd.Entries)
-	for i := range rd.Entries {
-		one := rd.Entries[i : i+1]
-		h.m.disk.write(record{entries: 1, play: func(im *image) { im.append(one) }})
+	each := 1
+	if h.w.rush.whole {
+		each = max(1, len(rd.Entries))
+	}
+	for some := range slices.Chunk(rd.Entries, each) {
+		h.m.disk.write(record{entries: len(some), play: func(im *image) {
+			im.append(some)
+			if h.w.rush.whole && !raft.IsEmptyHardState(rd.HardState) {
+				im.hard = hardStateOf(rd.HardState)
+			}
+		}})
 	}
 	if len(rd.Entries) > 1 && h.w.faults.Chance(h.w.plan.tear) && !h.w.calm {
 		h.m.later(0, func() { h.w.down(h.m, (*machine).crash, &h.w.reach.Crashes) })

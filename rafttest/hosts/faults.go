@@ -141,7 +141,7 @@ func (w *world) beginOperator() {
 		if p := w.leader(); p != nil && p.common().state.at.index >= w.confAt { // a new leader may know less
 			s := &p.common().state
 			w.confAt = max(w.confAt, s.confAt)
-			w.reap(s.conf)
+			w.reap(s)
 		}
 		if w.err == nil {
 			w.After(100*time.Millisecond, reap)
@@ -211,8 +211,9 @@ func (w *world) changeMembers(leader *replica) {
 	}
 }
 
-// propose proposes a change of the members, marshalled by the host.
-func (w *world) propose(leader *replica, cc pb.ConfChangeI) {
+// propose proposes a change of the members, marshalled by the host. Where the core does not
+// forward proposals, a host that does not lead does.
+func (w *world) propose(r *replica, cc pb.ConfChangeI) {
 	typ, data, err := pb.MarshalConfChange(cc)
 	if err != nil {
 		w.fail("change does not marshal: %w", err)
@@ -221,13 +222,22 @@ func (w *world) propose(leader *replica, cc pb.ConfChangeI) {
 	// A field unknown to all: marshalling again does not keep its place.
 	data = append(protowire.AppendVarint(protowire.AppendTag(nil, oddField, protowire.VarintType), uint64(len(w.check.changes))), data...)
 	w.check.changes = append(w.check.changes, string(data))
-	leader.m.run(func() {
-		err := leader.core.Step(&pb.Message{Type: pb.MsgProp.Enum(), From: &leader.m.id, To: &leader.m.id,
-			Entries: []*pb.Entry{{Type: typ.Enum(), Data: data}}})
-		if err != nil {
-			w.say(leader.m.id, "does not change the members: %v", err)
+	r.m.run(func() {
+		to := r.m.id
+		if lead := r.core.State().Lead; w.opts.Kind == CockroachLike && lead != 0 {
+			to = lead
 		}
-		leader.m.proc.work()
+		m := &pb.Message{Type: pb.MsgProp.Enum(), From: &r.m.id, To: &to,
+			Entries: []*pb.Entry{{Type: typ.Enum(), Data: data}}}
+		if to != r.m.id {
+			w.send(r.m.id, to, frame{laneMessage, marshal(m)}, nil, nil)
+			return
+		}
+		r.countProposal(m)
+		if err := r.core.Step(m); err != nil {
+			w.say(r.m.id, "does not change the members: %v", err)
+		}
+		r.m.proc.work()
 	})
 }
 
@@ -275,12 +285,12 @@ func (w *world) newcomer(conf *pb.ConfState) *machine {
 }
 
 // reap shuts down who is no member any more.
-func (w *world) reap(conf *pb.ConfState) {
-	in := members(conf)
+func (w *world) reap(s *state) {
+	in := members(s.conf)
 	for _, m := range w.live() {
 		if in[m.id] {
 			m.member = true
-		} else if m.member {
+		} else if m.member || s.removed>>m.id&1 == 1 {
 			w.reach.Removals++
 			w.say(m.id, "is removed")
 			m.gone = true

@@ -78,7 +78,9 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	if full {
-		all.LibraryChanges++ // that is TestRollingUpgrade's
+		all.LibraryChanges++                                              // that is TestRollingUpgrade's
+		all.ChangesPending, all.ChangesHeld, all.ChangesRefused = 1, 1, 1 // those are TestChangesAtOnce's
+		all.ChangesReportedFirst = 1
 		require.Empty(t, all.Missing(), "never reached")
 	}
 }
@@ -113,6 +115,35 @@ func TestHostsWithLeases(t *testing.T) {
 	t.Logf("altogether\n%v", all)
 	if full {
 		require.Empty(t, all.Missing(), "never reached")
+	}
+}
+
+// TestChangesAtOnce has two or three clients propose changes of the members at the same moment,
+// at the leader and at followers, with coding, leases, both and neither, at hosts that apply a
+// change before they report it and at leaders that report first. A change that does not fit
+// any more is refused by the hosts.
+func TestChangesAtOnce(t *testing.T) {
+	for _, kind := range kinds {
+		var all Reach
+		full := *oneSeed == 0 && !testing.Short() && (*seedCount == 0 || *seedCount >= 9)
+		for _, lib := range []Library{Weft(), Coded(kind), Leased(Weft(), kind, false, 0), Leased(Coded(kind), kind, true, 0)} {
+			ran := false
+			t.Run(kind.String()+"/"+lib.Name, func(t *testing.T) {
+				ran = true
+				reached := runSeeds(t, Options{Kind: kind, Library: lib, Rush: true}, 9)
+				t.Logf("pending %d, held %d, refused %d, applied %d, reported first %d", reached.ChangesPending, reached.ChangesHeld,
+					reached.ChangesRefused, reached.ChangesApplied, reached.ChangesReportedFirst)
+				all.Add(reached)
+			})
+			full = full && ran // or -run chose some of them
+		}
+		if full {
+			require.NotZero(t, all.ChangesPending, "%v: proposed while another is pending", kind)
+			require.NotZero(t, all.ChangesHeld, "%v: held", kind)
+			require.NotZero(t, all.ChangesRefused, "%v: refused", kind)
+			require.NotZero(t, all.ChangesApplied, "%v: applied", kind)
+			require.Equal(t, kind == EtcdLike, all.ChangesReportedFirst > 0, "%v: reported first", kind)
+		}
 	}
 }
 

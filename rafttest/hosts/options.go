@@ -37,6 +37,8 @@ type Options struct {
 	// Rolling moves the group, while it runs, to these libraries in order, each
 	// a member at a time.
 	Rolling []Library
+	// Rush has several clients propose changes of the members at once.
+	Rush bool
 	// Bug is broken on purpose.
 	Bug Bug
 	// Trace receives what happens, line by line; nil for nothing.
@@ -65,6 +67,10 @@ type Reach struct {
 	LazyMembers, Promotions, Joints, Removals                          uint64
 	Transfers, QuotaRefusals, TokensTaken, TokensGiven                 uint64
 	CodedEntries, Units, Asks, Riders, HeldBack, LibraryChanges, Rests uint64
+	// ChangesPending are changes of the members proposed at a leader while another was not
+	// applied there. ChangesHeld were held back by a core; ChangesRefused and ChangesApplied are
+	// counted at each member; ChangesReportedFirst, where leaders reported before they applied.
+	ChangesPending, ChangesHeld, ChangesRefused, ChangesApplied, ChangesReportedFirst uint64
 }
 
 // Add adds the counts of another run.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
@@ -25,6 +26,8 @@ type replica struct {
 	state state
 	// changing counts the changes handed out and not applied yet.
 	changing int
+	// proposedAt is when the last change arrived here, at a leader.
+	proposedAt time.Duration
 	// waiting are calls whose command has yet to be applied here.
 	waiting map[commandID]func(value uint32)
 	reads   readings
@@ -49,6 +52,7 @@ func (r *replica) begin(m *machine, async bool) {
 		MaxInflightMsgs: p.maxInflightMsgs, MaxInflightBytes: p.maxInflightBytes,
 		CheckQuorum: p.checkQuorum, PreVote: true, Logger: logger{m},
 		DisableProposalForwarding: async,
+		ConfChangesFirst:          async,
 		Rand:                      w.faults, Clock: r.clock,
 	})
 	if err != nil {
@@ -103,22 +107,16 @@ func (r *replica) applyCommand(e *pb.Entry) {
 func (r *replica) applyChange(e *pb.Entry) {
 	r.changing--
 	r.w.check.changed(r, e)
-	var cc pb.ConfChangeI
-	if e.GetType() == pb.EntryConfChange {
-		v1 := &pb.ConfChange{}
-		if err := proto.Unmarshal(e.GetData(), v1); err != nil {
-			die("change %d: %w", e.GetIndex(), err)
-		}
-		cc = v1
-	} else {
-		v2 := &pb.ConfChangeV2{}
-		if err := proto.Unmarshal(e.GetData(), v2); err != nil {
-			die("change %d: %w", e.GetIndex(), err)
-		}
-		cc = v2
+	cc := decodeChange(e)
+	if !r.fits(cc) {
+		r.refuse(e)
+		return
 	}
+	r.w.reach.ChangesApplied++
+	before := members(r.state.conf)
 	r.state.conf = proto.Clone(r.core.ApplyConfChange(cc)).(*pb.ConfState)
 	r.state.confAt = e.GetIndex()
+	r.state.forget(before)
 	r.w.say(r.m.id, "members from %d on: %v", r.state.confAt, r.state.conf)
 }
 
@@ -149,6 +147,7 @@ func (r *replica) step(m *pb.Message) {
 	if r.w.opts.Trace != nil {
 		r.w.say(r.m.id, "< %s", raft.DescribeMessage(m, func(b []byte) string { return fmt.Sprint(len(b)) }))
 	}
+	r.countProposal(m)
 	if err := r.core.Step(m); err != nil {
 		r.w.say(r.m.id, "refuses %v: %v", m.GetType(), err)
 	}

@@ -27,7 +27,12 @@ type state struct {
 	conf *pb.ConfState // never changed in place
 	// confAt is the entry from which conf is in force, or a later one.
 	confAt uint64
+	// removed are the nodes that were members once and are none now, as bits.
+	removed uint64
 }
+
+// stateLen is the length of a snapshot's data.
+const stateLen = 4*(keys+clients) + 8
 
 // position names an entry.
 type position struct{ index, term uint64 }
@@ -51,10 +56,11 @@ func (s *state) apply(c command) bool {
 
 // snapshot returns the state for a node without the state.
 func (s *state) snapshot() *pb.Snapshot {
-	data := make([]byte, 0, 4*(keys+clients))
+	data := make([]byte, 0, stateLen)
 	for _, v := range append(s.values[:], s.done[:]...) {
 		data = binary.LittleEndian.AppendUint32(data, v)
 	}
+	data = binary.LittleEndian.AppendUint64(data, s.removed)
 	at := s.at
 	return &pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{
 		Index: &at.index, Term: &at.term, ConfState: proto.Clone(s.conf).(*pb.ConfState)}}
@@ -63,8 +69,8 @@ func (s *state) snapshot() *pb.Snapshot {
 // stateOf is snapshot's inverse.
 func stateOf(snap *pb.Snapshot) (state, error) {
 	data, meta := snap.GetData(), snap.GetMetadata()
-	if len(data) != 4*(keys+clients) {
-		return state{}, fmt.Errorf("snapshot at %d has %d bytes, not %d", meta.GetIndex(), len(data), 4*(keys+clients))
+	if len(data) != stateLen {
+		return state{}, fmt.Errorf("snapshot at %d has %d bytes, not %d", meta.GetIndex(), len(data), stateLen)
 	}
 	s := state{at: position{meta.GetIndex(), meta.GetTerm()}, conf: meta.GetConfState(), confAt: meta.GetIndex()}
 	for i := range s.values {
@@ -73,6 +79,7 @@ func stateOf(snap *pb.Snapshot) (state, error) {
 	for i := range s.done {
 		s.done[i] = binary.LittleEndian.Uint32(data[4*(keys+i):])
 	}
+	s.removed = binary.LittleEndian.Uint64(data[4*(keys+clients):])
 	return s, nil
 }
 

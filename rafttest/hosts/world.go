@@ -36,6 +36,7 @@ type world struct {
 	calm bool
 
 	check   checker
+	rush    rush
 	roll    upgrade
 	history []access
 	reach   Reach
@@ -47,6 +48,9 @@ func newWorld(seed uint64, opts Options) *world {
 	draw := func(stream uint64) simkit.Draws { return simkit.NewDraws(seed, stream) }
 	w := &world{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
+	if w.rush = drawRush(draw(6), opts); opts.Rush {
+		w.plan.churnEvery = 0
+	}
 	if opts.Library.Leased {
 		w.plan.checkQuorum = true // which leases need
 	}
@@ -59,10 +63,14 @@ func Run(seed uint64, opts Options) Result {
 	w := newWorld(seed, opts)
 	defer seedEntropy(simkit.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)
+	if opts.Rush {
+		w.say(0, "changes at once: every %v, reports first %v", w.rush.every, w.rush.reportsFirst)
+	}
 	w.found()
 	w.beginFaults()
 	w.beginClients()
 	w.beginOperator()
+	w.beginRush()
 	w.beginRolling()
 	w.beginLeases()
 	w.runUntil(runTime, nil)
