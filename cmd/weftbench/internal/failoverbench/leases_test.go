@@ -61,6 +61,7 @@ func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
 		on(c)
 		c.Leases.Tick *= 4 // grants last as if election timeouts were four times as long
 		c.Leases.Lease *= 4
+		c.Leases.Fail *= 4
 	}
 	cfg := Config{
 		Voters: []int{3}, Size: 4 << 10, Load: 0.01, Delay: time.Millisecond, Seeds: 20, First: 1,
