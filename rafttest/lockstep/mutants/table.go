@@ -85,7 +85,7 @@ var table = []bug{
 	{"async writes", "applies what is not written", "applying.go", "min(l.committed, l.tail.base.index)", "l.committed"},
 	{"async writes", "reports only its own entries as written", "async.go", "pending := len(r.log.tail.entries) > 0", "pending := len(rd.Entries) > 0"},
 	{"async writes", "believes a report about entries that were replaced", "tail.go", "!ok || have != id.term", "!ok || have == 0"},
-	{"async writes", "a report of applied entries has a term", "async.go", "e := r.message(pb.MsgStorageApplyResp, r.id).withTerm(0)", "e := r.message(pb.MsgStorageApplyResp, r.id)"},
+	{"async writes", "a report of applied entries has a term", "async.go", "r.address(e, pb.MsgStorageApplyResp, r.id).withTerm(0)", "r.address(e, pb.MsgStorageApplyResp, r.id)"},
 	{"async writes", "votes do not wait if nothing is written with them", "async.go", " && rd.Snapshot == nil && len(r.vouching) == 0 {", " && rd.Snapshot == nil {"},
 	{"async writes", "MustSync forgets the vote", "ready.go", "hs.term != rn.toldHard.term || hs.vote != rn.toldHard.vote", "hs.term != rn.toldHard.term"},
 
