@@ -64,10 +64,10 @@ func (r *raft) mayCampaign() bool {
 	switch {
 	case !r.promotable():
 		r.logger.Warningf("raft: node %x cannot campaign: it is no voter, or has a snapshot to apply", r.id)
-	case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():
+	case r.log.anyUnappliedConfChange() && !r.extension.MayCampaign():
 		r.logger.Warningf("raft: node %x cannot campaign at term %d: configuration changes in (%d, %d] are not applied yet",
 			r.id, r.term, r.log.applied, r.log.committed)
-	case !r.coder.MayRun():
+	case !r.extension.MayRun():
 		r.logger.Infof("raft: node %x does not campaign at term %d: it has promised not to, for a while", r.id, r.term)
 	default:
 		return true
@@ -126,7 +126,7 @@ func (c *candidate) count(m *pb.Message) {
 	result := c.members.Tally(c.votes)
 	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
 	switch {
-	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.coder.MayRun():
+	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.extension.MayRun():
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.pre:
 		c.runFor(election)

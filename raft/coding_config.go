@@ -133,10 +133,10 @@ type Releaser interface {
 	Released() uint64
 }
 
-// newCoder returns the extension that Config.Coding asks for.
-func newCoder(r *raft) coder {
+// newExtension returns the extension that Config.Coding asks for.
+func newExtension(r *raft) extension {
 	if r.cfg.Coding == nil {
-		return plainCoder{r.log}
+		return alone{r.log}
 	}
 	c := r.cfg.Coding.withDefaults(r.cfg.Clock)
 	cfg := coding.Config{

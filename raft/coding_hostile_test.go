@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/internal/gossip"
+	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/raft"
 )
 

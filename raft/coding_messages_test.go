@@ -70,7 +70,7 @@ func TestRiderOfOtherShape(t *testing.T) {
 	} {
 		ents = append(ents, &pb.Entry{Term: new(uint64(1)), Index: new(uint64(i) + 2), Data: data})
 	}
-	a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+	a := newSolo(t, Config{Coding: &Coding{}}, 1, 2, 3)
 	send := func(m *pb.Message) error {
 		m.Type, m.From, m.To, m.Term = pb.MsgApp.Enum(), new(uint64(2)), new(uint64(1)), new(uint64(1))
 		return a.Step(m)

@@ -121,7 +121,7 @@ func (rn *RawNode) NextDeadline() (time.Duration, bool) {
 // Poll does the work due by Config.Clock.
 func (rn *RawNode) Poll() {
 	if rn.raft.log.err == nil {
-		rn.raft.coder.Poll()
+		rn.raft.extension.Poll()
 		rn.raft.settle()
 	}
 }

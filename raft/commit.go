@@ -23,7 +23,7 @@ func (l *leader) advanceCommit() bool {
 //  3. the entry at K is of this leader's term: an entry of an earlier term could still
 //     be replaced, although a majority holds it (thesis 3.6.2).
 func (l *leader) committable() uint64 {
-	k := l.coder.Committable(l.members.Committable())
+	k := l.extension.Committable(l.members.Committable())
 	if k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k}) {
 		return 0
 	}

@@ -22,7 +22,7 @@ func (r *raft) applyConfChange(cc *pb.ConfChangeV2) *pb.ConfState {
 	if l := r.leading(); l != nil {
 		r.members.Follow(r.id, r.log.last().index+1)
 	}
-	r.coder.Switched(before)
+	r.extension.Switched(before)
 	if r.cfg.Coding != nil && r.campaigning() && !r.members.IsVoter(r.id) {
 		r.becomeFollower(r.term, None) // campaigned in spite of the change: see mayCampaign
 	}
@@ -38,27 +38,27 @@ func (r *raft) votersChanged() {
 	if l := r.leading(); l != nil {
 		r.members.Follow(r.id, r.log.last().index+1)
 	}
-	r.coder.VotersChanged()
+	r.extension.VotersChanged()
 }
 
 // appended, truncated, roseCommit and restoring are called by the log.
 func (r *raft) appended(ents []*pb.Entry) {
-	r.coder.Appended(ents)
+	r.extension.Appended(ents)
 	if r.members.Appended(ents) {
 		r.votersChanged()
 	}
 }
 
 func (r *raft) truncated(from uint64) {
-	r.coder.Truncated(from)
+	r.extension.Truncated(from)
 	if r.members.Cut(from) {
 		r.votersChanged()
 	}
 }
 
-func (r *raft) roseCommit(from, to uint64) { r.coder.Committed(from, to) }
-func (r *raft) restoring(index uint64)     { r.coder.Restored(index) }
-func (r *raft) seam() coder                { return r.coder }
+func (r *raft) roseCommit(from, to uint64) { r.extension.Committed(from, to) }
+func (r *raft) restoring(index uint64)     { r.extension.Restored(index) }
+func (r *raft) seam() extension            { return r.extension }
 
 func (r *raft) sayMembers() { r.logger.Infof("raft: node %x has members %s", r.id, r.members.Config()) }
 

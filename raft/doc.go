@@ -68,9 +68,9 @@
 // Coded replication and roster leases are extensions behind one interface, and
 // plain Raft reads without them:
 //
-//	coder.go         everything an extension may do to Raft
-//	coder_plain.go   both off
-//	coder_leases.go  leases, over coding or over neither
+//	extension.go         everything an extension may do to Raft
+//	extension_alone.go   both off
+//	extension_both.go  leases, over coding or over neither
 //	perform.go       the effects of an extension, carried out
 //	shown.go         the log and the node as an extension sees them
 //
@@ -80,9 +80,9 @@
 //   - What commits: commit.go (committable), then Committable of internal/electorate.
 //   - What a follower does with an append: follower.go (handleAppend), then log.go
 //     (firstNew, appendAfter).
-//   - What coding may do to any of it: coder.go, then package internal/coding,
+//   - What coding may do to any of it: extension.go, then package internal/coding,
 //     from its doc.go.
-//   - What leases may do to any of it: coder.go, then package internal/leasing,
+//   - What leases may do to any of it: extension.go, then package internal/leasing,
 //     from its doc.go.
 //   - Raft as a specification, one test a rule: paper_test.go.
 //

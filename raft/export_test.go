@@ -10,14 +10,14 @@ import "github.com/weftraft/weft/raft/internal/extend"
 func TickInOrder(rn *RawNode, order func(kinds []string) []int) error {
 	r := rn.raft
 	r.role.tick()
-	r.coder.Tick()
+	r.extension.Tick()
 	return r.inOrder(order)
 }
 
 var kinds = map[extend.Do]string{extend.Append: "append", extend.Retry: "retry", extend.Refuse: "refuse"}
 
 func (r *raft) inOrder(order func(kinds []string) []int) error {
-	effects := r.coder.Asked()
+	effects := r.extension.Asked()
 	var names []string
 	for _, e := range effects {
 		names = append(names, kinds[e.Do])

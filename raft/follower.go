@@ -82,7 +82,7 @@ func (f *follower) handleAppend(m *pb.Message) error {
 	ents := m.GetEntries()
 	n, after := f.log.firstNew(base, ents)
 	fresh := ents[n:]
-	if err := f.coder.Accept(fresh); err != nil {
+	if err := f.extension.Accept(fresh); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformedMessage, err)
 	}
 	f.log.appendAfter(after, fresh)
@@ -141,7 +141,7 @@ func (f *follower) handleSnapshot(m *pb.Message) error {
 
 // mayRestore reports whether a snapshot helps although the log covers it.
 func (f *follower) mayRestore(id entryID) bool {
-	return f.coder.MayRestore(ecraft.ID{Term: id.term, Index: id.index})
+	return f.extension.MayRestore(ecraft.ID{Term: id.term, Index: id.index})
 }
 
 // restore replaces the log and the members by the snapshot's, and reports whether it
@@ -171,7 +171,7 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 	}
 	f.log.restore(s)
 	f.members.Take(members)
-	f.coder.Switched(nil) // under an id there may be another member since
+	f.extension.Switched(nil) // under an id there may be another member since
 	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config())
 	return true, nil
 }

@@ -24,7 +24,7 @@ import (
 func (l *leader) holdBack(ents []*pb.Entry) (bool, error) {
 	for i, e := range ents {
 		if !electorate.IsChange(e) {
-			if err := l.coder.MayPropose(e); err != nil {
+			if err := l.extension.MayPropose(e); err != nil {
 				return false, fmt.Errorf("%w: %w", ErrProposalDropped, err)
 			}
 			continue
@@ -67,7 +67,7 @@ func (l *leader) mustWait(change *extend.Change) error {
 	case change.Second && l.members.Tracks():
 		return errBefore
 	}
-	return l.coder.MayChange(change)
+	return l.extension.MayChange(change)
 }
 
 // change returns a configuration change as brakes see it.

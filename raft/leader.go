@@ -48,7 +48,7 @@ func (r *raft) becomeLeader() {
 	l.confChangeAt = last.index
 	// An entry of its own term lets a leader commit entries of earlier terms (thesis
 	// 3.6.2).
-	if l.coder.TakeOver() {
+	if l.extension.TakeOver() {
 		l.perform()
 	} else {
 		l.append(copyEntry(&pb.Entry{}, entryID{term: r.term, index: last.index + 1}))

@@ -130,7 +130,7 @@ func (r *raft) lease() error {
 	if l == nil {
 		return nil
 	}
-	below, prefix := r.coder, -1
+	below, prefix := r.extension, -1
 	if r.cfg.Coding != nil {
 		prefix = r.cfg.Coding.ClearPrefix
 	}
@@ -153,6 +153,6 @@ func (r *raft) lease() error {
 	if err != nil {
 		return err
 	}
-	r.coder = &leased{coder: below, leases: x}
+	r.extension = &both{extension: below, leases: x}
 	return nil
 }

@@ -44,7 +44,7 @@ type logOwner interface {
 	truncated(from uint64)
 	roseCommit(from, to uint64)
 	restoring(index uint64)
-	seam() coder
+	seam() extension
 }
 
 // openLog reads the bounds of storage. A starting node knows the snapshot's entries as

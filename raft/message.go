@@ -58,7 +58,7 @@ func (e *envelope) withReject() *envelope {
 
 // send puts a message into the outbox, to leave at once.
 func (r *raft) send(e *envelope) {
-	r.coder.Leaves(&e.msg)
+	r.extension.Leaves(&e.msg)
 	r.outbox = append(r.outbox, &e.msg)
 }
 
@@ -68,7 +68,7 @@ func (r *raft) send(e *envelope) {
 // Refusals could leave at once in most cases. Refusals wait too, because they are rare
 // and the exceptions are not proven.
 func (r *raft) vouch(e *envelope) {
-	r.coder.Leaves(&e.msg)
+	r.extension.Leaves(&e.msg)
 	r.vouching = append(r.vouching, &e.msg)
 }
 

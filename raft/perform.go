@@ -22,7 +22,7 @@ func (r *raft) settle() {
 
 // perform carries out the effects of extensions, until no new ones come.
 func (r *raft) perform() {
-	for effects := r.coder.Asked(); len(effects) > 0; effects = r.coder.Asked() {
+	for effects := r.extension.Asked(); len(effects) > 0; effects = r.extension.Asked() {
 		for _, e := range effects {
 			if r.log.err != nil {
 				return // answers of a failed storage are made up

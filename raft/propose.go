@@ -41,7 +41,7 @@ func (l *leader) propose(ents []*pb.Entry) error {
 		l.logger.Warningf("raft: node %x drops a proposal: %d bytes are uncommitted, the limit is %d", l.id, l.uncommitted, l.cfg.MaxUncommittedEntriesSize)
 		return ErrProposalDropped
 	}
-	l.coder.Seal(own)
+	l.extension.Seal(own)
 	l.append(own...)
 	l.broadcastAppend()
 	return nil

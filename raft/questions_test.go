@@ -83,33 +83,33 @@ func checkQuestions(t *testing.T, rn *RawNode) {
 			return fmt.Sprint(e.Sets(), e.Voters(), e.Everyone(), e.Expects(4), e.Tally(map[uint64]bool{1: true}), e.Committable(), e.Active(),
 				e.IsAlone(1), e.MayWin(1, true), e.Brings(), heirs, since, e.MayFollow(), e.MustLeave(), e.InForceTo(last.index), e.HoldsChange(), brings, err)
 		},
-		"MayCampaign": func() any { return r.coder.MayCampaign() },
-		"MayRestore":  func() any { return r.coder.MayRestore(ecraft.ID{Term: last.term, Index: last.index}) },
-		"MayLead":     func() any { return r.coder.MayLead() },
-		"Committable": func() any { return r.coder.Committable(last.index) },
-		"Releasable":  func() any { return r.coder.Releasable(last.index) },
-		"ShownMatch":  func() any { return fmt.Sprint(r.coder.ShownMatch(2, next), r.coder.ShownMatch(3, next)) },
-		"MayVote":     func() any { return fmt.Sprint(r.coder.MayVote(vote, false), r.coder.MayVote(vote, true)) },
-		"MayRun":      func() any { return r.coder.MayRun() },
-		"LeaderIndex": func() any { return r.coder.LeaderIndex(&pb.Message{}) },
+		"MayCampaign": func() any { return r.extension.MayCampaign() },
+		"MayRestore":  func() any { return r.extension.MayRestore(ecraft.ID{Term: last.term, Index: last.index}) },
+		"MayLead":     func() any { return r.extension.MayLead() },
+		"Committable": func() any { return r.extension.Committable(last.index) },
+		"Releasable":  func() any { return r.extension.Releasable(last.index) },
+		"ShownMatch":  func() any { return fmt.Sprint(r.extension.ShownMatch(2, next), r.extension.ShownMatch(3, next)) },
+		"MayVote":     func() any { return fmt.Sprint(r.extension.MayVote(vote, false), r.extension.MayVote(vote, true)) },
+		"MayRun":      func() any { return r.extension.MayRun() },
+		"LeaderIndex": func() any { return r.extension.LeaderIndex(&pb.Message{}) },
 		"CommittableBy": func() any {
-			return r.coder.CommittableBy(last.index, func(id uint64) uint64 { return next - 1 + id })
+			return r.extension.CommittableBy(last.index, func(id uint64) uint64 { return next - 1 + id })
 		},
 		"LeaseStatus": func() any { return deepText(rn.LeaseStatus()) },
-		"Claims":      func() any { return r.coder.Claims(vote) },
+		"Claims":      func() any { return r.extension.Claims(vote) },
 		"shown": func() any {
 			return fmt.Sprint(shownLog{r.log}.Released(1), shownLog{r.log}.Last(), shownRaft{r}.Held())
 		},
 	}
 	if _, ok := r.role.(*recoverer); ok {
-		questions["Recovered"] = func() any { cut, done := r.coder.Recovered(); return fmt.Sprint(cut, done) }
+		questions["Recovered"] = func() any { cut, done := r.extension.Recovered(); return fmt.Sprint(cut, done) }
 	}
 	if l := r.leading(); l != nil {
-		questions["Room"] = func() any { return fmt.Sprint(l.coder.Room(2, next), l.coder.Room(3, last.index+1)) }
-		questions["MayPropose"] = func() any { return l.coder.MayPropose(payload) }
-		questions["MayHandTo"] = func() any { return fmt.Sprint(l.coder.MayHandTo(2), l.coder.MayHandTo(3)) }
+		questions["Room"] = func() any { return fmt.Sprint(l.extension.Room(2, next), l.extension.Room(3, last.index+1)) }
+		questions["MayPropose"] = func() any { return l.extension.MayPropose(payload) }
+		questions["MayHandTo"] = func() any { return fmt.Sprint(l.extension.MayHandTo(2), l.extension.MayHandTo(3)) }
 		questions["MayChange"] = func() any {
-			return fmt.Sprint(l.coder.MayChange(l.change(add)), l.coder.MayChange(l.change(leave)), l.coder.MayChange(l.leave()))
+			return fmt.Sprint(l.extension.MayChange(l.change(add)), l.extension.MayChange(l.change(leave)), l.extension.MayChange(l.leave()))
 		}
 		questions["committable"] = func() any { return l.committable() }
 		questions["objection"] = func() any { return l.objection(add) + l.objection(leave) }

@@ -32,8 +32,8 @@ type raft struct {
 	// members is who counts, with the progress of each member's log. Progress is
 	// meaningful only at a leader, but hosts can see it anywhere (WithProgress).
 	members *electorate.Electorate
-	// coder is the extension, coding or leases: see coder.go.
-	coder coder
+	// extension is the extension, coding or leases: see extension.go.
+	extension extension
 
 	// outbox holds messages free to leave at once; vouching holds messages vouching for
 	// state: votes and acknowledgements. A vouching message leaves once every write
@@ -90,7 +90,7 @@ func newRaft(config *Config) (*raft, error) {
 		}),
 	}
 	r.role = &follower{raft: r}
-	r.coder, log.node = plainCoder{log}, r
+	r.extension, log.node = alone{log}, r
 	members, err := r.members.Restored(cs, log.last().index)
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
@@ -160,7 +160,7 @@ func (r *raft) turn(ro role, lead uint64) {
 	if l := r.leading(); l != nil {
 		r.members.Follow(r.id, r.log.last().index+1)
 	}
-	r.coder.Turned(shownRole(ro), r.term, lead)
+	r.extension.Turned(shownRole(ro), r.term, lead)
 }
 
 func (r *raft) becomeFollower(term, lead uint64) {
@@ -173,13 +173,13 @@ func (r *raft) becomeFollower(term, lead uint64) {
 // the change (MayCampaign); and no snapshot waits to be applied, because its
 // configuration might differ.
 func (r *raft) promotable() bool {
-	return r.log.tail.snapshot == nil && (r.members.MayWin(r.id, false) || r.members.MayWin(r.id, true) && r.coder.MayCampaign())
+	return r.log.tail.snapshot == nil && (r.members.MayWin(r.id, false) || r.members.MayWin(r.id, true) && r.extension.MayCampaign())
 }
 
 // appliedTo is called after the host has applied everything up to index.
 func (r *raft) appliedTo(index uint64, size entryEncodingSize) {
 	r.log.appliedTo(max(index, r.log.applied), size)
-	r.coder.Applied(r.log.applied)
+	r.extension.Applied(r.log.applied)
 	if r.members.Reported(r.log.applied) {
 		r.votersChanged()
 		if l := r.leading(); l != nil && l.advanceCommit() {

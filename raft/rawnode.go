@@ -57,7 +57,7 @@ func (rn *RawNode) Tick() {
 	}
 	r := rn.raft
 	r.role.tick()
-	r.coder.Tick()
+	r.extension.Tick()
 	r.settle()
 	if l := r.leading(); l != nil && r.members.Tracks() {
 		l.retryHeld()
@@ -190,7 +190,7 @@ func (rn *RawNode) WithProgress(visitor func(id uint64, typ ProgressType, pr tra
 			typ = ProgressTypeLearner
 		}
 		pr.Inflights = nil
-		pr.Match = rn.raft.coder.ShownMatch(id, pr.Match)
+		pr.Match = rn.raft.extension.ShownMatch(id, pr.Match)
 		visitor(id, typ, pr)
 	})
 }

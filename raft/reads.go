@@ -97,7 +97,7 @@ func (l *leader) readIndex(m *pb.Message) {
 }
 
 func (l *leader) startRead(m *pb.Message) {
-	index := l.coder.LeaderIndex(m)
+	index := l.extension.LeaderIndex(m)
 	if l.cfg.ReadOnlyOption == ReadOnlyLeaseBased || l.members.IsAlone(l.id) {
 		l.readAllowed(m, index)
 		return
@@ -129,7 +129,7 @@ func (l *leader) readsAcked(from uint64, ctx []byte) {
 
 // readAllowed answers a read at this leader's index, once the index is committed.
 func (l *leader) readAllowed(req *pb.Message, index uint64) {
-	if !l.coder.HoldRead(req, index) {
+	if !l.extension.HoldRead(req, index) {
 		l.answerRead(req, index)
 	}
 }

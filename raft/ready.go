@@ -161,7 +161,7 @@ func (rn *RawNode) accept(rd Ready) {
 	}
 	r.readStates, r.outbox, r.vouching = nil, nil, nil
 	if len(rd.Entries) > 0 {
-		r.coder.HandedOut()
+		r.extension.HandedOut()
 	}
 	r.log.tail.hand()
 	r.log.acceptApplying(rn.committed, rn.appliesUnwritten())

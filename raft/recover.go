@@ -20,7 +20,7 @@ func (rc *recoverer) state() StateType { return StateCandidate }
 
 // win begins the leadership of a term, or the recovery before the leadership.
 func (r *raft) win() {
-	if r.coder.MayLead() {
+	if r.extension.MayLead() {
 		r.becomeLeader()
 		return
 	}
@@ -44,11 +44,11 @@ func (rc *recoverer) step(m *pb.Message) error {
 
 // proceed leads as soon as the extension permits, after a last cut.
 func (rc *recoverer) proceed() {
-	cut, done := rc.coder.Recovered()
+	cut, done := rc.extension.Recovered()
 	if !done {
 		return
 	}
-	rc.coder.Cuts(cut)
+	rc.extension.Cuts(cut)
 	if cut > 0 {
 		rc.logger.Warningf("raft: node %x cuts its log from %d on at term %d: entries up to %d were not committed, and are not to be restored",
 			rc.id, cut, rc.term, rc.log.last().index)

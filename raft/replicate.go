@@ -68,13 +68,13 @@ func (l *leader) sendAppend(to uint64, pr *tracker.Progress, evenEmpty bool) boo
 // same for all, or the member's units. An entry that the host turns into units
 // ([Coding.LateSeal]) is shorter on the wire by saved bytes.
 func (l *leader) entriesFor(to, next uint64) (ents []*pb.Entry, saved int, err error) {
-	room := l.coder.Room(to, next)
+	room := l.extension.Room(to, next)
 	if room <= 0 {
 		return nil, 0, nil
 	}
 	ents, err = l.log.from(next, entryEncodingSize(l.cfg.MaxSizePerMsg))
 	if err == nil && len(ents) > 0 {
-		ents, saved = l.coder.Form(to, ents, room)
+		ents, saved = l.extension.Form(to, ents, room)
 	}
 	return ents, saved, err
 }

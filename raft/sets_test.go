@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// alone is one node of a group, with everybody else played by the test.
-type alone struct {
+// solo is one node of a group, with everybody else played by the test.
+type solo struct {
 	t *testing.T
 	*raft
 	sent []*pb.Message // since this was last looked at
 }
 
-func newAlone(t *testing.T, cfg Config, voters ...uint64) *alone {
+func newSolo(t *testing.T, cfg Config, voters ...uint64) *solo {
 	t.Helper()
 	ms := NewMemoryStorage()
 	require.NoError(t, ms.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
@@ -29,11 +29,11 @@ func newAlone(t *testing.T, cfg Config, voters ...uint64) *alone {
 	cfg.MaxInflightMsgs, cfg.MaxSizePerMsg = 8, noLimit
 	r, err := newRaft(&cfg)
 	require.NoError(t, err)
-	return &alone{t: t, raft: r}
+	return &solo{t: t, raft: r}
 }
 
 // settleAll has the node hear what it says to itself; nothing of it is written.
-func (a *alone) settleAll() {
+func (a *solo) settleAll() {
 	for len(a.outbox)+len(a.vouching) > 0 {
 		all := append(a.outbox, a.vouching...)
 		a.outbox, a.vouching = nil, nil
@@ -48,7 +48,7 @@ func (a *alone) settleAll() {
 }
 
 // hear steps an answer of each of the others, in the node's term.
-func (a *alone) hear(m *pb.Message, from ...uint64) {
+func (a *solo) hear(m *pb.Message, from ...uint64) {
 	a.t.Helper()
 	for _, id := range from {
 		answer := proto.Clone(m).(*pb.Message)
@@ -59,7 +59,7 @@ func (a *alone) hear(m *pb.Message, from ...uint64) {
 }
 
 // lead has the node win an election and commit the entry that begins its term.
-func (a *alone) lead(others ...uint64) *leader {
+func (a *solo) lead(others ...uint64) *leader {
 	a.t.Helper()
 	require.NoError(a.t, a.Step(&request(pb.MsgHup).msg))
 	a.settleAll()
@@ -79,7 +79,7 @@ func (a *alone) lead(others ...uint64) *leader {
 }
 
 // changeInLog appends a configuration change that is not in force.
-func (a *alone) changeInLog(text string) {
+func (a *solo) changeInLog(text string) {
 	a.t.Helper()
 	changes, err := pb.ConfChangesFromString(text)
 	require.NoError(a.t, err)
@@ -91,10 +91,10 @@ func (a *alone) changeInLog(text string) {
 
 // twoChanges returns a node that leads {1, 2, 3} with two changes in its log that are
 // not in force here and may be elsewhere: 4 joins, 2 leaves.
-func twoChanges(t *testing.T, cfg Config) (*alone, *leader) {
+func twoChanges(t *testing.T, cfg Config) (*solo, *leader) {
 	t.Helper()
 	cfg.Coding = &Coding{}
-	a := newAlone(t, cfg, 1, 2, 3)
+	a := newSolo(t, cfg, 1, 2, 3)
 	a.changeInLog("v4")
 	a.changeInLog("r2")
 	return a, a.lead(2, 3, 4)
@@ -144,7 +144,7 @@ func TestCommitsNeedAllSets(t *testing.T) {
 // the next term, so the old leader asks it before it answers a read.
 func TestReadAtFormerVoter(t *testing.T) {
 	for _, text := range []string{"r1", "l1"} {
-		a := newAlone(t, Config{}, 1, 2)
+		a := newSolo(t, Config{}, 1, 2)
 		l := a.lead(2)
 		changes, err := pb.ConfChangesFromString(text)
 		require.NoError(t, err)
@@ -163,13 +163,13 @@ func TestReadAtFormerVoter(t *testing.T) {
 // One that said before that it is stuck is sent the question like the others, and not
 // snapshots until it answers what it was never sent.
 func TestAskedAnewIsNotStuck(t *testing.T) {
-	a := newAlone(t, Config{Coding: &Coding{Plain: true}}, 1, 2, 3)
+	a := newSolo(t, Config{Coding: &Coding{Plain: true}}, 1, 2, 3)
 	a.lead(2, 3)
 	rn := &RawNode{raft: a.raft}
 	stuck := append([]byte{1, 2, 0, 0, 0, 0, 0}, byte(a.log.committed)) // a report: version, flag, ..., stuck at
 	a.hear(&pb.Message{Type: pb.MsgAppResp.Enum(), Index: new(a.log.last().index), Context: stuck}, 2)
 	rn.Tick()
-	withheld := func() bool { return a.coder.Room(2, a.log.last().index+1) == 0 }
+	withheld := func() bool { return a.extension.Room(2, a.log.last().index+1) == 0 }
 	require.True(t, withheld())
 	a.settleAll()
 	a.sent = nil
@@ -185,7 +185,7 @@ func TestAskedAnewIsNotStuck(t *testing.T) {
 // by itself, too; its proposal waits. Meanwhile nothing is appended in that matter: it
 // would be refused, as an empty entry, and another with each that is applied.
 func TestWaitingLeaveIsTheOne(t *testing.T) {
-	a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+	a := newSolo(t, Config{Coding: &Coding{}}, 1, 2, 3)
 	l := a.lead(2, 3)
 	changes, err := pb.ConfChangesFromString("v4 r3")
 	require.NoError(t, err)
@@ -208,13 +208,13 @@ func TestLeaderForgetsMembersOfRefusedChanges(t *testing.T) {
 	none := (&pb.ConfChange{NodeId: new(uint64)}).AsV2()
 	for name, host := range map[string]struct {
 		first   bool
-		refuses func(a *alone)
+		refuses func(a *solo)
 	}{
-		"both at once":        {true, func(a *alone) { a.appliedTo(3, 0) }},
-		"one after the other": {true, func(a *alone) { a.appliedTo(2, 0); a.appliedTo(3, 0) }},
-		"by node 0":           {false, func(a *alone) { a.appliedTo(3, 0); a.applyConfChange(none); a.applyConfChange(none) }},
+		"both at once":        {true, func(a *solo) { a.appliedTo(3, 0) }},
+		"one after the other": {true, func(a *solo) { a.appliedTo(2, 0); a.appliedTo(3, 0) }},
+		"by node 0":           {false, func(a *solo) { a.appliedTo(3, 0); a.applyConfChange(none); a.applyConfChange(none) }},
 	} {
-		a := newAlone(t, Config{Coding: &Coding{}, ConfChangesFirst: host.first}, 1, 2, 3)
+		a := newSolo(t, Config{Coding: &Coding{}, ConfChangesFirst: host.first}, 1, 2, 3)
 		a.changeInLog("v4")
 		a.changeInLog("v5")
 		l := a.lead(2, 3, 4, 5)
@@ -233,7 +233,7 @@ func TestLeaderForgetsMembersOfRefusedChanges(t *testing.T) {
 // TestReportDoesNotEndAChange: a host that reports first has not put the changes into force.
 // They go on to count, and nothing is appended behind them.
 func TestReportDoesNotEndAChange(t *testing.T) {
-	a := newAlone(t, Config{Coding: &Coding{}}, 1, 2, 3)
+	a := newSolo(t, Config{Coding: &Coding{}}, 1, 2, 3)
 	a.changeInLog("v4")
 	a.changeInLog("v5")
 	l := a.lead(2, 3, 4, 5)

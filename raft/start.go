@@ -22,22 +22,22 @@ const (
 // node may send to others: the oldest, because coded entries from an earlier time with
 // coding are there.
 func (r *raft) extend() error {
-	r.coder = newCoder(r)
+	r.extension = newExtension(r)
 	if err := r.lease(); err != nil {
 		return err
 	}
 	l := r.log
 	first := l.storedFirst()
-	next, err := r.show(first, l.applied, surveyBytes, r.coder.Survey)
+	next, err := r.show(first, l.applied, surveyBytes, r.extension.Survey)
 	if err != nil {
 		return err
 	}
 	if next > l.applied {
-		r.coder.Surveyed(first - 1)
+		r.extension.Surveyed(first - 1)
 	}
 	next, err = r.show(l.applied+1, l.last().index, noLimit, func(ents []*pb.Entry) error {
 		r.members.Appended(ents)
-		return r.coder.Load(ents)
+		return r.extension.Load(ents)
 	})
 	switch {
 	case errors.Is(err, ErrCodedEntries):

@@ -67,7 +67,7 @@ func (rn *RawNode) Status() Status {
 		s.Progress = make(map[uint64]tracker.Progress, len(r.members.All()))
 		for id, pr := range r.members.All() {
 			p := *pr
-			p.Match = r.coder.ShownMatch(id, pr.Match)
+			p.Match = r.extension.ShownMatch(id, pr.Match)
 			p.Inflights = pr.Inflights.Clone()
 			s.Progress[id] = p
 		}

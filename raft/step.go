@@ -19,7 +19,7 @@ func (r *raft) Step(m *pb.Message) error {
 	}
 	peers := !IsLocalMsg(m.GetType()) && m.GetType() != pb.MsgTransferLeader // else From is whom it is about
 	if peers {
-		r.coder.Arrives(m)
+		r.extension.Arrives(m)
 	}
 	if t := m.GetTerm(); t < r.term && t != 0 {
 		r.answerOutdated(m)
@@ -29,10 +29,10 @@ func (r *raft) Step(m *pb.Message) error {
 			return err
 		}
 		if peers {
-			r.coder.Handled(m)
+			r.extension.Handled(m)
 		}
 	}
-	r.coder.Poll()
+	r.extension.Poll()
 	r.settle()
 	return r.log.err
 }
@@ -61,7 +61,7 @@ func (r *raft) checkShape(m *pb.Message) error {
 			return fmt.Errorf("%w: MsgReadIndex from %x has no entry for its context", ErrMalformedMessage, m.GetFrom())
 		}
 	case MsgUnits, MsgUnitsAsk, MsgLeases:
-		return malformed(r.coder.Check(m))
+		return malformed(r.extension.Check(m))
 	case pb.MsgVote, pb.MsgPreVote:
 		if m.GetTerm() == 0 {
 			return fmt.Errorf("%w: %s from %x has no term", ErrMalformedMessage, m.GetType(), m.GetFrom())
@@ -168,23 +168,23 @@ func (r *raft) dispatch(m *pb.Message) error {
 	case pb.MsgVote, pb.MsgPreVote:
 		r.handleVote(m)
 	case pb.MsgUnreachable:
-		r.coder.Unreachable(m.GetFrom())
+		r.extension.Unreachable(m.GetFrom())
 		return r.role.step(m)
 	case MsgUnits, MsgUnitsAsk:
-		if r.coder.Claims(m) {
+		if r.extension.Claims(m) {
 			if answer, err := r.hearWinner(m); err != nil || !answer {
 				return err
 			}
 		}
-		return malformed(r.coder.Step(m))
+		return malformed(r.extension.Step(m))
 	case MsgLeases:
-		return malformed(r.coder.Step(m))
+		return malformed(r.extension.Step(m))
 	case pb.MsgReadIndex:
-		if !r.coder.TakeRead(m) {
+		if !r.extension.TakeRead(m) {
 			return r.role.step(m)
 		}
 	case pb.MsgStorageAppendResp:
-		r.coder.Stored()
+		r.extension.Stored()
 		if i := m.GetIndex(); i != 0 {
 			r.log.tail.written(entryID{term: m.GetLogTerm(), index: i})
 		}

@@ -42,7 +42,7 @@ func (r *raft) handleVote(m *pb.Message) {
 // to another node.
 func (r *raft) mayVote(m *pb.Message) bool {
 	switch {
-	case !r.coder.MayVote(m, isTransfer(m)):
+	case !r.extension.MayVote(m, isTransfer(m)):
 		return false
 	case r.vote == m.GetFrom():
 		return true // again: the first answer may have been lost

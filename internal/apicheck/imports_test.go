@@ -41,7 +41,7 @@ var pure = map[string]purity{
 	"ecraft":          {imports: []string{"github.com/klauspost/reedsolomon"}},
 	"ecraft/adaptive": {imports: []string{"github.com/weftraft/weft/ecraft"}},
 	"ecraft/papers":   {imports: []string{"github.com/weftraft/weft/ecraft"}},
-	"internal/gossip": {imports: []string{"github.com/weftraft/weft/ecraft"}},
+	"gossip":          {imports: []string{"github.com/weftraft/weft/ecraft"}},
 	"leases":          {},
 }
 

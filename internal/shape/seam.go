@@ -23,7 +23,7 @@ const extensions = "raft/internal"
 // isCoded reports whether a file of package raft belongs to an extension, or to the
 // seam: the page, what fills it in, and what is carried out and shown there.
 func isCoded(file string) bool {
-	return file == "perform.go" || file == "shown.go" || slices.ContainsFunc([]string{"coded", "coder", "coding_", "leases_"},
+	return file == "perform.go" || file == "shown.go" || slices.ContainsFunc([]string{"coded", "extension", "coding_", "leases_"},
 		func(prefix string) bool { return strings.HasPrefix(file, prefix) })
 }
 
@@ -88,7 +88,7 @@ func printExtensions(w io.Writer, root string) error {
 // interfaces lists the interfaces that make the seam: in raft those of
 // extensions, in an extension what it sees of Raft.
 func interfaces(p *types.Package) (out []string) {
-	for _, name := range []string{"extension", "coder", "leaser", "brakes", "news", "work", "forms", "Log", "View", "Electorate"} {
+	for _, name := range []string{"extension", "leaser", "brakes", "news", "work", "forms", "Log", "View", "Electorate"} {
 		if o := p.Scope().Lookup(name); o != nil && types.IsInterface(o.Type()) {
 			out = append(out, name)
 		}

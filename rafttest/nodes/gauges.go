@@ -4,7 +4,7 @@
 package nodes
 
 import (
-	"github.com/weftraft/weft/internal/gossip"
+	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/internal/wire"
 )
 

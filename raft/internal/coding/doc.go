@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package coding is coded replication: an extension of Raft, behind the seam that
-// raft/coder.go describes. docs/coded-protocol.md has the words, the messages and
+// raft/extension.go describes. docs/coded-protocol.md has the words, the messages and
 // the rules.
 //
 // A leader wraps a large payload in an envelope. Its header says, once and for

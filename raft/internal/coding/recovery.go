@@ -9,7 +9,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/internal/gossip"
+	"github.com/weftraft/weft/gossip"
 	"github.com/weftraft/weft/raft/internal/extend"
 )
 

@@ -10,7 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
-	"github.com/weftraft/weft/internal/gossip"
+	"github.com/weftraft/weft/gossip"
 )
 
 // Payloads that a node lacks and asks others for: those of committed entries, which the

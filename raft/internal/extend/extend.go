@@ -4,7 +4,7 @@
 // Package extend is Raft as an extension, such as coded replication, sees it. An
 // extension changes nothing itself: it reads a Log and a View, and queues Effects,
 // which package raft carries out in one place. The interface of extensions is on one
-// page: raft/coder.go.
+// page: raft/extension.go.
 package extend
 
 import (

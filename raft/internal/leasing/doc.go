@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package leasing is roster leases: an extension of Raft, behind the seam that
-// raft/coder.go describes. The rules stand in package leases, which knows nothing of
+// raft/extension.go describes. The rules stand in package leases, which knows nothing of
 // Raft. Package leasing reports Raft's events to leases.Node, asks leases.Node for
 // Raft's limits, and carries the messages of leases.
 //

@@ -9,7 +9,7 @@ var table = []bug{
 	// Elections.
 	{"election", "a timeout comes a tick late", "candidate.go", "r.quietTicks >= r.patience &&", "r.quietTicks > r.patience &&"},
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
-	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.coder.MayCampaign():", "case false:"},
+	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.extension.MayCampaign():", "case false:"},
 	{"election", "campaigns with a snapshot to apply", "raft.go", "return r.log.tail.snapshot == nil && (", "return ("},
 	{"election", "learners campaign", "internal/electorate/electorate.go", "return !pr.IsLearner || comes", "return pr != nil || comes"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
@@ -33,8 +33,8 @@ var table = []bug{
 	{"append", "a rejection does not end pipelining", "replicate.go", "		if pr.State == tracker.StateReplicate {\n			pr.BecomeProbe()\n		}\n		l.sendAppend", "		l.sendAppend"},
 	{"append", "the leader ignores the term of a hint", "replicate.go", "if term := m.GetLogTerm(); term > 0 {", "if term := m.GetLogTerm(); term > 1<<40 {"},
 	{"append", "an answer without news does not end probing", "replicate.go", "!pr.MaybeUpdate(index) && (pr.Match != index || pr.State != tracker.StateProbe)", "!pr.MaybeUpdate(index)"},
-	{"append", "the leader keeps the proposer's buffer", "coder_plain.go", "e.Data = bytes.Clone(e.Data)", "_ = bytes.Clone(e.Data)"},
-	{"append", "an empty payload becomes an absent one", "coder_plain.go", "e.Data = bytes.Clone(e.Data)", "if e.Data = bytes.Clone(e.Data); len(e.Data) == 0 {\n\t\t\te.Data = nil\n\t\t}"},
+	{"append", "the leader keeps the proposer's buffer", "extension_alone.go", "e.Data = bytes.Clone(e.Data)", "_ = bytes.Clone(e.Data)"},
+	{"append", "an empty payload becomes an absent one", "extension_alone.go", "e.Data = bytes.Clone(e.Data)", "if e.Data = bytes.Clone(e.Data); len(e.Data) == 0 {\n\t\t\te.Data = nil\n\t\t}"},
 
 	// Committing.
 	{"commit", "commits entries of earlier terms by counting", "commit.go", "k <= l.log.committed || !l.log.holds(entryID{term: l.term, index: k})", "k <= l.log.committed"},
@@ -53,7 +53,7 @@ var table = []bug{
 	// ReadIndex.
 	{"read index", "answered before an entry of the term is committed", "reads.go", "if l.log.holds(entryID{term: l.term, index: l.log.committed}) {", "if true {"},
 	{"read index", "a late answer takes back a newer one", "reads.go", "q.acked[from] = max(q.acked[from], round)", "q.acked[from] = round"},
-	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.coder.LeaderIndex(m)\n", "	index := l.log.last().index\n"},
+	{"read index", "names the end of the log, not the commit index", "reads.go", "	index := l.extension.LeaderIndex(m)\n", "	index := l.log.last().index\n"},
 	{"read index", "a single voter asks nobody and waits for ever", "reads.go", "ReadOnlyLeaseBased || l.members.IsAlone(l.id) {", "ReadOnlyLeaseBased {"},
 	{"read index", "the leader does not count itself", "reads.go", "	l.reads.ack(l.id, l.reads.newest())\n", ""},
 	{"read index", "early reads are forgotten", "reads.go", "	for _, m := range early {\n		l.startRead(m)\n	}\n", "	_ = early\n"},

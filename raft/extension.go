@@ -53,8 +53,8 @@ import (
 //     of their senders, and the responder counts them by Raft's rule and by the rule of
 //     leases.
 //
-// plainCoder is Raft alone, coding.Coder is coding; leased lays leases over either.
-type coder interface {
+// alone is Raft alone, coding.Coder is coding; both lays leases over either.
+type extension interface {
 	// Forms: the contents of Data. Id, type and order of entries stay.
 
 	// Seal brings entries into the form for the leader's log, before the leader appends
