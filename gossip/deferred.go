@@ -5,9 +5,9 @@ package gossip
 
 import "github.com/weftraft/weft/ecraft"
 
-// MaxDeferred is how many pushes a Deferred queue holds back. With more, the
+// maxDeferred is how many pushes a Deferred queue holds back. With more, the
 // oldest are due at once.
-const MaxDeferred = 1 << 14
+const maxDeferred = 1 << 14
 
 // Deferred holds pushes back until more has been committed, or time has passed.
 // Followers then know payloads later, and links are free for what the leader
@@ -58,9 +58,6 @@ func (d *Deferred) Cut(from uint64) {
 	d.queue = d.queue[:n]
 }
 
-// Len returns how many pushes are held back.
-func (d *Deferred) Len() int { return len(d.queue) }
-
 // Next takes the oldest entry off the queue if it is due, given the commit index
 // and the tick.
 func (d *Deferred) Next(commit uint64, now int) (ecraft.ID, bool) {
@@ -68,7 +65,7 @@ func (d *Deferred) Next(commit uint64, now int) (ecraft.ID, bool) {
 		return ecraft.ID{}, false
 	}
 	first := d.queue[0]
-	due := d.gap == 0 || len(d.queue) > MaxDeferred || now-first.added >= d.delay ||
+	due := d.gap == 0 || len(d.queue) > maxDeferred || now-first.added >= d.delay ||
 		d.committed(commit) >= first.end+uint64(d.gap)
 	if !due {
 		return ecraft.ID{}, false

@@ -29,7 +29,7 @@ func TestEagerPushesAreDueAtOnce(t *testing.T) {
 	d.Add(at(1), 100, 5)
 	d.Add(at(2), 100, 5)
 	require.Equal(t, []uint64{1, 2}, due(d, 0, 5))
-	require.Zero(t, d.Len())
+	require.Zero(t, len(d.queue))
 }
 
 func TestGapIsBytesCommittedBehind(t *testing.T) {
@@ -41,7 +41,7 @@ func TestGapIsBytesCommittedBehind(t *testing.T) {
 	require.Equal(t, []uint64{1}, due(d, 4, 1))
 	require.Equal(t, []uint64{2, 3}, due(d, 6, 1))
 	require.Empty(t, due(d, 60, 1), "what is not here is not counted")
-	require.Equal(t, 3, d.Len())
+	require.Equal(t, 3, len(d.queue))
 }
 
 // The last entries before a pause have nothing behind them.
@@ -61,22 +61,22 @@ func TestCutForgetsPushes(t *testing.T) {
 		d.Add(at(i), 100, 0)
 	}
 	d.Cut(2)
-	require.Equal(t, 1, d.Len())
+	require.Equal(t, 1, len(d.queue))
 	d.Add(ecraft.ID{Term: 2, Index: 2}, 100, 0)
 	require.Empty(t, due(d, 2, 0), "the bytes that were cut are not behind entry 1")
 	d.Add(ecraft.ID{Term: 2, Index: 3}, 100, 0)
 	require.Equal(t, []uint64{1}, due(d, 3, 0))
 	d.Add(ecraft.ID{Term: 3, Index: 2}, 100, 0)
-	require.Equal(t, 1, d.Len(), "an entry takes the place of those from its index on")
+	require.Equal(t, 1, len(d.queue), "an entry takes the place of those from its index on")
 }
 
 func TestDeferredIsBounded(t *testing.T) {
 	d := NewDeferred(1<<30, 1<<30)
-	for i := range uint64(MaxDeferred + 3) {
+	for i := range uint64(maxDeferred + 3) {
 		d.Add(at(i+1), 1, 0)
 	}
 	require.Equal(t, []uint64{1, 2, 3}, due(d, 0, 0))
-	require.Equal(t, MaxDeferred, d.Len())
+	require.Equal(t, maxDeferred, len(d.queue))
 }
 
 func TestWhatIsAppliedIsPushedAnyway(t *testing.T) {

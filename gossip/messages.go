@@ -61,14 +61,14 @@ const (
 	askVersion   = 1
 )
 
-// MaxStrips bounds the strips of an entry in a message: more than any node holds,
+// maxStrips bounds the strips of an entry in a message: more than any node holds,
 // riders included.
-const MaxStrips = 32
+const maxStrips = 32
 
 // AppendUnits appends the encoding of the units of one entry: version, number of
 // strips, and the strips as package ecraft encodes them.
 func AppendUnits(dst []byte, strips ...ecraft.Strip) []byte {
-	strips = strips[:min(len(strips), MaxStrips)]
+	strips = strips[:min(len(strips), maxStrips)]
 	dst = append(dst, unitsVersion, byte(len(strips)))
 	for _, s := range strips {
 		dst = ecraft.AppendStrip(dst, s)
@@ -87,8 +87,8 @@ func ParseUnits(data []byte) (strips []ecraft.Strip, err error) {
 		return nil, malformed("units in %d bytes, at least 2", len(data))
 	case data[0] != unitsVersion:
 		return nil, malformed("units of version %d, want %d", data[0], unitsVersion)
-	case data[1] > MaxStrips:
-		return nil, malformed("%d strips, at most %d", data[1], MaxStrips)
+	case data[1] > maxStrips:
+		return nil, malformed("%d strips, at most %d", data[1], maxStrips)
 	}
 	count, rest := int(data[1]), data[2:]
 	for i := range count {

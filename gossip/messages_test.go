@@ -48,7 +48,7 @@ func TestMalformedMessages(t *testing.T) {
 		return data
 	}
 	for _, data := range [][]byte{
-		good[:1], change(0, 2), change(1, MaxStrips+1), change(1, 2), change(1, 0),
+		good[:1], change(0, 2), change(1, maxStrips+1), change(1, 2), change(1, 0),
 		good[:len(good)-1], append(good[:len(good):len(good)], 0), change(2, 1),
 		append([]byte{1, 1}, ecraft.AppendStrip(nil, ecraft.Strip{})...),
 	} {

@@ -96,7 +96,7 @@ func (p *Puller) late(peer *pullPeer, now int) {
 	peer.unanswered++
 	peer.window = max(peer.window/2, 1) // one entry is asked for whatever its size
 	peer.timeout = max(p.options.Timeout, peer.timeout/2)
-	if peer.unanswered >= SilentRounds {
+	if peer.unanswered >= silentRounds {
 		peer.quiet = -1
 	}
 }

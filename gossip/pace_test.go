@@ -34,7 +34,7 @@ func TestAsksFillAWindow(t *testing.T) {
 		require.EqualValues(t, 3, a.To)
 		require.Len(t, a.Wants, AskBytes>>16)
 	}
-	require.Equal(t, firstWindow, p.OnOrder())
+	require.Equal(t, firstWindow, p.onOrder)
 	p.Answered(3, at(1))
 	missing = missing[1:]
 	require.Empty(t, p.Plan(0, missing, 1, nil), "not for every entry")
@@ -43,7 +43,7 @@ func TestAsksFillAWindow(t *testing.T) {
 		missing = missing[1:]
 	}
 	p.Plan(0, missing, 1, nil)
-	require.Equal(t, firstWindow+AskBytes, p.OnOrder(), "it answered within the tick, so it may have more to do")
+	require.Equal(t, firstWindow+AskBytes, p.onOrder, "it answered within the tick, so it may have more to do")
 }
 
 // delivery is an answer on its way.

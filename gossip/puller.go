@@ -53,10 +53,10 @@ type PullerOptions struct {
 
 // Bounds of a Puller.
 const (
-	SilentRounds = 10  // a peer that left so many rounds of asks unanswered is skipped
-	ProbeRounds  = 10  // a silent peer is tried again after so many timeouts
-	StuckPasses  = 10  // an entry is stuck after so many passes without progress
-	MaxWants     = 128 // wants in one Ask
+	silentRounds = 10  // a peer that left so many rounds of asks unanswered is skipped
+	probeRounds  = 10  // a silent peer is tried again after so many timeouts
+	stuckPasses  = 10  // an entry is stuck after so many passes without progress
+	maxWants     = 128 // wants in one Ask
 	// AskBytes bounds the bytes of units of one Ask, unless a single entry has more.
 	// Several Asks are on their way to a peer at a time, so that the peer always has
 	// units to send, and each answer shows the peer's pace.
@@ -132,10 +132,6 @@ func (p *Puller) SetMembers(ids []uint64) {
 		}
 	}
 }
-
-// OnOrder returns the bytes of the units that are on order: neither answered nor given
-// up.
-func (p *Puller) OnOrder() int { return p.onOrder }
 
 // Stuck returns the lowest index of a stuck entry.
 func (p *Puller) Stuck() (index uint64, ok bool) {
@@ -276,7 +272,7 @@ func (p *Puller) expire(w *wanted, now int) {
 		p.closed(o)
 		if peer != nil {
 			p.late(peer, now)
-			if peer.unanswered < SilentRounds {
+			if peer.unanswered < silentRounds {
 				w.unsure = append(w.unsure, o.peer)
 			}
 		}
@@ -335,7 +331,7 @@ func (p *Puller) endPass(w *wanted, need, now int) {
 	if need < w.need {
 		w.passes = 0
 	}
-	if w.passes >= StuckPasses || w.passes > 0 && len(w.unsure) == 0 {
+	if w.passes >= stuckPasses || w.passes > 0 && len(w.unsure) == 0 {
 		w.stuck = true
 	}
 	w.need, w.unsure, w.cursor, w.again = need, nil, 0, now+p.options.Timeout
@@ -369,7 +365,7 @@ func (p *Puller) mayAsk(id uint64, now int) bool {
 		peer = p.newPeer(now)
 		p.peers[id] = peer
 	}
-	return peer.unanswered < SilentRounds || now-peer.asked >= ProbeRounds*p.options.Timeout
+	return peer.unanswered < silentRounds || now-peer.asked >= probeRounds*p.options.Timeout
 }
 
 // put adds a want to the peer's last Ask of this round, or to a new Ask if there is
@@ -379,7 +375,7 @@ func (p *Puller) put(out []Ask, first int, to uint64, want Want, bytes int) []As
 	for at >= first && out[at].To != to {
 		at--
 	}
-	if at < first || out[at].bytes+bytes > AskBytes || len(out[at].Wants) == MaxWants {
+	if at < first || out[at].bytes+bytes > AskBytes || len(out[at].Wants) == maxWants {
 		at = len(out)
 		out = append(out, Ask{To: to})
 	}

@@ -45,7 +45,7 @@ func TestPullSharesAmongSuccessors(t *testing.T) {
 	require.Empty(t, p.Plan(0, missing, 1, nil))
 	require.Empty(t, p.Plan(1, missing, 1, nil))
 	require.Equal(t, [][4]int{{3, 2, 2, 0}, {4, 2, 4, 0}}, asked(p.Plan(2, missing, 1, nil)))
-	require.Equal(t, 4*8, p.OnOrder())
+	require.Equal(t, 4*8, p.onOrder)
 	require.Empty(t, p.Plan(3, missing, 1, nil), "the answers are awaited")
 	// One answers, the other does not.
 	p.Answered(3, at(1))
@@ -54,7 +54,7 @@ func TestPullSharesAmongSuccessors(t *testing.T) {
 	require.Equal(t, [][4]int{{5, 2, 2, 0}}, asked(p.Plan(4, missing, 1, nil)))
 	p.Answered(5, at(1))
 	require.Empty(t, p.Plan(4, nil, 1, nil))
-	require.Zero(t, p.OnOrder())
+	require.Zero(t, p.onOrder)
 }
 
 // A peer that has given its own strip may have completed the payload.
@@ -99,7 +99,7 @@ func TestPullOrder(t *testing.T) {
 	_, stuck = p.Stuck()
 	require.False(t, stuck, "somebody had something")
 	p.Plan(now, nil, 1, nil)
-	require.Zero(t, p.OnOrder())
+	require.Zero(t, p.onOrder)
 }
 
 // Lost messages are no reason to call an entry stuck, nor to stop asking.
@@ -149,7 +149,7 @@ func TestSilentPeersAreSkipped(t *testing.T) {
 			late++
 		}
 	}
-	require.LessOrEqual(t, late, 200/(ProbeRounds*2)+1)
+	require.LessOrEqual(t, late, 200/(probeRounds*2)+1)
 	require.GreaterOrEqual(t, late, 5)
 	p.Heard(3)
 	missing := lacking(1)
@@ -164,24 +164,24 @@ func TestPullIsBounded(t *testing.T) {
 	missing[7].Urgent = true
 	asks := p.Plan(0, missing, 1, nil)
 	require.Equal(t, at(8), asks[0].Wants[0].ID)
-	require.Equal(t, 32, p.OnOrder())
+	require.Equal(t, 32, p.onOrder)
 	p.Plan(1, missing, 1, nil)
-	require.Equal(t, 96, p.OnOrder())
+	require.Equal(t, 96, p.onOrder)
 	p.Answered(3, at(8))
 	p.Answered(4, at(8))
-	require.Equal(t, 64, p.OnOrder())
+	require.Equal(t, 64, p.onOrder)
 	p.Plan(1, append(missing[:7:7], missing[8:]...), 1, nil)
-	require.Equal(t, 96, p.OnOrder())
+	require.Equal(t, 96, p.onOrder)
 
 	p = newPuller(PullerOptions{Patience: 1, Batch: 1})
 	p.Plan(0, missing, 1, nil)
-	require.Equal(t, 16, p.OnOrder(), "one order, whatever its size")
+	require.Equal(t, 16, p.onOrder, "one order, whatever its size")
 
 	p = newPuller(PullerOptions{Patience: 1})
-	many := lacking(3 * MaxWants)
+	many := lacking(3 * maxWants)
 	p.Plan(0, many, 1, nil)
 	for _, a := range p.Plan(1, many, 1, nil) {
-		require.LessOrEqual(t, len(a.Wants), MaxWants)
+		require.LessOrEqual(t, len(a.Wants), maxWants)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestAsksAreInOrder(t *testing.T) {
 				}
 			}
 			for _, a := range p.Plan(now, missing, 1, nil) {
-				require.LessOrEqual(t, len(a.Wants), MaxWants)
+				require.LessOrEqual(t, len(a.Wants), maxWants)
 				for i, w := range a.Wants {
 					if i > 0 {
 						require.Less(t, a.Wants[i-1].Index, w.Index, "seed %d", seed)

@@ -163,7 +163,7 @@ func (n *node) step() {
 		}
 		n.push(n.log[id.Index-1])
 	}
-	n.reached.deferred += n.pushes.Len()
+	n.reached.deferred += len(n.pushes.queue)
 	if from, ok := n.store.Forgot(); ok {
 		n.reached.resumed++
 		n.expect(from)
@@ -181,7 +181,7 @@ func (n *node) step() {
 			n.send(letter{to: ask.To, id: want.ID, data: AppendAsk(nil, want), ask: true})
 		}
 	}
-	require.LessOrEqual(n.t, n.puller.OnOrder(), 8000+2000)
+	require.LessOrEqual(n.t, n.puller.onOrder, 8000+2000)
 	require.NoError(n.t, n.store.Check())
 }
 
