@@ -4,6 +4,7 @@
 package state
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -249,7 +250,10 @@ func (m *Memory[M]) checkpoint() error {
 				return err
 			}
 		}
-		if err := s.machine.Write(w); err != nil {
+		letGo, _ := m.alone(context.Background()) // which never ends
+		err := s.machine.Write(w)
+		letGo()
+		if err != nil {
 			return fmt.Errorf("the machine writes: %w", err)
 		}
 		return w.End()
@@ -303,6 +307,20 @@ func (m *Memory[M]) setAside() (s aside, release func()) {
 		return s, func() {}
 	}
 	return s, letGo
+}
+
+// alone waits until neither Write nor Digest reads a machine that is no [Forker], and keeps others
+// waiting until letGo is called. The error is the cause of ctx's end.
+func (m *Memory[M]) alone(ctx context.Context) (letGo func(), err error) {
+	if m.forks {
+		return func() {}, nil // each reads a copy of its own
+	}
+	select {
+	case m.whole <- struct{}{}:
+		return func() { <-m.whole }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // rows encodes the table of sessions.

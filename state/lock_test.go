@@ -8,9 +8,10 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -103,16 +104,75 @@ func TestForkIsAlone(t *testing.T) {
 	require.NoError(t, err)
 	_, err = m.Apply(rawnode.Batch{Index: 1, Commands: [][]byte{nil}})
 	require.NoError(t, err)
+	sum, err := m.Digest()
+	require.NoError(t, err)
+	require.Nil(t, sum, "a machine without Digest is not forked for one")
 	done := make(chan error, 1)
 	m.View(func(*forker) {
 		go func() { done <- m.Checkpoint() }()
-		select {
-		case <-forked:
-			t.Error("Fork was called beside a function of View")
-		case <-time.After(50 * time.Millisecond): // a fork that waits comes later than any time
+		for m.mu.TryRLock() { // until the checkpoint waits for this reader
+			m.mu.RUnlock()
+			select {
+			case <-forked:
+				t.Error("Fork was called beside a function of View")
+				return
+			default:
+				runtime.Gosched()
+			}
 		}
 	})
 	require.NoError(t, <-done)
 	<-forked
+	require.NoError(t, m.Close())
+}
+
+// slow is a machine, no Forker, that reports when it writes, and waits.
+type slow struct {
+	forker
+	writing, end chan struct{}
+	busy         atomic.Bool
+}
+
+func (s *slow) Write(io.Writer) error {
+	defer s.busy.Store(false)
+	s.busy.Store(true)
+	s.writing <- struct{}{}
+	<-s.end
+	return nil
+}
+
+func (s *slow) Digest(io.Writer) error {
+	if s.busy.Load() {
+		return errors.New("Digest was called beside Write")
+	}
+	return nil
+}
+
+// Fork hides that of forker: another signature is no Forker.
+func (s *slow) Fork() {}
+
+func TestWriteAndDigestDoNotMeet(t *testing.T) {
+	s := &slow{writing: make(chan struct{}), end: make(chan struct{})}
+	m, err := OpenMemory(func() *slow { return s }, Options{FS: vfs.NewMem(), Dir: "state"})
+	require.NoError(t, err)
+	_, err = m.Apply(rawnode.Batch{Index: 1, Commands: [][]byte{nil}})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- m.Checkpoint() }()
+	<-s.writing
+	sum, err := m.Digest()
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errLeft)
+	_, err = sum(ctx)
+	require.ErrorIs(t, err, errLeft, "the sum waits for the checkpoint no longer than its context")
+
+	sum, err = m.Digest()
+	require.NoError(t, err)
+	summed := make(chan error, 1)
+	go func() { _, err := sum(t.Context()); summed <- err }()
+	close(s.end)
+	require.NoError(t, <-done)
+	require.NoError(t, <-summed)
 	require.NoError(t, m.Close())
 }

@@ -12,8 +12,8 @@ import (
 
 // Machine is a user's replicated state in memory.
 //
-// Its methods are not called at the same time, but for Write and Digest, beside which
-// [Memory.View] may read.
+// At most one of its methods is called at a time, that of [Digester] counted. Functions of
+// [Memory.View] may read beside Write and Digest.
 type Machine interface {
 	// Apply changes the state by one command and returns a result for the caller of
 	// Propose: any value, an error too. The state after it, and the result, must be a
@@ -39,7 +39,8 @@ type Machine interface {
 type Forker interface {
 	// Fork returns a copy of the state that stays as it is while the original goes on.
 	// Meanwhile no other method of the original is called, and no function of View. Of the copy
-	// only Write is called, or Digest, by another goroutine.
+	// either Write or Digest is called, once, by another goroutine; another copy may be read, and
+	// the original changed, at the same time.
 	Fork() Machine
 }
 

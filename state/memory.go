@@ -31,8 +31,10 @@ type Memory[M Machine] struct {
 	opts Options
 	make func() M
 	dir  io.Closer
-	// forks: the machine is a Forker.
-	forks bool
+	// forks: the machine is a Forker; digests: it is a Digester.
+	forks, digests bool
+	// whole has a token while Write or Digest reads a machine that is no Forker. Taken inside mu.
+	whole chan struct{}
 
 	// mu guards the state. A checkpoint of a machine that is no Forker holds it for
 	// reading.
@@ -76,7 +78,7 @@ func OpenMemory[M Machine](newMachine func() M, opts Options) (*Memory[M], error
 		return nil, err
 	}
 	opts.setDefaults()
-	m := &Memory[M]{opts: opts, make: newMachine}
+	m := &Memory[M]{opts: opts, make: newMachine, whole: make(chan struct{}, 1)}
 	if err := opts.FS.MkdirAll(opts.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory %s: %w", opts.Dir, err)
 	}
@@ -104,6 +106,7 @@ func (m *Memory[M]) open() error {
 	}
 	m.put(s)
 	_, m.forks = Machine(s.machine).(Forker)
+	_, m.digests = Machine(s.machine).(Digester)
 	m.last = c
 	m.durable.Store(c.index)
 	m.tidy()
@@ -262,8 +265,10 @@ func (m *Memory[M]) ended() error {
 	return nil
 }
 
-// Close waits for a checkpoint that is under way and lets go of the directory. The
-// host should have stopped, and snapshots been closed. What was applied since the last
+// Close waits for a checkpoint that is under way, however long that takes, and lets go of the
+// directory: a bound would leave a goroutine with files of a directory that another process may
+// lock. Node.Close of package weft waits no longer than its context. The host should have stopped,
+// and snapshots been closed. What was applied since the last
 // checkpoint is left to the log; a program that wants a start with less to replay calls
 // [Memory.Checkpoint] first. A second call does nothing.
 func (m *Memory[M]) Close() error {
