@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -67,23 +65,11 @@ const defaultCompareEvery = time.Minute
 // readingShare bounds the share of the time for which the state is read: one part in so many.
 const readingShare = 100
 
-// newComparer returns the comparer of a group, or an error if this node is out of service.
-func newComparer(g *Group) (*comparer, error) {
+// newComparer returns the comparer of a group.
+func newComparer(g *Group) *comparer {
 	c := &comparer{g: g, checked: time.Now()}
 	c.sm, _ = g.user.(Comparable)
-	why, err := os.ReadFile(c.path())
-	if errors.Is(err, os.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look whether group %d is out of service: %w", g.id, err)
-	}
-	return nil, fmt.Errorf("%w: group %d at node %d: %s: start a node with an id that was never used and an empty directory, and put it in the place of this one with Group.Replace; if this state is right all the same, remove %s", ErrDiffers, g.id, g.node.options.ID, why, c.path())
-}
-
-// path is a file that says why the group is out of service here.
-func (c *comparer) path() string {
-	return filepath.Join(c.g.node.options.Dir, fmt.Sprintf("differs-%d", c.g.id))
+	return c
 }
 
 // differs returns what was found, or nil.
@@ -236,8 +222,8 @@ func (c *comparer) answer(digest compare.Digest) error {
 	if found == nil || !found.PutsOut(o.ID) {
 		return nil
 	}
-	err := replaceFile(c.path(), []byte(found.Error()))
-	return errors.Join(fmt.Errorf("%w: group %d at node %d is out of service: %w", ErrDiffers, c.g.id, o.ID, found), err)
+	err := fmt.Errorf("%w: group %d at node %d is out of service: %w", ErrDiffers, c.g.id, o.ID, found)
+	return errors.Join(err, c.g.putOut(ErrDiffers, found))
 }
 
 // next returns a command to propose now, or nil.

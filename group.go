@@ -182,7 +182,8 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	g.done = sync.OnceValue(g.ended)
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.gone, g.goneNow = context.WithCancel(context.Background())
-	if g.comparer, err = newComparer(g); err != nil {
+	g.comparer = newComparer(g)
+	if err := g.outOfService(); err != nil {
 		return nil, err
 	}
 	c := groupConfig{host: rawnode.Config{

@@ -24,7 +24,8 @@ type machine struct {
 	group    uint64
 	book     *book
 	comparer *comparer
-	changed  func() // called when the state has changed
+	changed  func()      // called when the state has changed
+	failed   func(error) // called when the host has failed
 	logger   *slog.Logger
 
 	unsaved     atomic.Pointer[error] // why the book cannot be written, while Apply waits for that
@@ -35,13 +36,13 @@ var _ rawnode.Interruptible = (*machine)(nil)
 
 // newMachine puts a machine before a state machine that nobody watches.
 func newMachine(user StateMachine, group uint64, book *book, logger *slog.Logger) *machine {
-	return &machine{user: user, group: group, book: book, changed: func() {}, logger: logger, interrupted: make(chan struct{})}
+	return &machine{user: user, group: group, book: book, changed: func() {}, failed: func(error) {}, logger: logger, interrupted: make(chan struct{})}
 }
 
 // newMachine puts a machine before the state machine of the group.
 func (g *Group) newMachine() *machine {
 	m := newMachine(g.user, g.id, g.node.book, g.node.options.Logger)
-	m.comparer, m.changed = g.comparer, g.changes.notify
+	m.comparer, m.changed, m.failed = g.comparer, g.changes.notify, g.noteLoss
 	return m
 }
 
@@ -71,6 +72,7 @@ func (m *machine) Interrupt(reason error) {
 	if i, ok := m.user.(rawnode.Interruptible); ok {
 		i.Interrupt(reason)
 	}
+	m.failed(reason)
 }
 
 // Snapshot implements rawnode.StateMachine.
