@@ -97,23 +97,55 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-// printLeader counts the methods of type leader by file.
-func printLeader(w io.Writer, p *pkg) {
-	fmt.Fprintln(w, "METHODS OF TYPE LEADER\t")
-	byFile, total := map[string]int{}, 0
-	for f, file := range p.files {
-		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiver(fn) == "leader" {
-				byFile[f]++
-				total++
-			}
+// floors are the packages that are read file by file, and the types there whose methods
+// fill more than one file.
+var floors = []struct {
+	dir   string
+	types []string
+}{
+	{"raft", []string{"raft", "leader"}},
+	{extensions + "/coding", []string{"Coder", "leading"}},
+	{"internal/replica", []string{"Replica"}},
+	{"rawnode", []string{"Host"}},
+	{"rafttest", nil},
+	{"rafttest/nodes", nil},
+	{"rafttest/hosts", nil},
+}
+
+// printFloors prints how many files of each such package need each other, and how many
+// methods its large types have, in how many files.
+func printFloors(w io.Writer, root string) error {
+	fmt.Fprintln(w, "PACKAGES READ FILE BY FILE\tlargest cycle\tof files\tmethods of a type, in so many files")
+	for _, f := range floors {
+		p, err := load(root, f.dir)
+		if err != nil {
+			return err
 		}
-	}
-	fmt.Fprintf(w, "all\t%d\n", total)
-	for _, f := range sortedKeys(byFile) {
-		fmt.Fprintf(w, "  %s\t%d\n", f, byFile[f])
+		fmt.Fprintf(w, "%s\t%d\t%d", f.dir, len(largest(p.needs(func(string) bool { return true }))), len(p.files))
+		for _, name := range f.types {
+			n, files := p.methods(name)
+			fmt.Fprintf(w, "\t%s %d, %d", name, n, files)
+		}
+		fmt.Fprintln(w, "\t")
 	}
 	fmt.Fprintln(w, "\t")
+	return nil
+}
+
+// methods counts the methods of a type, and the files that declare any.
+func (p *pkg) methods(of string) (n, files int) {
+	for _, file := range p.files {
+		before := n
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiver(fn) == of {
+				n++
+			}
+		}
+		if n > before {
+			files++
+		}
+	}
+	return n, files
 }
 
 func receiver(fn *ast.FuncDecl) string {

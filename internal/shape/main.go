@@ -39,6 +39,14 @@ func run() error {
 		return err
 	}
 	printCycles(w, raft)
-	printLeader(w, raft)
+	if err := printFloors(w, root); err != nil {
+		return err
+	}
+	if err := printTree(w, root); err != nil {
+		return err
+	}
+	if err := printUnused(w, root); err != nil {
+		return err
+	}
 	return printPackages(w, root)
 }

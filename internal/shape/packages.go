@@ -9,27 +9,44 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// printTree prints what a reader sees first: the Go files at the top that are no tests,
+// and the pages of docs with their words.
+func printTree(w io.Writer, root string) error {
+	top, err := filepath.Glob(filepath.Join(root, "*.go"))
+	if err != nil {
+		return err
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		return err
+	}
+	words := 0
+	for _, p := range pages {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		words += len(strings.Fields(string(text)))
+	}
+	tests := func(path string) bool { return strings.HasSuffix(path, "_test.go") }
+	fmt.Fprintf(w, "THE TREE\nGo files at the top that are no tests\t%d\npages of docs, words\t%d\t%d\n\t\n",
+		len(slices.DeleteFunc(top, tests)), len(pages), words)
+	return nil
+}
 
 // printPackages prints, for each package, its size, its exported identifiers,
 // and the share of pronouns among the words of its comments.
 func printPackages(w io.Writer, root string) error {
 	byDir := map[string]*size{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if n := d.Name(); path != root && (strings.HasPrefix(n, ".") || n == "testdata" || n == "bin") {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+	err := eachGoFile(root, func(path string) error {
+		if strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		dir, _ := filepath.Rel(root, filepath.Dir(path))

@@ -5,6 +5,8 @@ package main
 
 import (
 	"go/types"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,4 +47,20 @@ func TestCallsOfImportedInterfacesAreCounted(t *testing.T) {
 			require.Positive(t, from, "%s.%s", imported.Name(), name)
 		}
 	}
+}
+
+// A name is used if another package selects it, or if the signature of such a name has it.
+func TestUnusedNamesAreFound(t *testing.T) {
+	root := t.TempDir()
+	write := func(path, text string) {
+		path = filepath.Join(root, path)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	write("internal/a/a.go", "package a\n\nconst Lonely = 1\n\ntype Result struct{}\n\nfunc Run() Result { return Result{} }\n\nfunc (Result) Text() Text { return \"\" }\n\ntype Text string\n\ntype Other int\n")
+	write("internal/a/a_test.go", "package a\n\nvar _ = Lonely\n")
+	write("b/b.go", "package b\n\nimport other \"github.com/weftraft/weft/internal/a\"\n\nfunc ForUsers() { other.Run() }\n")
+	unused, err := unusedNames(root)
+	require.NoError(t, err)
+	require.Equal(t, map[string][]string{"internal/a": {"Lonely", "Other"}}, unused)
 }
