@@ -6,12 +6,12 @@ package rafttest
 import (
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // loseSynced plants [LoseSynced]: the disk forgets some of the last entries
 // reported as durable.
-func loseSynced(d *disk, rng simkit.Draws) {
+func loseSynced(d *disk, rng world.Draws) {
 	im := &d.durable
 	drop := min(rng.IntN(3), len(im.entries))
 	if im.last()-uint64(drop) < im.checkpoint.GetMetadata().GetIndex() {

@@ -13,8 +13,8 @@ import (
 	"github.com/weftraft/weft/ecraft/adaptive"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // codedPlan is a seed's draws about coding. Plans without coding have no
@@ -80,18 +80,18 @@ func (k policyKind) String() string {
 
 // drawCoded draws a plan with coding over a plan without. The draws have a
 // stream of their own.
-func (p *plan) drawCoded(d simkit.Draws) {
+func (p *plan) drawCoded(d world.Draws) {
 	c := &codedPlan{
-		threshold: simkit.Pick(d, 1, 64, 64, 300),
-		prefix:    simkit.Pick(d, 0, 0, 0, 4, 22),
-		gap:       simkit.Pick(d, 0, 0, 2000, 20000),
-		delay:     simkit.Pick(d, 0, 0, 1, 5),
-		policy:    simkit.Pick(d, policyAdaptive, policyLevelled, policyFixed, policyFixed, policyWild, policyWild, policyFull),
+		threshold: world.Pick(d, 1, 64, 64, 300),
+		prefix:    world.Pick(d, 0, 0, 0, 4, 22),
+		gap:       world.Pick(d, 0, 0, 2000, 20000),
+		delay:     world.Pick(d, 0, 0, 1, 5),
+		policy:    world.Pick(d, policyAdaptive, policyLevelled, policyFixed, policyFixed, policyWild, policyWild, policyFull),
 		level:     d.Between(1, 5),
 		clock:     d.Chance(0.6),
 		veto:      d.Chance(0.2),
 		impatient: d.Chance(0.5),
-		dead:      simkit.Pick(d, 0, 0.5, 1),
+		dead:      world.Pick(d, 0, 0.5, 1),
 	}
 	c.poll = c.clock && d.Chance(0.7)
 	c.stale = d.Rate(0.5, 0.01, 0.5)
@@ -106,10 +106,10 @@ func (p *plan) drawCoded(d simkit.Draws) {
 	c.blackout = d.Every(0.25, time.Second, 4*time.Second)
 	p.coded = c
 
-	p.voters = simkit.Pick(d, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7)
+	p.voters = world.Pick(d, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7)
 	p.spares = min(d.IntN(4), maxNodes-p.voters)
-	p.padding = simkit.Pick(d, 60, 300, 1500, 4000)
-	c.memory = simkit.Pick(d, 0, 0, 10_000+2*p.padding, 10_000+10*p.padding)
+	p.padding = world.Pick(d, 60, 300, 1500, 4000)
+	c.memory = world.Pick(d, 0, 0, 10_000+2*p.padding, 10_000+10*p.padding)
 	p.lease = false
 	p.preVote = p.preVote || c.replace > 0
 	if p.maxInflightBytes > 0 {
@@ -152,7 +152,7 @@ func (p *coreProcess) sealLate(m *pb.Message) *pb.Message {
 	if c == nil || p.n.uncoded || !c.lateSeal || m.GetType() != pb.MsgApp {
 		return m
 	}
-	got, err := simkit.OverWire(wire.Message{Group: hostGroup, From: m.GetFrom(), To: m.GetTo(),
+	got, err := world.OverWire(wire.Message{Group: hostGroup, From: m.GetFrom(), To: m.GetTo(),
 		Body: wire.Raft{Message: m, OwnForm: true, ClearPrefix: c.prefix}})
 	body, ok := got.Body.(wire.Raft)
 	if err != nil || !ok || len(body.GetEntries()) != len(m.GetEntries()) {

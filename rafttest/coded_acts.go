@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // This file is the events of brief runs.
@@ -35,7 +35,7 @@ func (f *faults) planAct(seed uint64, i int) {
 			if !a.skip {
 				// A stream for each, so that to leave one out leaves the others alone.
 				rest := s.rng
-				s.rng = simkit.NewDraws(seed, uint64(1000+i))
+				s.rng = world.NewDraws(seed, uint64(1000+i))
 				s.tell(0, "act %d: %v", i, a.kind)
 				f.act(a.kind)
 				s.rng = rest

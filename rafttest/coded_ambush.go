@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is bad luck that waits for its moment. Acts of brief runs happen at times
@@ -51,7 +51,7 @@ type ambush struct {
 	left int
 	// draws is a stream of its own, so that without one ambush the others stay the
 	// same.
-	draws simkit.Draws
+	draws world.Draws
 	skip  bool
 }
 
@@ -80,7 +80,7 @@ var ambushActs = []actKind{
 // draws before: ambushes, unusual numbers of voters, a blocked follower. More than a
 // third of the runs get no such part, and are as they were before ambushes existed.
 func (p *plan) drawAmbushes(seed, skip uint64) {
-	d, b := simkit.NewDraws(seed, 13), p.coded.brief
+	d, b := world.NewDraws(seed, 13), p.coded.brief
 	switch n := d.IntN(100); {
 	case n < 3:
 		p.voters = 2
@@ -92,37 +92,37 @@ func (p *plan) drawAmbushes(seed, skip uint64) {
 	} else if d.Chance(0.5) {
 		for i := range d.Between(1, mostAmbushes) {
 			b.ambushes = append(b.ambushes, &ambush{
-				on: ambushOn[d.IntN(len(ambushOn))], chance: simkit.Pick(d, 0.2, 0.7, 1), kind: ambushActs[d.IntN(len(ambushActs))],
-				self: d.Chance(0.5), most: simkit.Pick(d, 0, 100*time.Microsecond, 2*time.Millisecond, 30*time.Millisecond), left: simkit.Pick(d, 1, 2, 8),
-				draws: simkit.NewDraws(seed, uint64(2000+i)), skip: skip>>(mostActs+1+i)&1 == 1,
+				on: ambushOn[d.IntN(len(ambushOn))], chance: world.Pick(d, 0.2, 0.7, 1), kind: ambushActs[d.IntN(len(ambushActs))],
+				self: d.Chance(0.5), most: world.Pick(d, 0, 100*time.Microsecond, 2*time.Millisecond, 30*time.Millisecond), left: world.Pick(d, 1, 2, 8),
+				draws: world.NewDraws(seed, uint64(2000+i)), skip: skip>>(mostActs+1+i)&1 == 1,
 			})
 		}
 	}
 	if d.Chance(0.1) {
 		b.blocked, p.trailing = 0.3, 0
-		p.coded.dead, p.coded.falls.pushLoss = simkit.Pick(d, 0.5, 1), 1
+		p.coded.dead, p.coded.falls.pushLoss = world.Pick(d, 0.5, 1), 1
 		p.spares, p.preVote = max(p.spares, 1), true
 	}
 	if b.lies(actChange, actReplace) {
 		p.spares, p.preVote = max(p.spares, 1), true // see drawFaults
 	}
 	p.spares = min(p.spares, maxNodes-p.voters)
-	b.echo = simkit.NewDraws(seed, 14).Rate(0.15, 0.01, 0.5)
+	b.echo = world.NewDraws(seed, 14).Rate(0.15, 0.01, 0.5)
 }
 
 // drawSwaps has followers fail as soon as a leader counts on their answers, and
 // failed followers come back: entries are raised again, and each time for other
 // followers.
-func (p *plan) drawSwaps(d simkit.Draws, seed, skip uint64) {
+func (p *plan) drawSwaps(d world.Draws, seed, skip uint64) {
 	b := p.coded.brief
 	p.voters = 5
-	p.coded.policy, p.coded.level, p.coded.threshold = simkit.Pick(d, policyFixed, policyWild), 3, 1
+	p.coded.policy, p.coded.level, p.coded.threshold = world.Pick(d, policyFixed, policyWild), 3, 1
 	for i, a := range []ambush{
 		{on: moment(raft.CodingEncoded), kind: actSwap, left: 1},
-		{on: moment(raft.CodingFallback), kind: actSwap, left: simkit.Pick(d, 2, 8)},
+		{on: moment(raft.CodingFallback), kind: actSwap, left: world.Pick(d, 2, 8)},
 		{on: moment(raft.CodingHedged), kind: actSwap, left: 8},
 	} {
-		a.chance, a.most, a.draws, a.skip = 1, simkit.Pick(d, 0, time.Millisecond), simkit.NewDraws(seed, uint64(2000+i)), skip>>(mostActs+1+i)&1 == 1
+		a.chance, a.most, a.draws, a.skip = 1, world.Pick(d, 0, time.Millisecond), world.NewDraws(seed, uint64(2000+i)), skip>>(mostActs+1+i)&1 == 1
 		b.ambushes = append(b.ambushes, &a)
 	}
 	b.acts = []act{b.acts[0], {kind: actPropose, wait: 50 * time.Millisecond, led: true}, b.acts[len(b.acts)-1]}

@@ -9,7 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // This file is breaking connections, and hosts slow with snapshots.
@@ -33,18 +33,18 @@ type breaksPlan struct {
 	// strand is the chance of a commit of coded entries to leave a member that has them
 	// without units, and with no more than a majority alive: see strand.
 	strand float64
-	draws  simkit.Draws
+	draws  world.Draws
 }
 
 // drawBreaks adds connections that break, and slow snapshots, to a brief run, in a
 // stream of its own. Two thirds of the runs get none of it.
-func (p *plan) drawBreaks(d simkit.Draws) {
+func (p *plan) drawBreaks(d world.Draws) {
 	if !d.Chance(0.33) {
 		return
 	}
 	p.coded.brief.breaks = &breaksPlan{
-		chance: d.Scale(0.02, 0.5), calm: simkit.Pick(d, 0, d.Span(electionTime, 10*electionTime)),
-		snapshot: simkit.Pick(d, 0, d.Span(10*time.Millisecond, 5*electionTime)), busy: d.Chance(0.5), draws: d,
+		chance: d.Scale(0.02, 0.5), calm: world.Pick(d, 0, d.Span(electionTime, 10*electionTime)),
+		snapshot: world.Pick(d, 0, d.Span(10*time.Millisecond, 5*electionTime)), busy: d.Chance(0.5), draws: d,
 	}
 	if d.Chance(0.5) {
 		p.drawStrand(d)
@@ -52,10 +52,10 @@ func (p *plan) drawBreaks(d simkit.Draws) {
 }
 
 // drawStrand has a member be left behind, and little else happen but proposals.
-func (p *plan) drawStrand(d simkit.Draws) {
+func (p *plan) drawStrand(d world.Draws) {
 	c := p.coded
 	b := c.brief
-	b.breaks.strand = simkit.Pick(d, 0.2, 1)
+	b.breaks.strand = world.Pick(d, 0.2, 1)
 	b.breaks.chance = d.Scale(0.1, 0.6)
 	b.breaks.calm = d.Span(electionTime, 20*electionTime)
 	b.breaks.snapshot = d.Span(10*time.Millisecond, 5*electionTime)

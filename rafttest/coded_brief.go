@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // This file is brief runs: a few nodes, a few entries, a fraction of a second, and
@@ -128,7 +128,7 @@ const hurriedShare = 0.2
 
 // drawBrief makes a plan one of a brief run. Acts whose bit is set in skip do not
 // happen.
-func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
+func (p *plan) drawBrief(d world.Draws, skip uint64) {
 	c := p.coded
 	b := &briefPlan{inStep: d.Chance(0.5), overtaken: d.Chance(0.5), holds: map[int]time.Duration{}}
 	c.brief = b
@@ -137,11 +137,11 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 
 	var weights [actKinds]int
 	weights[actPropose] = 1 + d.IntN(4)
-	weights[actUpset] = simkit.Pick(d, 0, 4, 8, 8)
-	weights[actRepair] = simkit.Pick(d, 0, 2, 4, 8)
+	weights[actUpset] = world.Pick(d, 0, 4, 8, 8)
+	weights[actRepair] = world.Pick(d, 0, 2, 4, 8)
 	for k := actRepair + 1; k < actKinds; k++ {
 		if d.Chance(0.3) {
-			weights[k] = simkit.Pick(d, 1, 1, 2, 4)
+			weights[k] = world.Pick(d, 1, 1, 2, 4)
 		}
 	}
 	if d.Chance(0.7) {
@@ -151,7 +151,7 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 		p.spares = max(p.spares, 1)
 		p.preVote = true // see drawFaults
 	}
-	longest := simkit.Pick(d, 2*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond)
+	longest := world.Pick(d, 2*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond)
 	b.acts = append(b.acts, act{kind: actCampaign})
 	for range int(d.Scale(3, mostActs)) {
 		b.acts = append(b.acts, act{kind: drawKind(d, weights), wait: d.Span(10*time.Microsecond, longest), led: d.Chance(0.6)})
@@ -162,12 +162,12 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 			a.wait += time.Duration(3*p.heartbeatTick) * tickTime // a leader sees the present members
 		}
 	}
-	b.rest = simkit.Pick(d, 0, time.Millisecond, 30*time.Millisecond, 2*electionTime)
+	b.rest = world.Pick(d, 0, time.Millisecond, 30*time.Millisecond, 2*electionTime)
 	p.duration = time.Minute // until the last act says more
 	for i := range b.acts {
 		b.acts[i].skip = skip>>i&1 == 1
 	}
-	b.topple, b.unheard = simkit.Pick(d, 0, 0, 0.3, 0.8), simkit.Pick(d, 0, 0.3, 0.8)
+	b.topple, b.unheard = world.Pick(d, 0, 0, 0.3, 0.8), world.Pick(d, 0, 0.3, 0.8)
 	p.oneByOne = p.oneByOne || d.Chance(0.4)
 	if d.Chance(hurriedShare) {
 		p.drawHurry(d)
@@ -176,7 +176,7 @@ func (p *plan) drawBrief(d simkit.Draws, skip uint64) {
 }
 
 // drawBriefBias makes likely in some runs what takes several draws together.
-func (p *plan) drawBriefBias(d simkit.Draws) {
+func (p *plan) drawBriefBias(d world.Draws) {
 	c := p.coded
 	b := c.brief
 	if d.Chance(0.15) { // the winner has committed entries to restore, and a torn write
@@ -189,7 +189,7 @@ func (p *plan) drawBriefBias(d simkit.Draws) {
 }
 
 // drawKind draws a kind by its weight.
-func drawKind(d simkit.Draws, weights [actKinds]int) actKind {
+func drawKind(d world.Draws, weights [actKinds]int) actKind {
 	sum := 0
 	for _, w := range weights {
 		sum += w
@@ -204,36 +204,36 @@ func drawKind(d simkit.Draws, weights [actKinds]int) actKind {
 }
 
 // drawBriefCluster draws a small cluster, whose logs are cut soon.
-func (p *plan) drawBriefCluster(d simkit.Draws) {
+func (p *plan) drawBriefCluster(d world.Draws) {
 	c := p.coded
-	p.voters = simkit.Pick(d, 3, 3, 3, 4, 4, 5, 5)
-	p.spares = simkit.Pick(d, 0, 1, 2)
+	p.voters = world.Pick(d, 3, 3, 3, 4, 4, 5, 5)
+	p.spares = world.Pick(d, 0, 1, 2)
 	p.prepared = true
-	p.padding = simkit.Pick(d, 60, 300, 1500)
+	p.padding = world.Pick(d, 60, 300, 1500)
 	if c.memory > 0 {
-		c.memory = 10_000 + simkit.Pick(d, 2, 10)*p.padding
+		c.memory = 10_000 + world.Pick(d, 2, 10)*p.padding
 	}
 	p.clients = d.Between(0, 2)
-	p.maxSizePerMsg = simkit.Pick[uint64](d, 0, 1024, math.MaxUint64, math.MaxUint64, math.MaxUint64)
+	p.maxSizePerMsg = world.Pick[uint64](d, 0, 1024, math.MaxUint64, math.MaxUint64, math.MaxUint64)
 	if p.maxInflightBytes > 0 {
 		p.maxInflightBytes = max(p.maxInflightBytes, p.maxSizePerMsg)
 	}
 	p.thinkTime = d.Span(2*time.Millisecond, 50*time.Millisecond)
-	p.checkpointEvery = simkit.Pick[uint64](d, 1, 3, 1000)
-	p.trailing = simkit.Pick[uint64](d, 0, 0, 1, 3)
+	p.checkpointEvery = world.Pick[uint64](d, 1, 3, 1000)
+	p.trailing = world.Pick[uint64](d, 0, 0, 1, 3)
 }
 
 // drawBriefTimes takes out all that happens once in a while, and draws how long
 // things take.
-func (p *plan) drawBriefTimes(d simkit.Draws) {
+func (p *plan) drawBriefTimes(d world.Draws) {
 	c, b := p.coded, p.coded.brief
 	p.crash, p.partition, p.oneWay, p.isolate, p.pause, p.slowDsk = 0, 0, 0, 0, 0, 0
 	p.membership, p.transfer, p.campaign, p.forget, p.burst = 0, 0, 0, 0, 0
 	c.upgrade, c.dense, c.replace, c.blackout = 0, 0, 0, 0
 	c.falls = &fallsPlan{
-		pushLoss: simkit.Pick(d, 0, 0.5, 0.9, 1, 1),
-		hush:     simkit.Pick(d, 0, 0.3, 0.6, 1),
-		company:  simkit.Pick(d, 0, 0, 0.2, 0.5),
+		pushLoss: world.Pick(d, 0, 0.5, 0.9, 1, 1),
+		hush:     world.Pick(d, 0, 0.3, 0.6, 1),
+		company:  world.Pick(d, 0, 0, 0.2, 0.5),
 	}
 	if (c.policy == policyFull || c.level == 1) && d.Chance(0.7) {
 		c.policy, c.level = policyFixed, d.Between(2, 3)

@@ -8,8 +8,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is runs in which leaders fall while coded entries are under way, and
@@ -30,12 +30,12 @@ type fallsPlan struct {
 	company float64
 }
 
-func (p *plan) drawFalls(d simkit.Draws) {
+func (p *plan) drawFalls(d world.Draws) {
 	p.coded.falls = &fallsPlan{
 		mean:     d.Span(20*time.Millisecond, 400*time.Millisecond),
-		pushLoss: simkit.Pick(d, 0, 0.5, 0.9, 1),
-		hush:     simkit.Pick(d, 0, 0.3, 0.6, 1),
-		company:  simkit.Pick(d, 0, 0, 0.2, 0.5),
+		pushLoss: world.Pick(d, 0, 0.5, 0.9, 1),
+		hush:     world.Pick(d, 0, 0.3, 0.6, 1),
+		company:  world.Pick(d, 0, 0, 0.2, 0.5),
 	}
 	if p.coded.policy == policyFull || p.coded.level == 1 {
 		p.coded.policy, p.coded.level = policyFixed, d.Between(2, 4)

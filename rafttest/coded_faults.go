@@ -12,8 +12,8 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/gossip"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is the faults of coding, and the operators' answers.
@@ -279,7 +279,7 @@ func (s *sim) replaceMembers() {
 	} else {
 		s.coded.Replacements++
 	}
-	cc := &pb.ConfChangeV2{Changes: changes, Transition: simkit.Pick(s.rng, pb.ConfChangeTransitionAuto,
+	cc := &pb.ConfChangeV2{Changes: changes, Transition: world.Pick(s.rng, pb.ConfChangeTransitionAuto,
 		pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum()}
 	s.tell(n.id, "propose: %s", changeString(cc))
 	n.proc.change(cc)

@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is hosts in a hurry: with Config.DisableConfChangeValidation hosts check
@@ -56,9 +56,9 @@ type hurryPlan struct {
 
 // drawHurry makes a plan have hosts in a hurry. All nodes code: nodes without
 // coding are safe only if two changes wait for each other.
-func (p *plan) drawHurry(d simkit.Draws) {
+func (p *plan) drawHurry(d world.Draws) {
 	b := p.coded.brief
-	b.hurry = hurryPlan{kind: simkit.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: simkit.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}
+	b.hurry = hurryPlan{kind: world.Pick(d, hurryKnows, hurryKnows, hurryRefuses), lag: world.Pick(d, 0, 0.2, 0.7), lagMost: d.Span(time.Millisecond, 300*time.Millisecond)}
 	p.coded.late = 0
 	p.spares = min(max(p.spares, d.Between(1, 3)), maxNodes-p.voters)
 	p.preVote = true // see drawFaults

@@ -4,8 +4,8 @@
 package rafttest
 
 import (
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // CodedReach counts the events of runs with coding.
@@ -35,7 +35,7 @@ type CodedReach struct {
 }
 
 // Add adds the counts of another run.
-func (r *CodedReach) Add(o CodedReach) { simkit.AddCounts(r, o) }
+func (r *CodedReach) Add(o CodedReach) { world.AddCounts(r, o) }
 
 // Missing returns the names of the counts never reached, but for falls, held work,
 // and recoveries of committed entries: these are sure to come only in runs asked to
@@ -46,11 +46,11 @@ func (r CodedReach) Missing() []string {
 	r.HurriedDrops, r.ChangesRefused = r.HurriedDrops+1, r.ChangesRefused+1
 	r.Ambushes, r.Starved, r.Blocked, r.Echoes = r.Ambushes+1, r.Starved+1, r.Blocked+1, r.Echoes+1
 	r.Breaks, r.SlowSnapshots, r.Stranded = r.Breaks+1, r.SlowSnapshots+1, r.Stranded+1
-	return simkit.Zeros(r)
+	return world.Zeros(r)
 }
 
 // String lists the counts, some to a line.
-func (r CodedReach) String() string { return simkit.Table(r) }
+func (r CodedReach) String() string { return world.Table(r) }
 
 // crashed counts the effects of a loss of power.
 func (r *CodedReach) crashed(torn, lostCommit bool) {

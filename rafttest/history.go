@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
 // history is the clients' record.
@@ -47,7 +47,7 @@ func (s *sim) checkHistory() {
 			continue
 		}
 		s.reach.Histories++
-		if !simkit.Linearizable(ops, (*operation).access) {
+		if !register.Linearizable(ops, (*operation).access) {
 			s.fail(Linearizability, "key %d:\n%s", key, describe(ops))
 			return
 		}
@@ -55,14 +55,14 @@ func (s *sim) checkHistory() {
 }
 
 // access is the operation on its key, as the client saw it.
-func (op *operation) access() simkit.Access {
-	a := simkit.Access{Client: int(op.command.id.client), Kind: simkit.Swap, Call: op.call, Return: op.ret,
+func (op *operation) access() register.Access {
+	a := register.Access{Client: int(op.command.id.client), Kind: register.Swap, Call: op.call, Return: op.ret,
 		Value: op.value, Old: op.old, Swapped: op.result.done, Known: op.finished}
 	switch op.verb {
 	case verbGet:
-		a.Kind, a.Value = simkit.Read, op.result.value
+		a.Kind, a.Value = register.Read, op.result.value
 	case verbPut:
-		a.Kind = simkit.Write
+		a.Kind = register.Write
 	}
 	return a
 }

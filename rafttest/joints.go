@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // This file is joints: brief runs in which coding, leases and changes of the members are
@@ -43,7 +43,7 @@ type jointsPlan struct {
 	predicted time.Duration
 	// theme is the bias of the run.
 	theme theme
-	draws simkit.Draws
+	draws world.Draws
 }
 
 // applyOrder is when a host reports entries as applied.
@@ -78,8 +78,8 @@ const mostLag = 20 * electionTime
 
 // drawJoints makes a brief run with leases one of joints. Both parts have their draws.
 func (p *plan) drawJoints(seed uint64, opts Options) {
-	d := simkit.NewDraws(seed, 30)
-	j := &jointsPlan{codes: true, leases: true, draws: simkit.NewDraws(seed, 31), tear: simkit.Pick(d, 0, 0.5, 1)}
+	d := world.NewDraws(seed, 30)
+	j := &jointsPlan{codes: true, leases: true, draws: world.NewDraws(seed, 31), tear: world.Pick(d, 0, 0.5, 1)}
 	p.joints = j
 	switch d.IntN(10) {
 	case 0:
@@ -87,7 +87,7 @@ func (p *plan) drawJoints(seed uint64, opts Options) {
 	case 1:
 		j.leases = false
 	}
-	j.theme = simkit.Pick(d, themeNone, themeNone, themeNone, themeCarrier, themeCarrier, themeRow, themeTorn, themeTorn, themeStuck, themeResponder, themeUpstream)
+	j.theme = world.Pick(d, themeNone, themeNone, themeNone, themeCarrier, themeCarrier, themeRow, themeTorn, themeTorn, themeStuck, themeResponder, themeUpstream)
 	if p.coded.brief.hurry.kind != hurryNot {
 		j.theme = themeNone // such hosts have acts and an order of their own
 	}
@@ -112,7 +112,7 @@ func (p *plan) drawJoints(seed uint64, opts Options) {
 }
 
 // drawQuick leaves little of a run: a few nodes, and a few acts in a row.
-func (p *plan) drawQuick(d simkit.Draws) {
+func (p *plan) drawQuick(d world.Draws) {
 	b := p.coded.brief
 	p.voters, p.spares, p.clients = min(p.voters, d.Between(3, 4)), min(p.spares, 2), 0
 	if first, n := 2, len(b.acts); n > first+3 && p.joints.theme == themeNone {
@@ -123,13 +123,13 @@ func (p *plan) drawQuick(d simkit.Draws) {
 }
 
 // drawJointHosts draws what the hosts are like.
-func (p *plan) drawJointHosts(d simkit.Draws) {
+func (p *plan) drawJointHosts(d world.Draws) {
 	j := p.joints
 	p.prepared, p.async = true, d.Chance(0.4)
 	p.spares = min(max(p.spares, d.Between(1, 3)), maxNodes-p.voters)
 	p.preVote = true // see drawFaults
-	j.lag, j.lagMost = simkit.Pick(d, 0, 0.2, 0.5, 0.9), d.Span(time.Millisecond, mostLag)
-	first := simkit.Pick(d, 0, 0.5, 1)
+	j.lag, j.lagMost = world.Pick(d, 0, 0.2, 0.5, 0.9), d.Span(time.Millisecond, mostLag)
+	first := world.Pick(d, 0, 0.5, 1)
 	for id := range j.order {
 		if d.Chance(first) {
 			j.order[id] = reportThenApply
@@ -139,7 +139,7 @@ func (p *plan) drawJointHosts(d simkit.Draws) {
 	j.old = d.Chance(0.6)
 	if d.Chance(0.4) {
 		for id := range j.gap {
-			j.gap[id] = simkit.Pick(d, 1, 1, d.Between(2, 4), d.Between(3, 7))
+			j.gap[id] = world.Pick(d, 1, 1, d.Between(2, 4), d.Between(3, 7))
 		}
 	}
 	if d.Chance(0.2) {
@@ -149,13 +149,13 @@ func (p *plan) drawJointHosts(d simkit.Draws) {
 		}
 	}
 	p.coded.late = 0
-	p.coded.dead = simkit.Pick(d, 0, 0.5, 1)
+	p.coded.dead = world.Pick(d, 0, 0.5, 1)
 	p.oneByOne = d.Chance(0.6)
 	p.coded.impatient = p.coded.impatient || d.Chance(0.7)
 }
 
 // drawJointActs draws acts anew, of the kinds that meet in joints.
-func (p *plan) drawJointActs(d simkit.Draws) {
+func (p *plan) drawJointActs(d world.Draws) {
 	b := p.coded.brief
 	if b.hurry.kind != hurryNot {
 		p.joints.order = [maxNodes + 1]applyOrder{} // such hosts know what is in force
@@ -169,7 +169,7 @@ func (p *plan) drawJointActs(d simkit.Draws) {
 			few = append(few, k)
 		}
 	}
-	longest := simkit.Pick(d, 5*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
+	longest := world.Pick(d, 5*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
 	b.acts = []act{{kind: actCampaign}, {kind: actPropose, led: true, wait: time.Duration(3*p.heartbeatTick) * tickTime}}
 	for range int(d.Scale(3, mostActs-2)) {
 		b.acts = append(b.acts, act{kind: few[d.IntN(len(few))], wait: d.Span(10*time.Microsecond, longest), led: d.Chance(0.6)})
@@ -184,15 +184,15 @@ var jointActs = []actKind{actCrash, actDoom, actSwap, actIsolate, actSplit, actP
 	actChange, actChange, actReplace, actUpset, actStarve, actWish, actLag}
 
 // drawJointAmbushes draws ambushes for the moments of joints.
-func (p *plan) drawJointAmbushes(d simkit.Draws, seed uint64) {
+func (p *plan) drawJointAmbushes(d world.Draws, seed uint64) {
 	b := p.coded.brief
 	b.ambushes = nil
 	if d.Chance(0.2) {
 		return
 	}
 	for range d.Between(1, mostAmbushes) {
-		p.lie(seed, ambush{on: jointMoments[d.IntN(len(jointMoments))], kind: jointActs[d.IntN(len(jointActs))], chance: simkit.Pick(d, 0.1, 0.5, 1), self: d.Chance(0.5),
-			most: simkit.Pick(d, 0, 100*time.Microsecond, 2*time.Millisecond, 30*time.Millisecond), left: simkit.Pick(d, 1, 2, 4)})
+		p.lie(seed, ambush{on: jointMoments[d.IntN(len(jointMoments))], kind: jointActs[d.IntN(len(jointActs))], chance: world.Pick(d, 0.1, 0.5, 1), self: d.Chance(0.5),
+			most: world.Pick(d, 0, 100*time.Microsecond, 2*time.Millisecond, 30*time.Millisecond), left: world.Pick(d, 1, 2, 4)})
 	}
 }
 
@@ -200,7 +200,7 @@ func (p *plan) drawJointAmbushes(d simkit.Draws, seed uint64) {
 func (p *plan) lie(seed uint64, a ambush) {
 	b := p.coded.brief
 	i := len(b.ambushes) % mostAmbushes
-	a.draws = simkit.NewDraws(seed, uint64(2000+i))
+	a.draws = world.NewDraws(seed, uint64(2000+i))
 	if len(b.ambushes) == mostAmbushes {
 		b.ambushes[i] = &a
 		return

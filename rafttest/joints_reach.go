@@ -12,7 +12,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // party is something that may be under way while others are.
@@ -48,7 +48,7 @@ type JointCounts struct {
 
 // Add adds the counts of another run.
 func (r *JointReach) Add(o JointReach) {
-	simkit.AddCounts(&r.JointCounts, o.JointCounts)
+	world.AddCounts(&r.JointCounts, o.JointCounts)
 	for a := range r.Met {
 		for b := range r.Met[a] {
 			r.Met[a][b] += o.Met[a][b]
@@ -58,7 +58,7 @@ func (r *JointReach) Add(o JointReach) {
 
 // Missing returns the names of what was never reached, and the pairs that never met.
 func (r JointReach) Missing() []string {
-	names := simkit.Zeros(r.JointCounts)
+	names := world.Zeros(r.JointCounts)
 	for a := range r.Met {
 		for b := range a {
 			if r.Met[a][b] == 0 {
@@ -72,7 +72,7 @@ func (r JointReach) Missing() []string {
 // String lists the counts, and a table of the pairs.
 func (r JointReach) String() string {
 	var t strings.Builder
-	t.WriteString(simkit.Table(r.JointCounts))
+	t.WriteString(world.Table(r.JointCounts))
 	for a := range r.Met {
 		fmt.Fprintf(&t, "%10s", partyNames[a])
 		for b := range a + 1 {

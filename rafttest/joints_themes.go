@@ -6,15 +6,15 @@ package rafttest
 import (
 	"time"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is what runs of joints are biased to.
 
 // drawTheme biases a run to one meeting of coding, leases and changes; everything else
 // stays as drawn.
-func (p *plan) drawTheme(d simkit.Draws, seed uint64) {
+func (p *plan) drawTheme(d world.Draws, seed uint64) {
 	c, j := p.coded, p.joints
 	codes := func(level int) { c.policy, c.level, c.threshold = policyFixed, level, 1 }
 	switch j.theme {
@@ -33,7 +33,7 @@ func (p *plan) drawTheme(d simkit.Draws, seed uint64) {
 		j.codes, j.leases, j.upstream, c.brief.rest = true, true, 0, 10*electionTime
 		p.voters, p.spares, p.outage = 3, 3, 5*electionTime
 		p.lie(seed, ambush{on: momentLogged, kind: actDoom, chance: 0.3, self: true, left: 2})
-		p.lie(seed, ambush{on: momentTwoSets, kind: actSplit, chance: 1, self: true, left: 2, most: simkit.Pick(d, 0, 10*time.Millisecond, 40*time.Millisecond)})
+		p.lie(seed, ambush{on: momentTwoSets, kind: actSplit, chance: 1, self: true, left: 2, most: world.Pick(d, 0, 10*time.Millisecond, 40*time.Millisecond)})
 		p.actsOf(d, 60*time.Millisecond, actPropose, actJoin, actPropose, actJoin, actPropose, actJoin, actPropose, actPropose, actPropose)
 	case themeStuck:
 		p.voters, p.spares = 3, 2
@@ -45,7 +45,7 @@ func (p *plan) drawTheme(d simkit.Draws, seed uint64) {
 	case themeResponder:
 		p.drawResponder(d)
 	case themeUpstream:
-		p.voters, p.spares = simkit.Pick(d, 3, 5), 2
+		p.voters, p.spares = world.Pick(d, 3, 5), 2
 		codes(2)
 		j.upstream = 3 << (p.voters + 1)
 		p.actsOf(d, 20*time.Millisecond, actPropose, actDeafen, actStream, actChange, actTransfer, actPropose, actChange, actStream, actTransfer)
@@ -54,9 +54,9 @@ func (p *plan) drawTheme(d simkit.Draws, seed uint64) {
 
 // drawResponder has responders die that all voters are, where ticks come so far apart that
 // the leader takes each gap for a pause of its own.
-func (p *plan) drawResponder(d simkit.Draws) {
+func (p *plan) drawResponder(d world.Draws) {
 	c, j := p.coded, p.joints
-	p.voters, p.spares, j.upstream, c.dead = simkit.Pick(d, 3, 5), 0, 0, 1
+	p.voters, p.spares, j.upstream, c.dead = world.Pick(d, 3, 5), 0, 0, 1
 	gap := d.Between(3, 8)
 	if l := p.leased; l != nil {
 		l.cfg.Wanted = []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}
@@ -67,13 +67,13 @@ func (p *plan) drawResponder(d simkit.Draws) {
 		j.gap[id] = gap
 	}
 	j.steady = d.Chance(0.7)
-	c.brief.ambushes, c.brief.rest = nil, simkit.Pick(d, 2*electionTime, 4*electionTime)
+	c.brief.ambushes, c.brief.rest = nil, world.Pick(d, 2*electionTime, 4*electionTime)
 	p.actsOf(d, 100*time.Millisecond, actPropose, actPropose, actPropose)
 }
 
 // drawCarrier has a change wait for a voter to come, while entries are late: the voter
 // answers then, or does not.
-func (p *plan) drawCarrier(d simkit.Draws) {
+func (p *plan) drawCarrier(d world.Draws) {
 	c, j := p.coded, p.joints
 	c.policy, c.threshold, j.upstream, p.trailing = policyFixed, 1, 0, 10
 	c.brief.ambushes, c.brief.topple, c.brief.unheard, c.brief.deaf = nil, 0, 0, 0
@@ -93,7 +93,7 @@ func (p *plan) drawCarrier(d simkit.Draws) {
 }
 
 // actsOf has a run consist of acts of these kinds, in order but for some that are left out.
-func (p *plan) actsOf(d simkit.Draws, longest time.Duration, kinds ...actKind) {
+func (p *plan) actsOf(d world.Draws, longest time.Duration, kinds ...actKind) {
 	b := p.coded.brief
 	if b.hurry.kind != hurryNot {
 		return

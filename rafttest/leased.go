@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // leasedPlan is what a seed draws about leases. Plans without leases have none.
@@ -24,14 +24,14 @@ type leasedPlan struct {
 	late   uint // the nodes without leases, by bit: they grant nothing
 	// retune is how often an operator switches the tuner; 0: there is none.
 	retune time.Duration
-	tuning simkit.Draws
+	tuning world.Draws
 }
 
 // drawLeased draws a plan with leases over a plan without. The draws have a stream
 // of their own.
-func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
+func (p *plan) drawLeased(d world.Draws, beyond float64) {
 	p.preVote, p.checkQuorum, p.lease = true, true, false
-	if voters := simkit.Pick(d, 1, 2, 3, 3, 3, 4, 5, 5, 6, 7); p.coded == nil {
+	if voters := world.Pick(d, 1, 2, 3, 3, 3, 4, 5, 5, 6, 7); p.coded == nil {
 		p.voters = voters
 	}
 	p.spares = min(d.IntN(4), maxNodes-p.voters)
@@ -48,7 +48,7 @@ func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
 		spans:  d.Chance(0.5),
 		ambush: d.Rate(0.5, 0.005, 0.2),
 		rename: d.Every(0.6, 50*time.Millisecond, time.Second),
-		retire: simkit.Pick(d, 0, 0, 0.1),
+		retire: world.Pick(d, 0, 0, 0.1),
 		probe:  d.Span(2*time.Millisecond, 20*time.Millisecond),
 	}
 	if d.Chance(0.1) {
@@ -61,9 +61,9 @@ func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
 			Lease:      d.Span(60*time.Millisecond, 300*time.Millisecond),
 			Heartbeat:  d.Span(5*time.Millisecond, 25*time.Millisecond),
 			Fail:       d.Span(30*time.Millisecond, 120*time.Millisecond),
-			Hold:       simkit.Pick(d, 0, time.Millisecond, time.Second),
-			DriftPPM:   simkit.Pick(d, 1000, 20_000, 100_000),
-			Resolution: simkit.Pick(d, time.Microsecond, time.Millisecond),
+			Hold:       world.Pick(d, 0, time.Millisecond, time.Second),
+			DriftPPM:   world.Pick(d, 1000, 20_000, 100_000),
+			Resolution: world.Pick(d, time.Microsecond, time.Millisecond),
 			Notes:      d.Chance(0.5),
 			Wanted:     someWanted(d, p.voters+p.spares),
 		}
@@ -73,14 +73,14 @@ func (p *plan) drawLeased(d simkit.Draws, beyond float64) {
 	}
 	rho := float64(l.cfg.DriftPPM) / 1e6 * max(beyond, 1)
 	for id := range l.rates {
-		l.rates[id] = max(0.05, 1+rho*simkit.Pick(d, -1, -1, 0, 1, 1, 2*d.Float64()-1))
+		l.rates[id] = max(0.05, 1+rho*world.Pick(d, -1, -1, 0, 1, 1, 2*d.Float64()-1))
 	}
 	p.leased = l
 }
 
 // drawTuner has a quarter of the runs with leases choose responders by where keys are read,
 // and an operator switch that on and off. The draws have a stream of their own.
-func (l *leasedPlan) drawTuner(d simkit.Draws) {
+func (l *leasedPlan) drawTuner(d world.Draws) {
 	if !d.Chance(0.25) {
 		return
 	}
@@ -92,7 +92,7 @@ func (l *leasedPlan) drawTuner(d simkit.Draws) {
 }
 
 // someWanted draws responders, for all keys or for two parts of them.
-func someWanted(d simkit.Draws, nodes int) []leases.Want {
+func someWanted(d world.Draws, nodes int) []leases.Want {
 	some := func() (ids []leases.NodeID) {
 		for id := range nodes {
 			if d.Chance(0.5) {
@@ -221,13 +221,13 @@ type LeasedReach struct {
 }
 
 // Add adds the counts of another run.
-func (r *LeasedReach) Add(o LeasedReach) { simkit.AddCounts(r, o) }
+func (r *LeasedReach) Add(o LeasedReach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached.
-func (r LeasedReach) Missing() []string { return simkit.Zeros(r) }
+func (r LeasedReach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r LeasedReach) String() string { return simkit.Table(r) }
+func (r LeasedReach) String() string { return world.Table(r) }
 
 // countLeases adds up the counts of a process's leases, at the process's end.
 func (s *sim) countLeases(n *node) {

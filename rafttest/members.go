@@ -9,7 +9,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // changeMembers proposes a change of the members, as an operator would: to a
@@ -111,7 +111,7 @@ func (s *sim) drawChanges(conf *pb.ConfState) []*pb.ConfChangeSingle {
 		least = 1
 	}
 	if !s.plan.oneByOne && !s.plan.joints.simpleOnly(&s.plan) {
-		n = simkit.Pick(s.rng, 1, 1, 2, 3)
+		n = world.Pick(s.rng, 1, 1, 2, 3)
 	}
 	var changes []*pb.ConfChangeSingle
 	for _, id := range ids[:min(n, len(ids))] {

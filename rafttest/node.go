@@ -8,7 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // process runs on a node between a start and a crash. A process has no
@@ -80,7 +80,7 @@ type node struct {
 	startedAt, lateUntil time.Duration
 	// starvedUntil is when units sent to the node cease to get lost.
 	starvedUntil time.Duration
-	rand         simkit.Draws  // election timeouts
+	rand         world.Draws   // election timeouts
 	leaseWas     time.Duration // the longest of all runs
 }
 

@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // plan is what a seed drew before the run: the cluster, its configuration, and
@@ -86,7 +86,7 @@ const (
 	maxNodes      = 7
 )
 
-func drawPlan(d simkit.Draws, opts Options) plan {
+func drawPlan(d world.Draws, opts Options) plan {
 	p := plan{duration: opts.Duration}
 	if p.duration == 0 {
 		p.duration = 6 * time.Second
@@ -102,8 +102,8 @@ func drawPlan(d simkit.Draws, opts Options) plan {
 	return p
 }
 
-func (p *plan) drawCluster(d simkit.Draws, opts Options) {
-	p.voters = simkit.Pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
+func (p *plan) drawCluster(d world.Draws, opts Options) {
+	p.voters = world.Pick(d, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5)
 	if opts.Nodes != 0 {
 		p.voters = min(opts.Nodes, 5)
 	}
@@ -113,14 +113,14 @@ func (p *plan) drawCluster(d simkit.Draws, opts Options) {
 	p.lease = d.Chance(0.06)
 }
 
-func (p *plan) drawConfig(d simkit.Draws) {
+func (p *plan) drawConfig(d world.Draws) {
 	p.heartbeatTick = d.Between(1, 3)
 	p.preVote = d.Chance(0.5)
 	p.checkQuorum = d.Chance(0.5) || p.lease
-	p.maxSizePerMsg = simkit.Pick[uint64](d, 0, 64, 1024, math.MaxUint64, math.MaxUint64)
-	p.maxCommittedSizePerReady = simkit.Pick[uint64](d, 1, 200, 4096, math.MaxUint64)
-	p.maxUncommittedEntriesSize = simkit.Pick[uint64](d, 0, 0, 0, 300)
-	p.maxInflightMsgs = simkit.Pick(d, 1, 2, 8, 256)
+	p.maxSizePerMsg = world.Pick[uint64](d, 0, 64, 1024, math.MaxUint64, math.MaxUint64)
+	p.maxCommittedSizePerReady = world.Pick[uint64](d, 1, 200, 4096, math.MaxUint64)
+	p.maxUncommittedEntriesSize = world.Pick[uint64](d, 0, 0, 0, 300)
+	p.maxInflightMsgs = world.Pick(d, 1, 2, 8, 256)
 	if p.maxSizePerMsg <= 1024 && d.Chance(0.3) {
 		p.maxInflightBytes = p.maxSizePerMsg + uint64(d.IntN(2000))
 	}
@@ -128,24 +128,24 @@ func (p *plan) drawConfig(d simkit.Draws) {
 	p.stepDownOnRemoval = d.Chance(0.5)
 }
 
-func (p *plan) drawHosts(d simkit.Draws) {
-	p.checkpointEvery = simkit.Pick[uint64](d, 3, 10, 40, 1000)
-	p.trailing = simkit.Pick[uint64](d, 0, 0, 2, 10)
+func (p *plan) drawHosts(d world.Draws) {
+	p.checkpointEvery = world.Pick[uint64](d, 3, 10, 40, 1000)
+	p.trailing = world.Pick[uint64](d, 0, 0, 2, 10)
 	p.oneByOne = d.Chance(0.4)
 	p.groupCommit = d.Chance(0.5)
 	p.bold = d.Chance(0.2)
-	p.catchUp = simkit.Pick(d, 0, 1, 3, 15)
-	p.padding = simkit.Pick(d, 0, 0, 50, 1000)
+	p.catchUp = world.Pick(d, 0, 1, 3, 15)
+	p.padding = world.Pick(d, 0, 0, 50, 1000)
 	p.clients = d.Between(2, 5)
 	p.keys = d.Between(2, 5)
 	p.thinkTime = d.Span(10*time.Millisecond, 200*time.Millisecond)
 	p.forgetful = d.Chance(0.2)
 	p.killOnly = !p.forgetful && d.Chance(0.1)
-	p.silent = simkit.Pick(d, 0, 0.5, 1)
-	p.busySnap = simkit.Pick(d, 0, 0, 0.5)
+	p.silent = world.Pick(d, 0, 0.5, 1)
+	p.busySnap = world.Pick(d, 0, 0, 0.5)
 }
 
-func (p *plan) drawTimes(d simkit.Draws) {
+func (p *plan) drawTimes(d world.Draws) {
 	if d.Chance(0.6) {
 		p.drift = d.Scale(0.001, 0.3)
 	}
@@ -161,7 +161,7 @@ func (p *plan) drawTimes(d simkit.Draws) {
 
 // drawFaults draws which faults there are: each is absent from about half of
 // the runs, and where it is, anything between rare and relentless.
-func (p *plan) drawFaults(d simkit.Draws) {
+func (p *plan) drawFaults(d world.Draws) {
 	rate, every := d.Rate, d.Every
 	p.loss = rate(0.5, 0.001, 0.2)
 	p.duplicate = rate(0.4, 0.001, 0.2)
@@ -189,7 +189,7 @@ func (p *plan) drawFaults(d simkit.Draws) {
 
 // drawProcess draws the kind of the nodes' processes. The draw has a stream of
 // its own, so that a seed draws the same faults for either kind.
-func (p *plan) drawProcess(d simkit.Draws, opts Options) {
+func (p *plan) drawProcess(d world.Draws, opts Options) {
 	p.host = d.Chance(0.5)
 	switch {
 	case opts.Process == ProcessCore || opts.Process == ProcessAny && opts.Bug != NoBug:

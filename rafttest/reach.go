@@ -3,7 +3,7 @@
 
 package rafttest
 
-import "github.com/weftraft/weft/rafttest/internal/simkit"
+import "github.com/weftraft/weft/internal/world"
 
 // Reach counts the events of runs. A harness that reaches nothing finds
 // nothing: tests fail if a count stays at zero over many seeds.
@@ -31,14 +31,14 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
+func (r *Reach) Add(o Reach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached, but for stalemates,
 // which nobody needs.
 func (r Reach) Missing() []string {
 	r.Stalemates++
-	return simkit.Zeros(r)
+	return world.Zeros(r)
 }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string { return simkit.Table(r) }
+func (r Reach) String() string { return world.Table(r) }

@@ -11,24 +11,24 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // sim is one run.
 type sim struct {
-	simkit.Agenda
+	world.Agenda
 	story story
 	opts  Options
 	plan  plan
 	// rng draws the acts of hosts, disks and faults, net2 the acts of the
 	// network. Two streams, so that a change to one leaves the other's story
 	// alone.
-	rng, net2 simkit.Draws
+	rng, net2 world.Draws
 	// reports draws the acknowledgements that lose their part beside Raft.
-	reports simkit.Draws
+	reports world.Draws
 	// falls draws how leaders fall.
-	falls simkit.Draws
+	falls world.Draws
 	// timed counts the work that took time: see held.
 	timed int
 
@@ -68,33 +68,33 @@ func Run(seed uint64, opts Options) Result {
 		opts.Coded, opts.Brief, opts.Leases = true, true, true
 	}
 	if opts.Leases {
-		opts.Coded = opts.Coded || simkit.NewDraws(seed, 20).Chance(0.3)
+		opts.Coded = opts.Coded || world.NewDraws(seed, 20).Chance(0.3)
 	}
-	s := &sim{opts: opts, rng: simkit.NewDraws(seed, 1), net2: simkit.NewDraws(seed, 2)}
+	s := &sim{opts: opts, rng: world.NewDraws(seed, 1), net2: world.NewDraws(seed, 2)}
 	s.story = story{hash: fnvOffset, out: opts.Trace}
-	s.plan = drawPlan(simkit.NewDraws(seed, 0), opts)
-	s.plan.drawProcess(simkit.NewDraws(seed, 3), opts)
+	s.plan = drawPlan(world.NewDraws(seed, 0), opts)
+	s.plan.drawProcess(world.NewDraws(seed, 3), opts)
 	if opts.Coded {
-		s.plan.drawCoded(simkit.NewDraws(seed, 4))
-		s.reports = simkit.NewDraws(seed, 5)
+		s.plan.drawCoded(world.NewDraws(seed, 4))
+		s.reports = world.NewDraws(seed, 5)
 		s.plan.coded.reportLoss = s.reports.Rate(0.2, 0.001, 0.5)
 		if opts.Falls {
-			s.falls = simkit.NewDraws(seed, 6)
+			s.falls = world.NewDraws(seed, 6)
 			s.plan.drawFalls(s.falls)
 		}
 		if opts.Brief {
-			s.falls = simkit.NewDraws(seed, 6)
-			s.plan.drawBrief(simkit.NewDraws(seed, 7), opts.Skip)
+			s.falls = world.NewDraws(seed, 6)
+			s.plan.drawBrief(world.NewDraws(seed, 7), opts.Skip)
 			s.plan.drawAmbushes(seed, opts.Skip)
-			s.plan.drawBreaks(simkit.NewDraws(seed, 15))
+			s.plan.drawBreaks(world.NewDraws(seed, 15))
 		}
 	}
 	if opts.Leases {
 		if opts.Joints {
 			s.plan.duration = time.Minute
 		}
-		s.plan.drawLeased(simkit.NewDraws(seed, 21), opts.Beyond)
-		s.plan.leased.drawTuner(simkit.NewDraws(seed, 22))
+		s.plan.drawLeased(world.NewDraws(seed, 21), opts.Beyond)
+		s.plan.leased.drawTuner(world.NewDraws(seed, 22))
 	}
 	if opts.Joints {
 		s.plan.drawJoints(seed, opts)
@@ -173,7 +173,7 @@ func (s *sim) found(seed uint64) {
 	}
 	for id := uint64(1); id <= maxNodes; id++ {
 		drift := s.plan.drift * (2*s.rng.Float64() - 1)
-		n := &node{s: s, id: id, rand: simkit.NewDraws(seed, 100+id)}
+		n := &node{s: s, id: id, rand: world.NewDraws(seed, 100+id)}
 		n.tickEvery = tickTime + timeOf(drift*float64(tickTime))
 		n.uncoded = s.plan.coded != nil && s.plan.coded.late>>id&1 == 1
 		s.nodes = append(s.nodes, n)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 var (
@@ -30,7 +30,7 @@ var processes = map[string]Process{"": ProcessAny, "core": ProcessCore, "host": 
 
 // runSeeds runs seeds, and hands each result to take until that returns false.
 func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
-	simkit.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
+	world.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
 }
 
 // report describes a failed run and how to see it again.

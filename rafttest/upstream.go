@@ -10,9 +10,9 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/theirs"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // rawNode is what a simulated host calls of *raft.RawNode.
@@ -51,10 +51,10 @@ var _ rawNode = (*raft.RawNode)(nil)
 // Upstream draws election timeouts from crypto/rand.
 type upstreamNode struct {
 	rn    *upstream.RawNode
-	draws simkit.Draws
+	draws world.Draws
 }
 
-func newUpstreamNode(c *raft.Config, draws simkit.Draws) (*upstreamNode, error) {
+func newUpstreamNode(c *raft.Config, draws world.Draws) (*upstreamNode, error) {
 	u := &upstreamNode{draws: draws}
 	var err error
 	u.do(func() { u.rn, err = upstream.NewRawNode(theirs.Config(c)) })
@@ -62,7 +62,7 @@ func newUpstreamNode(c *raft.Config, draws simkit.Draws) (*upstreamNode, error) 
 }
 
 // do makes a call with the node's randomness.
-func (u *upstreamNode) do(call func()) { simkit.WithEntropy(u.draws, call) }
+func (u *upstreamNode) do(call func()) { world.WithEntropy(u.draws, call) }
 
 func (u *upstreamNode) try(call func() error) (err error) {
 	u.do(func() { err = call() })

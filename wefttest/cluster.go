@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -146,9 +147,9 @@ const (
 //
 // When the test fails, the cluster logs the seed and the end of the story.
 type Cluster struct {
-	t    T
-	opts ClusterOptions
-	agenda
+	t       T
+	opts    ClusterOptions
+	agenda  world.Agenda
 	rng     *rand.Rand // of the network
 	nodes   []*node    // by id, from 1
 	links   [maxNodes + 1][maxNodes + 1]Link
@@ -207,13 +208,13 @@ func (c *Cluster) end() {
 		n.leave()
 	}
 	if c.t.Failed() {
-		c.t.Logf("wefttest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.now, c.lines, strings.Join(c.story, "\n"))
+		c.t.Logf("wefttest: seed %d, %v of virtual time, %d lines; the last of them:\n%s", c.opts.Seed, c.Now(), c.lines, strings.Join(c.story, "\n"))
 	}
 }
 
 // tell adds a line to the story.
 func (c *Cluster) tell(node uint64, format string, args ...any) {
-	line := fmt.Sprintf("%12v  ", c.now)
+	line := fmt.Sprintf("%12v  ", c.Now())
 	if node > 0 {
 		line += fmt.Sprintf("node %d ", node)
 	}
@@ -242,16 +243,16 @@ func (c *Cluster) fail(format string, args ...any) {
 func (c *Cluster) check() {
 	c.t.Helper()
 	if c.broken != nil {
-		c.t.Fatalf("wefttest: at %v of seed %d: %v", c.now, c.opts.Seed, c.broken)
+		c.t.Fatalf("wefttest: at %v of seed %d: %v", c.Now(), c.opts.Seed, c.broken)
 	}
 }
 
 // step lets the next event happen, unless the event is later than until. here counts the events
 // since the time last advanced.
 func (c *Cluster) step(until time.Duration, here *int) bool {
-	before := c.now
-	more := c.agenda.step(until)
-	if *here++; c.now > before {
+	before := c.Now()
+	more := c.agenda.Step(until)
+	if *here++; c.Now() > before {
 		*here = 0
 	}
 	if *here > mostEvents {
@@ -261,7 +262,7 @@ func (c *Cluster) step(until time.Duration, here *int) bool {
 }
 
 // Now returns the virtual time that has passed.
-func (c *Cluster) Now() time.Duration { return c.now }
+func (c *Cluster) Now() time.Duration { return c.agenda.Now() }
 
 // Story returns a hash of all lines of the story. Two runs with the same seed have the same Story.
 func (c *Cluster) Story() uint64 { return c.hash }
@@ -270,21 +271,21 @@ func (c *Cluster) Story() uint64 { return c.hash }
 func (c *Cluster) Run(d time.Duration) {
 	c.t.Helper()
 	here := 0
-	for end := c.now + d; c.step(end, &here); {
+	for end := c.Now() + d; c.step(end, &here); {
 	}
 	c.check()
 }
 
 // After calls f when d has passed, between two events: for faults during a wait of the test. f must
 // not wait.
-func (c *Cluster) After(d time.Duration, f func()) { c.after(d, f) }
+func (c *Cluster) After(d time.Duration, f func()) { c.agenda.After(d, f) }
 
 // Until lets time pass until the condition so holds, and ends the test if the wait takes longer
 // than limit. words describe the condition in the message.
 func (c *Cluster) Until(limit time.Duration, words string, so func() bool) {
 	c.t.Helper()
 	here := 0
-	for end := c.now + limit; !so(); {
+	for end := c.Now() + limit; !so(); {
 		if !c.step(end, &here) && c.broken == nil && !so() {
 			c.fail("after %v: still not %s", limit, words)
 		}

@@ -60,14 +60,14 @@ func (k *Call) finish(value any, index uint64, err error) {
 		k.c.fail("%s ends twice", k.what)
 		return
 	}
-	k.ended, k.value, k.index, k.err, k.took = true, value, index, err, k.c.now-k.begun
+	k.ended, k.value, k.index, k.err, k.took = true, value, index, err, k.c.Now()-k.begun
 }
 
 // call begins a call at a node. At a node that is down, the call is refused.
 func (c *Cluster) call(node uint64, op string, do func(*replica.Replica, replica.Call, replica.Deadline)) *Call {
 	c.t.Helper()
 	n := c.node(node)
-	k := &Call{c: c, begun: c.now, what: fmt.Sprintf("%s at node %d", op, node)}
+	k := &Call{c: c, begun: c.Now(), what: fmt.Sprintf("%s at node %d", op, node)}
 	if !n.up {
 		k.finish(nil, 0, &rawnode.CallError{Op: op, Verdict: rawnode.ErrRefused, Cause: rawnode.ErrStopped})
 		return k
@@ -75,11 +75,11 @@ func (c *Cluster) call(node uint64, op string, do func(*replica.Replica, replica
 	c.calls++
 	id := replica.Call(c.calls)
 	n.calls[id] = k
-	by := c.now + callTime
+	by := c.Now() + callTime
 	n.post(func(r *replica.Replica) { do(r, id, by) })
 	n.after(callTime+5*c.opts.TickInterval, func() {
 		if !k.ended {
-			c.fail("%s, of %v, has not ended %v later: a call outlives its deadline", k.what, k.begun, c.now-k.begun)
+			c.fail("%s, of %v, has not ended %v later: a call outlives its deadline", k.what, k.begun, c.Now()-k.begun)
 		}
 	})
 	return k
@@ -176,12 +176,12 @@ func (c *Cluster) Agree(limit time.Duration, read func(rawnode.StateMachine) (st
 // mustEnd repeats try while try is refused.
 func (c *Cluster) mustEnd(try func() error) {
 	c.t.Helper()
-	for end := c.now + 10*callTime; ; c.Run(c.opts.TickInterval) {
+	for end := c.Now() + 10*callTime; ; c.Run(c.opts.TickInterval) {
 		err := try()
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, rawnode.ErrRefused) || c.now > end {
+		if !errors.Is(err, rawnode.ErrRefused) || c.Now() > end {
 			c.fail("%v", err)
 			c.check()
 		}

@@ -24,9 +24,9 @@ func (c *Cluster) Chaos(d time.Duration, f Faults) {
 	if f.Every == 0 {
 		f.Every = 5 * c.opts.TickInterval
 	}
-	x := &chaos{c: c, f: f, end: c.now + d, rng: rand.New(rand.NewPCG(c.opts.Seed, 1<<32+uint64(c.now)))}
+	x := &chaos{c: c, f: f, end: c.Now() + d, rng: rand.New(rand.NewPCG(c.opts.Seed, 1<<32+uint64(c.Now())))}
 	x.next()
-	c.at(x.end, func() {
+	c.agenda.At(x.end, func() {
 		c.Heal()
 		for _, n := range c.nodes {
 			if !n.up {
@@ -45,8 +45,8 @@ type chaos struct {
 
 // next plans the next fault.
 func (x *chaos) next() {
-	x.c.after(time.Duration(x.rng.Int64N(2*int64(x.f.Every))+1), func() {
-		if x.c.now < x.end && x.c.broken == nil {
+	x.c.agenda.After(time.Duration(x.rng.Int64N(2*int64(x.f.Every))+1), func() {
+		if x.c.Now() < x.end && x.c.broken == nil {
 			x.act()
 			x.next()
 		}
@@ -62,7 +62,7 @@ func (x *chaos) act() {
 	case 0:
 		if n := x.node(); !x.f.NoCrashes && n.up {
 			n.crash(x.rng.IntN(2) == 0)
-			c.at(min(c.now+time.Duration(x.rng.Int64N(int64(3*x.f.Every))), x.end), func() {
+			c.agenda.At(min(c.Now()+time.Duration(x.rng.Int64N(int64(3*x.f.Every))), x.end), func() {
 				if !n.up {
 					n.start()
 				}

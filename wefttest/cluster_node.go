@@ -65,7 +65,7 @@ type node struct {
 // after plans an event, which does not happen if the process ends before.
 func (n *node) after(d time.Duration, happen func()) {
 	life := n.life
-	n.c.after(d, func() {
+	n.c.agenda.After(d, func() {
 		if n.up && n.life == life {
 			happen()
 		}
@@ -183,7 +183,7 @@ func (n *node) leave() {
 // tick is the process's clock.
 func (n *node) tick() {
 	n.after(n.c.opts.TickInterval, n.tick)
-	n.post(func(r *replica.Replica) { r.Tick(n.c.now) })
+	n.post(func(r *replica.Replica) { r.Tick(n.c.Now()) })
 	n.durable()
 	n.expire()
 }
@@ -206,7 +206,7 @@ func (n *node) turn() {
 	n.turning = false
 	items := n.inbox
 	n.inbox = nil
-	n.r.At(n.c.now)
+	n.r.At(n.c.Now())
 	for _, do := range items {
 		do(n.r)
 	}
@@ -215,7 +215,7 @@ func (n *node) turn() {
 
 // flush ends a turn.
 func (n *node) flush() {
-	out := n.r.Flush(n.c.now)
+	out := n.r.Flush(n.c.Now())
 	if err := n.r.Err(); err != nil {
 		n.c.fail("node %d is out of service: %v", n.id, err)
 		return
@@ -249,14 +249,14 @@ func (n *node) flush() {
 // poll plans a call of Poll at the replica's deadline.
 func (n *node) poll() {
 	at, ok := n.r.Deadline()
-	if !ok || n.pollAt > n.c.now && n.pollAt <= at {
+	if !ok || n.pollAt > n.c.Now() && n.pollAt <= at {
 		return
 	}
 	n.pollAt = at
-	n.after(max(at-n.c.now, turnTime), func() {
+	n.after(max(at-n.c.Now(), turnTime), func() {
 		if n.pollAt == at {
 			n.pollAt = 0
-			n.post(func(r *replica.Replica) { r.Poll(n.c.now) })
+			n.post(func(r *replica.Replica) { r.Poll(n.c.Now()) })
 		}
 	})
 }
@@ -403,7 +403,7 @@ func (n *node) send(m wire.Message) {
 		return
 	}
 	to, from, group := n.c.nodes[m.To-1], n.id, m.Group
-	n.c.after(delay, func() {
+	n.c.agenda.After(delay, func() {
 		if !to.up {
 			return // the sender was told when the node went down
 		}

@@ -50,7 +50,7 @@ type incoming struct {
 	deadline           time.Duration
 }
 
-func (n *node) patience() time.Duration { return n.c.now + streamTicks*n.c.opts.TickInterval }
+func (n *node) patience() time.Duration { return n.c.Now() + streamTicks*n.c.opts.TickInterval }
 
 // sendSnapshot begins to send the present state.
 func (n *node) sendSnapshot(s replica.SnapshotSend) {
@@ -146,12 +146,12 @@ func (n *node) streamStatus(from uint64, st wire.ChunkStatus) {
 // expire gives up snapshots without a sign of the other end for too long.
 func (n *node) expire() {
 	for _, stream := range slices.Sorted(maps.Keys(n.out)) {
-		if o := n.out[stream]; n.c.now > o.deadline {
+		if o := n.out[stream]; n.c.Now() > o.deadline {
 			n.endStream(o, errSilent)
 		}
 	}
 	for _, from := range slices.Sorted(maps.Keys(n.in)) {
-		if in := n.in[from]; n.c.now > in.deadline && !in.whole {
+		if in := n.in[from]; n.c.Now() > in.deadline && !in.whole {
 			n.giveUp(in, errSilent)
 		}
 	}
@@ -175,7 +175,7 @@ func (n *node) chunk(from uint64, c wire.Chunk) {
 // offer asks the replica whether the node accepts a snapshot. The state machine gets the snapshot
 // after all earlier steps.
 func (n *node) offer(from uint64, c wire.Chunk) {
-	n.r.At(n.c.now)
+	n.r.At(n.c.Now())
 	if err := n.r.OfferSnapshot(from, c.Header); err != nil {
 		n.answer(from, c.Stream, err)
 		return

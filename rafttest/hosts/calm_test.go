@@ -9,14 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
-// calmWorld founds a group without faults, and lets it elect a leader.
-func calmWorld(t *testing.T, seed uint64, opts Options, changes ...func(*plan)) (w *world, lead *replica) {
+// calmSim founds a group without faults, and lets it elect a leader.
+func calmSim(t *testing.T, seed uint64, opts Options, changes ...func(*plan)) (w *sim, lead *replica) {
 	t.Helper()
-	w = newWorld(seed, opts)
-	t.Cleanup(seedEntropy(simkit.NewDraws(seed, 5)))
+	w = newSim(seed, opts)
+	t.Cleanup(seedEntropy(world.NewDraws(seed, 5)))
 	w.plan = calmPlan()
 	for _, change := range changes {
 		change(&w.plan)
@@ -40,10 +41,10 @@ func calmPlan() plan {
 // then the old answer arrives.
 func TestAnswerToAnEarlierProcess(t *testing.T) {
 	stale := func(seed uint64, lib Library, bug Bug) error {
-		w, lead := calmWorld(t, seed, Options{Kind: EtcdLike, Library: lib, Bug: bug})
+		w, lead := calmSim(t, seed, Options{Kind: EtcdLike, Library: lib, Bug: bug})
 		reader := w.machines[lead.m.id%3]
 		slow := &w.links[lead.m.id][reader.id]
-		call := func(m *machine, kind simkit.Kind) (answered *bool) {
+		call := func(m *machine, kind register.Kind) (answered *bool) {
 			answered = new(bool)
 			for range keys { // of keys that are drawn
 				w.call(0, m, kind, func() { *answered = true })
@@ -54,15 +55,15 @@ func TestAnswerToAnEarlierProcess(t *testing.T) {
 
 		slow.delay = 150 * time.Millisecond
 		pass(300 * time.Millisecond)
-		call(reader, simkit.Read)
+		call(reader, register.Read)
 		pass(20 * time.Millisecond)
 		reader.stop()
 		reader.start()
 		for range 10 {
-			call(lead.m, simkit.Write)
+			call(lead.m, register.Write)
 		}
 		pass(50 * time.Millisecond)
-		read := call(reader, simkit.Read)
+		read := call(reader, register.Read)
 		pass(time.Second)
 		slow.delay = 0
 		require.True(t, w.runUntil(w.Now()+calmTime, func() bool { return *read }), "no answer to the second read")

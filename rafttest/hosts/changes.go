@@ -11,8 +11,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is changes of the members that several clients propose at the same moment, at
@@ -30,10 +30,10 @@ type rush struct {
 	// whole is set where power tears no write. Without coding, no log whose commit index is
 	// lost may have two changes.
 	whole bool
-	draws simkit.Draws
+	draws world.Draws
 }
 
-func drawRush(d simkit.Draws, opts Options) (r rush) {
+func drawRush(d world.Draws, opts Options) (r rush) {
 	if !opts.Rush {
 		return rush{}
 	}
@@ -44,7 +44,7 @@ func drawRush(d simkit.Draws, opts Options) (r rush) {
 }
 
 // beginRush has clients propose changes of the members at the same moments.
-func (w *world) beginRush() {
+func (w *sim) beginRush() {
 	w.repeat(w.rush.every, func() {
 		p := w.leader()
 		if p == nil || !w.changesAreKnown(p.common()) {
@@ -53,7 +53,7 @@ func (w *world) beginRush() {
 		for range w.rush.draws.Between(2, 3) {
 			m := p.common().m
 			if w.rush.draws.Chance(0.4) {
-				m = simkit.Pick(w.rush.draws, w.live()...)
+				m = world.Pick(w.rush.draws, w.live()...)
 			}
 			if m.proc == nil || m.paused {
 				continue
@@ -66,7 +66,7 @@ func (w *world) beginRush() {
 }
 
 // someChange draws a change that fits the members as r knows them, or nil.
-func (w *world) someChange(r, leader *replica) pb.ConfChangeI {
+func (w *sim) someChange(r, leader *replica) pb.ConfChangeI {
 	d, conf := w.rush.draws, r.state.conf
 	single := func(typ pb.ConfChangeType, id uint64) *pb.ConfChange {
 		return &pb.ConfChange{Type: typ.Enum(), NodeId: &id, Context: w.view(r)}
@@ -74,10 +74,10 @@ func (w *world) someChange(r, leader *replica) pb.ConfChangeI {
 	others := slices.DeleteFunc(slices.Clone(conf.GetVoters()), func(id uint64) bool { return id == leader.m.id })
 	var choices []pb.ConfChangeI
 	if len(conf.GetVoters()) > w.plan.founders {
-		choices = append(choices, single(pb.ConfChangeRemoveNode, simkit.Pick(d, others...)))
+		choices = append(choices, single(pb.ConfChangeRemoveNode, world.Pick(d, others...)))
 	}
 	if len(conf.GetLearners()) > 0 {
-		id := simkit.Pick(d, conf.GetLearners()...)
+		id := world.Pick(d, conf.GetLearners()...)
 		if w.caughtUp(leader, id) && len(conf.GetVoters()) <= w.plan.founders+1 {
 			choices = append(choices, w.promotion(r, id, others))
 		}
@@ -98,16 +98,16 @@ func (w *world) someChange(r, leader *replica) pb.ConfChangeI {
 }
 
 // promotion lets a learner vote, at a cockroach-like host often in another's place.
-func (w *world) promotion(r *replica, id uint64, others []uint64) pb.ConfChangeI {
+func (w *sim) promotion(r *replica, id uint64, others []uint64) pb.ConfChangeI {
 	d := w.rush.draws
 	w.reach.Promotions++
 	if w.opts.Kind == EtcdLike || d.Chance(0.3) {
 		return &pb.ConfChange{Type: pb.ConfChangeAddNode.Enum(), NodeId: &id, Context: w.view(r)}
 	}
 	w.reach.Joints++
-	victim := simkit.Pick(d, others...)
+	victim := world.Pick(d, others...)
 	return &pb.ConfChangeV2{
-		Transition: simkit.Pick(d, pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum(),
+		Transition: world.Pick(d, pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum(),
 		Changes: []*pb.ConfChangeSingle{
 			{Type: pb.ConfChangeAddNode.Enum(), NodeId: &id},
 			{Type: pb.ConfChangeRemoveNode.Enum(), NodeId: &victim},
@@ -117,7 +117,7 @@ func (w *world) promotion(r *replica, id uint64, others []uint64) pb.ConfChangeI
 }
 
 // view is what a change of a cockroach-like host says of the members for which it was made.
-func (w *world) view(r *replica) []byte {
+func (w *sim) view(r *replica) []byte {
 	if w.opts.Kind == EtcdLike {
 		return nil
 	}

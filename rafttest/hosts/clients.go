@@ -6,14 +6,15 @@ package hosts
 import (
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
 // breakEvery is how often clients rest for a while, all at once.
 const breakEvery = 1500 * time.Millisecond
 
 // beginClients lets clients put and get until the calm.
-func (w *world) beginClients() {
+func (w *sim) beginClients() {
 	for c := range clients {
 		var next func()
 		next = func() {
@@ -24,14 +25,14 @@ func (w *world) beginClients() {
 				w.After(w.plan.idle-since, next)
 				return
 			}
-			m := simkit.Pick(w.clients, w.live()...)
+			m := world.Pick(w.clients, w.live()...)
 			if m.proc == nil {
 				w.After(5*time.Millisecond, next)
 				return
 			}
-			kind := simkit.Write
+			kind := register.Write
 			if w.clients.Chance(0.3) {
-				kind = simkit.Read
+				kind = register.Read
 			}
 			answered := false
 			goOn := func() {
@@ -48,7 +49,7 @@ func (w *world) beginClients() {
 }
 
 // size draws the length of a payload.
-func (w *world) size() int {
+func (w *sim) size() int {
 	if w.clients.Chance(w.plan.big) {
 		return int(w.clients.Scale(4<<10, largePayload))
 	}
@@ -56,11 +57,11 @@ func (w *world) size() int {
 }
 
 // call asks a member for one operation. done is called with the answer, if any.
-func (w *world) call(client int, m *machine, kind simkit.Kind, done func()) {
+func (w *sim) call(client int, m *machine, kind register.Kind, done func()) {
 	at := len(w.history)
 	seq := uint32(at + 1)
 	key := byte(w.clients.IntN(keys))
-	w.history = append(w.history, access{key: key, Access: simkit.Access{
+	w.history = append(w.history, access{key: key, Access: register.Access{
 		Client: client, Kind: kind, Call: int64(w.Now()), Return: never, Value: seq}})
 	c := command{head: head{id: newCommandID(client, seq)}, key: key, value: seq}
 	answer := func(value uint32) {
@@ -69,12 +70,12 @@ func (w *world) call(client int, m *machine, kind simkit.Kind, done func()) {
 			return
 		}
 		a.Known, a.Return = true, int64(w.Now())
-		if kind == simkit.Read {
+		if kind == register.Read {
 			a.Value = value
 		}
 		done()
 	}
-	if kind == simkit.Read {
+	if kind == register.Read {
 		c.op = opGet
 		m.run(func() { m.proc.get(c, answer); m.proc.work() })
 		return

@@ -76,7 +76,7 @@ type codedCore interface {
 // leaveCoded has all members write plain entries from now on, and lets the first
 // go when the logs of all have none that are coded: a member whose own log is
 // free of them could still be sent some.
-func leaveCoded(w *world, to Library) bool {
+func leaveCoded(w *sim, to Library) bool {
 	if to.Coded {
 		return true
 	}
@@ -130,7 +130,7 @@ const (
 )
 
 // isCoded reports whether an entry is stored as an envelope.
-func (w *world) isCoded(e *pb.Entry) bool {
+func (w *sim) isCoded(e *pb.Entry) bool {
 	prefix := 0
 	if w.opts.Kind == CockroachLike {
 		prefix = headLen

@@ -45,7 +45,7 @@ func TestCodingNeedsTheHost(t *testing.T) {
 
 // putMany puts payloads of a size through a member, and waits until all members
 // have applied them.
-func putMany(t *testing.T, w *world, m *machine, n, size int) {
+func putMany(t *testing.T, w *sim, m *machine, n, size int) {
 	t.Helper()
 	answers := 0
 	for i := range n {
@@ -65,7 +65,7 @@ func halves(c *raft.Coding) { c.Policy, c.GossipGap, c.GossipDelay = ecraft.Fixe
 func TestTokensAreWhatTravels(t *testing.T) {
 	const n, size = 40, 16 << 10
 	for _, lib := range []Library{Upstream(), Weft(), Coded(CockroachLike, halves)} {
-		w, lead := calmWorld(t, 7, Options{Kind: CockroachLike, Library: lib})
+		w, lead := calmSim(t, 7, Options{Kind: CockroachLike, Library: lib})
 		putMany(t, w, lead.m, n, size)
 		h := lead.m.proc.(*cockroach)
 		require.True(t, h.allReturned(), lib.Name)
@@ -87,7 +87,7 @@ func TestTokensAreWhatTravels(t *testing.T) {
 // even while the member acknowledges more.
 func TestMatchIsWhatIsWhole(t *testing.T) {
 	ahead := func(t *testing.T, lib Library) (committed, beyond bool) {
-		w, lead := calmWorld(t, 3, Options{Kind: CockroachLike, Library: lib})
+		w, lead := calmSim(t, 3, Options{Kind: CockroachLike, Library: lib})
 		putMany(t, w, lead.m, 3, 0) // so that all have said that they read coded entries
 		var others []*machine
 		for _, m := range w.machines {
@@ -145,7 +145,7 @@ func (c acknowledgedMatch) Visit(see func(uint64, bool, tracker.Progress)) {
 func TestPayloadsComeInTime(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		for _, lib := range []Library{Upstream(), Weft(), Coded(EtcdLike, halves)} {
-			w, lead := calmWorld(t, 5, Options{Kind: EtcdLike, Library: lib})
+			w, lead := calmSim(t, 5, Options{Kind: EtcdLike, Library: lib})
 			if apart {
 				for _, from := range w.machines {
 					for _, to := range w.machines {
@@ -190,7 +190,7 @@ func TestPayloadsComeInTime(t *testing.T) {
 func TestQueuesAreBounded(t *testing.T) {
 	const size, puts = 10 << 10, 200
 	flood := func(lib Library, most uint64) (kept, sent int) {
-		w, lead := calmWorld(t, 9, Options{Kind: EtcdLike, Library: lib}, func(p *plan) {
+		w, lead := calmSim(t, 9, Options{Kind: EtcdLike, Library: lib}, func(p *plan) {
 			p.maxUncommitted, p.maxInflightBytes, p.maxSizePerMsg = most, most, size
 		})
 		before := lead.m.disk.live.last()

@@ -10,11 +10,11 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // repeat lets something happen once in mean on average, until the calm.
-func (w *world) repeat(mean time.Duration, f func()) {
+func (w *sim) repeat(mean time.Duration, f func()) {
 	if mean == 0 {
 		return
 	}
@@ -31,15 +31,15 @@ func (w *world) repeat(mean time.Duration, f func()) {
 }
 
 // someone returns a machine on which a process runs, or nil.
-func (w *world) someone() *machine {
-	m := simkit.Pick(w.faults, w.live()...)
+func (w *sim) someone() *machine {
+	m := world.Pick(w.faults, w.live()...)
 	if m.proc == nil {
 		return nil
 	}
 	return m
 }
 
-func (w *world) beginFaults() {
+func (w *sim) beginFaults() {
 	p := w.plan
 	w.repeat(p.crashEvery, func() { w.down(w.someone(), (*machine).crash, &w.reach.Crashes) })
 	w.repeat(p.killEvery, func() { w.down(w.someone(), (*machine).stop, &w.reach.Kills) })
@@ -62,7 +62,7 @@ func (w *world) beginFaults() {
 }
 
 // down takes a process down for a while.
-func (w *world) down(m *machine, how func(*machine), count *uint64) {
+func (w *sim) down(m *machine, how func(*machine), count *uint64) {
 	if m == nil || m.proc == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (w *world) down(m *machine, how func(*machine), count *uint64) {
 }
 
 // cut blocks links for a while: all of a machine, in one direction or both.
-func (w *world) cut() {
+func (w *sim) cut() {
 	m := w.someone()
 	if m == nil {
 		return
@@ -109,7 +109,7 @@ func (w *world) cut() {
 }
 
 // transfer hands leadership to a member with all committed entries.
-func (w *world) transfer() {
+func (w *sim) transfer() {
 	p := w.leader()
 	if p == nil {
 		return
@@ -124,13 +124,13 @@ func (w *world) transfer() {
 	})
 	if len(to) > 0 {
 		w.reach.Transfers++
-		r.m.run(func() { r.core.TransferLeader(simkit.Pick(w.faults, to...)); p.work() })
+		r.m.run(func() { r.core.TransferLeader(world.Pick(w.faults, to...)); p.work() })
 	}
 }
 
 // beginOperator lets an operator replace members one after the other: a new
 // member learns, votes, and an old member goes.
-func (w *world) beginOperator() {
+func (w *sim) beginOperator() {
 	w.repeat(w.plan.churnEvery, func() {
 		if p := w.leader(); p != nil && w.changesAreKnown(p.common()) {
 			w.changeMembers(p.common())
@@ -164,7 +164,7 @@ func members(conf *pb.ConfState) map[uint64]bool {
 // changesAreKnown reports whether all members know durably that the last change
 // is committed, and have applied it. With less, two changes could be unapplied
 // at once after a torn write.
-func (w *world) changesAreKnown(leader *replica) bool {
+func (w *sim) changesAreKnown(leader *replica) bool {
 	in, at := members(leader.state.conf), leader.state.confAt
 	for _, m := range w.live() {
 		if in[m.id] && (m.proc == nil || m.proc.common().state.at.index < at || m.disk.durable.hard.commit < at) {
@@ -175,7 +175,7 @@ func (w *world) changesAreKnown(leader *replica) bool {
 }
 
 // changeMembers takes the next step of a replacement.
-func (w *world) changeMembers(leader *replica) {
+func (w *sim) changeMembers(leader *replica) {
 	conf := leader.state.conf
 	change := func(typ pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
 		return &pb.ConfChangeSingle{Type: typ.Enum(), NodeId: &id}
@@ -197,7 +197,7 @@ func (w *world) changeMembers(leader *replica) {
 		}
 		w.reach.Joints++
 		w.propose(leader, &pb.ConfChangeV2{
-			Transition: simkit.Pick(w.faults, pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum(),
+			Transition: world.Pick(w.faults, pb.ConfChangeTransitionJointImplicit, pb.ConfChangeTransitionJointExplicit).Enum(),
 			Changes: []*pb.ConfChangeSingle{
 				change(pb.ConfChangeAddNode, id), change(pb.ConfChangeRemoveNode, w.victim(leader))},
 		})
@@ -213,7 +213,7 @@ func (w *world) changeMembers(leader *replica) {
 
 // propose proposes a change of the members, marshalled by the host. Where the core does not
 // forward proposals, a host that does not lead does.
-func (w *world) propose(r *replica, cc pb.ConfChangeI) {
+func (w *sim) propose(r *replica, cc pb.ConfChangeI) {
 	typ, data, err := pb.MarshalConfChange(cc)
 	if err != nil {
 		w.fail("change does not marshal: %w", err)
@@ -245,19 +245,19 @@ func (w *world) propose(r *replica, cc pb.ConfChangeI) {
 const oddField = 100
 
 // victim returns a voter beside the leader.
-func (w *world) victim(leader *replica) uint64 {
+func (w *sim) victim(leader *replica) uint64 {
 	var ids []uint64
 	for _, id := range leader.state.conf.GetVoters() {
 		if id != leader.m.id {
 			ids = append(ids, id)
 		}
 	}
-	return simkit.Pick(w.faults, ids...)
+	return world.Pick(w.faults, ids...)
 }
 
 // caughtUp reports whether a learner may vote: the learner has all committed
 // entries.
-func (w *world) caughtUp(leader *replica, id uint64) (ok bool) {
+func (w *sim) caughtUp(leader *replica, id uint64) (ok bool) {
 	commit := leader.core.State().Commit
 	leader.visit(func(member uint64, _ bool, pr tracker.Progress) {
 		if member == id {
@@ -269,7 +269,7 @@ func (w *world) caughtUp(leader *replica, id uint64) (ok bool) {
 
 // newcomer returns a machine outside the group, with an empty disk: its process
 // begins at the leader's first message.
-func (w *world) newcomer(conf *pb.ConfState) *machine {
+func (w *sim) newcomer(conf *pb.ConfState) *machine {
 	in := members(conf)
 	for _, m := range w.live() {
 		if m.lazy && m.proc == nil && !in[m.id] {
@@ -285,7 +285,7 @@ func (w *world) newcomer(conf *pb.ConfState) *machine {
 }
 
 // reap shuts down who is no member any more.
-func (w *world) reap(s *state) {
+func (w *sim) reap(s *state) {
 	in := members(s.conf)
 	for _, m := range w.live() {
 		if in[m.id] {

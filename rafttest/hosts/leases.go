@@ -6,9 +6,9 @@ package hosts
 import (
 	"time"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // Settings of leases, the same at all members and in all their processes: a lease may
@@ -85,7 +85,7 @@ func writtenKeys(data []byte) []leases.Span {
 func keySpan(key byte) leases.Span { return leases.KeySpan(string(rune('a' + key))) }
 
 // readsSpans draws whether a read names its key, where entries do.
-func (w *world) readsSpans() bool {
+func (w *sim) readsSpans() bool {
 	return w.opts.Library.Leased && w.opts.Kind == CockroachLike && w.clients.Chance(0.7)
 }
 
@@ -97,7 +97,7 @@ type leasedCore interface {
 }
 
 // beginLeases has an operator choose responders now and then, and retire leases for a while.
-func (w *world) beginLeases() {
+func (w *sim) beginLeases() {
 	if !w.opts.Library.Leased {
 		return
 	}
@@ -124,7 +124,7 @@ func (w *world) beginLeases() {
 // leasesOn has the operator switch leases on again, at the node that leads by now. A node that
 // leads without the news goes by the wish to retire leases, so the operator asks again when
 // all is calm: a host that drops the contexts of heartbeats reads by leases or not at all.
-func (w *world) leasesOn() {
+func (w *sim) leasesOn() {
 	p := w.leader()
 	if p == nil || !w.opts.Library.Leased {
 		return
@@ -143,7 +143,7 @@ const probeEvery = 8 * time.Millisecond
 
 // probe reads somewhere, to look at the index alone. Clients wait for their answers, so they
 // would not read again and again at a member that is cut off.
-func (w *world) probe() {
+func (w *sim) probe() {
 	if m := w.someone(); m != nil {
 		m.run(func() {
 			m.proc.common().ask(command{key: byte(w.faults.IntN(keys))}, func(uint32) {})
@@ -154,7 +154,7 @@ func (w *world) probe() {
 
 // someResponders draws the nodes to answer reads: all voters, or some members,
 // possibly learners or gone.
-func (w *world) someResponders() []leases.Want {
+func (w *sim) someResponders() []leases.Want {
 	if w.faults.Chance(0.5) {
 		return []leases.Want{{Nodes: []leases.NodeID{leases.AllVoters}}}
 	}
@@ -181,13 +181,13 @@ type LeaseReach struct {
 }
 
 // Add adds the counts of another run.
-func (r *LeaseReach) Add(o LeaseReach) { simkit.AddCounts(r, o) }
+func (r *LeaseReach) Add(o LeaseReach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached.
-func (r LeaseReach) Missing() []string { return simkit.Zeros(r) }
+func (r LeaseReach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r LeaseReach) String() string { return simkit.Table(r) }
+func (r LeaseReach) String() string { return world.Table(r) }
 
 // countLeases adds up the counts of a process's leases, at the process's end.
 func (m *machine) countLeases() {

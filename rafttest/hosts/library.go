@@ -38,7 +38,7 @@ type Library struct {
 	Types int
 	// mayLeave, if set, prepares a group for another library, and reports
 	// whether it is.
-	mayLeave func(w *world, to Library) bool
+	mayLeave func(w *sim, to Library) bool
 }
 
 // upstreamTypes is the number of message types that raftpb names.

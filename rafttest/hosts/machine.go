@@ -9,7 +9,7 @@ import (
 
 // machine is a member's computer.
 type machine struct {
-	w    *world
+	w    *sim
 	id   uint64
 	disk *disk
 	lib  Library

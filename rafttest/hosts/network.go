@@ -47,7 +47,7 @@ const maxMachines = 16
 
 // send puts a frame on its way. lost, if not nil, tells the sender that the
 // frame will not arrive; arrived, that the frame did.
-func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
+func (w *sim) send(from, to uint64, f frame, lost, arrived func()) {
 	if to == 0 || to > uint64(len(w.machines)) {
 		return
 	}
@@ -118,7 +118,7 @@ func (w *world) send(from, to uint64, f frame, lost, arrived func()) {
 }
 
 // stream sends a part of a stream.
-func (w *world) stream(l *link, from, to uint64, f frame, drop func()) {
+func (w *sim) stream(l *link, from, to uint64, f frame, drop func()) {
 	s := &l.stream
 	breaks := s.breaks
 	s.arrives = max(s.arrives, w.Now()+l.delay+w.net.Within(w.plan.delayMin, w.plan.delayMax))
@@ -141,7 +141,7 @@ func (w *world) stream(l *link, from, to uint64, f frame, drop func()) {
 // deliver hands a frame to the process on a machine, and makes a process if the
 // machine waits for a first message. The process may be paused: valid says
 // whether the frame still counts after the pause.
-func (w *world) deliver(from, to uint64, f frame, valid func() bool) {
+func (w *sim) deliver(from, to uint64, f frame, valid func() bool) {
 	m := w.machines[to-1]
 	if m.proc == nil && m.lazy {
 		w.reach.LazyMembers++
@@ -155,14 +155,14 @@ func (w *world) deliver(from, to uint64, f frame, valid func() bool) {
 	})
 }
 
-func (w *world) breakStream(from, to uint64) {
+func (w *sim) breakStream(from, to uint64) {
 	s := &w.links[from][to].stream
 	s.breaks++
 	s.out, s.in = cursor{}, cursor{}
 }
 
 // breakStreams breaks all streams of a machine.
-func (w *world) breakStreams(id uint64) {
+func (w *sim) breakStreams(id uint64) {
 	for other := range uint64(len(w.machines) + 1) {
 		w.breakStream(id, other)
 		w.breakStream(other, id)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // Kind is a kind of host.
@@ -74,10 +74,10 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
+func (r *Reach) Add(o Reach) { world.AddCounts(r, o) }
 
 // Missing returns the names of what was never reached.
-func (r Reach) Missing() []string { return simkit.Zeros(r) }
+func (r Reach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string { return simkit.Table(r) }
+func (r Reach) String() string { return world.Table(r) }

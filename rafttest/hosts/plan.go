@@ -6,7 +6,7 @@ package hosts
 import (
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 const (
@@ -59,9 +59,9 @@ type plan struct {
 	big float64
 }
 
-func drawPlan(d simkit.Draws) plan {
+func drawPlan(d world.Draws) plan {
 	p := plan{
-		founders:      simkit.Pick(d, 3, 3, 3, 4, 5, 5, 6, 7),
+		founders:      world.Pick(d, 3, 3, 3, 4, 5, 5, 6, 7),
 		delayMin:      100 * time.Microsecond,
 		delayMax:      d.Span(200*time.Microsecond, 8*time.Millisecond),
 		loss:          d.Rate(0.5, 0.001, 0.1),
@@ -84,9 +84,9 @@ func drawPlan(d simkit.Draws) plan {
 		keep:          uint64(d.Between(0, 40)),
 		quota:         d.Between(64<<10, 512<<10),
 
-		maxSizePerMsg:   simkit.Pick(d, uint64(0), 4<<10, 128<<10, 1<<20),
-		maxUncommitted:  simkit.Pick(d, uint64(0), 256<<10, 1<<20),
-		maxApplying:     simkit.Pick(d, uint64(1), 64<<10, 1<<20),
+		maxSizePerMsg:   world.Pick(d, uint64(0), 4<<10, 128<<10, 1<<20),
+		maxUncommitted:  world.Pick(d, uint64(0), 256<<10, 1<<20),
+		maxApplying:     world.Pick(d, uint64(1), 64<<10, 1<<20),
 		maxInflightMsgs: d.Between(4, 64),
 		checkQuorum:     d.Chance(0.7),
 		think:           d.Span(2*time.Millisecond, 30*time.Millisecond),

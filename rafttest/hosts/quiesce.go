@@ -73,7 +73,7 @@ func (h *cockroach) wake() {
 
 // checkRest looks whether a group to which nothing happens comes to rest, sends
 // nothing then, and wakes when it is needed.
-func (w *world) checkRest() {
+func (w *sim) checkRest() {
 	if w.opts.Kind != CockroachLike || w.plan.checkQuorum {
 		return
 	}
@@ -94,7 +94,7 @@ func (w *world) checkRest() {
 
 // atRest reports whether all voters rest. A woken learner may stay awake,
 // because learners do not campaign.
-func (w *world) atRest() bool {
+func (w *sim) atRest() bool {
 	p := w.leader()
 	if p == nil {
 		return false

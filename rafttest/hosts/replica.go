@@ -20,7 +20,7 @@ import (
 // replica is what both hosts have: a core, and a state machine.
 type replica struct {
 	m    *machine
-	w    *world
+	w    *sim
 	core Core
 	// state is the applied state.
 	state state

@@ -11,7 +11,7 @@ const rollTime = 60 * time.Second
 
 // upgrade moves a group from one library to the next, a member at a time.
 type upgrade struct {
-	w     *world
+	w     *sim
 	stage int // of Options.Rolling; all members of earlier stages have moved
 	done  bool
 	// densify says that coded entries are to come to an end.
@@ -19,7 +19,7 @@ type upgrade struct {
 }
 
 // target is the library of new processes.
-func (w *world) target() Library {
+func (w *sim) target() Library {
 	if len(w.opts.Rolling) == 0 {
 		return w.opts.Library
 	}
@@ -28,7 +28,7 @@ func (w *world) target() Library {
 
 // types is how many message types hosts count. A host for several libraries is
 // built for all of them.
-func (w *world) types() int {
+func (w *sim) types() int {
 	n := w.opts.Library.Types
 	for _, lib := range w.opts.Rolling {
 		n = max(n, lib.Types)
@@ -37,7 +37,7 @@ func (w *world) types() int {
 }
 
 // beginRolling begins the moves, if there are any.
-func (w *world) beginRolling() {
+func (w *sim) beginRolling() {
 	w.roll.w = w
 	if len(w.opts.Rolling) == 0 {
 		w.roll.done = true

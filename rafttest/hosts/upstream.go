@@ -12,8 +12,8 @@ import (
 
 	weftcore "github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/theirs"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // Upstream is go.etcd.io/raft.
@@ -72,7 +72,7 @@ func (c upstreamCore) Visit(see func(id uint64, learner bool, pr tracker.Progres
 }
 
 // entropy stands in for crypto/rand's reader during a run.
-type entropy struct{ simkit.Draws }
+type entropy struct{ world.Draws }
 
 // Read fills b with draws of the seed.
 func (e entropy) Read(b []byte) (int, error) {
@@ -86,7 +86,7 @@ func (e entropy) Read(b []byte) (int, error) {
 
 // seedEntropy makes crypto/rand draw from the run's randomness, until the
 // returned function is called.
-func seedEntropy(d simkit.Draws) (restore func()) {
+func seedEntropy(d world.Draws) (restore func()) {
 	before := cryptorand.Reader
 	cryptorand.Reader = entropy{d}
 	return func() { cryptorand.Reader = before }

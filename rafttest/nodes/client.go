@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -16,7 +16,7 @@ import (
 // through any node, and tries again elsewhere without an answer: under the same
 // number, so that the operation takes effect once.
 type client struct {
-	w       *world
+	w       *sim
 	g       *group
 	id      int
 	session session.ID // 0: no session
@@ -52,7 +52,7 @@ type operation struct {
 
 const mostTries = 10
 
-func (w *world) addClient(g *group) *client {
+func (w *sim) addClient(g *group) *client {
 	c := &client{w: w, g: g, id: len(w.clients) + 1, near: g.founders[w.cli.IntN(len(g.founders))]}
 	w.clients = append(w.clients, c)
 	c.later()
@@ -81,7 +81,7 @@ func (c *client) next() {
 		return
 	}
 	op.key = uint8(w.cli.IntN(w.plan.keys))
-	op.verb = simkit.Pick(w.cli, verbGet, verbPut, verbPut, verbSwap)
+	op.verb = world.Pick(w.cli, verbGet, verbPut, verbPut, verbSwap)
 	if op.verb != verbGet {
 		c.seq++
 		op.seq, op.acked, op.value, op.old = c.seq, c.seq-1, op.id, c.seen[op.key]

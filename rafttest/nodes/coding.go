@@ -8,8 +8,8 @@ import (
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // coding is how entries are coded in a run.
@@ -25,14 +25,14 @@ type coding struct {
 }
 
 // drawCoding has coding on in two of three runs.
-func drawCoding(d simkit.Draws) coding {
+func drawCoding(d world.Draws) coding {
 	c := coding{
 		on:        d.Chance(0.67),
-		threshold: simkit.Pick(d, 1, 1, 64, 512),
-		level:     simkit.Pick(d, 0, 0, 0, 1, 2, 3),
-		memory:    simkit.Pick(d, 0, 0, 4<<20), // some payloads at least
-		gap:       simkit.Pick(d, 0, 0, 1000, 100_000),
-		delay:     simkit.Pick(d, 0, 3),
+		threshold: world.Pick(d, 1, 1, 64, 512),
+		level:     world.Pick(d, 0, 0, 0, 1, 2, 3),
+		memory:    world.Pick(d, 0, 0, 4<<20), // some payloads at least
+		gap:       world.Pick(d, 0, 0, 1000, 100_000),
+		delay:     world.Pick(d, 0, 3),
 		lateSeal:  d.Chance(0.5),
 	}
 	if c.on {
@@ -43,14 +43,14 @@ func drawCoding(d simkit.Draws) coding {
 
 // densify has all members of a group that run write plain entries for a while, as
 // before a downgrade that is then put off.
-func (w *world) densify(g *group) {
+func (w *sim) densify(g *group) {
 	w.reach.Densified++
 	w.tell(0, "group %d: densify", g.id)
 	w.setDensify(g, true)
 	w.After(w.outage(), func() { w.setDensify(g, false) })
 }
 
-func (w *world) setDensify(g *group, on bool) {
+func (w *sim) setDensify(g *group, on bool) {
 	for _, n := range w.running() {
 		if m := n.members[g.id]; m != nil {
 			m.post(0, func(r *replica.Replica) { r.Densify(on) })

@@ -16,8 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 	"github.com/weftraft/weft/storage"
 )
 
@@ -133,7 +133,7 @@ func (d *disk) crash(power bool) {
 // blocks by itself, but in the order of a map.)
 func (d *disk) afterPowerFailure() *vfs.MemFS {
 	left := d.fs.CrashClone(vfs.CrashCloneCfg{})
-	percent := simkit.Pick(d.n.w.disks, 0, 0, 20, 50, 80, 100)
+	percent := world.Pick(d.n.w.disks, 0, 0, 20, 50, 80, 100)
 	if percent == 0 {
 		return left
 	}

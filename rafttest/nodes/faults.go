@@ -6,7 +6,7 @@ package nodes
 import "time"
 
 // beginFaults plans the first of each kind of fault that the plan has.
-func (w *world) beginFaults() {
+func (w *sim) beginFaults() {
 	p := &w.plan
 	w.every(p.crash, func() { w.crash(true) })
 	w.every(p.kill, func() { w.crash(false) })
@@ -30,7 +30,7 @@ func (w *world) beginFaults() {
 }
 
 // every has something happen once in mean on average, until the calm.
-func (w *world) every(mean time.Duration, happen func()) {
+func (w *sim) every(mean time.Duration, happen func()) {
 	if mean == 0 {
 		return
 	}
@@ -43,14 +43,14 @@ func (w *world) every(mean time.Duration, happen func()) {
 }
 
 // outage draws how long a fault lasts.
-func (w *world) outage() time.Duration {
+func (w *sim) outage() time.Duration {
 	return w.rng.Span(5*time.Millisecond, max(w.plan.outage, 6*time.Millisecond))
 }
 
-func (w *world) anyGroup() *group { return w.groups[w.rng.IntN(len(w.groups))] }
+func (w *sim) anyGroup() *group { return w.groups[w.rng.IntN(len(w.groups))] }
 
 // anyNode returns a node that runs, often a leader; nil if none runs.
-func (w *world) anyNode() *node {
+func (w *sim) anyNode() *node {
 	if m := w.anyGroup().leading(); m != nil && w.rng.Chance(0.4) {
 		return m.n
 	}
@@ -61,7 +61,7 @@ func (w *world) anyNode() *node {
 	return up[w.rng.IntN(len(up))]
 }
 
-func (w *world) crash(power bool) {
+func (w *sim) crash(power bool) {
 	n := w.anyNode()
 	if n == nil {
 		return
@@ -76,13 +76,13 @@ func (w *world) crash(power bool) {
 }
 
 // tearWrite lets power fail at one of the next operations on the file system.
-func (w *world) tearWrite() {
+func (w *sim) tearWrite() {
 	if n := w.anyNode(); n != nil && n.disk.fuse == 0 {
 		n.disk.fuse = 1 + w.rng.IntN(30)
 	}
 }
 
-func (w *world) partition() {
+func (w *sim) partition() {
 	side := 1 + w.rng.IntN(1<<maxNodes-2)
 	var mends []func()
 	for a := range maxNodes {
@@ -98,7 +98,7 @@ func (w *world) partition() {
 }
 
 // isolate cuts a node off from all others.
-func (w *world) isolate(n *node, d time.Duration) {
+func (w *sim) isolate(n *node, d time.Duration) {
 	if n == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (w *world) isolate(n *node, d time.Duration) {
 	w.mendLater("isolation", d, mends)
 }
 
-func (w *world) oneWay() {
+func (w *sim) oneWay() {
 	from, to := w.anyNode(), w.anyNode()
 	if from == nil || from == to {
 		return
@@ -123,7 +123,7 @@ func (w *world) oneWay() {
 	w.mendLater("one-way cut", w.outage(), []func(){w.net.cut(from.id, to.id)})
 }
 
-func (w *world) mendLater(what string, d time.Duration, mends []func()) {
+func (w *sim) mendLater(what string, d time.Duration, mends []func()) {
 	w.After(d, func() {
 		w.tell(0, "end of a %s", what)
 		for _, mend := range mends {
@@ -132,7 +132,7 @@ func (w *world) mendLater(what string, d time.Duration, mends []func()) {
 	})
 }
 
-func (w *world) slowLink() {
+func (w *sim) slowLink() {
 	n := w.anyNode()
 	if n == nil {
 		return
@@ -147,7 +147,7 @@ func (w *world) slowLink() {
 
 // holdLink lets one connection get nothing through for a time, while the others
 // between the same nodes do.
-func (w *world) holdLink() {
+func (w *sim) holdLink() {
 	n := w.anyNode()
 	if n == nil || len(n.egress.order) == 0 {
 		return
@@ -158,7 +158,7 @@ func (w *world) holdLink() {
 	w.net.held[l] = w.Now() + w.outage()
 }
 
-func (w *world) slowDisk() {
+func (w *sim) slowDisk() {
 	if n := w.anyNode(); n != nil {
 		w.reach.SlowDisks++
 		w.tell(n.id, "slow disk")
@@ -166,7 +166,7 @@ func (w *world) slowDisk() {
 	}
 }
 
-func (w *world) fillDisk() {
+func (w *sim) fillDisk() {
 	n := w.anyNode()
 	if n == nil || n.disk.full {
 		return
@@ -177,7 +177,7 @@ func (w *world) fillDisk() {
 
 // loseLeaderOf lets the leader of some group fall, now that a node's log has stalled,
 // and the log have no room, for longer than the others stand by that leader.
-func (w *world) loseLeaderOf(full *node) {
+func (w *sim) loseLeaderOf(full *node) {
 	if w.plan.fallWhenFull == 0 || w.calming || !w.rng.Chance(w.plan.fallWhenFull) {
 		return
 	}
@@ -190,14 +190,14 @@ func (w *world) loseLeaderOf(full *node) {
 	}
 }
 
-func (w *world) pause() {
+func (w *sim) pause() {
 	if n := w.anyNode(); n != nil {
 		w.reach.Pauses++
 		n.pause(w.outage())
 	}
 }
 
-func (w *world) campaign() {
+func (w *sim) campaign() {
 	n, g := w.anyNode(), w.anyGroup()
 	if n == nil || n.members[g.id] == nil {
 		return
@@ -210,7 +210,7 @@ func (w *world) campaign() {
 
 // burst proposes many commands at a node at once, whose answers nobody waits
 // for: they fill queues, messages, windows.
-func (w *world) burst(g *group, size int) {
+func (w *sim) burst(g *group, size int) {
 	n := w.anyNode()
 	if n == nil || n.members[g.id] == nil {
 		return

@@ -20,7 +20,7 @@ const finaleTime = 80 * electionTime
 // must elect a leader, take a command at every member, and bring all members to
 // one state.
 type finale struct {
-	w      *world
+	w      *sim
 	probes map[probeID]*probe
 	done   bool
 	took   time.Duration
@@ -34,7 +34,7 @@ type probe struct {
 }
 
 // calm ends the faults.
-func (w *world) calm() {
+func (w *sim) calm() {
 	if w.failure != nil {
 		return
 	}

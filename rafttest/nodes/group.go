@@ -13,7 +13,7 @@ import (
 // group is a Raft group as seen by the simulator from outside: the nodes told
 // to be members, and the entries applied by the replicas.
 type group struct {
-	w        *world
+	w        *sim
 	id       uint64
 	founders []uint64
 	told     [maxNodes + 1]bool // nodes with a member, now or earlier
@@ -53,7 +53,7 @@ const (
 
 type leadership struct{ node, life uint64 }
 
-func newGroup(w *world, id uint64) *group {
+func newGroup(w *sim, id uint64) *group {
 	g := &group{w: w, id: id, tries: map[uint32]fate{}, effects: map[uint32]bool{}, fresh: freshness{places: map[uint32]uint64{}}, last: map[session.ID]uint64{}, leaders: map[uint64]leadership{}, repeated: map[string]uint64{}}
 	for n := uint64(1); n <= uint64(w.plan.voters); n++ {
 		g.founders = append(g.founders, n)

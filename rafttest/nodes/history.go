@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
 // history is the clients' operations and results.
@@ -26,26 +26,26 @@ func (h *history) stamp() int64 {
 
 // checkHistory looks for an order of the operations, each between its call and
 // its return, with the recorded results.
-func (w *world) checkHistory() {
+func (w *sim) checkHistory() {
 	if w.failure != nil {
 		return
 	}
-	type register struct {
+	type place struct {
 		group uint64
 		key   uint8
 	}
-	by := map[register][]*operation{}
+	by := map[place][]*operation{}
 	for _, op := range w.history.ops {
 		if !op.finished && (op.verb == verbGet || !op.client.g.effects[op.id]) {
 			continue // the result was not seen, or the operation never took effect
 		}
-		at := register{op.client.g.id, op.key}
+		at := place{op.client.g.id, op.key}
 		by[at] = append(by[at], op)
 	}
 	for _, g := range w.groups {
 		for key := range uint8(storeKeys) {
-			ops := by[register{g.id, key}]
-			if !simkit.Linearizable(ops, (*operation).access) {
+			ops := by[place{g.id, key}]
+			if !register.Linearizable(ops, (*operation).access) {
 				w.fail(Linearizability, "group %d, key %d:\n%s", g.id, key, describe(ops))
 				return
 			}
@@ -54,14 +54,14 @@ func (w *world) checkHistory() {
 }
 
 // access is the operation on its key, as the client saw it.
-func (op *operation) access() simkit.Access {
-	a := simkit.Access{Client: op.client.id, Kind: simkit.Swap, Call: op.call, Return: op.ret,
+func (op *operation) access() register.Access {
+	a := register.Access{Client: op.client.id, Kind: register.Swap, Call: op.call, Return: op.ret,
 		Value: op.value, Old: op.old, Swapped: op.result.done, Known: op.finished}
 	switch op.verb {
 	case verbGet:
-		a.Kind, a.Value = simkit.Read, op.result.value
+		a.Kind, a.Value = register.Read, op.result.value
 	case verbPut:
-		a.Kind = simkit.Write
+		a.Kind = register.Write
 	}
 	return a
 }

@@ -10,8 +10,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // This file is joints: runs with coding and leases in which changes of the members, crashes,
@@ -30,7 +30,7 @@ type jointPlan struct {
 	upstream uint
 	// ambush is the chance of a fault at a moment.
 	ambush float64
-	draws  simkit.Draws
+	draws  world.Draws
 }
 
 // moment is a moment in which something is under way at a member.
@@ -48,20 +48,20 @@ const (
 
 // drawJoints makes a plan one of joints, in a stream of its own.
 func (p *plan) drawJoints(seed uint64) {
-	d := simkit.NewDraws(seed, 7)
-	p.joints = &jointPlan{lag: simkit.Pick(d, 0, 0.05, 0.3), lagMost: d.Span(10*time.Millisecond, 20*electionTime), ambush: d.Scale(0.01, 0.3), draws: simkit.NewDraws(seed, 8)}
+	d := world.NewDraws(seed, 7)
+	p.joints = &jointPlan{lag: world.Pick(d, 0, 0.05, 0.3), lagMost: d.Span(10*time.Millisecond, 20*electionTime), ambush: d.Scale(0.01, 0.3), draws: world.NewDraws(seed, 8)}
 	p.duration = p.duration * 2 / 3
 	p.noPreVote, p.noCheckQuorum = false, false
-	p.voters, p.groups = simkit.Pick(d, 3, 3, 4, 5), 1
+	p.voters, p.groups = world.Pick(d, 3, 3, 4, 5), 1
 	p.coding.on, p.coding.threshold, p.coding.level = true, 1, d.Between(2, 3)
-	p.leasing = leasing{on: true, lease: simkit.Pick[time.Duration](d, 60, 100, 300) * time.Millisecond, fail: 50 * time.Millisecond, driftPPM: 1000,
+	p.leasing = leasing{on: true, lease: world.Pick[time.Duration](d, 60, 100, 300) * time.Millisecond, fail: 50 * time.Millisecond, driftPPM: 1000,
 		notes: d.Chance(0.5), spans: d.Chance(0.5), rosters: d.Span(30*time.Millisecond, 500*time.Millisecond), probes: d.Span(2*time.Millisecond, 30*time.Millisecond)}
 	p.members, p.transfer = d.Span(20*time.Millisecond, 200*time.Millisecond), d.Every(0.6, 30*time.Millisecond, 300*time.Millisecond)
-	p.retainEntries, p.retainBytes, p.keepEvery = 4, 16<<10, simkit.Pick[uint64](d, 1, 5, 200)
+	p.retainEntries, p.retainBytes, p.keepEvery = 4, 16<<10, world.Pick[uint64](d, 1, 5, 200)
 	p.fullDisk, p.largest = 0, 1<<10
 	if d.Chance(0.4) {
 		for id := range p.joints.gap {
-			p.joints.gap[id] = simkit.Pick(d, 1, 1, 2, 4)
+			p.joints.gap[id] = world.Pick(d, 1, 1, 2, 4)
 		}
 	}
 	if d.Chance(0.3) {
@@ -78,7 +78,7 @@ func (n *node) tickIn() time.Duration {
 }
 
 // applyLag returns how long a step waits before the state machine takes it.
-func (w *world) applyLag() time.Duration {
+func (w *sim) applyLag() time.Duration {
 	j := w.plan.joints
 	if j == nil || w.calming || !j.draws.Chance(j.lag) {
 		return 0
@@ -120,7 +120,7 @@ func (m *member) meets(at moment) {
 }
 
 // strike is the act of an ambush.
-func (w *world) strike(n *node, g *group, act int) {
+func (w *sim) strike(n *node, g *group, act int) {
 	switch act {
 	case 0, 1:
 		n.crash(act == 0)
@@ -197,7 +197,7 @@ type JointCounts struct{ Ambushes, LateApplies, PlainMembers uint64 }
 
 // Add adds the counts of another run.
 func (r *JointReach) Add(o JointReach) {
-	simkit.AddCounts(&r.JointCounts, o.JointCounts)
+	world.AddCounts(&r.JointCounts, o.JointCounts)
 	for i := range r.Moments {
 		r.Moments[i] += o.Moments[i]
 	}
@@ -207,32 +207,32 @@ func (r *JointReach) Add(o JointReach) {
 // randomness.
 type plainCore struct {
 	replica.Core
-	draws simkit.Draws
+	draws world.Draws
 }
 
-func newPlainCore(draws simkit.Draws) replica.NewCore {
+func newPlainCore(draws world.Draws) replica.NewCore {
 	return func(cfg raft.Config) (core replica.Core, err error) {
-		simkit.WithEntropy(draws, func() { core, err = replica.Upstream(cfg) })
+		world.WithEntropy(draws, func() { core, err = replica.Upstream(cfg) })
 		return plainCore{core, draws}, err
 	}
 }
 
 func (c plainCore) try(call func() error) (err error) {
-	simkit.WithEntropy(c.draws, func() { err = call() })
+	world.WithEntropy(c.draws, func() { err = call() })
 	return err
 }
 
-func (c plainCore) Tick()                    { simkit.WithEntropy(c.draws, c.Core.Tick) }
+func (c plainCore) Tick()                    { world.WithEntropy(c.draws, c.Core.Tick) }
 func (c plainCore) Campaign() error          { return c.try(c.Core.Campaign) }
 func (c plainCore) ForgetLeader() error      { return c.try(c.Core.ForgetLeader) }
 func (c plainCore) Step(m *pb.Message) error { return c.try(func() error { return c.Core.Step(m) }) }
 func (c plainCore) TransferLeader(to uint64) {
-	simkit.WithEntropy(c.draws, func() { c.Core.TransferLeader(to) })
+	world.WithEntropy(c.draws, func() { c.Core.TransferLeader(to) })
 }
 func (c plainCore) Propose(data []byte) error {
 	return c.try(func() error { return c.Core.Propose(data) })
 }
 func (c plainCore) ApplyConfChange(cc pb.ConfChangeI) (cs *pb.ConfState) {
-	simkit.WithEntropy(c.draws, func() { cs = c.Core.ApplyConfChange(cc) })
+	world.WithEntropy(c.draws, func() { cs = c.Core.ApplyConfChange(cc) })
 	return cs
 }

@@ -42,7 +42,7 @@ func TestLeaderChanges(t *testing.T) {
 				s.ok("leader change %d", g.changes)
 				s.pass(s.rng.Span(time.Millisecond, electionTime/2))
 			}
-			s.world.calming = true
+			s.sim.calming = true
 			s.net.mendAll()
 			s.reaches(2*s.plan.deadline, "all outcomes", func() bool { return outcomes.open == 0 })
 			s.end()

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/replica"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // leasing is how roster leases are set in a run, and by which policies clients read.
@@ -30,12 +30,12 @@ type leasing struct {
 
 // drawLeases has leases on in four of ten runs. They are off where changes of members are to
 // stand in a log twice, which takes coincidences that the waits of leases make rare.
-func drawLeases(d simkit.Draws, p *plan, opts Options) leasing {
+func drawLeases(d world.Draws, p *plan, opts Options) leasing {
 	l := leasing{
 		on:       d.Chance(0.65) && !p.noPreVote && !p.noCheckQuorum && (!p.repeats.again || !p.repeats.uneven) && opts.Core == nil,
-		lease:    simkit.Pick[time.Duration](d, 60, 100, 100, 300) * time.Millisecond,
-		fail:     simkit.Pick[time.Duration](d, 40, 50, 200) * time.Millisecond,
-		driftPPM: simkit.Pick(d, 100, 1000, 60_000),
+		lease:    world.Pick[time.Duration](d, 60, 100, 100, 300) * time.Millisecond,
+		fail:     world.Pick[time.Duration](d, 40, 50, 200) * time.Millisecond,
+		driftPPM: world.Pick(d, 100, 1000, 60_000),
 		notes:    d.Chance(0.5),
 		tuner:    d.Chance(0.2),
 		spans:    d.Chance(0.5),
@@ -112,7 +112,7 @@ func (m *member) leased(cfg *replica.Config) {
 func spanOf(key uint8) leases.Span { return leases.KeySpan(fmt.Sprintf("%03d", key)) }
 
 // wishRoster has the operator ask the leader of a group for other responders.
-func (w *world) wishRoster(g *group) {
+func (w *sim) wishRoster(g *group) {
 	m := g.leading()
 	if m == nil || !m.here() || m.n.paused || m.n.plain() {
 		return
@@ -133,7 +133,7 @@ func (w *world) wishRoster(g *group) {
 	}
 	var mode []leases.TunerMode
 	if w.plan.leasing.tuner && w.lease.Chance(0.6) {
-		mode = []leases.TunerMode{simkit.Pick(w.lease, leases.TunerOff, leases.TunerWatch, leases.TunerOn, leases.TunerConfigured)}
+		mode = []leases.TunerMode{world.Pick(w.lease, leases.TunerOff, leases.TunerWatch, leases.TunerOn, leases.TunerConfigured)}
 		wanted = wanted[:w.lease.IntN(len(wanted)+1)] // the tuner takes keys without an operator's word
 	}
 	w.tell(m.n.id, "group %d: responders %v wanted, tuner %v", g.id, wanted, mode)
@@ -152,10 +152,10 @@ func (w *world) wishRoster(g *group) {
 }
 
 // readOptions draws how a client reads a key.
-func (w *world) readOptions(key uint8) (o replica.ReadOptions) {
+func (w *sim) readOptions(key uint8) (o replica.ReadOptions) {
 	l := w.plan.leasing
 	if l.policies {
-		o.Policy = simkit.Pick[replica.ReadPolicy](w.lease, nil, replica.AtResponder{}, replica.AtResponder{}, replica.LeaderLease{}, replica.QuorumRead{})
+		o.Policy = world.Pick[replica.ReadPolicy](w.lease, nil, replica.AtResponder{}, replica.AtResponder{}, replica.LeaderLease{}, replica.QuorumRead{})
 	}
 	if l.spans && w.lease.Chance(0.7) {
 		o.Spans = []leases.Span{spanOf(key)}
@@ -165,7 +165,7 @@ func (w *world) readOptions(key uint8) (o replica.ReadOptions) {
 
 // probe reads at any node. Clients wait for their writes where they read, so clients would
 // not go on to read at a node that is cut off.
-func (w *world) probe(g *group) {
+func (w *sim) probe(g *group) {
 	n := w.node(1 + uint64(w.lease.IntN(maxNodes)))
 	m := n.members[g.id]
 	if !n.up || m == nil || !g.knows(n.id) {

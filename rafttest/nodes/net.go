@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // egress is where messages leave a node: a queue for each peer and class with a
@@ -169,7 +169,7 @@ func (e *egress) broken(peer uint64) {
 
 // network is the links between the nodes.
 type network struct {
-	w    *world
+	w    *sim
 	cuts [maxNodes + 1][maxNodes + 1]int           // faults blocking a direction
 	slow [maxNodes + 1][maxNodes + 1]time.Duration // until when the direction is slow
 	// held says until when a connection gets nothing through, and loses nothing.
@@ -221,7 +221,7 @@ func (nw *network) encoded(m wire.Message) (wire.Message, bool) {
 	if core, ok := m.Body.(wire.Raft); m.Size() > 4<<10 && (!ok || !core.OwnForm) {
 		return m, true
 	}
-	got, err := simkit.OverWire(m)
+	got, err := world.OverWire(m)
 	if err != nil {
 		nw.w.fail(NoFailure, "a %v from %d to %d does not survive its encoding: %v", m.Kind(), m.From, m.To, err)
 	}

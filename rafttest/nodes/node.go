@@ -9,13 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // node is a machine: a processor, a disk, a clock, and while the machine runs,
 // a process with a member of each of its groups.
 type node struct {
-	w  *world
+	w  *sim
 	id uint64
 	// life counts the starts of the process. Work begun in a life is void in
 	// the next.
@@ -32,11 +32,11 @@ type node struct {
 	egress  egress
 	// kept is what the state machines have made durable.
 	kept map[uint64]keptState
-	rand simkit.Draws
+	rand world.Draws
 }
 
-func (w *world) newNode(id uint64, seed uint64) *node {
-	n := &node{w: w, id: id, rand: simkit.NewDraws(seed, 100+id), kept: map[uint64]keptState{}}
+func (w *sim) newNode(id uint64, seed uint64) *node {
+	n := &node{w: w, id: id, rand: world.NewDraws(seed, 100+id), kept: map[uint64]keptState{}}
 	n.tickEvery = tickTime + time.Duration(w.plan.drift*(2*w.rng.Float64()-1)*float64(tickTime))
 	n.disk = newDisk(n)
 	return n

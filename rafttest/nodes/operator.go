@@ -19,7 +19,7 @@ func campaignReplica(r *replica.Replica) {
 }
 
 // transfer asks some member to hand leadership to another.
-func (w *world) transfer(g *group) {
+func (w *sim) transfer(g *group) {
 	n, leader := w.anyNode(), g.leading()
 	if n == nil || leader == nil || n.members[g.id] == nil {
 		return
@@ -57,7 +57,7 @@ func (m *member) changeWithin(deadline time.Duration, cc *pb.ConfChangeV2, end f
 }
 
 // changeMembers does what an operator might, through any member.
-func (w *world) changeMembers(g *group) {
+func (w *sim) changeMembers(g *group) {
 	leader, n := g.leading(), w.anyNode()
 	if leader == nil || n == nil || n.members[g.id] == nil {
 		return
@@ -76,7 +76,7 @@ func (w *world) changeMembers(g *group) {
 	n.bound(func() { m.change(cc, func(*pb.ConfState, error) {}) })()
 }
 
-func (w *world) drawChange(g *group, leader *member, conf *pb.ConfState) (changes []*pb.ConfChangeSingle) {
+func (w *sim) drawChange(g *group, leader *member, conf *pb.ConfState) (changes []*pb.ConfChangeSingle) {
 	voters, learners := conf.GetVoters(), conf.GetLearners()
 	joiner := g.joiner()
 	switch k := w.rng.IntN(6); {

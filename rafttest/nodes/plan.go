@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/rawnode/session"
 )
 
@@ -66,22 +66,22 @@ type plan struct {
 }
 
 func drawPlan(seed uint64, opts Options) plan {
-	d := simkit.NewDraws(seed, 0)
+	d := world.NewDraws(seed, 0)
 	p := plan{duration: opts.Duration, costs: Measured}
 	if p.duration == 0 {
 		p.duration = 1200 * time.Millisecond
 	}
-	p.voters = simkit.Pick(d, 1, 3, 3, 3, 3, 4, 5, 5)
-	p.groups = simkit.Pick(d, 1, 1, 2, 3)
+	p.voters = world.Pick(d, 1, 3, 3, 3, 3, 4, 5, 5)
+	p.groups = world.Pick(d, 1, 1, 2, 3)
 	p.drawBounds(d)
 	p.drawCosts(d)
 	p.drawClients(d)
 	p.drawFaults(d)
 	p.coding = drawCoding(d)
 	p.rewrites = d.Chance(0.7)
-	p.fallWhenFull = simkit.Pick[float64](d, 0, 1, 1)
+	p.fallWhenFull = world.Pick[float64](d, 0, 1, 1)
 	p.drawRepeats(d)
-	p.leasing = drawLeases(simkit.NewDraws(seed, 5), &p, opts)
+	p.leasing = drawLeases(world.NewDraws(seed, 5), &p, opts)
 	if opts.Joints {
 		p.drawJoints(seed)
 	}
@@ -92,32 +92,32 @@ func drawPlan(seed uint64, opts Options) plan {
 	return p
 }
 
-func (p *plan) drawBounds(d simkit.Draws) {
-	p.batchBytes = simkit.Pick(d, 1, 512, 16<<10, 256<<10)
-	p.batches = simkit.Pick(d, 1, 4, 64, 256)
-	p.queueBytes = simkit.Pick(d, 64<<10, 1<<20, 8<<20)
-	p.calls = simkit.Pick(d, 8, 64, 4096)
-	p.appendBytes = simkit.Pick(d, 1, 4<<10, 64<<10, 1<<20)
-	p.inflightMsgs = simkit.Pick(d, 2, 16, 256)
-	p.inflightBytes = simkit.Pick(d, 64<<10, 4<<20)
-	p.uncommitted = simkit.Pick(d, 32<<10, 1<<20, 16<<20)
-	p.applyBytes = simkit.Pick(d, 1, 16<<10, 1<<20)
-	p.receiveBytes = simkit.Pick(d, 1<<10, 64<<10, 1<<20, 8<<20)
-	p.linkBytes = simkit.Pick(d, 64<<10, 1<<20, 8<<20)
-	p.chunkBytes = simkit.Pick(d, 200, 4<<10, 64<<10)
-	p.segmentBytes = simkit.Pick[int64](d, 8<<10, 32<<10, 128<<10)
-	p.logBytes = simkit.Pick[int64](d, 64<<10, 1<<20, 16<<20)
-	p.logBatch = simkit.Pick[int64](d, 1<<10, 64<<10, 1<<20)
-	p.logCache = simkit.Pick[int64](d, -1, 16<<10, 1<<20)
-	p.retainEntries = simkit.Pick[uint64](d, 4, 30, 10_000)
-	p.retainBytes = simkit.Pick[uint64](d, 16<<10, 16<<20)
-	p.heartbeatTick = simkit.Pick(d, 1, 1, 2)
+func (p *plan) drawBounds(d world.Draws) {
+	p.batchBytes = world.Pick(d, 1, 512, 16<<10, 256<<10)
+	p.batches = world.Pick(d, 1, 4, 64, 256)
+	p.queueBytes = world.Pick(d, 64<<10, 1<<20, 8<<20)
+	p.calls = world.Pick(d, 8, 64, 4096)
+	p.appendBytes = world.Pick(d, 1, 4<<10, 64<<10, 1<<20)
+	p.inflightMsgs = world.Pick(d, 2, 16, 256)
+	p.inflightBytes = world.Pick(d, 64<<10, 4<<20)
+	p.uncommitted = world.Pick(d, 32<<10, 1<<20, 16<<20)
+	p.applyBytes = world.Pick(d, 1, 16<<10, 1<<20)
+	p.receiveBytes = world.Pick(d, 1<<10, 64<<10, 1<<20, 8<<20)
+	p.linkBytes = world.Pick(d, 64<<10, 1<<20, 8<<20)
+	p.chunkBytes = world.Pick(d, 200, 4<<10, 64<<10)
+	p.segmentBytes = world.Pick[int64](d, 8<<10, 32<<10, 128<<10)
+	p.logBytes = world.Pick[int64](d, 64<<10, 1<<20, 16<<20)
+	p.logBatch = world.Pick[int64](d, 1<<10, 64<<10, 1<<20)
+	p.logCache = world.Pick[int64](d, -1, 16<<10, 1<<20)
+	p.retainEntries = world.Pick[uint64](d, 4, 30, 10_000)
+	p.retainBytes = world.Pick[uint64](d, 16<<10, 16<<20)
+	p.heartbeatTick = world.Pick(d, 1, 1, 2)
 	p.noCheckQuorum = d.Chance(0.2)
-	p.keepEvery = simkit.Pick[uint64](d, 5, 20, 200)
-	p.sessions = session.Limits{Sessions: simkit.Pick(d, 3, 1000, 1000), Results: simkit.Pick(d, 1, 8), ResultBytes: 1 << 10}
+	p.keepEvery = world.Pick[uint64](d, 5, 20, 200)
+	p.sessions = session.Limits{Sessions: world.Pick(d, 3, 1000, 1000), Results: world.Pick(d, 1, 8), ResultBytes: 1 << 10}
 }
 
-func (p *plan) drawCosts(d simkit.Draws) {
+func (p *plan) drawCosts(d world.Draws) {
 	c := &p.costs
 	*c = c.scaled(d.Scale(0.5, 20))
 	c.Sync = d.Span(20*time.Microsecond, 8*time.Millisecond)
@@ -126,12 +126,12 @@ func (p *plan) drawCosts(d simkit.Draws) {
 	c.LinkKiB = d.Span(time.Microsecond, 50*time.Microsecond)
 }
 
-func (p *plan) drawClients(d simkit.Draws) {
+func (p *plan) drawClients(d world.Draws) {
 	p.clients = 2 + d.IntN(5)
 	p.keys = 2 + d.IntN(storeKeys-1)
 	p.think = d.Span(3*time.Millisecond, 100*time.Millisecond)
 	p.smallest = 16
-	p.largest = simkit.Pick[float64](d, 17, 17, 1<<10, 1<<10, 64<<10, 1<<20)
+	p.largest = world.Pick[float64](d, 17, 17, 1<<10, 1<<10, 64<<10, 1<<20)
 	p.deadline = d.Span(100*time.Millisecond, 2*time.Second)
 	if d.Chance(0.3) {
 		p.flood = d.Span(30*time.Millisecond, time.Second)
@@ -140,13 +140,13 @@ func (p *plan) drawClients(d simkit.Draws) {
 
 // drawFaults draws which faults there are: each is absent from about half of
 // the runs, and where it is, anything between rare and relentless.
-func (p *plan) drawFaults(d simkit.Draws) {
+func (p *plan) drawFaults(d world.Draws) {
 	rate, every := d.Rate, d.Every
 	if d.Chance(0.6) {
 		p.drift = d.Scale(0.001, 0.3)
 	}
 	p.loss = rate(0.4, 0.0005, 0.05)
-	p.silent = simkit.Pick(d, 0, 0.5, 1)
+	p.silent = world.Pick(d, 0, 0.5, 1)
 	p.duplicate = rate(0.3, 0.001, 0.1)
 	p.crash = every(0.5, 150*time.Millisecond, 2*time.Second)
 	p.kill = every(0.3, 150*time.Millisecond, 2*time.Second)

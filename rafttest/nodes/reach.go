@@ -3,7 +3,7 @@
 
 package nodes
 
-import "github.com/weftraft/weft/rafttest/internal/simkit"
+import "github.com/weftraft/weft/internal/world"
 
 // Reach counts the events of runs. An event never reached is not tested.
 type Reach struct {
@@ -36,10 +36,10 @@ type Reach struct {
 }
 
 // Add adds the counts of another run.
-func (r *Reach) Add(o Reach) { simkit.AddCounts(r, o) }
+func (r *Reach) Add(o Reach) { world.AddCounts(r, o) }
 
 // Missing names the events not reached.
-func (r Reach) Missing() []string { return simkit.Zeros(r) }
+func (r Reach) Missing() []string { return world.Zeros(r) }
 
 // String lists the counts, some to a line.
-func (r Reach) String() string { return simkit.Table(r) }
+func (r Reach) String() string { return world.Table(r) }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/wire"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // A change of members can stand in a log twice: a member proposes it, hears neither
@@ -30,7 +30,7 @@ type repeats struct {
 	uneven bool
 }
 
-func (p *plan) drawRepeats(d simkit.Draws) {
+func (p *plan) drawRepeats(d world.Draws) {
 	r := &p.repeats
 	if r.every = d.Every(0.3, 100*time.Millisecond, 500*time.Millisecond); r.every == 0 {
 		return
@@ -46,7 +46,7 @@ func (r repeats) keepsMuch(node uint64) bool { return r.uneven && node%2 == 0 }
 
 // deafen has a member propose a change, and keeps all news of the change from its
 // node for a time.
-func (w *world) deafen(g *group) {
+func (w *sim) deafen(g *group) {
 	leader := g.leading()
 	if leader == nil || len(leader.conf().GetVotersOutgoing()) > 0 {
 		return

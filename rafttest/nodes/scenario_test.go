@@ -13,9 +13,9 @@ import (
 	"github.com/weftraft/weft/rawnode/session"
 )
 
-// scenario is a world without faults but those that a test makes.
+// scenario is a run without faults but those that a test makes.
 type scenario struct {
-	*world
+	*sim
 	t *testing.T
 }
 
@@ -33,9 +33,9 @@ func quiet(p *plan) {
 	p.costs.Sync = 200 * time.Microsecond
 }
 
-// newScenario begins a world in which every group has a leader.
+// newScenario begins a run in which every group has a leader.
 func newScenario(t *testing.T, seed uint64, tune func(*plan)) *scenario {
-	s := &scenario{t: t, world: newWorld(seed, Options{tune: func(p *plan) {
+	s := &scenario{t: t, sim: newSim(seed, Options{tune: func(p *plan) {
 		quiet(p)
 		if tune != nil {
 			tune(p)

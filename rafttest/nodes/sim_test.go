@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 
 // runSeeds runs seeds, and hands each result to take until that returns false.
 func runSeeds(first, n uint64, opts Options, take func(Result) (goOn bool)) {
-	simkit.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
+	world.Seeds(first, n, func(seed uint64) Result { return Run(seed, opts) }, take)
 }
 
 func report(r Result) string {
@@ -105,9 +105,9 @@ func TestJoints(t *testing.T) {
 		}
 		return failed < 5
 	})
-	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, simkit.Table(joints.JointCounts), joints.Moments)
+	t.Logf("%d seeds in %v\n%s\n%s\nmoments %v", n, time.Since(begun).Round(time.Millisecond), reached, world.Table(joints.JointCounts), joints.Moments)
 	if n >= 300 && failed == 0 {
-		require.Empty(t, simkit.Zeros(joints.JointCounts), "never reached")
+		require.Empty(t, world.Zeros(joints.JointCounts), "never reached")
 		require.NotContains(t, joints.Moments[:], uint64(0), "moments never reached")
 		for _, of := range []uint64{reached.SnapshotsRestored, reached.Transfers, reached.ChangesDone, reached.Raised, reached.RosterReads, reached.TornWrites} {
 			require.NotZero(t, of)

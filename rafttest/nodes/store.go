@@ -76,9 +76,9 @@ type answer struct {
 	value   uint32     // a get: the value read
 }
 
-// register is a key's value. Its padding is not kept, but counts where the state
+// cell is a key's value. Its padding is not kept, but counts where the state
 // is written or sent.
-type register struct {
+type cell struct {
 	value   uint32
 	padding uint32
 }
@@ -86,7 +86,7 @@ type register struct {
 // store is the state machine of one group at one node: a few registers, the
 // sessions of clients, and the number of commands applied.
 type store struct {
-	registers [storeKeys]register
+	registers [storeKeys]cell
 	sessions  *session.Table
 	applied   uint64
 	noTable   bool // a planted bug: sessions are not looked at
@@ -114,7 +114,7 @@ func (s *store) apply(c command) (answer, error) {
 	case session.Fresh:
 		r := &s.registers[c.key]
 		if a.done = c.verb == verbPut || r.value == c.old; a.done {
-			*r = register{c.value, uint32(c.padding)}
+			*r = cell{c.value, uint32(c.padding)}
 		}
 		result := []byte{0}
 		if a.done {
@@ -163,7 +163,7 @@ func decodeStore(b []byte, limits session.Limits) (*store, error) {
 	s := &store{applied: binary.LittleEndian.Uint64(b)}
 	for i := range s.registers {
 		at := b[8+8*i:]
-		s.registers[i] = register{binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:])}
+		s.registers[i] = cell{binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:])}
 	}
 	rest, bad := b[storeHead:], false
 	var err error

@@ -12,8 +12,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // ErrDown is returned by Propose where the node is dead or paused.
@@ -23,7 +23,7 @@ var ErrDown = errors.New("vnet: the node is down")
 // from several goroutines at a time.
 type Cluster struct {
 	opts   Options
-	agenda simkit.Agenda
+	agenda world.Agenda
 	nodes  []*node
 	logger raft.Logger
 	// leader is who leads, 0: nobody; reign numbers leaders.
@@ -83,7 +83,7 @@ func (c *Cluster) add(i int, hw Node, conf *pb.ConfState) error {
 	n := &node{
 		c: c, id: uint64(i) + 1, index: i, hardware: hw,
 		store: raft.NewMemoryStorage(), applied: begin, mark: begin,
-		draws: simkit.NewDraws(c.opts.Seed, uint64(i)+1),
+		draws: world.NewDraws(c.opts.Seed, uint64(i)+1),
 	}
 	n.disk.n = n
 	n.card = port{

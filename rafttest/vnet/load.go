@@ -13,7 +13,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // LoadOptions say what clients do. Clients propose where the leader is, and
@@ -40,7 +40,7 @@ type LoadOptions struct {
 type Load struct {
 	c       *Cluster
 	opts    LoadOptions
-	draws   simkit.Draws
+	draws   world.Draws
 	tag     uint64 // upper bits of its proposals' numbers
 	begun   uint64
 	payload []byte
@@ -98,9 +98,9 @@ func (c *Cluster) StartLoad(opts LoadOptions) (*Load, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	l := &Load{c: c, opts: opts, draws: simkit.NewDraws(opts.Seed, 1<<32), tag: uint64(len(c.loads)+1) << 48, open: map[uint64]*call{}}
+	l := &Load{c: c, opts: opts, draws: world.NewDraws(opts.Seed, 1<<32), tag: uint64(len(c.loads)+1) << 48, open: map[uint64]*call{}}
 	l.payload = make([]byte, slices.Max(opts.Sizes))
-	noise := simkit.NewDraws(1, 1<<33) // the same in all runs
+	noise := world.NewDraws(1, 1<<33) // the same in all runs
 	for i := 0; i+8 <= len(l.payload); i += 8 {
 		binary.LittleEndian.PutUint64(l.payload[i:], noise.Uint64())
 	}
@@ -142,7 +142,7 @@ func (l *Load) begin() {
 		return
 	}
 	l.begun++
-	o := &call{begun: l.c.Now(), size: simkit.Pick(l.draws, l.opts.Sizes...)}
+	o := &call{begun: l.c.Now(), size: world.Pick(l.draws, l.opts.Sizes...)}
 	id := l.tag | l.begun
 	l.open[id] = o
 	l.propose(id, o)

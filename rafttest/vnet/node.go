@@ -11,8 +11,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
 // node is a core with its surroundings.
@@ -26,7 +26,7 @@ type node struct {
 	disk     disk
 	card     port
 	wires    []*wire // by index of the other node; nil to itself
-	draws    simkit.Draws
+	draws    world.Draws
 
 	// applied is the index of the state machine, digest its state: a checksum
 	// of all applied entries.

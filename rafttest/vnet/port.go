@@ -8,7 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // packet is a message on its way.
@@ -30,7 +30,7 @@ type packet struct {
 // goes on where it was, as with cards that interleave frames of several
 // connections. A port is a node's card, or a link slower than the card.
 type port struct {
-	agenda *simkit.Agenda
+	agenda *world.Agenda
 	rate   float64 // bytes a second; 0: no time at all
 	queue  [classes]fifo
 	bytes  int // of all packets waiting or being sent

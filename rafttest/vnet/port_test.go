@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // A port sends in order of urgency; what is interrupted loses no time.
@@ -20,7 +20,7 @@ func TestPortPriorities(t *testing.T) {
 		size int
 		at   time.Duration
 	}
-	var agenda simkit.Agenda
+	var agenda world.Agenda
 	var got []through
 	p := port{agenda: &agenda, rate: 1000, sent: func(k *packet) { got = append(got, through{k.size, agenda.Now()}) }}
 	put := func(at time.Duration, size int, c class) {
@@ -41,7 +41,7 @@ func TestPortPriorities(t *testing.T) {
 
 // What is left when the rate changes takes the new rate.
 func TestPortRateChanges(t *testing.T) {
-	var agenda simkit.Agenda
+	var agenda world.Agenda
 	var got []time.Duration
 	p := port{agenda: &agenda, rate: 1000, sent: func(*packet) { got = append(got, agenda.Now()) }}
 	p.enqueue(&packet{size: 1000})

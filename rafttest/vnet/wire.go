@@ -8,7 +8,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/internal/world"
 )
 
 // wire is the connection of a node to another, in one direction.
@@ -16,7 +16,7 @@ type wire struct {
 	c        *Cluster
 	from, to *node
 	link     Link
-	draws    simkit.Draws
+	draws    world.Draws
 	// slow sends at the link's rate, if that is less than the card's.
 	slow port
 	// last is when the last message of a class arrives: each keeps its order.
@@ -27,7 +27,7 @@ type wire struct {
 }
 
 func newWire(c *Cluster, from, to *node) *wire {
-	w := &wire{c: c, from: from, to: to, draws: simkit.NewDraws(c.opts.Seed, uint64(from.index)<<8|uint64(to.index)|1<<16)}
+	w := &wire{c: c, from: from, to: to, draws: world.NewDraws(c.opts.Seed, uint64(from.index)<<8|uint64(to.index)|1<<16)}
 	w.slow = port{agenda: &c.agenda, sent: w.fly}
 	return w
 }

@@ -9,19 +9,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
 )
 
-// world is one run.
-type world struct {
-	simkit.Agenda
+// sim is one run.
+type sim struct {
+	world.Agenda
 	story story
 	opts  Options
 	plan  plan
 	// Streams of randomness: for hosts and faults, for the network, for disks,
 	// for clients, for readers and operators of leases.
-	rng, nets, disks, cli, lease simkit.Draws
+	rng, nets, disks, cli, lease world.Draws
 
 	nodes   []*node // by id, from 1
 	groups  []*group
@@ -43,7 +43,7 @@ const mostEvents = 3_000_000
 
 // Run runs the nodes drawn by the seed, and reports the result.
 func Run(seed uint64, opts Options) Result {
-	w := newWorld(seed, opts)
+	w := newSim(seed, opts)
 	w.guard(func() {
 		w.found(seed)
 		w.begin()
@@ -52,8 +52,8 @@ func Run(seed uint64, opts Options) Result {
 	return w.result(seed)
 }
 
-func newWorld(seed uint64, opts Options) *world {
-	w := &world{opts: opts, rng: simkit.NewDraws(seed, 1), nets: simkit.NewDraws(seed, 2), disks: simkit.NewDraws(seed, 3), cli: simkit.NewDraws(seed, 4), lease: simkit.NewDraws(seed, 6)}
+func newSim(seed uint64, opts Options) *sim {
+	w := &sim{opts: opts, rng: world.NewDraws(seed, 1), nets: world.NewDraws(seed, 2), disks: world.NewDraws(seed, 3), cli: world.NewDraws(seed, 4), lease: world.NewDraws(seed, 6)}
 	w.story.out = opts.Trace
 	w.plan = drawPlan(seed, opts)
 	if w.plan.leasing.on {
@@ -63,7 +63,7 @@ func newWorld(seed uint64, opts Options) *world {
 	return w
 }
 
-func (w *world) result(seed uint64) Result {
+func (w *sim) result(seed uint64) Result {
 	for _, n := range w.running() {
 		n.countLeases()
 	}
@@ -78,7 +78,7 @@ func (w *world) result(seed uint64) Result {
 }
 
 // guard makes a panic a finding like any other.
-func (w *world) guard(run func()) {
+func (w *sim) guard(run func()) {
 	defer func() {
 		if x := recover(); x != nil {
 			w.fail(NoFailure, "%v\n%s", x, debug.Stack())
@@ -88,7 +88,7 @@ func (w *world) guard(run func()) {
 }
 
 // found makes nodes and groups, and starts the first members.
-func (w *world) found(seed uint64) {
+func (w *sim) found(seed uint64) {
 	for id := uint64(1); id <= maxNodes; id++ {
 		w.nodes = append(w.nodes, w.newNode(id, seed))
 	}
@@ -101,7 +101,7 @@ func (w *world) found(seed uint64) {
 }
 
 // begin plans what is to happen: faults, clients, and the calm.
-func (w *world) begin() {
+func (w *sim) begin() {
 	w.beginFaults()
 	for _, g := range w.groups {
 		for range w.plan.clients {
@@ -111,7 +111,7 @@ func (w *world) begin() {
 	w.At(w.plan.duration, w.calm)
 }
 
-func (w *world) run() {
+func (w *sim) run() {
 	for w.failure == nil && (w.finale == nil || !w.finale.done) {
 		w.next()
 	}
@@ -119,7 +119,7 @@ func (w *world) run() {
 }
 
 // next lets the next event happen.
-func (w *world) next() {
+func (w *sim) next() {
 	w.events++
 	if w.events > mostEvents {
 		w.fail(Liveness, "%d events, and no end", w.events)
@@ -130,7 +130,7 @@ func (w *world) next() {
 
 // until runs until a condition holds. The result is false if the condition does
 // not hold within a time.
-func (w *world) until(limit time.Duration, so func() bool) bool {
+func (w *sim) until(limit time.Duration, so func() bool) bool {
 	end := w.Now() + limit
 	for w.failure == nil && !so() {
 		if w.Now() >= end {
@@ -142,7 +142,7 @@ func (w *world) until(limit time.Duration, so func() bool) bool {
 	return w.failure == nil
 }
 
-func (w *world) node(id uint64) *node {
+func (w *sim) node(id uint64) *node {
 	if id == 0 || id > uint64(len(w.nodes)) {
 		return nil
 	}
@@ -150,16 +150,16 @@ func (w *world) node(id uint64) *node {
 }
 
 // running returns the nodes whose process runs, paused or not.
-func (w *world) running() []*node {
+func (w *sim) running() []*node {
 	return slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool { return !n.up })
 }
 
-func (w *world) tell(node uint64, format string, args ...any) {
+func (w *sim) tell(node uint64, format string, args ...any) {
 	w.story.tell(w.Now(), node, fmt.Sprintf(format, args...))
 }
 
 // fail records the first invariant that does not hold; the run ends.
-func (w *world) fail(invariant, format string, args ...any) {
+func (w *sim) fail(invariant, format string, args ...any) {
 	if w.failure != nil {
 		return
 	}

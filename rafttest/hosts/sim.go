@@ -13,19 +13,20 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"github.com/weftraft/weft/internal/world"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
-	"github.com/weftraft/weft/rafttest/internal/simkit"
+	"github.com/weftraft/weft/rafttest/internal/register"
 )
 
-// world is a run.
-type world struct {
-	simkit.Agenda
+// sim is a run.
+type sim struct {
+	world.Agenda
 	opts Options
 	plan plan
 	// Streams of randomness, so that more draws from a stream leave the others
 	// alone.
-	faults, net, clients simkit.Draws
+	faults, net, clients world.Draws
 
 	machines []*machine // by id, from 1
 	links    [maxMachines + 1][maxMachines + 1]link
@@ -44,9 +45,9 @@ type world struct {
 	err     error
 }
 
-func newWorld(seed uint64, opts Options) *world {
-	draw := func(stream uint64) simkit.Draws { return simkit.NewDraws(seed, stream) }
-	w := &world{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
+func newSim(seed uint64, opts Options) *sim {
+	draw := func(stream uint64) world.Draws { return world.NewDraws(seed, stream) }
+	w := &sim{opts: opts, plan: drawPlan(draw(1)), faults: draw(2), net: draw(3), clients: draw(4)}
 	w.check.w = w
 	if w.rush = drawRush(draw(6), opts); opts.Rush {
 		w.plan.churnEvery = 0
@@ -60,8 +61,8 @@ func newWorld(seed uint64, opts Options) *world {
 // Run runs a seed. It sets the reader of crypto/rand, because upstream's
 // library draws from the reader: one run at a time.
 func Run(seed uint64, opts Options) Result {
-	w := newWorld(seed, opts)
-	defer seedEntropy(simkit.NewDraws(seed, 5))()
+	w := newSim(seed, opts)
+	defer seedEntropy(world.NewDraws(seed, 5))()
 	w.say(0, "plan: %+v", w.plan)
 	if opts.Rush {
 		w.say(0, "changes at once: every %v, reports first %v", w.rush.every, w.rush.reportsFirst)
@@ -94,7 +95,7 @@ func Run(seed uint64, opts Options) Result {
 }
 
 // found makes the first members, with the same state.
-func (w *world) found() {
+func (w *sim) found() {
 	conf := &pb.ConfState{}
 	for id := range uint64(w.plan.founders) {
 		conf.Voters = append(conf.Voters, id+1)
@@ -104,7 +105,7 @@ func (w *world) found() {
 	}
 }
 
-func (w *world) addMachine(d *disk) *machine {
+func (w *sim) addMachine(d *disk) *machine {
 	m := &machine{w: w, id: uint64(len(w.machines) + 1), disk: d, lib: w.opts.Library}
 	if w.roll.w != nil {
 		m.lib = w.target()
@@ -114,7 +115,7 @@ func (w *world) addMachine(d *disk) *machine {
 }
 
 // runUntil lets time pass until an instant, or until done.
-func (w *world) runUntil(t time.Duration, done func() bool) bool {
+func (w *sim) runUntil(t time.Duration, done func() bool) bool {
 	for w.err == nil && (done == nil || !done()) {
 		if !w.Step(t) {
 			return done != nil && done()
@@ -124,14 +125,14 @@ func (w *world) runUntil(t time.Duration, done func() bool) bool {
 }
 
 // fail ends the run.
-func (w *world) fail(format string, args ...any) {
+func (w *sim) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf("at %v: %w", w.Now(), fmt.Errorf(format, args...))
 		w.say(0, "%v", w.err)
 	}
 }
 
-func (w *world) say(id uint64, format string, args ...any) {
+func (w *sim) say(id uint64, format string, args ...any) {
 	if w.opts.Trace != nil {
 		fmt.Fprintf(w.opts.Trace, "%10.3f n%d %s\n", float64(w.Now())/float64(time.Millisecond), id, fmt.Sprintf(format, args...))
 	}
@@ -142,7 +143,7 @@ type broken struct{ what error }
 
 // guard runs a part of a process. What a host or a core cannot bear ends the
 // run.
-func (w *world) guard(id uint64, f func()) {
+func (w *sim) guard(id uint64, f func()) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -156,7 +157,7 @@ func (w *world) guard(id uint64, f func()) {
 }
 
 // live returns the machines that are members, as far as the operator knows.
-func (w *world) live() (ms []*machine) {
+func (w *sim) live() (ms []*machine) {
 	for _, m := range w.machines {
 		if !m.gone {
 			ms = append(ms, m)
@@ -166,7 +167,7 @@ func (w *world) live() (ms []*machine) {
 }
 
 // leader returns the process that leads in the latest term, or nil.
-func (w *world) leader() process {
+func (w *sim) leader() process {
 	var p process
 	term := uint64(0)
 	for _, m := range w.machines {
@@ -182,7 +183,7 @@ func (w *world) leader() process {
 
 // checker holds what must be true of all members at once.
 type checker struct {
-	w *world
+	w *sim
 	// leaders is the leader of each term.
 	leaders map[uint64]uint64
 	// applied is what stands at each index: its term, and a checksum.
@@ -279,21 +280,21 @@ const lagTime = 3 * time.Second
 
 // access is a client's operation on a key.
 type access struct {
-	simkit.Access
+	register.Access
 	key byte
 }
 
 // checkHistory checks that the clients' history is linearizable.
-func (w *world) checkHistory() {
+func (w *sim) checkHistory() {
 	for key := range byte(keys) {
 		var ops []access
 		for _, a := range w.history {
-			if a.key == key && (a.Known || a.Kind != simkit.Read) {
+			if a.key == key && (a.Known || a.Kind != register.Read) {
 				ops = append(ops, a)
 			}
 		}
 		w.reach.Histories++
-		if !simkit.Linearizable(ops, func(a access) simkit.Access { return a.Access }) {
+		if !register.Linearizable(ops, func(a access) register.Access { return a.Access }) {
 			w.fail("what clients saw of key %d is not linearizable", key)
 			return
 		}
@@ -302,7 +303,7 @@ func (w *world) checkHistory() {
 
 // finale ends the faults. The group must then elect a leader, answer at each
 // member, and come to one state.
-func (w *world) finale() {
+func (w *sim) finale() {
 	w.say(0, "calm")
 	w.calm = true
 	for i := range w.links {
@@ -339,14 +340,14 @@ func (w *world) finale() {
 
 // askAll puts and gets through each member, again and again, until each has
 // answered both.
-func (w *world) askAll() (answered func() bool) {
+func (w *sim) askAll() (answered func() bool) {
 	type question struct {
 		m    *machine
 		done bool
 	}
 	var questions []*question
 	for i, m := range w.live() {
-		for _, kind := range []simkit.Kind{simkit.Write, simkit.Read} {
+		for _, kind := range []register.Kind{register.Write, register.Read} {
 			q := &question{m: m}
 			questions = append(questions, q)
 			var ask func()
@@ -369,7 +370,7 @@ func (w *world) askAll() (answered func() bool) {
 }
 
 // agree reports whether all members have one state and nothing on the way.
-func (w *world) agree() bool {
+func (w *sim) agree() bool {
 	var first *replica
 	for _, m := range w.live() {
 		if m.lazy && m.proc == nil {
@@ -390,7 +391,7 @@ func (w *world) agree() bool {
 }
 
 // describe says where each member is.
-func (w *world) describe() (text string) {
+func (w *sim) describe() (text string) {
 	for _, m := range w.live() {
 		if m.proc == nil {
 			text += fmt.Sprintf(" n%d down;", m.id)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simkit
+package register
 
 import (
 	"math"
@@ -49,11 +49,11 @@ func Linearizable[O any](ops []O, access func(O) Access) bool {
 		}
 		history = append(history, porcupine.Operation{ClientId: a.Client, Input: a, Call: a.Call, Return: a.Return})
 	}
-	return porcupine.CheckOperations(register, history)
+	return porcupine.CheckOperations(model, history)
 }
 
-// register is the model: what each access finds, and leaves behind.
-var register = porcupine.Model{
+// model is the register: what each access finds, and leaves behind.
+var model = porcupine.Model{
 	Init: func() any { return uint32(0) },
 	Step: func(state, in, _ any) (bool, any) {
 		value, a := state.(uint32), in.(Access)
