@@ -165,7 +165,7 @@ func TestIdentity(t *testing.T) {
 			require.NoError(t, err)
 			c.URIs = append(c.URIs, uri)
 		}
-		return IdentityOf(&c)
+		return identityOf(&c)
 	}
 	got, err := parse("spiffe://other/name", id.URI().String())
 	require.NoError(t, err, "names for other programs are left alone")
@@ -191,7 +191,7 @@ func FuzzIdentity(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if id, err := IdentityOf(&x509.Certificate{URIs: []*url.URL{uri}}); err == nil {
+		if id, err := identityOf(&x509.Certificate{URIs: []*url.URL{uri}}); err == nil {
 			require.Equal(t, uri.String(), id.URI().String())
 		}
 	})

@@ -40,8 +40,8 @@ func ValidFor(d time.Duration) Validity {
 	return Validity{NotBefore: now.Add(-time.Hour), NotAfter: now.Add(d)}
 }
 
-// NewAuthority makes an authority with a new key.
-func NewAuthority(name string, v Validity) (*Authority, error) {
+// newAuthority makes an authority with a new key.
+func newAuthority(name string, v Validity) (*Authority, error) {
 	key, serial, err := newKey()
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func Generate(dir string, v Validity, subjects ...Subject) error {
 func authority(dir string, v Validity) (*Authority, error) {
 	certName, keyName := filepath.Join(dir, caFile), filepath.Join(dir, caKeyFile)
 	if missing(certName) && missing(keyName) {
-		ca, err := NewAuthority("Weft", v)
+		ca, err := newAuthority("Weft", v)
 		if err != nil {
 			return nil, err
 		}

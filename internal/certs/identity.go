@@ -33,9 +33,9 @@ func (id Identity) String() string {
 	return fmt.Sprintf("node %d of cluster %d", id.Node, id.Cluster)
 }
 
-// IdentityOf returns which node a certificate names. It must name exactly one.
+// identityOf returns which node a certificate names. It must name exactly one.
 // Whether to believe it is for [Credentials.Verify] to say.
-func IdentityOf(cert *x509.Certificate) (Identity, error) {
+func identityOf(cert *x509.Certificate) (Identity, error) {
 	var found []Identity
 	for _, uri := range cert.URIs {
 		if uri.Scheme != scheme {
@@ -80,7 +80,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUs
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
 		return Identity{}, fmt.Errorf("%w: %s", ErrInvalid, explain(err, leaf, now))
 	}
-	return IdentityOf(leaf)
+	return identityOf(leaf)
 }
 
 // explain says in words of our own why a certificate is not believed.

@@ -18,7 +18,7 @@ func told(digests ...Digest) *Difference {
 	var c Comparison
 	c.Begin(9, Check{Voters: []uint64{1, 2, 3}})
 	for _, d := range digests {
-		d.Format, d.Check = Format, 9
+		d.Format, d.Check = format, 9
 		c.Answer(d)
 	}
 	return c.Difference()
@@ -68,11 +68,11 @@ func TestVerdicts(t *testing.T) {
 
 func TestDigestsOfOtherChecksAndFormatsAreLeftOut(t *testing.T) {
 	var c Comparison
-	require.False(t, c.Answer(Digest{Format: Format, Check: 0, Node: 1}), "there was no check yet")
+	require.False(t, c.Answer(Digest{Format: format, Check: 0, Node: 1}), "there was no check yet")
 	c.Begin(9, Check{Voters: []uint64{1}})
-	require.False(t, c.Answer(Digest{Format: Format, Check: 8, Node: 1}))
-	require.False(t, c.Answer(Digest{Format: Format + 1, Check: 9, Node: 1}))
-	require.True(t, c.Answer(Digest{Format: Format, Check: 9, Node: 1}))
+	require.False(t, c.Answer(Digest{Format: format, Check: 8, Node: 1}))
+	require.False(t, c.Answer(Digest{Format: format + 1, Check: 9, Node: 1}))
+	require.True(t, c.Answer(Digest{Format: format, Check: 9, Node: 1}))
 }
 
 func TestDifferenceIsSettled(t *testing.T) {
@@ -81,13 +81,13 @@ func TestDifferenceIsSettled(t *testing.T) {
 	c.Begin(9, Check{Voters: []uint64{1, 2, 3}})
 	for _, node := range []uint64{1, 2, 3} {
 		require.False(t, c.Settles(before), "not all have answered")
-		c.Answer(Digest{Format: Format, Check: 9, Node: node, State: sum(7)})
+		c.Answer(Digest{Format: format, Check: 9, Node: node, State: sum(7)})
 	}
 	require.True(t, c.Settles(before))
 	require.False(t, c.Settles(nil))
 	c.Begin(12, Check{Voters: []uint64{1, 2, 3}})
 	for _, node := range []uint64{1, 2, 3} {
-		c.Answer(Digest{Format: Format, Check: 12, Node: node, From: 9})
+		c.Answer(Digest{Format: format, Check: 12, Node: node, From: 9})
 	}
 	require.False(t, c.Settles(before), "equal results do not make states equal")
 	c.Begin(15, Check{Voters: []uint64{1, 2, 4}})

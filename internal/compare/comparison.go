@@ -19,8 +19,8 @@ type Check struct {
 	Voters []uint64 `json:"voters"`
 }
 
-// Format is that of the sums in a Digest. Sums of different formats are not compared.
-const Format = 1
+// format is that of the sums in a Digest. Sums of different formats are not compared.
+const format = 1
 
 // Digest is what a replica says at a check.
 type Digest struct {
@@ -36,7 +36,7 @@ type Digest struct {
 
 // Digest returns what a replica says of a window that ends at a check, without the state's sum.
 func (w *Window) Digest(node, check uint64) Digest {
-	return Digest{Format: Format, Check: check, Node: node, From: w.from, Results: w.sum}
+	return Digest{Format: format, Check: check, Node: node, From: w.from, Results: w.sum}
 }
 
 // maxReplicas bounds the digests and voters of a check, as commands are not trusted to be sane.
@@ -113,7 +113,7 @@ func (c *Comparison) Begin(index uint64, check Check) {
 
 // Answer takes a digest, and reports whether it is news: of the present check, and the node's first.
 func (c *Comparison) Answer(d Digest) (news bool) {
-	if _, twice := c.answers[d.Node]; twice || c.answers == nil || d.Check != c.check || d.Format != Format || len(c.answers) == maxReplicas {
+	if _, twice := c.answers[d.Node]; twice || c.answers == nil || d.Check != c.check || d.Format != format || len(c.answers) == maxReplicas {
 		return false
 	}
 	c.answers[d.Node] = d

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// DefaultPatience is how long, or up to twice as long, Open waits for room on a full
+	// defaultPatience is how long, or up to twice as long, Open waits for room on a full
 	// disk.
-	DefaultPatience = 5 * time.Second
+	defaultPatience = 5 * time.Second
 	// closePatience is the same for Close: the log has all that is not flushed.
 	closePatience = time.Second
 	// stuckPatience is how long, or up to twice as long, Open and Close wait for a disk that
@@ -42,7 +42,7 @@ type DatabaseOptions struct {
 	// Dir is the database's directory. The parent directory exists, or is made.
 	Dir string
 	// Patience is how long, or up to twice as long, Open waits for room; Close waits for
-	// as long or for a second, whichever is less. 0 means DefaultPatience.
+	// as long or for a second, whichever is less. 0 means defaultPatience.
 	Patience time.Duration
 	// Closed is wrapped by errors after Close, Locked by those of a directory that is in
 	// use, Interrupted by those of a Writer whose host has ended.
@@ -74,7 +74,7 @@ type Database[S Store] struct {
 // write through the file system of the gate.
 func Open[S Store](o DatabaseOptions, open func(*Gate) (S, error)) (*Database[S], error) {
 	if o.Patience == 0 {
-		o.Patience = DefaultPatience
+		o.Patience = defaultPatience
 	}
 	d := &Database[S]{Gate: New(o.Options), opts: o}
 	var err error
@@ -142,7 +142,7 @@ func MakeDir(fs vfs.FS, dir string, full error) error {
 			err = errors.Join(parent.Sync(), parent.Close())
 		}
 	}
-	if NoRoom(err) {
+	if noRoom(err) {
 		err = fmt.Errorf("%w: %w", full, err)
 	}
 	if err != nil {

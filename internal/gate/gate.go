@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// DefaultRetry is how often what found no room on the disk is tried again.
-const DefaultRetry = 200 * time.Millisecond
+// defaultRetry is how often what found no room on the disk is tried again.
+const defaultRetry = 200 * time.Millisecond
 
 // Options configures a gate.
 type Options struct {
-	// Retry is the time between two tries of what finds no room; 0 means DefaultRetry.
+	// Retry is the time between two tries of what finds no room; 0 means defaultRetry.
 	Retry time.Duration
 	// Logf is told when room ends and comes, and of a failure. Required.
 	Logf func(format string, args ...any)
@@ -63,7 +63,7 @@ type Gate struct {
 // New returns an open gate.
 func New(o Options) *Gate {
 	if o.Retry == 0 {
-		o.Retry = DefaultRetry
+		o.Retry = defaultRetry
 	}
 	if o.Mark == nil {
 		o.Mark = func(err error) error { return err }
@@ -81,8 +81,8 @@ func (g *Gate) Written() uint64 { return g.written.Load() }
 // 0, and the second stays as it is, the disk does not answer.
 func (g *Gate) Progress() (pending int64, ended uint64) { return g.pending.Load(), g.ended.Load() }
 
-// NoRoom reports whether an error is one that goes away when files are removed.
-func NoRoom(err error) bool {
+// noRoom reports whether an error is one that goes away when files are removed.
+func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
@@ -93,7 +93,7 @@ func (g *Gate) do(what string, op func() error) error {
 	waits := false
 	for {
 		err := g.once(op)
-		if !NoRoom(err) {
+		if !noRoom(err) {
 			if waits {
 				g.unstick()
 			}

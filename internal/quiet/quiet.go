@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// A pause between two lines of a kind begins at FirstPause and doubles up to
-// MaxPause.
+// A pause between two lines of a kind begins at firstPause and doubles up to
+// maxPause.
 const (
-	FirstPause = time.Second
-	MaxPause   = 10 * time.Minute
+	firstPause = time.Second
+	maxPause   = 10 * time.Minute
 )
 
 // Log logs lines of several kinds. The first line of a kind is logged at once, and
 // begins a pause. Lines within the pause are counted. The first line behind the
 // pause is logged with that count, as left_out, and begins a pause twice as long. A
-// kind of which nothing came for MaxPause begins anew.
+// kind of which nothing came for maxPause begins anew.
 //
 // A kind is remembered for as long as the Log is, so there must be few of them: a
 // reason or a known peer, not an address or a text. The zero value is ready. The
@@ -71,13 +71,13 @@ func (l *Log[Kind]) due(kind Kind, now time.Time) (leftOut uint64, due bool) {
 	silent := now.Sub(r.seen)
 	r.seen = now
 	switch {
-	case silent >= MaxPause:
-		r.pause = FirstPause
+	case silent >= maxPause:
+		r.pause = firstPause
 	case now.Before(r.next):
 		r.leftOut++
 		return 0, false
 	default:
-		r.pause = min(2*r.pause, MaxPause)
+		r.pause = min(2*r.pause, maxPause)
 	}
 	r.next = now.Add(r.pause)
 	leftOut, r.leftOut = r.leftOut, 0

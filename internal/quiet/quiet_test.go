@@ -58,7 +58,7 @@ func TestKindThatWasSilentBeginsAnew(t *testing.T) {
 	var l Log[string]
 	start := time.Unix(1e9, 0)
 	flood(&l, start, time.Millisecond, 20*time.Second) // the pause is 16 s
-	logged, leftOut := flood(&l, start.Add(20*time.Second+MaxPause), time.Millisecond, 2*time.Second)
+	logged, leftOut := flood(&l, start.Add(20*time.Second+maxPause), time.Millisecond, 2*time.Second)
 	require.Equal(t, []time.Duration{0, time.Second}, logged)
 	require.Greater(t, leftOut, uint64(1000), "what was left out before is not forgotten")
 }

@@ -26,7 +26,7 @@ func prepare(dir string) error {
 	}
 	root, err := os.ReadFile(filepath.Join(dir, rootFile))
 	if err != nil || !strings.HasPrefix(string(root), generated) {
-		return fmt.Errorf("%w, and what it holds is no shim: %s; name a new directory", ErrNotEmpty, dir)
+		return fmt.Errorf("%w, and what it holds is no shim: %s; name a new directory", errNotEmpty, dir)
 	}
 	for _, e := range entries {
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {

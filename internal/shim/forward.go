@@ -42,7 +42,7 @@ func forward(theirs, ours *api) ([]byte, error) {
 			}
 			d, ok := ours.decls[name]
 			if !ok || d.kind != kind {
-				return nil, fmt.Errorf("%w: %s %s", ErrMissing, kind, name)
+				return nil, fmt.Errorf("%w: %s %s", errMissing, kind, name)
 			}
 			if err := d.print(&body, name, ours, imports); err != nil {
 				return nil, err

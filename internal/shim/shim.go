@@ -73,11 +73,11 @@ const (
 const placeholderVersion = "v0.0.0-00010101000000-000000000000"
 
 var (
-	// ErrNotEmpty is returned for a target directory that holds something else
+	// errNotEmpty is returned for a target directory that holds something else
 	// than an earlier shim.
-	ErrNotEmpty = errors.New("shim: directory is not empty")
-	// ErrMissing is returned when Weft lacks a name that upstream exports.
-	ErrMissing = errors.New("shim: name missing from Weft")
+	errNotEmpty = errors.New("shim: directory is not empty")
+	// errMissing is returned when Weft lacks a name that upstream exports.
+	errMissing = errors.New("shim: name missing from Weft")
 )
 
 // Options say where a shim goes and what it is made from.

@@ -155,7 +155,7 @@ func TestForwardRefuses(t *testing.T) {
 	}
 	theirs, ours := pair(t, "package raft\ntype Rand int", "package raft")
 	_, err := forward(theirs, ours)
-	require.ErrorIs(t, err, ErrMissing)
+	require.ErrorIs(t, err, errMissing)
 }
 
 func TestTargetDirectory(t *testing.T) {
@@ -163,7 +163,7 @@ func TestTargetDirectory(t *testing.T) {
 	require.NoError(t, prepare(filepath.Join(dir, "new", "deep")))
 
 	mine := write(t, dir, "work/notes.txt", "irreplaceable")
-	require.ErrorIs(t, prepare(filepath.Dir(mine)), ErrNotEmpty)
+	require.ErrorIs(t, prepare(filepath.Dir(mine)), errNotEmpty)
 	require.Equal(t, "irreplaceable", read(t, mine))
 
 	earlier := filepath.Dir(write(t, dir, "shim/"+rootFile, generated+"\npackage raft\n"))

@@ -134,8 +134,8 @@ func decodeLogEnd(d *decoder) LogEnd {
 
 func decodeFirst(d *decoder) (b First) {
 	n := d.uvarint()
-	if n == 0 || n > MaxFirst {
-		d.fail("%d first members, want 1 to %d", n, MaxFirst)
+	if n == 0 || n > maxFirst {
+		d.fail("%d first members, want 1 to %d", n, maxFirst)
 	}
 	last := uint64(0)
 	for range n {
@@ -176,17 +176,17 @@ func decodeBody(k Kind, d *decoder) (Body, error) {
 			d.fail("outcome %d", v.Outcome)
 		}
 		body = v
-	case KindTransfer:
+	case kindTransfer:
 		body = Transfer{Term: d.uvarint(), Transferee: d.uvarint()}
-	case KindChunk:
+	case kindChunk:
 		body = decodeChunk(d)
-	case KindChunkStatus:
+	case kindChunkStatus:
 		body = ChunkStatus{Stream: d.uvarint(), OK: d.bool(), Reason: d.text()}
 	case KindFirst:
 		body = decodeFirst(d)
 	case KindLogEnd:
 		body = decodeLogEnd(d)
-	case KindNote:
+	case kindNote:
 		body = Note{Data: d.bytes()}
 	}
 	if d.err == nil && len(d.b) > 0 {

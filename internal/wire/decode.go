@@ -75,8 +75,8 @@ func (d *decoder) bytes() []byte {
 
 func (d *decoder) text() string {
 	v := d.view()
-	if len(v) > MaxReasonLen {
-		d.fail("a text of %d bytes, the limit is %d", len(v), MaxReasonLen)
+	if len(v) > maxReasonLen {
+		d.fail("a text of %d bytes, the limit is %d", len(v), maxReasonLen)
 		return ""
 	}
 	return string(v)

@@ -79,8 +79,8 @@ func (e *encoder) bytes(b []byte) {
 }
 
 func (e *encoder) text(s string) {
-	if len(s) > MaxReasonLen {
-		s = s[:MaxReasonLen]
+	if len(s) > maxReasonLen {
+		s = s[:maxReasonLen]
 	}
 	e.bytes([]byte(s))
 }

@@ -19,8 +19,8 @@ const (
 	// MaxHelloLen bounds the payload of a hello and its answer, so that a
 	// stranger cannot make a node set memory aside.
 	MaxHelloLen = 4 << 10
-	// MaxReasonLen bounds texts in messages; longer ones are cut.
-	MaxReasonLen = 1 << 10
+	// maxReasonLen bounds texts in messages; longer ones are cut.
+	maxReasonLen = 1 << 10
 	// DefaultMaxFrame is a frame limit for messages of a few megabytes.
 	DefaultMaxFrame = 64 << 20
 	// MaxFrame bounds frame limits.
@@ -36,8 +36,8 @@ type FrameType uint8
 // The frame types.
 const (
 	FrameMessages FrameType = 1 + iota
-	FrameHello
-	FrameAnswer
+	frameHello
+	frameAnswer
 	endOfFrameTypes
 )
 
@@ -85,15 +85,15 @@ func parseHeader(b []byte) (Header, error) {
 // buf or a larger buffer. The payload is valid until buf is used again. An error of r
 // is returned unchanged; io.EOF only before the first byte.
 func ReadFrame(r io.Reader, want FrameType, limit int, buf []byte) (payload []byte, err error) {
-	h, err := ReadHeader(r, want, limit)
+	h, err := readHeader(r, want, limit)
 	if err != nil {
 		return nil, err
 	}
 	return h.ReadPayload(r, buf)
 }
 
-// ReadHeader reads the header of a frame, as ReadFrame does.
-func ReadHeader(r io.Reader, want FrameType, limit int) (Header, error) {
+// readHeader reads the header of a frame, as ReadFrame does.
+func readHeader(r io.Reader, want FrameType, limit int) (Header, error) {
 	var head [HeaderLen]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return Header{}, err
@@ -101,7 +101,7 @@ func ReadHeader(r io.Reader, want FrameType, limit int) (Header, error) {
 	return ParseHeader(head[:], want, limit)
 }
 
-// ParseHeader is ReadHeader for HeaderLen bytes that have been read.
+// ParseHeader is readHeader for HeaderLen bytes that have been read.
 func ParseHeader(b []byte, want FrameType, limit int) (Header, error) {
 	h, err := parseHeader(b)
 	switch {

@@ -18,7 +18,7 @@ type Hello struct {
 
 // Answer is the other end's word on a Hello.
 type Answer struct {
-	Refused string // empty if accepted; at most MaxReasonLen bytes
+	Refused string // empty if accepted; at most maxReasonLen bytes
 	Kinds   Kinds  // understood by the answering node, and taken from the dialer
 	// Capabilities are the answering node's further abilities.
 	Capabilities Capabilities
@@ -44,14 +44,14 @@ func (h Hello) Write(w io.Writer) error {
 	e.byte(byte(h.Class))
 	e.uvarint(uint64(h.Kinds))
 	e.uvarint(uint64(h.Capabilities))
-	_, err := f.writeTo(w, FrameHello)
+	_, err := f.writeTo(w, frameHello)
 	return err
 }
 
 // ReadHello reads a hello. Bytes behind the known fields are ignored, so that later
 // versions can add fields.
 func ReadHello(r io.Reader) (Hello, error) {
-	payload, err := ReadFrame(r, FrameHello, MaxHelloLen, nil)
+	payload, err := ReadFrame(r, frameHello, MaxHelloLen, nil)
 	if err != nil {
 		return Hello{}, err
 	}
@@ -68,13 +68,13 @@ func (a Answer) Write(w io.Writer) error {
 	f.enc.text(a.Refused)
 	f.enc.uvarint(uint64(a.Kinds))
 	f.enc.uvarint(uint64(a.Capabilities))
-	_, err := f.writeTo(w, FrameAnswer)
+	_, err := f.writeTo(w, frameAnswer)
 	return err
 }
 
 // ReadAnswer reads the answer to a hello.
 func ReadAnswer(r io.Reader) (Answer, error) {
-	payload, err := ReadFrame(r, FrameAnswer, MaxHelloLen, nil)
+	payload, err := ReadFrame(r, frameAnswer, MaxHelloLen, nil)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -24,9 +24,9 @@ import (
 const (
 	// MaxEntries bounds the entries in one message.
 	MaxEntries = 1 << 17
-	// MaxObjectBytes bounds the memory, in bytes, of the objects of one decoded
+	// maxObjectBytes bounds the memory, in bytes, of the objects of one decoded
 	// message, beside its payloads.
-	MaxObjectBytes = 32 << 20
+	maxObjectBytes = 32 << 20
 
 	// entryBytes is about the memory of an entry without its data: the object, the
 	// pointer to the object, and the rounding of its data.
@@ -37,10 +37,10 @@ const (
 	responseFactor = 128
 	memberFactor   = 24
 
-	countedFrom = MaxObjectBytes / responseFactor
+	countedFrom = maxObjectBytes / responseFactor
 )
 
-// ErrMemory says that decoding the message would exceed MaxObjectBytes.
+// ErrMemory says that decoding the message would exceed maxObjectBytes.
 var ErrMemory = errors.New("wire: a message would take too much memory")
 
 const tagSnapshotData = 8*1 + 2
@@ -52,8 +52,8 @@ func checkMemory(b []byte) (entries int, err error) {
 		return 0, nil
 	}
 	objects, entries := objectBytes(b)
-	if objects > MaxObjectBytes {
-		return 0, fmt.Errorf("%w: a Raft message of %d bytes with %d entries: %d bytes for its objects, the bound is %d", ErrMemory, len(b), entries, objects, MaxObjectBytes)
+	if objects > maxObjectBytes {
+		return 0, fmt.Errorf("%w: a Raft message of %d bytes with %d entries: %d bytes for its objects, the bound is %d", ErrMemory, len(b), entries, objects, maxObjectBytes)
 	}
 	return entries, nil
 }

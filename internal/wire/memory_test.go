@@ -52,7 +52,7 @@ func hostile() map[string][]byte {
 	bodies := map[string][]byte{}
 	for name, b := range raft {
 		bodies[name] = payloadOf(KindRaft, b)
-		bodies["chunk with "+name] = payloadOf(KindChunk, append(protowire.AppendBytes([]byte{chunkHeader, 1, 0, 0}, b), 0))
+		bodies["chunk with "+name] = payloadOf(kindChunk, append(protowire.AppendBytes([]byte{chunkHeader, 1, 0, 0}, b), 0))
 	}
 	return bodies
 }
@@ -66,7 +66,7 @@ func TestHostileMessageIsRefusedBeforeItTakesMemory(t *testing.T) {
 				var err error
 				took := allocated(func() { _, err = decode(payload, func(Message) {}) })
 				require.ErrorIs(t, err, ErrMemory)
-				require.ErrorContains(t, err, fmt.Sprint(MaxObjectBytes))
+				require.ErrorContains(t, err, fmt.Sprint(maxObjectBytes))
 				require.Less(t, took, uint64(64<<10))
 			}
 		})
@@ -98,7 +98,7 @@ func TestLargestHonestMessagesPass(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.Equal(t, c.entries, entries)
-			require.LessOrEqual(t, took, uint64(c.entries*(c.size+c.size/4+16)+MaxObjectBytes), "the data, rounded up, and the objects")
+			require.LessOrEqual(t, took, uint64(c.entries*(c.size+c.size/4+16)+maxObjectBytes), "the data, rounded up, and the objects")
 		})
 	}
 }

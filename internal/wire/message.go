@@ -47,12 +47,12 @@ const (
 	KindRaft        Kind = 1 + iota // Raft
 	KindProposal                    // Proposal
 	KindVerdict                     // Verdict
-	KindTransfer                    // Transfer
-	KindChunk                       // Chunk
-	KindChunkStatus                 // ChunkStatus
+	kindTransfer                    // Transfer
+	kindChunk                       // Chunk
+	kindChunkStatus                 // ChunkStatus
 	KindFirst                       // First
 	KindLogEnd                      // LogEnd
-	KindNote                        // Note
+	kindNote                        // Note
 	endOfKinds
 )
 
@@ -209,7 +209,7 @@ type Verdict struct {
 	Index   uint64 // of the entry, if accepted; if busy, a later boot of the origin's, or 0
 	Term    uint64 // the leader's, or the refusing node's
 	Leader  uint64 // the leader known to the refusing node, or 0
-	Reason  string // in words, about the proposal; at most MaxReasonLen bytes
+	Reason  string // in words, about the proposal; at most maxReasonLen bytes
 }
 
 // Transfer asks the leader to hand leadership to Transferee.
@@ -236,13 +236,13 @@ type Chunk struct {
 type ChunkStatus struct {
 	Stream uint64
 	OK     bool
-	Reason string // why not, if not OK; at most MaxReasonLen bytes
+	Reason string // why not, if not OK; at most maxReasonLen bytes
 }
 
 // First lists the first members of a group. Two nodes with different lists do not
 // belong to one group, whatever the group's number is.
 type First struct {
-	Members []uint64 // ascending; 1 to MaxFirst members, without 0
+	Members []uint64 // ascending; 1 to maxFirst members, without 0
 }
 
 // LogEnd asks a member where its log ends, for a quorum read, or answers. An answer has
@@ -259,18 +259,18 @@ type LogEnd struct {
 // No group of Raft takes part: Message.Group is a number that the two programs agree on.
 type Note struct{ Data []byte }
 
-// MaxFirst is how many first members a First can have.
-const MaxFirst = 1000
+// maxFirst is how many first members a First can have.
+const maxFirst = 1000
 
 func (Raft) kind() Kind        { return KindRaft }
 func (Proposal) kind() Kind    { return KindProposal }
 func (Verdict) kind() Kind     { return KindVerdict }
-func (Transfer) kind() Kind    { return KindTransfer }
-func (Chunk) kind() Kind       { return KindChunk }
-func (ChunkStatus) kind() Kind { return KindChunkStatus }
+func (Transfer) kind() Kind    { return kindTransfer }
+func (Chunk) kind() Kind       { return kindChunk }
+func (ChunkStatus) kind() Kind { return kindChunkStatus }
 func (First) kind() Kind       { return KindFirst }
 func (LogEnd) kind() Kind      { return KindLogEnd }
-func (Note) kind() Kind        { return KindNote }
+func (Note) kind() Kind        { return kindNote }
 
 func (b Raft) class() Class {
 	switch b.GetType() {

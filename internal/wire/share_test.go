@@ -51,7 +51,7 @@ func TestLargePayloadsAreNotCopied(t *testing.T) {
 		var f Frame
 		f.AppendMessage(m)
 		pieces := f.Messages()
-		require.Len(t, pieces, map[Kind]int{KindRaft: 3, KindProposal: 2, KindChunk: 2}[m.Kind()])
+		require.Len(t, pieces, map[Kind]int{KindRaft: 3, KindProposal: 2, kindChunk: 2}[m.Kind()])
 		require.Same(t, &largePart(body)[0], &pieces[1][0], "%v", m.Kind())
 
 		payload, err := ReadFrame(bytes.NewReader(bytes.Join(pieces, nil)), FrameMessages, MaxFrame, nil)

@@ -136,7 +136,7 @@ func TestRoundTrip(t *testing.T) {
 
 // A list of first members that nobody would write is no message.
 func TestBadFirstMembers(t *testing.T) {
-	for _, members := range [][]uint64{nil, {0}, {2, 1}, {2, 2}, make([]uint64, MaxFirst+1)} {
+	for _, members := range [][]uint64{nil, {0}, {2, 1}, {2, 2}, make([]uint64, maxFirst+1)} {
 		var f Frame
 		f.Reset()
 		f.AppendMessage(Message{From: 1, To: 2, Body: First{Members: members}})
@@ -178,7 +178,7 @@ func TestUnknownKindsAreLeftOut(t *testing.T) {
 	unknown, err := DecodeMessages(payload, func(m Message) { kinds = append(kinds, m.Kind()) })
 	require.NoError(t, err)
 	require.Equal(t, 1, unknown)
-	require.Equal(t, []Kind{KindChunkStatus}, kinds)
+	require.Equal(t, []Kind{kindChunkStatus}, kinds)
 }
 
 func TestHelloAndAnswer(t *testing.T) {
@@ -192,10 +192,10 @@ func TestHelloAndAnswer(t *testing.T) {
 	require.NoError(t, a.Write(&b))
 	answer, err := ReadAnswer(&b)
 	require.NoError(t, err)
-	require.Equal(t, a.Refused[:MaxReasonLen], answer.Refused)
+	require.Equal(t, a.Refused[:maxReasonLen], answer.Refused)
 	require.Equal(t, a.Kinds, answer.Kinds)
 	require.True(t, answer.Capabilities.Has(4) && answer.Capabilities.Has(5) && !answer.Capabilities.Has(6))
-	require.True(t, AllKinds.Has(KindRaft) && AllKinds.Has(KindChunkStatus) && !AllKinds.Has(0) && !AllKinds.Has(endOfKinds) && !AllKinds.Has(200))
+	require.True(t, AllKinds.Has(KindRaft) && AllKinds.Has(kindChunkStatus) && !AllKinds.Has(0) && !AllKinds.Has(endOfKinds) && !AllKinds.Has(200))
 }
 
 // Each byte of a frame is covered: by the header's fields or the checksum.
@@ -221,9 +221,9 @@ func TestCutFrames(t *testing.T) {
 	}
 	_, err = ReadFrame(bytes.NewReader(frame), FrameMessages, len(frame)-HeaderLen-1, nil)
 	require.ErrorIs(t, err, ErrTooLarge)
-	_, err = ReadFrame(bytes.NewReader(frame), FrameHello, 1<<20, nil)
+	_, err = ReadFrame(bytes.NewReader(frame), frameHello, 1<<20, nil)
 	require.ErrorIs(t, err, ErrFrame)
-	_, err = ReadFrame(strings.NewReader("GET / HTTP/1.1\r\n\r\n"), FrameHello, 1<<20, nil)
+	_, err = ReadFrame(strings.NewReader("GET / HTTP/1.1\r\n\r\n"), frameHello, 1<<20, nil)
 	require.ErrorIs(t, err, ErrFrame)
 	require.ErrorContains(t, err, "is this a Weft peer?")
 }
@@ -291,13 +291,13 @@ func FuzzHello(f *testing.F) {
 			return bytes.NewReader(append(b, payload...))
 		}
 		var out bytes.Buffer
-		if h, err := ReadHello(frame(FrameHello)); err == nil {
+		if h, err := ReadHello(frame(frameHello)); err == nil {
 			require.NoError(t, h.Write(&out))
 			again, err := ReadHello(&out)
 			require.NoError(t, err)
 			require.Equal(t, h, again)
 		}
-		if a, err := ReadAnswer(frame(FrameAnswer)); err == nil {
+		if a, err := ReadAnswer(frame(frameAnswer)); err == nil {
 			require.NoError(t, a.Write(&out))
 			again, err := ReadAnswer(&out)
 			require.NoError(t, err)
@@ -310,7 +310,7 @@ func FuzzHello(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	f.Add(encode(f, samples()))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		for _, typ := range []FrameType{FrameMessages, FrameHello, FrameAnswer} {
+		for _, typ := range []FrameType{FrameMessages, frameHello, frameAnswer} {
 			r := bytes.NewReader(stream)
 			for {
 				if _, err := ReadFrame(r, typ, 1<<20, nil); err != nil {

@@ -22,7 +22,7 @@ import (
 // core is a process: a RawNode on a disk, and a host that does at once what the core
 // asks for, unless the host is slow.
 type core struct {
-	s     *Scenario
+	s     *scenario
 	id    uint64
 	clock *clock
 	store store
@@ -106,13 +106,13 @@ func (silent) Error(...any)            {}
 func (silent) Errorf(string, ...any)   {}
 
 // start begins a process on what a disk has.
-func start(s *Scenario, id uint64, boots int, d *image, now time.Duration) (*core, error) {
+func start(s *scenario, id uint64, boots int, d *image, now time.Duration) (*core, error) {
 	c := &core{s: s, id: id, clock: &clock{now}, disk: *d, tear: -1}
 	c.store = store{d.storage(), c}
 	c.host = host{boots: boots, applied: d.base, conf: d.conf}
 	cfg := &raft.Config{
 		ID: id, ElectionTick: s.ElectionTick, HeartbeatTick: 1, Storage: c.store, Applied: d.base,
-		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, PreVote: true, StepDownOnRemoval: true, AsyncStorageWrites: s.Host == Threads, ConfChangesFirst: s.Host == AppliesFirst, CheckQuorum: s.CheckQuorum || s.Leases,
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, PreVote: true, StepDownOnRemoval: true, AsyncStorageWrites: s.Host == threads, ConfChangesFirst: s.Host == appliesFirst, CheckQuorum: s.CheckQuorum || s.Leases,
 		Logger: newSilent(), Rand: patience(id),
 	}
 	if s.Level > 0 {
@@ -195,7 +195,7 @@ func (c *core) work() {
 		switch {
 		case c.mayApply():
 			c.apply()
-		case c.host.unreported && (c.s.Host == ReportsFirst || len(c.host.queue) == 0):
+		case c.host.unreported && (c.s.Host == reportsFirst || len(c.host.queue) == 0):
 			c.host.unreported = false
 			c.rn.Advance(raft.Ready{})
 		case !c.host.unreported && c.rn.HasReady():
@@ -210,7 +210,7 @@ func (c *core) work() {
 
 // ready does what a Ready asks for, apart from what is to be applied.
 func (c *core) ready(rd raft.Ready) {
-	if c.s.Host == Threads {
+	if c.s.Host == threads {
 		for _, m := range rd.Messages {
 			c.thread(m)
 		}
@@ -266,7 +266,7 @@ func (c *core) hand(ents []*pb.Entry) {
 
 // mayApply reports whether the next step of the host is to apply an entry.
 func (c *core) mayApply() bool {
-	if len(c.host.queue) == 0 || c.s.Host == ReportsFirst && c.host.unreported {
+	if len(c.host.queue) == 0 || c.s.Host == reportsFirst && c.host.unreported {
 		return false
 	}
 	return !c.slow || c.host.queue[0].GetType() == pb.EntryNormal
@@ -283,7 +283,7 @@ func (c *core) apply() {
 		c.host.conf = c.rn.ApplyConfChange(cc)
 		c.edge.changes = true
 	}
-	if c.s.Host != Threads {
+	if c.s.Host != threads {
 		return
 	}
 	if m := c.host.applies[0]; m.GetEntries()[len(m.GetEntries())-1].GetIndex() == e.GetIndex() {

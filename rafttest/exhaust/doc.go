@@ -24,7 +24,7 @@
 // so on. Few deviations are enough for most bugs, and between deviations a path is as long
 // as it needs to be. A scenario with Orders delivers the messages of a round in every
 // order, at no cost; without, messages for one receiver arrive in order of sender and time.
-// Scenarios bound each kind of deviation, and ticks, as well (Scenario.Most). Nothing goes
+// scenarios bound each kind of deviation, and ticks, as well (scenario.Most). Nothing goes
 // wrong before a message that the scenario calls dull, such as a heartbeat.
 //
 // # Folding

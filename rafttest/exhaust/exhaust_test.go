@@ -21,16 +21,16 @@ var (
 
 // TestNothingIsWrongInAnyScenario explores all scenarios. With -v it prints what was covered.
 func TestNothingIsWrongInAnyScenario(t *testing.T) {
-	for _, s := range Scenarios {
+	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
-			bounds := Bounds{Deviations: *deviations, States: *states, Time: *lasting}
+			bounds := bounds{Deviations: *deviations, States: *states, Time: *lasting}
 			if testing.Short() {
 				bounds.States = 2000
 			}
 			if *progress {
 				bounds.Progress = os.Stderr
 			}
-			r := Explore(s, bounds)
+			r := explore(s, bounds)
 			t.Log(r)
 			if r.Wrong != "" {
 				t.Fatalf("VIOLATION %s\n%s", r.Wrong, r.Path)
@@ -45,7 +45,7 @@ func TestNothingIsWrongInAnyScenario(t *testing.T) {
 // that comes to another state has a choice of its own, which no path of an exploration
 // repeats.
 func TestNodeIsAFunctionOfItsInputs(t *testing.T) {
-	for _, s := range Scenarios {
+	for _, s := range scenarios {
 		x := explored(s, 1000)
 		for _, st := range x.states {
 			if st.up {
@@ -59,7 +59,7 @@ func TestNodeIsAFunctionOfItsInputs(t *testing.T) {
 // gives a core that went the second way the inputs that the first was given.
 func TestStatesThatAreFoldedBehaveAlike(t *testing.T) {
 	compared := 0
-	for _, s := range Scenarios {
+	for _, s := range scenarios {
 		x := explored(s, 1000)
 		for _, before := range x.states {
 			for in, e := range before.edges {
@@ -86,8 +86,8 @@ func TestStatesThatAreFoldedBehaveAlike(t *testing.T) {
 }
 
 // explored returns an exploration of so many states.
-func explored(s *Scenario, states int) *explorer {
-	return run(s, Bounds{Deviations: 1, States: states})
+func explored(s *scenario, states int) *explorer {
+	return run(s, bounds{Deviations: 1, States: states})
 }
 
 // alone returns a new core in a state.

@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/raft"
 )
 
-// Bounds limit an exploration.
-type Bounds struct {
+// bounds limit an exploration.
+type bounds struct {
 	// Deviations is how often in a path something happens that need not: see the package's
 	// comment.
 	Deviations int
@@ -25,8 +25,8 @@ type Bounds struct {
 	Progress io.Writer
 }
 
-// Result says what an exploration covered.
-type Result struct {
+// result says what an exploration covered.
+type result struct {
 	// States is how many worlds were expanded, Transitions how many acts were carried out,
 	// Depth how many acts the longest path has.
 	States, Transitions, Depth int
@@ -45,7 +45,7 @@ type Result struct {
 }
 
 // String returns the result in a line.
-func (r Result) String() string {
+func (r result) String() string {
 	rate := float64(r.States) / max(r.Took.Seconds(), 1e-9)
 	return fmt.Sprintf("%d states, %d transitions, depth %d, %d ends, %d states of nodes, complete to %d deviations, %.1fs, %.0f states/s",
 		r.States, r.Transitions, r.Depth, r.Ends, r.Nodes, r.Deviations, r.Took.Seconds(), rate)
@@ -67,7 +67,7 @@ func (p place) act() act { return act{deed: p.deed, arg: p.arg, keep: p.keep, sl
 // explorer goes through worlds in order of their deviations, and expands each once.
 type explorer struct {
 	*automata
-	bounds Bounds
+	bounds bounds
 	began  time.Time
 	// seen is the prints of worlds that were reached, places where.
 	seen   map[uint64]struct{}
@@ -77,13 +77,13 @@ type explorer struct {
 	// because that takes less memory and little time: all states of its nodes are known.
 	open [][]uint32
 	live map[uint64]struct{} // worlds from which the group is known to go on
-	r    Result
+	r    result
 }
 
-// Explore explores a scenario.
-func Explore(s *Scenario, bounds Bounds) Result { return run(s, bounds).r }
+// explore explores a scenario.
+func explore(s *scenario, bounds bounds) result { return run(s, bounds).r }
 
-func run(s *Scenario, bounds Bounds) *explorer {
+func run(s *scenario, bounds bounds) *explorer {
 	x := &explorer{automata: newAutomata(s), bounds: bounds, began: time.Now(), seen: map[uint64]struct{}{}, live: map[uint64]struct{}{}}
 	x.open = make([][]uint32, bounds.Deviations+1)
 	root, wrong := x.prepare()

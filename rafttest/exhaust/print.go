@@ -33,7 +33,7 @@ var left = map[reflect.Type]bool{
 	reflect.TypeFor[silent]():                 true,
 	reflect.TypeFor[*core]():                  true,
 	reflect.TypeFor[raft.Config]():            true,
-	reflect.TypeFor[*Scenario]():              true,
+	reflect.TypeFor[*scenario]():              true,
 	reflect.TypeFor[protoimpl.MessageState](): true,
 }
 

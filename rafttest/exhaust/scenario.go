@@ -12,8 +12,8 @@ import (
 	"github.com/weftraft/weft/leases"
 )
 
-// Scenario is a group, how it begins, and what may happen to it.
-type Scenario struct {
+// scenario is a group, how it begins, and what may happen to it.
+type scenario struct {
 	Name string
 	// Voters are the first members. Nodes is how many nodes there are; those that are no
 	// members have an empty disk.
@@ -35,11 +35,11 @@ type Scenario struct {
 
 	// Before is what happens before the exploration begins, with all messages delivered
 	// after each step.
-	Before []Step
+	Before []step
 	// Changes are the changes of the members that wishes are about.
 	Changes []Change
 	// Wishes are what operators and clients ask for, in this order.
-	Wishes []Wish
+	Wishes []wish
 
 	// Splits are the ways in which the group may be split.
 	Splits [][]uint64
@@ -55,13 +55,13 @@ type Scenario struct {
 // Host is how a host is built.
 type Host uint8
 
-// The hosts. AppliesFirst applies what is committed before Advance, so that a slow one does
-// nothing more; ReportsFirst calls Advance before ApplyConfChange, as etcd's leader does;
-// Threads writes and applies asynchronously (raft.Config.AsyncStorageWrites).
+// The hosts. appliesFirst applies what is committed before Advance, so that a slow one does
+// nothing more; reportsFirst calls Advance before ApplyConfChange, as etcd's leader does;
+// threads writes and applies asynchronously (raft.Config.AsyncStorageWrites).
 const (
-	AppliesFirst Host = iota
-	ReportsFirst
-	Threads
+	appliesFirst Host = iota
+	reportsFirst
+	threads
 )
 
 // Change is a change of the members, as pb.ConfChangesFromString reads it.
@@ -83,8 +83,8 @@ func (c Change) V2() *pb.ConfChangeV2 {
 	return cc
 }
 
-// Wish is an input that a client or an operator gives a node.
-type Wish struct {
+// wish is an input that a client or an operator gives a node.
+type wish struct {
 	kind kind
 	arg  int
 	// At is the node; 0: the leader of the highest term.
@@ -93,13 +93,13 @@ type Wish struct {
 
 // Wishes of each kind.
 
-func propose(name int) Wish  { return Wish{kind: inPropose, arg: name} }
-func change(number int) Wish { return Wish{kind: inChange, arg: number} }
-func campaign(node int) Wish { return Wish{kind: inCampaign, At: node} }
-func transfer(to int) Wish   { return Wish{kind: inTransfer, arg: to} }
-func compact(node int) Wish  { return Wish{kind: inCompact, At: node} }
-func (w Wish) at(n int) Wish { w.At = n; return w }
-func (w Wish) String() string {
+func propose(name int) wish  { return wish{kind: inPropose, arg: name} }
+func change(number int) wish { return wish{kind: inChange, arg: number} }
+func campaign(node int) wish { return wish{kind: inCampaign, At: node} }
+func transfer(to int) wish   { return wish{kind: inTransfer, arg: to} }
+func compact(node int) wish  { return wish{kind: inCompact, At: node} }
+func (w wish) at(n int) wish { w.At = n; return w }
+func (w wish) String() string {
 	what := map[kind]string{inPropose: "propose %d", inChange: "change %d", inCampaign: "campaign", inTransfer: "transfer to %d", inCompact: "compact"}[w.kind]
 	if w.kind != inCampaign && w.kind != inCompact {
 		what = fmt.Sprintf(what, w.arg)
@@ -110,28 +110,28 @@ func (w Wish) String() string {
 	return fmt.Sprintf("%s at node %d", what, w.At)
 }
 
-// Step is a step of a beginning: an act, a wish, a power failure in the next write of
+// step is a step of a beginning: an act, a wish, a power failure in the next write of
 // entries from the leader at a node, or a host that applies changes no more.
-type Step struct {
+type step struct {
 	act  act
-	wish *Wish
+	wish *wish
 	tear int
 	slow int
 }
 
-func say(w Wish) Step              { return Step{wish: &w} }
-func split(nodes ...uint64) Step   { return Step{act: act{deed: actSplit, arg: mask(nodes)}} }
-func heal() Step                   { return Step{act: act{deed: actHeal}} }
-func crash(node int) Step          { return Step{act: act{deed: actCrash, arg: uint8(node - 1)}} }
-func restart(node int) Step        { return Step{act: act{deed: actStart, arg: uint8(node - 1)}} }
-func slow(node int) Step           { return Step{slow: node} }
-func tear(node int) Step           { return Step{tear: node} }
-func beat() Step                   { return Step{act: act{deed: actBeat}} }
-func beats(n int) []Step           { return slices.Repeat([]Step{beat()}, n) }
-func steps(lists ...[]Step) []Step { return slices.Concat(lists...) }
+func say(w wish) step              { return step{wish: &w} }
+func split(nodes ...uint64) step   { return step{act: act{deed: actSplit, arg: mask(nodes)}} }
+func heal() step                   { return step{act: act{deed: actHeal}} }
+func crash(node int) step          { return step{act: act{deed: actCrash, arg: uint8(node - 1)}} }
+func restart(node int) step        { return step{act: act{deed: actStart, arg: uint8(node - 1)}} }
+func slow(node int) step           { return step{slow: node} }
+func tear(node int) step           { return step{tear: node} }
+func beat() step                   { return step{act: act{deed: actBeat}} }
+func beats(n int) []step           { return slices.Repeat([]step{beat()}, n) }
+func steps(lists ...[]step) []step { return slices.Concat(lists...) }
 
 // elected is a beginning in which a node leads, and knows what the others can do.
-func elected(node int) []Step { return append([]Step{say(campaign(node))}, beats(3)...) }
+func elected(node int) []step { return append([]step{say(campaign(node))}, beats(3)...) }
 
 // prepare returns the world in which the exploration begins, or what is wrong.
 func (x *explorer) prepare() (*world, string) {

@@ -100,7 +100,7 @@ type handed struct {
 
 // automata knows all states and messages that were reached, and what each input does.
 type automata struct {
-	s        *Scenario
+	s        *scenario
 	states   map[uint64]*state
 	messages map[string]*message
 	printer  printer
@@ -109,7 +109,7 @@ type automata struct {
 	given    int      // inputs given to cores for the first time
 }
 
-func newAutomata(s *Scenario) *automata {
+func newAutomata(s *scenario) *automata {
 	return &automata{s: s, states: map[uint64]*state{}, messages: map[string]*message{},
 		printer: newPrinter()}
 }

@@ -46,12 +46,12 @@ type world struct {
 // deed is the kind of an act.
 type deed uint8
 
-// The acts. Those with a budget of their own come first: see Scenario.
+// The acts. Those with a budget of their own come first: see scenario.
 const (
 	actLate    deed = iota // the first message of the round is held back
 	actCrash               // the process of a node ends
 	actTorn                // power fails while a node writes what the first message of the round brings
-	actSplit               // the group is split: see Scenario.Splits
+	actSplit               // the group is split: see scenario.Splits
 	actSlow                // the host of a node does not apply the change of the members that it is handed
 	actEarly               // the next wish is uttered, time passes, or a late message arrives, while messages are under way
 	actBeat                // time passes, and ends with a tick at each node
@@ -184,7 +184,7 @@ func (w *world) slowed(x act) int {
 }
 
 // slower returns the act with a slow host, if the act made a host apply a change.
-func (s *Scenario) slower(before, after *world, x act) (act, bool) {
+func (s *scenario) slower(before, after *world, x act) (act, bool) {
 	possible := after.changes && s.left(before, actSlow) && !x.slow && (x.deed == actDeliver || x.deed == actRelease || x.deed == actStart)
 	x.slow, x.cost = true, x.cost+1
 	return x, possible
@@ -274,7 +274,7 @@ func (w *world) leader() int {
 }
 
 // utter carries out a wish.
-func (a *automata) utter(w *world, wish Wish) {
+func (a *automata) utter(w *world, wish wish) {
 	i := wish.At - 1
 	if wish.At == 0 {
 		i = w.leader()
@@ -285,7 +285,7 @@ func (a *automata) utter(w *world, wish Wish) {
 }
 
 // possible reports whether a wish can be uttered.
-func (w *world) possible(wish Wish) bool {
+func (w *world) possible(wish wish) bool {
 	if wish.At == 0 {
 		return w.leader() >= 0
 	}
@@ -293,7 +293,7 @@ func (w *world) possible(wish Wish) bool {
 }
 
 // dull reports whether a message is one of those before which nothing goes wrong.
-func (s *Scenario) dull(m *message) bool {
+func (s *scenario) dull(m *message) bool {
 	switch m.pb.GetType() {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp:
 		return true
@@ -306,7 +306,7 @@ func (s *Scenario) dull(m *message) bool {
 }
 
 // acts returns what may happen in a world: first what costs nothing.
-func (s *Scenario) acts(w *world) []act {
+func (s *scenario) acts(w *world) []act {
 	var list []act
 	add := func(x act) { list = append(list, x) }
 	wish := int(w.done) < len(s.Wishes) && w.possible(s.Wishes[w.done])
@@ -376,11 +376,11 @@ func (s *Scenario) acts(w *world) []act {
 	return list
 }
 
-func (s *Scenario) left(w *world, d deed) bool { return int(w.used[d]) < s.Most[d] }
+func (s *scenario) left(w *world, d deed) bool { return int(w.used[d]) < s.Most[d] }
 
 // torn adds the ways in which power may fail while the entries of the first message are
 // written.
-func (s *Scenario) torn(w *world, add func(act)) {
+func (s *scenario) torn(w *world, add func(act)) {
 	m := w.round[0].pb
 	if !s.left(w, actTorn) || m.GetType() != pb.MsgApp {
 		return

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Difference is a point at which the two libraries behaved differently, or at which a library
+// difference is a point at which the two libraries behaved differently, or at which a library
 // changed a value after handing it out.
-type Difference struct {
+type difference struct {
 	// Seed reproduces the schedule; Call is the number of the call that showed the difference.
 	Seed, Call uint64
 	// What names the difference in a few words.
@@ -27,7 +27,7 @@ type Difference struct {
 }
 
 // Error returns all fields, over many lines.
-func (d *Difference) Error() string {
+func (d *difference) Error() string {
 	return fmt.Sprintf("seed %d, call %d: %s\n%s\nlast calls:\n  %s",
 		d.Seed, d.Call, d.What, d.Detail, strings.Join(d.Trace, "\n  "))
 }

@@ -120,7 +120,7 @@ func (c tamperedCore) ready() ready {
 // at once flaws that are easy to miss.
 func TestHarness(t *testing.T) {
 	for seed := uint64(1); seed <= 30; seed++ {
-		if r := Run(seed, Options{Steps: 1500, swap: &[2]library{upstream{}, upstream{}}}); r.Difference != nil {
+		if r := run(seed, options{Steps: 1500, swap: &[2]library{upstream{}, upstream{}}}); r.Difference != nil {
 			t.Errorf("upstream differs from itself: %v", r.Difference)
 		}
 	}
@@ -158,7 +158,7 @@ func TestHarness(t *testing.T) {
 		found := uint64(0)
 		for seed := uint64(1); seed <= 20 && found == 0; seed++ {
 			old = nil
-			r := Run(seed, Options{Steps: 1500, swap: &[2]library{upstream{}, tampered{flaw: flaw}}})
+			r := run(seed, options{Steps: 1500, swap: &[2]library{upstream{}, tampered{flaw: flaw}}})
 			if r.Difference != nil {
 				found = seed
 			}

@@ -33,13 +33,13 @@ const (
 // seeds that once found a difference, and of new seeds, which the report of a difference names. See
 // README.md.
 func TestLockstep(t *testing.T) {
-	tally, calls, start := Tally{}, uint64(0), time.Now()
+	tally, calls, start := tally{}, uint64(0), time.Now()
 	failed := 0
 	run := func(seed uint64) {
 		if failed >= 5 || failed > 0 && *firstOnly {
 			return // enough to look at
 		}
-		r := Run(seed, Options{Steps: *steps, Tally: tally})
+		r := run(seed, options{Steps: *steps, Tally: tally})
 		calls += r.Calls
 		if r.Difference != nil {
 			failed++
@@ -72,7 +72,7 @@ func TestLockstep(t *testing.T) {
 		return
 	}
 	t.Logf("covered:%v", tally)
-	if missing := tally.Missing(Required()); len(missing) > 0 {
+	if missing := tally.Missing(required()); len(missing) > 0 {
 		t.Errorf("these are no longer covered: %s", strings.Join(missing, "; "))
 	}
 	if calls < leastCalls && fixed >= usualSeeds {
@@ -105,9 +105,9 @@ func listedSeeds(t *testing.T) (seeds []uint64) {
 // TestReproducible shows that a schedule depends only on its seed.
 func TestReproducible(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
-		a, b := Tally{}, Tally{}
-		ra := Run(seed, Options{Steps: 1000, Tally: a})
-		rb := Run(seed, Options{Steps: 1000, Tally: b})
+		a, b := tally{}, tally{}
+		ra := run(seed, options{Steps: 1000, Tally: a})
+		rb := run(seed, options{Steps: 1000, Tally: b})
 		if ra.Calls != rb.Calls || a.String() != b.String() {
 			t.Errorf("seed %d: %d calls, then %d; tallies equal: %t", seed, ra.Calls, rb.Calls, a.String() == b.String())
 		}

@@ -22,7 +22,7 @@ import (
 // calls while a host holds the exported mutex: then both answer, or both wait until the mutex is
 // free. The results are equal in every byte, after the call and at the end.
 func TestMemoryStorage(t *testing.T) {
-	tally, calls := Tally{}, uint64(0)
+	tally, calls := tally{}, uint64(0)
 	for seed := uint64(1); seed <= 400; seed++ {
 		n, d := runMemory(seed, 300, tally)
 		calls += n
@@ -65,7 +65,7 @@ type memoryOp struct {
 	draw   func(*memoryRun) func(side int, mem memory, h *fingerprint) error
 }
 
-func runMemory(seed uint64, steps int, tally Tally) (calls uint64, d *Difference) {
+func runMemory(seed uint64, steps int, tally tally) (calls uint64, d *difference) {
 	s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream{}, weft{}}, tally: tally}
 	s.plan.maxPayload = 30
 	for _, lib := range s.libs {

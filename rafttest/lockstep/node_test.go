@@ -24,7 +24,7 @@ var (
 // time: after each call all goroutines come to rest before the next call. Node serves its channels
 // in random order, so no step leaves Node two calls to choose from.
 func TestNode(t *testing.T) {
-	tally, calls, failed := Tally{}, uint64(0), 0
+	tally, calls, failed := tally{}, uint64(0), 0
 	start := time.Now()
 	run := func(seed uint64) {
 		if failed >= 5 || failed > 0 && *firstOnly {
@@ -95,7 +95,7 @@ type blockedCall struct {
 }
 
 // runNodes runs a schedule in a bubble.
-func runNodes(t *testing.T, seed uint64, steps int, tally Tally) (calls uint64, d *Difference) {
+func runNodes(t *testing.T, seed uint64, steps int, tally tally) (calls uint64, d *difference) {
 	installEntropy()
 	synctest.Test(t, func(*testing.T) {
 		s := &schedule{chance: newChance(seed), seed: seed, libs: [2]library{upstream{}, weft{}}, tally: tally}

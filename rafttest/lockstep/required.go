@@ -9,9 +9,9 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// Required returns the rows of a tally that the schedules of a test run must have hit, so that a
+// required returns the rows of a tally that the schedules of a test run must have hit, so that a
 // harness which no longer reaches a state fails.
-func Required() []string {
+func required() []string {
 	rows := make([]string, 0, 200)
 	for _, op := range ops {
 		rows = append(rows, op.row)

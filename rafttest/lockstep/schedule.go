@@ -29,7 +29,7 @@ type schedule struct {
 	island map[uint64]bool
 	ledger ledger
 	safety safety
-	tally  Tally
+	tally  tally
 
 	// call counts the calls made on both sides.
 	call  uint64
@@ -41,27 +41,27 @@ type schedule struct {
 	doomed *member
 }
 
-// Options configure Run.
-type Options struct {
+// options configure run.
+type options struct {
 	// Steps is the number of steps of a schedule; each step makes a call or a few calls.
 	Steps int
-	// Tally, if not nil, counts the covered cases.
-	Tally Tally
+	// tally, if not nil, counts the covered cases.
+	Tally tally
 	// swap replaces the libraries, for tests of the harness.
 	swap *[2]library
 }
 
-// Result is the outcome of a schedule.
-type Result struct {
+// result is the outcome of a schedule.
+type result struct {
 	// Calls is the number of calls that were made on both sides and compared.
 	Calls uint64
-	// Difference is the first difference, or nil.
-	Difference *Difference
+	// difference is the first difference, or nil.
+	Difference *difference
 }
 
-// Run runs the schedule of a seed. Two calls of Run must not overlap, because both libraries draw
-// from crypto/rand.Reader, which Run replaces for the process.
-func Run(seed uint64, o Options) (result Result) {
+// run runs the schedule of a seed. Two calls of run must not overlap, because both libraries draw
+// from crypto/rand.Reader, which run replaces for the process.
+func run(seed uint64, o options) (result result) {
 	installEntropy()
 	s := &schedule{
 		chance: newChance(seed),
@@ -73,7 +73,7 @@ func Run(seed uint64, o Options) (result Result) {
 		s.libs = *o.swap
 	}
 	if s.tally == nil {
-		s.tally = Tally{}
+		s.tally = tally{}
 	}
 	for _, lib := range s.libs {
 		lib.setLogger(silence{})
@@ -81,7 +81,7 @@ func Run(seed uint64, o Options) (result Result) {
 	defer func() {
 		result.Calls = s.call
 		if p := recover(); p != nil {
-			d, ok := p.(*Difference)
+			d, ok := p.(*difference)
 			if !ok {
 				panic(p) // a mistake of the harness
 			}
@@ -149,7 +149,7 @@ func (s *schedule) watch(m *member, what string, now func(side int) func() finge
 
 // fail ends the schedule with a difference.
 func (s *schedule) fail(what, detail string) {
-	panic(&Difference{Seed: s.seed, Call: s.call, What: what, Detail: detail, Trace: s.trace.lines(s.libs[0])})
+	panic(&difference{Seed: s.seed, Call: s.call, What: what, Detail: detail, Trace: s.trace.lines(s.libs[0])})
 }
 
 // differ ends the schedule with two values that differ.
@@ -173,7 +173,7 @@ func (o outcome) String() string {
 func attempt(side int, f func(side int) error) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			var d *Difference
+			var d *difference
 			if err, ok := p.(error); ok && errors.As(err, &d) {
 				panic(p)
 			}

@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// Tally counts the cases that schedules have covered: a row is a group and a name.
-type Tally map[string]int
+// tally counts the cases that schedules have covered: a row is a group and a name.
+type tally map[string]int
 
 // Hit adds 1 to a row.
-func (t Tally) Hit(row string) { t[row]++ }
+func (t tally) Hit(row string) { t[row]++ }
 
 // Add adds the counts of another tally.
-func (t Tally) Add(other Tally) {
+func (t tally) Add(other tally) {
 	for row, n := range other {
 		t[row] += n
 	}
 }
 
 // Missing returns the rows that were never hit.
-func (t Tally) Missing(rows []string) []string {
+func (t tally) Missing(rows []string) []string {
 	var out []string
 	for _, row := range rows {
 		if t[row] == 0 {
@@ -35,7 +35,7 @@ func (t Tally) Missing(rows []string) []string {
 }
 
 // String returns a table: a line for each group, with names and counts.
-func (t Tally) String() string {
+func (t tally) String() string {
 	var b strings.Builder
 	group, width := "", 0
 	for _, row := range slices.Sorted(maps.Keys(t)) {

@@ -83,7 +83,7 @@ func TestEveryValueIsLookedFor(t *testing.T) {
 	strange := maps.Clone(have)
 	strange["p/9"] = nil
 	require.ErrorContains(t, l.compare(strange), "1 keys are there that nobody put")
-	require.ErrorIs(t, l.compare(strange), ErrLost)
+	require.ErrorIs(t, l.compare(strange), errLost)
 }
 
 // TestValuesDifferEverywhere checks that two values have no eight bytes in common at the same
@@ -101,14 +101,14 @@ func TestValuesDifferEverywhere(t *testing.T) {
 func TestClientsStopAtTheirBounds(t *testing.T) {
 	l := &load{size: maxBytes / 8}
 	now := time.Now()
-	for made := range Least {
+	for made := range least {
 		require.True(t, l.more(made, now.Add(-time.Hour)), "so many in any case")
 	}
-	require.False(t, l.more(Least, now.Add(-time.Hour)), "the time is over")
+	require.False(t, l.more(least, now.Add(-time.Hour)), "the time is over")
 	for l.puts < 8 {
-		require.True(t, l.more(Least, now.Add(time.Hour)))
+		require.True(t, l.more(least, now.Add(time.Hour)))
 	}
-	require.False(t, l.more(Least, now.Add(time.Hour)), "these are the bytes")
+	require.False(t, l.more(least, now.Add(time.Hour)), "these are the bytes")
 }
 
 func TestQuantileAndMedian(t *testing.T) {
@@ -195,7 +195,7 @@ func TestRowsOutliveARun(t *testing.T) {
 	require.Len(t, s.Rows, 3)
 
 	_, err = OpenStore(path, Circumstances{Rounds: 4, Network: netlab.Relay})
-	require.ErrorIs(t, err, ErrOther)
+	require.ErrorIs(t, err, errOther)
 	require.ErrorContains(t, err, path)
 	s, err = OpenStore("", at)
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ type Config struct {
 	Clients []int
 	Rounds  int
 	// Time is the time for which clients begin calls. A bound of bytes may end this time earlier,
-	// and a client that has not made Least calls continues after its end.
+	// and a client that has not made least calls continues after its end.
 	Time time.Duration
 	// Others is the share of the machine's processors, 0 to 1. If other processes use more, the
 	// measurement is made again.
@@ -55,9 +55,9 @@ type Config struct {
 const (
 	// LeastRounds is the least number of rounds whose medians may become a page.
 	LeastRounds = 5
-	// Least is the least number of calls of each client.
-	Least = 3
-	// maxBytes is the payload of a measurement, unless Least needs more.
+	// least is the least number of calls of each client.
+	least = 3
+	// maxBytes is the payload of a measurement, unless least needs more.
 	maxBytes = 96 << 20
 	// maxValue is the default limit of etcd for a request, less the key.
 	maxValue = 1 << 20

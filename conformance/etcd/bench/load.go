@@ -99,7 +99,7 @@ func (l *load) client(ctx context.Context, api *clientv3.Client, client int, end
 func (l *load) more(made int, end time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if made >= Least && (time.Now().After(end) || l.puts*l.size >= maxBytes) {
+	if made >= least && (time.Now().After(end) || l.puts*l.size >= maxBytes) {
 		return false
 	}
 	l.puts++

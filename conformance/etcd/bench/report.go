@@ -45,7 +45,7 @@ func (s *Store) head(b *strings.Builder, cfg Config) {
 		"key of its own. The sides take turns: %d rounds of %v (and at least %d puts a client), another side first each time, each\n"+
 		"round and size with an empty cluster. Figures are medians of the rounds. After each load every value was read back from every\n"+
 		"member, from that member's own data, and the logs were looked into: coded entries on the side that codes, and on no other.\n\n",
-		s.At.Rounds, s.At.Time, Least)
+		s.At.Rounds, s.At.Time, least)
 	for _, side := range cfg.Sides {
 		fmt.Fprintf(b, "- **%s**: %s\n", side.Name, side.About)
 	}

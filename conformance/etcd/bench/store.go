@@ -67,8 +67,8 @@ type Store struct {
 	path string // empty: rows are kept in memory only
 }
 
-// ErrOther is returned for a file whose rows were measured under other circumstances.
-var ErrOther = errors.New("its rows were measured under other circumstances; name another file, or remove it")
+// errOther is returned for a file whose rows were measured under other circumstances.
+var errOther = errors.New("its rows were measured under other circumstances; name another file, or remove it")
 
 // OpenStore reads the rows in a file, and creates a missing file. Without a path, OpenStore reads
 // nothing, and rows stay in memory.
@@ -97,7 +97,7 @@ func OpenStore(path string, at Circumstances) (*Store, error) {
 	}
 	head, rest, _ := bytes.Cut(data, []byte("\n"))
 	if !bytes.Equal(head, first) {
-		return nil, fmt.Errorf("%s: %w: they were %s, and are %s", path, ErrOther, head, first)
+		return nil, fmt.Errorf("%s: %w: they were %s, and are %s", path, errOther, head, first)
 	}
 	for d := json.NewDecoder(bytes.NewReader(rest)); ; {
 		var r Row

@@ -12,8 +12,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ErrLost is returned when a member lacks an acknowledged value.
-var ErrLost = errors.New("a member does not have what was acknowledged")
+// errLost is returned when a member lacks an acknowledged value.
+var errLost = errors.New("a member does not have what was acknowledged")
 
 // page is the number of bytes of values in the answer to a read.
 const page = 8 << 20
@@ -65,18 +65,18 @@ func (l *load) compare(values map[string][]byte) error {
 	for p, acknowledged := range l.acks {
 		got, ok := values[p.key(l.prefix)]
 		if !ok && acknowledged {
-			return fmt.Errorf("%w: key %s is not there", ErrLost, p.key(l.prefix))
+			return fmt.Errorf("%w: key %s is not there", errLost, p.key(l.prefix))
 		}
 		if !ok {
 			continue
 		}
 		found++
 		if want = l.value(p, want); !bytes.Equal(got, want) {
-			return fmt.Errorf("%w: key %s has other bytes", ErrLost, p.key(l.prefix))
+			return fmt.Errorf("%w: key %s has other bytes", errLost, p.key(l.prefix))
 		}
 	}
 	if found != len(values) {
-		return fmt.Errorf("%w: %d keys are there that nobody put", ErrLost, len(values)-found)
+		return fmt.Errorf("%w: %d keys are there that nobody put", errLost, len(values)-found)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// ErrRuns is returned for the log of a member that runs.
-var ErrRuns = errors.New("its member runs; stop it first")
+// errRuns is returned for the log of a member that runs.
+var errRuns = errors.New("its member runs; stop it first")
 
 // Log describes a member's log from the snapshot on with which the member would start: earlier
 // entries are never read again.
@@ -94,7 +94,7 @@ func stopped(walDir string) error {
 	}
 	lock, err := fileutil.TryLockFile(slices.Max(files), os.O_RDWR, fileutil.PrivateFileMode)
 	if errors.Is(err, fileutil.ErrLocked) {
-		return ErrRuns
+		return errRuns
 	}
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func TestLogIsReadFromItsLastSnapshotOn(t *testing.T) {
 	state := &raftpb.HardState{Term: new(uint64(1)), Vote: new(uint64(1)), Commit: new(uint64(4))}
 	require.NoError(t, w.Save(state, entries(1, "plain", envelope, envelope, "plain")))
 	_, err = Read(dir, "")
-	require.ErrorIs(t, err, ErrRuns)
+	require.ErrorIs(t, err, errRuns)
 	require.NoError(t, w.Close())
 
 	l, err := Read(dir, "")

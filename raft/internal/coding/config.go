@@ -74,8 +74,8 @@ const (
 
 const noLimit = math.MaxUint64
 
-// MaxTerm is beyond any term that counting elections leads to.
-const MaxTerm = 1 << 62
+// maxTerm is beyond any term that counting elections leads to.
+const maxTerm = 1 << 62
 
 // fault reports an entry that cannot be read as its header says.
 func fault(id ecraft.ID, err error) error {

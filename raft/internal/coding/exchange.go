@@ -199,7 +199,7 @@ func (c *Coder) Check(m *pb.Message) error {
 		return fmt.Errorf("%x asks for units of %d entries; at most %d can be", m.GetFrom(), n, maxRecovered)
 	}
 	for i, e := range m.GetEntries() {
-		if e.GetTerm() == 0 || e.GetTerm() > MaxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
+		if e.GetTerm() == 0 || e.GetTerm() > maxTerm || i > 0 && e.GetIndex() <= m.GetEntries()[i-1].GetIndex() {
 			return fmt.Errorf("message of type %d from %x has entry %d/%d out of order or without a term",
 				m.GetType(), m.GetFrom(), e.GetTerm(), e.GetIndex())
 		}

@@ -30,15 +30,15 @@ var ErrMalformed = errors.New("state: the command has no envelope of a session; 
 // Bounds of what a session keeps, in bytes: of one result, and of session.Limits.ResultBytes. A row of
 // the table, with all that a session keeps, must fit a frame of a checkpoint.
 const (
-	MaxResultBytes = 1 << 20
-	MaxKeptBytes   = 8 << 20
+	maxResultBytes = 1 << 20
+	maxKeptBytes   = 8 << 20
 )
 
 // CheckLimits returns an error that names every mistake in limits.
 func CheckLimits(l session.Limits) error {
 	err := l.Validate()
-	if l.ResultBytes > MaxKeptBytes {
-		err = errors.Join(err, fmt.Errorf("%w: ResultBytes is %d, want at most %d", session.ErrInvalid, l.ResultBytes, MaxKeptBytes))
+	if l.ResultBytes > maxKeptBytes {
+		err = errors.Join(err, fmt.Errorf("%w: ResultBytes is %d, want at most %d", session.ErrInvalid, l.ResultBytes, maxKeptBytes))
 	}
 	return err
 }
@@ -81,8 +81,8 @@ func End(id session.ID) []byte { return binary.AppendUvarint([]byte{kindEnd}, ui
 // Sessions applies commands with envelopes. It is used by one goroutine at a time.
 type Sessions struct{ table *session.Table }
 
-// New returns an empty table.
-func New(limits session.Limits) (*Sessions, error) { return Load(limits, nil) }
+// new returns an empty table.
+func new(limits session.Limits) (*Sessions, error) { return Load(limits, nil) }
 
 // Load makes a table of rows; nil: none.
 func Load(limits session.Limits, rows iter.Seq2[session.ID, []byte]) (*Sessions, error) {
@@ -225,7 +225,7 @@ func encodeResult(result any) (encoded []byte, err error) {
 }
 
 func keep[T []byte | string](kind byte, result T) (encoded []byte, err error) {
-	if len(result) > MaxResultBytes {
+	if len(result) > maxResultBytes {
 		return []byte{resultBad}, fmt.Errorf("%w; the command returned %d bytes", ErrResult, len(result))
 	}
 	return append([]byte{kind}, result...), nil

@@ -22,7 +22,7 @@ func FuzzCommands(f *testing.F) {
 		var rows [2]map[session.ID]string
 		var results [2]any
 		for i := range rows {
-			s, err := New(session.Limits{Sessions: 2, Results: 2, ResultBytes: 10})
+			s, err := new(session.Limits{Sessions: 2, Results: 2, ResultBytes: 10})
 			require.NoError(t, err)
 			_, err = s.Apply(Open(), nil)
 			require.NoError(t, err)
@@ -43,7 +43,7 @@ func FuzzCommands(f *testing.F) {
 // A client that tries again gets the result of the first time, of the same type.
 func TestResultsAreKept(t *testing.T) {
 	for i, want := range []any{nil, []byte("a"), []byte{}, "b", "", true, false, 0, -3, int64(1) << 40, uint64(1) << 63} {
-		s, err := New(session.DefaultLimits)
+		s, err := new(session.DefaultLimits)
 		require.NoError(t, err)
 		id, err := s.Apply(Open(), nil)
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestResultsAreKept(t *testing.T) {
 
 // A command that could not be applied is not noted as applied.
 func TestErrorLeavesTheTable(t *testing.T) {
-	s, err := New(session.DefaultLimits)
+	s, err := new(session.DefaultLimits)
 	require.NoError(t, err)
 	id, err := s.Apply(Open(), nil)
 	require.NoError(t, err)

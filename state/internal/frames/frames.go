@@ -40,7 +40,7 @@ const (
 var (
 	ErrDamaged  = errors.New("state: damaged")
 	ErrVersion  = errors.New("state: unknown format version")
-	ErrTooLarge = errors.New("state: a frame is too large")
+	errTooLarge = errors.New("state: a frame is too large")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -70,7 +70,7 @@ func (w *Writer) Frame(kind byte, data []byte) error {
 		w.Err = w.Check()
 	}
 	if w.Err == nil && len(data) > maxFrame {
-		w.Err = fmt.Errorf("%w: %d bytes, the bound is %d", ErrTooLarge, len(data), maxFrame)
+		w.Err = fmt.Errorf("%w: %d bytes, the bound is %d", errTooLarge, len(data), maxFrame)
 	}
 	if w.Err != nil {
 		return w.Err

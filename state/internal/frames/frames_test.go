@@ -57,8 +57,8 @@ func TestFramesAreReadAsTheyWereWritten(t *testing.T) {
 // A frame beyond the bound is refused where it would be written.
 func TestFrameBeyondTheBoundIsRefused(t *testing.T) {
 	w := &Writer{To: io.Discard}
-	require.ErrorIs(t, w.Frame(Session, make([]byte, maxFrame+1)), ErrTooLarge)
-	require.ErrorIs(t, w.End(), ErrTooLarge, "nothing comes behind what failed")
+	require.ErrorIs(t, w.Frame(Session, make([]byte, maxFrame+1)), errTooLarge)
+	require.ErrorIs(t, w.End(), errTooLarge, "nothing comes behind what failed")
 }
 
 // Arbitrary bytes are an error, never a panic, and never another state than was written.

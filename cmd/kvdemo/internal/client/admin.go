@@ -28,7 +28,7 @@ func Admin[Request, Response any](ctx context.Context, c *Client, call func(kvpb
 		}
 		return err
 	})
-	if begun != nil && errors.Is(err, ErrUnavailable) {
+	if begun != nil && errors.Is(err, errUnavailable) {
 		err = fmt.Errorf("%w: %w; ask for it again to complete it", ErrUnknown, begun)
 	}
 	return resp, err

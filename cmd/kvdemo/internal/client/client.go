@@ -95,7 +95,7 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// CheckLoopback returns nil if only this machine reaches an address host:port, or ErrOpen.
+// CheckLoopback returns nil if only this machine reaches an address host:port, or errOpen.
 // A name is not looked up: another machine may answer to it tomorrow.
 func CheckLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
@@ -105,11 +105,11 @@ func CheckLoopback(address string) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s %w", address, ErrOpen)
+	return fmt.Errorf("%s %w", address, errOpen)
 }
 
-// ErrOpen says that other machines reach an address.
-var ErrOpen = errors.New("is open to other machines")
+// errOpen says that other machines reach an address.
+var errOpen = errors.New("is open to other machines")
 
 // Client is a connection to several nodes. Its methods may be called from any
 // goroutine.

@@ -203,7 +203,7 @@ func TestDeadline(t *testing.T) {
 		node *fakeNode
 		want error
 	}{
-		{"refusing", &fakeNode{answer: failing(codes.Unavailable, kvpb.Outcome_REFUSED)}, ErrUnavailable},
+		{"refusing", &fakeNode{answer: failing(codes.Unavailable, kvpb.Outcome_REFUSED)}, errUnavailable},
 		{"silent", &fakeNode{}, ErrUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestDeadline(t *testing.T) {
 			require.ErrorIs(t, err, c.want)
 			require.Less(t, time.Since(begin), 5*time.Second)
 			_, err = cl.Get(t.Context(), "k", nil)
-			require.ErrorIs(t, err, ErrUnavailable, "a read has no unknown outcome")
+			require.ErrorIs(t, err, errUnavailable, "a read has no unknown outcome")
 			if c.node.answer != nil {
 				require.ErrorContains(t, err, "the node's words")
 			}
@@ -221,7 +221,7 @@ func TestDeadline(t *testing.T) {
 	}
 	cl := newClient(t, Config{Endpoints: []string{nobody(t)}, Timeout: 100 * time.Millisecond})
 	_, err := cl.Put(t.Context(), "k", nil)
-	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, err, errUnavailable)
 	require.ErrorContains(t, err, "cannot connect")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -272,7 +272,7 @@ func TestWriteWithoutSessionWasNotSent(t *testing.T) {
 	t.Cleanup(s.Stop)
 	c := newClient(t, Config{Endpoints: []string{l.Addr().String()}, Timeout: 300 * time.Millisecond})
 	_, err = c.Put(t.Context(), "k", nil)
-	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, err, errUnavailable)
 	require.NotErrorIs(t, err, ErrUnknown)
 	require.ErrorContains(t, err, "the write was not sent, as no session could be opened for it: no node could take the request in time")
 	require.ErrorContains(t, err, "the node's words")
@@ -297,6 +297,6 @@ func TestChangeThatWasBegunIsInDoubt(t *testing.T) {
 	c := newClient(t, Config{Endpoints: []string{l.Addr().String()}, Timeout: 300 * time.Millisecond})
 	_, err = Admin(t.Context(), c, kvpb.AdminClient.RemoveMember, &kvpb.RemoveMemberRequest{Id: 3})
 	require.ErrorIs(t, err, ErrUnknown)
-	require.NotErrorIs(t, err, ErrUnavailable)
+	require.NotErrorIs(t, err, errUnavailable)
 	require.ErrorContains(t, err, "ask for it again to complete it")
 }

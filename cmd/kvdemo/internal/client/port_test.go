@@ -52,11 +52,11 @@ func TestOtherServersAreNotAskedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, Config{Endpoints: []string{address}, Timeout: time.Hour})
 			_, err := c.Get(t.Context(), "k", nil)
-			require.ErrorIs(t, err, ErrUnavailable)
+			require.ErrorIs(t, err, errUnavailable)
 			require.ErrorContains(t, err, address+": this is not kvdemo's client port")
 			require.NotErrorIs(t, err, ErrUnknown)
 			_, err = c.Put(t.Context(), "k", nil)
-			require.ErrorIs(t, err, ErrUnavailable)
+			require.ErrorIs(t, err, errUnavailable)
 			require.True(t, Unreachable(err))
 		})
 	}
@@ -83,6 +83,6 @@ func TestPortThatHangsUpIsAskedAgain(t *testing.T) {
 	deaf := listen(t, func(int, net.Conn) {})
 	c = newClient(t, Config{Endpoints: []string{deaf}, Timeout: 300 * time.Millisecond})
 	_, err = c.Get(t.Context(), "k", nil)
-	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, err, errUnavailable)
 	require.ErrorContains(t, err, deaf+": this is not kvdemo's client port: it hangs up on gRPC")
 }

@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	// ErrUnavailable says that no node took the call until its deadline, or that
+	// errUnavailable says that no node took the call until its deadline, or that
 	// there is none at the endpoints. A write was not applied and will not be.
-	ErrUnavailable = errors.New("no node could take the request in time")
+	errUnavailable = errors.New("no node could take the request in time")
 
 	// ErrUnknown says that a write may or may not have been applied, or may yet
 	// be: its deadline passed while an answer was missing.
@@ -134,11 +134,11 @@ func (c *Client) expired(ctx context.Context, doubt error, refusals []error) err
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%w (%s)", ctx.Err(), said)
 	case ctx.Err() == nil:
-		return fmt.Errorf("%w (%s): check the endpoints and the certificates", ErrUnavailable, said)
+		return fmt.Errorf("%w (%s): check the endpoints and the certificates", errUnavailable, said)
 	case !connected && len(reasons) == len(refusals):
-		return fmt.Errorf("%w (%s): check that nodes run there, as after kvdemo demo --serve, or name others with --endpoints", ErrUnavailable, said)
+		return fmt.Errorf("%w (%s): check that nodes run there, as after kvdemo demo --serve, or name others with --endpoints", errUnavailable, said)
 	}
-	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", ErrUnavailable, said)
+	return fmt.Errorf("%w (%s): check that a majority of the nodes is up, or allow more time", errUnavailable, said)
 }
 
 // attempt makes the call at endpoint i, leaving time for the endpoints behind
@@ -236,7 +236,7 @@ func judge(err error, write bool) verdict {
 // Unreachable reports whether an error says that a node, or a majority of its
 // cluster, could not be reached in time, or that something else listens there.
 func Unreachable(err error) bool {
-	for _, target := range []error{ErrUnavailable, errUnreachable, errNotOurs} {
+	for _, target := range []error{errUnavailable, errUnreachable, errNotOurs} {
 		if errors.Is(err, target) {
 			return true
 		}

@@ -262,7 +262,7 @@ func TestReportsAreChecked(t *testing.T) {
 		"voters: 65, want at most 64":        func(n *Node) { n.Voters = many },
 		"links: 65":                          func(n *Node) { n.Links = make([]Link, MaxMembers+1) },
 		"entries: 25":                        func(n *Node) { n.Entries = make([]Entry, MaxEntries+1) },
-		"role: 301":                          func(n *Node) { n.Role = string(make([]byte, MaxText+1)) },
+		"role: 301":                          func(n *Node) { n.Role = string(make([]byte, maxText+1)) },
 		"groups: -1":                         func(n *Node) { n.Groups = -1 },
 		"report of node 5":                   func(n *Node) { n.ID = 5 },
 		"entry 3: D 0":                       func(n *Node) { n.Entries = []Entry{{Index: 3}} },
@@ -276,8 +276,8 @@ func TestReportsAreChecked(t *testing.T) {
 		change(&n)
 		require.ErrorContains(t, n.check(2, Ask{Group: 1}), want)
 	}
-	long := strings.Repeat("x", MaxText-4) + "€€"
-	require.Equal(t, strings.Repeat("x", MaxText-4)+"…", Text(long), "a rune is not cut")
+	long := strings.Repeat("x", maxText-4) + "€€"
+	require.Equal(t, strings.Repeat("x", maxText-4)+"…", Text(long), "a rune is not cut")
 	require.Equal(t, "short", Text("short"))
 }
 

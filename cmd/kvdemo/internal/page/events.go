@@ -16,11 +16,11 @@ import (
 // Kinds of events.
 const (
 	EventNode     = "node"
-	EventElection = "election"
-	EventMember   = "member"
-	EventRoster   = "roster"
-	EventSnapshot = "snapshot"
-	EventStall    = "stall"
+	eventElection = "election"
+	eventMember   = "member"
+	eventRoster   = "roster"
+	eventSnapshot = "snapshot"
+	eventStall    = "stall"
 	EventCommand  = "command"
 )
 
@@ -89,7 +89,7 @@ func (e *events) compare(at time.Time, v view) {
 	e.compareMembers(v, say)
 	if r := rosterOf(v.up); r != nil {
 		if now := r.String(); now != e.roster && now != "" {
-			say(EventRoster, "roster %d of term %d: %s", r.Number, r.Term, now)
+			say(eventRoster, "roster %d of term %d: %s", r.Number, r.Term, now)
 			e.roster = now
 		}
 	}
@@ -125,18 +125,18 @@ func (e *events) compareNode(id uint64, v view, say func(kind, format string, ar
 		{before.Failed, now.Failed, "a snapshot from node %d has failed"},
 	} {
 		if growth(c.before, c.now) > 0 {
-			say(EventSnapshot, c.text, id)
+			say(eventSnapshot, c.text, id)
 		}
 	}
 	switch {
 	case now.Stalled != "" && !e.stalled[id]:
-		say(EventStall, "node %d cannot write: %s", id, now.Stalled)
+		say(eventStall, "node %d cannot write: %s", id, now.Stalled)
 		e.stalled[id] = true
 	case now.Stalled == "" && e.stalled[id]:
-		say(EventStall, "node %d writes again", id)
+		say(eventStall, "node %d writes again", id)
 		delete(e.stalled, id)
 	case now.Stalled == "" && growth(before.Stalls, now.Stalls) > 0:
-		say(EventStall, "node %d could not write for a moment", id)
+		say(eventStall, "node %d could not write for a moment", id)
 	}
 }
 
@@ -153,15 +153,15 @@ func (e *events) compareLeader(v view, say func(kind, format string, args ...any
 	}
 	switch {
 	case leader != 0 && term > e.term:
-		say(EventElection, "node %d leads in term %d", leader, term)
+		say(eventElection, "node %d leads in term %d", leader, term)
 		e.leader, e.term, e.lost = leader, term, false
 	case leader != 0:
 		if e.lost {
-			say(EventElection, "node %d leads on in term %d", leader, term)
+			say(eventElection, "node %d leads on in term %d", leader, term)
 		}
 		e.lost = false
 	case !e.lost && len(v.up) > 0:
-		say(EventElection, "no leader is known")
+		say(eventElection, "no leader is known")
 		e.lost = true
 	}
 }
@@ -181,12 +181,12 @@ func (e *events) compareMembers(v view, say func(kind, format string, args ...an
 	}
 	for _, id := range slices.Sorted(maps.Keys(now)) {
 		if was := e.members[id]; was != now[id] {
-			say(EventMember, "node %d is a %s", id, now[id])
+			say(eventMember, "node %d is a %s", id, now[id])
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.members)) {
 		if now[id] == "" {
-			say(EventMember, "node %d was removed", id)
+			say(eventMember, "node %d was removed", id)
 		}
 	}
 	e.members = now

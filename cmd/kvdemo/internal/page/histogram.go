@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// NumBuckets is the number of buckets of a [Histogram].
-const NumBuckets = 17
+// numBuckets is the number of buckets of a [Histogram].
+const numBuckets = 17
 
 // bounds are the upper bounds of all buckets but the last, in 1-2-5 steps. The last
 // bucket has what took longer.
-var bounds = [NumBuckets - 1]time.Duration{
+var bounds = [numBuckets - 1]time.Duration{
 	100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
@@ -21,11 +21,11 @@ var bounds = [NumBuckets - 1]time.Duration{
 }
 
 // Counts are the numbers of calls in the buckets.
-type Counts [NumBuckets]uint64
+type Counts [numBuckets]uint64
 
 // Histogram counts calls by how long they took. Its methods may be called from several
 // goroutines, and allocate nothing.
-type Histogram struct{ counts [NumBuckets]atomic.Uint64 }
+type Histogram struct{ counts [numBuckets]atomic.Uint64 }
 
 // Observe counts a call.
 func (h *Histogram) Observe(took time.Duration) {
@@ -35,7 +35,7 @@ func (h *Histogram) Observe(took time.Duration) {
 			return
 		}
 	}
-	h.counts[NumBuckets-1].Add(1)
+	h.counts[numBuckets-1].Add(1)
 }
 
 // Load returns the counts.

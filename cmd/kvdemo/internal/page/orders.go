@@ -33,9 +33,9 @@ type Order struct {
 
 // Bounds of a [Shape] in an order. 0 bytes a second is no bound.
 const (
-	MinRate    = 1 << 10
-	MaxRate    = 1 << 30
-	MaxDelayMs = 10_000
+	minRate    = 1 << 10
+	maxRate    = 1 << 30
+	maxDelayMs = 10_000
 )
 
 // String describes a shape.
@@ -52,11 +52,11 @@ func (s Shape) String() string {
 // Check returns an error that names a field out of its bounds.
 func (s Shape) Check() error {
 	var errs []error
-	if s.BytesPerSecond != 0 && (s.BytesPerSecond < MinRate || s.BytesPerSecond > MaxRate) {
-		errs = append(errs, fmt.Errorf("shape.bytesPerSecond: %d, want 0, or %d to %d", s.BytesPerSecond, MinRate, MaxRate))
+	if s.BytesPerSecond != 0 && (s.BytesPerSecond < minRate || s.BytesPerSecond > maxRate) {
+		errs = append(errs, fmt.Errorf("shape.bytesPerSecond: %d, want 0, or %d to %d", s.BytesPerSecond, minRate, maxRate))
 	}
-	if s.DelayMs < 0 || s.DelayMs > MaxDelayMs {
-		errs = append(errs, fmt.Errorf("shape.delayMs: %d, want 0 to %d", s.DelayMs, MaxDelayMs))
+	if s.DelayMs < 0 || s.DelayMs > maxDelayMs {
+		errs = append(errs, fmt.Errorf("shape.delayMs: %d, want 0 to %d", s.DelayMs, maxDelayMs))
 	}
 	return errors.Join(errs...)
 }

@@ -14,7 +14,7 @@ const (
 	MaxMembers  = 64      // members, links, and cells of an entry
 	MaxEntries  = 24      // coded entries in a report
 	MaxSpans    = 64      // spans of a roster
-	MaxText     = 300     // bytes of a text
+	maxText     = 300     // bytes of a text
 	maxReport   = 1 << 20 // bytes of a report in JSON
 	shownGroups = 1024
 )
@@ -147,7 +147,7 @@ func (n *Node) check(id uint64, ask Ask) error {
 	}{
 		{"voters", len(n.Voters), MaxMembers}, {"learners", len(n.Learners), MaxMembers}, {"addresses", len(n.Addresses), MaxMembers},
 		{"lostLogs", len(n.LostLogs), MaxMembers}, {"links", len(n.Links), MaxMembers}, {"entries", len(n.Entries), MaxEntries},
-		{"groups", n.Groups, shownGroups}, {"role", len(n.Role), MaxText}, {"core", len(n.Core), MaxText}, {"stalled", len(n.Stalled), MaxText},
+		{"groups", n.Groups, shownGroups}, {"role", len(n.Role), maxText}, {"core", len(n.Core), maxText}, {"stalled", len(n.Stalled), maxText},
 	}
 	if n.Leases != nil {
 		bounds = append(bounds, struct {
@@ -155,8 +155,8 @@ func (n *Node) check(id uint64, ask Ask) error {
 			got, most int
 		}{"leases.named", len(n.Leases.Named), MaxSpans})
 		for _, s := range n.Leases.Named {
-			if len(s.Nodes) > MaxMembers || len(s.From) > MaxText || len(s.To) > MaxText {
-				return fmt.Errorf("leases.named: a span of %d nodes and %d bytes, want at most %d and %d", len(s.Nodes), len(s.From)+len(s.To), MaxMembers, 2*MaxText)
+			if len(s.Nodes) > MaxMembers || len(s.From) > maxText || len(s.To) > maxText {
+				return fmt.Errorf("leases.named: a span of %d nodes and %d bytes, want at most %d and %d", len(s.Nodes), len(s.From)+len(s.To), MaxMembers, 2*maxText)
 			}
 		}
 	}
@@ -176,12 +176,12 @@ func (n *Node) check(id uint64, ask Ask) error {
 	return nil
 }
 
-// Text returns at most MaxText bytes of a text, for a report.
+// Text returns at most maxText bytes of a text, for a report.
 func Text(s string) string {
-	if len(s) <= MaxText {
+	if len(s) <= maxText {
 		return s
 	}
-	cut := MaxText - len("…")
+	cut := maxText - len("…")
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}

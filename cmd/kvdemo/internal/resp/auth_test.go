@@ -57,7 +57,7 @@ func TestConnectionsBeforeThePasswordAreStrangers(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return s.cfg.Strangers.Len() == strangers.Limit }, time.Minute, time.Millisecond)
 	big := dialWire(t, l.Addr().String())
-	big.send("*2\r\n$4\r\nAUTH\r\n$100000\r\n" + strings.Repeat("x", MaxInlineBytes))
+	big.send("*2\r\n$4\r\nAUTH\r\n$100000\r\n" + strings.Repeat("x", maxInlineBytes))
 	require.Contains(t, big.line(), "-ERR refused: a command of more than 65536 bytes before the password")
 	one := dialWire(t, l.Addr().String())
 	one.send("AUTH p\r\nPING\r\n")

@@ -11,7 +11,7 @@ import (
 
 // command is one that clients can send: on keys, with plan, or another, with do.
 type command struct {
-	least, most int // arguments; most is -1 if there is no bound but MaxArgs
+	least, most int // arguments; most is -1 if there is no bound but maxArgs
 	plan        func(args [][]byte, now time.Time) (*plan, error)
 	do          func(c *client, conn redcon.Conn, args [][]byte)
 	inMulti     bool // of do: allowed between MULTI and EXEC

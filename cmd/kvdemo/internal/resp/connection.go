@@ -205,7 +205,7 @@ func doInfo(c *client, conn redcon.Conn, _ [][]byte) {
 		b.WriteString("\r\n")
 	}
 	section("Server", [2]string{"redis_version", claimedVersion}, [2]string{"server_name", "kvdemo"}, [2]string{"redis_mode", "standalone"})
-	section("Clients", [2]string{"connected_clients", strconv.FormatInt(s.clients.Load(), 10)}, [2]string{"maxclients", strconv.Itoa(MaxClients)})
+	section("Clients", [2]string{"connected_clients", strconv.FormatInt(s.clients.Load(), 10)}, [2]string{"maxclients", strconv.Itoa(maxClients)})
 	section("Kvdemo", s.cfg.Backend.Info()...)
 	conn.WriteBulkString(b.String())
 }

@@ -17,12 +17,12 @@ import (
 
 // Bounds on what a client sends.
 const (
-	// MaxArgs is how many arguments a command can have, its name too.
-	MaxArgs = 8192
-	// MaxRequestBytes bounds a command with its lengths.
-	MaxRequestBytes = 4 << 20
-	// MaxInlineBytes bounds a command that is a line of text.
-	MaxInlineBytes = 64 << 10
+	// maxArgs is how many arguments a command can have, its name too.
+	maxArgs = 8192
+	// maxRequestBytes bounds a command with its lengths.
+	maxRequestBytes = 4 << 20
+	// maxInlineBytes bounds a command that is a line of text.
+	maxInlineBytes = 64 << 10
 	// maxPendingBytes bounds the commands of all clients that have arrived in part.
 	maxPendingBytes = 256 << 20
 	// handshakeTimeout bounds how long a client takes for Config.Secure.
@@ -145,8 +145,8 @@ func (g *guard) Read(p []byte) (int, error) {
 		g.refuse(bad)
 		return 0, bad
 	}
-	if g.frame.bytes > MaxInlineBytes && !g.entered.Load() {
-		bad := fmt.Errorf("%w: a command of more than %d bytes before the password", errRefused, MaxInlineBytes)
+	if g.frame.bytes > maxInlineBytes && !g.entered.Load() {
+		bad := fmt.Errorf("%w: a command of more than %d bytes before the password", errRefused, maxInlineBytes)
 		g.refuse(bad)
 		return 0, bad
 	}
@@ -161,7 +161,7 @@ func (g *guard) Read(p []byte) (int, error) {
 
 // count makes the unfinished command's bytes known to the budget.
 func (g *guard) count(n int64) {
-	if n < MaxInlineBytes {
+	if n < maxInlineBytes {
 		n = 0 // not worth the traffic
 	}
 	if n != g.pending {
@@ -277,7 +277,7 @@ func (f *frame) step(c byte) error {
 			f.state = countEnd
 			return nil
 		}
-		return f.digit(c, MaxArgs, "arguments")
+		return f.digit(c, maxArgs, "arguments")
 	case countEnd:
 		if c != '\n' || f.number == 0 {
 			return badFrame("invalid multibulk length")
@@ -293,13 +293,13 @@ func (f *frame) step(c byte) error {
 			f.state = sizeEnd
 			return nil
 		}
-		return f.digit(c, MaxRequestBytes, "bytes in an argument")
+		return f.digit(c, maxRequestBytes, "bytes in an argument")
 	case sizeEnd:
 		if c != '\n' {
 			return badFrame("invalid bulk length")
 		}
-		if f.bytes+f.number > MaxRequestBytes {
-			return badFrame("a command of more than %d bytes", MaxRequestBytes)
+		if f.bytes+f.number > maxRequestBytes {
+			return badFrame("a command of more than %d bytes", maxRequestBytes)
 		}
 		f.skip, f.state = f.number+len("\r\n"), inBulk
 	case inBulk: // scan takes these
@@ -328,8 +328,8 @@ func (f *frame) line(c byte) error {
 	switch {
 	case c == '\n':
 		*f = frame{}
-	case f.bytes > MaxInlineBytes:
-		return badFrame("a line of more than %d bytes", MaxInlineBytes)
+	case f.bytes > maxInlineBytes:
+		return badFrame("a line of more than %d bytes", maxInlineBytes)
 	}
 	return nil
 }

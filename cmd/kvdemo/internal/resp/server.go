@@ -53,10 +53,10 @@ type Backend interface {
 
 // Bounds of a Server.
 const (
-	// DefaultTimeout bounds a command.
-	DefaultTimeout = 10 * time.Second
-	// MaxClients is how many clients can be connected.
-	MaxClients = 10_000
+	// defaultTimeout bounds a command.
+	defaultTimeout = 10 * time.Second
+	// maxClients is how many clients can be connected.
+	maxClients = 10_000
 	// slowClient is how long a client may take to read a reply.
 	slowClient = 30 * time.Second
 	// flushBytes of replies are sent before further commands of a pipeline are done.
@@ -75,7 +75,7 @@ type Config struct {
 	// Strangers has the connections for which Secure has not answered yet, or, without
 	// Secure, which have not given the password; nil: a table of the server's own.
 	Strangers *strangers.Table
-	// Timeout bounds a command; 0 means DefaultTimeout.
+	// Timeout bounds a command; 0 means defaultTimeout.
 	Timeout time.Duration
 	// Log must be set.
 	Log *slog.Logger
@@ -88,7 +88,7 @@ type Server struct {
 	budget  budget
 	cursors cursors
 	clients atomic.Int64
-	// maxClients is MaxClients, but in tests.
+	// maxClients bounds the clients; tests set a lower bound.
 	maxClients int64
 	// patience is slowClient, but in tests.
 	patience time.Duration
@@ -108,12 +108,12 @@ type Server struct {
 // New returns a server.
 func New(cfg Config) *Server {
 	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
+		cfg.Timeout = defaultTimeout
 	}
 	if cfg.Strangers == nil {
 		cfg.Strangers = strangers.New(strangers.Limit, 1, rand.IntN)
 	}
-	s := &Server{cfg: cfg, maxClients: MaxClients, patience: slowClient, now: time.Now}
+	s := &Server{cfg: cfg, maxClients: maxClients, patience: slowClient, now: time.Now}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.redcon = redcon.NewServerNetwork("tcp", "", s.handle, s.accept, s.closed)
 	s.redcon.AcceptError = func(err error) {

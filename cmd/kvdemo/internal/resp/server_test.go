@@ -237,7 +237,7 @@ func TestGarbageEndsItsConnectionOnly(t *testing.T) {
 		"*1\r\n$1\rx":                            "invalid bulk length",
 		"*\r\n":                                  "in a length",
 		"\x16\x03\x01\x00":                       "a client with TLS needs a node with TLS",
-		strings.Repeat("x", MaxInlineBytes+1):    "a line of more than 65536 bytes",
+		strings.Repeat("x", maxInlineBytes+1):    "a line of more than 65536 bytes",
 		"*1\r\n$4\r\nPINGxx*1\r\n$4\r\nPING\r\n": "", // the parser's own error
 		"SET a \"b\r\n":                          "unbalanced quotes",
 	} {
@@ -264,7 +264,7 @@ func TestUnfinishedCommandsOfAllClientsAreBounded(t *testing.T) {
 	ours, theirs := net.Pipe()
 	g := &guard{Conn: ours, raw: ours, server: s}
 	go func() {
-		_, _ = io.WriteString(theirs, "*2\r\n$4000000\r\n"+strings.Repeat("x", MaxInlineBytes))
+		_, _ = io.WriteString(theirs, "*2\r\n$4000000\r\n"+strings.Repeat("x", maxInlineBytes))
 		_, _ = io.Copy(io.Discard, theirs) // what the guard says
 	}()
 	buf := make([]byte, 128<<10)
@@ -294,7 +294,7 @@ func FuzzFrame(f *testing.F) {
 		require.Equal(t, err == nil, err2 == nil)
 		if err == nil {
 			require.Equal(t, whole, pieces)
-			require.LessOrEqual(t, whole.bytes, MaxRequestBytes+2)
+			require.LessOrEqual(t, whole.bytes, maxRequestBytes+2)
 		}
 	})
 }

@@ -44,11 +44,11 @@ func TestTLS(t *testing.T) {
 	}{
 		{"client", node, ann, "client ann of cluster 5", "", 0},
 		{"administrator", node, client(certs.AdminFiles(ours, "ops")), "admin ops of cluster 5", "", 0},
-		{"node as client", node, client(node), "", "your certificate is for node 1 of cluster 5, a client needs one of its own", RefusedRole},
-		{"client of another authority", node, client(stranger), "", "unknown authority", RefusedCertificate},
-		{"node of another authority", certs.NodeFiles(others, 1), ann, "", "unknown authority", RefusedHandshake},
-		{"another cluster at the client", node, client(certs.ClientFiles(ours, "bob")), "", "for node 1 of cluster 5, want one of cluster 6", RefusedHandshake},
-		{"no certificate", node, &tls.Config{InsecureSkipVerify: true}, "", "you show no certificate", RefusedNone},
+		{"node as client", node, client(node), "", "your certificate is for node 1 of cluster 5, a client needs one of its own", refusedRole},
+		{"client of another authority", node, client(stranger), "", "unknown authority", refusedCertificate},
+		{"node of another authority", certs.NodeFiles(others, 1), ann, "", "unknown authority", refusedHandshake},
+		{"another cluster at the client", node, client(certs.ClientFiles(ours, "bob")), "", "for node 1 of cluster 5, want one of cluster 6", refusedHandshake},
+		{"no certificate", node, &tls.Config{InsecureSkipVerify: true}, "", "you show no certificate", refusedNone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			keyring, err := certs.NewKeyring(c.server)

@@ -30,12 +30,12 @@ type Refusal int
 
 // The reasons.
 const (
-	RefusedPlain       Refusal = iota // one end speaks TLS and the other does not
-	RefusedHandshake                  // the TLS handshake failed: the client may not believe the node
-	RefusedNone                       // the client shows no certificate
-	RefusedCertificate                // the client's certificate is not believed, or of another cluster
-	RefusedRole                       // the certificate is for something else than what it is used for
-	RefusedCrowd                      // there were too many connections of strangers
+	refusedPlain       Refusal = iota // one end speaks TLS and the other does not
+	refusedHandshake                  // the TLS handshake failed: the client may not believe the node
+	refusedNone                       // the client shows no certificate
+	refusedCertificate                // the client's certificate is not believed, or of another cluster
+	refusedRole                       // the certificate is for something else than what it is used for
+	refusedCrowd                      // there were too many connections of strangers
 	NumRefusals                       // how many there are
 )
 
@@ -102,7 +102,7 @@ func (s *Server) admit(ctx context.Context, call *tap.Info) (context.Context, er
 		return ctx, status.Error(codes.Unauthenticated, info.refused.Error())
 	case s.Keyring != nil && info.who.role != admin && strings.HasPrefix(call.FullMethodName, "/"+s.Admin+"/"):
 		err := fmt.Errorf("your certificate is for %v, this call needs an administrator's: kvdemo certs --admins", info.who)
-		s.Refused(RefusedRole, p.Addr, err)
+		s.Refused(refusedRole, p.Addr, err)
 		return ctx, status.Error(codes.PermissionDenied, err.Error())
 	}
 	return ctx, nil
@@ -144,7 +144,7 @@ func (c *stranger) Close() error {
 // tell reports a refused connection.
 func (s *Server) tell(why Refusal, raw net.Conn, err error) {
 	if s.Strangers.PushedOut(raw) {
-		why, err = RefusedCrowd, errCrowd
+		why, err = refusedCrowd, errCrowd
 	}
 	s.Refused(why, raw.RemoteAddr(), err)
 }
@@ -153,7 +153,7 @@ func (s *Server) tell(why Refusal, raw net.Conn, err error) {
 // tried in this way, so only those are reported that had no choice.
 func (s *Server) silent(raw net.Conn, err error) error {
 	if s.Strangers.PushedOut(raw) {
-		s.tell(RefusedCrowd, raw, errCrowd)
+		s.tell(refusedCrowd, raw, errCrowd)
 	}
 	return err
 }
@@ -170,13 +170,13 @@ func (s serverCredentials) greet(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	switch {
 	case s.Keyring == nil && isTLS:
 		err := errors.New("a client speaks TLS, this node does not: give both certificates, or neither")
-		s.tell(RefusedPlain, raw, err)
+		s.tell(refusedPlain, raw, err)
 		hint(raw, "HTTP/1.1 400 Bad Request\r\n\r\nThis node does not speak TLS.\n")
 		return nil, nil, err
 	case s.Keyring == nil:
 		return conn, authInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
 	case !isTLS:
-		s.tell(RefusedPlain, raw, errors.New("a client speaks no TLS, this node wants it"))
+		s.tell(refusedPlain, raw, errors.New("a client speaks no TLS, this node wants it"))
 		return s.refuse(conn, fmt.Errorf("node %d wants a certificate: give --tls-cert, --tls-key and --tls-ca", s.Node))
 	}
 	return s.handshake(conn, "h2")
@@ -192,7 +192,7 @@ func (s serverCredentials) handshake(conn *peeked, protocols ...string) (net.Con
 	})
 	if err := secure.Handshake(); err != nil {
 		err = fmt.Errorf("TLS handshake (the client may not trust this node's authority, or be of another cluster): %w", err)
-		s.tell(RefusedHandshake, raw, err)
+		s.tell(refusedHandshake, raw, err)
 		return nil, nil, err
 	}
 	w, why, err := believe(secure.ConnectionState().PeerCertificates, own)
@@ -214,7 +214,7 @@ func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
 	}
 	if conn.first[0] != firstOfTLS {
 		err := fmt.Errorf("node %d wants TLS and a certificate", s.Node)
-		s.tell(RefusedPlain, raw, err)
+		s.tell(refusedPlain, raw, err)
 		return nil, err
 	}
 	secured, info, err := serverCredentials{s}.handshake(conn)
@@ -231,16 +231,16 @@ func (s *Server) Admit(raw net.Conn) (net.Conn, error) {
 // refused.
 func believe(chain []*x509.Certificate, own *certs.Credentials) (w who, why Refusal, err error) {
 	if len(chain) == 0 {
-		return w, RefusedNone, errors.New("you show no certificate: give --tls-cert, --tls-key and --tls-ca")
+		return w, refusedNone, errors.New("you show no certificate: give --tls-cert, --tls-key and --tls-ca")
 	}
 	w, err = verify(chain, own.Roots(), x509.ExtKeyUsageClientAuth)
 	switch {
 	case err != nil:
-		return w, RefusedCertificate, fmt.Errorf("your certificate: %w", err)
+		return w, refusedCertificate, fmt.Errorf("your certificate: %w", err)
 	case w.cluster != own.Identity.Cluster:
-		return w, RefusedCertificate, fmt.Errorf("your certificate is for %v, this is cluster %d", w, own.Identity.Cluster)
+		return w, refusedCertificate, fmt.Errorf("your certificate is for %v, this is cluster %d", w, own.Identity.Cluster)
 	case w.role == node:
-		return w, RefusedRole, fmt.Errorf("your certificate is for %v, a client needs one of its own: kvdemo certs --clients, or --admins for member, transfer and snapshot", w)
+		return w, refusedRole, fmt.Errorf("your certificate is for %v, a client needs one of its own: kvdemo certs --clients, or --admins for member, transfer and snapshot", w)
 	}
 	return w, 0, nil
 }

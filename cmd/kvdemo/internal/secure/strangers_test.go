@@ -49,7 +49,7 @@ func boundStrangers(t *testing.T) {
 	require.NoError(t, err)
 	var crowd, open atomic.Int64
 	server := &Server{Keyring: keyring, Strangers: strangers.New(limit, 1, rand.IntN), Refused: func(why Refusal, _ net.Addr, _ error) {
-		if why == RefusedCrowd {
+		if why == refusedCrowd {
 			crowd.Add(1)
 		}
 	}}
