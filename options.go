@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
@@ -152,16 +153,16 @@ func (o Options) validatePeers() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, invalid("Options.Peers"+format, args...)) }
 	seen := map[string]uint64{}
 	for _, id := range slices.Sorted(maps.Keys(o.Peers)) {
-		address := o.Peers[id]
+		at := o.Peers[id]
 		if id == 0 || id > MaxID {
-			bad(" has the id %d (%s), want 1 to %d", id, address, uint64(MaxID))
+			bad(" has the id %d (%s), want 1 to %d", id, at, uint64(MaxID))
 		}
-		if err := checkAddress(address); err != nil {
+		if err := checkAddress(at); err != nil {
 			bad("[%d]: %w", id, err)
-		} else if other, twice := seen[address]; twice {
-			bad("[%d] and Peers[%d] are both %s: want an address for each node", other, id, address)
+		} else if other, twice := seen[at]; twice {
+			bad("[%d] and Peers[%d] are both %s: want an address for each node", other, id, at)
 		}
-		seen[address] = id
+		seen[at] = id
 	}
 	_, named := o.Peers[o.ID]
 	switch {
@@ -177,19 +178,22 @@ func (o Options) validatePeers() (errs []error) {
 }
 
 // checkAddress returns what is wrong with an address to dial.
-func checkAddress(address string) error {
+func checkAddress(at string) error {
 	bad := func(why string) error {
-		return fmt.Errorf("%w: %q %s; want host:port, such as 10.0.0.4:7000", ErrAddress, address, why)
+		return fmt.Errorf("%w: %q %s; want host:port, such as 10.0.0.4:7000", ErrAddress, at, why)
 	}
-	if len(address) > MaxAddressBytes {
-		return fmt.Errorf("%w: it has %d bytes, want at most %d", ErrAddress, len(address), MaxAddressBytes)
+	if len(at) > MaxAddressBytes {
+		return fmt.Errorf("%w: it has %d bytes, want at most %d", ErrAddress, len(at), MaxAddressBytes)
 	}
-	host, port, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(at)
 	if err != nil {
 		return bad("is no address")
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return bad("names no host that others can dial")
+	}
+	if !address.IsHost(host) {
+		return bad("names a host that is neither an IP address nor a name of letters, digits, '-', '_' and '.'")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return bad("names no port of 1 to 65535")

@@ -45,6 +45,8 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 			o.Peers = map[uint64]string{1: "127.0.0.1:7", 2: "127.0.0.1:8"}
 			o.Advertise = "127.0.0.1:8"
 		}, "Options.Advertise is 127.0.0.1:8, and so is Peers[2]"},
+		"bytes that JSON changes": {func(o *weft.Options) { o.Advertise = "node\xff:7000" }, "neither an IP address nor a name"},
+		"a control in an address": {func(o *weft.Options) { o.Advertise = "node\x1b[2J:7000" }, `"node\x1b[2J:7000"`},
 		"an address out of Go's":  {func(o *weft.Options) { o.Advertise = "[::1" }, "want host:port"},
 		"every mistake at a time": {func(o *weft.Options) { *o = weft.Options{ID: weft.MaxID + 1, TickInterval: -1, BudgetBytes: -1} }, "Options.BudgetBytes"},
 	} {

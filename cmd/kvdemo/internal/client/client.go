@@ -32,6 +32,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/address"
 )
 
 // DefaultTimeout bounds a call that has no deadline of its own.
@@ -84,13 +85,16 @@ func (c Config) Validate() error {
 }
 
 // CheckAddress returns nil, or what is wrong with an address host:port.
-func CheckAddress(address string) error {
-	_, port, err := net.SplitHostPort(address)
+func CheckAddress(at string) error {
+	host, port, err := net.SplitHostPort(at)
 	if err != nil {
-		return fmt.Errorf("address %q: want host:port", address)
+		return fmt.Errorf("address %q: want host:port", at)
+	}
+	if host != "" && !address.IsHost(host) {
+		return fmt.Errorf("address %q: host %q, want an IP address or a name of letters, digits, '-', '_' and '.'", at, host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return fmt.Errorf("address %q: port %q, want 1 to 65535", address, port)
+		return fmt.Errorf("address %q: port %q, want 1 to 65535", at, port)
 	}
 	return nil
 }

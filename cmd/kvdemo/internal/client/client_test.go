@@ -240,8 +240,8 @@ func TestStatus(t *testing.T) {
 
 // What cannot be right is refused before it is sent.
 func TestInvalid(t *testing.T) {
-	_, err := New(Config{Endpoints: []string{"host", "h:0", "h:70000"}, Timeout: -1})
-	for _, want := range []string{`"host": want host:port`, `port "0", want 1 to 65535`, `port "70000"`, "timeout: -1ns"} {
+	_, err := New(Config{Endpoints: []string{"host", "h:0", "h:70000", "a\xffb:1"}, Timeout: -1})
+	for _, want := range []string{`"host": want host:port`, `port "0", want 1 to 65535`, `port "70000"`, `host "a\xffb", want an IP address`, "timeout: -1ns"} {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = New(Config{})

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/internal/strangers"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -29,7 +30,7 @@ const readyLag = 1000
 
 // newWeb returns the server of --http-listen: /metrics for Prometheus, /livez
 // and /readyz for whatever starts, stops and routes to nodes, and the page.
-func (n *node) newWeb(page http.Handler) *http.Server {
+func (n *node) newWeb(shown http.Handler) *http.Server {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -40,7 +41,7 @@ func (n *node) newWeb(page http.Handler) *http.Server {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: promLog(n.logf("metrics")),
 	}))
-	mux.Handle("/page/", page)
+	mux.Handle("/page/", shown)
 	mux.HandleFunc("GET /livez", answer(n.alive))
 	mux.HandleFunc("GET /readyz", answer(n.ready))
 	if n.cfg.Pprof {
@@ -49,7 +50,7 @@ func (n *node) newWeb(page http.Handler) *http.Server {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return &http.Server{Handler: mux, ReadHeaderTimeout: stopTimeout, IdleTimeout: time.Minute, ConnState: visitors()}
+	return &http.Server{Handler: page.NoForeignNames(mux), ReadHeaderTimeout: stopTimeout, IdleTimeout: time.Minute, ConnState: visitors()}
 }
 
 // visitors bounds the connections of a server that asks nobody for a certificate: when

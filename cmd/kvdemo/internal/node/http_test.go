@@ -55,6 +55,13 @@ func TestHTTP(t *testing.T) {
 	} {
 		require.Contains(t, metrics, line)
 	}
+	request, err := http.NewRequest("GET", url+"/metrics", nil)
+	require.NoError(t, err)
+	request.Host = "evil.example"
+	resp, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusForbidden, resp.StatusCode, "a page of another site, whose name points here")
+	require.NoError(t, resp.Body.Close())
 	require.NoError(t, stop())
 }
 

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -92,15 +93,34 @@ func (c *commands) register(mux *http.ServeMux) {
 	mux.Handle("POST /page/do", local(cross.Handler(http.HandlerFunc(c.do))))
 }
 
+// named reports whether a request calls its server by an address, or as localhost.
+func named(r *http.Request) bool {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil
+}
+
+// NoForeignNames refuses requests that reach this machine from itself under a name of another one: a page
+// of any site can have the name of its own server point to this machine, and its browser then takes what
+// is served here for that site's. From other machines a server may have a name.
+func NoForeignNames(h http.Handler) http.Handler {
+	guarded := local(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && at.IP.IsLoopback() {
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // local refuses requests that did not call this machine by its address, or as localhost.
 func local(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		if host != "localhost" && net.ParseIP(host) == nil {
-			refuse(w, http.StatusForbidden, fmt.Errorf("the page was called by the name %q; call it by its address, as the demonstration printed it", Text(host)))
+		if !named(r) {
+			refuse(w, http.StatusForbidden, fmt.Errorf("the server was called by the name %q; call it by its address, or as localhost", Text(r.Host)))
 			return
 		}
 		h.ServeHTTP(w, r)

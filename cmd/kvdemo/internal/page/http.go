@@ -74,7 +74,7 @@ func Handler(cfg Config) http.Handler {
 	if cfg.Controls != nil {
 		newCommands(cfg.Controls).register(mux)
 	}
-	return secured(mux)
+	return secured(NoForeignNames(mux))
 }
 
 // secured sets the headers of all answers.

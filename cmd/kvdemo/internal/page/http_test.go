@@ -108,6 +108,21 @@ func TestStateIsServed(t *testing.T) {
 	}
 }
 
+// A page of another site may have its name point to this machine, and must not read what is served.
+func TestForeignNamesAreRefused(t *testing.T) {
+	s := serve(t, nil)
+	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
+	for host, code := range map[string]int{
+		"evil.example" + port: http.StatusForbidden, "localhost.evil.example": http.StatusForbidden,
+		"localhost" + port: http.StatusOK, "127.0.0.1": http.StatusOK, "[::1]" + port: http.StatusOK, "[::1]": http.StatusOK,
+	} {
+		for _, path := range []string{"/page/", "/page/state", "/page/node"} {
+			resp, text := ask(t, "GET", s.URL+path, "", "Host", host)
+			require.Equal(t, code, resp.StatusCode, "%s %s: %s", host, path, text)
+		}
+	}
+}
+
 // A node serves its report, and no command.
 func TestNodeServesNoCommands(t *testing.T) {
 	s := serve(t, nil)
@@ -142,7 +157,7 @@ func TestCommandsAreProtected(t *testing.T) {
 		{"POST", "/page/do", kill, "not the token", 403, []string{tokenHeader, "x"}},
 		{"POST", "/page/do", kill, "another site", 403, []string{tokenHeader, got.Token, "Origin", "http://evil.example"}},
 		{"POST", "/page/do", kill, "another site", 403, []string{tokenHeader, got.Token, "Sec-Fetch-Site", "cross-site"}},
-		{"POST", "/page/do", kill, `by the name \"evil.example\"`, 403, []string{tokenHeader, got.Token, "Host", "evil.example:80"}},
+		{"POST", "/page/do", kill, `by the name \"evil.example:80\"`, 403, []string{tokenHeader, got.Token, "Host", "evil.example:80"}},
 		{"GET", "/page/token", "", `by the name \"evil.example\"`, 403, []string{"Host", "evil.example"}},
 		{"GET", "/page/token", "", `comes from \"cross-site\"`, 403, []string{"Sec-Fetch-Site", "cross-site"}},
 		{"GET", "/page/do", "", "Method Not Allowed", 405, []string{tokenHeader, got.Token}},
