@@ -6,6 +6,7 @@ package weft
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -51,5 +52,22 @@ func (e *ending) ended() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// slowAfter is the time after which a wait without a bound is logged.
+const slowAfter = 10 * time.Second
+
+// timed logs a wait that has no bound, because what it waits for may rightly take long, once it has
+// lasted for slowAfter, until done is called.
+func timed(logger *slog.Logger, what string, args ...any) (done func()) {
+	begun := time.Now()
+	timer := time.AfterFunc(slowAfter, func() {
+		logger.Warn(what+" has not ended: does the disk answer?", append(args, "for", slowAfter)...)
+	})
+	return func() {
+		if !timer.Stop() {
+			logger.Info(what+" has ended", append(args, "after", time.Since(begun).Round(time.Second))...)
+		}
 	}
 }

@@ -117,6 +117,10 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 // Group opens a group at this node. Its state is that of the state machine, brought up to date
 // from the log. A group that has no log yet begins with [Options.Peers] as its voters, unless
 // the node joins. The state machine is the caller's to close, after the group or the node.
+//
+// Group waits for the state machine's Load and for the log, however long these take, because a large
+// state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its
+// context.
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
 	if n != nil && id != 0 && isNil(sm) {
 		return nil, invalid("the state machine of group %d is nil", id)
@@ -208,7 +212,9 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	c.hideOwnCommands()
 	g.comparer.every = c.compareEvery
-	if g.host, err = rawnode.New(c.host); err != nil {
+	done := timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
+	g.host, err = rawnode.New(c.host)
+	if done(); err != nil {
 		g.end()
 		return nil, fmt.Errorf("open the group: %w", err)
 	}

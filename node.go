@@ -47,7 +47,8 @@ type Node struct {
 const logDir = "log"
 
 // Open opens a node: log, transport, and what else its groups share. It does not wait
-// for other nodes. The error names every mistake in options; a directory that is in use
+// for other nodes. It waits for the disk, however long that takes, because nothing can be done without
+// the log; a wait of 10 s is logged. The error names every mistake in options; a directory that is in use
 // is [ErrLocked], that of another node [ErrIdentity].
 func Open(o Options) (*Node, error) {
 	if err := o.Validate(); err != nil {
@@ -59,7 +60,9 @@ func Open(o Options) (*Node, error) {
 		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
 	}
 	n.context, n.cancel = context.WithCancel(context.Background())
-	if err := n.open(); err != nil {
+	done := timed(o.Logger, "opening the node, which reads the log,", "cluster", o.Cluster, "node", o.ID, "dir", o.Dir)
+	err := n.open()
+	if done(); err != nil {
 		return nil, fmt.Errorf("open node %d of cluster %d: %w", o.ID, o.Cluster, errors.Join(err, n.release()))
 	}
 	o.Logger.Info("node open", "cluster", o.Cluster, "node", o.ID, "address", n.options.Advertise, "dir", o.Dir)

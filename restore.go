@@ -20,7 +20,9 @@ import (
 // Restore begins a group of a new cluster with a snapshot of [Group.Snapshot]. It is called at
 // each first member, before [Open] and with the same options, on an empty directory and an
 // empty state machine; the number of members is free. The new cluster has a number of
-// its own, because the nodes of the old one may still be there. Restore reads r to the end.
+// its own, because the nodes of the old one may still be there. Restore reads r to the end. It has no
+// context, because it lasts as long as r and the disk do, and nothing waits for it: a reader that
+// returns an error ends it, and the next call begins again. A wait of 10 s for the log is logged.
 //
 // A snapshot that is damaged or cut off is [ErrSnapshot], and the group is not begun; neither
 // does it begin at a node where Restore was interrupted, until Restore is called again. A member
@@ -138,6 +140,7 @@ func (d *directory) begin(sm StateMachine, begin replica.Refounding, in *snapsho
 	if err := restoreWhole(sm, rawnode.SnapshotMeta{Index: begin.Index, Host: host}, in); err != nil {
 		return err
 	}
+	defer timed(d.options.Logger, "beginning the log with the restored state", "node", d.options.ID, "group", d.group)()
 	return d.log.AppendWait(context.Background(), *write)
 }
 

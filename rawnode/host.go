@@ -85,7 +85,9 @@ var (
 )
 
 // New starts a host from the contents of its log and its state machine. With an empty log, a host
-// with Replica.Peers begins a group, and a host without Peers waits until a group adds the node.
+// with Replica.Peers begins a group, and a host without Peers waits until a group adds the node. New
+// lasts as long as the state machine's Load and the log do, and has no bound: a large state may rightly
+// take minutes, and there is no host yet that could answer meanwhile.
 func New(cfg Config) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -148,7 +148,11 @@ func (b *inbox) withdraw(c *hostCall) bool {
 }
 
 // receive queues a message. Without room, receive drops a control message, and waits with a message
-// of another class.
+// of another class, so that the connection is read no more, and the peer's queue fills.
+//
+// The wait has no bound of its own. Room comes with the next turn, and a turn hangs only in a read of the
+// log: the groups of a connection share the log's disk, so that their turns hang as well, also the turn that
+// the connection's own goroutine takes. Control messages travel on a connection of their own.
 func (b *inbox) receive(m wire.Message) {
 	class, size := m.Class(), replica.MemoryOf(m)
 	b.mu.Lock()

@@ -140,6 +140,10 @@ func (e *Engine) Stats() Stats {
 // there was no room for the whole queue: the callbacks got [ErrFull] too, and the log
 // is as after a crash. A second call waits for the first to end, does nothing, and
 // returns nil.
+//
+// Close waits for the disk, however long that takes: a Close that gave up would leave a goroutine
+// that writes to the directory behind its lock. A caller with a bound calls Close in a goroutine and
+// ends the process, as Node.Close of package weft allows.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() { err = e.closeNow() })
 	return err
