@@ -220,7 +220,7 @@ bench-host: ## Host beside a minimal loop, real processes, written to docs/bench
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench host --out docs/benchmarks-host.md
 
 .PHONY: bench-coding
-bench-coding: ## coding on beside off, real processes, into docs/benchmarks-coded.md (about 20 minutes)
+bench-coding: ## coding on beside off, real processes, into docs/benchmarks-coded.md (about 35 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench coding --out docs/benchmarks-coded.md
 
 .PHONY: bench-sweep
@@ -228,7 +228,7 @@ bench-sweep: ## each constant of the adaptive policy halved and doubled, virtual
 	$(GO) run ./cmd/weftbench/internal/adaptive/sweep -out ecraft/adaptive/README.md
 
 .PHONY: bench-outage
-bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 4 minutes)
+bench-outage: ## a follower is away for a minute under load, and comes back, into docs/benchmarks-coded.md (about 16 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench outage --out docs/benchmarks-coded.md
 
 .PHONY: bench-host-quick
@@ -258,7 +258,7 @@ etcd-released: .cache/etcd-released/etcd ## etcd v3.7.3 as released, into .cache
 	touch $@
 
 .PHONY: bench-redis
-bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/benchmarks-redis.md (about 25 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)
+bench-redis: ycsb etcd-released ## kvdemo beside redis-server and etcd, with redis-benchmark and YCSB, into docs/benchmarks-redis.md (about 45 minutes; needs Debian's redis-tools, redis-server, maven and default-jdk-headless)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --out docs/benchmarks-redis.md
 
 .PHONY: bench-redis-quick
@@ -266,7 +266,7 @@ bench-redis-quick: ycsb etcd-released ## the same, printed, with one short round
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench && exec bin/weftbench redis --quick
 
 .PHONY: bench-reads
-bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 14 minutes)
+bench-reads: etcd-released ## reads by policy beside released etcd, leaders killed and responders that fail, real processes, into docs/benchmarks-reads.md (about 25 minutes)
 	$(GO) build -o bin/ ./cmd/kvdemo ./cmd/weftbench
 	bin/weftbench reads --real --etcd .cache/etcd-released/etcd --out docs/benchmarks-reads.md
 	bin/weftbench kills --out docs/benchmarks-reads.md

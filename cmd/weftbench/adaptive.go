@@ -26,10 +26,6 @@ func newAdaptive() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == (outFlags{}) {
-				report.Text(cmd.OutOrStdout())
-				return nil
-			}
 			return report.Section().Write(cmd.OutOrStdout(), out.out, out.json)
 		},
 	}

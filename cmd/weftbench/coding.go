@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/codingbench"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func newCoding() *cobra.Command {
@@ -29,6 +30,9 @@ func newCoding() *cobra.Command {
 			if quick {
 				cfg.Nodes, cfg.Clients, cfg.Rounds, cfg.Time = cfg.Nodes[:1], []int{16}, 1, 700*time.Millisecond
 			}
+			if err := lab.Publishable(out.out, cfg.Rounds); err != nil {
+				return err
+			}
 			return nodes.inData(data, func(kvdemo, dir string) error {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				cells, err := codingbench.Run(cmd.Context(), cfg)
@@ -47,7 +51,7 @@ func newCoding() *cobra.Command {
 	cfg.Sizes = []int{128, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20}
 	flags.Var((*sizes)(&cfg.Sizes), "sizes", "bytes of a value, such as 512 or 1KiB, to 4MiB")
 	flags.IntSliceVar(&cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients, 1 to 1000")
-	flags.IntVar(&cfg.Rounds, "rounds", 3, "how often each load is measured for each side, in turn; 1 or more")
+	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each load is measured for each side, in turn; 1 or more")
 	flags.DurationVar(&cfg.Time, "time", 1300*time.Millisecond, "of one measurement, 100ms or more")
 	flags.BoolVar(&quick, "quick", false, "one short round of one size of cluster")
 	flags.StringVar(&data, "data", "", "directory for the nodes' data (default: a temporary one)")

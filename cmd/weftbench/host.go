@@ -26,8 +26,7 @@ type hostFlags struct {
 	callsOnly bool
 
 	data string
-	out  string
-	json string
+	out  outFlags
 }
 
 func newHost() *cobra.Command {
@@ -43,6 +42,7 @@ func newHost() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.programs.add(cmd)
+	f.out.add(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.sides, "sides", []string{"weft", "upstream", "loop"}, "what to compare")
 	flags.IntSliceVar(&f.cfg.Clients, "clients", []int{1, 16, 64}, "numbers of clients")
@@ -61,8 +61,6 @@ func newHost() *cobra.Command {
 	flags.IntVar(&f.cfg.ElectionTicks, "election-ticks", 10, "of the nodes: the election timeout")
 	flags.BoolVar(&f.quick, "quick", false, "one short round, few kills: about 90 seconds")
 	flags.StringVar(&f.data, "data", "", "directory for the nodes' data (default: a temporary one)")
-	flags.StringVar(&f.out, "out", "", "write the report, in Markdown, to this file (default: standard output)")
-	flags.StringVar(&f.json, "json", "", "write what was measured to this file")
 	return cmd
 }
 
@@ -73,6 +71,9 @@ func (f *hostFlags) run(cmd *cobra.Command) (err error) {
 	}
 	if f.callsOnly {
 		f.cfg.Rate, f.cfg.Reads, f.cfg.Kills, f.cfg.DiskBytes = 0, false, 0, 0
+	}
+	if err := f.cfg.Publishable(f.out.out); err != nil {
+		return err
 	}
 	if f.cfg.Sides, err = f.chosen(); err != nil {
 		return err
@@ -87,17 +88,7 @@ func (f *hostFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.json != "" {
-		if err := report.WriteJSON(f.json); err != nil {
-			return err
-		}
-	}
-	text := report.Markdown()
-	if f.out != "" {
-		return os.WriteFile(f.out, []byte(text), 0o644)
-	}
-	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-	return err
+	return report.Section().Write(cmd.OutOrStdout(), f.out.out, f.out.json)
 }
 
 // chosen returns the sides that were asked for.

@@ -29,7 +29,7 @@ func newKills() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(within("nodes", 3, 9, cfg.Nodes), within("kills", 0, 10_000, cfg.Kills), within("faults", 0, 1000, cfg.Faults),
-				within("tick", 10*time.Millisecond, time.Second, cfg.Tick), within("election-ticks", 5, 100, cfg.ElectionTicks)); err != nil {
+				within("tick", 10*time.Millisecond, time.Second, cfg.Tick), within("election-ticks", 5, 100, cfg.ElectionTicks), cfg.Publishable(out.out)); err != nil {
 				return err
 			}
 			return nodes.inData(data, func(kvdemo, dir string) error {

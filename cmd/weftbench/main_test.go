@@ -103,19 +103,16 @@ func TestHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}
-	file := filepath.Join(t.TempDir(), "report.md")
-	_, progress, err := weftbench(t, "host", "--kvdemo", kvdemo, "--data", t.TempDir(), "--out", file,
+	report, progress, err := weftbench(t, "host", "--kvdemo", kvdemo, "--data", t.TempDir(),
 		"--clients", "2", "--sizes", "1024", "--rounds", "2", "--time", "200ms", "--kills", "1", "--rate", "50",
 		"--disk-bytes", "1048576", "--tick", "20ms")
 	require.NoError(t, err, progress)
-	report, err := os.ReadFile(file)
-	require.NoError(t, err)
 	for _, want := range []string{
-		`\| 1 KB \| 2 \| weft \| \d+ \|.*\| \d\.\d\d \|`, `\| 1 KB \| 2 \| loop \| \d+ \|.*\| - \|`,
-		`\| 1 KB \| 64, open-loop 50/s \| upstream \|`, `\| 1 KB \| 16, reads \| loop \|`,
-		`\| weft \| [0-9.]+m?s \| \d+\.\d\d \|`, `\| loop \| [0-9.]+m?s \| \d+\.\d\d \|`, `\| upstream \| \d\.\d\d \| \d\.\d\d \|`,
+		`1 KB +2 +weft +\d+ .* \d\.\d\d to `, `1 KB +2 +loop +\d+ .* -\n`,
+		`1 KB +64, open-loop 50/s +upstream `, `1 KB +16, reads +loop `,
+		`(?m)^ +weft +\d+ +\d+\.\d\d +\d+`, `(?m)^ +loop +\d+ +\d+\.\d\d +\d+`, `upstream +\d\.\d\d +\d\.\d\d\n`,
 	} {
-		require.Regexp(t, want, string(report))
+		require.Regexp(t, want, report)
 	}
 }
 
@@ -136,6 +133,12 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"torture", "--kvdemo", "x", "--max-value", "1MiB,2MiB"}, []string{"--max-value: 1MiB,2MiB, want one size"}},
 		{[]string{"torture", "--kvdemo", "/nonexistent", "--loops", "1"}, []string{"/nonexistent"}},
 		{[]string{"torture", "--kvdemo", "x", "--data", "."}, []string{"--data: . is not empty"}},
+		{[]string{"host", "--kvdemo", "x", "--rounds", "8", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
+		{[]string{"coding", "--kvdemo", "x", "--rounds", "4", "--out", "x.md"}, []string{"--out: 4 rounds, want 5 or more"}},
+		{[]string{"outage", "--kvdemo", "x", "--rounds", "1", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
+		{[]string{"kills", "--kvdemo", "x", "--faults", "2", "--out", "x.md"}, []string{"--out: 2 rounds, want 5 or more"}},
+		{[]string{"reads", "--real", "--real-rounds", "3", "--out", "x.md"}, []string{"--out: 3 rounds, want 5 or more"}},
+		{[]string{"redis", "--kvdemo", "x", "--quick", "--out", "x.md"}, []string{"--out: 1 rounds, want 5 or more"}},
 		{[]string{"loop", "--id", "1", "--peers", "2=h:1"}, []string{"--id: 1, want a member named in --peers"}},
 		{[]string{"loop", "--id", "1", "--peers", "1=h:1,1=h:2"}, []string{`--peers: "1=h:2", want id=host:port, each id once`}},
 	} {

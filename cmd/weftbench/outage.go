@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/outagebench"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func newOutage() *cobra.Command {
@@ -31,6 +32,9 @@ func newOutage() *cobra.Command {
 				return errors.New("--size: want one number of bytes, such as 64KiB")
 			}
 			cfg.Size = size[0]
+			if err := lab.Publishable(out.out, cfg.Rounds); err != nil {
+				return err
+			}
 			return nodes.inData(data, func(kvdemo, dir string) error {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				rows, err := outagebench.Run(cmd.Context(), cfg)
@@ -48,6 +52,7 @@ func newOutage() *cobra.Command {
 	flags.IntVar(&cfg.Egress, "egress", 12.5e6, "bytes a second that a node sends at most, 1000000 or more")
 	flags.Var(&size, "size", "bytes of a value, such as 64KiB; 1KiB to 4MiB")
 	flags.Float64SliceVar(&cfg.Load, "load", []float64{0.5}, "the share of what full copies can do that clients ask for, to 1 (0: a closed loop)")
+	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often each load is put on each side, in turns; 1 or more")
 	flags.DurationVar(&cfg.Away, "away", time.Minute, "how long the follower is away, 1s to 1h")
 	flags.DurationVar(&cfg.Before, "before", 15*time.Second, "how long is measured with all nodes, 1s to 1h")
 	flags.IntVar(&cfg.Retain, "retain", 0, "bytes of log that nodes keep; who missed more gets a snapshot (0: all that it can miss)")

@@ -18,7 +18,7 @@ import (
 // copies, and by the other followers with coding.
 func TestOutage(t *testing.T) {
 	out, progress, err := weftbench(t, "outage", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--nodes", "3", "--egress", "4000000",
-		"--size", "64KiB", "--load", "0.3", "--away", "4s", "--before", "1s", "--json")
+		"--size", "64KiB", "--load", "0.3", "--away", "4s", "--before", "1s", "--rounds", "1", "--json")
 	require.NoError(t, err, progress)
 	var rows []outagebench.Row
 	require.NoError(t, json.Unmarshal([]byte(out), &rows))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/realreads"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // realFlags are those of "weftbench reads --real".
@@ -26,7 +27,8 @@ func (f *realFlags) add(cmd *cobra.Command) {
 	f.programs.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.on, "real", false, "real processes and sockets instead of virtual time; with the flags --real-..., --data and --kvdemo alone")
-	flags.DurationVar(&f.cfg.Time, "real-time", 8*time.Second, "with --real: of a row, 100ms to 10m")
+	flags.DurationVar(&f.cfg.Time, "real-time", 4*time.Second, "with --real: of a measurement, 100ms to 10m")
+	flags.IntVar(&f.cfg.Rounds, "real-rounds", lab.LeastRounds, "with --real: how often each row is measured, in turns with the others; 1 to 1000")
 	flags.IntVar(&f.cfg.Clients, "real-clients", 4, "with --real: near each node, 1 to 100")
 	flags.IntVar(&f.cfg.Readers, "real-readers", 16, "with --real: readers where processor time is measured, 2 to 1000")
 	flags.IntSliceVar(&f.cfg.Sizes, "real-sizes", []int{3, 5}, "with --real: sizes of groups there, 3 to 9")
@@ -39,6 +41,7 @@ func (f *realFlags) add(cmd *cobra.Command) {
 // run measures with real processes.
 func (f *realFlags) run(cmd *cobra.Command, out outFlags) error {
 	if err := errors.Join(within("real-time", 100*time.Millisecond, 10*time.Minute, f.cfg.Time), within("real-clients", 1, 100, f.cfg.Clients),
+		within("real-rounds", 1, 1000, f.cfg.Rounds), lab.Publishable(out.out, f.cfg.Rounds),
 		within("real-readers", 2, 1000, f.cfg.Readers), within("real-sizes", 3, 9, f.cfg.Sizes...)); err != nil {
 		return err
 	}

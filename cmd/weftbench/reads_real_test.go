@@ -19,7 +19,7 @@ import (
 // Over links with delays a responder answers reads by itself, and a write takes a round trip.
 // A read at a responder takes less of processors than one by ReadIndex.
 func TestRealReads(t *testing.T) {
-	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--real-time", "500ms",
+	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--data", t.TempDir(), "--real-time", "500ms", "--real-rounds", "1",
 		"--real-networks", "wan", "--real-policies", "roster", "--real-clients", "2", "--real-sizes", "3", "--json")
 	require.NoError(t, err, progress)
 	var r realreads.Results
@@ -57,7 +57,7 @@ func TestRealReadsOfEtcd(t *testing.T) {
 	if etcd == "" {
 		t.Skip("make test-bench-etcd builds a server of etcd for this")
 	}
-	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--etcd", etcd, "--data", t.TempDir(), "--real-time", "2s",
+	out, progress, err := weftbench(t, "reads", "--real", "--kvdemo", buildKvdemo(t), "--etcd", etcd, "--data", t.TempDir(), "--real-time", "2s", "--real-rounds", "1",
 		"--real-networks", "wan", "--real-policies", "etcd", "--real-clients", "2", "--real-sizes", "3", "--json")
 	require.NoError(t, err, progress)
 	var r realreads.Results

@@ -4,14 +4,12 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/redisbench"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func newRedis() *cobra.Command {
@@ -20,8 +18,7 @@ func newRedis() *cobra.Command {
 		cfg   redisbench.Config
 		quick bool
 		data  string
-		out   string
-		asRow string
+		out   outFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "redis",
@@ -35,34 +32,24 @@ func newRedis() *cobra.Command {
 			if quick {
 				cfg.Rounds, cfg.Requests, cfg.YCSB.Time, cfg.YCSB.Records = 1, 200, time.Second, 1000
 			}
+			if err := lab.Publishable(out.out, cfg.Rounds); err != nil {
+				return err
+			}
 			return nodes.inData(data, func(kvdemo, dir string) error {
 				cfg.Kvdemo, cfg.Dir, cfg.Progress = kvdemo, dir, cmd.ErrOrStderr()
 				rows, err := redisbench.Run(cmd.Context(), cfg)
 				if err != nil {
 					return err
 				}
-				if asRow != "" {
-					text, err := json.MarshalIndent(rows, "", " ")
-					if err == nil {
-						err = os.WriteFile(asRow, text, 0o644)
-					}
-					if err != nil {
-						return err
-					}
-				}
-				text := redisbench.Markdown(cfg, rows)
-				if out != "" {
-					return os.WriteFile(out, []byte(text), 0o644)
-				}
-				_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-				return err
+				return redisbench.Report(cfg, rows).Write(cmd.OutOrStdout(), out.out, out.json)
 			})
 		},
 	}
 	nodes.add(cmd)
+	out.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&cfg.Nodes, "nodes", 3, "of kvdemo, 1 to 9")
-	flags.IntVar(&cfg.Rounds, "rounds", 3, "how often both sides are measured")
+	flags.IntVar(&cfg.Rounds, "rounds", lab.LeastRounds, "how often both sides are measured")
 	flags.IntVar(&cfg.Requests, "requests", 2000, "of redis-benchmark with one client; others get 10 or 40 times as many")
 	flags.IntVar(&cfg.YCSB.Records, "records", 10_000, "records of YCSB")
 	flags.IntVar(&cfg.YCSB.Clients, "clients", 32, "threads of YCSB's client")
@@ -71,7 +58,5 @@ func newRedis() *cobra.Command {
 	flags.StringVar(&cfg.Etcd, "etcd", ".cache/etcd-released/etcd", "the program of etcd that make etcd-released built; empty leaves etcd out")
 	flags.BoolVar(&quick, "quick", false, "one short round")
 	flags.StringVar(&data, "data", "", "directory for the data (default: a temporary one)")
-	flags.StringVar(&out, "out", "", "write the report, in Markdown, to this file (default: standard output)")
-	flags.StringVar(&asRow, "json", "", "write what was measured to this file")
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weftraft/weft/conformance/etcd/bench"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/netlab"
 	"github.com/weftraft/weft/internal/shim"
 )
@@ -44,7 +45,7 @@ func benchCommand() *cobra.Command {
 	f.Var((*rates)(&o.Links), "links", "bits a second that a member sends, and receives, at most (0: no bound)")
 	f.IntSliceVar(&o.Sizes, "sizes", []int{1 << 10, 4 << 10, 64 << 10, 256 << 10, 1 << 20}, "bytes of a value, 1 to 1048576")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 16}, "numbers of clients, 1 to 1000")
-	f.IntVar(&o.Rounds, "rounds", bench.LeastRounds, fmt.Sprintf("how often each load is put on each side, in turns; 1 or more, with --out %d or more", bench.LeastRounds))
+	f.IntVar(&o.Rounds, "rounds", lab.LeastRounds, fmt.Sprintf("how often each load is put on each side, in turns; 1 or more, with --out %d or more", lab.LeastRounds))
 	f.DurationVar(&o.Time, "time", 1500*time.Millisecond, "of one measurement, 100ms or more")
 	f.Float64Var(&o.Others, "others", 0.3, "share of the processors, 0 to 1, above which a measurement is made again as others used them")
 	f.IntVar(&o.Coded, "coding", 4096, "size from which payloads are coded on the side that codes")
@@ -65,8 +66,8 @@ func (o *benchOptions) run(ctx context.Context, out io.Writer) (err error) {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	if o.out != "" && o.Rounds < bench.LeastRounds {
-		return fmt.Errorf("--rounds is %d, want %d or more with --out: medians of fewer rounds are chance; without --out the report is printed", o.Rounds, bench.LeastRounds)
+	if err := lab.Publishable(o.out, o.Rounds); err != nil {
+		return err
 	}
 	if err := o.chooseNetwork(); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (o *benchOptions) measure(ctx context.Context, store *bench.Store, out io.W
 		if o.out == "" {
 			return nil
 		}
-		return os.WriteFile(o.out, []byte(store.Report(o.Config)), 0o644)
+		return store.Section(o.Config).Write(out, o.out, false)
 	}
 	if err := report(); err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -108,8 +109,7 @@ func (o *benchOptions) measure(ctx context.Context, store *bench.Store, out io.W
 	done := func(rows []*bench.Row) error { return errors.Join(store.Add(rows...), report()) }
 	err := bench.Run(ctx, o.Config, wanted, done, until)
 	if o.out == "" {
-		_, writeErr := io.WriteString(out, store.Report(o.Config))
-		err = errors.Join(err, writeErr)
+		err = errors.Join(err, store.Section(o.Config).Write(out, "", false))
 	}
 	if errors.Is(err, bench.ErrStopped) && o.rows != "" {
 		err = fmt.Errorf("%w; run this again to go on", err)

@@ -50,8 +50,8 @@ func TestBenchNamesMistakes(t *testing.T) {
 		`"fast", want whole numbers of bits a second`: {"--links=100000000,fast"},
 		"--members: [0], want numbers of 1 to 9":      {"--members=0"},
 		"Kind is \"wire\"":                            {"--network=wire"},
-		"--rounds is 4, want 5 or more with --out":    {"--rounds=4", "--out=report.md"},
-		"--rounds is 1, want 5 or more with --out":    {"--quick", "--out=report.md"},
+		"--out: 4 rounds, want 5 or more":             {"--rounds=4", "--out=report.md"},
+		"--out: 1 rounds, want 5 or more":             {"--quick", "--out=report.md"},
 	} {
 		cmd := command()
 		cmd.SetArgs(append([]string{"bench"}, args...))

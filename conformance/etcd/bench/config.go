@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/netlab"
 )
 
@@ -53,8 +54,6 @@ type Config struct {
 }
 
 const (
-	// LeastRounds is the least number of rounds whose medians may become a page.
-	LeastRounds = 5
 	// least is the least number of calls of each client.
 	least = 3
 	// maxBytes is the payload of a measurement, unless least needs more.
@@ -101,7 +100,7 @@ type Load struct {
 }
 
 func (l Load) String() string {
-	return fmt.Sprintf("%d members, %s, %s x %d", l.Members, linkName(l.Link), bytesName(l.Size), l.Clients)
+	return fmt.Sprintf("%d members, %s, %s x %d", l.Members, linkName(l.Link), lab.Bytes(l.Size), l.Clients)
 }
 
 // loads returns all loads. Loads of the same size, which share clusters, follow each other.
@@ -119,23 +118,8 @@ func (c Config) loads() (all []Load) {
 }
 
 func linkName(rate int64) string {
-	switch {
-	case rate == 0:
+	if rate == 0 {
 		return "links without a bound"
-	case rate%1e9 == 0:
-		return fmt.Sprintf("links of %d Gbit/s", rate/1e9)
-	case rate%1e6 == 0:
-		return fmt.Sprintf("links of %d Mbit/s", rate/1e6)
 	}
-	return fmt.Sprintf("links of %d bit/s", rate)
-}
-
-func bytesName(n int) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KB", n>>10)
-	}
-	return fmt.Sprintf("%d B", n)
+	return "links of " + lab.Rate(rate)
 }

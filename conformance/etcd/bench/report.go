@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/netlab"
 )
 
@@ -16,18 +18,26 @@ import (
 // members and clients.
 const noise = 0.1
 
-// Report returns a document with all rows of a store; rows may be missing.
-func (s *Store) Report(cfg Config) string {
-	var b strings.Builder
-	s.head(&b, cfg)
-	s.verdicts(&b, cfg)
+// Section returns a document with all rows of a store; rows may be missing.
+func (s *Store) Section(cfg Config) *lab.Section {
+	d := &lab.Section{
+		Verb: "etcd", Page: true, Title: "Benchmarks: etcd as released beside etcd on Weft", Intro: s.intro(cfg), Rounds: s.At.Rounds, Data: s.Rows,
+	}
+	if h := s.Headline(cfg); h != "" {
+		d.Tables = append(d.Tables, lab.Table{Heading: "## In short", Title: h})
+	}
+	d.Tables = append(d.Tables, s.verdicts(cfg))
 	for _, members := range cfg.Members {
 		for _, link := range cfg.Links {
-			s.table(&b, cfg, members, link)
+			if t := s.table(cfg, members, link); len(t.Rows) > 1 {
+				d.Tables = append(d.Tables, t)
+			}
 		}
 	}
-	s.notes(&b)
-	return b.String()
+	if wrong := s.wrong(); len(wrong) > 0 {
+		d.Tables = append(d.Tables, lab.Table{Heading: "## What went wrong", Title: strings.Join(wrong, "\n")})
+	}
+	return d
 }
 
 var networkAbout = map[string]string{
@@ -36,36 +46,37 @@ var networkAbout = map[string]string{
 		"what they post to it",
 }
 
-func (s *Store) head(b *strings.Builder, cfg Config) {
-	fmt.Fprintf(b, "# Benchmarks: etcd as released beside etcd on Weft\n\n")
-	fmt.Fprintf(b, "Written by `make bench-etcd`. Members are processes on one machine with the clients (%s, %d CPUs, %s, %s),\n",
-		s.At.CPU, s.At.CPUs, s.At.Go, s.At.System)
-	fmt.Fprintf(b, "with real sockets and every log synced before anything is acknowledged. Links are\n%s; no delay is added.\n", networkAbout[s.At.Network])
-	fmt.Fprintf(b, "All clients call the leader, over links without a bound, each waiting for its answer before it asks again; every put has a\n"+
+func (s *Store) intro(cfg Config) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Written by `make bench-etcd`. Members are processes on one machine with the clients (%s, %d CPUs, %s, %s),\n"+
+		"with real sockets and every log synced before anything is acknowledged. Links are\n%s; no delay is added.\n",
+		s.At.CPU, s.At.CPUs, s.At.Go, s.At.System, networkAbout[s.At.Network])
+	fmt.Fprintf(&b, "All clients call the leader, over links without a bound, each waiting for its answer before it asks again; every put has a\n"+
 		"key of its own. The sides take turns: %d rounds of %v (and at least %d puts a client), another side first each time, each\n"+
-		"round and size with an empty cluster. Figures are medians of the rounds. After each load every value was read back from every\n"+
+		"round and size with an empty cluster. Figures are medians of the rounds; behind\n"+
+		"the ratio of puts stand the least and the greatest ratio of a round. After each load every value was read back from every\n"+
 		"member, from that member's own data, and the logs were looked into: coded entries on the side that codes, and on no other.\n\n",
 		s.At.Rounds, s.At.Time, least)
 	for _, side := range cfg.Sides {
-		fmt.Fprintf(b, "- **%s**: %s\n", side.Name, side.About)
+		fmt.Fprintf(&b, "- **%s**: %s\n", side.Name, side.About)
 	}
-	fmt.Fprintf(b, "\nAll are built by the same compiler with the same versions of all other packages. **CPU** is the processor time of all members\n"+
+	fmt.Fprintf(&b, "\nAll are built by the same compiler with the same versions of all other packages. **CPU** is the processor time of all members\n"+
 		"for a put, **disk** what all members give to their disks for a byte of value, **sent** what members send each other for one, all\n"+
 		"until the members rest again; the clients' is not in it. Clients and members share the machine's processors, so where links have\n"+
 		"no bound those are what all wait for.")
 	if others := s.others(); len(others) > 0 {
-		fmt.Fprintf(b, " The machine also did other things: they, and the kernel's work for the network, took %.0f%% of\n"+
+		fmt.Fprintf(&b, " The machine also did other things: they, and the kernel's work for the network, took %.0f%% of\n"+
 			"its processors in the median measurement, and %.0f%% in the worst; where it was more than %.0f%%, a measurement was made again,\n"+
-			"%d times at most, and the quietest counts. Look at the ratios.", 100*median(others), 100*slices.Max(others), 100*s.At.Others, disturbed)
-		if median(others) > s.At.Others {
-			fmt.Fprintf(b, "\n\n**The machine was too busy for this.** Only what narrow links bound is to be trusted.")
+			"%d times at most, and the quietest counts. Look at the ratios.", 100*others.Median(), 100*slices.Max(others), 100*s.At.Others, disturbed)
+		if others.Median() > s.At.Others {
+			fmt.Fprintf(&b, "\n\n**The machine was too busy for this.** Only what narrow links bound is to be trusted.")
 		}
 	}
-	fmt.Fprintln(b)
+	return b.String()
 }
 
 // others returns the share of other processes in each measurement.
-func (s *Store) others() (all []float64) {
+func (s *Store) others() (all lab.Rounds) {
 	for _, r := range s.Rows {
 		for _, c := range r.Cells {
 			for _, x := range c.Samples {
@@ -76,19 +87,21 @@ func (s *Store) others() (all []float64) {
 	return all
 }
 
-// ratio is a side's figure for 1 of the first side's.
-func (r *Row) ratio(side, figure int) float64 {
+// ratios is a side's figure for 1 of the first side's, by round.
+func (r *Row) ratios(side, figure int) lab.Rounds {
 	of := figures[figure].of
-	return r.Cells[side].median(of) / r.Cells[0].median(of)
+	return lab.RoundsOf(r.Cells[side].Samples, of).Ratio(lab.RoundsOf(r.Cells[0].Samples, of))
 }
 
+func (r *Row) ratio(side, figure int) float64 { return r.ratios(side, figure).Median() }
+
 // verdicts lists the loads at which each side is better or worse than the first side.
-func (s *Store) verdicts(b *strings.Builder, cfg Config) {
-	if h := s.Headline(cfg); h != "" {
-		fmt.Fprintf(b, "\n## In short\n\n%s\n", h)
+func (s *Store) verdicts(cfg Config) lab.Table {
+	t := lab.Table{
+		Heading: "## Who wins where",
+		Title:   fmt.Sprintf("Of %d loads, beside %s; the same is within %.0f%%.", len(s.Rows), cfg.Sides[0].Name, 100*noise),
+		Rows:    [][]string{{"side", "figure", "better", "the same", "worse", "at worst"}},
 	}
-	fmt.Fprintf(b, "\n## Who wins where\n\nOf %d loads, beside %s; the same is within %.0f%%.\n\n| side | figure | better | the same | worse | at worst |\n|---|---|--:|--:|--:|---|\n",
-		len(s.Rows), cfg.Sides[0].Name, 100*noise)
 	var losses []string
 	for side := 1; side < len(cfg.Sides); side++ {
 		for figure := range figures {
@@ -97,17 +110,18 @@ func (s *Store) verdicts(b *strings.Builder, cfg Config) {
 			if len(worse) > 0 {
 				worst = fmt.Sprintf("%.2f: %s", worse[0].ratio(side, figure), worse[0].Load)
 			}
-			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %s |\n", cfg.Sides[side].Name, figures[figure].name, better, same, len(worse), worst)
+			t.Rows = append(t.Rows, []string{cfg.Sides[side].Name, figures[figure].name, strconv.Itoa(better), strconv.Itoa(same), strconv.Itoa(len(worse)), worst})
 			for _, r := range worse {
 				if figure == 0 {
-					losses = append(losses, fmt.Sprintf("- %s, %s: %.2f", cfg.Sides[side].Name, r.Load, r.ratio(side, 0)))
+					losses = append(losses, fmt.Sprintf("- %s, %s: %s", cfg.Sides[side].Name, r.Load, r.ratios(side, 0).Text("%.2f")))
 				}
 			}
 		}
 	}
 	if len(losses) > 0 {
-		fmt.Fprintf(b, "\nFewer puts a second than %s:\n\n%s\n", cfg.Sides[0].Name, strings.Join(losses, "\n"))
+		t.Notes = append(t.Notes, fmt.Sprintf("Fewer puts a second than %s:\n\n%s", cfg.Sides[0].Name, strings.Join(losses, "\n")))
 	}
+	return t
 }
 
 // sorted returns the number of loads at which a side is better than the first side, and as good,
@@ -133,38 +147,37 @@ func (s *Store) sorted(side, figure int) (better, same int, worse []*Row) {
 	return better, same, worse
 }
 
-func (s *Store) table(b *strings.Builder, cfg Config, members int, link int64) {
-	var rows []*Row
-	for _, l := range cfg.loads() {
-		if r := s.row(l); r != nil && l.Members == members && l.Link == link {
-			rows = append(rows, r)
-		}
+func (s *Store) table(cfg Config, members int, link int64) lab.Table {
+	head := []string{"value", "clients", "ratio of puts"}
+	for _, f := range figures {
+		head = append(head, f.column)
 	}
-	if len(rows) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n### %d members, %s\n\n", members, linkName(link))
 	var names []string
 	for _, side := range cfg.Sides {
 		names = append(names, side.Name)
 	}
-	fmt.Fprintf(b, "Each figure: %s.\n\n", strings.Join(names, " / "))
-	fmt.Fprintf(b, "| value | clients | ratio of puts |")
-	for _, f := range figures {
-		fmt.Fprintf(b, " %s |", f.column)
+	t := lab.Table{
+		Heading: fmt.Sprintf("### %d members, %s", members, linkName(link)),
+		Title:   fmt.Sprintf("Each figure: %s.", strings.Join(names, " / ")),
+		Rows:    [][]string{append(head, "ratio of puts in the rounds")},
 	}
-	fmt.Fprintf(b, "\n%s|\n", strings.Repeat("|--:", 3+len(figures)))
-	for _, r := range rows {
-		var ratios []string
+	for _, l := range cfg.loads() {
+		r := s.row(l)
+		if r == nil || l.Members != members || l.Link != link {
+			continue
+		}
+		var ratios, spread []string
 		for i := 1; i < len(r.Cells); i++ {
-			ratios = append(ratios, fmt.Sprintf("%.2f", r.ratio(i, 0)))
+			all := r.ratios(i, 0)
+			ratios, spread = append(ratios, fmt.Sprintf("%.2f", all.Median())), append(spread, all.Text("%.2f"))
 		}
-		fmt.Fprintf(b, "| %s | %d | %s |", bytesName(r.Size), r.Clients, strings.Join(ratios, " / "))
+		line := []string{lab.Bytes(r.Size), strconv.Itoa(r.Clients), strings.Join(ratios, " / ")}
 		for _, f := range figures {
-			fmt.Fprintf(b, " %s |", r.each(f.of))
+			line = append(line, r.each(f.of))
 		}
-		fmt.Fprintln(b)
+		t.Rows = append(t.Rows, append(line, strings.Join(spread, " / ")))
 	}
+	return t
 }
 
 // each prints a figure of all sides.
@@ -187,9 +200,8 @@ func figure(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// notes lists failed puts and repeated measurements.
-func (s *Store) notes(b *strings.Builder) {
-	var notes []string
+// wrong lists failed puts and repeated measurements.
+func (s *Store) wrong() (notes []string) {
 	for _, r := range s.Rows {
 		for _, c := range r.Cells {
 			if c.Failed > 0 {
@@ -200,9 +212,7 @@ func (s *Store) notes(b *strings.Builder) {
 			}
 		}
 	}
-	if len(notes) > 0 {
-		fmt.Fprintf(b, "\n## What went wrong\n\n%s\n", strings.Join(notes, "\n"))
-	}
+	return notes
 }
 
 // Headline compares the last side with the first in a few lines: on narrow links, and at the load
@@ -224,7 +234,7 @@ func (s *Store) Headline(cfg Config) string {
 		if size < cfg.Coded {
 			continue
 		}
-		sizes = append(sizes, bytesName(size))
+		sizes = append(sizes, lab.Bytes(size))
 		theirs = append(theirs, figure(r.Cells[0].median(figures[0].of)))
 		ours = append(ours, figure(r.Cells[last].median(figures[0].of)))
 	}

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/netlab"
 )
 
@@ -28,11 +28,7 @@ type Cell struct {
 
 // median returns the median of a figure over all rounds.
 func (c *Cell) median(of func(Sample) float64) float64 {
-	var all []float64
-	for _, s := range c.Samples {
-		all = append(all, of(s))
-	}
-	return median(all)
+	return lab.RoundsOf(c.Samples, of).Median()
 }
 
 // Row is the cells of all sides under a load.
@@ -106,13 +102,14 @@ func newRow(cfg Config, l Load) *Row {
 
 // runSize measures all sides, in turns, under loads of the same size.
 func runSize(ctx context.Context, cfg Config, net *netlab.Network, rows []*Row) error {
-	for round := range cfg.Rounds {
-		for i := range cfg.Sides {
-			i = (i + round) % len(cfg.Sides)
-			if err := runSide(ctx, cfg, net, rows, i, uint64(round)); err != nil {
-				return fmt.Errorf("%s, side %s: %w", rows[0].Load, cfg.Sides[i].Name, err)
-			}
+	err := lab.Turns(cfg.Rounds, len(cfg.Sides), func(round, i int) error {
+		if err := runSide(ctx, cfg, net, rows, i, uint64(round)); err != nil {
+			return fmt.Errorf("%s, side %s: %w", rows[0].Load, cfg.Sides[i].Name, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, r := range rows {
 		for _, c := range r.Cells {
@@ -166,14 +163,4 @@ func warmUp(ctx context.Context, c *cluster, size int) error {
 	}
 	l := &load{prefix: "warm", size: size}
 	return errors.Join(l.run(ctx, leader, 1, 300*time.Millisecond), c.settle(ctx))
-}
-
-// median returns the median of figures, or the mean of the two in the middle.
-func median(all []float64) float64 {
-	if len(all) == 0 {
-		return 0
-	}
-	all = slices.Sorted(slices.Values(all))
-	n := len(all)
-	return (all[(n-1)/2] + all[n/2]) / 2
 }

@@ -14,8 +14,9 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"strings"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Circumstances are the common conditions of all rows in a table.
@@ -34,7 +35,7 @@ type Circumstances struct {
 // Circumstances returns the circumstances of a configuration on this machine, on a kind of network.
 func (c Config) Circumstances(network string) (Circumstances, error) {
 	at := Circumstances{
-		Rounds: c.Rounds, Time: c.Time, Others: c.Others, Network: network, CPU: cpuModel(), CPUs: runtime.NumCPU(),
+		Rounds: c.Rounds, Time: c.Time, Others: c.Others, Network: network, CPU: lab.CPUModel(), CPUs: runtime.NumCPU(),
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Programs: map[string]string{},
 	}
 	for _, s := range c.Sides {
@@ -46,17 +47,6 @@ func (c Config) Circumstances(network string) (Circumstances, error) {
 		at.Programs[s.Name] = hex.EncodeToString(sum[:])
 	}
 	return at, nil
-}
-
-// cpuModel returns the name of the processor, as far as the system tells.
-func cpuModel() string {
-	info, _ := os.ReadFile("/proc/cpuinfo") // systems other than Linux have no such file
-	for line := range strings.Lines(string(info)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), ":"))
-		}
-	}
-	return "unknown processor"
 }
 
 // Store keeps rows in a file of JSON lines, the circumstances first, so that several runs can make

@@ -6,11 +6,9 @@ package demo
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -18,6 +16,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // maxReads is how many files are read at each node.
@@ -98,13 +97,12 @@ func (d *run) readAt(ctx context.Context, n *node) (NodeReads, error) {
 	return r, nil
 }
 
-// printReads prints where reads were served, a line for each node.
-func (r Report) printReads(w io.Writer) error {
+// readTable says where reads were served, a line for each node.
+func (r Report) readTable() (t lab.Table) {
 	if len(r.Reads) == 0 {
-		return nil
+		return t
 	}
-	fmt.Fprintf(w, "\nlinearizable reads at each node, one at a time, and what served them\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t = lab.Table{Title: "linearizable reads at each node, one at a time, and what served them", Rows: [][]string{{"node", "p50 ms", "p99 ms", "served"}}}
 	for _, n := range r.Reads {
 		var served []string
 		for _, by := range slices.Sorted(maps.Keys(n.Served)) {
@@ -116,7 +114,7 @@ func (r Report) printReads(w io.Writer) error {
 		if n.Leads {
 			name += ", leader"
 		}
-		fmt.Fprintf(t, "%s\tp50 %.2f ms, p99 %.2f ms\t%s\n", name, n.P50, n.P99, strings.Join(served, "; "))
+		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.2f", n.P50), fmt.Sprintf("%.2f", n.P99), strings.Join(served, "; ")})
 	}
-	return t.Flush()
+	return t
 }

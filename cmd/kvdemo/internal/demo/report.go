@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 	"time"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Report is the result of a demonstration, as --json prints it. Durations are
@@ -78,51 +80,37 @@ func (d *run) report() error {
 }
 
 func (r Report) print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "%-12s  %s\n", name, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintln(t)
+	fmt.Fprintln(w)
 	row("loaded", "%d files, %s in %.1f s", r.Files, megabytes(uint64(r.Bytes)), r.LoadSeconds)
 	row("throughput", "%.0f files/s, %.1f MB/s", r.FilesPerSec, r.BytesPerSec/1e6)
 	row("commit", "p50 %.1f ms, p99 %.1f ms, longest %.0f ms", r.CommitP50, r.CommitP99, r.CommitMax)
 	row("failover gap", "%.0f ms without an acknowledged write after the leader was killed", r.FailoverGap)
 	row("follower gap", "%.0f ms after a follower was killed", r.FollowerGap)
 	row("leaders sent", "%.2f bytes of entries for each byte loaded; full copies take %d, while all are up", r.LeaderEgress, r.Replicas-1)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if err := r.printLinks(w); err != nil {
-		return err
-	}
-	if err := r.printReads(w); err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "%s%s", r.links(), r.readTable())
 	_, err := fmt.Fprintf(w, "\nverified: %d files on %d replicas\n", r.Verified, r.Replicas)
 	return err
 }
 
-// printLinks prints the table of links, senders in rows.
-func (r Report) printLinks(w io.Writer) error {
-	fmt.Fprintf(w, "\nbytes on each link (MB, from row to column; a killed process's last moments are missing)\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "node\t")
-	for j := range r.LinkBytes {
-		fmt.Fprintf(t, "%d\t", j+1)
-	}
-	fmt.Fprint(t, "sum\t\n")
+// links is the table of links, senders in rows.
+func (r Report) links() lab.Table {
+	t := lab.Table{Title: "bytes on each link (MB, from row to column; a killed process's last moments are missing)", Rows: [][]string{{"node"}}}
 	for i, row := range r.LinkBytes {
-		fmt.Fprintf(t, "%d\t", i+1)
-		var sum uint64
+		t.Rows[0] = append(t.Rows[0], strconv.Itoa(i+1))
+		line, sum := []string{strconv.Itoa(i + 1)}, uint64(0)
 		for j, n := range row {
 			sum += n
 			if i == j {
-				fmt.Fprint(t, "-\t")
+				line = append(line, "-")
 			} else {
-				fmt.Fprintf(t, "%.1f\t", float64(n)/1e6)
+				line = append(line, fmt.Sprintf("%.1f", float64(n)/1e6))
 			}
 		}
-		fmt.Fprintf(t, "%.1f\t\n", float64(sum)/1e6)
+		t.Rows = append(t.Rows, append(line, fmt.Sprintf("%.1f", float64(sum)/1e6)))
 	}
-	return t.Flush()
+	t.Rows[0] = append(t.Rows[0], "sum")
+	return t
 }

@@ -82,37 +82,6 @@ func asGood(cells []*cell, sides []Side) (names []string) {
 	return names
 }
 
-// Text writes the report as tables.
-func (r *Report) Text(w io.Writer) {
-	fmt.Fprintf(w, "Each side against the best fixed level in hindsight, cell by cell (1 is as good,\n2 twice as slow). Virtual time, %s, seed %d.\n", r.Cluster, r.Seed)
-	var nodes int
-	var metric, group string
-	for _, row := range r.Rows {
-		if row.Nodes != nodes || row.Group != group || row.Metric != metric {
-			nodes, group, metric = row.Nodes, row.Group, row.Metric
-			fmt.Fprintf(w, "\nN = %d, %s networks, %s (%d cells)\n", nodes, group, metric, row.Cells)
-			fmt.Fprintf(w, "  %-13s %8s %8s %9s   %s\n", "", "mean", "worst", "within 3%", "worst cell")
-		}
-		fmt.Fprintf(w, "  %-13s %8.3f %8.2f %8.0f%%   %s\n", row.Side, row.Mean, row.Worst, 100*row.Within, row.WorstCell)
-	}
-	fmt.Fprintf(w, "\nOne of four followers stops: 64 KB, 70%% load; medians of several runs, and the worst\n")
-	fmt.Fprintf(w, "  %-8s %-13s %-11s %7s %7s %7s %17s %17s %s\n", "network", "follower", "side", "p50", "p99", "max", "no commit", "extra", "carriers")
-	for _, x := range r.Outages {
-		fmt.Fprintf(w, "  %-8s %-13s %-11s %7s %7s %7s %17s %17s %d\n", x.Network, x.What, x.Side,
-			short(x.P50), short(x.P99), short(x.Max), short(x.Stall)+" / "+short(x.WorstStall),
-			fmt.Sprintf("%.2f%% / %.2f%%", 100*x.Extra, 100*x.WorstExtra), x.Riders)
-	}
-	fmt.Fprintf(w, "\nThe network changes under load: when it is settled, and how it compares\n")
-	fmt.Fprintf(w, "  %-46s %8s %8s %8s\n", "", "settled", "before", "after")
-	for _, x := range r.Shifts {
-		fmt.Fprintf(w, "  %-46s %8s %8.2f %8.2f\n", x.What, short(x.Settled), x.Before, x.After)
-	}
-	fmt.Fprintf(w, "\nFull copies are as good in %d cells of N = 5 above the threshold:\n", len(r.AsGood))
-	for _, name := range r.AsGood {
-		fmt.Fprintf(w, "  %s\n", name)
-	}
-}
-
 func short(d time.Duration) string {
 	switch {
 	case d >= 10*ms:

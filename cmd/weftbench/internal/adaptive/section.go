@@ -8,17 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Section returns the report for a document. Of the fixed levels the report shows the first, full
 // copies, and the highest.
-func (r *Report) Section() *virtual.Section {
-	s := &virtual.Section{
-		Verb: "adaptive", Title: "The policy beside the best level", Data: r,
+func (r *Report) Section() *lab.Section {
+	s := &lab.Section{
+		Virtual: true, Verb: "adaptive", Title: "The policy beside the best level", Data: r,
 		Intro: fmt.Sprintf("Each side against the best fixed level in hindsight, cell by cell: geometric mean, worst, and the share of cells\n"+
 			"within 3%%. Virtual time, %s, seed %d.", r.Cluster, r.Seed),
-		Tables: []virtual.Table{r.cells(), r.stops(), r.changes()},
+		Tables: []lab.Table{r.cells(), r.stops(), r.changes()},
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(r.AsGood)))
 	s.Tables[2].Notes = []string{fmt.Sprintf("Full copies are as good as ours, within 1%%, in %d cells of N = 5 above %d bytes: %s. Below it all sides are the same.",
@@ -26,8 +26,8 @@ func (r *Report) Section() *virtual.Section {
 	return s
 }
 
-func (r *Report) cells() virtual.Table {
-	t := virtual.Table{Title: "By networks and loads:", Rows: [][]string{{"N", "networks", "metric"}}}
+func (r *Report) cells() lab.Table {
+	t := lab.Table{Title: "By networks and loads:", Rows: [][]string{{"N", "networks", "metric"}}}
 	for rest := r.Rows; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Nodes == rest[0].Nodes && rest[n].Group == rest[0].Group && rest[n].Metric == rest[0].Metric {
@@ -52,8 +52,8 @@ func (r *Report) cells() virtual.Table {
 	return t
 }
 
-func (r *Report) stops() virtual.Table {
-	t := virtual.Table{
+func (r *Report) stops() lab.Table {
+	t := lab.Table{
 		Title: "One of four followers stops under 70% load of 64 KB entries: medians of several runs, and the worst of them.",
 		Rows:  [][]string{{"network", "follower", "side", "p50", "p99", "longest without a commit", "worst", "bytes of riders", "worst"}},
 	}
@@ -66,8 +66,8 @@ func (r *Report) stops() virtual.Table {
 	return t
 }
 
-func (r *Report) changes() virtual.Table {
-	t := virtual.Table{
+func (r *Report) changes() lab.Table {
+	t := lab.Table{
 		Title: "The network changes under load, and changes back: when ours is settled, and how it compares before and after.",
 		Rows:  [][]string{{"change", "settled", "before", "after"}},
 	}

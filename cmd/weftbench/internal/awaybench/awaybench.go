@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
@@ -183,5 +184,5 @@ func latency(calls []vnet.Call) Latency {
 	for _, c := range calls {
 		times = append(times, c.Latency())
 	}
-	return Latency{len(calls), virtual.Quantile(times, 0.5), virtual.Quantile(times, 0.99), virtual.Quantile(times, 1)}
+	return Latency{len(calls), lab.Quantile(times, 0.5), lab.Quantile(times, 0.99), lab.Quantile(times, 1)}
 }

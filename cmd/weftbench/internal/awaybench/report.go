@@ -8,29 +8,30 @@ import (
 	"strconv"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Report puts the rows into a table.
-func Report(cfg Config, rows []Row) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "away",
+func Report(cfg Config, rows []Row) *lab.Section {
+	s := &lab.Section{
+		Virtual: true, Verb: "away",
 		Title: "A follower is lost, and comes back",
 		Intro: fmt.Sprintf("Values of %s at random times, %.0f%% of what full copies can do at 1 Gbit, %s ms between members. A follower is\n"+
 			"away for %v. Latencies in ms of virtual time, median / 99%% / worst: with all members, in the first half second\n"+
 			"without the follower, and while it catches up and half a second more; how long it takes; what it missed; what\n"+
 			"comes to it from the member that sends it most, of %.0f MB/s; and what the leader sends meanwhile, for a byte of payload\n"+
 			"that is committed. At most 8 MB are on their way to a follower.",
-			virtual.Bytes(cfg.Size), 100*cfg.Load, virtual.Millis(cfg.Delay), cfg.Away, virtual.Egress/1e6),
+			lab.Bytes(cfg.Size), 100*cfg.Load, lab.Millis(cfg.Delay), cfg.Away, virtual.Egress/1e6),
 		Data: rows,
 	}
-	t := virtual.Table{
+	t := lab.Table{
 		Title: "The leader's clients, and the follower's time:",
 		Rows:  [][]string{{"N", "side", "before", "lost", "catching up", "takes", "missed", "link MB/s", "leader sends"}},
 	}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, []string{
 			strconv.Itoa(r.Voters), r.Side, r.Before.String(), r.Lost.String(), r.Back.String(),
-			virtual.Millis(r.Caught), fmt.Sprintf("%d MB", r.Missed>>20), fmt.Sprintf("%.0f", r.Link/1e6), fmt.Sprintf("%.2f", r.Sent),
+			lab.Millis(r.Caught), fmt.Sprintf("%d MB", r.Missed>>20), fmt.Sprintf("%.0f", r.Link/1e6), fmt.Sprintf("%.2f", r.Sent),
 		})
 	}
 	s.Tables = append(s.Tables, t)
@@ -39,5 +40,5 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 
 // String returns median, 99% and worst.
 func (l Latency) String() string {
-	return virtual.Spread(l.P50, l.P99, l.Max)
+	return lab.Spread(l.P50, l.P99, l.Max)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
 	"github.com/weftraft/weft/ecraft/papers"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
@@ -84,7 +85,7 @@ func Run(ctx context.Context, cfg Config) ([]Cell, error) {
 					return nil, err
 				}
 				cells = append(cells, row...)
-				fmt.Fprintf(cfg.Progress, "N=%d, %d failed, %s\n", n, failed, virtual.Bytes(size))
+				fmt.Fprintf(cfg.Progress, "N=%d, %d failed, %s\n", n, failed, lab.Bytes(size))
 			}
 		}
 	}
@@ -99,7 +100,7 @@ func (cfg *Config) row(ctx context.Context, voters, failed, size int) (cells []C
 		}
 		cell, err := cfg.measure(side, voters, failed, size)
 		if err != nil {
-			return nil, fmt.Errorf("%d voters, %d failed, %s, %s: %w", voters, failed, virtual.Bytes(size), side.Name, err)
+			return nil, fmt.Errorf("%d voters, %d failed, %s, %s: %w", voters, failed, lab.Bytes(size), side.Name, err)
 		}
 		cells = append(cells, cell)
 	}

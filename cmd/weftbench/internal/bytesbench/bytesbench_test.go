@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 func TestLeast(t *testing.T) {
@@ -49,7 +50,7 @@ func TestBounds(t *testing.T) {
 			least = min(least, c.Leader)
 		}
 		for _, c := range row {
-			name := fmt.Sprintf("%s, N=%d, %d failed, %s", c.Side, c.Voters, c.Failed, virtual.Bytes(c.Size))
+			name := fmt.Sprintf("%s, N=%d, %d failed, %s", c.Side, c.Voters, c.Failed, lab.Bytes(c.Size))
 			healthy := float64(c.Voters - c.Failed)
 			switch c.Side {
 			case virtual.Full:

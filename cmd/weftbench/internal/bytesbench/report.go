@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Report puts the cells into tables: rows are groups, failures and sizes,
 // columns are ways of replication.
-func Report(cells []Cell) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "bytes",
+func Report(cells []Cell) *lab.Section {
+	s := &lab.Section{
+		Virtual: true, Verb: "bytes",
 		Title: "Bytes for a byte of payload",
 		Intro: "Under each way: what the leader sends, and what all nodes send together (net), for a byte of committed payload,\n" +
 			"control messages and headers included. Least is (healthy-1)/(healthy-f), below which an entry that all healthy\n" +
@@ -33,7 +33,7 @@ func Report(cells []Cell) *virtual.Section {
 			sides = append(sides, name)
 		}
 	}
-	t := virtual.Table{Title: "1 Gbit a node, saturated by closed loops, in virtual time:"}
+	t := lab.Table{Title: "1 Gbit a node, saturated by closed loops, in virtual time:"}
 	head := []string{"N", "failed", "size", "least"}
 	for _, side := range sides {
 		head = append(head, side)
@@ -43,7 +43,7 @@ func Report(cells []Cell) *virtual.Section {
 	}
 	t.Rows = append(t.Rows, head)
 	for i := 0; i < len(cells); {
-		row := []string{strconv.Itoa(cells[i].Voters), strconv.Itoa(cells[i].Failed), virtual.Bytes(cells[i].Size), fmt.Sprintf("%.3f", cells[i].Least)}
+		row := []string{strconv.Itoa(cells[i].Voters), strconv.Itoa(cells[i].Failed), lab.Bytes(cells[i].Size), fmt.Sprintf("%.3f", cells[i].Least)}
 		first := i
 		for ; i < len(cells) && sameRow(cells[i], cells[first]); i++ {
 			row = append(row, cells[i].figures()...)

@@ -19,6 +19,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/process"
 )
 
@@ -96,10 +97,11 @@ type Cell struct {
 	LeaderBytes uint64        `json:"leader_sent_bytes"`
 	AllBytes    uint64        `json:"all_sent_bytes"`
 
+	// PerSecond is the calls answered in a second of each round.
+	PerSecond lab.Rounds `json:"calls_per_s_by_round"`
+
 	latency *hdrhistogram.Histogram
 }
-
-func (c *Cell) perSecond() float64 { return float64(c.Calls) / c.Elapsed.Seconds() }
 
 // perCall returns CPU time for a call, in microseconds.
 func (c *Cell) perCall(cpu time.Duration) float64 {
@@ -156,13 +158,17 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 			for i, s := range sides {
 				row[i] = &Cell{Side: s.name, Nodes: nodes, Egress: egress, Size: size, Clients: clients, latency: load.NewHistogram()}
 			}
-			for round := range cfg.Rounds {
-				for i := range sides {
-					i = (i + round) % len(sides)
-					if err := measure(ctx, cfg, clusters[i], uint64(round), row[i]); err != nil {
-						return nil, fmt.Errorf("%s, %d clients, %d bytes: %w", clusters[i].Name, clients, size, err)
-					}
+			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
+				_, err := lab.Again(func() (_ struct{}, err error) {
+					return struct{}{}, measure(ctx, cfg, clusters[i], uint64(round), row[i])
+				})
+				if err != nil {
+					err = fmt.Errorf("%s, %d clients, %d bytes: %w", clusters[i].Name, clients, size, err)
 				}
+				return err
+			})
+			if err != nil {
+				return nil, err
 			}
 			for _, c := range row {
 				c.P50 = float64(c.latency.ValueAtQuantile(50)) / 1e3
@@ -178,7 +184,7 @@ func runSetting(ctx context.Context, cfg Config, nodes, egress int) (all []*Cell
 // String is a line of progress.
 func (c *Cell) String() string {
 	return fmt.Sprintf("%d nodes, %s: %8s x %2d  %-5s  %7.0f/s  p50 %7.2f ms  p99 %8.2f ms  CPU leader %6.0f us, all %6.0f us  sent leader %5.2f, all %5.2f  %d failed",
-		c.Nodes, rateName(c.Egress), bytesName(c.Size), c.Clients, c.Side, c.perSecond(), c.P50, c.P99,
+		c.Nodes, lab.Rate(8*int64(c.Egress)), lab.Bytes(c.Size), c.Clients, c.Side, c.PerSecond.Median(), c.P50, c.P99,
 		c.perCall(c.LeaderCPU), c.perCall(c.AllCPU), c.perByte(c.LeaderBytes), c.perByte(c.AllBytes), c.Failed)
 }
 
@@ -201,49 +207,41 @@ func plan(leader *cluster.Node, c *Cell, seed uint64, d time.Duration) load.Plan
 	}
 }
 
-// attempts is how often a measurement is made anew because the leader changed in
-// the middle.
-const attempts = 5
-
-var errRestless = errors.New("the leader changed in each attempt")
-
 // measure adds one measurement to a cell. It ends when the nodes rest, so that
 // what they put off counts too.
 func measure(ctx context.Context, cfg Config, c *cluster.Cluster, seed uint64, cell *Cell) error {
-	for range attempts {
-		leader, err := c.WaitLeader(ctx)
-		if err != nil {
-			return err
-		}
-		before, err := read(ctx, c, leader)
-		if err != nil {
-			return err
-		}
-		r, err := load.Run(ctx, plan(leader, cell, seed, cfg.Time))
-		if err != nil {
-			return err
-		}
-		if err := c.Settle(ctx, 3*time.Second); err != nil {
-			return err
-		}
-		after, err := read(ctx, c, leader)
-		if err != nil {
-			return err
-		}
-		if after.term != before.term {
-			continue
-		}
-		cell.Calls += r.Calls
-		cell.Failed += r.Failed
-		cell.Elapsed += r.Elapsed
-		cell.LeaderCPU += after.leader.CPU - before.leader.CPU
-		cell.AllCPU += after.all.CPU - before.all.CPU
-		cell.LeaderBytes += after.leaderBytes - before.leaderBytes
-		cell.AllBytes += after.allBytes - before.allBytes
-		cell.latency.Merge(r.Latency)
-		return nil
+	leader, err := c.WaitLeader(ctx)
+	if err != nil {
+		return err
 	}
-	return errRestless
+	before, err := read(ctx, c, leader)
+	if err != nil {
+		return err
+	}
+	r, err := load.Run(ctx, plan(leader, cell, seed, cfg.Time))
+	if err != nil {
+		return err
+	}
+	if err := c.Settle(ctx, 3*time.Second); err != nil {
+		return err
+	}
+	after, err := read(ctx, c, leader)
+	if err != nil {
+		return err
+	}
+	if after.term != before.term {
+		return fmt.Errorf("the leader changed, term %d was %d: %w", after.term, before.term, lab.ErrDisturbed)
+	}
+	cell.Calls += r.Calls
+	cell.Failed += r.Failed
+	cell.Elapsed += r.Elapsed
+	cell.PerSecond = append(cell.PerSecond, float64(r.Calls)/r.Elapsed.Seconds())
+	cell.LeaderCPU += after.leader.CPU - before.leader.CPU
+	cell.AllCPU += after.all.CPU - before.all.CPU
+	cell.LeaderBytes += after.leaderBytes - before.leaderBytes
+	cell.AllBytes += after.allBytes - before.allBytes
+	cell.latency.Merge(r.Latency)
+	return nil
 }
 
 // reading is what the nodes have used since they started.

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/wire"
 	"github.com/weftraft/weft/raft"
 )
@@ -33,7 +35,7 @@ import (
 func BenchmarkLeaderPath(b *testing.B) {
 	for _, voters := range []int{3, 5} {
 		for _, size := range []int{1 << 10, 16 << 10, 64 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("N=%d/size=%s", voters, bytesName(size)), func(b *testing.B) { benchmarkLeaderPath(b, voters, size) })
+			b.Run(fmt.Sprintf("N=%d/size=%s", voters, strings.ReplaceAll(lab.Bytes(size), " ", "")), func(b *testing.B) { benchmarkLeaderPath(b, voters, size) })
 		}
 	}
 }

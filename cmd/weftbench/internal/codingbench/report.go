@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // noise is how far two figures of a machine that is busy with nodes and clients
@@ -17,13 +17,14 @@ import (
 const noise = 0.1
 
 // Report makes a section of what was measured.
-func Report(cfg Config, cells []*Cell) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "coding",
+func Report(cfg Config, cells []*Cell) *lab.Section {
+	s := &lab.Section{
+		Verb: "coding", Rounds: cfg.Rounds,
 		Title: "Real processes: coding on beside off",
 		Intro: fmt.Sprintf("kvdemo nodes as processes of their own on one machine with the clients (%d CPUs, %s, %s/%s), real sockets, logs synced\n"+
 			"before anything is acknowledged. All clients call the leader, closed-loop. `full` is `--coding off`, `coded` is\n"+
-			"`--coding on` with everything coded that the policy wants, whatever its size. The sides take turns: %d rounds of %v. CPU is for a\n"+
+			"`--coding on` with everything coded that the policy wants, whatever its size. The sides take turns: %d rounds of %v; ratios are\n"+
+			"medians of the rounds, with the least and the greatest. CPU is for a\n"+
 			"call, until the nodes rest again; sent is bytes to other nodes for a byte of value. Egress is what the node's card lets\n"+
 			"through in all (`--egress`), votes, heartbeats and acknowledgements first; loopback itself has no bound, and there the CPUs are\nwhat all wait for.",
 			runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cfg.Rounds, cfg.Time),
@@ -41,30 +42,30 @@ func Report(cfg Config, cells []*Cell) *virtual.Section {
 	return s
 }
 
-func table(cells []*Cell) virtual.Table {
-	t := virtual.Table{
-		Title: fmt.Sprintf("%d nodes, egress %s (full → coded)", cells[0].Nodes, rateName(cells[0].Egress)),
+func table(cells []*Cell) lab.Table {
+	t := lab.Table{
+		Title: fmt.Sprintf("%d nodes, egress %s (full → coded)", cells[0].Nodes, lab.Rate(8*int64(cells[0].Egress))),
 		Rows:  [][]string{{"value", "clients", "calls/s", "ratio", "p50 ms", "p99 ms", "CPU leader µs", "CPU all µs", "sent by leader", "sent by all"}},
 	}
 	var better, same, worse []string
 	for pair := range slices.Chunk(cells, len(sides)) {
 		f, c := pair[0], pair[1]
-		ratio := c.perSecond() / f.perSecond()
+		ratio := c.PerSecond.Ratio(f.PerSecond)
 		t.Rows = append(t.Rows, []string{
-			bytesName(f.Size), fmt.Sprint(f.Clients),
-			fmt.Sprintf("%.0f → %.0f", f.perSecond(), c.perSecond()), fmt.Sprintf("%.2f", ratio),
+			lab.Bytes(f.Size), fmt.Sprint(f.Clients),
+			fmt.Sprintf("%.0f → %.0f", f.PerSecond.Median(), c.PerSecond.Median()), ratio.Text("%.2f"),
 			fmt.Sprintf("%.2f → %.2f", f.P50, c.P50), fmt.Sprintf("%.2f → %.2f", f.P99, c.P99),
 			fmt.Sprintf("%.0f → %.0f", f.perCall(f.LeaderCPU), c.perCall(c.LeaderCPU)),
 			fmt.Sprintf("%.0f → %.0f", f.perCall(f.AllCPU), c.perCall(c.AllCPU)),
 			fmt.Sprintf("%.2f → %.2f", f.perByte(f.LeaderBytes), c.perByte(c.LeaderBytes)),
 			fmt.Sprintf("%.2f → %.2f", f.perByte(f.AllBytes), c.perByte(c.AllBytes)),
 		})
-		name := fmt.Sprintf("%s x %d", bytesName(f.Size), f.Clients)
-		switch {
-		case ratio > 1+noise:
+		name := fmt.Sprintf("%s x %d", lab.Bytes(f.Size), f.Clients)
+		switch x := ratio.Median(); {
+		case x > 1+noise:
 			better = append(better, name)
-		case ratio < 1-noise:
-			worse = append(worse, fmt.Sprintf("%s (%.2f)", name, ratio))
+		case x < 1-noise:
+			worse = append(worse, fmt.Sprintf("%s (%.2f)", name, x))
 		default:
 			same = append(same, name)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // TestFailover: at the median a new leader commits within a round trip of when
@@ -34,10 +35,10 @@ func TestFailover(t *testing.T) {
 			require.GreaterOrEqual(t, g.Fresh, g.Commit)
 		}
 		more := r.more(base[r.Voters], commit)
-		require.LessOrEqual(t, virtual.Quantile(more, 0.5), r.RTT, "%s, N=%d", r.Side, r.Voters)
+		require.LessOrEqual(t, lab.Quantile(more, 0.5), r.RTT, "%s, N=%d", r.Side, r.Voters)
 		if r.Side == "ours" {
 			more = r.more(base[r.Voters], fresh)
-			require.LessOrEqual(t, virtual.Quantile(more, 0.5), r.RTT, "new: N=%d", r.Voters)
+			require.LessOrEqual(t, lab.Quantile(more, 0.5), r.RTT, "new: N=%d", r.Voters)
 		}
 	}
 }

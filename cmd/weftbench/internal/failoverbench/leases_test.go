@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/raft"
 )
 
@@ -39,7 +40,7 @@ func TestFailoverIsNoSlowerWithLeases(t *testing.T) {
 		}
 		require.Greater(t, alike, cfg.Seeds/2, "N=%d, %s: seeds at which all survivors heard the same last words", r.Voters, r.Side)
 		for q, bound := range map[float64]time.Duration{0.5: r.RTT, 0.99: r.RTT + virtual.Tick} {
-			on, without := virtual.Quantile(r.each(anew), q), virtual.Quantile(off.each(anew), q)
+			on, without := lab.Quantile(r.each(anew), q), lab.Quantile(off.each(anew), q)
 			t.Logf("N=%d, %s: %v of gaps are at most %v; with leases off %v", r.Voters, r.Side, q, on, without)
 			require.LessOrEqual(t, on, without+bound, "N=%d, %s", r.Voters, r.Side)
 		}
@@ -69,7 +70,7 @@ func TestPromisesBeyondTheElectionTimeoutAreSeen(t *testing.T) {
 	}
 	rows, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
-	require.Greater(t, virtual.Quantile(rows[1].more(rows[0], anew), 0.5), 10*virtual.Tick)
+	require.Greater(t, lab.Quantile(rows[1].more(rows[0], anew), 0.5), 10*virtual.Tick)
 	require.Greater(t, rows[1].heldBack(rows[0]), cfg.Seeds/2)
 }
 

@@ -10,25 +10,26 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Report puts the rows into a table.
-func Report(cfg Config, rows []Row) *virtual.Section {
+func Report(cfg Config, rows []Row) *lab.Section {
 	if cfg.Leases {
 		return reportLeased(cfg, rows)
 	}
-	s := &virtual.Section{
-		Verb:  "failover",
+	s := &lab.Section{
+		Virtual: true, Verb: "failover",
 		Title: "How long nothing commits after the leader is lost",
 		Intro: fmt.Sprintf("%d leaders a row, killed under load (values of %s at random times, %.0f%% of what full copies\n"+
 			"can do at 1 Gbit) at the same instants on all sides. In ms of virtual time, median / 90%% / worst: from the kill to the\n"+
 			"next commit of a client; from the votes to the first commit, where payloads are recovered; from there to the first\n"+
 			"commit of something new; and how much more the latter two are than with %s, at the same seed, in round trips.",
-			cfg.Seeds, virtual.Bytes(cfg.Size), 100*cfg.Load, cfg.Sides[0].Name),
+			cfg.Seeds, lab.Bytes(cfg.Size), 100*cfg.Load, cfg.Sides[0].Name),
 		Data: rows,
 	}
-	t := virtual.Table{
-		Title: fmt.Sprintf("A round trip takes %s ms, a sync 0.1 ms; an election timeout is 100 to 200 ms:", virtual.Millis(2*cfg.Delay)),
+	t := lab.Table{
+		Title: fmt.Sprintf("A round trip takes %s ms, a sync 0.1 ms; an election timeout is 100 to 200 ms:", lab.Millis(2*cfg.Delay)),
 		Rows:  [][]string{{"N", "side", "kill to commit", "votes to commit", "more", "votes to new commit", "more"}},
 	}
 	base := map[int]Row{}
@@ -47,18 +48,18 @@ func Report(cfg Config, rows []Row) *virtual.Section {
 }
 
 // reportLeased puts the rows of leases off and on into a table.
-func reportLeased(cfg Config, rows []Row) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "failover --leases",
+func reportLeased(cfg Config, rows []Row) *lab.Section {
+	s := &lab.Section{
+		Virtual: true, Verb: "failover --leases",
 		Title: "How long nothing commits after the leader is lost, with leases off and on",
 		Intro: fmt.Sprintf("%d leaders a row, killed under load (values of %s, %.0f%% of what links of 1 Gbit can do). At one seed\n"+
 			"all sides lose the same leader at the same instant, with the same election timeouts. In ms of virtual time.",
-			cfg.Seeds, virtual.Bytes(cfg.Size), 100*cfg.Load),
+			cfg.Seeds, lab.Bytes(cfg.Size), 100*cfg.Load),
 		Data: rows,
 	}
-	t := virtual.Table{
+	t := lab.Table{
 		Title: fmt.Sprintf("A round trip takes %s ms, an election timeout is 100 to 200 ms, a lease lasts %v. Median / 99%% / worst:",
-			virtual.Millis(2*cfg.Delay), virtual.LeaseTime),
+			lab.Millis(2*cfg.Delay), virtual.LeaseTime),
 		Rows: [][]string{{"N", "side", "kill to election", "kill to a new write", "99% is within", "last word", "more than off, median", "mean", "of that, election", "slower by a tick", "faster by a tick", "held back"}},
 		Notes: []string{
 			"A new write is the first that the new leader appends and commits. The columns from *more than off* on compare the times to it seed by seed.",
@@ -76,7 +77,7 @@ func reportLeased(cfg Config, rows []Row) *virtual.Section {
 		if r.Side == cfg.Sides[0].Name {
 			off = r
 		}
-		row := []string{strconv.Itoa(r.Voters), r.Side, most(r.each(elected)), most(r.each(anew)), within(r.each(anew), 0.99), virtual.Millis(r.lastWord())}
+		row := []string{strconv.Itoa(r.Voters), r.Side, most(r.each(elected)), most(r.each(anew)), within(r.each(anew), 0.99), lab.Millis(r.lastWord())}
 		row = append(row, compare(r.more(off, anew), r.more(off, elected))...)
 		t.Rows = append(t.Rows, append(row, strconv.Itoa(r.heldBack(off))))
 	}
@@ -107,7 +108,7 @@ func compare(more, election []time.Duration) []string {
 			faster++
 		}
 	}
-	return []string{virtual.Millis(virtual.Quantile(more, 0.5)), meanOf(more), meanOf(election), strconv.Itoa(slower), strconv.Itoa(faster)}
+	return []string{lab.Millis(lab.Quantile(more, 0.5)), meanOf(more), meanOf(election), strconv.Itoa(slower), strconv.Itoa(faster)}
 }
 
 // meanOf returns a mean, and behind ± how far the mean of many more times may be from it,
@@ -121,11 +122,11 @@ func meanOf(d []time.Duration) string {
 		squares += (float64(x) - sum/n) * (float64(x) - sum/n)
 	}
 	off := 1.96 * math.Sqrt(squares/max(n-1, 1)/n)
-	return virtual.Millis(time.Duration(sum/n)) + " ± " + virtual.Millis(time.Duration(off))
+	return lab.Millis(time.Duration(sum/n)) + " ± " + lab.Millis(time.Duration(off))
 }
 
 func most(d []time.Duration) string {
-	return virtual.Spread(virtual.Quantile(d, 0.5), virtual.Quantile(d, 0.99), virtual.Quantile(d, 1))
+	return lab.Spread(lab.Quantile(d, 0.5), lab.Quantile(d, 0.99), lab.Quantile(d, 1))
 }
 
 // within returns two times between which the quantile q is, with a confidence of 95%: how
@@ -133,7 +134,7 @@ func most(d []time.Duration) string {
 // sqrt(n*q*(1-q)). With few times the upper one is the longest that was seen.
 func within(d []time.Duration, q float64) string {
 	off := 1.96 * math.Sqrt(q*(1-q)/float64(max(len(d), 1)))
-	return virtual.Spread(virtual.Quantile(d, q-off), virtual.Quantile(d, q+off))
+	return lab.Spread(lab.Quantile(d, q-off), lab.Quantile(d, q+off))
 }
 
 func elected(g Gap) time.Duration { return g.Elected }
@@ -161,10 +162,10 @@ func (r Row) trips(base Row, what func(Gap) time.Duration) string {
 		return "-"
 	}
 	d := r.more(base, what)
-	at := func(q float64) float64 { return float64(virtual.Quantile(d, q)) / float64(r.RTT) }
+	at := func(q float64) float64 { return float64(lab.Quantile(d, q)) / float64(r.RTT) }
 	return fmt.Sprintf("%.2f / %.2f / %.2f", at(0.5), at(0.9), at(1))
 }
 
 func spread(d []time.Duration) string {
-	return virtual.Spread(virtual.Quantile(d, 0.5), virtual.Quantile(d, 0.9), virtual.Quantile(d, 1))
+	return lab.Spread(lab.Quantile(d, 0.5), lab.Quantile(d, 0.9), lab.Quantile(d, 1))
 }

@@ -14,6 +14,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
 
@@ -136,13 +137,13 @@ func (r *Row) summarize(w *watch, calls []vnet.Call) {
 	}
 	r.Prompt = float64(prompt) / float64(max(len(r.Wait), 1))
 	for i, q := range quantiles {
-		r.WaitNS[i], r.StaleNS[i] = virtual.Quantile(r.Wait, q), virtual.Quantile(r.Stale, q)
+		r.WaitNS[i], r.StaleNS[i] = lab.Quantile(r.Wait, q), lab.Quantile(r.Stale, q)
 	}
 	var latency []time.Duration
 	for _, c := range calls {
 		latency = append(latency, c.Latency())
 	}
-	r.Calls, r.P50, r.P99 = len(calls), virtual.Quantile(latency, 0.5), virtual.Quantile(latency, 0.99)
+	r.Calls, r.P50, r.P99 = len(calls), lab.Quantile(latency, 0.5), lab.Quantile(latency, 0.99)
 }
 
 // watch sees when nodes learn of commits, and when they apply.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // TestPromptWhenIdle: on an idle network, with eager gossip, no follower waits
@@ -30,10 +31,10 @@ func TestPromptWhenIdle(t *testing.T) {
 			for i, row := range rows {
 				require.Greater(t, row.Calls, 9)
 				require.Len(t, row.Wait, row.Calls*(voters-1))
-				name := []any{"%s, N=%d, %s", row.Side, voters, virtual.Bytes(size)}
+				name := []any{"%s, N=%d, %s", row.Side, voters, lab.Bytes(size)}
 				switch side := cfg.Sides[i]; {
 				case !side.Coded: // the last to get its copy may have to sync it
-					require.LessOrEqual(t, virtual.Quantile(row.Wait, 1), virtual.Sync, name...)
+					require.LessOrEqual(t, lab.Quantile(row.Wait, 1), virtual.Sync, name...)
 				case !side.Deferred:
 					require.InDelta(t, 1, row.Prompt, 1e-9, name...)
 				}

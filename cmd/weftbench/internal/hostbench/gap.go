@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Gaps are the longest times without an answered write around the kill of a
@@ -21,7 +22,7 @@ type Gaps struct {
 }
 
 // Median returns the median gap.
-func (g *Gaps) Median() time.Duration { return median(g.All) }
+func (g *Gaps) Median() time.Duration { return lab.Quantile(g.All, 0.5) }
 
 // gaps kills leaders, those of all sides in turn.
 func (b *bench) gaps(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Side is one implementation.
@@ -114,7 +115,7 @@ type Cell struct {
 	WriteBytes uint64        `json:"write_bytes"`
 	P50        float64       `json:"p50_ms"`
 	P99        float64       `json:"p99_ms"`
-	PerCall    []float64     `json:"cpu_us_per_call_by_round"`
+	PerCall    lab.Rounds    `json:"cpu_us_per_call_by_round"`
 	latency    *hdrhistogram.Histogram
 	err        error
 }
@@ -129,11 +130,11 @@ func (c *Cell) PerSecond() float64 { return float64(c.Calls) / c.Elapsed.Seconds
 
 // Report is the outcome.
 type Report struct {
-	Config Config
-	Start  time.Time
-	Cells  []*Cell
-	Gaps   []*Gaps
-	Disks  []*Disk
+	Config Config    `json:"-"`
+	Start  time.Time `json:"-"`
+	Cells  []*Cell   `json:"cells"`
+	Gaps   []*Gaps   `json:"gaps"`
+	Disks  []*Disk   `json:"disks"`
 }
 
 // bench is a run under way.
@@ -198,6 +199,17 @@ func (c Config) rounds(row Row) int {
 	return (c.Rounds + 1) / 2
 }
 
+// Publishable returns an error if the report is to go into a document, and rests on too little.
+func (c Config) Publishable(path string) error { return lab.Publishable(path, c.leastRounds()) }
+
+// leastRounds returns the least number of measurements of a figure.
+func (c Config) leastRounds() int {
+	if c.Kills > 0 {
+		return min(c.rounds(Row{}), c.Kills)
+	}
+	return c.rounds(Row{})
+}
+
 // start starts a cluster of a side; what names its directory.
 func (b *bench) start(ctx context.Context, side int, what string) (*cluster.Cluster, error) {
 	s, cfg := b.cfg.Sides[side], b.cfg
@@ -247,13 +259,14 @@ func (b *bench) row(ctx context.Context, row Row) error {
 	for _, s := range b.cfg.Sides {
 		cells = append(cells, &Cell{Side: s.Name, Row: row, latency: load.NewHistogram()})
 	}
-	for round := range b.cfg.rounds(row) {
-		for i := range b.cfg.Sides {
-			side := (i + round) % len(b.cfg.Sides)
-			if err := b.measure(ctx, side, round, cells[side]); err != nil {
-				return fmt.Errorf("%s, %d clients, %d bytes: %w", cells[side].Side, row.Clients, row.Size, err)
-			}
+	err := lab.Turns(b.cfg.rounds(row), len(cells), func(round, side int) error {
+		if err := b.measure(ctx, side, round, cells[side]); err != nil {
+			return fmt.Errorf("%s, %d clients, %d bytes: %w", cells[side].Side, row.Clients, row.Size, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, c := range cells {
 		c.P50 = float64(c.latency.ValueAtQuantile(50)) / 1e3

@@ -27,18 +27,6 @@ func TestLongestGap(t *testing.T) {
 	require.Equal(t, 900*time.Millisecond, longestGap(at(10, 90), kill, end), "no answer at all")
 }
 
-func TestMedian(t *testing.T) {
-	require.Equal(t, 2.0, median([]float64{3, 1, 2}))
-	require.Equal(t, 2.5, median([]float64{4, 1, 3, 2}))
-	require.Equal(t, time.Duration(0), median([]time.Duration(nil)))
-}
-
-func TestMiddleHalf(t *testing.T) {
-	require.Equal(t, "2.00 to 4.00", middleHalf([]float64{5, 1, 4, 2, 3}))
-	require.Equal(t, "1.00 to 1.00", middleHalf([]float64{1}))
-	require.Equal(t, "1.00 to 2.00", middleHalf([]float64{2, 1}))
-}
-
 // Rows with a bound are measured twice as often.
 func TestRounds(t *testing.T) {
 	c := Config{Rounds: 5}
@@ -59,11 +47,11 @@ func TestReportNamesWhereItIsBehind(t *testing.T) {
 		Gaps:   []*Gaps{{Side: "a", All: []time.Duration{600 * time.Millisecond}}},
 		Disks:  []*Disk{{Side: "a", Payload: 1 << 20, Log: 1, Total: 2}},
 	}
-	text := r.Markdown()
+	text := r.Section().Markdown()
 	require.Contains(t, text, "More than 1.1 times the CPU of b: a at 1 KB x 1 (1.20).")
 	require.Contains(t, text, "2.73 times apart in CPU/call (a at 1 KB x 1)")
 	require.Contains(t, text, "| 1.20 | 1.20 to 1.20 |")
-	require.Contains(t, text, "| a | 600ms | 1.20 | 600ms | 600ms | 1 |")
+	require.Contains(t, text, "| a | 600 | 1.20 | 600 | 600 | 1 |")
 	r.Cells[0].PerCall = []float64{10, 11, 9}
-	require.Contains(t, r.Markdown(), "No side used more than 1.1 times the CPU of b.")
+	require.Contains(t, r.Section().Markdown(), "No side used more than 1.1 times the CPU of b.")
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Fault is one failure of a responder.
@@ -62,7 +62,7 @@ func (b *bench) faults(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.c.Close()) }()
 	for i := range b.cfg.Faults {
 		for _, f := range failures() {
-			fault, err := again(func() (Fault, error) { return s.fault(ctx, f) })
+			fault, err := lab.Again(func() (Fault, error) { return s.fault(ctx, f) })
 			if err != nil {
 				return fmt.Errorf("%s, failure %d: %w", f.name, i+1, err)
 			}
@@ -114,7 +114,7 @@ func (s *side) fault(ctx context.Context, f failure) (Fault, error) {
 	fault := Fault{Failure: f.name}
 	fault.reads(r.list(), at)
 	if !seen.oneTerm() {
-		return fault, fmt.Errorf("%w: node %d led in several terms", errDisturbed, leader.ID)
+		return fault, fmt.Errorf("%w: node %d led in several terms", lab.ErrDisturbed, leader.ID)
 	}
 	return fault, fault.writes(w.list(), at, end, seen)
 }
@@ -125,7 +125,7 @@ func (n *naming) isNamed(ctx context.Context) error {
 	for begun, end := time.Now(), time.Now().Add(patience); time.Now().Before(end); {
 		if x, ok := n.last(begun); ok {
 			if !x.named {
-				return fmt.Errorf("%w: roster %d.%d does not name the responder that is to fail", errDisturbed, x.term, x.roster)
+				return fmt.Errorf("%w: roster %d.%d does not name the responder that is to fail", lab.ErrDisturbed, x.term, x.roster)
 			}
 			return nil
 		}
@@ -179,7 +179,7 @@ func holds(acks []ack, at, end time.Time) (list []hold) {
 	return list
 }
 
-// writes looks at the writes around a failure. It returns errDisturbed if nobody can tell
+// writes looks at the writes around a failure. It returns lab.ErrDisturbed if nobody can tell
 // whether the responder held a write up.
 func (f *Fault) writes(acks []ack, at, end time.Time, seen namings) error {
 	for _, h := range holds(acks, at, end) {
@@ -196,7 +196,7 @@ func (f *Fault) writes(acks []ack, at, end time.Time, seen namings) error {
 			f.Besides++
 			f.Slowest = max(f.Slowest, h.longest)
 		case unknown:
-			return fmt.Errorf("%w: rosters came and went unseen while a write took %v", errDisturbed, h.longest)
+			return fmt.Errorf("%w: rosters came and went unseen while a write took %v", lab.ErrDisturbed, h.longest)
 		}
 	}
 	return nil
@@ -212,7 +212,7 @@ func (f *Fault) reads(acks []ack, at time.Time) {
 			after = append(after, a.done.Sub(a.begun))
 		}
 	}
-	f.Reads, f.Before, f.After, f.Longest = len(after), virtual.Quantile(before, 0.99), virtual.Quantile(after, 0.99), virtual.Quantile(after, 1)
+	f.Reads, f.Before, f.After, f.Longest = len(after), lab.Quantile(before, 0.99), lab.Quantile(after, 0.99), lab.Quantile(after, 1)
 	for _, d := range after {
 		if d > f.Before+lateBy {
 			f.Late++

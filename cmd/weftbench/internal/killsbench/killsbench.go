@@ -21,6 +21,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Config says what to measure.
@@ -136,38 +137,31 @@ func (b *bench) kills(ctx context.Context, sides []*side) (err error) {
 		}
 		defer func() { err = errors.Join(err, s.c.Close()) }()
 	}
-	for i := range b.cfg.Kills {
-		line := fmt.Sprintf("kill %d of %d:", i+1, b.cfg.Kills)
-		for j := range sides {
-			s := sides[(i+j)%len(sides)] // each is first as often as the other
-			gap, err := again(func() (time.Duration, error) { return s.kill(ctx) })
-			if err != nil {
-				return fmt.Errorf("%s, kill %d: %w", s.name, i+1, err)
-			}
-			b.results.Gaps = append(b.results.Gaps, Gap{s.name, gap})
-			line += fmt.Sprintf(" %s %v", s.name, gap.Round(time.Millisecond))
+	return lab.Turns(b.cfg.Kills, len(sides), func(i, side int) error {
+		s := sides[side]
+		gap, err := lab.Again(func() (time.Duration, error) { return s.kill(ctx) })
+		if err != nil {
+			return fmt.Errorf("%s, kill %d: %w", s.name, i+1, err)
 		}
-		b.say("%s", line)
-	}
-	return nil
+		b.results.Gaps = append(b.results.Gaps, Gap{s.name, gap})
+		b.say("kill %d of %d: %s %v", i+1, b.cfg.Kills, s.name, gap.Round(time.Millisecond))
+		return nil
+	})
 }
+
+// rounds returns the least number of failures behind a figure.
+func (c Config) rounds() int {
+	if c.Kills == 0 || c.Faults == 0 {
+		return max(c.Kills, c.Faults)
+	}
+	return min(c.Kills, c.Faults)
+}
+
+// Publishable returns an error if the report is to go into a document, and rests on too little.
+func (c Config) Publishable(path string) error { return lab.Publishable(path, c.rounds()) }
 
 // warm is how long clients write before a failure.
 const warm = 200 * time.Millisecond
-
-// errDisturbed says that what was measured is not what was meant.
-var errDisturbed = errors.New("the machine is too busy: stop what else runs, or use a longer --tick")
-
-// again measures until nothing disturbed it, a few times at most.
-func again[T any](measure func() (T, error)) (x T, err error) {
-	const tries = 5
-	for range tries {
-		if x, err = measure(); !errors.Is(err, errDisturbed) {
-			break
-		}
-	}
-	return x, err
-}
 
 // kill kills the leader under writes, and returns when writes go on. It starts the node
 // again.
@@ -182,7 +176,7 @@ func (s *side) kill(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if now, err := s.c.WaitLeader(ctx); err != nil || now != leader {
-		return 0, cmp.Or(err, fmt.Errorf("%w: the leader changed before it was killed", errDisturbed))
+		return 0, cmp.Or(err, fmt.Errorf("%w: the leader changed before it was killed", lab.ErrDisturbed))
 	}
 	at := time.Now()
 	if err := leader.Kill(); err != nil {

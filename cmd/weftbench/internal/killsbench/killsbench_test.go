@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weftraft/weft/internal/lab"
 )
 
 const ms = time.Millisecond
@@ -64,7 +66,7 @@ func TestHoldsOfAResponderThatIsNamedAgain(t *testing.T) {
 	require.Equal(t, Fault{Held: 500 * ms, Holds: 1, Besides: 1, Slowest: 400 * ms}, f)
 
 	seen[5].roster = 1
-	require.ErrorIs(t, f.writes(slow, start, start.Add(time.Minute), seen), errDisturbed)
+	require.ErrorIs(t, f.writes(slow, start, start.Add(time.Minute), seen), lab.ErrDisturbed)
 	seen[5].roster = 2
 	require.Equal(t, never, seen.named(start.Add(1500*ms), start.Add(2*time.Second)))
 	require.Equal(t, unknown, seen.named(start, start.Add(time.Minute)), "after the last sample")

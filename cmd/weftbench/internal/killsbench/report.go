@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Report puts what was measured into tables.
-func Report(cfg Config, r *Results) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "kills",
+func Report(cfg Config, r *Results) *lab.Section {
+	s := &lab.Section{
+		Verb: "kills", Rounds: cfg.rounds(),
 		Title: "Real processes: leaders killed with leases off and on, and responders that fail",
 		Intro: fmt.Sprintf("%d kvdemo processes on one machine, ticks of %v, elections after %d to %d of them; with leases all nodes are responders.\n"+
 			"Clients begin a write at each node every %v, whatever became of those before. Times are in ms.",
@@ -30,8 +30,8 @@ func Report(cfg Config, r *Results) *virtual.Section {
 	return s
 }
 
-func gapTable(gaps []Gap) virtual.Table {
-	t := virtual.Table{
+func gapTable(gaps []Gap) lab.Table {
+	t := lab.Table{
 		Title: "From kill -9 of the leader to the first acknowledgement of a write that began after it, both clusters in turns:",
 		Rows:  [][]string{{"side", "kills", "median", "90%", "99%", "worst"}},
 	}
@@ -47,15 +47,15 @@ func gapTable(gaps []Gap) virtual.Table {
 		d := bySide[name]
 		row := []string{name, strconv.Itoa(len(d))}
 		for _, q := range []float64{0.5, 0.9, 0.99, 1} {
-			row = append(row, whole(virtual.Quantile(d, q)))
+			row = append(row, whole(lab.Quantile(d, q)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func faultTable(faults []Fault) virtual.Table {
-	t := virtual.Table{
+func faultTable(faults []Fault) lab.Table {
+	t := lab.Table{
 		Title: fmt.Sprintf("A responder fails under writes and reads; a write may wait for %v at most (Fail %v, Lease %v):", Bound, failTime, leaseTime),
 		Rows:  [][]string{{"failure", "what it is", "times", "longest write", "holds a time", "besides", "slowest", "reads", "99% before", "99% after", "late", "longest read"}},
 		Notes: []string{fmt.Sprintf("*Longest write*: of those that waited for the responder. *Holds a time*: the most times that writes waited for one that failed, for over %v. *Besides*: how\n"+
@@ -78,7 +78,7 @@ func faultTable(faults []Fault) virtual.Table {
 		}
 		if times > 0 {
 			t.Rows = append(t.Rows, []string{f.name, f.about, strconv.Itoa(times), whole(sum.Held), strconv.Itoa(sum.Holds), strconv.Itoa(sum.Besides), whole(sum.Slowest), strconv.Itoa(sum.Reads),
-				virtual.Millis(sum.Before), virtual.Millis(sum.After), strconv.Itoa(sum.Late), virtual.Millis(sum.Longest)})
+				lab.Millis(sum.Before), lab.Millis(sum.After), strconv.Itoa(sum.Late), lab.Millis(sum.Longest)})
 		}
 	}
 	return t

@@ -17,6 +17,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/load"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Config says what to measure.
@@ -28,6 +29,8 @@ type Config struct {
 	// Load is the share of what full copies can do that clients ask for, in an
 	// open loop; 0 is a closed loop.
 	Load []float64
+	// Rounds is how often each side is measured, in turns.
+	Rounds int
 	// Away is how long the follower is away, Before how long is measured with
 	// all of them.
 	Away, Before time.Duration
@@ -51,17 +54,19 @@ func (c Config) Validate() error {
 	check(c.Egress >= 1e6 && c.Egress <= 1e12, "egress", c.Egress, "1000000 to 1000000000000 bytes a second")
 	check(c.Size >= 1<<10 && c.Size <= 4<<20, "size", c.Size, "1024 to 4194304 bytes")
 	check(len(c.Load) > 0 && slices.Min(c.Load) >= 0 && slices.Max(c.Load) <= 1, "load", c.Load, "shares of 0 to 1")
+	check(c.Rounds >= 1 && c.Rounds <= 1000, "rounds", c.Rounds, "1 to 1000")
 	check(c.Away >= time.Second && c.Away <= time.Hour, "away", c.Away, "1s to 1h")
 	check(c.Before >= time.Second && c.Before <= time.Hour, "before", c.Before, "1s to 1h")
 	check(c.Retain >= 0, "retain", c.Retain, "0 or more bytes")
 	return errors.Join(errs...)
 }
 
-// Row is what one cluster did under one load.
+// Row is what one cluster did under one load, in one round.
 type Row struct {
 	Nodes int     `json:"nodes"`
 	Side  string  `json:"side"`
 	Load  float64 `json:"load"`
+	Round int     `json:"round"`
 	// Before is with all nodes, Away from the follower's end on, Back from its
 	// start until it has applied what the leader has.
 	Before Phase `json:"before"`
@@ -96,20 +101,23 @@ const (
 // The sides. Full copies come first, as what the other is compared with.
 var sides = []string{"off", "on"}
 
-// Run measures all rows: those of one load and number of nodes follow each other,
-// in the order of the sides.
+// Run measures all rows: those of one load and number of nodes follow each other, round by round.
 func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	for _, nodes := range cfg.Nodes {
 		for _, share := range cfg.Load {
-			for _, side := range sides {
-				row, err := cfg.measure(ctx, Row{Nodes: nodes, Side: side, Load: share})
+			err := lab.Turns(cfg.Rounds, len(sides), func(round, i int) error {
+				row, err := cfg.measure(ctx, Row{Nodes: nodes, Side: sides[i], Load: share, Round: round})
 				if err != nil {
-					return nil, fmt.Errorf("%d nodes, coding %s: %w", nodes, side, err)
+					return fmt.Errorf("%d nodes, coding %s: %w", nodes, sides[i], err)
 				}
 				rows = append(rows, row)
+				return nil
+			})
+			if err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -123,7 +131,7 @@ func (cfg *Config) measure(ctx context.Context, row Row) (_ Row, err error) {
 	if retain == 0 { // more than leaves a node meanwhile, and so than it can miss
 		retain = 2*int(float64(cfg.Egress)*(cfg.Away+cfg.Before).Seconds()) + 256<<20
 	}
-	name := fmt.Sprintf("coding-%s-%d-%v", row.Side, row.Nodes, row.Load)
+	name := fmt.Sprintf("coding-%s-%d-%v-%d", row.Side, row.Nodes, row.Load, row.Round)
 	c, err := cluster.Start(ctx, cluster.Config{
 		Name: name, Serve: []string{cfg.Kvdemo, "serve"}, Nodes: row.Nodes, Dir: filepath.Join(cfg.Dir, name),
 		Args: []string{"--coding", row.Side, "--egress", fmt.Sprint(cfg.Egress), "--retain-bytes", fmt.Sprint(retain)},

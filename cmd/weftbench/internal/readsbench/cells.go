@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/leases"
 )
 
@@ -57,7 +57,7 @@ func LatencyOf(times []time.Duration) Latency {
 	for _, d := range times {
 		sum += d
 	}
-	return Latency{sum / time.Duration(len(times)), virtual.Quantile(times, 0.5), virtual.Quantile(times, 0.99)}
+	return Latency{sum / time.Duration(len(times)), lab.Quantile(times, 0.5), lab.Quantile(times, 0.99)}
 }
 
 // Cell is the result of a policy under a load, as seen by the clients.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/vnet"
@@ -243,7 +244,7 @@ func (s *failSeen) measure(row *Failing) error {
 	if len(s.calm) < 100 || len(s.calmW) < 10 || len(s.reads) < 100 || len(s.writes) < 10 {
 		return fmt.Errorf("%d and %d reads, %d and %d writes: too few to compare", len(s.calm), len(s.reads), len(s.calmW), len(s.writes))
 	}
-	calm := virtual.Quantile(s.calm, 0.99)
+	calm := lab.Quantile(s.calm, 0.99)
 	row.Calm = max(row.Calm, calm)
 	row.Reads += len(s.reads)
 	for _, o := range s.reads {
@@ -259,7 +260,7 @@ func (s *failSeen) measure(row *Failing) error {
 		}
 	}
 	row.Writes += len(s.writes)
-	usual := 2 * virtual.Quantile(s.calmW, 0.99)
+	usual := 2 * lab.Quantile(s.calmW, 0.99)
 	holds, until := 0, time.Duration(0)
 	for _, o := range s.writes { // in the order of their ends
 		row.Held = max(row.Held, o.latency())

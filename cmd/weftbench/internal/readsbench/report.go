@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Results are the measurements of "weftbench reads".
@@ -23,9 +23,9 @@ type Results struct {
 }
 
 // Report puts results into tables.
-func Report(cfg Config, r *Results) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "reads",
+func Report(cfg Config, r *Results) *lab.Section {
+	s := &lab.Section{
+		Virtual: true, Verb: "reads",
 		Title: "Linearizable reads: the policies side by side",
 		Intro: fmt.Sprintf("Five nodes, %d clients near each that ask one thing after the other of the node near them, values of %d B.\n"+
 			"A message takes %v of a processor and a read %v; cards of 1 Gbit, disks that sync in 0.1 ms. Times are in ms of virtual time; means are those\n"+
@@ -39,8 +39,8 @@ func Report(cfg Config, r *Results) *virtual.Section {
 	return s
 }
 
-func aboutPolicies() virtual.Table {
-	t := virtual.Table{Title: "The policies:", Rows: [][]string{{"policy", "what it does", "linearizable"}}}
+func aboutPolicies() lab.Table {
+	t := lab.Table{Title: "The policies:", Rows: [][]string{{"policy", "what it does", "linearizable"}}}
 	for _, p := range Policies() {
 		t.Rows = append(t.Rows, []string{p.Name, p.About, yes(p.Safe)})
 	}
@@ -54,8 +54,8 @@ func yes(b bool) string {
 	return "no"
 }
 
-func aboutNetworks() virtual.Table {
-	t := virtual.Table{
+func aboutNetworks() lab.Table {
+	t := lab.Table{
 		Title: "The networks, with round trips in ms (the first site leads, those with a star have a responder):",
 		Rows:  [][]string{{"network", "from", "to the sites behind it"}},
 	}
@@ -90,10 +90,10 @@ func (r *Results) find(network, policy string, keys int, writes float64) (c Cell
 }
 
 // rates has a table for each network and number of keys.
-func (r *Results) rates(cfg Config) (tables []virtual.Table) {
+func (r *Results) rates(cfg Config) (tables []lab.Table) {
 	for _, n := range Networks() {
 		for _, keys := range cfg.Keys {
-			t := virtual.Table{Title: fmt.Sprintf("Ops a second by the share of writes, in %s with %d keys:", n.Name, keys)}
+			t := lab.Table{Title: fmt.Sprintf("Ops a second by the share of writes, in %s with %d keys:", n.Name, keys)}
 			head := []string{"policy"}
 			for _, w := range cfg.Writes {
 				head = append(head, percent(w))
@@ -156,8 +156,8 @@ func (r *Results) best(ours Cell, of func(Cell) float64) (b better) {
 }
 
 // beaten names the cells in which another safe policy is better than ours.
-func (r *Results) beaten() virtual.Table {
-	t := virtual.Table{
+func (r *Results) beaten() lab.Table {
+	t := lab.Table{
 		Title: "Where another safe policy is better by more than 1%, up to 30% writes, and how many times (in cells that are not here none is):",
 		Rows:  [][]string{{"network", "keys", "writes", "ours", measures[0].name, measures[1].name, measures[2].name}},
 	}
@@ -182,8 +182,8 @@ func (r *Results) beaten() virtual.Table {
 // latencyWrites is the share of writes of which latencies are shown.
 const latencyWrites = 0.1
 
-func (r *Results) latencies(cfg Config) virtual.Table {
-	t := virtual.Table{
+func (r *Results) latencies(cfg Config) lab.Table {
+	t := lab.Table{
 		Title: fmt.Sprintf("Latency at %s writes with %d keys, median / 99%%, by site:", percent(latencyWrites), cfg.Keys[0]),
 		Rows:  [][]string{{"network", "policy", "what", "site 1 (leader)", "site 2", "site 3", "site 4", "site 5"}},
 		Notes: []string{"Sites are in the order of the table of networks."},
@@ -211,8 +211,8 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f", d.Seconds()*1e3)
 }
 
-func (r *Results) paths() virtual.Table {
-	t := virtual.Table{
+func (r *Results) paths() lab.Table {
+	t := lab.Table{
 		Title: "Messages between nodes for a read by a client near a responder, in wan, with no writes:",
 		Rows:  [][]string{{"policy", "messages a read", "mean"}},
 		Notes: []string{"Counted: all that nodes send, less what they send in the same time while nobody reads."},
@@ -223,8 +223,8 @@ func (r *Results) paths() virtual.Table {
 	return t
 }
 
-func (r *Results) holds() virtual.Table {
-	t := virtual.Table{
+func (r *Results) holds() lab.Table {
+	t := lab.Table{
 		Title: "How a write delays reads of its key at responders:",
 		Rows:  [][]string{{"network", "policy", "late reads a write", "delay of late reads, median / 99%", "in round trips", "how long after the write"}},
 		Notes: []string{"One write at a time from the leader's site, 400 reads a second of its key at every responder. A read is late if it takes longer\n" +
@@ -241,8 +241,8 @@ func (r *Results) holds() virtual.Table {
 	return t
 }
 
-func (r *Results) responders() virtual.Table {
-	t := virtual.Table{
+func (r *Results) responders() lab.Table {
+	t := lab.Table{
 		Title: fmt.Sprintf("Numbers of responders beside the leader, nearest first, at %s writes:", percent(respondersWrites)),
 		Rows:  [][]string{{"network", "policy", "responders", "ops a second", "reads, mean", "writes, mean", "local reads"}},
 	}
@@ -256,8 +256,8 @@ func (r *Results) responders() virtual.Table {
 
 func percentOf(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
 
-func (r *Results) phases() virtual.Table {
-	t := virtual.Table{
+func (r *Results) phases() lab.Table {
+	t := lab.Table{
 		Title: "A load that moves, in wan: who should be responders, and what clients see when the tuner has found out:",
 		Rows:  [][]string{{"load", "responders", "reads, mean", "writes, mean", "local reads", "who they are at the end"}},
 		Notes: []string{"Clients near every site ask 200 times a second, those near the sites named of keys of one half, a, those near others of the other, b.\n" +
@@ -288,8 +288,8 @@ func (r *Results) wrongBy(policy string) (n int) {
 	return n
 }
 
-func (r *Results) wrong() virtual.Table {
-	t := virtual.Table{Title: "Answers that were not linearizable, in all runs above:", Rows: [][]string{{"policy", "wrong answers"}}}
+func (r *Results) wrong() lab.Table {
+	t := lab.Table{Title: "Answers that were not linearizable, in all runs above:", Rows: [][]string{{"policy", "wrong answers"}}}
 	for _, p := range Policies() {
 		t.Rows = append(t.Rows, []string{p.Name, strconv.Itoa(r.wrongBy(p.Name))})
 	}

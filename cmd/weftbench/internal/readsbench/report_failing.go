@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // FailReport puts the rows into tables.
-func FailReport(cfg FailConfig, rows []Failing) *virtual.Section {
+func FailReport(cfg FailConfig, rows []Failing) *lab.Section {
 	bound := cfg.Fail + cfg.Lease + 2*cfg.Trip
-	s := &virtual.Section{
-		Verb:  "responders",
+	s := &lab.Section{
+		Virtual: true, Verb: "responders",
 		Title: "A responder fails: how long writes wait, and what reads at other nodes notice",
 		Intro: fmt.Sprintf("All nodes are responders, %v apart (there and back); Fail is %v and Lease %v, so that a write may wait for\n"+
 			"%v at most: Fail, Lease and two rounds. In each of %d runs a row one responder fails under load, in the same way until\n"+
@@ -22,11 +22,11 @@ func FailReport(cfg FailConfig, rows []Failing) *virtual.Section {
 			cfg.Trip, cfg.Fail, cfg.Lease, bound, cfg.Seeds, failKeys-stillKeys, stillKeys),
 		Data: rows,
 	}
-	s.Tables = []virtual.Table{{Title: "The failures:", Rows: [][]string{{"failure", "what it is"}}}}
+	s.Tables = []lab.Table{{Title: "The failures:", Rows: [][]string{{"failure", "what it is"}}}}
 	for _, f := range failures(cfg.Fail) {
 		s.Tables[0].Rows = append(s.Tables[0].Rows, []string{f.name, f.about})
 	}
-	t := virtual.Table{
+	t := lab.Table{
 		Title: "What clients saw:",
 		Rows: [][]string{{"N", "policy", "failure", "longest write", "holds a run", "writes held up", "reads", "99% before",
 			"late reads", "late reads of written keys", "longest of those"}},
@@ -35,9 +35,9 @@ func FailReport(cfg FailConfig, rows []Failing) *virtual.Section {
 	}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, []string{
-			strconv.Itoa(r.Voters), r.Policy, r.Failure, virtual.Millis(r.Held), strconv.Itoa(r.Holds),
-			fmt.Sprintf("%d of %d", r.Slow, r.Writes), strconv.Itoa(r.Reads), virtual.Millis(r.Calm),
-			strconv.Itoa(r.Late), strconv.Itoa(r.WrittenLate), virtual.Millis(r.WrittenWorst),
+			strconv.Itoa(r.Voters), r.Policy, r.Failure, lab.Millis(r.Held), strconv.Itoa(r.Holds),
+			fmt.Sprintf("%d of %d", r.Slow, r.Writes), strconv.Itoa(r.Reads), lab.Millis(r.Calm),
+			strconv.Itoa(r.Late), strconv.Itoa(r.WrittenLate), lab.Millis(r.WrittenWorst),
 		})
 	}
 	s.Tables = append(s.Tables, t)

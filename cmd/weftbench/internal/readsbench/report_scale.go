@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // ScaleReport puts rows into tables.
-func ScaleReport(cfg ScaleConfig, rows []ScaleRow) *virtual.Section {
-	s := &virtual.Section{
-		Verb:  "scale-reads",
+func ScaleReport(cfg ScaleConfig, rows []ScaleRow) *lab.Section {
+	s := &lab.Section{
+		Virtual: true, Verb: "scale-reads",
 		Title: "Reads a second by the number of replicas",
 		Intro: fmt.Sprintf("Up to %d voters, and learners beyond; round trips of %v. Each node has one processor, which a read takes for %v and a\n"+
 			"message, sent or received, for %v: that is the model of what things cost, and no batches are made. %d clients near each node\n"+
@@ -22,11 +22,11 @@ func ScaleReport(cfg ScaleConfig, rows []ScaleRow) *virtual.Section {
 			cfg.Voters, scaleTrip, cfg.Read, cfg.Message, cfg.Clients, cfg.Writes, strings.Join(scaleInShort(rows), "\n")),
 		Data: rows,
 	}
-	t := virtual.Table{
+	t := lab.Table{
 		Title: "Reads a second, and what part that is of so many times what one node does:",
 		Rows:  [][]string{{"nodes"}},
 	}
-	leader := virtual.Table{
+	leader := lab.Table{
 		Title: "What the leader's processor does for writes, leases and heartbeats while nobody reads, and what each other node adds:",
 		Rows:  [][]string{{"nodes"}},
 	}
@@ -43,7 +43,7 @@ func ScaleReport(cfg ScaleConfig, rows []ScaleRow) *virtual.Section {
 		t.Rows[i] = append(t.Rows[i], fmt.Sprintf("%.0f (%.2f)", r.Rate, r.Slope))
 		leader.Rows[i] = append(leader.Rows[i], fmt.Sprintf("%s + %s", percentOf(r.Leader), percentOf(r.Added)))
 	}
-	s.Tables = []virtual.Table{t, leader}
+	s.Tables = []lab.Table{t, leader}
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/ports"
 	"github.com/weftraft/weft/internal/process"
 )
@@ -28,27 +29,50 @@ type CPU struct {
 	Reads   int           `json:"reads"`
 	PerRead time.Duration `json:"per_read_ns"`
 	Rate    float64       `json:"rate"`
+	// Rounds are the microseconds a read by round, of which PerRead is the median.
+	Rounds lab.Rounds `json:"us_per_read_by_round"`
 }
 
-// processors measures reads at a follower, by ReadIndex and by its leases: one reader, and
+// processors measures reads at a follower, by ReadIndex and by its leases, in turns: one reader, and
 // as many as there are to be.
 func (cfg *Config) processors(ctx context.Context, size int) (rows []CPU, err error) {
+	var groups []*group
+	defer func() {
+		for _, g := range groups {
+			err = errors.Join(err, g.close())
+		}
+	}()
+	readers := []int{1, cfg.Readers}
+	byRow := make([][]CPU, 2*len(readers))
 	for _, leased := range []bool{false, true} {
 		g, err := cfg.startGroup(size, leased)
+		groups = append(groups, g)
 		if err != nil {
-			return nil, errors.Join(err, g.close())
-		}
-		for _, readers := range []int{1, cfg.Readers} {
-			row, err := again(func() (CPU, error) { return g.measure(ctx, readers, cfg.Time) })
-			if err != nil {
-				return nil, errors.Join(err, g.close())
-			}
-			rows = append(rows, row)
-			fmt.Fprintf(cfg.Progress, "%d nodes, %s, %d readers: %v of processors a read, %.0f reads a second\n", size, row.Policy, readers, row.PerRead, row.Rate)
-		}
-		if err := g.close(); err != nil {
 			return nil, err
 		}
+	}
+	for i, n := range readers {
+		err := lab.Turns(cfg.Rounds, len(groups), func(_, side int) error {
+			row, err := lab.Again(func() (CPU, error) { return groups[side].measure(ctx, n, cfg.Time) })
+			at := side*len(readers) + i
+			byRow[at] = append(byRow[at], row)
+			fmt.Fprintf(cfg.Progress, "%d nodes, %s, %d readers: %v of processors a read, %.0f reads a second\n", size, row.Policy, n, row.PerRead, row.Rate)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range byRow {
+		row := list[0]
+		row.PerRead = lab.MedianTime(list, func(c CPU) time.Duration { return c.PerRead })
+		row.Rate = lab.RoundsOf(list, func(c CPU) float64 { return c.Rate }).Median()
+		row.Reads = 0
+		for _, c := range list {
+			row.Reads += c.Reads
+			row.Rounds = append(row.Rounds, float64(c.PerRead)/float64(time.Microsecond))
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -117,7 +141,7 @@ func (g *group) measure(ctx context.Context, readers int, d time.Duration) (CPU,
 	}
 	want := map[bool]string{false: "leader", true: "roster"}[g.leased]
 	if r.Reads == 0 || r.By[want] < r.Reads*99/100 {
-		return row, fmt.Errorf("of %d reads %v were served, want nearly all by %s: %w", r.Reads, r.By, want, errDisturbed)
+		return row, fmt.Errorf("of %d reads %v were served, want nearly all by %s: %w", r.Reads, r.By, want, lab.ErrDisturbed)
 	}
 	row.Reads, row.PerRead, row.Rate = r.Reads, (after-before)/time.Duration(r.Reads), float64(r.Reads)/d.Seconds()
 	return row, nil

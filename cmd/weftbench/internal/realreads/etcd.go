@@ -92,7 +92,7 @@ func (s *etcd) leader(ctx context.Context) (uint64, error) {
 	site := uint64(0)
 	for i, m := range list {
 		if m.GetLeader() != list[0].GetLeader() {
-			return 0, fmt.Errorf("members take %x and %x for the leader: %w", m.GetLeader(), list[0].GetLeader(), errDisturbed)
+			return 0, fmt.Errorf("members take %x and %x for the leader: %w", m.GetLeader(), list[0].GetLeader(), errElection)
 		}
 		if m.GetLeader() == m.GetHeader().GetMemberId() {
 			site = uint64(i) + 1

@@ -10,21 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/cmd/weftbench/internal/virtual"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Report puts what was measured into tables.
-func Report(cfg Config, r *Results) *virtual.Section {
-	return &virtual.Section{
-		Verb:  "reads --real",
+func Report(cfg Config, r *Results) *lab.Section {
+	return &lab.Section{
+		Verb: "reads --real", Rounds: cfg.Rounds,
 		Title: "Linearizable reads with real processes and real sockets",
 		Intro: fmt.Sprintf("Five kvdemo processes on one machine, whose connections go through relays that give each byte its delay in each direction: the\n"+
 			"round trips are those of wan and geo above. %d clients near each node ask one thing after the other, over gRPC, with 1 ms\n"+
-			"there and back, %.0f%% writes of %d B, %d keys; each row took %v. All processes share the machine's processors, which bound the rows with\n"+
+			"there and back, %.0f%% writes of %d B, %d keys; each row took %v, %d times in turns with the others, and has the medians;\n"+
+			"behind ops a second and processor time stand the least and the greatest. All processes share the machine's processors, which bound the rows with\n"+
 			"most reads. The rows of etcd are five processes of released etcd, with the same leader, heartbeats, delays and clients; its reads are linearizable, which\n"+
 			"is its default. Every other row is Weft's. Times are in ms; means are those of the sites' means. Answers are not checked here: `weftbench torture --leases` does that.\n\n"+
-			"In short:\n\n%s", cfg.Clients, 100*cfg.Writes, cfg.Value, cfg.Keys, cfg.Time, strings.Join(inShort(r), "\n")),
-		Tables: []virtual.Table{wideTable(r.Rows), cpuTable(r.CPU)},
+			"In short:\n\n%s", cfg.Clients, 100*cfg.Writes, cfg.Value, cfg.Keys, cfg.Time, cfg.Rounds, strings.Join(inShort(r), "\n")),
+		Tables: []lab.Table{wideTable(r.Rows), cpuTable(r.CPU)},
 		Data:   r,
 	}
 }
@@ -115,8 +116,8 @@ func share(rows []CPU, c CPU) (float64, bool) {
 	return 0, false
 }
 
-func wideTable(rows []Row) virtual.Table {
-	t := virtual.Table{
+func wideTable(rows []Row) lab.Table {
+	t := lab.Table{
 		Title: "What clients saw:",
 		Rows:  [][]string{{"network", "policy", "ops a second", "reads, mean", "writes, mean", "answered by a lease of the node", "failed", "reads by site, median / 99%"}},
 	}
@@ -126,15 +127,15 @@ func wideTable(rows []Row) virtual.Table {
 			sites = append(sites, millis(l.P50)+" / "+millis(l.P99))
 		}
 		t.Rows = append(t.Rows, []string{
-			r.Network, r.Policy, fmt.Sprintf("%.0f", r.Rate), millis(r.ReadMean), millis(r.WriteMean), fmt.Sprintf("%.1f%%", 100*r.Local),
+			r.Network, r.Policy, r.Rates.Text("%.0f"), millis(r.ReadMean), millis(r.WriteMean), fmt.Sprintf("%.1f%%", 100*r.Local),
 			strconv.Itoa(r.Failed), strings.Join(sites, ", "),
 		})
 	}
 	return t
 }
 
-func cpuTable(rows []CPU) virtual.Table {
-	t := virtual.Table{
+func cpuTable(rows []CPU) lab.Table {
+	t := lab.Table{
 		Title: "Processor time of a read of Host at a follower, that of all nodes' processes; readers are goroutines of the follower's process, and nobody writes:",
 		Rows:  [][]string{{"nodes", "policy", "readers", "reads a second", "processor µs a read", "of ReadIndex"}},
 	}
@@ -144,7 +145,7 @@ func cpuTable(rows []CPU) virtual.Table {
 			part = fmt.Sprintf("%.3f", share)
 		}
 		t.Rows = append(t.Rows, []string{strconv.Itoa(c.Nodes), c.Policy, strconv.Itoa(c.Readers), fmt.Sprintf("%.0f", c.Rate),
-			strconv.FormatFloat(float64(c.PerRead)/float64(time.Microsecond), 'f', 2, 64), part})
+			c.Rounds.Text("%.2f"), part})
 	}
 	return t
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
 	"github.com/weftraft/weft/cmd/weftbench/internal/readsbench"
+	"github.com/weftraft/weft/internal/lab"
 )
 
 // Config says what to measure.
@@ -36,8 +37,9 @@ type Config struct {
 	Writes  float64
 	Keys    int
 	Value   int
-	// Time is how long a row is measured.
-	Time time.Duration
+	// Rounds is how often a row is measured, in turns with the others; Time is how long, each time.
+	Rounds int
+	Time   time.Duration
 	// Sizes are the sizes of groups for the second part, whose Readers read all the time.
 	Sizes    []int
 	Readers  int
@@ -51,6 +53,7 @@ type Row struct {
 	Network   string               `json:"network"`
 	Policy    string               `json:"policy"`
 	Rate      float64              `json:"rate"`
+	Rates     lab.Rounds           `json:"rates_by_round"`
 	Reads     []readsbench.Latency `json:"reads"`
 	Writes    []readsbench.Latency `json:"writes"`
 	ReadMean  time.Duration        `json:"read_mean_ns"`
@@ -58,6 +61,33 @@ type Row struct {
 	// Local is the share of reads that a node answered by its own leases.
 	Local  float64 `json:"local"`
 	Failed int     `json:"failed"`
+}
+
+// merge returns the medians of the rounds of a row.
+func merge(rounds []Row) Row {
+	row := rounds[0]
+	row.Rates = lab.RoundsOf(rounds, func(r Row) float64 { return r.Rate })
+	row.Rate = row.Rates.Median()
+	row.ReadMean = lab.MedianTime(rounds, func(r Row) time.Duration { return r.ReadMean })
+	row.WriteMean = lab.MedianTime(rounds, func(r Row) time.Duration { return r.WriteMean })
+	row.Local = lab.RoundsOf(rounds, func(r Row) float64 { return r.Local }).Median()
+	row.Reads, row.Writes, row.Failed = slices.Clone(row.Reads), slices.Clone(row.Writes), 0
+	for site := range row.Reads {
+		row.Reads[site] = medianLatency(rounds, func(r Row) readsbench.Latency { return r.Reads[site] })
+		row.Writes[site] = medianLatency(rounds, func(r Row) readsbench.Latency { return r.Writes[site] })
+	}
+	for _, r := range rounds {
+		row.Failed += r.Failed
+	}
+	return row
+}
+
+func medianLatency(rounds []Row, of func(Row) readsbench.Latency) readsbench.Latency {
+	return readsbench.Latency{
+		Mean: lab.MedianTime(rounds, func(r Row) time.Duration { return of(r).Mean }),
+		P50:  lab.MedianTime(rounds, func(r Row) time.Duration { return of(r).P50 }),
+		P99:  lab.MedianTime(rounds, func(r Row) time.Duration { return of(r).P99 }),
+	}
 }
 
 // Results are what was measured.
@@ -94,17 +124,24 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 		if !wanted(cfg.Networks, n.Name) {
 			continue
 		}
-		for _, p := range policies() {
-			if !wanted(cfg.Policies, p.name) || p.etcd && cfg.Etcd == "" {
-				continue
-			}
-			row, err := again(func() (Row, error) { return cfg.row(ctx, n, p) })
+		list := slices.DeleteFunc(policies(), func(p policy) bool { return !wanted(cfg.Policies, p.name) || p.etcd && cfg.Etcd == "" })
+		byPolicy := make([][]Row, len(list))
+		err := lab.Turns(cfg.Rounds, len(list), func(_, side int) error {
+			p := list[side]
+			row, err := lab.Again(func() (Row, error) { return cfg.row(ctx, n, p) })
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", n.Name, p.name, err)
+				return fmt.Errorf("%s, %s: %w", n.Name, p.name, err)
 			}
-			r.Rows = append(r.Rows, row)
+			byPolicy[side] = append(byPolicy[side], row)
 			fmt.Fprintf(cfg.Progress, "%s, %s: %.0f ops a second, reads %v, writes %v\n", n.Name, p.name, row.Rate,
 				row.ReadMean.Round(10*time.Microsecond), row.WriteMean.Round(10*time.Microsecond))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, rounds := range byPolicy {
+			r.Rows = append(r.Rows, merge(rounds))
 		}
 	}
 	for _, size := range cfg.Sizes {
@@ -117,21 +154,8 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 	return &r, nil
 }
 
-// errDisturbed says that a group had an election, so that what was measured says nothing.
-var errDisturbed = errors.New("there was an election meanwhile, on a machine that is too busy")
-
-// tries is how often something is measured that was disturbed.
-const tries = 5
-
-// again measures something once more while it is disturbed.
-func again[T any](measure func() (T, error)) (v T, err error) {
-	for range tries {
-		if v, err = measure(); !errors.Is(err, errDisturbed) {
-			break
-		}
-	}
-	return v, err
-}
+// errElection says that a group had an election, so that the measurement says nothing.
+var errElection = fmt.Errorf("there was an election meanwhile: %w", lab.ErrDisturbed)
 
 func wanted(names []string, name string) bool { return names == nil || slices.Contains(names, name) }
 
@@ -178,7 +202,7 @@ func (cfg *Config) row(ctx context.Context, n readsbench.Network, p policy) (row
 		return row, err
 	}
 	if leader != n.Leader {
-		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader, n.Leader, errDisturbed)
+		return row, fmt.Errorf("node %d leads at the end, not node %d: %w", leader, n.Leader, errElection)
 	}
 	t.measure(&row, cfg.Time)
 	return row, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weftraft/weft/cmd/weftbench/internal/cluster"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/ports"
 	"github.com/weftraft/weft/internal/process"
 )
@@ -108,20 +109,16 @@ func Run(ctx context.Context, cfg Config) (rows []Row, err error) {
 		}
 		sides = append(sides, startEtcd)
 	}
-	for round := range cfg.Rounds {
-		for _, start := range sides {
-			s, err := start(ctx, cfg)
-			if err != nil {
-				return nil, err
-			}
-			got, err := s.measure(ctx, cfg, round)
-			rows = append(rows, got...)
-			if err = errors.Join(err, s.stop()); err != nil {
-				return nil, err
-			}
+	err = lab.Turns(cfg.Rounds, len(sides), func(round, side int) error {
+		s, err := sides[side](ctx, cfg)
+		if err != nil {
+			return err
 		}
-	}
-	return rows, nil
+		got, err := s.measure(ctx, cfg, round)
+		rows = append(rows, got...)
+		return errors.Join(err, s.stop())
+	})
+	return rows, err
 }
 
 // startKvdemo starts a cluster without data, which has done its first transaction.

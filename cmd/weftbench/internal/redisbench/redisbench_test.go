@@ -75,11 +75,11 @@ func TestReportSaysWhereKvdemoLoses(t *testing.T) {
 			Row{Side: SideRedis, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 40, P50: 3, P99: 4, WriteP50: 5, WriteP99: 6},
 			Row{Side: SideEtcd, Round: round, Tool: "YCSB", Test: "A", Clients: 4, Pipeline: 1, PerSecond: 5, P50: 7, P99: 8, WriteP50: 9, WriteP99: 10})
 	}
-	text := Markdown(cfg, rows)
-	require.Contains(t, text, "| SET | 4 | 1 | 100 | 40 | 2.50 | 1.00, 2.00 | 3.00, 4.00 |\n")
-	require.Contains(t, text, "| A: half reads, half updates | 20 | 40 | 5 | 0.50 | 4.00 | 1.00, 2.00 | 3.00, 4.00 | 7.00, 8.00 | 3.00, 4.00 | 5.00, 6.00 | 9.00, 10.00 |\n")
+	text := Report(cfg, rows).Markdown()
+	require.Contains(t, text, "| SET | 4 | 1 | 100 | 40 | 2.50 (1.25 to 3.75) | 1.00, 2.00 | 3.00, 4.00 |\n")
+	require.Contains(t, text, "| A: half reads, half updates | 20 | 40 | 5 | 0.50 (0.25 to 0.75) | 4.00 (2.00 to 6.00) | 1.00, 2.00 | 3.00, 4.00 | 7.00, 8.00 | 3.00, 4.00 | 5.00, 6.00 | 9.00, 10.00 |\n")
 	require.Contains(t, text, "kvdemo is slower than redis-server in 1 of 2 rows, and than etcd in 0 of 1. Operations that failed: 2.")
-	text = Markdown(cfg, rows[:2])
+	text = Report(cfg, rows[:2]).Markdown()
 	require.NotContains(t, text, "YCSB")
 	require.Contains(t, text, "kvdemo is slower than redis-server in 0 of 1 rows. Operations")
 }

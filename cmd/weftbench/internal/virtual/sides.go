@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/ecraft"
+	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rafttest/vnet"
 )
@@ -67,8 +68,8 @@ func Sides() []Side {
 func GossipSides() []Side {
 	sides := []Side{FullCopies(), Coded("eager", "coded, units pushed as soon as they are durable", nil, nil)}
 	for _, d := range []struct{ gap, ticks int }{{400 << 10, 1}, {4 << 20, 5}} {
-		s := Coded(fmt.Sprintf("gap %s", Bytes(d.gap)),
-			fmt.Sprintf("coded, pushed when %s behind the commit index, or %v later", Bytes(d.gap), time.Duration(d.ticks)*Tick),
+		s := Coded(fmt.Sprintf("gap %s", lab.Bytes(d.gap)),
+			fmt.Sprintf("coded, pushed when %s behind the commit index, or %v later", lab.Bytes(d.gap), time.Duration(d.ticks)*Tick),
 			nil, func(c *raft.Coding) { c.GossipGap, c.GossipDelay = d.gap, d.ticks })
 		s.Deferred = true
 		sides = append(sides, s)

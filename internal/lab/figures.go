@@ -1,9 +1,10 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package virtual
+package lab
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -34,6 +35,19 @@ func Spread(times ...time.Duration) string {
 		text = append(text, Millis(d))
 	}
 	return strings.Join(text, " / ")
+}
+
+// Rate returns a number of bits a second, as cards are sold.
+func Rate(bits int64) string {
+	switch {
+	case bits == 0:
+		return "no bound"
+	case bits%1e9 == 0:
+		return fmt.Sprintf("%d Gbit/s", bits/1e9)
+	case bits%1e6 == 0:
+		return fmt.Sprintf("%d Mbit/s", bits/1e6)
+	}
+	return fmt.Sprintf("%d bit/s", bits)
 }
 
 // Bytes returns a number of bytes, with a unit if it is a multiple of one.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package virtual
+package lab
 
 import (
 	"encoding/json"
@@ -20,27 +20,51 @@ type Section struct {
 	Verb string
 	// Title and Intro are the words before the tables.
 	Title, Intro string
-	Tables       []Table
+	// Page says that the section is a whole document, which Write replaces.
+	Page   bool
+	Tables []Table
+	// Rounds is the least number of rounds behind a figure. Write puts no fewer than LeastRounds
+	// into a document, unless time is Virtual: then a run gives the same figures every time.
+	Rounds  int
+	Virtual bool
 	// Data is all that was measured, for JSON.
 	Data any
 }
 
 // Table is a table of words and figures. The first row names the columns.
 type Table struct {
-	Title string
-	Rows  [][]string
+	// Heading, if not empty, begins a part of the document, such as "## Reads".
+	Heading string
+	Title   string
+	Rows    [][]string
 	// Notes follow the table, each on a line of its own.
 	Notes []string
 }
 
-// Text returns the table with aligned columns.
-func (t *Table) Text() string {
+// head writes the words before the rows.
+func (t *Table) head(b *strings.Builder) {
+	for _, words := range []string{t.Heading, t.Title} {
+		if words != "" {
+			fmt.Fprintf(b, "\n%s\n", words)
+		}
+	}
+	if len(t.Rows) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// String returns the table with aligned columns, and the words before and after.
+func (t Table) String() string {
 	var b strings.Builder
+	t.head(&b)
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	for _, row := range t.Rows {
 		fmt.Fprintln(w, strings.Join(row, "\t")+"\t")
 	}
 	_ = w.Flush() // a Builder does not fail
+	for _, n := range t.Notes {
+		fmt.Fprintf(&b, "%s\n", n)
+	}
 	return b.String()
 }
 
@@ -49,20 +73,25 @@ func (s *Section) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s\n", s.Title, s.Intro)
 	for _, t := range s.Tables {
-		fmt.Fprintf(&b, "\n%s\n\n%s", t.Title, t.Text())
-		for _, n := range t.Notes {
-			fmt.Fprintf(&b, "%s\n", n)
-		}
+		b.WriteString(t.String())
 	}
 	return b.String()
 }
 
-// Markdown returns the section for a document, between comments that name it.
+// Markdown returns the section for a document: a page, or a part between comments that name the
+// command.
 func (s *Section) Markdown() string {
+	if s.Page {
+		return "#" + s.body()
+	}
+	return s.mark("begin") + "\n##" + s.body() + s.mark("end") + "\n"
+}
+
+func (s *Section) body() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n## %s\n\n%s\n", s.mark("begin"), s.Title, s.Intro)
+	fmt.Fprintf(&b, " %s\n\n%s\n", s.Title, s.Intro)
 	for _, t := range s.Tables {
-		fmt.Fprintf(&b, "\n%s\n\n", t.Title)
+		t.head(&b)
 		for i, row := range t.Rows {
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 			if i == 0 {
@@ -73,7 +102,6 @@ func (s *Section) Markdown() string {
 			fmt.Fprintf(&b, "\n%s\n", n)
 		}
 	}
-	b.WriteString(s.mark("end") + "\n")
 	return b.String()
 }
 
@@ -85,6 +113,11 @@ func (s *Section) mark(which string) string {
 // JSON, as the flags of a command say.
 func (s *Section) Write(out io.Writer, path string, asJSON bool) error {
 	if path != "" {
+		if !s.Virtual {
+			if err := Publishable(path, s.Rounds); err != nil {
+				return err
+			}
+		}
 		if err := s.into(path); err != nil {
 			return err
 		}
@@ -103,6 +136,9 @@ func (s *Section) Write(out io.Writer, path string, asJSON bool) error {
 
 // into replaces the section in a document, or adds it at the end.
 func (s *Section) into(path string) error {
+	if s.Page {
+		return os.WriteFile(path, []byte(s.Markdown()), 0o644)
+	}
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package virtual
+package lab
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestSectionsInADocument(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("# Title\n"), 0o644))
 	section := func(verb, value string) *Section {
 		return &Section{
-			Verb: verb, Title: "What " + verb + " costs", Intro: "Words.", Data: map[string]string{"v": value},
+			Verb: verb, Virtual: true, Title: "What " + verb + " costs", Intro: "Words.", Data: map[string]string{"v": value},
 			Tables: []Table{{Title: "Costs:", Rows: [][]string{{"what", "bytes"}, {"all", value}}, Notes: []string{"A note."}}},
 		}
 	}
