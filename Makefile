@@ -43,8 +43,8 @@ test-main: ## tests of the main module, with the versions that its go.mod names
 
 .PHONY: test-nested
 test-nested: ## tests of the nested modules; lockstep with upstream says what it covered
-	@for m in $(NESTED); do echo "go test ./$$m/..."; \
-	  (cd $$m && $(GO) test $$([ $$m != $(LOCKSTEP) ] || echo -v) -timeout 15m $(GOTEST) ./...); done
+	$(GO) test -timeout 15m $(GOTEST) $(patsubst %,./%/...,$(filter-out $(LOCKSTEP),$(NESTED)))
+	cd $(LOCKSTEP) && $(GO) test -v -timeout 15m $(GOTEST) ./...
 
 .PHONY: test-redis
 test-redis: ## redis-cli and redis-benchmark against a cluster of kvdemo, and answers compared with redis-server; needs Debian's redis-tools and redis-server
