@@ -30,16 +30,15 @@ var executedElsewhere = map[[2]string]struct{ dir, test string }{
 	{"docs/kvdemo.md", "console"}:    {"cmd/kvdemo", "TestDocs"},
 }
 
-// documents lists the Markdown files that are written for users.
+// documents lists the Markdown files that are written for readers.
 func documents(t *testing.T) (root string, files []string) {
 	t.Helper()
 	root, err := Root()
 	require.NoError(t, err)
-	for _, pattern := range []string{"*.md", "docs/*.md", "*/README.md", "*/*/README.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		require.NoError(t, err)
-		files = append(files, found...)
+	for page := range pages(t, root) {
+		files = append(files, filepath.Join(root, page))
 	}
+	slices.Sort(files)
 	require.Contains(t, files, filepath.Join(root, "README.md"))
 	return root, files
 }
@@ -243,9 +242,9 @@ func checkDiff(text string) error {
 	return nil
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+var link = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 
-// TestLinks follows every link to a file.
+// TestLinks follows every link to a file, and to a heading of a page.
 func TestLinks(t *testing.T) {
 	_, files := documents(t)
 	for _, file := range files {
@@ -255,11 +254,38 @@ func TestLinks(t *testing.T) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+			to := file
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s: broken link: %v", file, err)
+			} else if m[2] != "" && filepath.Ext(to) == ".md" && !slices.Contains(anchors(t, to), m[2]) {
+				t.Errorf("%s: broken link: %s has no heading #%s", file, to, m[2])
 			}
 		}
 	}
+}
+
+var (
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noPart  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors returns the names by which links find the headings of a page, as GitHub forms them.
+func anchors(t *testing.T, page string) (names []string) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, strings.ReplaceAll(noPart.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return names
+}
+
+func TestHeadingsAreFound(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "a.md")
+	require.NoError(t, os.WriteFile(page, []byte("# A, and `b_c`\n\ntext\n\n### Rule L3: cuts\n"), 0o600))
+	require.Equal(t, []string{"a-and-b_c", "rule-l3-cuts"}, anchors(t, page))
 }
 
 // TestCheckerRefuses shows that a wrong snippet does not pass.

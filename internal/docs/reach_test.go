@@ -50,7 +50,7 @@ func targets(root, page string) (found []string, err error) {
 		return nil, err
 	}
 	for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-		if strings.Contains(m[1], "://") {
+		if m[1] == "" || strings.Contains(m[1], "://") {
 			continue
 		}
 		to := filepath.Join(filepath.Dir(page), m[1])

@@ -73,9 +73,9 @@ func TestRulesNameWhatExists(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(rules), 40)
-	for _, m := range regexp.MustCompile(`\(rules? ([A-Z0-9, ]+)\) \|`).FindAllStringSubmatch(read("docs/bugs.md"), -1) {
+	for _, m := range regexp.MustCompile(`\(rules? ([A-Z0-9, ]+)\) \|`).FindAllStringSubmatch(read("rafttest/bugs.md"), -1) {
 		for _, rule := range strings.Split(m[1], ", ") {
-			assert.True(t, rules[rule], "docs/bugs.md: there is no rule %s", rule)
+			assert.True(t, rules[rule], "rafttest/bugs.md: there is no rule %s", rule)
 		}
 	}
 }
