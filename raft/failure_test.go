@@ -74,6 +74,19 @@ func TestStorageFailsAtStart(t *testing.T) {
 	}
 }
 
+// A node with coding reads its log at the start, and gives the storage's reason if an
+// entry cannot be read: the damaged place of a log, for example.
+func TestUnreadableEntryAtStartKeepsItsReason(t *testing.T) {
+	s := newStorage(t, 1)
+	require.NoError(t, s.Append([]*pb.Entry{{Index: new(uint64(2)), Term: new(uint64(1))}}))
+	cfg := config(&failing{s, "Entries"})
+	cfg.Coding = &raft.Coding{}
+	_, err := raft.NewRawNode(cfg)
+	require.ErrorIs(t, err, raft.ErrStorage)
+	require.ErrorIs(t, err, errDisk)
+	require.ErrorContains(t, err, "entries from 2 on")
+}
+
 // A node whose storage fails later is out of service: it says so, and nothing
 // else.
 func TestStorageFailsInService(t *testing.T) {

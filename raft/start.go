@@ -28,14 +28,14 @@ func (r *raft) extend() error {
 	}
 	l := r.log
 	first := l.storedFirst()
-	next, err := r.show(first, l.applied, surveyBytes, r.extension.Survey)
+	next, _, err := r.show(first, l.applied, surveyBytes, r.extension.Survey)
 	if err != nil {
 		return err
 	}
 	if next > l.applied {
 		r.extension.Surveyed(first - 1)
 	}
-	next, err = r.show(l.applied+1, l.last().index, noLimit, func(ents []*pb.Entry) error {
+	next, unread, err := r.show(l.applied+1, l.last().index, noLimit, func(ents []*pb.Entry) error {
 		r.members.Appended(ents)
 		return r.extension.Load(ents)
 	})
@@ -43,7 +43,7 @@ func (r *raft) extend() error {
 	case errors.Is(err, ErrCodedEntries):
 		return err
 	case err == nil && next <= l.last().index && r.members.Tracks():
-		err = ErrUnavailable
+		err = errors.Join(ErrUnavailable, unread)
 	}
 	if err != nil {
 		l.fail(err, "entries from %d on, to look for coded ones", next)
@@ -55,19 +55,19 @@ func (r *raft) extend() error {
 }
 
 // show shows an extension the entries from index lo to index last, until so many bytes
-// were read, and returns the first index not shown. An unreadable entry does not keep
-// the node from starting, because the node asks again when it needs the entry.
-func (r *raft) show(lo, last uint64, bytes entryEncodingSize, to func(ents []*pb.Entry) error) (next uint64, err error) {
+// were read, and returns the first index not shown. An unreadable entry, for the reason
+// unread, does not keep the node from starting: the node asks again when it needs the entry.
+func (r *raft) show(lo, last uint64, bytes entryEncodingSize, to func(ents []*pb.Entry) error) (next uint64, unread, err error) {
 	for lo <= last && bytes > 0 {
 		ents, err := r.log.storage.Entries(lo, last+1, uint64(min(bytes, loadPage)))
 		if err != nil || len(ents) == 0 {
-			return lo, nil //nolint:nilerr // see above
+			return lo, err, nil
 		}
 		if err := to(ents); err != nil {
-			return lo, err
+			return lo, nil, err
 		}
 		bytes -= min(bytes, encodingSize(ents))
 		lo += uint64(len(ents))
 	}
-	return lo, nil
+	return lo, nil, nil
 }

@@ -53,13 +53,13 @@ func (m *member) takeSteps() {
 	s, c := m.steps[0], &m.n.w.plan.costs
 	if s.restore != nil {
 		m.steps = m.steps[1:]
-		m.n.cpu.add(func() (time.Duration, func()) {
+		m.n.cpu.Add(func() (time.Duration, func()) {
 			return per(s.restore.size, c.ApplyKiB), func() { m.restore(s.restore) }
 		})
 		return
 	}
 	// The stage has the processor until all waiting work is done.
-	m.n.cpu.add(func() (cost time.Duration, effect func()) {
+	m.n.cpu.Add(func() (cost time.Duration, effect func()) {
 		var steps []step
 		for len(m.steps) > 0 && m.steps[0].restore == nil {
 			s := m.steps[0]
@@ -109,7 +109,7 @@ func (m *member) apply(a replica.Apply) {
 // keep writes a copy of the state to the disk now and then, in its own files.
 func (m *member) keep() {
 	n, w := m.n, m.n.w
-	if m.keeping || m.applied < n.kept[m.g.id].index+w.plan.keepEvery || n.disk.full {
+	if m.keeping || m.applied < n.kept[m.g.id].index+w.plan.keepEvery || n.disk.Full() {
 		return
 	}
 	m.keeping = true
@@ -119,7 +119,7 @@ func (m *member) keep() {
 		m.post(0, func(r *replica.Replica) { r.Durable(kept.index) })
 	}
 	life := n.life
-	w.At(n.disk.occupy(m.state.size(), true), func() {
+	n.disk.Do(n.disk.takes(m.state.size(), true), func() {
 		if n.life != life || !n.up {
 			return
 		}

@@ -37,6 +37,7 @@ func TestPlantedBugs(t *testing.T) {
 		{TickedClock, 100, readersCutOff},
 		{TickedReads, 100, readersCutOff},
 		{LatePermit, 100, readersCutOff},
+		{CutLog, 300, nil},
 	} {
 		t.Run(tt.bug.String(), func(t *testing.T) {
 			found := hunt(Options{Bug: tt.bug, tune: tt.tune}, tt.within)
@@ -82,9 +83,11 @@ func readersCutOff(p *plan) {
 	p.leasing = leasing{on: true, lease: 300 * time.Millisecond, fail: 40 * time.Millisecond, driftPPM: 1000, probes: time.Millisecond}
 }
 
-// narrow makes a plan in which more is sent than links and inboxes take.
+// narrow makes a plan in which more is sent than links and inboxes take. Machines that
+// stand still send less.
 func narrow(p *plan) {
 	p.linkBytes, p.receiveBytes, p.appendBytes, p.batchBytes = 64<<10, 4<<10, 4<<10, 16<<10
 	p.largest, p.costs.LinkKiB, p.flood = 16<<10, 100*time.Microsecond, 20*time.Millisecond
+	p.hungDisk, p.slowMachine, p.damage = 0, 0, 0
 	p.queueBytes, p.calls, p.inflightMsgs, p.inflightBytes = 8<<20, 4096, 256, 4<<20
 }

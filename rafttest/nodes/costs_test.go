@@ -41,7 +41,7 @@ func TestCosts(t *testing.T) {
 		s.pass(20 * time.Millisecond)
 		spent := func() (all time.Duration) {
 			for _, n := range s.nodes[:3] {
-				all += n.cpu.spent
+				all += n.cpu.Spent
 			}
 			return all
 		}

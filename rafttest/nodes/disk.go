@@ -6,14 +6,11 @@ package nodes
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/world"
@@ -23,11 +20,11 @@ import (
 
 const logDir = "log"
 
-// disk is a node's disk: the log of all its groups, in the real engine on a file
-// system that can crash; and a queue of what takes time there.
+// disk is a node's disk: the log of all its groups, in the real engine, and a queue
+// of what takes time there.
 type disk struct {
+	*world.Disk
 	n      *node
-	fs     *vfs.MemFS
 	engine *storage.Engine
 
 	queue   []logWork // for the append stage, in order
@@ -38,15 +35,7 @@ type disk struct {
 	trying  bool  // another round will come
 
 	stalledAt time.Duration
-	free      time.Duration // when the disk has done all its work
-	slowUntil time.Duration
-	full      bool
-	fullUntil time.Duration
-
-	// fuse, unless 0, counts operations on the file system until power fails
-	// in the middle of them. image is what is left then.
-	fuse  int
-	image *vfs.MemFS
+	damage    *world.Damage // of the files, while the node runs on them
 }
 
 // logWork is work for the log of a member: one of its fields.
@@ -57,157 +46,58 @@ type logWork struct {
 	bytes   int
 }
 
-func newDisk(n *node) disk { return disk{n: n, fs: vfs.NewCrashableMem()} }
+func newDisk(n *node) disk {
+	return disk{n: n, Disk: world.NewDisk(&n.w.Agenda, n.w.disks, logDir)}
+}
 
 // open opens the log, as the process that starts does.
 func (d *disk) open() (err error) {
-	p := &d.n.w.plan
-	d.queue, d.queued, d.writing, d.fuse, d.image, d.stalled = nil, 0, false, 0, nil, nil
+	d.queue, d.queued, d.writing, d.stalled = nil, 0, false, nil
 	d.stuck, d.trying = false, false
-	d.free = d.n.w.Now()
-	d.engine, err = storage.Open(logDir, storage.Options{
-		Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
-		FS:           errorfs.Wrap(d.fs, errorfs.InjectorFunc(d.before)),
-		SegmentBytes: p.segmentBytes, QueueBytes: p.logBytes, BatchBytes: p.logBatch, CacheBytes: p.logCache,
-		Spares: 1, Manual: true, NoSync: d.n.w.opts.Bug == NoFsync,
-	})
+	d.engine, err = d.openLog(d.Files())
 	if err == nil && d.engine.Recovery().CutBytes > 0 {
 		d.n.w.reach.TornTails++
 	}
 	return err
 }
 
-// before is called before each operation on the file system.
-func (d *disk) before(op errorfs.Op) error {
-	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
-		return nil
-	}
-	if d.fuse > 0 {
-		if d.fuse--; d.fuse == 0 && d.image == nil {
-			d.image = d.afterPowerFailure()
-		}
-	}
-	if !d.full {
-		return nil
-	}
-	switch op.Kind {
-	case errorfs.OpFileWriteAt: // the engine has asked for the blocks, by Preallocate
-		if d.n.w.plan.rewrites {
-			return nil
-		}
-		return syscall.ENOSPC
-	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFilePreallocate:
-		return syscall.ENOSPC
-	}
-	return nil
+// openLog opens the log of a file system.
+func (d *disk) openLog(files vfs.FS) (*storage.Engine, error) {
+	p := &d.n.w.plan
+	return storage.Open(logDir, storage.Options{
+		Identity:     storage.Identity{Cluster: 1, Node: d.n.id},
+		FS:           files,
+		SegmentBytes: p.segmentBytes, QueueBytes: p.logBytes, BatchBytes: p.logBatch, CacheBytes: p.logCache,
+		Spares: 1, Manual: true, NoSync: d.n.w.opts.Bug == NoFsync,
+	})
 }
 
 // fillUp lets a disk have no room for a time.
 func (d *disk) fillUp(outage time.Duration) {
-	w := d.n.w
-	w.tell(d.n.id, "disk full")
-	d.full, d.fullUntil = true, max(d.fullUntil, w.Now()+outage)
-	w.At(d.fullUntil, func() {
-		if d.full && w.Now() >= d.fullUntil {
-			w.tell(d.n.id, "disk has room")
-			d.full = false
-		}
-	})
+	d.n.w.tell(d.n.id, "disk full")
+	d.Fill(d.n.w.plan.rewrites, outage)
 }
 
 // crash leaves the surviving data on the disk.
 func (d *disk) crash(power bool) {
-	switch {
-	case d.image != nil:
-		d.fs = d.image
-	case power:
-		d.fs = d.afterPowerFailure()
-	default:
-		d.fs = d.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: d.n.w.disks.Rand})
+	left := world.All
+	if power {
+		left = world.Some
+	}
+	if err := d.Crash(left); err != nil {
+		d.n.w.fail(NoFailure, "%v: crash: %v", d.n, err)
 	}
 	d.engine = nil
 }
 
-// afterPowerFailure returns the data left after a loss of power: the synced
-// blocks, and by chance some of the others. (The file system can draw the
-// blocks by itself, but in the order of a map.)
-func (d *disk) afterPowerFailure() *vfs.MemFS {
-	left := d.fs.CrashClone(vfs.CrashCloneCfg{})
-	percent := world.Pick(d.n.w.disks, 0, 0, 20, 50, 80, 100)
-	if percent == 0 {
-		return left
-	}
-	names, err := left.List(logDir)
-	if err != nil {
-		return left // power failed before there was a directory
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := d.overlay(left, left.PathJoin(logDir, name), percent); err != nil {
-			d.n.w.fail(NoFailure, "%v: copy %s: %v", d.n, name, err)
-		}
-	}
-	return left
-}
-
-// overlay adds some of the unsynced blocks of a file.
-func (d *disk) overlay(left *vfs.MemFS, path string, percent int) error {
-	now, err := readFile(d.fs, path)
-	if err != nil {
-		return nil // the file has another name by now, and the new name was not synced
-	}
-	synced, err := readFile(left, path)
-	if err != nil {
-		return err
-	}
-	if string(now) == string(synced) {
-		return nil
-	}
-	f, err := left.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	const block = 512
-	for at := 0; at < len(now); at += block {
-		if d.n.w.disks.IntN(100) >= percent {
-			continue
-		}
-		if _, err := f.WriteAt(now[at:min(at+block, len(now))], int64(at)); err != nil {
-			return errors.Join(err, f.Close())
-		}
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-func readFile(fs vfs.FS, path string) ([]byte, error) {
-	info, err := fs.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b := make([]byte, info.Size())
-	if len(b) > 0 {
-		_, err = f.ReadAt(b, 0)
-	}
-	return b, errors.Join(err, f.Close())
-}
-
-// occupy returns when the disk has written bytes behind all earlier work, and
-// synced the bytes if asked to.
-func (d *disk) occupy(bytes int, sync bool) (until time.Duration) {
+// takes returns how long the disk takes to write bytes, and to sync them if asked to.
+func (d *disk) takes(bytes int, sync bool) time.Duration {
 	c := &d.n.w.plan.costs
 	took := per(bytes, c.DiskKiB)
 	if sync {
 		took += c.Sync
 	}
-	if d.n.w.Now() < d.slowUntil {
-		took *= 20
-	}
-	d.free = max(d.free, d.n.w.Now()) + took
-	return d.free
+	return took
 }
 
 // put queues work for the log.
@@ -229,7 +119,7 @@ func (d *disk) write() {
 		return
 	}
 	d.writing = true
-	d.n.cpu.add(func() (time.Duration, func()) { return d.n.w.plan.costs.Write, d.round })
+	d.n.cpu.Add(func() (time.Duration, func()) { return d.n.w.plan.costs.Write, d.round })
 }
 
 func (d *disk) round() {
@@ -240,7 +130,7 @@ func (d *disk) round() {
 		return
 	}
 	d.stuck = d.stalled != nil && len(d.queue) == waited
-	d.n.w.At(d.occupy(bytes, sync), d.n.bound(d.written))
+	d.Do(d.takes(bytes, sync), d.n.bound(d.written))
 }
 
 // fill gives the engine as much as the engine takes.
@@ -301,7 +191,7 @@ func (d *disk) written() {
 	for more := true; more; {
 		var err error
 		more, err = d.engine.Step()
-		if d.image != nil {
+		if d.Blown() {
 			d.n.w.reach.TornWrites++
 			d.n.crash(true)
 			d.n.w.After(d.n.w.outage(), d.n.start)

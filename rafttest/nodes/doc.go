@@ -35,7 +35,8 @@
 // A seed draws a plan: nodes, groups, bounds of all queues, costs, clients, and
 // which faults there are and how strong. Machines lose power, at any operation
 // on the file system too, and processes are killed; nodes are cut off, links are
-// slow or held up, messages are lost or doubled; disks are slow or full; clocks
+// slow or held up, messages are lost or doubled; disks are slow, hang, or are full; a
+// bit of a log is flipped, or a file cut; processors are slow; clocks
 // drift, processes stand still; operators change members and move leadership.
 // After two seconds of that the faults end, and within a bounded time each group
 // must have a leader, take a command at every member, and be in one state.

@@ -18,6 +18,9 @@ func (w *sim) beginFaults() {
 	w.every(p.holdLink, w.holdLink)
 	w.every(p.slowDisk, w.slowDisk)
 	w.every(p.fullDisk, w.fillDisk)
+	w.every(p.hungDisk, w.hangDisk)
+	w.every(p.damage, w.damageLog)
+	w.every(p.slowMachine, w.slowMachine)
 	w.every(p.pause, w.pause)
 	w.every(p.members, func() { w.changeMembers(w.anyGroup()) })
 	w.every(p.repeats.every, func() { w.deafen(w.anyGroup()) })
@@ -77,8 +80,8 @@ func (w *sim) crash(power bool) {
 
 // tearWrite lets power fail at one of the next operations on the file system.
 func (w *sim) tearWrite() {
-	if n := w.anyNode(); n != nil && n.disk.fuse == 0 {
-		n.disk.fuse = 1 + w.rng.IntN(30)
+	if n := w.anyNode(); n != nil && !n.disk.Fused() {
+		n.disk.Fuse(1 + w.rng.IntN(30))
 	}
 }
 
@@ -162,13 +165,31 @@ func (w *sim) slowDisk() {
 	if n := w.anyNode(); n != nil {
 		w.reach.SlowDisks++
 		w.tell(n.id, "slow disk")
-		n.disk.slowUntil = w.Now() + w.outage()
+		n.disk.Slow(20, w.outage())
+	}
+}
+
+// hangDisk lets a disk end nothing for a time, without an error.
+func (w *sim) hangDisk() {
+	if n := w.anyNode(); n != nil {
+		w.reach.HungDisks++
+		w.tell(n.id, "disk hangs")
+		n.disk.Hang(w.outage())
+	}
+}
+
+// slowMachine makes all work of a node's processor take ten times as long.
+func (w *sim) slowMachine() {
+	if n := w.anyNode(); n != nil {
+		w.reach.SlowMachines++
+		w.tell(n.id, "slow machine")
+		n.slowUntil = w.Now() + w.outage()
 	}
 }
 
 func (w *sim) fillDisk() {
 	n := w.anyNode()
-	if n == nil || n.disk.full {
+	if n == nil || n.disk.Full() {
 		return
 	}
 	w.reach.FullDisks++

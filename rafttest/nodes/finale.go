@@ -43,7 +43,12 @@ func (w *sim) calm() {
 	w.net.mendAll()
 	w.plan.calm()
 	for _, n := range w.nodes {
-		n.disk.slowUntil, n.disk.full, n.disk.fuse = 0, false, 0
+		n.disk.Mend()
+		n.slowUntil = 0
+		if n.disk.damage != nil {
+			n.crash(false)
+			n.repair()
+		}
 		n.resume()
 		for _, g := range w.groups {
 			if g.told[n.id] {

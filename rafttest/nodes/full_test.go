@@ -42,7 +42,7 @@ func (s *scenario) loseLeaderWithoutRoom(full, dead int) time.Duration {
 	all := s.nodes[:s.plan.voters]
 	others := slices.DeleteFunc(slices.Clone(all), func(n *node) bool { return n == leader })
 	for _, n := range others[:full] {
-		n.disk.full = true
+		n.disk.Fill(true, time.Hour)
 	}
 	s.reaches(time.Minute, "stalled logs", func() bool {
 		return !slices.ContainsFunc(others[:full], func(n *node) bool { return n.disk.stalled == nil })
@@ -53,7 +53,7 @@ func (s *scenario) loseLeaderWithoutRoom(full, dead int) time.Duration {
 	lost := s.Now()
 	s.reaches(5*electionTime, "a leader", func() bool { return g.leading() != nil })
 	took := s.Now() - lost
-	others[0].disk.full = false
+	others[0].disk.Mend()
 	writes := s.reach.Writes
 	s.reaches(8*electionTime, "a write", func() bool { return s.reach.Writes > writes })
 	for _, n := range all {

@@ -130,7 +130,7 @@ func (w *sim) strike(n *node, g *group, act int) {
 	case 3:
 		w.isolate(n, w.outage())
 	case 4:
-		n.disk.slowUntil = w.Now() + w.outage()
+		n.disk.Slow(20, w.outage())
 	case 5:
 		w.transfer(g)
 	case 6:

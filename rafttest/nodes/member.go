@@ -176,7 +176,7 @@ func (m *member) kick() {
 		return
 	}
 	m.scheduled = true
-	m.n.cpu.add(m.turn)
+	m.n.cpu.Add(m.turn)
 }
 
 // turn is one turn of the loop: all waiting inputs, then the replica's outputs.
@@ -220,6 +220,9 @@ func (m *member) flush() {
 	out := m.r.Flush(w.Now())
 	m.publish()
 	if err := m.r.Err(); err != nil {
+		if m.n.metDamage(err) {
+			return
+		}
 		m.n.w.fail(NoFailure, "%v, group %d is out of service: %v", m.n, m.g.id, err)
 		return
 	}
@@ -269,7 +272,7 @@ func (m *member) send(messages []wire.Message) {
 		}
 		cost += c.Sent + per(msg.Size(), c.WireKiB)
 	}
-	m.n.cpu.add(func() (time.Duration, func()) {
+	m.n.cpu.Add(func() (time.Duration, func()) {
 		return cost, func() {
 			for _, msg := range messages {
 				m.n.egress.send(msg)
@@ -287,7 +290,7 @@ func (m *member) appendStage(w logWork) {
 			cost += c.Entry + per(proto.Size(e), c.LogKiB)
 		}
 	}
-	m.n.cpu.add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(w) } })
+	m.n.cpu.Add(func() (time.Duration, func()) { return cost, func() { m.n.disk.put(w) } })
 }
 
 // receive takes a message from a connection. The result is false if there is no

@@ -24,9 +24,10 @@ type node struct {
 	paused    bool
 	waking    []func() // calls for the end of a pause
 	tickEvery time.Duration
+	slowUntil time.Duration // the machine is slow
 
 	clock   *clock // of this life
-	cpu     cpu
+	cpu     world.CPU
 	disk    disk
 	members map[uint64]*member // by group
 	egress  egress
@@ -67,7 +68,7 @@ func (n *node) start() {
 	n.life++
 	n.up, n.paused, n.waking = true, false, nil
 	n.clock = n.newClock()
-	n.cpu = cpu{n: n}
+	n.cpu = world.CPU{After: n.after, Speed: n.speed}
 	n.egress = newEgress(n)
 	n.members = map[uint64]*member{}
 	n.w.tell(n.id, "start %d", n.life)
@@ -86,11 +87,22 @@ func (n *node) start() {
 // cannotStart ends a process without room on its disk; a later try follows.
 // Nothing else keeps a process from starting.
 func (n *node) cannotStart(err error) {
-	if !n.disk.full || !errors.Is(err, syscall.ENOSPC) {
+	if n.metDamage(err) {
+		return
+	}
+	if !n.disk.Full() || !errors.Is(err, syscall.ENOSPC) {
 		n.w.fail(NoFailure, "node %d does not start: %v", n.id, err)
 		return
 	}
 	n.fail(err)
+}
+
+// speed returns how many times as long as usual the processor takes.
+func (n *node) speed() int {
+	if n.w.Now() < n.slowUntil {
+		return 10
+	}
+	return 1
 }
 
 // join starts the member of a group.

@@ -80,6 +80,7 @@ const (
 	OnePlace        = "one place, one entry" // entries follow each other, and a leader's follow its last
 	Budgets         = "budgets"              // no queue is longer than its bound
 	Liveness        = "liveness"             // in the end, all works again within a bound
+	Damage          = "damage"               // a damaged log gives out nothing that was not written
 	NoFailure       = "no failure"           // no node panics, fails, or refuses an honest message
 	NoGap           = "no gap"               // scenarios: the time without a write is bounded
 	Definite        = "definite outcome"     // scenarios: no outcome is unknown
@@ -110,12 +111,13 @@ const (
 	TickedClock         // leases go by when the last tick was
 	TickedReads         // so do reads that rest on a permit
 	LatePermit          // permits are published when a tick passes, and not after each turn
+	CutLog              // a node goes on with a log that damage has cut
 	endOfBugs
 )
 
 var bugNames = [endOfBugs]string{"none", "term-ignored", "lost-origins", "lost-sessions", "no-sessions", "follower-barrier",
 	"no-wait", "no-fsync", "early-ack", "no-queue-budget", "no-inbox-budget", "no-link-budget", "apply-again", "newer-body",
-	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit"}
+	"refused-late", "wild-clocks", "ticked-clock", "ticked-reads", "late-permit", "cut-log"}
 
 // String returns the bug's name.
 func (b Bug) String() string {

@@ -57,6 +57,7 @@ type plan struct {
 	crash, kill, tornWrite                                             time.Duration
 	partition, isolate, oneWay, slowLink, holdLink, slowDisk, fullDisk time.Duration
 	pause, members, transfer, campaign                                 time.Duration
+	hungDisk, damage, slowMachine                                      time.Duration
 	outage                                                             time.Duration // longest
 	// rewrites says that a full disk still takes writes to a file's own blocks,
 	// as most file systems do. Others write each block to a new place.
@@ -82,6 +83,7 @@ func drawPlan(seed uint64, opts Options) plan {
 	p.fallWhenFull = world.Pick[float64](d, 0, 1, 1)
 	p.drawRepeats(d)
 	p.leasing = drawLeases(world.NewDraws(seed, 5), &p, opts)
+	p.drawMachines(world.NewDraws(seed, 7))
 	if opts.Joints {
 		p.drawJoints(seed)
 	}
@@ -166,6 +168,13 @@ func (p *plan) drawFaults(d world.Draws) {
 	// campaigns harmless to nodes that are behind.
 	p.noPreVote = p.members == 0 && d.Chance(0.2)
 	p.outage = d.Span(20*time.Millisecond, time.Second)
+}
+
+// drawMachines draws the faults of machines that report no error.
+func (p *plan) drawMachines(d world.Draws) {
+	p.hungDisk = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
+	p.slowMachine = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
+	p.damage = d.Every(0.3, 150*time.Millisecond, 2*time.Second)
 }
 
 // fit makes the bounds large enough for what has to pass.

@@ -14,6 +14,9 @@ type Reach struct {
 	Crashes, Kills, TornWrites, TornTails, Failures      uint64
 	Partitions, Isolations, OneWay, SlowLinks, HeldLinks uint64
 	SlowDisks, FullDisks, Stalls, Pauses                 uint64
+	HungDisks, SlowMachines                              uint64
+	DamageRefused, DamageCut, DamageUnread, DamageMet    uint64 // damaged logs: not opened; opened without their end, or with entries that cannot be read; met by a running node
+	DamageHarmless                                       uint64
 	ElectedByFull                                        uint64 // leaders after a dead leader, elected by the vote of a node without room
 	Lost, Duplicated, LinkDrops, InboxDrops, Blocked     uint64
 	Superseded, HangUps                                  uint64

@@ -77,7 +77,7 @@ func (m *member) offered() {
 	if leader == nil || w.Now() > w.net.deaf[m.n.id] {
 		return
 	}
-	m.n.disk.slowUntil = max(m.n.disk.slowUntil, w.Now()+electionTime/2)
+	m.n.disk.Slow(20, electionTime/2)
 	for _, id := range leader.conf().GetVoters() {
 		if w.plan.repeats.keepsMuch(id) && id != m.n.id && id != leader.n.id {
 			w.After(0, leader.n.bound(func() { leader.transfer(id, func(error) {}) }))

@@ -119,7 +119,7 @@ func (m *member) nextChunk(o *outgoing) {
 	o.number++
 	o.deadline = w.Now() + streamTimeout
 	costs := &w.plan.costs
-	m.n.cpu.add(func() (time.Duration, func()) {
+	m.n.cpu.Add(func() (time.Duration, func()) {
 		return costs.Sent + per(n, costs.WireKiB), func() {
 			m.n.egress.send(wire.Message{Group: m.g.id, From: m.n.id, To: o.to, Body: c})
 			m.nextChunk(o)
@@ -221,14 +221,14 @@ func (m *member) failIncoming(in *incoming, err error) {
 
 // restore is done by the apply stage: the state is replaced, durably.
 func (m *member) restore(in *incoming) {
-	n, w := m.n, m.n.w
+	n := m.n
 	if in.err == nil {
 		size, head := binary.Uvarint(in.body)
 		body := in.body[head:][:size]
 		meta := in.header.GetSnapshot()
 		kept := keptState{index: meta.GetMetadata().GetIndex(), host: meta.GetData(), encoded: body}
 		life := n.life
-		w.At(n.disk.occupy(in.size, true), func() {
+		n.disk.Do(n.disk.takes(in.size, true), func() {
 			if n.life == life && n.up {
 				n.kept[m.g.id] = kept
 				n.bound(func() { m.restored(in, kept) })()

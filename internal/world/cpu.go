@@ -1,0 +1,50 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import "time"
+
+// Task is work for a processor. At its turn the task takes the waiting input and
+// returns the time needed; effect is called when the time is over.
+type Task func() (cost time.Duration, effect func())
+
+// CPU is the processor of a machine, for one process: tasks run singly, in the
+// order in which they became due. So all input to a busy node waits together, and
+// is one turn, one write, one frame, as in real life.
+type CPU struct {
+	// After plans an effect for a time from now, unless the process ends before.
+	After func(d time.Duration, happen func())
+	// Speed returns how many times as long as at its best the processor takes; nil
+	// means once.
+	Speed func() int
+	Spent time.Duration
+
+	due  []Task
+	busy bool
+}
+
+// Add gives the processor a task.
+func (c *CPU) Add(t Task) {
+	c.due = append(c.due, t)
+	c.next()
+}
+
+func (c *CPU) next() {
+	if c.busy || len(c.due) == 0 {
+		return
+	}
+	t := c.due[0]
+	c.due = c.due[1:]
+	c.busy = true
+	cost, effect := t()
+	if c.Speed != nil {
+		cost *= time.Duration(c.Speed())
+	}
+	c.Spent += cost
+	c.After(cost, func() {
+		c.busy = false
+		effect()
+		c.next()
+	})
+}
