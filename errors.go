@@ -6,9 +6,11 @@ package weft
 import (
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
 
+	"github.com/weftraft/weft/internal/address"
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/compare"
+	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
@@ -17,16 +19,16 @@ import (
 // bound, and the next step.
 var (
 	// ErrInvalid wraps mistakes in options and arguments. Nothing was changed.
-	ErrInvalid = errors.New("weft: invalid")
+	ErrInvalid = invalid.Err
 	// ErrClosed says that the node or the group is closed.
 	ErrClosed = errors.New("weft: closed")
 	// ErrOpen says that a group is open at this node already.
 	ErrOpen = errors.New("weft: the group is open")
 	// ErrRemoved says that a node was removed from the group, or given up by [Recover]. An id is
 	// used once: a node that comes back gets another id and an empty directory.
-	ErrRemoved = errors.New("weft: the node was removed from the group")
+	ErrRemoved = book.ErrRemoved
 	// ErrAddress says that an address is not known, or is that of another node.
-	ErrAddress = errors.New("weft: the address cannot be used")
+	ErrAddress = address.Err
 	// ErrSnapshot says that a file is no snapshot of [Group.Snapshot], or is damaged or cut
 	// off.
 	ErrSnapshot = errors.New("weft: not a whole snapshot")
@@ -39,9 +41,9 @@ var (
 	// ErrDiffers says that replicas of a group were compared and are not equal. A node whose state
 	// differs from that of the majority is out of service, and so it is after a restart: see
 	// [Comparable].
-	ErrDiffers = errors.New("weft: replicas differ")
+	ErrDiffers = compare.ErrDiffers
 	// ErrBook says that the file with the addresses of members is damaged.
-	ErrBook = errors.New("weft: the address book is damaged")
+	ErrBook = book.ErrDamaged
 )
 
 // Errors of the packages below, under the names of this package. Each error of
@@ -85,11 +87,6 @@ var (
 	ErrIdentity = storage.ErrIdentity
 )
 
-// invalid returns a mistake of a caller.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
-}
-
 // refused returns the error of a call that this package does not pass on.
 func refused(op string, cause error) error {
 	return &rawnode.CallError{Op: op, Verdict: ErrRefused, Cause: cause}
@@ -98,16 +95,7 @@ func refused(op string, cause error) error {
 // checkContext returns an error for a nil context.
 func checkContext(ctx context.Context) error {
 	if ctx == nil {
-		return invalid("the context is nil, want context.Background() or one with a deadline")
+		return invalid.Errorf("the context is nil, want context.Background() or one with a deadline")
 	}
 	return nil
-}
-
-// isNil reports whether v is nil, or an interface around a nil pointer.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	r := reflect.ValueOf(v)
-	return r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -13,6 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftraft/weft/internal/compare"
+	"github.com/weftraft/weft/internal/front"
+	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/marked"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -27,7 +32,7 @@ type Group struct {
 	user     StateMachine
 	host     *rawnode.Host
 	calls    Calls // of host, perhaps traced
-	comparer *comparer
+	comparer *compare.Replica
 
 	changes changes
 
@@ -37,6 +42,8 @@ type Group struct {
 	done     func() <-chan struct{} // makes the channel of Done, once
 	opened   time.Time
 	weighing atomic.Bool // the word of another node that this one is lost
+	// comparing: a command of comparisons is being proposed.
+	comparing atomic.Bool
 
 	turn  chan struct{} // has a token while a Close is under way
 	after func() error  // called at the end of the first that succeeds; nil: nothing to do
@@ -48,6 +55,25 @@ type Group struct {
 	uses   sync.WaitGroup // of the state machine, by snapshots; added to under mu
 	// closing: a Close has begun.
 	closing bool
+}
+
+// Comparable is an optional interface of a [StateMachine] whose replicas the group compares in the
+// background: the commands and their results, and a sum of the state, at one index of the log at all
+// members. [CompareEvery] says how often. The states of packages state and state/pebble, and so of
+// [Replicate], are Comparable.
+//
+// Results of commands must then be the same at all replicas: numbers, texts, errors by their texts,
+// and slices, arrays and structs of these are compared. A difference is logged as an error, is in
+// [State].Differs at all nodes, and in the metric weft_group_differs. A replica whose state, not only a result, differs from
+// that of the majority is put out of service: the group fails at that node with [ErrDiffers], and is
+// not opened there again. The member is then replaced: see docs/service.md.
+type Comparable interface {
+	// Digest sets the present state aside, at little cost, and returns a function that sums it up:
+	// equal states have equal sums at all replicas, and different states most likely different ones.
+	// Digest is called between two calls of Apply, by the same goroutine; sum is called once, by
+	// another goroutine, while Apply goes on, and returns soon after ctx has ended. Without a sum,
+	// nil, results alone are compared.
+	Digest() (sum func(ctx context.Context) (uint64, error), err error)
 }
 
 // GroupOption is a setting of one group.
@@ -87,7 +113,7 @@ func CompareEvery(interval time.Duration) GroupOption {
 func Configure(f func(*rawnode.Config)) GroupOption {
 	return func(c *groupConfig) {
 		if f == nil {
-			c.errs = append(c.errs, invalid("Configure got nil, want a function"))
+			c.errs = append(c.errs, invalid.Errorf("Configure got nil, want a function"))
 			return
 		}
 		if c.peek {
@@ -108,7 +134,7 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 			{"Transport", is.Transport != was.Transport},
 		} {
 			if set.changed {
-				c.errs = append(c.errs, invalid("Configure changed %s, which the node sets", set.name))
+				c.errs = append(c.errs, invalid.Errorf("Configure changed %s, which the node sets", set.name))
 			}
 		}
 	}
@@ -122,11 +148,11 @@ func Configure(f func(*rawnode.Config)) GroupOption {
 // state may rightly take minutes; a wait of 10 s is logged, and [Node.Close] does not wait for longer than its
 // context.
 func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group, error) {
-	if n != nil && id != 0 && isNil(sm) {
-		return nil, invalid("the state machine of group %d is nil", id)
+	if n != nil && id != 0 && invalid.IsNil(sm) {
+		return nil, invalid.Errorf("the state machine of group %d is nil", id)
 	}
 	if sessionsOf(options) != nil {
-		return nil, invalid("Sessions is an option of Replicate: a state that is passed to Node.Group has its own, such as state.Options.Sessions")
+		return nil, invalid.Errorf("Sessions is an option of Replicate: a state that is passed to Node.Group has its own, such as state.Options.Sessions")
 	}
 	return n.groupWith(id, func() (StateMachine, func() error, error) { return sm, nil, nil }, options)
 }
@@ -135,10 +161,10 @@ func (n *Node) Group(id uint64, sm StateMachine, options ...GroupOption) (*Group
 // state, unless nil, is called once the group is closed.
 func (n *Node) groupWith(id uint64, state func() (StateMachine, func() error, error), options []GroupOption) (*Group, error) {
 	if n == nil {
-		return nil, invalid("the node is nil: look at the error of Open")
+		return nil, invalid.Errorf("the node is nil: look at the error of Open")
 	}
 	if id == 0 {
-		return nil, invalid("the group's id is 0, want 1 or more")
+		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
 	}
 	done, err := n.reserve(id)
 	if err != nil {
@@ -186,13 +212,13 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	g.done = sync.OnceValue(g.ended)
 	g.ending, g.end = context.WithCancel(context.Background())
 	g.gone, g.goneNow = context.WithCancel(context.Background())
-	g.comparer = newComparer(g)
-	if err := g.outOfService(); err != nil {
+	if err := g.service().OutOfService(); err != nil {
 		return nil, err
 	}
+	machine := g.newMachine()
 	c := groupConfig{host: rawnode.Config{
 		Replica:      rawnode.ReplicaConfig{ID: n.options.ID, Group: id, Log: log, Budget: n.budget},
-		StateMachine: g.newMachine(),
+		StateMachine: machine,
 		Transport:    n.transport,
 		TickInterval: n.options.TickInterval,
 		Recorder:     n.options.recordGroup(id),
@@ -200,7 +226,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}}
 	for i, option := range options {
 		if option == nil {
-			return nil, invalid("option %d of %d for group %d is nil", i+1, len(options), id)
+			return nil, invalid.Errorf("option %d of %d for group %d is nil", i+1, len(options), id)
 		}
 		option(&c)
 	}
@@ -211,7 +237,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		return nil, fmt.Errorf("group %d: %w", id, err)
 	}
 	c.hideOwnCommands()
-	g.comparer.every = c.compareEvery
+	g.comparer.Every = c.compareEvery
 	done := timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
 	g.host, err = rawnode.New(c.host)
 	if done(); err != nil {
@@ -226,6 +252,44 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	return g, nil
 }
 
+// newMachine puts a machine before the state machine of the group.
+func (g *Group) newMachine() *front.Machine {
+	o := &g.node.options
+	sm, _ := g.user.(Comparable)
+	g.comparer = compare.NewReplica(compare.Config{
+		Node: o.ID, Group: g.id, State: sm, Logger: o.Logger, Use: g.use, Ended: func() bool { return g.ending.Err() != nil },
+		Leads: g.votersOfLeader, Wake: func() { g.node.keeper.Nudge() }, PutOut: func(why error) error { return g.service().PutOut(ErrDiffers, why) },
+	})
+	return front.New(front.Config{
+		User: g.user, Group: g.id, Book: g.node.book, Comparer: g.comparer, Changed: g.changes.notify, Ended: g.noteLoss, Logger: o.Logger,
+	})
+}
+
+// service knows whether the group is out of service here.
+func (g *Group) service() front.Group {
+	return front.Group{Dir: g.node.options.Dir, Node: g.node.options.ID, ID: g.id}
+}
+
+// noteLoss takes the reason for which the host has ended. The host counts as ended when the note of a
+// lost log is durable.
+func (g *Group) noteLoss(reason error) {
+	if !errors.Is(reason, ErrLogLost) {
+		return
+	}
+	if err := g.service().PutOut(ErrLogLost, reason); err != nil {
+		g.node.options.Logger.Error("that the log was lost is not noted: do not start this node again", "group", g.id, "node", g.node.options.ID, "error", err)
+	}
+}
+
+// votersOfLeader returns the voters, if this node leads, or nil.
+func (g *Group) votersOfLeader() []uint64 {
+	s := g.host.Status()
+	if s.Role != raft.StateLeader {
+		return nil
+	}
+	return members.Voters(s.Members)
+}
+
 // hideOwnCommands keeps this package's commands, which write no key, from the user's Leases.Spans.
 func (c *groupConfig) hideOwnCommands() {
 	l := c.host.Replica.Leases
@@ -234,7 +298,7 @@ func (c *groupConfig) hideOwnCommands() {
 	}
 	own := *l
 	own.Spans = func(command []byte) []leases.Span {
-		if reserved(command) {
+		if marked.Is(command) {
 			return []leases.Span{} // not nil, which is every key
 		}
 		return l.Spans(command)
@@ -246,7 +310,7 @@ func (c *groupConfig) hideOwnCommands() {
 func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
 	switch {
 	case c.joins && c.named:
-		return nil, invalid("FirstMembers %v and Joining contradict each other: a node that joins begins nothing", c.first)
+		return nil, invalid.Errorf("FirstMembers %v and Joining contradict each other: a node that joins begins nothing", c.first)
 	case c.joins || o.Join && !c.named:
 		return nil, nil
 	case !c.named && len(o.Peers) == 0:
@@ -254,9 +318,9 @@ func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
 	case !c.named:
 		return slices.Sorted(maps.Keys(o.Peers)), nil
 	case slices.ContainsFunc(c.first, func(id uint64) bool { return id == 0 || id > MaxID }):
-		return nil, invalid("FirstMembers are %v, want ids of 1 to %d", c.first, uint64(MaxID))
+		return nil, invalid.Errorf("FirstMembers are %v, want ids of 1 to %d", c.first, uint64(MaxID))
 	case !slices.Contains(c.first, o.ID):
-		return nil, invalid("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
+		return nil, invalid.Errorf("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
 	}
 	return c.first, nil
 }
@@ -317,7 +381,7 @@ func (g *Group) removedError() error {
 // usable returns why nothing can be asked of the group.
 func (g *Group) usable(ctx context.Context) error {
 	if g == nil {
-		return invalid("the group is nil: look at the error of Node.Group")
+		return invalid.Errorf("the group is nil: look at the error of Node.Group")
 	}
 	return checkContext(ctx)
 }
@@ -345,8 +409,8 @@ func (g *Group) Propose(ctx context.Context, command []byte) (Result, error) {
 	if err := g.member(ctx); err != nil {
 		return Result{}, refused("propose", err)
 	}
-	if reserved(command) {
-		return Result{}, refused("propose", invalid("the command begins with %q, which marks commands of package weft: begin it with another byte", commandMark))
+	if marked.Is(command) {
+		return Result{}, refused("propose", invalid.Errorf("the command begins with %q, which marks commands of package weft: begin it with another byte", marked.Mark))
 	}
 	return g.calls.Propose(ctx, command)
 }
@@ -357,7 +421,7 @@ func (g *Group) TransferLeader(ctx context.Context, to uint64) error {
 		return refused("transfer leader", err)
 	}
 	if to == raft.None {
-		return refused("transfer leader", invalid("the node is 0, want a voter"))
+		return refused("transfer leader", invalid.Errorf("the node is 0, want a voter"))
 	}
 	return g.host.TransferLeader(ctx, to)
 }

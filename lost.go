@@ -6,6 +6,9 @@ package weft
 import (
 	"context"
 	"time"
+
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/members"
 )
 
 // A node that is recovered ([Recover]) tells the others that they are lost. That is true if they
@@ -37,15 +40,15 @@ func (g *Group) weigh(by uint64) {
 		}
 		o.Logger.Error("the group was recovered at another node, and goes on there without this node, which refuses calls from now on: "+
 			"if other members that were given up are alive, stop the recovered node and call Recover at one of them", "group", g.id, "node", o.ID, "recovered", by)
-		g.node.book.answer(g.id, claimObeyed)
+		g.node.book.Answer(g.id, book.Obeyed)
 		g.setOut()
-		g.node.book.trySave()
+		g.node.book.TrySave()
 		return
 	}
 	o.Logger.Error("the group was recovered at another node, as if this node were lost, and has a leader and a majority here: this node goes on; "+
 		"stop the recovered node for good, remove it from the group, and add a node with a new id", "group", g.id, "node", o.ID, "recovered", by)
-	g.node.book.answer(g.id, claimDenied)
-	g.node.book.trySave()
+	g.node.book.Answer(g.id, book.Denied)
+	g.node.book.TrySave()
 }
 
 // led reports whether this node is a member of a group with a leader and a majority.
@@ -53,5 +56,5 @@ func (g *Group) led() bool {
 	ctx, cancel := context.WithTimeout(g.node.context, weighed*g.node.electionTimeout())
 	defer cancel()
 	conf, err := g.present(ctx)
-	return err == nil && isMember(conf, g.node.options.ID)
+	return err == nil && members.Has(conf, g.node.options.ID)
 }

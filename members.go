@@ -12,6 +12,10 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/address"
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/rawnode"
 )
 
@@ -59,18 +63,7 @@ func (n *Node) address(id uint64) string {
 	if id == n.options.ID {
 		return n.options.Advertise
 	}
-	return n.book.address(id)
-}
-
-// isMember reports whether a node is in a configuration.
-func isMember(conf *pb.ConfState, id uint64) bool { return isVoter(conf, id) || isLearner(conf, id) }
-
-func isVoter(conf *pb.ConfState, id uint64) bool {
-	return slices.Contains(conf.GetVoters(), id) || slices.Contains(conf.GetVotersOutgoing(), id)
-}
-
-func isLearner(conf *pb.ConfState, id uint64) bool {
-	return slices.Contains(conf.GetLearners(), id) || slices.Contains(conf.GetLearnersNext(), id)
+	return n.book.Address(id)
 }
 
 // AddLearner adds a node that gets the state and has no vote. The node is started with
@@ -113,11 +106,11 @@ func (g *Group) Remove(ctx context.Context, id uint64) error {
 		if err != nil {
 			return err
 		}
-		if !isMember(conf, id) {
+		if !members.Has(conf, id) {
 			if g.barred(id) {
 				return nil // by an earlier call
 			}
-			return refused("remove", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, memberIDs(conf)))
+			return refused("remove", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, members.IDs(conf)))
 		}
 		if err := g.bar(ctx, id); err != nil {
 			return err
@@ -140,13 +133,13 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 		}
 		switch {
 		case old == id:
-			return refused("replace", invalid("the old and the new node are both %d: the new one has an id that was never used", id))
-		case !isMember(conf, old) && isMember(conf, id) && g.barred(old):
+			return refused("replace", invalid.Errorf("the old and the new node are both %d: the new one has an id that was never used", id))
+		case !members.Has(conf, old) && members.Has(conf, id) && g.barred(old):
 			return nil // by an earlier call
-		case !isMember(conf, old):
-			return refused("replace", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, old, memberIDs(conf)))
-		case isVoter(conf, id):
-			return refused("replace", invalid("the new node, %d, is a voter already: Remove takes node %d out of the group, and nobody in its place", id, old))
+		case !members.Has(conf, old):
+			return refused("replace", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, old, members.IDs(conf)))
+		case members.Votes(conf, id):
+			return refused("replace", invalid.Errorf("the new node, %d, is a voter already: Remove takes node %d out of the group, and nobody in its place", id, old))
 		}
 		if err := g.addLearner(ctx, id, address, old); err != nil {
 			return err
@@ -155,7 +148,7 @@ func (g *Group) Replace(ctx context.Context, old, id uint64, address string) err
 			return err
 		}
 		steps := []*pb.ConfChangeSingle{step(pb.ConfChangeAddNode, id), step(pb.ConfChangeRemoveNode, old)}
-		if isLearner(conf, old) {
+		if members.Learns(conf, old) {
 			steps = steps[1:]
 		}
 		return g.takeOut(ctx, old, func(ctx context.Context) error { return g.alter(ctx, steps...) })
@@ -171,8 +164,8 @@ func (g *Group) SetAddress(ctx context.Context, id uint64, address string) error
 		if err != nil {
 			return err
 		}
-		if !isMember(conf, id) {
-			return refused("set address", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, memberIDs(conf)))
+		if !members.Has(conf, id) {
+			return refused("set address", fmt.Errorf("%w: node %d, the members are %v", ErrNotMember, id, members.IDs(conf)))
 		}
 		return g.locate(ctx, conf, id, address)
 	})
@@ -213,36 +206,30 @@ func (g *Group) settled(ctx context.Context) (*pb.ConfState, error) {
 	return conf, err
 }
 
-func memberIDs(conf *pb.ConfState) []uint64 {
-	ids := slices.Concat(conf.GetVoters(), conf.GetVotersOutgoing(), conf.GetLearners(), conf.GetLearnersNext())
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 // addLearner adds a learner, which may have the address of nodes that leave.
 func (g *Group) addLearner(ctx context.Context, id uint64, address string, leaving ...uint64) error {
 	if id == 0 || id > MaxID {
-		return refused("add", invalid("the node is %d, want 1 to %d", id, uint64(MaxID)))
+		return refused("add", invalid.Errorf("the node is %d, want 1 to %d", id, uint64(MaxID)))
 	}
 	conf, err := g.present(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
-	case isVoter(conf, id):
-		return refused("add", invalid("node %d is a voter: SetAddress changes the address of a member, Remove takes its vote", id))
-	case !isMember(conf, id) && g.barred(id):
-		return refused("add", removedBefore(g.id, id))
+	case members.Votes(conf, id):
+		return refused("add", invalid.Errorf("node %d is a voter: SetAddress changes the address of a member, Remove takes its vote", id))
+	case !members.Has(conf, id) && g.barred(id):
+		return refused("add", book.RemovedBefore(g.id, id))
 	}
 	if err := g.locate(ctx, conf, id, address, leaving...); err != nil {
 		return err
 	}
-	if isMember(conf, id) {
+	if members.Has(conf, id) {
 		return nil
 	}
 	err = g.alter(ctx, step(pb.ConfChangeAddLearnerNode, id))
 	if errors.Is(err, ErrRefused) && errors.Is(err, ErrConfChange) && g.removedMeanwhile(ctx, id) {
-		return refused("add", removedBefore(g.id, id))
+		return refused("add", book.RemovedBefore(g.id, id))
 	}
 	return err
 }
@@ -250,7 +237,7 @@ func (g *Group) addLearner(ctx context.Context, id uint64, address string, leavi
 // removedMeanwhile reports whether a node is no member, and is not taken again.
 func (g *Group) removedMeanwhile(ctx context.Context, id uint64) bool {
 	conf, err := g.present(ctx)
-	return err == nil && !isMember(conf, id) && g.barred(id)
+	return err == nil && !members.Has(conf, id) && g.barred(id)
 }
 
 func (g *Group) promote(ctx context.Context, id uint64) error {
@@ -260,8 +247,8 @@ func (g *Group) promote(ctx context.Context, id uint64) error {
 		return err
 	case slices.Contains(conf.GetVoters(), id):
 		return nil
-	case !isMember(conf, id):
-		return refused("promote", fmt.Errorf("%w: node %d, the members are %v: add it as a learner first", ErrNotMember, id, memberIDs(conf)))
+	case !members.Has(conf, id):
+		return refused("promote", fmt.Errorf("%w: node %d, the members are %v: add it as a learner first", ErrNotMember, id, members.IDs(conf)))
 	}
 	return g.alter(ctx, step(pb.ConfChangeAddNode, id))
 }
@@ -330,14 +317,14 @@ func (g *Group) awaitLeft(ctx context.Context, conf *pb.ConfState) error {
 }
 
 // barred reports whether the group does not take a node again.
-func (g *Group) barred(id uint64) bool { return g.node.book.barred(g.id, id) }
+func (g *Group) barred(id uint64) bool { return g.node.book.Barred(g.id, id) }
 
 // removed reports whether this node is known to have been removed from the group, or has obeyed
 // the word of another node that it is lost.
 func (g *Group) removed() bool {
-	_, gone := g.node.book.removed(g.id, g.node.options.ID)
-	_, answer := g.node.book.lost(g.id)
-	return gone || answer == claimObeyed
+	_, gone := g.node.book.Removed(g.id, g.node.options.ID)
+	_, answer := g.node.book.Lost(g.id)
+	return gone || answer == book.Obeyed
 }
 
 // leave has f take this node out of the group. Nobody may tell a removed node that the change is
@@ -351,9 +338,9 @@ func (g *Group) leave(ctx context.Context, f func(context.Context) error) error 
 		select {
 		case err := <-done:
 			if err == nil {
-				g.node.book.learn(facts{Removed: map[uint64]map[uint64]bool{g.id: {g.node.options.ID: true}}})
+				g.node.book.Learn(book.Facts{Removed: map[uint64]map[uint64]bool{g.id: {g.node.options.ID: true}}})
 				g.setOut()
-				g.node.book.trySave()
+				g.node.book.TrySave()
 			}
 			return err
 		case <-time.After(g.node.options.TickInterval):
@@ -379,44 +366,86 @@ func (g *Group) takeOut(ctx context.Context, id uint64, f func(context.Context) 
 
 // bar notes, in the group, that a node is not to be added again.
 func (g *Group) bar(ctx context.Context, id uint64) error {
-	if begun, _ := g.node.book.removed(g.id, id); begun {
+	if begun, _ := g.node.book.Removed(g.id, id); begun {
 		return nil
 	}
-	return g.tell(ctx, facts{Removed: map[uint64]map[uint64]bool{g.id: {id: false}}})
+	return g.tell(ctx, book.Facts{Removed: map[uint64]map[uint64]bool{g.id: {id: false}}})
 }
 
 // locate replicates the address of a node. The address of another member is refused, unless
 // that member leaves.
-func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, address string, leaving ...uint64) error {
-	if err := checkAddress(address); err != nil {
+func (g *Group) locate(ctx context.Context, conf *pb.ConfState, id uint64, at string, leaving ...uint64) error {
+	if err := address.Check(at); err != nil {
 		return refused("set address", err)
 	}
-	for _, other := range memberIDs(conf) {
-		if other != id && g.node.address(other) == address && !slices.Contains(leaving, other) {
-			return refused("set address", fmt.Errorf("%w: %s is the address of node %d: give node %d one of its own, or move node %d first", ErrAddress, address, other, id, other))
+	for _, other := range members.IDs(conf) {
+		if other != id && g.node.address(other) == at && !slices.Contains(leaving, other) {
+			return refused("set address", fmt.Errorf("%w: %s is the address of node %d: give node %d one of its own, or move node %d first", ErrAddress, at, other, id, other))
 		}
 	}
-	if g.node.book.fact(id).Address == address {
+	if g.node.book.Fact(id).Address == at {
 		return nil
 	}
-	return g.publish(ctx, id, address)
+	return g.publish(ctx, id, at)
 }
 
 // publish replicates the address of a node.
 func (g *Group) publish(ctx context.Context, id uint64, address string) error {
-	version := g.node.book.fact(id).next()
-	return g.tell(ctx, facts{Addresses: map[uint64]located{id: {Address: address, Version: version}}})
+	version := g.node.book.Fact(id).Next()
+	return g.tell(ctx, book.Facts{Addresses: map[uint64]book.Located{id: {Address: address, Version: version}}})
 }
 
 // tell puts facts into the log.
-func (g *Group) tell(ctx context.Context, f facts) error {
-	if err := g.node.book.takes(f); err != nil {
+func (g *Group) tell(ctx context.Context, f book.Facts) error {
+	if err := g.node.book.Takes(f); err != nil {
 		return refused("note members", err)
 	}
-	command, err := encodeFacts(f)
+	command, err := f.Command()
 	if err != nil {
 		return err
 	}
 	_, err = g.host.Propose(ctx, command)
 	return err
+}
+
+// lookForLeavers finds members whose removal is done, and tells the other nodes, because a
+// removed node hears nothing of the group any more. A leader looks.
+func (n *Node) lookForLeavers() {
+	for _, g := range n.opened() {
+		leaving := n.book.Leaving(g.id)
+		if len(leaving) == 0 {
+			continue
+		}
+		s := g.host.Status()
+		leaving = slices.DeleteFunc(leaving, func(id uint64) bool { return members.Has(s.Members, id) })
+		if len(leaving) == 0 || s.Lead != s.ID {
+			continue
+		}
+		// The order to remove a node comes behind the one to add it, and this read behind both:
+		// so a node that is no member now is none any more.
+		ctx, cancel := context.WithTimeout(n.context, n.keeper.Interval())
+		conf, err := g.present(ctx)
+		cancel()
+		if err != nil {
+			continue
+		}
+		for _, id := range leaving {
+			if !members.Has(conf, id) {
+				n.book.Learn(book.Facts{Removed: map[uint64]map[uint64]bool{g.id: {id: true}}})
+			}
+		}
+	}
+}
+
+// lookForOwnRemoval has the groups that go on without this node refuse calls here.
+func (n *Node) lookForOwnRemoval() {
+	for _, g := range n.opened() {
+		if by, answer := n.book.Lost(g.id); by != 0 && answer == book.NoClaim && g.weighing.CompareAndSwap(false, true) {
+			n.background.Go(func() {
+				defer g.weighing.Store(false)
+				g.weigh(by)
+			})
+		}
+		g.lookForRemoval()
+	}
 }

@@ -13,6 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/internal/address"
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
@@ -23,8 +29,8 @@ import (
 type Node struct {
 	options   Options // with defaults
 	engine    *storage.Engine
-	book      *book
-	keeper    *keeper
+	book      *book.Book
+	keeper    *book.Keeper
 	transport *transport.TCP
 	budget    *rawnode.Budget
 
@@ -66,7 +72,7 @@ func Open(o Options) (*Node, error) {
 		return nil, fmt.Errorf("open node %d of cluster %d: %w", o.ID, o.Cluster, errors.Join(err, n.release()))
 	}
 	o.Logger.Info("node open", "cluster", o.Cluster, "node", o.ID, "address", n.options.Advertise, "dir", o.Dir)
-	n.background.Go(n.keeper.run)
+	n.background.Go(func() { n.keeper.Run(n.context, n.look) })
 	if o.Metrics != nil {
 		n.unobserved = o.Metrics.NodeOpened(n)
 	}
@@ -82,21 +88,21 @@ func (n *Node) open() (err error) {
 	if err := checkFinished(o.Dir); err != nil {
 		return err
 	}
-	if n.book, err = openBook(*o); err != nil {
+	if n.book, err = book.Open(o.book()); err != nil {
 		return err
 	}
-	if n.transport, err = transport.New(o.transportConfig(n.book.all())); err != nil {
+	if n.transport, err = transport.New(o.transportConfig(n.book.All())); err != nil {
 		return err
 	}
 	if o.Advertise == "" {
 		o.Advertise = n.transport.Addr().String()
-		if err := checkAddress(o.Advertise); err != nil {
-			return invalid("Options.Advertise is empty, and so is Peers[%d], and other nodes cannot dial the address of Listen: %w", o.ID, err)
+		if err := address.Check(o.Advertise); err != nil {
+			return invalid.Errorf("Options.Advertise is empty, and so is Peers[%d], and other nodes cannot dial the address of Listen: %w", o.ID, err)
 		}
 	}
-	n.book.dial = n.transport.SetPeer
-	n.keeper = newKeeper(n)
-	if err := n.transport.Join(noteGroup, n.keeper); err != nil {
+	n.book.SetDial(n.transport.SetPeer)
+	n.keeper = book.NewKeeper(n.book, keeping{n}, o.Advertise, o.TickInterval)
+	if err := n.transport.Join(book.NoteGroup, n.keeper); err != nil {
 		return err
 	}
 	if o.Balance < 0 {
@@ -155,6 +161,65 @@ func (n *Node) opened() []*Group {
 	return groups
 }
 
+// keeping is what the keeper of the book needs of the node.
+type keeping struct{ n *Node }
+
+// Send implements book.Node.
+func (k keeping) Send(messages []wire.Message) { k.n.transport.Send(messages) }
+
+// Groups implements book.Node.
+func (k keeping) Groups() (ids []uint64) {
+	for _, g := range k.n.opened() {
+		if s := g.host.Status(); s.Lead != raft.None && members.Has(s.Members, k.n.options.ID) {
+			ids = append(ids, g.id)
+		}
+	}
+	return ids
+}
+
+// Propose implements book.Node.
+func (k keeping) Propose(ctx context.Context, group uint64, command []byte) error {
+	k.n.mu.Lock()
+	g := k.n.groups[group]
+	k.n.mu.Unlock()
+	if g == nil {
+		return ErrClosed
+	}
+	_, err := g.host.Propose(ctx, command)
+	return err
+}
+
+// look is called by the keeper, again and again.
+func (n *Node) look() {
+	n.lookForLeavers()
+	n.lookForOwnRemoval()
+	n.compare()
+}
+
+// compare proposes what the comparisons of groups wait for.
+func (n *Node) compare() {
+	for _, g := range n.opened() {
+		if g.comparing.Load() {
+			continue
+		}
+		command := g.comparer.Next()
+		if command == nil {
+			continue
+		}
+		g.comparing.Store(true)
+		n.background.Go(func() {
+			defer g.comparing.Store(false)
+			ctx, cancel := context.WithTimeout(n.context, compareTimeout)
+			defer cancel()
+			if _, err := g.host.Propose(ctx, command); err != nil {
+				n.options.Logger.Debug("a comparison goes on without this node", "node", n.options.ID, "group", g.id, "error", err)
+			}
+		})
+	}
+}
+
+const compareTimeout = 10 * time.Second
+
 // ID returns the node's id.
 func (n *Node) ID() uint64 { return n.options.ID }
 
@@ -163,7 +228,7 @@ func (n *Node) Address() string { return n.options.Advertise }
 
 // Addresses returns the addresses of all nodes that this node knows, by id.
 func (n *Node) Addresses() map[uint64]string {
-	all := n.book.all()
+	all := n.book.All()
 	all[n.options.ID] = n.options.Advertise
 	return all
 }
@@ -184,7 +249,7 @@ func (n *Node) Engine() *storage.Engine { return n.engine }
 // A second Close of a closed node returns nil.
 func (n *Node) Close(ctx context.Context) error {
 	if n == nil {
-		return invalid("the node is nil: look at the error of Open")
+		return invalid.Errorf("the node is nil: look at the error of Open")
 	}
 	if err := checkContext(ctx); err != nil {
 		return err

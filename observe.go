@@ -6,6 +6,7 @@ package weft
 import (
 	"context"
 
+	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
 )
@@ -53,8 +54,8 @@ func (o Options) wrap(group uint64, host Calls) (Calls, error) {
 		return host, nil
 	}
 	wrapped := o.Calls(group, host)
-	if isNil(wrapped) {
-		return nil, invalid("Options.Calls returned nil for group %d, want the calls that it was given, or others around these", group)
+	if invalid.IsNil(wrapped) {
+		return nil, invalid.Errorf("Options.Calls returned nil for group %d, want the calls that it was given, or others around these", group)
 	}
 	return wrapped, nil
 }

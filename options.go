@@ -5,15 +5,15 @@ package weft
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/weftraft/weft/internal/address"
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode/transport"
 )
 
@@ -74,9 +74,9 @@ type TLS struct {
 // Bounds of options.
 const (
 	// MaxID is the highest id of a node.
-	MaxID = 1<<62 - 1
+	MaxID = book.MaxID
 	// MaxAddressBytes bounds an address.
-	MaxAddressBytes = 261 // a DNS name, a colon and a port
+	MaxAddressBytes = address.MaxBytes
 
 	defaultTick    = 100 * time.Millisecond
 	maxTick        = time.Hour
@@ -111,7 +111,7 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, invalid("Options."+format, args...)) }
+	bad := func(format string, args ...any) { errs = append(errs, invalid.Errorf("Options."+format, args...)) }
 	if o.Cluster == 0 {
 		bad("Cluster is 0, want 1 or more, the same at all nodes")
 	}
@@ -127,7 +127,7 @@ func (o Options) Validate() error {
 		bad("Listen is %q, want host:port: %w", o.Listen, err)
 	}
 	if o.Advertise != "" {
-		if err := checkAddress(o.Advertise); err != nil {
+		if err := address.Check(o.Advertise); err != nil {
 			bad("Advertise: %w", err)
 		}
 		for _, id := range slices.Sorted(maps.Keys(o.Peers)) {
@@ -150,14 +150,14 @@ func (o Options) Validate() error {
 }
 
 func (o Options) validatePeers() (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, invalid("Options.Peers"+format, args...)) }
+	bad := func(format string, args ...any) { errs = append(errs, invalid.Errorf("Options.Peers"+format, args...)) }
 	seen := map[string]uint64{}
 	for _, id := range slices.Sorted(maps.Keys(o.Peers)) {
 		at := o.Peers[id]
 		if id == 0 || id > MaxID {
 			bad(" has the id %d (%s), want 1 to %d", id, at, uint64(MaxID))
 		}
-		if err := checkAddress(at); err != nil {
+		if err := address.Check(at); err != nil {
 			bad("[%d]: %w", id, err)
 		} else if other, twice := seen[at]; twice {
 			bad("[%d] and Peers[%d] are both %s: want an address for each node", other, id, at)
@@ -177,28 +177,9 @@ func (o Options) validatePeers() (errs []error) {
 	return errs
 }
 
-// checkAddress returns what is wrong with an address to dial.
-func checkAddress(at string) error {
-	bad := func(why string) error {
-		return fmt.Errorf("%w: %q %s; want host:port, such as 10.0.0.4:7000", ErrAddress, at, why)
-	}
-	if len(at) > MaxAddressBytes {
-		return fmt.Errorf("%w: it has %d bytes, want at most %d", ErrAddress, len(at), MaxAddressBytes)
-	}
-	host, port, err := net.SplitHostPort(at)
-	if err != nil {
-		return bad("is no address")
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return bad("names no host that others can dial")
-	}
-	if !address.IsHost(host) {
-		return bad("names a host that is neither an IP address nor a name of letters, digits, '-', '_' and '.'")
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return bad("names no port of 1 to 65535")
-	}
-	return nil
+// book returns what the book is told.
+func (o Options) book() book.Config {
+	return book.Config{Cluster: o.Cluster, Node: o.ID, Dir: o.Dir, Peers: o.Peers, Logger: o.Logger}
 }
 
 // transportConfig returns what the transport is told.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -57,7 +58,7 @@ func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, er
 	var o rawnode.ReadOptions
 	for i, option := range options {
 		if option == nil {
-			return ReadResult{}, refused("read", invalid("option %d of %d is nil", i+1, len(options)))
+			return ReadResult{}, refused("read", invalid.Errorf("option %d of %d is nil", i+1, len(options)))
 		}
 		option(&o)
 	}

@@ -17,6 +17,11 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/files"
+	"github.com/weftraft/weft/internal/front"
+	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/internal/survivor"
 	"github.com/weftraft/weft/raft"
@@ -66,14 +71,14 @@ func Recover(ctx context.Context, o Options, group uint64, sm StateMachine, lost
 	if err := checkContext(ctx); err != nil {
 		return Recovered{}, err
 	}
-	if isNil(sm) {
-		return Recovered{}, invalid("the state machine of group %d is nil", group)
+	if invalid.IsNil(sm) {
+		return Recovered{}, invalid.Errorf("the state machine of group %d is nil", group)
 	}
 	d, err := openSurvivor(o, group, options)
 	if err != nil {
 		return Recovered{}, fmt.Errorf("recover: %w", err)
 	}
-	r := &recovery{directory: d, user: sm, lost: sortedCopy(lost)}
+	r := &recovery{directory: d, user: sm, lost: members.Sorted(lost)}
 	done, err := r.run(ctx)
 	if err = errors.Join(err, d.engine.Close()); err != nil {
 		return done, fmt.Errorf("recover group %d at node %d: %w", group, o.ID, err)
@@ -106,7 +111,7 @@ type recovery struct {
 	*directory
 	user  StateMachine
 	lost  []uint64
-	book  *book
+	book  *book.Book
 	asked []Asked
 }
 
@@ -165,7 +170,7 @@ func checkFinished(dir string) error {
 
 func (r *recovery) run(ctx context.Context) (Recovered, error) {
 	var err error
-	if r.book, err = loadBook(r.options); err != nil {
+	if r.book, err = book.Load(r.options.book()); err != nil {
 		return Recovered{}, err
 	}
 	p, err := readPlan(r.options.Dir)
@@ -225,14 +230,14 @@ func (r *recovery) plan(ctx context.Context) (*recoveryPlan, error) {
 	if p.Before, err = r.writeState(ctx, p.beforePath(r.options.Dir)); err != nil {
 		return nil, err
 	}
-	if p.Book, err = os.ReadFile(r.book.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if p.Book, err = os.ReadFile(r.book.Path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	return p, replaceFile(planPath(r.options.Dir), data)
+	return p, files.Replace(planPath(r.options.Dir), data)
 }
 
 // logHasBegun reports whether the log is that of the new beginning.
@@ -322,7 +327,7 @@ func (r *recovery) applyAll(ctx context.Context, path string) (hostBytes []byte,
 	if err != nil {
 		return nil, err
 	}
-	host, err := r.host(tail, newMachine(r.user, r.group, r.book, r.options.Logger))
+	host, err := r.host(tail, front.New(front.Config{User: r.user, Group: r.group, Book: r.book, Logger: r.options.Logger}))
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +345,7 @@ func (r *recovery) writeState(ctx context.Context, path string) (meta rawnode.Sn
 	if err != nil {
 		return meta, fmt.Errorf("the state machine's Snapshot: %w", err)
 	}
-	if isNil(view) {
+	if invalid.IsNil(view) {
 		return meta, errors.New("the state machine's Snapshot returned neither a view nor an error")
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
@@ -357,7 +362,7 @@ func (r *recovery) writeState(ctx context.Context, path string) (meta rawnode.Sn
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = files.SyncDir(filepath.Dir(path))
 	}
 	return meta, err
 }
@@ -387,8 +392,8 @@ func (r *recovery) restoreFile(meta rawnode.SnapshotMeta, path string) error {
 
 // finish notes that the lost members are not taken again, and removes the plan.
 func (r *recovery) finish(p *recoveryPlan) error {
-	r.book.found(p.Group, p.Lost)
-	if err := r.book.save(); err != nil {
+	r.book.Found(p.Group, p.Lost)
+	if err := r.book.Save(); err != nil {
 		return err
 	}
 	return r.forget(p)
@@ -402,7 +407,7 @@ func (r *recovery) forget(p *recoveryPlan) error {
 	if err := os.Remove(p.beforePath(r.options.Dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return syncDir(r.options.Dir)
+	return files.SyncDir(r.options.Dir)
 }
 
 // host runs a host on the tail of a log, which talks to nobody.
@@ -437,11 +442,11 @@ func Inspect(o Options, group uint64) (Inspection, error) {
 }
 
 func (d *directory) inspect() (i Inspection, err error) {
-	b, err := loadBook(d.options)
+	b, err := book.Load(d.options.book())
 	if err != nil {
 		return i, err
 	}
-	i.Addresses = b.all()
+	i.Addresses = b.All()
 	if i.LastIndex, err = d.log.LastIndex(); err != nil {
 		return i, err
 	}

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/members"
 )
 
 // Asked is a question of [Recover] whether a member is alive.
@@ -28,19 +31,19 @@ type Asked struct {
 // member when the last entry known to be committed was written is one, too: of two members, one may
 // have the removal of the other in its log, and not lead without the other.
 func (r *recovery) checkLost(ctx context.Context, conf, committed *pb.ConfState) error {
-	members := sortedCopy(slices.Concat(memberIDs(conf), memberIDs(committed)))
-	if !isVoter(conf, r.options.ID) {
-		return fmt.Errorf("%w: this node (%d) does not vote, the members are %v: recover a voter", ErrNotMember, r.options.ID, members)
+	all := members.Sorted(slices.Concat(members.IDs(conf), members.IDs(committed)))
+	if !members.Votes(conf, r.options.ID) {
+		return fmt.Errorf("%w: this node (%d) does not vote, the members are %v: recover a voter", ErrNotMember, r.options.ID, all)
 	}
-	others := slices.DeleteFunc(slices.Clone(members), func(id uint64) bool { return id == r.options.ID })
-	switch alone := len(memberIDs(conf)) == 1; {
+	others := slices.DeleteFunc(slices.Clone(all), func(id uint64) bool { return id == r.options.ID })
+	switch alone := len(members.IDs(conf)) == 1; {
 	case len(others) == 0:
 		return fmt.Errorf("%w: this node (%d) is the only member: open it", ErrMajority, r.options.ID)
 	case alone && len(r.lost) == 0:
 		return fmt.Errorf("%w: this node (%d) is the only member, if the removal of %v is committed, which its log does not show: open the node, and if it finds no leader, name %v as lost", ErrMajority, r.options.ID, others, others)
 	}
 	if !slices.Equal(others, r.lost) {
-		return invalid("lost is %v, and the members beside this node (%d) are %v, with those whose removal may not be committed: name all of them, if all of them are lost", r.lost, r.options.ID, others)
+		return invalid.Errorf("lost is %v, and the members beside this node (%d) are %v, with those whose removal may not be committed: name all of them, if all of them are lost", r.lost, r.options.ID, others)
 	}
 	return r.ask(ctx, committed, others)
 }
@@ -94,7 +97,7 @@ func (r *recovery) askAll(ctx context.Context, ids []uint64) error {
 	var errs []error
 	r.asked = nil
 	for _, id := range ids {
-		all := r.book.everyAddress(id)
+		all := r.book.EveryAddress(id)
 		if len(all) == 0 {
 			errs = append(errs, fmt.Errorf("%w: no address of node %d is known: name it in Options.Peers, so that it can be asked", ErrAddress, id))
 		}

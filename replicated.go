@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/state"
 )
 
@@ -26,7 +27,7 @@ type Replicated[M state.Machine] struct {
 // A command proposed again after [ErrUnknown] may take effect twice, unless clients have [Sessions].
 func Replicate[M state.Machine](n *Node, id uint64, newMachine func() M, options ...GroupOption) (*Replicated[M], error) {
 	if n == nil {
-		return nil, invalid("the node is nil: look at the error of Open")
+		return nil, invalid.Errorf("the node is nil: look at the error of Open")
 	}
 	var memory *state.Memory[M]
 	g, err := n.groupWith(id, func() (_ StateMachine, _ func() error, err error) {
@@ -49,10 +50,10 @@ func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M, o
 		return nil, err
 	}
 	if group == 0 {
-		return nil, invalid("the group's id is 0, want 1 or more")
+		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
 	}
 	if newMachine == nil {
-		return nil, invalid("newMachine of group %d is nil, want a function that returns an empty machine", group)
+		return nil, invalid.Errorf("newMachine of group %d is nil, want a function that returns an empty machine", group)
 	}
 	o = o.withDefaults()
 	m, err := state.OpenMemory(newMachine, state.Options{
@@ -74,10 +75,10 @@ func OpenMemory[M state.Machine](o Options, group uint64, newMachine func() M, o
 // the state nor keep a part of it.
 func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOption) error {
 	if r == nil {
-		return refused("read", invalid("the group is nil: look at the error of Replicate"))
+		return refused("read", invalid.Errorf("the group is nil: look at the error of Replicate"))
 	}
 	if f == nil {
-		return refused("read", invalid("the function that is to see the state is nil"))
+		return refused("read", invalid.Errorf("the function that is to see the state is nil"))
 	}
 	if _, err := r.Read(ctx, options...); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
+	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/replica"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
@@ -30,12 +30,12 @@ import (
 // snapshot could begin an empty group, which the others refuse in the same way.)
 func Restore(o Options, group uint64, sm StateMachine, r io.Reader, options ...GroupOption) (SnapshotInfo, error) {
 	switch {
-	case isNil(sm):
-		return SnapshotInfo{}, invalid("the state machine of group %d is nil", group)
-	case isNil(r):
-		return SnapshotInfo{}, invalid("the reader of the snapshot is nil")
+	case invalid.IsNil(sm):
+		return SnapshotInfo{}, invalid.Errorf("the state machine of group %d is nil", group)
+	case invalid.IsNil(r):
+		return SnapshotInfo{}, invalid.Errorf("the reader of the snapshot is nil")
 	case o.Join:
-		return SnapshotInfo{}, invalid("Options.Join is set: a node that joins gets the state from the others, Restore is for the first members")
+		return SnapshotInfo{}, invalid.Errorf("Options.Join is set: a node that joins gets the state from the others, Restore is for the first members")
 	}
 	d, err := newDirectory(o, group, options)
 	if err != nil {
@@ -75,13 +75,13 @@ func newDirectory(o Options, group uint64, options []GroupOption) (*directory, e
 		return nil, err
 	}
 	if group == 0 {
-		return nil, invalid("the group's id is 0, want 1 or more")
+		return nil, invalid.Errorf("the group's id is 0, want 1 or more")
 	}
 	d := &directory{options: o.withDefaults(), group: group}
 	d.config.host.Replica = rawnode.ReplicaConfig{ID: o.ID, Group: group}
 	for i, option := range options {
 		if option == nil {
-			return nil, invalid("option %d of %d for group %d is nil", i+1, len(options), group)
+			return nil, invalid.Errorf("option %d of %d for group %d is nil", i+1, len(options), group)
 		}
 		option(&d.config)
 	}
@@ -106,7 +106,7 @@ func (d *directory) open() (err error) {
 // directory, because a new one becomes that of cluster and node for good.
 func (d *directory) restore(sm StateMachine, in *snapshotReader) error {
 	if in.info.Cluster == d.options.Cluster {
-		return invalid("Options.Cluster is %d, and so is that of the snapshot: give the new cluster another number, or nodes of the old one could take it for theirs", d.options.Cluster)
+		return invalid.Errorf("Options.Cluster is %d, and so is that of the snapshot: give the new cluster another number, or nodes of the old one could take it for theirs", d.options.Cluster)
 	}
 	voters, err := d.config.firstMembers(d.options)
 	if err != nil {
@@ -193,10 +193,4 @@ func openSnapshotFile(path string) (*os.File, *snapshotReader, error) {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, in, nil
-}
-
-func sortedCopy(ids []uint64) []uint64 {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

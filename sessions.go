@@ -3,7 +3,9 @@
 
 package weft
 
-import "github.com/weftraft/weft/rawnode/session"
+import (
+	"github.com/weftraft/weft/rawnode/session"
+)
 
 // Sessions gives a group of [Replicate] sessions of clients: a command that a client proposes again,
 // because the first try ended in [ErrUnknown] or the connection broke, takes effect once, at whatever

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weftraft/weft/internal/chunks"
+	"github.com/weftraft/weft/internal/invalid"
 )
 
 // Snapshot writes the state of the group, as of one place in the log, while commands go
@@ -23,8 +24,8 @@ func (g *Group) Snapshot(ctx context.Context, w io.Writer) (SnapshotInfo, error)
 	if err := g.member(ctx); err != nil {
 		return SnapshotInfo{}, refused("snapshot", err)
 	}
-	if isNil(w) {
-		return SnapshotInfo{}, refused("snapshot", invalid("the writer is nil"))
+	if invalid.IsNil(w) {
+		return SnapshotInfo{}, refused("snapshot", invalid.Errorf("the writer is nil"))
 	}
 	ctx, end, err := g.begin(ctx)
 	if err != nil {
@@ -87,7 +88,7 @@ func (g *Group) copyView(to *io.PipeWriter, opened chan<- uint64) (err error) {
 	if err != nil {
 		return fmt.Errorf("the state machine's Snapshot: %w", err)
 	}
-	if isNil(view) {
+	if invalid.IsNil(view) {
 		return errors.New("the state machine's Snapshot returned neither a view nor an error")
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()

@@ -60,6 +60,8 @@ func (i SnapshotInfo) check() error {
 
 const snapshotIDBytes = 16
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // snapshotWriter writes a snapshot.
 type snapshotWriter struct {
 	w   io.Writer

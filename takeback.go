@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/files"
+	"github.com/weftraft/weft/internal/invalid"
 )
 
 // TakeBack undoes a [Recover] that has not ended, for example because another member turned out to
@@ -15,8 +19,8 @@ import (
 // group. A directory without a recovery that can be taken back is [ErrInvalid], and nothing is
 // changed: what Recover has ended stays. After an interruption TakeBack is called again.
 func TakeBack(o Options, group uint64, sm StateMachine, options ...GroupOption) error {
-	if isNil(sm) {
-		return invalid("the state machine of group %d is nil", group)
+	if invalid.IsNil(sm) {
+		return invalid.Errorf("the state machine of group %d is nil", group)
 	}
 	d, err := openSurvivor(o, group, options)
 	if err != nil {
@@ -35,14 +39,14 @@ func (r *recovery) takeBack() error {
 		return err
 	}
 	if p == nil || p.Group != r.group {
-		return invalid("no recovery of the group is under way in %s", r.options.Dir)
+		return invalid.Errorf("no recovery of the group is under way in %s", r.options.Dir)
 	}
 	begun, err := r.logHasBegun(p)
 	if err != nil {
 		return err
 	}
 	if begun {
-		return invalid("the log has begun anew already: call Recover with the lost members %v, which ends the recovery", p.Lost)
+		return invalid.Errorf("the log has begun anew already: call Recover with the lost members %v, which ends the recovery", p.Lost)
 	}
 	applied, _, err := r.user.Load()
 	if err != nil {
@@ -62,12 +66,12 @@ func (r *recovery) takeBack() error {
 // putBookBack makes the file of addresses as it was: the recovery may have read entries that
 // were never committed.
 func (r *recovery) putBookBack(p *recoveryPlan) error {
-	path := filepath.Join(r.options.Dir, bookName)
+	path := filepath.Join(r.options.Dir, book.FileName)
 	if len(p.Book) > 0 {
-		return replaceFile(path, p.Book)
+		return files.Replace(path, p.Book)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return syncDir(r.options.Dir)
+	return files.SyncDir(r.options.Dir)
 }

@@ -3,7 +3,9 @@
 
 package weft
 
-import "github.com/weftraft/weft/rawnode"
+import (
+	"github.com/weftraft/weft/rawnode"
+)
 
 // The types of package rawnode that a service meets, under the names of this package.
 type (

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/weftraft/weft/internal/invalid"
 )
 
 // changes wakes those that wait for a state to change.
@@ -41,10 +43,10 @@ func (c *changes) channel() <-chan struct{} {
 // closed or has failed, or that this node was removed.
 func (r *Replicated[M]) Wait(ctx context.Context, until func(M) bool, options ...ReadOption) error {
 	if r == nil {
-		return refused("wait", invalid("the group is nil: look at the error of Replicate"))
+		return refused("wait", invalid.Errorf("the group is nil: look at the error of Replicate"))
 	}
 	if until == nil {
-		return refused("wait", invalid("the function that is to see the state is nil"))
+		return refused("wait", invalid.Errorf("the function that is to see the state is nil"))
 	}
 	if _, err := r.Read(ctx, options...); err != nil {
 		return err

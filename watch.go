@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
 )
@@ -178,13 +179,13 @@ func (w *watch) look() State {
 // roleOf returns the role of a node.
 func roleOf(s rawnode.Status) Role {
 	switch {
-	case isVoter(s.Members, s.ID) && s.Role == raft.StateLeader:
+	case members.Votes(s.Members, s.ID) && s.Role == raft.StateLeader:
 		return Leader
-	case isVoter(s.Members, s.ID) && s.Role != raft.StateFollower:
+	case members.Votes(s.Members, s.ID) && s.Role != raft.StateFollower:
 		return Candidate
-	case isVoter(s.Members, s.ID):
+	case members.Votes(s.Members, s.ID):
 		return Follower
-	case isLearner(s.Members, s.ID):
+	case members.Learns(s.Members, s.ID):
 		return Learner
 	}
 	return Outside

@@ -1,13 +1,47 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package address knows which hosts an address host:port may name.
+// Package address knows which addresses host:port a node may have.
 package address
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 )
+
+// Err is weft.ErrAddress.
+var Err = errors.New("weft: the address cannot be used")
+
+// MaxBytes bounds an address.
+const MaxBytes = 261 // a DNS name, a colon and a port
+
+// Check returns what is wrong with an address to dial.
+func Check(at string) error {
+	bad := func(why string) error {
+		return fmt.Errorf("%w: %q %s; want host:port, such as 10.0.0.4:7000", Err, at, why)
+	}
+	if len(at) > MaxBytes {
+		return fmt.Errorf("%w: it has %d bytes, want at most %d", Err, len(at), MaxBytes)
+	}
+	host, port, err := net.SplitHostPort(at)
+	if err != nil {
+		return bad("is no address")
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return bad("names no host that others can dial")
+	}
+	if !IsHost(host) {
+		return bad("names a host that is neither an IP address nor a name of letters, digits, '-', '_' and '.'")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return bad("names no port of 1 to 65535")
+	}
+	return nil
+}
 
 // maxHost is longer than any name in DNS.
 const maxHost = 256

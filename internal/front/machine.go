@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft
+package front
 
 import (
 	"fmt"
@@ -13,98 +13,106 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/compare"
+	"github.com/weftraft/weft/internal/marked"
+	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/rawnode"
 )
 
-// machine stands between a host and the user's state machine. It takes this package's own
+// Config says what a machine stands between.
+type Config struct {
+	User     rawnode.StateMachine
+	Group    uint64
+	Book     *book.Book
+	Comparer *compare.Replica // nil: nothing is compared
+	Changed  func()           // called when the state has changed; may be nil
+	Ended    func(error)      // called when the host has ended; may be nil
+	Logger   *slog.Logger
+}
+
+// Machine stands between a host and the user's state machine. It takes the module's own
 // commands out, and passes everything else on: the host's bytes, the bodies of snapshots
 // and the user's commands are the same on both sides.
-type machine struct {
-	user     StateMachine
-	group    uint64
-	book     *book
-	comparer *comparer
-	changed  func()      // called when the state has changed
-	failed   func(error) // called when the host has failed
-	logger   *slog.Logger
+type Machine struct {
+	Config
 
 	unsaved     atomic.Pointer[error] // why the book cannot be written, while Apply waits for that
 	interrupted chan struct{}         // closed by Interrupt
 }
 
-var _ rawnode.Interruptible = (*machine)(nil)
+var _ rawnode.Interruptible = (*Machine)(nil)
 
-// newMachine puts a machine before a state machine that nobody watches.
-func newMachine(user StateMachine, group uint64, book *book, logger *slog.Logger) *machine {
-	return &machine{user: user, group: group, book: book, changed: func() {}, failed: func(error) {}, logger: logger, interrupted: make(chan struct{})}
-}
-
-// newMachine puts a machine before the state machine of the group.
-func (g *Group) newMachine() *machine {
-	m := newMachine(g.user, g.id, g.node.book, g.node.options.Logger)
-	m.comparer, m.changed, m.failed = g.comparer, g.changes.notify, g.noteLoss
-	return m
-}
+// New puts a machine before a user's state machine.
+func New(c Config) *Machine { return &Machine{Config: c, interrupted: make(chan struct{})} }
 
 // Load implements rawnode.StateMachine.
-func (m *machine) Load() (uint64, []byte, error) { return m.user.Load() }
+func (m *Machine) Load() (uint64, []byte, error) { return m.User.Load() }
 
 // Durable implements rawnode.StateMachine.
-func (m *machine) Durable() (uint64, error) { return m.user.Durable() }
+func (m *Machine) Durable() (uint64, error) { return m.User.Durable() }
 
 // Stalled is looked for by hosts.
-func (m *machine) Stalled() error {
+func (m *Machine) Stalled() error {
 	if err := m.unsaved.Load(); err != nil {
 		return *err
 	}
-	if s, ok := m.user.(interface{ Stalled() error }); ok {
+	if s, ok := m.User.(interface{ Stalled() error }); ok {
 		return s.Stalled()
 	}
 	return nil
 }
 
 // Differs is looked for by hosts.
-func (m *machine) Differs() error { return m.comparer.differs() }
+func (m *Machine) Differs() error { return m.Comparer.Differs() }
 
 // Interrupt implements rawnode.Interruptible.
-func (m *machine) Interrupt(reason error) {
+func (m *Machine) Interrupt(reason error) {
 	close(m.interrupted)
-	if i, ok := m.user.(rawnode.Interruptible); ok {
+	if i, ok := m.User.(rawnode.Interruptible); ok {
 		i.Interrupt(reason)
 	}
-	m.failed(reason)
+	if m.Ended != nil {
+		m.Ended(reason)
+	}
 }
 
 // Snapshot implements rawnode.StateMachine.
-func (m *machine) Snapshot() (rawnode.Snapshot, error) { return m.user.Snapshot() }
+func (m *Machine) Snapshot() (rawnode.Snapshot, error) { return m.User.Snapshot() }
 
 // Restore implements rawnode.StateMachine.
-func (m *machine) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
-	m.comparer.restored()
-	defer m.changed()
-	return m.user.Restore(meta, body)
+func (m *Machine) Restore(meta rawnode.SnapshotMeta, body io.Reader) error {
+	m.Comparer.Restored()
+	defer m.change()
+	return m.User.Restore(meta, body)
 }
 
 // Apply implements rawnode.StateMachine. The facts of a batch are durable before the user's
 // state machine has the batch: a restart does not read entries again that the state has.
-func (m *machine) Apply(b rawnode.Batch) ([]any, error) {
+func (m *Machine) Apply(b rawnode.Batch) ([]any, error) {
 	results, err := m.applyUsers(b)
 	if err == nil {
-		m.changed()
-		err = m.comparer.applied(b, results)
+		m.change()
+		err = m.Comparer.Applied(b, results)
 	}
 	return results, err
 }
 
+func (m *Machine) change() {
+	if m.Changed != nil {
+		m.Changed()
+	}
+}
+
 // applyUsers applies the user's commands of a batch, and learns the facts in it.
-func (m *machine) applyUsers(b rawnode.Batch) ([]any, error) {
-	if !slices.ContainsFunc(b.Commands, reserved) {
+func (m *Machine) applyUsers(b rawnode.Batch) ([]any, error) {
+	if !slices.ContainsFunc(b.Commands, marked.Is) {
 		return m.apply(b)
 	}
 	all := b.Commands
 	b.Commands = make([][]byte, 0, len(all))
 	for _, c := range all {
-		if reserved(c) {
+		if marked.Is(c) {
 			m.take(c, b.Index)
 		} else {
 			b.Commands = append(b.Commands, c)
@@ -119,7 +127,7 @@ func (m *machine) applyUsers(b rawnode.Batch) ([]any, error) {
 	}
 	merged := make([]any, len(all))
 	for i, c := range all {
-		if !reserved(c) {
+		if !marked.Is(c) {
 			merged[i], results = results[0], results[1:]
 		}
 	}
@@ -128,8 +136,8 @@ func (m *machine) applyUsers(b rawnode.Batch) ([]any, error) {
 
 // apply has the user's state machine apply a batch, and checks that each command has a
 // result: a caller would otherwise get the result of another one.
-func (m *machine) apply(b rawnode.Batch) ([]any, error) {
-	results, err := m.user.Apply(b)
+func (m *Machine) apply(b rawnode.Batch) ([]any, error) {
+	results, err := m.User.Apply(b)
 	if err == nil && len(results) != len(b.Commands) {
 		err = fmt.Errorf("the state machine returned %d results for %d commands: Apply returns one result for each command, nil if there is nothing to say", len(results), len(b.Commands))
 	}
@@ -138,37 +146,32 @@ func (m *machine) apply(b rawnode.Batch) ([]any, error) {
 
 // AdmitChange is looked for by hosts: an id that was removed is not added again. The
 // caller's node has looked, too, and the removal may have come since.
-func (m *machine) AdmitChange(members *pb.ConfState, change *pb.ConfChangeV2) error {
+func (m *Machine) AdmitChange(conf *pb.ConfState, change *pb.ConfChangeV2) error {
 	for _, c := range change.GetChanges() {
 		adds := c.GetType() == pb.ConfChangeAddNode || c.GetType() == pb.ConfChangeAddLearnerNode
-		if id := c.GetNodeId(); adds && !isMember(members, id) && m.book.barred(m.group, id) {
-			return removedBefore(m.group, id)
+		if id := c.GetNodeId(); adds && !members.Has(conf, id) && m.Book.Barred(m.Group, id) {
+			return book.RemovedBefore(m.Group, id)
 		}
 	}
-	if a, ok := m.user.(interface {
+	if a, ok := m.User.(interface {
 		AdmitChange(*pb.ConfState, *pb.ConfChangeV2) error
 	}); ok {
-		return a.AdmitChange(members, change)
+		return a.AdmitChange(conf, change)
 	}
 	return nil
 }
 
-// removedBefore is the reason for not adding a node.
-func removedBefore(group, id uint64) error {
-	return fmt.Errorf("%w: node %d of group %d: start the node with an id that was never used, and an empty directory", ErrRemoved, id, group)
-}
-
-// take takes a command of this package.
-func (m *machine) take(command []byte, index uint64) {
-	if kind, _ := ownParts(command); kind == commandCheck || kind == commandDigest {
+// take takes a command of the module.
+func (m *Machine) take(command []byte, index uint64) {
+	if kind, _ := marked.Parts(command); kind == marked.Check || kind == marked.Digest {
 		return // see comparer
 	}
-	f, err := decodeFacts(command)
+	f, err := book.Decode(command)
 	if err != nil {
-		m.logger.Warn("a command of the front is left out", "group", m.group, "index", index, "error", err)
+		m.Logger.Warn("a command of the front is left out", "group", m.Group, "index", index, "error", err)
 		return
 	}
-	m.book.learn(f)
+	m.Book.Learn(f)
 }
 
 // saveAgain is the time between two attempts to write the book.
@@ -176,10 +179,10 @@ const saveAgain = 250 * time.Millisecond
 
 // saveBook writes the book. If that fails, because the disk is full, saveBook waits for room
 // until the host has ended.
-func (m *machine) saveBook() error {
+func (m *Machine) saveBook() error {
 	defer m.unsaved.Store(nil)
 	for {
-		err := m.book.save()
+		err := m.Book.Save()
 		if err == nil {
 			return nil
 		}

@@ -1,39 +1,43 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft
+package book
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+
+	"github.com/weftraft/weft/internal/address"
+	"github.com/weftraft/weft/internal/marked"
 )
 
-// facts are what books tell each other.
-type facts struct {
-	Addresses map[uint64]located `json:"addresses"`
+// Facts are what books tell each other.
+type Facts struct {
+	Addresses map[uint64]Located `json:"addresses"`
 	// Removed are the ids that a group does not take again, by group. The value is true once the
 	// group is known to go on without the node.
 	Removed map[uint64]map[uint64]bool `json:"removed"`
-	// Lost are the ids that a [Recover] has given up, by group, with the node that was recovered.
+	// Lost are the ids that a weft.Recover has given up, by group, with the node that was recovered.
 	// The group that begins anew there does not take the ids again.
 	Lost map[uint64]map[uint64]uint64 `json:"lost,omitempty"`
 }
 
-// located is where a node is.
-type located struct {
+// Located is where a node is.
+type Located struct {
 	Address string `json:"address"`
 	Version uint64 `json:"version"`
 }
 
 // later reports whether l is newer than other. Of two addresses with one version, which
 // two callers have set at the same moment, all nodes choose the same.
-func (l located) later(other located) bool {
+func (l Located) later(other Located) bool {
 	return l.Version > other.Version || l.Version == other.Version && l.Address > other.Address
 }
 
-// next is the version of an address that follows. Behind the last version an address no longer
+// Next is the version of an address that follows. Behind the last version an address no longer
 // changes, which only a node that lies can bring about.
-func (l located) next() uint64 { return min(l.Version+1, maxBookVersion) }
+func (l Located) Next() uint64 { return min(l.Version+1, maxBookVersion) }
 
 // override is an address of Options.Peers that an operator has changed between two starts:
 // newer than facts up to a version.
@@ -44,6 +48,9 @@ type override struct {
 
 // Bounds of books, as the facts of others are not trusted.
 const (
+	// MaxID is the highest id of a node.
+	MaxID = 1<<62 - 1
+
 	maxBookNodes   = 4096
 	maxBookRemoved = 64 << 10
 	maxBookVersion = 1 << 48
@@ -52,7 +59,7 @@ const (
 )
 
 // check returns what is wrong with facts.
-func (f facts) check() error {
+func (f Facts) check() error {
 	if len(f.Addresses) > maxBookNodes {
 		return fmt.Errorf("addresses of %d nodes, want at most %d", len(f.Addresses), maxBookNodes)
 	}
@@ -60,7 +67,7 @@ func (f facts) check() error {
 		if id == 0 || id > MaxID || l.Version == 0 || l.Version > maxBookVersion {
 			return fmt.Errorf("node %d, version %d: want an id of 1 to %d, and a version of 1 to %d", id, l.Version, uint64(MaxID), uint64(maxBookVersion))
 		}
-		if err := checkAddress(l.Address); err != nil {
+		if err := address.Check(l.Address); err != nil {
 			return fmt.Errorf("node %d: %w", id, err)
 		}
 	}
@@ -86,7 +93,7 @@ func (f facts) check() error {
 
 // merge adds what is new in other, and reports whether there was anything, and whether something
 // had no room.
-func (f *facts) merge(other facts) (changed, full bool) {
+func (f *Facts) merge(other Facts) (changed, full bool) {
 	for id, l := range other.Addresses {
 		if _, known := f.Addresses[id]; !known && len(f.Addresses) >= maxBookNodes-1 { // one is this node's
 			full = true
@@ -137,8 +144,8 @@ func set[V any](all map[uint64]map[uint64]V, group, id uint64, v V) {
 	all[group][id] = v
 }
 
-func (f facts) clone() facts {
-	return facts{Addresses: maps.Clone(f.Addresses), Removed: cloneMembers(f.Removed), Lost: cloneMembers(f.Lost)}
+func (f Facts) clone() Facts {
+	return Facts{Addresses: maps.Clone(f.Addresses), Removed: cloneMembers(f.Removed), Lost: cloneMembers(f.Lost)}
 }
 
 func cloneMembers[V any](all map[uint64]map[uint64]V) map[uint64]map[uint64]V {
@@ -149,6 +156,32 @@ func cloneMembers[V any](all map[uint64]map[uint64]V) map[uint64]map[uint64]V {
 	return c
 }
 
-func noFacts() facts {
-	return facts{Addresses: map[uint64]located{}, Removed: map[uint64]map[uint64]bool{}, Lost: map[uint64]map[uint64]uint64{}}
+func noFacts() Facts {
+	return Facts{Addresses: map[uint64]Located{}, Removed: map[uint64]map[uint64]bool{}, Lost: map[uint64]map[uint64]uint64{}}
+}
+
+// Command returns the command that tells a group facts.
+func (f Facts) Command() ([]byte, error) {
+	body, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode facts: %w", err)
+	}
+	return marked.Command(marked.Facts, body), nil
+}
+
+// Decode reads a command of the module. It returns no facts for another kind than
+// [marked.Facts], or for a body that this version does not take.
+func Decode(command []byte) (Facts, error) {
+	f := Facts{}
+	kind, body := marked.Parts(command)
+	if kind != marked.Facts {
+		return f, fmt.Errorf("kind %d is not known to this version", kind)
+	}
+	if err := json.Unmarshal(body, &f); err != nil {
+		return Facts{}, err
+	}
+	if err := f.check(); err != nil {
+		return Facts{}, err
+	}
+	return f, nil
 }
