@@ -59,7 +59,7 @@ var (
 	ErrTimeout = rawnode.ErrTimeout
 	// ErrOverloaded: a queue is over the budget.
 	ErrOverloaded = rawnode.ErrOverloaded
-	// ErrStalled: this node has no room to write.
+	// ErrStalled: this node cannot write: its disk is full, or late.
 	ErrStalled = rawnode.ErrStalled
 	// ErrTooLarge: the command is over a bound, and can never be taken. The error names both.
 	ErrTooLarge = rawnode.ErrTooLarge

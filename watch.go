@@ -35,7 +35,7 @@ type State struct {
 	Role Role
 	// Members are the members, ascending.
 	Members []Member
-	// Stalled is why this node takes no commands, as there is no room to write, or nil.
+	// Stalled is why this node takes no commands, as its disk is full or late, or nil.
 	Stalled error
 	// CaughtUp says that, at some moment under the present leader, this node had applied all
 	// acknowledged commands.

@@ -13,7 +13,8 @@ var help = map[string]string{
 	"group.Learners":  "now: Learners of the group, as this node knows them.",
 	"group.LostLogs":  "now: Members that have lost their log, as the leader knows.",
 	"group.Differs":   "now: 1 if replicas were compared and are not equal, as this node knows.",
-	"group.Stalled":   "now: 1 while log or state cannot be written, most likely because the disk is full.",
+	"group.Stalled":   "now: 1 while log or state cannot be written: a disk is full, or the log's is late.",
+	"group.Late":      "now: 1 while the disk of the group's log is late: writes wait, and none has ended for an election timeout.",
 
 	"group.Unaddressed": "now: Members that the transport has no address for.",
 
@@ -73,7 +74,12 @@ var help = map[string]string{
 	"host.RefusedLate":        "Commands refused because their deadline was nearer than a batch takes.",
 	"host.Unknown":            "Calls that ended with their outcome unknown.",
 	"host.Elections":          "Terms in which this node led.",
-	"host.Stalls":             "Times there was no room to write.",
+	"host.Stalls":             "Times the node could not write: no room, or a late disk.",
+	"host.HandOversAsked":     "Attempts of this node, as a leader, to hand leadership over because a call, a balancer or a stop asked for it.",
+	"host.HandOversLeaving":   "Such attempts because the leader loses its vote.",
+	"host.HandOversFull":      "Such attempts because the leader has no room to write.",
+	"host.HandOversLate":      "Such attempts because the disk of the leader's log is late.",
+	"host.Silences":           "Times a leader whose disk is late fell silent because nobody had taken over.",
 	"host.Strangers":          "Messages, not looked at, of nodes whose group began with other first members.",
 
 	"leases.Stable":            "now: 1 if this node may answer reads of every key by roster leases.",
@@ -180,6 +186,7 @@ var help = map[string]string{
 	"log.Full":         "now: 1 while the disk is full and writes of the log wait.",
 	"log.LiveBytes":    "now: Bytes in segment files that a group still holds.",
 	"log.QueuedBytes":  "now: Bytes of entries that wait to be written.",
+	"log.Waits":        "now: Time for which writes wait and none has ended; beyond an election timeout the disk is late.",
 	"log.CachedBytes":  "now: Bytes of written entries in memory.",
 	"log.Groups":       "now: Groups in the log.",
 

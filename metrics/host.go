@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -19,7 +20,7 @@ import (
 func collectHost(out chan<- prometheus.Metric, s *rawnode.HostStatus) {
 	group := strconv.FormatUint(s.Group, 10)
 	all.collect(out, "group", groupGauges{
-		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil, Differs: s.Differs != nil,
+		Leader: s.Role == raft.StateLeader, HasLeader: s.Lead != raft.None, Stalled: s.Stalled != nil, Late: errors.Is(s.Stalled, rawnode.ErrLate), Differs: s.Differs != nil,
 		Voters: len(s.Members.GetVoters()), Learners: len(s.Members.GetLearners()),
 		LostLogs: lostLogs(s.Progress), Unaddressed: len(s.Unaddressed),
 	}, group)
@@ -46,7 +47,8 @@ func number(yes bool) float64 {
 
 // groupGauges are what the numbers of a host's status do not say.
 type groupGauges struct {
-	Leader, HasLeader, Stalled, Differs     bool
+	Leader, HasLeader, Stalled, Late        bool
+	Differs                                 bool
 	Voters, Learners, LostLogs, Unaddressed int
 }
 

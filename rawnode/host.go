@@ -51,6 +51,7 @@ type Host struct {
 	local      *replica.LocalReads // nil without leases
 	lines      quiet.Log[logKind]
 	ticks      uint64 // counted by the loop
+	stalled    error  // as of the last tick; of the loop
 	clock      clockWatch
 	hangs      hangs
 

@@ -283,14 +283,15 @@ func (h *Host) untilRoom(do func() error) error {
 	}
 }
 
-// lookForRoom tells the replica if there is no room to write, or room again.
+// lookForRoom tells the replica if there is no room to write, or room again, and logs when the
+// replica begins or ends to stall, for that reason or another.
 func (h *Host) lookForRoom(r *replica.Replica) {
-	now := h.noRoom()
-	before := r.Stalled(now)
-	if before == nil && now != nil {
-		h.log(slog.LevelError, raft.None, "no room to write; no commands are taken here until there is", "error", now)
-	} else if before != nil && now == nil {
-		h.log(slog.LevelInfo, raft.None, "there is room to write again")
+	before := h.stalled
+	h.stalled = r.Stalled(h.noRoom())
+	if before == nil && h.stalled != nil {
+		h.log(slog.LevelError, raft.None, "this node cannot write; no commands are taken here until it can", "error", h.stalled)
+	} else if before != nil && h.stalled == nil {
+		h.log(slog.LevelInfo, raft.None, "this node can write again")
 	}
 }
 

@@ -29,6 +29,7 @@ type Engine struct {
 	room        sync.Cond // the queue has shrunk, or refuse was set
 	queue       []*request
 	queuedBytes int64
+	progress    progress
 	refuse      error // why no more writes are taken: ErrFailed, ErrClosed
 	closing     bool
 	stall       stall
@@ -123,7 +124,7 @@ func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.Full = e.stall.reason != nil
-	s.QueuedBytes = e.queuedBytes
+	s.QueuedBytes, s.Waits = e.queuedBytes, e.waits()
 	s.Groups = len(e.groups)
 	s.Segments = len(e.segments)
 	for _, seg := range e.segments {

@@ -72,8 +72,7 @@ type Options struct {
 
 	noIndex bool // Open reads all frames: for tests, as the answer must be the same
 
-	// Recorder, unless nil, receives the durations of disk work. Without a Recorder no clock is
-	// read.
+	// Recorder, unless nil, receives the durations of disk work.
 	Recorder Recorder
 
 	// Logf receives a line for each event of interest to an operator: recovery, a cut

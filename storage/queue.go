@@ -87,6 +87,9 @@ func (e *Engine) push(r *request) error {
 		r.bytes = int64(rec.bodyLen() + proto.Size(rec.installed) + proto.Size(rec.recorded))
 	}
 	r.bytes += requestBytes
+	if e.queuedBytes == 0 {
+		e.progress.since = time.Now()
+	}
 	e.queue = append(e.queue, r)
 	e.queuedBytes += r.bytes
 	e.work.Signal()
@@ -267,6 +270,8 @@ func (e *Engine) finish(batch []*request, err error) {
 	for _, r := range batch {
 		e.queuedBytes -= r.bytes
 	}
+	e.progress.ended += uint64(len(batch))
+	e.progress.since = time.Now()
 	e.room.Broadcast()
 	e.mu.Unlock()
 	e.calling = len(batch)

@@ -31,8 +31,10 @@ type Stats struct {
 	FileBytes    int64 // sizes of all files of the log now, with spares and blocks allocated ahead
 	LiveBytes    int64 // bytes still held by a group: entries and state, now
 	QueuedBytes  int64 // bytes of entries and snapshots to be written, now
-	CachedBytes  int64 // bytes of written entries in memory, now
-	Groups       int   // groups now
+	// Waits is for how long writes wait now and none has ended: see Group.Progress.
+	Waits       time.Duration
+	CachedBytes int64 // bytes of written entries in memory, now
+	Groups      int   // groups now
 }
 
 // Recorder receives the durations of the engine's work on the disk, for histograms. The engine's

@@ -72,7 +72,7 @@ func TestNodeOnAFullDiskSaysSo(t *testing.T) {
 			said = kvdemo(t.Context(), "", "put", "large", "--file", value, "--endpoints", a.endpoint, "--timeout", "1s").err
 			return strings.Contains(said, "no space left on device")
 		})
-		require.Contains(t, said, "this node has no room to write")
+		require.Contains(t, said, "this node cannot write")
 		require.Contains(t, said, a.data)
 		r := a.do("health")
 		require.Equal(t, exitFailure, r.code, r.err)
@@ -81,9 +81,9 @@ func TestNodeOnAFullDiskSaysSo(t *testing.T) {
 		disk.free()
 		eventually(t, "the node to go on", func() bool { return a.do("health").code == 0 })
 	})
-	require.Contains(t, log, "no room to write; no commands are taken here until there is")
+	require.Contains(t, log, "this node cannot write; no commands are taken here until it can")
 	require.Contains(t, log, "no space left on device")
-	require.Contains(t, log, "there is room to write again")
+	require.Contains(t, log, "this node can write again")
 
 	a.args[8] = filepath.Join(disk.path, "another")
 	disk.fill(10 << 20)

@@ -108,6 +108,7 @@ var sick = map[string]string{
 	"WeftGroupWithoutLeader":   `weft_group_leader{job="weft",group="1"}: 0x30`,
 	"WeftNodeKnowsNoLeader":    `weft_group_has_leader{job="weft",group="1"}: 0x30`,
 	"WeftNoRoom":               `weft_group_stalled{job="weft",group="1"}: 1x30`,
+	"WeftDiskLate":             `weft_group_stalled{job="weft",group="1"}: 1x30; weft_group_late{job="weft",group="1"}: 1x30`,
 	"WeftLogLost":              `weft_group_lost_logs{job="weft",group="1"}: 1x30`,
 	"WeftReplicasDiffer":       `weft_group_differs{job="weft",group="1"}: 1x30`,
 	"WeftManyElections":        `weft_host_elections_total{job="weft",group="1"}: 0+1x30`,
@@ -132,7 +133,7 @@ var sick = map[string]string{
 
 // healthy is the same of a cluster at the edge of what is well.
 const healthy = `up{job="weft"}: 1x30; weft_group_leader{job="weft",group="1",instance="a"}: 1x30; weft_group_leader{job="weft",group="1",instance="b"}: 0x30;
-weft_group_has_leader{job="weft",group="1"}: 1x30; weft_group_stalled{job="weft",group="1"}: 0x30; weft_log_full{job="weft"}: 0x30;
+weft_group_has_leader{job="weft",group="1"}: 1x30; weft_group_stalled{job="weft",group="1"}: 0x30; weft_group_late{job="weft",group="1"}: 0x30; weft_log_full{job="weft"}: 0x30;
 weft_group_lost_logs{job="weft",group="1"}: 0x30; weft_group_differs{job="weft",group="1"}: 0x30; weft_host_elections_total{job="weft",group="1"}: 0x10 4x20;
 weft_host_commit{job="weft",group="1"}: 20000x30; weft_host_applied{job="weft",group="1"}: 10000x30; weft_member_lag{job="weft",group="1",member="2"}: 100000x30;
 weft_member_active{job="weft",group="1",member="2"}: 1x30; weft_group_unaddressed{job="weft",group="1"}: 0x30;

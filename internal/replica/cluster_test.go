@@ -118,6 +118,7 @@ type node struct {
 	appends []Append
 	applies []Apply
 	held    bool // stages do nothing
+	hung    bool // the log writes nothing; the other stages go on
 	full    bool // as the disk is full
 	wiped   bool // it has lost its log: it refuses messages, and fails
 	boots   uint64
@@ -208,6 +209,9 @@ func (c *cluster) turn(n *node) (busy bool) {
 func (c *cluster) work(n *node) bool {
 	appends, applies := n.appends, n.applies
 	n.appends, n.applies = nil, nil
+	if n.hung {
+		n.appends, appends = appends, nil
+	}
 	for _, a := range appends {
 		require.NoError(c.t, n.log.Append(a.Write, nil))
 		n.r.AppendDone(a)

@@ -17,7 +17,7 @@ var (
 	ErrNoLeader     = errors.New("no leader is known")
 	ErrTimeout      = errors.New("the deadline passed")
 	ErrOverloaded   = errors.New("too much is waiting")
-	ErrStalled      = errors.New("this node has no room to write")
+	ErrStalled      = errors.New("this node cannot write, another one may")
 	ErrTooLarge     = errors.New("the command is too large")
 	ErrStopped      = errors.New("the host is stopped")
 	ErrConfChange   = errors.New("the configuration change was not accepted")

@@ -222,6 +222,7 @@ func (r *Replica) parts(next tracker.Config) bool {
 	to := heirs[r.leaving.tried%len(heirs)]
 	r.leaving.tried++
 	r.leaving.lastAt = r.ticks
+	r.count.HandOversLeaving++
 	r.core.TransferLeader(to)
 	r.dirty = true
 	return true

@@ -71,6 +71,7 @@ type Replica struct {
 	reads   barrier
 	moves   transfers
 	stall   stalling
+	slow    lateness
 	heir    succession
 	leaving parting
 	loss    logLoss
@@ -199,6 +200,7 @@ func (r *Replica) Tick(now time.Duration) {
 	r.skew = replicaClock{r}.Now() - r.now
 	r.ticks++
 	r.count.Ticks++
+	r.lookAtLog()
 	if r.misfounded == nil {
 		r.tickCore()
 	}
@@ -313,6 +315,9 @@ func (r *Replica) follows() bool {
 // send hands a message of the core to the send stage; an append of more entries than a
 // message may have as several, which a leader may do at any time.
 func (r *Replica) send(m *pb.Message) {
+	if r.silenced(m) {
+		return
+	}
 	for m.GetType() == pb.MsgApp && len(m.GetEntries()) > wire.MaxEntries {
 		var first *pb.Message
 		first, m = divided(m)

@@ -159,8 +159,14 @@ type Counters struct {
 	Repeats                           uint64 // appends sent again, without entries
 	LateAcks                          uint64 // acknowledgements without news, which waited
 	Elections                         uint64 // terms in which this node led
-	Stalls                            uint64 // times without room to write
-	Strangers                         uint64 // messages of nodes whose group began with other first members, not looked at
+	Stalls                            uint64 // times this node could not write
+	// The next fields count attempts of this node, as a leader, to hand leadership over, by reason:
+	// a call asked for it, the node loses its vote, it has no room, its log's disk is late. Nobody
+	// took over in time from a late leader, so it fell silent: Silences.
+	HandOversAsked, HandOversLeaving uint64
+	HandOversFull, HandOversLate     uint64
+	Silences                         uint64
+	Strangers                        uint64 // messages of nodes whose group began with other first members, not looked at
 }
 
 // Deadline is a moment in the driver's time. Calls end then at the latest.

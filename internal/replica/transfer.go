@@ -62,6 +62,7 @@ func (r *Replica) moveLeadership() {
 	w := t.wanted[len(t.wanted)-1] // the latest wish counts
 	w.call.open = true
 	if r.leads() {
+		r.count.HandOversAsked++
 		r.core.TransferLeader(w.to)
 		r.dirty = true
 		return
@@ -75,6 +76,7 @@ func (r *Replica) receiveTransfer(t wire.Transfer) {
 	if !r.leads() || t.Term != r.state.Term || !slices.Contains(r.host.conf.GetVoters(), t.Transferee) {
 		return // it will be asked again, of whoever leads then
 	}
+	r.count.HandOversAsked++
 	r.core.TransferLeader(t.Transferee)
 	r.dirty = true
 }

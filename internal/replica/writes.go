@@ -173,6 +173,9 @@ func (d *rider) tellSelf(m *pb.Message) {
 func (r *Replica) AppendDone(a Append) {
 	w := &r.writes
 	w.durable = max(w.durable, a.number)
+	if r.late() {
+		r.lookAtLog() // not late any more
+	}
 	r.deliver(a.responses)
 	n := 0
 	for n < len(w.riders) && w.riders[n].behind <= w.durable {

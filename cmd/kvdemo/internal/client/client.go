@@ -253,7 +253,7 @@ func (c *Client) Health(ctx context.Context) []Answer[time.Duration] {
 			return 0, err
 		}
 		if s.GetStalled() != "" {
-			return 0, fmt.Errorf("it has no room to write: %s", s.GetStalled())
+			return 0, fmt.Errorf("it cannot write: %s", s.GetStalled())
 		}
 		begin := time.Now()
 		_, err = kvpb.NewKVClient(conn).List(ctx, &kvpb.ListRequest{Limit: 1})

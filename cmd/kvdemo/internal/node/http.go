@@ -119,7 +119,7 @@ func (n *node) ready() error {
 func lacking(s rawnode.HostStatus) error {
 	switch {
 	case s.Stalled != nil:
-		return fmt.Errorf("there is no room to write: %w", s.Stalled)
+		return fmt.Errorf("this node cannot write: %w", s.Stalled)
 	case s.Lead == raft.None:
 		return errors.New("no leader is known")
 	case s.Commit > s.Applied+readyLag:

@@ -39,8 +39,9 @@ var overview = []panel{
 	{"Replicas differ", "0; else a replica answers wrongly: see the log.", "short", []query{
 		{`max by (group) (weft_group_differs{G})`, "group {{group}}"},
 	}},
-	{"No room", "0; else a disk is full.", "short", []query{
+	{"Cannot write", "0; else a disk is full, or late.", "short", []query{
 		{`sum by (instance) (weft_group_stalled{G})`, "{{instance}} groups stalled"}, {`weft_log_full{N}`, "{{instance}} log full"},
+		{`sum by (instance) (weft_group_late{G})`, "{{instance}} groups late"}, {`weft_log_waits_seconds{N}`, "{{instance}} log waits"},
 	}},
 	{"Commands", "The load, where it enters.", "ops", []query{
 		{`sum by (instance) (rate(weft_host_proposals_total{G}[$__rate_interval]))`, "{{instance}}"},

@@ -1,0 +1,217 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/weftraft/weft/internal/wire"
+	"github.com/weftraft/weft/raft"
+)
+
+// lateCluster is a group of n whose leader, node 1, has applied a command.
+func lateCluster(t *testing.T, core NewCore, n uint64) *cluster {
+	var ids []uint64
+	for id := uint64(1); id <= n; id++ {
+		ids = append(ids, id)
+	}
+	c := newCluster(t, core, ids...)
+	c.elect(1)
+	c.run(2)
+	return c
+}
+
+// hang lets a node's disk hang, and gives its log something to write.
+func (c *cluster) hang(ids ...uint64) {
+	for _, id := range ids {
+		c.nodes[id].hung = true
+	}
+	c.propose(1, "under way")
+	c.settle()
+}
+
+// electionTicks is the election timeout of nodes in a cluster.
+const electionTicks = 10
+
+// A leader whose disk hangs, with no error from anywhere, hands over an election timeout later to a
+// member whose disk does not. Meanwhile it takes no commands, from no node; the group goes on; and when
+// the disk goes on, so does the node.
+func TestLeaderWithLateDiskHandsOver(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := lateCluster(t, core, 5)
+		c.hang(1, 2)
+		n := c.nodes[1]
+		c.run(electionTicks)
+		require.True(t, n.r.leads(), "not late yet")
+		require.NoError(t, n.r.Status().Stalled)
+		c.run(3)
+		require.False(t, n.r.leads())
+		require.NotZero(t, c.nodes[3].r.Leader())
+		require.NotContains(t, []uint64{1, 2}, c.nodes[3].r.Leader(), "nodes with disks that hang")
+		require.ErrorIs(t, n.r.Status().Stalled, ErrLate)
+
+		refused, forwarded := c.propose(1, "refused"), c.propose(3, "forwarded")
+		c.settle()
+		c.run(1)
+		require.ErrorIs(t, c.result(refused).Err, ErrRefused)
+		require.ErrorIs(t, c.result(refused).Err, ErrStalled)
+		require.ErrorIs(t, c.result(refused).Err, ErrLate)
+		require.NoError(t, c.result(forwarded).Err)
+
+		n.hung, c.nodes[2].hung = false, false
+		c.settle()
+		c.run(1)
+		require.NoError(t, n.r.Status().Stalled)
+		again := c.propose(1, "again")
+		c.settle()
+		c.run(1)
+		require.NoError(t, c.result(again).Err)
+		require.Equal(t, uint64(1), n.r.Status().Counters.Stalls)
+		require.Equal(t, []string{"under way", "forwarded", "again"}, c.agree())
+	})
+}
+
+// A leader that cannot hand over, because each order to campaign is lost, falls silent an election
+// timeout later, and steps down. The others elect one of themselves, and go on.
+func TestLeaderWithLateDiskFallsSilentIfNobodyTakesOver(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := lateCluster(t, core, 3)
+		orders := 0
+		c.lose = func(m wire.Message) bool {
+			raft, ok := m.Body.(wire.Raft)
+			ok = ok && raft.GetType() == pb.MsgTimeoutNow
+			if ok {
+				orders++
+			}
+			return ok
+		}
+		c.hang(1)
+		c.run(2*electionTicks + 3)
+		require.NotZero(t, orders)
+		term := c.nodes[1].r.state.Term
+		c.lose = func(m wire.Message) bool {
+			raft, ok := m.Body.(wire.Raft)
+			if ok && m.From == 1 && raft.GetTerm() == term {
+				require.NotContains(t, []pb.MessageType{pb.MsgHeartbeat, pb.MsgApp}, raft.GetType())
+			}
+			return false
+		}
+		for range 20 * electionTicks {
+			if c.nodes[1].r.leads() || c.nodes[2].r.Leader() == 0 {
+				c.run(1)
+			}
+		}
+		require.False(t, c.nodes[1].r.leads())
+		call := c.propose(2, "x")
+		c.settle()
+		c.run(1)
+		require.NoError(t, c.result(call).Err)
+	})
+}
+
+// A silent leader that nobody can hear of steps down by itself, because it hears of no quorum.
+func TestSilentLeaderStepsDown(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := lateCluster(t, core, 3)
+		c.lose = func(m wire.Message) bool {
+			raft, ok := m.Body.(wire.Raft)
+			return ok && (raft.GetType() == pb.MsgTimeoutNow || raft.GetType() == pb.MsgPreVote)
+		}
+		c.hang(1)
+		term := c.nodes[1].r.state.Term
+		c.run(4*electionTicks + 3)
+		require.False(t, c.nodes[1].r.leads())
+		require.Equal(t, term, c.nodes[1].r.state.Term)
+	})
+}
+
+// Where all disks are equally slow, another leader would be no better: the leader stays, and what was
+// under way is done when the disks go on.
+func TestLeaderStaysIfNoMajorityIsFaster(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		for _, hung := range [][]uint64{{1, 2, 3}, {1, 2, 4}, {1, 2, 3, 4, 5}} {
+			c := lateCluster(t, core, 5)
+			c.hang(hung...)
+			call := c.propose(3, "x")
+			c.run(3 * electionTicks)
+			require.ErrorIs(t, c.nodes[1].r.Status().Stalled, ErrLate)
+			require.True(t, c.nodes[1].r.leads())
+			for _, id := range hung {
+				c.nodes[id].hung = false
+			}
+			c.settle()
+			c.run(2)
+			require.NoError(t, c.result(call).Err)
+			require.True(t, c.nodes[1].r.leads())
+		}
+	})
+}
+
+// A disk that is slow and gets on is not late, however much waits.
+func TestDiskThatGetsOnIsNotLate(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := lateCluster(t, core, 3)
+		n := c.nodes[1]
+		n.hung = true
+		for i := range 10 * electionTicks {
+			c.propose(1, fmt.Sprint(i))
+			c.run(1)
+			if i%(electionTicks-1) == 0 && len(n.appends) > 0 {
+				a := n.appends[0]
+				n.appends = n.appends[1:]
+				require.NoError(t, n.log.Append(a.Write, nil))
+				n.r.AppendDone(a)
+			}
+			require.NoError(t, n.r.Status().Stalled)
+		}
+		require.True(t, n.r.leads())
+	})
+}
+
+// A node whose disk hangs asks for no votes however long there is no leader, because it could not
+// vote for itself either.
+func TestNodeWithLateDiskNeverCampaigns(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := lateCluster(t, core, 3)
+		c.hang(2)
+		c.run(electionTicks + 1)
+		c.lose = func(m wire.Message) bool {
+			if raft, ok := m.Body.(wire.Raft); ok && m.From == 2 {
+				require.NotContains(t, []pb.MessageType{pb.MsgPreVote, pb.MsgVote}, raft.GetType())
+			}
+			return true
+		}
+		c.run(10 * lastResort * electionTicks)
+		require.ErrorIs(t, c.nodes[2].r.Campaign(), ErrLate)
+		require.Equal(t, raft.StateFollower, c.nodes[2].r.Status().Role)
+		c.lose = func(m wire.Message) bool { return m.From == 1 || m.To == 1 }
+		c.nodes[2].hung = false
+		c.settle()
+		call := c.propose(2, "x")
+		c.run(4 * electionTicks)
+		require.NoError(t, c.result(call).Err, "it votes, or leads, again")
+	})
+}
+
+// busyElsewhere is a log whose engine has a write of another group that does not end.
+type busyElsewhere struct{ memLog }
+
+func (busyElsewhere) Progress() (uint64, bool) { return 5, true }
+
+// A write of another group, on the same disk, moves the leader of a group without writes.
+func TestLateWriteOfAnotherGroupMovesIdleLeader(t *testing.T) {
+	bothCores(t, func(t *testing.T, core NewCore) {
+		c := lateCluster(t, core, 3)
+		c.nodes[1].hung, c.nodes[1].r.cfg.Log = true, busyElsewhere{c.nodes[1].log}
+		c.run(electionTicks + 3)
+		require.ErrorIs(t, c.nodes[1].r.Status().Stalled, ErrLate)
+		require.False(t, c.nodes[1].r.leads())
+		require.NotZero(t, c.nodes[2].r.Leader())
+	})
+}
