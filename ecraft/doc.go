@@ -38,8 +38,8 @@
 //   - Layout, Header, Strip: the units, their assignment to members, and runs of units with
 //     their checksums.
 //   - Codeword makes units of a payload, Assembly a payload of units.
-//   - Seal makes an entry's Data for one node, Parse takes the Data apart. The format is
-//     docs/coded-envelope.md.
+//   - Seal makes an entry's Data for one node, Parse takes the Data apart. The format
+//     is in the head of seal.go.
 //   - Covered and CoveredSets decide whether enough units are held.
 //   - Policy chooses the number of units for each follower. Package adaptive has the policy
 //     that measures, package papers the policies of published systems.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,30 +16,28 @@ import (
 	"github.com/weftraft/weft/ecraft"
 )
 
-// examples returns the bytes shown in the format's documentation: lines of hexadecimal digits in
-// front of a bar.
+// examples returns the bytes shown in the description of the format: blocks of lines of
+// hexadecimal digits in front of a bar.
 func examples(t *testing.T) (out [][]byte) {
-	doc, err := os.ReadFile("../docs/coded-envelope.md")
+	doc, err := os.ReadFile("seal.go")
 	require.NoError(t, err)
-	for i, part := range strings.Split(string(doc), "```") {
-		if i%2 == 0 || !strings.Contains(part, " | ") {
-			continue
+	inExample := false
+	for line := range strings.Lines(string(doc)) {
+		digits, _, ok := strings.Cut(strings.TrimPrefix(line, "//\t"), "  | ")
+		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+		if ok = ok && err == nil; ok {
+			if !inExample {
+				out = append(out, nil)
+			}
+			out[len(out)-1] = append(out[len(out)-1], b...)
 		}
-		var data []byte
-		for line := range strings.Lines(strings.TrimPrefix(part, "text\n")) {
-			digits, _, ok := strings.Cut(line, "|")
-			require.True(t, ok, line)
-			b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
-			require.NoError(t, err, line)
-			data = append(data, b...)
-		}
-		out = append(out, data)
+		inExample = ok
 	}
 	require.Len(t, out, 3)
 	return out
 }
 
-// TestGolden holds the code to the examples of the documentation, and so to the
+// TestGolden holds the code to the examples in the head of seal.go, and so to the
 // bytes that logs are full of.
 func TestGolden(t *testing.T) {
 	want := examples(t)
@@ -76,21 +75,22 @@ func TestGolden(t *testing.T) {
 	require.Equal(t, p, got)
 }
 
-// TestDocumentedBounds looks for the package's bounds in the documentation.
+// TestDocumentedBounds looks for the package's bounds in the head of seal.go.
 func TestDocumentedBounds(t *testing.T) {
-	doc, err := os.ReadFile("../docs/coded-envelope.md")
+	doc, err := os.ReadFile("seal.go")
 	require.NoError(t, err)
+	text := regexp.MustCompile(` +`).ReplaceAllString(string(doc), " ")
 	for _, want := range []string{
 		fmt.Sprintf("P at most %d", ecraft.MaxPrefix),
 		fmt.Sprintf("at most %d GiB", ecraft.MaxPayload>>30),
 		fmt.Sprintf("1 to %d", ecraft.MaxSlots),
-		fmt.Sprintf("at most %d |", ecraft.MaxRiders),
+		fmt.Sprintf("riders at most %d\n", ecraft.MaxRiders),
 		fmt.Sprintf("coded: 1 to %d, and", ecraft.MaxD),
 		fmt.Sprintf("first + count at most %d", ecraft.MaxD),
-		fmt.Sprintf("not raised | at most %d |", ecraft.MaxD),
+		fmt.Sprintf("not raised at most %d\n", ecraft.MaxD),
 		fmt.Sprintf("D times slots at most %d", ecraft.MaxUnits),
 		fmt.Sprintf("%d whole, %d coded, %d carrier", ecraft.Whole, ecraft.Coded, ecraft.Carrier),
 	} {
-		require.Contains(t, string(doc), want)
+		require.Contains(t, text, want)
 	}
 }

@@ -1,6 +1,130 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// The envelope of a coded entry, version 1: for tools that read logs, and for other implementations. TestGolden compares the
+// examples at the end with this package.
+//
+// Numbers are little-endian. Checksums are CRC-32C (Castagnoli), as in iSCSI. P is the length of the clear prefix, a setting of
+// the host and the same on all nodes.
+//
+// # Plain entries
+//
+// Configuration changes, empty entries and payloads below the coding threshold are in no envelope: their Data is the host's,
+// byte for byte. Data is an envelope if at least 8 bytes follow the clear prefix, and at least 7 of the first 8 equal the magic.
+// A good envelope has all 8 bytes of the magic; with a damaged byte the envelope counts as damaged, never as a payload. A host's
+// payload that begins so itself goes into an envelope of kind whole, and so does a payload that is an envelope with another clear
+// prefix. A node that must have no envelopes, or none with another prefix, recognizes envelopes by three things together: the
+// magic, the length of the prefix behind the magic, which must be the magic's position, and the header's checksum.
+//
+// # Envelope
+//
+// Clear prefix, header, body. Prefix and header are the same on every node.
+//
+//	offset  bytes            field                                          bounds
+//	0       P                clear prefix: the first bytes of the payload,  P at most 4096
+//	                         with zeros after a shorter payload
+//	P       8                magic: c3 9d 57 45 46 54 8e a1
+//	P+8     1                version                                        1
+//	P+9     1                kind: 1 whole, 2 coded, 3 carrier
+//	P+10    2                P
+//	P+12    4                length of the header, from the magic to its
+//	                         checksum, both included
+//	P+16    4                length of the payload                          at most 1 GiB; 0 in a carrier, not 0 if coded
+//	P+20    4                checksum of the payload                        0 in a carrier
+//	P+24    8                encoder: the leader that made the entry
+//	P+32    1                D: data units                                  coded: 1 to 32, and D times slots at most 256; else 0
+//	P+33    1                number of slots                                coded: 1 to 255; else 0
+//	P+34    2                number of riders                               at most 1024
+//	P+36    8 per slot       members: the node id that has the slot         not 0, not the encoder, none twice
+//	        1 per slot       units assigned to the slot                     at most D
+//	        17 + T per rider riders
+//	        4                checksum of all bytes before, the clear prefix included
+//
+// The body is the node's own, in this order, and no bytes follow:
+//
+//  1. If the kind is coded, and the node has a slot with more than 0 and less than D units: a strip of the first units of the
+//     slot, as many as the header assigns.
+//  2. For each rider a strip, empty if the rider has no units for this node.
+//  3. If the kind is whole, or coded and the node has no slot or a slot with D units: the payload, up to the end of Data.
+//
+// The encoder, and members that came later, have no slot.
+//
+// # Rider
+//
+// A rider raises the holdings of an older entry: a member that has stored the entry with the rider holds, in total, the rider's
+// number of units of the older entry. A carrier has riders only; hosts see an empty entry.
+//
+//	bytes       field                                                       bounds
+//	8           index of the older entry                                    ascending from rider to rider, below the entry's own
+//	8           its term                                                    not 0
+//	1           T: the slots of the older entry                             1 to 255
+//	1 per slot  units held in total from here on; 0: not raised             at most 32
+//
+// The units of a rider for a node are all units of its slot in the older entry from the number that the older entry's header
+// assigned up to the total, whatever other riders brought. A sender that has applied and forgotten the older entry, which is
+// committed then, leaves these units out.
+//
+// # Strip
+//
+// Consecutive units of one slot. Messages between followers have the same form.
+//
+//	bytes           field                                                   bounds
+//	1               slot                                                    at most 254
+//	1               first: the place in the slot of the first unit
+//	1               count                                                   first + count at most 32
+//	1               0
+//	4               U: bytes of a unit                                      1 to 1 GiB
+//	4               checksum of the 8 bytes before
+//	U + 4 per unit  the unit, and the checksum of slot (1 byte), place in the slot (1 byte), unit
+//
+// An empty strip has zeros for slot, first, count and U, and the checksum. A unit with a wrong checksum counts as missing; the
+// other units are good.
+//
+// # Units
+//
+// With L bytes of payload, U is L/D, rounded up. Data unit c, for c from 0 to D-1, is bytes cU to (c+1)U of the payload, with
+// zeros after the payload's end. Unit k of slot s is unit s + kS of the codeword, S being the number of slots, for k from 0 to
+// D-1. Units from D on are parity: byte by byte, unit r is the sum over all data units c of
+//
+//	1/(r xor c) * unit c
+//
+// in GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1 (0x11d), where sums are exclusive or. Any D units give the payload
+// back; the payload is good if its checksum equals the checksum in the header. D is the leader's choice for each entry.
+//
+// # Examples
+//
+// The payload "Hello, Weft!", made by node 1 in a group of five with D = 6 and two units for each follower, as node 4 stores it,
+// with a clear prefix of one byte. Its slot is 2, so it holds units 2 and 6 of the codeword: "o,", and the first parity unit.
+//
+//	48                                               | clear prefix: H
+//	c3 9d 57 45 46 54 8e a1 01 02 01 00 4c 00 00 00  | magic, version 1, coded, prefix of 1, header of 76
+//	0c 00 00 00 00 03 66 31 01 00 00 00 00 00 00 00  | payload of 12, its checksum, encoder 1
+//	06 04 00 00                                      | D 6, 4 slots, no riders
+//	02 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00  | members 2, 3,
+//	04 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00  | 4, 5
+//	02 02 02 02                                      | two units each
+//	7b bd 47 3d                                      | checksum of the header
+//	02 00 02 00 02 00 00 00 86 cb bb 7a              | strip: slot 2, units 0 and 1, of 2 bytes, checksum
+//	6f 2c b3 06 1b fd                                | unit 0: o, and checksum
+//	13 ee 1d b4 2b 16                                | unit 1 and checksum
+//
+// A carrier that raises the first three followers to three units of the entry above, of index 7 and term 2, as node 4 stores the
+// carrier: one more unit.
+//
+//	00                                               | clear prefix: there is no payload
+//	c3 9d 57 45 46 54 8e a1 01 03 01 00 3d 00 00 00  | magic, version 1, carrier, prefix of 1, header of 61
+//	00 00 00 00 00 00 00 00 01 00 00 00 00 00 00 00  | no payload, encoder 1
+//	00 00 01 00                                      | no D, no slots, one rider
+//	07 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00  | index 7, term 2
+//	04 03 03 03 00                                   | four slots: totals of 3, 3, 3; not raised
+//	98 cd b9 52                                      | checksum of the header
+//	02 02 01 00 02 00 00 00 cc 59 01 9e              | strip: slot 2, unit 2, of 2 bytes, checksum
+//	3a b5 4b bd 94 c5                                | unit 2 and checksum
+//
+// The same carrier as node 5 stores it ends differently:
+//
+//	00 00 00 00 00 00 00 00 8a b2 28 8c              | an empty strip
+
 package ecraft
 
 import (
@@ -8,8 +132,7 @@ import (
 	"slices"
 )
 
-// The envelope's header, in little endian. The variable part follows the fixed part: members,
-// units, riders, and the CRC-32C of the clear prefix and the whole header before the CRC.
+// Offsets in the header.
 const (
 	atVersion    = 8
 	atKind       = 9

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package coding is coded replication: an extension of Raft, behind the seam that
-// raft/extension.go describes. docs/coded-protocol.md has the words, the messages and
-// the rules.
+// raft/extension.go describes. docs/coded-protocol.md has the words, the steps of an
+// entry from proposal to payload, the messages and the rules.
 //
 // A leader wraps a large payload in an envelope. Its header says, once and for
 // all, how many units of the payload each member is assigned; the body is the
@@ -38,15 +38,4 @@
 //	voters.go     a vote only for members that read envelopes
 //	foreign.go    envelopes that a node is not set up to read
 //	spans.go      where the log is coded
-//
-// # One entry, from proposal to apply
-//
-// At the leader: Seal chooses an assignment and makes the envelope (seal.go), a
-// record stands in the ledger (ledger.go), Form makes each follower's part
-// (forms.go). At a follower: Accept checks the part, Appended notes it (note.go),
-// Handled pushes its units to the others when they are durable (messages.go,
-// exchange.go). Back at the leader: an acknowledgement arrives, and Committable says
-// how far the acknowledgements suffice (cover.go). At every node: units of others
-// complete the payload (exchange.go), Releasable lets the entry pass, Unwrap gives the
-// payload to the host (unwrap.go), and Applied forgets it (note.go).
 package coding
