@@ -10,6 +10,7 @@ import (
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/compare"
+	"github.com/weftraft/weft/internal/copies"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/rawnode"
 	"github.com/weftraft/weft/storage"
@@ -31,13 +32,13 @@ var (
 	ErrAddress = address.Err
 	// ErrSnapshot says that a file is no snapshot of [Group.Snapshot], or is damaged or cut
 	// off.
-	ErrSnapshot = errors.New("weft: not a whole snapshot")
+	ErrSnapshot = copies.ErrSnapshot
 	// ErrUnfinished says that [Recover] was begun in a directory, and has neither ended nor been
 	// taken back ([TakeBack]).
-	ErrUnfinished = errors.New("weft: a recovery was begun here and has not ended")
+	ErrUnfinished = copies.ErrUnfinished
 	// ErrMajority says that [Recover] is not allowed, because a majority of the members is
 	// there, or may be.
-	ErrMajority = errors.New("weft: a majority is not lost")
+	ErrMajority = copies.ErrMajority
 	// ErrDiffers says that replicas of a group were compared and are not equal. A node whose state
 	// differs from that of the majority is out of service, and so it is after a restart: see
 	// [Comparable].

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,7 +20,24 @@ import (
 	"github.com/weftraft/weft/leases"
 	"github.com/weftraft/weft/raft"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/rawnode/session"
+)
+
+// The types of package rawnode that a service meets, under the names of this package.
+type (
+	// StateMachine is the replicated state of a service: see [rawnode.StateMachine].
+	StateMachine = rawnode.StateMachine
+	// Batch is what one call of StateMachine.Apply applies: see [rawnode.Batch].
+	Batch = rawnode.Batch
+	// View is an open view of a state: see [rawnode.Snapshot].
+	View = rawnode.Snapshot
+	// ViewMeta describes a view: see [rawnode.SnapshotMeta].
+	ViewMeta = rawnode.SnapshotMeta
+	// Result is the outcome of a command: see [rawnode.Result].
+	Result = rawnode.Result
+	// ReadResult says what a read may rest on: see [rawnode.ReadResult].
+	ReadResult = rawnode.ReadResult
+	// CallError is the error of a call: see [rawnode.CallError].
+	CallError = rawnode.CallError
 )
 
 // Group is one replicated state machine at a node. Its methods may be called from several
@@ -55,89 +71,6 @@ type Group struct {
 	uses   sync.WaitGroup // of the state machine, by snapshots; added to under mu
 	// closing: a Close has begun.
 	closing bool
-}
-
-// Comparable is an optional interface of a [StateMachine] whose replicas the group compares in the
-// background: the commands and their results, and a sum of the state, at one index of the log at all
-// members. [CompareEvery] says how often. The states of packages state and state/pebble, and so of
-// [Replicate], are Comparable.
-//
-// Results of commands must then be the same at all replicas: numbers, texts, errors by their texts,
-// and slices, arrays and structs of these are compared. A difference is logged as an error, is in
-// [State].Differs at all nodes, and in the metric weft_group_differs. A replica whose state, not only a result, differs from
-// that of the majority is put out of service: the group fails at that node with [ErrDiffers], and is
-// not opened there again. The member is then replaced: see docs/service.md.
-type Comparable interface {
-	// Digest sets the present state aside, at little cost, and returns a function that sums it up:
-	// equal states have equal sums at all replicas, and different states most likely different ones.
-	// Digest is called between two calls of Apply, by the same goroutine; sum is called once, by
-	// another goroutine, while Apply goes on, and returns soon after ctx has ended. Without a sum,
-	// nil, results alone are compared.
-	Digest() (sum func(ctx context.Context) (uint64, error), err error)
-}
-
-// GroupOption is a setting of one group.
-type GroupOption func(*groupConfig)
-
-// groupConfig is what options set.
-type groupConfig struct {
-	host         rawnode.Config
-	first        []uint64
-	named        bool // first was set
-	joins        bool
-	peek         bool            // for sessions alone: the host is not configured
-	sessions     *session.Limits // of Replicate
-	compareEvery time.Duration
-	errs         []error
-}
-
-// FirstMembers names the voters that a new group begins with, the same at all of them, if
-// that are not all of [Options.Peers]. It is not looked at once the group has a log.
-func FirstMembers(ids ...uint64) GroupOption {
-	return func(c *groupConfig) { c.first, c.named = slices.Clone(ids), true }
-}
-
-// Joining says that this node begins no group of this id, and waits to be added.
-func Joining() GroupOption { return func(c *groupConfig) { c.joins = true } }
-
-// CompareEvery sets how often the replicas of the group are compared, if the state machine is
-// [Comparable]: 0 means 1 min, and less than 0 never. The leader's setting counts. Nothing is compared
-// while there are no commands, and after a comparison for which the state was read for long, the leader
-// waits 100 times as long.
-func CompareEvery(interval time.Duration) GroupOption {
-	return func(c *groupConfig) { c.compareEvery = interval }
-}
-
-// Configure lets f change any setting of the group's host, except for those that the node
-// has set: the parts that groups share, and who the node is.
-func Configure(f func(*rawnode.Config)) GroupOption {
-	return func(c *groupConfig) {
-		if f == nil {
-			c.errs = append(c.errs, invalid.Errorf("Configure got nil, want a function"))
-			return
-		}
-		if c.peek {
-			return
-		}
-		was := c.host
-		f(&c.host)
-		is := &c.host
-		for _, set := range []struct {
-			name    string
-			changed bool
-		}{
-			{"Replica.ID", is.Replica.ID != was.Replica.ID},
-			{"Replica.Group", is.Replica.Group != was.Replica.Group},
-			{"Replica.Peers", !slices.Equal(is.Replica.Peers, was.Replica.Peers)},
-			{"Replica.Log", is.Replica.Log != was.Replica.Log},
-			{"StateMachine", is.StateMachine != was.StateMachine},
-			{"Transport", is.Transport != was.Transport},
-		} {
-			if set.changed {
-				c.errs = append(c.errs, invalid.Errorf("Configure changed %s, which the node sets", set.name))
-			}
-		}
-	}
 }
 
 // Group opens a group at this node. Its state is that of the state machine, brought up to date
@@ -224,13 +157,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 		Recorder:     n.options.recordGroup(id),
 		Logger:       n.options.Logger,
 	}}
-	for i, option := range options {
-		if option == nil {
-			return nil, invalid.Errorf("option %d of %d for group %d is nil", i+1, len(options), id)
-		}
-		option(&c)
-	}
-	if err := errors.Join(c.errs...); err != nil {
+	if err := c.take(id, options); err != nil {
 		return nil, fmt.Errorf("group %d: %w", id, err)
 	}
 	if c.host.Replica.Peers, err = c.firstMembers(n.options); err != nil {
@@ -238,7 +165,7 @@ func (n *Node) openGroup(id uint64, sm StateMachine, options []GroupOption) (*Gr
 	}
 	c.hideOwnCommands()
 	g.comparer.Every = c.compareEvery
-	done := timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
+	done := front.Timed(n.options.Logger, "opening the group, which loads the state and reads the log,", "node", n.options.ID, "group", id)
 	g.host, err = rawnode.New(c.host)
 	if done(); err != nil {
 		g.end()
@@ -288,41 +215,6 @@ func (g *Group) votersOfLeader() []uint64 {
 		return nil
 	}
 	return members.Voters(s.Members)
-}
-
-// hideOwnCommands keeps this package's commands, which write no key, from the user's Leases.Spans.
-func (c *groupConfig) hideOwnCommands() {
-	l := c.host.Replica.Leases
-	if l == nil || l.Spans == nil {
-		return
-	}
-	own := *l
-	own.Spans = func(command []byte) []leases.Span {
-		if marked.Is(command) {
-			return []leases.Span{} // not nil, which is every key
-		}
-		return l.Spans(command)
-	}
-	c.host.Replica.Leases = &own
-}
-
-// firstMembers returns whom the group begins with if it has no log, or nobody.
-func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
-	switch {
-	case c.joins && c.named:
-		return nil, invalid.Errorf("FirstMembers %v and Joining contradict each other: a node that joins begins nothing", c.first)
-	case c.joins || o.Join && !c.named:
-		return nil, nil
-	case !c.named && len(o.Peers) == 0:
-		return []uint64{o.ID}, nil
-	case !c.named:
-		return slices.Sorted(maps.Keys(o.Peers)), nil
-	case slices.ContainsFunc(c.first, func(id uint64) bool { return id == 0 || id > MaxID }):
-		return nil, invalid.Errorf("FirstMembers are %v, want ids of 1 to %d", c.first, uint64(MaxID))
-	case !slices.Contains(c.first, o.ID):
-		return nil, invalid.Errorf("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
-	}
-	return c.first, nil
 }
 
 // ID returns the group's id.
@@ -466,4 +358,206 @@ func (g *Group) Close(ctx context.Context) error {
 		return fmt.Errorf("close group %d: %w", g.id, err)
 	}
 	return nil
+}
+
+// Read returns when the state machine of this node has applied everything that was
+// acknowledged, anywhere, before the call: a read of the state machine that follows is
+// linearizable. Options ask for less, or for another way to the same.
+//
+// An error is a [CallError] that wraps [ErrRefused]. A node that was removed gives [Local]
+// reads alone, and refuses all others with [ErrRemoved].
+func (g *Group) Read(ctx context.Context, options ...ReadOption) (ReadResult, error) {
+	if err := g.usable(ctx); err != nil {
+		return ReadResult{}, refused("read", err)
+	}
+	var o rawnode.ReadOptions
+	for i, option := range options {
+		if option == nil {
+			return ReadResult{}, refused("read", invalid.Errorf("option %d of %d is nil", i+1, len(options)))
+		}
+		option(&o)
+	}
+	if _, local := o.Policy.(rawnode.Local); !local {
+		if err := g.member(ctx); err != nil {
+			return ReadResult{}, refused("read", err)
+		}
+	}
+	return g.calls.ReadWith(ctx, o)
+}
+
+// Role is the part that a node plays in a group.
+type Role string
+
+// The roles.
+const (
+	Leader    Role = "leader"
+	Follower  Role = "follower"
+	Candidate Role = "candidate"
+	Learner   Role = "learner"
+	// Outside: the node is no member, as far as it knows: not yet, or not any more.
+	Outside Role = "outside"
+)
+
+// State is a group as one of its nodes sees it.
+type State struct {
+	// Leader is the leader that the node knows, or 0; Term is Raft's.
+	Leader, Term uint64
+	// Role is that of this node.
+	Role Role
+	// Members are the members, ascending.
+	Members []Member
+	// Stalled is why this node takes no commands, as its disk is full or late, or nil.
+	Stalled error
+	// CaughtUp says that, at some moment under the present leader, this node had applied all
+	// acknowledged commands.
+	CaughtUp bool
+	// Behind says, at the leader, how many entries each other member lacks, by id; nil at other
+	// nodes. Silent are members that the leader has not heard from for an election timeout.
+	Behind map[uint64]uint64
+	Silent []uint64
+	// Differs says which replicas differ, as far as was found by comparing them, or is nil. The error
+	// wraps [ErrDiffers]: see [Comparable].
+	Differs error
+	// Removed says that this node was removed, and is not taken again.
+	Removed bool
+	// Ended marks the last state: the group is closed at this node, or has failed, and Err is the
+	// reason of the failure.
+	Ended bool
+	Err   error
+}
+
+// equal compares all but the numbers that move all the time.
+func (s State) equal(o State) bool {
+	return s.Leader == o.Leader && s.Term == o.Term && s.Role == o.Role && slices.Equal(s.Members, o.Members) &&
+		(s.Stalled == nil) == (o.Stalled == nil) && (s.Differs == nil) == (o.Differs == nil) && s.CaughtUp == o.CaughtUp && slices.Equal(s.Silent, o.Silent) &&
+		s.Removed == o.Removed && s.Ended == o.Ended
+}
+
+// Watch returns a channel with the present state, and with each later one that differs in more
+// than Behind. The node looks once a tick. A reader that is slow misses states between, and
+// always gets the latest. The channel is closed when ctx ends, and behind the last
+// state of a group that is closed or has failed.
+func (g *Group) Watch(ctx context.Context) (<-chan State, error) {
+	if err := g.usable(ctx); err != nil {
+		return nil, err
+	}
+	states := make(chan State, 1)
+	w := &watch{g: g, states: states}
+	go w.run(ctx)
+	return states, nil
+}
+
+// State returns the present state. CaughtUp is false: only Watch finds out.
+func (g *Group) State() State { return (&watch{g: g}).look() }
+
+// watch is one call of Watch.
+type watch struct {
+	g      *Group
+	states chan State
+
+	mu       sync.Mutex
+	leader   uint64 // since which the node
+	caughtUp bool   // has had everything
+	asking   bool
+}
+
+func (w *watch) run(ctx context.Context) {
+	defer close(w.states)
+	ticker := time.NewTicker(w.g.node.options.TickInterval)
+	defer ticker.Stop()
+	last := State{}
+	for first := true; ; first = false {
+		s := w.look()
+		if first || !s.equal(last) {
+			w.show(s)
+			last = s
+		}
+		if s.Ended {
+			return
+		}
+		w.catchUp(ctx, s.Leader)
+		select {
+		case <-ticker.C:
+		case <-w.g.host.Done():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// show makes s what the reader gets next.
+func (w *watch) show(s State) {
+	select {
+	case <-w.states: // a state that the reader has missed
+	default:
+	}
+	w.states <- s // only this goroutine sends, so there is room
+}
+
+// catchUp asks, by a read, whether the node has applied everything under the present leader.
+func (w *watch) catchUp(ctx context.Context, leader uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if leader != w.leader {
+		w.leader, w.caughtUp = leader, false
+	}
+	if leader == raft.None || w.caughtUp || w.asking {
+		return
+	}
+	w.asking = true
+	go func() {
+		_, err := w.g.host.Read(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.asking = false
+		w.caughtUp = w.caughtUp || err == nil && w.leader == leader
+	}()
+}
+
+// look returns the present state.
+func (w *watch) look() State {
+	g := w.g
+	h := g.host.Status()
+	s := State{
+		Leader: h.Lead, Term: h.Term, Role: roleOf(h.Status), Members: g.members(h.Members),
+		Stalled: h.Stalled, Differs: h.Differs, Removed: g.removed(), Err: g.host.Err(),
+	}
+	select {
+	case <-g.host.Done():
+		s.Ended = true
+	default:
+	}
+	w.mu.Lock()
+	s.CaughtUp = w.caughtUp && w.leader == h.Lead && !s.Ended
+	w.mu.Unlock()
+	if h.Lead != h.ID {
+		return s
+	}
+	s.Behind = map[uint64]uint64{}
+	for id, p := range h.Progress {
+		if id == h.ID {
+			continue
+		}
+		s.Behind[id] = h.LastIndex - min(p.Match, h.LastIndex)
+		if !p.RecentActive {
+			s.Silent = append(s.Silent, id)
+		}
+	}
+	slices.Sort(s.Silent)
+	return s
+}
+
+// roleOf returns the role of a node.
+func roleOf(s rawnode.Status) Role {
+	switch {
+	case members.Votes(s.Members, s.ID) && s.Role == raft.StateLeader:
+		return Leader
+	case members.Votes(s.Members, s.ID) && s.Role != raft.StateFollower:
+		return Candidate
+	case members.Votes(s.Members, s.ID):
+		return Follower
+	case members.Learns(s.Members, s.ID):
+		return Learner
+	}
+	return Outside
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
+	"github.com/weftraft/weft/internal/copies"
+	"github.com/weftraft/weft/internal/front"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
 	"github.com/weftraft/weft/internal/wire"
@@ -66,7 +68,7 @@ func Open(o Options) (*Node, error) {
 		groups: map[uint64]*Group{}, opening: map[uint64]chan struct{}{},
 	}
 	n.context, n.cancel = context.WithCancel(context.Background())
-	done := timed(o.Logger, "opening the node, which reads the log,", "cluster", o.Cluster, "node", o.ID, "dir", o.Dir)
+	done := front.Timed(o.Logger, "opening the node, which reads the log,", "cluster", o.Cluster, "node", o.ID, "dir", o.Dir)
 	err := n.open()
 	if done(); err != nil {
 		return nil, fmt.Errorf("open node %d of cluster %d: %w", o.ID, o.Cluster, errors.Join(err, n.release()))
@@ -85,7 +87,7 @@ func (n *Node) open() (err error) {
 	if n.engine, err = openEngine(*o); err != nil {
 		return err
 	}
-	if err := checkFinished(o.Dir); err != nil {
+	if err := copies.CheckFinished(o.Dir); err != nil {
 		return err
 	}
 	if n.book, err = book.Open(o.book()); err != nil {
@@ -140,6 +142,9 @@ func (n *Node) release() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Groups returns the open groups, by ascending id.
+func (n *Node) Groups() []*Group { return n.opened() }
 
 // hosts returns the hosts of all groups, for the balancer.
 func (n *Node) hosts() []*rawnode.Host {
@@ -342,4 +347,49 @@ func (n *Node) awaitOpening(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// endPatience is what the end of something may take, also when the context of a call has ended.
+const endPatience = time.Second
+
+// ending is an end that may hang, and is begun once. One goroutine at a time uses it.
+type ending struct {
+	done chan struct{} // nil: not begun
+	err  error         // before done is closed, of the goroutine that ends
+}
+
+// await has end called, unless that is under way, and returns its error. An end that lasts for
+// longer than ctx and endPatience goes on, and the error is [ErrNotEnded] and names what hangs.
+func (e *ending) await(ctx context.Context, what string, end func() error) error {
+	if e.done == nil {
+		e.done = make(chan struct{})
+		go func() {
+			defer close(e.done)
+			e.err = end()
+		}()
+	}
+	select {
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+	}
+	select {
+	case <-e.done:
+		return e.err
+	case <-time.After(endPatience):
+		return fmt.Errorf("%w: %s: %w", ErrNotEnded, what, context.Cause(ctx))
+	}
+}
+
+// ended reports whether the end has come.
+func (e *ending) ended() bool {
+	if e.done == nil {
+		return false
+	}
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
 }

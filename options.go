@@ -4,6 +4,7 @@
 package weft
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -14,7 +15,12 @@ import (
 	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/book"
 	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/internal/marked"
+	"github.com/weftraft/weft/leases"
+	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/rawnode/transport"
+	"github.com/weftraft/weft/storage"
 )
 
 // Options configures a [Node]. Cluster, ID, Dir, and Listen or Peers must be set.
@@ -187,4 +193,212 @@ func (o Options) transportConfig(peers map[uint64]string) transport.Config {
 	c := transport.Config{Cluster: o.Cluster, Node: o.ID, Listen: o.Listen, Peers: peers, Logger: o.Logger}
 	c.TLS.Cert, c.TLS.Key, c.TLS.CA = o.TLS.Cert, o.TLS.Key, o.TLS.CA
 	return c
+}
+
+// Metrics is told what a node and its groups do: *metrics.Set, of the module
+// github.com/weftraft/weft/metrics, is one. The recorders get the durations of syncs, calls and
+// snapshots; numbers that a part counts itself are asked of the node.
+type Metrics interface {
+	// Log returns the recorder of the log, and Host the one of a group. A group that is opened again
+	// may get the same recorder.
+	Log() storage.Recorder
+	Host(group uint64) rawnode.Recorder
+	// NodeOpened is called when a node is open, and closed when the node has closed.
+	NodeOpened(n *Node) (closed func())
+}
+
+// Calls are the calls of a group that can be traced: see [Options.Calls].
+type Calls interface {
+	Propose(ctx context.Context, command []byte) (Result, error)
+	ReadWith(ctx context.Context, o rawnode.ReadOptions) (ReadResult, error)
+}
+
+// recordLog returns the recorder of the log, or nil.
+func (o Options) recordLog() storage.Recorder {
+	if o.Metrics == nil {
+		return nil
+	}
+	return o.Metrics.Log()
+}
+
+// recordGroup returns the recorder of a group, or nil.
+func (o Options) recordGroup(id uint64) rawnode.Recorder {
+	if o.Metrics == nil {
+		return nil
+	}
+	return o.Metrics.Host(id)
+}
+
+// wrap returns the calls of a group's host, as Options.Calls wants these.
+func (o Options) wrap(group uint64, host Calls) (Calls, error) {
+	if o.Calls == nil {
+		return host, nil
+	}
+	wrapped := o.Calls(group, host)
+	if invalid.IsNil(wrapped) {
+		return nil, invalid.Errorf("Options.Calls returned nil for group %d, want the calls that it was given, or others around these", group)
+	}
+	return wrapped, nil
+}
+
+// GroupOption is a setting of one group.
+type GroupOption func(*groupConfig)
+
+// groupConfig is what options set.
+type groupConfig struct {
+	host         rawnode.Config
+	first        []uint64
+	named        bool // first was set
+	joins        bool
+	peek         bool            // for sessions alone: the host is not configured
+	sessions     *session.Limits // of Replicate
+	compareEvery time.Duration
+	errs         []error
+}
+
+// FirstMembers names the voters that a new group begins with, the same at all of them, if
+// that are not all of [Options.Peers]. It is not looked at once the group has a log.
+func FirstMembers(ids ...uint64) GroupOption {
+	return func(c *groupConfig) { c.first, c.named = slices.Clone(ids), true }
+}
+
+// Joining says that this node begins no group of this id, and waits to be added.
+func Joining() GroupOption { return func(c *groupConfig) { c.joins = true } }
+
+// CompareEvery sets how often the replicas of the group are compared, if the state machine is
+// [Comparable]: 0 means 1 min, and less than 0 never. The leader's setting counts. Nothing is compared
+// while there are no commands, and after a comparison for which the state was read for long, the leader
+// waits 100 times as long.
+func CompareEvery(interval time.Duration) GroupOption {
+	return func(c *groupConfig) { c.compareEvery = interval }
+}
+
+// Configure lets f change any setting of the group's host, except for those that the node
+// has set: the parts that groups share, and who the node is.
+func Configure(f func(*rawnode.Config)) GroupOption {
+	return func(c *groupConfig) {
+		if f == nil {
+			c.errs = append(c.errs, invalid.Errorf("Configure got nil, want a function"))
+			return
+		}
+		if c.peek {
+			return
+		}
+		was := c.host
+		f(&c.host)
+		is := &c.host
+		for _, set := range []struct {
+			name    string
+			changed bool
+		}{
+			{"Replica.ID", is.Replica.ID != was.Replica.ID},
+			{"Replica.Group", is.Replica.Group != was.Replica.Group},
+			{"Replica.Peers", !slices.Equal(is.Replica.Peers, was.Replica.Peers)},
+			{"Replica.Log", is.Replica.Log != was.Replica.Log},
+			{"StateMachine", is.StateMachine != was.StateMachine},
+			{"Transport", is.Transport != was.Transport},
+		} {
+			if set.changed {
+				c.errs = append(c.errs, invalid.Errorf("Configure changed %s, which the node sets", set.name))
+			}
+		}
+	}
+}
+
+// hideOwnCommands keeps this package's commands, which write no key, from the user's Leases.Spans.
+func (c *groupConfig) hideOwnCommands() {
+	l := c.host.Replica.Leases
+	if l == nil || l.Spans == nil {
+		return
+	}
+	own := *l
+	own.Spans = func(command []byte) []leases.Span {
+		if marked.Is(command) {
+			return []leases.Span{} // not nil, which is every key
+		}
+		return l.Spans(command)
+	}
+	c.host.Replica.Leases = &own
+}
+
+// take takes the options of a group.
+func (c *groupConfig) take(group uint64, options []GroupOption) error {
+	for i, option := range options {
+		if option == nil {
+			return invalid.Errorf("option %d of %d for group %d is nil", i+1, len(options), group)
+		}
+		option(c)
+	}
+	return errors.Join(c.errs...)
+}
+
+// firstMembers returns whom the group begins with if it has no log, or nobody.
+func (c *groupConfig) firstMembers(o Options) ([]uint64, error) {
+	switch {
+	case c.joins && c.named:
+		return nil, invalid.Errorf("FirstMembers %v and Joining contradict each other: a node that joins begins nothing", c.first)
+	case c.joins || o.Join && !c.named:
+		return nil, nil
+	case !c.named && len(o.Peers) == 0:
+		return []uint64{o.ID}, nil
+	case !c.named:
+		return slices.Sorted(maps.Keys(o.Peers)), nil
+	case slices.ContainsFunc(c.first, func(id uint64) bool { return id == 0 || id > MaxID }):
+		return nil, invalid.Errorf("FirstMembers are %v, want ids of 1 to %d", c.first, uint64(MaxID))
+	case !slices.Contains(c.first, o.ID):
+		return nil, invalid.Errorf("FirstMembers %v lack this node (%d): name the same first members at all of them, or open the group with Joining", c.first, o.ID)
+	}
+	return c.first, nil
+}
+
+// Comparable is an optional interface of a [StateMachine] whose replicas the group compares in the
+// background: the commands and their results, and a sum of the state, at one index of the log at all
+// members. [CompareEvery] says how often. The states of packages state and state/pebble, and so of
+// [Replicate], are Comparable.
+//
+// Results of commands must then be the same at all replicas: numbers, texts, errors by their texts,
+// and slices, arrays and structs of these are compared. A difference is logged as an error, is in
+// [State].Differs at all nodes, and in the metric weft_group_differs. A replica whose state, not only a result, differs from
+// that of the majority is put out of service: the group fails at that node with [ErrDiffers], and is
+// not opened there again. The member is then replaced: see docs/service.md.
+type Comparable interface {
+	// Digest sets the present state aside, at little cost, and returns a function that sums it up:
+	// equal states have equal sums at all replicas, and different states most likely different ones.
+	// Digest is called between two calls of Apply, by the same goroutine; sum is called once, by
+	// another goroutine, while Apply goes on, and returns soon after ctx has ended. Without a sum,
+	// nil, results alone are compared.
+	Digest() (sum func(ctx context.Context) (uint64, error), err error)
+}
+
+// ReadOption says how fresh the state must be that a read sees, or which keys the read looks
+// at. Without options a read is linearizable.
+type ReadOption func(*rawnode.ReadOptions)
+
+func policy(p rawnode.ReadPolicy) ReadOption {
+	return func(o *rawnode.ReadOptions) { o.Policy = p }
+}
+
+// AtResponder is [rawnode.AtResponder]: linearizable, and answered here without a message
+// if this node has a lease.
+func AtResponder() ReadOption { return policy(rawnode.AtResponder{}) }
+
+// LeaderLease is [rawnode.LeaderLease]: linearizable, and the leader vouches.
+func LeaderLease() ReadOption { return policy(rawnode.LeaderLease{}) }
+
+// Quorum is [rawnode.QuorumRead]: linearizable, without the leader.
+func Quorum() ReadOption { return policy(rawnode.QuorumRead{}) }
+
+// Stale is [rawnode.BoundedStaleness]: everything that was acknowledged up to age before the
+// read.
+func Stale(age time.Duration) ReadOption { return policy(rawnode.BoundedStaleness{Max: age}) }
+
+// Local is [rawnode.Local]: what this node has applied, however old.
+func Local() ReadOption { return policy(rawnode.Local{}) }
+
+// Policy is any policy of package rawnode.
+func Policy(p rawnode.ReadPolicy) ReadOption { return policy(p) }
+
+// Keys says which keys a read looks at: see [rawnode.ReadOptions].
+func Keys(spans ...leases.Span) ReadOption {
+	return func(o *rawnode.ReadOptions) { o.Spans = append(o.Spans, spans...) }
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/weftraft/weft/internal/invalid"
+	"github.com/weftraft/weft/rawnode/session"
 	"github.com/weftraft/weft/state"
 )
 
@@ -90,4 +92,86 @@ func (r *Replicated[M]) View(ctx context.Context, f func(M), options ...ReadOpti
 		return refused("read", fmt.Errorf("%w: the state machine is busy, in Apply or with a checkpoint", err))
 	}
 	return nil
+}
+
+// changes wakes those that wait for a state to change.
+type changes struct{ next atomic.Pointer[chan struct{}] }
+
+// notify says that the state has changed.
+func (c *changes) notify() {
+	if waiting := c.next.Swap(nil); waiting != nil {
+		close(*waiting)
+	}
+}
+
+// channel returns a channel that is closed at the next change.
+func (c *changes) channel() <-chan struct{} {
+	for {
+		if waiting := c.next.Load(); waiting != nil {
+			return *waiting
+		}
+		fresh := make(chan struct{})
+		if c.next.CompareAndSwap(nil, &fresh) {
+			return fresh
+		}
+	}
+}
+
+// Wait returns as soon as until reports true of the state: now, as [Replicated.View] with the same
+// options would see it, or after a later batch of commands. until is called at most once for each batch;
+// it must neither change the state nor keep a part of it. An intermediate state may be
+// missed if commands come faster than until returns.
+//
+// The error is that of a read, or wraps [ErrRefused] and ctx's cause once ctx has ended, or says that the group was
+// closed or has failed, or that this node was removed.
+func (r *Replicated[M]) Wait(ctx context.Context, until func(M) bool, options ...ReadOption) error {
+	if r == nil {
+		return refused("wait", invalid.Errorf("the group is nil: look at the error of Replicate"))
+	}
+	if until == nil {
+		return refused("wait", invalid.Errorf("the function that is to see the state is nil"))
+	}
+	if _, err := r.Read(ctx, options...); err != nil {
+		return err
+	}
+	for {
+		changed, done := r.changes.channel(), false
+		r.memory.View(func(m M) { done = until(m) })
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return refused("wait", fmt.Errorf("group %d: the state is not as wanted yet: %w", r.id, context.Cause(ctx)))
+		case <-r.Done():
+			if err := r.Err(); err != nil {
+				return refused("wait", err)
+			}
+			return refused("wait", ErrStopped)
+		}
+	}
+}
+
+// Sessions gives a group of [Replicate] sessions of clients: a command that a client proposes again,
+// because the first try ended in [ErrUnknown] or the connection broke, takes effect once, at whatever
+// node. Each command of the group then has an envelope, also one outside any session: a client opens
+// a session with state.OpenSession, whose result is the session's id, numbers its commands, puts
+// each into state.InSession, and repeats these bytes until there is a result. Results of commands
+// in sessions must be nil, bool, int, int64, uint64, or []byte or string of at most 1 MiB.
+//
+// All members must have the same limits, from the group's first command on.
+func Sessions(limits session.Limits) GroupOption {
+	return func(c *groupConfig) { c.sessions = &limits }
+}
+
+// sessionsOf returns the limits of sessions that options set, or nil.
+func sessionsOf(options []GroupOption) *session.Limits {
+	c := groupConfig{peek: true}
+	for _, option := range options {
+		if option != nil { // a nil option is refused when the group is opened
+			option(&c)
+		}
+	}
+	return c.sessions
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft
+package copies
 
 import (
 	"context"
@@ -15,16 +15,17 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/weftraft/weft/internal/address"
 	"github.com/weftraft/weft/internal/invalid"
 	"github.com/weftraft/weft/internal/members"
+	"github.com/weftraft/weft/rawnode"
 )
 
-// Asked is a question of [Recover] whether a member is alive.
+// Asked is a question whether a member is alive: see package weft.
 type Asked struct {
 	ID      uint64
 	Address string
-	// Err is why nothing answered; nil if something did.
-	Err error
+	Err     error
 }
 
 // checkLost returns an error unless exactly the members that are named are not there. Who was a
@@ -32,18 +33,18 @@ type Asked struct {
 // have the removal of the other in its log, and not lead without the other.
 func (r *recovery) checkLost(ctx context.Context, conf, committed *pb.ConfState) error {
 	all := members.Sorted(slices.Concat(members.IDs(conf), members.IDs(committed)))
-	if !members.Votes(conf, r.options.ID) {
-		return fmt.Errorf("%w: this node (%d) does not vote, the members are %v: recover a voter", ErrNotMember, r.options.ID, all)
+	if !members.Votes(conf, r.ID) {
+		return fmt.Errorf("%w: this node (%d) does not vote, the members are %v: recover a voter", rawnode.ErrNotMember, r.ID, all)
 	}
-	others := slices.DeleteFunc(slices.Clone(all), func(id uint64) bool { return id == r.options.ID })
+	others := slices.DeleteFunc(slices.Clone(all), func(id uint64) bool { return id == r.ID })
 	switch alone := len(members.IDs(conf)) == 1; {
 	case len(others) == 0:
-		return fmt.Errorf("%w: this node (%d) is the only member: open it", ErrMajority, r.options.ID)
+		return fmt.Errorf("%w: this node (%d) is the only member: open it", ErrMajority, r.ID)
 	case alone && len(r.lost) == 0:
-		return fmt.Errorf("%w: this node (%d) is the only member, if the removal of %v is committed, which its log does not show: open the node, and if it finds no leader, name %v as lost", ErrMajority, r.options.ID, others, others)
+		return fmt.Errorf("%w: this node (%d) is the only member, if the removal of %v is committed, which its log does not show: open the node, and if it finds no leader, name %v as lost", ErrMajority, r.ID, others, others)
 	}
 	if !slices.Equal(others, r.lost) {
-		return invalid.Errorf("lost is %v, and the members beside this node (%d) are %v, with those whose removal may not be committed: name all of them, if all of them are lost", r.lost, r.options.ID, others)
+		return invalid.Errorf("lost is %v, and the members beside this node (%d) are %v, with those whose removal may not be committed: name all of them, if all of them are lost", r.lost, r.ID, others)
 	}
 	return r.ask(ctx, committed, others)
 }
@@ -65,8 +66,8 @@ func (r *recovery) ask(ctx context.Context, conf *pb.ConfState, others []uint64)
 	switch {
 	case len(there) == 0:
 		return nil
-	case conf != nil && hasMajority(conf, append(there, r.options.ID)):
-		return fmt.Errorf("%w: something answers at %s, with this node (%d) a majority of the voters %v: open this node", ErrMajority, strings.Join(where, ", "), r.options.ID, conf.GetVoters())
+	case conf != nil && hasMajority(conf, append(there, r.ID)):
+		return fmt.Errorf("%w: something answers at %s, with this node (%d) a majority of the voters %v: open this node", ErrMajority, strings.Join(where, ", "), r.ID, conf.GetVoters())
 	}
 	return fmt.Errorf("%w: something answers at %s, named lost: stop these nodes, compare them with this one by Inspect, and recover the one whose log goes furthest; "+
 		"if another service has the address now, stop it meanwhile", ErrMajority, strings.Join(where, ", "))
@@ -99,7 +100,7 @@ func (r *recovery) askAll(ctx context.Context, ids []uint64) error {
 	for _, id := range ids {
 		all := r.book.EveryAddress(id)
 		if len(all) == 0 {
-			errs = append(errs, fmt.Errorf("%w: no address of node %d is known: name it in Options.Peers, so that it can be asked", ErrAddress, id))
+			errs = append(errs, fmt.Errorf("%w: no address of node %d is known: name it in Options.Peers, so that it can be asked", address.Err, id))
 		}
 		for _, address := range all {
 			r.asked = append(r.asked, Asked{ID: id, Address: address})

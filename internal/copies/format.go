@@ -1,10 +1,12 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft
+package copies
 
 import (
 	"bufio"
+	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -12,11 +14,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/weftraft/weft/internal/chunks"
 )
 
 // A snapshot in a file:
 //
-//	header  one line of JSON: SnapshotInfo
+//	header  one line of JSON: Info
 //	sum     4 bytes
 //	chunk   length, 4 bytes, 1 to maxChunk; data; sum
 //	...
@@ -26,31 +30,33 @@ import (
 // sums, so that a chunk that is missing, doubled or in another place is found, as well as a
 // damaged one; a file without its end is cut off.
 const (
-	snapshotFormat = 1
-	snapshotChunk  = 256 << 10 // as written
-	maxChunk       = 16 << 20  // as read
-	maxHeader      = 4 << 10
+	// ChunkBytes is the size of chunks as written.
+	ChunkBytes = 256 << 10
+
+	format    = 1
+	maxChunk  = 16 << 20 // as read
+	maxHeader = 4 << 10
 )
 
-// SnapshotInfo describes a snapshot of [Group.Snapshot].
-type SnapshotInfo struct {
-	Format int `json:"weft_snapshot"`
-	// Cluster and Group are where the snapshot was made, and Index is the place in
-	// the log: the state has all entries up to Index, and no other.
+// Info describes a snapshot: see SnapshotInfo of package weft.
+type Info struct {
+	Format  int    `json:"weft_snapshot"`
 	Cluster uint64 `json:"cluster"`
 	Group   uint64 `json:"group"`
 	Index   uint64 `json:"index"`
-	// ID is different for each snapshot, in hexadecimal digits.
-	ID string `json:"id"`
+	ID      string `json:"id"`
 }
 
+// ErrSnapshot is weft.ErrSnapshot.
+var ErrSnapshot = errors.New("weft: not a whole snapshot")
+
 // check returns what is wrong with a header.
-func (i SnapshotInfo) check() error {
-	if i.Format != snapshotFormat {
-		return fmt.Errorf("it has format %d, this version reads %d: use the version that wrote it", i.Format, snapshotFormat)
+func (i Info) check() error {
+	if i.Format != format {
+		return fmt.Errorf("it has format %d, this version reads %d: use the version that wrote it", i.Format, format)
 	}
-	if id, err := hex.DecodeString(i.ID); err != nil || len(id) != snapshotIDBytes {
-		return fmt.Errorf("its id is %q, want %d hexadecimal digits", i.ID, 2*snapshotIDBytes)
+	if id, err := hex.DecodeString(i.ID); err != nil || len(id) != idBytes {
+		return fmt.Errorf("its id is %q, want %d hexadecimal digits", i.ID, 2*idBytes)
 	}
 	if i.Cluster == 0 || i.Group == 0 || i.Index == 0 {
 		return fmt.Errorf("it is of cluster %d, group %d, index %d: want 1 or more of each", i.Cluster, i.Group, i.Index)
@@ -58,30 +64,30 @@ func (i SnapshotInfo) check() error {
 	return nil
 }
 
-const snapshotIDBytes = 16
+const idBytes = 16
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// snapshotWriter writes a snapshot.
-type snapshotWriter struct {
+// writer writes a snapshot.
+type writer struct {
 	w   io.Writer
 	sum uint32
 }
 
 // put writes b, which counts for the sums.
-func (s *snapshotWriter) put(b []byte) error {
+func (s *writer) put(b []byte) error {
 	s.sum = crc32.Update(s.sum, castagnoli, b)
 	_, err := s.w.Write(b)
 	return err
 }
 
 // seal writes the sum.
-func (s *snapshotWriter) seal() error {
+func (s *writer) seal() error {
 	_, err := s.w.Write(binary.BigEndian.AppendUint32(nil, s.sum))
 	return err
 }
 
-func (s *snapshotWriter) header(i SnapshotInfo) error {
+func (s *writer) header(i Info) error {
 	line, err := json.Marshal(i)
 	if err != nil {
 		return err
@@ -93,7 +99,7 @@ func (s *snapshotWriter) header(i SnapshotInfo) error {
 }
 
 // chunk writes a chunk; one without data is the end.
-func (s *snapshotWriter) chunk(data []byte) error {
+func (s *writer) chunk(data []byte) error {
 	if err := s.put(binary.BigEndian.AppendUint32(nil, uint32(len(data)))); err != nil {
 		return err
 	}
@@ -103,17 +109,17 @@ func (s *snapshotWriter) chunk(data []byte) error {
 	return s.seal()
 }
 
-// snapshotReader reads a snapshot: the header at once, and then, as an io.Reader, the state.
-type snapshotReader struct {
+// reader reads a snapshot: the header at once, and then, as an io.Reader, the state.
+type reader struct {
 	r     *bufio.Reader
-	info  SnapshotInfo
+	info  Info
 	sum   uint32
 	data  []byte // what is left of a chunk
 	ended error  // io.EOF behind the end, or what is wrong
 }
 
-func newSnapshotReader(r io.Reader) (*snapshotReader, error) {
-	s := &snapshotReader{r: bufio.NewReaderSize(r, maxHeader)}
+func newReader(r io.Reader) (*reader, error) {
+	s := &reader{r: bufio.NewReaderSize(r, maxHeader)}
 	line, err := s.r.ReadSlice('\n')
 	if err != nil || len(line) < 2 || line[0] != '{' {
 		return nil, fmt.Errorf("%w: it does not begin with a line of JSON of at most %d bytes: %w", ErrSnapshot, maxHeader, unexpected(err))
@@ -140,7 +146,7 @@ func unexpected(err error) error {
 }
 
 // take reads n bytes, which count for the sums.
-func (s *snapshotReader) take(n int) ([]byte, error) {
+func (s *reader) take(n int) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(s.r, b); err != nil {
 		return nil, unexpected(err)
@@ -150,7 +156,7 @@ func (s *snapshotReader) take(n int) ([]byte, error) {
 }
 
 // sealed reads a sum and compares.
-func (s *snapshotReader) sealed() error {
+func (s *reader) sealed() error {
 	var b [4]byte
 	if _, err := io.ReadFull(s.r, b[:]); err != nil {
 		return unexpected(err)
@@ -163,7 +169,7 @@ func (s *snapshotReader) sealed() error {
 
 // Read implements io.Reader. It returns io.EOF behind the end only, and no byte that was not
 // compared with a sum.
-func (s *snapshotReader) Read(p []byte) (int, error) {
+func (s *reader) Read(p []byte) (int, error) {
 	for len(s.data) == 0 && s.ended == nil {
 		s.ended = s.next()
 	}
@@ -176,7 +182,7 @@ func (s *snapshotReader) Read(p []byte) (int, error) {
 }
 
 // next reads a chunk.
-func (s *snapshotReader) next() error {
+func (s *reader) next() error {
 	bad := func(err error) error { return fmt.Errorf("%w: it is damaged or cut off: %w", ErrSnapshot, err) }
 	length, err := s.take(4)
 	if err != nil {
@@ -198,4 +204,40 @@ func (s *snapshotReader) next() error {
 		return io.EOF
 	}
 	return nil
+}
+
+// NewInfo returns the description of a new snapshot.
+func NewInfo(cluster, group, index uint64) (Info, error) {
+	id := make([]byte, idBytes)
+	_, err := rand.Read(id)
+	return Info{Format: format, Cluster: cluster, Group: group, Index: index, ID: hex.EncodeToString(id)}, err
+}
+
+// Write writes a header and the bytes of a view.
+func Write(ctx context.Context, w io.Writer, info Info, view io.Reader) error {
+	out := writer{w: w}
+	if err := out.header(info); err != nil {
+		return fmt.Errorf("write the header: %w", err)
+	}
+	buf := make([]byte, ChunkBytes)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, ended, err := chunks.Fill(view, buf)
+		if err != nil {
+			return fmt.Errorf("read the state: %w", err)
+		}
+		if n > 0 {
+			if err := out.chunk(buf[:n]); err != nil {
+				return fmt.Errorf("write the state: %w", err)
+			}
+		}
+		if ended {
+			if err := out.chunk(nil); err != nil {
+				return fmt.Errorf("write the end: %w", err)
+			}
+			return nil
+		}
+	}
 }

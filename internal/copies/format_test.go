@@ -1,7 +1,7 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package weft
+package copies
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 func FuzzSnapshot(f *testing.F) {
 	write := func(t testing.TB, state string) []byte {
 		var b bytes.Buffer
-		info, err := newSnapshotInfo(7, 1, 9)
+		info, err := NewInfo(7, 1, 9)
 		require.NoError(t, err)
-		require.NoError(t, copySnapshot(context.Background(), &b, info, strings.NewReader(state)))
+		require.NoError(t, Write(context.Background(), &b, info, strings.NewReader(state)))
 		return b.Bytes()
 	}
 	f.Add([]byte{}, 0, byte(0))
@@ -27,7 +27,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add(write(f, "a state"), 150, byte(4))
 	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte) {
 		read := func(data []byte) (string, error) {
-			s, err := newSnapshotReader(bytes.NewReader(data))
+			s, err := newReader(bytes.NewReader(data))
 			if err != nil {
 				return "", err
 			}
