@@ -126,7 +126,7 @@ fmt: ## gofmt everything
 
 .PHONY: lint
 lint: ## golangci-lint over all modules
-	@for m in . $(NESTED) conformance/etcd; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
+	@for m in . $(NESTED) rafttest/etcd; do echo "lint ./$$m/..."; (cd $$m && $(GO) run $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: api
 api: ## compare the exported API with upstream's; prints counts and additions
@@ -146,17 +146,17 @@ shape: ## how the code is laid out: what crosses the seam, which files need each
 
 .PHONY: shim
 shim: ## upstream's own scenarios and tests against our package, in full
-	$(GO) test -count=1 -v ./rafttest/shimtest
+	$(GO) test -count=1 -v ./rafttest/shim
 
 .PHONY: tidy-check
 tidy-check: ## fail if a go.mod or go.sum is not tidy
 	$(GO) run ./internal/modules -check
-	cd conformance/etcd && $(GO) mod tidy -diff
+	cd rafttest/etcd && $(GO) mod tidy -diff
 
 .PHONY: tidy
 tidy: ## bring all go.mod and go.sum in agreement with what is imported
 	$(GO) run ./internal/modules
-	cd conformance/etcd && $(GO) mod tidy
+	cd rafttest/etcd && $(GO) mod tidy
 
 # The commit that would be released: make release-check COMMIT=main.
 COMMIT ?= HEAD
@@ -174,15 +174,15 @@ ETCD ?=
 
 .PHONY: conformance-etcd
 conformance-etcd: ## etcd's own tests, and clusters of etcd processes under faults, on Weft (under 15 minutes)
-	cd conformance/etcd && $(GO) vet ./... && $(GO) test ./... && $(GO) run . $(ETCD)
+	cd rafttest/etcd && $(GO) vet ./... && $(GO) test ./... && $(GO) run . $(ETCD)
 
 .PHONY: etcd
 etcd: ## etcd, etcdctl and etcdutl v3.7.3 on Weft into bin/, see docs/adopt-etcd.md (about 2 minutes)
-	cd conformance/etcd && $(GO) run . build --out $(CURDIR)/bin
+	cd rafttest/etcd && $(GO) run . build --out $(CURDIR)/bin
 
 .PHONY: test-adopt-etcd
 test-adopt-etcd: ## execute docs/adopt-etcd.md: released etcd taken over by etcd on Weft, and back (about 2 minutes)
-	cd conformance/etcd && $(GO) test -count=1 -v -timeout 15m -run '^TestAdoptEtcd$$' .
+	cd rafttest/etcd && $(GO) test -count=1 -v -timeout 15m -run '^TestAdoptEtcd$$' .
 
 # A directory for pictures of the page: make test-page SHOTS=docs.
 SHOTS ?=
@@ -253,8 +253,8 @@ ycsb: .cache/ycsb/made ## YCSB's client and the bindings for it, into .cache/ycs
 .PHONY: etcd-released
 etcd-released: .cache/etcd-released/etcd ## etcd v3.7.3 as released, into .cache/etcd-released (about 2 minutes)
 
-.cache/etcd-released/etcd: conformance/etcd/go.mod
-	cd conformance/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
+.cache/etcd-released/etcd: rafttest/etcd/go.mod
+	cd rafttest/etcd && $(GO) run . build --core upstream --out $(CURDIR)/.cache/etcd-released
 	touch $@
 
 .PHONY: bench-redis
@@ -273,12 +273,12 @@ bench-reads: etcd-released ## reads by policy beside released etcd, leaders kill
 
 .PHONY: bench-etcd
 bench-etcd: ## released etcd beside etcd on Weft, into docs/benchmarks-etcd.md (an hour or more; goes on where it broke off)
-	cd conformance/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
+	cd rafttest/etcd && $(GO) run . bench --out $(CURDIR)/docs/benchmarks-etcd.md --rows $(CURDIR)/.cache/bench-etcd.jsonl $(BENCH)
 	$(GO) run ./internal/docs/picture
 
 .PHONY: bench-etcd-quick
 bench-etcd-quick: ## the same, printed, with few and short rounds (about a minute)
-	cd conformance/etcd && $(GO) run . bench --quick $(BENCH)
+	cd rafttest/etcd && $(GO) run . bench --quick $(BENCH)
 
 .PHONY: torture
 torture: ## kill -9 nodes under load 50 times, with either core and with leases, stop them, and fill their disks (about 9 minutes)

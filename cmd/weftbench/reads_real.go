@@ -34,7 +34,7 @@ func (f *realFlags) add(cmd *cobra.Command) {
 	flags.IntSliceVar(&f.cfg.Sizes, "real-sizes", []int{3, 5}, "with --real: sizes of groups there, 3 to 9")
 	flags.StringSliceVar(&f.cfg.Networks, "real-networks", []string{"wan", "geo"}, "with --real: wide networks with clients near each node")
 	flags.StringSliceVar(&f.cfg.Policies, "real-policies", nil, "with --real: policies there, each quoted if it has a comma (default: all)")
-	flags.StringVar(&f.cfg.Etcd, "etcd", "", "with --real: a server of released etcd (cd conformance/etcd; go run . build --core upstream --out DIR), for rows of it")
+	flags.StringVar(&f.cfg.Etcd, "etcd", "", "with --real: a server of released etcd (cd rafttest/etcd; go run . build --core upstream --out DIR), for rows of it")
 	flags.StringVar(&f.data, "data", "", "with --real: directory for the nodes' data (default: a temporary one)")
 }
 

@@ -157,7 +157,7 @@ func TestCommandsCanBeInstalledByVersion(t *testing.T) {
 	m.run(dir, "go", "install", "-n", mainModule+"/examples/counter@"+release, mainModule+"/examples/kv@"+release)
 	m.run(dir, "go", "install", mainModule+"/cmd/raftswap@"+release)
 
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "rafttest", "shimtest", "testdata", "host"))))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "rafttest", "shim", "testdata", "host"))))
 	m.run(dir, filepath.Join(bin, "raftswap"), "shim", "raft-shim")
 	m.run(dir, "go", "mod", "edit", "-replace", upstreamRoot+"=./raft-shim")
 	m.run(dir, "go", "mod", "tidy")

@@ -21,8 +21,8 @@ import (
 // of another package executes as they stand.
 var executedElsewhere = map[[2]string]struct{ dir, test string }{
 	{"README.md", "console"}:      {"examples/counter", "TestReadme"},
-	{"docs/adopt.md", "sh"}:       {"rafttest/shimtest", "TestAdopt"},
-	{"docs/adopt-etcd.md", "sh"}:  {"conformance/etcd", "TestAdoptEtcd"},
+	{"docs/adopt.md", "sh"}:       {"rafttest/shim", "TestAdopt"},
+	{"docs/adopt-etcd.md", "sh"}:  {"rafttest/etcd", "TestAdoptEtcd"},
 	{"docs/adopt.md", "console"}:  {"docs/adopt-your-own", "TestAdoptYourOwn"},
 	{"docs/kvdemo.md", "yaml"}:    {"cmd/kvdemo", "TestDocumentedSettings"},
 	{"docs/service.md", "sh"}:     {"docs/service", "TestPageIsFollowedOutsideTheRepository"},

@@ -89,7 +89,7 @@ func TestEveryPageIsTwoClicksFromReadme(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
 	links := pages(t, root)
-	for _, known := range []string{"docs/kvdemo.md", "storage/DESIGN.md", "conformance/etcd/README.md"} {
+	for _, known := range []string{"docs/kvdemo.md", "storage/DESIGN.md", "rafttest/etcd/README.md"} {
 		require.Contains(t, links, known)
 	}
 	for _, page := range farther(links, "README.md", maxClicks) {

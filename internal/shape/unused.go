@@ -20,7 +20,7 @@ import (
 // programs are for the module alone.
 func public(dir string) bool {
 	first, _, _ := strings.Cut(dir, "/")
-	return first != "cmd" && first != "rafttest" && first != "conformance" && !slices.Contains(strings.Split(dir, "/"), "internal")
+	return first != "cmd" && first != "rafttest" && !slices.Contains(strings.Split(dir, "/"), "internal")
 }
 
 // printUnused lists the exported names at the top of packages that are for the module

@@ -15,7 +15,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/weftraft/weft/conformance/etcd/disk"
+	"github.com/weftraft/weft/rafttest/etcd/disk"
 )
 
 // member is a member of etcd, over all the processes of its life.

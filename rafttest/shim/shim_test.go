@@ -1,12 +1,12 @@
 // Copyright 2026 The Weft Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shimtest runs upstream's own tests against Weft, through a shim module
+// Package shim runs upstream's own tests against Weft, through a shim module
 // (see internal/shim) that is generated for the occasion. Nothing of upstream's
 // is kept here: scenarios and tests come from the module cache.
 //
-//	go test -v ./rafttest/shimtest
-package shimtest
+//	go test -v ./rafttest/shim
+package shim
 
 import (
 	"bytes"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weftraft/weft/conformance/etcd/live"
+	"github.com/weftraft/weft/rafttest/etcd/live"
 )
 
 // firstPort is the first port that a live cluster tries: below the ports that systems give to

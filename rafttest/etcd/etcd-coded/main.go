@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weftraft/weft/conformance/etcd/disk"
+	"github.com/weftraft/weft/rafttest/etcd/disk"
 )
 
 var errCoded = errors.New("etcd as released cannot read coded entries, so start such a member on Weft with WEFT_DENSIFY=1, " +

@@ -1,4 +1,4 @@
-module github.com/weftraft/weft/conformance/etcd
+module github.com/weftraft/weft/rafttest/etcd
 
 go 1.26.0
 

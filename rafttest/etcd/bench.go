@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weftraft/weft/conformance/etcd/bench"
 	"github.com/weftraft/weft/internal/lab"
 	"github.com/weftraft/weft/internal/netlab"
 	"github.com/weftraft/weft/internal/shim"
+	"github.com/weftraft/weft/rafttest/etcd/bench"
 )
 
 // benchOptions are the flags of the benchmark.

@@ -15,9 +15,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/weftraft/weft/conformance/etcd/disk"
 	"github.com/weftraft/weft/internal/netlab"
 	"github.com/weftraft/weft/internal/process"
+	"github.com/weftraft/weft/rafttest/etcd/disk"
 )
 
 // patience bounds each wait for an event that must happen in the end.

@@ -55,7 +55,7 @@ func newWorkdir(dir string) (*workdir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run this in a checkout of Weft: %w", err)
 	}
-	w := &workdir{weft: weft, module: filepath.Join(weft, "conformance", "etcd"), dir: dir}
+	w := &workdir{weft: weft, module: filepath.Join(weft, "rafttest", "etcd"), dir: dir}
 	if w.dir == "" {
 		w.dir = filepath.Join(w.weft, ".cache", "conformance-etcd")
 	}
