@@ -196,7 +196,7 @@ func (o Options) transportConfig(peers map[uint64]string) transport.Config {
 }
 
 // Metrics is told what a node and its groups do: *metrics.Set, of the module
-// github.com/weftraft/weft/metrics, is one. The recorders get the durations of syncs, calls and
+// github.com/weftraft/weft/rawnode/metrics, is one. The recorders get the durations of syncs, calls and
 // snapshots; numbers that a part counts itself are asked of the node.
 type Metrics interface {
 	// Log returns the recorder of the log, and Host the one of a group. A group that is opened again

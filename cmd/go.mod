@@ -16,9 +16,9 @@ require (
 	github.com/tidwall/redcon v1.6.4
 	github.com/weftraft/weft v0.1.0
 	github.com/weftraft/weft/internal/shim v0.1.0
-	github.com/weftraft/weft/metrics v0.1.0
 	github.com/weftraft/weft/rafttest v0.1.0
-	github.com/weftraft/weft/tracing v0.1.0
+	github.com/weftraft/weft/rawnode/metrics v0.1.0
+	github.com/weftraft/weft/rawnode/tracing v0.1.0
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0
 	go.opentelemetry.io/otel v1.47.0

@@ -103,7 +103,7 @@ type Config struct {
 	ReceiveBytes int
 
 	// Recorder, unless nil, receives the durations of calls and snapshots. The module
-	// github.com/weftraft/weft/metrics has a Recorder for Prometheus.
+	// github.com/weftraft/weft/rawnode/metrics has a Recorder for Prometheus.
 	Recorder Recorder
 
 	// Logger gets the log lines for operators, and also the lines of the core unless Replica.Logger

@@ -19,9 +19,9 @@ import (
 const others = `package main
 
 import (
-	_ "github.com/weftraft/weft/metrics"
+	_ "github.com/weftraft/weft/rawnode/metrics"
 	_ "github.com/weftraft/weft/state/pebble"
-	_ "github.com/weftraft/weft/tracing"
+	_ "github.com/weftraft/weft/rawnode/tracing"
 )
 `
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/secure"
 	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
-	"github.com/weftraft/weft/metrics"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/metrics"
 )
 
 // KnownMetrics returns what /metrics shows of a node, by name, without the metrics of

@@ -32,11 +32,11 @@ import (
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/internal/quiet"
 	"github.com/weftraft/weft/internal/strangers"
-	"github.com/weftraft/weft/metrics"
 	"github.com/weftraft/weft/rawnode"
+	"github.com/weftraft/weft/rawnode/metrics"
+	"github.com/weftraft/weft/rawnode/tracing"
 	"github.com/weftraft/weft/rawnode/transport"
 	"github.com/weftraft/weft/storage"
-	"github.com/weftraft/weft/tracing"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/weftraft/weft/tracing"
+	"github.com/weftraft/weft/rawnode/tracing"
 )
 
 // validateTraces returns what is wrong with the flags of traces.

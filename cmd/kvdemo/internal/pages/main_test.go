@@ -16,7 +16,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/internal/docs"
-	"github.com/weftraft/weft/metrics"
+	"github.com/weftraft/weft/rawnode/metrics"
 )
 
 func read(t *testing.T, name string) string {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
-	"github.com/weftraft/weft/metrics"
+	"github.com/weftraft/weft/rawnode/metrics"
 )
 
 // place is a table's place in the document: between two comments, of which the first

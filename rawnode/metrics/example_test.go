@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weftraft/weft"
-	"github.com/weftraft/weft/metrics"
+	"github.com/weftraft/weft/rawnode/metrics"
 )
 
 // queue is a part of a service, with numbers of its own beside those of Weft.

@@ -37,7 +37,7 @@ import (
 )
 
 // Scope is the name of the tracer that makes the spans.
-const Scope = "github.com/weftraft/weft/tracing"
+const Scope = "github.com/weftraft/weft/rawnode/tracing"
 
 // Host has the calls that are traced. [*rawnode.Host] is a Host.
 type Host interface {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/weftraft/weft"
 	"github.com/weftraft/weft/rawnode"
-	"github.com/weftraft/weft/tracing"
+	"github.com/weftraft/weft/rawnode/tracing"
 )
 
 // answers stands for the *rawnode.Host of a service.
