@@ -207,16 +207,16 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
-// The commands of docs/deploy.md name services, verbs and files that exist.
+// The commands in section Deploy of docs/operations.md name services, verbs and files that exist.
 func TestDeployPage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/deploy.md")
+	text, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
 	project := composed(t)
 	inside, count := false, 0
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "```") {
-			inside = line == "```sh"
+			inside = line == "```bash"
 			continue
 		}
 		if !inside {

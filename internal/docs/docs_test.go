@@ -20,14 +20,14 @@ import (
 // executedElsewhere lists the snippets, by document and language, that a test
 // of another package executes as they stand.
 var executedElsewhere = map[[2]string]struct{ dir, test string }{
-	{"README.md", "console"}:      {"examples/counter", "TestReadme"},
-	{"docs/adopt.md", "sh"}:       {"rafttest/shim", "TestAdopt"},
-	{"docs/adopt-etcd.md", "sh"}:  {"rafttest/etcd", "TestAdoptEtcd"},
-	{"docs/adopt.md", "console"}:  {"docs/adopt-your-own", "TestAdoptYourOwn"},
-	{"docs/kvdemo.md", "yaml"}:    {"cmd/kvdemo", "TestDocumentedSettings"},
-	{"docs/service.md", "sh"}:     {"docs/service", "TestPageIsFollowedOutsideTheRepository"},
-	{"docs/deploy.md", "sh"}:      {"cmd/kvdemo", "TestDeployPage"},
-	{"docs/kvdemo.md", "console"}: {"cmd/kvdemo", "TestDocs"},
+	{"README.md", "console"}:       {"examples/counter", "TestReadme"},
+	{"docs/adopt.md", "sh"}:        {"rafttest/shim", "TestAdopt"},
+	{"docs/adopt-etcd.md", "sh"}:   {"rafttest/etcd", "TestAdoptEtcd"},
+	{"docs/adopt.md", "console"}:   {"docs/adopt-your-own", "TestAdoptYourOwn"},
+	{"docs/kvdemo.md", "yaml"}:     {"cmd/kvdemo", "TestDocumentedSettings"},
+	{"docs/service.md", "sh"}:      {"docs/service", "TestPageIsFollowedOutsideTheRepository"},
+	{"docs/operations.md", "bash"}: {"cmd/kvdemo", "TestDeployPage"},
+	{"docs/kvdemo.md", "console"}:  {"cmd/kvdemo", "TestDocs"},
 }
 
 // documents lists the Markdown files that are written for readers.
