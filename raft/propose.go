@@ -103,6 +103,13 @@ func (l *leader) objection(cc *pb.ConfChangeV2) string {
 		return "there is no joint configuration to leave"
 	case l.held != nil:
 		return errAnotherWaits.Error()
+	case l.members.Tracks():
+		// The change may have waited here (mustWait), or at a host that reports changes
+		// before they are in force, while the members changed. In the log it would stop
+		// every node.
+		if _, _, err := l.members.After(cc); err != nil {
+			return err.Error()
+		}
 	}
 	return ""
 }

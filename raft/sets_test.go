@@ -242,3 +242,21 @@ func TestReportDoesNotEndAChange(t *testing.T) {
 	require.Len(t, l.members.Sets(), 4)
 	require.ErrorContains(t, l.members.MayFollow(), "entry 2 waits for the host's ApplyConfChange")
 }
+
+// TestChangeThatDoesNotFitIsRefused: with coding or leases a change may wait while the members
+// change. In the log it would stop every node when it is applied.
+func TestChangeThatDoesNotFitIsRefused(t *testing.T) {
+	a := newSolo(t, Config{Coding: &Coding{}}, 1, 2)
+	l := a.lead(2)
+	for _, text := range []string{"r1 l2", "r1 r2"} {
+		changes, err := pb.ConfChangesFromString(text)
+		require.NoError(t, err)
+		data, err := proto.Marshal(&pb.ConfChangeV2{Changes: changes})
+		require.NoError(t, err)
+		require.NoError(t, l.propose([]*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Data: data}}))
+		e, err := a.log.entry(a.log.last().index)
+		require.NoError(t, err)
+		require.Equal(t, pb.EntryNormal, e.GetType(), "%s leaves no voter", text)
+		a.settleAll()
+	}
+}
