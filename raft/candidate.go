@@ -117,15 +117,22 @@ func (c *candidate) step(m *pb.Message) error {
 	return nil
 }
 
-// count counts a vote and draws the consequence when the outcome is known.
+// count counts a vote.
 func (c *candidate) count(m *pb.Message) {
 	from := m.GetFrom()
 	if _, again := c.votes[from]; !again {
 		c.votes[from] = !m.GetReject()
 	}
-	result := c.members.Tally(c.votes)
-	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s", c.id, m.GetType(), from, m.GetReject(), c.term, result)
-	switch {
+	c.logger.Infof("raft: node %x has %s from %x, rejection %t, at term %d: %s",
+		c.id, m.GetType(), from, m.GetReject(), c.term, c.members.Tally(c.votes))
+	c.decide()
+}
+
+// decide draws the consequence of the votes so far when the outcome is known.
+func (c *candidate) decide() {
+	switch result := c.members.Tally(c.votes); {
+	case !c.promotable(): // learned meanwhile that it has no vote
+		c.becomeFollower(c.term, None)
 	case result == quorum.VoteLost, result == quorum.VoteWon && c.pre && !c.extension.MayRun():
 		c.becomeFollower(c.term, None)
 	case result == quorum.VoteWon && c.pre:

@@ -27,6 +27,10 @@ type CodingStatus struct {
 	// Waiting says, at a leader, what holds back a configuration change; empty if no
 	// change waits.
 	Waiting string
+	// MembersAt is the index of an entry up to which other members have told this node who the
+	// members are, because this node cannot apply changes in its log; 0: it counts by the
+	// members that it has applied. The node counts by these members until it has a snapshot.
+	MembersAt uint64
 	// Memory is the bytes of units and payloads in memory.
 	Memory int
 	// Entries are the coded entries not applied yet, in order.
@@ -73,6 +77,7 @@ func (rn *RawNode) CodingStatus() CodingStatus {
 	out := CodingStatus{
 		Active: s.Active, Plain: s.Plain, Dense: s.Dense, Completed: s.Completed, Released: s.Released,
 		StuckAt: s.StuckAt, Waiting: s.Waiting, Memory: s.Memory,
+		MembersAt: rn.raft.members.LearnedAt(),
 	}
 	for _, e := range s.Entries {
 		out.Entries = append(out.Entries, CodedEntry(e))

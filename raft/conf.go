@@ -60,6 +60,27 @@ func (r *raft) roseCommit(from, to uint64) { r.extension.Committed(from, to) }
 func (r *raft) restoring(index uint64)     { r.extension.Restored(index) }
 func (r *raft) seam() extension            { return r.extension }
 
+// learnMembers takes the members that another node has in force at an entry, if this log has the
+// entry. The other has applied it, so it is committed.
+func (r *raft) learnMembers(id entryID, cs *pb.ConfState) {
+	if !r.log.holds(id) {
+		return
+	}
+	members, err := r.members.Restored(cs, r.log.last().index)
+	if err != nil {
+		r.logger.Warningf("raft: node %x takes no members from another, %s at %v: %v", r.id, DescribeConfState(cs), id, err)
+		return
+	}
+	r.log.commitTo(id.index)
+	if r.members.Learn(members, id.index) {
+		r.logger.Infof("raft: node %x learns from another that %s are the members at %v", r.id, DescribeConfState(cs), id)
+		r.votersChanged()
+		if c, ok := r.role.(*candidate); ok {
+			c.decide()
+		}
+	}
+}
+
 func (r *raft) sayMembers() { r.logger.Infof("raft: node %x has members %s", r.id, r.members.Config()) }
 
 // configSwitched draws a leader's consequences from new members.

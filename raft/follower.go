@@ -170,7 +170,7 @@ func (f *follower) restore(s *pb.Snapshot) (bool, error) {
 			ErrMalformedMessage, id, DescribeConfState(cs), err)
 	}
 	f.log.restore(s)
-	f.members.Take(members)
+	f.members.Take(members, id.index)
 	f.extension.Switched(nil) // under an id there may be another member since
 	f.logger.Infof("raft: node %x restores snapshot %v, members %s", f.id, id, f.members.Config())
 	return true, nil

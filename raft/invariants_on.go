@@ -53,6 +53,8 @@ func (r *raft) checkInvariants() {
 	for _, id := range r.members.Everyone() {
 		holds(ld == nil || r.members.Progress(id) != nil, fmt.Sprintf("a leader follows %x, who counts", id))
 	}
+	at := r.members.LearnedAt()
+	holds(at == 0 || r.members.FirstPending() <= at && at <= l.committed, "members are learned for changes to apply, up to an entry that is committed")
 	for _, m := range r.vouching {
 		holds(vouches(m) || m.GetType() == MsgUnits || m.GetType() == MsgLeases, "only votes, acknowledgements, units and notes wait for durability")
 	}

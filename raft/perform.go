@@ -47,6 +47,8 @@ func (r *raft) do(e extend.Effect) {
 			r.logger.Infof("raft: node %x learns from another that its log is committed up to %v", r.id, id)
 			r.log.commitTo(id.index)
 		}
+	case extend.Learn:
+		r.learnMembers(entryID{term: e.ID.Term, index: e.ID.Index}, e.Members)
 	case extend.Answer:
 		r.answerRead(e.Msg, e.ID.Index)
 	case extend.Redirect:

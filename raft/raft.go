@@ -95,11 +95,11 @@ func newRaft(config *Config) (*raft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("raft: Storage.InitialState has a configuration %s that cannot be restored: %w", DescribeConfState(cs), err)
 	}
-	r.members.Take(members)
-	r.sayMembers()
 	if err := r.resume(hs, cfg.Applied); err != nil {
 		return nil, err
 	}
+	r.members.Take(members, log.committed)
+	r.sayMembers()
 	if err := r.extend(); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@
 //	report.go     what members say of themselves
 //	stuck.go      snapshots for members that nobody can complete
 //	voters.go     a vote only for members that read envelopes
+//	settled.go    members in force, told to candidates
 //	foreign.go    envelopes that a node is not set up to read
 //	spans.go      where the log is coded
 package coding

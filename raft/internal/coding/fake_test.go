@@ -184,6 +184,8 @@ func (v fakeView) InForceTo(applied uint64) uint64 { return applied }
 func (v fakeView) MayFollow() error                { return nil }
 func (v fakeView) Everyone() []uint64              { return slices.Sorted(maps.Keys(v.f.members.Progress)) }
 
+func (v fakeView) Settled(uint64) (*pb.ConfState, uint64, bool) { return nil, 0, false }
+
 func (v fakeView) FirstPending() uint64 {
 	if len(v.f.changes) == 0 {
 		return 0

@@ -30,11 +30,15 @@ func (c *Coder) Arrives(m *pb.Message) {
 			}
 		}
 	case pb.MsgVoteResp, pb.MsgPreVoteResp:
-		if m.GetReject() && c.raft.Role() == extend.Candidate {
+		if c.raft.Role() != extend.Candidate {
+			return
+		}
+		if m.GetReject() {
 			// A refusal names the last entry that the voter knows to be committed, and
 			// a committed entry is committed in any term: see Leaves.
 			c.Ask(extend.Effect{Do: extend.Commit, ID: ecraft.ID{Term: m.GetLogTerm(), Index: m.GetIndex()}})
 		}
+		c.learnMembers(m)
 	}
 }
 
@@ -113,9 +117,11 @@ func (c *Coder) Unreachable(id uint64) {
 // Leaves fills fields of a message of Raft that is about to leave, or notes the
 // message.
 //
-// An acknowledgement carries this node's report, and so does a request for a vote. A
-// refused vote carries the last entry that this node knows to be committed, for the
-// following case. A change demotes or removes a voter; this voter is the first to hear
+// An acknowledgement carries this node's report, and so does a request for a vote. The
+// answer carries the members in force: see settled.go.
+//
+// A refused vote carries the last entry that this node knows to be committed, applied or
+// not, for the following case. A change demotes or removes a voter; this voter is the first to hear
 // that the change is committed, and has the longest log; then others die. The members
 // that are left have the change in their logs, do not know that the change is
 // committed, count votes by the members before the change, and so need the vote of the
@@ -144,6 +150,9 @@ func (c *Coder) Leaves(m *pb.Message) {
 			if term, err := c.log.Term(k); err == nil {
 				m.LogTerm, m.Index = &term, &k
 			}
+		}
+		if to != c.id {
+			m.Context = c.membersInForce()
 		}
 	case pb.MsgApp:
 		if ents := m.GetEntries(); len(ents) > 0 {

@@ -110,6 +110,9 @@ func (e *Electorate) Apply(cc *pb.ConfChangeV2, last uint64) (before tracker.Pro
 	}
 	e.members.Config, e.members.Progress = cfg, progress
 	n := e.handed(cc)
+	if e.since = last; n > 0 {
+		e.since = e.pending[n-1]
+	}
 	e.pending = e.pending[n:]
 	e.derive()
 	return before, nil
@@ -154,23 +157,45 @@ func (e *Electorate) Restored(cs *pb.ConfState, last uint64) (Members, error) {
 	return Members{config: cfg, progress: progress}, cs.Equivalent(t.ConfState())
 }
 
-// Take puts restored members into force. No change in the log is pending: a snapshot has
-// taken the log's place, or the log was not looked at yet.
-func (e *Electorate) Take(m Members) {
+// Take puts restored members into force, for a state that holds the log up to index at most. No
+// change in the log is pending: a snapshot has taken the log's place, or the log was not looked
+// at yet.
+func (e *Electorate) Take(m Members, index uint64) {
 	e.members.Config, e.members.Progress = m.config, m.progress
-	e.pending = nil
+	e.pending, e.since = nil, index
 	e.derive()
+}
+
+// Learn takes the members that another node has in force at an index, if the log here has the
+// same entry there and the host has not applied a change up to there. It reports whether
+// others count than before.
+func (e *Electorate) Learn(m Members, index uint64) bool {
+	if first := e.FirstPending(); !e.rules.Foresees || first == 0 || first > index || index <= e.learnedAt {
+		return false
+	}
+	e.learned, e.learnedAt = m, index
+	return e.derive()
 }
 
 // derive computes who comes, and returns true.
 func (e *Electorate) derive() bool {
 	e.coming, e.everybody, e.newest = nil, nil, nil
+	if first := e.FirstPending(); first == 0 || first > e.learnedAt {
+		e.learned, e.learnedAt = Members{}, 0
+	}
 	if len(e.pending) == 0 || !e.rules.Foresees {
 		return true
 	}
 	t := tracker.MakeProgressTracker(1, 0)
 	t.Config, t.Progress = e.members.Clone(), cloneProgress(e.members.Progress)
-	for _, index := range e.pending {
+	later := e.pending
+	if e.learnedAt > 0 {
+		t.Config, t.Progress = e.learned.config.Clone(), cloneProgress(e.learned.progress)
+		n, _ := slices.BinarySearch(later, e.learnedAt+1)
+		later, e.newest = later[n:], t.Config.Voters.IDs()
+		e.everybody = slices.Sorted(maps.Keys(t.Progress))
+	}
+	for _, index := range later {
 		ent, err := e.log.Entry(index)
 		if err != nil {
 			return true
@@ -189,7 +214,7 @@ func (e *Electorate) derive() bool {
 			continue
 		}
 		t.Config, t.Progress, e.newest = cfg, progress, cfg.Voters.IDs()
-		if len(e.pending) < 2 {
+		if len(later) < 2 {
 			return true
 		}
 		for _, v := range cfg.Voters {
@@ -208,7 +233,7 @@ func (e *Electorate) Follow(leader, next uint64) {
 	t := &e.members
 	for _, id := range e.everybody {
 		if t.Progress[id] == nil {
-			voter := slices.ContainsFunc(e.coming, func(v quorum.MajorityConfig) bool { _, ok := v[id]; return ok })
+			voter := slices.ContainsFunc(e.Sets(), func(v quorum.MajorityConfig) bool { _, ok := v[id]; return ok })
 			pr := e.NewProgress(next, !voter)
 			t.Progress[id] = &pr
 		}

@@ -50,6 +50,20 @@
 //	              member whose adoption never comes, and no write commits.
 //	HoldsChange   May a snapshot be restored? Not while the host holds a change, which
 //	              would come on top of the snapshot's members.
+//	Settled       Which members may others learn from this node (see below)? Those in
+//	              force, with an index at which the log leads to them. With an earlier
+//	              index the learner would count by members that its log does not lead to.
+//
+// # Members learned from others
+//
+// A node that lacks a payload below a change can never apply the change, if the other members
+// have compacted the payload. Its pending changes go on counting, and if it has the longest log,
+// it needs votes of members that have left. So members tell each other, in answers to votes,
+// which members they have in force, and the entry at which they have them. The log up to an
+// entry leads every node to the same members. A node that has the very entry therefore counts
+// as if it had applied its log up to there: the members learned take the place of those in
+// force, and of the changes up to the entry, in every question about who must agree and who
+// takes part. What the host has put into force, and what may follow in the log, stays.
 package electorate
 
 import (
@@ -104,6 +118,15 @@ type Electorate struct {
 	everybody []uint64
 	// newest is the voters after the last pending change; nil if there is none.
 	newest map[uint64]struct{}
+
+	// since is the index of the last change that is in force, or a later one.
+	since uint64
+	// learned is members that others have in force at learnedAt, an index not applied here; see
+	// Learn. learnedAt is 0 without any.
+	//
+	// Invariant: the first pending change stands at or before learnedAt, which is committed.
+	learned   Members
+	learnedAt uint64
 }
 
 // New returns the electorate of a node without members. A leader's window to each
@@ -118,11 +141,30 @@ func New(maxInflight int, maxInflightBytes uint64, log Log, rules Rules) *Electo
 // Config is the configuration in force. Nobody may change it, or decide by it.
 func (e *Electorate) Config() tracker.Config { return e.members.Config }
 
+// counts is the configuration by which this node counts: the one in force, or the one learned.
+func (e *Electorate) counts() *tracker.Config {
+	if e.learnedAt > 0 {
+		return &e.learned.config
+	}
+	return &e.members.Config
+}
+
 // ConfState is the same for a snapshot.
 func (e *Electorate) ConfState() *pb.ConfState { return e.members.ConfState() }
 
+// Settled returns the configuration in force, and the highest index, at most applied, at which
+// the log leads to it. It says false if there is none.
+func (e *Electorate) Settled(applied uint64) (cs *pb.ConfState, index uint64, ok bool) {
+	index = e.InForceTo(applied)
+	return e.ConfState(), index, e.rules.Foresees && index >= e.since
+}
+
+// LearnedAt is the index at which this node has its members from others, 0 if it counts by those
+// in force.
+func (e *Electorate) LearnedAt() uint64 { return e.learnedAt }
+
 // IsVoter reports whether a node is a voter in force, of either half.
-func (e *Electorate) IsVoter(id uint64) bool { return isVoter(e.members.Config, id) }
+func (e *Electorate) IsVoter(id uint64) bool { return isVoter(*e.counts(), id) }
 
 // Tracks reports whether changes in the log are followed.
 func (e *Electorate) Tracks() bool { return e.rules.Tracks }
@@ -136,11 +178,11 @@ func (e *Electorate) IsJoint() bool { return len(e.members.Voters[1]) > 0 }
 
 // Smallest is the number of voters of the smaller half: it bounds the level of units.
 func (e *Electorate) Smallest() int {
-	n := len(e.members.Voters[0])
-	if e.IsJoint() {
-		n = min(n, len(e.members.Voters[1]))
+	v := e.counts().Voters
+	if len(v[1]) == 0 {
+		return len(v[0])
 	}
-	return n
+	return min(len(v[0]), len(v[1]))
 }
 
 // Questions about who must agree.
@@ -148,26 +190,27 @@ func (e *Electorate) Smallest() int {
 // Sets are the sets of voters of each of which a majority must agree: to a vote, a
 // commit, a read, a lease. An empty set agrees to everything. Nobody may change them.
 func (e *Electorate) Sets() []quorum.MajorityConfig {
-	inForce := e.members.Voters[:]
+	now := e.counts().Voters[:]
 	if len(e.coming) == 0 {
-		return inForce
+		return now
 	}
-	return append(slices.Clone(inForce), e.coming...)
+	return append(slices.Clone(now), e.coming...)
 }
 
-// Torn reports whether Sets has sets of configurations that are not in force.
+// Torn reports whether Sets has sets of pending changes.
 func (e *Electorate) Torn() bool { return len(e.coming) > 0 }
 
 // Coming are the sets that are not in force.
-func (e *Electorate) Coming() []quorum.MajorityConfig { return e.coming }
+func (e *Electorate) Coming() []quorum.MajorityConfig {
+	if e.learnedAt > 0 {
+		return e.Sets()
+	}
+	return e.coming
+}
 
 // Voters are the members of Sets, in order of id.
-func (e *Electorate) Voters() []uint64 {
-	ids := e.members.VoterNodes()
-	if len(e.coming) == 0 {
-		return ids
-	}
-	for _, v := range e.coming {
+func (e *Electorate) Voters() (ids []uint64) {
+	for _, v := range e.Sets() {
 		ids = append(ids, v.Slice()...)
 	}
 	return ascending(ids)
@@ -175,8 +218,8 @@ func (e *Electorate) Voters() []uint64 {
 
 // Tally counts votes.
 func (e *Electorate) Tally(votes map[uint64]bool) quorum.VoteResult {
-	result := e.members.Voters.VoteResult(votes)
-	for _, v := range e.coming {
+	result := quorum.VoteWon
+	for _, v := range e.Sets() {
 		switch vr := v.VoteResult(votes); {
 		case vr == quorum.VoteLost || result == quorum.VoteLost:
 			result = quorum.VoteLost
@@ -188,29 +231,20 @@ func (e *Electorate) Tally(votes map[uint64]bool) quorum.VoteResult {
 }
 
 // Committable returns the highest index acknowledged by a majority of each set.
-func (e *Electorate) Committable() uint64 {
-	k := e.members.Committed()
-	for _, v := range e.coming {
-		k = min(k, uint64(v.CommittedIndex(acks(e.members.Progress))))
-	}
-	return k
-}
+func (e *Electorate) Committable() uint64 { return e.Confirmed(acks(e.members.Progress)) }
 
 // Confirmed returns the highest number said by a majority of each set.
 func (e *Electorate) Confirmed(said quorum.AckedIndexer) uint64 {
-	k := uint64(e.members.Voters.CommittedIndex(said))
+	k := e.counts().Voters.CommittedIndex(said)
 	for _, v := range e.coming {
-		k = min(k, uint64(v.CommittedIndex(said)))
+		k = min(k, v.CommittedIndex(said))
 	}
-	return k
+	return uint64(k)
 }
 
 // Active reports whether a majority of each set was heard from since the last check of
 // the quorum.
 func (e *Electorate) Active() bool {
-	if len(e.coming) == 0 {
-		return e.members.QuorumActive()
-	}
 	heard := make(map[uint64]bool, len(e.members.Progress))
 	for id, pr := range e.members.Progress {
 		heard[id] = pr.RecentActive
@@ -218,15 +252,15 @@ func (e *Electorate) Active() bool {
 	return e.Tally(heard) == quorum.VoteWon
 }
 
-// IsAlone reports whether a node is a majority of each set by itself, and all of the
-// configuration in force. A removed or demoted leader is not alone: the remaining voter may
-// have won a later term.
+// IsAlone reports whether a node is each set by itself. A removed or demoted leader is not
+// alone: the remaining voter may have won a later term.
 func (e *Electorate) IsAlone(id uint64) bool {
 	others := func(v quorum.MajorityConfig) bool {
 		_, in := v[id]
 		return len(v) > 1 || len(v) == 1 && !in
 	}
-	return e.members.IsSingleton() && !slices.ContainsFunc(e.Sets(), others)
+	v := e.counts().Voters
+	return len(v[0]) == 1 && len(v[1]) == 0 && !slices.ContainsFunc(e.Sets(), others)
 }
 
 // MayWin reports whether a node may lead: a voter in force or, if early holds, a member
@@ -236,8 +270,12 @@ func (e *Electorate) MayWin(id uint64, early bool) bool {
 	if pr == nil {
 		return false
 	}
+	votes := !pr.IsLearner
+	if e.learnedAt > 0 {
+		votes = e.IsVoter(id)
+	}
 	_, comes := e.newest[id]
-	return !pr.IsLearner || comes && early
+	return votes || comes && early
 }
 
 // Questions about who takes part.

@@ -44,6 +44,9 @@ func (n *node) HandedOut() uint64 { return n.handed }
 //	report to=N    and says that they are applied
 //	apply v4 ...   ApplyConfChange; "none" refuses, as etcd does
 //	restore voters=(1 2) [learners=(..)]  a snapshot takes the place of the log
+//	learn at=N voters=(1 2) [outgoing=(..)] [learners=(..)]  another has these members in force at N
+//	settled to=N   what this node tells others, if it has applied its log up to N
+//	coming         the sets by which leases count beside those in force
 //	follow by=N    a leader follows whom it has to
 //	vote yes=(..) [no=(..)], acks a=(id/index ..), heard from=(..)
 func TestQuestions(t *testing.T) {
@@ -62,13 +65,19 @@ func TestQuestions(t *testing.T) {
 func start(t *testing.T, d *datadriven.TestData) *node {
 	n := &node{log: map[uint64]*pb.Entry{}, last: 1, handed: 1}
 	n.Electorate = New(8, 0, n, Rules{Tracks: !d.HasArg("plain"), Foresees: !d.HasArg("plain") && !d.HasArg("leases"), AppliedFirst: d.HasArg("first")})
-	cs := &pb.ConfState{Voters: ids(t, d, "voters"), VotersOutgoing: ids(t, d, "outgoing"), Learners: ids(t, d, "learners"), AutoLeave: new(d.HasArg("autoleave"))}
-	m, err := n.Restored(cs, 1)
+	m, err := n.members(t, d)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
-	n.Take(m)
+	n.Take(m, n.last)
 	return n
+}
+
+// members are those of a line.
+func (n *node) members(t *testing.T, d *datadriven.TestData) (Members, error) {
+	return n.Restored(&pb.ConfState{
+		Voters: ids(t, d, "voters"), VotersOutgoing: ids(t, d, "outgoing"), Learners: ids(t, d, "learners"), AutoLeave: new(d.HasArg("autoleave")),
+	}, n.last)
 }
 
 func (n *node) do(t *testing.T, d *datadriven.TestData) string {
@@ -96,12 +105,28 @@ func (n *node) do(t *testing.T, d *datadriven.TestData) string {
 			return fmt.Sprintln(err)
 		}
 	case "restore":
-		m, err := n.Restored(&pb.ConfState{Voters: ids(t, d, "voters"), Learners: ids(t, d, "learners")}, n.last)
+		m, err := n.members(t, d)
 		if err != nil {
 			return fmt.Sprintln(err)
 		}
 		n.handed = n.last
-		n.Take(m)
+		n.Take(m, n.last)
+	case "learn":
+		m, err := n.members(t, d)
+		if err != nil {
+			return fmt.Sprintln(err)
+		}
+		if !n.Learn(m, number(t, d, "at")) {
+			return "nothing new\n"
+		}
+	case "coming":
+		return fmt.Sprintln(n.Coming())
+	case "settled":
+		cs, index, ok := n.Settled(number(t, d, "to"))
+		if !ok {
+			return "nothing\n"
+		}
+		return fmt.Sprintf("voters %v, outgoing %v, learners %v at %d\n", cs.GetVoters(), cs.GetVotersOutgoing(), cs.GetLearners(), index)
 	case "follow":
 		n.Follow(number(t, d, "by"), n.last+1)
 		return fmt.Sprintln("followed:", slices.Sorted(maps.Keys(n.All())))

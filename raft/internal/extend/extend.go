@@ -87,6 +87,7 @@ type Electorate interface {
 	Expects(id uint64) bool
 	Brings() []uint64
 	Heirs() (ids []uint64, since uint64)
+	Settled(applied uint64) (cs *pb.ConfState, index uint64, ok bool)
 	MayFollow() error
 	FirstPending() uint64
 	InForceTo(applied uint64) uint64
@@ -155,7 +156,9 @@ type Effect struct {
 	ID  ecraft.ID
 	Msg *pb.Message
 	Ent *pb.Entry
-	Err error
+	// Members are those at ID.
+	Members *pb.ConfState
+	Err     error
 }
 
 // Do is the kind of an Effect.
@@ -174,6 +177,7 @@ const (
 	Snapshot           // To is sent a snapshot
 	HandOver           // leadership is handed to To
 	Continue           // a transfer goes on, if the transferee is ready by now
+	Learn              // another node has Members in force, and has applied its log up to ID
 	Commit             // the log is committed up to ID, if the log has that entry
 	Refuse             // the change that waits is refused: an empty entry takes its place
 	Retry              // the change that waits is appended, if it may be by now
