@@ -275,16 +275,23 @@ func (f *faults) sideOf(n *node, with, without []uint64) (side uint) {
 
 // countingSets returns the sets of voters whose majorities a node needs by what stands
 // in its log and is not in force: those in force and, if the node codes and more than one
-// change waits, those after each change.
+// change waits, those after each change. In place of the members in force stand those that a
+// node has learned from others, if it has.
 func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
 	count := sets(conf)
 	p, ok := n.proc.(*coreProcess)
 	if !ok || s.plan.coded == nil || n.uncoded {
 		return count
 	}
-	coming := 0
+	from, coming := p.inForce, 0
+	if at := p.rn.CodingStatus().MembersAt; at > 0 {
+		from, conf = at, s.check.confAt(at)
+		count = sets(conf)
+		s.joints.Learned++
+	}
+	now := count
 	for _, e := range n.disk.live.entries {
-		if e.GetType() == pb.EntryNormal || e.GetIndex() <= p.inForce {
+		if e.GetType() == pb.EntryNormal || e.GetIndex() <= from {
 			continue
 		}
 		cc, err := decodeChange(e)
@@ -298,7 +305,7 @@ func (s *sim) countingSets(n *node, conf *pb.ConfState) [][]uint64 {
 		}
 	}
 	if coming < 2 {
-		return sets(p.conf)
+		return now
 	}
 	return count
 }

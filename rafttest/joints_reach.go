@@ -43,7 +43,7 @@ type JointReach struct {
 type JointCounts struct {
 	Runs, OnlyCoding, OnlyLeases, UpstreamRuns uint64
 	Reported, LateApplies, Torn, OldRestarts   uint64
-	LeaseReads, WideCommits, Marooned          uint64
+	LeaseReads, WideCommits, Marooned, Learned uint64
 }
 
 // Add adds the counts of another run.

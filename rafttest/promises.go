@@ -155,6 +155,17 @@ func (c *checker) newestConf() confAt {
 	return c.confs[len(c.confs)-1]
 }
 
+// confAt returns the members to which the log up to an index leads, at nodes that have applied it.
+func (c *checker) confAt(index uint64) *pb.ConfState {
+	conf := c.s.foundingConf()
+	for _, at := range c.confs {
+		if at.index <= index {
+			conf = at.conf
+		}
+	}
+	return conf
+}
+
 // fate is the outcome of a sending of a command.
 type fate struct{ refused, applied bool }
 

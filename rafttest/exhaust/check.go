@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weftraft/weft/ecraft"
 	"github.com/weftraft/weft/leases"
@@ -188,10 +189,24 @@ func (w *world) candidacies() (list []candidacy) {
 		if n.runs == nil {
 			n.runs = n.candidacies()
 		}
-		for _, c := range n.runs {
+		for _, c := range slices.Concat(n.runs, w.learned(n)) {
 			if w.electable(c) {
 				list = append(list, c)
 			}
+		}
+	}
+	return list
+}
+
+// learned returns the ways in which a node may campaign under a configuration that another has
+// in force, at an entry that the node has and cannot apply.
+func (w *world) learned(n *state) (list []candidacy) {
+	for _, m := range w.nodes {
+		if m == nil || !m.up || !n.up || m.applied <= n.applied || m.applied > n.disk.last() || proto.Equal(m.conf, n.conf) {
+			continue
+		}
+		if n.disk.termAt(m.applied) == m.disk.termAt(m.applied) && slices.Contains(slices.Concat(m.conf.GetVoters(), m.conf.GetVotersOutgoing()), uint64(n.node+1)) {
+			list = append(list, candidacy{n.node, n.disk.needs(m.applied, m.conf)})
 		}
 	}
 	return list

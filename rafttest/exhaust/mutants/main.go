@@ -47,7 +47,7 @@ var table = []bug{
 	{"a reported change counts as in force", "raft/internal/electorate/changes.go",
 		[2]string{"return e.rules.AppliedFirst && e.end(", "return e.end("}},
 	{"the configurations in the log do not count", "raft/internal/electorate/changes.go",
-		[2]string{"if len(e.pending) < 2 {\n\t\t\treturn true", "if len(e.pending) < 9 {\n\t\t\treturn true"}},
+		[2]string{"if len(later) < 2 {\n\t\t\treturn true", "if len(later) < 9 {\n\t\t\treturn true"}},
 }
 
 var found = regexp.MustCompile(`InAnyScenario/(\S+) \((?s:.*?)VIOLATION (.*)`)

@@ -11,7 +11,7 @@ var table = []bug{
 	{"election", "a candidate does not record its own vote", "candidate.go", "		r.vote = r.id\n", ""},
 	{"election", "campaigns despite unapplied configuration changes", "candidate.go", "case r.log.anyUnappliedConfChange() && !r.extension.MayCampaign():", "case false:"},
 	{"election", "campaigns with a snapshot to apply", "raft.go", "return r.log.tail.snapshot == nil && (", "return ("},
-	{"election", "learners campaign", "internal/electorate/electorate.go", "return !pr.IsLearner || comes", "return pr != nil || comes"},
+	{"election", "learners campaign", "internal/electorate/electorate.go", "votes := !pr.IsLearner", "votes := pr != nil"},
 	{"election", "the first campaign vote can be changed by a second answer", "candidate.go", "_, again := c.votes[from]; !again", "_, again := c.votes[from]; !again || again"},
 	{"election", "a pre-candidate keeps its leader", "candidate.go", "votes: map[uint64]bool{}}, None)\n	} else", "votes: map[uint64]bool{}}, r.lead)\n	} else"},
 	{"election", "a new role keeps counting the old one's ticks", "raft.go", "	r.quietTicks = 0\n	r.patience", "	r.patience"},
