@@ -94,7 +94,7 @@ func TestBadCommandLines(t *testing.T) {
 			[]string{
 				"--id: 0, want 1 or more", "--cluster: 0, want 1 or more", "--peers: none", "--data: none",
 				`--core: "x", want weft or upstream`, "--tick: 0s, want 1ms to 10s", "--heartbeat-ticks: 0, want 1 or more",
-				"--election-ticks: 0, want more than --heartbeat-ticks (0)", `--log-format: "x", want text or json`, `--log-level: "x"`,
+				"--election-ticks: 0, want more than --heartbeat-ticks (0)", `--log-format: "x", want console or json`, `--log-level: "x"`,
 				"--retain-bytes: 0, want 1 or more", "--flush-interval: 0s, want more than 0",
 			},
 		},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/node"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/raft"
@@ -98,8 +98,8 @@ func newServe() *cobra.Command {
 	flags.DurationVar(&f.cfg.FlushInterval, "flush-interval", node.DefaultFlushInterval, "how often an idle node makes its state durable, more than 0")
 	flags.DurationVar(&f.cfg.BalanceInterval, "balance-interval", node.DefaultBalanceInterval, "how often a node with several groups hands over some if it leads too many (0: never)")
 	flags.StringVar(&f.cfg.StuckDisk, "stuck-disk", "", "a file, for experiments: while it exists, what this node writes to --data waits, as on a disk that is stuck (default: none)")
-	flags.StringVar(&f.logFormat, "log-format", "text", "of the log on standard error: text or json")
-	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&f.logFormat, "log-format", logs.Console, "of the log on standard error: console or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; kvdemo log-level changes it while the node runs")
 	flags.BoolVar(&f.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends: for a parent process")
 	flags.BoolVar(&f.orders, "orders", false, "stop when standard input ends, and take orders from its lines: for the demo")
 	_ = flags.MarkHidden("orders") // there is such a flag
@@ -147,19 +147,9 @@ func (f *serveFlags) config(errOut io.Writer) (node.Config, error) {
 		cfg.RespPassword, err = readPassword(f.passwordFile)
 		errs = append(errs, err)
 	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		errs = append(errs, fmt.Errorf("--log-level: %q, want debug, info, warn or error", f.logLevel))
-	}
-	opts := &slog.HandlerOptions{Level: level}
-	switch f.logFormat {
-	case "text":
-		cfg.Log = slog.New(slog.NewTextHandler(errOut, opts))
-	case "json":
-		cfg.Log = slog.New(slog.NewJSONHandler(errOut, opts))
-	default:
-		errs = append(errs, fmt.Errorf("--log-format: %q, want text or json", f.logFormat))
-	}
+	log, level, err := logs.New(errOut, f.logFormat, f.logLevel)
+	errs = append(errs, err)
+	cfg.Log, cfg.LogLevel = log, level
 	if err := cfg.Validate(); err != nil {
 		errs = append(errs, err)
 	}

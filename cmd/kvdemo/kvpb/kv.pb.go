@@ -3281,6 +3281,94 @@ func (x *SnapshotResponse) GetLogBytes() uint64 {
 	return 0
 }
 
+type SetLogLevelRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         string                 `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"` // debug, info, warn or error; empty: as it is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelRequest) Reset() {
+	*x = SetLogLevelRequest{}
+	mi := &file_kvpb_kv_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelRequest) ProtoMessage() {}
+
+func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kvpb_kv_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *SetLogLevelRequest) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+type SetLogLevelResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         string                 `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"` // as it is now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelResponse) Reset() {
+	*x = SetLogLevelResponse{}
+	mi := &file_kvpb_kv_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelResponse) ProtoMessage() {}
+
+func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kvpb_kv_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *SetLogLevelResponse) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
 type BackupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3289,7 +3377,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_kvpb_kv_proto_msgTypes[44]
+	mi := &file_kvpb_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +3389,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[44]
+	mi := &file_kvpb_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +3402,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_kvpb_kv_proto_rawDescGZIP(), []int{44}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{46}
 }
 
 // BackupChunk is a piece of a backup. The first has only positions; then come the keys
@@ -3334,7 +3422,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_kvpb_kv_proto_msgTypes[45]
+	mi := &file_kvpb_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3434,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[45]
+	mi := &file_kvpb_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3447,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_kvpb_kv_proto_rawDescGZIP(), []int{45}
+	return file_kvpb_kv_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BackupChunk) GetPositions() []*Position {
@@ -3424,7 +3512,7 @@ type TxnResponse_Result struct {
 
 func (x *TxnResponse_Result) Reset() {
 	*x = TxnResponse_Result{}
-	mi := &file_kvpb_kv_proto_msgTypes[46]
+	mi := &file_kvpb_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3524,7 @@ func (x *TxnResponse_Result) String() string {
 func (*TxnResponse_Result) ProtoMessage() {}
 
 func (x *TxnResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[46]
+	mi := &file_kvpb_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3501,7 +3589,7 @@ type WatchResponse_Event struct {
 
 func (x *WatchResponse_Event) Reset() {
 	*x = WatchResponse_Event{}
-	mi := &file_kvpb_kv_proto_msgTypes[47]
+	mi := &file_kvpb_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3513,7 +3601,7 @@ func (x *WatchResponse_Event) String() string {
 func (*WatchResponse_Event) ProtoMessage() {}
 
 func (x *WatchResponse_Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[47]
+	mi := &file_kvpb_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3670,7 @@ type ListResponse_Item struct {
 
 func (x *ListResponse_Item) Reset() {
 	*x = ListResponse_Item{}
-	mi := &file_kvpb_kv_proto_msgTypes[48]
+	mi := &file_kvpb_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3682,7 @@ func (x *ListResponse_Item) String() string {
 func (*ListResponse_Item) ProtoMessage() {}
 
 func (x *ListResponse_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[48]
+	mi := &file_kvpb_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3643,7 +3731,7 @@ type StatusResponse_Link struct {
 
 func (x *StatusResponse_Link) Reset() {
 	*x = StatusResponse_Link{}
-	mi := &file_kvpb_kv_proto_msgTypes[49]
+	mi := &file_kvpb_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3743,7 @@ func (x *StatusResponse_Link) String() string {
 func (*StatusResponse_Link) ProtoMessage() {}
 
 func (x *StatusResponse_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[49]
+	mi := &file_kvpb_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3790,7 @@ type StatusResponse_Member struct {
 
 func (x *StatusResponse_Member) Reset() {
 	*x = StatusResponse_Member{}
-	mi := &file_kvpb_kv_proto_msgTypes[50]
+	mi := &file_kvpb_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +3802,7 @@ func (x *StatusResponse_Member) String() string {
 func (*StatusResponse_Member) ProtoMessage() {}
 
 func (x *StatusResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[50]
+	mi := &file_kvpb_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3766,7 +3854,7 @@ type StatusResponse_Group struct {
 
 func (x *StatusResponse_Group) Reset() {
 	*x = StatusResponse_Group{}
-	mi := &file_kvpb_kv_proto_msgTypes[51]
+	mi := &file_kvpb_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +3866,7 @@ func (x *StatusResponse_Group) String() string {
 func (*StatusResponse_Group) ProtoMessage() {}
 
 func (x *StatusResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[51]
+	mi := &file_kvpb_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3893,7 +3981,7 @@ type StatusResponse_Reads struct {
 
 func (x *StatusResponse_Reads) Reset() {
 	*x = StatusResponse_Reads{}
-	mi := &file_kvpb_kv_proto_msgTypes[52]
+	mi := &file_kvpb_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +3993,7 @@ func (x *StatusResponse_Reads) String() string {
 func (*StatusResponse_Reads) ProtoMessage() {}
 
 func (x *StatusResponse_Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[52]
+	mi := &file_kvpb_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4071,7 @@ type StatusResponse_Leases struct {
 
 func (x *StatusResponse_Leases) Reset() {
 	*x = StatusResponse_Leases{}
-	mi := &file_kvpb_kv_proto_msgTypes[53]
+	mi := &file_kvpb_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3995,7 +4083,7 @@ func (x *StatusResponse_Leases) String() string {
 func (*StatusResponse_Leases) ProtoMessage() {}
 
 func (x *StatusResponse_Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[53]
+	mi := &file_kvpb_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4130,7 +4218,7 @@ type StatusResponse_Tuner struct {
 
 func (x *StatusResponse_Tuner) Reset() {
 	*x = StatusResponse_Tuner{}
-	mi := &file_kvpb_kv_proto_msgTypes[54]
+	mi := &file_kvpb_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4142,7 +4230,7 @@ func (x *StatusResponse_Tuner) String() string {
 func (*StatusResponse_Tuner) ProtoMessage() {}
 
 func (x *StatusResponse_Tuner) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[54]
+	mi := &file_kvpb_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4282,7 @@ type StatusResponse_Choice struct {
 
 func (x *StatusResponse_Choice) Reset() {
 	*x = StatusResponse_Choice{}
-	mi := &file_kvpb_kv_proto_msgTypes[55]
+	mi := &file_kvpb_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4206,7 +4294,7 @@ func (x *StatusResponse_Choice) String() string {
 func (*StatusResponse_Choice) ProtoMessage() {}
 
 func (x *StatusResponse_Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[55]
+	mi := &file_kvpb_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4275,7 +4363,7 @@ type StatusResponse_ReadsAt struct {
 
 func (x *StatusResponse_ReadsAt) Reset() {
 	*x = StatusResponse_ReadsAt{}
-	mi := &file_kvpb_kv_proto_msgTypes[56]
+	mi := &file_kvpb_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4375,7 @@ func (x *StatusResponse_ReadsAt) String() string {
 func (*StatusResponse_ReadsAt) ProtoMessage() {}
 
 func (x *StatusResponse_ReadsAt) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[56]
+	mi := &file_kvpb_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4426,7 @@ type StatusResponse_Coding struct {
 
 func (x *StatusResponse_Coding) Reset() {
 	*x = StatusResponse_Coding{}
-	mi := &file_kvpb_kv_proto_msgTypes[57]
+	mi := &file_kvpb_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4438,7 @@ func (x *StatusResponse_Coding) String() string {
 func (*StatusResponse_Coding) ProtoMessage() {}
 
 func (x *StatusResponse_Coding) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[57]
+	mi := &file_kvpb_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4459,7 +4547,7 @@ type StatusResponse_CodedEntry struct {
 
 func (x *StatusResponse_CodedEntry) Reset() {
 	*x = StatusResponse_CodedEntry{}
-	mi := &file_kvpb_kv_proto_msgTypes[58]
+	mi := &file_kvpb_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4559,7 @@ func (x *StatusResponse_CodedEntry) String() string {
 func (*StatusResponse_CodedEntry) ProtoMessage() {}
 
 func (x *StatusResponse_CodedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[58]
+	mi := &file_kvpb_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4559,7 +4647,7 @@ type MembersResponse_Member struct {
 
 func (x *MembersResponse_Member) Reset() {
 	*x = MembersResponse_Member{}
-	mi := &file_kvpb_kv_proto_msgTypes[60]
+	mi := &file_kvpb_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4571,7 +4659,7 @@ func (x *MembersResponse_Member) String() string {
 func (*MembersResponse_Member) ProtoMessage() {}
 
 func (x *MembersResponse_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[60]
+	mi := &file_kvpb_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +4735,7 @@ type SnapshotResponse_Group struct {
 
 func (x *SnapshotResponse_Group) Reset() {
 	*x = SnapshotResponse_Group{}
-	mi := &file_kvpb_kv_proto_msgTypes[61]
+	mi := &file_kvpb_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4659,7 +4747,7 @@ func (x *SnapshotResponse_Group) String() string {
 func (*SnapshotResponse_Group) ProtoMessage() {}
 
 func (x *SnapshotResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_kvpb_kv_proto_msgTypes[61]
+	mi := &file_kvpb_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5071,7 +5159,11 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\adurable\x18\x02 \x01(\x04R\adurable\x12\x1f\n" +
 	"\vfirst_index\x18\x03 \x01(\x04R\n" +
-	"firstIndex\"\x0f\n" +
+	"firstIndex\"*\n" +
+	"\x12SetLogLevelRequest\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\"+\n" +
+	"\x13SetLogLevelResponse\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\"\x0f\n" +
 	"\rBackupRequest\"\xce\x01\n" +
 	"\vBackupChunk\x126\n" +
 	"\tpositions\x18\x01 \x03(\v2\x18.weft.kvdemo.v1.PositionR\tpositions\x12\x18\n" +
@@ -5098,7 +5190,7 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x03Txn\x12\x1a.weft.kvdemo.v1.TxnRequest\x1a\x1b.weft.kvdemo.v1.TxnResponse\x12F\n" +
 	"\x05Watch\x12\x1c.weft.kvdemo.v1.WatchRequest\x1a\x1d.weft.kvdemo.v1.WatchResponse0\x01\x12V\n" +
 	"\vOpenSession\x12\".weft.kvdemo.v1.OpenSessionRequest\x1a#.weft.kvdemo.v1.OpenSessionResponse\x12G\n" +
-	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xa5\a\n" +
+	"\x06Status\x12\x1d.weft.kvdemo.v1.StatusRequest\x1a\x1e.weft.kvdemo.v1.StatusResponse2\xfd\a\n" +
 	"\x05Admin\x12J\n" +
 	"\aMembers\x12\x1e.weft.kvdemo.v1.MembersRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12N\n" +
 	"\tAddMember\x12 .weft.kvdemo.v1.AddMemberRequest\x1a\x1f.weft.kvdemo.v1.MembersResponse\x12V\n" +
@@ -5109,7 +5201,8 @@ const file_kvpb_kv_proto_rawDesc = "" +
 	"\x10UnnameResponders\x12'.weft.kvdemo.v1.UnnameRespondersRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12W\n" +
 	"\fRetireLeases\x12#.weft.kvdemo.v1.RetireLeasesRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12U\n" +
 	"\vSwitchTuner\x12\".weft.kvdemo.v1.SwitchTunerRequest\x1a\".weft.kvdemo.v1.RespondersResponse\x12M\n" +
-	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponse\x12F\n" +
+	"\bSnapshot\x12\x1f.weft.kvdemo.v1.SnapshotRequest\x1a .weft.kvdemo.v1.SnapshotResponse\x12V\n" +
+	"\vSetLogLevel\x12\".weft.kvdemo.v1.SetLogLevelRequest\x1a#.weft.kvdemo.v1.SetLogLevelResponse\x12F\n" +
 	"\x06Backup\x12\x1d.weft.kvdemo.v1.BackupRequest\x1a\x1b.weft.kvdemo.v1.BackupChunk0\x01B*Z(github.com/weftraft/weft/cmd/kvdemo/kvpbb\x06proto3"
 
 var (
@@ -5125,7 +5218,7 @@ func file_kvpb_kv_proto_rawDescGZIP() []byte {
 }
 
 var file_kvpb_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_kvpb_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_kvpb_kv_proto_goTypes = []any{
 	(TunerMode)(0),                    // 0: weft.kvdemo.v1.TunerMode
 	(Outcome_Verdict)(0),              // 1: weft.kvdemo.v1.Outcome.Verdict
@@ -5178,24 +5271,26 @@ var file_kvpb_kv_proto_goTypes = []any{
 	(*RespondersResponse)(nil),        // 48: weft.kvdemo.v1.RespondersResponse
 	(*SnapshotRequest)(nil),           // 49: weft.kvdemo.v1.SnapshotRequest
 	(*SnapshotResponse)(nil),          // 50: weft.kvdemo.v1.SnapshotResponse
-	(*BackupRequest)(nil),             // 51: weft.kvdemo.v1.BackupRequest
-	(*BackupChunk)(nil),               // 52: weft.kvdemo.v1.BackupChunk
-	(*TxnResponse_Result)(nil),        // 53: weft.kvdemo.v1.TxnResponse.Result
-	(*WatchResponse_Event)(nil),       // 54: weft.kvdemo.v1.WatchResponse.Event
-	(*ListResponse_Item)(nil),         // 55: weft.kvdemo.v1.ListResponse.Item
-	(*StatusResponse_Link)(nil),       // 56: weft.kvdemo.v1.StatusResponse.Link
-	(*StatusResponse_Member)(nil),     // 57: weft.kvdemo.v1.StatusResponse.Member
-	(*StatusResponse_Group)(nil),      // 58: weft.kvdemo.v1.StatusResponse.Group
-	(*StatusResponse_Reads)(nil),      // 59: weft.kvdemo.v1.StatusResponse.Reads
-	(*StatusResponse_Leases)(nil),     // 60: weft.kvdemo.v1.StatusResponse.Leases
-	(*StatusResponse_Tuner)(nil),      // 61: weft.kvdemo.v1.StatusResponse.Tuner
-	(*StatusResponse_Choice)(nil),     // 62: weft.kvdemo.v1.StatusResponse.Choice
-	(*StatusResponse_ReadsAt)(nil),    // 63: weft.kvdemo.v1.StatusResponse.ReadsAt
-	(*StatusResponse_Coding)(nil),     // 64: weft.kvdemo.v1.StatusResponse.Coding
-	(*StatusResponse_CodedEntry)(nil), // 65: weft.kvdemo.v1.StatusResponse.CodedEntry
-	nil,                               // 66: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
-	(*MembersResponse_Member)(nil),    // 67: weft.kvdemo.v1.MembersResponse.Member
-	(*SnapshotResponse_Group)(nil),    // 68: weft.kvdemo.v1.SnapshotResponse.Group
+	(*SetLogLevelRequest)(nil),        // 51: weft.kvdemo.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),       // 52: weft.kvdemo.v1.SetLogLevelResponse
+	(*BackupRequest)(nil),             // 53: weft.kvdemo.v1.BackupRequest
+	(*BackupChunk)(nil),               // 54: weft.kvdemo.v1.BackupChunk
+	(*TxnResponse_Result)(nil),        // 55: weft.kvdemo.v1.TxnResponse.Result
+	(*WatchResponse_Event)(nil),       // 56: weft.kvdemo.v1.WatchResponse.Event
+	(*ListResponse_Item)(nil),         // 57: weft.kvdemo.v1.ListResponse.Item
+	(*StatusResponse_Link)(nil),       // 58: weft.kvdemo.v1.StatusResponse.Link
+	(*StatusResponse_Member)(nil),     // 59: weft.kvdemo.v1.StatusResponse.Member
+	(*StatusResponse_Group)(nil),      // 60: weft.kvdemo.v1.StatusResponse.Group
+	(*StatusResponse_Reads)(nil),      // 61: weft.kvdemo.v1.StatusResponse.Reads
+	(*StatusResponse_Leases)(nil),     // 62: weft.kvdemo.v1.StatusResponse.Leases
+	(*StatusResponse_Tuner)(nil),      // 63: weft.kvdemo.v1.StatusResponse.Tuner
+	(*StatusResponse_Choice)(nil),     // 64: weft.kvdemo.v1.StatusResponse.Choice
+	(*StatusResponse_ReadsAt)(nil),    // 65: weft.kvdemo.v1.StatusResponse.ReadsAt
+	(*StatusResponse_Coding)(nil),     // 66: weft.kvdemo.v1.StatusResponse.Coding
+	(*StatusResponse_CodedEntry)(nil), // 67: weft.kvdemo.v1.StatusResponse.CodedEntry
+	nil,                               // 68: weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	(*MembersResponse_Member)(nil),    // 69: weft.kvdemo.v1.MembersResponse.Member
+	(*SnapshotResponse_Group)(nil),    // 70: weft.kvdemo.v1.SnapshotResponse.Group
 }
 var file_kvpb_kv_proto_depIdxs = []int32{
 	1,  // 0: weft.kvdemo.v1.Outcome.verdict:type_name -> weft.kvdemo.v1.Outcome.Verdict
@@ -5215,42 +5310,42 @@ var file_kvpb_kv_proto_depIdxs = []int32{
 	3,  // 14: weft.kvdemo.v1.Action.kind:type_name -> weft.kvdemo.v1.Action.Kind
 	4,  // 15: weft.kvdemo.v1.Action.condition:type_name -> weft.kvdemo.v1.Action.Condition
 	21, // 16: weft.kvdemo.v1.TxnResponse.position:type_name -> weft.kvdemo.v1.Position
-	53, // 17: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
+	55, // 17: weft.kvdemo.v1.TxnResponse.results:type_name -> weft.kvdemo.v1.TxnResponse.Result
 	21, // 18: weft.kvdemo.v1.WatchRequest.after:type_name -> weft.kvdemo.v1.Position
-	54, // 19: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
+	56, // 19: weft.kvdemo.v1.WatchResponse.events:type_name -> weft.kvdemo.v1.WatchResponse.Event
 	21, // 20: weft.kvdemo.v1.WatchResponse.position:type_name -> weft.kvdemo.v1.Position
 	8,  // 21: weft.kvdemo.v1.DeleteRequest.session:type_name -> weft.kvdemo.v1.Session
 	21, // 22: weft.kvdemo.v1.DeleteResponse.position:type_name -> weft.kvdemo.v1.Position
 	8,  // 23: weft.kvdemo.v1.FinishRequest.session:type_name -> weft.kvdemo.v1.Session
 	11, // 24: weft.kvdemo.v1.ListRequest.policy:type_name -> weft.kvdemo.v1.ReadPolicy
-	55, // 25: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
+	57, // 25: weft.kvdemo.v1.ListResponse.items:type_name -> weft.kvdemo.v1.ListResponse.Item
 	21, // 26: weft.kvdemo.v1.ListResponse.positions:type_name -> weft.kvdemo.v1.Position
 	33, // 27: weft.kvdemo.v1.Assignment.span:type_name -> weft.kvdemo.v1.Span
-	57, // 28: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
-	56, // 29: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
-	58, // 30: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
-	67, // 31: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
+	59, // 28: weft.kvdemo.v1.StatusResponse.members:type_name -> weft.kvdemo.v1.StatusResponse.Member
+	58, // 29: weft.kvdemo.v1.StatusResponse.links:type_name -> weft.kvdemo.v1.StatusResponse.Link
+	60, // 30: weft.kvdemo.v1.StatusResponse.groups:type_name -> weft.kvdemo.v1.StatusResponse.Group
+	69, // 31: weft.kvdemo.v1.MembersResponse.members:type_name -> weft.kvdemo.v1.MembersResponse.Member
 	33, // 32: weft.kvdemo.v1.NameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
 	33, // 33: weft.kvdemo.v1.UnnameRespondersRequest.span:type_name -> weft.kvdemo.v1.Span
 	0,  // 34: weft.kvdemo.v1.SwitchTunerRequest.mode:type_name -> weft.kvdemo.v1.TunerMode
 	34, // 35: weft.kvdemo.v1.RespondersResponse.wanted:type_name -> weft.kvdemo.v1.Assignment
 	0,  // 36: weft.kvdemo.v1.RespondersResponse.tuner:type_name -> weft.kvdemo.v1.TunerMode
-	68, // 37: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
+	70, // 37: weft.kvdemo.v1.SnapshotResponse.groups:type_name -> weft.kvdemo.v1.SnapshotResponse.Group
 	21, // 38: weft.kvdemo.v1.BackupChunk.positions:type_name -> weft.kvdemo.v1.Position
 	5,  // 39: weft.kvdemo.v1.TxnResponse.Result.code:type_name -> weft.kvdemo.v1.TxnResponse.Result.Code
 	6,  // 40: weft.kvdemo.v1.WatchResponse.Event.kind:type_name -> weft.kvdemo.v1.WatchResponse.Event.Kind
-	64, // 41: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
-	60, // 42: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
-	59, // 43: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
+	66, // 41: weft.kvdemo.v1.StatusResponse.Group.coding:type_name -> weft.kvdemo.v1.StatusResponse.Coding
+	62, // 42: weft.kvdemo.v1.StatusResponse.Group.leases:type_name -> weft.kvdemo.v1.StatusResponse.Leases
+	61, // 43: weft.kvdemo.v1.StatusResponse.Group.reads:type_name -> weft.kvdemo.v1.StatusResponse.Reads
 	34, // 44: weft.kvdemo.v1.StatusResponse.Leases.named:type_name -> weft.kvdemo.v1.Assignment
 	34, // 45: weft.kvdemo.v1.StatusResponse.Leases.wanted:type_name -> weft.kvdemo.v1.Assignment
-	61, // 46: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
+	63, // 46: weft.kvdemo.v1.StatusResponse.Leases.tuner:type_name -> weft.kvdemo.v1.StatusResponse.Tuner
 	0,  // 47: weft.kvdemo.v1.StatusResponse.Tuner.mode:type_name -> weft.kvdemo.v1.TunerMode
-	62, // 48: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
+	64, // 48: weft.kvdemo.v1.StatusResponse.Tuner.choices:type_name -> weft.kvdemo.v1.StatusResponse.Choice
 	33, // 49: weft.kvdemo.v1.StatusResponse.Choice.span:type_name -> weft.kvdemo.v1.Span
-	63, // 50: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
-	65, // 51: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
-	66, // 52: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
+	65, // 50: weft.kvdemo.v1.StatusResponse.Choice.by:type_name -> weft.kvdemo.v1.StatusResponse.ReadsAt
+	67, // 51: weft.kvdemo.v1.StatusResponse.Coding.recent:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry
+	68, // 52: weft.kvdemo.v1.StatusResponse.CodedEntry.units:type_name -> weft.kvdemo.v1.StatusResponse.CodedEntry.UnitsEntry
 	9,  // 53: weft.kvdemo.v1.KV.Put:input_type -> weft.kvdemo.v1.PutRequest
 	13, // 54: weft.kvdemo.v1.KV.Get:input_type -> weft.kvdemo.v1.GetRequest
 	15, // 55: weft.kvdemo.v1.KV.Read:input_type -> weft.kvdemo.v1.ReadRequest
@@ -5272,31 +5367,33 @@ var file_kvpb_kv_proto_depIdxs = []int32{
 	46, // 71: weft.kvdemo.v1.Admin.RetireLeases:input_type -> weft.kvdemo.v1.RetireLeasesRequest
 	47, // 72: weft.kvdemo.v1.Admin.SwitchTuner:input_type -> weft.kvdemo.v1.SwitchTunerRequest
 	49, // 73: weft.kvdemo.v1.Admin.Snapshot:input_type -> weft.kvdemo.v1.SnapshotRequest
-	51, // 74: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
-	10, // 75: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
-	14, // 76: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
-	16, // 77: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
-	25, // 78: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
-	27, // 79: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
-	10, // 80: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
-	30, // 81: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
-	20, // 82: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
-	23, // 83: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
-	32, // 84: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
-	36, // 85: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
-	38, // 86: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 87: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 88: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
-	38, // 89: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
-	43, // 90: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
-	48, // 91: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 92: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 93: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
-	48, // 94: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
-	50, // 95: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
-	52, // 96: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
-	75, // [75:97] is the sub-list for method output_type
-	53, // [53:75] is the sub-list for method input_type
+	51, // 74: weft.kvdemo.v1.Admin.SetLogLevel:input_type -> weft.kvdemo.v1.SetLogLevelRequest
+	53, // 75: weft.kvdemo.v1.Admin.Backup:input_type -> weft.kvdemo.v1.BackupRequest
+	10, // 76: weft.kvdemo.v1.KV.Put:output_type -> weft.kvdemo.v1.PutResponse
+	14, // 77: weft.kvdemo.v1.KV.Get:output_type -> weft.kvdemo.v1.GetResponse
+	16, // 78: weft.kvdemo.v1.KV.Read:output_type -> weft.kvdemo.v1.ReadChunk
+	25, // 79: weft.kvdemo.v1.KV.Delete:output_type -> weft.kvdemo.v1.DeleteResponse
+	27, // 80: weft.kvdemo.v1.KV.PutPart:output_type -> weft.kvdemo.v1.PutPartResponse
+	10, // 81: weft.kvdemo.v1.KV.Finish:output_type -> weft.kvdemo.v1.PutResponse
+	30, // 82: weft.kvdemo.v1.KV.List:output_type -> weft.kvdemo.v1.ListResponse
+	20, // 83: weft.kvdemo.v1.KV.Txn:output_type -> weft.kvdemo.v1.TxnResponse
+	23, // 84: weft.kvdemo.v1.KV.Watch:output_type -> weft.kvdemo.v1.WatchResponse
+	32, // 85: weft.kvdemo.v1.KV.OpenSession:output_type -> weft.kvdemo.v1.OpenSessionResponse
+	36, // 86: weft.kvdemo.v1.KV.Status:output_type -> weft.kvdemo.v1.StatusResponse
+	38, // 87: weft.kvdemo.v1.Admin.Members:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 88: weft.kvdemo.v1.Admin.AddMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 89: weft.kvdemo.v1.Admin.PromoteMember:output_type -> weft.kvdemo.v1.MembersResponse
+	38, // 90: weft.kvdemo.v1.Admin.RemoveMember:output_type -> weft.kvdemo.v1.MembersResponse
+	43, // 91: weft.kvdemo.v1.Admin.Transfer:output_type -> weft.kvdemo.v1.TransferResponse
+	48, // 92: weft.kvdemo.v1.Admin.NameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 93: weft.kvdemo.v1.Admin.UnnameResponders:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 94: weft.kvdemo.v1.Admin.RetireLeases:output_type -> weft.kvdemo.v1.RespondersResponse
+	48, // 95: weft.kvdemo.v1.Admin.SwitchTuner:output_type -> weft.kvdemo.v1.RespondersResponse
+	50, // 96: weft.kvdemo.v1.Admin.Snapshot:output_type -> weft.kvdemo.v1.SnapshotResponse
+	52, // 97: weft.kvdemo.v1.Admin.SetLogLevel:output_type -> weft.kvdemo.v1.SetLogLevelResponse
+	54, // 98: weft.kvdemo.v1.Admin.Backup:output_type -> weft.kvdemo.v1.BackupChunk
+	76, // [76:99] is the sub-list for method output_type
+	53, // [53:76] is the sub-list for method input_type
 	53, // [53:53] is the sub-list for extension type_name
 	53, // [53:53] is the sub-list for extension extendee
 	0,  // [0:53] is the sub-list for field type_name
@@ -5316,14 +5413,14 @@ func file_kvpb_kv_proto_init() {
 		(*WatchRequest_Key)(nil),
 		(*WatchRequest_Prefix)(nil),
 	}
-	file_kvpb_kv_proto_msgTypes[60].OneofWrappers = []any{}
+	file_kvpb_kv_proto_msgTypes[62].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kvpb_kv_proto_rawDesc), len(file_kvpb_kv_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   62,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

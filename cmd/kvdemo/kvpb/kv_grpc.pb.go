@@ -578,6 +578,7 @@ const (
 	Admin_RetireLeases_FullMethodName     = "/weft.kvdemo.v1.Admin/RetireLeases"
 	Admin_SwitchTuner_FullMethodName      = "/weft.kvdemo.v1.Admin/SwitchTuner"
 	Admin_Snapshot_FullMethodName         = "/weft.kvdemo.v1.Admin/Snapshot"
+	Admin_SetLogLevel_FullMethodName      = "/weft.kvdemo.v1.Admin/SetLogLevel"
 	Admin_Backup_FullMethodName           = "/weft.kvdemo.v1.Admin/Backup"
 )
 
@@ -616,6 +617,8 @@ type AdminClient interface {
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotResponse, error)
+	// SetLogLevel changes the level of the log of the node that is asked, until it ends.
+	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
 	// Backup sends all keys and values, of one moment between the call and the first
 	// chunk. With several groups, writes wait for that moment.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error)
@@ -729,6 +732,16 @@ func (c *adminClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ..
 	return out, nil
 }
 
+func (c *adminClient) SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLogLevelResponse)
+	err := c.cc.Invoke(ctx, Admin_SetLogLevel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Backup_FullMethodName, cOpts...)
@@ -783,6 +796,8 @@ type AdminServer interface {
 	// Snapshot has the node that is asked make its state durable, so that its log
 	// can be shortened.
 	Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error)
+	// SetLogLevel changes the level of the log of the node that is asked, until it ends.
+	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
 	// Backup sends all keys and values, of one moment between the call and the first
 	// chunk. With several groups, writes wait for that moment.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error
@@ -825,6 +840,9 @@ func (UnimplementedAdminServer) SwitchTuner(context.Context, *SwitchTunerRequest
 }
 func (UnimplementedAdminServer) Snapshot(context.Context, *SnapshotRequest) (*SnapshotResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Snapshot not implemented")
+}
+func (UnimplementedAdminServer) SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLogLevel not implemented")
 }
 func (UnimplementedAdminServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -1030,6 +1048,24 @@ func _Admin_Snapshot_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_SetLogLevel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLogLevelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).SetLogLevel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_SetLogLevel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).SetLogLevel(ctx, req.(*SetLogLevelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1087,6 +1123,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Snapshot",
 			Handler:    _Admin_Snapshot_Handler,
+		},
+		{
+			MethodName: "SetLogLevel",
+			Handler:    _Admin_SetLogLevel_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

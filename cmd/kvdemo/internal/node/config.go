@@ -17,6 +17,7 @@ import (
 
 	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/kv"
+	"github.com/weftraft/weft/cmd/kvdemo/internal/logs"
 	"github.com/weftraft/weft/cmd/kvdemo/internal/page"
 	"github.com/weftraft/weft/internal/certs"
 	"github.com/weftraft/weft/raft"
@@ -116,8 +117,9 @@ type Config struct {
 	// Orders, unless nil, are those of a parent: see [page.Order]. It is not closed.
 	Orders <-chan page.Order
 
-	// Log is told what the node does. It must be set.
-	Log *slog.Logger
+	// Log is told what the node does. It must be set. LogLevel, unless nil, is changed for operators.
+	Log      *slog.Logger
+	LogLevel *logs.Level
 }
 
 // codingMemory is for units and payloads of all groups together, as long as each

@@ -44,6 +44,8 @@ func (n *node) newWeb(shown http.Handler) *http.Server {
 	mux.Handle("/page/", shown)
 	mux.HandleFunc("GET /livez", answer(n.alive))
 	mux.HandleFunc("GET /readyz", answer(n.ready))
+	mux.HandleFunc("GET /log-level", n.serveLogLevel)
+	mux.HandleFunc("PUT /log-level", n.serveLogLevel)
 	if n.cfg.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

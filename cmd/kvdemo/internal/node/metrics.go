@@ -19,7 +19,7 @@ import (
 // the Go runtime and of the process.
 func KnownMetrics() []metrics.Info {
 	state := metrics.Numbers("state", stateTexts, func() any { return stateGauges{} })
-	infos := slices.Concat(metrics.Known(), state.Known(), clientInfos)
+	infos := slices.Concat(metrics.Known(), state.Known(), clientInfos, []metrics.Info{logInfo})
 	slices.SortFunc(infos, func(a, b metrics.Info) int { return strings.Compare(a.Name, b.Name) })
 	return infos
 }
@@ -33,6 +33,7 @@ func (n *node) collectors() []prometheus.Collector {
 		n.metrics.AddHost(g.host)
 	}
 	return []prometheus.Collector{
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: logInfo.Name, Help: logInfo.Help}, n.linesLeftOut),
 		n.metrics,
 		metrics.Numbers("state", stateTexts, func() any { return n.stateGauges() }),
 		clientCounts{n},
@@ -88,6 +89,9 @@ func (n *node) stateGauges() stateGauges {
 
 // clientCounts are the metrics of clients.
 type clientCounts struct{ n *node }
+
+// logInfo is the metric of the node's own log.
+var logInfo = metrics.Info{Name: "weft_log_lines_left_out_total", Type: "counter", Help: "Lines that repeat too often, and were left out of the node's own log."}
 
 // clientInfos are the metrics of clients: refusals, and reads.
 var clientInfos = []metrics.Info{

@@ -1,0 +1,52 @@
+// Copyright 2026 The Weft Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weftraft/weft/cmd/kvdemo/internal/client"
+	"github.com/weftraft/weft/cmd/kvdemo/kvpb"
+)
+
+// logLevelResult is a node in the output of log-level.
+type logLevelResult struct {
+	Endpoint string `json:"endpoint"`
+	Level    string `json:"level"`
+}
+
+func newLogLevel() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "log-level [LEVEL]",
+		Short: "Show or change the level of the log of each of the endpoints' nodes",
+		Long: "log-level shows the level of the nodes' logs, or changes it to LEVEL: debug, info, warn or error. A node\n" +
+			"that starts again has the level of serve --log-level.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := &kvpb.SetLogLevelRequest{}
+			if len(args) > 0 {
+				req.Level = args[0]
+			}
+			return f.with(cmd, func(ctx context.Context, c *client.Client) error {
+				t := f.table(cmd, "ENDPOINT", "LEVEL")
+				var errs []error
+				for _, a := range client.AdminAt(ctx, c, kvpb.AdminClient.SetLogLevel, req) {
+					r := logLevelResult{a.Endpoint, a.Response.GetLevel()}
+					if a.Err != nil {
+						errs = append(errs, a.Err)
+					} else if err := t.row(r, r.Endpoint, r.Level); err != nil {
+						return err
+					}
+				}
+				return errors.Join(append(errs, t.flush())...)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
